@@ -1,0 +1,24 @@
+# What each one is for stands in docs/architecture.md; scripts/install-dependencies
+# has the Debian packages.
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(leveldb REQUIRED)
+find_package(Snappy REQUIRED)
+find_package(nlohmann_json 3.11 REQUIRED)
+
+find_path(ISAL_INCLUDE_DIR isa-l/crc.h REQUIRED)
+find_library(ISAL_LIBRARY isal REQUIRED)
+add_library(crochet_isal INTERFACE)
+target_include_directories(crochet_isal SYSTEM INTERFACE ${ISAL_INCLUDE_DIR})
+target_link_libraries(crochet_isal INTERFACE ${ISAL_LIBRARY})
+
+find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_reader.hpp REQUIRED)
+add_library(crochet_protozero INTERFACE)
+target_include_directories(crochet_protozero SYSTEM INTERFACE ${PROTOZERO_INCLUDE_DIR})
+
+if(CROCHET_BUILD_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+if(CROCHET_BUILD_EXAMPLES OR CROCHET_BUILD_TESTS)
+  find_package(Eigen3 3.4 REQUIRED)
+endif()

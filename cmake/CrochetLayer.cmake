@@ -1,0 +1,29 @@
+# crochet_layer(<name> SOURCES ... DEPENDS ... [PRIVATE_DEPENDS ...])
+#
+# One folder of crochet/ is one layer: the library crochet_<name>, alias
+# crochet::<name>.
+function(crochet_layer name)
+  cmake_parse_arguments(LAYER "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  add_library(crochet_${name} STATIC ${LAYER_SOURCES})
+  add_library(crochet::${name} ALIAS crochet_${name})
+  target_include_directories(crochet_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
+  target_compile_features(crochet_${name} PUBLIC cxx_std_20)
+  set_target_properties(crochet_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_link_libraries(crochet_${name} PUBLIC ${LAYER_DEPENDS} PRIVATE ${LAYER_PRIVATE_DEPENDS})
+endfunction()
+
+# crochet_layer_test(<name> SOURCES ... [DEPENDS ...])
+#
+# The layer's one test binary; ctest runs it as one test, "<name>".
+function(crochet_layer_test name)
+  if(NOT CROCHET_BUILD_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(TEST "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(crochet_${name}_test ${TEST_SOURCES})
+  target_link_libraries(crochet_${name}_test PRIVATE crochet::${name} ${TEST_DEPENDS} GTest::gmock
+                                                     GTest::gtest_main)
+  target_precompile_headers(crochet_${name}_test PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
+  add_test(NAME ${name} COMMAND crochet_${name}_test)
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+endfunction()

@@ -1,0 +1,39 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/base/clock.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+
+namespace crochet {
+namespace {
+
+class RealClock final : public Clock {
+ public:
+  TimePoint now() const override { return std::chrono::steady_clock::now(); }
+
+  double wall_time() const override {
+    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch())
+        .count();
+  }
+
+  bool sleep_for(Duration duration, const std::stop_token& stop) override {
+    std::mutex mutex;
+    std::condition_variable_any never_notified;
+    std::unique_lock lock(mutex);
+    // Longer sleeps would overflow the time point at which they end.
+    constexpr Duration kLongest = std::chrono::hours(24 * 365 * 100);
+    never_notified.wait_for(lock, stop, std::min(duration, kLongest), [] { return false; });
+    return !stop.stop_requested();
+  }
+};
+
+}  // namespace
+
+Clock& Clock::real() {
+  static RealClock clock;
+  return clock;
+}
+
+}  // namespace crochet

@@ -1,0 +1,44 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <stop_token>
+
+namespace crochet {
+
+// Where the library's time comes from, so that tests can own it. Intervals are
+// measured with now(), which never jumps; wall_time() is only written into files.
+//
+// Thread-safe.
+class Clock {
+ public:
+  using Duration = std::chrono::nanoseconds;
+  using TimePoint = std::chrono::time_point<std::chrono::steady_clock, Duration>;
+
+  virtual ~Clock() = default;
+
+  // Monotonic time.
+  virtual TimePoint now() const = 0;
+  // Seconds since 1970-01-01 UTC.
+  virtual double wall_time() const = 0;
+  // Sleeps; returns early, with false, if `stop` is requested.
+  virtual bool sleep_for(Duration duration, const std::stop_token& stop = {}) = 0;
+
+  // The machine's clock.
+  static Clock& real();
+};
+
+// A duration in seconds, as options and logs have it.
+inline double to_seconds(Clock::Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+// Longer than a century is a century, so that a time point can be that far away.
+inline Clock::Duration from_seconds(double seconds) {
+  constexpr double kCentury = 100 * 365 * 24 * 3600.0;
+  const std::chrono::duration<double> duration(std::clamp(seconds, -kCentury, kCentury));
+  return std::chrono::duration_cast<Clock::Duration>(duration);
+}
+
+}  // namespace crochet

@@ -1,0 +1,76 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/base/clock.h"
+
+#include <ctime>
+#include <limits>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+namespace crochet {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+TEST(ClockTest, MovesOnlyForward) {
+  Clock& clock = Clock::real();
+  Clock::TimePoint last = clock.now();
+  for (int i = 0; i < 1000; ++i) {
+    const Clock::TimePoint now = clock.now();
+    EXPECT_GE(now, last);
+    last = now;
+  }
+}
+
+TEST(ClockTest, KnowsTheDate) {
+  const auto before = static_cast<double>(std::time(nullptr));
+  const double now = Clock::real().wall_time();
+  EXPECT_GE(now, before - 1);
+  EXPECT_LE(now, static_cast<double>(std::time(nullptr)) + 1);
+}
+
+TEST(ClockTest, SleepsAtLeastAsLongAsAsked) {
+  Clock& clock = Clock::real();
+  const Clock::TimePoint start = clock.now();
+  EXPECT_TRUE(clock.sleep_for(milliseconds(5)));
+  EXPECT_GE(clock.now() - start, milliseconds(5));
+  EXPECT_TRUE(clock.sleep_for(seconds(0)));
+  EXPECT_TRUE(clock.sleep_for(seconds(-1)));
+}
+
+TEST(ClockTest, DoesNotSleepOnceAStopIsRequested) {
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_FALSE(Clock::real().sleep_for(hours(1), stop.get_token()));
+}
+
+// These end, within the test's time limit, only because the stop wakes them.
+TEST(ClockTest, AStopEndsASleep) {
+  std::jthread sleeper(
+      [](const std::stop_token& stop) { EXPECT_FALSE(Clock::real().sleep_for(hours(1), stop)); });
+}
+
+TEST(ClockTest, AStopEndsTheLongestSleep) {
+  std::jthread sleeper([](const std::stop_token& stop) {
+    EXPECT_FALSE(Clock::real().sleep_for(Clock::Duration::max(), stop));
+  });
+}
+
+TEST(ClockTest, ConvertsSeconds) {
+  EXPECT_EQ(from_seconds(1.5), milliseconds(1500));
+  EXPECT_EQ(from_seconds(-2), seconds(-2));
+  EXPECT_DOUBLE_EQ(to_seconds(milliseconds(250)), 0.25);
+}
+
+TEST(ClockTest, ForeverIsACentury) {
+  const Clock::Duration century = hours(24 * 365 * 100);
+  EXPECT_EQ(from_seconds(std::numeric_limits<double>::infinity()), century);
+  EXPECT_EQ(from_seconds(1e300), century);
+  EXPECT_GT(Clock::real().now() + from_seconds(1e300), Clock::real().now());
+}
+
+}  // namespace
+}  // namespace crochet

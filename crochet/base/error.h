@@ -1,0 +1,104 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace crochet {
+
+// TensorFlow's canonical codes, with its numbers.
+enum class Code {
+  kCancelled = 1,
+  kUnknown = 2,
+  kInvalidArgument = 3,
+  kDeadlineExceeded = 4,
+  kNotFound = 5,
+  kAlreadyExists = 6,
+  kPermissionDenied = 7,
+  kResourceExhausted = 8,
+  kFailedPrecondition = 9,
+  kAborted = 10,
+  kOutOfRange = 11,
+  kUnimplemented = 12,
+  kInternal = 13,
+  kUnavailable = 14,
+  kDataLoss = 15,
+  kUnauthenticated = 16,
+};
+
+// The code's name as TensorFlow prints it: "INVALID_ARGUMENT".
+const char* code_name(Code code);
+
+// What every error of this library derives from. what() says which object,
+// what happened, where, and what was found and expected.
+class Error : public std::runtime_error {
+ public:
+  Error(Code code, const std::string& message) : std::runtime_error(message), code_(code) {}
+
+  Code code() const noexcept { return code_; }
+
+ private:
+  Code code_;
+};
+
+// One class for each code, so that callers catch the kinds they can handle.
+//
+//   throw NotFoundError("{}: no such checkpoint", prefix);
+template <Code kCode>
+class CodedError : public Error {
+ public:
+  template <typename... Args>
+  explicit CodedError(fmt::format_string<Args...> format, Args&&... args)
+      : Error(kCode, fmt::format(format, std::forward<Args>(args)...)) {}
+};
+
+using CancelledError = CodedError<Code::kCancelled>;
+using UnknownError = CodedError<Code::kUnknown>;
+// Where Python raises ValueError or TypeError.
+using InvalidArgumentError = CodedError<Code::kInvalidArgument>;
+using DeadlineExceededError = CodedError<Code::kDeadlineExceeded>;
+using NotFoundError = CodedError<Code::kNotFound>;
+using AlreadyExistsError = CodedError<Code::kAlreadyExists>;
+using PermissionDeniedError = CodedError<Code::kPermissionDenied>;
+using ResourceExhaustedError = CodedError<Code::kResourceExhausted>;
+// Where Python raises RuntimeError.
+using FailedPreconditionError = CodedError<Code::kFailedPrecondition>;
+// "Recreate the session": the monitored session recovers from these two.
+using AbortedError = CodedError<Code::kAborted>;
+using UnavailableError = CodedError<Code::kUnavailable>;
+// "The data ended", and nothing else: a run ends cleanly on it.
+using OutOfRangeError = CodedError<Code::kOutOfRange>;
+using UnimplementedError = CodedError<Code::kUnimplemented>;
+using InternalError = CodedError<Code::kInternal>;
+// Bytes that were stored are gone or wrong.
+using DataLossError = CodedError<Code::kDataLoss>;
+using UnauthenticatedError = CodedError<Code::kUnauthenticated>;
+
+// Ends a run cleanly, as Python's exception of that name does.
+class StopIteration : public std::exception {
+ public:
+  const char* what() const noexcept override { return "StopIteration"; }
+};
+
+// The loss became NaN and NanTensorHook was told to fail then.
+class NanLossDuringTrainingError : public FailedPreconditionError {
+ public:
+  using FailedPreconditionError::FailedPreconditionError;
+};
+
+// Throws the class that belongs to `code`.
+[[noreturn]] void throw_error(Code code, const std::string& message);
+
+// True for the errors that mean "recreate the session": kAborted, kUnavailable.
+bool is_preemption(const std::exception_ptr& error);
+// True for the errors that mean "the data ended": OutOfRangeError, StopIteration.
+bool is_end_of_input(const std::exception_ptr& error);
+// One line for a log: the message of a std::exception, or its type's name.
+std::string describe(const std::exception_ptr& error);
+
+}  // namespace crochet

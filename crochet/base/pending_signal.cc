@@ -1,0 +1,37 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/base/pending_signal.h"
+
+#include <string.h>
+
+#include <atomic>
+
+#include <fmt/format.h>
+
+#include "crochet/base/error.h"
+
+namespace crochet {
+namespace {
+
+std::atomic<int> the_pending_signal = 0;
+static_assert(std::atomic<int>::is_always_lock_free);
+
+}  // namespace
+
+int pending_signal() noexcept { return the_pending_signal.load(std::memory_order_relaxed); }
+
+void set_pending_signal(int signal) noexcept {
+  the_pending_signal.store(signal, std::memory_order_relaxed);
+}
+
+void throw_if_signalled(const char* activity) {
+  if (const int signal = pending_signal(); signal != 0)
+    throw CancelledError("{} cut short by {}", activity, signal_name(signal));
+}
+
+std::string signal_name(int signal) {
+  const char* const name = ::sigabbrev_np(signal);
+  return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
+}
+
+}  // namespace crochet

@@ -1,0 +1,23 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+namespace crochet {
+
+// The signal that asks this process to end its training: 0 if none has come.
+//
+// Whatever may take long (restoring, waiting, retrying, evaluating) looks here
+// and ends early. SignalHook sets it from its handlers; programs with handlers
+// of their own may do the same. Lock-free, so safe in a signal handler.
+int pending_signal() noexcept;
+void set_pending_signal(int signal) noexcept;
+
+// Throws CancelledError, naming the signal and what it cut short, if one is pending.
+void throw_if_signalled(const char* activity);
+
+// "SIGTERM" for 15; "signal 99" for a number without a name.
+std::string signal_name(int signal);
+
+}  // namespace crochet

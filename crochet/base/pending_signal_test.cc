@@ -1,0 +1,50 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/base/pending_signal.h"
+
+#include <signal.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+
+namespace crochet {
+namespace {
+
+using ::testing::ThrowsMessage;
+
+class PendingSignalTest : public ::testing::Test {
+ protected:
+  ~PendingSignalTest() override { set_pending_signal(0); }
+};
+
+TEST_F(PendingSignalTest, IsNoneAtFirst) {
+  EXPECT_EQ(pending_signal(), 0);
+  EXPECT_NO_THROW(throw_if_signalled("restoring"));
+}
+
+TEST_F(PendingSignalTest, IsSetFromAHandler) {
+  const auto previous = ::signal(SIGUSR1, [](int signal) { set_pending_signal(signal); });
+  ::raise(SIGUSR1);
+  ::signal(SIGUSR1, previous);
+  EXPECT_EQ(pending_signal(), SIGUSR1);
+}
+
+TEST_F(PendingSignalTest, CutsLongWorkShort) {
+  set_pending_signal(SIGTERM);
+  EXPECT_THAT([] { throw_if_signalled("restoring"); },
+              ThrowsMessage<CancelledError>("restoring cut short by SIGTERM"));
+  set_pending_signal(0);
+  EXPECT_NO_THROW(throw_if_signalled("restoring"));
+}
+
+TEST_F(PendingSignalTest, HasAName) {
+  EXPECT_EQ(signal_name(SIGTERM), "SIGTERM");
+  EXPECT_EQ(signal_name(SIGINT), "SIGINT");
+  EXPECT_EQ(signal_name(99), "signal 99");
+  EXPECT_EQ(signal_name(-1), "signal -1");
+}
+
+}  // namespace
+}  // namespace crochet

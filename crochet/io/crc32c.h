@@ -1,0 +1,29 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace crochet {
+
+// crc32c (Castagnoli), as TensorFlow's files have it.
+// crc32c("123456789") is 0xe3069283.
+uint32_t crc32c(std::span<const std::byte> data);
+uint32_t crc32c(std::string_view data);
+// The crc of what `crc` was computed from with `data` behind it;
+// extend_crc32c(0, data) is crc32c(data).
+uint32_t extend_crc32c(uint32_t crc, std::span<const std::byte> data);
+
+// Checksums are stored masked, since a crc over bytes that hold crcs is weak.
+// The constant is LevelDB's. mask_crc32c(0xe3069283) is 0xc78ab0e5.
+constexpr uint32_t kCrcMaskDelta = 0xa282ead8;
+constexpr uint32_t mask_crc32c(uint32_t crc) { return ((crc >> 15) | (crc << 17)) + kCrcMaskDelta; }
+constexpr uint32_t unmask_crc32c(uint32_t masked) {
+  const uint32_t rotated = masked - kCrcMaskDelta;
+  return (rotated >> 17) | (rotated << 15);
+}
+
+}  // namespace crochet

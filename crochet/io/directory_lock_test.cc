@@ -1,0 +1,100 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/io/directory_lock.h"
+
+#include <unistd.h>
+
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+#include "crochet/io/memory_file_system.h"
+#include "crochet/testing/failing_file_system.h"
+#include "crochet/testing/log_capture.h"
+#include "crochet/testing/temp_directory.h"
+
+namespace crochet {
+namespace {
+
+using ::testing::MatchesRegex;
+using ::testing::ThrowsMessage;
+
+static_assert(std::is_nothrow_move_constructible_v<DirectoryLock>);
+static_assert(!std::is_copy_constructible_v<DirectoryLock>);
+
+TEST(DirectoryLockTest, TellsTheSecondHolderWhoTheFirstIs) {
+  MemoryFileSystem files;
+  const DirectoryLock lock(files, "runs/digits");
+  const std::string holder = fmt::format("pid {} on host ", ::getpid());
+  EXPECT_THAT([&] { DirectoryLock(files, "runs/digits"); },
+              ThrowsMessage<FailedPreconditionError>(
+                  MatchesRegex("runs/digits: another run holds its lock: " + holder + "[^ \n]+")));
+  EXPECT_THAT(read_file(files, "runs/digits/.lock"), MatchesRegex(holder + "[^ \n]+\n"));
+}
+
+TEST(DirectoryLockTest, ExcludesOnRealDisksToo) {
+  TempDirectory directory;
+  FileSystem& files = FileSystem::posix();
+  std::optional<DirectoryLock> lock(std::in_place, files, directory / "run");
+  EXPECT_THROW(DirectoryLock(files, directory / "run"), FailedPreconditionError);
+  lock.reset();
+  EXPECT_NO_THROW(DirectoryLock(files, directory / "run"));
+}
+
+TEST(DirectoryLockTest, IsFreeAfterwardsAndTheFileStays) {
+  MemoryFileSystem files;
+  { const DirectoryLock lock(files, "run"); }
+  EXPECT_TRUE(files.exists("run/.lock"));
+  EXPECT_NO_THROW(DirectoryLock(files, "run"));
+}
+
+TEST(DirectoryLockTest, StaysHeldWhenItMoves) {
+  MemoryFileSystem files;
+  DirectoryLock first(files, "run");
+  {
+    const DirectoryLock second = std::move(first);
+    EXPECT_THROW(DirectoryLock(files, "run"), FailedPreconditionError);
+  }
+  EXPECT_NO_THROW(DirectoryLock(files, "run"));
+}
+
+TEST(DirectoryLockTest, LocksOneDirectoryOnly) {
+  MemoryFileSystem files;
+  const DirectoryLock lock(files, "runs/a");
+  EXPECT_NO_THROW(DirectoryLock(files, "runs/b"));
+}
+
+TEST(DirectoryLockTest, RefusesClearlyWhateverIsInTheFile) {
+  MemoryFileSystem files;
+  const DirectoryLock lock(files, "run");
+  for (const std::string content : {"", "\n", "\x01\x02", "pid 1\x7f\n"}) {
+    files.create("run/.lock")->append(content);
+    EXPECT_THAT([&] { DirectoryLock(files, "run"); },
+                ThrowsMessage<FailedPreconditionError>(
+                    "run: another run holds its lock: the holder did not say who it is"));
+  }
+}
+
+TEST(DirectoryLockTest, HoldsEvenIfTheDiskIsTooFullToSayByWhom) {
+  MemoryFileSystem files;
+  files.set_capacity(3);
+  LogCapture log;
+  const DirectoryLock lock(files, "run");
+  EXPECT_TRUE(log.contains("run/.lock: the lock is held, but does not say by whom"));
+  EXPECT_THROW(DirectoryLock(files, "run"), FailedPreconditionError);
+}
+
+TEST(DirectoryLockTest, PassesOnWhatKeepsTheDirectoryFromBeingMade) {
+  MemoryFileSystem memory;
+  FailingFileSystem files(memory);
+  files.fail_operation(0, Code::kPermissionDenied);
+  EXPECT_THROW(DirectoryLock(files, "run"), PermissionDeniedError);
+}
+
+}  // namespace
+}  // namespace crochet

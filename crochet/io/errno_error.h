@@ -1,0 +1,24 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "crochet/base/error.h"
+
+namespace crochet {
+
+// The kind of error that a number of <errno.h> means, as FileSystem lists them.
+Code code_of_errno(int error_number);
+
+// Throws the error for a failed call of the operating system:
+//
+//   runs/x/checkpoint: rename to runs/x/old failed: No space left on device (ENOSPC)
+[[noreturn]] void throw_errno(int error_number, std::string_view path, std::string_view operation);
+
+// Throws the DataLossError of a ReadableFile::read_at that goes beyond the file's end.
+[[noreturn]] void throw_short_file(std::string_view path, uint64_t offset, uint64_t length,
+                                   uint64_t size);
+
+}  // namespace crochet

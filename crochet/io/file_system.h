@@ -1,0 +1,108 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace crochet {
+
+// A new file that is being written from its start, or an old one that grows.
+// The destructor closes without sync and never throws.
+//
+// Not thread-safe.
+class WritableFile {
+ public:
+  virtual ~WritableFile() = default;
+
+  // Appends all of `data`; a short write is finished or is an error.
+  virtual void append(std::span<const std::byte> data) = 0;
+  void append(std::string_view text) { append(std::as_bytes(std::span(text))); }
+  // Returns once everything appended, and the file's length, would survive a
+  // power cut. The name does not: see FileSystem::sync_directory. After an
+  // error the file is dead: write a new one.
+  virtual void sync() = 0;
+  // Closes; what follows is an error. Throws what the close reported.
+  virtual void close() = 0;
+};
+
+// A file that is read at any place.
+//
+// Thread-safe.
+class ReadableFile {
+ public:
+  virtual ~ReadableFile() = default;
+
+  virtual uint64_t size() const = 0;
+  // Fills all of `destination` from `offset` on.
+  // Throws: DataLossError with offset, length and size if the file ends before.
+  virtual void read_at(uint64_t offset, std::span<std::byte> destination) const = 0;
+};
+
+// A lock on a file, held until destruction, also against other processes.
+class FileLock {
+ public:
+  virtual ~FileLock() = default;
+};
+
+// Files, as the library needs them: real ones, in memory, or failing on demand.
+// Paths are as the operating system has them; nothing is a pattern. A directory
+// may be "", as directory_of("file") says it, for the current one.
+//
+// Every function that fails throws an error that has the path and what the
+// system said: NotFoundError (ENOENT, ENOTDIR), PermissionDeniedError (EACCES, EPERM, EROFS),
+// ResourceExhaustedError (ENOSPC, EDQUOT, EMFILE, ENFILE, EFBIG), AlreadyExistsError (EEXIST,
+// ENOTEMPTY), UnknownError for the rest. Thread-safe.
+class FileSystem {
+ public:
+  virtual ~FileSystem() = default;
+
+  // Makes an empty file, or empties the one that is there.
+  virtual std::unique_ptr<WritableFile> create(const std::string& path) = 0;
+  // Opens a file to write behind its end; makes it if it is missing.
+  virtual std::unique_ptr<WritableFile> append_to(const std::string& path) = 0;
+  virtual std::unique_ptr<ReadableFile> open(const std::string& path) = 0;
+
+  virtual bool exists(const std::string& path) = 0;
+  virtual uint64_t file_size(const std::string& path) = 0;
+  // Seconds since 1970-01-01 UTC at which the file was changed last.
+  virtual double modified_time(const std::string& path) = 0;
+  // Names (not paths) in a directory, sorted, without "." and "..".
+  virtual std::vector<std::string> list(const std::string& directory) = 0;
+
+  // Replaces `to` if it is there, in one atomic step.
+  virtual void rename(const std::string& from, const std::string& to) = 0;
+  virtual void remove(const std::string& path) = 0;
+  // Shortens a file. Requires: size is at most the file's.
+  virtual void truncate(const std::string& path, uint64_t size) = 0;
+  // Makes a directory and those above it; those that are there are fine. What
+  // it made survives a power cut.
+  virtual void create_directories(const std::string& path) = 0;
+  // Returns once the names made, changed and removed in a directory would
+  // survive a power cut.
+  virtual void sync_directory(const std::string& path) = 0;
+
+  // Locks a file (made if missing) for this holder alone; null if another holder has it,
+  // in this process or any other. A lock dies with its process.
+  virtual std::unique_ptr<FileLock> try_lock(const std::string& path) = 0;
+  // Bytes that an unprivileged user may still write where `path` is.
+  virtual uint64_t free_bytes(const std::string& path) = 0;
+
+  // The operating system's files.
+  static FileSystem& posix();
+};
+
+// The whole of a file.
+std::string read_file(FileSystem& files, const std::string& path);
+
+// Replaces a file so that a reader, also one after a power cut, finds the old
+// content or the new one, whole: temporary name, sync, rename, directory sync.
+// The temporary file `<path>.tmp<32 hex>` is removed if something fails.
+void replace_file(FileSystem& files, const std::string& path, std::string_view content);
+
+}  // namespace crochet

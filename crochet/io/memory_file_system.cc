@@ -1,0 +1,191 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/io/memory_file_system.h"
+
+#include <errno.h>
+
+#include "crochet/io/errno_error.h"
+#include "crochet/io/memory_files.h"
+
+namespace crochet {
+namespace {
+
+// The node of a path that must exist.
+std::shared_ptr<MemoryNode> find_node(const MemoryFiles& files, const std::string& path,
+                                      std::string_view operation) {
+  const MemoryPlace place = find_place(files.root, path, operation);
+  if (!place.node) throw_errno(ENOENT, path, operation);
+  return place.node;
+}
+
+std::shared_ptr<MemoryNode> find_file(const MemoryFiles& files, const std::string& path,
+                                      std::string_view operation) {
+  std::shared_ptr<MemoryNode> node = find_node(files, path, operation);
+  if (node->is_directory) throw_errno(EISDIR, path, operation);
+  return node;
+}
+
+std::shared_ptr<MemoryNode> find_directory(const MemoryFiles& files, const std::string& path,
+                                           std::string_view operation) {
+  std::shared_ptr<MemoryNode> node = find_node(files, path, operation);
+  if (!node->is_directory) throw_errno(ENOTDIR, path, operation);
+  return node;
+}
+
+std::shared_ptr<MemoryNode> find_or_make_file(const MemoryFiles& files, const std::string& path,
+                                              std::string_view operation) {
+  const MemoryPlace place = find_place(files.root, path, operation);
+  if (place.node) return find_file(files, path, operation);
+  const auto node = std::make_shared<MemoryNode>(/*directory=*/false);
+  node->modified_time = files.clock.wall_time();
+  place.directory->entries.emplace(place.name, node);
+  return node;
+}
+
+// Throws as the system does for what may not take the place of `to`.
+void check_replaceable(const MemoryNode& from, const MemoryNode& to, const std::string& path,
+                       std::string_view operation) {
+  if (from.is_directory && !to.is_directory) throw_errno(ENOTDIR, path, operation);
+  if (!from.is_directory && to.is_directory) throw_errno(EISDIR, path, operation);
+  if (!to.entries.empty()) throw_errno(ENOTEMPTY, path, operation);
+}
+
+bool is_within(const std::string& path, const std::string& directory) {
+  const auto parts = path_parts(path);
+  const auto above = path_parts(directory);
+  return parts.size() > above.size() && std::equal(above.begin(), above.end(), parts.begin());
+}
+
+}  // namespace
+
+MemoryFileSystem::MemoryFileSystem(const Clock& clock)
+    : state_(std::make_shared<MemoryFiles>(clock)) {}
+
+MemoryFileSystem::~MemoryFileSystem() = default;
+
+void MemoryFileSystem::power_cut(const PowerCut& cut) {
+  const std::lock_guard lock(state_->mutex);
+  state_->root = surviving(state_->root, cut);
+}
+
+void MemoryFileSystem::set_capacity(std::optional<uint64_t> num_bytes) {
+  const std::lock_guard lock(state_->mutex);
+  state_->capacity = num_bytes;
+}
+
+std::unique_ptr<WritableFile> MemoryFileSystem::create(const std::string& path) {
+  const std::lock_guard lock(state_->mutex);
+  auto node = find_or_make_file(*state_, path, "open");
+  node->bytes.clear();
+  node->modified_time = state_->clock.wall_time();
+  return std::make_unique<MemoryWritableFile>(state_, std::move(node), path);
+}
+
+std::unique_ptr<WritableFile> MemoryFileSystem::append_to(const std::string& path) {
+  const std::lock_guard lock(state_->mutex);
+  return std::make_unique<MemoryWritableFile>(state_, find_or_make_file(*state_, path, "open"),
+                                              path);
+}
+
+std::unique_ptr<ReadableFile> MemoryFileSystem::open(const std::string& path) {
+  const std::lock_guard lock(state_->mutex);
+  return std::make_unique<MemoryReadableFile>(state_, find_file(*state_, path, "open"), path);
+}
+
+bool MemoryFileSystem::exists(const std::string& path) {
+  const std::lock_guard lock(state_->mutex);
+  try {
+    return find_place(state_->root, path, "stat").node != nullptr;
+  } catch (const NotFoundError&) {
+    return false;
+  }
+}
+
+uint64_t MemoryFileSystem::file_size(const std::string& path) {
+  const std::lock_guard lock(state_->mutex);
+  return find_node(*state_, path, "stat")->bytes.size();
+}
+
+double MemoryFileSystem::modified_time(const std::string& path) {
+  const std::lock_guard lock(state_->mutex);
+  return find_node(*state_, path, "stat")->modified_time;
+}
+
+std::vector<std::string> MemoryFileSystem::list(const std::string& directory) {
+  const std::lock_guard lock(state_->mutex);
+  std::vector<std::string> names;
+  for (const auto& [name, node] : find_directory(*state_, directory, "opendir")->entries)
+    names.push_back(name);
+  return names;
+}
+
+void MemoryFileSystem::rename(const std::string& from, const std::string& to) {
+  const std::lock_guard lock(state_->mutex);
+  const std::string operation = fmt::format("rename to {}", to);
+  const auto node = find_node(*state_, from, operation);
+  const MemoryPlace old_place = find_place(state_->root, from, operation);
+  MemoryPlace place;
+  try {
+    place = find_place(state_->root, to, operation);
+  } catch (const NotFoundError&) {
+    throw_errno(ENOENT, from, operation);  // The message names `from` first, as everywhere.
+  }
+  if (place.node == node) return;
+  if (is_within(to, from) || !old_place.directory || !place.directory)
+    throw_errno(EINVAL, from, operation);
+  if (place.node) check_replaceable(*node, *place.node, from, operation);
+  old_place.directory->entries.erase(old_place.name);
+  place.directory->entries[place.name] = node;
+}
+
+void MemoryFileSystem::remove(const std::string& path) {
+  const std::lock_guard lock(state_->mutex);
+  const auto node = find_node(*state_, path, "remove");
+  const MemoryPlace place = find_place(state_->root, path, "remove");
+  if (!place.directory) throw_errno(EBUSY, path, "remove");
+  if (!node->entries.empty()) throw_errno(ENOTEMPTY, path, "remove");
+  place.directory->entries.erase(place.name);
+}
+
+void MemoryFileSystem::truncate(const std::string& path, uint64_t size) {
+  const std::lock_guard lock(state_->mutex);
+  const auto node = find_file(*state_, path, "truncate");
+  node->bytes.resize(size);
+  node->modified_time = state_->clock.wall_time();
+}
+
+void MemoryFileSystem::create_directories(const std::string& path) {
+  const std::lock_guard lock(state_->mutex);
+  auto node = state_->root;
+  for (const std::string& part : path_parts(path)) {
+    if (!node->is_directory) throw_errno(ENOTDIR, path, "mkdir");
+    auto& child = node->entries[part];
+    if (!child) {
+      child = std::make_shared<MemoryNode>(/*directory=*/true);
+      node->synced_entries[part] = child;
+    }
+    node = child;
+  }
+  if (!node->is_directory) throw_errno(EEXIST, path, "mkdir");
+}
+
+void MemoryFileSystem::sync_directory(const std::string& path) {
+  const std::lock_guard lock(state_->mutex);
+  const auto node = find_directory(*state_, path, "open");
+  node->synced_entries = node->entries;
+}
+
+std::unique_ptr<FileLock> MemoryFileSystem::try_lock(const std::string& path) {
+  const std::lock_guard lock(state_->mutex);
+  auto node = find_or_make_file(*state_, path, "open");
+  if (node->locked) return nullptr;
+  return std::make_unique<MemoryFileLock>(state_, std::move(node));
+}
+
+uint64_t MemoryFileSystem::free_bytes(const std::string& path) {
+  const std::lock_guard lock(state_->mutex);
+  find_node(*state_, path, "statvfs");
+  return state_->free_bytes();
+}
+
+}  // namespace crochet

@@ -1,0 +1,208 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/io/memory_file_system.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+#include "crochet/testing/fake_clock.h"
+
+namespace crochet {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::ThrowsMessage;
+
+void write(FileSystem& files, const std::string& path, std::string_view content) {
+  files.create(path)->append(content);
+}
+
+void write_synced(FileSystem& files, const std::string& path, std::string_view content) {
+  const auto file = files.create(path);
+  file->append(content);
+  file->sync();
+}
+
+TEST(MemoryFileSystemTest, APowerCutLosesAFileWhoseDirectoryWasNotSynced) {
+  MemoryFileSystem files;
+  write_synced(files, "a", "a");
+  files.power_cut();
+  EXPECT_THAT(files.list(""), IsEmpty());
+}
+
+TEST(MemoryFileSystemTest, APowerCutEmptiesAFileThatWasNotSynced) {
+  MemoryFileSystem files;
+  write(files, "a", "a");
+  files.sync_directory("");
+  files.power_cut();
+  EXPECT_EQ(read_file(files, "a"), "");
+}
+
+TEST(MemoryFileSystemTest, APowerCutKeepsWhatWasSynced) {
+  MemoryFileSystem files;
+  write_synced(files, "a", "a");
+  files.sync_directory("");
+  files.power_cut();
+  EXPECT_EQ(read_file(files, "a"), "a");
+  files.power_cut();
+  EXPECT_EQ(read_file(files, "a"), "a");
+}
+
+TEST(MemoryFileSystemTest, APowerCutBringsBackWhatWasRemoved) {
+  MemoryFileSystem files;
+  write_synced(files, "a", "a");
+  files.sync_directory("");
+  files.remove("a");
+  files.power_cut();
+  EXPECT_EQ(read_file(files, "a"), "a");
+  files.remove("a");
+  files.sync_directory("");
+  files.power_cut();
+  EXPECT_FALSE(files.exists("a"));
+}
+
+TEST(MemoryFileSystemTest, APowerCutUndoesARename) {
+  MemoryFileSystem files;
+  write_synced(files, "old", "old");
+  write_synced(files, "new", "new");
+  files.sync_directory("");
+  files.rename("new", "old");
+  files.power_cut();
+  EXPECT_EQ(read_file(files, "old"), "old");
+  EXPECT_EQ(read_file(files, "new"), "new");
+}
+
+TEST(MemoryFileSystemTest, APowerCutKeepsDirectoriesThatWereMade) {
+  MemoryFileSystem files;
+  files.create_directories("a/b/c");
+  files.power_cut();
+  EXPECT_TRUE(files.exists("a/b/c"));
+}
+
+TEST(MemoryFileSystemTest, APowerCutBetweenTheSyncsOfTwoDirectoriesShowsBothNames) {
+  MemoryFileSystem files;
+  files.create_directories("d");
+  write_synced(files, "a", "a");
+  files.sync_directory("");
+  files.rename("a", "d/a");
+  files.sync_directory("d");
+  files.power_cut();
+  EXPECT_EQ(read_file(files, "a"), "a");
+  files.append_to("a")->append("b");
+  EXPECT_EQ(read_file(files, "d/a"), "ab") << "one file with two names";
+}
+
+TEST(MemoryFileSystemTest, APowerCutMayKeepNamesAndLoseBytes) {
+  MemoryFileSystem files;
+  write(files, "a", "a");
+  files.rename("a", "b");
+  files.power_cut({.names = UnsyncedNames::kKept});
+  EXPECT_THAT(files.list(""), ElementsAre("b"));
+  EXPECT_EQ(read_file(files, "b"), "");
+}
+
+std::string after_power_cut(UnsyncedBytes bytes) {
+  MemoryFileSystem files;
+  const auto file = files.create("a");
+  file->append("synced");
+  file->sync();
+  file->append("1234");
+  files.power_cut({.names = UnsyncedNames::kKept, .bytes = bytes});
+  return read_file(files, "a");
+}
+
+TEST(MemoryFileSystemTest, APowerCutMayLeaveSomeOfTheBytes) {
+  EXPECT_EQ(after_power_cut(UnsyncedBytes::kLost), "synced");
+  EXPECT_EQ(after_power_cut(UnsyncedBytes::kHalf), "synced12");
+  EXPECT_EQ(after_power_cut(UnsyncedBytes::kZeroed), std::string("synced\0\0\0\0", 10));
+  EXPECT_EQ(after_power_cut(UnsyncedBytes::kKept), "synced1234");
+}
+
+TEST(MemoryFileSystemTest, TruncationIsLostUntilTheFileIsSynced) {
+  MemoryFileSystem files;
+  write_synced(files, "a", "0123456789");
+  files.sync_directory("");
+  files.truncate("a", 4);
+  files.power_cut();
+  EXPECT_EQ(read_file(files, "a"), "0123456789");
+  files.truncate("a", 4);
+  files.append_to("a")->sync();
+  files.power_cut();
+  EXPECT_EQ(read_file(files, "a"), "0123");
+}
+
+TEST(MemoryFileSystemTest, OpenFilesOfADeadProgramReachNothing) {
+  MemoryFileSystem files;
+  const auto file = files.create("a");
+  file->append("a");
+  file->sync();
+  files.sync_directory("");
+  files.power_cut();
+  file->append("b");
+  file->sync();
+  EXPECT_EQ(read_file(files, "a"), "a");
+}
+
+TEST(MemoryFileSystemTest, APowerCutFreesLocks) {
+  MemoryFileSystem files;
+  auto dead = files.try_lock("lock");
+  files.sync_directory("");
+  files.power_cut();
+  const auto lock = files.try_lock("lock");
+  EXPECT_NE(lock, nullptr);
+  dead.reset();
+  EXPECT_EQ(files.try_lock("lock"), nullptr) << "the dead program's lock was another one";
+}
+
+TEST(MemoryFileSystemTest, OpenFilesOutliveTheFileSystem) {
+  auto files = std::make_unique<MemoryFileSystem>();
+  const auto lock = files->try_lock("lock");
+  const auto writer = files->create("a");
+  const auto reader = files->open("a");
+  files.reset();
+  writer->append("abc");
+  EXPECT_EQ(reader->size(), 3);
+}
+
+TEST(MemoryFileSystemTest, AFullDiskTakesWhatFitsAndThenKillsTheFile) {
+  MemoryFileSystem files;
+  files.set_capacity(10);
+  write(files, "a", "123456");
+  EXPECT_EQ(files.free_bytes(""), 4);
+  const auto file = files.create("b");
+  EXPECT_THAT(
+      [&] { file->append("123456"); },
+      ThrowsMessage<ResourceExhaustedError>("b: write failed: No space left on device (ENOSPC)"));
+  EXPECT_EQ(read_file(files, "b"), "1234");
+  EXPECT_EQ(files.free_bytes(""), 0);
+  files.remove("a");
+  EXPECT_THROW(file->append("1"), FailedPreconditionError);
+  EXPECT_THROW(file->sync(), FailedPreconditionError);
+  files.append_to("b")->append("56");
+  EXPECT_EQ(read_file(files, "b"), "123456");
+}
+
+TEST(MemoryFileSystemTest, DatesFilesByItsClock) {
+  FakeClock clock(1000);
+  MemoryFileSystem files(clock);
+  const auto file = files.create("a");
+  EXPECT_EQ(files.modified_time("a"), 1000);
+  clock.advance(std::chrono::seconds(5));
+  file->append("x");
+  EXPECT_EQ(files.modified_time("a"), 1005);
+  clock.advance(std::chrono::seconds(5));
+  files.truncate("a", 0);
+  EXPECT_EQ(files.modified_time("a"), 1010);
+}
+
+TEST(MemoryFileSystemTest, RelativePathsStartAtTheRoot) {
+  MemoryFileSystem files;
+  write(files, "/a", "a");
+  EXPECT_EQ(read_file(files, "a"), "a");
+  EXPECT_EQ(read_file(files, "./a"), "a");
+}
+
+}  // namespace
+}  // namespace crochet

@@ -1,0 +1,60 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/io/memory_files.h"
+
+#include <errno.h>
+
+#include <algorithm>
+
+#include "crochet/io/errno_error.h"
+
+namespace crochet {
+
+uint64_t MemoryFiles::free_bytes() const {
+  constexpr uint64_t kPlenty = uint64_t{1} << 40;
+  if (!capacity) return kPlenty;
+  return *capacity - std::min(*capacity, total_bytes(*root));
+}
+
+void MemoryWritableFile::append(std::span<const std::byte> data) {
+  state_.run("append", [&] {
+    const std::lock_guard lock(files_->mutex);
+    const auto fitting = std::min<uint64_t>(data.size(), files_->free_bytes());
+    node_->bytes.append(reinterpret_cast<const char*>(data.data()), fitting);
+    node_->modified_time = files_->clock.wall_time();
+    if (fitting < data.size()) throw_errno(ENOSPC, state_.path(), "write");
+  });
+}
+
+void MemoryWritableFile::sync() {
+  state_.run("sync", [&] {
+    const std::lock_guard lock(files_->mutex);
+    node_->synced_bytes = node_->bytes;
+  });
+}
+
+uint64_t MemoryReadableFile::size() const {
+  const std::lock_guard lock(files_->mutex);
+  return node_->bytes.size();
+}
+
+void MemoryReadableFile::read_at(uint64_t offset, std::span<std::byte> destination) const {
+  const std::lock_guard lock(files_->mutex);
+  const uint64_t size = node_->bytes.size();
+  if (offset > size || destination.size() > size - offset)
+    throw_short_file(path_, offset, destination.size(), size);
+  std::ranges::copy(std::as_bytes(std::span(node_->bytes)).subspan(offset, destination.size()),
+                    destination.begin());
+}
+
+MemoryFileLock::MemoryFileLock(std::shared_ptr<MemoryFiles> files, std::shared_ptr<MemoryNode> node)
+    : files_(std::move(files)), node_(std::move(node)) {
+  node_->locked = true;
+}
+
+MemoryFileLock::~MemoryFileLock() {
+  const std::lock_guard lock(files_->mutex);
+  node_->locked = false;
+}
+
+}  // namespace crochet

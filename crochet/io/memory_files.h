@@ -1,0 +1,74 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "crochet/base/clock.h"
+#include "crochet/io/memory_tree.h"
+#include "crochet/io/writable_state.h"
+
+namespace crochet {
+
+// What a MemoryFileSystem and its open files share.
+struct MemoryFiles {
+  explicit MemoryFiles(const Clock& a_clock) : clock(a_clock) {}
+
+  // Requires: `mutex` is held.
+  uint64_t free_bytes() const;
+
+  const Clock& clock;
+
+  std::mutex mutex;  // Guards what follows, with all nodes, also those of open files.
+  std::shared_ptr<MemoryNode> root = std::make_shared<MemoryNode>(/*directory=*/true);
+  std::optional<uint64_t> capacity;
+};
+
+class MemoryWritableFile final : public WritableFile {
+ public:
+  MemoryWritableFile(std::shared_ptr<MemoryFiles> files, std::shared_ptr<MemoryNode> node,
+                     const std::string& path)
+      : files_(std::move(files)), node_(std::move(node)), state_(path) {}
+
+  using WritableFile::append;
+  void append(std::span<const std::byte> data) override;
+  void sync() override;
+  void close() override { state_.close(); }
+
+ private:
+  std::shared_ptr<MemoryFiles> files_;
+  std::shared_ptr<MemoryNode> node_;
+  WritableState state_;
+};
+
+class MemoryReadableFile final : public ReadableFile {
+ public:
+  MemoryReadableFile(std::shared_ptr<MemoryFiles> files, std::shared_ptr<MemoryNode> node,
+                     std::string path)
+      : files_(std::move(files)), node_(std::move(node)), path_(std::move(path)) {}
+
+  uint64_t size() const override;
+  void read_at(uint64_t offset, std::span<std::byte> destination) const override;
+
+ private:
+  std::shared_ptr<MemoryFiles> files_;
+  std::shared_ptr<MemoryNode> node_;
+  std::string path_;
+};
+
+class MemoryFileLock final : public FileLock {
+ public:
+  // Requires: the node is not locked, and the mutex of `files` is held.
+  MemoryFileLock(std::shared_ptr<MemoryFiles> files, std::shared_ptr<MemoryNode> node);
+  ~MemoryFileLock() override;
+
+ private:
+  std::shared_ptr<MemoryFiles> files_;
+  std::shared_ptr<MemoryNode> node_;
+};
+
+}  // namespace crochet

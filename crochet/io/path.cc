@@ -1,0 +1,26 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/io/path.h"
+
+namespace crochet {
+
+std::string join_path(std::string_view directory, std::string_view name) {
+  if (directory.empty() || is_absolute(name)) return std::string(name);
+  std::string path(directory);
+  if (path.back() != '/') path += '/';
+  return path.append(name);
+}
+
+std::string directory_of(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string_view::npos) return "";
+  return slash == 0 ? "/" : std::string(path.substr(0, slash));
+}
+
+std::string base_name(std::string_view path) {
+  return std::string(path.substr(path.rfind('/') + 1));  // npos + 1 is 0.
+}
+
+bool is_absolute(std::string_view path) { return path.starts_with('/'); }
+
+}  // namespace crochet

@@ -1,0 +1,44 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/io/path.h"
+
+#include <gtest/gtest.h>
+
+namespace crochet {
+namespace {
+
+TEST(PathTest, Joins) {
+  EXPECT_EQ(join_path("a", "b"), "a/b");
+  EXPECT_EQ(join_path("a/", "b"), "a/b");
+  EXPECT_EQ(join_path("/", "b"), "/b");
+  EXPECT_EQ(join_path("", "b"), "b");
+  EXPECT_EQ(join_path("a", "/b"), "/b");
+  EXPECT_EQ(join_path("a", ""), "a/");
+}
+
+TEST(PathTest, TakesApart) {
+  EXPECT_EQ(directory_of("a/b/c"), "a/b");
+  EXPECT_EQ(base_name("a/b/c"), "c");
+  EXPECT_EQ(directory_of("file"), "");
+  EXPECT_EQ(base_name("file"), "file");
+  EXPECT_EQ(directory_of("/file"), "/");
+  EXPECT_EQ(base_name("/file"), "file");
+  EXPECT_EQ(directory_of("a/"), "a");
+  EXPECT_EQ(base_name("a/"), "");
+  EXPECT_EQ(directory_of(""), "");
+}
+
+TEST(PathTest, JoinsWhatItTookApart) {
+  for (const char* const path : {"a/b/c", "file", "/file", "/a/b", "a/"})
+    EXPECT_EQ(join_path(directory_of(path), base_name(path)), path);
+}
+
+TEST(PathTest, KnowsAbsolutePaths) {
+  EXPECT_TRUE(is_absolute("/"));
+  EXPECT_TRUE(is_absolute("/a"));
+  EXPECT_FALSE(is_absolute("a/b"));
+  EXPECT_FALSE(is_absolute(""));
+}
+
+}  // namespace
+}  // namespace crochet

@@ -1,0 +1,70 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/io/posix_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+#include "crochet/io/errno_error.h"
+
+namespace crochet {
+
+PosixWritableFile::PosixWritableFile(const std::string& path, int flags)
+    : state_(path), file_(path, O_WRONLY | O_CREAT | flags) {}
+
+void PosixWritableFile::append(std::span<const std::byte> data) {
+  state_.run("append", [&] {
+    while (!data.empty()) {
+      const ssize_t written =
+          retry_interrupted([&] { return ::write(file_.get(), data.data(), data.size()); });
+      if (written < 0) throw_errno(errno, state_.path(), "write");
+      data = data.subspan(static_cast<size_t>(written));
+    }
+  });
+}
+
+void PosixWritableFile::sync() {
+  state_.run("sync", [&] {
+    // The length counts among what fdatasync must keep; only times may be lost.
+    if (retry_interrupted([&] { return ::fdatasync(file_.get()); }) != 0)
+      throw_errno(errno, state_.path(), "fdatasync");
+  });
+}
+
+void PosixWritableFile::close() {
+  state_.close();
+  file_.close(state_.path());
+}
+
+PosixReadableFile::PosixReadableFile(const std::string& path) : path_(path), file_(path, O_RDONLY) {
+  struct stat status;
+  if (::fstat(file_.get(), &status) != 0) throw_errno(errno, path_, "fstat");
+  if (S_ISDIR(status.st_mode)) throw_errno(EISDIR, path_, "open");
+}
+
+uint64_t PosixReadableFile::size() const {
+  struct stat status;
+  if (::fstat(file_.get(), &status) != 0) throw_errno(errno, path_, "fstat");
+  return static_cast<uint64_t>(status.st_size);
+}
+
+void PosixReadableFile::read_at(uint64_t offset, std::span<std::byte> destination) const {
+  // Beyond what off_t holds there is no file, and pread would call it EINVAL.
+  if (offset > static_cast<uint64_t>(INT64_MAX) - destination.size())
+    throw_short_file(path_, offset, destination.size(), size());
+  std::span<std::byte> rest = destination;
+  while (!rest.empty()) {
+    const auto place = static_cast<off_t>(offset + (destination.size() - rest.size()));
+    const ssize_t count =
+        retry_interrupted([&] { return ::pread(file_.get(), rest.data(), rest.size(), place); });
+    if (count < 0) throw_errno(errno, path_, "read");
+    if (count == 0) throw_short_file(path_, offset, destination.size(), size());
+    rest = rest.subspan(static_cast<size_t>(count));
+  }
+}
+
+}  // namespace crochet

@@ -1,0 +1,39 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "crochet/io/file_descriptor.h"
+#include "crochet/io/file_system.h"
+#include "crochet/io/writable_state.h"
+
+namespace crochet {
+
+// A file of the operating system that is written from where it is open.
+class PosixWritableFile final : public WritableFile {
+ public:
+  PosixWritableFile(const std::string& path, int flags);
+
+  using WritableFile::append;
+  void append(std::span<const std::byte> data) override;
+  void sync() override;
+  void close() override;
+
+ private:
+  WritableState state_;
+  FileDescriptor file_;
+};
+
+// A file of the operating system that is read at any place.
+class PosixReadableFile final : public ReadableFile {
+ public:
+  explicit PosixReadableFile(const std::string& path);
+
+  uint64_t size() const override;
+  void read_at(uint64_t offset, std::span<std::byte> destination) const override;
+
+ private:
+  std::string path_;
+  FileDescriptor file_;
+};
+
+}  // namespace crochet

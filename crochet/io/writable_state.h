@@ -1,0 +1,48 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "crochet/base/error.h"
+
+namespace crochet {
+
+// Keeps the promise of every WritableFile: after an error the file is dead, and
+// after close() it is closed.
+class WritableState {
+ public:
+  explicit WritableState(std::string path) : path_(std::move(path)) {}
+
+  const std::string& path() const { return path_; }
+
+  // Runs one append or sync; if it throws, the file is dead from here on.
+  // Throws: FailedPreconditionError if the file is dead or closed already.
+  template <typename Operation>
+  void run(const char* name, const Operation& operation) {
+    check_open(name);
+    if (failed_)
+      throw FailedPreconditionError("{}: {} after an error: the file is dead", path_, name);
+    failed_ = true;
+    operation();
+    failed_ = false;
+  }
+
+  // Throws: FailedPreconditionError the second time.
+  void close() {
+    check_open("close");
+    closed_ = true;
+  }
+
+ private:
+  void check_open(const char* name) const {
+    if (closed_) throw FailedPreconditionError("{}: {} of a closed file", path_, name);
+  }
+
+  std::string path_;
+  bool failed_ = false;
+  bool closed_ = false;
+};
+
+}  // namespace crochet

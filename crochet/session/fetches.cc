@@ -1,0 +1,84 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/session/fetches.h"
+
+#include <cassert>
+
+#include <fmt/ranges.h>
+
+#include "crochet/base/error.h"
+
+namespace crochet {
+namespace {
+
+const char* kind_of(const FetchValues& values) {
+  if (values.as_tensor() != nullptr) return "one tensor";
+  return values.as_list() != nullptr ? "a list" : values.as_map() != nullptr ? "a map" : "nothing";
+}
+
+std::string joined_keys(const FetchValues::Map& map) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : map) keys.push_back(key);
+  return fmt::format("{}", fmt::join(keys, ", "));
+}
+
+}  // namespace
+
+const Tensor& FetchValues::tensor() const {
+  if (const Tensor* const tensor = as_tensor()) return *tensor;
+  throw InvalidArgumentError("one tensor was expected of a run that was asked for {}",
+                             kind_of(*this));
+}
+
+const FetchValues& FetchValues::operator[](size_t index) const {
+  const List* const list = as_list();
+  if (list == nullptr)
+    throw InvalidArgumentError("item {} was expected of a run that was asked for {}", index,
+                               kind_of(*this));
+  if (index >= list->size())
+    throw InvalidArgumentError("fetched values have no item {}, they are {}", index, list->size());
+  return (*list)[index];
+}
+
+const FetchValues& FetchValues::operator[](std::string_view key) const {
+  const Map* const map = as_map();
+  if (map == nullptr)
+    throw InvalidArgumentError("item \"{}\" was expected of a run that was asked for {}", key,
+                               kind_of(*this));
+  const auto found = map->find(std::string(key));
+  if (found == map->end())
+    throw InvalidArgumentError("fetched values have no item \"{}\"; they have: {}", key,
+                               joined_keys(*map));
+  return found->second;
+}
+
+void flatten(const Fetches& fetches, std::vector<Output>& leaves) {
+  assert(fetches.as_name() == nullptr && "names are resolved first");
+  if (const Output* const output = fetches.as_output()) leaves.push_back(*output);
+  if (const auto* const list = fetches.as_list())
+    for (const Fetches& item : *list) flatten(item, leaves);
+  if (const auto* const map = fetches.as_map())
+    for (const auto& [key, item] : *map) flatten(item, leaves);
+}
+
+FetchValues unflatten(const Fetches& fetches, std::span<const Tensor>& values) {
+  if (fetches.as_output() != nullptr) {
+    FetchValues value(values.front());
+    values = values.subspan(1);
+    return value;
+  }
+  if (const auto* const list = fetches.as_list()) {
+    FetchValues::List items;
+    items.reserve(list->size());
+    for (const Fetches& item : *list) items.push_back(unflatten(item, values));
+    return FetchValues(std::move(items));
+  }
+  if (const auto* const map = fetches.as_map()) {
+    FetchValues::Map items;
+    for (const auto& [key, item] : *map) items.emplace(key, unflatten(item, values));
+    return FetchValues(std::move(items));
+  }
+  return {};
+}
+
+}  // namespace crochet

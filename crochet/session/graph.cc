@@ -1,0 +1,104 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/session/graph.h"
+
+#include <algorithm>
+#include <charconv>
+#include <system_error>
+
+#include <fmt/ranges.h>
+
+#include "crochet/base/error.h"
+
+namespace crochet {
+namespace {
+
+[[noreturn]] void throw_unknown_name(const Graph& graph, std::string_view name) {
+  std::vector<std::string> names = graph.operation_names();
+  std::ranges::sort(names);
+  throw NotFoundError("the graph has nothing named \"{}\"; it has: {}", name, fmt::join(names, ", "));
+}
+
+// std::nullopt for what is no number, a negative one, or one beyond int.
+std::optional<int> parse_index(std::string_view text) {
+  int index = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, index);
+  if (error != std::errc() || stop != end || index < 0) return std::nullopt;
+  return index;
+}
+
+}  // namespace
+
+Operation Graph::operation(std::string_view name) const {
+  const OperationInfo* const info = find_operation(name);
+  if (info == nullptr) throw_unknown_name(*this, name);
+  return Operation(info);
+}
+
+Output Graph::output(std::string_view name) const {
+  if (const OperationInfo* const info = find_operation(name)) {
+    if (info->num_outputs == 1) return Output(info, 0);
+    if (info->num_outputs == 0)
+      throw InvalidArgumentError("\"{}\" has no value: the operation has no outputs", name);
+    throw InvalidArgumentError(
+        "\"{}\" is ambiguous: the operation has {} outputs; say which one, as in \"{}:0\"", name,
+        info->num_outputs, name);
+  }
+  const size_t colon = name.rfind(':');
+  if (colon == std::string_view::npos) throw_unknown_name(*this, name);
+  const OperationInfo* const info = find_operation(name.substr(0, colon));
+  if (info == nullptr) throw_unknown_name(*this, name);
+  const std::optional<int> index = parse_index(name.substr(colon + 1));
+  if (!index || *index >= info->num_outputs)
+    throw NotFoundError("the operation \"{}\" has {} outputs, none of index {}", info->name,
+                        info->num_outputs, name.substr(colon + 1));
+  return Output(info, *index);
+}
+
+Fetches Graph::resolve(const Fetches& fetches) const {
+  if (const std::string* const name = fetches.as_name()) return output(*name);
+  if (const Output* const output = fetches.as_output()) {
+    if (output->graph() != this)
+      throw InvalidArgumentError("{} is not an output of this graph", to_string(*output));
+    return *output;
+  }
+  if (const auto* const list = fetches.as_list()) {
+    Fetches::List items;
+    for (const Fetches& item : *list) items.push_back(resolve(item));
+    return items;
+  }
+  if (const auto* const map = fetches.as_map()) {
+    Fetches::Map items;
+    for (const auto& [key, item] : *map) items.emplace(key, resolve(item));
+    return items;
+  }
+  return {};
+}
+
+void Graph::add_to_collection(std::string_view collection, Output output) {
+  check_not_finalized(collection);
+  collections_[std::string(collection)].push_back(output);
+}
+
+std::vector<Output> Graph::collection(std::string_view collection) const {
+  const auto found = collections_.find(collection);
+  return found == collections_.end() ? std::vector<Output>{} : found->second;
+}
+
+void Graph::add_saveable(RegisteredSaveable saveable) {
+  if (std::ranges::find(saveables_, saveable.name, &RegisteredSaveable::name) != saveables_.end())
+    throw AlreadyExistsError("two objects want to be saved as \"{}\"", saveable.name);
+  saveables_.push_back(std::move(saveable));
+}
+
+void Graph::remove_saveable(std::string_view name) {
+  std::erase_if(saveables_, [&](const RegisteredSaveable& saveable) { return saveable.name == name; });
+}
+
+void Graph::check_not_finalized(std::string_view addition) const {
+  if (finalized_)
+    throw FailedPreconditionError("\"{}\" cannot be added: the graph is finalized", addition);
+}
+
+}  // namespace crochet

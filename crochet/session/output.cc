@@ -1,0 +1,22 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/session/output.h"
+
+#include "crochet/base/error.h"
+
+namespace crochet {
+
+std::string to_string(const Output& output) {
+  if (!output) return "(none)";
+  if (!output.has_value()) return output.operation()->name;
+  return fmt::format("{}:{}", output.operation()->name, output.index());
+}
+
+Output Operation::output(int index) const {
+  if (index < 0 || index >= info_->num_outputs)
+    throw InvalidArgumentError("operation \"{}\" has {} outputs, none of index {}", info_->name,
+                               info_->num_outputs, index);
+  return Output(info_, index);
+}
+
+}  // namespace crochet

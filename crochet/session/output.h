@@ -1,0 +1,102 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "crochet/tensor/dtype.h"
+#include "crochet/tensor/shape.h"
+
+namespace crochet {
+
+class Graph;
+
+// What every engine knows of an operation; engines derive from it and own it.
+// Lives, at one address, as long as its graph.
+struct OperationInfo {
+  const Graph* graph = nullptr;
+  std::string name;     // "dense/matmul"; unique in its graph.
+  int num_outputs = 0;
+};
+
+// One result of an operation, or the operation itself if only its running matters.
+// A small value: valid as long as the graph, equal if it is the same place.
+class Output {
+ public:
+  // Stands for nothing; false in a condition.
+  Output() = default;
+  Output(const OperationInfo* operation, int index) : operation_(operation), index_(index) {}
+
+  // The index that stands for "run the operation, I need no value".
+  static constexpr int kNoValue = -1;
+
+  explicit operator bool() const { return operation_ != nullptr; }
+  const OperationInfo* operation() const { return operation_; }
+  int index() const { return index_; }
+  bool has_value() const { return index_ >= 0; }
+  const Graph* graph() const { return operation_ == nullptr ? nullptr : operation_->graph; }
+
+  friend bool operator==(const Output&, const Output&) = default;
+
+ private:
+  const OperationInfo* operation_ = nullptr;
+  int index_ = kNoValue;
+};
+
+// "loss:0"; "train" for an operation without a value; "(none)".
+std::string to_string(const Output& output);
+
+// A node of a graph. Converts to the Output that runs it for no value.
+class Operation {
+ public:
+  Operation() = default;
+  explicit Operation(const OperationInfo* info) : info_(info) {}
+
+  explicit operator bool() const { return info_ != nullptr; }
+  const std::string& name() const { return info_->name; }
+  // Throws: InvalidArgumentError if the operation has no output of this index.
+  Output output(int index) const;
+  Output operator[](int index) const { return output(index); }
+  operator Output() const { return Output(info_, Output::kNoValue); }
+
+  friend bool operator==(const Operation&, const Operation&) = default;
+
+ private:
+  const OperationInfo* info_ = nullptr;
+};
+
+// What every engine knows of a variable; engines derive from it and own it.
+struct VariableInfo {
+  const Graph* graph = nullptr;
+  std::string name;  // Its name in checkpoints: "model/w1".
+  DType dtype = DType::kInvalid;
+  Shape shape;  // Sizes that may change between saves are unknown.
+};
+
+// State that survives from run to run. A small value, as Output is.
+class Variable {
+ public:
+  Variable() = default;
+  explicit Variable(const VariableInfo* info) : info_(info) {}
+
+  explicit operator bool() const { return info_ != nullptr; }
+  const VariableInfo* info() const { return info_; }
+  const std::string& name() const { return info_->name; }
+  DType dtype() const { return info_->dtype; }
+  const Shape& shape() const { return info_->shape; }
+
+  friend bool operator==(const Variable&, const Variable&) = default;
+
+ private:
+  const VariableInfo* info_ = nullptr;
+};
+
+}  // namespace crochet
+
+template <>
+struct std::hash<crochet::Output> {
+  size_t operator()(const crochet::Output& output) const noexcept {
+    return std::hash<const void*>()(output.operation()) * 31 + static_cast<size_t>(output.index());
+  }
+};

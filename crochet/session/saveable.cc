@@ -1,0 +1,18 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/session/saveable.h"
+
+#include "crochet/base/error.h"
+
+namespace crochet {
+
+const Tensor& single_value(const TensorMap& state, DType dtype) {
+  if (state.size() != 1 || !state.begin()->first.empty())
+    throw InvalidArgumentError("{} values were stored where one number is expected", state.size());
+  const Tensor& value = state.begin()->second;
+  if (value.dtype() != dtype || value.num_elements() != 1)
+    throw InvalidArgumentError("{} was stored where one {} is expected", describe(value), dtype);
+  return value;
+}
+
+}  // namespace crochet

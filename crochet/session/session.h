@@ -1,0 +1,67 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "crochet/session/fetches.h"
+#include "crochet/session/graph.h"
+#include "crochet/session/snapshot.h"
+
+namespace crochet {
+
+// A new value for a variable.
+struct Assignment {
+  Variable variable;
+  // The value's shape. Requires: compatible with the variable's.
+  Shape shape;
+  // Writes the value, row-major, into all of the memory it is given: that of
+  // the variable itself if that lies in this process and in this order.
+  std::function<void(std::span<std::byte>)> fill;
+};
+
+// Runs a graph: the contract between crochet and an engine. Engines implement
+// the virtual functions; hooks, savers and wrappers know nothing else of them.
+// The suite in testing/session_contract.h says the rest.
+//
+// run() may be called from several threads. snapshot() and assign() exclude
+// runs that change variables, and one another. From within a running operation all of them
+// throw FailedPreconditionError.
+class Session {
+ public:
+  virtual ~Session() = default;
+
+  virtual Graph& graph() const = 0;
+  virtual const std::string& target() const = 0;
+
+  // Computes what `fetches` need, each operation at most once, and puts the
+  // value of fetches[i] into results[i]; unset for an operation without a value.
+  // Requires: both spans have the same length.
+  // Throws: FailedPreconditionError on a closed session; InvalidArgumentError for a fed value of
+  // a wrong type or shape, or the same output fed twice; what an operation threw, its type unchanged.
+  virtual void run_into(std::span<const Output> fetches, const Feeds& feeds,
+                        std::span<Tensor> results) = 0;
+
+  // The values of these variables now. They will never change, whatever is run later;
+  // cheap for the caller, who is on the training thread between two steps.
+  virtual Snapshot snapshot(std::span<const Variable> variables) = 0;
+
+  // Gives many variables new values. What a `fill` throws ends the call and
+  // leaves the variable it was for, and those behind it, undefined.
+  virtual void assign(std::span<const Assignment> assignments) = 0;
+
+  // Ends the session; runs in flight end first. Calling it again does nothing.
+  virtual void close() = 0;
+
+  // As run_into, for requests of any structure. Names are looked up in the graph.
+  FetchValues run(const Fetches& fetches, const Feeds& feeds = {});
+};
+
+// The number of completed steps, in a run of its own. Throws:
+// FailedPreconditionError if the graph counts none.
+int64_t read_global_step(Session& session);
+
+}  // namespace crochet

@@ -1,0 +1,60 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "crochet/tensor/tensor.h"
+
+namespace crochet {
+
+struct NamedTensor {
+  std::string name;
+  Tensor tensor;
+};
+
+// Copies that were promised for a snapshot and are still being made.
+//
+// Thread-safe.
+class PendingCopies {
+ public:
+  virtual ~PendingCopies() = default;
+  // Blocks until all are made. Throws what stopped them.
+  virtual void wait() = 0;
+};
+
+// The state between two steps: named tensors that will never change, sorted by
+// nothing in particular. Some of their memory may still be being filled by an
+// engine; then tensors() waits.
+//
+// A value; copies share the tensors. Thread-safe as a plain value is.
+class Snapshot {
+ public:
+  Snapshot() = default;
+  explicit Snapshot(std::vector<NamedTensor> tensors, std::shared_ptr<PendingCopies> copies = {})
+      : tensors_(std::move(tensors)), copies_(std::move(copies)) {}
+
+  // Adds what was taken elsewhere at the same step.
+  void add(NamedTensor tensor) { tensors_.push_back(std::move(tensor)); }
+
+  // Waits until every byte is there. Throws what kept a copy from being made.
+  const std::vector<NamedTensor>& tensors() const {
+    if (copies_) copies_->wait();
+    return tensors_;
+  }
+  // The bytes of all elements; known at once.
+  size_t num_bytes() const {
+    size_t sum = 0;
+    for (const NamedTensor& entry : tensors_) sum += entry.tensor.num_bytes();
+    return sum;
+  }
+
+ private:
+  std::vector<NamedTensor> tensors_;
+  std::shared_ptr<PendingCopies> copies_;
+};
+
+}  // namespace crochet

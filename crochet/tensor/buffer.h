@@ -1,0 +1,46 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+namespace crochet {
+
+// All memory of tensors starts at a multiple of this: vectorised sums depend on
+// alignment, and a resumed run must be bit-exact.
+inline constexpr size_t kBufferAlignment = 64;
+
+// Shared memory of fixed size. Counting is intrusive because is_unique() must
+// happen after everything that former holders did with the bytes, which
+// std::shared_ptr::use_count does not promise.
+class Buffer {
+ public:
+  Buffer() = default;
+  // Uninitialised memory. Throws: ResourceExhaustedError with the size if there is none.
+  explicit Buffer(size_t num_bytes);
+  Buffer(const Buffer& other) noexcept;
+  Buffer(Buffer&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
+  Buffer& operator=(Buffer other) noexcept {
+    std::swap(block_, other.block_);
+    return *this;
+  }
+  ~Buffer();
+
+  explicit operator bool() const { return block_ != nullptr; }
+  size_t size() const;
+  const std::byte* data() const;
+  // Requires: no other holder reads or writes meanwhile.
+  std::byte* mutable_data();
+  // True if no other Buffer holds this memory. What former holders did happened before.
+  bool is_unique() const noexcept;
+
+ private:
+  struct Block;
+  Block* block_ = nullptr;
+};
+
+}  // namespace crochet

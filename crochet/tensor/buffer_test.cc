@@ -1,0 +1,106 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/tensor/buffer.h"
+
+#include <cstring>
+#include <latch>
+#include <limits>
+#include <thread>
+#include <type_traits>
+#include <utility>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+
+namespace crochet {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+static_assert(std::is_nothrow_move_constructible_v<Buffer>);
+
+bool is_aligned(const std::byte* data) {
+  return reinterpret_cast<uintptr_t>(data) % kBufferAlignment == 0;
+}
+
+TEST(BufferTest, IsUnsetByDefault) {
+  const Buffer buffer;
+  EXPECT_FALSE(buffer);
+  EXPECT_EQ(buffer.size(), 0);
+  EXPECT_EQ(buffer.data(), nullptr);
+  EXPECT_FALSE(buffer.is_unique());
+}
+
+TEST(BufferTest, IsAlignedWhateverItsSize) {
+  for (size_t size = 0; size < 200; ++size) {
+    Buffer buffer(size);
+    EXPECT_EQ(buffer.size(), size);
+    EXPECT_TRUE(is_aligned(buffer.data())) << size;
+    std::memset(buffer.mutable_data(), 1, size);
+  }
+}
+
+TEST(BufferTest, CountsItsHolders) {
+  Buffer first(8);
+  EXPECT_TRUE(first.is_unique());
+  {
+    const Buffer second = first;
+    EXPECT_EQ(second.data(), first.data());
+    EXPECT_FALSE(first.is_unique());
+    EXPECT_FALSE(second.is_unique());
+  }
+  EXPECT_TRUE(first.is_unique());
+}
+
+TEST(BufferTest, MovingKeepsTheCount) {
+  Buffer first(8);
+  const std::byte* const data = first.data();
+  Buffer second = std::move(first);
+  EXPECT_FALSE(first);  // NOLINT(bugprone-use-after-move): the promise of the move.
+  EXPECT_TRUE(second.is_unique());
+  first = std::move(second);
+  EXPECT_EQ(first.data(), data);
+  EXPECT_TRUE(first.is_unique());
+}
+
+TEST(BufferTest, AssignmentLetsTheOldMemoryGo) {
+  Buffer kept(8);
+  Buffer other = kept;
+  other = Buffer(16);
+  EXPECT_TRUE(kept.is_unique());
+  EXPECT_EQ(other.size(), 16);
+  Buffer& itself = other;
+  other = itself;
+  EXPECT_TRUE(other.is_unique());
+}
+
+TEST(BufferTest, SaysHowMuchMemoryThereIsNot) {
+  const size_t size = std::numeric_limits<size_t>::max() - 5;
+  EXPECT_THAT([&] { Buffer buffer(size); },
+              ThrowsMessage<ResourceExhaustedError>(HasSubstr(std::to_string(size))));
+}
+
+// What a reader did happens before its holder is seen to be gone: the thread
+// sanitizer would see the race otherwise.
+TEST(BufferTest, OnceUniqueItMayBeWrittenWhatOtherThreadsRead) {
+  Buffer buffer(64);
+  for (int round = 0; round < 200; ++round) {
+    std::memset(buffer.mutable_data(), round, buffer.size());
+    std::latch copied(2);
+    const auto read = [&copied, round](const Buffer& shared) {
+      copied.count_down();
+      EXPECT_EQ(shared.data()[63], std::byte(round));
+    };
+    std::jthread first([&read, copy = buffer]() mutable { read(std::exchange(copy, Buffer())); });
+    std::jthread second([&read, copy = buffer]() mutable { read(std::exchange(copy, Buffer())); });
+    copied.wait();
+    while (!buffer.is_unique()) std::this_thread::yield();
+    std::memset(buffer.mutable_data(), 255, buffer.size());
+  }
+}
+
+}  // namespace
+}  // namespace crochet

@@ -1,0 +1,85 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <fmt/format.h>
+
+namespace crochet {
+
+// TensorFlow's element types, with its numbers (DataType in types.proto).
+enum class DType : int32_t {
+  kInvalid = 0,
+  kFloat = 1,
+  kDouble = 2,
+  kInt32 = 3,
+  kUint8 = 4,
+  kInt16 = 5,
+  kInt8 = 6,
+  kString = 7,
+  kComplex64 = 8,
+  kInt64 = 9,
+  kBool = 10,
+  kQint8 = 11,
+  kQuint8 = 12,
+  kQint32 = 13,
+  kBfloat16 = 14,
+  kQint16 = 15,
+  kQuint16 = 16,
+  kUint16 = 17,
+  kComplex128 = 18,
+  kHalf = 19,
+  kResource = 20,
+  kVariant = 21,
+  kUint32 = 22,
+  kUint64 = 23,
+};
+
+// Bytes of one element; 0 for types without a fixed size (string, resource,
+// variant) and for kInvalid.
+size_t element_size(DType dtype);
+// TensorFlow's name: "float32", "int64".
+const char* dtype_name(DType dtype);
+// True for a number that TensorFlow knows, 1 to 23.
+bool is_valid_dtype(int32_t number);
+
+// The DType of a C++ type: dtype_of<float> is DType::kFloat. Not defined for
+// types that have none.
+template <typename T>
+struct DTypeOf {};
+template <> struct DTypeOf<float> { static constexpr DType value = DType::kFloat; };
+template <> struct DTypeOf<double> { static constexpr DType value = DType::kDouble; };
+template <> struct DTypeOf<std::complex<float>> { static constexpr DType value = DType::kComplex64; };
+template <> struct DTypeOf<std::complex<double>> { static constexpr DType value = DType::kComplex128; };
+template <> struct DTypeOf<bool> { static constexpr DType value = DType::kBool; };
+template <> struct DTypeOf<std::byte> { static constexpr DType value = DType::kUint8; };
+
+// Integers map by size and sign, so that `long` and `long long` are both int64.
+template <typename T>
+  requires(std::is_integral_v<T>)
+struct DTypeOf<T> {
+  static constexpr DType value =
+      std::is_signed_v<T>
+          ? (sizeof(T) == 1 ? DType::kInt8 : sizeof(T) == 2 ? DType::kInt16 : sizeof(T) == 4 ? DType::kInt32 : DType::kInt64)
+          : (sizeof(T) == 1 ? DType::kUint8 : sizeof(T) == 2 ? DType::kUint16 : sizeof(T) == 4 ? DType::kUint32 : DType::kUint64);
+};
+
+template <typename T>
+inline constexpr DType dtype_of = DTypeOf<T>::value;
+
+// A type that can be an element of a tensor.
+template <typename T>
+concept Element = requires { DTypeOf<T>::value; };
+
+}  // namespace crochet
+
+template <>
+struct fmt::formatter<crochet::DType> : fmt::formatter<fmt::string_view> {
+  auto format(crochet::DType dtype, fmt::format_context& context) const {
+    return fmt::formatter<fmt::string_view>::format(crochet::dtype_name(dtype), context);
+  }
+};

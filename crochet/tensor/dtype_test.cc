@@ -1,0 +1,66 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/tensor/dtype.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace crochet {
+namespace {
+
+// The types of TensorFlow's types.proto: number, name in Python, bytes.
+struct KnownType {
+  int32_t number;
+  std::string name;
+  size_t size;
+};
+const std::vector<KnownType> kKnownTypes = {
+    {1, "float32", 4},  {2, "float64", 8},      {3, "int32", 4},    {4, "uint8", 1},
+    {5, "int16", 2},    {6, "int8", 1},         {7, "string", 0},   {8, "complex64", 8},
+    {9, "int64", 8},    {10, "bool", 1},        {11, "qint8", 1},   {12, "quint8", 1},
+    {13, "qint32", 4},  {14, "bfloat16", 2},    {15, "qint16", 2},  {16, "quint16", 2},
+    {17, "uint16", 2},  {18, "complex128", 16}, {19, "float16", 2}, {20, "resource", 0},
+    {21, "variant", 0}, {22, "uint32", 4},      {23, "uint64", 8},
+};
+
+TEST(DTypeTest, HasTensorFlowsNumbersNamesAndSizes) {
+  for (const KnownType& type : kKnownTypes) {
+    const auto dtype = static_cast<DType>(type.number);
+    EXPECT_EQ(dtype_name(dtype), type.name);
+    EXPECT_EQ(element_size(dtype), type.size) << type.name;
+    EXPECT_EQ(fmt::format("{:>10}", dtype), fmt::format("{:>10}", type.name));
+    EXPECT_TRUE(is_valid_dtype(type.number));
+  }
+}
+
+TEST(DTypeTest, KnowsWhichNumbersAreTypes) {
+  EXPECT_EQ(element_size(DType::kInvalid), 0);
+  for (const int32_t number : {-1, 0, 24, 101, INT32_MAX, INT32_MIN})
+    EXPECT_FALSE(is_valid_dtype(number)) << number;
+}
+
+template <typename T, DType kExpected>
+constexpr bool has_dtype() {
+  return dtype_of<T> == kExpected && Element<T>;
+}
+
+TEST(DTypeTest, BelongsToATypeOfTheLanguage) {
+  static_assert(has_dtype<float, DType::kFloat>() && has_dtype<double, DType::kDouble>());
+  static_assert(has_dtype<int8_t, DType::kInt8>() && has_dtype<uint8_t, DType::kUint8>());
+  static_assert(has_dtype<int16_t, DType::kInt16>() && has_dtype<uint16_t, DType::kUint16>());
+  static_assert(has_dtype<int32_t, DType::kInt32>() && has_dtype<uint32_t, DType::kUint32>());
+  static_assert(has_dtype<long, DType::kInt64>() && has_dtype<long long, DType::kInt64>());
+  static_assert(has_dtype<unsigned long, DType::kUint64>());
+  static_assert(has_dtype<unsigned long long, DType::kUint64>());
+  static_assert(has_dtype<bool, DType::kBool>() && has_dtype<std::byte, DType::kUint8>());
+  static_assert(has_dtype<std::complex<float>, DType::kComplex64>());
+  static_assert(has_dtype<std::complex<double>, DType::kComplex128>());
+  static_assert(!Element<std::string> && !Element<void*> && !Element<long double>);
+  EXPECT_EQ(element_size(dtype_of<bool>), sizeof(bool));
+}
+
+}  // namespace
+}  // namespace crochet

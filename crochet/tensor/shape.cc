@@ -1,0 +1,54 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/tensor/shape.h"
+
+#include <cassert>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "crochet/base/error.h"
+
+namespace crochet {
+
+Shape::Shape(std::vector<int64_t> dimensions) : dimensions_(std::move(dimensions)) {
+  int64_t product = 1;
+  for (const int64_t size : dimensions_) {
+    if (size < kUnknownDimension)
+      throw InvalidArgumentError("shape [{}]: a dimension of size {}", fmt::join(dimensions_, ","),
+                                 size);
+    // Sizes of 0 are left out, so that a later huge one is still noticed.
+    if (size > 0 && __builtin_mul_overflow(product, size, &product))
+      throw InvalidArgumentError("shape [{}]: more elements than 2^63", fmt::join(dimensions_, ","));
+  }
+}
+
+bool Shape::is_fully_known() const {
+  return std::ranges::find(dimensions_, kUnknownDimension) == dimensions_.end();
+}
+
+int64_t Shape::num_elements() const {
+  assert(is_fully_known());
+  int64_t product = 1;
+  for (const int64_t size : dimensions_) product *= size;
+  return product;
+}
+
+bool Shape::is_compatible_with(const Shape& other) const {
+  return std::ranges::equal(dimensions_, other.dimensions_, [](int64_t a, int64_t b) {
+    return a == b || a == kUnknownDimension || b == kUnknownDimension;
+  });
+}
+
+std::string to_string(const Shape& shape) {
+  std::string text = "[";
+  for (const int64_t size : shape.dimensions()) {
+    if (text.size() > 1) text += ',';
+    text += size == Shape::kUnknownDimension ? "?" : std::to_string(size);
+  }
+  return text + "]";
+}
+
+}  // namespace crochet

@@ -1,0 +1,116 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/tensor/tensor.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "crochet/base/error.h"
+#include "crochet/tensor/half.h"
+
+namespace crochet {
+
+Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape)) {
+  if (element_size(dtype) == 0)
+    throw InvalidArgumentError("a tensor of type {}: its elements have no fixed size", dtype);
+  if (!shape_.is_fully_known())
+    throw InvalidArgumentError("a tensor of shape {}: every size must be known", shape_);
+  int64_t size = 0;
+  if (__builtin_mul_overflow(num_elements(), static_cast<int64_t>(element_size(dtype)), &size))
+    throw ResourceExhaustedError("a tensor {} {}: more bytes than 2^63", dtype, shape_);
+  if (num_bytes() > kInlineBytes) buffer_ = Buffer(num_bytes());
+}
+
+Tensor Tensor::copy_of(DType dtype, Shape shape, std::span<const std::byte> values) {
+  Tensor tensor(dtype, std::move(shape));
+  if (tensor.num_bytes() != values.size())
+    throw InvalidArgumentError("a tensor of shape {} has {} elements, {} were given", tensor.shape(),
+                               tensor.num_elements(), values.size() / element_size(dtype));
+  std::ranges::copy(values, tensor.mutable_bytes().begin());
+  return tensor;
+}
+
+std::span<const std::byte> Tensor::bytes() const {
+  return {buffer_ ? buffer_.data() : inline_, num_bytes()};
+}
+
+std::span<std::byte> Tensor::mutable_bytes() {
+  if (!buffer_) return {inline_, num_bytes()};
+  if (!buffer_.is_unique()) {
+    Buffer copy(buffer_.size());
+    std::memcpy(copy.mutable_data(), buffer_.data(), buffer_.size());
+    buffer_ = std::move(copy);
+  }
+  return {buffer_.mutable_data(), num_bytes()};
+}
+
+void Tensor::check_dtype(DType wanted) const {
+  if (dtype_ != wanted)
+    throw InvalidArgumentError("a tensor of type {} is not one of {}", dtype_, wanted);
+}
+
+void Tensor::check_single() const {
+  if (num_elements() != 1)
+    throw InvalidArgumentError("a tensor {} has {} elements, expected one",
+                               is_set() ? to_string(shape_) : "that is unset", num_elements());
+}
+
+double Tensor::to_double() const {
+  check_single();
+  const std::byte* const data = bytes().data();
+  const auto load = [data]<typename T>(T value) {
+    std::memcpy(&value, data, sizeof(T));
+    return static_cast<double>(value);
+  };
+  const auto load_bits = [data] {
+    uint16_t bits;
+    std::memcpy(&bits, data, sizeof(bits));
+    return bits;
+  };
+  switch (dtype_) {
+    case DType::kFloat: return load(float{});
+    case DType::kDouble: return load(double{});
+    case DType::kInt8: return load(int8_t{});
+    case DType::kInt16: return load(int16_t{});
+    case DType::kInt32: return load(int32_t{});
+    case DType::kInt64: return load(int64_t{});
+    case DType::kUint8: return load(uint8_t{});
+    case DType::kUint16: return load(uint16_t{});
+    case DType::kUint32: return load(uint32_t{});
+    case DType::kUint64: return load(uint64_t{});
+    case DType::kBool: return load(bool{});
+    case DType::kBfloat16: return bfloat16_to_double(load_bits());
+    case DType::kHalf: return half_to_double(load_bits());
+    default: throw InvalidArgumentError("a tensor of type {} is no real number", dtype_);
+  }
+}
+
+bool operator==(const Tensor& a, const Tensor& b) {
+  return a.dtype_ == b.dtype_ && a.shape_ == b.shape_ && std::ranges::equal(a.bytes(), b.bytes());
+}
+
+namespace {
+
+// With as few digits as tell the value from others of its type.
+std::string value_text(const Tensor& tensor) {
+  switch (tensor.dtype()) {
+    case DType::kFloat: return fmt::format("{}", tensor.scalar<float>());
+    case DType::kInt64: return fmt::format("{}", tensor.scalar<int64_t>());
+    case DType::kUint64: return fmt::format("{}", tensor.scalar<uint64_t>());
+    default: return fmt::format("{}", tensor.to_double());
+  }
+}
+
+}  // namespace
+
+std::string describe(const Tensor& tensor) {
+  if (!tensor.is_set()) return "unset";
+  const std::string text = fmt::format("{} {}", tensor.dtype(), tensor.shape());
+  try {
+    return tensor.num_elements() == 1 ? fmt::format("{} = {}", text, value_text(tensor)) : text;
+  } catch (const InvalidArgumentError&) {
+    return text;
+  }
+}
+
+}  // namespace crochet

@@ -1,0 +1,113 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <map>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "crochet/tensor/buffer.h"
+#include "crochet/tensor/dtype.h"
+#include "crochet/tensor/shape.h"
+
+namespace crochet {
+
+// A dense, row-major array of numbers with a type and a shape. Copying shares
+// the memory; writing through one holder copies it first if others hold it
+// too, so a tensor that was handed out never changes.
+//
+// A default-constructed tensor is unset: it has the type kInvalid and no
+// elements. A value that was not computed is unset.
+//
+// Values of at most kInlineBytes bytes live in the object: scalars cost no allocation.
+// Thread-safe as a plain value is: many readers, or one writer.
+class Tensor {
+ public:
+  static constexpr size_t kInlineBytes = 16;
+
+  Tensor() = default;
+  // Elements are uninitialised. Throws: InvalidArgumentError for a type without a fixed size or
+  // a shape with unknown sizes; ResourceExhaustedError without memory.
+  Tensor(DType dtype, Shape shape);
+
+  template <Element T>
+  static Tensor zeros(Shape shape) {
+    Tensor tensor(dtype_of<T>, std::move(shape));
+    if (tensor.num_bytes() > 0) std::memset(tensor.mutable_bytes().data(), 0, tensor.num_bytes());
+    return tensor;
+  }
+  template <Element T>
+  static Tensor scalar(T value) {
+    return from(std::span<const T>(&value, 1), Shape{});
+  }
+  // Throws: InvalidArgumentError unless the shape has as many elements as there are values.
+  template <Element T>
+  static Tensor from(std::span<const T> values, Shape shape) {
+    return copy_of(dtype_of<T>, std::move(shape), std::as_bytes(values));
+  }
+  template <Element T>
+  static Tensor from(const std::vector<T>& values) {
+    return from(std::span<const T>(values), Shape{static_cast<int64_t>(values.size())});
+  }
+  template <Element T>
+  static Tensor from(const std::vector<T>& values, Shape shape) {
+    return from(std::span<const T>(values), std::move(shape));
+  }
+
+  bool is_set() const { return dtype_ != DType::kInvalid; }
+  DType dtype() const { return dtype_; }
+  const Shape& shape() const { return shape_; }
+  int64_t num_elements() const { return is_set() ? shape_.num_elements() : 0; }
+  size_t num_bytes() const { return static_cast<size_t>(num_elements()) * element_size(dtype_); }
+
+  // The elements' memory, kBufferAlignment-aligned unless inline.
+  std::span<const std::byte> bytes() const;
+  // The same to write to; copies first if the memory is shared.
+  std::span<std::byte> mutable_bytes();
+
+  // The elements in row-major order. Throws: InvalidArgumentError for another type.
+  template <Element T>
+  std::span<const T> flat() const {
+    check_dtype(dtype_of<T>);
+    return {reinterpret_cast<const T*>(bytes().data()), static_cast<size_t>(num_elements())};
+  }
+  template <Element T>
+  std::span<T> mutable_flat() {
+    check_dtype(dtype_of<T>);
+    return {reinterpret_cast<T*>(mutable_bytes().data()), static_cast<size_t>(num_elements())};
+  }
+  // The value of a tensor of exactly one element. Throws: InvalidArgumentError
+  // for another type or number of elements.
+  template <Element T>
+  T scalar() const {
+    check_single();
+    return flat<T>()[0];
+  }
+  // The value of one element of any real type, as a double. Throws as scalar().
+  double to_double() const;
+
+  // True if both have the same type, shape and bytes.
+  friend bool operator==(const Tensor& a, const Tensor& b);
+
+ private:
+  static Tensor copy_of(DType dtype, Shape shape, std::span<const std::byte> values);
+  void check_dtype(DType wanted) const;
+  void check_single() const;
+
+  DType dtype_ = DType::kInvalid;
+  Shape shape_;
+  Buffer buffer_;  // Unset if the elements are in inline_.
+  alignas(16) std::byte inline_[kInlineBytes] = {};
+};
+
+// Named tensors, as Saveable objects give and take them.
+using TensorMap = std::map<std::string, Tensor, std::less<>>;
+
+// "float32 [64,128]", and the value of a tensor of one element: "int64 [] = 7".
+std::string describe(const Tensor& tensor);
+
+}  // namespace crochet

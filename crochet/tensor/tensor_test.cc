@@ -1,0 +1,225 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/tensor/tensor.h"
+
+#include <cmath>
+#include <complex>
+#include <cstdint>
+#include <limits>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+
+namespace crochet {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+const std::vector<float> kManyFloats(100, 1.5f);
+
+bool is_inside(const Tensor& tensor) {
+  const auto* const object = reinterpret_cast<const std::byte*>(&tensor);
+  const std::byte* const data = tensor.bytes().data();
+  return data >= object && data < object + sizeof(Tensor);
+}
+
+TEST(TensorTest, IsUnsetByDefault) {
+  const Tensor tensor;
+  EXPECT_FALSE(tensor.is_set());
+  EXPECT_EQ(tensor.dtype(), DType::kInvalid);
+  EXPECT_EQ(tensor.num_elements(), 0);
+  EXPECT_EQ(tensor.num_bytes(), 0);
+  EXPECT_TRUE(tensor.bytes().empty());
+  EXPECT_EQ(describe(tensor), "unset");
+  EXPECT_THROW(tensor.flat<float>(), InvalidArgumentError);
+  EXPECT_THAT([&] { tensor.to_double(); },
+              ThrowsMessage<InvalidArgumentError>(HasSubstr("that is unset")));
+}
+
+TEST(TensorTest, HoldsValuesInRowMajorOrder) {
+  const Tensor tensor = Tensor::from<int32_t>({1, 2, 3, 4, 5, 6}, {2, 3});
+  EXPECT_EQ(tensor.dtype(), DType::kInt32);
+  EXPECT_EQ(tensor.shape(), (Shape{2, 3}));
+  EXPECT_EQ(tensor.num_bytes(), 24);
+  EXPECT_THAT(tensor.flat<int32_t>(), ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_EQ(Tensor::from<float>({1, 2}).shape(), Shape{2});
+}
+
+TEST(TensorTest, ZerosAreZeros) {
+  EXPECT_THAT(Tensor::zeros<double>({3, 5}).flat<double>(), Each(0));
+  EXPECT_THAT(Tensor::zeros<double>({2}).flat<double>(), Each(0));
+  EXPECT_EQ(Tensor::zeros<float>({0, 7}).num_bytes(), 0);
+}
+
+TEST(TensorTest, RefusesAWrongNumberOfValues) {
+  EXPECT_THAT(
+      [] {
+        Tensor::from<float>({1, 2, 3}, {2, 2});
+      },
+      ThrowsMessage<InvalidArgumentError>("a tensor of shape [2,2] has 4 elements, 3 were given"));
+}
+
+TEST(TensorTest, RefusesTypesWithoutASizeAndUnknownShapes) {
+  for (const DType dtype : {DType::kInvalid, DType::kString, DType::kResource, DType::kVariant})
+    EXPECT_THROW(Tensor(dtype, {}), InvalidArgumentError) << dtype_name(dtype);
+  EXPECT_THAT(
+      [] {
+        Tensor(DType::kFloat, {Shape::kUnknownDimension, 2});
+      },
+      ThrowsMessage<InvalidArgumentError>(HasSubstr("[?,2]")));
+}
+
+// As many bytes as 2^64, and more, must not wrap around to a small number.
+TEST(TensorTest, RefusesMoreBytesThanCanBeCounted) {
+  const int64_t huge = int64_t{1} << 62;
+  EXPECT_THAT([&] { Tensor(DType::kFloat, {huge}); },
+              ThrowsMessage<ResourceExhaustedError>(HasSubstr("[4611686018427387904]")));
+  EXPECT_THROW(Tensor(DType::kComplex128, {huge, 1}), ResourceExhaustedError);
+  EXPECT_THROW(Tensor(DType::kInt8, {INT64_MAX}), ResourceExhaustedError);
+}
+
+TEST(TensorTest, SmallValuesLiveInTheObject) {
+  EXPECT_TRUE(is_inside(Tensor::scalar(1.0f)));
+  EXPECT_TRUE(is_inside(Tensor::scalar(std::complex<double>(1, 2))));
+  EXPECT_TRUE(is_inside(Tensor::from<float>({1, 2, 3, 4})));
+  EXPECT_FALSE(is_inside(Tensor::from<float>({1, 2, 3, 4, 5})));
+}
+
+TEST(TensorTest, LargeValuesAreAligned) {
+  for (int64_t n = 17; n < 300; n += 7) {
+    const Tensor tensor = Tensor::zeros<uint8_t>({n});
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(tensor.bytes().data()) % kBufferAlignment, 0) << n;
+  }
+}
+
+TEST(TensorTest, CopiesShareUntilOneIsWrittenTo) {
+  Tensor original = Tensor::from(kManyFloats);
+  const Tensor copy = original;
+  EXPECT_EQ(copy.bytes().data(), original.bytes().data());
+  original.mutable_flat<float>()[0] = 7;
+  EXPECT_NE(copy.bytes().data(), original.bytes().data());
+  EXPECT_EQ(copy.flat<float>()[0], 1.5f);
+  EXPECT_EQ(original.flat<float>()[0], 7);
+  EXPECT_EQ(original.flat<float>()[99], 1.5f);
+}
+
+TEST(TensorTest, WritesInPlaceOnceItIsTheOnlyHolder) {
+  Tensor tensor = Tensor::from(kManyFloats);
+  const std::byte* const data = tensor.bytes().data();
+  { const Tensor copy = tensor; }
+  tensor.mutable_flat<float>()[0] = 7;
+  EXPECT_EQ(tensor.bytes().data(), data);
+}
+
+TEST(TensorTest, CopiesOfSmallValuesAreTheirOwn) {
+  Tensor original = Tensor::scalar<int64_t>(1);
+  const Tensor copy = original;
+  original.mutable_flat<int64_t>()[0] = 2;
+  EXPECT_EQ(copy.scalar<int64_t>(), 1);
+  EXPECT_EQ(original.scalar<int64_t>(), 2);
+}
+
+TEST(TensorTest, MovesItsMemory) {
+  Tensor original = Tensor::from(kManyFloats);
+  const std::byte* const data = original.bytes().data();
+  Tensor moved = std::move(original);
+  EXPECT_EQ(moved.bytes().data(), data);
+  moved.mutable_flat<float>()[0] = 2;
+  EXPECT_EQ(moved.bytes().data(), data) << "nobody else holds it";
+}
+
+TEST(TensorTest, AHandedOutTensorNeverChanges) {
+  Tensor weights = Tensor::from(kManyFloats);
+  std::vector<std::jthread> savers;
+  for (int step = 0; step < 20; ++step) {
+    savers.emplace_back([snapshot = weights, expected = weights.flat<float>()[0]] {
+      EXPECT_EQ(snapshot.flat<float>()[0], expected);
+    });
+    weights.mutable_flat<float>()[0] += 1;
+  }
+}
+
+TEST(TensorTest, RefusesToBeReadAsAnotherType) {
+  Tensor tensor = Tensor::scalar(1.0f);
+  EXPECT_THAT(
+      [&] { tensor.flat<double>(); },
+      ThrowsMessage<InvalidArgumentError>("a tensor of type float32 is not one of float64"));
+  EXPECT_THROW(tensor.mutable_flat<int32_t>(), InvalidArgumentError);
+  EXPECT_THROW(tensor.scalar<int32_t>(), InvalidArgumentError);
+}
+
+TEST(TensorTest, OnlyOneElementIsAScalar) {
+  EXPECT_EQ(Tensor::from<float>({3}, {1, 1}).scalar<float>(), 3);
+  EXPECT_THAT(
+      [] {
+        Tensor::from<float>({1, 2}).scalar<float>();
+      },
+      ThrowsMessage<InvalidArgumentError>("a tensor [2] has 2 elements, expected one"));
+  EXPECT_THROW(Tensor::zeros<float>({0}).scalar<float>(), InvalidArgumentError);
+}
+
+TEST(TensorTest, AnyRealNumberIsADouble) {
+  EXPECT_EQ(Tensor::scalar(1.5f).to_double(), 1.5);
+  EXPECT_EQ(Tensor::scalar(-2.25).to_double(), -2.25);
+  EXPECT_EQ(Tensor::scalar<int8_t>(-128).to_double(), -128);
+  EXPECT_EQ(Tensor::scalar<int16_t>(-32768).to_double(), -32768);
+  EXPECT_EQ(Tensor::scalar<int32_t>(-7).to_double(), -7);
+  EXPECT_EQ(Tensor::scalar<int64_t>(1 << 20).to_double(), 1 << 20);
+  EXPECT_EQ(Tensor::scalar<uint8_t>(255).to_double(), 255);
+  EXPECT_EQ(Tensor::scalar<uint16_t>(65535).to_double(), 65535);
+  EXPECT_EQ(Tensor::scalar<uint32_t>(4294967295).to_double(), 4294967295.0);
+  EXPECT_EQ(Tensor::scalar(std::numeric_limits<uint64_t>::max()).to_double(), 0x1p64);
+  EXPECT_EQ(Tensor::scalar(true).to_double(), 1);
+}
+
+TEST(TensorTest, HalfPrecisionNumbersAreDoublesToo) {
+  const auto half = [](DType dtype, uint16_t bits) {
+    Tensor tensor(dtype, {});
+    std::memcpy(tensor.mutable_bytes().data(), &bits, sizeof(bits));
+    return tensor.to_double();
+  };
+  EXPECT_EQ(half(DType::kBfloat16, 0x3fc0), 1.5);
+  EXPECT_EQ(half(DType::kBfloat16, 0xc000), -2);
+  EXPECT_EQ(half(DType::kHalf, 0x3e00), 1.5);
+  EXPECT_EQ(half(DType::kHalf, 0xc000), -2);
+  EXPECT_EQ(half(DType::kHalf, 0x7bff), 65504);
+  EXPECT_EQ(half(DType::kHalf, 0x0001), 0x1p-24);
+  EXPECT_EQ(half(DType::kHalf, 0xfc00), -std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(std::isnan(half(DType::kHalf, 0x7e00)));
+  EXPECT_TRUE(std::signbit(half(DType::kHalf, 0x8000)));
+}
+
+TEST(TensorTest, AComplexNumberIsNoDouble) {
+  EXPECT_THAT([] { Tensor::scalar(std::complex<float>(1, 2)).to_double(); },
+              ThrowsMessage<InvalidArgumentError>("a tensor of type complex64 is no real number"));
+}
+
+TEST(TensorTest, EqualsWhatHasTheSameTypeShapeAndBytes) {
+  const Tensor tensor = Tensor::from<float>({1, 2, 3, 4, 5, 6}, {2, 3});
+  EXPECT_EQ(tensor, Tensor::from<float>({1, 2, 3, 4, 5, 6}, {2, 3}));
+  EXPECT_NE(tensor, Tensor::from<float>({1, 2, 3, 4, 5, 6}, {3, 2}));
+  EXPECT_NE(tensor, Tensor::from<float>({1, 2, 3, 4, 5, 7}, {2, 3}));
+  EXPECT_NE(Tensor::zeros<float>({2}), Tensor::zeros<int32_t>({2}));
+  EXPECT_EQ(Tensor(), Tensor());
+  EXPECT_NE(Tensor(), Tensor::scalar(0.0f));
+}
+
+TEST(TensorTest, DescribesItself) {
+  EXPECT_EQ(describe(Tensor::zeros<float>({64, 128})), "float32 [64,128]");
+  EXPECT_EQ(describe(Tensor::scalar<int64_t>(7)), "int64 [] = 7");
+  EXPECT_EQ(describe(Tensor::scalar<int64_t>(123456789)), "int64 [] = 123456789");
+  EXPECT_EQ(describe(Tensor::scalar<int64_t>(INT64_MAX)), "int64 [] = 9223372036854775807");
+  EXPECT_EQ(describe(Tensor::scalar(0.1f)), "float32 [] = 0.1");
+  EXPECT_EQ(describe(Tensor::scalar(0.1)), "float64 [] = 0.1");
+  EXPECT_EQ(describe(Tensor::scalar(true)), "bool [] = 1");
+  EXPECT_EQ(describe(Tensor::scalar(std::complex<float>(1, 2))), "complex64 []");
+}
+
+}  // namespace
+}  // namespace crochet

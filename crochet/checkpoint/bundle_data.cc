@@ -1,0 +1,114 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/bundle_data.h"
+
+#include <algorithm>
+#include <bit>
+#include <vector>
+
+#include "crochet/base/error.h"
+#include "crochet/checkpoint/string_checksum.h"
+#include "crochet/io/crc32c.h"
+
+namespace crochet::internal {
+namespace {
+
+// What is read at once: still in the cache when the checksum comes to it.
+constexpr size_t kChunkBytes = size_t{1} << 20;
+
+// Bytes that are swapped as one: a complex number is two.
+size_t component_size(DType dtype) {
+  const bool is_complex = dtype == DType::kComplex64 || dtype == DType::kComplex128;
+  return element_size(dtype) / (is_complex ? 2 : 1);
+}
+
+void reverse_components(std::span<std::byte> bytes, size_t size) {
+  for (; size > 1 && !bytes.empty(); bytes = bytes.subspan(size))
+    std::ranges::reverse(bytes.first(size));
+}
+
+}  // namespace
+
+const ReadableFile& BundleData::file(int shard) const {
+  const std::lock_guard lock(mutex_);
+  std::unique_ptr<ReadableFile>& slot = open_[shard];
+  if (slot) return *slot;
+  const std::string path = data_filename(prefix_, shard, header_.num_shards);
+  try {
+    slot = files_.open(path);
+  } catch (const NotFoundError&) {
+    throw DataLossError("{}: there is no such file, {} needs it", path, index_filename(prefix_));
+  }
+  return *slot;
+}
+
+std::string BundleData::filename(const BundleEntry& entry) const {
+  return data_filename(prefix_, entry.shard, header_.num_shards);
+}
+
+void BundleData::check_place(const BundleEntry& entry, std::string_view name) const {
+  const uint64_t file_size = file(entry.shard).size();
+  const uint64_t offset = static_cast<uint64_t>(entry.offset);
+  const uint64_t size = static_cast<uint64_t>(entry.size);
+  if (offset > file_size || size > file_size - offset)
+    throw DataLossError("{}: \"{}\" has {} bytes at offset {}, the file ends at {}",
+                        filename(entry), name, size, offset, file_size);
+}
+
+template <typename Destination>
+uint32_t BundleData::read_chunks(const BundleEntry& entry, Destination destination) const {
+  const ReadableFile& source = file(entry.shard);
+  const uint64_t size = static_cast<uint64_t>(entry.size);
+  uint32_t crc = 0;
+  for (uint64_t done = 0; done < size;) {
+    const auto chunk = destination(done, std::min<uint64_t>(kChunkBytes, size - done));
+    source.read_at(static_cast<uint64_t>(entry.offset) + done, chunk);
+    crc = extend_crc32c(crc, chunk);
+    done += chunk.size();
+  }
+  return crc;
+}
+
+void BundleData::read(const BundleEntry& entry, std::string_view name,
+                      std::span<std::byte> destination) const {
+  check_place(entry, name);
+  const uint32_t crc = read_chunks(
+      entry, [&](uint64_t done, size_t size) { return destination.subspan(done, size); });
+  compare_crc(crc, entry, name);
+  if (header_.big_endian != (std::endian::native == std::endian::big))
+    reverse_components(destination, component_size(entry.dtype));
+}
+
+void BundleData::verify(const BundleEntry& entry, std::string_view name) const {
+  check_place(entry, name);
+  if (entry.dtype == DType::kString) {
+    compare_crc(crc_of_strings(entry, name), entry, name);
+    return;
+  }
+  if (element_size(entry.dtype) == 0) return;
+  std::vector<std::byte> buffer(std::min(kChunkBytes, static_cast<size_t>(entry.size)));
+  const uint32_t crc =
+      read_chunks(entry, [&](uint64_t, size_t size) { return std::span(buffer).first(size); });
+  compare_crc(crc, entry, name);
+}
+
+uint32_t BundleData::crc_of_strings(const BundleEntry& entry, std::string_view name) const {
+  std::vector<std::byte> stored(static_cast<size_t>(entry.size));
+  file(entry.shard).read_at(static_cast<uint64_t>(entry.offset), stored);
+  try {
+    return crc32c_of_strings(stored, entry.shape.num_elements(), header_.big_endian);
+  } catch (const DataLossError& error) {
+    throw DataLossError("{}: \"{}\" at offset {}: {}", filename(entry), name, entry.offset,
+                        error.what());
+  }
+}
+
+void BundleData::compare_crc(uint32_t found, const BundleEntry& entry,
+                             std::string_view name) const {
+  const uint32_t expected = unmask_crc32c(entry.masked_crc32c);
+  if (found != expected)
+    throw DataLossError("{}: crc32c of \"{}\" at offset {} is {:08x}, the index says {:08x}",
+                        filename(entry), name, entry.offset, found, expected);
+}
+
+}  // namespace crochet::internal

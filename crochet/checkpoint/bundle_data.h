@@ -1,0 +1,56 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string_view>
+
+#include "crochet/checkpoint/bundle_format.h"
+#include "crochet/io/file_system.h"
+
+namespace crochet::internal {
+
+// The data files of a bundle, opened when they are first needed.
+//
+// Thread-safe.
+class BundleData {
+ public:
+  BundleData(FileSystem& files, std::string prefix, const BundleHeader& header)
+      : files_(files), prefix_(std::move(prefix)), header_(header) {}
+
+  // Throws: DataLossError if the data file is missing or ends before the entry's bytes.
+  void check_place(const BundleEntry& entry, std::string_view name) const;
+  // Reads an entry's elements in this machine's byte order and compares the checksum.
+  // Requires: a type of fixed size, and `destination` has the entry's size.
+  // Throws: DataLossError.
+  void read(const BundleEntry& entry, std::string_view name,
+            std::span<std::byte> destination) const;
+  // Compares the checksum of whatever the entry has stored.
+  // Throws: DataLossError.
+  void verify(const BundleEntry& entry, std::string_view name) const;
+
+ private:
+  const ReadableFile& file(int shard) const;
+  std::string filename(const BundleEntry& entry) const;
+  // Reads the entry piece by piece to where `destination(bytes done, size)` says; returns the crc.
+  template <typename Destination>
+  uint32_t read_chunks(const BundleEntry& entry, Destination destination) const;
+  uint32_t crc_of_strings(const BundleEntry& entry, std::string_view name) const;
+  void compare_crc(uint32_t found, const BundleEntry& entry, std::string_view name) const;
+
+  FileSystem& files_;  // Not owned; outlives this.
+  const std::string prefix_;
+  const BundleHeader header_;
+
+  mutable std::mutex mutex_;  // Guards what follows.
+  mutable std::map<int, std::unique_ptr<ReadableFile>> open_;
+};
+
+}  // namespace crochet::internal

@@ -1,0 +1,188 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/bundle_writer.h"
+
+#include <algorithm>
+#include <bit>
+#include <random>
+#include <utility>
+
+#include "crochet/base/error.h"
+#include "crochet/base/log.h"
+#include "crochet/checkpoint/bundle_format.h"
+#include "crochet/checkpoint/table_writer.h"
+#include "crochet/io/crc32c.h"
+#include "crochet/io/path.h"
+
+namespace crochet {
+namespace {
+
+// Small tensors are gathered to this size; in large ones, it is what the
+// checksum leaves in the cache for the write behind it.
+constexpr size_t kChunkBytes = size_t{1} << 20;
+
+static_assert(std::endian::native == std::endian::little,
+              "the header says that tensors are little-endian");
+
+std::string temporary_name(const std::string& final_name) {
+  std::random_device device;
+  const uint64_t number = uint64_t{device()} << 32 | device();
+  return fmt::format("{}.tempstate{}", final_name, number);
+}
+
+std::string parent_directory(const std::string& path) {
+  const std::string parent = directory_of(path);
+  return parent.empty() ? "." : parent;
+}
+
+// Makes a directory whose name, too, survives a power cut.
+void create_durably(FileSystem& files, const std::string& directory) {
+  if (files.exists(directory)) return;
+  const std::string parent = parent_directory(directory);
+  if (parent != directory) create_durably(files, parent);
+  files.create_directories(directory);
+  files.sync_directory(parent);
+}
+
+}  // namespace
+
+BundleWriter::BundleWriter(FileSystem& files, std::string prefix,
+                           const BundleWriterOptions& options)
+    : files_(files),
+      prefix_(std::move(prefix)),
+      directory_(parent_directory(prefix_)),
+      alignment_(options.alignment),
+      temp_data_(temporary_name(data_filename(prefix_, 0, 1))),
+      temp_index_(temporary_name(index_filename(prefix_))) {
+  if (alignment_ == 0) throw InvalidArgumentError("{}: an alignment of 0 bytes", prefix_);
+  create_durably(files_, directory_);
+  buffer_.reserve(kChunkBytes);
+  data_ = files_.create(temp_data_);
+}
+
+BundleWriter::~BundleWriter() {
+  if (state_ == State::kAdding || state_ == State::kWritten) remove_temporaries();
+}
+
+template <typename Step>
+void BundleWriter::guarded(State required, const char* call, Step step) {
+  if (state_ == State::kFailed)
+    throw FailedPreconditionError("{}: {} after an error; write anew", prefix_, call);
+  if (state_ != required)
+    throw FailedPreconditionError("{}: {} out of order: add, write_and_sync, publish", prefix_,
+                                  call);
+  try {
+    step();
+  } catch (...) {
+    state_ = State::kFailed;
+    remove_temporaries();
+    throw;
+  }
+}
+
+void BundleWriter::add(std::string_view name, const Tensor& tensor) {
+  guarded(State::kAdding, "add()", [&] {
+    check_name(name);
+    if (!tensor.is_set()) throw InvalidArgumentError("{}: \"{}\" is unset", prefix_, name);
+    internal::BundleEntry entry{.dtype = tensor.dtype(), .shape = tensor.shape()};
+    entry.offset = static_cast<int64_t>(data_bytes_);
+    entry.size = static_cast<int64_t>(tensor.num_bytes());
+    entry.masked_crc32c = mask_crc32c(append_with_crc(tensor.bytes()));
+    index_.emplace(name, internal::encode(entry));
+    ++num_tensors_;
+    pad();
+  });
+}
+
+void BundleWriter::write_and_sync() {
+  guarded(State::kAdding, "write_and_sync()", [&] {
+    flush();
+    data_->sync();
+    std::exchange(data_, nullptr)->close();
+    write_index();
+    state_ = State::kWritten;
+  });
+}
+
+void BundleWriter::publish() {
+  guarded(State::kWritten, "publish()", [&] {
+    const std::string index = index_filename(prefix_);
+    if (files_.exists(index)) {
+      files_.remove(index);
+      files_.sync_directory(directory_);
+    }
+    files_.rename(temp_data_, data_filename(prefix_, 0, 1));
+    files_.sync_directory(directory_);
+    files_.rename(temp_index_, index);
+    files_.sync_directory(directory_);
+    state_ = State::kPublished;
+  });
+}
+
+void BundleWriter::finish() {
+  write_and_sync();
+  publish();
+}
+
+void BundleWriter::check_name(std::string_view name) const {
+  if (name.empty()) throw InvalidArgumentError("{}: a tensor without a name", prefix_);
+  // Such keys belong to the slices of partitioned tensors.
+  if (name.front() == '\0')
+    throw InvalidArgumentError("{}: the name of a tensor starts with a zero byte", prefix_);
+  if (index_.contains(std::string(name)))
+    throw InvalidArgumentError("{}: \"{}\" was added before", prefix_, name);
+}
+
+void BundleWriter::append(std::span<const std::byte> bytes) {
+  if (buffer_.size() + bytes.size() > kChunkBytes) flush();
+  if (bytes.size() >= kChunkBytes)
+    data_->append(bytes);
+  else
+    buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
+  data_bytes_ += bytes.size();
+}
+
+uint32_t BundleWriter::append_with_crc(std::span<const std::byte> bytes) {
+  uint32_t crc = 0;
+  while (!bytes.empty()) {
+    const auto chunk = bytes.first(std::min(bytes.size(), kChunkBytes));
+    crc = extend_crc32c(crc, chunk);
+    append(chunk);
+    bytes = bytes.subspan(chunk.size());
+  }
+  return crc;
+}
+
+void BundleWriter::pad() {
+  const size_t surplus = data_bytes_ % alignment_;
+  if (surplus != 0) append(std::vector<std::byte>(alignment_ - surplus));
+}
+
+void BundleWriter::flush() {
+  if (!buffer_.empty()) data_->append(buffer_);
+  buffer_.clear();
+}
+
+void BundleWriter::write_index() {
+  index_.emplace("", internal::encode(internal::BundleHeader{}));
+  const std::string table = internal::encode_table(index_);
+  const auto file = files_.create(temp_index_);
+  file->append(table);
+  file->sync();
+  file->close();
+  index_bytes_ = table.size();
+  index_crc32c_ = mask_crc32c(crc32c(table));
+}
+
+void BundleWriter::remove_temporaries() noexcept {
+  data_.reset();
+  for (const std::string* path : {&temp_data_, &temp_index_}) {
+    try {
+      if (files_.exists(*path)) files_.remove(*path);
+    } catch (const std::exception& error) {
+      log(Severity::kWarning, error.what());
+    }
+  }
+}
+
+}  // namespace crochet

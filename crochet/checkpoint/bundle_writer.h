@@ -1,0 +1,102 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "crochet/io/file_system.h"
+#include "crochet/tensor/tensor.h"
+
+namespace crochet {
+
+struct BundleWriterOptions {
+  // Every tensor starts at a multiple of this many bytes in the data file.
+  size_t alignment = 1;
+};
+
+// Writes a checkpoint in one data file, so that it is whole or not there,
+// whatever stops the program or the machine.
+//
+//   BundleWriter writer(FileSystem::posix(), "runs/digits/model.ckpt-2000");
+//   writer.add("model/w1", w1);
+//   writer.finish();
+//
+// The bytes go to `<data name>.tempstate<number>` at once, in the order of the
+// calls; nothing has its final name before publish(). Without publish(), and
+// after an error, the temporary files are removed; then every call throws
+// FailedPreconditionError and a new writer is needed.
+//
+// Not thread-safe.
+class BundleWriter {
+ public:
+  // Makes the directory if it is missing. `files` is not owned and outlives this.
+  // Throws: InvalidArgumentError for an alignment of 0.
+  BundleWriter(FileSystem& files, std::string prefix, const BundleWriterOptions& options = {});
+  // Never throws.
+  ~BundleWriter();
+  BundleWriter(const BundleWriter&) = delete;
+  BundleWriter& operator=(const BundleWriter&) = delete;
+
+  // Throws: InvalidArgumentError for a name that is empty, starts with a zero
+  // byte or was added before, and for an unset tensor.
+  void add(std::string_view name, const Tensor& tensor);
+
+  // Writes the index too. Returns once all bytes would survive a power cut,
+  // under their temporary names.
+  void write_and_sync();
+  // Gives the files their final names: the data first, the index last, since a
+  // checkpoint exists once its index does. One of the same prefix is replaced:
+  // its index goes first, so that no index ever stands beside data of another.
+  // Returns once the names would survive a power cut.
+  // Requires: write_and_sync().
+  void publish();
+  // Both.
+  void finish();
+
+  const std::string& prefix() const { return prefix_; }
+  size_t num_tensors() const { return num_tensors_; }
+  uint64_t data_bytes() const { return data_bytes_; }
+  // Of data and index. Requires: write_and_sync().
+  uint64_t total_bytes() const { return data_bytes_ + index_bytes_; }
+  // The masked crc32c of the index file's bytes. Requires: write_and_sync().
+  uint32_t index_crc32c() const { return index_crc32c_; }
+
+ private:
+  enum class State { kAdding, kWritten, kPublished, kFailed };
+
+  template <typename Step>
+  void guarded(State required, const char* call, Step step);
+  void check_name(std::string_view name) const;
+  void append(std::span<const std::byte> bytes);
+  uint32_t append_with_crc(std::span<const std::byte> bytes);
+  void pad();
+  void flush();
+  void write_index();
+  void remove_temporaries() noexcept;
+
+  FileSystem& files_;  // Not owned; outlives this.
+  const std::string prefix_;
+  const std::string directory_;
+  const size_t alignment_;
+  const std::string temp_data_;
+  const std::string temp_index_;
+
+  State state_ = State::kAdding;
+  std::unique_ptr<WritableFile> data_;
+  std::vector<std::byte> buffer_;
+  std::map<std::string, std::string> index_;  // The table, without its header.
+  size_t num_tensors_ = 0;
+  uint64_t data_bytes_ = 0;
+  uint64_t index_bytes_ = 0;
+  uint32_t index_crc32c_ = 0;
+};
+
+}  // namespace crochet

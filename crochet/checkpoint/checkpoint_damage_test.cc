@@ -1,0 +1,143 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include <functional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+#include "crochet/checkpoint/bundle_format.h"
+#include "crochet/checkpoint/bundle_writer.h"
+#include "crochet/checkpoint/checkpoint_reader.h"
+#include "crochet/checkpoint/raw_bundle.h"
+#include "crochet/io/memory_file_system.h"
+
+namespace crochet {
+namespace {
+
+// Read through one bad file after another: an error of the right kind or the
+// true values, never others and never a crash.
+
+const std::string kPrefix = "m-1";
+
+TensorMap small_tensors() {
+  return {{"bias", Tensor::from<float>({1, 2, 3})},
+          {"empty", Tensor::zeros<double>({0, 4})},
+          {"global_step", Tensor::scalar<int64_t>(7)},
+          {"mask", Tensor::zeros<bool>({5})},
+          {"w", Tensor::from<float>({1, 2, 3, 4, 5, 6}, {2, 3})}};
+}
+
+struct BundleFiles {
+  std::string index;
+  std::string data;
+};
+
+BundleFiles small_bundle(size_t alignment) {
+  MemoryFileSystem files;
+  BundleWriter writer(files, kPrefix, {.alignment = alignment});
+  for (const auto& [name, tensor] : small_tensors()) writer.add(name, tensor);
+  writer.finish();
+  return {read_file(files, index_filename(kPrefix)),
+          read_file(files, data_filename(kPrefix, 0, 1))};
+}
+
+TensorMap read_all(const CheckpointReader& reader) {
+  TensorMap tensors;
+  for (const auto& [name, info] : reader.tensors()) tensors[name] = reader.read(name);
+  return tensors;
+}
+
+// True if the damage was noticed.
+bool is_noticed(const BundleFiles& bundle) {
+  MemoryFileSystem files;
+  internal::put_file(files, index_filename(kPrefix), bundle.index);
+  internal::put_file(files, data_filename(kPrefix, 0, 1), bundle.data);
+  try {
+    const CheckpointReader reader(kPrefix, files);
+    const TensorMap tensors = read_all(reader);
+    reader.verify();
+    EXPECT_EQ(tensors, small_tensors());
+    return false;
+  } catch (const DataLossError&) {
+  } catch (const InvalidArgumentError&) {
+  }
+  return true;
+}
+
+int count_unnoticed_flips(const BundleFiles& good, std::string BundleFiles::*file) {
+  int num_unnoticed = 0;
+  for (size_t i = 0; i < (good.*file).size(); ++i) {
+    for (const int mask : {0x01, 0x10, 0x80, 0xff}) {
+      SCOPED_TRACE(fmt::format("byte {} flipped by {:02x}", i, mask));
+      BundleFiles bad = good;
+      (bad.*file)[i] = static_cast<char>((bad.*file)[i] ^ mask);
+      num_unnoticed += is_noticed(bad) ? 0 : 1;
+    }
+  }
+  return num_unnoticed;
+}
+
+TEST(CheckpointDamageTest, EveryFlippedByteOfTheIndexIsNoticed) {
+  // All but the padding of the footer: 40 bytes less two handles of two or three bytes.
+  EXPECT_LE(count_unnoticed_flips(small_bundle(1), &BundleFiles::index), 4 * 36);
+}
+
+TEST(CheckpointDamageTest, EveryFlippedByteOfTheDataIsNoticed) {
+  EXPECT_EQ(count_unnoticed_flips(small_bundle(1), &BundleFiles::data), 0);
+}
+
+TEST(CheckpointDamageTest, FlippedPaddingHarmsNothing) {
+  // bias, step, mask and w of 12, 8, 5 and 24 bytes are padded to 16, 16, 16 and 32.
+  EXPECT_EQ(count_unnoticed_flips(small_bundle(16), &BundleFiles::data), 4 * (4 + 8 + 11 + 8));
+}
+
+TEST(CheckpointDamageTest, EveryCutLengthIsNoticed) {
+  const BundleFiles good = small_bundle(1);
+  EXPECT_FALSE(is_noticed(good));
+  for (size_t size = 0; size < good.index.size(); ++size)
+    EXPECT_TRUE(is_noticed({good.index.substr(0, size), good.data}))
+        << size << " bytes of the index";
+  for (size_t size = 0; size < good.data.size(); ++size)
+    EXPECT_TRUE(is_noticed({good.index, good.data.substr(0, size)}))
+        << size << " bytes of the data";
+}
+
+// The checksums of the table are made right again, so that what is behind them
+// has to stand on its own.
+TEST(CheckpointDamageTest, EveryFlippedByteOfAnEntryBehindAGoodChecksumIsNoCrash) {
+  const TensorMap expected = small_tensors();
+  internal::RawBundle bundle;
+  for (const auto& [name, tensor] : expected) {
+    const auto bytes = tensor.bytes();
+    bundle.add(name, {.dtype = tensor.dtype(), .shape = tensor.shape()},
+               {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  }
+  std::map<std::string, std::string> table{{"", internal::encode(bundle.header)}};
+  for (const auto& [name, entry] : bundle.entries) table[name] = internal::encode(entry);
+  int num_noticed = 0;
+  for (auto& [name, value] : table) {
+    for (size_t bit = 0; bit < 8 * value.size(); ++bit) {
+      const char original = value[bit / 8];
+      value[bit / 8] = static_cast<char>(original ^ (1 << bit % 8));
+      MemoryFileSystem files;
+      internal::put_file(files, index_filename(kPrefix), internal::encode_table(table));
+      internal::put_file(files, data_filename(kPrefix, 0, 1), bundle.shards[0]);
+      try {
+        // A float may become an int here; nothing else vouches for it.
+        read_all(CheckpointReader(kPrefix, files));
+      } catch (const DataLossError&) {
+        ++num_noticed;
+      } catch (const InvalidArgumentError&) {
+        ++num_noticed;
+      } catch (const UnimplementedError&) {
+        ++num_noticed;
+      }
+      value[bit / 8] = original;
+    }
+  }
+  EXPECT_GT(num_noticed, 100);
+}
+
+}  // namespace
+}  // namespace crochet

@@ -1,0 +1,90 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/checkpoint_filename.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace crochet::internal {
+namespace {
+
+constexpr size_t kMinShardDigits = 5;
+constexpr size_t kTemporaryHexDigits = 32;
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_hex_digit(char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); }
+
+bool remove_suffix(std::string_view& name, std::string_view suffix) {
+  if (!name.ends_with(suffix)) return false;
+  name.remove_suffix(suffix.size());
+  return true;
+}
+
+// Removes digits from the end; returns how many.
+size_t remove_digits(std::string_view& name) {
+  const auto end = std::find_if_not(name.rbegin(), name.rend(), is_digit);
+  const auto count = static_cast<size_t>(end - name.rbegin());
+  name.remove_suffix(count);
+  return count;
+}
+
+bool remove_shard(std::string_view& name) {
+  std::string_view rest = name;
+  if (remove_digits(rest) < kMinShardDigits || !remove_suffix(rest, "-of-")) return false;
+  if (remove_digits(rest) < kMinShardDigits || !remove_suffix(rest, ".data-")) return false;
+  name = rest;
+  return true;
+}
+
+bool remove_tempstate(std::string_view& name) {
+  std::string_view rest = name;
+  if (remove_digits(rest) == 0 || !remove_suffix(rest, ".tempstate")) return false;
+  name = rest;
+  return true;
+}
+
+bool remove_tmp(std::string_view& name) {
+  if (name.size() < kTemporaryHexDigits) return false;
+  std::string_view rest = name.substr(0, name.size() - kTemporaryHexDigits);
+  if (!std::ranges::all_of(name.substr(rest.size()), is_hex_digit)) return false;
+  if (!remove_suffix(rest, ".tmp")) return false;
+  name = rest;
+  return true;
+}
+
+}  // namespace
+
+std::optional<CheckpointFilename> parse_checkpoint_filename(std::string_view name) {
+  const bool is_temporary = remove_tempstate(name);
+  const bool is_temporary_sidecar = !is_temporary && remove_tmp(name);
+  if (!is_temporary && remove_suffix(name, ".json")) {
+    const auto part = is_temporary_sidecar ? CheckpointPart::kTemporary : CheckpointPart::kSidecar;
+    return CheckpointFilename{part, name};
+  }
+  if (is_temporary_sidecar) return std::nullopt;
+  auto part = CheckpointPart::kTemporary;
+  if (remove_suffix(name, ".index")) {
+    if (!is_temporary) part = CheckpointPart::kIndex;
+  } else if (remove_shard(name)) {
+    if (!is_temporary) part = CheckpointPart::kData;
+  } else {
+    return std::nullopt;
+  }
+  return CheckpointFilename{part, name};
+}
+
+std::optional<int64_t> parse_step(std::string_view base, std::string_view basename) {
+  if (!base.starts_with(basename)) return std::nullopt;
+  base.remove_prefix(basename.size());
+  if (!base.starts_with('-')) return std::nullopt;
+  base.remove_prefix(1);
+  if (base.empty() || !std::ranges::all_of(base, is_digit)) return std::nullopt;
+  int64_t step = 0;
+  const auto [end, error] = std::from_chars(base.data(), base.data() + base.size(), step);
+  if (error != std::errc()) return std::nullopt;
+  return step;
+}
+
+bool is_temporary_state(std::string_view name) { return remove_tmp(name) && name == "checkpoint"; }
+
+}  // namespace crochet::internal

@@ -1,0 +1,143 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/checkpoint_files.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "crochet/base/error.h"
+#include "crochet/base/log.h"
+#include "crochet/checkpoint/bundle_format.h"
+#include "crochet/checkpoint/checkpoint_filename.h"
+#include "crochet/checkpoint/checkpoint_sidecar.h"
+#include "crochet/io/path.h"
+
+namespace crochet {
+namespace {
+
+using internal::CheckpointPart;
+
+std::vector<std::string> list_or_none(FileSystem& files, const std::string& directory) {
+  try {
+    return files.list(directory);
+  } catch (const NotFoundError&) {
+    return {};
+  }
+}
+
+// The data files of a prefix, whatever their number.
+std::vector<std::string> data_files(FileSystem& files, const std::string& prefix) {
+  std::vector<std::string> paths;
+  const std::string directory = directory_of(prefix);
+  const std::string base = base_name(prefix);
+  for (const std::string& name : list_or_none(files, directory)) {
+    const auto file = internal::parse_checkpoint_filename(name);
+    if (file && file->part == CheckpointPart::kData && file->base == base)
+      paths.push_back(join_path(directory, name));
+  }
+  return paths;
+}
+
+bool remove_if_there(FileSystem& files, const std::string& path) {
+  try {
+    files.remove(path);
+    return true;
+  } catch (const NotFoundError&) {
+    return false;
+  }
+}
+
+bool is_leftover(const std::string& name, const std::string& basename,
+                 const std::set<std::string>& names) {
+  if (internal::is_temporary_state(name)) return true;
+  const auto file = internal::parse_checkpoint_filename(name);
+  if (!file || !internal::parse_step(file->base, basename)) return false;
+  if (file->part == CheckpointPart::kTemporary) return true;
+  return file->part != CheckpointPart::kIndex && !names.contains(index_filename(file->base));
+}
+
+// A suffix that none of the files has yet.
+std::string free_suffix(FileSystem& files, const std::vector<std::string>& paths) {
+  std::string suffix = ".damaged";
+  for (int i = 2;; ++i) {
+    const auto taken = [&](const std::string& path) { return files.exists(path + suffix); };
+    if (std::ranges::none_of(paths, taken)) return suffix;
+    suffix = fmt::format(".damaged-{}", i);
+  }
+}
+
+}  // namespace
+
+bool checkpoint_exists(FileSystem& files, const std::string& prefix) {
+  return files.exists(index_filename(prefix)) || files.exists(prefix);
+}
+
+std::vector<std::string> list_checkpoints(FileSystem& files, const std::string& directory,
+                                          const std::string& basename) {
+  std::vector<std::pair<int64_t, std::string>> found;
+  for (const std::string& name : list_or_none(files, directory)) {
+    const auto file = internal::parse_checkpoint_filename(name);
+    if (!file || file->part != CheckpointPart::kIndex) continue;
+    if (const auto step = internal::parse_step(file->base, basename))
+      found.emplace_back(*step, join_path(directory, file->base));
+  }
+  std::ranges::sort(found);
+  std::vector<std::string> prefixes;
+  for (auto& [step, prefix] : found) prefixes.push_back(std::move(prefix));
+  return prefixes;
+}
+
+std::vector<double> get_checkpoint_mtimes(FileSystem& files,
+                                          std::span<const std::string> prefixes) {
+  std::vector<double> times;
+  for (const std::string& prefix : prefixes) {
+    for (const std::string& path : {index_filename(prefix), prefix}) {
+      if (!files.exists(path)) continue;
+      times.push_back(files.modified_time(path));
+      break;
+    }
+  }
+  return times;
+}
+
+void remove_checkpoint(FileSystem& files, const std::string& prefix) {
+  remove_if_there(files, prefix + ".meta");
+  // Made sure of before the data goes: an index without data would be a damaged checkpoint.
+  if (remove_if_there(files, index_filename(prefix))) files.sync_directory(directory_of(prefix));
+  for (const std::string& path : data_files(files, prefix)) remove_if_there(files, path);
+  remove_if_there(files, sidecar_filename(prefix));
+}
+
+void remove_leftovers(FileSystem& files, const std::string& directory,
+                      const std::string& basename) {
+  const std::vector<std::string> listed = list_or_none(files, directory);
+  const std::set<std::string> names(listed.begin(), listed.end());
+  for (const std::string& name : listed) {
+    if (!is_leftover(name, basename, names)) continue;
+    const std::string path = join_path(directory, name);
+    try {
+      files.remove(path);
+      log_info("{}: removed; a save that did not finish left it", path);
+    } catch (const Error& error) {
+      log_warning("{}: left by a save that did not finish, cannot be removed: {}", path,
+                  error.what());
+    }
+  }
+}
+
+std::string set_aside(FileSystem& files, const std::string& prefix) {
+  // The index first: without it the checkpoint is no longer there.
+  std::vector<std::string> paths = {index_filename(prefix)};
+  std::ranges::move(data_files(files, prefix), std::back_inserter(paths));
+  paths.push_back(sidecar_filename(prefix));
+  const std::string suffix = free_suffix(files, paths);
+  for (const std::string& path : paths)
+    if (files.exists(path)) files.rename(path, path + suffix);
+  files.sync_directory(directory_of(prefix));
+  log_warning("{}: the files of this damaged checkpoint now end in {}", prefix, suffix);
+  return suffix;
+}
+
+}  // namespace crochet

@@ -1,0 +1,71 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "crochet/io/file_system.h"
+#include "crochet/tensor/tensor.h"
+
+namespace crochet {
+
+// What a checkpoint says of one tensor.
+struct TensorInfo {
+  DType dtype = DType::kInvalid;
+  Shape shape = {};
+  // Of a partitioned TensorFlow variable: the number of parts it is stored in; 0 for one that
+  // is stored whole.
+  size_t num_slices = 0;
+};
+
+// Reads a checkpoint, ours or TensorFlow's.
+//
+//   CheckpointReader reader("runs/digits/model.ckpt-2000");
+//   for (const auto& [name, info] : reader.tensors()) fmt::print("{} {} {}\n", name, info.dtype,
+//   info.shape); Tensor w1 = reader.read("model/w1");
+//
+// Files are not trusted: a wrong byte is a DataLossError that says where, never
+// a wrong value, and nothing is allocated for data that is not there. Opening
+// reads the index; data files are opened when they are first needed.
+//
+// Thread-safe: several threads may read.
+class CheckpointReader {
+ public:
+  // `files` is not owned and outlives this.
+  // Throws: NotFoundError if there is no such checkpoint; DataLossError for a damaged index;
+  // InvalidArgumentError for a version of the format that this reader cannot read.
+  explicit CheckpointReader(std::string prefix, FileSystem& files = FileSystem::posix());
+  ~CheckpointReader();
+  CheckpointReader(CheckpointReader&&) noexcept;
+  CheckpointReader& operator=(CheckpointReader&&) noexcept;
+
+  const std::string& prefix() const;
+  const std::map<std::string, TensorInfo, std::less<>>& tensors() const;
+  bool contains(std::string_view name) const { return tensors().contains(name); }
+
+  // The tensor of this name; its checksum has been verified.
+  // Throws: NotFoundError for an unknown name; UnimplementedError for a type without a fixed size
+  // and for a partitioned variable; DataLossError for missing or wrong bytes.
+  Tensor read(std::string_view name) const;
+  // Reads the elements, row-major, into memory of the caller. After an error
+  // its content is undefined.
+  // Throws: as read(); InvalidArgumentError unless `destination` has exactly the tensor's bytes.
+  void read_into(std::string_view name, std::span<std::byte> destination) const;
+
+  // Reads everything that is stored, parts and strings too (variants as far as
+  // their place goes), and compares the checksums.
+  // Throws: DataLossError for the first thing that is wrong.
+  void verify() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace crochet

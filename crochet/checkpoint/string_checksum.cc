@@ -1,0 +1,56 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/string_checksum.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "crochet/base/error.h"
+#include "crochet/checkpoint/coding.h"
+#include "crochet/io/crc32c.h"
+
+namespace crochet::internal {
+namespace {
+
+constexpr size_t kCrcBytes = sizeof(uint32_t);
+
+// Extends a crc by the `size` low bytes of a number.
+uint32_t extend_by_number(uint32_t crc, uint64_t number, size_t size, bool big_endian) {
+  std::array<std::byte, 8> bytes;
+  for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(number >> (8 * i));
+  if (big_endian) std::reverse(bytes.begin(), bytes.begin() + size);
+  return extend_crc32c(crc, std::span(bytes).first(size));
+}
+
+uint32_t take_crc(std::string_view& from, bool big_endian) {
+  const auto crc = take_fixed32(from);
+  if (!crc) throw DataLossError("the bytes end before the checksum of the lengths");
+  return big_endian ? __builtin_bswap32(*crc) : *crc;
+}
+
+}  // namespace
+
+uint32_t crc32c_of_strings(std::span<const std::byte> stored, int64_t num_elements,
+                           bool big_endian) {
+  std::string_view rest(reinterpret_cast<const char*>(stored.data()), stored.size());
+  uint64_t total = 0;
+  uint32_t crc = 0;
+  for (int64_t i = 0; i < num_elements; ++i) {
+    const auto length = take_varint64(rest);
+    if (!length || *length > stored.size() || (total += *length) > stored.size())
+      throw DataLossError("the lengths of the strings run past the {} bytes stored", stored.size());
+    crc = extend_by_number(crc, *length, *length <= UINT32_MAX ? 4 : 8, big_endian);
+  }
+  const std::string_view stored_crc = rest.substr(0, kCrcBytes);
+  const uint32_t expected = unmask_crc32c(take_crc(rest, big_endian));
+  if (crc != expected)
+    throw DataLossError("crc32c of the lengths of the strings is {:08x}, stored is {:08x}", crc,
+                        expected);
+  if (rest.size() != total)
+    throw DataLossError("the strings have {} bytes, stored are {}", total, rest.size());
+  crc = extend_crc32c(crc, std::as_bytes(std::span(stored_crc)));
+  return extend_crc32c(crc, std::as_bytes(std::span(rest)));
+}
+
+}  // namespace crochet::internal

@@ -1,0 +1,55 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/string_checksum.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+#include "crochet/checkpoint/raw_bundle.h"
+
+namespace crochet::internal {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+uint32_t checksum(const std::string& stored, int64_t num_elements, bool big_endian = false) {
+  return crc32c_of_strings(std::as_bytes(std::span(stored)), num_elements, big_endian);
+}
+
+const std::string kTags = from_hex("02 00 | 78 27 0b 34 | 61 62");  // {"ab", ""}
+
+TEST(StringChecksumTest, AgreesWithTheWorkedExample) {
+  EXPECT_EQ(mask_crc32c(checksum(kTags, 2)), 0x4db08891);
+}
+
+TEST(StringChecksumTest, NoStringsHaveTheChecksumOfNothing) {
+  std::string stored;
+  for (int shift = 0; shift < 32; shift += 8) stored += static_cast<char>(mask_crc32c(0) >> shift);
+  EXPECT_EQ(checksum(stored, 0), crc32c(stored));
+}
+
+TEST(StringChecksumTest, BigEndianWritersSwapTheNumbers) {
+  const uint32_t lengths = mask_crc32c(crc32c(from_hex("00 00 00 02 00 00 00 00")));
+  std::string stored_crc;
+  for (int shift = 24; shift >= 0; shift -= 8) stored_crc += static_cast<char>(lengths >> shift);
+  EXPECT_EQ(checksum(from_hex("02 00") + stored_crc + "ab", 2, true),
+            crc32c(from_hex("00 00 00 02 00 00 00 00") + stored_crc + "ab"));
+}
+
+TEST(StringChecksumTest, WrongLengthsAreDataLoss) {
+  const auto of = [](std::string stored, int64_t num_elements) {
+    return [=] { checksum(stored, num_elements); };
+  };
+  EXPECT_THAT(of(from_hex("03 00 78 27 0b 34 61 62"), 2),
+              ThrowsMessage<DataLossError>(HasSubstr("crc32c of the lengths")));
+  EXPECT_THAT(of(from_hex("ff ff 03"), 1), ThrowsMessage<DataLossError>(HasSubstr("run past")));
+  EXPECT_THAT(of(from_hex("01 61"), 1), ThrowsMessage<DataLossError>(HasSubstr("end before")));
+  EXPECT_THAT(of(kTags, INT64_MAX), ThrowsMessage<DataLossError>(HasSubstr("")));
+  EXPECT_THAT(of(kTags + "c", 2),
+              ThrowsMessage<DataLossError>(HasSubstr("the strings have 2 bytes, stored are 3")));
+}
+
+}  // namespace
+}  // namespace crochet::internal

@@ -1,0 +1,49 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "crochet/io/file_system.h"
+#include "crochet/summary/event.h"
+#include "crochet/summary/record_file.h"
+
+namespace crochet {
+
+inline constexpr std::string_view kEventFilePrefix = "events.out.tfevents.";
+
+// The seconds in the name (not the path) of an events file; nothing for other files.
+std::optional<int64_t> event_file_seconds(std::string_view name);
+
+// Paths of a directory's events files, oldest first; none if there is no directory.
+std::vector<std::string> event_files(FileSystem& files, const std::string& directory);
+
+// Reads an events file, written by this library, TensorFlow or TensorBoard.
+//
+// A process that was killed may leave a cut record at the end: read() throws
+// there, after it has returned every event before. Not thread-safe.
+class EventFileReader {
+ public:
+  EventFileReader(FileSystem& files, const std::string& path);
+
+  // The next event; nothing at the end of the file.
+  // Throws: DataLossError with the offset if the record is cut or damaged, or
+  // is no event.
+  std::optional<Event> read();
+
+ private:
+  std::string path_;
+  std::unique_ptr<ReadableFile> file_;
+  RecordReader records_;
+};
+
+// All events of a file. Throws: as EventFileReader::read().
+std::vector<Event> read_event_file(FileSystem& files, const std::string& path);
+
+}  // namespace crochet

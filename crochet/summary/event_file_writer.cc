@@ -1,0 +1,100 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/summary/event_file_writer.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+
+#include <fmt/format.h>
+
+#include "crochet/base/error.h"
+#include "crochet/io/path.h"
+#include "crochet/summary/event_file_reader.h"
+
+namespace crochet {
+namespace {
+
+constexpr size_t kBufferBytes = 64 * 1024;
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) != 0 || name[0] == '\0') return "localhost";
+  return name.data();
+}
+
+int64_t seconds_for_new_file(FileSystem& files, const Clock& clock, const std::string& directory) {
+  auto seconds = static_cast<int64_t>(clock.wall_time());
+  for (const std::string& name : files.list(directory)) {
+    const auto other = event_file_seconds(name);
+    if (other) seconds = std::max(seconds, *other + 1);
+  }
+  return seconds;
+}
+
+std::string new_file_name(int64_t seconds) {
+  static std::atomic<int64_t> next_number = 0;
+  return fmt::format("{}{:010d}.{}.{}.{}", kEventFilePrefix, seconds, host_name(), getpid(),
+                     next_number++);
+}
+
+}  // namespace
+
+EventFileWriter::EventFileWriter(FileSystem& files, const Clock& clock,
+                                 const std::string& directory)
+    : files_(files), directory_(directory) {
+  files_.create_directories(directory_);
+  path_ = join_path(directory_, new_file_name(seconds_for_new_file(files_, clock, directory_)));
+  records_.emplace(files_.create(path_));
+  write({.wall_time = clock.wall_time(), .file_version = std::string(kEventFileVersion)});
+  flush();
+}
+
+void EventFileWriter::write(const Event& event) {
+  records().write(encode_event(event));
+  if (records_->buffered_bytes() >= kBufferBytes) flush();
+}
+
+void EventFileWriter::flush() {
+  or_end([&] { records().flush(); });
+}
+
+void EventFileWriter::sync() {
+  or_end([&] {
+    records().sync();
+    files_.sync_directory(directory_);
+  });
+}
+
+RecordWriter& EventFileWriter::records() {
+  if (!records_) throw FailedPreconditionError("{}: written to after a write error", path_);
+  return *records_;
+}
+
+template <typename Operation>
+void EventFileWriter::or_end(Operation operation) {
+  try {
+    operation();
+  } catch (...) {
+    end();
+    throw;
+  }
+}
+
+void EventFileWriter::end() {
+  if (!records_) return;
+  const uint64_t whole_bytes = records_->flushed_bytes();
+  records_.reset();
+  try {
+    if (whole_bytes == 0) {
+      files_.remove(path_);
+    } else {
+      files_.truncate(path_, whole_bytes);
+    }
+  } catch (...) {  // Readers cope with a cut record at the end of a file.
+  }
+}
+
+}  // namespace crochet

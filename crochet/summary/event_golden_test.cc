@@ -1,0 +1,83 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include <limits>
+#include <string>
+
+#include <cmath>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/summary/event_file_reader.h"
+#include "crochet/summary/record_file.h"
+
+// The file and the script that had TensorFlow write it are in tests/golden/events.
+namespace crochet {
+namespace {
+
+using testing::IsEmpty;
+
+constexpr size_t kNumEvents = 8;
+// The first has fields that Event does not know, as have the last two.
+constexpr size_t kNumFullyKnown = 5;
+
+std::string golden_path() { return CROCHET_GOLDEN_DIRECTORY "/events/tensorflow.tfevents"; }
+
+std::vector<Event> golden_events() { return read_event_file(FileSystem::posix(), golden_path()); }
+
+TEST(EventGoldenTest, ReadsTensorFlowsFile) {
+  const std::vector<Event> events = golden_events();
+  ASSERT_EQ(events.size(), kNumEvents);
+  EXPECT_EQ(events[0].file_version, kEventFileVersion);
+  EXPECT_EQ(events[1], (Event{.wall_time = 1'700'000'000,
+                              .session_log = SessionLogEntry{.status = SessionLog::kStart}}));
+  EXPECT_EQ(events[2], (Event{.wall_time = 1'700'000'000.25,
+                              .step = 1,
+                              .values = {{.tag = "loss", .simple_value = 0.5F}}}));
+  EXPECT_EQ(events[4],
+            (Event{.wall_time = 1'700'000'000.75,
+                   .step = int64_t{1} << 40,
+                   .session_log = SessionLogEntry{.status = SessionLog::kCheckpoint,
+                                                  .checkpoint_path = "/runs/x/model.ckpt-300"}}));
+  EXPECT_EQ(
+      events[5],
+      (Event{.wall_time = 1'700'000'001,
+             .step = -1,
+             .session_log = SessionLogEntry{.status = SessionLog::kStop, .message = "done"}}));
+}
+
+TEST(EventGoldenTest, ReadsSpecialNumbers) {
+  const Event event = golden_events().at(3);
+  EXPECT_EQ(event.step, 300);
+  ASSERT_EQ(event.values.size(), 3U);
+  EXPECT_EQ(event.values[0].tag, "loss");
+  EXPECT_TRUE(std::isnan(event.values[0].simple_value));
+  EXPECT_EQ(event.values[1], (SummaryValue{.tag = "global_step/sec", .simple_value = 0}));
+  EXPECT_EQ(
+      event.values[2],
+      (SummaryValue{.tag = "größe", .simple_value = -std::numeric_limits<float>::infinity()}));
+}
+
+TEST(EventGoldenTest, SkipsWhatIsNoPointOfACurve) {
+  const std::vector<Event> events = golden_events();
+  ASSERT_EQ(events.size(), kNumEvents);
+  EXPECT_EQ(events[6], (Event{.wall_time = 1'700'000'001.25,
+                              .step = 301,
+                              .values = {{.tag = "loss", .simple_value = 0.125F}}}));
+  EXPECT_THAT(events[7].values, IsEmpty());
+}
+
+TEST(EventGoldenTest, EncodesTheSameBytes) {
+  const auto file = FileSystem::posix().open(golden_path());
+  RecordReader records(*file, golden_path());
+  records.read();
+  for (size_t i = 1; i <= kNumFullyKnown; ++i) {
+    const auto record = records.read();
+    ASSERT_TRUE(record.has_value());
+    EXPECT_EQ(encode_event(decode_event(*record)), *record) << "event " << i;
+  }
+}
+
+}  // namespace
+}  // namespace crochet

@@ -1,0 +1,80 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/summary/json_lines_writer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include "crochet/io/path.h"
+
+namespace crochet {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json number_or_name(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+  return value;
+}
+
+std::string key_for(const std::string& tag) {
+  const bool is_taken = tag == "step" || tag == "time" || tag == "resumed_at";
+  return is_taken ? tag + "_" : tag;
+}
+
+void append_line(WritableFile& file, const Json& object) {
+  constexpr int kOneLine = -1;
+  const std::string line =
+      object.dump(kOneLine, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + '\n';
+  file.append(std::string_view(line));
+}
+
+// Bytes up to and with the last newline.
+uint64_t whole_lines_bytes(const ReadableFile& file) {
+  constexpr uint64_t kBlockBytes = 4096;
+  uint64_t end = file.size();
+  while (end > 0) {
+    const uint64_t begin = end - std::min(end, kBlockBytes);
+    std::string block(end - begin, '\0');
+    file.read_at(begin, std::as_writable_bytes(std::span(block)));
+    const size_t newline = block.rfind('\n');
+    if (newline != std::string::npos) return begin + newline + 1;
+    end = begin;
+  }
+  return 0;
+}
+
+void cut_torn_line(FileSystem& files, const std::string& path) {
+  if (!files.exists(path)) return;
+  const uint64_t whole_bytes = whole_lines_bytes(*files.open(path));
+  if (whole_bytes < files.file_size(path)) files.truncate(path, whole_bytes);
+}
+
+}  // namespace
+
+JsonLinesWriter::JsonLinesWriter(FileSystem& files, const std::string& path)
+    : files_(files), path_(path) {
+  files_.create_directories(directory_of(path_));
+  cut_torn_line(files_, path_);
+  file_ = files_.append_to(path_);
+}
+
+void JsonLinesWriter::write(int64_t step, double time, std::span<const Scalar> scalars) {
+  Json object{{"step", step}, {"time", time}};
+  for (const Scalar& scalar : scalars) object[key_for(scalar.tag)] = number_or_name(scalar.value);
+  append_line(*file_, object);
+}
+
+void JsonLinesWriter::write_resumed(int64_t step, double time) {
+  append_line(*file_, Json{{"resumed_at", step}, {"time", time}});
+}
+
+void JsonLinesWriter::sync() {
+  file_->sync();
+  files_.sync_directory(directory_of(path_));
+}
+
+}  // namespace crochet

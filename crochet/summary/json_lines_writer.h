@@ -1,0 +1,49 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "crochet/io/file_system.h"
+#include "crochet/summary/scalar.h"
+
+namespace crochet {
+
+inline constexpr std::string_view kJsonLinesName = "metrics.jsonl";
+
+// Appends metrics to a text file that everything can read, one JSON object a line:
+//
+//   {"step": 100, "time": 1700000000.25, "loss": 0.5, "accuracy": 0.875}
+//   {"resumed_at": 100, "time": 1700000300.5}
+//
+// "step" counts completed steps, "time" is in seconds since 1970-01-01 UTC. Where
+// a run resumes, a line with "resumed_at" takes back all lines above it that have
+// a later step. JSON has no NaN and no infinities: they are the strings "NaN",
+// "Infinity" and "-Infinity". A tag that would hide one of the three names gets a
+// "_" behind it; bytes that are not UTF-8 become U+FFFD.
+//
+// Each line is one append, so it is there even if the process is killed; a last
+// line that was torn is cut off when the file is opened again. After an error,
+// open the file again with a new writer. Not thread-safe.
+class JsonLinesWriter {
+ public:
+  // Opens the file, or makes it.
+  JsonLinesWriter(FileSystem& files, const std::string& path);
+
+  void write(int64_t step, double time, std::span<const Scalar> scalars);
+  void write_resumed(int64_t step, double time);
+  // Returns once every line would survive a power cut.
+  void sync();
+
+ private:
+  FileSystem& files_;
+  std::string path_;
+  std::unique_ptr<WritableFile> file_;
+};
+
+}  // namespace crochet

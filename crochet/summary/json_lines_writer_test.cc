@@ -1,0 +1,139 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/summary/json_lines_writer.h"
+
+#include <limits>
+#include <string>
+
+#include <cmath>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "crochet/base/error.h"
+#include "crochet/io/memory_file_system.h"
+#include "crochet/testing/failing_file_system.h"
+
+namespace crochet {
+namespace {
+
+using testing::ElementsAre;
+
+std::string line_for(const std::vector<Scalar>& scalars) {
+  MemoryFileSystem files;
+  JsonLinesWriter(files, "m").write(7, 1.5, scalars);
+  return read_file(files, "m");
+}
+
+// What is in the file once it was opened again with `content` in it.
+std::string reopened(const std::string& content) {
+  MemoryFileSystem files;
+  files.create("m")->append(content);
+  const JsonLinesWriter writer(files, "m");
+  return read_file(files, "m");
+}
+
+TEST(JsonLinesWriterTest, WritesOneObjectALine) {
+  MemoryFileSystem files;
+  JsonLinesWriter writer(files, "runs/x/metrics.jsonl");
+  writer.write(100, 1'700'000'000.25,
+               std::vector<Scalar>{{.tag = "loss", .value = 0.1}, {.tag = "accuracy", .value = 1}});
+  writer.write_resumed(100, 1'700'000'300.5);
+  EXPECT_EQ(read_file(files, "runs/x/metrics.jsonl"),
+            "{\"step\":100,\"time\":1700000000.25,\"loss\":0.1,\"accuracy\":1.0}\n"
+            "{\"resumed_at\":100,\"time\":1700000300.5}\n");
+}
+
+TEST(JsonLinesWriterTest, NanAndInfinitiesAreStrings) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(line_for({{.tag = "a", .value = NAN},
+                      {.tag = "b", .value = kInfinity},
+                      {.tag = "c", .value = -kInfinity}}),
+            "{\"step\":7,\"time\":1.5,\"a\":\"NaN\",\"b\":\"Infinity\",\"c\":\"-Infinity\"}\n");
+}
+
+TEST(JsonLinesWriterTest, NumbersKeepAllTheirBits) {
+  for (const double value : {0.1, 1e-310, -0.0, 1.7976931348623157e308, 1.0 / 3, 16777217.0}) {
+    const auto object = nlohmann::json::parse(line_for({{.tag = "v", .value = value}}));
+    const double read = object.at("v").get<double>();
+    EXPECT_EQ(read, value);
+    EXPECT_EQ(std::signbit(read), std::signbit(value));
+  }
+}
+
+TEST(JsonLinesWriterTest, AnyTagGivesValidJson) {
+  const std::vector<std::string> tags = {"", "a\"b\\c\n", std::string("\0", 1), "größe",
+                                         "\xff\xfe"};
+  for (const std::string& tag : tags) {
+    const std::string line = line_for({{.tag = tag, .value = 1}});
+    EXPECT_EQ(line.find('\n'), line.size() - 1);
+    EXPECT_EQ(nlohmann::json::parse(line).size(), 3U) << line;
+  }
+}
+
+TEST(JsonLinesWriterTest, TagsDoNotHideStepAndTime) {
+  EXPECT_EQ(line_for({{.tag = "step", .value = 1},
+                      {.tag = "time", .value = 2},
+                      {.tag = "resumed_at", .value = 3}}),
+            "{\"step\":7,\"time\":1.5,\"step_\":1.0,\"time_\":2.0,\"resumed_at_\":3.0}\n");
+}
+
+TEST(JsonLinesWriterTest, AppendsEachLineAtOnce) {
+  MemoryFileSystem disk;
+  FailingFileSystem files(disk);
+  JsonLinesWriter writer(files, "/m");
+  const auto before = files.num_operations();
+  writer.write(1, 2, std::vector<Scalar>{{.tag = "loss", .value = 0.5}});
+  EXPECT_EQ(files.operations().back(), "append /m 33");
+  EXPECT_EQ(files.num_operations(), before + 1);
+}
+
+TEST(JsonLinesWriterTest, GoesOnBehindTheLinesThatAreThere) {
+  MemoryFileSystem files;
+  JsonLinesWriter(files, "m").write_resumed(1, 2);
+  JsonLinesWriter(files, "m").write_resumed(3, 4);
+  EXPECT_EQ(read_file(files, "m"),
+            "{\"resumed_at\":1,\"time\":2.0}\n{\"resumed_at\":3,\"time\":4.0}\n");
+}
+
+TEST(JsonLinesWriterTest, CutsATornLastLineWhereverItIsTorn) {
+  const std::string line = "{\"step\":1,\"time\":2.0,\"loss\":0.5}\n";
+  for (size_t size = 0; size < line.size(); ++size) {
+    EXPECT_EQ(reopened(line + line.substr(0, size)), line) << size << " bytes";
+    EXPECT_EQ(reopened(line.substr(0, size)), "") << size << " bytes";
+  }
+  EXPECT_EQ(reopened(line + line), line + line);
+}
+
+TEST(JsonLinesWriterTest, FindsTheLastWholeLineFarFromTheEnd) {
+  for (const size_t size : {4094, 4095, 4096, 4097, 8191, 8192, 10'000}) {
+    const std::string torn(size, '\0');  // What some file systems leave after a power cut.
+    EXPECT_EQ(reopened("{}\n" + torn), "{}\n") << size << " bytes";
+    EXPECT_EQ(reopened(torn), "") << size << " bytes";
+  }
+}
+
+TEST(JsonLinesWriterTest, ThrowsWhenTheDiskIsFull) {
+  MemoryFileSystem files;
+  JsonLinesWriter writer(files, "m");
+  files.set_capacity(10);
+  EXPECT_THROW(writer.write_resumed(1, 2), ResourceExhaustedError);
+}
+
+TEST(JsonLinesWriterTest, SyncedLinesSurviveAPowerCut) {
+  MemoryFileSystem files;
+  JsonLinesWriter writer(files, "/m");
+  writer.write_resumed(1, 2);
+  writer.sync();
+  writer.write_resumed(3, 4);
+  for (const UnsyncedBytes bytes : {UnsyncedBytes::kHalf, UnsyncedBytes::kLost}) {
+    files.power_cut({.bytes = bytes});
+    const JsonLinesWriter again(files, "/m");
+    EXPECT_EQ(read_file(files, "/m"), "{\"resumed_at\":1,\"time\":2.0}\n");
+  }
+}
+
+}  // namespace
+}  // namespace crochet

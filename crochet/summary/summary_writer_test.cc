@@ -1,0 +1,238 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/summary/summary_writer.h"
+
+#include <string>
+
+#include <cmath>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "crochet/base/error.h"
+#include "crochet/io/memory_file_system.h"
+#include "crochet/summary/event_file_reader.h"
+#include "crochet/testing/failing_file_system.h"
+#include "crochet/testing/fake_clock.h"
+#include "crochet/testing/log_capture.h"
+#include "crochet/testing/temp_directory.h"
+
+namespace crochet {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+// The events of a directory but for the file versions.
+std::vector<Event> events_in(FileSystem& files, const std::string& directory) {
+  std::vector<Event> events;
+  for (const std::string& path : event_files(files, directory))
+    for (Event& event : read_event_file(files, path))
+      if (event.file_version.empty()) events.push_back(std::move(event));
+  return events;
+}
+
+std::vector<int64_t> event_steps(FileSystem& files, const std::string& directory) {
+  std::vector<int64_t> steps;
+  for (const Event& event : events_in(files, directory)) steps.push_back(event.step);
+  return steps;
+}
+
+std::vector<int64_t> json_steps(FileSystem& files, const std::string& directory) {
+  std::istringstream lines(read_file(files, directory + "/metrics.jsonl"));
+  std::vector<int64_t> steps;
+  for (std::string line; std::getline(lines, line);)
+    steps.push_back(nlohmann::json::parse(line).at("step").get<int64_t>());
+  return steps;
+}
+
+class SummaryWriterTest : public testing::Test {
+ protected:
+  std::shared_ptr<SummaryWriter> writer(const std::string& directory = "/runs") {
+    return SummaryWriter::for_directory(directory, files_, clock_);
+  }
+
+  LogCapture log_;
+  FakeClock clock_{1000.5};
+  MemoryFileSystem files_{clock_};
+};
+
+TEST_F(SummaryWriterTest, WritesEachAddIntoBothFiles) {
+  const auto summaries = writer();
+  summaries->add_scalars(
+      3, std::vector<Scalar>{{.tag = "loss", .value = 0.1}, {.tag = "rate", .value = 1e300}});
+  EXPECT_THAT(events_in(files_, "/runs"),
+              ElementsAre(Event{.wall_time = 1000.5,
+                                .step = 3,
+                                .values = {{.tag = "loss", .simple_value = 0.1F},
+                                           {.tag = "rate", .simple_value = INFINITY}}}));
+  EXPECT_EQ(read_file(files_, "/runs/metrics.jsonl"),
+            "{\"step\":3,\"time\":1000.5,\"loss\":0.1,\"rate\":1e+300}\n");
+}
+
+TEST_F(SummaryWriterTest, WritesNan) {
+  writer()->add_scalar("loss", NAN, 1);
+  EXPECT_TRUE(std::isnan(events_in(files_, "/runs").at(0).values.at(0).simple_value));
+  EXPECT_THAT(read_file(files_, "/runs/metrics.jsonl"), HasSubstr("\"loss\":\"NaN\""));
+}
+
+TEST_F(SummaryWriterTest, LeavesNoFilesIfNothingIsAdded) {
+  {
+    const auto summaries = writer();
+    summaries->add_scalars(1, {});
+    summaries->flush();
+  }
+  EXPECT_FALSE(files_.exists("/runs"));
+}
+
+TEST_F(SummaryWriterTest, HooksOfOneDirectoryShareOneWriter) {
+  const auto first = writer("/runs/x");
+  EXPECT_EQ(writer("/runs/x"), first);
+  EXPECT_EQ(writer("/runs/x/"), first);
+  EXPECT_EQ(writer("/runs/./y/../x"), first);
+  EXPECT_NE(writer("/runs"), first);
+  MemoryFileSystem other_files;
+  EXPECT_NE(SummaryWriter::for_directory("/runs/x", other_files, clock_), first);
+}
+
+TEST_F(SummaryWriterTest, ANewWriterFollowsOnceNobodyHoldsTheFirst) {
+  writer()->add_scalar("loss", 1, 1);
+  writer()->add_scalar("loss", 2, 2);
+  EXPECT_THAT(event_files(files_, "/runs"), SizeIs(2));
+  EXPECT_THAT(event_steps(files_, "/runs"), ElementsAre(1, 2));
+  EXPECT_THAT(json_steps(files_, "/runs"), ElementsAre(1, 2));
+}
+
+TEST_F(SummaryWriterTest, AFreshStartIsWrittenAtStepZero) {
+  writer()->add_session_log(SessionLog::kStart, 0);
+  EXPECT_THAT(events_in(files_, "/runs"),
+              ElementsAre(Event{.wall_time = 1000.5,
+                                .session_log = SessionLogEntry{.status = SessionLog::kStart}}));
+  EXPECT_FALSE(files_.exists("/runs/metrics.jsonl"));
+}
+
+// TensorBoard takes back what has the event's step, and the state of the step
+// from which the run goes on is not lost.
+TEST_F(SummaryWriterTest, AResumedStartTakesBackTheStepsBehindIt) {
+  writer()->add_session_log(SessionLog::kStart, 100);
+  EXPECT_THAT(event_steps(files_, "/runs"), ElementsAre(101));
+  EXPECT_EQ(read_file(files_, "/runs/metrics.jsonl"), "{\"resumed_at\":100,\"time\":1000.5}\n");
+}
+
+TEST_F(SummaryWriterTest, ACheckpointIsWrittenWithItsPath) {
+  writer()->add_session_log(SessionLog::kCheckpoint, 100, "/runs/model.ckpt-100");
+  EXPECT_THAT(events_in(files_, "/runs"),
+              ElementsAre(Event{
+                  .wall_time = 1000.5,
+                  .step = 100,
+                  .session_log = SessionLogEntry{.status = SessionLog::kCheckpoint,
+                                                 .checkpoint_path = "/runs/model.ckpt-100"}}));
+}
+
+TEST_F(SummaryWriterTest, AFullDiskDropsValuesAndWarnsOnce) {
+  const auto summaries = writer();
+  summaries->add_scalar("loss", 1, 1);
+  files_.set_capacity(0);
+  for (int step = 2; step < 10; ++step) EXPECT_NO_THROW(summaries->add_scalar("loss", 1, step));
+  EXPECT_EQ(summaries->dropped_values(), 8);
+  EXPECT_THAT(
+      log_.lines(Severity::kWarning),
+      ElementsAre(AllOf(HasSubstr("metrics in /runs are dropped"), HasSubstr("events.out"))));
+}
+
+TEST_F(SummaryWriterTest, GoesOnOnceTheDiskHasRoom) {
+  const auto summaries = writer();
+  summaries->add_scalar("loss", 1, 1);
+  for (uint64_t room = 0; room < 200; ++room) {
+    files_.set_capacity(files_.file_size("/runs/metrics.jsonl") +
+                        files_.file_size(event_files(files_, "/runs").at(0)) + room);
+    summaries->add_scalar("loss", 1, 2);
+  }
+  files_.set_capacity(std::nullopt);
+  summaries->add_scalar("loss", 1, 3);
+  EXPECT_THAT(event_steps(files_, "/runs"), testing::Contains(3));
+  EXPECT_EQ(json_steps(files_, "/runs").back(), 3);
+  EXPECT_GT(summaries->dropped_values(), 0);
+}
+
+TEST_F(SummaryWriterTest, TellsAtItsEndHowManyValuesWereDropped) {
+  files_.set_capacity(0);
+  writer()->add_scalars(1, std::vector<Scalar>(3));
+  EXPECT_TRUE(log_.contains("metrics in /runs: 3 values could not be written"));
+}
+
+TEST_F(SummaryWriterTest, OneFileGoesOnWithoutTheOther) {
+  files_.create_directories("/runs/metrics.jsonl");  // No file can be made there.
+  const auto summaries = writer();
+  summaries->add_scalar("loss", 1, 1);
+  EXPECT_THAT(event_steps(files_, "/runs"), ElementsAre(1));
+  EXPECT_EQ(summaries->dropped_values(), 1);
+}
+
+TEST_F(SummaryWriterTest, NoFailingOperationEndsTheRunOrDamagesAFile) {
+  for (int64_t n = 0;; ++n) {
+    MemoryFileSystem disk;
+    FailingFileSystem failing(disk);
+    failing.fail_operation(n, Code::kUnknown);
+    {
+      SummaryWriter summaries("/runs", failing, clock_);
+      EXPECT_NO_THROW({
+        summaries.add_session_log(SessionLog::kStart, 0);
+        for (int step = 1; step < 4; ++step) summaries.add_scalar("loss", 1, step);
+        summaries.flush();
+        summaries.add_scalar("loss", 1, 4);
+        summaries.add_scalar("loss", 1, 5);
+      });
+      EXPECT_LE(summaries.dropped_values(), 1) << "operation " << n;
+    }
+    if (failing.num_failures() == 0) break;
+    // The last add of all may be the one that is lost.
+    SummaryWriter("/runs", disk, clock_).add_scalar("loss", 1, 6);
+    EXPECT_GE(event_steps(disk, "/runs").size(), 6U) << "operation " << n;
+    EXPECT_GE(json_steps(disk, "/runs").size(), 5U) << "operation " << n;
+  }
+}
+
+TEST_F(SummaryWriterTest, FlushedValuesSurviveAPowerCut) {
+  files_.create_directories("/runs");
+  files_.sync_directory("/");
+  const auto summaries = writer();
+  summaries->add_scalar("loss", 1, 1);
+  summaries->flush();
+  summaries->add_scalar("loss", 1, 2);
+  files_.power_cut();
+  EXPECT_THAT(event_steps(files_, "/runs"), ElementsAre(1));
+  EXPECT_THAT(json_steps(files_, "/runs"), ElementsAre(1));
+}
+
+TEST_F(SummaryWriterTest, ThreadsMayAddAtTheSameTime) {
+  constexpr int kNumThreads = 4;
+  constexpr int kNumAdds = 250;
+  const auto summaries = writer();
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < kNumThreads; ++i)
+      threads.emplace_back([&] {
+        for (int step = 0; step < kNumAdds; ++step) summaries->add_scalar("loss", 1, step);
+      });
+  }
+  EXPECT_THAT(event_steps(files_, "/runs"), SizeIs(kNumThreads * kNumAdds));
+  EXPECT_THAT(json_steps(files_, "/runs"), SizeIs(kNumThreads * kNumAdds));
+}
+
+TEST_F(SummaryWriterTest, WritesRealFilesByDefault) {
+  const TempDirectory directory;
+  SummaryWriter::for_directory(directory / "x")->add_scalar("loss", 0.5, 1);
+  EXPECT_THAT(event_steps(FileSystem::posix(), directory / "x"), ElementsAre(1));
+  EXPECT_THAT(json_steps(FileSystem::posix(), directory / "x"), ElementsAre(1));
+  EXPECT_THAT(log_.lines(Severity::kWarning), IsEmpty());
+}
+
+}  // namespace
+}  // namespace crochet

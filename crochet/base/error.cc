@@ -10,44 +10,76 @@ namespace crochet {
 
 const char* code_name(Code code) {
   switch (code) {
-    case Code::kCancelled: return "CANCELLED";
-    case Code::kUnknown: return "UNKNOWN";
-    case Code::kInvalidArgument: return "INVALID_ARGUMENT";
-    case Code::kDeadlineExceeded: return "DEADLINE_EXCEEDED";
-    case Code::kNotFound: return "NOT_FOUND";
-    case Code::kAlreadyExists: return "ALREADY_EXISTS";
-    case Code::kPermissionDenied: return "PERMISSION_DENIED";
-    case Code::kResourceExhausted: return "RESOURCE_EXHAUSTED";
-    case Code::kFailedPrecondition: return "FAILED_PRECONDITION";
-    case Code::kAborted: return "ABORTED";
-    case Code::kOutOfRange: return "OUT_OF_RANGE";
-    case Code::kUnimplemented: return "UNIMPLEMENTED";
-    case Code::kInternal: return "INTERNAL";
-    case Code::kUnavailable: return "UNAVAILABLE";
-    case Code::kDataLoss: return "DATA_LOSS";
-    case Code::kUnauthenticated: return "UNAUTHENTICATED";
+    case Code::kCancelled:
+      return "CANCELLED";
+    case Code::kUnknown:
+      return "UNKNOWN";
+    case Code::kInvalidArgument:
+      return "INVALID_ARGUMENT";
+    case Code::kDeadlineExceeded:
+      return "DEADLINE_EXCEEDED";
+    case Code::kNotFound:
+      return "NOT_FOUND";
+    case Code::kAlreadyExists:
+      return "ALREADY_EXISTS";
+    case Code::kPermissionDenied:
+      return "PERMISSION_DENIED";
+    case Code::kResourceExhausted:
+      return "RESOURCE_EXHAUSTED";
+    case Code::kFailedPrecondition:
+      return "FAILED_PRECONDITION";
+    case Code::kAborted:
+      return "ABORTED";
+    case Code::kOutOfRange:
+      return "OUT_OF_RANGE";
+    case Code::kUnimplemented:
+      return "UNIMPLEMENTED";
+    case Code::kInternal:
+      return "INTERNAL";
+    case Code::kUnavailable:
+      return "UNAVAILABLE";
+    case Code::kDataLoss:
+      return "DATA_LOSS";
+    case Code::kUnauthenticated:
+      return "UNAUTHENTICATED";
   }
   return "UNKNOWN";
 }
 
 void throw_error(Code code, const std::string& message) {
   switch (code) {
-    case Code::kCancelled: throw CancelledError("{}", message);
-    case Code::kUnknown: throw UnknownError("{}", message);
-    case Code::kInvalidArgument: throw InvalidArgumentError("{}", message);
-    case Code::kDeadlineExceeded: throw DeadlineExceededError("{}", message);
-    case Code::kNotFound: throw NotFoundError("{}", message);
-    case Code::kAlreadyExists: throw AlreadyExistsError("{}", message);
-    case Code::kPermissionDenied: throw PermissionDeniedError("{}", message);
-    case Code::kResourceExhausted: throw ResourceExhaustedError("{}", message);
-    case Code::kFailedPrecondition: throw FailedPreconditionError("{}", message);
-    case Code::kAborted: throw AbortedError("{}", message);
-    case Code::kOutOfRange: throw OutOfRangeError("{}", message);
-    case Code::kUnimplemented: throw UnimplementedError("{}", message);
-    case Code::kInternal: throw InternalError("{}", message);
-    case Code::kUnavailable: throw UnavailableError("{}", message);
-    case Code::kDataLoss: throw DataLossError("{}", message);
-    case Code::kUnauthenticated: throw UnauthenticatedError("{}", message);
+    case Code::kCancelled:
+      throw CancelledError("{}", message);
+    case Code::kUnknown:
+      throw UnknownError("{}", message);
+    case Code::kInvalidArgument:
+      throw InvalidArgumentError("{}", message);
+    case Code::kDeadlineExceeded:
+      throw DeadlineExceededError("{}", message);
+    case Code::kNotFound:
+      throw NotFoundError("{}", message);
+    case Code::kAlreadyExists:
+      throw AlreadyExistsError("{}", message);
+    case Code::kPermissionDenied:
+      throw PermissionDeniedError("{}", message);
+    case Code::kResourceExhausted:
+      throw ResourceExhaustedError("{}", message);
+    case Code::kFailedPrecondition:
+      throw FailedPreconditionError("{}", message);
+    case Code::kAborted:
+      throw AbortedError("{}", message);
+    case Code::kOutOfRange:
+      throw OutOfRangeError("{}", message);
+    case Code::kUnimplemented:
+      throw UnimplementedError("{}", message);
+    case Code::kInternal:
+      throw InternalError("{}", message);
+    case Code::kUnavailable:
+      throw UnavailableError("{}", message);
+    case Code::kDataLoss:
+      throw DataLossError("{}", message);
+    case Code::kUnauthenticated:
+      throw UnauthenticatedError("{}", message);
   }
   throw UnknownError("{}", message);
 }

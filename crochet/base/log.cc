@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/base/log.h"
 
-#include <ctime>
-
 #include <cstdio>
+#include <ctime>
 #include <mutex>
 #include <string>
 
@@ -28,7 +27,9 @@ Sink& sink() {
 
 void log_to_stderr(Severity severity, std::string_view message) {
   if (severity == Severity::kDebug) return;
-  const char letter = severity == Severity::kInfo ? 'I' : severity == Severity::kWarning ? 'W' : 'E';
+  const char letter = severity == Severity::kInfo      ? 'I'
+                      : severity == Severity::kWarning ? 'W'
+                                                       : 'E';
   const std::string line =
       fmt::format("{} {:%H:%M:%S} {}\n", letter, fmt::localtime(std::time(nullptr)), message);
   std::fwrite(line.data(), 1, line.size(), stderr);

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include <fmt/format.h>
@@ -27,6 +28,14 @@ void set_pending_signal(int signal) noexcept {
 void throw_if_signalled(const char* activity) {
   if (const int signal = pending_signal(); signal != 0)
     throw CancelledError("{} cut short by {}", activity, signal_name(signal));
+}
+
+bool sleep_unless_signalled(Clock& clock, Clock::Duration duration, const std::stop_token& stop) {
+  // A handler can wake nobody, so the sleeper looks for itself this often.
+  constexpr Clock::Duration kSlice = std::chrono::milliseconds(100);
+  for (; duration > Clock::Duration::zero(); duration -= kSlice)
+    if (pending_signal() != 0 || !clock.sleep_for(std::min(duration, kSlice), stop)) return false;
+  return pending_signal() == 0;
 }
 
 std::string signal_name(int signal) {

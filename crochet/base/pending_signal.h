@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <stop_token>
 #include <string>
+
+#include "crochet/base/clock.h"
 
 namespace crochet {
 
@@ -16,6 +19,10 @@ void set_pending_signal(int signal) noexcept;
 
 // Throws CancelledError, naming the signal and what it cut short, if one is pending.
 void throw_if_signalled(const char* activity);
+
+// Sleeps; returns soon, with false, if a signal is pending or `stop` is requested.
+bool sleep_unless_signalled(Clock& clock, Clock::Duration duration,
+                            const std::stop_token& stop = {});
 
 // "SIGTERM" for 15; "signal 99" for a number without a name.
 std::string signal_name(int signal);

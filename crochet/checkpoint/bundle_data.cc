@@ -48,8 +48,8 @@ std::string BundleData::filename(const BundleEntry& entry) const {
 
 void BundleData::check_place(const BundleEntry& entry, std::string_view name) const {
   const uint64_t file_size = file(entry.shard).size();
-  const uint64_t offset = static_cast<uint64_t>(entry.offset);
-  const uint64_t size = static_cast<uint64_t>(entry.size);
+  const auto offset = static_cast<uint64_t>(entry.offset);
+  const auto size = static_cast<uint64_t>(entry.size);
   if (offset > file_size || size > file_size - offset)
     throw DataLossError("{}: \"{}\" has {} bytes at offset {}, the file ends at {}",
                         filename(entry), name, size, offset, file_size);
@@ -58,7 +58,7 @@ void BundleData::check_place(const BundleEntry& entry, std::string_view name) co
 template <typename Destination>
 uint32_t BundleData::read_chunks(const BundleEntry& entry, Destination destination) const {
   const ReadableFile& source = file(entry.shard);
-  const uint64_t size = static_cast<uint64_t>(entry.size);
+  const auto size = static_cast<uint64_t>(entry.size);
   uint32_t crc = 0;
   for (uint64_t done = 0; done < size;) {
     const auto chunk = destination(done, std::min<uint64_t>(kChunkBytes, size - done));

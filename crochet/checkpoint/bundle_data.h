@@ -2,14 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string>
-
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "crochet/checkpoint/bundle_format.h"
@@ -22,8 +21,8 @@ namespace crochet::internal {
 // Thread-safe.
 class BundleData {
  public:
-  BundleData(FileSystem& files, std::string prefix, const BundleHeader& header)
-      : files_(files), prefix_(std::move(prefix)), header_(header) {}
+  BundleData(FileSystem& files, std::string prefix, BundleHeader header)
+      : files_(files), prefix_(std::move(prefix)), header_(std::move(header)) {}
 
   // Throws: DataLossError if the data file is missing or ends before the entry's bytes.
   void check_place(const BundleEntry& entry, std::string_view name) const;

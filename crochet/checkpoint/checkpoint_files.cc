@@ -85,6 +85,7 @@ std::vector<std::string> list_checkpoints(FileSystem& files, const std::string& 
   }
   std::ranges::sort(found);
   std::vector<std::string> prefixes;
+  prefixes.reserve(found.size());
   for (auto& [step, prefix] : found) prefixes.push_back(std::move(prefix));
   return prefixes;
 }
@@ -132,7 +133,7 @@ std::string set_aside(FileSystem& files, const std::string& prefix) {
   std::vector<std::string> paths = {index_filename(prefix)};
   std::ranges::move(data_files(files, prefix), std::back_inserter(paths));
   paths.push_back(sidecar_filename(prefix));
-  const std::string suffix = free_suffix(files, paths);
+  std::string suffix = free_suffix(files, paths);
   for (const std::string& path : paths)
     if (files.exists(path)) files.rename(path, path + suffix);
   files.sync_directory(directory_of(prefix));

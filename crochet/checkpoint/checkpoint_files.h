@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string>
-
 #include <span>
+#include <string>
 #include <vector>
 
 #include "crochet/io/file_system.h"

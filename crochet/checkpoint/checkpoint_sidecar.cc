@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/checkpoint/checkpoint_sidecar.h"
 
-#include <limits>
-
 #include <cmath>
 #include <fstream>
 #include <iterator>
+#include <limits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -137,7 +137,7 @@ class TableDecoder {
     std::string key;
     size_t key_bytes = 0;
     while (!rest.empty()) {
-      const size_t at = static_cast<size_t>(rest.data() - content.data());
+      const auto at = static_cast<size_t>(rest.data() - content.data());
       const auto shared = take_varint32(rest);
       const auto unshared = shared ? take_varint32(rest) : std::nullopt;
       const auto value_bytes = unshared ? take_varint32(rest) : std::nullopt;

@@ -109,8 +109,7 @@ class TextParser {
   }
 
   std::string word(std::string_view expected) {
-    const size_t size =
-        static_cast<size_t>(std::ranges::find_if_not(rest_, is_word) - rest_.begin());
+    const auto size = static_cast<size_t>(std::ranges::find_if_not(rest_, is_word) - rest_.begin());
     if (size == 0) fail(fmt::format("{}, expected {}", here(), expected));
     std::string result(rest_.substr(0, size));
     skip(size);

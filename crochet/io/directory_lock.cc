@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/io/directory_lock.h"
 
-#include <limits.h>
 #include <unistd.h>
 
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <limits.h>
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"

@@ -36,7 +36,7 @@ std::shared_ptr<MemoryNode> find_or_make_file(const MemoryFiles& files, const st
                                               std::string_view operation) {
   const MemoryPlace place = find_place(files.root, path, operation);
   if (place.node) return find_file(files, path, operation);
-  const auto node = std::make_shared<MemoryNode>(/*directory=*/false);
+  auto node = std::make_shared<MemoryNode>(/*directory=*/false);
   node->modified_time = files.clock.wall_time();
   place.directory->entries.emplace(place.name, node);
   return node;

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include <memory>
 
 #include <fmt/format.h>
+#include <stdio.h>
 
 #include "crochet/io/errno_error.h"
 #include "crochet/io/file_descriptor.h"

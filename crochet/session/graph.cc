@@ -16,7 +16,8 @@ namespace {
 [[noreturn]] void throw_unknown_name(const Graph& graph, std::string_view name) {
   std::vector<std::string> names = graph.operation_names();
   std::ranges::sort(names);
-  throw NotFoundError("the graph has nothing named \"{}\"; it has: {}", name, fmt::join(names, ", "));
+  throw NotFoundError("the graph has nothing named \"{}\"; it has: {}", name,
+                      fmt::join(names, ", "));
 }
 
 // std::nullopt for what is no number, a negative one, or one beyond int.
@@ -93,7 +94,8 @@ void Graph::add_saveable(RegisteredSaveable saveable) {
 }
 
 void Graph::remove_saveable(std::string_view name) {
-  std::erase_if(saveables_, [&](const RegisteredSaveable& saveable) { return saveable.name == name; });
+  std::erase_if(saveables_,
+                [&](const RegisteredSaveable& saveable) { return saveable.name == name; });
 }
 
 void Graph::check_not_finalized(std::string_view addition) const {

@@ -16,7 +16,7 @@ class Graph;
 // Lives, at one address, as long as its graph.
 struct OperationInfo {
   const Graph* graph = nullptr;
-  std::string name;     // "dense/matmul"; unique in its graph.
+  std::string name;  // "dense/matmul"; unique in its graph.
   int num_outputs = 0;
 };
 

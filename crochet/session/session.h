@@ -41,7 +41,8 @@ class Session {
   // value of fetches[i] into results[i]; unset for an operation without a value.
   // Requires: both spans have the same length.
   // Throws: FailedPreconditionError on a closed session; InvalidArgumentError for a fed value of
-  // a wrong type or shape, or the same output fed twice; what an operation threw, its type unchanged.
+  // a wrong type or shape, or the same output fed twice; what an operation threw, its type
+  // unchanged.
   virtual void run_into(std::span<const Output> fetches, const Feeds& feeds,
                         std::span<Tensor> results) = 0;
 

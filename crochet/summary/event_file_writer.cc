@@ -42,9 +42,8 @@ std::string new_file_name(int64_t seconds) {
 
 }  // namespace
 
-EventFileWriter::EventFileWriter(FileSystem& files, const Clock& clock,
-                                 const std::string& directory)
-    : files_(files), directory_(directory) {
+EventFileWriter::EventFileWriter(FileSystem& files, const Clock& clock, std::string directory)
+    : files_(files), directory_(std::move(directory)) {
   files_.create_directories(directory_);
   path_ = join_path(directory_, new_file_name(seconds_for_new_file(files_, clock, directory_)));
   records_.emplace(files_.create(path_));

@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string>
-
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "crochet/base/clock.h"
 #include "crochet/io/file_system.h"
@@ -30,7 +29,7 @@ class EventFileWriter {
  public:
   // Makes the directory if it is missing, and the file with its first event.
   // Leaves no file if that fails. Requires: `files` outlives this.
-  EventFileWriter(FileSystem& files, const Clock& clock, const std::string& directory);
+  EventFileWriter(FileSystem& files, const Clock& clock, std::string directory);
 
   // Adds an event to the buffer; flushes when there is much in it.
   void write(const Event& event);

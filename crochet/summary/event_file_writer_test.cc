@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/summary/event_file_writer.h"
 
-#include <string>
 #include <unistd.h>
 
+#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>

@@ -1,9 +1,8 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
 #include <limits>
 #include <string>
-
-#include <cmath>
 #include <vector>
 
 #include <gmock/gmock.h>

@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/summary/event.h"
 
+#include <cmath>
 #include <limits>
 #include <string>
-
-#include <cmath>
 #include <vector>
 
 #include <gmock/gmock.h>

@@ -55,8 +55,8 @@ void cut_torn_line(FileSystem& files, const std::string& path) {
 
 }  // namespace
 
-JsonLinesWriter::JsonLinesWriter(FileSystem& files, const std::string& path)
-    : files_(files), path_(path) {
+JsonLinesWriter::JsonLinesWriter(FileSystem& files, std::string path)
+    : files_(files), path_(std::move(path)) {
   files_.create_directories(directory_of(path_));
   cut_torn_line(files_, path_);
   file_ = files_.append_to(path_);

@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string>
-
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "crochet/io/file_system.h"
@@ -33,7 +32,7 @@ inline constexpr std::string_view kJsonLinesName = "metrics.jsonl";
 class JsonLinesWriter {
  public:
   // Opens the file, or makes it.
-  JsonLinesWriter(FileSystem& files, const std::string& path);
+  JsonLinesWriter(FileSystem& files, std::string path);
 
   void write(int64_t step, double time, std::span<const Scalar> scalars);
   void write_resumed(int64_t step, double time);

@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/summary/record_file.h"
 
-#include <string>
-
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>

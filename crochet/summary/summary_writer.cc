@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/summary/summary_writer.h"
 
-#include <limits>
-
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <system_error>
 #include <utility>
@@ -28,7 +27,7 @@ struct SharedWriters {
 
 // Leaked, so that it is there for threads that outlive main.
 SharedWriters& shared_writers() {
-  static SharedWriters* const writers = new SharedWriters;
+  static auto* const writers = new SharedWriters;
   return *writers;
 }
 

@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/summary/summary_writer.h"
 
-#include <string>
-
 #include <cmath>
+#include <string>
 #include <thread>
 #include <vector>
 

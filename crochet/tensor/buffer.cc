@@ -21,11 +21,12 @@ struct alignas(kBufferAlignment) Buffer::Block {
 Buffer::Buffer(size_t num_bytes) {
   static_assert(sizeof(Block) == kBufferAlignment);
   constexpr size_t kLargest = std::numeric_limits<ptrdiff_t>::max() - sizeof(Block);
-  void* const memory =
-      num_bytes > kLargest ? nullptr
+  void* const memory = num_bytes > kLargest
+                           ? nullptr
                            : ::operator new(sizeof(Block) + num_bytes,
                                             std::align_val_t(kBufferAlignment), std::nothrow);
-  if (memory == nullptr) throw ResourceExhaustedError("no memory for a tensor of {} bytes", num_bytes);
+  if (memory == nullptr)
+    throw ResourceExhaustedError("no memory for a tensor of {} bytes", num_bytes);
   block_ = new (memory) Block(num_bytes);
 }
 

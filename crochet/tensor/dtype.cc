@@ -14,11 +14,11 @@ struct DTypeFacts {
 
 // In the order of the numbers.
 constexpr DTypeFacts kFacts[] = {
-    {"invalid", 0}, {"float32", 4},   {"float64", 8},     {"int32", 4},    {"uint8", 1},
-    {"int16", 2},   {"int8", 1},      {"string", 0},      {"complex64", 8}, {"int64", 8},
-    {"bool", 1},    {"qint8", 1},     {"quint8", 1},      {"qint32", 4},   {"bfloat16", 2},
-    {"qint16", 2},  {"quint16", 2},   {"uint16", 2},      {"complex128", 16}, {"float16", 2},
-    {"resource", 0}, {"variant", 0},  {"uint32", 4},      {"uint64", 8},
+    {"invalid", 0},  {"float32", 4}, {"float64", 8}, {"int32", 4},       {"uint8", 1},
+    {"int16", 2},    {"int8", 1},    {"string", 0},  {"complex64", 8},   {"int64", 8},
+    {"bool", 1},     {"qint8", 1},   {"quint8", 1},  {"qint32", 4},      {"bfloat16", 2},
+    {"qint16", 2},   {"quint16", 2}, {"uint16", 2},  {"complex128", 16}, {"float16", 2},
+    {"resource", 0}, {"variant", 0}, {"uint32", 4},  {"uint64", 8},
 };
 static_assert(std::size(kFacts) == static_cast<size_t>(DType::kUint64) + 1);
 

@@ -51,21 +51,42 @@ bool is_valid_dtype(int32_t number);
 // types that have none.
 template <typename T>
 struct DTypeOf {};
-template <> struct DTypeOf<float> { static constexpr DType value = DType::kFloat; };
-template <> struct DTypeOf<double> { static constexpr DType value = DType::kDouble; };
-template <> struct DTypeOf<std::complex<float>> { static constexpr DType value = DType::kComplex64; };
-template <> struct DTypeOf<std::complex<double>> { static constexpr DType value = DType::kComplex128; };
-template <> struct DTypeOf<bool> { static constexpr DType value = DType::kBool; };
-template <> struct DTypeOf<std::byte> { static constexpr DType value = DType::kUint8; };
+template <>
+struct DTypeOf<float> {
+  static constexpr DType value = DType::kFloat;
+};
+template <>
+struct DTypeOf<double> {
+  static constexpr DType value = DType::kDouble;
+};
+template <>
+struct DTypeOf<std::complex<float>> {
+  static constexpr DType value = DType::kComplex64;
+};
+template <>
+struct DTypeOf<std::complex<double>> {
+  static constexpr DType value = DType::kComplex128;
+};
+template <>
+struct DTypeOf<bool> {
+  static constexpr DType value = DType::kBool;
+};
+template <>
+struct DTypeOf<std::byte> {
+  static constexpr DType value = DType::kUint8;
+};
 
 // Integers map by size and sign, so that `long` and `long long` are both int64.
 template <typename T>
-  requires(std::is_integral_v<T>)
-struct DTypeOf<T> {
-  static constexpr DType value =
-      std::is_signed_v<T>
-          ? (sizeof(T) == 1 ? DType::kInt8 : sizeof(T) == 2 ? DType::kInt16 : sizeof(T) == 4 ? DType::kInt32 : DType::kInt64)
-          : (sizeof(T) == 1 ? DType::kUint8 : sizeof(T) == 2 ? DType::kUint16 : sizeof(T) == 4 ? DType::kUint32 : DType::kUint64);
+requires(std::is_integral_v<T>) struct DTypeOf<T> {
+  static constexpr DType value = std::is_signed_v<T> ? (sizeof(T) == 1   ? DType::kInt8
+                                                        : sizeof(T) == 2 ? DType::kInt16
+                                                        : sizeof(T) == 4 ? DType::kInt32
+                                                                         : DType::kInt64)
+                                                     : (sizeof(T) == 1   ? DType::kUint8
+                                                        : sizeof(T) == 2 ? DType::kUint16
+                                                        : sizeof(T) == 4 ? DType::kUint32
+                                                                         : DType::kUint64);
 };
 
 template <typename T>
@@ -73,7 +94,9 @@ inline constexpr DType dtype_of = DTypeOf<T>::value;
 
 // A type that can be an element of a tensor.
 template <typename T>
-concept Element = requires { DTypeOf<T>::value; };
+concept Element = requires {
+  DTypeOf<T>::value;
+};
 
 }  // namespace crochet
 

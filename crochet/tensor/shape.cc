@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/tensor/shape.h"
 
-#include <cassert>
-
 #include <algorithm>
+#include <cassert>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -21,7 +20,8 @@ Shape::Shape(std::vector<int64_t> dimensions) : dimensions_(std::move(dimensions
                                  size);
     // Sizes of 0 are left out, so that a later huge one is still noticed.
     if (size > 0 && __builtin_mul_overflow(product, size, &product))
-      throw InvalidArgumentError("shape [{}]: more elements than 2^63", fmt::join(dimensions_, ","));
+      throw InvalidArgumentError("shape [{}]: more elements than 2^63",
+                                 fmt::join(dimensions_, ","));
   }
 }
 

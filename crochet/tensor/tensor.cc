@@ -24,8 +24,9 @@ Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape
 Tensor Tensor::copy_of(DType dtype, Shape shape, std::span<const std::byte> values) {
   Tensor tensor(dtype, std::move(shape));
   if (tensor.num_bytes() != values.size())
-    throw InvalidArgumentError("a tensor of shape {} has {} elements, {} were given", tensor.shape(),
-                               tensor.num_elements(), values.size() / element_size(dtype));
+    throw InvalidArgumentError("a tensor of shape {} has {} elements, {} were given",
+                               tensor.shape(), tensor.num_elements(),
+                               values.size() / element_size(dtype));
   std::ranges::copy(values, tensor.mutable_bytes().begin());
   return tensor;
 }
@@ -68,20 +69,34 @@ double Tensor::to_double() const {
     return bits;
   };
   switch (dtype_) {
-    case DType::kFloat: return load(float{});
-    case DType::kDouble: return load(double{});
-    case DType::kInt8: return load(int8_t{});
-    case DType::kInt16: return load(int16_t{});
-    case DType::kInt32: return load(int32_t{});
-    case DType::kInt64: return load(int64_t{});
-    case DType::kUint8: return load(uint8_t{});
-    case DType::kUint16: return load(uint16_t{});
-    case DType::kUint32: return load(uint32_t{});
-    case DType::kUint64: return load(uint64_t{});
-    case DType::kBool: return load(bool{});
-    case DType::kBfloat16: return bfloat16_to_double(load_bits());
-    case DType::kHalf: return half_to_double(load_bits());
-    default: throw InvalidArgumentError("a tensor of type {} is no real number", dtype_);
+    case DType::kFloat:
+      return load(float{});
+    case DType::kDouble:
+      return load(double{});
+    case DType::kInt8:
+      return load(int8_t{});
+    case DType::kInt16:
+      return load(int16_t{});
+    case DType::kInt32:
+      return load(int32_t{});
+    case DType::kInt64:
+      return load(int64_t{});
+    case DType::kUint8:
+      return load(uint8_t{});
+    case DType::kUint16:
+      return load(uint16_t{});
+    case DType::kUint32:
+      return load(uint32_t{});
+    case DType::kUint64:
+      return load(uint64_t{});
+    case DType::kBool:
+      return load(bool{});
+    case DType::kBfloat16:
+      return bfloat16_to_double(load_bits());
+    case DType::kHalf:
+      return half_to_double(load_bits());
+    default:
+      throw InvalidArgumentError("a tensor of type {} is no real number", dtype_);
   }
 }
 
@@ -94,10 +109,14 @@ namespace {
 // With as few digits as tell the value from others of its type.
 std::string value_text(const Tensor& tensor) {
   switch (tensor.dtype()) {
-    case DType::kFloat: return fmt::format("{}", tensor.scalar<float>());
-    case DType::kInt64: return fmt::format("{}", tensor.scalar<int64_t>());
-    case DType::kUint64: return fmt::format("{}", tensor.scalar<uint64_t>());
-    default: return fmt::format("{}", tensor.to_double());
+    case DType::kFloat:
+      return fmt::format("{}", tensor.scalar<float>());
+    case DType::kInt64:
+      return fmt::format("{}", tensor.scalar<int64_t>());
+    case DType::kUint64:
+      return fmt::format("{}", tensor.scalar<uint64_t>());
+    default:
+      return fmt::format("{}", tensor.to_double());
   }
 }
 
@@ -105,7 +124,7 @@ std::string value_text(const Tensor& tensor) {
 
 std::string describe(const Tensor& tensor) {
   if (!tensor.is_set()) return "unset";
-  const std::string text = fmt::format("{} {}", tensor.dtype(), tensor.shape());
+  std::string text = fmt::format("{} {}", tensor.dtype(), tensor.shape());
   try {
     return tensor.num_elements() == 1 ? fmt::format("{} = {}", text, value_text(tensor)) : text;
   } catch (const InvalidArgumentError&) {

@@ -1,0 +1,208 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/background_saver.h"
+
+#include <latch>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+#include "crochet/base/pending_signal.h"
+#include "crochet/checkpoint/checkpoint_files.h"
+#include "crochet/io/memory_file_system.h"
+#include "crochet/testing/failing_file_system.h"
+#include "crochet/testing/fake_clock.h"
+#include "crochet/testing/log_capture.h"
+#include "crochet/testing/scripted_session.h"
+
+namespace crochet {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::ThrowsMessage;
+
+// A clock whose sleeps end when they are stopped, and not before.
+class EndlessClock final : public Clock {
+ public:
+  TimePoint now() const override { return clock_.now(); }
+  double wall_time() const override { return clock_.wall_time(); }
+  bool sleep_for(Duration, const std::stop_token& stop) override {
+    std::latch stopped(1);
+    const std::stop_callback wake(stop, [&] { stopped.count_down(); });
+    if (!std::exchange(has_slept_, true)) asleep.count_down();
+    stopped.wait();
+    return false;
+  }
+
+  std::latch asleep{1};
+
+ private:
+  FakeClock clock_;
+  bool has_slept_ = false;
+};
+
+class BackgroundSaverTest : public testing::Test {
+ protected:
+  ~BackgroundSaverTest() override { set_pending_signal(0); }
+
+  // Makes a step, and hands it over.
+  SaveTicket save_next_step(BackgroundSaver& background) {
+    session_->run(graph_.train());
+    return background.enqueue(saver_.snapshot(*session_), "d/model.ckpt",
+                              read_global_step(*session_));
+  }
+  std::vector<int64_t> finished_steps(BackgroundSaver& background) {
+    std::vector<int64_t> steps;
+    for (const SaveTicket& ticket : background.take_finished()) steps.push_back(ticket.step());
+    return steps;
+  }
+  int64_t restored_step() {
+    const auto session = graph_.new_session("");
+    files_.stop_failing();
+    saver_.restore_newest(*session, "d", "model.ckpt");
+    return read_global_step(*session);
+  }
+  // All that changes something fails from now on.
+  void fail_from_now_on(Code code = Code::kResourceExhausted) {
+    files_.fail_operation(files_.num_operations(), code, Failing::kFromThenOn);
+  }
+
+  LogCapture log_;
+  MemoryFileSystem disk_;
+  FailingFileSystem files_{disk_};
+  FakeClock clock_;
+  Saver saver_{{.files = &files_, .clock = &clock_}};
+  ScriptedGraph graph_;
+  std::unique_ptr<Session> session_ = graph_.new_session("");
+};
+
+TEST_F(BackgroundSaverTest, WritesAllThatItIsGivenInOrder) {
+  BackgroundSaver background(saver_);
+  EXPECT_THAT(background.take_finished(), IsEmpty());
+  std::vector<SaveTicket> tickets;
+  for (int i = 0; i < 5; ++i) tickets.push_back(save_next_step(background));
+  background.wait();
+  for (const SaveTicket& ticket : tickets) EXPECT_EQ(ticket.stage(), SaveStage::kPublished);
+  EXPECT_THAT(finished_steps(background), ElementsAre(1, 2, 3, 4, 5));
+  EXPECT_THAT(finished_steps(background), IsEmpty());
+  EXPECT_EQ(restored_step(), 5);
+}
+
+TEST_F(BackgroundSaverTest, FinishesWhatItHasBeforeItGoes) {
+  SaveTicket ticket = save_next_step(*std::make_unique<BackgroundSaver>(saver_));
+  EXPECT_EQ(ticket.stage(), SaveStage::kPublished);
+}
+
+TEST_F(BackgroundSaverTest, MayGoWithoutASave) { BackgroundSaver background(saver_); }
+
+TEST_F(BackgroundSaverTest, RefusesANegativeNumberOfRetries) {
+  EXPECT_THROW(BackgroundSaver(saver_, {.max_retries = -1}), InvalidArgumentError);
+}
+
+TEST_F(BackgroundSaverTest, TriesAgainToNewFiles) {
+  BackgroundSaver background(saver_);
+  const Clock::TimePoint start = clock_.now();
+  files_.fail_operation(files_.num_operations() + 3, Code::kResourceExhausted);
+  const SaveTicket ticket = save_next_step(background);
+  background.wait();
+  EXPECT_EQ(files_.num_failures(), 1);
+  EXPECT_EQ(ticket.stage(), SaveStage::kPublished);
+  EXPECT_EQ(ticket.error(), nullptr);
+  EXPECT_DOUBLE_EQ(to_seconds(clock_.now() - start), 1);
+  EXPECT_TRUE(log_.contains("next attempt in 1 s"));
+  EXPECT_EQ(restored_step(), 1);
+}
+
+TEST_F(BackgroundSaverTest, GivesUpAfterItsRetries) {
+  BackgroundSaver background(saver_);
+  const Clock::TimePoint start = clock_.now();
+  fail_from_now_on();
+  const SaveTicket ticket = save_next_step(background);
+  background.wait();
+  EXPECT_THAT([&] { ticket.wait(); },
+              ThrowsMessage<ResourceExhaustedError>(testing::HasSubstr("failed on demand")));
+  EXPECT_DOUBLE_EQ(to_seconds(clock_.now() - start), 1 + 2 + 4);
+  EXPECT_TRUE(log_.contains("given up after 4 attempts"));
+  EXPECT_THAT(finished_steps(background), ElementsAre(1));
+}
+
+TEST_F(BackgroundSaverTest, GoesOnAfterASaveThatFailed) {
+  BackgroundSaver background(saver_, {.max_retries = 0});
+  fail_from_now_on();
+  save_next_step(background);
+  background.wait();
+  files_.stop_failing();
+  save_next_step(background);
+  background.wait();
+  EXPECT_THAT(finished_steps(background), ElementsAre(1, 2));
+  EXPECT_EQ(restored_step(), 2);
+}
+
+TEST_F(BackgroundSaverTest, GivesWayToANewerSaveWhileItWaitsToTryAgain) {
+  EndlessClock clock;
+  Saver saver({.files = &files_, .clock = &clock});
+  BackgroundSaver background(saver);
+  fail_from_now_on();
+  const SaveTicket older = save_next_step(background);
+  clock.asleep.wait();
+  files_.stop_failing();
+  const SaveTicket newer = save_next_step(background);
+  background.wait();
+  EXPECT_THROW(older.wait(), ResourceExhaustedError);
+  EXPECT_EQ(newer.stage(), SaveStage::kPublished);
+  EXPECT_TRUE(log_.contains("d/model.ckpt-1 gives way to a newer save"));
+  EXPECT_EQ(restored_step(), 2);
+}
+
+TEST_F(BackgroundSaverTest, GivesUpAtOnceIfASignalAsksToEnd) {
+  BackgroundSaver background(saver_);
+  const Clock::TimePoint start = clock_.now();
+  set_pending_signal(15);
+  fail_from_now_on();
+  const SaveTicket ticket = save_next_step(background);
+  background.wait();
+  EXPECT_THROW(ticket.wait(), ResourceExhaustedError);
+  EXPECT_EQ(clock_.now(), start);
+}
+
+// A clock during whose first sleep a signal comes.
+class SignallingClock final : public Clock {
+ public:
+  TimePoint now() const override { return clock_.now(); }
+  double wall_time() const override { return clock_.wall_time(); }
+  bool sleep_for(Duration duration, const std::stop_token& stop) override {
+    set_pending_signal(15);
+    return clock_.sleep_for(duration, stop);
+  }
+
+ private:
+  FakeClock clock_;
+};
+
+TEST_F(BackgroundSaverTest, TriesALastTimeWhenASignalComesWhileItWaits) {
+  SignallingClock clock;
+  Saver saver({.files = &files_, .clock = &clock});
+  BackgroundSaver background(saver);
+  const Clock::TimePoint start = clock.now();
+  files_.fail_operation(files_.num_operations(), Code::kResourceExhausted);
+  const SaveTicket ticket = save_next_step(background);
+  background.wait();
+  EXPECT_EQ(ticket.stage(), SaveStage::kPublished);
+  EXPECT_LT(to_seconds(clock.now() - start), 0.5);
+}
+
+TEST_F(BackgroundSaverTest, ReportsASnapshotThatCouldNotBeTaken) {
+  class FailedCopies final : public PendingCopies {
+   public:
+    void wait() override { throw FailedPreconditionError("the array moved"); }
+  };
+  BackgroundSaver background(saver_, {.max_retries = 0});
+  const SaveTicket ticket = background.enqueue(
+      Snapshot({{"a", Tensor::scalar(1.0f)}}, std::make_shared<FailedCopies>()), "d/model.ckpt", 1);
+  EXPECT_THAT([&] { ticket.wait(); }, ThrowsMessage<FailedPreconditionError>("the array moved"));
+}
+
+}  // namespace
+}  // namespace crochet

@@ -1,0 +1,43 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/monitor/coordinated_session.h"
+
+#include "crochet/base/error.h"
+#include "crochet/base/log.h"
+
+namespace crochet {
+
+FetchValues CoordinatedSession::run(const Fetches& fetches, const Feeds& feeds) {
+  try {
+    return inner_->run(fetches, feeds);
+  } catch (...) {
+    const std::exception_ptr error = std::current_exception();
+    if (is_preemption(error)) throw;
+    try {
+      coordinator_.raise_requested_exception();
+    } catch (...) {
+      if (is_preemption(std::current_exception())) throw;
+    }
+    std::rethrow_exception(error);
+  }
+}
+
+bool CoordinatedSession::should_stop() {
+  if (closed_) return true;
+  coordinator_.raise_requested_exception();
+  return coordinator_.should_stop() || inner_->should_stop();
+}
+
+void CoordinatedSession::close() {
+  if (closed_) return;
+  closed_ = true;
+  coordinator_.request_stop({"the program", "the session is closed"});
+  try {
+    inner_->close();
+  } catch (...) {
+    log_warning("closing a session failed: {}", describe(std::current_exception()));
+  }
+  coordinator_.raise_requested_exception();
+}
+
+}  // namespace crochet

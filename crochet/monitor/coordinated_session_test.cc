@@ -1,0 +1,110 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/monitor/coordinated_session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+#include "crochet/testing/log_capture.h"
+
+namespace crochet {
+namespace {
+
+using testing::ThrowsMessage;
+
+// A session whose answers a test sets.
+class ToldSession final : public WrappedSession {
+ public:
+  FetchValues run(const Fetches&, const Feeds& feeds) override {
+    num_feeds = feeds.size();
+    if (failure) std::rethrow_exception(failure);
+    return FetchValues(Tensor::scalar(1.0f));
+  }
+  bool should_stop() override { return stops; }
+  void close() override {
+    ++num_closes;
+    if (close_failure) std::rethrow_exception(close_failure);
+  }
+
+  std::exception_ptr failure;
+  std::exception_ptr close_failure;
+  bool stops = false;
+  int num_closes = 0;
+  size_t num_feeds = 0;
+};
+
+template <typename E>
+std::exception_ptr error(const char* message) {
+  return std::make_exception_ptr(E("{}", message));
+}
+
+class CoordinatedSessionTest : public testing::Test {
+ protected:
+  LogCapture log_;
+  Coordinator coordinator_;
+  ToldSession* inner_ = new ToldSession;
+  CoordinatedSession session_{std::unique_ptr<WrappedSession>(inner_), coordinator_};
+};
+
+// MS-29: run passes feeds through.
+TEST_F(CoordinatedSessionTest, PassesRunsOn) {
+  EXPECT_EQ(session_.run({}, {{Output(), Tensor()}}).scalar<float>(), 1);
+  EXPECT_EQ(inner_->num_feeds, 1);
+}
+
+// MS-31, MS-25: the coordinator's request and the inner session's both count.
+TEST_F(CoordinatedSessionTest, StopsIfTheCoordinatorOrTheInnerSessionDoes) {
+  EXPECT_FALSE(session_.should_stop());
+  inner_->stops = true;
+  EXPECT_TRUE(session_.should_stop());
+  inner_->stops = false;
+  coordinator_.request_stop({"a thread", "it is done"});
+  EXPECT_TRUE(session_.should_stop());
+}
+
+// MS-30, MS-26: it stops on close, and a second close is harmless.
+TEST_F(CoordinatedSessionTest, StopsItsThreadsOnClose) {
+  session_.close();
+  session_.close();
+  EXPECT_TRUE(session_.should_stop());
+  EXPECT_TRUE(coordinator_.should_stop());
+  EXPECT_EQ(inner_->num_closes, 1);
+}
+
+// MS-32: an error of a run does not stop the threads.
+TEST_F(CoordinatedSessionTest, LeavesTheThreadsAloneIfARunFails) {
+  inner_->failure = error<DataLossError>("gone");
+  EXPECT_THROW(session_.run({}, {}), DataLossError);
+  EXPECT_FALSE(coordinator_.should_stop());
+}
+
+TEST_F(CoordinatedSessionTest, ThrowsTheErrorOfAThread) {
+  coordinator_.request_stop(error<DataLossError>("a thread's"));
+  EXPECT_THAT([&] { session_.should_stop(); }, ThrowsMessage<DataLossError>("a thread's"));
+  EXPECT_THAT([&] { session_.close(); }, ThrowsMessage<DataLossError>("a thread's"));
+  EXPECT_EQ(inner_->num_closes, 1);
+}
+
+TEST_F(CoordinatedSessionTest, ThrowsThePreemptionOfAThreadThatMadeTheRunFail) {
+  coordinator_.request_stop(error<AbortedError>("the cause"));
+  inner_->failure = error<CancelledError>("the consequence");
+  EXPECT_THAT([&] { session_.run({}, {}); }, ThrowsMessage<AbortedError>("the cause"));
+  inner_->failure = error<UnavailableError>("another preemption");
+  EXPECT_THROW(session_.run({}, {}), UnavailableError);
+}
+
+TEST_F(CoordinatedSessionTest, ThrowsTheRunsErrorIfAThreadsIsNoPreemption) {
+  coordinator_.request_stop(error<DataLossError>("a thread's"));
+  inner_->failure = error<CancelledError>("the run's");
+  EXPECT_THAT([&] { session_.run({}, {}); }, ThrowsMessage<CancelledError>("the run's"));
+}
+
+TEST_F(CoordinatedSessionTest, LogsWhatClosingTheInnerSessionThrows) {
+  inner_->close_failure = error<DataLossError>("gone");
+  EXPECT_NO_THROW(session_.close());
+  EXPECT_TRUE(log_.contains("gone"));
+}
+
+}  // namespace
+}  // namespace crochet

@@ -1,0 +1,35 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/monitor/hook_list.h"
+
+#include <type_traits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace crochet {
+namespace {
+
+class PlainHook final : public SessionRunHook {};
+
+// A named hook would be copied, and its results lost.
+static_assert(!std::is_convertible_v<PlainHook&, HookHandle>);
+static_assert(!std::is_convertible_v<const PlainHook&, HookHandle>);
+static_assert(!std::is_convertible_v<const PlainHook, HookHandle>);
+static_assert(!std::is_constructible_v<HookHandle, PlainHook&>);
+static_assert(std::is_convertible_v<PlainHook, HookHandle>);
+static_assert(std::is_convertible_v<std::shared_ptr<PlainHook>, HookHandle>);
+static_assert(std::is_convertible_v<std::shared_ptr<PlainHook>&, HookHandle>);
+static_assert(std::is_convertible_v<std::shared_ptr<SessionRunHook>, HookHandle>);
+static_assert(!std::is_convertible_v<int, HookHandle>);
+static_assert(!std::is_convertible_v<std::shared_ptr<int>, HookHandle>);
+
+TEST(HookListTest, TakesTemporariesAndSharedHooks) {
+  const auto shared = std::make_shared<PlainHook>();
+  const HookList hooks = {PlainHook(), shared};
+  EXPECT_EQ(&*hooks[1], shared.get());
+  EXPECT_EQ(hooks[0]->name(), "PlainHook");
+}
+
+}  // namespace
+}  // namespace crochet

@@ -1,0 +1,53 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "crochet/monitor/hook_list.h"
+#include "crochet/monitor/wrapped_session.h"
+
+namespace crochet {
+
+// Calls the hooks around each run and merges what they ask for, and what the
+// caller asks for, into one run of the engine.
+class HookedSession final : public WrappedSession {
+ public:
+  // Requires: session and hooks outlive this.
+  HookedSession(Session& session, const HookList& hooks);
+
+  // Throws: FailedPreconditionError after a stop was requested, or if two of hooks and
+  // caller feed the same output; what hooks and engine throw.
+  FetchValues run(const Fetches& fetches, const Feeds& feeds) override;
+  bool should_stop() override { return stop_ || carried_over_; }
+  void close() override;
+
+  // Who asked to stop, and why.
+  const std::optional<StopRequest>& stop_request() const { return stop_ ? stop_ : carried_over_; }
+  void request_stop(StopRequest request);
+  // A request made in a session that failed: one run, the failed one, is still made.
+  void carry_over(StopRequest request) { carried_over_ = std::move(request); }
+
+ private:
+  FetchValues run_with_hooks(const SessionRunArgs& original, SessionRunContext& context);
+  void ask_hooks(SessionRunContext& context, const Feeds& feeds);
+  void add_feeds(const SessionRunHook& hook, const Feeds& feeds);
+  // `values` are those that the hooks asked for, one after another.
+  void tell_hooks(SessionRunContext& context, std::span<const Tensor> values);
+  // The smallest step at which a hook is going to stop.
+  std::optional<int64_t> last_step() const;
+
+  Session& session_;
+  const HookList& hooks_;
+  std::optional<StopRequest> stop_;
+  std::optional<StopRequest> carried_over_;
+
+  // Of the current run; members, so that a repeated run allocates nothing.
+  std::vector<std::optional<SessionRunArgs>> requests_;  // By hook.
+  std::vector<Output> outputs_;                          // The caller's, then each hook's.
+  std::vector<Tensor> values_;
+  Feeds feeds_;
+};
+
+}  // namespace crochet

@@ -1,0 +1,230 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/monitor/monitored_session.h"
+
+#include "crochet/base/error.h"
+#include "crochet/base/log.h"
+#include "crochet/monitor/coordinated_session.h"
+#include "crochet/monitor/coordinator.h"
+
+namespace crochet {
+namespace {
+
+std::optional<int64_t> step_of(Session& session) {
+  if (!session.graph().global_step()) return std::nullopt;
+  return read_global_step(session);
+}
+
+}  // namespace
+
+// What is made anew at each recovery: the engine's session, its threads' coordinator, and
+// the wrappers that call hooks and watch threads.
+class MonitoredSession::Life final : public WrappedSession {
+ public:
+  explicit Life(MonitoredSession& owner)
+      : owner_(owner),
+        session_(owner.creator_->create_session()),
+        start_step_(step_of(*session_)),
+        hooked_(std::make_unique<HookedSession>(*session_, owner.hooks_)),
+        hooked_view_(hooked_.get()),
+        coordinated_(std::move(hooked_), coordinator_) {}
+
+  ~Life() override {
+    retire();
+    session_->close();
+  }
+
+  FetchValues run(const Fetches& fetches, const Feeds& feeds) override {
+    return coordinated_.run(fetches, feeds);
+  }
+  bool should_stop() override { return coordinated_.should_stop(); }
+  void close() override {
+    retire();
+    coordinated_.close();
+    session_->close();
+  }
+
+  Session& session() { return *session_; }
+  Coordinator& coordinator() { return coordinator_; }
+  HookedSession& hooked() { return *hooked_view_; }
+  std::optional<int64_t> start_step() const { return start_step_; }
+  std::optional<StopRequest> stop_request() const {
+    return hooked_view_->stop_request() ? hooked_view_->stop_request()
+                                        : coordinator_.stop_request();
+  }
+
+ private:
+  // The owner forgets this life and keeps its request to stop.
+  void retire() {
+    if (owner_.life_ != this) return;
+    if (!owner_.stop_) owner_.stop_ = stop_request();
+    owner_.life_ = nullptr;
+  }
+
+  MonitoredSession& owner_;
+  std::unique_ptr<Session> session_;
+  std::optional<int64_t> start_step_;
+  Coordinator coordinator_;
+  std::unique_ptr<HookedSession> hooked_;
+  HookedSession* hooked_view_;
+  CoordinatedSession coordinated_;
+};
+
+MonitoredSession::MonitoredSession(std::unique_ptr<SessionCreator> creator, HookList hooks,
+                                   MonitoredSessionOptions options)
+    : creator_(std::move(creator)),
+      hooks_(std::move(hooks)),
+      graph_was_finalized_(creator_->graph().finalized()) {
+  try {
+    begin_hooks();
+    register_hook_state();
+    RecoveryOptions recovery{
+        .max_recoveries = options.max_recoveries,
+        .can_recover = std::move(options.can_recover),
+        .start_step = [this] { return life_ ? life_->start_step().value_or(0) : 0; },
+        .clock = options.clock};
+    recoverable_ =
+        std::make_unique<RecoverableSession>([this] { return create_life(); }, std::move(recovery));
+    first_step_ = life_->start_step();
+  } catch (...) {
+    abort(std::current_exception());
+    throw;
+  }
+}
+
+MonitoredSession::~MonitoredSession() {
+  if (!closed_)
+    abort(std::make_exception_ptr(CancelledError("the session was destroyed without close()")));
+}
+
+void MonitoredSession::begin_hooks() {
+  bool saver_seen = false;
+  for (const HookHandle& hook : hooks_) {
+    if (saver_seen && hook->place() == HookPlace::kAsGiven)
+      log_warning(
+          "{} stands behind a hook that saves checkpoints: what it finds or changes in a step "
+          "is not in that step's checkpoint",
+          hook->name());
+    saver_seen = saver_seen || hook->place() == HookPlace::kSaver;
+    hook->begin(graph());
+    ++num_begun_;
+  }
+}
+
+void MonitoredSession::register_hook_state() {
+  std::map<std::string, int> times_seen;
+  for (const HookHandle& hook : hooks_) {
+    const SaveableMap saveables = hook->saveables();
+    if (saveables.empty()) continue;
+    const int count = times_seen[hook->name()]++;
+    const std::string owner = count == 0 ? hook->name() : fmt::format("{}_{}", hook->name(), count);
+    for (const auto& [key, object] : saveables) {
+      const std::string name = fmt::format("hooks/{}/{}", owner, key);
+      graph().add_saveable({.name = name, .object = object, .optional = true});
+      hook_state_names_.push_back(name);
+    }
+  }
+}
+
+std::unique_ptr<WrappedSession> MonitoredSession::create_life() {
+  auto life = std::make_unique<Life>(*this);
+  for (const HookHandle& hook : hooks_)
+    hook->after_create_session(life->session(), life->coordinator());
+  life_ = life.get();
+  if (stop_) {
+    life_->hooked().carry_over(*stop_);
+  } else {
+    stop_if_finished();
+  }
+  return life;
+}
+
+void MonitoredSession::stop_if_finished() {
+  if (!life_->start_step()) return;
+  for (const HookHandle& hook : hooks_)
+    if (const auto last = hook->last_step(); last && *last <= *life_->start_step())
+      return life_->hooked().request_stop(
+          {hook->name(), fmt::format("step {} is reached already", *last)});
+}
+
+FetchValues MonitoredSession::run(const Fetches& fetches, const Feeds& feeds) {
+  if (closed_) throw FailedPreconditionError("run on a closed session");
+  return recoverable_->run(fetches, feeds);
+}
+
+bool MonitoredSession::should_stop() { return closed_ || recoverable_->should_stop(); }
+
+void MonitoredSession::request_stop(std::string reason) {
+  if (closed_) return;
+  const StopRequest request{"the program", std::move(reason)};
+  if (life_ != nullptr) life_->hooked().request_stop(request);
+  if (!stop_) stop_ = request;
+}
+
+std::optional<StopRequest> MonitoredSession::stop_request() const {
+  return stop_ || life_ == nullptr ? stop_ : life_->stop_request();
+}
+
+std::optional<int64_t> MonitoredSession::current_step() {
+  return closed_ || life_ == nullptr ? closed_at_step_ : step_of(life_->session());
+}
+
+void MonitoredSession::close() {
+  if (closed_) return;
+  if (life_ == nullptr)  // A recovery failed: there is no session to end.
+    return abort(std::make_exception_ptr(CancelledError("the session was lost")));
+  std::exception_ptr first_error;
+  const auto attempt = [&first_error](const std::string& what, const auto& action) {
+    try {
+      action();
+    } catch (...) {
+      if (first_error) log_error("{}: {}", what, describe(std::current_exception()));
+      if (!first_error) first_error = std::current_exception();
+    }
+  };
+  for (const HookHandle& hook : hooks_)
+    attempt(hook->name() + "::end", [&] { hook->end(life_->session()); });
+  attempt("closing the session", [&] { closed_at_step_ = current_step(); });
+  attempt("closing the session", [&] { recoverable_->close(); });
+  release();
+  if (first_error) std::rethrow_exception(first_error);
+}
+
+void MonitoredSession::abort(std::exception_ptr error) noexcept {
+  if (closed_) return;
+  for (size_t i = 0; i < num_begun_; ++i) {
+    try {
+      hooks_[i]->on_error(error);
+    } catch (...) {
+      log_error("{}::on_error: {}", hooks_[i]->name(), describe(std::current_exception()));
+    }
+  }
+  try {
+    if (recoverable_) recoverable_->close();
+  } catch (...) {
+    log_error("closing the session: {}", describe(std::current_exception()));
+  }
+  release();
+}
+
+void MonitoredSession::release() {
+  closed_ = true;
+  for (const std::string& name : hook_state_names_) graph().remove_saveable(name);
+  if (!graph_was_finalized_) graph().unfinalize();
+}
+
+void run_in_scope(MonitoredSession& session, const std::function<void()>& body) {
+  try {
+    body();
+  } catch (...) {
+    if (!is_end_of_input(std::current_exception())) {
+      session.abort(std::current_exception());
+      throw;
+    }
+    log_info("the run ends: {}", describe(std::current_exception()));
+    if (!session.should_stop()) session.request_stop("the data ended");
+  }
+  session.close();
+}
+
+}  // namespace crochet

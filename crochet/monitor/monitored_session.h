@@ -1,0 +1,98 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "crochet/monitor/hook_list.h"
+#include "crochet/monitor/hooked_session.h"
+#include "crochet/monitor/recoverable_session.h"
+#include "crochet/monitor/session_creator.h"
+
+namespace crochet {
+
+struct MonitoredSessionOptions {
+  // Unset: recovers for ever.
+  std::optional<int> max_recoveries = {};
+  // Asked before each recovery; empty: always possible.
+  std::function<bool()> can_recover = {};
+  // The machine's if null. Not owned.
+  Clock* clock = nullptr;
+};
+
+// A session that runs hooks, recovers, and knows when to stop. It is the engine's
+// session in three wrappers: hooks, threads, recovery (docs/architecture.md).
+//
+//   MonitoredSession session(std::make_unique<ChiefSessionCreator>(graph), {StopAtStepHook(...)});
+//   run_in_scope(session, [&] {
+//     while (!session.should_stop()) session.run(train_op);
+//   });
+//
+// For one thread.
+class MonitoredSession {
+ public:
+  // Calls begin of all hooks, makes the graph final, creates the session, calls
+  // after_create_session. Hooks whose last_step() is reached already stop the run here.
+  // Throws: what those throw; then the hooks that began got on_error.
+  MonitoredSession(std::unique_ptr<SessionCreator> creator, HookList hooks,
+                   MonitoredSessionOptions options = {});
+  // Without close() before, the run ended by an error: see abort().
+  ~MonitoredSession();
+  MonitoredSession(const MonitoredSession&) = delete;
+  MonitoredSession& operator=(const MonitoredSession&) = delete;
+
+  Graph& graph() const { return creator_->graph(); }
+
+  // One run, with the hooks around it. Throws: FailedPreconditionError once the run was asked to
+  // stop or is closed; what the engine and the hooks throw, unless it was recovered.
+  FetchValues run(const Fetches& fetches, const Feeds& feeds = {});
+  bool should_stop();
+  // Asks to stop, on the program's own behalf.
+  void request_stop(std::string reason);
+
+  // Ends the run cleanly: end of all hooks, then the session. All is done even if something
+  // throws; the first error is rethrown. Calling it again does nothing.
+  void close();
+  // Ends the run because of an error: on_error of all hooks, then the session. Never throws.
+  void abort(std::exception_ptr error) noexcept;
+
+  // Who asked to stop, and why.
+  std::optional<StopRequest> stop_request() const;
+  int num_recoveries() const { return recoverable_ ? recoverable_->num_recoveries() : 0; }
+  // The step found when the first session was created; unset if the graph counts none.
+  std::optional<int64_t> first_step() const { return first_step_; }
+  // The step now, or when the session was closed.
+  std::optional<int64_t> current_step();
+
+ private:
+  class Life;
+
+  std::unique_ptr<WrappedSession> create_life();
+  void begin_hooks();
+  void register_hook_state();
+  void stop_if_finished();
+  // What is left to do once the hooks have heard of the end.
+  void release();
+
+  const std::unique_ptr<SessionCreator> creator_;
+  const HookList hooks_;
+  const bool graph_was_finalized_;
+  size_t num_begun_ = 0;  // The hooks before this one began.
+  std::vector<std::string> hook_state_names_;
+  std::optional<int64_t> first_step_;
+  std::optional<int64_t> closed_at_step_;
+  std::optional<StopRequest> stop_;
+  Life* life_ = nullptr;  // The present one, owned by recoverable_.
+  std::unique_ptr<RecoverableSession> recoverable_;
+  bool closed_ = false;
+};
+
+// Python's `with session:`. Runs the body, then closes. An OutOfRangeError or
+// StopIteration ends the run cleanly; any other error aborts it and is rethrown.
+void run_in_scope(MonitoredSession& session, const std::function<void()>& body);
+
+}  // namespace crochet

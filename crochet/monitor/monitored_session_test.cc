@@ -1,0 +1,327 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/monitor/monitored_session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+#include "crochet/testing/log_capture.h"
+#include "crochet/testing/scripted_session.h"
+
+namespace crochet {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::ThrowsMessage;
+
+// Writes down what it is called for; throws where it is told to.
+class DiaryHook final : public SessionRunHook {
+ public:
+  using Diary = std::vector<std::string>;
+
+  DiaryHook(std::string called, Diary& diary) : called_(std::move(called)), diary_(diary) {}
+
+  void begin(Graph&) override { note("begin"); }
+  void after_create_session(Session&, Coordinator& coordinator) override {
+    coordinator_ = &coordinator;
+    note("after_create_session");
+  }
+  std::optional<SessionRunArgs> before_run(SessionRunContext&) override {
+    note("before_run");
+    return std::nullopt;
+  }
+  void after_run(SessionRunContext& context, const SessionRunValues&) override {
+    note("after_run");
+    if (stops) context.request_stop("it is enough");
+  }
+  void end(Session& session) override {
+    note("end");
+    EXPECT_NO_THROW(read_global_step(session));  // It is still open.
+  }
+  void on_error(std::exception_ptr error) override {
+    errors.push_back(describe(error));
+    note("on_error");
+  }
+  std::optional<int64_t> last_step() const override { return last; }
+  HookPlace place() const override { return where; }
+  std::string name() const override { return called_; }
+
+  Coordinator& coordinator() { return *coordinator_; }
+
+  std::string throws_in;
+  bool stops = false;
+  std::optional<int64_t> last;
+  HookPlace where = HookPlace::kAsGiven;
+  std::vector<std::string> errors;
+
+ private:
+  void note(const std::string& call) {
+    diary_.push_back(called_ + " " + call);
+    if (throws_in == call) throw DataLossError("{}: {}", called_, call);
+  }
+
+  const std::string called_;
+  Diary& diary_;
+  Coordinator* coordinator_ = nullptr;
+};
+
+class MonitoredSessionTest : public testing::Test {
+ protected:
+  std::unique_ptr<ChiefSessionCreator> creator() {
+    return std::make_unique<ChiefSessionCreator>(graph_);
+  }
+  HookList both() { return {first_, second_}; }
+
+  ScriptedGraph graph_;
+  DiaryHook::Diary diary_;
+  std::shared_ptr<DiaryHook> first_ = std::make_shared<DiaryHook>("First", diary_);
+  std::shared_ptr<DiaryHook> second_ = std::make_shared<DiaryHook>("Second", diary_);
+  LogCapture log_;
+};
+
+TEST_F(MonitoredSessionTest, CallsHooksInTheirOrder) {
+  MonitoredSession session(creator(), both());
+  EXPECT_THAT(diary_, ElementsAre("First begin", "Second begin", "First after_create_session",
+                                  "Second after_create_session"));
+  diary_.clear();
+  session.run(graph_.train());
+  EXPECT_THAT(diary_, ElementsAre("First before_run", "Second before_run", "First after_run",
+                                  "Second after_run"));
+  diary_.clear();
+  session.close();
+  EXPECT_THAT(diary_, ElementsAre("First end", "Second end"));
+  EXPECT_EQ(graph_.num_open_sessions(), 0);
+}
+
+// MS-56: a default session will do.
+TEST_F(MonitoredSessionTest, NeedsNoHooks) {
+  MonitoredSession session(creator(), {});
+  EXPECT_EQ(session.run("global_step").scalar<int64_t>(), 0);
+  EXPECT_FALSE(session.should_stop());
+  session.close();
+}
+
+// MS-71: the graph is the one that was launched.
+TEST_F(MonitoredSessionTest, KnowsItsGraphAndSteps) {
+  MonitoredSession session(creator(), {});
+  EXPECT_EQ(&session.graph(), &graph_);
+  EXPECT_EQ(session.first_step(), 0);
+  session.run(graph_.train());
+  EXPECT_EQ(session.current_step(), 1);
+  session.close();
+  EXPECT_EQ(session.current_step(), 1);
+}
+
+TEST_F(MonitoredSessionTest, HasNoStepsIfTheGraphCountsNone) {
+  ScriptedGraph graph({.counts_steps = false});
+  MonitoredSession session(std::make_unique<ChiefSessionCreator>(graph), {});
+  session.run(graph.train());
+  EXPECT_EQ(session.first_step(), std::nullopt);
+  EXPECT_EQ(session.current_step(), std::nullopt);
+  session.close();
+}
+
+TEST_F(MonitoredSessionTest, StopsWhenAHookAsks) {
+  second_->stops = true;
+  MonitoredSession session(creator(), both());
+  EXPECT_EQ(session.stop_request(), std::nullopt);
+  session.run(graph_.train());
+  EXPECT_TRUE(session.should_stop());
+  EXPECT_EQ(session.stop_request()->who, "Second");
+  EXPECT_EQ(session.stop_request()->reason, "it is enough");
+  EXPECT_THROW(session.run(graph_.train()), FailedPreconditionError);
+  session.close();
+  EXPECT_EQ(session.stop_request()->who, "Second");
+}
+
+TEST_F(MonitoredSessionTest, StopsWhenTheProgramAsks) {
+  MonitoredSession session(creator(), both());
+  session.request_stop("the user is bored");
+  EXPECT_TRUE(session.should_stop());
+  EXPECT_EQ(session.stop_request()->who, "the program");
+  session.request_stop("another reason");
+  EXPECT_EQ(session.stop_request()->reason, "the user is bored");
+  session.close();
+}
+
+TEST_F(MonitoredSessionTest, StopsWhenTheCoordinatorIsAsked) {
+  MonitoredSession session(creator(), both());
+  first_->coordinator().request_stop({"a thread", "the queue is empty"});
+  EXPECT_TRUE(session.should_stop());
+  EXPECT_EQ(session.stop_request()->who, "a thread");
+  session.run(graph_.train());  // A coordinator's stop forbids no run.
+  session.close();
+  EXPECT_EQ(session.stop_request()->who, "a thread");
+}
+
+TEST_F(MonitoredSessionTest, StopsAndThrowsAtCloseOnAnErrorOfAThread) {
+  MonitoredSession session(creator(), both());
+  first_->coordinator().request_stop(std::make_exception_ptr(DataLossError("a thread's")));
+  EXPECT_TRUE(session.should_stop());
+  EXPECT_THAT([&] { session.close(); }, ThrowsMessage<DataLossError>("a thread's"));
+  EXPECT_THAT(diary_, testing::Contains("Second end"));
+  EXPECT_EQ(graph_.num_open_sessions(), 0);
+}
+
+TEST_F(MonitoredSessionTest, MakesNoStepIfAHooksLastStepIsReachedAlready) {
+  ScriptedGraph graph({.global_step = 5});
+  second_->last = 5;
+  MonitoredSession session(std::make_unique<ChiefSessionCreator>(graph), both());
+  EXPECT_TRUE(session.should_stop());
+  EXPECT_EQ(session.stop_request()->who, "Second");
+  EXPECT_THAT(session.stop_request()->reason, HasSubstr("step 5"));
+  session.close();
+  EXPECT_THAT(diary_, ElementsAre("First begin", "Second begin", "First after_create_session",
+                                  "Second after_create_session", "First end", "Second end"));
+}
+
+TEST_F(MonitoredSessionTest, GoesOnIfALastStepIsAhead) {
+  second_->last = 1;
+  MonitoredSession session(creator(), both());
+  EXPECT_FALSE(session.should_stop());
+  session.close();
+}
+
+TEST_F(MonitoredSessionTest, EndsAllHooksThoughOneThrows) {
+  first_->throws_in = "end";
+  second_->throws_in = "end";
+  MonitoredSession session(creator(), both());
+  diary_.clear();
+  EXPECT_THAT([&] { session.close(); }, ThrowsMessage<DataLossError>("First: end"));
+  EXPECT_THAT(diary_, ElementsAre("First end", "Second end"));
+  EXPECT_TRUE(log_.contains("Second: end"));
+  EXPECT_EQ(graph_.num_open_sessions(), 0);
+}
+
+// MS-76 differs: a second close does nothing.
+TEST_F(MonitoredSessionTest, ClosesOnce) {
+  MonitoredSession session(creator(), both());
+  session.close();
+  diary_.clear();
+  session.close();
+  session.abort(std::make_exception_ptr(DataLossError("late")));
+  EXPECT_THAT(diary_, IsEmpty());
+  EXPECT_TRUE(session.should_stop());
+  EXPECT_THROW(session.run(graph_.train()), FailedPreconditionError);
+}
+
+TEST_F(MonitoredSessionTest, TellsAllHooksOfTheErrorThatEndsTheRun) {
+  first_->throws_in = "on_error";
+  MonitoredSession session(creator(), both());
+  diary_.clear();
+  session.abort(std::make_exception_ptr(DataLossError("gone")));
+  EXPECT_THAT(diary_, ElementsAre("First on_error", "Second on_error"));
+  EXPECT_THAT(second_->errors, ElementsAre("gone"));
+  EXPECT_TRUE(log_.contains("First: on_error"));
+  EXPECT_EQ(graph_.num_open_sessions(), 0);
+}
+
+TEST_F(MonitoredSessionTest, TellsOfAnErrorIfItIsDestroyedOpen) {
+  { const MonitoredSession session(creator(), both()); }
+  EXPECT_THAT(diary_, testing::Contains("First on_error"));
+  EXPECT_THAT(diary_, testing::Not(testing::Contains("First end")));
+  EXPECT_EQ(graph_.num_open_sessions(), 0);
+  EXPECT_FALSE(graph_.finalized());
+}
+
+TEST_F(MonitoredSessionTest, TellsOnlyHooksThatBeganIfOneCannot) {
+  second_->throws_in = "begin";
+  EXPECT_THAT([&] { MonitoredSession(creator(), both()); },
+              ThrowsMessage<DataLossError>("Second: begin"));
+  diary_.clear();
+  EXPECT_THROW(MonitoredSession(creator(), both()), DataLossError);
+  EXPECT_THAT(diary_, ElementsAre("First begin", "Second begin", "First on_error"));
+  EXPECT_EQ(graph_.num_sessions(), 0);
+  EXPECT_FALSE(graph_.finalized());
+}
+
+TEST_F(MonitoredSessionTest, TellsHooksIfNoSessionCanBeMade) {
+  graph_.fail_session(0, NotFoundError("no such machine"));
+  EXPECT_THROW(MonitoredSession(creator(), both()), NotFoundError);
+  EXPECT_THAT(diary_,
+              ElementsAre("First begin", "Second begin", "First on_error", "Second on_error"));
+  EXPECT_THAT(first_->errors, ElementsAre("no such machine"));
+}
+
+TEST_F(MonitoredSessionTest, TellsHooksIfOneThrowsAfterTheCreation) {
+  first_->throws_in = "after_create_session";
+  EXPECT_THROW(MonitoredSession(creator(), both()), DataLossError);
+  EXPECT_THAT(diary_, ElementsAre("First begin", "Second begin", "First after_create_session",
+                                  "First on_error", "Second on_error"));
+  EXPECT_EQ(graph_.num_open_sessions(), 0);
+}
+
+// MS-72: final while the session lives, editable again afterwards.
+TEST_F(MonitoredSessionTest, MakesTheGraphFinalWhileItLives) {
+  MonitoredSession session(creator(), both());
+  EXPECT_TRUE(graph_.finalized());
+  session.close();
+  EXPECT_FALSE(graph_.finalized());
+  graph_.value("more", {Tensor::scalar(1.0f)});
+}
+
+// MS-73: a graph that was final before stays final.
+TEST_F(MonitoredSessionTest, LeavesAFinalGraphFinal) {
+  graph_.finalize();
+  MonitoredSession session(creator(), both());
+  session.close();
+  EXPECT_TRUE(graph_.finalized());
+}
+
+TEST_F(MonitoredSessionTest, WarnsOfHooksBehindASaver) {
+  first_->where = HookPlace::kSaver;
+  MonitoredSession session(creator(), both());
+  EXPECT_TRUE(log_.contains("Second stands behind a hook that saves"));
+  session.close();
+}
+
+// MS-69: a body that ends normally ends the hooks and closes.
+TEST_F(MonitoredSessionTest, IsClosedByItsScope) {
+  MonitoredSession session(creator(), both());
+  run_in_scope(session, [&] { session.run(graph_.train()); });
+  EXPECT_THAT(diary_, testing::Contains("Second end"));
+  EXPECT_TRUE(session.should_stop());
+}
+
+// MS-64, MS-65: the end of the data ends the scope cleanly.
+TEST_F(MonitoredSessionTest, EndsCleanlyWhenTheDataEnds) {
+  for (const auto& body : std::vector<std::function<void()>>{
+           [] { throw OutOfRangeError("no more batches"); }, [] { throw StopIteration(); }}) {
+    diary_.clear();
+    MonitoredSession session(creator(), both());
+    run_in_scope(session, body);
+    EXPECT_THAT(diary_, testing::Contains("Second end"));
+    EXPECT_EQ(session.stop_request()->who, "the program");
+    EXPECT_EQ(session.stop_request()->reason, "the data ended");
+  }
+}
+
+TEST_F(MonitoredSessionTest, StillThrowsAnErrorOfAHooksEndWhenTheDataEnds) {
+  first_->throws_in = "end";
+  MonitoredSession session(creator(), both());
+  EXPECT_THROW(run_in_scope(session, [] { throw StopIteration(); }), DataLossError);
+}
+
+// MS-66, MS-70: any other error leaves the scope; no end, but on_error.
+TEST_F(MonitoredSessionTest, PassesOtherErrorsOutOfItsScope) {
+  struct UsersError {};
+  MonitoredSession session(creator(), both());
+  EXPECT_THROW(run_in_scope(session, [] { throw UsersError(); }), UsersError);
+  EXPECT_THAT(diary_, testing::Not(testing::Contains("First end")));
+  EXPECT_THAT(diary_, testing::Contains("Second on_error"));
+  EXPECT_TRUE(session.should_stop());
+  EXPECT_EQ(graph_.num_open_sessions(), 0);
+}
+
+TEST_F(MonitoredSessionTest, PassesAnErrorOfAHookOutOfItsScope) {
+  second_->throws_in = "after_run";
+  MonitoredSession session(creator(), both());
+  EXPECT_THROW(run_in_scope(session, [&] { session.run(graph_.train()); }), DataLossError);
+  EXPECT_THAT(first_->errors, ElementsAre("Second: after_run"));
+}
+
+}  // namespace
+}  // namespace crochet

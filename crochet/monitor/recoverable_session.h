@@ -1,0 +1,62 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "crochet/base/clock.h"
+#include "crochet/monitor/wrapped_session.h"
+
+namespace crochet {
+
+struct RecoveryOptions {
+  // How often to recover without getting past the step that failed, before the error is
+  // thrown; unset: for ever.
+  std::optional<int> max_recoveries = {};
+  // Asked before a recovery; false throws the error. Empty: always possible.
+  std::function<bool()> can_recover = {};
+  // The step at which the present session began. Empty: 0.
+  std::function<int64_t()> start_step = {};
+  // Paces the recoveries; the machine's if null. Not owned.
+  Clock* clock = nullptr;
+};
+
+// Makes a new session, and runs the failed run again, when an AbortedError or
+// UnavailableError says that the session is lost. The first recovery is at once, those
+// behind it wait 1 s, 2 s, 4 s, ... 60 s until a run gets past the failed step.
+class RecoverableSession final : public WrappedSession {
+ public:
+  using Factory = std::function<std::unique_ptr<WrappedSession>()>;
+
+  // Makes the first session. Throws: what the factory throws, but for errors that
+  // are recovered from.
+  RecoverableSession(Factory factory, RecoveryOptions options);
+
+  FetchValues run(const Fetches& fetches, const Feeds& feeds) override;
+  // An error that a thread of the session reports makes this true, and is thrown by close();
+  // one to recover from is recovered from.
+  bool should_stop() override;
+  void close() override;
+
+  int num_recoveries() const { return num_recoveries_; }
+
+ private:
+  // Throws `error` if it is not to be recovered from; otherwise makes a session.
+  void recover(std::exception_ptr error);
+  void wait_before_recovery(const std::exception_ptr& error);
+  void note_success();
+
+  const Factory factory_;
+  const RecoveryOptions options_;
+  Clock& clock_;
+  std::unique_ptr<WrappedSession> inner_;  // Null when closed.
+
+  int num_recoveries_ = 0;
+  int recoveries_without_progress_ = 0;
+  int64_t runs_ = 0;  // Successful ones of the present session.
+  int64_t failed_step_ = -1;
+};
+
+}  // namespace crochet

@@ -1,0 +1,252 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/monitor/recoverable_session.h"
+
+#include <deque>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+#include "crochet/base/pending_signal.h"
+#include "crochet/testing/fake_clock.h"
+#include "crochet/testing/log_capture.h"
+
+namespace crochet {
+namespace {
+
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::ThrowsMessage;
+
+template <typename E>
+std::exception_ptr error(const char* message) {
+  return std::make_exception_ptr(E("{}", message));
+}
+
+// Sessions that answer, one run after another, what a script says: null is a success.
+class RecoverableSessionTest : public testing::Test {
+ protected:
+  using Script = std::deque<std::exception_ptr>;
+
+  ~RecoverableSessionTest() override { set_pending_signal(0); }
+
+  class ScriptRunner final : public WrappedSession {
+   public:
+    explicit ScriptRunner(RecoverableSessionTest& test) : test_(test) {}
+    FetchValues run(const Fetches&, const Feeds&) override {
+      next();
+      ++test_.num_runs_;
+      return {};
+    }
+    bool should_stop() override {
+      if (auto failure = std::exchange(test_.stop_failure_, nullptr))
+        std::rethrow_exception(failure);
+      return false;
+    }
+    void close() override { ++test_.num_closes_; }
+
+   private:
+    void next() {
+      if (test_.script_.empty()) return;
+      const std::exception_ptr failure = test_.script_.front();
+      test_.script_.pop_front();
+      if (failure) std::rethrow_exception(failure);
+    }
+
+    RecoverableSessionTest& test_;
+  };
+
+  RecoverableSession make(RecoveryOptions options = {}) {
+    options.clock = &clock_;
+    return RecoverableSession(
+        [this]() -> std::unique_ptr<WrappedSession> {
+          ++num_sessions_;
+          first_step_ = num_runs_;
+          if (!creation_script_.empty()) {
+            const std::exception_ptr failure = creation_script_.front();
+            creation_script_.pop_front();
+            if (failure) std::rethrow_exception(failure);
+          }
+          return std::make_unique<ScriptRunner>(*this);
+        },
+        std::move(options));
+  }
+
+  LogCapture log_;
+  FakeClock clock_;
+  Script script_;
+  Script creation_script_;
+  std::exception_ptr stop_failure_;
+  int num_sessions_ = 0;
+  int64_t first_step_ = 0;  // Of the present session, if every step is saved.
+  int num_runs_ = 0;
+  int num_closes_ = 0;
+};
+
+// MS-38: an aborted run is repeated on a fresh session.
+TEST_F(RecoverableSessionTest, RunsAgainOnANewSession) {
+  RecoverableSession session = make();
+  script_ = {error<AbortedError>("a"), error<UnavailableError>("b"), nullptr};
+  session.run({}, {});
+  EXPECT_EQ(num_runs_, 1);
+  EXPECT_EQ(num_sessions_, 3);
+  EXPECT_EQ(num_closes_, 2);
+  EXPECT_EQ(session.num_recoveries(), 2);
+  EXPECT_TRUE(log_.contains("recovering from: a"));
+}
+
+// MS-38: an error of the factory is thrown.
+TEST_F(RecoverableSessionTest, ThrowsWhatTheFactoryThrows) {
+  RecoverableSession session = make();
+  script_ = {error<AbortedError>("a")};
+  creation_script_ = {error<DataLossError>("no checkpoint")};
+  EXPECT_THAT([&] { session.run({}, {}); }, ThrowsMessage<DataLossError>("no checkpoint"));
+  EXPECT_TRUE(session.should_stop());
+  EXPECT_THROW(session.run({}, {}), FailedPreconditionError);
+}
+
+TEST_F(RecoverableSessionTest, RecoversFromThePreemptionOfACreation) {
+  creation_script_ = {error<AbortedError>("a"), error<UnavailableError>("b"), nullptr};
+  RecoverableSession session = make();
+  EXPECT_EQ(num_sessions_, 3);
+  EXPECT_EQ(session.num_recoveries(), 2);
+}
+
+TEST_F(RecoverableSessionTest, PassesOtherErrorsOn) {
+  RecoverableSession session = make();
+  script_ = {error<DataLossError>("gone")};
+  EXPECT_THROW(session.run({}, {}), DataLossError);
+  EXPECT_EQ(num_sessions_, 1);
+  session.run({}, {});
+  EXPECT_EQ(num_runs_, 1);
+}
+
+// MS-39: Aborted reported by a thread: should_stop answers false, on a second session.
+TEST_F(RecoverableSessionTest, RecoversWhenAskedWhetherToStop) {
+  RecoverableSession session = make();
+  stop_failure_ = error<AbortedError>("a thread's");
+  EXPECT_FALSE(session.should_stop());
+  EXPECT_EQ(num_sessions_, 2);
+}
+
+// MS-40: another error of a thread: should_stop is true, no new session.
+TEST_F(RecoverableSessionTest, StopsOnAnotherErrorOfAThread) {
+  RecoverableSession session = make();
+  stop_failure_ = error<DataLossError>("a thread's");
+  EXPECT_TRUE(session.should_stop());
+  EXPECT_EQ(num_sessions_, 1);
+}
+
+TEST_F(RecoverableSessionTest, ClosesOnce) {
+  RecoverableSession session = make();
+  session.close();
+  session.close();
+  EXPECT_EQ(num_closes_, 1);
+  EXPECT_TRUE(session.should_stop());
+  EXPECT_THROW(session.run({}, {}), FailedPreconditionError);
+}
+
+TEST_F(RecoverableSessionTest, WaitsLongerFromRecoveryToRecovery) {
+  std::vector<double> waits;
+  Clock::TimePoint last = clock_.now();
+  for (int i = 0; i < 10; ++i) script_.push_back(error<AbortedError>("a"));
+  // The time at which each session is made.
+  RecoverableSession session(
+      [&]() -> std::unique_ptr<WrappedSession> {
+        waits.push_back(to_seconds(clock_.now() - last));
+        last = clock_.now();
+        return std::make_unique<ScriptRunner>(*this);
+      },
+      {.clock = &clock_});
+  session.run({}, {});
+  EXPECT_THAT(waits, ElementsAre(0, 0, 1, 2, 4, 8, 16, 32, 60, 60, 60));
+}
+
+TEST_F(RecoverableSessionTest, GivesUpAfterSomeRecoveriesWithoutProgress) {
+  RecoverableSession session = make({.max_recoveries = 3});
+  for (int i = 0; i < 4; ++i) script_.push_back(error<AbortedError>("the last one too"));
+  EXPECT_THAT([&] { session.run({}, {}); }, ThrowsMessage<AbortedError>("the last one too"));
+  EXPECT_EQ(session.num_recoveries(), 3);
+  EXPECT_EQ(num_sessions_, 4);
+}
+
+TEST_F(RecoverableSessionTest, CountsCreationsThatFailToo) {
+  creation_script_ = {error<AbortedError>("a"), error<AbortedError>("b"), error<AbortedError>("c")};
+  EXPECT_THAT([&] { make({.max_recoveries = 2}); }, ThrowsMessage<AbortedError>("c"));
+}
+
+TEST_F(RecoverableSessionTest, MayBeForbiddenToRecover) {
+  RecoverableSession session = make({.max_recoveries = 0});
+  script_ = {error<AbortedError>("a")};
+  EXPECT_THROW(session.run({}, {}), AbortedError);
+  EXPECT_EQ(num_sessions_, 1);
+}
+
+// Every step is on disk: each new session goes on where the last one failed.
+TEST_F(RecoverableSessionTest, CountsAnewOnceItGotPastTheFailedStep) {
+  RecoverableSession session =
+      make({.max_recoveries = 1, .start_step = [this] { return first_step_; }});
+  for (int i = 0; i < 5; ++i) {
+    script_ = {error<AbortedError>("a")};
+    session.run({}, {});
+    session.run({}, {});
+  }
+  EXPECT_EQ(session.num_recoveries(), 5);
+}
+
+// Restored at step 0 each time, it makes step 0 to 1, and fails on the way to step 2.
+TEST_F(RecoverableSessionTest, DoesNotTakeARepeatedStepForProgress) {
+  RecoverableSession session = make({.max_recoveries = 2});
+  session.run({}, {});
+  script_ = {error<AbortedError>("a"), nullptr, error<AbortedError>("b"), nullptr,
+             error<AbortedError>("c")};
+  session.run({}, {});
+  session.run({}, {});
+  EXPECT_THAT([&] { session.run({}, {}); }, ThrowsMessage<AbortedError>("c"));
+}
+
+TEST_F(RecoverableSessionTest, AsksWhetherItCanRecover) {
+  bool can = true;
+  RecoverableSession session = make({.can_recover = [&] { return can; }});
+  script_ = {error<AbortedError>("a"), nullptr, error<AbortedError>("b")};
+  session.run({}, {});
+  can = false;
+  EXPECT_THAT([&] { session.run({}, {}); }, ThrowsMessage<AbortedError>("b"));
+  EXPECT_EQ(session.num_recoveries(), 1);
+}
+
+TEST_F(RecoverableSessionTest, DoesNotRecoverIfASignalAsksToEnd) {
+  RecoverableSession session = make();
+  set_pending_signal(15);
+  script_ = {error<AbortedError>("a")};
+  EXPECT_THAT([&] { session.run({}, {}); }, ThrowsMessage<AbortedError>("a"));
+  EXPECT_EQ(num_sessions_, 1);
+}
+
+// A clock during whose sleep a signal comes.
+class SignallingClock final : public Clock {
+ public:
+  TimePoint now() const override { return clock_.now(); }
+  double wall_time() const override { return clock_.wall_time(); }
+  bool sleep_for(Duration duration, const std::stop_token& stop) override {
+    set_pending_signal(15);
+    return clock_.sleep_for(duration, stop);
+  }
+
+ private:
+  FakeClock clock_;
+};
+
+TEST_F(RecoverableSessionTest, EndsItsWaitingWhenASignalComes) {
+  SignallingClock clock;
+  const Clock::TimePoint start = clock.now();
+  RecoverableSession session([this] { return std::make_unique<ScriptRunner>(*this); },
+                             {.clock = &clock});
+  for (int i = 0; i < 5; ++i) script_.push_back(error<AbortedError>("a"));
+  EXPECT_THROW(session.run({}, {}), AbortedError);
+  EXPECT_LT(to_seconds(clock.now() - start), 0.5);
+}
+
+}  // namespace
+}  // namespace crochet

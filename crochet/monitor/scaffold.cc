@@ -1,0 +1,18 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/monitor/scaffold.h"
+
+namespace crochet {
+
+void Scaffold::finalize(Graph& graph) {
+  if (!saver) saver = std::make_shared<Saver>();
+  if (summary_op.empty()) {
+    Fetches::Map summaries;
+    for (const Output& output : graph.collection(kSummariesCollection))
+      summaries.emplace(output.operation()->name, output);
+    if (!summaries.empty()) summary_op = std::move(summaries);
+  }
+  graph.finalize();
+}
+
+}  // namespace crochet

@@ -1,0 +1,16 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/monitor/session_run_hook.h"
+
+#include "crochet/base/class_name.h"
+
+namespace crochet {
+
+void SessionRunContext::request_stop(std::string reason, int signal) {
+  if (stop_) return;
+  stop_ = StopRequest{caller_ ? caller_->name() : "the program", std::move(reason), signal};
+}
+
+std::string SessionRunHook::name() const { return class_name(typeid(*this)); }
+
+}  // namespace crochet

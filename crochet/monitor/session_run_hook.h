@@ -1,0 +1,106 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <exception>
+#include <optional>
+#include <string>
+
+#include "crochet/monitor/coordinator.h"
+#include "crochet/monitor/stop_request.h"
+#include "crochet/session/session.h"
+
+namespace crochet {
+
+// What a hook adds to a run.
+struct SessionRunArgs {
+  Fetches fetches = {};
+  Feeds feeds = {};
+};
+
+// What a run gave one hook: the values of its own fetches, in their structure; nothing
+// if it asked for nothing.
+struct SessionRunValues {
+  FetchValues results;
+};
+
+// The run that is under way: one object an attempt, shared by all hooks.
+class SessionRunContext {
+ public:
+  SessionRunContext(const SessionRunArgs& original_args, Session& session,
+                    std::optional<int64_t> last_step)
+      : original_args_(original_args), session_(session), last_step_(last_step) {}
+
+  // What the caller asked for.
+  const SessionRunArgs& original_args() const { return original_args_; }
+  // The engine's session; runs of it call no hooks.
+  Session& session() const { return session_; }
+  // The step at which the run is going to end, if a hook knows: see SessionRunHook::last_step.
+  std::optional<int64_t> last_step() const { return last_step_; }
+
+  // Ends the loop after this run. The first request, and who made it, is kept.
+  void request_stop(std::string reason, int signal = 0);
+  bool stop_requested() const { return stop_.has_value(); }
+  const std::optional<StopRequest>& stop_request() const { return stop_; }
+
+  // Says whose requests those are that follow.
+  void set_caller(const class SessionRunHook* hook) { caller_ = hook; }
+
+ private:
+  const SessionRunArgs& original_args_;
+  Session& session_;
+  const std::optional<int64_t> last_step_;
+  const SessionRunHook* caller_ = nullptr;
+  std::optional<StopRequest> stop_;
+};
+
+// Where a hook belongs in the list: as the user gave it; behind those, since it saves what
+// they did in this step; or behind the savers, since it guards them.
+enum class HookPlace { kAsGiven, kSaver, kLast };
+
+// Extends a training loop: derive, and override what you need; by default each
+// function does nothing. All are called on the training thread, hooks in the order of
+// the list, by the monitored session the hook was given to:
+//
+//   begin                    once, before there is a session; the graph may be extended
+//   after_create_session     after each creation of a session, restored or initialised;
+//                            again after every recovery
+//   before_run, after_run    around each run; no after_run if the run failed
+//   end                      once, when the run ends cleanly
+//   on_error                 once instead, when it ends by an error
+//
+// An AbortedError or UnavailableError thrown by any but begin, end and on_error makes the session
+// recover; other errors end the run, but for end(): there all hooks' end is called and
+// the first error thrown afterwards.
+class SessionRunHook {
+ public:
+  virtual ~SessionRunHook() = default;
+
+  // A second begin, with the same graph, must not change it.
+  virtual void begin(Graph& /*graph*/) {}
+  virtual void after_create_session(Session& /*session*/, Coordinator& /*coordinator*/) {}
+  // What this hook wants from the coming run. May be called again without an after_run
+  // in between, if the run failed and was recovered.
+  virtual std::optional<SessionRunArgs> before_run(SessionRunContext& /*context*/) { return {}; }
+  virtual void after_run(SessionRunContext& /*context*/, const SessionRunValues& /*values*/) {}
+  virtual void end(Session& /*session*/) {}
+  // The run ends by this error and end will not come. What this throws is logged.
+  virtual void on_error(std::exception_ptr /*error*/) {}
+
+  // The hook's own state that belongs in checkpoints, asked for after begin.
+  // Stored under "hooks/<name()>/<key>"; restored before after_create_session. A
+  // checkpoint that lacks it, or has more, is fine and gets a warning.
+  virtual SaveableMap saveables() { return {}; }
+
+  // The step at which this hook is going to stop the run, if it knows. Asked
+  // after after_create_session; a run whose step has got there already makes no step.
+  virtual std::optional<int64_t> last_step() const { return std::nullopt; }
+
+  // Where the front doors (Loop, train) put it in the list.
+  virtual HookPlace place() const { return HookPlace::kAsGiven; }
+
+  // The class's name, for logs and checkpoints.
+  virtual std::string name() const;
+};
+
+}  // namespace crochet

@@ -1,0 +1,16 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+namespace crochet {
+
+// Why a run is to stop, and who asked.
+struct StopRequest {
+  std::string who;     // "StopAtStepHook", "the program".
+  std::string reason;  // "step 2000 is reached".
+  int signal = 0;      // The signal behind it, or 0.
+};
+
+}  // namespace crochet

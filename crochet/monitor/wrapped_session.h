@@ -1,0 +1,25 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "crochet/session/fetches.h"
+#include "crochet/session/graph.h"
+
+namespace crochet {
+
+// A session as the wrappers stack it: each adds one thing to run, should_stop and close,
+// and hands the rest inwards.
+//
+// For one thread.
+class WrappedSession {
+ public:
+  virtual ~WrappedSession() = default;
+
+  virtual FetchValues run(const Fetches& fetches, const Feeds& feeds) = 0;
+  // True if the loop should end.
+  virtual bool should_stop() = 0;
+  // Ends the session. Calling it again does nothing.
+  virtual void close() = 0;
+};
+
+}  // namespace crochet

@@ -1,0 +1,84 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "crochet/checkpoint/saver.h"
+#include "crochet/hooks/checkpoint_saver_listener.h"
+#include "crochet/hooks/second_or_step_timer.h"
+#include "crochet/io/directory_lock.h"
+#include "crochet/monitor/scaffold.h"
+#include "crochet/monitor/session_run_hook.h"
+#include "crochet/summary/summary_writer.h"
+
+namespace crochet {
+
+// Exactly one of the intervals, at most one of saver and scaffold.
+struct CheckpointSaverHookOptions {
+  std::string checkpoint_dir = {};
+  std::optional<double> save_secs = {};
+  std::optional<int64_t> save_steps = {};
+  std::shared_ptr<Saver> saver = {};
+  std::string checkpoint_basename = "model.ckpt";
+  // Its saver is used, as it is at each save.
+  std::shared_ptr<Scaffold> scaffold = {};
+  std::vector<std::shared_ptr<CheckpointSaverListener>> listeners = {};
+  // The steps that one run is expected to make.
+  int64_t steps_per_run = 1;
+  // The machine's if null. Not owned.
+  Clock* clock = nullptr;
+};
+
+// Saves a checkpoint "<checkpoint_dir>/<checkpoint_basename>-<step>" when a session is created,
+// then every so many steps or seconds, and at the end, while training waits. A step that is
+// on disk already, the one just restored say, is not written again.
+//
+// From begin to the end it holds the directory's lock, so two runs cannot write into
+// one directory. What a killed save left there is removed in begin.
+//
+// Errors of saving are thrown from the run, and end it.
+class CheckpointSaverHook : public SessionRunHook {
+ public:
+  // Throws: InvalidArgumentError for conflicting or missing options.
+  explicit CheckpointSaverHook(CheckpointSaverHookOptions options);
+
+  // Throws: FailedPreconditionError if another run holds the directory, or without a global step.
+  void begin(Graph& graph) override;
+  void after_create_session(Session& session, Coordinator& coordinator) override;
+  std::optional<SessionRunArgs> before_run(SessionRunContext& context) override;
+  void after_run(SessionRunContext& context, const SessionRunValues& values) override;
+  void end(Session& session) override;
+  void on_error(std::exception_ptr error) override;
+  HookPlace place() const override { return HookPlace::kSaver; }
+
+ protected:
+  // Takes the state of `step` and sees to it that it is written. True if a listener
+  // asks to stop.
+  virtual bool save(Session& session, int64_t step);
+  // Returns once what was handed to save() is written; throws if the last one could not be.
+  virtual void finish(Session& session);
+  // Gives the directory back, to whatever end the run came.
+  virtual void release();
+
+  Saver& saver();
+  std::string save_path() const;
+  const CheckpointSaverHookOptions& options() const { return options_; }
+  void call_before_save(Session& session, int64_t step);
+  bool call_after_save(Session& session, int64_t step);
+  // The step whose save began last, if it has not failed.
+  std::optional<int64_t> last_saved_step_;
+
+ private:
+  bool save_if_missing(Session& session, int64_t step);
+
+  CheckpointSaverHookOptions options_;
+  SecondOrStepTimer timer_;
+  Output step_;
+  std::unique_ptr<DirectoryLock> lock_;
+  std::shared_ptr<SummaryWriter> writer_;
+};
+
+}  // namespace crochet

@@ -1,0 +1,283 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/hooks/checkpoint_saver_hook.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+#include "crochet/checkpoint/checkpoint_files.h"
+#include "crochet/checkpoint/checkpoint_reader.h"
+#include "crochet/io/memory_file_system.h"
+#include "crochet/monitor/monitored_session.h"
+#include "crochet/summary/event_file_reader.h"
+#include "crochet/testing/failing_file_system.h"
+#include "crochet/testing/fake_clock.h"
+#include "crochet/testing/log_capture.h"
+#include "crochet/testing/scripted_session.h"
+
+namespace crochet {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::ThrowsMessage;
+
+// Writes down what it is called for.
+class DiaryListener final : public CheckpointSaverListener {
+ public:
+  DiaryListener(std::string called, std::vector<std::string>& diary)
+      : called_(std::move(called)), diary_(diary) {}
+
+  void begin() override { note("begin"); }
+  void before_save(Session&, int64_t step) override { note(fmt::format("before {}", step)); }
+  bool after_save(Session&, int64_t step) override {
+    note(fmt::format("after {}", step));
+    return stops_at == step;
+  }
+  void end(Session&, int64_t step) override { note(fmt::format("end {}", step)); }
+
+  std::optional<int64_t> stops_at;
+  std::string throws_at;
+
+ private:
+  void note(const std::string& what) {
+    diary_.push_back(called_ + " " + what);
+    if (throws_at == what) throw DataLossError("{}", what);
+  }
+
+  const std::string called_;
+  std::vector<std::string>& diary_;
+};
+
+class CheckpointSaverHookTest : public testing::Test {
+ protected:
+  CheckpointSaverHookOptions options() {
+    return {.checkpoint_dir = "d", .saver = saver_, .clock = &clock_};
+  }
+  CheckpointSaverHookOptions every_steps(int64_t steps) {
+    CheckpointSaverHookOptions result = options();
+    result.save_steps = steps;
+    return result;
+  }
+  // A session over the graph, restored from the directory if it holds a checkpoint.
+  MonitoredSession session(CheckpointSaverHookOptions hook_options) {
+    return MonitoredSession(creator(), {CheckpointSaverHook(std::move(hook_options))});
+  }
+  std::unique_ptr<SessionCreator> creator() {
+    auto scaffold = std::make_shared<Scaffold>(Scaffold{.saver = saver_});
+    return std::make_unique<ChiefSessionCreator>(
+        graph_, ChiefSessionCreatorOptions{.scaffold = scaffold, .checkpoint_dir = "d"});
+  }
+  void train(MonitoredSession& session, int num_runs) {
+    for (int i = 0; i < num_runs; ++i) session.run(graph_.train());
+  }
+  std::vector<int64_t> saved_steps() {
+    std::vector<int64_t> steps;
+    for (const std::string& prefix : list_checkpoints(disk_, "d", "model.ckpt"))
+      steps.push_back(CheckpointReader(prefix, disk_).read("global_step").scalar<int64_t>());
+    return steps;
+  }
+
+  LogCapture log_;
+  MemoryFileSystem disk_;
+  FailingFileSystem files_{disk_};
+  FakeClock clock_;
+  std::shared_ptr<Saver> saver_ =
+      std::make_shared<Saver>(SaverOptions{.max_to_keep = 0, .files = &files_, .clock = &clock_});
+  ScriptedGraph graph_;
+  std::vector<std::string> diary_;
+  std::shared_ptr<DiaryListener> first_ = std::make_shared<DiaryListener>("First", diary_);
+  std::shared_ptr<DiaryListener> second_ = std::make_shared<DiaryListener>("Second", diary_);
+};
+
+// BH-20, BH-21: exactly one interval.
+TEST_F(CheckpointSaverHookTest, RefusesConflictingOptions) {
+  EXPECT_THROW(CheckpointSaverHook({.checkpoint_dir = "d", .save_secs = 1.0, .save_steps = 1}),
+               InvalidArgumentError);
+  EXPECT_THROW(CheckpointSaverHook({.checkpoint_dir = "d"}), InvalidArgumentError);
+  EXPECT_THROW(CheckpointSaverHook({.save_steps = 1}), InvalidArgumentError);
+  EXPECT_THROW(CheckpointSaverHook({.checkpoint_dir = "d",
+                                    .save_steps = 1,
+                                    .saver = saver_,
+                                    .scaffold = std::make_shared<Scaffold>()}),
+               InvalidArgumentError);
+}
+
+// BH-34: at creation, then every two steps; BH-32: and at the end.
+TEST_F(CheckpointSaverHookTest, SavesEverySoManyStepsAndAtTheEnd) {
+  MonitoredSession session = this->session(every_steps(2));
+  EXPECT_THAT(saved_steps(), ElementsAre(0));
+  train(session, 1);
+  EXPECT_THAT(saved_steps(), ElementsAre(0));
+  train(session, 4);
+  EXPECT_THAT(saved_steps(), ElementsAre(0, 2, 4));
+  session.close();
+  EXPECT_THAT(saved_steps(), ElementsAre(0, 2, 4, 5));
+}
+
+TEST_F(CheckpointSaverHookTest, SavesEverySoManySeconds) {
+  CheckpointSaverHookOptions every_two_seconds = options();
+  every_two_seconds.save_secs = 2.0;
+  MonitoredSession session = this->session(every_two_seconds);
+  for (int i = 0; i < 5; ++i) {
+    clock_.advance(std::chrono::milliseconds(900));
+    train(session, 1);
+  }
+  EXPECT_THAT(saved_steps(), ElementsAre(0, 3));
+  session.close();
+  EXPECT_THAT(saved_steps(), ElementsAre(0, 3, 5));
+}
+
+// BH-36: 5 steps a run, every 10 steps.
+TEST_F(CheckpointSaverHookTest, SavesInRunsOfManySteps) {
+  ScriptedGraph graph({.steps_per_run = 5});
+  CheckpointSaverHookOptions every_ten = every_steps(10);
+  every_ten.steps_per_run = 5;
+  MonitoredSession session(std::make_unique<ChiefSessionCreator>(graph),
+                           {CheckpointSaverHook(every_ten)});
+  for (int i = 0; i < 5; ++i) session.run(graph.train());
+  EXPECT_THAT(saved_steps(), ElementsAre(0, 10, 20));
+  session.close();
+  EXPECT_THAT(saved_steps(), ElementsAre(0, 10, 20, 25));
+}
+
+// BH-24: three saves for two runs, none extra at the end; listeners in their order.
+TEST_F(CheckpointSaverHookTest, CallsListenersAroundEachSave) {
+  CheckpointSaverHookOptions with_listeners = every_steps(1);
+  with_listeners.listeners = {first_, second_};
+  MonitoredSession session = this->session(with_listeners);
+  train(session, 2);
+  session.close();
+  EXPECT_THAT(diary_,
+              ElementsAre("First begin", "Second begin",  //
+                          "First before 0", "Second before 0", "First after 0", "Second after 0",
+                          "First before 1", "Second before 1", "First after 1", "Second after 1",
+                          "First before 2", "Second before 2", "First after 2", "Second after 2",
+                          "First end 2", "Second end 2"));
+}
+
+// BH-25: a listener can stop training; all listeners are called though the first one asks.
+TEST_F(CheckpointSaverHookTest, StopsIfAListenerAsks) {
+  CheckpointSaverHookOptions with_listeners = every_steps(1);
+  with_listeners.listeners = {first_, second_};
+  first_->stops_at = 2;
+  MonitoredSession session = this->session(with_listeners);
+  train(session, 1);
+  EXPECT_FALSE(session.should_stop());
+  train(session, 1);
+  EXPECT_TRUE(session.should_stop());
+  EXPECT_EQ(session.stop_request()->who, "CheckpointSaverHook");
+  EXPECT_THAT(diary_, testing::Contains("Second after 2"));
+  session.close();
+}
+
+TEST_F(CheckpointSaverHookTest, StopsIfAListenerAsksAtTheFirstSave) {
+  CheckpointSaverHookOptions with_listeners = every_steps(1);
+  with_listeners.listeners = {first_};
+  first_->stops_at = 0;
+  MonitoredSession session = this->session(with_listeners);
+  EXPECT_TRUE(session.should_stop());
+  EXPECT_EQ(session.stop_request()->who, "CheckpointSaverHook");
+  session.close();
+}
+
+// BH-26 differs: a second session restores step 2, and does not write it again.
+TEST_F(CheckpointSaverHookTest, DoesNotSaveTheStepItJustRestored) {
+  {
+    MonitoredSession session = this->session(every_steps(1));
+    train(session, 2);
+    session.close();
+  }
+  const int64_t operations = files_.num_operations();
+  MonitoredSession resumed = session(every_steps(1));
+  EXPECT_EQ(resumed.first_step(), 2);
+  resumed.close();
+  for (auto i = static_cast<size_t>(operations); i < files_.operations().size(); ++i)
+    EXPECT_THAT(files_.operations()[i], testing::Not(HasSubstr("model.ckpt")));
+}
+
+TEST_F(CheckpointSaverHookTest, HoldsTheDirectory) {
+  MonitoredSession first = session(every_steps(1));
+  EXPECT_THAT([&] { session(every_steps(1)); },
+              ThrowsMessage<FailedPreconditionError>(HasSubstr("another run holds its lock")));
+  first.close();
+  session(every_steps(1)).close();
+}
+
+TEST_F(CheckpointSaverHookTest, GivesTheDirectoryBackAfterAnError) {
+  const auto hook = std::make_shared<CheckpointSaverHook>(every_steps(1));
+  { const MonitoredSession lost(creator(), {hook}); }
+  session(every_steps(1)).close();
+}
+
+TEST_F(CheckpointSaverHookTest, GivesTheDirectoryBackIfItsLastSaveFails) {
+  const auto hook = std::make_shared<CheckpointSaverHook>(every_steps(100));
+  MonitoredSession failing(creator(), {hook});
+  train(failing, 1);
+  files_.fail_operation(files_.num_operations(), Code::kResourceExhausted, Failing::kFromThenOn);
+  EXPECT_THROW(failing.close(), ResourceExhaustedError);
+  files_.stop_failing();
+  session(every_steps(1)).close();
+}
+
+TEST_F(CheckpointSaverHookTest, GivesTheDirectoryBackIfItCannotBegin) {
+  CheckpointSaverHookOptions with_listener = every_steps(1);
+  with_listener.listeners = {first_};
+  first_->throws_at = "begin";
+  const auto hook = std::make_shared<CheckpointSaverHook>(with_listener);
+  EXPECT_THROW(MonitoredSession(creator(), {hook}), DataLossError);
+  session(every_steps(1)).close();
+}
+
+TEST_F(CheckpointSaverHookTest, RemovesWhatAKilledSaveLeft) {
+  disk_.create_directories("d");
+  disk_.create("d/model.ckpt-7.data-00000-of-00001.tempstate123")->append("x");
+  disk_.create("d/model.ckpt-7.data-00000-of-00001")->append("x");
+  session(every_steps(1)).close();
+  EXPECT_FALSE(disk_.exists("d/model.ckpt-7.data-00000-of-00001.tempstate123"));
+  EXPECT_FALSE(disk_.exists("d/model.ckpt-7.data-00000-of-00001"));
+}
+
+TEST_F(CheckpointSaverHookTest, EndsTheRunIfASaveFails) {
+  MonitoredSession session = this->session(every_steps(1));
+  files_.fail_operation(files_.num_operations(), Code::kResourceExhausted, Failing::kFromThenOn);
+  EXPECT_THROW(train(session, 1), ResourceExhaustedError);
+  EXPECT_THAT(saved_steps(), ElementsAre(0));
+}
+
+TEST_F(CheckpointSaverHookTest, NotesCheckpointsAmongTheEvents) {
+  MonitoredSession session = this->session(every_steps(1));
+  train(session, 1);
+  session.close();
+  std::vector<int64_t> steps;
+  for (const std::string& path : event_files(disk_, "d"))
+    for (const Event& event : read_event_file(disk_, path)) {
+      if (!event.session_log || event.session_log->status != SessionLog::kCheckpoint) continue;
+      EXPECT_EQ(event.session_log->checkpoint_path, "d/model.ckpt");
+      steps.push_back(event.step);
+    }
+  EXPECT_THAT(steps, ElementsAre(0, 1));
+}
+
+TEST_F(CheckpointSaverHookTest, UsesTheSaverOfTheScaffold) {
+  const auto scaffold = std::make_shared<Scaffold>(Scaffold{.saver = saver_});
+  MonitoredSession session(creator(), {CheckpointSaverHook({.checkpoint_dir = "d",
+                                                            .save_steps = 1,
+                                                            .checkpoint_basename = "other",
+                                                            .scaffold = scaffold,
+                                                            .clock = &clock_})});
+  EXPECT_TRUE(checkpoint_exists(disk_, "d/other-0"));
+  session.close();
+}
+
+TEST_F(CheckpointSaverHookTest, NeedsAGlobalStep) {
+  ScriptedGraph stepless({.counts_steps = false});
+  CheckpointSaverHook hook(every_steps(1));
+  EXPECT_THROW(hook.begin(stepless), FailedPreconditionError);
+  EXPECT_THAT(files_.operations(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace crochet

@@ -1,0 +1,37 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "crochet/monitor/session_run_hook.h"
+
+namespace crochet {
+
+// Evaluates outputs once, at the clean end of a run, and keeps their values.
+//
+//   auto accuracy = std::make_shared<FinalOpsHook>("accuracy");
+//   Loop loop({.hooks = {accuracy, ...}});
+//   ...
+//   accuracy->final_ops_values().scalar<float>();
+//
+// If a signal asks the process to end, nothing is evaluated: what is left of the grace period
+// is for the last checkpoint. Then, and after a run that ended by an error, there are no values.
+class FinalOpsHook final : public SessionRunHook {
+ public:
+  // `final_ops` are outputs or names in any structure; `final_ops_feed_dict` is fed with them.
+  explicit FinalOpsHook(Fetches final_ops, Feeds final_ops_feed_dict = {});
+
+  void begin(Graph& graph) override;
+  // Throws what the evaluation throws. An OutOfRangeError or StopIteration is explained in the log:
+  // final ops must not read training input.
+  void end(Session& session) override;
+
+  // In the structure of the final ops; false in a condition before end().
+  const FetchValues& final_ops_values() const { return values_; }
+
+ private:
+  Fetches final_ops_;
+  Feeds feeds_;
+  FetchValues values_;
+};
+
+}  // namespace crochet

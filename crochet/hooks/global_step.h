@@ -1,0 +1,16 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "crochet/monitor/session_run_hook.h"
+
+namespace crochet {
+
+// The graph's step counter, which `hook` cannot do without. Throws:
+// FailedPreconditionError, naming the hook, if there is none.
+Output require_global_step(const Graph& graph, const SessionRunHook& hook);
+
+// The step a run fetched: the number of steps completed before it.
+int64_t step_value(const Tensor& value);
+
+}  // namespace crochet

@@ -1,0 +1,40 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/hooks/nan_tensor_hook.h"
+
+#include <cmath>
+
+#include "crochet/base/error.h"
+#include "crochet/base/log.h"
+
+namespace crochet {
+
+NanTensorHook::NanTensorHook(Fetches loss_tensor, NanTensorHookOptions options)
+    : loss_(std::move(loss_tensor)), options_(options) {
+  if (loss_.as_output() == nullptr && loss_.as_name() == nullptr)
+    throw InvalidArgumentError("NanTensorHook: the loss must be one output or one name");
+}
+
+void NanTensorHook::begin(Graph& graph) {
+  loss_ = graph.resolve(loss_);
+  if (!loss_.as_output()->has_value())
+    throw InvalidArgumentError("NanTensorHook: \"{}\" has no value", to_string(*loss_.as_output()));
+}
+
+std::optional<SessionRunArgs> NanTensorHook::before_run(SessionRunContext&) {
+  return SessionRunArgs{.fetches = loss_};
+}
+
+void NanTensorHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
+  const Tensor& loss = values.results.tensor();
+  if (!loss.is_set() || !std::isnan(loss.to_double())) return;
+  const std::string name = to_string(*loss_.as_output());
+  if (options_.fail_on_nan_loss) {
+    log_error("{} is NaN", name);
+    throw NanLossDuringTrainingError("NaN loss during training: {}", name);
+  }
+  log_warning("{} is NaN: training stops", name);
+  context.request_stop(fmt::format("{} is NaN", name));
+}
+
+}  // namespace crochet

@@ -1,0 +1,118 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/hooks/progress_bar_hook.h"
+
+#include <algorithm>
+
+#include "crochet/hooks/global_step.h"
+#include "crochet/hooks/terminal_line.h"
+
+namespace crochet {
+namespace {
+
+constexpr std::chrono::milliseconds kRedrawEvery(100);
+// Steps/s are a mean over this time: short enough to follow changes, long enough not to flicker.
+constexpr std::chrono::seconds kRateOver(5);
+
+std::string format_value(const Tensor& value) {
+  return value.is_set() ? fmt::format("{:.4g}", value.to_double()) : "-";
+}
+
+int64_t tenth(int64_t step, int64_t last_step) { return last_step > 0 ? step * 10 / last_step : 0; }
+
+}  // namespace
+
+// Where progress is shown: a line of a terminal, or lines of a file.
+class ProgressBarHook::Screen {
+ public:
+  explicit Screen(std::FILE* stream) : stream_(stream), traits_(terminal_traits(stream)) {
+    if (traits_.is_terminal) line_.emplace(stream);
+  }
+
+  bool is_terminal() const { return traits_.is_terminal; }
+
+  void show(const Progress& progress) {
+    if (line_) {
+      // The last column stays free: some terminals wrap once it is written.
+      line_->draw(render_progress_bar(progress, {.width = terminal_width(stream_) - 1,
+                                                 .color = traits_.color,
+                                                 .unicode = traits_.unicode}));
+    } else {
+      fmt::print(stream_, "{}\n", render_progress_line(progress));
+      std::fflush(stream_);
+    }
+  }
+
+ private:
+  std::FILE* stream_;
+  const TerminalTraits traits_;
+  std::optional<TerminalLine> line_;
+};
+
+ProgressBarHook::ProgressBarHook(ProgressBarHookOptions options)
+    : options_(std::move(options)), clock_(options_.clock ? options_.clock : &Clock::real()) {}
+
+ProgressBarHook::~ProgressBarHook() = default;
+ProgressBarHook::ProgressBarHook(ProgressBarHook&&) noexcept = default;
+
+void ProgressBarHook::begin(Graph& graph) {
+  step_ = require_global_step(graph, *this);
+  Fetches::List outputs;
+  for (const std::string& name : options_.values) outputs.emplace_back(graph.output(name));
+  request_ = std::move(outputs);
+  progress_ = {};
+  for (const std::string& name : options_.values) progress_.values.emplace_back(name, "-");
+}
+
+void ProgressBarHook::after_create_session(Session& session, Coordinator&) {
+  progress_.step = shown_step_ = read_global_step(session);
+  shown_at_ = clock_->now();
+  history_ = {{shown_at_, shown_step_}};
+  // Not in begin: what is logged while restoring needs no room above a bar.
+  if (!screen_) screen_ = std::make_unique<Screen>(options_.stream);
+}
+
+bool ProgressBarHook::is_due(int64_t step, std::optional<int64_t> last_step) const {
+  if (last_step && step >= *last_step) return true;
+  const auto since = clock_->now() - shown_at_;
+  if (screen_->is_terminal()) return since >= kRedrawEvery;
+  if (since >= from_seconds(options_.every_secs)) return true;
+  return last_step &&
+         tenth(step, *last_step) != tenth(std::max<int64_t>(shown_step_, 0), *last_step);
+}
+
+std::optional<SessionRunArgs> ProgressBarHook::before_run(SessionRunContext& context) {
+  ++progress_.step;
+  requested_ = is_due(progress_.step, context.last_step());
+  if (!requested_) return std::nullopt;
+  return SessionRunArgs{.fetches = Fetches::List{step_, request_}};
+}
+
+void ProgressBarHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
+  if (!requested_) return;
+  note(read_global_step(context.session()), values.results[1], context.last_step());
+  screen_->show(progress_);
+}
+
+void ProgressBarHook::note(int64_t step, const FetchValues& values,
+                           std::optional<int64_t> last_step) {
+  progress_.step = shown_step_ = step;
+  progress_.last_step = last_step;
+  shown_at_ = clock_->now();
+  measure_rate(step);
+  for (size_t i = 0; i < progress_.values.size(); ++i)
+    progress_.values[i].second = format_value(values[i].tensor());
+}
+
+void ProgressBarHook::measure_rate(int64_t step) {
+  while (history_.size() > 1 && shown_at_ - history_[1].first >= kRateOver) history_.pop_front();
+  const double secs = to_seconds(shown_at_ - history_.front().first);
+  const int64_t steps = step - history_.front().second;
+  if (steps > 0 && secs > 0) progress_.steps_per_sec = static_cast<double>(steps) / secs;
+  history_.emplace_back(shown_at_, step);
+}
+
+void ProgressBarHook::end(Session&) { screen_.reset(); }
+void ProgressBarHook::on_error(std::exception_ptr) { screen_.reset(); }
+
+}  // namespace crochet

@@ -1,0 +1,71 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdio>
+#include <deque>
+#include <memory>
+#include <utility>
+
+#include "crochet/base/clock.h"
+#include "crochet/hooks/progress_bar.h"
+#include "crochet/monitor/session_run_hook.h"
+
+namespace crochet {
+
+struct ProgressBarHookOptions {
+  // Outputs, by name, whose values are shown: real numbers. One that is unset is shown as "-".
+  std::vector<std::string> values = {};
+  // Seconds between two lines where there is no terminal; there is one at each tenth of
+  // the way, too.
+  double every_secs = 10;
+  // Where it is drawn. Not owned.
+  std::FILE* stream = stdout;
+  // The machine's if null. Not owned.
+  Clock* clock = nullptr;
+};
+
+// Shows how training gets on. On a terminal: one line with a bar, step, values, steps/s and the
+// time left, redrawn ten times a second at most, as wide as the window; colours unless NO_COLOR is
+// set. Elsewhere: plain lines now and then. How far there is to go comes from the hook that will
+// stop the run (SessionRunHook::last_step).
+//
+// Values are computed only in the steps in which they are drawn. While the bar is on the
+// screen, log lines are printed above it.
+class ProgressBarHook final : public SessionRunHook {
+ public:
+  explicit ProgressBarHook(ProgressBarHookOptions options = {});
+  ~ProgressBarHook() override;
+  ProgressBarHook(ProgressBarHook&&) noexcept;
+  ProgressBarHook& operator=(ProgressBarHook&&) = delete;
+
+  // Throws: NotFoundError for a value the graph does not have.
+  void begin(Graph& graph) override;
+  void after_create_session(Session& session, Coordinator& coordinator) override;
+  std::optional<SessionRunArgs> before_run(SessionRunContext& context) override;
+  void after_run(SessionRunContext& context, const SessionRunValues& values) override;
+  void end(Session& session) override;
+  void on_error(std::exception_ptr error) override;
+
+ private:
+  class Screen;
+
+  bool is_due(int64_t step, std::optional<int64_t> last_step) const;
+  void note(int64_t step, const FetchValues& values, std::optional<int64_t> last_step);
+  void measure_rate(int64_t step);
+
+  ProgressBarHookOptions options_;
+  Clock* clock_;  // Not owned.
+  Output step_;
+  Fetches request_;                 // The values.
+  std::unique_ptr<Screen> screen_;  // Set between begin and the end.
+
+  Progress progress_;
+  // What was shown when, over the time that the rate is measured.
+  std::deque<std::pair<Clock::TimePoint, int64_t>> history_;
+  int64_t shown_step_ = -1;
+  Clock::TimePoint shown_at_;
+  bool requested_ = false;
+};
+
+}  // namespace crochet

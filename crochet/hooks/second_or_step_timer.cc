@@ -1,0 +1,43 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/hooks/second_or_step_timer.h"
+
+#include "crochet/base/error.h"
+
+namespace crochet {
+
+SecondOrStepTimer::SecondOrStepTimer(const SecondOrStepTimerOptions& options)
+    : options_(options), clock_(options.clock ? options.clock : &Clock::real()) {
+  if (options_.every_secs && options_.every_steps)
+    throw InvalidArgumentError(
+        "an interval of {} seconds and one of {} steps: exactly one of them "
+        "may be given",
+        *options_.every_secs, *options_.every_steps);
+  if (!options_.every_secs && !options_.every_steps)
+    throw InvalidArgumentError("no interval: exactly one of seconds and steps must be given");
+  if (options_.every_secs && !(*options_.every_secs > 0))
+    throw InvalidArgumentError("an interval of {} seconds, expected more than 0",
+                               *options_.every_secs);
+  if (options_.every_steps && *options_.every_steps <= 0)
+    throw InvalidArgumentError("an interval of {} steps, expected 1 or more",
+                               *options_.every_steps);
+}
+
+bool SecondOrStepTimer::should_trigger_for_step(int64_t step) const {
+  if (!last_step_) return true;
+  if (step == *last_step_) return false;
+  if (options_.every_steps) return step - *last_step_ >= *options_.every_steps;
+  return clock_->now() >= last_time_ + from_seconds(*options_.every_secs);
+}
+
+std::optional<SecondOrStepTimer::Elapsed> SecondOrStepTimer::update_last_triggered_step(
+    int64_t step) {
+  const Clock::TimePoint now = clock_->now();
+  std::optional<Elapsed> elapsed;
+  if (last_step_) elapsed = Elapsed{to_seconds(now - last_time_), step - *last_step_};
+  last_step_ = step;
+  last_time_ = now;
+  return elapsed;
+}
+
+}  // namespace crochet

@@ -1,0 +1,49 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "crochet/base/clock.h"
+
+namespace crochet {
+
+// Exactly one of the two is set.
+struct SecondOrStepTimerOptions {
+  std::optional<double> every_secs = {};
+  std::optional<int64_t> every_steps = {};
+  // The machine's if null. Not owned.
+  Clock* clock = nullptr;
+};
+
+// Decides at which steps something periodic happens.
+//
+// A value.
+class SecondOrStepTimer {
+ public:
+  // What passed between two triggers.
+  struct Elapsed {
+    double secs;
+    int64_t steps;
+  };
+
+  // Throws: InvalidArgumentError unless exactly one interval is set, and above 0.
+  explicit SecondOrStepTimer(const SecondOrStepTimerOptions& options);
+
+  // True if it never triggered, or the interval has passed since; never twice for one step.
+  bool should_trigger_for_step(int64_t step) const;
+  // Records a trigger. Returns what passed since the last one; unset the first time.
+  std::optional<Elapsed> update_last_triggered_step(int64_t step);
+  std::optional<int64_t> last_triggered_step() const { return last_step_; }
+  // Forgets the last trigger.
+  void reset() { last_step_.reset(); }
+
+ private:
+  SecondOrStepTimerOptions options_;
+  Clock* clock_;  // Not owned.
+  std::optional<int64_t> last_step_;
+  Clock::TimePoint last_time_;  // Of last_step_.
+};
+
+}  // namespace crochet

@@ -1,0 +1,87 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/hooks/second_or_step_timer.h"
+
+#include <cmath>
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+#include "crochet/testing/fake_clock.h"
+
+namespace crochet {
+namespace {
+
+// BH-1, BH-2: exactly one interval.
+TEST(SecondOrStepTimerTest, TakesExactlyOneInterval) {
+  EXPECT_THROW(SecondOrStepTimer({.every_secs = 2.0, .every_steps = 10}), InvalidArgumentError);
+  EXPECT_THROW(SecondOrStepTimer({}), InvalidArgumentError);
+}
+
+TEST(SecondOrStepTimerTest, RefusesIntervalsThatAreNotAboveZero) {
+  for (const double secs : {0.0, -1.0, std::nan("")})
+    EXPECT_THROW(SecondOrStepTimer({.every_secs = secs}), InvalidArgumentError) << secs;
+  for (const int64_t steps : {0, -1})
+    EXPECT_THROW(SecondOrStepTimer({.every_steps = steps}), InvalidArgumentError) << steps;
+}
+
+// BH-3: the first query fires, the same step never again, another once the time is over.
+TEST(SecondOrStepTimerTest, TriggersEverySoManySeconds) {
+  FakeClock clock;
+  SecondOrStepTimer timer({.every_secs = 1.0, .clock = &clock});
+  EXPECT_TRUE(timer.should_trigger_for_step(1));
+  timer.update_last_triggered_step(1);
+  EXPECT_FALSE(timer.should_trigger_for_step(1));
+  EXPECT_FALSE(timer.should_trigger_for_step(2));
+  clock.advance(std::chrono::seconds(1));
+  EXPECT_FALSE(timer.should_trigger_for_step(1));
+  EXPECT_TRUE(timer.should_trigger_for_step(2));
+}
+
+// BH-4: every three steps.
+TEST(SecondOrStepTimerTest, TriggersEverySoManySteps) {
+  SecondOrStepTimer timer({.every_steps = 3});
+  EXPECT_TRUE(timer.should_trigger_for_step(17));
+  timer.update_last_triggered_step(17);
+  EXPECT_FALSE(timer.should_trigger_for_step(17));
+  EXPECT_FALSE(timer.should_trigger_for_step(18));
+  EXPECT_FALSE(timer.should_trigger_for_step(19));
+  EXPECT_TRUE(timer.should_trigger_for_step(20));
+  EXPECT_FALSE(timer.should_trigger_for_step(16));
+}
+
+// BH-5: what passed between two triggers.
+TEST(SecondOrStepTimerTest, TellsWhatPassed) {
+  FakeClock clock;
+  SecondOrStepTimer timer({.every_steps = 1, .clock = &clock});
+  EXPECT_EQ(timer.last_triggered_step(), std::nullopt);
+  EXPECT_FALSE(timer.update_last_triggered_step(1));
+  clock.advance(std::chrono::milliseconds(1500));
+  const auto elapsed = timer.update_last_triggered_step(5);
+  EXPECT_DOUBLE_EQ(elapsed->secs, 1.5);
+  EXPECT_EQ(elapsed->steps, 4);
+  EXPECT_EQ(timer.last_triggered_step(), 5);
+  EXPECT_EQ(timer.update_last_triggered_step(3)->steps, -2);
+}
+
+TEST(SecondOrStepTimerTest, ForgetsWhenItIsReset) {
+  SecondOrStepTimer timer({.every_steps = 100});
+  timer.update_last_triggered_step(1);
+  timer.reset();
+  EXPECT_TRUE(timer.should_trigger_for_step(1));
+  EXPECT_FALSE(timer.update_last_triggered_step(2));
+}
+
+TEST(SecondOrStepTimerTest, TakesTheLongestIntervals) {
+  SecondOrStepTimer steps({.every_steps = std::numeric_limits<int64_t>::max()});
+  steps.update_last_triggered_step(5);
+  EXPECT_FALSE(steps.should_trigger_for_step(6));
+  SecondOrStepTimer secs({.every_secs = 1e300});
+  secs.update_last_triggered_step(5);
+  EXPECT_FALSE(secs.should_trigger_for_step(6));
+}
+
+}  // namespace
+}  // namespace crochet

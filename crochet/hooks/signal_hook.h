@@ -1,0 +1,49 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <csignal>
+#include <initializer_list>
+#include <memory>
+#include <vector>
+
+#include "crochet/monitor/session_run_hook.h"
+
+namespace crochet {
+
+// Ends a run in order when the process gets one of these signals: the step is finished, the
+// state saved, hooks end. A second signal ends the process at once, with that signal's own effect.
+//
+//   Loop loop({.hooks = {SignalHook({SIGINT, SIGTERM}), ...}});
+//   const RunReport report = loop.run(body);
+//   return report.signal == 0 ? 0 : 128 + report.signal;
+//
+// The handlers are installed in begin; the previous ones are put back in end, on_error and the
+// destructor. A handler only sets pending_signal(), which restoring, waiting and
+// evaluating heed too. The flag stays set afterwards: a process that was asked to end begins
+// no further run. set_pending_signal(0) clears it.
+class SignalHook final : public SessionRunHook {
+ public:
+  // Throws: InvalidArgumentError for no signal at all, or one that cannot be handled.
+  explicit SignalHook(std::vector<int> signals);
+  ~SignalHook() override;
+  SignalHook(SignalHook&&) noexcept;
+  SignalHook& operator=(SignalHook&&) = delete;
+
+  // Throws: FailedPreconditionError if another SignalHook handles one of the signals now.
+  void begin(Graph& graph) override;
+  void after_create_session(Session& session, Coordinator& coordinator) override;
+  void after_run(SessionRunContext& context, const SessionRunValues& values) override;
+  void end(Session& session) override;
+  void on_error(std::exception_ptr error) override;
+  // The last save is still under its protection.
+  HookPlace place() const override { return HookPlace::kLast; }
+
+ private:
+  class Installation;
+
+  std::vector<int> signals_;
+  std::unique_ptr<Installation> installation_;  // Set between begin and the end.
+};
+
+}  // namespace crochet

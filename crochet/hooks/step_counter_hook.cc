@@ -1,0 +1,73 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/hooks/step_counter_hook.h"
+
+#include "crochet/base/log.h"
+#include "crochet/hooks/global_step.h"
+
+namespace crochet {
+namespace {
+
+constexpr int64_t kDefaultEverySteps = 100;
+constexpr int kMostWarnings = 5;
+
+SecondOrStepTimer timer_of(const StepCounterHookOptions& options) {
+  std::optional<int64_t> every_steps = options.every_n_steps;
+  if (!every_steps && !options.every_n_secs) every_steps = kDefaultEverySteps;
+  return SecondOrStepTimer(
+      {.every_secs = options.every_n_secs, .every_steps = every_steps, .clock = options.clock});
+}
+
+}  // namespace
+
+StepCounterHook::StepCounterHook(const StepCounterHookOptions& options)
+    : options_(options), timer_(timer_of(options)), writer_(options.summary_writer) {}
+
+void StepCounterHook::begin(Graph& graph) {
+  step_ = require_global_step(graph, *this);
+  tag_ = step_.operation()->name + "/sec";
+  if (!writer_ && !options_.output_dir.empty())
+    writer_ = SummaryWriter::for_directory(options_.output_dir);
+}
+
+void StepCounterHook::after_create_session(Session&, Coordinator&) {
+  last_step_.reset();  // A step that is made again is not stuck.
+}
+
+std::optional<SessionRunArgs> StepCounterHook::before_run(SessionRunContext&) {
+  return SessionRunArgs{.fetches = step_};
+}
+
+void StepCounterHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
+  const int64_t stale_step = step_value(values.results.tensor());
+  if (timer_.should_trigger_for_step(stale_step + options_.steps_per_run)) {
+    const int64_t step = read_global_step(context.session());
+    if (timer_.should_trigger_for_step(step))
+      if (const auto elapsed = timer_.update_last_triggered_step(step)) report(step, *elapsed);
+  }
+  warn_if_stuck(stale_step);
+}
+
+void StepCounterHook::report(int64_t step, const SecondOrStepTimer::Elapsed& elapsed) {
+  // After a recovery the step may be behind the last trigger: no rate then.
+  if (elapsed.steps < 0 || elapsed.secs <= 0) return;
+  const double rate = static_cast<double>(elapsed.steps) / elapsed.secs;
+  if (writer_) {
+    writer_->add_scalar(tag_, rate, step);
+  } else {
+    log_info("{}: {:g}", tag_, rate);
+  }
+}
+
+void StepCounterHook::warn_if_stuck(int64_t step) {
+  if (last_step_ == step && warnings_ < kMostWarnings) {
+    ++warnings_;
+    log_warning(
+        "the global step has not been increased: it was {} before this run and before the "
+        "last one; does the train operation increment it?",
+        step);
+  }
+  last_step_ = step;
+}
+
+}  // namespace crochet

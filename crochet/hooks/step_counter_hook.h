@@ -1,0 +1,51 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "crochet/hooks/second_or_step_timer.h"
+#include "crochet/monitor/session_run_hook.h"
+#include "crochet/summary/summary_writer.h"
+
+namespace crochet {
+
+// One interval: every_n_steps, 100 if neither is given.
+struct StepCounterHookOptions {
+  std::optional<int64_t> every_n_steps = {};
+  std::optional<double> every_n_secs = {};
+  // Where the curve goes: a directory, or a writer, or neither for the log alone.
+  std::string output_dir = {};
+  std::shared_ptr<SummaryWriter> summary_writer = {};
+  // The steps that one run is expected to make.
+  int64_t steps_per_run = 1;
+  // The machine's if null. Not owned.
+  Clock* clock = nullptr;
+};
+
+// Writes the steps made per second as the curve "global_step/sec"; without a writer, to the log.
+// The first trigger starts the clock. Warns, five times at most, if the step does not move.
+class StepCounterHook final : public SessionRunHook {
+ public:
+  // Throws: InvalidArgumentError if both intervals are given, or one that is not above 0.
+  explicit StepCounterHook(const StepCounterHookOptions& options = {});
+
+  void begin(Graph& graph) override;
+  void after_create_session(Session& session, Coordinator& coordinator) override;
+  std::optional<SessionRunArgs> before_run(SessionRunContext& context) override;
+  void after_run(SessionRunContext& context, const SessionRunValues& values) override;
+
+ private:
+  void report(int64_t step, const SecondOrStepTimer::Elapsed& elapsed);
+  void warn_if_stuck(int64_t step);
+
+  StepCounterHookOptions options_;
+  SecondOrStepTimer timer_;
+  std::shared_ptr<SummaryWriter> writer_;
+  Output step_;
+  std::string tag_;  // "global_step/sec".
+  std::optional<int64_t> last_step_;
+  int warnings_ = 0;
+};
+
+}  // namespace crochet

@@ -1,0 +1,153 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/hooks/step_counter_hook.h"
+
+#include <map>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+#include "crochet/io/memory_file_system.h"
+#include "crochet/monitor/monitored_session.h"
+#include "crochet/summary/event_file_reader.h"
+#include "crochet/testing/fake_clock.h"
+#include "crochet/testing/log_capture.h"
+#include "crochet/testing/scripted_session.h"
+#include "crochet/testing/temp_directory.h"
+
+namespace crochet {
+namespace {
+
+using testing::ElementsAre;
+using testing::Pair;
+using testing::SizeIs;
+
+class StepCounterHookTest : public testing::Test {
+ protected:
+  // Makes runs with a hook; the clock advances by `secs` in each. Returns the rates by step.
+  std::map<int64_t, float> rates(StepCounterHookOptions options, int num_runs, double secs = 0.5,
+                                 const ScriptedGraphOptions& graph_options = {}) {
+    ScriptedGraph graph(graph_options);
+    options.summary_writer = writer_;
+    options.clock = &clock_;
+    MonitoredSession session(std::make_unique<ChiefSessionCreator>(graph),
+                             {StepCounterHook(options)});
+    for (int i = 0; i < num_runs; ++i) {
+      clock_.advance(from_seconds(secs));
+      session.run(graph.train());
+    }
+    session.close();
+    std::map<int64_t, float> rates;
+    for (const std::string& path : event_files(files_, "runs"))
+      for (const Event& event : read_event_file(files_, path))
+        for (const SummaryValue& value : event.values) {
+          EXPECT_EQ(value.tag, "global_step/sec");
+          rates[event.step] = value.simple_value;
+        }
+    return rates;
+  }
+
+  LogCapture log_;
+  MemoryFileSystem files_;
+  FakeClock clock_;
+  std::shared_ptr<SummaryWriter> writer_ = std::make_shared<SummaryWriter>("runs", files_, clock_);
+};
+
+TEST_F(StepCounterHookTest, TakesAtMostOneInterval) {
+  EXPECT_THROW(StepCounterHook({.every_n_steps = 1, .every_n_secs = 1.0}), InvalidArgumentError);
+  EXPECT_THROW(StepCounterHook({.every_n_steps = 0}), InvalidArgumentError);
+  EXPECT_NO_THROW(StepCounterHook());
+}
+
+// BH-39: every 10 of 30 runs: at steps 11 and 21, no warning.
+TEST_F(StepCounterHookTest, CountsEverySoManySteps) {
+  EXPECT_THAT(rates({.every_n_steps = 10}, 30), ElementsAre(Pair(11, 2.0f), Pair(21, 2.0f)));
+  EXPECT_THAT(log_.lines(Severity::kWarning), SizeIs(0));
+}
+
+TEST_F(StepCounterHookTest, CountsEveryHundredStepsByDefault) {
+  EXPECT_THAT(rates({}, 201), ElementsAre(Pair(101, 2.0f), Pair(201, 2.0f)));
+}
+
+// BH-40: every 0.1 s, 0.2 s a run.
+TEST_F(StepCounterHookTest, CountsEverySoManySeconds) {
+  EXPECT_THAT(rates({.every_n_secs = 0.1}, 3, 0.2),
+              ElementsAre(Pair(2, testing::FloatEq(5)), Pair(3, testing::FloatEq(5))));
+}
+
+// BH-43: N = 10, 5 steps a run.
+TEST_F(StepCounterHookTest, CountsRunsOfFewerStepsThanItsInterval) {
+  EXPECT_THAT(rates({.every_n_steps = 10, .steps_per_run = 5}, 5, 0.5, {.steps_per_run = 5}),
+              ElementsAre(Pair(15, 10.0f), Pair(25, 10.0f)));
+}
+
+// BH-44: N = 5, 5 steps a run.
+TEST_F(StepCounterHookTest, CountsRunsOfAsManySteps) {
+  EXPECT_THAT(rates({.every_n_steps = 5, .steps_per_run = 5}, 5, 0.5, {.steps_per_run = 5}),
+              ElementsAre(Pair(10, 10.0f), Pair(15, 10.0f), Pair(20, 10.0f), Pair(25, 10.0f)));
+}
+
+// BH-45: N = 5, 10 steps a run.
+TEST_F(StepCounterHookTest, CountsRunsOfMoreSteps) {
+  EXPECT_THAT(rates({.every_n_steps = 5, .steps_per_run = 10}, 5, 0.5, {.steps_per_run = 10}),
+              ElementsAre(Pair(20, 20.0f), Pair(30, 20.0f), Pair(40, 20.0f), Pair(50, 20.0f)));
+}
+
+// BH-42: a step that does not move: a warning, five times at most.
+TEST_F(StepCounterHookTest, WarnsIfTheStepDoesNotMove) {
+  rates({.every_n_steps = 1}, 2, 0.5, {.steps_per_run = 0});
+  EXPECT_THAT(log_.lines(Severity::kWarning),
+              ElementsAre(testing::ContainsRegex("global step.*has not been increased")));
+  log_.clear();
+  rates({.every_n_steps = 1}, 20, 0.5, {.steps_per_run = 0});
+  EXPECT_THAT(log_.lines(Severity::kWarning), SizeIs(5));
+}
+
+TEST_F(StepCounterHookTest, GivesNoRateWhenNoTimePassed) {
+  EXPECT_THAT(rates({.every_n_steps = 1}, 5, 0.0), SizeIs(0));
+}
+
+TEST_F(StepCounterHookTest, DoesNotTakeARecoveryForAStepThatDoesNotMove) {
+  ScriptedGraph graph;
+  MonitoredSession session(std::make_unique<ChiefSessionCreator>(graph),
+                           {StepCounterHook({.every_n_steps = 1, .clock = &clock_})});
+  session.run(graph.train());  // From step 0.
+  graph.fail_run(graph.num_runs(), AbortedError("the worker is gone"));
+  session.run(graph.train());  // From step 0 again, in the second session.
+  EXPECT_FALSE(log_.contains("has not been increased"));
+  session.close();
+}
+
+TEST_F(StepCounterHookTest, WritesIntoADirectory) {
+  const TempDirectory directory;
+  ScriptedGraph graph;
+  MonitoredSession session(
+      std::make_unique<ChiefSessionCreator>(graph),
+      {StepCounterHook({.every_n_steps = 1, .output_dir = directory.path(), .clock = &clock_})});
+  session.run(graph.train());
+  clock_.advance(std::chrono::seconds(1));
+  session.run(graph.train());
+  session.close();
+  EXPECT_THAT(event_files(FileSystem::posix(), directory.path()), SizeIs(1));
+}
+
+TEST_F(StepCounterHookTest, LogsItsRateWithoutAWriter) {
+  ScriptedGraph graph;
+  MonitoredSession session(std::make_unique<ChiefSessionCreator>(graph),
+                           {StepCounterHook({.every_n_steps = 1, .clock = &clock_})});
+  session.run(graph.train());
+  clock_.advance(std::chrono::milliseconds(250));
+  session.run(graph.train());
+  session.close();
+  EXPECT_TRUE(log_.contains("global_step/sec: 4"));
+}
+
+TEST_F(StepCounterHookTest, NeedsAGlobalStep) {
+  ScriptedGraph graph({.counts_steps = false});
+  StepCounterHook hook;
+  EXPECT_THROW(hook.begin(graph), FailedPreconditionError);
+}
+
+}  // namespace
+}  // namespace crochet

@@ -1,0 +1,47 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/hooks/stop_at_step_hook.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "crochet/base/error.h"
+#include "crochet/hooks/global_step.h"
+
+namespace crochet {
+
+StopAtStepHook::StopAtStepHook(const StopAtStepHookOptions& options)
+    : num_steps_(options.num_steps), last_step_(options.last_step) {
+  if (num_steps_ && last_step_)
+    throw InvalidArgumentError(
+        "StopAtStepHook: num_steps is {} and last_step is {}: exactly one of "
+        "them may be given",
+        *num_steps_, *last_step_);
+  if (!num_steps_ && !last_step_)
+    throw InvalidArgumentError(
+        "StopAtStepHook: exactly one of num_steps and last_step must be given");
+  if (num_steps_.value_or(0) < 0 || last_step_.value_or(0) < 0)
+    throw InvalidArgumentError("StopAtStepHook: {} steps, expected 0 or more",
+                               num_steps_ ? *num_steps_ : *last_step_);
+}
+
+void StopAtStepHook::begin(Graph& graph) { step_ = require_global_step(graph, *this); }
+
+void StopAtStepHook::after_create_session(Session& session, Coordinator&) {
+  if (last_step_) return;
+  const int64_t step = read_global_step(session);
+  last_step_ = step + std::min(*num_steps_, std::numeric_limits<int64_t>::max() - step);
+}
+
+std::optional<SessionRunArgs> StopAtStepHook::before_run(SessionRunContext&) {
+  return SessionRunArgs{.fetches = step_};
+}
+
+void StopAtStepHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
+  // Most runs add one step: only then is it worth a run to see what the step is now.
+  if (step_value(values.results.tensor()) + 1 < *last_step_) return;
+  const int64_t step = read_global_step(context.session());
+  if (step >= *last_step_) context.request_stop(fmt::format("step {} is reached", *last_step_));
+}
+
+}  // namespace crochet

@@ -1,0 +1,43 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "crochet/monitor/session_run_hook.h"
+
+namespace crochet {
+
+// Exactly one of the two is set.
+struct StopAtStepHookOptions {
+  // Steps to run, counted from the step found when the session is created.
+  std::optional<int64_t> num_steps = {};
+  // The step at which to stop, whoever reached it.
+  std::optional<int64_t> last_step = {};
+};
+
+// Requests a stop once the global step reaches a target.
+//
+// The target is fixed when the first session is created; a session recovered
+// from a checkpoint keeps it, so no step is counted twice. A run that is restored
+// at or behind the target makes no step.
+//
+//   Loop loop({.hooks = {StopAtStepHook({.last_step = 10'000})}});
+//
+// Not thread-safe; the monitored session calls it from one thread.
+class StopAtStepHook final : public SessionRunHook {
+ public:
+  // Throws InvalidArgumentError unless exactly one of the options is set, to 0 or more.
+  explicit StopAtStepHook(const StopAtStepHookOptions& options);
+
+  void begin(Graph& graph) override;
+  void after_create_session(Session& session, Coordinator& coordinator) override;
+  std::optional<SessionRunArgs> before_run(SessionRunContext& context) override;
+  void after_run(SessionRunContext& context, const SessionRunValues& values) override;
+  std::optional<int64_t> last_step() const override { return last_step_; }
+
+ private:
+  std::optional<int64_t> num_steps_;
+  std::optional<int64_t> last_step_;
+  Output step_;
+};
+
+}  // namespace crochet

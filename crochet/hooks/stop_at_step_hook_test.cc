@@ -1,0 +1,102 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/hooks/stop_at_step_hook.h"
+
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+#include "crochet/monitor/monitored_session.h"
+#include "crochet/testing/scripted_session.h"
+
+namespace crochet {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+// The step at which a session with this hook stops.
+int64_t train_to_the_end(ScriptedGraph& graph, HookHandle hook) {
+  MonitoredSession session(std::make_unique<ChiefSessionCreator>(graph), {std::move(hook)});
+  while (!session.should_stop()) session.run(graph.train());
+  session.close();
+  EXPECT_EQ(session.stop_request()->who, "StopAtStepHook");
+  return *session.current_step();
+}
+
+// BH-6: exactly one of num_steps and last_step.
+TEST(StopAtStepHookTest, TakesExactlyOneTarget) {
+  EXPECT_THROW(StopAtStepHook({.num_steps = 10, .last_step = 20}), InvalidArgumentError);
+  EXPECT_THROW(StopAtStepHook({}), InvalidArgumentError);
+  EXPECT_THROW(StopAtStepHook({.num_steps = -1}), InvalidArgumentError);
+  EXPECT_THROW(StopAtStepHook({.last_step = -1}), InvalidArgumentError);
+}
+
+// BH-8, MS-58: num_steps counts from the step found at session creation.
+TEST(StopAtStepHookTest, CountsFromTheStepOfTheFirstSession) {
+  ScriptedGraph graph({.global_step = 5});
+  EXPECT_EQ(train_to_the_end(graph, StopAtStepHook({.num_steps = 10})), 15);
+}
+
+// MS-57: last_step is the step whoever reached it.
+TEST(StopAtStepHookTest, StopsAtTheLastStep) {
+  ScriptedGraph graph({.global_step = 3});
+  EXPECT_EQ(train_to_the_end(graph, StopAtStepHook({.last_step = 5})), 5);
+}
+
+TEST(StopAtStepHookTest, MakesNoStepIfTheTargetIsReachedAlready) {
+  ScriptedGraph graph({.global_step = 5});
+  EXPECT_EQ(train_to_the_end(graph, StopAtStepHook({.last_step = 5})), 5);
+  EXPECT_EQ(train_to_the_end(graph, StopAtStepHook({.last_step = 4})), 5);
+  EXPECT_EQ(train_to_the_end(graph, StopAtStepHook({.num_steps = 0})), 5);
+}
+
+// A target in the middle of a run is noticed there, or in the next run.
+TEST(StopAtStepHookTest, NoticesTheTargetInRunsOfManySteps) {
+  ScriptedGraph graph({.steps_per_run = 4});
+  EXPECT_EQ(train_to_the_end(graph, StopAtStepHook({.last_step = 9})), 12);
+  EXPECT_EQ(train_to_the_end(graph, StopAtStepHook({.last_step = 8})), 12);
+}
+
+TEST(StopAtStepHookTest, DoesNotStopBeforeTheTarget) {
+  ScriptedGraph graph({.steps_per_run = 0});
+  MonitoredSession session(std::make_unique<ChiefSessionCreator>(graph),
+                           {StopAtStepHook({.last_step = 1})});
+  for (int i = 0; i < 5; ++i) session.run(graph.train());
+  EXPECT_FALSE(session.should_stop());
+  session.close();
+}
+
+TEST(StopAtStepHookTest, KeepsItsTargetOverARecovery) {
+  ScriptedGraph graph;
+  const auto hook = std::make_shared<StopAtStepHook>(StopAtStepHookOptions{.num_steps = 2});
+  MonitoredSession session(std::make_unique<ChiefSessionCreator>(graph), {hook});
+  session.run(graph.train());
+  graph.fail_run(graph.num_runs(), AbortedError("the worker is gone"));
+  session.run(graph.train());
+  EXPECT_FALSE(session.should_stop());  // It is at step 1 again.
+  EXPECT_EQ(hook->last_step(), 2);
+  session.close();
+}
+
+TEST(StopAtStepHookTest, NeedsAGlobalStep) {
+  ScriptedGraph graph({.counts_steps = false});
+  StopAtStepHook hook({.num_steps = 10});
+  EXPECT_THAT([&] { hook.begin(graph); },
+              ThrowsMessage<FailedPreconditionError>(HasSubstr("StopAtStepHook")));
+}
+
+TEST(StopAtStepHookTest, TakesTheLargestNumberOfSteps) {
+  ScriptedGraph graph({.global_step = 5});
+  const auto hook = std::make_shared<StopAtStepHook>(
+      StopAtStepHookOptions{.num_steps = std::numeric_limits<int64_t>::max()});
+  MonitoredSession session(std::make_unique<ChiefSessionCreator>(graph), {hook});
+  EXPECT_FALSE(session.should_stop());
+  EXPECT_EQ(hook->last_step(), std::numeric_limits<int64_t>::max());
+  session.close();
+}
+
+}  // namespace
+}  // namespace crochet

@@ -1,0 +1,153 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/hooks/summary_saver_hook.h"
+
+#include <map>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+#include "crochet/io/memory_file_system.h"
+#include "crochet/monitor/monitored_session.h"
+#include "crochet/summary/event_file_reader.h"
+#include "crochet/testing/fake_clock.h"
+#include "crochet/testing/scripted_session.h"
+
+namespace crochet {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Pair;
+
+class SummarySaverHookTest : public testing::Test {
+ protected:
+  SummarySaverHookTest() {
+    graph_.value("loss", [this] { return Tensor::scalar(static_cast<float>(++num_losses_)); });
+    graph_.value("rate", {Tensor::scalar(0.5f)});
+  }
+
+  SummarySaverHookOptions steps(int64_t save_steps, Fetches summary_op) {
+    return {.save_steps = save_steps, .summary_writer = writer_, .summary_op = summary_op};
+  }
+  void train(SummarySaverHookOptions options, int num_runs, double secs = 0) {
+    options.clock = &clock_;
+    MonitoredSession session(std::make_unique<ChiefSessionCreator>(graph_),
+                             {SummarySaverHook(options)});
+    for (int i = 0; i < num_runs; ++i) {
+      clock_.advance(from_seconds(secs));
+      session.run(graph_.train());
+    }
+    session.close();
+  }
+  std::vector<Event> events() {
+    std::vector<Event> events;
+    for (const std::string& path : event_files(files_, "runs"))
+      for (Event& event : read_event_file(files_, path)) events.push_back(std::move(event));
+    return events;
+  }
+  // What a tag's curve is: step and value.
+  std::map<int64_t, float> curve(const std::string& tag) {
+    std::map<int64_t, float> curve;
+    for (const Event& event : events())
+      for (const SummaryValue& value : event.values)
+        if (value.tag == tag) curve[event.step] = value.simple_value;
+    return curve;
+  }
+
+  MemoryFileSystem files_;
+  FakeClock clock_;
+  std::shared_ptr<SummaryWriter> writer_ = std::make_shared<SummaryWriter>("runs", files_, clock_);
+  ScriptedGraph graph_;
+  int num_losses_ = 0;
+};
+
+// BH-46, BH-47: exactly one of scaffold and summary_op, and exactly one interval.
+TEST_F(SummarySaverHookTest, RefusesConflictingOptions) {
+  const auto scaffold = std::make_shared<Scaffold>();
+  EXPECT_THROW(SummarySaverHook({.save_steps = 1}), InvalidArgumentError);
+  EXPECT_THROW(SummarySaverHook({.save_steps = 1, .scaffold = scaffold, .summary_op = "loss"}),
+               InvalidArgumentError);
+  EXPECT_THROW(SummarySaverHook({.summary_op = "loss"}), InvalidArgumentError);
+  EXPECT_THROW(SummarySaverHook({.save_steps = 1, .save_secs = 1.0, .summary_op = "loss"}),
+               InvalidArgumentError);
+}
+
+// BH-50: every 8 of 30 runs; the summary is computed only then.
+TEST_F(SummarySaverHookTest, SavesEverySoManySteps) {
+  train(steps(8, "loss"), 30);
+  EXPECT_THAT(curve("loss"), ElementsAre(Pair(1, 1), Pair(9, 2), Pair(17, 3), Pair(25, 4)));
+  EXPECT_EQ(num_losses_, 4);
+}
+
+// BH-51: several summaries.
+TEST_F(SummarySaverHookTest, SavesSeveralSummaries) {
+  train(steps(8, Fetches::List{"loss", "rate"}), 10);
+  EXPECT_THAT(curve("loss"), ElementsAre(Pair(1, 1), Pair(9, 2)));
+  EXPECT_THAT(curve("rate"), ElementsAre(Pair(1, 0.5f), Pair(9, 0.5f)));
+}
+
+// BH-53: every 9 s, 3.1 s a run.
+TEST_F(SummarySaverHookTest, SavesEverySoManySeconds) {
+  train({.save_secs = 9.0, .summary_writer = writer_, .summary_op = "loss"}, 8, 3.1);
+  EXPECT_THAT(curve("loss"), ElementsAre(Pair(1, 1), Pair(4, 2), Pair(7, 3)));
+}
+
+TEST_F(SummarySaverHookTest, TakesTheTagsOfAMap) {
+  train(steps(1, Fetches::Map{{"train/loss", "loss"}}), 1);
+  EXPECT_THAT(curve("train/loss"), ElementsAre(Pair(1, 1)));
+}
+
+TEST_F(SummarySaverHookTest, TakesTheScaffoldsSummaries) {
+  graph_.add_to_collection(kSummariesCollection, graph_.output("rate"));
+  const auto scaffold = std::make_shared<Scaffold>();
+  MonitoredSession session(
+      std::make_unique<ChiefSessionCreator>(graph_,
+                                            ChiefSessionCreatorOptions{.scaffold = scaffold}),
+      {SummarySaverHook({.save_steps = 1, .summary_writer = writer_, .scaffold = scaffold})});
+  session.run(graph_.train());
+  session.close();
+  EXPECT_THAT(curve("rate"), ElementsAre(Pair(1, 0.5f)));
+}
+
+TEST_F(SummarySaverHookTest, MayHaveNoSummaries) {
+  const auto scaffold = std::make_shared<Scaffold>();
+  MonitoredSession session(
+      std::make_unique<ChiefSessionCreator>(graph_,
+                                            ChiefSessionCreatorOptions{.scaffold = scaffold}),
+      {SummarySaverHook({.save_steps = 1, .summary_writer = writer_, .scaffold = scaffold})});
+  session.run(graph_.train());
+  session.close();
+  for (const Event& event : events()) EXPECT_THAT(event.values, IsEmpty());
+}
+
+TEST_F(SummarySaverHookTest, LeavesOutValuesThatAreUnset) {
+  graph_.value("accuracy", {Tensor(), Tensor::scalar(0.75f)});
+  train(steps(1, Fetches::List{"accuracy", "loss"}), 2);
+  EXPECT_THAT(curve("accuracy"), ElementsAre(Pair(2, 0.75f)));
+  EXPECT_THAT(curve("loss"), ElementsAre(Pair(1, 1), Pair(2, 2)));
+}
+
+TEST_F(SummarySaverHookTest, NotesTheStartOnce) {
+  train(steps(1, "loss"), 3);
+  int starts = 0;
+  for (const Event& event : events())
+    starts += event.session_log && event.session_log->status == SessionLog::kStart;
+  EXPECT_EQ(starts, 1);
+}
+
+TEST_F(SummarySaverHookTest, WritesNothingWithoutAWriter) {
+  train({.save_steps = 1, .summary_op = "loss"}, 3);
+  EXPECT_THAT(events(), IsEmpty());
+}
+
+TEST_F(SummarySaverHookTest, LooksItsNamesUpBeforeTraining) {
+  SummarySaverHook hook(steps(1, "lost"));
+  EXPECT_THROW(hook.begin(graph_), NotFoundError);
+  ScriptedGraph stepless({.counts_steps = false});
+  EXPECT_THROW(hook.begin(stepless), FailedPreconditionError);
+}
+
+}  // namespace
+}  // namespace crochet

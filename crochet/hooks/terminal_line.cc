@@ -1,0 +1,86 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/hooks/terminal_line.h"
+
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <string_view>
+
+namespace crochet {
+namespace {
+
+constexpr int kDefaultColumns = 80;
+constexpr const char* kClearLine = "\r\033[K";
+
+std::string_view environment(const char* name) {
+  const char* const value = ::getenv(name);
+  return value == nullptr ? std::string_view() : std::string_view(value);
+}
+
+// The first of the locale's variables that is set decides (POSIX).
+std::string_view locale_name() {
+  for (const char* const name : {"LC_ALL", "LC_CTYPE", "LANG"})
+    if (const std::string_view value = environment(name); !value.empty()) return value;
+  return {};
+}
+
+}  // namespace
+
+TerminalTraits terminal_traits(std::FILE* stream) {
+  TerminalTraits traits;
+  traits.is_terminal = ::isatty(::fileno(stream)) == 1 && environment("TERM") != "dumb";
+  traits.color = traits.is_terminal && environment("NO_COLOR").empty();
+  const std::string_view locale = locale_name();
+  traits.unicode = locale.find("UTF-8") != locale.npos || locale.find("utf8") != locale.npos;
+  return traits;
+}
+
+int terminal_width(std::FILE* stream) {
+  struct winsize size = {};
+  if (::ioctl(::fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  const std::string_view columns = environment("COLUMNS");
+  int width = 0;
+  std::from_chars(columns.data(), columns.data() + columns.size(), width);
+  return width > 0 ? width : kDefaultColumns;
+}
+
+struct TerminalLine::State {
+  std::FILE* stream;
+  std::mutex mutex;  // Guards what follows, and the order of output.
+  std::string text;  // What stands on the line now.
+
+  void write(const std::string& bytes) const {
+    std::fwrite(bytes.data(), 1, bytes.size(), stream);
+    std::fflush(stream);
+  }
+};
+
+TerminalLine::TerminalLine(std::FILE* stream) : state_(std::make_shared<State>()) {
+  state_->stream = stream;
+  previous_log_ = set_log_callback({});
+  set_log_callback(
+      [state = state_, previous = previous_log_](Severity severity, std::string_view message) {
+        const std::lock_guard lock(state->mutex);
+        state->write(kClearLine);
+        previous(severity, message);
+        state->write(state->text);
+      });
+}
+
+TerminalLine::~TerminalLine() {
+  set_log_callback(previous_log_);
+  const std::lock_guard lock(state_->mutex);
+  if (!state_->text.empty()) state_->write("\n");
+}
+
+void TerminalLine::draw(const std::string& text) {
+  const std::lock_guard lock(state_->mutex);
+  if (text == state_->text) return;
+  state_->text = text;
+  state_->write(kClearLine + text);
+}
+
+}  // namespace crochet

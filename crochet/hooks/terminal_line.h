@@ -1,0 +1,46 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "crochet/base/log.h"
+#include "crochet/hooks/progress_bar.h"
+
+namespace crochet {
+
+// What the environment says of a stream.
+struct TerminalTraits {
+  bool is_terminal = false;
+  bool color = false;    // A terminal that knows colours, and NO_COLOR (no-color.org) is not set.
+  bool unicode = false;  // The locale's characters are UTF-8.
+};
+
+TerminalTraits terminal_traits(std::FILE* stream);
+// The columns of the terminal now; COLUMNS, or 80, if it does not say.
+int terminal_width(std::FILE* stream);
+
+// The last line of a terminal, redrawn in place. While it lives, log lines are
+// printed above it.
+//
+// Thread-safe.
+class TerminalLine {
+ public:
+  explicit TerminalLine(std::FILE* stream);
+  // Ends the line, so that what follows starts on a new one.
+  ~TerminalLine();
+  TerminalLine(const TerminalLine&) = delete;
+  TerminalLine& operator=(const TerminalLine&) = delete;
+
+  void draw(const std::string& text);
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;  // Shared with the log callback.
+  LogCallback previous_log_;
+};
+
+}  // namespace crochet

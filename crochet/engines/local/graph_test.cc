@@ -1,0 +1,120 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/engines/local/graph.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+#include "crochet/session/session.h"
+
+namespace crochet::local {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+BorrowedArray borrowed(std::vector<float>& array) {
+  return {.view = [&array] {
+    return ArrayView{DType::kFloat,
+                     {static_cast<int64_t>(array.size())},
+                     reinterpret_cast<std::byte*>(array.data())};
+  }};
+}
+
+TEST(LocalGraphTest, RefusesNamesThatAreTaken) {
+  Graph graph;
+  graph.add({.name = "a"});
+  graph.variable("a", Tensor::scalar(1.0f));
+  EXPECT_THAT([&] { graph.add({.name = "a"}); },
+              ThrowsMessage<AlreadyExistsError>(HasSubstr("\"a\"")));
+  EXPECT_THROW(graph.value("a", [] { return Tensor(); }), AlreadyExistsError);
+  EXPECT_THROW(graph.variable("a", Tensor::scalar(1.0f)), AlreadyExistsError);
+  std::vector<float> array(3);
+  EXPECT_THROW(graph.borrow("a", borrowed(array)), AlreadyExistsError);
+}
+
+TEST(LocalGraphTest, RefusesThingsWithoutANameOrAValue) {
+  Graph graph;
+  EXPECT_THROW(graph.add({}), InvalidArgumentError);
+  EXPECT_THROW(graph.variable("", Tensor::scalar(1.0f)), InvalidArgumentError);
+  EXPECT_THROW(graph.variable("v", Tensor()), InvalidArgumentError);
+  EXPECT_THROW(graph.borrow("v", {.view = [] { return ArrayView{}; }}), InvalidArgumentError);
+  EXPECT_THAT(graph.variables(), testing::IsEmpty());
+}
+
+TEST(LocalGraphTest, RefusesEverythingOnceFinalized) {
+  Graph graph;
+  graph.create_global_step();
+  graph.finalize();
+  std::vector<float> array(3);
+  EXPECT_THROW(graph.add({.name = "a"}), FailedPreconditionError);
+  EXPECT_THROW(graph.value("a", [] { return Tensor(); }), FailedPreconditionError);
+  EXPECT_THROW(graph.variable("v", Tensor::scalar(1.0f)), FailedPreconditionError);
+  EXPECT_THROW(graph.borrow("v", borrowed(array)), FailedPreconditionError);
+  EXPECT_THROW(graph.increment_global_step({}), FailedPreconditionError);
+  graph.unfinalize();
+  graph.add({.name = "a"});
+  EXPECT_THAT(graph.operation_names(), ElementsAre("global_step", "a"));
+}
+
+TEST(LocalGraphTest, RefusesOutputsOfAnotherGraph) {
+  Graph graph;
+  Graph other;
+  const Output foreign = other.value("v", [] { return Tensor(); });
+  for (OperationOptions options : {OperationOptions{.name = "a", .inputs = {foreign}},
+                                   OperationOptions{.name = "a", .control_inputs = {foreign}},
+                                   OperationOptions{.name = "a", .after = {foreign}}})
+    EXPECT_THAT([&] { graph.add(options); },
+                ThrowsMessage<InvalidArgumentError>(AllOf(HasSubstr("\"a\""), HasSubstr("v:0"))));
+}
+
+TEST(LocalGraphTest, RefusesAnInputWithoutAValue) {
+  Graph graph;
+  const Operation no_value = graph.add({.name = "no_value"});
+  EXPECT_THAT(
+      [&] { graph.add({.name = "a", .inputs = {no_value}}); },
+      ThrowsMessage<InvalidArgumentError>(AllOf(HasSubstr("\"a\""), HasSubstr("no_value"))));
+}
+
+TEST(LocalGraphTest, RefusesToReadOrUpdateWhatIsNoVariableOfItsOwn) {
+  Graph graph;
+  Graph other;
+  std::vector<float> array(3);
+  const Variable foreign = other.variable("foreign", Tensor::scalar(1.0f));
+  const Variable lent = graph.borrow("lent", borrowed(array));
+  for (const Variable& variable : {foreign, lent}) {
+    EXPECT_THAT([&] { graph.add({.name = "a", .reads = {variable}}); },
+                ThrowsMessage<InvalidArgumentError>(HasSubstr(variable.name())));
+    EXPECT_THAT([&] { graph.add({.name = "a", .updates = {variable}}); },
+                ThrowsMessage<InvalidArgumentError>(HasSubstr(variable.name())));
+  }
+}
+
+TEST(LocalGraphTest, CountsStepsIfToldTo) {
+  Graph graph;
+  EXPECT_FALSE(graph.global_step());
+  EXPECT_THROW(graph.increment_global_step({}), FailedPreconditionError);
+  graph.create_global_step();
+  EXPECT_EQ(to_string(graph.global_step()), "global_step:0");
+  EXPECT_THROW(graph.create_global_step(), AlreadyExistsError);
+}
+
+TEST(LocalGraphTest, RunsInThisProcessOnly) {
+  Graph graph;
+  EXPECT_THAT([&] { graph.new_session("grpc://host:1"); },
+              ThrowsMessage<InvalidArgumentError>(HasSubstr("grpc://host:1")));
+}
+
+TEST(LocalGraphTest, SaysTheShapeOfAnArrayThatMayGrow) {
+  Graph graph;
+  std::vector<float> array(3);
+  EXPECT_EQ(graph.borrow("fixed", borrowed(array)).shape(), (Shape{3}));
+  BorrowedArray growing = borrowed(array);
+  growing.resize = [&](const Shape& shape) { array.resize(static_cast<size_t>(shape[0])); };
+  EXPECT_EQ(graph.borrow("growing", growing).shape(), (Shape{Shape::kUnknownDimension}));
+}
+
+}  // namespace
+}  // namespace crochet::local

@@ -1,0 +1,84 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/run/default_hooks.h"
+
+#include <algorithm>
+
+#include "crochet/base/error.h"
+#include "crochet/hooks/step_counter_hook.h"
+#include "crochet/hooks/summary_saver_hook.h"
+
+namespace crochet {
+namespace {
+
+constexpr double kSaveCheckpointSecs = 600;
+constexpr int64_t kSaveSummariesSteps = 100;
+constexpr int64_t kLogStepCountSteps = 100;
+
+template <typename T>
+void check_interval(const char* name, const std::optional<T>& interval) {
+  if (interval && !(*interval >= 0))
+    throw InvalidArgumentError("{} is {}, expected 0 (off) or more", name, *interval);
+}
+
+template <typename T>
+std::optional<T> unless_off(const std::optional<T>& interval) {
+  return interval && *interval == 0 ? std::nullopt : interval;
+}
+
+void add_summary_hooks(const DefaultHooksOptions& options,
+                       const std::shared_ptr<Scaffold>& scaffold, HookList& hooks) {
+  const std::string& directory =
+      options.summary_dir.empty() ? options.checkpoint_dir : options.summary_dir;
+  if (directory.empty()) return;
+  if (const auto steps =
+          unless_off(std::optional(options.log_step_count_steps.value_or(kLogStepCountSteps))))
+    hooks.emplace_back(
+        StepCounterHook({.every_n_steps = steps, .output_dir = directory, .clock = options.clock}));
+  std::optional<int64_t> steps = options.save_summaries_steps;
+  if (!steps && !options.save_summaries_secs) steps = kSaveSummariesSteps;
+  const std::optional<double> secs = unless_off(options.save_summaries_secs);
+  steps = unless_off(steps);
+  if (!steps && !secs) return;
+  hooks.emplace_back(SummarySaverHook({.save_steps = steps,
+                                       .save_secs = secs,
+                                       .output_dir = directory,
+                                       .scaffold = scaffold,
+                                       .clock = options.clock}));
+}
+
+std::shared_ptr<AsyncCheckpointSaverHook> make_saver(const DefaultHooksOptions& options,
+                                                     const std::shared_ptr<Scaffold>& scaffold) {
+  std::optional<double> secs = options.save_checkpoint_secs;
+  if (!secs && !options.save_checkpoint_steps) secs = kSaveCheckpointSecs;
+  secs = unless_off(secs);
+  const std::optional<int64_t> steps = unless_off(options.save_checkpoint_steps);
+  if (options.checkpoint_dir.empty() || (!secs && !steps)) return nullptr;
+  return std::make_shared<AsyncCheckpointSaverHook>(
+      CheckpointSaverHookOptions{.checkpoint_dir = options.checkpoint_dir,
+                                 .save_secs = secs,
+                                 .save_steps = steps,
+                                 .checkpoint_basename = options.checkpoint_basename,
+                                 .scaffold = scaffold,
+                                 .clock = options.clock});
+}
+
+}  // namespace
+
+WiredHooks wire_default_hooks(const DefaultHooksOptions& options, const HookList& users_hooks,
+                              std::shared_ptr<Scaffold> scaffold) {
+  check_interval("save_checkpoint_secs", options.save_checkpoint_secs);
+  check_interval("save_checkpoint_steps", options.save_checkpoint_steps);
+  check_interval("save_summaries_secs", options.save_summaries_secs);
+  check_interval("save_summaries_steps", options.save_summaries_steps);
+  check_interval("log_step_count_steps", options.log_step_count_steps);
+  WiredHooks wired;
+  add_summary_hooks(options, scaffold, wired.hooks);
+  wired.hooks.insert(wired.hooks.end(), users_hooks.begin(), users_hooks.end());
+  wired.saver = make_saver(options, scaffold);
+  if (wired.saver) wired.hooks.emplace_back(wired.saver);
+  std::ranges::stable_sort(wired.hooks, {}, [](const HookHandle& hook) { return hook->place(); });
+  return wired;
+}
+
+}  // namespace crochet

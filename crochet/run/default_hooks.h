@@ -1,0 +1,40 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "crochet/hooks/async_checkpoint_saver_hook.h"
+#include "crochet/monitor/hook_list.h"
+#include "crochet/monitor/scaffold.h"
+
+namespace crochet {
+
+// Intervals as the front doors take them: unset is the default, 0 is off. Of a pair,
+// one given switches the other's default off.
+struct DefaultHooksOptions {
+  std::string checkpoint_dir = {};
+  std::string checkpoint_basename = "model.ckpt";
+  std::optional<double> save_checkpoint_secs = {};  // Default: 600.
+  std::optional<int64_t> save_checkpoint_steps = {};
+  std::string summary_dir = {};                      // Default: checkpoint_dir.
+  std::optional<int64_t> save_summaries_steps = {};  // Default: 100.
+  std::optional<double> save_summaries_secs = {};
+  std::optional<int64_t> log_step_count_steps = {};  // Default: 100.
+  Clock* clock = nullptr;
+};
+
+// The hooks of a run, in their order: steps per second and summaries (if there
+// is a directory for them), those of the user, the saver, and those that guard it.
+struct WiredHooks {
+  HookList hooks;
+  std::shared_ptr<AsyncCheckpointSaverHook> saver;  // Null if nothing is to be saved.
+};
+
+// Throws: InvalidArgumentError for a negative interval, or two of a pair.
+WiredHooks wire_default_hooks(const DefaultHooksOptions& options, const HookList& users_hooks,
+                              std::shared_ptr<Scaffold> scaffold);
+
+}  // namespace crochet

@@ -1,0 +1,152 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "crochet/base/clock.h"
+#include "crochet/engines/local/graph.h"
+#include "crochet/io/file_system.h"
+#include "crochet/monitor/hook_list.h"
+#include "crochet/monitor/scaffold.h"
+#include "crochet/run/run_report.h"
+#include "crochet/run/to_tensor.h"
+#include "crochet/run/tracker.h"
+
+namespace crochet {
+
+// What a loop does besides the steps. Intervals: unset is the default, 0 is off; of a
+// pair, giving one switches the other's default off.
+struct LoopOptions {
+  // Holds the checkpoints, TensorBoard's event files and metrics.jsonl. Empty: nothing is kept.
+  std::string checkpoint_dir = {};
+  std::optional<double> save_checkpoint_secs = {};  // Default: 600.
+  std::optional<int64_t> save_checkpoint_steps = {};
+  // How many of the newest checkpoints stay; 0 keeps all.
+  int max_to_keep = 5;
+  std::optional<int64_t> save_summaries_steps = {};  // Default: 100.
+  std::optional<double> save_summaries_secs = {};
+  std::optional<int64_t> log_step_count_steps = {};  // Default: 100.
+  HookList hooks = {};
+  // How often an AbortedError or UnavailableError is recovered from without getting past
+  // the step that failed.
+  int max_recoveries = 3;
+  // The operating system's, and the machine's, if null. Not owned.
+  FileSystem* files = nullptr;
+  Clock* clock = nullptr;
+};
+
+// The step that is being made, for callables that want to know.
+class Step {
+ public:
+  // Counts from 1: while step n is being made, n-1 are completed.
+  int64_t number() const { return number_; }
+  // Ends the run after this step.
+  void request_stop(std::string reason) { stop_ = std::move(reason); }
+
+ private:
+  friend class Loop;
+  int64_t number_ = 0;
+  std::optional<std::string> stop_;
+};
+
+// Puts hooks, checkpoints and resuming around a training loop that exists already:
+//
+//   Loop loop({.checkpoint_dir = "runs/digits", .hooks = {StopAtStepHook({.last_step = 2000})}});
+//   loop.track("model", model);                            // survives
+//   loop.scalar("loss", [&] { return gradients.loss; });   // for hooks, and a curve
+//   const RunReport report = loop.run([&] { ... });        // one step
+//
+// The next run of the program goes on where this one ended, or was killed.
+//
+// For one thread. What is tracked, and what the callables use, must outlive run().
+class Loop {
+ public:
+  // Throws: InvalidArgumentError for conflicting options.
+  explicit Loop(LoopOptions options);
+  ~Loop();
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  // Saves and restores `value` under `name`, or "<name>/<part>"; see tracker.h for what it may be.
+  template <typename T>
+  void track(std::string_view name, T&& value) {
+    check_not_run("track");
+    tracker_(name, std::forward<T>(value));
+  }
+
+  // A real number that hooks may ask for, and a curve. Computed after the step, only
+  // in steps where somebody asks. May return a std::optional: empty is "not in this step".
+  template <typename Compute>
+  void scalar(std::string name, Compute compute) {
+    add_value(
+        std::move(name), [compute = std::move(compute)] { return to_tensor(compute()); }, true);
+  }
+  // The same for a tensor of any shape; no curve.
+  template <typename Compute>
+  void value(std::string name, Compute compute) {
+    add_value(
+        std::move(name), [compute = std::move(compute)] { return to_tensor(compute()); }, false);
+  }
+
+  void add_hook(HookHandle hook);
+
+  // Restores the newest checkpoint now, for programs that need its state before run(), and
+  // returns its step; 0, and no change, if there is none. Requires: all is tracked already.
+  int64_t restore();
+
+  // Makes steps by calling `body` until a hook, a signal or `body` asks to stop. A save
+  // copies what is tracked between two steps. Once a loop.
+  //
+  // An OutOfRangeError or StopIteration from the body ends the run cleanly, at the last completed
+  // step: it must be thrown before anything tracked is changed. An AbortedError or UnavailableError
+  // restores the last checkpoint and goes on. Anything else ends the run and is rethrown.
+  template <typename Body>
+  RunReport run(Body body) {
+    return run_steps({}, as_callable(std::move(body)));
+  }
+  // The same in two parts: tracked arrays change only in `update`, so that a save copies them
+  // while the next `compute` runs. Numbers, generators, objects and containers that
+  // can grow may change in either.
+  template <typename Compute, typename Update>
+  RunReport run(Compute compute, Update update) {
+    return run_steps(as_callable(std::move(compute)), as_callable(std::move(update)));
+  }
+
+ private:
+  using Callable = std::function<void(Step&)>;
+
+  template <typename Body>
+  static Callable as_callable(Body body) {
+    if constexpr (std::is_invocable_v<Body&, Step&>) {
+      return body;
+    } else {
+      return [body = std::move(body)](Step&) mutable { body(); };
+    }
+  }
+
+  void check_not_run(const char* what) const;
+  void add_value(std::string name, std::function<Tensor()> compute, bool is_summary);
+  Operation add_step(const Callable& compute, const Callable& update);
+  RunReport run_steps(const Callable& compute, const Callable& update);
+
+  LoopOptions options_;
+  std::shared_ptr<Scaffold> scaffold_;
+  local::Graph graph_;
+  const Variable global_step_;
+  Tracker tracker_;
+  struct Value {
+    std::string name;
+    std::function<Tensor()> compute;
+    bool is_summary;
+  };
+  std::vector<Value> values_;
+  Step step_;
+  bool has_run_ = false;
+};
+
+}  // namespace crochet

@@ -1,0 +1,356 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/run/loop.h"
+
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+#include "crochet/base/pending_signal.h"
+#include "crochet/checkpoint/checkpoint_files.h"
+#include "crochet/checkpoint/checkpoint_reader.h"
+#include "crochet/checkpoint/checkpoint_state.h"
+#include "crochet/hooks/final_ops_hook.h"
+#include "crochet/hooks/nan_tensor_hook.h"
+#include "crochet/hooks/signal_hook.h"
+#include "crochet/hooks/stop_at_step_hook.h"
+#include "crochet/io/memory_file_system.h"
+#include "crochet/testing/fake_clock.h"
+#include "crochet/testing/log_capture.h"
+
+namespace crochet {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Optional;
+using testing::ThrowsMessage;
+
+class LoopTest : public testing::Test {
+ protected:
+  LoopOptions options(HookList hooks, int64_t save_steps = 5) {
+    return {.checkpoint_dir = "run",
+            .save_checkpoint_steps = save_steps,
+            .save_summaries_steps = 0,
+            .log_step_count_steps = 0,
+            .hooks = std::move(hooks),
+            .files = &files_,
+            .clock = &clock_};
+  }
+
+  // A program that counts, in a process of its own as it were.
+  RunReport count_to(int64_t last_step, int64_t save_steps = 5) {
+    int64_t count = 0;
+    Loop loop(options({StopAtStepHook({.last_step = last_step})}, save_steps));
+    loop.track("count", count);
+    const RunReport report = loop.run([&] { ++count; });
+    EXPECT_EQ(count, report.last_step);
+    return report;
+  }
+
+  int64_t stored_count(int64_t step) {
+    return CheckpointReader(fmt::format("run/model.ckpt-{}", step), files_)
+        .read("count")
+        .scalar<int64_t>();
+  }
+
+  MemoryFileSystem files_;
+  FakeClock clock_;
+  LogCapture log_;
+};
+
+TEST_F(LoopTest, RunsUntilAHookStopsIt) {
+  int steps = 0;
+  Loop loop({.hooks = {StopAtStepHook({.num_steps = 7})}});
+  const RunReport report = loop.run([&] { ++steps; });
+  EXPECT_EQ(steps, 7);
+  EXPECT_EQ(report.last_step, 7);
+  EXPECT_EQ(report.stop.who, "StopAtStepHook");
+  EXPECT_EQ(report.stop.reason, "step 7 is reached");
+  EXPECT_EQ(report.resumed_from, std::nullopt);
+  EXPECT_EQ(to_string(report), "step 7: StopAtStepHook: step 7 is reached");
+}
+
+TEST_F(LoopTest, LetsTheBodyKnowTheStepAndStop) {
+  std::vector<int64_t> numbers;
+  Loop loop({});
+  const RunReport report = loop.run([&](Step& step) {
+    numbers.push_back(step.number());
+    if (step.number() == 3) step.request_stop("three are enough");
+  });
+  EXPECT_THAT(numbers, ElementsAre(1, 2, 3));
+  EXPECT_EQ(report.stop.who, "the program");
+  EXPECT_EQ(report.stop.reason, "three are enough");
+}
+
+TEST_F(LoopTest, ComputesThenUpdates) {
+  std::vector<std::string> calls;
+  Loop loop({.hooks = {StopAtStepHook({.num_steps = 2})}});
+  loop.run([&] { calls.push_back("compute"); }, [&](Step&) { calls.push_back("update"); });
+  EXPECT_THAT(calls, ElementsAre("compute", "update", "compute", "update"));
+}
+
+TEST_F(LoopTest, GoesOnWhereItWas) {
+  EXPECT_EQ(count_to(12).last_step, 12);
+  const RunReport report = count_to(20);
+  EXPECT_THAT(report.resumed_from, Optional(12));
+  EXPECT_EQ(report.first_step, 12);
+  EXPECT_EQ(report.last_step, 20);
+  EXPECT_EQ(stored_count(20), 20);
+  EXPECT_TRUE(log_.contains("restored run/model.ckpt-12"));
+}
+
+TEST_F(LoopTest, SavesAtTheStartPeriodicallyAndAtTheEnd) {
+  const RunReport report = count_to(12);
+  EXPECT_THAT(list_checkpoints(files_, "run", "model.ckpt"),
+              ElementsAre("run/model.ckpt-0", "run/model.ckpt-5", "run/model.ckpt-10",
+                          "run/model.ckpt-12"));
+  EXPECT_EQ(report.saves, 4);
+  for (const int64_t step : {0, 5, 10, 12}) EXPECT_EQ(stored_count(step), step);
+}
+
+TEST_F(LoopTest, MakesNoStepAndNoSaveIfTheTargetIsReached) {
+  count_to(10);
+  const std::string state = read_file(files_, "run/checkpoint");
+  const RunReport report = count_to(10);
+  EXPECT_EQ(report.first_step, 10);
+  EXPECT_EQ(report.last_step, 10);
+  EXPECT_EQ(report.saves, 0);
+  EXPECT_EQ(report.stop.reason, "step 10 is reached already");
+  EXPECT_EQ(read_file(files_, "run/checkpoint"), state);
+}
+
+TEST_F(LoopTest, EvaluatesAtTheEndEvenIfNothingIsLeftToDo) {
+  count_to(10);
+  const auto final_count = std::make_shared<FinalOpsHook>("count_value");
+  int64_t count = 0;
+  Loop loop(options({StopAtStepHook({.last_step = 10}), final_count}));
+  loop.track("count", count);
+  loop.value("count_value", [&] { return count; });
+  loop.run([&] { ADD_FAILURE() << "a step was made"; });
+  EXPECT_EQ(final_count->final_ops_values().scalar<int64_t>(), 10);
+}
+
+TEST_F(LoopTest, ComputesValuesAfterTheStepAndOnlyIfSomebodyAsks) {
+  float loss = 0;
+  int computed = 0, asked_for = 0;
+  const auto final_loss = std::make_shared<FinalOpsHook>("loss");
+  Loop loop({.hooks = {StopAtStepHook({.num_steps = 3}), NanTensorHook("watched"), final_loss}});
+  loop.scalar("watched", [&] {
+    ++asked_for;
+    return loss;
+  });
+  loop.scalar("loss", [&] {
+    ++computed;
+    return loss;
+  });
+  loop.run([&] {
+    loss += 1;
+    EXPECT_EQ(asked_for, static_cast<int>(loss) - 1);
+  });
+  EXPECT_EQ(computed, 1);
+  EXPECT_EQ(asked_for, 3);
+  EXPECT_EQ(final_loss->final_ops_values().scalar<float>(), 3);
+}
+
+TEST_F(LoopTest, NamesTheValuesThereAreIfOneIsUnknown) {
+  Loop loop({.hooks = {NanTensorHook("los")}});
+  loop.scalar("loss", [] { return 1.0f; });
+  EXPECT_THAT([&] { loop.run([] {}); },
+              ThrowsMessage<NotFoundError>(AllOf(HasSubstr("\"los\""), HasSubstr("loss"))));
+}
+
+TEST_F(LoopTest, EndsCleanlyWhenTheDataEnds) {
+  int64_t count = 0;
+  Loop loop(options({}));
+  loop.track("count", count);
+  const RunReport report = loop.run([&] {
+    if (count == 8) throw OutOfRangeError("no more batches");
+    ++count;
+  });
+  EXPECT_EQ(report.last_step, 8);
+  EXPECT_EQ(stored_count(8), 8);
+}
+
+TEST_F(LoopTest, DoesNotSaveHalfAnUpdate) {
+  int64_t count = 0;
+  Loop loop(options({}));
+  loop.track("count", count);
+  EXPECT_THAT(
+      [&] {
+        loop.run([] {},
+                 [&] {
+                   ++count;
+                   if (count == 8) throw OutOfRangeError("no more batches");
+                 });
+      },
+      ThrowsMessage<FailedPreconditionError>(HasSubstr("half a step")));
+  EXPECT_EQ(list_checkpoints(files_, "run", "model.ckpt").back(), "run/model.ckpt-5");
+}
+
+TEST_F(LoopTest, PassesExceptionsOfTheBodyOnAndSavesNothing) {
+  struct MyError {};
+  int64_t count = 0;
+  Loop loop(options({}));
+  loop.track("count", count);
+  EXPECT_THROW(loop.run([&] {
+    if (++count == 8) throw MyError();
+  }),
+               MyError);
+  EXPECT_EQ(list_checkpoints(files_, "run", "model.ckpt").back(), "run/model.ckpt-5");
+}
+
+TEST_F(LoopTest, RecoversFromTheLastCheckpoint) {
+  int64_t count = 0;
+  int failures = 0;
+  Loop loop(options({StopAtStepHook({.last_step = 10})}));
+  loop.track("count", count);
+  const RunReport report = loop.run([&] {
+    ++count;
+    if (count == 8 && failures++ == 0) throw AbortedError("a node is gone");
+  });
+  EXPECT_EQ(report.recoveries, 1);
+  EXPECT_EQ(report.last_step, 10);
+  EXPECT_EQ(count, 10);
+  EXPECT_TRUE(log_.contains("restored run/model.ckpt-5"));
+}
+
+TEST_F(LoopTest, GivesUpOnAStepThatFailsAgainAndAgain) {
+  int64_t count = 0;
+  Loop loop(options({}));
+  loop.track("count", count);
+  int failures = 0;
+  EXPECT_THROW(loop.run([&] {
+    if (++count == 8) {
+      ++failures;
+      throw UnavailableError("still gone");
+    }
+  }),
+               UnavailableError);
+  EXPECT_EQ(failures, 4);  // The first, and one after each of three recoveries.
+}
+
+TEST_F(LoopTest, CannotRecoverWithoutACheckpoint) {
+  Loop loop({.hooks = {StopAtStepHook({.num_steps = 3})}});
+  EXPECT_THROW(loop.run([] { throw AbortedError("gone"); }), AbortedError);
+}
+
+TEST_F(LoopTest, RestoresAtOnceIfAsked) {
+  count_to(10);
+  int64_t count = 0;
+  Loop loop(options({StopAtStepHook({.last_step = 12})}));
+  loop.track("count", count);
+  EXPECT_EQ(loop.restore(), 10);
+  EXPECT_EQ(count, 10);
+  loop.run([&] { ++count; });
+  EXPECT_EQ(count, 12);
+}
+
+TEST_F(LoopTest, RefusesACheckpointOfAnotherProgram) {
+  count_to(10);
+  float count = 0, extra = 0;
+  Loop loop(options({StopAtStepHook({.last_step = 12})}));
+  loop.track("count", count);
+  loop.track("extra", extra);
+  EXPECT_THAT(
+      [&] { loop.run([] {}); },
+      ThrowsMessage<InvalidArgumentError>(AllOf(
+          HasSubstr("run/model.ckpt-10"),
+          HasSubstr("\"extra\" (float32 []) is not in the checkpoint"),
+          HasSubstr("\"count\" is int64 [] in the checkpoint and float32 [] in the program"))));
+  EXPECT_EQ(stored_count(10), 10);
+}
+
+TEST_F(LoopTest, RefusesADirectoryThatAnotherRunHolds) {
+  Loop outer(options({StopAtStepHook({.num_steps = 1})}));
+  outer.run([&] {
+    Loop inner(options({StopAtStepHook({.num_steps = 1})}));
+    EXPECT_THAT([&] { inner.run([] {}); },
+                ThrowsMessage<FailedPreconditionError>(AllOf(HasSubstr("run"), HasSubstr("pid"))));
+  });
+}
+
+TEST_F(LoopTest, TrainsOnWhenTheDiskIsFullAndThrowsAtTheEnd) {
+  int64_t count = 0;
+  Loop loop(options({StopAtStepHook({.last_step = 20})}));
+  loop.track("count", count);
+  EXPECT_THROW(loop.run([&] {
+    if (++count != 6) return;
+    while (!files_.exists("run/model.ckpt-5.index")) std::this_thread::yield();
+    files_.set_capacity(0);
+  }),
+               ResourceExhaustedError);
+  EXPECT_EQ(count, 20);
+  EXPECT_EQ(list_checkpoints(files_, "run", "model.ckpt").back(), "run/model.ckpt-5");
+  EXPECT_TRUE(log_.contains("saving run/model.ckpt-10 failed"));
+  EXPECT_EQ(stored_count(5), 5);
+}
+
+TEST_F(LoopTest, FinishesTheStepAndSavesOnASignal) {
+  int64_t count = 0;
+  Loop loop(options({StopAtStepHook({.last_step = 20}), SignalHook({SIGTERM})}));
+  loop.track("count", count);
+  const RunReport report = loop.run([&] {
+    if (count == 7) ::raise(SIGTERM);
+    ++count;
+  });
+  set_pending_signal(0);
+  EXPECT_EQ(report.signal, SIGTERM);
+  EXPECT_EQ(report.stop.who, "SignalHook");
+  EXPECT_EQ(report.last_step, 8);
+  EXPECT_EQ(stored_count(8), 8);
+}
+
+TEST_F(LoopTest, MakesNoStepIfASignalCameWhileRestoring) {
+  count_to(10);
+  set_pending_signal(SIGTERM);
+  int64_t count = 0;
+  Loop loop(options({StopAtStepHook({.last_step = 20}), SignalHook({SIGTERM})}));
+  loop.track("count", count);
+  const RunReport report = loop.run([&] { ++count; });
+  set_pending_signal(0);
+  EXPECT_EQ(report.signal, SIGTERM);
+  EXPECT_EQ(report.saves, 0);
+  EXPECT_EQ(count, 0);
+  EXPECT_EQ(list_checkpoints(files_, "run", "model.ckpt").back(), "run/model.ckpt-10");
+}
+
+// Every element of the state holds the number of its step: a checkpoint with two numbers is torn.
+TEST_F(LoopTest, SavesOneStepWhileTheNextOnesAreMade) {
+  std::vector<float> fixed(10'000), grows(10'000);
+  Loop loop(options({StopAtStepHook({.last_step = 60})}, 1));
+  loop.track("fixed", std::span(fixed));
+  loop.track("grows", grows);
+  loop.run([] {},
+           [&](Step& step) {
+             std::ranges::fill(fixed, static_cast<float>(step.number()));
+             std::ranges::fill(grows, static_cast<float>(step.number()));
+             if (step.number() % 10 == 0) files_.power_cut();  // Only what is synced may count.
+           });
+  for (const std::string& prefix : list_checkpoints(files_, "run", "model.ckpt")) {
+    const CheckpointReader reader(prefix, files_);
+    const auto step = static_cast<float>(reader.read("global_step").scalar<int64_t>());
+    EXPECT_THAT(reader.read("fixed").flat<float>(), testing::Each(step)) << prefix;
+    EXPECT_THAT(reader.read("grows").flat<float>(), testing::Each(step)) << prefix;
+  }
+}
+
+TEST_F(LoopTest, FindsMistakesBeforeItRuns) {
+  EXPECT_THROW(Loop({.checkpoint_dir = "x", .save_checkpoint_secs = 1, .save_checkpoint_steps = 1}),
+               InvalidArgumentError);
+  EXPECT_THROW(Loop({.save_summaries_steps = -1}), InvalidArgumentError);
+  EXPECT_THROW(Loop({.max_to_keep = -1}), InvalidArgumentError);
+  EXPECT_THROW(Loop({.max_recoveries = -1}), InvalidArgumentError);
+  Loop loop({.hooks = {StopAtStepHook({.num_steps = 1})}});
+  float number = 0;
+  loop.run([] {});
+  EXPECT_THROW(loop.run([] {}), FailedPreconditionError);
+  EXPECT_THROW(loop.track("number", number), FailedPreconditionError);
+  EXPECT_THROW(loop.add_hook(StopAtStepHook({.num_steps = 1})), FailedPreconditionError);
+}
+
+}  // namespace
+}  // namespace crochet

@@ -1,0 +1,31 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/run/run_report.h"
+
+#include <vector>
+
+#include <fmt/ranges.h>
+
+namespace crochet {
+namespace {
+
+std::string count(int64_t number, const char* what) {
+  return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::string to_string(const RunReport& report) {
+  std::vector<std::string> facts;
+  if (report.resumed_from) facts.push_back(fmt::format("resumed from {}", *report.resumed_from));
+  if (report.recoveries > 0)
+    facts.push_back(report.recoveries == 1 ? "1 recovery"
+                                           : fmt::format("{} recoveries", report.recoveries));
+  if (report.saves > 0) facts.push_back(count(report.saves, "checkpoint"));
+  if (report.failed_saves > 0) facts.push_back(count(report.failed_saves, "failed save"));
+  const std::string details = facts.empty() ? "" : fmt::format(" ({})", fmt::join(facts, ", "));
+  return fmt::format("step {}{}: {}: {}", report.last_step, details, report.stop.who,
+                     report.stop.reason);
+}
+
+}  // namespace crochet

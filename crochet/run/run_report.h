@@ -1,0 +1,42 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "crochet/monitor/stop_request.h"
+
+namespace crochet {
+
+// How a run ended.
+struct RunReport {
+  // Why it stopped, and who asked.
+  StopRequest stop;
+  // Steps completed when it began (0: a fresh start) and when it ended.
+  int64_t first_step = 0;
+  int64_t last_step = 0;
+  // The step it was restored at, in this process's first session.
+  std::optional<int64_t> resumed_from = {};
+  int recoveries = 0;
+  // Checkpoints that were published, and that could not be.
+  int64_t saves = 0;
+  int64_t failed_saves = 0;
+  // The signal that asked the process to end; 0 if none did.
+  int signal = 0;
+};
+
+// "step 2000 (resumed from 800, 6 checkpoints): StopAtStepHook: step 2000 is reached"
+std::string to_string(const RunReport& report);
+
+}  // namespace crochet
+
+template <>
+struct fmt::formatter<crochet::RunReport> : fmt::formatter<std::string> {
+  auto format(const crochet::RunReport& report, fmt::format_context& context) const {
+    return fmt::formatter<std::string>::format(crochet::to_string(report), context);
+  }
+};

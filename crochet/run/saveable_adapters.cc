@@ -1,0 +1,68 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/run/saveable_adapters.h"
+
+#include <charconv>
+
+#include "crochet/base/error.h"
+
+namespace crochet::internal {
+
+TensorMap SaveableTensor::save() const {
+  if (!value_.is_set())
+    throw FailedPreconditionError("a tracked tensor is unset: give it a value first");
+  return {{"", value_}};
+}
+
+void SaveableTensor::restore(const TensorMap& state) {
+  if (state.size() != 1 || !state.begin()->first.empty())
+    throw InvalidArgumentError("{} values were stored where one tensor is expected", state.size());
+  const Tensor& stored = state.begin()->second;
+  if (value_.is_set() && stored.dtype() != value_.dtype())
+    throw InvalidArgumentError("a tensor of {} was stored where one of {} is expected",
+                               stored.dtype(), value_.dtype());
+  value_ = stored;
+}
+
+const Tensor& single_vector(const TensorMap& state, DType dtype) {
+  if (state.size() != 1 || !state.begin()->first.empty())
+    throw InvalidArgumentError("{} values were stored where one vector is expected", state.size());
+  const Tensor& stored = state.begin()->second;
+  if (stored.dtype() != dtype || stored.shape().rank() != 1)
+    throw InvalidArgumentError("{} was stored where a vector of {} is expected", describe(stored),
+                               dtype);
+  return stored;
+}
+
+Tensor parse_generator_state(const std::string& text) {
+  std::vector<uint64_t> numbers;
+  const char* const end = text.data() + text.size();
+  for (const char* next = text.data(); next != end;) {
+    uint64_t number = 0;
+    const auto [rest, error] = std::from_chars(next, end, number);
+    if (error != std::errc())
+      throw UnimplementedError(
+          "a random generator writes its state as \"{:.40}...\": expected "
+          "unsigned decimals with spaces between",
+          text);
+    numbers.push_back(number);
+    next = rest;
+    while (next != end && *next == ' ') ++next;
+  }
+  return Tensor::from(numbers);
+}
+
+std::string print_generator_state(const TensorMap& state) {
+  std::string text;
+  for (const uint64_t number : single_vector(state, DType::kUint64).flat<uint64_t>()) {
+    if (!text.empty()) text += ' ';
+    text += std::to_string(number);
+  }
+  return text;
+}
+
+void throw_bad_generator_state() {
+  throw InvalidArgumentError("the numbers that were stored are no state of this kind of generator");
+}
+
+}  // namespace crochet::internal

@@ -1,0 +1,112 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <locale>
+#include <random>
+#include <ranges>
+#include <sstream>
+#include <vector>
+
+#include "crochet/session/saveable.h"
+
+namespace crochet::internal {
+
+// Adapters that make Saveable objects of what programs have. Each keeps a
+// reference: the value outlives it.
+
+template <typename T>
+concept SavesItself = requires(T& value, const T& constant, const TensorMap& state) {
+  { constant.save() } -> std::convertible_to<TensorMap>;
+  value.restore(state);
+};
+
+template <typename T>
+concept RandomGenerator = std::uniform_random_bit_generator<T> &&
+    requires(T& value, std::istream& in, std::ostream& out) {
+  in >> value;
+  out << value;
+};
+
+template <SavesItself T>
+class SaveableObject final : public Saveable {
+ public:
+  explicit SaveableObject(T& value) : value_(value) {}
+  TensorMap save() const override { return value_.save(); }
+  void restore(const TensorMap& state) override { value_.restore(state); }
+
+ private:
+  T& value_;
+};
+
+// A tensor: its shape may change between saves, its type may not.
+class SaveableTensor final : public Saveable {
+ public:
+  explicit SaveableTensor(Tensor& value) : value_(value) {}
+  TensorMap save() const override;
+  void restore(const TensorMap& state) override;
+
+ private:
+  Tensor& value_;
+};
+
+// The numbers that a generator's state consists of, as the standard has every
+// engine write them: decimals with spaces between. Stored as uint64 [n].
+Tensor parse_generator_state(const std::string& text);
+// The inverse. Throws: InvalidArgumentError unless the state is one uint64 vector.
+std::string print_generator_state(const TensorMap& state);
+[[noreturn]] void throw_bad_generator_state();
+
+template <RandomGenerator T>
+class SaveableGenerator final : public Saveable {
+ public:
+  explicit SaveableGenerator(T& value) : value_(value) {}
+
+  TensorMap save() const override {
+    std::ostringstream text;
+    text.imbue(std::locale::classic());
+    text << value_;
+    return {{"", parse_generator_state(text.str())}};
+  }
+
+  void restore(const TensorMap& state) override {
+    std::istringstream text(print_generator_state(state));
+    text.imbue(std::locale::classic());
+    T restored;
+    if (!(text >> restored)) throw_bad_generator_state();
+    value_ = restored;
+  }
+
+ private:
+  T& value_;
+};
+
+// The vector of `dtype` that was stored. Throws: InvalidArgumentError if it is another tensor.
+const Tensor& single_vector(const TensorMap& state, DType dtype);
+
+// Numbers that are not in one piece of memory: std::deque, std::list, std::vector<bool>.
+template <typename T>
+class SaveableSequence final : public Saveable {
+ public:
+  using Number = std::ranges::range_value_t<T>;
+
+  explicit SaveableSequence(T& value) : value_(value) {}
+
+  TensorMap save() const override {
+    Tensor copy(dtype_of<Number>, {static_cast<int64_t>(std::ranges::distance(value_))});
+    std::ranges::copy(value_, copy.mutable_flat<Number>().begin());
+    return {{"", std::move(copy)}};
+  }
+
+  void restore(const TensorMap& state) override {
+    const auto numbers = single_vector(state, dtype_of<Number>).template flat<Number>();
+    value_.assign(numbers.begin(), numbers.end());
+  }
+
+ private:
+  T& value_;
+};
+
+}  // namespace crochet::internal

@@ -1,0 +1,55 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "crochet/tensor/tensor.h"
+
+namespace crochet {
+
+// Libraries of arrays define `Tensor array_to_tensor(ToTensorTag, const Array&)` in crochet.
+struct ToTensorTag {};
+
+namespace internal {
+
+template <typename T>
+inline constexpr bool kIsOptional = false;
+template <typename T>
+inline constexpr bool kIsOptional<std::optional<T>> = true;
+
+template <typename T>
+inline constexpr bool kIsVectorOfNumbers = false;
+template <Element T>
+inline constexpr bool kIsVectorOfNumbers<std::vector<T>> = !std::is_same_v<T, bool>;
+
+}  // namespace internal
+
+// What a callable of the user's returned, as a tensor: a number, a std::vector of numbers, a
+// Tensor, an Eigen matrix (with <crochet/eigen.h>), or a std::optional of one; an empty one is
+// unset.
+template <typename T>
+Tensor to_tensor(T&& value) {
+  using Value = std::remove_cvref_t<T>;
+  if constexpr (std::is_same_v<Value, Tensor>) {
+    return std::forward<T>(value);
+  } else if constexpr (internal::kIsOptional<Value>) {
+    return value ? to_tensor(*std::forward<T>(value)) : Tensor();
+  } else if constexpr (Element<Value>) {
+    return Tensor::scalar(value);
+  } else if constexpr (internal::kIsVectorOfNumbers<Value>) {
+    return Tensor::from(value);
+  } else if constexpr (requires { array_to_tensor(ToTensorTag{}, value); }) {
+    return array_to_tensor(ToTensorTag{}, value);
+  } else {
+    static_assert(!sizeof(Value*),
+                  "crochet cannot make a tensor of this type: return a number, a std::vector of "
+                  "numbers, a crochet::Tensor, or a std::optional of one; for Eigen's matrices "
+                  "include <crochet/eigen.h>");
+  }
+}
+
+}  // namespace crochet

@@ -1,0 +1,160 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <istream>
+#include <memory>
+#include <ostream>
+#include <ranges>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "crochet/engines/local/graph.h"
+#include "crochet/run/saveable_adapters.h"
+#include "crochet/session/saveable.h"
+
+namespace crochet {
+
+// Takes note of what must survive a restart, and under which name. A type says
+// what it consists of in one of two ways, as a member or as a free function in
+// its namespace:
+//
+//   struct Perceptron {
+//     Eigen::MatrixXf w1, w2;
+//     void track(Tracker& tracker) { tracker("w1", w1)("w2", w2); }
+//   };
+//   void track(Tracker& tracker, Perceptron& model) { tracker("w1", model.w1)("w2", model.w2); }
+//
+// Parts may be: numbers; std::array, span, std::vector and other standard
+// sequences of numbers; Tensor; Eigen matrices (with <crochet/eigen.h>); standard random
+// generators; anything with `TensorMap save() const` and `void restore(const TensorMap&)`; and
+// structs that list their parts. Anything else does not compile.
+//
+// What is tracked stays the caller's and must stay where it is until the loop has run;
+// the memory of a container may move.
+class Tracker {
+ public:
+  // Names will begin with "<prefix>/"; those without a prefix stand alone.
+  Tracker(local::Graph& graph, std::string prefix) : graph_(graph), prefix_(std::move(prefix)) {}
+
+  // Throws: AlreadyExistsError for a name that was given before; InvalidArgumentError for an empty
+  // one.
+  template <typename T>
+  Tracker& operator()(std::string_view name, T&& value) {
+    track_part(name, value);
+    return *this;
+  }
+
+  // For those who teach it further types.
+  void add_array(std::string_view name, local::BorrowedArray array);
+  void add_object(std::string_view name, std::shared_ptr<Saveable> object);
+
+ private:
+  std::string full_name(std::string_view name) const;
+
+  template <typename T>
+  void track_part(std::string_view name, T& value);
+
+  local::Graph& graph_;  // Not owned.
+  std::string prefix_;
+};
+
+namespace internal {
+
+template <typename T>
+concept TracksItself = requires(T& value, Tracker& tracker) {
+  value.track(tracker);
+};
+
+template <typename T>
+concept TrackedByFunction = requires(T& value, Tracker& tracker) {
+  track(tracker, value);
+};
+
+// Libraries of arrays have a function of this name in crochet: see <crochet/eigen.h>.
+template <typename T>
+concept BorrowableArray = requires(T& value, Tracker& tracker) {
+  { borrow_array(tracker, value) } -> std::same_as<local::BorrowedArray>;
+};
+
+template <typename T>
+concept SequenceOfNumbers = std::ranges::range<T> && Element<std::ranges::range_value_t<T>>;
+
+// The elements are in one piece of memory: std::array, std::span, std::vector, a C array.
+template <typename T>
+concept ArrayOfNumbers = SequenceOfNumbers<T> && std::ranges::contiguous_range<T> &&
+    !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<T>>>;
+
+template <typename T>
+local::BorrowedArray borrow_numbers(T& value) {
+  using Number = std::ranges::range_value_t<T>;
+  local::BorrowedArray array{.view = [&value] {
+    return local::ArrayView{.dtype = dtype_of<Number>,
+                            .shape = {static_cast<int64_t>(std::ranges::size(value))},
+                            .data = reinterpret_cast<std::byte*>(std::ranges::data(value))};
+  }};
+  if constexpr (requires { value.resize(size_t{}); })
+    array.resize = [&value](const Shape& shape) { value.resize(static_cast<size_t>(shape[0])); };
+  return array;
+}
+
+// A span is a view that may be a temporary: keep the span itself.
+template <typename Number, size_t kExtent>
+local::BorrowedArray borrow_span(std::span<Number, kExtent> span) {
+  return {.view = [span] {
+    return local::ArrayView{.dtype = dtype_of<Number>,
+                            .shape = {static_cast<int64_t>(span.size())},
+                            .data = reinterpret_cast<std::byte*>(span.data())};
+  }};
+}
+
+template <typename T>
+inline constexpr bool kIsSpan = false;
+template <typename Number, size_t kExtent>
+inline constexpr bool kIsSpan<std::span<Number, kExtent>> = !std::is_const_v<Number>;
+
+}  // namespace internal
+
+template <typename T>
+void Tracker::track_part(std::string_view name, T& value) {
+  using internal::ArrayOfNumbers, internal::SequenceOfNumbers;
+  if constexpr (internal::TracksItself<T>) {
+    Tracker parts(graph_, full_name(name));
+    value.track(parts);
+  } else if constexpr (internal::TrackedByFunction<T>) {
+    Tracker parts(graph_, full_name(name));
+    track(parts, value);
+  } else if constexpr (internal::BorrowableArray<T>) {
+    add_array(name, borrow_array(*this, value));
+  } else if constexpr (internal::SavesItself<T>) {
+    add_object(name, std::make_shared<internal::SaveableObject<T>>(value));
+  } else if constexpr (std::same_as<T, Tensor>) {
+    add_object(name, std::make_shared<internal::SaveableTensor>(value));
+  } else if constexpr (Element<T>) {
+    add_array(name, {.view = [&value] {
+                return local::ArrayView{.dtype = dtype_of<T>,
+                                        .data = reinterpret_cast<std::byte*>(&value)};
+              }});
+  } else if constexpr (internal::RandomGenerator<T>) {
+    add_object(name, std::make_shared<internal::SaveableGenerator<T>>(value));
+  } else if constexpr (internal::kIsSpan<T>) {
+    add_array(name, internal::borrow_span(value));
+  } else if constexpr (ArrayOfNumbers<T>) {
+    add_array(name, internal::borrow_numbers(value));
+  } else if constexpr (SequenceOfNumbers<T> &&
+                       requires { value.assign(value.begin(), value.end()); }) {
+    add_object(name, std::make_shared<internal::SaveableSequence<T>>(value));
+  } else {
+    static_assert(!sizeof(T*),
+                  "crochet cannot track this type: give it `void track(crochet::Tracker&)`, or "
+                  "`TensorMap save() const` and `void restore(const TensorMap&)`; for Eigen's "
+                  "matrices include <crochet/eigen.h>");
+  }
+}
+
+}  // namespace crochet

@@ -1,0 +1,144 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/testing/failing_file_system.h"
+
+#include <functional>
+#include <stdexcept>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/io/memory_file_system.h"
+
+namespace crochet {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+TEST(FailingFileSystemTest, TellsWhatWasDone) {
+  MemoryFileSystem memory;
+  FailingFileSystem files(memory);
+  files.create_directories("d");
+  const auto file = files.create("d/a");
+  file->append("12345");
+  file->sync();
+  file->close();
+  files.append_to("d/a")->append("6");
+  files.truncate("d/a", 2);
+  files.rename("d/a", "d/b");
+  files.sync_directory("d");
+  EXPECT_NE(files.try_lock("d/lock"), nullptr);
+  EXPECT_EQ(read_file(files, "d/b"), "12");
+  files.remove("d/b");
+  EXPECT_THAT(files.operations(),
+              ElementsAre("create_directories d", "create d/a", "append d/a 5", "sync d/a",
+                          "close d/a", "append_to d/a", "append d/a 1", "truncate d/a 2",
+                          "rename d/a -> d/b", "sync_directory d", "lock d/lock", "remove d/b"));
+  EXPECT_EQ(files.num_operations(), 12);
+  EXPECT_EQ(files.num_failures(), 0);
+}
+
+TEST(FailingFileSystemTest, DoesNotCountReading) {
+  MemoryFileSystem memory;
+  memory.create("a")->append("x");
+  FailingFileSystem files(memory);
+  files.fail_operation(0, Code::kUnknown, Failing::kFromThenOn);
+  EXPECT_EQ(read_file(files, "a"), "x");
+  EXPECT_TRUE(files.exists("a"));
+  EXPECT_EQ(files.file_size("a"), 1);
+  EXPECT_GT(files.modified_time("a"), 0);
+  EXPECT_THAT(files.list(""), ElementsAre("a"));
+  EXPECT_GT(files.free_bytes(""), 0);
+  EXPECT_EQ(files.num_operations(), 0);
+}
+
+TEST(FailingFileSystemTest, FailsOnce) {
+  MemoryFileSystem memory;
+  FailingFileSystem files(memory);
+  files.fail_operation(1, Code::kUnavailable);
+  files.create("a");
+  EXPECT_THAT([&] { files.create("b"); }, ThrowsMessage<UnavailableError>(HasSubstr("create b")));
+  files.create("c");
+  EXPECT_THAT(memory.list(""), ElementsAre("a", "c"));
+  EXPECT_EQ(files.num_failures(), 1);
+  EXPECT_EQ(files.num_operations(), 3);
+}
+
+TEST(FailingFileSystemTest, FailsFromThenOnUntilToldOtherwise) {
+  MemoryFileSystem memory;
+  FailingFileSystem files(memory);
+  files.fail_operation(1, Code::kUnavailable, Failing::kFromThenOn);
+  files.create("a");
+  EXPECT_THROW(files.create("b"), UnavailableError);
+  EXPECT_THROW(files.create("c"), UnavailableError);
+  files.stop_failing();
+  files.create("d");
+  EXPECT_THAT(memory.list(""), ElementsAre("a", "d"));
+  EXPECT_EQ(files.num_failures(), 2);
+}
+
+TEST(FailingFileSystemTest, ThrowsWhatItWasGiven) {
+  MemoryFileSystem memory;
+  FailingFileSystem files(memory);
+  files.fail_operation(0, [](const std::string& operation) { throw std::logic_error(operation); });
+  EXPECT_THAT([&] { files.create("a"); }, ThrowsMessage<std::logic_error>("create a"));
+}
+
+TEST(FailingFileSystemTest, NoticesAThrowerThatThrowsNothing) {
+  MemoryFileSystem memory;
+  FailingFileSystem files(memory);
+  files.fail_operation(0, [](const std::string&) {});
+  EXPECT_THROW(files.create("a"), InternalError);
+}
+
+TEST(FailingFileSystemTest, AFailingAppendWritesHalfAndKillsTheFile) {
+  MemoryFileSystem memory;
+  FailingFileSystem files(memory);
+  const auto file = files.create("a");
+  files.fail_operation(1, Code::kResourceExhausted);
+  EXPECT_THROW(file->append("123456"), ResourceExhaustedError);
+  EXPECT_EQ(read_file(memory, "a"), "123");
+  EXPECT_THROW(file->append("456"), FailedPreconditionError);
+  EXPECT_THROW(file->sync(), FailedPreconditionError);
+  EXPECT_EQ(files.num_operations(), 2) << "what is refused is no operation";
+}
+
+TEST(FailingFileSystemTest, AFailingSyncSyncsNothing) {
+  MemoryFileSystem memory;
+  FailingFileSystem files(memory);
+  const auto file = files.create("a");
+  file->append("x");
+  memory.sync_directory("");
+  files.fail_operation(2, Code::kUnknown);
+  EXPECT_THROW(file->sync(), UnknownError);
+  memory.power_cut();
+  EXPECT_EQ(read_file(memory, "a"), "");
+}
+
+// The calls that change a file system; each may be the one that fails.
+TEST(FailingFileSystemTest, EveryOperationCanFailAndThenDoesNothing) {
+  const std::vector<std::function<void(FileSystem&)>> calls = {
+      [](FileSystem& files) { files.create("new"); },
+      [](FileSystem& files) { files.append_to("new"); },
+      [](FileSystem& files) { files.rename("a", "new"); },
+      [](FileSystem& files) { files.remove("a"); },
+      [](FileSystem& files) { files.truncate("a", 0); },
+      [](FileSystem& files) { files.create_directories("new"); },
+      [](FileSystem& files) { files.sync_directory(""); },
+      [](FileSystem& files) { files.try_lock("new"); },
+  };
+  for (const auto& call : calls) {
+    MemoryFileSystem memory;
+    memory.create("a")->append("x");
+    FailingFileSystem files(memory);
+    files.fail_operation(0, Code::kDataLoss);
+    EXPECT_THROW(call(files), DataLossError);
+    EXPECT_THAT(memory.list(""), ElementsAre("a"));
+    EXPECT_EQ(read_file(memory, "a"), "x");
+  }
+}
+
+}  // namespace
+}  // namespace crochet

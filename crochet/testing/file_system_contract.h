@@ -1,0 +1,367 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+#include "crochet/io/file_system.h"
+#include "crochet/io/path.h"
+
+namespace crochet {
+
+// An empty directory in a file system, for a test to fill.
+struct ScratchFiles {
+  FileSystem* files = nullptr;
+  std::string directory;
+  std::shared_ptr<void> owner;  // Of whatever the two above need.
+};
+
+struct FileSystemCase {
+  std::string name;
+  std::function<ScratchFiles()> make;
+
+  friend void PrintTo(const FileSystemCase& a_case, std::ostream* out) { *out << a_case.name; }
+};
+
+// What every FileSystem keeps. To be included in one source file of a test program:
+//
+//   INSTANTIATE_TEST_SUITE_P(Mine, FileSystemContract, testing::Values(FileSystemCase{...}));
+class FileSystemContract : public ::testing::TestWithParam<FileSystemCase> {
+ protected:
+  std::string path(std::string_view name) const { return join_path(scratch_.directory, name); }
+
+  void write(const std::string& path, std::string_view content) {
+    const auto file = files_.create(path);
+    file->append(content);
+    file->close();
+  }
+
+  std::string read(uint64_t offset, size_t length, const std::string& path) {
+    std::string bytes(length, '?');
+    files_.open(path)->read_at(offset, std::as_writable_bytes(std::span(bytes)));
+    return bytes;
+  }
+
+  // Expects an error of one kind that names `path`.
+  template <typename ExpectedError, typename Call>
+  void expect_error(const std::string& path, const Call& call) {
+    try {
+      call();
+    } catch (const ExpectedError& error) {
+      EXPECT_THAT(error.what(), ::testing::HasSubstr(path));
+      return;
+    } catch (const Error& error) {
+      FAIL() << "another error: " << code_name(error.code()) << ": " << error.what();
+    }
+    FAIL() << path << ": no error";
+  }
+
+  const ScratchFiles scratch_ = GetParam().make();
+  FileSystem& files_ = *scratch_.files;
+};
+
+TEST_P(FileSystemContract, ReadsWhatWasWritten) {
+  const std::string content("bytes\0with zeros", 16);
+  const auto file = files_.create(path("a"));
+  file->append(std::string_view(content).substr(0, 3));
+  file->append(std::string_view());
+  file->append(std::string_view(content).substr(3));
+  file->sync();
+  file->close();
+  EXPECT_EQ(read_file(files_, path("a")), content);
+  EXPECT_EQ(files_.file_size(path("a")), 16);
+  EXPECT_EQ(files_.open(path("a"))->size(), 16);
+}
+
+TEST_P(FileSystemContract, MakesEmptyFiles) {
+  files_.create(path("empty"));
+  EXPECT_EQ(read_file(files_, path("empty")), "");
+  EXPECT_EQ(files_.file_size(path("empty")), 0);
+}
+
+TEST_P(FileSystemContract, EmptiesAFileThatIsCreatedAgain) {
+  write(path("a"), "long content");
+  write(path("a"), "x");
+  EXPECT_EQ(read_file(files_, path("a")), "x");
+}
+
+TEST_P(FileSystemContract, AppendsBehindTheEndOrMakesTheFile) {
+  files_.append_to(path("a"))->append("one ");
+  files_.append_to(path("a"))->append("two");
+  EXPECT_EQ(read_file(files_, path("a")), "one two");
+}
+
+TEST_P(FileSystemContract, TwoAppendersBothWriteBehindTheEnd) {
+  const auto first = files_.append_to(path("a"));
+  const auto second = files_.append_to(path("a"));
+  first->append("1");
+  second->append("2");
+  first->append("3");
+  EXPECT_EQ(read_file(files_, path("a")), "123");
+}
+
+TEST_P(FileSystemContract, ShowsUnsyncedBytesToReadersAtOnce) {
+  const auto file = files_.create(path("a"));
+  const auto reader = files_.open(path("a"));
+  file->append("now");
+  EXPECT_EQ(reader->size(), 3);
+}
+
+TEST_P(FileSystemContract, RefusesToWriteToAClosedFile) {
+  const auto file = files_.create(path("a"));
+  file->close();
+  EXPECT_THROW(file->append("x"), FailedPreconditionError);
+  EXPECT_THROW(file->sync(), FailedPreconditionError);
+  EXPECT_THROW(file->close(), FailedPreconditionError);
+}
+
+TEST_P(FileSystemContract, ReadsAtEveryPlace) {
+  write(path("a"), "0123456789");
+  for (uint64_t offset = 0; offset <= 10; ++offset)
+    for (size_t length = 0; offset + length <= 10; ++length)
+      EXPECT_EQ(read(offset, length, path("a")), std::string("0123456789").substr(offset, length));
+}
+
+TEST_P(FileSystemContract, ReadingBeyondTheEndIsDataLoss) {
+  write(path("a"), "0123456789");
+  for (const auto& [offset, length] : std::vector<std::pair<uint64_t, size_t>>{
+           {0, 11}, {9, 2}, {10, 1}, {11, 1}, {uint64_t{1} << 40, 1}, {UINT64_MAX, 1}})
+    expect_error<DataLossError>(path("a"),
+                                [&, at = offset, n = length] { read(at, n, path("a")); });
+}
+
+TEST_P(FileSystemContract, ReadsFromManyThreads) {
+  write(path("a"), "0123456789");
+  const auto file = files_.open(path("a"));
+  std::vector<std::jthread> readers;
+  for (size_t i = 0; i < 10; ++i)
+    readers.emplace_back([&file, i] {
+      std::byte byte;
+      file->read_at(i, {&byte, 1});
+      EXPECT_EQ(static_cast<char>(byte), static_cast<char>('0' + i));
+    });
+}
+
+TEST_P(FileSystemContract, NamesWhatIsMissing) {
+  const std::string missing = path("missing");
+  expect_error<NotFoundError>(missing, [&] { files_.open(missing); });
+  expect_error<NotFoundError>(missing, [&] { files_.file_size(missing); });
+  expect_error<NotFoundError>(missing, [&] { files_.modified_time(missing); });
+  expect_error<NotFoundError>(missing, [&] { files_.list(missing); });
+  expect_error<NotFoundError>(missing, [&] { files_.remove(missing); });
+  expect_error<NotFoundError>(missing, [&] { files_.rename(missing, path("a")); });
+  expect_error<NotFoundError>(missing, [&] { files_.truncate(missing, 0); });
+  expect_error<NotFoundError>(missing, [&] { files_.sync_directory(missing); });
+  expect_error<NotFoundError>(missing, [&] { files_.free_bytes(missing); });
+}
+
+TEST_P(FileSystemContract, MakesNoFileInAMissingDirectory) {
+  const std::string file = path("missing/file");
+  expect_error<NotFoundError>(file, [&] { files_.create(file); });
+  expect_error<NotFoundError>(file, [&] { files_.append_to(file); });
+  expect_error<NotFoundError>(file, [&] { files_.try_lock(file); });
+  write(path("a"), "");
+  expect_error<NotFoundError>(path("a"), [&] { files_.rename(path("a"), file); });
+}
+
+TEST_P(FileSystemContract, AFileIsNoDirectory) {
+  write(path("file"), "x");
+  expect_error<NotFoundError>(path("file/a"), [&] { files_.create(path("file/a")); });
+  expect_error<NotFoundError>(path("file"), [&] { files_.list(path("file")); });
+  expect_error<NotFoundError>(path("file"), [&] { files_.sync_directory(path("file")); });
+  expect_error<NotFoundError>(path("file/a"), [&] { files_.create_directories(path("file/a")); });
+  expect_error<AlreadyExistsError>(path("file"), [&] { files_.create_directories(path("file")); });
+  EXPECT_FALSE(files_.exists(path("file/a")));
+}
+
+TEST_P(FileSystemContract, ADirectoryIsNoFile) {
+  files_.create_directories(path("d"));
+  expect_error<UnknownError>(path("d"), [&] { files_.open(path("d")); });
+  expect_error<UnknownError>(path("d"), [&] { files_.create(path("d")); });
+  expect_error<UnknownError>(path("d"), [&] { files_.truncate(path("d"), 0); });
+}
+
+TEST_P(FileSystemContract, KnowsWhatExists) {
+  EXPECT_FALSE(files_.exists(path("a")));
+  write(path("a"), "");
+  EXPECT_TRUE(files_.exists(path("a")));
+  EXPECT_TRUE(files_.exists(scratch_.directory));
+  EXPECT_FALSE(files_.exists(path("a/b")));
+  files_.remove(path("a"));
+  EXPECT_FALSE(files_.exists(path("a")));
+}
+
+TEST_P(FileSystemContract, ListsNamesInOrder) {
+  for (const char* const name : {"b", "a", "c", ".hidden"}) write(path(name), "");
+  files_.create_directories(path("d/e"));
+  EXPECT_THAT(files_.list(scratch_.directory),
+              ::testing::ElementsAre(".hidden", "a", "b", "c", "d"));
+  EXPECT_THAT(files_.list(path("d/e")), ::testing::IsEmpty());
+}
+
+TEST_P(FileSystemContract, RenamesOverAnOldFile) {
+  write(path("new"), "new");
+  write(path("old"), "old");
+  files_.rename(path("new"), path("old"));
+  EXPECT_EQ(read_file(files_, path("old")), "new");
+  EXPECT_THAT(files_.list(scratch_.directory), ::testing::ElementsAre("old"));
+}
+
+TEST_P(FileSystemContract, RenamesIntoAnotherDirectory) {
+  files_.create_directories(path("d"));
+  write(path("a"), "a");
+  files_.rename(path("a"), path("d/b"));
+  EXPECT_EQ(read_file(files_, path("d/b")), "a");
+  EXPECT_FALSE(files_.exists(path("a")));
+}
+
+TEST_P(FileSystemContract, RenamesToItself) {
+  write(path("a"), "a");
+  files_.rename(path("a"), path("a"));
+  EXPECT_EQ(read_file(files_, path("a")), "a");
+}
+
+TEST_P(FileSystemContract, RenamesDirectories) {
+  files_.create_directories(path("d"));
+  write(path("d/a"), "a");
+  files_.rename(path("d"), path("e"));
+  EXPECT_EQ(read_file(files_, path("e/a")), "a");
+  EXPECT_FALSE(files_.exists(path("d")));
+}
+
+TEST_P(FileSystemContract, RefusesRenamesThatMakeNoSense) {
+  files_.create_directories(path("d/inner"));
+  files_.create_directories(path("empty"));
+  write(path("a"), "a");
+  expect_error<UnknownError>(path("a"), [&] { files_.rename(path("a"), path("d")); });
+  expect_error<NotFoundError>(path("d"), [&] { files_.rename(path("d"), path("a")); });
+  expect_error<AlreadyExistsError>(path("empty"), [&] { files_.rename(path("empty"), path("d")); });
+  expect_error<UnknownError>(path("d"), [&] { files_.rename(path("d"), path("d/inner/d")); });
+  EXPECT_EQ(read_file(files_, path("a")), "a");
+}
+
+TEST_P(FileSystemContract, AnOpenFileOutlivesItsName) {
+  const auto writer = files_.create(path("a"));
+  writer->append("still ");
+  const auto reader = files_.open(path("a"));
+  files_.remove(path("a"));
+  writer->append("there");
+  EXPECT_EQ(reader->size(), 11);
+}
+
+TEST_P(FileSystemContract, AnOpenFileFollowsARename) {
+  const auto file = files_.create(path("a"));
+  files_.rename(path("a"), path("b"));
+  file->append("x");
+  EXPECT_EQ(read_file(files_, path("b")), "x");
+}
+
+TEST_P(FileSystemContract, RemovesEmptyDirectoriesOnly) {
+  files_.create_directories(path("d/e"));
+  expect_error<AlreadyExistsError>(path("d"), [&] { files_.remove(path("d")); });
+  files_.remove(path("d/e"));
+  files_.remove(path("d"));
+  EXPECT_FALSE(files_.exists(path("d")));
+}
+
+TEST_P(FileSystemContract, Truncates) {
+  write(path("a"), "0123456789");
+  files_.truncate(path("a"), 10);
+  EXPECT_EQ(read_file(files_, path("a")), "0123456789");
+  files_.truncate(path("a"), 4);
+  EXPECT_EQ(read_file(files_, path("a")), "0123");
+  files_.append_to(path("a"))->append("x");
+  EXPECT_EQ(read_file(files_, path("a")), "0123x");
+}
+
+TEST_P(FileSystemContract, MakesDirectoriesThatAreThereAlready) {
+  files_.create_directories(path("a/b/c"));
+  files_.create_directories(path("a/b/c"));
+  files_.create_directories(path("a/b/c/"));
+  files_.create_directories(path("a//b/d//"));
+  EXPECT_THAT(files_.list(path("a/b")), ::testing::ElementsAre("c", "d"));
+}
+
+TEST_P(FileSystemContract, SyncsDirectories) {
+  write(path("a"), "");
+  EXPECT_NO_THROW(files_.sync_directory(scratch_.directory));
+}
+
+TEST_P(FileSystemContract, TakesTheEmptyDirectoryForTheCurrentOne) {
+  EXPECT_TRUE(files_.exists(""));
+  EXPECT_NO_THROW(files_.list(""));
+  EXPECT_NO_THROW(files_.create_directories(""));
+  EXPECT_NO_THROW(files_.sync_directory(""));
+  EXPECT_GT(files_.free_bytes(""), 0);
+}
+
+TEST_P(FileSystemContract, DatesFiles) {
+  write(path("a"), "");
+  const double made = files_.modified_time(path("a"));
+  EXPECT_GT(made, 9e8);  // 1998.
+  files_.append_to(path("a"))->append("x");
+  EXPECT_GE(files_.modified_time(path("a")), made);
+}
+
+TEST_P(FileSystemContract, KnowsTheFreeSpace) {
+  EXPECT_GT(files_.free_bytes(scratch_.directory), 0);
+  write(path("a"), "");
+  EXPECT_GT(files_.free_bytes(path("a")), 0);
+}
+
+TEST_P(FileSystemContract, RefusesASecondLock) {
+  auto lock = files_.try_lock(path("lock"));
+  ASSERT_NE(lock, nullptr);
+  EXPECT_TRUE(files_.exists(path("lock")));
+  EXPECT_EQ(files_.try_lock(path("lock")), nullptr);
+  EXPECT_EQ(files_.try_lock(path("lock")), nullptr);
+  EXPECT_NE(files_.try_lock(path("other")), nullptr);
+  lock.reset();
+  EXPECT_NE(files_.try_lock(path("lock")), nullptr);
+}
+
+TEST_P(FileSystemContract, ALockSurvivesReadingAndWritingItsFile) {
+  const auto lock = files_.try_lock(path("lock"));
+  write(path("lock"), "mine");
+  EXPECT_EQ(read_file(files_, path("lock")), "mine");
+  EXPECT_EQ(files_.try_lock(path("lock")), nullptr);
+}
+
+TEST_P(FileSystemContract, GivesALockToOneOfManyThreads) {
+  std::vector<std::unique_ptr<FileLock>> locks(8);
+  {
+    std::vector<std::jthread> threads;
+    for (auto& lock : locks)
+      threads.emplace_back([this, &lock] { lock = files_.try_lock(path("lock")); });
+  }
+  EXPECT_EQ(std::ranges::count_if(locks, [](const auto& lock) { return lock != nullptr; }), 1);
+}
+
+TEST_P(FileSystemContract, ReplacesAFileWhole) {
+  replace_file(files_, path("a"), "old");
+  replace_file(files_, path("a"), "new");
+  EXPECT_EQ(read_file(files_, path("a")), "new");
+  EXPECT_THAT(files_.list(scratch_.directory), ::testing::ElementsAre("a"));
+}
+
+TEST_P(FileSystemContract, LeavesNothingWhenAReplacementFails) {
+  files_.create_directories(path("d/e"));
+  EXPECT_THROW(replace_file(files_, path("d"), "a file over a directory"), Error);
+  EXPECT_THAT(files_.list(scratch_.directory), ::testing::ElementsAre("d"));
+}
+
+}  // namespace crochet

@@ -1,0 +1,118 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "crochet/session/session.h"
+
+namespace crochet {
+
+struct ScriptedGraphOptions {
+  // The step at which every session starts.
+  int64_t global_step = 0;
+  // What a run of "train" adds to it.
+  int64_t steps_per_run = 1;
+  // False: there is no global step, and "train" does nothing.
+  bool counts_steps = true;
+};
+
+// One run of a session, as it was asked for.
+struct ScriptedRun {
+  int64_t session = 0;  // 0 is the first session that was made.
+  std::vector<std::string> fetches = {};
+  std::vector<std::string> feeds = {};
+
+  friend bool operator==(const ScriptedRun&, const ScriptedRun&) = default;
+};
+
+// A graph that follows a script instead of computing: for tests of hooks and
+// wrappers. It has an operation "train", the step counter "global_step", and
+// what a test adds:
+//
+//   ScriptedGraph graph({.global_step = 5});
+//   graph.value("loss", {Tensor::scalar(0.5f), Tensor::scalar(NAN)});
+//   graph.fail_run(3, AbortedError("the worker is gone"));
+//   const auto session = graph.new_session("");
+//   session->run({graph.train(), graph.output("loss")});
+//
+// In a run "train" comes first and values after it, as in a Loop; a fetched "global_step" is
+// the step before. What runs and sessions count from, here, is 0.
+//
+// Must outlive its sessions. Built by one thread; sessions are thread-safe.
+class ScriptedGraph final : public Graph {
+ public:
+  using Thrower = std::function<void()>;
+
+  explicit ScriptedGraph(const ScriptedGraphOptions& options = {});
+  ~ScriptedGraph() override;
+  ScriptedGraph(const ScriptedGraph&) = delete;
+  ScriptedGraph& operator=(const ScriptedGraph&) = delete;
+
+  Operation train() const { return operation("train"); }
+
+  // An output "<name>:0", computed once in each run that fetches it.
+  Output value(const std::string& name, std::function<Tensor()> compute);
+  // The same from a list, one for each run that fetches it; the last one again and again.
+  Output value(const std::string& name, std::vector<Tensor> values);
+  // In every session a new one of value `initial`.
+  Variable variable(const std::string& name, Tensor initial);
+
+  // Throws `error` in the n-th run of all sessions together, before anything moves.
+  template <typename Error>
+  void fail_run(int64_t n, Error error) {
+    run_failures_[n] = [error] { throw error; };
+  }
+  // Throws `error` instead of making the n-th session.
+  template <typename Error>
+  void fail_session(int64_t n, Error error) {
+    session_failures_[n] = [error] { throw error; };
+  }
+
+  // Every run so far, those that failed too.
+  std::vector<ScriptedRun> runs() const;
+  int64_t num_runs() const { return static_cast<int64_t>(runs().size()); }
+  // The sessions that were asked for, and those of them that were not closed.
+  int64_t num_sessions() const;
+  int64_t num_open_sessions() const;
+
+  std::unique_ptr<Session> new_session(const std::string& target) override;
+  const OperationInfo* find_operation(std::string_view name) const override;
+  std::vector<std::string> operation_names() const override;
+  std::vector<Variable> variables() const override;
+  Output global_step() const override;
+
+ private:
+  friend class ScriptedSession;
+
+  struct Node : OperationInfo {
+    std::function<Tensor()> compute;  // Empty for "train" and "global_step".
+  };
+  struct VariableNode : VariableInfo {
+    Tensor initial;
+  };
+
+  Node& add_node(const std::string& name, int num_outputs);
+  // Notes a run, and throws if it is to fail.
+  void begin_run(ScriptedRun run);
+
+  const ScriptedGraphOptions options_;
+  std::map<std::string, std::unique_ptr<Node>, std::less<>> nodes_;
+  std::vector<std::unique_ptr<VariableNode>> variables_;
+  std::map<int64_t, Thrower> run_failures_;
+  std::map<int64_t, Thrower> session_failures_;
+
+  mutable std::mutex mutex_;  // Guards what follows.
+  std::vector<ScriptedRun> runs_;
+  int64_t num_sessions_ = 0;
+  int64_t num_open_sessions_ = 0;
+};
+
+}  // namespace crochet

@@ -1,0 +1,38 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/testing/temp_directory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <system_error>
+
+#include "crochet/base/log.h"
+#include "crochet/io/errno_error.h"
+#include "crochet/io/path.h"
+
+namespace crochet {
+namespace {
+
+std::string make_fresh_directory() {
+  const char* const parent = ::getenv("TMPDIR");
+  const bool given = parent != nullptr && *parent != '\0';
+  std::string path = join_path(given ? parent : "/tmp", "crochet-XXXXXX");
+  if (::mkdtemp(path.data()) == nullptr) throw_errno(errno, path, "mkdtemp");
+  return path;
+}
+
+}  // namespace
+
+TempDirectory::TempDirectory() : path_(make_fresh_directory()) {}
+
+TempDirectory::~TempDirectory() {
+  std::error_code error;
+  std::filesystem::remove_all(path_, error);
+  if (error) log_warning("{}: not all of it could be removed: {}", path_, error.message());
+}
+
+std::string TempDirectory::operator/(std::string_view name) const { return join_path(path_, name); }
+
+}  // namespace crochet

@@ -1,0 +1,28 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace crochet {
+
+// A fresh directory under $TMPDIR, or /tmp, which is removed with all that is
+// in it when this object goes.
+class TempDirectory {
+ public:
+  // Throws: the errors of FileSystem.
+  TempDirectory();
+  ~TempDirectory();
+  TempDirectory(const TempDirectory&) = delete;
+  TempDirectory& operator=(const TempDirectory&) = delete;
+
+  const std::string& path() const { return path_; }
+  // The path of something in it.
+  std::string operator/(std::string_view name) const;
+
+ private:
+  std::string path_;
+};
+
+}  // namespace crochet

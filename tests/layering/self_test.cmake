@@ -1,0 +1,41 @@
+# Copyright 2026 The crochet authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# The check must notice what is planted in fixture/, all of it and nothing else.
+cmake_minimum_required(VERSION 3.25)
+
+set(expected
+    "crochet/base/upwards.h: base may not include crochet/io/path.h"
+    "crochet/engines/local/sideways.cc: engines/local may not include crochet/monitor/scaffold.h"
+    "crochet/hooks/angle_brackets.cc: hooks may not include crochet/run/loop.h"
+    "crochet/io/uses_testing.cc: io may not include crochet/testing/fake_clock.h"
+    "crochet/io/uses_umbrella.h: io may not include crochet/crochet.h"
+    "crochet/io/wrong_test.cc: io may not include crochet/session/graph.h"
+    "crochet/nowhere/unknown.h: its folder is not in the table"
+    "crochet/summary/unknown_layer.cc: summary may not include crochet/nowhere/unknown.h"
+    "tools/too_high.cc: tools may not include crochet/run/loop.h")
+
+execute_process(
+  COMMAND ${CMAKE_COMMAND} -D ROOT=${CMAKE_CURRENT_LIST_DIR}/fixture -P
+          ${CMAKE_CURRENT_LIST_DIR}/layering.cmake
+  RESULT_VARIABLE result
+  ERROR_VARIABLE output)
+if(result EQUAL 0)
+  message(FATAL_ERROR "the check let all planted violations pass")
+endif()
+string(REGEX MATCHALL "[^\n]*: [a-z/]+ may not include[^\n]*|[^\n]*not in the table" found "${output}")
+list(SORT found)
+if(NOT found STREQUAL expected)
+  list(JOIN found "\n  " found_text)
+  list(JOIN expected "\n  " expected_text)
+  message(FATAL_ERROR "found\n  ${found_text}\nexpected\n  ${expected_text}")
+endif()
+
+execute_process(
+  COMMAND ${CMAKE_COMMAND} -D ROOT=${CMAKE_CURRENT_LIST_DIR}/no_such_folder -P
+          ${CMAKE_CURRENT_LIST_DIR}/layering.cmake
+  RESULT_VARIABLE result
+  ERROR_QUIET)
+if(result EQUAL 0)
+  message(FATAL_ERROR "the check is content with no files at all")
+endif()

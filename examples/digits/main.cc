@@ -1,0 +1,93 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Learns to read hand-written digits. Run it twice, or kill it and run it
+// again: it goes on where it was, and ends with the same bits.
+#include <csignal>
+#include <exception>
+#include <memory>
+
+#include <crochet/crochet.h>
+#include <crochet/eigen.h>
+#include <fmt/format.h>
+
+#include "adam.h"
+#include "batches.h"
+#include "best_accuracy_hook.h"
+#include "confusion_table.h"
+#include "digits_data.h"
+#include "evaluation.h"
+#include "options.h"
+#include "perceptron.h"
+
+using namespace crochet;
+using namespace digits;
+
+namespace {
+
+// What a shell says of a program that a signal ended.
+int exit_code(int signal) { return signal == 0 ? 0 : 128 + signal; }
+
+void print_results(const FinalOpsHook& final_values, const BestAccuracyHook& best) {
+  const FetchValues& values = final_values.final_ops_values();
+  if (!values) return;  // A signal: no time for an evaluation.
+  fmt::print("\nHeld-out digits (rows) and what they were taken for (columns):\n\n{}\n",
+             confusion_table(values["confusion"].tensor(), stdout_style()));
+  fmt::print("accuracy {:.2f} %", 100 * values["accuracy"].scalar<float>());
+  if (best.best_step() > 0)
+    fmt::print(", at its best {:.2f} % at step {}", 100 * best.best(), best.best_step());
+  fmt::print("\n");
+}
+
+int train(const Options& options) {
+  const Digits digits = load_digits(options.data);
+  Perceptron model(kPixels, options.hidden, kClasses, options.seed);
+  Adam adam(model, options.learning_rate);
+  Batches batches(digits.train, options.batch, options.seed);
+  Gradients gradients;
+
+  // Hooks whose results are read afterwards.
+  const auto best = std::make_shared<BestAccuracyHook>();
+  const auto final_values = std::make_shared<FinalOpsHook>(
+      Fetches::Map{{"accuracy", "accuracy"}, {"confusion", "confusion"}});
+
+  Loop loop({
+      .checkpoint_dir = options.dir,
+      .save_checkpoint_secs = options.save_secs,
+      .save_checkpoint_steps = options.save_steps,
+      .hooks = {StopAtStepHook({.last_step = options.steps}), NanTensorHook("loss"),
+                ProgressBarHook({.values = {"loss", "accuracy"}}), SignalHook({SIGINT, SIGTERM}),
+                best, final_values},
+  });
+  // What survives.
+  loop.track("model", model);
+  loop.track("adam", adam);
+  loop.track("batches", batches);
+  // What hooks may ask for: computed only in the steps in which one does.
+  loop.scalar("loss", [&] { return gradients.loss; });
+  loop.scalar("accuracy", [&] { return accuracy(model, digits.test); });
+  loop.value("confusion", [&] { return confusion_matrix(model, digits.test); });
+
+  const RunReport report = loop.run(
+      [&] { gradients = model.gradients(batches.next()); },  // Computes; a save may copy meanwhile.
+      [&] { adam.apply(gradients); });                       // Changes what is tracked.
+
+  print_results(*final_values, *best);
+  fmt::print("{}\n", report);
+  return exit_code(report.signal);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const auto options = parse_options(argc, argv);
+    return options ? train(*options) : 0;
+  } catch (const UsageError& error) {
+    fmt::print(stderr, "digits: {}\n", error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "digits: {}\n", error.what());
+    return pending_signal() == 0 ? 1 : exit_code(pending_signal());
+  }
+}

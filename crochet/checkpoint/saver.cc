@@ -26,11 +26,16 @@ void remove_if_unpublished(FileSystem& files, const std::string& prefix) noexcep
   }
 }
 
-void set_aside_if_possible(FileSystem& files, const std::string& prefix) {
+// Renames damaged checkpoints, so that nothing takes them for sound ones; the state file names
+// those that are left. Failing at that is no reason not to train.
+void set_aside_if_possible(FileSystem& files, const std::vector<std::string>& damaged,
+                           const std::vector<std::string>& left) {
   try {
-    set_aside(files, prefix);
+    for (const std::string& prefix : damaged) set_aside(files, prefix);
+    update_checkpoint_state(files, directory_of(left.back()), left.back(), left,
+                            {.save_relative_paths = true});
   } catch (const Error& error) {
-    log_warning("the damaged checkpoint {} cannot be set aside: {}", prefix, error.what());
+    log_warning("damaged checkpoints cannot be set aside: {}", error.what());
   }
 }
 
@@ -123,7 +128,7 @@ std::optional<std::string> Saver::restore_newest(Session& session, const std::st
     throw_if_signalled("restoring");
     try {
       restore(session, prefix);
-      for (const std::string& bad : damaged) set_aside_if_possible(files_, bad);
+      if (!damaged.empty()) set_aside_if_possible(files_, damaged, candidates);
       const std::lock_guard lock(mutex_);
       last_checkpoints_ = candidates;
       return prefix;

@@ -178,6 +178,8 @@ TEST_F(SaverTest, FallsBackToTheNewestSoundCheckpoint) {
               ElementsAre("d/model.ckpt-1", "d/model.ckpt-2"));
   EXPECT_THAT(files_.list("d"), Contains("model.ckpt-4.index.damaged"));
   EXPECT_THAT(files_.list("d"), Contains("model.ckpt-3.data-00000-of-00001.damaged"));
+  EXPECT_EQ(latest_checkpoint(files_, "d"),
+            "d/model.ckpt-2");  // For those who read the state file.
   EXPECT_EQ(restored_step(saver_), 2);
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "crochet/base/error.h"
 #include "crochet/monitor/session_run_hook.h"
 
 namespace crochet {
@@ -15,6 +16,7 @@ namespace crochet {
 // A hook in a list: made from a temporary, which it takes over, or from a
 // shared_ptr, for hooks whose results are read afterwards. A named hook does not
 // convert, since a copy would lose its results: use std::make_shared.
+// Throws: InvalidArgumentError for a null pointer.
 class HookHandle {
  public:
   template <typename Hook>
@@ -23,7 +25,9 @@ class HookHandle {
       : hook_(std::make_shared<Hook>(std::move(hook))) {}
 
   template <std::derived_from<SessionRunHook> Hook>
-  HookHandle(std::shared_ptr<Hook> hook) : hook_(std::move(hook)) {}
+  HookHandle(std::shared_ptr<Hook> hook) : hook_(std::move(hook)) {
+    if (!hook_) throw InvalidArgumentError("a hook that is a null pointer");
+  }
 
   SessionRunHook* operator->() const { return hook_.get(); }
   SessionRunHook& operator*() const { return *hook_; }

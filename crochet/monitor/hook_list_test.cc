@@ -31,5 +31,9 @@ TEST(HookListTest, TakesTemporariesAndSharedHooks) {
   EXPECT_EQ(hooks[0]->name(), "PlainHook");
 }
 
+TEST(HookListTest, RefusesANullPointer) {
+  EXPECT_THROW(HookHandle(std::shared_ptr<PlainHook>()), InvalidArgumentError);
+}
+
 }  // namespace
 }  // namespace crochet

@@ -41,9 +41,14 @@ class Snapshot {
   void add(NamedTensor tensor) { tensors_.push_back(std::move(tensor)); }
 
   // Waits until every byte is there. Throws what kept a copy from being made.
-  const std::vector<NamedTensor>& tensors() const {
+  const std::vector<NamedTensor>& tensors() const& {
     if (copies_) copies_->wait();
     return tensors_;
+  }
+  // Of a temporary, by value: a reference would dangle.
+  std::vector<NamedTensor> tensors() && {
+    if (copies_) copies_->wait();
+    return std::move(tensors_);
   }
   // The bytes of all elements; known at once.
   size_t num_bytes() const {

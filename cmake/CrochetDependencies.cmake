@@ -1,3 +1,5 @@
+# Copyright 2026 The crochet authors
+# SPDX-License-Identifier: Apache-2.0
 # What each one is for stands in docs/architecture.md; scripts/install-dependencies
 # has the Debian packages.
 find_package(Threads REQUIRED)

@@ -1,3 +1,5 @@
+# Copyright 2026 The crochet authors
+# SPDX-License-Identifier: Apache-2.0
 # crochet_layer(<name> SOURCES ... DEPENDS ... [PRIVATE_DEPENDS ...])
 #
 # One folder of crochet/ is one layer: the library crochet_<name>, alias

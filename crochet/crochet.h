@@ -15,6 +15,7 @@
 #include "crochet/hooks/async_checkpoint_saver_hook.h"
 #include "crochet/hooks/checkpoint_saver_hook.h"
 #include "crochet/hooks/final_ops_hook.h"
+#include "crochet/hooks/global_step_waiter_hook.h"
 #include "crochet/hooks/logging_tensor_hook.h"
 #include "crochet/hooks/nan_tensor_hook.h"
 #include "crochet/hooks/progress_bar_hook.h"

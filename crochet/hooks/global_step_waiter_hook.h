@@ -1,0 +1,58 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "crochet/base/clock.h"
+#include "crochet/monitor/session_run_hook.h"
+
+namespace crochet {
+
+struct GlobalStepWaiterHookOptions {
+  // The global step from which on this worker trains; 0 or less: at once.
+  int64_t wait_until_step = 0;
+  // The longest wait; unset: without limit.
+  std::optional<double> max_secs = {};
+  // The machine's if null. Not owned.
+  Clock* clock = nullptr;
+};
+
+// Delays a worker's first run until the others have brought the global step to a target, so that
+// asynchronous workers start one after another. It looks every half second, once in its life: a
+// recovered session does not wait again.
+//
+//   GlobalStepWaiterHook(staggered_start_step(task, /*k=*/100))
+//
+// If a stop is asked for meanwhile, by the session's coordinator or a signal, the worker ends
+// cleanly without a run: the request is passed on and StopIteration thrown.
+class GlobalStepWaiterHook final : public SessionRunHook {
+ public:
+  // Throws: InvalidArgumentError for a limit that is not above 0.
+  explicit GlobalStepWaiterHook(const GlobalStepWaiterHookOptions& options);
+  explicit GlobalStepWaiterHook(int64_t wait_until_step)
+      : GlobalStepWaiterHook(GlobalStepWaiterHookOptions{.wait_until_step = wait_until_step}) {}
+
+  void begin(Graph& graph) override;
+  void after_create_session(Session& session, Coordinator& coordinator) override;
+  // Throws: StopIteration for a stop, DeadlineExceededError after max_secs; the error of a
+  // thread of the session.
+  std::optional<SessionRunArgs> before_run(SessionRunContext& context) override;
+
+ private:
+  void wait(SessionRunContext& context);
+  void stop_if_asked(SessionRunContext& context) const;
+  void check_limit(int64_t step, Clock::TimePoint start) const;
+
+  GlobalStepWaiterHookOptions options_;
+  Clock* clock_;                              // Not owned.
+  const Coordinator* coordinator_ = nullptr;  // Of the present session.
+  bool started_ = false;
+};
+
+// The step at which worker `task`, counted from 0, may start: k * log(task + 1), rounded down.
+// The first starts at once, each later one sooner after the one before it.
+// Throws: InvalidArgumentError for a negative task or k.
+int64_t staggered_start_step(int task, double k);
+
+}  // namespace crochet

@@ -1,0 +1,109 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/hooks/logging_tensor_hook.h"
+
+#include <set>
+
+#include "crochet/base/error.h"
+#include "crochet/base/log.h"
+#include "crochet/base/pending_signal.h"
+#include "crochet/hooks/value_text.h"
+
+namespace crochet {
+namespace {
+
+void check_interval(const LoggingTensorHookOptions& options) {
+  const bool iter = options.every_n_iter.has_value();
+  const bool secs = options.every_n_secs.has_value();
+  if (iter && secs)
+    throw InvalidArgumentError(
+        "LoggingTensorHook: every_n_iter is {} and every_n_secs is {}: exactly one of them may be "
+        "given",
+        *options.every_n_iter, *options.every_n_secs);
+  if (!iter && !secs && !options.at_end)
+    throw InvalidArgumentError(
+        "LoggingTensorHook: exactly one of every_n_iter and every_n_secs must be given, or at_end");
+  if (iter && *options.every_n_iter <= 0)
+    throw InvalidArgumentError("LoggingTensorHook: invalid every_n_iter {}, expected 1 or more",
+                               *options.every_n_iter);
+}
+
+void check_tensors(const std::vector<LoggedTensor>& tensors) {
+  if (tensors.empty()) throw InvalidArgumentError("LoggingTensorHook: there is no tensor to log");
+  std::set<std::string_view> tags;
+  for (const auto& [tag, tensor] : tensors) {
+    if (tensor.as_output() == nullptr && tensor.as_name() == nullptr)
+      throw InvalidArgumentError("LoggingTensorHook: \"{}\" must be one output or one name", tag);
+    if (!tags.insert(tag).second)
+      throw InvalidArgumentError("LoggingTensorHook: the tag \"{}\" is there twice", tag);
+  }
+}
+
+}  // namespace
+
+LoggingTensorHook::LoggingTensorHook(LoggingTensorHookOptions options)
+    : options_(std::move(options)) {
+  check_interval(options_);
+  check_tensors(options_.tensors);
+  if (options_.every_n_iter || options_.every_n_secs)
+    timer_.emplace(SecondOrStepTimerOptions{.every_secs = options_.every_n_secs,
+                                            .every_steps = options_.every_n_iter,
+                                            .clock = options_.clock});
+}
+
+void LoggingTensorHook::begin(Graph& graph) {
+  if (timer_) timer_->reset();
+  num_runs_ = 0;
+  Fetches::List outputs;
+  for (const auto& [tag, tensor] : options_.tensors) {
+    outputs.push_back(graph.resolve(tensor));
+    if (!outputs.back().as_output()->has_value())
+      throw InvalidArgumentError("LoggingTensorHook: \"{}\" has no value", tag);
+  }
+  request_ = std::move(outputs);
+}
+
+std::optional<SessionRunArgs> LoggingTensorHook::before_run(SessionRunContext&) {
+  requested_ = timer_ && timer_->should_trigger_for_step(num_runs_);
+  if (!requested_) return std::nullopt;
+  return SessionRunArgs{.fetches = request_};
+}
+
+void LoggingTensorHook::after_run(SessionRunContext&, const SessionRunValues& values) {
+  if (requested_) log_values(values.results);
+  ++num_runs_;
+}
+
+void LoggingTensorHook::end(Session& session) {
+  if (!options_.at_end) return;
+  if (const int signal = pending_signal(); signal != 0) {
+    log_info("the values of the end are not logged because of {}", signal_name(signal));
+    return;
+  }
+  log_values(session.run(request_));
+}
+
+void LoggingTensorHook::log_values(const FetchValues& values) {
+  std::optional<SecondOrStepTimer::Elapsed> elapsed;
+  if (timer_) elapsed = timer_->update_last_triggered_step(num_runs_);
+  std::string text = line(values);
+  if (elapsed && !options_.formatter) text += fmt::format(" ({:.3f} sec)", elapsed->secs);
+  log_info("{}", text);
+}
+
+std::string LoggingTensorHook::line(const FetchValues& values) const {
+  TensorMap by_tag;
+  std::string text;
+  for (size_t i = 0; i < options_.tensors.size(); ++i) {
+    const std::string& tag = options_.tensors[i].tag;
+    const Tensor& value = values[i].tensor();
+    if (options_.formatter) {
+      by_tag[tag] = value;
+    } else {
+      text += fmt::format("{}{} = {}", i > 0 ? ", " : "", tag, value_text(value));
+    }
+  }
+  return options_.formatter ? options_.formatter(by_tag) : text;
+}
+
+}  // namespace crochet

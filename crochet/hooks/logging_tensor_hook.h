@@ -1,0 +1,73 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "crochet/hooks/second_or_step_timer.h"
+#include "crochet/monitor/session_run_hook.h"
+
+namespace crochet {
+
+// An output, or its name, and the tag under which it is logged: by default its name.
+struct LoggedTensor {
+  LoggedTensor(const char* name) : tag(name), tensor(name) {}
+  LoggedTensor(std::string name) : tag(name), tensor(std::move(name)) {}
+  LoggedTensor(Output output) : tag(to_string(output)), tensor(output) {}
+  LoggedTensor(std::string tag, Fetches tensor) : tag(std::move(tag)), tensor(std::move(tensor)) {}
+
+  std::string tag;
+  Fetches tensor;
+};
+
+// At most one of every_n_iter and every_n_secs is set; neither only with at_end.
+struct LoggingTensorHookOptions {
+  // Logged in this order: {"loss", accuracy, {"rate", "schedule/learning_rate"}}.
+  std::vector<LoggedTensor> tensors = {};
+  // Runs between two lines. Counted from the begin of the hook, whatever the global step is.
+  std::optional<int64_t> every_n_iter = {};
+  std::optional<double> every_n_secs = {};
+  // True: log once more when the run ends, also if the last run was logged.
+  bool at_end = false;
+  // Makes the line from the values by tag; empty: "loss = 0.25, rate = 0.1 (1.204 sec)".
+  std::function<std::string(const TensorMap& values)> formatter = {};
+  // The machine's if null. Not owned.
+  Clock* clock = nullptr;
+};
+
+// Logs values of the training run: those of the first run, and then every so often. A value that
+// is unset is shown as "-"; of a long vector both ends are. The seconds at the end of
+// a line are those since the line before it.
+//
+//   Loop loop({.hooks = {LoggingTensorHook({.tensors = {"loss"}, .every_n_iter = 100})}});
+//
+// Values are computed only in the runs that are logged. If a signal asks the process to end,
+// nothing is evaluated at the end: what is left of the grace period is for the last checkpoint.
+class LoggingTensorHook final : public SessionRunHook {
+ public:
+  // Throws: InvalidArgumentError for options that contradict each other, no tensors, a tag that
+  // is there twice, a tensor that is not one output, or an interval that is not above 0.
+  explicit LoggingTensorHook(LoggingTensorHookOptions options);
+
+  // Throws: NotFoundError for a name the graph does not have.
+  void begin(Graph& graph) override;
+  std::optional<SessionRunArgs> before_run(SessionRunContext& context) override;
+  void after_run(SessionRunContext& context, const SessionRunValues& values) override;
+  // Throws what the evaluation throws.
+  void end(Session& session) override;
+
+ private:
+  void log_values(const FetchValues& values);
+  std::string line(const FetchValues& values) const;
+
+  LoggingTensorHookOptions options_;
+  std::optional<SecondOrStepTimer> timer_;  // Unset: logs at the end only.
+  Fetches request_;                         // A list, as options_.tensors is.
+  int64_t num_runs_ = 0;
+  bool requested_ = false;
+};
+
+}  // namespace crochet

@@ -1,0 +1,32 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/hooks/stop_after_hook.h"
+
+#include "crochet/base/error.h"
+
+namespace crochet {
+
+StopAfterHook::StopAfterHook(const StopAfterHookOptions& options)
+    : secs_(options.secs), clock_(options.clock ? options.clock : &Clock::real()) {
+  if (!(secs_ > 0))
+    throw InvalidArgumentError("StopAfterHook: {} seconds, expected more than 0", secs_);
+}
+
+void StopAfterHook::begin(Graph&) { start_ = clock_->now(); }
+
+void StopAfterHook::after_create_session(Session&, Coordinator& coordinator) {
+  // Restoring may have taken all the time there was.
+  if (is_over()) coordinator.request_stop(StopRequest{name(), reason()});
+}
+
+void StopAfterHook::after_run(SessionRunContext& context, const SessionRunValues&) {
+  if (is_over()) context.request_stop(reason());
+}
+
+bool StopAfterHook::is_over() const { return clock_->now() - start_ >= from_seconds(secs_); }
+
+std::string StopAfterHook::reason() const {
+  return fmt::format("the run has lasted for {:g} seconds", secs_);
+}
+
+}  // namespace crochet

@@ -1,0 +1,41 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "crochet/base/clock.h"
+#include "crochet/monitor/session_run_hook.h"
+
+namespace crochet {
+
+struct StopAfterHookOptions {
+  // How long the run may last, restoring included.
+  double secs = 0;
+  // The machine's if null. Not owned.
+  Clock* clock = nullptr;
+};
+
+// Requests a stop once the run has lasted for some time: for machines that are lent by the hour.
+// The time is looked at after each step, so leave room for one step and the last checkpoint. It
+// counts from the begin of this run, whatever runs it resumes; where that ends is unknown, so a
+// progress bar shows no way left.
+//
+//   Loop loop({.hooks = {StopAfterHook({.secs = 3600})}});
+class StopAfterHook final : public SessionRunHook {
+ public:
+  // Throws: InvalidArgumentError unless secs is above 0.
+  explicit StopAfterHook(const StopAfterHookOptions& options);
+
+  void begin(Graph& graph) override;
+  void after_create_session(Session& session, Coordinator& coordinator) override;
+  void after_run(SessionRunContext& context, const SessionRunValues& values) override;
+
+ private:
+  bool is_over() const;
+  std::string reason() const;
+
+  double secs_;
+  Clock* clock_;  // Not owned.
+  Clock::TimePoint start_;
+};
+
+}  // namespace crochet

@@ -13,12 +13,13 @@ namespace crochet {
 struct alignas(kBufferAlignment) Buffer::Block {
   std::atomic<int64_t> references = 1;
   size_t size;
+  Destroy destroy;
 
-  explicit Block(size_t num_bytes) : size(num_bytes) {}
+  Block(size_t num_bytes, Destroy destroy_in) : size(num_bytes), destroy(destroy_in) {}
   std::byte* bytes() { return reinterpret_cast<std::byte*>(this + 1); }
 };
 
-Buffer::Buffer(size_t num_bytes) {
+Buffer::Buffer(size_t num_bytes, Destroy destroy) {
   static_assert(sizeof(Block) == kBufferAlignment);
   constexpr size_t kLargest = std::numeric_limits<ptrdiff_t>::max() - sizeof(Block);
   void* const memory = num_bytes > kLargest
@@ -27,7 +28,7 @@ Buffer::Buffer(size_t num_bytes) {
                                             std::align_val_t(kBufferAlignment), std::nothrow);
   if (memory == nullptr)
     throw ResourceExhaustedError("no memory for a tensor of {} bytes", num_bytes);
-  block_ = new (memory) Block(num_bytes);
+  block_ = new (memory) Block(num_bytes, destroy);
 }
 
 Buffer::Buffer(const Buffer& other) noexcept : block_(other.block_) {
@@ -36,6 +37,7 @@ Buffer::Buffer(const Buffer& other) noexcept : block_(other.block_) {
 
 Buffer::~Buffer() {
   if (block_ == nullptr || block_->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (block_->destroy != nullptr) block_->destroy(block_->bytes(), block_->size);
   block_->~Block();
   ::operator delete(block_, std::align_val_t(kBufferAlignment));
 }

@@ -14,14 +14,16 @@ namespace crochet {
 // alignment, and a resumed run must be bit-exact.
 inline constexpr size_t kBufferAlignment = 64;
 
-// Shared memory of fixed size. Counting is intrusive because is_unique() must
-// happen after everything that former holders did with the bytes, which
+// Shared memory of fixed size, of bytes or of objects that end with it. Counting is intrusive
+// because is_unique() must happen after everything that former holders did with the bytes, which
 // std::shared_ptr::use_count does not promise.
 class Buffer {
  public:
   Buffer() = default;
   // Uninitialised memory. Throws: ResourceExhaustedError with the size if there is none.
-  explicit Buffer(size_t num_bytes);
+  // `destroy`, if there is one, is called with the memory and its size before it is let go.
+  using Destroy = void (*)(std::byte* data, size_t size) noexcept;
+  explicit Buffer(size_t num_bytes, Destroy destroy = nullptr);
   Buffer(const Buffer& other) noexcept;
   Buffer(Buffer&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
   Buffer& operator=(Buffer other) noexcept {

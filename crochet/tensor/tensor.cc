@@ -4,11 +4,39 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
+#include <numeric>
 
 #include "crochet/base/error.h"
 #include "crochet/tensor/half.h"
 
 namespace crochet {
+namespace {
+
+std::span<const std::string> strings_in(const Buffer& buffer) {
+  return {reinterpret_cast<const std::string*>(buffer.data()), buffer.size() / sizeof(std::string)};
+}
+
+std::span<std::string> strings_in(Buffer& buffer) {
+  return {reinterpret_cast<std::string*>(buffer.mutable_data()),
+          buffer.size() / sizeof(std::string)};
+}
+
+// Takes over the strings [first, last), or copies them, as the iterators say.
+template <typename Iterator>
+Buffer make_strings(Iterator first, Iterator last) {
+  const auto destroy = [](std::byte* data, size_t size) noexcept {
+    std::destroy_n(reinterpret_cast<std::string*>(data), size / sizeof(std::string));
+  };
+  // Made elsewhere: copying may throw, and the buffer destroys all of its strings.
+  std::vector<std::string> made(first, last);
+  Buffer buffer(made.size() * sizeof(std::string), destroy);
+  std::uninitialized_move(made.begin(), made.end(),
+                          reinterpret_cast<std::string*>(buffer.mutable_data()));
+  return buffer;
+}
+
+}  // namespace
 
 Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape)) {
   if (element_size(dtype) == 0)
@@ -31,11 +59,64 @@ Tensor Tensor::copy_of(DType dtype, Shape shape, std::span<const std::byte> valu
   return tensor;
 }
 
+Tensor Tensor::from(std::vector<std::string> strings, Shape shape) {
+  if (!shape.is_fully_known())
+    throw InvalidArgumentError("a tensor of shape {}: every size must be known", shape);
+  if (static_cast<uint64_t>(shape.num_elements()) != strings.size())
+    throw InvalidArgumentError("a tensor of shape {} has {} elements, {} were given", shape,
+                               shape.num_elements(), strings.size());
+  Tensor tensor;
+  tensor.buffer_ = make_strings(std::make_move_iterator(strings.begin()),
+                                std::make_move_iterator(strings.end()));
+  tensor.dtype_ = DType::kString;
+  tensor.shape_ = std::move(shape);
+  return tensor;
+}
+
+Tensor Tensor::from(std::vector<std::string> strings) {
+  const auto number = static_cast<int64_t>(strings.size());
+  return from(std::move(strings), Shape{number});
+}
+
+Tensor Tensor::scalar(std::string value) {
+  std::vector<std::string> strings;
+  strings.push_back(std::move(value));
+  return from(std::move(strings), Shape{});
+}
+
+std::span<const std::string> Tensor::strings() const {
+  check_dtype(DType::kString);
+  return strings_in(buffer_);
+}
+
+std::span<std::string> Tensor::mutable_strings() {
+  check_dtype(DType::kString);
+  if (!buffer_.is_unique()) {
+    const std::span<const std::string> shared = strings();
+    buffer_ = make_strings(shared.begin(), shared.end());
+  }
+  return strings_in(buffer_);
+}
+
+size_t Tensor::num_characters() const {
+  const auto all = strings();
+  return std::accumulate(all.begin(), all.end(), size_t{0},
+                         [](size_t sum, const std::string& s) { return sum + s.size(); });
+}
+
+void Tensor::check_has_bytes() const {
+  if (dtype_ == DType::kString)
+    throw InvalidArgumentError("a tensor {} {} has no bytes in one piece, it has strings()", dtype_,
+                               shape_);
+}
+
 std::span<const std::byte> Tensor::bytes() const {
+  check_has_bytes();
   return {buffer_ ? buffer_.data() : inline_, num_bytes()};
 }
 
 std::span<std::byte> Tensor::mutable_bytes() {
+  check_has_bytes();
   if (!buffer_) return {inline_, num_bytes()};
   if (!buffer_.is_unique()) {
     Buffer copy(buffer_.size());
@@ -58,6 +139,8 @@ void Tensor::check_single() const {
 
 double Tensor::to_double() const {
   check_single();
+  if (dtype_ == DType::kString)
+    throw InvalidArgumentError("a tensor of type {} is no real number", dtype_);
   const std::byte* const data = bytes().data();
   const auto load = [data]<typename T>(T value) {
     std::memcpy(&value, data, sizeof(T));
@@ -101,14 +184,26 @@ double Tensor::to_double() const {
 }
 
 bool operator==(const Tensor& a, const Tensor& b) {
-  return a.dtype_ == b.dtype_ && a.shape_ == b.shape_ && std::ranges::equal(a.bytes(), b.bytes());
+  if (a.dtype_ != b.dtype_ || a.shape_ != b.shape_) return false;
+  if (a.dtype_ == DType::kString) return std::ranges::equal(a.strings(), b.strings());
+  return std::ranges::equal(a.bytes(), b.bytes());
 }
 
 namespace {
 
+// A log line is not the place for a whole text.
+constexpr size_t kLongestText = 40;
+
+std::string quoted(const std::string& text) {
+  return text.size() <= kLongestText ? fmt::format("\"{}\"", text)
+                                     : fmt::format("\"{}\"...", text.substr(0, kLongestText));
+}
+
 // With as few digits as tell the value from others of its type.
 std::string value_text(const Tensor& tensor) {
   switch (tensor.dtype()) {
+    case DType::kString:
+      return quoted(tensor.strings()[0]);
     case DType::kFloat:
       return fmt::format("{}", tensor.scalar<float>());
     case DType::kInt64:

@@ -12,16 +12,23 @@
 
 #include "crochet/tensor/buffer.h"
 #include "crochet/tensor/dtype.h"
+#include "crochet/tensor/half.h"
 #include "crochet/tensor/shape.h"
 
 namespace crochet {
 
-// A dense, row-major array of numbers with a type and a shape. Copying shares
+// A dense, row-major array of numbers or strings with a type and a shape. Copying shares
 // the memory; writing through one holder copies it first if others hold it
 // too, so a tensor that was handed out never changes.
 //
 // A default-constructed tensor is unset: it has the type kInvalid and no
 // elements. A value that was not computed is unset.
+//
+// Strings are elements too, but have no bytes that could be read as one piece:
+// strings() stands for flat().
+//
+//   const Tensor tags = Tensor::from({"cat", "dog"});
+//   fmt::print("{}\n", tags.strings()[1]);
 //
 // Values of at most kInlineBytes bytes live in the object: scalars cost no allocation.
 // Thread-safe as a plain value is: many readers, or one writer.
@@ -30,8 +37,8 @@ class Tensor {
   static constexpr size_t kInlineBytes = 16;
 
   Tensor() = default;
-  // Elements are uninitialised. Throws: InvalidArgumentError for a type without a fixed size or
-  // a shape with unknown sizes; ResourceExhaustedError without memory.
+  // Elements are uninitialised; strings come from from(). Throws: InvalidArgumentError for a type
+  // without a fixed size or a shape with unknown sizes; ResourceExhaustedError without memory.
   Tensor(DType dtype, Shape shape);
 
   template <Element T>
@@ -58,15 +65,25 @@ class Tensor {
     return from(std::span<const T>(values), std::move(shape));
   }
 
+  // Of type kString. Throws as above.
+  static Tensor from(std::vector<std::string> strings, Shape shape);
+  static Tensor from(std::vector<std::string> strings);
+  static Tensor scalar(std::string value);
+
   bool is_set() const { return dtype_ != DType::kInvalid; }
   DType dtype() const { return dtype_; }
   const Shape& shape() const { return shape_; }
   int64_t num_elements() const { return is_set() ? shape_.num_elements() : 0; }
-  size_t num_bytes() const { return static_cast<size_t>(num_elements()) * element_size(dtype_); }
+  // Of all elements; of strings, what their characters take.
+  size_t num_bytes() const {
+    return dtype_ == DType::kString ? num_characters()
+                                    : static_cast<size_t>(num_elements()) * element_size(dtype_);
+  }
 
   // The elements' memory, kBufferAlignment-aligned unless inline.
+  // Throws: InvalidArgumentError for strings.
   std::span<const std::byte> bytes() const;
-  // The same to write to; copies first if the memory is shared.
+  // The same to write to; copies first if the memory is shared. Throws as bytes().
   std::span<std::byte> mutable_bytes();
 
   // The elements in row-major order. Throws: InvalidArgumentError for another type.
@@ -80,6 +97,11 @@ class Tensor {
     check_dtype(dtype_of<T>);
     return {reinterpret_cast<T*>(mutable_bytes().data()), static_cast<size_t>(num_elements())};
   }
+  // The elements of a string tensor, and the same to write to. Throws: InvalidArgumentError
+  // for another type.
+  std::span<const std::string> strings() const;
+  std::span<std::string> mutable_strings();
+
   // The value of a tensor of exactly one element. Throws: InvalidArgumentError
   // for another type or number of elements.
   template <Element T>
@@ -90,11 +112,13 @@ class Tensor {
   // The value of one element of any real type, as a double. Throws as scalar().
   double to_double() const;
 
-  // True if both have the same type, shape and bytes.
+  // True if both have the same type, shape and bytes, or strings.
   friend bool operator==(const Tensor& a, const Tensor& b);
 
  private:
   static Tensor copy_of(DType dtype, Shape shape, std::span<const std::byte> values);
+  size_t num_characters() const;
+  void check_has_bytes() const;
   void check_dtype(DType wanted) const;
   void check_single() const;
 
@@ -107,7 +131,8 @@ class Tensor {
 // Named tensors, as Saveable objects give and take them.
 using TensorMap = std::map<std::string, Tensor, std::less<>>;
 
-// "float32 [64,128]", and the value of a tensor of one element: "int64 [] = 7".
+// "float32 [64,128]", and the value of a tensor of one element: "int64 [] = 7",
+// "string [] = \"cat\"" (of a long string, how it starts).
 std::string describe(const Tensor& tensor);
 
 }  // namespace crochet

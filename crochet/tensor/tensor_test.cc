@@ -195,6 +195,14 @@ TEST(TensorTest, HalfPrecisionNumbersAreDoublesToo) {
   EXPECT_TRUE(std::signbit(half(DType::kHalf, 0x8000)));
 }
 
+TEST(TensorTest, NumbersOfTwoBytesAreElements) {
+  const Tensor halves = Tensor::from<Half>({Half(1.5f), Half(-2)});
+  EXPECT_EQ(halves.dtype(), DType::kHalf);
+  EXPECT_EQ(halves.flat<Half>()[1], -2.0f);
+  EXPECT_EQ(Tensor::scalar(Bfloat16(3)).scalar<Bfloat16>(), 3.0f);
+  EXPECT_EQ(Tensor::scalar(Bfloat16(3)).to_double(), 3);
+}
+
 TEST(TensorTest, AComplexNumberIsNoDouble) {
   EXPECT_THAT([] { Tensor::scalar(std::complex<float>(1, 2)).to_double(); },
               ThrowsMessage<InvalidArgumentError>("a tensor of type complex64 is no real number"));

@@ -25,12 +25,19 @@ class MonitoredSession::Life final : public WrappedSession {
       : owner_(owner),
         session_(owner.creator_->create_session()),
         start_step_(step_of(*session_)),
+        // A thread that met the end of its data by mistake must not look like a clean end.
+        coordinator_({.clean_stop_codes = {}, .clock = owner.options_.clock}),
         hooked_(std::make_unique<HookedSession>(*session_, owner.hooks_)),
         hooked_view_(hooked_.get()),
-        coordinated_(std::move(hooked_), coordinator_) {}
+        coordinated_(std::move(hooked_), coordinator_, owner.options_.stop_grace_period_secs) {}
 
+  // Stragglers among the threads are waited for by the coordinator, behind the closed session.
   ~Life() override {
-    retire();
+    try {
+      close();
+    } catch (...) {
+      log_warning("closing a session: {}", describe(std::current_exception()));
+    }
     session_->close();
   }
 
@@ -74,15 +81,19 @@ MonitoredSession::MonitoredSession(std::unique_ptr<SessionCreator> creator, Hook
                                    MonitoredSessionOptions options)
     : creator_(std::move(creator)),
       hooks_(std::move(hooks)),
+      options_(std::move(options)),
       graph_was_finalized_(creator_->graph().finalized()) {
+  if (!(options_.stop_grace_period_secs >= 0))
+    throw InvalidArgumentError("stop_grace_period_secs is {}, expected 0 or more",
+                               options_.stop_grace_period_secs);
   try {
     begin_hooks();
     register_hook_state();
     RecoveryOptions recovery{
-        .max_recoveries = options.max_recoveries,
-        .can_recover = std::move(options.can_recover),
+        .max_recoveries = options_.max_recoveries,
+        .can_recover = options_.can_recover,
         .start_step = [this] { return life_ ? life_->start_step().value_or(0) : 0; },
-        .clock = options.clock};
+        .clock = options_.clock};
     recoverable_ =
         std::make_unique<RecoverableSession>([this] { return create_life(); }, std::move(recovery));
     first_step_ = life_->start_step();

@@ -20,6 +20,9 @@ struct MonitoredSessionOptions {
   std::optional<int> max_recoveries = {};
   // Asked before each recovery; empty: always possible.
   std::function<bool()> can_recover = {};
+  // How long threads registered with the coordinator may go on once a session is closed. Those
+  // that go on all the same are logged, and waited for once the engine's session is closed.
+  double stop_grace_period_secs = 120;
   // The machine's if null. Not owned.
   Clock* clock = nullptr;
 };
@@ -80,6 +83,7 @@ class MonitoredSession {
 
   const std::unique_ptr<SessionCreator> creator_;
   const HookList hooks_;
+  const MonitoredSessionOptions options_;
   const bool graph_was_finalized_;
   size_t num_begun_ = 0;  // The hooks before this one began.
   std::vector<std::string> hook_state_names_;

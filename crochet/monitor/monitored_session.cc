@@ -79,6 +79,10 @@ class MonitoredSession::Life final : public WrappedSession {
 
 MonitoredSession::MonitoredSession(std::unique_ptr<SessionCreator> creator, HookList hooks,
                                    MonitoredSessionOptions options)
+    : MonitoredSession(std::move(creator), std::move(hooks), std::move(options), Recovery::kOn) {}
+
+MonitoredSession::MonitoredSession(std::unique_ptr<SessionCreator> creator, HookList hooks,
+                                   MonitoredSessionOptions options, Recovery recovery)
     : creator_(std::move(creator)),
       hooks_(std::move(hooks)),
       options_(std::move(options)),
@@ -89,13 +93,7 @@ MonitoredSession::MonitoredSession(std::unique_ptr<SessionCreator> creator, Hook
   try {
     begin_hooks();
     register_hook_state();
-    RecoveryOptions recovery{
-        .max_recoveries = options_.max_recoveries,
-        .can_recover = options_.can_recover,
-        .start_step = [this] { return life_ ? life_->start_step().value_or(0) : 0; },
-        .clock = options_.clock};
-    recoverable_ =
-        std::make_unique<RecoverableSession>([this] { return create_life(); }, std::move(recovery));
+    create_stack(recovery);
     first_step_ = life_->start_step();
   } catch (...) {
     abort(std::current_exception());
@@ -106,6 +104,22 @@ MonitoredSession::MonitoredSession(std::unique_ptr<SessionCreator> creator, Hook
 MonitoredSession::~MonitoredSession() {
   if (!closed_)
     abort(std::make_exception_ptr(CancelledError("the session was destroyed without close()")));
+}
+
+void MonitoredSession::create_stack(Recovery recovery) {
+  if (recovery == Recovery::kOff) {
+    stack_ = create_life();
+    return;
+  }
+  RecoveryOptions options{
+      .max_recoveries = options_.max_recoveries,
+      .can_recover = options_.can_recover,
+      .start_step = [this] { return life_ ? life_->start_step().value_or(0) : 0; },
+      .clock = options_.clock};
+  auto recoverable =
+      std::make_unique<RecoverableSession>([this] { return create_life(); }, std::move(options));
+  recoverable_ = recoverable.get();
+  stack_ = std::move(recoverable);
 }
 
 void MonitoredSession::begin_hooks() {
@@ -159,11 +173,25 @@ void MonitoredSession::stop_if_finished() {
 }
 
 FetchValues MonitoredSession::run(const Fetches& fetches, const Feeds& feeds) {
-  if (closed_) throw FailedPreconditionError("run on a closed session");
-  return recoverable_->run(fetches, feeds);
+  check_open("run");
+  return stack_->run(fetches, feeds);
 }
 
-bool MonitoredSession::should_stop() { return closed_ || recoverable_->should_stop(); }
+FetchValues MonitoredSession::run_once(const Fetches& fetches, const Feeds& feeds) {
+  check_open("run_with_hooks");
+  return recoverable_ != nullptr ? recoverable_->run_once(fetches, feeds)
+                                 : stack_->run(fetches, feeds);
+}
+
+void MonitoredSession::check_open(const char* what) const {
+  if (closed_) throw FailedPreconditionError("{} on a closed session", what);
+}
+
+Session* MonitoredSession::engine_session() const {
+  return life_ != nullptr ? &life_->session() : nullptr;
+}
+
+bool MonitoredSession::should_stop() { return closed_ || stack_->should_stop(); }
 
 void MonitoredSession::request_stop(std::string reason) {
   if (closed_) return;
@@ -196,7 +224,7 @@ void MonitoredSession::close() {
   for (const HookHandle& hook : hooks_)
     attempt(hook->name() + "::end", [&] { hook->end(life_->session()); });
   attempt("closing the session", [&] { closed_at_step_ = current_step(); });
-  attempt("closing the session", [&] { recoverable_->close(); });
+  attempt("closing the session", [&] { stack_->close(); });
   release();
   if (first_error) std::rethrow_exception(first_error);
 }
@@ -211,7 +239,7 @@ void MonitoredSession::abort(std::exception_ptr error) noexcept {
     }
   }
   try {
-    if (recoverable_) recoverable_->close();
+    if (stack_) stack_->close();
   } catch (...) {
     log_error("closing the session: {}", describe(std::current_exception()));
   }
@@ -220,6 +248,7 @@ void MonitoredSession::abort(std::exception_ptr error) noexcept {
 
 void MonitoredSession::release() {
   closed_ = true;
+  if (recoverable_ == nullptr) stack_.reset();  // The recoverable one has done so.
   for (const std::string& name : hook_state_names_) graph().remove_saveable(name);
   if (!graph_was_finalized_) graph().unfinalize();
 }
@@ -233,7 +262,7 @@ void run_in_scope(MonitoredSession& session, const std::function<void()>& body) 
       throw;
     }
     log_info("the run ends: {}", describe(std::current_exception()));
-    if (!session.should_stop()) session.request_stop("the data ended");
+    if (!session.stop_request()) session.request_stop("the data ended");
   }
   session.close();
 }

@@ -32,12 +32,19 @@ void CoordinatedSession::close() {
   if (closed_) return;
   closed_ = true;
   coordinator_.request_stop({"the program", "the session is closed"});
+  std::exception_ptr error_of_thread;
+  try {
+    coordinator_.join(
+        {}, {.stop_grace_period_secs = stop_grace_period_secs_, .ignore_live_threads = true});
+  } catch (...) {
+    error_of_thread = std::current_exception();
+  }
   try {
     inner_->close();
   } catch (...) {
     log_warning("closing a session failed: {}", describe(std::current_exception()));
   }
-  coordinator_.raise_requested_exception();
+  if (error_of_thread) std::rethrow_exception(error_of_thread);
 }
 
 }  // namespace crochet

@@ -13,20 +13,25 @@ namespace crochet {
 class CoordinatedSession final : public WrappedSession {
  public:
   // Requires: the coordinator outlives this.
-  CoordinatedSession(std::unique_ptr<WrappedSession> inner, Coordinator& coordinator)
-      : inner_(std::move(inner)), coordinator_(coordinator) {}
+  CoordinatedSession(std::unique_ptr<WrappedSession> inner, Coordinator& coordinator,
+                     double stop_grace_period_secs = 120)
+      : inner_(std::move(inner)),
+        coordinator_(coordinator),
+        stop_grace_period_secs_(stop_grace_period_secs) {}
 
   // If the run fails because a thread met an AbortedError or UnavailableError, that one, the
   // cause, is thrown.
   FetchValues run(const Fetches& fetches, const Feeds& feeds) override;
   // Throws: the error that a thread reported.
   bool should_stop() override;
+  // Stops the threads, waits for them for the grace period, closes the inner session.
   // Throws, after closing, the error that a thread reported.
   void close() override;
 
  private:
   std::unique_ptr<WrappedSession> inner_;
   Coordinator& coordinator_;
+  const double stop_grace_period_secs_;
   bool closed_ = false;
 };
 

@@ -2,10 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/monitor/coordinated_session.h"
 
+#include <latch>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 
 namespace crochet {
@@ -104,6 +107,36 @@ TEST_F(CoordinatedSessionTest, LogsWhatClosingTheInnerSessionThrows) {
   inner_->close_failure = error<DataLossError>("gone");
   EXPECT_NO_THROW(session_.close());
   EXPECT_TRUE(log_.contains("gone"));
+}
+
+// MS-33: threads live through runs, one that fails too, and are joined by close.
+TEST_F(CoordinatedSessionTest, JoinsItsThreadsOnClose) {
+  std::vector<std::shared_ptr<CoordinatedThread>> threads;
+  for (int i = 0; i < 3; ++i)
+    threads.push_back(coordinator_.start_thread("reader", [&] { coordinator_.wait_for_stop(); }));
+  session_.run({}, {});
+  inner_->failure = error<DataLossError>("gone");
+  EXPECT_THROW(session_.run({}, {}), DataLossError);
+  for (const auto& thread : threads) EXPECT_FALSE(thread->has_ended());
+  session_.close();
+  for (const auto& thread : threads) EXPECT_TRUE(thread->has_ended());
+  EXPECT_EQ(inner_->num_closes, 1);
+}
+
+TEST(CoordinatedSessionGraceTest, NamesThreadsThatGoOnAndClosesAllTheSame) {
+  const LogCapture log;
+  FakeClock clock;
+  std::latch release(1);
+  Coordinator coordinator({.clock = &clock});
+  coordinator.start_thread("straggler", [&] { release.wait(); });
+  auto* inner = new ToldSession;
+  CoordinatedSession session(std::unique_ptr<WrappedSession>(inner), coordinator, 7);
+  const Clock::TimePoint start = clock.now();
+  session.close();
+  EXPECT_EQ(to_seconds(clock.now() - start), 7);
+  EXPECT_TRUE(log.contains("threads still running after the stop: straggler"));
+  EXPECT_EQ(inner->num_closes, 1);
+  release.count_down();
 }
 
 }  // namespace

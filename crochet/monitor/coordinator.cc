@@ -2,33 +2,76 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/monitor/coordinator.h"
 
-#include "crochet/base/error.h"
+#include <algorithm>
+#include <utility>
+
+#include <fmt/ranges.h>
+
 #include "crochet/base/log.h"
 
 namespace crochet {
 
+Coordinator::Coordinator(CoordinatorOptions options)
+    : clean_stop_codes_(std::move(options.clean_stop_codes)),
+      clock_(options.clock ? *options.clock : Clock::real()) {}
+
+Coordinator::~Coordinator() {
+  request_stop(StopRequest{"the program", "the coordinator is destroyed"});
+  for (const auto& thread : threads_to_join({})) {
+    if (thread->has_ended()) continue;
+    log_warning("waiting until the thread \"{}\" ends", thread->name());
+    thread->wait();
+  }
+}
+
 void Coordinator::request_stop(StopRequest request) {
+  std::stop_source stop_source;
   {
     const std::lock_guard lock(mutex_);
     if (stopped_) return;
     stopped_ = true;
     request_ = std::move(request);
+    stop_source = stop_source_;
   }
   changed_.notify_all();
+  stop_source.request_stop();  // Calls others: not under the mutex.
 }
 
 void Coordinator::request_stop(std::exception_ptr error) {
+  if (is_clean(error)) return request_stop(StopRequest{"a thread", describe(error)});
+  std::stop_source stop_source;
   {
     const std::lock_guard lock(mutex_);
+    if (joined_) std::rethrow_exception(error);
     if (stopped_) {
       log_warning("an error after the stop was requested: {}", describe(error));
       return;
     }
     stopped_ = true;
     error_ = error;
+    stop_source = stop_source_;
   }
   log_error("a thread of the session reports: {}", describe(error));
   changed_.notify_all();
+  stop_source.request_stop();
+}
+
+bool Coordinator::is_clean(const std::exception_ptr& error) const {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& known) {
+    return std::ranges::find(clean_stop_codes_, known.code()) != clean_stop_codes_.end();
+  } catch (...) {
+    return false;
+  }
+}
+
+void Coordinator::stop_on_exception(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (...) {
+    request_stop(std::current_exception());
+  }
 }
 
 bool Coordinator::should_stop() const {
@@ -36,9 +79,19 @@ bool Coordinator::should_stop() const {
   return stopped_;
 }
 
+void Coordinator::wait_for_stop() const {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return stopped_; });
+}
+
 bool Coordinator::wait_for_stop(std::chrono::nanoseconds timeout) const {
   std::unique_lock lock(mutex_);
   return changed_.wait_for(lock, timeout, [this] { return stopped_; });
+}
+
+std::stop_token Coordinator::stop_token() const {
+  const std::lock_guard lock(mutex_);
+  return stop_source_.get_token();
 }
 
 std::optional<StopRequest> Coordinator::stop_request() const {
@@ -53,6 +106,80 @@ void Coordinator::raise_requested_exception() const {
     error = error_;
   }
   if (error) std::rethrow_exception(error);
+}
+
+void Coordinator::clear_stop() {
+  const std::lock_guard lock(mutex_);
+  stopped_ = joined_ = false;
+  request_.reset();
+  error_ = nullptr;
+  stop_source_ = {};
+}
+
+void Coordinator::register_thread(std::shared_ptr<CoordinatedThread> thread) {
+  if (!thread) throw InvalidArgumentError("a thread to register that is a null pointer");
+  const std::lock_guard lock(mutex_);
+  threads_.push_back(std::move(thread));
+}
+
+std::shared_ptr<CoordinatedThread> Coordinator::start_thread(std::string name,
+                                                             std::function<void()> body) {
+  auto guarded = [this, name, body = std::move(body)] {
+    try {
+      stop_on_exception(body);
+    } catch (...) {
+      log_error("the thread \"{}\", after it was joined: {}", name,
+                describe(std::current_exception()));
+    }
+  };
+  auto thread = std::make_shared<CoordinatedThread>(std::move(name), std::move(guarded));
+  register_thread(thread);
+  return thread;
+}
+
+void Coordinator::join(const CoordinatedThreads& threads, const JoinOptions& options) {
+  if (!(options.stop_grace_period_secs >= 0))
+    throw InvalidArgumentError("stop_grace_period_secs is {}, expected 0 or more",
+                               options.stop_grace_period_secs);
+  const std::vector<std::string> stragglers = wait_for(threads_to_join(threads), options);
+  {
+    const std::lock_guard lock(mutex_);
+    joined_ = true;
+    std::erase_if(threads_, [](const auto& thread) { return thread->has_ended(); });
+  }
+  if (!stragglers.empty())
+    log_warning("threads still running after the stop: {}", fmt::join(stragglers, ", "));
+  raise_requested_exception();
+  if (!stragglers.empty() && !options.ignore_live_threads)
+    throw FailedPreconditionError("threads still running after {} s of grace: {}",
+                                  options.stop_grace_period_secs, fmt::join(stragglers, ", "));
+}
+
+bool Coordinator::joined() const {
+  const std::lock_guard lock(mutex_);
+  return joined_;
+}
+
+CoordinatedThreads Coordinator::threads_to_join(const CoordinatedThreads& more) const {
+  CoordinatedThreads threads = more;
+  const std::lock_guard lock(mutex_);
+  threads.insert(threads.end(), threads_.begin(), threads_.end());
+  return threads;
+}
+
+std::vector<std::string> Coordinator::wait_for(const CoordinatedThreads& threads,
+                                               const JoinOptions& options) const {
+  const std::stop_token stop = stop_token();
+  for (const auto& thread : threads) thread->wait(stop);
+  const Clock::TimePoint deadline = clock_.now() + from_seconds(options.stop_grace_period_secs);
+  std::vector<std::string> stragglers;
+  for (const auto& thread : threads) {
+    // A sleep that lasts until the thread ends.
+    if (const Clock::Duration left = deadline - clock_.now(); left > left.zero())
+      clock_.sleep_for(left, thread->end_token());
+    if (!thread->has_ended()) stragglers.push_back(thread->name());
+  }
+  return stragglers;
 }
 
 }  // namespace crochet

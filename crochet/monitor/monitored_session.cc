@@ -25,12 +25,19 @@ class MonitoredSession::Life final : public WrappedSession {
       : owner_(owner),
         session_(owner.creator_->create_session()),
         start_step_(step_of(*session_)),
+        // A thread that met the end of its data by mistake must not look like a clean end.
+        coordinator_({.clean_stop_codes = {}, .clock = owner.options_.clock}),
         hooked_(std::make_unique<HookedSession>(*session_, owner.hooks_)),
         hooked_view_(hooked_.get()),
-        coordinated_(std::move(hooked_), coordinator_) {}
+        coordinated_(std::move(hooked_), coordinator_, owner.options_.stop_grace_period_secs) {}
 
+  // Stragglers among the threads are waited for by the coordinator, behind the closed session.
   ~Life() override {
-    retire();
+    try {
+      close();
+    } catch (...) {
+      log_warning("closing a session: {}", describe(std::current_exception()));
+    }
     session_->close();
   }
 
@@ -72,19 +79,21 @@ class MonitoredSession::Life final : public WrappedSession {
 
 MonitoredSession::MonitoredSession(std::unique_ptr<SessionCreator> creator, HookList hooks,
                                    MonitoredSessionOptions options)
+    : MonitoredSession(std::move(creator), std::move(hooks), std::move(options), Recovery::kOn) {}
+
+MonitoredSession::MonitoredSession(std::unique_ptr<SessionCreator> creator, HookList hooks,
+                                   MonitoredSessionOptions options, Recovery recovery)
     : creator_(std::move(creator)),
       hooks_(std::move(hooks)),
+      options_(std::move(options)),
       graph_was_finalized_(creator_->graph().finalized()) {
+  if (!(options_.stop_grace_period_secs >= 0))
+    throw InvalidArgumentError("stop_grace_period_secs is {}, expected 0 or more",
+                               options_.stop_grace_period_secs);
   try {
     begin_hooks();
     register_hook_state();
-    RecoveryOptions recovery{
-        .max_recoveries = options.max_recoveries,
-        .can_recover = std::move(options.can_recover),
-        .start_step = [this] { return life_ ? life_->start_step().value_or(0) : 0; },
-        .clock = options.clock};
-    recoverable_ =
-        std::make_unique<RecoverableSession>([this] { return create_life(); }, std::move(recovery));
+    create_stack(recovery);
     first_step_ = life_->start_step();
   } catch (...) {
     abort(std::current_exception());
@@ -95,6 +104,22 @@ MonitoredSession::MonitoredSession(std::unique_ptr<SessionCreator> creator, Hook
 MonitoredSession::~MonitoredSession() {
   if (!closed_)
     abort(std::make_exception_ptr(CancelledError("the session was destroyed without close()")));
+}
+
+void MonitoredSession::create_stack(Recovery recovery) {
+  if (recovery == Recovery::kOff) {
+    stack_ = create_life();
+    return;
+  }
+  RecoveryOptions options{
+      .max_recoveries = options_.max_recoveries,
+      .can_recover = options_.can_recover,
+      .start_step = [this] { return life_ ? life_->start_step().value_or(0) : 0; },
+      .clock = options_.clock};
+  auto recoverable =
+      std::make_unique<RecoverableSession>([this] { return create_life(); }, std::move(options));
+  recoverable_ = recoverable.get();
+  stack_ = std::move(recoverable);
 }
 
 void MonitoredSession::begin_hooks() {
@@ -148,11 +173,25 @@ void MonitoredSession::stop_if_finished() {
 }
 
 FetchValues MonitoredSession::run(const Fetches& fetches, const Feeds& feeds) {
-  if (closed_) throw FailedPreconditionError("run on a closed session");
-  return recoverable_->run(fetches, feeds);
+  check_open("run");
+  return stack_->run(fetches, feeds);
 }
 
-bool MonitoredSession::should_stop() { return closed_ || recoverable_->should_stop(); }
+FetchValues MonitoredSession::run_once(const Fetches& fetches, const Feeds& feeds) {
+  check_open("run_with_hooks");
+  return recoverable_ != nullptr ? recoverable_->run_once(fetches, feeds)
+                                 : stack_->run(fetches, feeds);
+}
+
+void MonitoredSession::check_open(const char* what) const {
+  if (closed_) throw FailedPreconditionError("{} on a closed session", what);
+}
+
+Session* MonitoredSession::engine_session() const {
+  return life_ != nullptr ? &life_->session() : nullptr;
+}
+
+bool MonitoredSession::should_stop() { return closed_ || stack_->should_stop(); }
 
 void MonitoredSession::request_stop(std::string reason) {
   if (closed_) return;
@@ -185,7 +224,7 @@ void MonitoredSession::close() {
   for (const HookHandle& hook : hooks_)
     attempt(hook->name() + "::end", [&] { hook->end(life_->session()); });
   attempt("closing the session", [&] { closed_at_step_ = current_step(); });
-  attempt("closing the session", [&] { recoverable_->close(); });
+  attempt("closing the session", [&] { stack_->close(); });
   release();
   if (first_error) std::rethrow_exception(first_error);
 }
@@ -200,7 +239,7 @@ void MonitoredSession::abort(std::exception_ptr error) noexcept {
     }
   }
   try {
-    if (recoverable_) recoverable_->close();
+    if (stack_) stack_->close();
   } catch (...) {
     log_error("closing the session: {}", describe(std::current_exception()));
   }
@@ -209,6 +248,7 @@ void MonitoredSession::abort(std::exception_ptr error) noexcept {
 
 void MonitoredSession::release() {
   closed_ = true;
+  if (recoverable_ == nullptr) stack_.reset();  // The recoverable one has done so.
   for (const std::string& name : hook_state_names_) graph().remove_saveable(name);
   if (!graph_was_finalized_) graph().unfinalize();
 }
@@ -222,7 +262,7 @@ void run_in_scope(MonitoredSession& session, const std::function<void()>& body) 
       throw;
     }
     log_info("the run ends: {}", describe(std::current_exception()));
-    if (!session.should_stop()) session.request_stop("the data ended");
+    if (!session.stop_request()) session.request_stop("the data ended");
   }
   session.close();
 }

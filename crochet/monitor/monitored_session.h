@@ -2,16 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "crochet/monitor/hook_list.h"
 #include "crochet/monitor/hooked_session.h"
 #include "crochet/monitor/recoverable_session.h"
 #include "crochet/monitor/session_creator.h"
+#include "crochet/monitor/step_context.h"
 
 namespace crochet {
 
@@ -20,6 +23,9 @@ struct MonitoredSessionOptions {
   std::optional<int> max_recoveries = {};
   // Asked before each recovery; empty: always possible.
   std::function<bool()> can_recover = {};
+  // How long threads registered with the coordinator may go on once a session is closed. Those
+  // that go on all the same are logged, and waited for once the engine's session is closed.
+  double stop_grace_period_secs = 120;
   // The machine's if null. Not owned.
   Clock* clock = nullptr;
 };
@@ -41,7 +47,7 @@ class MonitoredSession {
   MonitoredSession(std::unique_ptr<SessionCreator> creator, HookList hooks,
                    MonitoredSessionOptions options = {});
   // Without close() before, the run ended by an error: see abort().
-  ~MonitoredSession();
+  virtual ~MonitoredSession();
   MonitoredSession(const MonitoredSession&) = delete;
   MonitoredSession& operator=(const MonitoredSession&) = delete;
 
@@ -50,6 +56,24 @@ class MonitoredSession {
   // One run, with the hooks around it. Throws: FailedPreconditionError once the run was asked to
   // stop or is closed; what the engine and the hooks throw, unless it was recovered.
   FetchValues run(const Fetches& fetches, const Feeds& feeds = {});
+  // Calls `step_fn(StepContext&)`, which makes its runs itself, with hooks and without, and returns
+  // what it returns. If it throws an AbortedError or UnavailableError, from wherever, the session
+  // is recovered and `step_fn` called again as a whole, side effects and all.
+  // Progress, for max_recoveries, is counted by the context's run_with_hooks.
+  //
+  //   const float loss = session.run_step_fn([&](StepContext& context) {
+  //     context.session().run(shuffle);                        // no hooks
+  //     return context.run_with_hooks(loss).scalar<float>();
+  //   });
+  template <std::invocable<StepContext&> StepFn>
+  std::invoke_result_t<StepFn&, StepContext&> run_step_fn(StepFn step_fn) {
+    check_open("run_step_fn");
+    StepContext context(*this);
+    if (recoverable_ == nullptr) return step_fn(context);
+    return recoverable_->retry(
+        [&]() -> std::invoke_result_t<StepFn&, StepContext&> { return step_fn(context); });
+  }
+
   bool should_stop();
   // Asks to stop, on the program's own behalf.
   void request_stop(std::string reason);
@@ -62,15 +86,28 @@ class MonitoredSession {
 
   // Who asked to stop, and why.
   std::optional<StopRequest> stop_request() const;
-  int num_recoveries() const { return recoverable_ ? recoverable_->num_recoveries() : 0; }
+  int num_recoveries() const {
+    return recoverable_ != nullptr ? recoverable_->num_recoveries() : 0;
+  }
   // The step found when the first session was created; unset if the graph counts none.
   std::optional<int64_t> first_step() const { return first_step_; }
   // The step now, or when the session was closed.
   std::optional<int64_t> current_step();
 
+ protected:
+  enum class Recovery { kOn, kOff };
+  MonitoredSession(std::unique_ptr<SessionCreator> creator, HookList hooks,
+                   MonitoredSessionOptions options, Recovery recovery);
+  // Null when there is none: closed, or lost in a failed recovery.
+  Session* engine_session() const;
+
  private:
+  friend class StepContext;
   class Life;
 
+  void create_stack(Recovery recovery);
+  FetchValues run_once(const Fetches& fetches, const Feeds& feeds);
+  void check_open(const char* what) const;
   std::unique_ptr<WrappedSession> create_life();
   void begin_hooks();
   void register_hook_state();
@@ -80,14 +117,16 @@ class MonitoredSession {
 
   const std::unique_ptr<SessionCreator> creator_;
   const HookList hooks_;
+  const MonitoredSessionOptions options_;
   const bool graph_was_finalized_;
   size_t num_begun_ = 0;  // The hooks before this one began.
   std::vector<std::string> hook_state_names_;
   std::optional<int64_t> first_step_;
   std::optional<int64_t> closed_at_step_;
   std::optional<StopRequest> stop_;
-  Life* life_ = nullptr;  // The present one, owned by recoverable_.
-  std::unique_ptr<RecoverableSession> recoverable_;
+  Life* life_ = nullptr;                       // The present one, owned by stack_.
+  RecoverableSession* recoverable_ = nullptr;  // The stack, if it recovers.
+  std::unique_ptr<WrappedSession> stack_;
   bool closed_ = false;
 };
 

@@ -2,10 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/monitor/monitored_session.h"
 
+#include <atomic>
+#include <thread>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"
 
@@ -321,6 +325,61 @@ TEST_F(MonitoredSessionTest, PassesAnErrorOfAHookOutOfItsScope) {
   MonitoredSession session(creator(), both());
   EXPECT_THROW(run_in_scope(session, [&] { session.run(graph_.train()); }), DataLossError);
   EXPECT_THAT(first_->errors, ElementsAre("Second: after_run"));
+}
+
+TEST_F(MonitoredSessionTest, JoinsTheThreadsOfItsHooksOnClose) {
+  MonitoredSession session(creator(), {first_});
+  Coordinator& coordinator = first_->coordinator();
+  const auto thread = coordinator.start_thread("reader", [&] { coordinator.wait_for_stop(); });
+  session.run(graph_.train());
+  EXPECT_FALSE(thread->has_ended());
+  session.close();
+  EXPECT_TRUE(thread->has_ended());
+}
+
+TEST_F(MonitoredSessionTest, TakesTheEndOfAThreadsDataForAnError) {
+  MonitoredSession session(creator(), {first_});
+  first_->coordinator().start_thread("reader", [] { throw OutOfRangeError("no more"); })->wait();
+  EXPECT_TRUE(session.should_stop());
+  EXPECT_THROW(session.close(), OutOfRangeError);
+}
+
+// The engine's session is closed before a straggler is waited for: that may be what ends it.
+TEST_F(MonitoredSessionTest, WaitsForStragglersBehindTheClosedSession) {
+  FakeClock clock;
+  std::atomic<bool> closed = false;
+  std::shared_ptr<CoordinatedThread> thread;
+  {
+    MonitoredSession session(creator(), {first_}, {.stop_grace_period_secs = 3, .clock = &clock});
+    thread = first_->coordinator().start_thread("straggler", [&] {
+      while (graph_.num_open_sessions() > 0) std::this_thread::yield();
+      closed = true;
+    });
+    session.close();
+  }
+  EXPECT_THAT(clock.sleeps(), ElementsAre(std::chrono::seconds(3)));
+  EXPECT_TRUE(log_.contains("threads still running after the stop: straggler"));
+  EXPECT_TRUE(thread->has_ended());
+  EXPECT_TRUE(closed);
+}
+
+TEST_F(MonitoredSessionTest, StopsThreadsIfAHookFailsWhenTheSessionIsMade) {
+  class ThreadHook final : public SessionRunHook {
+   public:
+    void after_create_session(Session&, Coordinator& coordinator) override {
+      thread = coordinator.start_thread("reader", [&] { coordinator.wait_for_stop(); });
+      throw DataLossError("no reader without data");
+    }
+    std::shared_ptr<CoordinatedThread> thread;
+  };
+  const auto hook = std::make_shared<ThreadHook>();
+  EXPECT_THROW(MonitoredSession(creator(), {hook}), DataLossError);
+  EXPECT_TRUE(hook->thread->has_ended());
+}
+
+TEST_F(MonitoredSessionTest, RefusesANegativeGracePeriod) {
+  EXPECT_THROW(MonitoredSession(creator(), {}, {.stop_grace_period_secs = -1}),
+               InvalidArgumentError);
 }
 
 }  // namespace

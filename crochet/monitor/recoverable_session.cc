@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
 
@@ -27,17 +26,18 @@ RecoverableSession::RecoverableSession(Factory factory, RecoveryOptions options)
 }
 
 FetchValues RecoverableSession::run(const Fetches& fetches, const Feeds& feeds) {
+  return retry([&] { return run_once(fetches, feeds); });
+}
+
+FetchValues RecoverableSession::run_once(const Fetches& fetches, const Feeds& feeds) {
+  check_open();
+  FetchValues values = inner_->run(fetches, feeds);
+  note_success();
+  return values;
+}
+
+void RecoverableSession::check_open() const {
   if (!inner_) throw FailedPreconditionError("run on a closed session");
-  while (true) {
-    try {
-      FetchValues values = inner_->run(fetches, feeds);
-      note_success();
-      return values;
-    } catch (...) {
-      if (!is_preemption(std::current_exception())) throw;
-      recover(std::current_exception());
-    }
-  }
 }
 
 bool RecoverableSession::should_stop() {

@@ -5,8 +5,10 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <type_traits>
 
 #include "crochet/base/clock.h"
+#include "crochet/base/error.h"
 #include "crochet/monitor/wrapped_session.h"
 
 namespace crochet {
@@ -35,6 +37,21 @@ class RecoverableSession final : public WrappedSession {
   RecoverableSession(Factory factory, RecoveryOptions options);
 
   FetchValues run(const Fetches& fetches, const Feeds& feeds) override;
+  // The same without the recovery. Counts as progress once it succeeds.
+  FetchValues run_once(const Fetches& fetches, const Feeds& feeds);
+  // Returns what `attempt` returns, which is called again, as a whole, after each recovery.
+  template <typename Attempt>
+  std::invoke_result_t<Attempt&> retry(Attempt attempt) {
+    while (true) {
+      try {
+        check_open();
+        return attempt();
+      } catch (...) {
+        if (!is_preemption(std::current_exception())) throw;
+        recover(std::current_exception());
+      }
+    }
+  }
   // An error that a thread of the session reports makes this true, and is thrown by close();
   // one to recover from is recovered from.
   bool should_stop() override;
@@ -43,6 +60,7 @@ class RecoverableSession final : public WrappedSession {
   int num_recoveries() const { return num_recoveries_; }
 
  private:
+  void check_open() const;
   // Throws `error` if it is not to be recovered from; otherwise makes a session.
   void recover(std::exception_ptr error);
   void wait_before_recovery(const std::exception_ptr& error);

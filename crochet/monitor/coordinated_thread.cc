@@ -1,0 +1,28 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/monitor/coordinated_thread.h"
+
+#include <utility>
+
+namespace crochet {
+
+CoordinatedThread::CoordinatedThread(std::string name, std::function<void()> body)
+    : name_(std::move(name)),
+      thread_([this, body = std::move(body)]() mutable { run(std::move(body)); }) {}
+
+void CoordinatedThread::run(std::function<void()> body) {
+  body();
+  body = nullptr;  // What it captured is gone once the thread counts as ended.
+  {
+    const std::lock_guard lock(mutex_);
+    ended_.request_stop();
+  }
+  changed_.notify_all();
+}
+
+bool CoordinatedThread::wait(const std::stop_token& stop) const {
+  std::unique_lock lock(mutex_);
+  return changed_.wait(lock, stop, [this] { return has_ended(); });
+}
+
+}  // namespace crochet

@@ -1,0 +1,53 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/monitor/coordinated_thread.h"
+
+#include <latch>
+#include <memory>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace crochet {
+namespace {
+
+// CC-7: false while it runs, true afterwards.
+TEST(CoordinatedThreadTest, KnowsWhetherItHasEnded) {
+  std::latch release(1);
+  CoordinatedThread thread("reader", [&] { release.wait(); });
+  EXPECT_EQ(thread.name(), "reader");
+  EXPECT_FALSE(thread.has_ended());
+  EXPECT_FALSE(thread.end_token().stop_requested());
+  release.count_down();
+  EXPECT_TRUE(thread.wait());
+  EXPECT_TRUE(thread.has_ended());
+  EXPECT_TRUE(thread.end_token().stop_requested());
+}
+
+TEST(CoordinatedThreadTest, EndsAWaitThatIsToStop) {
+  std::latch release(1);
+  std::stop_source stop;
+  CoordinatedThread thread("reader", [&] { release.wait(); });
+  stop.request_stop();
+  EXPECT_FALSE(thread.wait(stop.get_token()));
+  release.count_down();
+}
+
+TEST(CoordinatedThreadTest, WaitsForItsBodyWhenItIsDestroyed) {
+  bool has_run = false;
+  {
+    const CoordinatedThread thread("writer", [&] { has_run = true; });
+  }
+  EXPECT_TRUE(has_run);
+}
+
+TEST(CoordinatedThreadTest, DropsWhatItsBodyCapturedBeforeItCountsAsEnded) {
+  auto captured = std::make_shared<int>(1);
+  const std::weak_ptr<int> seen = captured;
+  const CoordinatedThread thread("reader", [captured = std::move(captured)] {});
+  thread.wait();
+  EXPECT_TRUE(seen.expired());
+}
+
+}  // namespace
+}  // namespace crochet

@@ -1,0 +1,49 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/monitor/looper_thread.h"
+
+#include <utility>
+
+namespace crochet {
+namespace {
+
+void call_back_to_back(const Coordinator& coordinator, const std::function<void()>& target) {
+  while (!coordinator.should_stop()) target();
+}
+
+void call_at_boundaries(const Coordinator& coordinator, Clock& clock, Clock::Duration interval,
+                        const std::function<void()>& target) {
+  const std::stop_token stop = coordinator.stop_token();
+  Clock::TimePoint next = clock.now();
+  while (!stop.stop_requested()) {
+    if (const Clock::Duration left = next - clock.now(); left > left.zero())
+      if (!clock.sleep_for(left, stop)) return;
+    next += interval;
+    target();
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<CoordinatedThread> start_looper_thread(Coordinator& coordinator,
+                                                       LooperThreadOptions options,
+                                                       std::function<void()> target) {
+  const double secs = options.timer_interval_secs.value_or(0);
+  if (!(secs >= 0))
+    throw InvalidArgumentError("timer_interval_secs is {}, expected 0 or more", secs);
+  if (!target) throw InvalidArgumentError("{}: no callable to call", options.name);
+  const std::string name = options.name;
+  return coordinator.start_thread(
+      name, [&coordinator, secs, options = std::move(options), target = std::move(target)] {
+        if (options.start_loop) options.start_loop();
+        if (secs == 0) {
+          call_back_to_back(coordinator, target);
+        } else {
+          Clock& clock = options.clock ? *options.clock : Clock::real();
+          call_at_boundaries(coordinator, clock, from_seconds(secs), target);
+        }
+        if (options.stop_loop) options.stop_loop();
+      });
+}
+
+}  // namespace crochet

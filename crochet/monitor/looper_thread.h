@@ -1,0 +1,39 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "crochet/monitor/coordinator.h"
+
+namespace crochet {
+
+struct LooperThreadOptions {
+  std::string name = "LooperThread";
+  // The time from one call to the next; unset or 0: back to back.
+  std::optional<double> timer_interval_secs = {};
+  // Called on the thread, before the first call and, unless something threw, after the last.
+  std::function<void()> start_loop = {};
+  std::function<void()> stop_loop = {};
+  // The machine's if null. Not owned; outlives the thread.
+  Clock* clock = nullptr;
+};
+
+// Starts a thread, registered with the coordinator, that calls `target` until a stop is
+// requested: at once, and then at fixed boundaries, so that slow calls do not add up. Calls
+// that are late are made up for back to back, none is left out. An error ends
+// the thread and stops the others.
+//
+//   auto looper = start_looper_thread(coordinator, {.timer_interval_secs = 60},
+//                                     [&] { write_report(); });
+//
+// Requires: what `target` uses outlives the coordinator.
+// Throws: InvalidArgumentError for an empty target or a negative interval.
+std::shared_ptr<CoordinatedThread> start_looper_thread(Coordinator& coordinator,
+                                                       LooperThreadOptions options,
+                                                       std::function<void()> target);
+
+}  // namespace crochet

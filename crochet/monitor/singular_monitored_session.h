@@ -1,0 +1,33 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "crochet/monitor/monitored_session.h"
+
+namespace crochet {
+
+struct SingularMonitoredSessionOptions {
+  // As in MonitoredSessionOptions.
+  double stop_grace_period_secs = 120;
+  // The machine's if null. Not owned.
+  Clock* clock = nullptr;
+};
+
+// A monitored session that never makes a second engine's session: an AbortedError or
+// UnavailableError is an error as any other, and should_stop() throws the error that a
+// thread reported. For programs that recover by themselves, or need the raw session.
+class SingularMonitoredSession final : public MonitoredSession {
+ public:
+  // Throws: as MonitoredSession does, and errors that it would recover from.
+  SingularMonitoredSession(std::unique_ptr<SessionCreator> creator, HookList hooks,
+                           const SingularMonitoredSessionOptions& options = {})
+      : MonitoredSession(
+            std::move(creator), std::move(hooks),
+            {.stop_grace_period_secs = options.stop_grace_period_secs, .clock = options.clock},
+            Recovery::kOff) {}
+
+  // The engine's session; runs of it call no hooks. Null once this is closed.
+  Session* raw_session() const { return engine_session(); }
+};
+
+}  // namespace crochet

@@ -1,0 +1,27 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/monitor/step_context.h"
+
+#include <utility>
+
+#include "crochet/base/error.h"
+#include "crochet/monitor/monitored_session.h"
+
+namespace crochet {
+
+Session& StepContext::session() const {
+  Session* const session = owner_.engine_session();
+  if (session == nullptr) throw FailedPreconditionError("the session of this step is closed");
+  return *session;
+}
+
+FetchValues StepContext::run_with_hooks(const Fetches& fetches, const Feeds& feeds) {
+  return owner_.run_once(fetches, feeds);
+}
+
+void StepContext::request_stop(std::string reason) {
+  owner_.request_stop(std::move(reason));
+  throw StopIteration();
+}
+
+}  // namespace crochet

@@ -1,0 +1,35 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "crochet/session/session.h"
+
+namespace crochet {
+
+class MonitoredSession;
+
+// What a step function gets from MonitoredSession::run_step_fn; valid during the call.
+class StepContext {
+ public:
+  // The engine's session; runs of it call no hooks. The new one after a recovery.
+  Session& session() const;
+
+  // One run, with the hooks around it. An AbortedError or UnavailableError must leave the step
+  // function, which is then called again as a whole.
+  // Throws: as MonitoredSession::run, and errors that would be recovered from.
+  FetchValues run_with_hooks(const Fetches& fetches, const Feeds& feeds = {});
+
+  // Asks to stop and leaves the step function by throwing StopIteration, which ends a
+  // scope cleanly: see run_in_scope.
+  [[noreturn]] void request_stop(std::string reason = "the step function asks");
+
+ private:
+  friend class MonitoredSession;
+  explicit StepContext(MonitoredSession& owner) : owner_(owner) {}
+
+  MonitoredSession& owner_;
+};
+
+}  // namespace crochet

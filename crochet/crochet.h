@@ -14,6 +14,8 @@
 #include "crochet/engines/local/graph.h"
 #include "crochet/hooks/async_checkpoint_saver_hook.h"
 #include "crochet/hooks/checkpoint_saver_hook.h"
+#include "crochet/hooks/early_stopping_hook.h"
+#include "crochet/hooks/every.h"
 #include "crochet/hooks/feed_fn_hook.h"
 #include "crochet/hooks/final_ops_hook.h"
 #include "crochet/hooks/global_step_waiter_hook.h"

@@ -1,0 +1,86 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "crochet/hooks/periodic_values.h"
+#include "crochet/hooks/value_function.h"
+#include "crochet/monitor/session_run_hook.h"
+
+namespace crochet {
+
+// Exactly one of the two is set.
+struct EveryOptions {
+  // After the steps 100, 200, 300, say, whatever step the run was resumed from.
+  std::optional<int64_t> steps = {};
+  // Since the last call, or the creation of the session.
+  std::optional<double> secs = {};
+  // The machine's if null. Not owned.
+  Clock* clock = nullptr;
+};
+
+// What every() returns.
+class EveryHook final : public SessionRunHook {
+ public:
+  // Throws: InvalidArgumentError unless exactly one interval is set, and above 0.
+  EveryHook(const EveryOptions& options, ValueList values,
+            std::function<void(int64_t step, const FetchValues& values)> function);
+
+  // Throws: NotFoundError for a name the graph does not have.
+  void begin(Graph& graph) override;
+  void after_create_session(Session& session, Coordinator& coordinator) override;
+  std::optional<SessionRunArgs> before_run(SessionRunContext& context) override;
+  // Throws: what the function throws, and InvalidArgumentError for a value its parameters
+  // cannot take.
+  void after_run(SessionRunContext& context, const SessionRunValues& values) override;
+
+ private:
+  PeriodicValues values_;
+  std::function<void(int64_t, const FetchValues&)> function_;
+};
+
+// What at_end() returns.
+class AtEndHook final : public SessionRunHook {
+ public:
+  AtEndHook(ValueList values, std::function<void(const FetchValues& values)> function);
+
+  void begin(Graph& graph) override;
+  void end(Session& session) override;
+
+ private:
+  Fetches values_;
+  std::function<void(const FetchValues&)> function_;
+};
+
+// A hook that calls a function with the number of completed steps and values, every so often.
+//
+//   every({.steps = 100}, "loss", [](int64_t step, float loss) { ... })
+//   every({.secs = 60}, {"loss", "rate"}, [](int64_t step, float loss, double rate) { ... })
+//
+// The types of the function's parameters say how tensors are converted: numbers, std::vectors of
+// numbers, Tensor, or std::optional of one. It is not called while a value is unset, unless its
+// parameter is an optional or a Tensor. Values are computed only in the steps in which they are
+// due. Throws: InvalidArgumentError for a function with another number of parameters than there are
+// values.
+template <typename Function>
+EveryHook every(const EveryOptions& options, ValueList values, Function function) {
+  return EveryHook(options, values,
+                   internal::value_function<Function, int64_t>(std::move(function), values));
+}
+
+// A hook that calls a function with values, once, at the clean end of the run.
+//
+//   at_end("accuracy", [](float accuracy) { ... })
+//
+// Converts and throws as every(). As FinalOpsHook, it evaluates nothing if a signal asks the
+// process to end.
+template <typename Function>
+AtEndHook at_end(ValueList values, Function function) {
+  return AtEndHook(values, internal::value_function<Function>(std::move(function), values));
+}
+
+}  // namespace crochet

@@ -1,0 +1,70 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "crochet/base/error.h"
+#include "crochet/tensor/tensor.h"
+
+namespace crochet {
+
+namespace internal {
+
+template <typename T>
+inline constexpr bool kIsOptionalValue = false;
+template <typename T>
+inline constexpr bool kIsOptionalValue<std::optional<T>> = true;
+
+template <typename T>
+inline constexpr bool kIsVectorValue = false;
+template <Element T>
+inline constexpr bool kIsVectorValue<std::vector<T>> = !std::is_same_v<T, bool>;
+
+// True if `number` is one of the values of the integer type T.
+template <typename T>
+bool fits(double number) {
+  // The limits as powers of two: the largest int64 itself is no double.
+  const double end = std::ldexp(1.0, std::numeric_limits<T>::digits);
+  return number == std::trunc(number) && number < end &&
+         number >= (std::is_signed_v<T> ? -end : 0.0);
+}
+
+}  // namespace internal
+
+// The value of a tensor as a T: a number, a std::vector of numbers, a Tensor, or a std::optional
+// of one. An unset tensor is an empty optional. Numbers of another type than T are converted.
+// Throws: InvalidArgumentError for a tensor that is not one number, or a vector; a number that is
+// not exactly one of the values of an integer T.
+template <typename T>
+T from_tensor(const Tensor& tensor) {
+  if constexpr (std::is_same_v<T, Tensor>) {
+    return tensor;
+  } else if constexpr (internal::kIsOptionalValue<T>) {
+    if (!tensor.is_set()) return std::nullopt;
+    return from_tensor<typename T::value_type>(tensor);
+  } else if constexpr (internal::kIsVectorValue<T>) {
+    if (tensor.shape().rank() != 1)
+      throw InvalidArgumentError("a tensor {} is no vector", describe(tensor));
+    const auto values = tensor.flat<typename T::value_type>();
+    return T(values.begin(), values.end());
+  } else if constexpr (std::is_arithmetic_v<T>) {
+    if (tensor.dtype() == dtype_of<T>) return tensor.scalar<T>();
+    const double number = tensor.to_double();
+    if constexpr (std::is_integral_v<T>)
+      if (!internal::fits<T>(number))
+        throw InvalidArgumentError("a tensor {} is no {}", describe(tensor), dtype_of<T>);
+    return static_cast<T>(number);
+  } else {
+    static_assert(!sizeof(T*),
+                  "crochet cannot give a tensor as this type: take a number, a std::vector of "
+                  "numbers, a crochet::Tensor, or a std::optional of one");
+  }
+}
+
+}  // namespace crochet

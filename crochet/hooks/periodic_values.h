@@ -1,0 +1,54 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "crochet/hooks/second_or_step_timer.h"
+#include "crochet/monitor/session_run_hook.h"
+
+namespace crochet {
+
+// Graph::resolve for requests that `hook` wants the values of. Throws as that does, and
+// InvalidArgumentError for an operation without a value.
+Fetches resolve_values(const Graph& graph, const Fetches& values, const SessionRunHook& hook);
+
+// Fetches values now and then, for a hook that wants them every so many steps or seconds: with an
+// interval of 100 steps after the steps 100, 200, 300, whatever step the run was resumed from;
+// with one of seconds, counted from the creation of the session.
+//
+// How many steps a run adds is learnt from the runs before: if it is more than one, the first step
+// that is due may be noticed two runs late. A value.
+class PeriodicValues {
+ public:
+  // What was fetched, and the number of completed steps it belongs to.
+  struct Due {
+    int64_t step;
+    const FetchValues& values;
+  };
+
+  // Throws: InvalidArgumentError unless exactly one interval is set, and above 0.
+  PeriodicValues(Fetches values, const SecondOrStepTimerOptions& interval);
+
+  // The hook's functions of these names call these. begin throws as resolve_values, and
+  // require_global_step.
+  void begin(Graph& graph, const SessionRunHook& hook);
+  void after_create_session(Session& session);
+  SessionRunArgs before_run();
+  // Unset unless this step is due. Valid as long as `values`.
+  std::optional<Due> after_run(SessionRunContext& context, const SessionRunValues& values);
+
+ private:
+  void note_trigger(int64_t step);
+
+  Fetches values_;
+  std::optional<int64_t> every_steps_;
+  SecondOrStepTimer timer_;
+  Output step_;
+  Fetches request_;         // values_, resolved.
+  int64_t start_step_ = 0;  // Before the last run.
+  int64_t next_step_ = 0;   // What the next run is likely to complete.
+  bool requested_ = false;
+};
+
+}  // namespace crochet

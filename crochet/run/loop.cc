@@ -3,27 +3,12 @@
 #include "crochet/run/loop.h"
 
 #include "crochet/base/error.h"
-#include "crochet/base/log.h"
-#include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/checkpoint_files.h"
-#include "crochet/monitor/monitored_session.h"
-#include "crochet/run/default_hooks.h"
 
 namespace crochet {
 namespace {
 
 constexpr const char* kBasename = "model.ckpt";
-
-DefaultHooksOptions default_hooks_of(const LoopOptions& options) {
-  return {.checkpoint_dir = options.checkpoint_dir,
-          .checkpoint_basename = kBasename,
-          .save_checkpoint_secs = options.save_checkpoint_secs,
-          .save_checkpoint_steps = options.save_checkpoint_steps,
-          .save_summaries_steps = options.save_summaries_steps,
-          .save_summaries_secs = options.save_summaries_secs,
-          .log_step_count_steps = options.log_step_count_steps,
-          .clock = options.clock};
-}
 
 // The user's memory cannot be initialised anew: going back takes a checkpoint.
 std::function<bool()> has_checkpoint(const Saver& saver, const std::string& directory) {
@@ -40,14 +25,29 @@ Loop::Loop(LoopOptions options)
       scaffold_(std::make_shared<Scaffold>()),
       global_step_(graph_.create_global_step()),
       tracker_(graph_, "") {
-  if (options_.max_recoveries < 0)
-    throw InvalidArgumentError("max_recoveries is {}, expected 0 or more", options_.max_recoveries);
   scaffold_->saver = std::make_shared<Saver>(SaverOptions{
       .max_to_keep = options_.max_to_keep, .files = options_.files, .clock = options_.clock});
-  wire_default_hooks(default_hooks_of(options_), {}, scaffold_);  // Checks the intervals.
+  check_options(training_options());
 }
 
 Loop::~Loop() = default;
+
+MonitoredTrainingSessionOptions Loop::training_options() {
+  return {.graph = graph_,
+          .checkpoint_dir = options_.checkpoint_dir,
+          .checkpoint_basename = kBasename,
+          .scaffold = scaffold_,
+          .hooks = options_.hooks,
+          .save_checkpoint_secs = options_.save_checkpoint_secs,
+          .save_checkpoint_steps = options_.save_checkpoint_steps,
+          .save_summaries_steps = options_.save_summaries_steps,
+          .save_summaries_secs = options_.save_summaries_secs,
+          .log_step_count_steps = options_.log_step_count_steps,
+          .max_recoveries = options_.max_recoveries,
+          .can_recover = has_checkpoint(*scaffold_->saver, options_.checkpoint_dir),
+          .files = options_.files,
+          .clock = options_.clock};
+}
 
 void Loop::check_not_run(const char* what) const {
   if (has_run_) throw FailedPreconditionError("Loop::{} after run()", what);
@@ -107,47 +107,12 @@ RunReport Loop::run_steps(const Callable& compute, const Callable& update) {
   check_not_run("run");
   has_run_ = true;
   const Operation train = add_step(compute, update);
-  const WiredHooks wired =
-      wire_default_hooks(default_hooks_of(options_), options_.hooks, scaffold_);
-
-  RunReport report;
-  const auto finish = [&report, &wired]() -> RunReport& {
-    report.signal = pending_signal();
-    if (wired.saver) {
-      report.saves = wired.saver->num_saved();
-      report.failed_saves = wired.saver->num_failed();
-    }
-    return report;
-  };
-  std::optional<MonitoredSession> session;
-  try {
-    auto creator = std::make_unique<ChiefSessionCreator>(
-        graph_, ChiefSessionCreatorOptions{.scaffold = scaffold_,
-                                           .checkpoint_dir = options_.checkpoint_dir,
-                                           .checkpoint_basename = kBasename});
-    session.emplace(std::move(creator), wired.hooks,
-                    MonitoredSessionOptions{
-                        .max_recoveries = options_.max_recoveries,
-                        .can_recover = has_checkpoint(*scaffold_->saver, options_.checkpoint_dir),
-                        .clock = options_.clock});
-  } catch (const CancelledError& error) {
-    if (pending_signal() == 0) throw;
-    report.stop = {"SignalHook", error.what(), pending_signal()};
-    return finish();
-  }
-  report.first_step = report.last_step = session->first_step().value_or(0);
-  if (report.first_step > 0) report.resumed_from = report.first_step;
-  run_in_scope(*session, [&] {
-    while (!session->should_stop()) {
-      session->run(train);
-      if (step_.stop_) session->request_stop(*std::exchange(step_.stop_, std::nullopt));
+  return crochet::train(training_options(), [&](MonitoredSession& session) {
+    while (!session.should_stop()) {
+      session.run(train);
+      if (step_.stop_) session.request_stop(*std::exchange(step_.stop_, std::nullopt));
     }
   });
-  report.stop =
-      session->stop_request().value_or(StopRequest{"the program", "nothing was left to do"});
-  report.last_step = session->current_step().value_or(report.first_step);
-  report.recoveries = session->num_recoveries();
-  return finish();
 }
 
 }  // namespace crochet

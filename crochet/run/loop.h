@@ -13,6 +13,7 @@
 #include "crochet/io/file_system.h"
 #include "crochet/monitor/hook_list.h"
 #include "crochet/monitor/scaffold.h"
+#include "crochet/run/monitored_training_session.h"
 #include "crochet/run/run_report.h"
 #include "crochet/run/to_tensor.h"
 #include "crochet/run/tracker.h"
@@ -129,6 +130,7 @@ class Loop {
     }
   }
 
+  MonitoredTrainingSessionOptions training_options();
   void check_not_run(const char* what) const;
   void add_value(std::string name, std::function<Tensor()> compute, bool is_summary);
   Operation add_step(const Callable& compute, const Callable& update);

@@ -1,0 +1,95 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/run/monitored_training_session.h"
+
+#include "crochet/base/error.h"
+#include "crochet/base/pending_signal.h"
+#include "crochet/run/default_hooks.h"
+
+namespace crochet {
+namespace {
+
+DefaultHooksOptions default_hooks_of(const MonitoredTrainingSessionOptions& options) {
+  return {.checkpoint_dir = options.checkpoint_dir,
+          .checkpoint_basename = options.checkpoint_basename,
+          .save_checkpoint_secs = options.save_checkpoint_secs,
+          .save_checkpoint_steps = options.save_checkpoint_steps,
+          .summary_dir = options.summary_dir,
+          .save_summaries_steps = options.save_summaries_steps,
+          .save_summaries_secs = options.save_summaries_secs,
+          .log_step_count_steps = options.log_step_count_steps,
+          .clock = options.clock};
+}
+
+std::shared_ptr<Scaffold> scaffold_of(const MonitoredTrainingSessionOptions& options) {
+  auto scaffold = options.scaffold ? options.scaffold : std::make_shared<Scaffold>();
+  if (!scaffold->saver)
+    scaffold->saver =
+        std::make_shared<Saver>(SaverOptions{.files = options.files, .clock = options.clock});
+  return scaffold;
+}
+
+std::unique_ptr<MonitoredSession> create_session(const MonitoredTrainingSessionOptions& options,
+                                                 std::shared_ptr<Scaffold> scaffold,
+                                                 const HookList& hooks) {
+  return std::make_unique<MonitoredSession>(
+      std::make_unique<ChiefSessionCreator>(
+          options.graph,
+          ChiefSessionCreatorOptions{.scaffold = std::move(scaffold),
+                                     .master = options.master,
+                                     .checkpoint_dir = options.checkpoint_dir,
+                                     .checkpoint_basename = options.checkpoint_basename}),
+      hooks,
+      MonitoredSessionOptions{.max_recoveries = options.max_recoveries,
+                              .can_recover = options.can_recover,
+                              .stop_grace_period_secs = options.stop_grace_period_secs,
+                              .clock = options.clock});
+}
+
+void note_end(MonitoredSession& session, RunReport& report) {
+  report.stop =
+      session.stop_request().value_or(StopRequest{"the program", "nothing was left to do"});
+  report.last_step = session.current_step().value_or(report.first_step);
+  report.recoveries = session.num_recoveries();
+}
+
+}  // namespace
+
+void check_options(const MonitoredTrainingSessionOptions& options) {
+  if (options.max_recoveries < 0)
+    throw InvalidArgumentError("max_recoveries is {}, expected 0 or more", options.max_recoveries);
+  if (!(options.stop_grace_period_secs >= 0))
+    throw InvalidArgumentError("stop_grace_period_secs is {}, expected 0 or more",
+                               options.stop_grace_period_secs);
+  wire_default_hooks(default_hooks_of(options), {}, std::make_shared<Scaffold>());
+}
+
+RunReport train(const MonitoredTrainingSessionOptions& options,
+                const std::function<void(MonitoredSession& session)>& body) {
+  check_options(options);
+  const std::shared_ptr<Scaffold> scaffold = scaffold_of(options);
+  const WiredHooks wired = wire_default_hooks(default_hooks_of(options), options.hooks, scaffold);
+
+  RunReport report;
+  std::unique_ptr<MonitoredSession> session;
+  try {
+    session = create_session(options, scaffold, wired.hooks);
+  } catch (const CancelledError& error) {
+    if (pending_signal() == 0) throw;
+    report.stop = {"SignalHook", error.what(), pending_signal()};
+  }
+  if (session) {
+    report.first_step = report.last_step = session->first_step().value_or(0);
+    if (report.first_step > 0) report.resumed_from = report.first_step;
+    run_in_scope(*session, [&] { body(*session); });
+    note_end(*session, report);
+  }
+  report.signal = pending_signal();
+  if (wired.saver) {
+    report.saves = wired.saver->num_saved();
+    report.failed_saves = wired.saver->num_failed();
+  }
+  return report;
+}
+
+}  // namespace crochet

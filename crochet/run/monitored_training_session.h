@@ -1,0 +1,70 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "crochet/io/file_system.h"
+#include "crochet/monitor/monitored_session.h"
+#include "crochet/run/run_report.h"
+
+namespace crochet {
+
+// What a training run does besides its steps. Intervals: unset is the default, 0 is off; of
+// a pair, giving one switches the other's default off, and giving both is an error.
+struct MonitoredTrainingSessionOptions {
+  Graph& graph;  // Not owned; outlives the run.
+  // Where the session runs; see Graph::new_session.
+  std::string master = {};
+  // Holds the checkpoints, and is restored from. Empty: nothing is kept.
+  std::string checkpoint_dir = {};
+  std::string checkpoint_basename = "model.ckpt";
+  // One with all defaults if null; a saver is added if it has none.
+  std::shared_ptr<Scaffold> scaffold = {};
+  HookList hooks = {};
+  std::optional<double> save_checkpoint_secs = {};  // Default: 600.
+  std::optional<int64_t> save_checkpoint_steps = {};
+  std::optional<int64_t> save_summaries_steps = {};  // Default: 100.
+  std::optional<double> save_summaries_secs = {};
+  std::optional<int64_t> log_step_count_steps = {};  // Default: 100.
+  std::string summary_dir = {};                      // Default: checkpoint_dir.
+  // How long threads of hooks may go on once the session is closed.
+  double stop_grace_period_secs = 120;
+  // How often an AbortedError or UnavailableError is recovered from without getting past
+  // the step that failed.
+  int max_recoveries = 3;
+  // Asked before each recovery; empty: always possible, with a fresh start if there is no
+  // checkpoint.
+  std::function<bool()> can_recover = {};
+  // The operating system's, and the machine's, if null. Not owned.
+  FileSystem* files = nullptr;
+  Clock* clock = nullptr;
+};
+
+// Throws: InvalidArgumentError for intervals that are negative or exclude each other, a
+// negative grace period or number of recoveries.
+void check_options(const MonitoredTrainingSessionOptions& options);
+
+// Python's `with MonitoredTrainingSession(...) as session`, for the chief: creates the
+// session, restored or initialised, calls the body, ends the hooks and closes.
+//
+//   const RunReport report = train(
+//       {.graph = graph, .checkpoint_dir = "runs/x", .hooks = {StopAtStepHook({.last_step =
+//       500})}},
+//       [&](MonitoredSession& session) {
+//         while (!session.should_stop()) session.run(train_op);
+//       });
+//
+// Checkpoints are written in the background; the last one is complete when this returns.
+// Hooks come in the order: steps per second, summaries, the user's, the saver, and
+// those that guard it.
+//
+// Throws: as check_options; what the session's creation throws; what leaves the body, but for
+// OutOfRangeError and StopIteration, which end the run cleanly; then what ending it throws.
+RunReport train(const MonitoredTrainingSessionOptions& options,
+                const std::function<void(MonitoredSession& session)>& body);
+
+}  // namespace crochet

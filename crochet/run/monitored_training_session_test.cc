@@ -1,0 +1,257 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/run/monitored_training_session.h"
+
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+#include "crochet/base/pending_signal.h"
+#include "crochet/checkpoint/checkpoint_files.h"
+#include "crochet/engines/local/graph.h"
+#include "crochet/hooks/stop_at_step_hook.h"
+#include "crochet/io/memory_file_system.h"
+#include "crochet/summary/event_file_reader.h"
+#include "crochet/testing/fake_clock.h"
+#include "crochet/testing/log_capture.h"
+#include "crochet/testing/temp_directory.h"
+
+namespace crochet {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::Not;
+using testing::Optional;
+
+// A graph that counts steps, in a process of its own as it were.
+struct CountingGraph {
+  CountingGraph() {
+    graph.create_global_step();
+    step = graph.increment_global_step({});
+  }
+
+  local::Graph graph;
+  Operation step;
+};
+
+class TrainTest : public testing::Test {
+ protected:
+  ~TrainTest() override { set_pending_signal(0); }
+
+  MonitoredTrainingSessionOptions options(CountingGraph& graph, HookList hooks = {}) {
+    return {.graph = graph.graph,
+            .checkpoint_dir = "run",
+            .hooks = std::move(hooks),
+            .save_summaries_steps = 0,
+            .log_step_count_steps = 0,
+            .files = &files_,
+            .clock = &clock_};
+  }
+
+  // Makes `num_steps` steps.
+  static RunReport make_steps(const MonitoredTrainingSessionOptions& options, Operation step,
+                              int num_steps) {
+    return train(options, [&](MonitoredSession& session) {
+      for (int i = 0; i < num_steps; ++i) session.run(step);
+    });
+  }
+
+  std::vector<std::string> checkpoints() { return list_checkpoints(files_, "run", "model.ckpt"); }
+
+  MemoryFileSystem files_;
+  FakeClock clock_;
+  LogCapture log_;
+};
+
+// MS-11: saves at close; a restart goes on there.
+TEST_F(TrainTest, SavesAtTheEndAndGoesOnThere) {
+  CountingGraph first;
+  const RunReport report = make_steps(options(first), first.step, 2);
+  EXPECT_EQ(report.last_step, 2);
+  EXPECT_EQ(report.resumed_from, std::nullopt);
+  EXPECT_THAT(checkpoints(), ElementsAre("run/model.ckpt-0", "run/model.ckpt-2"));
+  EXPECT_FALSE(first.graph.finalized());
+
+  CountingGraph second;
+  const RunReport resumed = train(options(second), [&](MonitoredSession& session) {
+    EXPECT_EQ(session.run("global_step").scalar<int64_t>(), 2);
+  });
+  EXPECT_THAT(resumed.resumed_from, Optional(2));
+  EXPECT_EQ(resumed.saves, 0);
+}
+
+// MS-12: saves every so many steps.
+TEST_F(TrainTest, SavesEverySoManySteps) {
+  CountingGraph first;
+  auto of_first = options(first);
+  of_first.save_checkpoint_steps = 100;
+  of_first.hooks = {StopAtStepHook({.last_step = 250})};
+  train(of_first, [&](MonitoredSession& session) {
+    while (!session.should_stop()) session.run(first.step);
+  });
+  EXPECT_THAT(checkpoints(), ElementsAre("run/model.ckpt-0", "run/model.ckpt-100",
+                                         "run/model.ckpt-200", "run/model.ckpt-250"));
+
+  CountingGraph second;
+  EXPECT_THAT(make_steps(options(second), second.step, 1).resumed_from, Optional(250));
+}
+
+class TrainSummariesTest : public testing::Test {
+ protected:
+  // The tags that a run of this many steps leaves in its directory.
+  std::vector<std::string> tags(
+      const std::function<void(MonitoredTrainingSessionOptions&)>& change) {
+    TempDirectory directory;
+    CountingGraph graph;
+    const Output loss =
+        graph.graph.value("my_summary_tag", [] { return Tensor::scalar(0.5f); }, {graph.step});
+    graph.graph.add_to_collection(kSummariesCollection, loss);
+    MonitoredTrainingSessionOptions options{
+        .graph = graph.graph, .checkpoint_dir = directory / "run", .clock = &clock_};
+    change(options);
+    train(options, [&](MonitoredSession& session) {
+      for (int i = 0; i < 201; ++i) {
+        clock_.advance(std::chrono::seconds(1));
+        session.run(graph.step);
+      }
+    });
+    std::vector<std::string> tags;
+    for (const std::string& path : event_files(FileSystem::posix(), directory / "run"))
+      for (const Event& event : read_event_file(FileSystem::posix(), path))
+        for (const SummaryValue& value : event.values) tags.push_back(value.tag);
+    return tags;
+  }
+
+  FakeClock clock_;
+  LogCapture log_;
+};
+
+// MS-14: the program's summary and the steps per second are in the event file.
+TEST_F(TrainSummariesTest, WritesSummariesEverySoManySteps) {
+  const auto found = tags([](auto& options) {
+    options.save_summaries_steps = 100;
+    options.log_step_count_steps = 10;
+  });
+  EXPECT_EQ(std::ranges::count(found, "my_summary_tag"), 3);  // Of steps 1, 101, 201.
+  EXPECT_THAT(found, Contains("global_step/sec"));
+}
+
+// MS-15: the same every so many seconds.
+TEST_F(TrainSummariesTest, WritesSummariesEverySoManySeconds) {
+  const auto found = tags([](auto& options) {
+    options.save_summaries_steps = 0;
+    options.save_summaries_secs = 50;
+    options.log_step_count_steps = 10;
+  });
+  EXPECT_EQ(std::ranges::count(found, "my_summary_tag"), 5);  // Of steps 1, 51, ..., 201.
+  EXPECT_THAT(found, Contains("global_step/sec"));
+}
+
+TEST_F(TrainSummariesTest, WritesNoneIfTheyAreOff) {
+  EXPECT_THAT(tags([](auto& options) { options.save_summaries_steps = 0; }),
+              Not(Contains("my_summary_tag")));
+}
+
+TEST_F(TrainTest, ReportsWhoStopped) {
+  CountingGraph graph;
+  const RunReport report =
+      train(options(graph, {StopAtStepHook({.num_steps = 3})}), [&](MonitoredSession& session) {
+        while (!session.should_stop()) session.run(graph.step);
+      });
+  EXPECT_EQ(report.stop.who, "StopAtStepHook");
+  EXPECT_EQ(report.last_step, 3);
+  CountingGraph again;
+  EXPECT_EQ(make_steps(options(again), again.step, 0).stop.reason, "nothing was left to do");
+}
+
+TEST_F(TrainTest, EndsCleanlyWhenTheDataEnds) {
+  CountingGraph graph;
+  const RunReport report = train(options(graph), [&](MonitoredSession& session) {
+    session.run(graph.step);
+    throw OutOfRangeError("no more batches");
+  });
+  EXPECT_EQ(report.stop.reason, "the data ended");
+  EXPECT_THAT(checkpoints(), Contains("run/model.ckpt-1"));
+}
+
+TEST_F(TrainTest, SaysThatASignalCameBeforeItBegan) {
+  CountingGraph graph;
+  make_steps(options(graph), graph.step, 1);
+  set_pending_signal(15);
+  CountingGraph again;
+  const RunReport report =
+      train(options(again), [](MonitoredSession&) { ADD_FAILURE() << "called"; });
+  EXPECT_EQ(report.signal, 15);
+  EXPECT_EQ(report.stop.who, "SignalHook");
+}
+
+TEST_F(TrainTest, PassesTheBodysErrorOnAndSavesNothingMore) {
+  CountingGraph graph;
+  struct UsersError {};
+  EXPECT_THROW(train(options(graph),
+                     [&](MonitoredSession& session) {
+                       session.run(graph.step);
+                       throw UsersError();
+                     }),
+               UsersError);
+  EXPECT_THAT(checkpoints(), Not(Contains("run/model.ckpt-1")));
+}
+
+TEST_F(TrainTest, RecoversFromAbortsAndGivesUpAfterThree) {
+  CountingGraph graph;
+  int num_calls = 0;
+  const auto abort_until = [&](int call) {
+    return [&, call](MonitoredSession& session) {
+      session.run_step_fn([&](StepContext& context) {
+        context.run_with_hooks(graph.step);
+        if (++num_calls < call) throw AbortedError("the worker is gone");
+      });
+    };
+  };
+  const RunReport report = train(options(graph), abort_until(4));
+  EXPECT_EQ(report.recoveries, 3);
+  EXPECT_EQ(report.last_step, 1);
+  num_calls = 0;
+  EXPECT_THROW(train(options(graph), abort_until(100)), AbortedError);
+  EXPECT_EQ(num_calls, 4);
+}
+
+TEST_F(TrainTest, KeepsNothingWithoutADirectory) {
+  CountingGraph graph;
+  const RunReport report = train({.graph = graph.graph, .files = &files_, .clock = &clock_},
+                                 [&](MonitoredSession& session) { session.run(graph.step); });
+  EXPECT_EQ(report.last_step, 1);
+  EXPECT_EQ(report.saves, 0);
+  EXPECT_FALSE(files_.exists("run"));
+}
+
+TEST_F(TrainTest, KeepsTheScaffoldsSaver) {
+  CountingGraph graph;
+  auto with_scaffold = options(graph);
+  with_scaffold.scaffold = std::make_shared<Scaffold>();
+  with_scaffold.scaffold->saver =
+      std::make_shared<Saver>(SaverOptions{.max_to_keep = 1, .files = &files_, .clock = &clock_});
+  make_steps(with_scaffold, graph.step, 1);
+  EXPECT_THAT(checkpoints(), ElementsAre("run/model.ckpt-1"));
+}
+
+TEST_F(TrainTest, RefusesBadOptionsBeforeAnythingBegins) {
+  CountingGraph graph;
+  const auto expect_refused = [&](const auto& change) {
+    auto bad = options(graph);
+    change(bad);
+    EXPECT_THROW(train(bad, [](MonitoredSession&) { FAIL() << "called"; }), InvalidArgumentError);
+  };
+  expect_refused([](auto& bad) { bad.max_recoveries = -1; });
+  expect_refused([](auto& bad) { bad.stop_grace_period_secs = -1; });
+  expect_refused([](auto& bad) { bad.save_checkpoint_secs = -1; });
+  expect_refused(
+      [](auto& bad) { bad.save_checkpoint_secs = bad.save_checkpoint_steps.emplace(1); });
+  EXPECT_FALSE(files_.exists("run"));
+}
+
+}  // namespace
+}  // namespace crochet

@@ -92,6 +92,7 @@ TEST_F(CheckpointReaderTest, AVariantIsListedButNotRead) {
               ThrowsMessage<UnimplementedError>(HasSubstr("\"v\" has the type variant")));
 }
 
+// TB-11
 TEST_F(CheckpointReaderTest, MissingThingsAreNotFound) {
   EXPECT_THAT([&] { CheckpointReader("d/none", files_); },
               ThrowsMessage<NotFoundError>(HasSubstr("d/none.index")));
@@ -175,6 +176,32 @@ TEST_F(CheckpointReaderTest, HugeClaimsAreDataLoss) {
   EXPECT_THROW(put(bundle).verify(), DataLossError);
 }
 
+// TB-3
+TEST_F(CheckpointReaderTest, StringsOfBigEndianBundlesAreRead) {
+  const std::string lengths = from_hex("00 00 00 02 00 00 00 00");  // As they are summed.
+  const uint32_t masked = mask_crc32c(crc32c(lengths));
+  std::string stored_crc;
+  for (int shift = 24; shift >= 0; shift -= 8) stored_crc += static_cast<char>(masked >> shift);
+  RawBundle bundle{.header = {.big_endian = true}};
+  bundle.add("s",
+             {.dtype = DType::kString,
+              .shape = {2},
+              .masked_crc32c = mask_crc32c(crc32c(lengths + stored_crc + "ab"))},
+             from_hex("02 00") + stored_crc + "ab");
+  EXPECT_EQ(put(bundle).read("s"), Tensor::from({"ab", ""}));
+}
+
+TEST_F(CheckpointReaderTest, SlicesOfBigEndianBundlesAreSwapped) {
+  RawBundle bundle{.header = {.big_endian = true}};
+  bundle.entries["p"] = {.dtype = DType::kInt16, .shape = {3}, .slices = {{{0, 1}}, {{1, 2}}}};
+  bundle.add(internal::slice_key("p", {{0, 1}}), {.dtype = DType::kInt16, .shape = {1}},
+             from_hex("01 02"));
+  bundle.add(internal::slice_key("p", {{1, 2}}), {.dtype = DType::kInt16, .shape = {2}},
+             from_hex("03 04 05 06"));
+  EXPECT_EQ(put(bundle).read("p"), Tensor::from<int16_t>({0x102, 0x304, 0x506}));
+}
+
+// TB-1, TB-3
 TEST_F(CheckpointReaderTest, SwapsBigEndianBundles) {
   RawBundle bundle{.header = {.big_endian = true}};
   bundle.add("f", {.dtype = DType::kFloat, .shape = {2}}, from_hex("3f 80 00 00 40 00 00 00"));

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/string_checksum.h"
+#include "crochet/checkpoint/string_coding.h"
 #include "crochet/io/crc32c.h"
 
 namespace crochet::internal {
@@ -15,6 +15,8 @@ namespace {
 
 // What is read at once: still in the cache when the checksum comes to it.
 constexpr size_t kChunkBytes = size_t{1} << 20;
+
+constexpr uint64_t kMinStringsBytes = sizeof(uint32_t);
 
 // Bytes that are swapped as one: a complex number is two.
 size_t component_size(DType dtype) {
@@ -53,6 +55,12 @@ void BundleData::check_place(const BundleEntry& entry, std::string_view name) co
   if (offset > file_size || size > file_size - offset)
     throw DataLossError("{}: \"{}\" has {} bytes at offset {}, the file ends at {}",
                         filename(entry), name, size, offset, file_size);
+  // Each string has a length, of at least a byte, and all of them a checksum.
+  if (entry.dtype == DType::kString &&
+      (size < kMinStringsBytes ||
+       size - kMinStringsBytes < static_cast<uint64_t>(entry.shape.num_elements())))
+    throw DataLossError("{}: \"{}\" has {} bytes at offset {}, too few for {} strings",
+                        filename(entry), name, size, offset, entry.shape.num_elements());
 }
 
 template <typename Destination>
@@ -82,7 +90,7 @@ void BundleData::read(const BundleEntry& entry, std::string_view name,
 void BundleData::verify(const BundleEntry& entry, std::string_view name) const {
   check_place(entry, name);
   if (entry.dtype == DType::kString) {
-    compare_crc(crc_of_strings(entry, name), entry, name);
+    read_strings(entry, name);
     return;
   }
   if (element_size(entry.dtype) == 0) return;
@@ -92,15 +100,20 @@ void BundleData::verify(const BundleEntry& entry, std::string_view name) const {
   compare_crc(crc, entry, name);
 }
 
-uint32_t BundleData::crc_of_strings(const BundleEntry& entry, std::string_view name) const {
+std::vector<std::string> BundleData::read_strings(const BundleEntry& entry,
+                                                  std::string_view name) const {
+  check_place(entry, name);
   std::vector<std::byte> stored(static_cast<size_t>(entry.size));
   file(entry.shard).read_at(static_cast<uint64_t>(entry.offset), stored);
+  DecodedStrings decoded;
   try {
-    return crc32c_of_strings(stored, entry.shape.num_elements(), header_.big_endian);
+    decoded = decode_strings(stored, entry.shape.num_elements(), header_.big_endian);
   } catch (const DataLossError& error) {
     throw DataLossError("{}: \"{}\" at offset {}: {}", filename(entry), name, entry.offset,
                         error.what());
   }
+  compare_crc(decoded.crc, entry, name);
+  return {decoded.strings.begin(), decoded.strings.end()};
 }
 
 void BundleData::compare_crc(uint32_t found, const BundleEntry& entry,

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "crochet/checkpoint/bundle_format.h"
 #include "crochet/io/file_system.h"
@@ -31,6 +32,8 @@ class BundleData {
   // Throws: DataLossError.
   void read(const BundleEntry& entry, std::string_view name,
             std::span<std::byte> destination) const;
+  // The same for strings. Requires: the type kString.
+  std::vector<std::string> read_strings(const BundleEntry& entry, std::string_view name) const;
   // Compares the checksum of whatever the entry has stored.
   // Throws: DataLossError.
   void verify(const BundleEntry& entry, std::string_view name) const;
@@ -41,7 +44,6 @@ class BundleData {
   // Reads the entry piece by piece to where `destination(bytes done, size)` says; returns the crc.
   template <typename Destination>
   uint32_t read_chunks(const BundleEntry& entry, Destination destination) const;
-  uint32_t crc_of_strings(const BundleEntry& entry, std::string_view name) const;
   void compare_crc(uint32_t found, const BundleEntry& entry, std::string_view name) const;
 
   FileSystem& files_;  // Not owned; outlives this.

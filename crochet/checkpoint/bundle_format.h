@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "crochet/checkpoint/tensor_slice.h"
 #include "crochet/tensor/dtype.h"
 #include "crochet/tensor/shape.h"
 
@@ -38,16 +39,6 @@ struct BundleHeader {
 
   friend bool operator==(const BundleHeader&, const BundleHeader&) = default;
 };
-
-// A range in one dimension of a partitioned tensor; kWholeDimension is all of it.
-struct SliceExtent {
-  static constexpr int64_t kWholeDimension = -1;
-  int64_t start = 0;
-  int64_t length = kWholeDimension;
-
-  friend bool operator==(const SliceExtent&, const SliceExtent&) = default;
-};
-using TensorSlice = std::vector<SliceExtent>;
 
 // Where the bytes of one tensor are, and what they mean.
 struct BundleEntry {

@@ -82,6 +82,7 @@ TEST(BundleFormatTest, EntriesRoundTrip) {
     EXPECT_EQ(decode_entry(encode(value), "w", "x.index"), value);
 }
 
+// TB-15
 TEST(BundleFormatTest, AnAbsentVersionIsAccepted) {
   EXPECT_EQ(decode_header(from_hex("08 01"), "x.index").producer, 0);
 }
@@ -92,6 +93,7 @@ TEST(BundleFormatTest, UnknownFieldsAreSkipped) {
   EXPECT_EQ(decode_entry(encode(example_w()) + unknown, "w", "x.index"), example_w());
 }
 
+// TB-15
 TEST(BundleFormatTest, VersionsThatCannotBeReadAreInvalidArguments) {
   EXPECT_THAT(header(encode(BundleHeader{.producer = -1})),
               ThrowsMessage<InvalidArgumentError>(

@@ -45,6 +45,7 @@ void expect_round_trip(FileSystem& files, const std::string& prefix, const Tenso
   }
 }
 
+// TB-2, TB-6
 TEST(BundleRoundTripTest, AllTypesOfFixedSizeAndManyShapes) {
   MemoryFileSystem files;
   TensorMap tensors;
@@ -54,6 +55,20 @@ TEST(BundleRoundTripTest, AllTypesOfFixedSizeAndManyShapes) {
                                Shape{1, 2, 1, 3, 1, 1, 2, 1, 1}})
       tensors[fmt::format("{}/{}", dtype, shape)] = filled(dtype, shape, ++seed);
   expect_round_trip(files, "m-1", tensors);
+}
+
+// TB-8
+TEST(BundleRoundTripTest, StringsAmongNumbers) {
+  MemoryFileSystem files;
+  expect_round_trip(files, "m-1",
+                    {{"a", filled(DType::kFloat, {3, 5}, 1)},
+                     {"empty", Tensor::from({"", "", ""}, {3, 1})},
+                     {"long", Tensor::from({"x", std::string((3 << 20) + 1, 'y'), ""})},
+                     {"m", filled(DType::kFloat, {2}, 2)},
+                     {"none", Tensor::from(std::vector<std::string>{}, {0, 4})},
+                     {"one", Tensor::scalar("hello")},
+                     {"short", Tensor::from({"a", "bc", std::string(1, '\0'), "\xff"}, {2, 2})},
+                     {"z", filled(DType::kDouble, {}, 3)}});
 }
 
 TEST(BundleRoundTripTest, AnEmptyBundle) {

@@ -10,6 +10,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/bundle_format.h"
+#include "crochet/checkpoint/string_coding.h"
 #include "crochet/checkpoint/table_writer.h"
 #include "crochet/io/crc32c.h"
 #include "crochet/io/path.h"
@@ -82,16 +83,62 @@ void BundleWriter::guarded(State required, const char* call, Step step) {
 
 void BundleWriter::add(std::string_view name, const Tensor& tensor) {
   guarded(State::kAdding, "add()", [&] {
-    check_name(name);
-    if (!tensor.is_set()) throw InvalidArgumentError("{}: \"{}\" is unset", prefix_, name);
-    internal::BundleEntry entry{.dtype = tensor.dtype(), .shape = tensor.shape()};
-    entry.offset = static_cast<int64_t>(data_bytes_);
-    entry.size = static_cast<int64_t>(tensor.num_bytes());
-    entry.masked_crc32c = mask_crc32c(append_with_crc(tensor.bytes()));
-    index_.emplace(name, internal::encode(entry));
-    ++num_tensors_;
-    pad();
+    check_set(name, tensor);
+    add_whole(name, tensor);
   });
+}
+
+void BundleWriter::add_slice(std::string_view name, const Shape& full_shape,
+                             const TensorSlice& slice, const Tensor& tensor) {
+  guarded(State::kAdding, "add_slice()", [&] {
+    check_set(name, tensor);
+    const TensorSlice resolved = internal::resolved(slice, full_shape);
+    if (tensor.shape() != internal::shape_of(resolved))
+      throw InvalidArgumentError("{}: slice {} of \"{}\" {} was given as {}", prefix_,
+                                 to_string(slice), name, full_shape, describe(tensor));
+    if (resolved == internal::whole_slice(full_shape)) {
+      add_whole(name, tensor);
+      return;
+    }
+    entry_for_slice(name, full_shape, resolved, tensor).slices.push_back(slice);
+    store(internal::slice_key(name, slice), tensor);
+  });
+}
+
+void BundleWriter::add_whole(std::string_view name, const Tensor& tensor) {
+  check_name(name);
+  store(std::string(name), tensor);
+  ++num_tensors_;
+}
+
+internal::BundleEntry& BundleWriter::entry_for_slice(std::string_view name, const Shape& full_shape,
+                                                     const TensorSlice& resolved,
+                                                     const Tensor& tensor) {
+  const auto found = partitioned_.find(name);
+  if (found == partitioned_.end()) {
+    check_name(name);
+    ++num_tensors_;
+    return partitioned_[std::string(name)] = {.dtype = tensor.dtype(), .shape = full_shape};
+  }
+  internal::BundleEntry& entry = found->second;
+  if (entry.dtype != tensor.dtype() || entry.shape != full_shape)
+    throw InvalidArgumentError("{}: a slice of \"{}\" is one of {} {}, those before of {} {}",
+                               prefix_, name, tensor.dtype(), full_shape, entry.dtype, entry.shape);
+  for (const TensorSlice& other : entry.slices)
+    if (internal::intersection(resolved, internal::resolved(other, full_shape)))
+      throw InvalidArgumentError("{}: the slices {} and {} of \"{}\" overlap", prefix_,
+                                 to_string(other), to_string(resolved), name);
+  return entry;
+}
+
+void BundleWriter::store(std::string key, const Tensor& tensor) {
+  internal::BundleEntry entry{.dtype = tensor.dtype(), .shape = tensor.shape()};
+  entry.offset = static_cast<int64_t>(data_bytes_);
+  const uint32_t crc = append_elements(tensor);
+  entry.size = static_cast<int64_t>(data_bytes_) - entry.offset;
+  entry.masked_crc32c = mask_crc32c(crc);
+  index_.emplace(std::move(key), internal::encode(entry));
+  pad();
 }
 
 void BundleWriter::write_and_sync() {
@@ -129,8 +176,12 @@ void BundleWriter::check_name(std::string_view name) const {
   // Such keys belong to the slices of partitioned tensors.
   if (name.front() == '\0')
     throw InvalidArgumentError("{}: the name of a tensor starts with a zero byte", prefix_);
-  if (index_.contains(std::string(name)))
+  if (index_.contains(std::string(name)) || partitioned_.contains(name))
     throw InvalidArgumentError("{}: \"{}\" was added before", prefix_, name);
+}
+
+void BundleWriter::check_set(std::string_view name, const Tensor& tensor) const {
+  if (!tensor.is_set()) throw InvalidArgumentError("{}: \"{}\" is unset", prefix_, name);
 }
 
 void BundleWriter::append(std::span<const std::byte> bytes) {
@@ -142,8 +193,17 @@ void BundleWriter::append(std::span<const std::byte> bytes) {
   data_bytes_ += bytes.size();
 }
 
-uint32_t BundleWriter::append_with_crc(std::span<const std::byte> bytes) {
-  uint32_t crc = 0;
+uint32_t BundleWriter::append_elements(const Tensor& tensor) {
+  if (tensor.dtype() != DType::kString) return append_with_crc(0, tensor.bytes());
+  const internal::StringsHead head = internal::encode_strings_head(tensor.strings());
+  append(std::as_bytes(std::span(head.bytes)));
+  uint32_t crc = head.crc;
+  for (const std::string& string : tensor.strings())
+    crc = append_with_crc(crc, std::as_bytes(std::span(string)));
+  return crc;
+}
+
+uint32_t BundleWriter::append_with_crc(uint32_t crc, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const auto chunk = bytes.first(std::min(bytes.size(), kChunkBytes));
     crc = extend_crc32c(crc, chunk);
@@ -165,6 +225,7 @@ void BundleWriter::flush() {
 
 void BundleWriter::write_index() {
   index_.emplace("", internal::encode(internal::BundleHeader{}));
+  for (const auto& [name, entry] : partitioned_) index_.emplace(name, internal::encode(entry));
   const std::string table = internal::encode_table(index_);
   const auto file = files_.create(temp_index_);
   file->append(table);

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "crochet/checkpoint/bundle_format.h"
+#include "crochet/checkpoint/tensor_slice.h"
 #include "crochet/io/file_system.h"
 #include "crochet/tensor/tensor.h"
 
@@ -48,6 +50,19 @@ class BundleWriter {
   // byte or was added before, and for an unset tensor.
   void add(std::string_view name, const Tensor& tensor);
 
+  // Adds a part of a tensor that is too large for one piece of memory, or lies in
+  // several. `full_shape` is that of the whole; readers see one tensor, of which they
+  // find whatever part was added.
+  //
+  //   writer.add_slice("embedding", {1000, 64}, parse_slice("0,500:-"), upper);
+  //   writer.add_slice("embedding", {1000, 64}, parse_slice("500,500:-"), lower);
+  //
+  // Throws: as add(); InvalidArgumentError for a slice that reaches outside, overlaps
+  // another one or has not the tensor's shape, and if type or full shape differ from
+  // those of the slices before.
+  void add_slice(std::string_view name, const Shape& full_shape, const TensorSlice& slice,
+                 const Tensor& tensor);
+
   // Writes the index too. Returns once all bytes would survive a power cut,
   // under their temporary names.
   void write_and_sync();
@@ -74,8 +89,16 @@ class BundleWriter {
   template <typename Step>
   void guarded(State required, const char* call, Step step);
   void check_name(std::string_view name) const;
+  void check_set(std::string_view name, const Tensor& tensor) const;
+  void add_whole(std::string_view name, const Tensor& tensor);
+  // The entry of the whole tensor, for one more slice of it.
+  internal::BundleEntry& entry_for_slice(std::string_view name, const Shape& full_shape,
+                                         const TensorSlice& resolved, const Tensor& tensor);
+  // Writes the elements and puts what is to be known of them into the index.
+  void store(std::string key, const Tensor& tensor);
   void append(std::span<const std::byte> bytes);
-  uint32_t append_with_crc(std::span<const std::byte> bytes);
+  uint32_t append_elements(const Tensor& tensor);
+  uint32_t append_with_crc(uint32_t crc, std::span<const std::byte> bytes);
   void pad();
   void flush();
   void write_index();
@@ -92,6 +115,7 @@ class BundleWriter {
   std::unique_ptr<WritableFile> data_;
   std::vector<std::byte> buffer_;
   std::map<std::string, std::string> index_;  // The table, without its header.
+  std::map<std::string, internal::BundleEntry, std::less<>> partitioned_;
   size_t num_tensors_ = 0;
   uint64_t data_bytes_ = 0;
   uint64_t index_bytes_ = 0;

@@ -10,6 +10,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/bundle_format.h"
+#include "crochet/checkpoint/bundle_index.h"
 #include "crochet/checkpoint/checkpoint_reader.h"
 #include "crochet/io/crc32c.h"
 #include "crochet/io/memory_file_system.h"
@@ -82,6 +83,41 @@ TEST(BundleWriterTest, TellsSizesAndChecksum) {
   EXPECT_EQ(writer.index_crc32c(), mask_crc32c(crc32c(index)));
 }
 
+// TB-16: the content and the order of the names are those without an alignment.
+TEST(BundleWriterTest, AnyAlignmentWillDo) {
+  MemoryFileSystem files;
+  TensorMap tensors{{"tags", Tensor::from({"ab", "", "c"})}};
+  for (const int count : {0, 1, 7, 10, 11, 42})
+    tensors[fmt::format("t{:02}", count)] = numbers(count);
+  BundleWriter writer(files, kPrefix, {.alignment = 42});
+  for (const auto& [name, tensor] : tensors) writer.add(name, tensor);
+  writer.finish();
+  for (const auto& [name, entry] :
+       internal::read_bundle_index(files, index_filename(kPrefix)).entries)
+    EXPECT_EQ(entry.offset % 42, 0) << name;
+  EXPECT_EQ(files.file_size(data_filename(kPrefix, 0, 1)) % 42, 0u);
+  const CheckpointReader reader(kPrefix, files);
+  reader.verify();
+  auto expected = tensors.begin();
+  for (const auto& [name, info] : reader.tensors()) {
+    EXPECT_EQ(name, expected->first);
+    EXPECT_EQ(reader.read(name), expected++->second);
+  }
+}
+
+// TB-14
+TEST(BundleWriterTest, TheHeaderSaysShardsByteOrderAndVersion) {
+  MemoryFileSystem files;
+  write_bundle(files, kPrefix, 1);
+  const internal::BundleHeader header =
+      internal::read_bundle_index(files, index_filename(kPrefix)).header;
+  EXPECT_EQ(header.num_shards, 1);
+  EXPECT_FALSE(header.big_endian);
+  EXPECT_EQ(header.producer, 1);
+  EXPECT_EQ(header.min_consumer, 0);
+  EXPECT_THAT(header.bad_consumers, IsEmpty());
+}
+
 TEST(BundleWriterTest, AlignsEveryTensor) {
   MemoryFileSystem files;
   BundleWriter writer(files, kPrefix, {.alignment = 64});
@@ -151,6 +187,7 @@ TEST(BundleWriterTest, WritesIntoTheCurrentDirectory) {
   expect_whole(files, "model.ckpt-1", 1);
 }
 
+// TB-11
 TEST(BundleWriterTest, RefusesBadTensorsAndIsDeadThen) {
   const auto refused = [](const std::string& name, const Tensor& tensor) {
     MemoryFileSystem files;
@@ -167,6 +204,7 @@ TEST(BundleWriterTest, RefusesBadTensorsAndIsDeadThen) {
   refused("unset", Tensor());
 }
 
+// TB-11
 TEST(BundleWriterTest, RefusesCallsOutOfOrder) {
   MemoryFileSystem files;
   BundleWriter writer(files, kPrefix);

@@ -2,16 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/checkpoint/checkpoint_reader.h"
 
+#include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/bundle_data.h"
 #include "crochet/checkpoint/bundle_format.h"
 #include "crochet/checkpoint/bundle_index.h"
+#include "crochet/checkpoint/bundle_slices.h"
 
 namespace crochet {
 
 using internal::BundleEntry;
+using internal::CommonRow;
+using internal::StoredSlice;
 
 struct CheckpointReader::State {
   State(std::string prefix_in, FileSystem& files)
@@ -23,19 +28,30 @@ struct CheckpointReader::State {
         tensors.emplace(name, TensorInfo{entry.dtype, entry.shape, entry.slices.size()});
   }
 
-  const BundleEntry& readable_entry(std::string_view name) const {
+  const BundleEntry& entry(std::string_view name) const {
     const auto found = index.entries.find(name);
     if (found == index.entries.end() || !tensors.contains(name))
       throw NotFoundError("Key {} not found in checkpoint {}", name, prefix);
-    const BundleEntry& entry = found->second;
-    if (!entry.slices.empty())
-      throw UnimplementedError("{}: \"{}\" is partitioned into {} slices; such cannot be read",
-                               prefix, name, entry.slices.size());
-    if (element_size(entry.dtype) == 0)
-      throw UnimplementedError("{}: \"{}\" has the type {}; such cannot be read", prefix, name,
-                               entry.dtype);
-    return entry;
+    return found->second;
   }
+
+  const BundleEntry& readable_entry(std::string_view name) const {
+    const BundleEntry& found = entry(name);
+    if (found.dtype != DType::kString && element_size(found.dtype) == 0)
+      throw UnimplementedError("{}: \"{}\" has the type {}; such cannot be read", prefix, name,
+                               found.dtype);
+    return found;
+  }
+
+  // The stored parts of a slice, their places checked, so that memory may be taken for them.
+  std::vector<StoredSlice> parts_of(std::string_view name, const BundleEntry& entry,
+                                    const TensorSlice& target) const;
+  void read_numbers(std::string_view name, const std::vector<StoredSlice>& parts,
+                    const TensorSlice& target, std::span<std::byte> destination) const;
+  std::vector<std::string> read_strings(std::string_view name,
+                                        const std::vector<StoredSlice>& parts,
+                                        const TensorSlice& target) const;
+  Tensor read(std::string_view name, const BundleEntry& entry, const TensorSlice& target) const;
 
   const std::string prefix;
   const internal::BundleIndex index;
@@ -55,20 +71,88 @@ const std::map<std::string, TensorInfo, std::less<>>& CheckpointReader::tensors(
   return state_->tensors;
 }
 
+std::vector<StoredSlice> CheckpointReader::State::parts_of(std::string_view name,
+                                                           const BundleEntry& entry,
+                                                           const TensorSlice& target) const {
+  try {
+    std::vector<StoredSlice> parts = internal::stored_slices(index, name, entry, target);
+    for (const StoredSlice& part : parts) data.check_place(*part.entry, name);
+    return parts;
+  } catch (const InvalidArgumentError& error) {
+    throw InvalidArgumentError("checkpoint {}: {}", prefix, error.what());
+  }
+}
+
+void CheckpointReader::State::read_numbers(std::string_view name,
+                                           const std::vector<StoredSlice>& parts,
+                                           const TensorSlice& target,
+                                           std::span<std::byte> destination) const {
+  for (const StoredSlice& part : parts) {
+    if (part.where == target) {
+      data.read(*part.entry, name, destination);
+      continue;
+    }
+    Tensor from(part.entry->dtype, part.entry->shape);
+    data.read(*part.entry, name, from.mutable_bytes());
+    const size_t size = element_size(from.dtype());
+    internal::for_each_common_row(part.where, target, [&](const CommonRow& row) {
+      std::memcpy(destination.data() + static_cast<size_t>(row.offset_in_to) * size,
+                  from.bytes().data() + static_cast<size_t>(row.offset_in_from) * size,
+                  static_cast<size_t>(row.length) * size);
+    });
+  }
+}
+
+std::vector<std::string> CheckpointReader::State::read_strings(
+    std::string_view name, const std::vector<StoredSlice>& parts, const TensorSlice& target) const {
+  std::vector<std::string> strings(static_cast<size_t>(internal::shape_of(target).num_elements()));
+  for (const StoredSlice& part : parts) {
+    std::vector<std::string> from = data.read_strings(*part.entry, name);
+    internal::for_each_common_row(part.where, target, [&](const CommonRow& row) {
+      const auto first = from.begin() + row.offset_in_from;
+      std::move(first, first + row.length, strings.begin() + row.offset_in_to);
+    });
+  }
+  return strings;
+}
+
+Tensor CheckpointReader::State::read(std::string_view name, const BundleEntry& entry,
+                                     const TensorSlice& target) const {
+  const std::vector<StoredSlice> parts = parts_of(name, entry, target);
+  const Shape shape = internal::shape_of(target);
+  if (entry.dtype == DType::kString) return Tensor::from(read_strings(name, parts, target), shape);
+  Tensor tensor(entry.dtype, shape);
+  read_numbers(name, parts, target, tensor.mutable_bytes());
+  return tensor;
+}
+
 Tensor CheckpointReader::read(std::string_view name) const {
   const BundleEntry& entry = state_->readable_entry(name);
-  state_->data.check_place(entry, name);  // Before memory is taken for it.
-  Tensor tensor(entry.dtype, entry.shape);
-  state_->data.read(entry, name, tensor.mutable_bytes());
-  return tensor;
+  return state_->read(name, entry, internal::whole_slice(entry.shape));
+}
+
+Tensor CheckpointReader::read_slice(std::string_view name, const TensorSlice& slice) const {
+  const BundleEntry& entry = state_->readable_entry(name);
+  return state_->read(name, entry, internal::resolved(slice, entry.shape));
+}
+
+const std::vector<TensorSlice>& CheckpointReader::slices(std::string_view name) const {
+  return state_->entry(name).slices;
 }
 
 void CheckpointReader::read_into(std::string_view name, std::span<std::byte> destination) const {
   const BundleEntry& entry = state_->readable_entry(name);
-  if (destination.size() != static_cast<uint64_t>(entry.size))
+  if (entry.dtype == DType::kString)
+    throw InvalidArgumentError("{}: \"{}\" is {} {}: strings are no bytes in one piece",
+                               state_->prefix, name, entry.dtype, entry.shape);
+  const TensorSlice whole = internal::whole_slice(entry.shape);
+  const std::vector<StoredSlice> parts = state_->parts_of(name, entry, whole);
+  const uint64_t size =
+      static_cast<uint64_t>(entry.shape.num_elements()) * element_size(entry.dtype);
+  if (destination.size() != size)
     throw InvalidArgumentError("{}: \"{}\" has {} bytes, the destination {}", state_->prefix, name,
-                               entry.size, destination.size());
-  state_->data.read(entry, name, destination);
+                               size, destination.size());
+  state_->read_numbers(name, parts, whole, destination);
 }
 
 void CheckpointReader::verify() const {

@@ -8,7 +8,9 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "crochet/checkpoint/tensor_slice.h"
 #include "crochet/io/file_system.h"
 #include "crochet/tensor/tensor.h"
 
@@ -18,7 +20,7 @@ namespace crochet {
 struct TensorInfo {
   DType dtype = DType::kInvalid;
   Shape shape = {};
-  // Of a partitioned TensorFlow variable: the number of parts it is stored in; 0 for one that
+  // Of a partitioned variable: the number of parts it is stored in; 0 for one that
   // is stored whole.
   size_t num_slices = 0;
 };
@@ -49,13 +51,22 @@ class CheckpointReader {
   bool contains(std::string_view name) const { return tensors().contains(name); }
 
   // The tensor of this name; its checksum has been verified.
-  // Throws: NotFoundError for an unknown name; UnimplementedError for a type without a fixed size
-  // and for a partitioned variable; DataLossError for missing or wrong bytes.
+  // Throws: NotFoundError for an unknown name; UnimplementedError for a variant or resource;
+  // DataLossError for missing or wrong bytes; InvalidArgumentError for a partitioned
+  // variable of which parts were not stored.
   Tensor read(std::string_view name) const;
   // Reads the elements, row-major, into memory of the caller. After an error
   // its content is undefined.
-  // Throws: as read(); InvalidArgumentError unless `destination` has exactly the tensor's bytes.
+  // Throws: as read(); InvalidArgumentError unless `destination` has exactly the tensor's bytes,
+  // and for strings.
   void read_into(std::string_view name, std::span<std::byte> destination) const;
+
+  // A part of a tensor, whatever parts it is stored in.
+  // Throws: as read(); InvalidArgumentError for a slice that is not in the tensor.
+  Tensor read_slice(std::string_view name, const TensorSlice& slice) const;
+  // The parts that a partitioned variable is stored in, in the order they were added; none for
+  // a tensor that is stored whole. Throws: NotFoundError.
+  const std::vector<TensorSlice>& slices(std::string_view name) const;
 
   // Reads everything that is stored, parts and strings too (variants as far as
   // their place goes), and compares the checksums.

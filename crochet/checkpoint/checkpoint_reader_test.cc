@@ -55,21 +55,44 @@ TEST_F(CheckpointReaderTest, ReadsTheWorkedExample) {
   EXPECT_FALSE(reader.contains(""));
 }
 
-TEST_F(CheckpointReaderTest, StringsAreListedAndVerifiedButNotRead) {
+// TB-12: wrong lengths, their checksum and wrong characters; numbers are in
+// AWrongChecksumSaysWhere.
+TEST_F(CheckpointReaderTest, EveryWrongByteOfStringsIsNoticed) {
   internal::put_example(files_, "d/m-1");
-  EXPECT_THAT([&] { CheckpointReader("d/m-1", files_).read("tags"); },
-              ThrowsMessage<UnimplementedError>(AllOf(HasSubstr("\"tags\""), HasSubstr("string"))));
+  EXPECT_EQ(CheckpointReader("d/m-1", files_).read("tags"), Tensor::from({"ab", ""}));
   std::string data = internal::example_data();
   for (size_t i = 8; i < 16; ++i) {
     std::string bad = data;
     bad[i] = static_cast<char>(bad[i] ^ 0x01);
     internal::put_file(files_, data_filename("d/m-1", 0, 1), bad);
-    EXPECT_THAT([&] { CheckpointReader("d/m-1", files_).verify(); },
-                ThrowsMessage<DataLossError>(HasSubstr("\"tags\" at offset 8")))
-        << i;
+    const CheckpointReader reader("d/m-1", files_);
+    const char* const what = i < 14 ? "of the strings" : "the index says";
+    const auto is_noticed =
+        ThrowsMessage<DataLossError>(AllOf(HasSubstr("\"tags\" at offset 8"), HasSubstr(what)));
+    EXPECT_THAT([&] { reader.read("tags"); }, is_noticed) << i;
+    EXPECT_THAT([&] { reader.verify(); }, is_noticed) << i;
   }
 }
 
+TEST_F(CheckpointReaderTest, StringsAreNotReadIntoBytes) {
+  internal::put_example(files_, "d/m-1");
+  std::array<char, 8> bytes{};
+  EXPECT_THAT(
+      [&] {
+        CheckpointReader("d/m-1", files_)
+            .read_into("tags", std::as_writable_bytes(std::span(bytes)));
+      },
+      ThrowsMessage<InvalidArgumentError>(HasSubstr("\"tags\" is string [2]")));
+}
+
+TEST_F(CheckpointReaderTest, AVariantIsListedButNotRead) {
+  RawBundle bundle;
+  bundle.add("v", {.dtype = DType::kVariant}, "x");
+  EXPECT_THAT([&] { put(bundle).read("v"); },
+              ThrowsMessage<UnimplementedError>(HasSubstr("\"v\" has the type variant")));
+}
+
+// TB-11
 TEST_F(CheckpointReaderTest, MissingThingsAreNotFound) {
   EXPECT_THAT([&] { CheckpointReader("d/none", files_); },
               ThrowsMessage<NotFoundError>(HasSubstr("d/none.index")));
@@ -153,6 +176,32 @@ TEST_F(CheckpointReaderTest, HugeClaimsAreDataLoss) {
   EXPECT_THROW(put(bundle).verify(), DataLossError);
 }
 
+// TB-3
+TEST_F(CheckpointReaderTest, StringsOfBigEndianBundlesAreRead) {
+  const std::string lengths = from_hex("00 00 00 02 00 00 00 00");  // As they are summed.
+  const uint32_t masked = mask_crc32c(crc32c(lengths));
+  std::string stored_crc;
+  for (int shift = 24; shift >= 0; shift -= 8) stored_crc += static_cast<char>(masked >> shift);
+  RawBundle bundle{.header = {.big_endian = true}};
+  bundle.add("s",
+             {.dtype = DType::kString,
+              .shape = {2},
+              .masked_crc32c = mask_crc32c(crc32c(lengths + stored_crc + "ab"))},
+             from_hex("02 00") + stored_crc + "ab");
+  EXPECT_EQ(put(bundle).read("s"), Tensor::from({"ab", ""}));
+}
+
+TEST_F(CheckpointReaderTest, SlicesOfBigEndianBundlesAreSwapped) {
+  RawBundle bundle{.header = {.big_endian = true}};
+  bundle.entries["p"] = {.dtype = DType::kInt16, .shape = {3}, .slices = {{{0, 1}}, {{1, 2}}}};
+  bundle.add(internal::slice_key("p", {{0, 1}}), {.dtype = DType::kInt16, .shape = {1}},
+             from_hex("01 02"));
+  bundle.add(internal::slice_key("p", {{1, 2}}), {.dtype = DType::kInt16, .shape = {2}},
+             from_hex("03 04 05 06"));
+  EXPECT_EQ(put(bundle).read("p"), Tensor::from<int16_t>({0x102, 0x304, 0x506}));
+}
+
+// TB-1, TB-3
 TEST_F(CheckpointReaderTest, SwapsBigEndianBundles) {
   RawBundle bundle{.header = {.big_endian = true}};
   bundle.add("f", {.dtype = DType::kFloat, .shape = {2}}, from_hex("3f 80 00 00 40 00 00 00"));
@@ -169,7 +218,7 @@ TEST_F(CheckpointReaderTest, SwapsBigEndianBundles) {
   EXPECT_EQ(reader.read("b"), Tensor::from<uint8_t>({1, 2}));
 }
 
-TEST_F(CheckpointReaderTest, PartitionedVariablesAreListedButNotRead) {
+TEST_F(CheckpointReaderTest, PartitionedVariablesAreListedAndRead) {
   RawBundle bundle;
   bundle.entries["p"] = {.dtype = DType::kFloat, .shape = {4}, .slices = {{{0, 2}}, {{2, 2}}}};
   for (const char* const start : {"80", "82"})
@@ -179,8 +228,10 @@ TEST_F(CheckpointReaderTest, PartitionedVariablesAreListedButNotRead) {
   reader.verify();
   EXPECT_THAT(reader.tensors(), ElementsAre(Key("p")));
   EXPECT_EQ(reader.tensors().at("p").num_slices, 2u);
-  EXPECT_THAT([&] { reader.read("p"); },
-              ThrowsMessage<UnimplementedError>(HasSubstr("\"p\" is partitioned into 2 slices")));
+  EXPECT_EQ(reader.read("p"), Tensor::from<float>({1, 2, 1, 2}));
+  std::array<float, 4> values{};
+  reader.read_into("p", std::as_writable_bytes(std::span(values)));
+  EXPECT_THAT(values, ElementsAre(1, 2, 1, 2));
   EXPECT_THROW(reader.read(from_hex("00 70 00 01 01 01 80 82")), NotFoundError);
 }
 

@@ -66,6 +66,15 @@ class RestorePlanTest : public testing::Test {
   const Tensor one_ = Tensor::scalar(1.0f);
 };
 
+TEST_F(RestorePlanTest, RestoresStringsOfObjects) {
+  const auto object = add_object("vocabulary");
+  const Tensor words = Tensor::from({"cat", "", "dog"});
+  write({{"vocabulary/words", words}, {"vocabulary/unknown", Tensor::scalar("?")}});
+  restore();
+  EXPECT_EQ(object->state.at("words"), words);
+  EXPECT_EQ(object->state.at("unknown"), Tensor::scalar("?"));
+}
+
 TEST_F(RestorePlanTest, ListsAllThatDoesNotFitAndChangesNothing) {
   const Variable fits = graph_.variable("fits", Tensor::scalar(7.0f));
   graph_.variable("missing", Tensor::zeros<float>({2}));

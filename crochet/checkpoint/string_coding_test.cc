@@ -1,6 +1,6 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/checkpoint/string_checksum.h"
+#include "crochet/checkpoint/string_coding.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,22 +15,22 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 
 uint32_t checksum(const std::string& stored, int64_t num_elements, bool big_endian = false) {
-  return crc32c_of_strings(std::as_bytes(std::span(stored)), num_elements, big_endian);
+  return decode_strings(std::as_bytes(std::span(stored)), num_elements, big_endian).crc;
 }
 
 const std::string kTags = from_hex("02 00 | 78 27 0b 34 | 61 62");  // {"ab", ""}
 
-TEST(StringChecksumTest, AgreesWithTheWorkedExample) {
+TEST(StringCodingTest, AgreesWithTheWorkedExample) {
   EXPECT_EQ(mask_crc32c(checksum(kTags, 2)), 0x4db08891);
 }
 
-TEST(StringChecksumTest, NoStringsHaveTheChecksumOfNothing) {
+TEST(StringCodingTest, NoStringsHaveTheChecksumOfNothing) {
   std::string stored;
   for (int shift = 0; shift < 32; shift += 8) stored += static_cast<char>(mask_crc32c(0) >> shift);
   EXPECT_EQ(checksum(stored, 0), crc32c(stored));
 }
 
-TEST(StringChecksumTest, BigEndianWritersSwapTheNumbers) {
+TEST(StringCodingTest, BigEndianWritersSwapTheNumbers) {
   const uint32_t lengths = mask_crc32c(crc32c(from_hex("00 00 00 02 00 00 00 00")));
   std::string stored_crc;
   for (int shift = 24; shift >= 0; shift -= 8) stored_crc += static_cast<char>(lengths >> shift);
@@ -38,7 +38,22 @@ TEST(StringChecksumTest, BigEndianWritersSwapTheNumbers) {
             crc32c(from_hex("00 00 00 02 00 00 00 00") + stored_crc + "ab"));
 }
 
-TEST(StringChecksumTest, WrongLengthsAreDataLoss) {
+TEST(StringCodingTest, DecodesWhatWasEncoded) {
+  const std::vector<std::string> strings = {"ab", "", std::string(300, 'x'), std::string(1, '\0')};
+  const StringsHead head = encode_strings_head(strings);
+  std::string stored = head.bytes;
+  uint32_t crc = head.crc;
+  for (const std::string& string : strings) {
+    stored += string;
+    crc = extend_crc32c(crc, std::as_bytes(std::span(string)));
+  }
+  const DecodedStrings decoded = decode_strings(std::as_bytes(std::span(stored)), 4, false);
+  EXPECT_THAT(decoded.strings, testing::ElementsAreArray(strings));
+  EXPECT_EQ(decoded.crc, crc);
+  EXPECT_EQ(encode_strings_head({}).bytes.size(), 4u);
+}
+
+TEST(StringCodingTest, WrongLengthsAreDataLoss) {
   const auto of = [](std::string stored, int64_t num_elements) {
     return [=] { checksum(stored, num_elements); };
   };

@@ -1,9 +1,10 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/checkpoint/string_checksum.h"
+#include "crochet/checkpoint/string_coding.h"
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <string_view>
 
 #include "crochet/base/error.h"
@@ -23,6 +24,10 @@ uint32_t extend_by_number(uint32_t crc, uint64_t number, size_t size, bool big_e
   return extend_crc32c(crc, std::span(bytes).first(size));
 }
 
+uint32_t extend_by_length(uint32_t crc, uint64_t length, bool big_endian) {
+  return extend_by_number(crc, length, length <= UINT32_MAX ? 4 : 8, big_endian);
+}
+
 uint32_t take_crc(std::string_view& from, bool big_endian) {
   const auto crc = take_fixed32(from);
   if (!crc) throw DataLossError("the bytes end before the checksum of the lengths");
@@ -31,16 +36,32 @@ uint32_t take_crc(std::string_view& from, bool big_endian) {
 
 }  // namespace
 
-uint32_t crc32c_of_strings(std::span<const std::byte> stored, int64_t num_elements,
-                           bool big_endian) {
+StringsHead encode_strings_head(std::span<const std::string> strings) {
+  static_assert(std::endian::native == std::endian::little);
+  StringsHead head;
+  for (const std::string& string : strings) {
+    put_varint64(head.bytes, string.size());
+    head.crc = extend_by_length(head.crc, string.size(), false);
+  }
+  const size_t num_length_bytes = head.bytes.size();
+  put_fixed32(head.bytes, mask_crc32c(head.crc));
+  head.crc =
+      extend_crc32c(head.crc, std::as_bytes(std::span(head.bytes)).subspan(num_length_bytes));
+  return head;
+}
+
+DecodedStrings decode_strings(std::span<const std::byte> stored, int64_t num_elements,
+                              bool big_endian) {
   std::string_view rest(reinterpret_cast<const char*>(stored.data()), stored.size());
+  std::vector<uint64_t> lengths;  // Not reserved: nobody vouches for their number.
   uint64_t total = 0;
   uint32_t crc = 0;
   for (int64_t i = 0; i < num_elements; ++i) {
     const auto length = take_varint64(rest);
     if (!length || *length > stored.size() || (total += *length) > stored.size())
       throw DataLossError("the lengths of the strings run past the {} bytes stored", stored.size());
-    crc = extend_by_number(crc, *length, *length <= UINT32_MAX ? 4 : 8, big_endian);
+    crc = extend_by_length(crc, *length, big_endian);
+    lengths.push_back(*length);
   }
   const std::string_view stored_crc = rest.substr(0, kCrcBytes);
   const uint32_t expected = unmask_crc32c(take_crc(rest, big_endian));
@@ -50,7 +71,13 @@ uint32_t crc32c_of_strings(std::span<const std::byte> stored, int64_t num_elemen
   if (rest.size() != total)
     throw DataLossError("the strings have {} bytes, stored are {}", total, rest.size());
   crc = extend_crc32c(crc, std::as_bytes(std::span(stored_crc)));
-  return extend_crc32c(crc, std::as_bytes(std::span(rest)));
+  DecodedStrings decoded{{}, extend_crc32c(crc, std::as_bytes(std::span(rest)))};
+  decoded.strings.reserve(lengths.size());
+  for (const uint64_t length : lengths) {
+    decoded.strings.push_back(rest.substr(0, length));
+    rest.remove_prefix(length);
+  }
+  return decoded;
 }
 
 }  // namespace crochet::internal

@@ -36,15 +36,6 @@ std::string parent_directory(const std::string& path) {
   return parent.empty() ? "." : parent;
 }
 
-// Makes a directory whose name, too, survives a power cut.
-void create_durably(FileSystem& files, const std::string& directory) {
-  if (files.exists(directory)) return;
-  const std::string parent = parent_directory(directory);
-  if (parent != directory) create_durably(files, parent);
-  files.create_directories(directory);
-  files.sync_directory(parent);
-}
-
 }  // namespace
 
 BundleWriter::BundleWriter(FileSystem& files, std::string prefix,
@@ -56,7 +47,7 @@ BundleWriter::BundleWriter(FileSystem& files, std::string prefix,
       temp_data_(temporary_name(data_filename(prefix_, 0, 1))),
       temp_index_(temporary_name(index_filename(prefix_))) {
   if (alignment_ == 0) throw InvalidArgumentError("{}: an alignment of 0 bytes", prefix_);
-  create_durably(files_, directory_);
+  if (!files_.exists(directory_)) files_.create_directories(directory_);
   buffer_.reserve(kChunkBytes);
   data_ = files_.create(temp_data_);
 }

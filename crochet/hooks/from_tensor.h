@@ -11,20 +11,11 @@
 
 #include "crochet/base/error.h"
 #include "crochet/tensor/tensor.h"
+#include "crochet/tensor/value_traits.h"
 
 namespace crochet {
 
 namespace internal {
-
-template <typename T>
-inline constexpr bool kIsOptionalValue = false;
-template <typename T>
-inline constexpr bool kIsOptionalValue<std::optional<T>> = true;
-
-template <typename T>
-inline constexpr bool kIsVectorValue = false;
-template <Element T>
-inline constexpr bool kIsVectorValue<std::vector<T>> = !std::is_same_v<T, bool>;
 
 // True if `number` is one of the values of the integer type T.
 template <typename T>
@@ -45,10 +36,10 @@ template <typename T>
 T from_tensor(const Tensor& tensor) {
   if constexpr (std::is_same_v<T, Tensor>) {
     return tensor;
-  } else if constexpr (internal::kIsOptionalValue<T>) {
+  } else if constexpr (internal::kIsOptional<T>) {
     if (!tensor.is_set()) return std::nullopt;
     return from_tensor<typename T::value_type>(tensor);
-  } else if constexpr (internal::kIsVectorValue<T>) {
+  } else if constexpr (internal::kIsVectorOfNumbers<T>) {
     if (tensor.shape().rank() != 1)
       throw InvalidArgumentError("a tensor {} is no vector", describe(tensor));
     const auto values = tensor.flat<typename T::value_type>();

@@ -50,7 +50,7 @@ struct ParametersOf<Result (Class::*)(Parameters...) const>
 
 template <typename T>
 bool can_take(const Tensor& tensor) {
-  return tensor.is_set() || kIsOptionalValue<T> || std::is_same_v<T, Tensor>;
+  return tensor.is_set() || kIsOptional<T> || std::is_same_v<T, Tensor>;
 }
 
 // Makes of a callable that takes Leading..., then values, one that takes Leading..., then

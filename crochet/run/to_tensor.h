@@ -2,31 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <optional>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "crochet/tensor/tensor.h"
+#include "crochet/tensor/value_traits.h"
 
 namespace crochet {
 
 // Libraries of arrays define `Tensor array_to_tensor(ToTensorTag, const Array&)` in crochet.
 struct ToTensorTag {};
-
-namespace internal {
-
-template <typename T>
-inline constexpr bool kIsOptional = false;
-template <typename T>
-inline constexpr bool kIsOptional<std::optional<T>> = true;
-
-template <typename T>
-inline constexpr bool kIsVectorOfNumbers = false;
-template <Element T>
-inline constexpr bool kIsVectorOfNumbers<std::vector<T>> = !std::is_same_v<T, bool>;
-
-}  // namespace internal
 
 // What a callable of the user's returned, as a tensor: a number, a std::vector of numbers, a
 // Tensor, an Eigen matrix (with <crochet/eigen.h>), or a std::optional of one; an empty one is

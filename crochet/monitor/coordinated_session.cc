@@ -7,9 +7,10 @@
 
 namespace crochet {
 
-FetchValues CoordinatedSession::run(const Fetches& fetches, const Feeds& feeds) {
+FetchValues CoordinatedSession::run(const Fetches& fetches, const Feeds& feeds,
+                                    const RunOptions& options, RunMetadata* metadata) {
   try {
-    return inner_->run(fetches, feeds);
+    return inner_->run(fetches, feeds, options, metadata);
   } catch (...) {
     const std::exception_ptr error = std::current_exception();
     if (is_preemption(error)) throw;

@@ -21,7 +21,8 @@ class CoordinatedSession final : public WrappedSession {
 
   // If the run fails because a thread met an AbortedError or UnavailableError, that one, the
   // cause, is thrown.
-  FetchValues run(const Fetches& fetches, const Feeds& feeds) override;
+  FetchValues run(const Fetches& fetches, const Feeds& feeds, const RunOptions& options = {},
+                  RunMetadata* metadata = nullptr) override;
   // Throws: the error that a thread reported.
   bool should_stop() override;
   // Stops the threads, waits for them for the grace period, closes the inner session.

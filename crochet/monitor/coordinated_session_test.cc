@@ -19,7 +19,7 @@ using testing::ThrowsMessage;
 // A session whose answers a test sets.
 class ToldSession final : public WrappedSession {
  public:
-  FetchValues run(const Fetches&, const Feeds& feeds) override {
+  FetchValues run(const Fetches&, const Feeds& feeds, const RunOptions&, RunMetadata*) override {
     num_feeds = feeds.size();
     if (failure) std::rethrow_exception(failure);
     return FetchValues(Tensor::scalar(1.0f));

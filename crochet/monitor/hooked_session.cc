@@ -13,18 +13,21 @@ namespace crochet {
 HookedSession::HookedSession(Session& session, const HookList& hooks)
     : session_(session), hooks_(hooks), requests_(hooks.size()) {}
 
-FetchValues HookedSession::run(const Fetches& fetches, const Feeds& feeds) {
+FetchValues HookedSession::run(const Fetches& fetches, const Feeds& feeds,
+                               const RunOptions& options, RunMetadata* metadata) {
   if (stop_)
     throw FailedPreconditionError("Run called even after should_stop requested: {}: {}", stop_->who,
                                   stop_->reason);
-  const SessionRunArgs original{session_.graph().resolve(fetches), feeds};
+  const SessionRunArgs original{session_.graph().resolve(fetches), feeds, options};
   SessionRunContext context(original, session_, last_step());
   const auto keep_request = [&] {
     if (context.stop_requested()) request_stop(*context.stop_request());
     if (carried_over_) request_stop(*std::exchange(carried_over_, std::nullopt));
   };
   try {
-    FetchValues results = run_with_hooks(original, context);
+    if (metadata == nullptr) run_metadata_ = {};
+    FetchValues results =
+        run_with_hooks(original, context, metadata != nullptr ? *metadata : run_metadata_);
     keep_request();
     return results;
   } catch (...) {
@@ -34,21 +37,22 @@ FetchValues HookedSession::run(const Fetches& fetches, const Feeds& feeds) {
 }
 
 FetchValues HookedSession::run_with_hooks(const SessionRunArgs& original,
-                                          SessionRunContext& context) {
+                                          SessionRunContext& context, RunMetadata& metadata) {
   outputs_.clear();
   flatten(original.fetches, outputs_);
-  ask_hooks(context, original.feeds);
+  ask_hooks(context, original);
   values_.resize(outputs_.size());
-  session_.run_into(outputs_, feeds_, values_);
+  session_.run_into(outputs_, feeds_, values_, run_options_, &metadata);
   std::span<const Tensor> rest = values_;
   FetchValues results = unflatten(original.fetches, rest);
-  tell_hooks(context, rest);
+  tell_hooks(context, rest, metadata);
   std::ranges::fill(values_, Tensor());  // A held value would cost the next update a copy.
   return results;
 }
 
-void HookedSession::ask_hooks(SessionRunContext& context, const Feeds& feeds) {
-  feeds_ = feeds;
+void HookedSession::ask_hooks(SessionRunContext& context, const SessionRunArgs& original) {
+  feeds_ = original.feeds;
+  run_options_ = *original.options;
   for (size_t i = 0; i < hooks_.size(); ++i) {
     context.set_caller(&*hooks_[i]);
     requests_[i] = hooks_[i]->before_run(context);
@@ -57,6 +61,7 @@ void HookedSession::ask_hooks(SessionRunContext& context, const Feeds& feeds) {
       requests_[i]->fetches = session_.graph().resolve(requests_[i]->fetches);
     flatten(requests_[i]->fetches, outputs_);
     add_feeds(*hooks_[i], requests_[i]->feeds);
+    if (requests_[i]->options) merge(run_options_, *requests_[i]->options);
   }
 }
 
@@ -70,11 +75,13 @@ void HookedSession::add_feeds(const SessionRunHook& hook, const Feeds& feeds) {
   }
 }
 
-void HookedSession::tell_hooks(SessionRunContext& context, std::span<const Tensor> values) {
+void HookedSession::tell_hooks(SessionRunContext& context, std::span<const Tensor> values,
+                               const RunMetadata& metadata) {
   for (size_t i = 0; i < hooks_.size(); ++i) {
     context.set_caller(&*hooks_[i]);
     hooks_[i]->after_run(context,
-                         {requests_[i] ? unflatten(requests_[i]->fetches, values) : FetchValues()});
+                         {requests_[i] ? unflatten(requests_[i]->fetches, values) : FetchValues(),
+                          &run_options_, &metadata});
   }
 }
 

@@ -19,7 +19,8 @@ class HookedSession final : public WrappedSession {
 
   // Throws: FailedPreconditionError after a stop was requested, or if two of hooks and
   // caller feed the same output; what hooks and engine throw.
-  FetchValues run(const Fetches& fetches, const Feeds& feeds) override;
+  FetchValues run(const Fetches& fetches, const Feeds& feeds, const RunOptions& options = {},
+                  RunMetadata* metadata = nullptr) override;
   bool should_stop() override { return stop_ || carried_over_; }
   void close() override;
 
@@ -30,11 +31,13 @@ class HookedSession final : public WrappedSession {
   void carry_over(StopRequest request) { carried_over_ = std::move(request); }
 
  private:
-  FetchValues run_with_hooks(const SessionRunArgs& original, SessionRunContext& context);
-  void ask_hooks(SessionRunContext& context, const Feeds& feeds);
+  FetchValues run_with_hooks(const SessionRunArgs& original, SessionRunContext& context,
+                             RunMetadata& metadata);
+  void ask_hooks(SessionRunContext& context, const SessionRunArgs& original);
   void add_feeds(const SessionRunHook& hook, const Feeds& feeds);
   // `values` are those that the hooks asked for, one after another.
-  void tell_hooks(SessionRunContext& context, std::span<const Tensor> values);
+  void tell_hooks(SessionRunContext& context, std::span<const Tensor> values,
+                  const RunMetadata& metadata);
   // The smallest step at which a hook is going to stop.
   std::optional<int64_t> last_step() const;
 
@@ -48,6 +51,8 @@ class HookedSession final : public WrappedSession {
   std::vector<Output> outputs_;                          // The caller's, then each hook's.
   std::vector<Tensor> values_;
   Feeds feeds_;
+  RunOptions run_options_;
+  RunMetadata run_metadata_;
 };
 
 }  // namespace crochet

@@ -26,6 +26,8 @@ class ToldHook final : public SessionRunHook {
   void after_run(SessionRunContext& context, const SessionRunValues& values) override {
     ++num_after_runs;
     results = values.results;
+    options = *values.options;
+    run_metadata = *values.run_metadata;
     if (after) after(context);
   }
   std::optional<int64_t> last_step() const override { return last; }
@@ -36,6 +38,8 @@ class ToldHook final : public SessionRunHook {
   std::function<void(SessionRunContext&)> after;
   std::optional<int64_t> last;
   FetchValues results;
+  RunOptions options;
+  RunMetadata run_metadata;
   int num_after_runs = 0;
 };
 
@@ -77,6 +81,8 @@ TEST_F(HookedSessionTest, GivesNothingToHooksThatAskForNothing) {
   for (const auto& hook : {first_, second_}) {
     EXPECT_EQ(hook->num_after_runs, 1);
     EXPECT_FALSE(hook->results);
+    EXPECT_EQ(hook->options, RunOptions());
+    EXPECT_THAT(hook->run_metadata.operations, IsEmpty());
   }
 }
 
@@ -239,6 +245,63 @@ TEST_F(HookedSessionTest, LetsHooksUseTheSession) {
   hooked_.run(graph_.train(), {});
   EXPECT_EQ(second_->num_after_runs, 1);
   EXPECT_EQ(graph_.num_runs(), 2);
+}
+
+// MS-48: without hooks, feeds, options and metadata reach the engine's run as they are.
+TEST_F(HookedSessionTest, PassesAllArgumentsOn) {
+  const HookList no_hooks;
+  HookedSession hooked(*session_, no_hooks);
+  const RunOptions options{.trace_level = TraceLevel::kFull, .debug_tensor_watches = {"loss"}};
+  RunMetadata metadata;
+  hooked.run(loss_, {{rate_, Tensor::scalar(5.0f)}}, options, &metadata);
+  EXPECT_THAT(graph_.runs(), ElementsAre(ScriptedRun{
+                                 .fetches = {"loss:0"}, .feeds = {"rate:0"}, .options = options}));
+  ASSERT_EQ(metadata.operations.size(), 1);
+  EXPECT_EQ(metadata.operations[0].name, "loss");
+}
+
+// MS-74: the options of two hooks are merged; both see the merged ones and what the run recorded.
+TEST_F(HookedSessionTest, MergesTheOptionsOfHooks) {
+  ask(first_, {.options = RunOptions{.trace_level = TraceLevel::kSoftware,
+                                     .timeout_in_ms = 60,
+                                     .output_partition_graphs = true,
+                                     .debug_tensor_watches = {"a"}}});
+  ask(second_,
+      {.options = RunOptions{
+           .trace_level = TraceLevel::kFull, .timeout_in_ms = 30, .debug_tensor_watches = {"b"}}});
+  hooked_.run(loss_, {});
+  const RunOptions merged{.trace_level = TraceLevel::kFull,
+                          .timeout_in_ms = 60,
+                          .output_partition_graphs = true,
+                          .debug_tensor_watches = {"a", "b"}};
+  EXPECT_EQ(graph_.runs().at(0).options, merged);
+  for (const auto& hook : {first_, second_}) {
+    EXPECT_EQ(hook->options, merged);
+    EXPECT_EQ(hook->run_metadata.operations.size(), 1);
+    EXPECT_THAT(hook->run_metadata.partition_graphs, ElementsAre("scripted"));
+  }
+}
+
+// MS-75: the caller's options come first, and the caller's own object stays as it is.
+TEST_F(HookedSessionTest, MergesTheOptionsOfCallerAndHooks) {
+  ask(first_, {.options = RunOptions{.timeout_in_ms = 30, .debug_tensor_watches = {"hook"}}});
+  const RunOptions options{.trace_level = TraceLevel::kSoftware,
+                           .debug_tensor_watches = {"caller"}};
+  hooked_.run(loss_, {}, options);
+  EXPECT_EQ(graph_.runs().at(0).options, (RunOptions{.trace_level = TraceLevel::kSoftware,
+                                                     .timeout_in_ms = 30,
+                                                     .debug_tensor_watches = {"caller", "hook"}}));
+  EXPECT_EQ(options.debug_tensor_watches.size(), 1);
+}
+
+// Options are of one run: the next one begins without.
+TEST_F(HookedSessionTest, ForgetsOptionsAndRecords) {
+  ask(first_, {.options = RunOptions{.trace_level = TraceLevel::kFull}});
+  hooked_.run(loss_, {});
+  first_->before = nullptr;
+  hooked_.run(loss_, {});
+  EXPECT_EQ(graph_.runs().at(1).options, RunOptions());
+  EXPECT_THAT(first_->run_metadata.operations, IsEmpty());
 }
 
 }  // namespace

@@ -41,8 +41,9 @@ class MonitoredSession::Life final : public WrappedSession {
     session_->close();
   }
 
-  FetchValues run(const Fetches& fetches, const Feeds& feeds) override {
-    return coordinated_.run(fetches, feeds);
+  FetchValues run(const Fetches& fetches, const Feeds& feeds, const RunOptions& options,
+                  RunMetadata* metadata) override {
+    return coordinated_.run(fetches, feeds, options, metadata);
   }
   bool should_stop() override { return coordinated_.should_stop(); }
   void close() override {
@@ -172,15 +173,17 @@ void MonitoredSession::stop_if_finished() {
           {hook->name(), fmt::format("step {} is reached already", *last)});
 }
 
-FetchValues MonitoredSession::run(const Fetches& fetches, const Feeds& feeds) {
+FetchValues MonitoredSession::run(const Fetches& fetches, const Feeds& feeds,
+                                  const RunOptions& options, RunMetadata* metadata) {
   check_open("run");
-  return stack_->run(fetches, feeds);
+  return stack_->run(fetches, feeds, options, metadata);
 }
 
-FetchValues MonitoredSession::run_once(const Fetches& fetches, const Feeds& feeds) {
+FetchValues MonitoredSession::run_once(const Fetches& fetches, const Feeds& feeds,
+                                       const RunOptions& options, RunMetadata* metadata) {
   check_open("run_with_hooks");
-  return recoverable_ != nullptr ? recoverable_->run_once(fetches, feeds)
-                                 : stack_->run(fetches, feeds);
+  return recoverable_ != nullptr ? recoverable_->run_once(fetches, feeds, options, metadata)
+                                 : stack_->run(fetches, feeds, options, metadata);
 }
 
 void MonitoredSession::check_open(const char* what) const {

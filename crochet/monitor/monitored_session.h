@@ -53,9 +53,12 @@ class MonitoredSession {
 
   Graph& graph() const { return creator_->graph(); }
 
-  // One run, with the hooks around it. Throws: FailedPreconditionError once the run was asked to
-  // stop or is closed; what the engine and the hooks throw, unless it was recovered.
-  FetchValues run(const Fetches& fetches, const Feeds& feeds = {});
+  // One run, with the hooks around it. The options that hooks ask for are merged into the caller's;
+  // `metadata`, unless null, gets what the run records of itself. Throws: FailedPreconditionError
+  // once the run was asked to stop or is closed; what the engine and the hooks throw, unless it was
+  // recovered.
+  FetchValues run(const Fetches& fetches, const Feeds& feeds = {}, const RunOptions& options = {},
+                  RunMetadata* metadata = nullptr);
   // Calls `step_fn(StepContext&)`, which makes its runs itself, with hooks and without, and returns
   // what it returns. If it throws an AbortedError or UnavailableError, from wherever, the session
   // is recovered and `step_fn` called again as a whole, side effects and all.
@@ -106,7 +109,8 @@ class MonitoredSession {
   class Life;
 
   void create_stack(Recovery recovery);
-  FetchValues run_once(const Fetches& fetches, const Feeds& feeds);
+  FetchValues run_once(const Fetches& fetches, const Feeds& feeds, const RunOptions& options,
+                       RunMetadata* metadata);
   void check_open(const char* what) const;
   std::unique_ptr<WrappedSession> create_life();
   void begin_hooks();

@@ -25,13 +25,15 @@ RecoverableSession::RecoverableSession(Factory factory, RecoveryOptions options)
   }
 }
 
-FetchValues RecoverableSession::run(const Fetches& fetches, const Feeds& feeds) {
-  return retry([&] { return run_once(fetches, feeds); });
+FetchValues RecoverableSession::run(const Fetches& fetches, const Feeds& feeds,
+                                    const RunOptions& options, RunMetadata* metadata) {
+  return retry([&] { return run_once(fetches, feeds, options, metadata); });
 }
 
-FetchValues RecoverableSession::run_once(const Fetches& fetches, const Feeds& feeds) {
+FetchValues RecoverableSession::run_once(const Fetches& fetches, const Feeds& feeds,
+                                         const RunOptions& options, RunMetadata* metadata) {
   check_open();
-  FetchValues values = inner_->run(fetches, feeds);
+  FetchValues values = inner_->run(fetches, feeds, options, metadata);
   note_success();
   return values;
 }

@@ -36,9 +36,11 @@ class RecoverableSession final : public WrappedSession {
   // are recovered from.
   RecoverableSession(Factory factory, RecoveryOptions options);
 
-  FetchValues run(const Fetches& fetches, const Feeds& feeds) override;
+  FetchValues run(const Fetches& fetches, const Feeds& feeds, const RunOptions& options = {},
+                  RunMetadata* metadata = nullptr) override;
   // The same without the recovery. Counts as progress once it succeeds.
-  FetchValues run_once(const Fetches& fetches, const Feeds& feeds);
+  FetchValues run_once(const Fetches& fetches, const Feeds& feeds, const RunOptions& options = {},
+                       RunMetadata* metadata = nullptr);
   // Returns what `attempt` returns, which is called again, as a whole, after each recovery.
   template <typename Attempt>
   std::invoke_result_t<Attempt&> retry(Attempt attempt) {

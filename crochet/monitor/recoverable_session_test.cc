@@ -34,7 +34,7 @@ class RecoverableSessionTest : public testing::Test {
   class ScriptRunner final : public WrappedSession {
    public:
     explicit ScriptRunner(RecoverableSessionTest& test) : test_(test) {}
-    FetchValues run(const Fetches&, const Feeds&) override {
+    FetchValues run(const Fetches&, const Feeds&, const RunOptions&, RunMetadata*) override {
       next();
       ++test_.num_runs_;
       return {};

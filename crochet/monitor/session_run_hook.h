@@ -16,12 +16,17 @@ namespace crochet {
 struct SessionRunArgs {
   Fetches fetches = {};
   Feeds feeds = {};
+  // Merged with what others ask for: see merge() in run_options.h.
+  std::optional<RunOptions> options = {};
 };
 
 // What a run gave one hook: the values of its own fetches, in their structure; nothing
 // if it asked for nothing.
 struct SessionRunValues {
-  FetchValues results;
+  FetchValues results = {};
+  // Of the whole run: how it was made, and what it recorded of itself. Never null in after_run.
+  const RunOptions* options = nullptr;
+  const RunMetadata* run_metadata = nullptr;
 };
 
 // The run that is under way: one object an attempt, shared by all hooks.

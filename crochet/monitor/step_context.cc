@@ -15,8 +15,9 @@ Session& StepContext::session() const {
   return *session;
 }
 
-FetchValues StepContext::run_with_hooks(const Fetches& fetches, const Feeds& feeds) {
-  return owner_.run_once(fetches, feeds);
+FetchValues StepContext::run_with_hooks(const Fetches& fetches, const Feeds& feeds,
+                                        const RunOptions& options, RunMetadata* metadata) {
+  return owner_.run_once(fetches, feeds, options, metadata);
 }
 
 void StepContext::request_stop(std::string reason) {

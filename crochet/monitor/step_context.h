@@ -19,7 +19,8 @@ class StepContext {
   // One run, with the hooks around it. An AbortedError or UnavailableError must leave the step
   // function, which is then called again as a whole.
   // Throws: as MonitoredSession::run, and errors that would be recovered from.
-  FetchValues run_with_hooks(const Fetches& fetches, const Feeds& feeds = {});
+  FetchValues run_with_hooks(const Fetches& fetches, const Feeds& feeds = {},
+                             const RunOptions& options = {}, RunMetadata* metadata = nullptr);
 
   // Asks to stop and leaves the step function by throwing StopIteration, which ends a
   // scope cleanly: see run_in_scope.

@@ -3,7 +3,8 @@
 #pragma once
 
 #include "crochet/session/fetches.h"
-#include "crochet/session/graph.h"
+#include "crochet/session/run_metadata.h"
+#include "crochet/session/run_options.h"
 
 namespace crochet {
 
@@ -15,7 +16,8 @@ class WrappedSession {
  public:
   virtual ~WrappedSession() = default;
 
-  virtual FetchValues run(const Fetches& fetches, const Feeds& feeds) = 0;
+  virtual FetchValues run(const Fetches& fetches, const Feeds& feeds,
+                          const RunOptions& options = {}, RunMetadata* metadata = nullptr) = 0;
   // True if the loop should end.
   virtual bool should_stop() = 0;
   // Ends the session. Calling it again does nothing.

@@ -6,12 +6,13 @@
 
 namespace crochet {
 
-FetchValues Session::run(const Fetches& fetches, const Feeds& feeds) {
+FetchValues Session::run(const Fetches& fetches, const Feeds& feeds, const RunOptions& options,
+                         RunMetadata* metadata) {
   const Fetches resolved = graph().resolve(fetches);
   std::vector<Output> leaves;
   flatten(resolved, leaves);
   std::vector<Tensor> values(leaves.size());
-  run_into(leaves, feeds, values);
+  run_into(leaves, feeds, values, options, metadata);
   std::span<const Tensor> rest = values;
   return unflatten(resolved, rest);
 }
@@ -20,7 +21,7 @@ int64_t read_global_step(Session& session) {
   const Output step = session.graph().global_step();
   if (!step) throw FailedPreconditionError("the graph has no global step");
   Tensor value;
-  session.run_into({&step, 1}, {}, {&value, 1});
+  session.run_into({&step, 1}, {}, {&value, 1}, {}, nullptr);
   return value.dtype() == DType::kInt32 ? value.scalar<int32_t>() : value.scalar<int64_t>();
 }
 

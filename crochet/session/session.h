@@ -9,6 +9,8 @@
 
 #include "crochet/session/fetches.h"
 #include "crochet/session/graph.h"
+#include "crochet/session/run_metadata.h"
+#include "crochet/session/run_options.h"
 #include "crochet/session/snapshot.h"
 
 namespace crochet {
@@ -39,12 +41,14 @@ class Session {
 
   // Computes what `fetches` need, each operation at most once, and puts the
   // value of fetches[i] into results[i]; unset for an operation without a value.
+  // What the run records of itself goes to `metadata` unless that is null.
   // Requires: both spans have the same length.
   // Throws: FailedPreconditionError on a closed session; InvalidArgumentError for a fed value of
-  // a wrong type or shape, or the same output fed twice; what an operation threw, its type
-  // unchanged.
+  // a wrong type or shape, or the same output fed twice; DeadlineExceededError after
+  // the options' timeout; what an operation threw, its type unchanged.
   virtual void run_into(std::span<const Output> fetches, const Feeds& feeds,
-                        std::span<Tensor> results) = 0;
+                        std::span<Tensor> results, const RunOptions& options,
+                        RunMetadata* metadata) = 0;
 
   // The values of these variables now. They will never change, whatever is run later;
   // cheap for the caller, who is on the training thread between two steps.
@@ -58,7 +62,8 @@ class Session {
   virtual void close() = 0;
 
   // As run_into, for requests of any structure. Names are looked up in the graph.
-  FetchValues run(const Fetches& fetches, const Feeds& feeds = {});
+  FetchValues run(const Fetches& fetches, const Feeds& feeds = {}, const RunOptions& options = {},
+                  RunMetadata* metadata = nullptr);
 };
 
 // The number of completed steps, in a run of its own. Throws:

@@ -39,11 +39,13 @@ class NumbersSession final : public Session {
 
   NumbersGraph& graph() const override { return graph_; }
   const std::string& target() const override { return target_; }
-  void run_into(std::span<const Output> fetches, const Feeds& feeds,
-                std::span<Tensor> results) override {
+  void run_into(std::span<const Output> fetches, const Feeds& feeds, std::span<Tensor> results,
+                const RunOptions& options, RunMetadata* metadata) override {
     ASSERT_EQ(fetches.size(), results.size());
     asked.assign(fetches.begin(), fetches.end());
     num_feeds = feeds.size();
+    asked_options = options;
+    if (metadata != nullptr) metadata->start_time = 7;
     for (size_t i = 0; i < fetches.size(); ++i) results[i] = number(fetches[i].index());
   }
   Snapshot snapshot(std::span<const Variable>) override { return {}; }
@@ -52,6 +54,7 @@ class NumbersSession final : public Session {
 
   std::vector<Output> asked;
   size_t num_feeds = 0;
+  RunOptions asked_options;
 
  private:
   Tensor number(int value) const {
@@ -121,6 +124,14 @@ TEST(SnapshotTest, WaitsForItsCopiesWhenItIsRead) {
 TEST(SnapshotTest, IsEmptyByDefault) {
   EXPECT_TRUE(Snapshot().tensors().empty());
   EXPECT_EQ(Snapshot().num_bytes(), 0);
+}
+
+TEST(SessionTest, HandsOptionsAndMetadataToTheEngine) {
+  NumbersSession session;
+  RunMetadata metadata;
+  session.run("numbers:1", {}, {.timeout_in_ms = 9}, &metadata);
+  EXPECT_EQ(session.asked_options, RunOptions{.timeout_in_ms = 9});
+  EXPECT_EQ(metadata.start_time, 7);
 }
 
 }  // namespace

@@ -14,6 +14,8 @@ namespace {
 
 constexpr const char* kTrain = "train";
 constexpr const char* kGlobalStep = "global_step";
+constexpr double kTraceStartTime = 1000;
+constexpr std::chrono::milliseconds kTracedDuration(1);
 
 }  // namespace
 
@@ -28,11 +30,12 @@ class ScriptedSession final : public Session {
   Graph& graph() const override { return graph_; }
   const std::string& target() const override { return target_; }
 
-  void run_into(std::span<const Output> fetches, const Feeds& feeds,
-                std::span<Tensor> results) override {
+  void run_into(std::span<const Output> fetches, const Feeds& feeds, std::span<Tensor> results,
+                const RunOptions& options, RunMetadata* metadata) override {
     const Turn turn(*this, "run");
     check(fetches, feeds);
-    graph_.begin_run(describe_run(fetches, feeds));
+    graph_.begin_run(describe_run(fetches, feeds, options));
+    if (metadata != nullptr) *metadata = script_metadata(fetches, options);
     std::unordered_map<Output, Tensor> known(feeds.begin(), feeds.end());
     if (const Output step = graph_.global_step()) {
       known.try_emplace(step, step_value());
@@ -108,8 +111,23 @@ class ScriptedSession final : public Session {
           throw InvalidArgumentError("{} is fed twice", to_string(feed->first));
   }
 
-  ScriptedRun describe_run(std::span<const Output> fetches, const Feeds& feeds) const {
-    ScriptedRun run{.session = number_};
+  // Each operation takes 1 ms, one after another.
+  static RunMetadata script_metadata(std::span<const Output> fetches, const RunOptions& options) {
+    RunMetadata metadata;
+    if (options.output_partition_graphs) metadata.partition_graphs = {"scripted"};
+    if (options.trace_level == TraceLevel::kNone) return metadata;
+    metadata.start_time = kTraceStartTime;
+    for (const Output& output : fetches)
+      metadata.operations.push_back({.name = output.operation()->name,
+                                     .device = "/scripted",
+                                     .start = kTracedDuration * metadata.operations.size(),
+                                     .duration = kTracedDuration});
+    return metadata;
+  }
+
+  ScriptedRun describe_run(std::span<const Output> fetches, const Feeds& feeds,
+                           const RunOptions& options) const {
+    ScriptedRun run{.session = number_, .options = options};
     for (const Output& output : fetches) run.fetches.push_back(to_string(output));
     for (const auto& [output, value] : feeds) run.feeds.push_back(to_string(output));
     return run;

@@ -29,6 +29,7 @@ struct ScriptedRun {
   int64_t session = 0;  // 0 is the first session that was made.
   std::vector<std::string> fetches = {};
   std::vector<std::string> feeds = {};
+  RunOptions options = {};
 
   friend bool operator==(const ScriptedRun&, const ScriptedRun&) = default;
 };
@@ -44,7 +45,8 @@ struct ScriptedRun {
 //   session->run({graph.train(), graph.output("loss")});
 //
 // In a run "train" comes first and values after it, as in a Loop; a fetched "global_step" is
-// the step before. What runs and sessions count from, here, is 0.
+// the step before. What runs and sessions count from, here, is 0. Asked for a trace, a run says
+// that it began at 1000 s and that each fetched operation took 1 ms, one after another.
 //
 // Must outlive its sessions. Built by one thread; sessions are thread-safe.
 class ScriptedGraph final : public Graph {

@@ -156,7 +156,8 @@ TYPED_TEST_P(SessionContract, RefusesOutputsOfAnotherGraph) {
   TypeParam other;
   const Output foreign = other.graph().output("probe");
   Tensor result;
-  EXPECT_THROW(this->session_->run_into({&foreign, 1}, {}, {&result, 1}), InvalidArgumentError);
+  EXPECT_THROW(this->session_->run_into({&foreign, 1}, {}, {&result, 1}, {}, nullptr),
+               InvalidArgumentError);
   EXPECT_EQ(other.num_probes, 0);
 }
 

@@ -6,6 +6,7 @@
 #include <cassert>
 
 #include "crochet/base/error.h"
+#include "crochet/engines/local/run_trace.h"
 
 namespace crochet::local {
 namespace {
@@ -80,8 +81,10 @@ const Plan& Session::plan_for(std::span<const Output> fetches, std::span<const O
 }
 
 void Session::run_into(std::span<const Output> fetches, const Feeds& feeds,
-                       std::span<Tensor> results) {
+                       std::span<Tensor> results, const RunOptions& options,
+                       RunMetadata* metadata) {
   assert(fetches.size() == results.size());
+  RunTrace trace(options, metadata);
   const RunToken::Holder holder(token_, "run");
   check_open("run");
   follow_graph();
@@ -104,7 +107,11 @@ void Session::run_into(std::span<const Output> fetches, const Feeds& feeds,
   const Cleaner cleaner{*this, plan, feeds};
   for (const auto& [output, value] : feeds)
     values_[node_of(output).index][static_cast<size_t>(output.index())] = value;
-  for (const Graph::Node* const node : plan.order()) execute(*node);
+  for (const Graph::Node* const node : plan.order()) {
+    trace.begin(*node);
+    execute(*node);
+    trace.end(*node, values_[node->index]);
+  }
   for (size_t i = 0; i < fetches.size(); ++i)
     results[i] = fetches[i].has_value()
                      ? values_[node_of(fetches[i]).index][static_cast<size_t>(fetches[i].index())]

@@ -24,8 +24,8 @@ class Session final : public crochet::Session {
 
   crochet::Graph& graph() const override { return graph_; }
   const std::string& target() const override { return target_; }
-  void run_into(std::span<const Output> fetches, const Feeds& feeds,
-                std::span<Tensor> results) override;
+  void run_into(std::span<const Output> fetches, const Feeds& feeds, std::span<Tensor> results,
+                const RunOptions& options, RunMetadata* metadata) override;
   // Throws FailedPreconditionError after an operation that changes borrowed arrays, or
   // an assign(), failed, until the next assign(): half a step is never saved.
   Snapshot snapshot(std::span<const Variable> variables) override;

@@ -1,0 +1,58 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/engines/local/run_trace.h"
+
+#include <unistd.h>
+
+#include "crochet/base/error.h"
+
+namespace crochet::local {
+namespace {
+
+std::vector<std::string> input_names(const Graph::Node& node) {
+  std::vector<std::string> names;
+  for (const Output& input : node.options.inputs) names.push_back(input.operation()->name);
+  return names;
+}
+
+int64_t bytes_of(std::span<const Tensor> tensors) {
+  size_t sum = 0;
+  for (const Tensor& tensor : tensors) sum += tensor.num_bytes();
+  return static_cast<int64_t>(sum);
+}
+
+}  // namespace
+
+RunTrace::RunTrace(const RunOptions& options, RunMetadata* metadata)
+    : timeout_in_ms_(options.timeout_in_ms),
+      metadata_(options.trace_level == TraceLevel::kNone ? nullptr : metadata) {
+  if (metadata != nullptr) *metadata = {};
+  if (metadata_ == nullptr && timeout_in_ms_ <= 0) return;
+  start_ = Clock::real().now();
+  if (metadata_ != nullptr) metadata_->start_time = Clock::real().wall_time();
+}
+
+void RunTrace::begin(const Graph::Node& node) {
+  if (timeout_in_ms_ > 0) check_deadline(node);
+  if (metadata_ != nullptr) operation_start_ = Clock::real().now();
+}
+
+void RunTrace::check_deadline(const Graph::Node& node) const {
+  const Clock::Duration elapsed = Clock::real().now() - start_;
+  if (elapsed >= std::chrono::milliseconds(timeout_in_ms_))
+    throw DeadlineExceededError("run: {:.3f} s have passed before \"{}\", the limit is {} ms",
+                                to_seconds(elapsed), node.name, timeout_in_ms_);
+}
+
+void RunTrace::end(const Graph::Node& node, std::span<const Tensor> outputs) {
+  if (metadata_ == nullptr) return;
+  metadata_->operations.push_back({.name = node.name,
+                                   .inputs = input_names(node),
+                                   .device = "/local",
+                                   .thread = gettid(),
+                                   .start = operation_start_ - start_,
+                                   .duration = Clock::real().now() - operation_start_,
+                                   .output_bytes = bytes_of(outputs)});
+}
+
+}  // namespace crochet::local

@@ -1,0 +1,34 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+
+#include "crochet/base/clock.h"
+#include "crochet/engines/local/graph.h"
+#include "crochet/session/run_metadata.h"
+#include "crochet/session/run_options.h"
+
+namespace crochet::local {
+
+// Times the operations of one run and keeps its deadline; idle if the run's options ask for
+// neither.
+class RunTrace {
+ public:
+  // Empties `metadata`, which may be null. Requires: both outlive this.
+  RunTrace(const RunOptions& options, RunMetadata* metadata);
+
+  // Throws: DeadlineExceededError if the run has taken too long to begin another operation.
+  void begin(const Graph::Node& node);
+  void end(const Graph::Node& node, std::span<const Tensor> outputs);
+
+ private:
+  void check_deadline(const Graph::Node& node) const;
+
+  const int64_t timeout_in_ms_;
+  RunMetadata* const metadata_;  // Null unless operations are timed.
+  Clock::TimePoint start_;
+  Clock::TimePoint operation_start_;
+};
+
+}  // namespace crochet::local

@@ -1,0 +1,37 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace crochet {
+
+// When one operation ran.
+struct OperationTiming {
+  std::string name;
+  // The operations it got values from.
+  std::vector<std::string> inputs = {};
+  // Where it ran, in the engine's words: "/local", "/job:worker/task:1/device:CPU:0".
+  std::string device = {};
+  // Tells the threads of a device apart.
+  int64_t thread = 0;
+  std::chrono::nanoseconds start = {};  // Since the run began.
+  std::chrono::nanoseconds duration = {};
+  // Of the values it made.
+  int64_t output_bytes = 0;
+};
+
+// What a run recorded of itself.
+struct RunMetadata {
+  // When the run began: seconds since 1970-01-01 UTC. 0 if nothing was timed.
+  double start_time = 0;
+  // In the order in which they began; empty unless the run's options ask for a trace.
+  std::vector<OperationTiming> operations = {};
+  // The graphs that were run, each in the engine's own format, if the options ask for them.
+  std::vector<std::string> partition_graphs = {};
+};
+
+}  // namespace crochet

@@ -295,6 +295,7 @@ TEST_F(QueueRunnerThreadsTest, ServesASessionOnce) {
   go.count_down();
   wait_for(threads);
   EXPECT_THAT(create_threads(runner, session_, coordinator), SizeIs(1));
+  coordinator.join();
 }
 
 // QR-10: once all have ended a second round works, and errors of the first are forgotten.

@@ -217,7 +217,7 @@ Tensor from_dlpack(DLManagedTensor* managed, const FromDLPackOptions& options) {
   Buffer buffer = Buffer::borrow(
       {data, size},
       [](void* self) noexcept { delete_managed(static_cast<DLManagedTensor*>(self)); }, managed);
-  owner.release();
+  static_cast<void>(owner.release());
   return Tensor::from_buffer(dtype, shape, std::move(buffer));
 }
 

@@ -18,6 +18,10 @@ find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_reader.hpp REQUIRED)
 add_library(crochet_protozero INTERFACE)
 target_include_directories(crochet_protozero SYSTEM INTERFACE ${PROTOZERO_INCLUDE_DIR})
 
+find_path(DLPACK_INCLUDE_DIR dlpack/dlpack.h REQUIRED)
+add_library(crochet_dlpack INTERFACE)
+target_include_directories(crochet_dlpack SYSTEM INTERFACE ${DLPACK_INCLUDE_DIR})
+
 if(CROCHET_BUILD_TESTS)
   find_package(GTest REQUIRED)
 endif()

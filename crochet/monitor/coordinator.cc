@@ -39,21 +39,23 @@ void Coordinator::request_stop(StopRequest request) {
 
 void Coordinator::request_stop(std::exception_ptr error) {
   if (is_clean(error)) return request_stop(StopRequest{"a thread", describe(error)});
-  std::stop_source stop_source;
+  std::optional<std::stop_source> stop_source;  // Unset: somebody asked before.
   {
     const std::lock_guard lock(mutex_);
     if (joined_) std::rethrow_exception(error);
-    if (stopped_) {
-      log_warning("an error after the stop was requested: {}", describe(error));
-      return;
+    if (!stopped_) {
+      stopped_ = true;
+      error_ = error;
+      stop_source = stop_source_;
     }
-    stopped_ = true;
-    error_ = error;
-    stop_source = stop_source_;
+  }
+  if (!stop_source) {
+    log_warning("an error after the stop was requested: {}", describe(error));
+    return;
   }
   log_error("a thread of the session reports: {}", describe(error));
   changed_.notify_all();
-  stop_source.request_stop();
+  stop_source->request_stop();
 }
 
 bool Coordinator::is_clean(const std::exception_ptr& error) const {

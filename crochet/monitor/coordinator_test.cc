@@ -104,6 +104,19 @@ TEST(CoordinatorTest, LogsAnErrorThatComesAfterACleanStop) {
   EXPECT_TRUE(log.contains("too late"));
 }
 
+// The log's callback is the user's: it may ask the coordinator itself.
+TEST(CoordinatorTest, LogsWithoutHoldingItsLock) {
+  Coordinator coordinator;
+  int num_asked = 0;
+  const LogCallback previous = set_log_callback([&](Severity, std::string_view) {
+    if (coordinator.should_stop()) ++num_asked;
+  });
+  coordinator.request_stop(data_loss("first"));
+  coordinator.request_stop(data_loss("second"));
+  set_log_callback(previous);
+  EXPECT_EQ(num_asked, 2);
+}
+
 // CO-11: an error of a configured kind asks for a clean stop.
 TEST(CoordinatorTest, TakesSomeErrorsForACleanStop) {
   Coordinator coordinator({.clean_stop_codes = {Code::kDataLoss, Code::kCancelled}});

@@ -4,6 +4,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
+#include "crochet/monitor/background_threads.h"
 #include "crochet/monitor/coordinated_session.h"
 #include "crochet/monitor/coordinator.h"
 
@@ -154,6 +155,7 @@ void MonitoredSession::register_hook_state() {
 
 std::unique_ptr<WrappedSession> MonitoredSession::create_life() {
   auto life = std::make_unique<Life>(*this);
+  start_queue_runners(life->session(), life->coordinator());
   for (const HookHandle& hook : hooks_)
     hook->after_create_session(life->session(), life->coordinator());
   life_ = life.get();

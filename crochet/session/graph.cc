@@ -87,6 +87,12 @@ std::vector<Output> Graph::collection(std::string_view collection) const {
   return found == collections_.end() ? std::vector<Output>{} : found->second;
 }
 
+void Graph::add_background_loop(std::shared_ptr<BackgroundLoop> loop) {
+  if (!loop) throw InvalidArgumentError("a background loop to add that is a null pointer");
+  check_not_finalized(loop->name());
+  loops_.push_back(std::move(loop));
+}
+
 void Graph::add_saveable(RegisteredSaveable saveable) {
   if (std::ranges::find(saveables_, saveable.name, &RegisteredSaveable::name) != saveables_.end())
     throw AlreadyExistsError("two objects want to be saved as \"{}\"", saveable.name);

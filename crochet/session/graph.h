@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "crochet/session/background_loop.h"
 #include "crochet/session/fetches.h"
 #include "crochet/session/output.h"
 #include "crochet/session/saveable.h"
@@ -68,6 +69,11 @@ class Graph {
   void add_to_collection(std::string_view collection, Output output);
   std::vector<Output> collection(std::string_view collection) const;
 
+  // Work that goes on beside the runs of every session over this graph.
+  // Throws: InvalidArgumentError for null.
+  void add_background_loop(std::shared_ptr<BackgroundLoop> loop);
+  const std::vector<std::shared_ptr<BackgroundLoop>>& background_loops() const { return loops_; }
+
   // Objects that belong in this graph's checkpoints. Allowed after finalize(): hooks
   // come and go with the sessions. Throws: AlreadyExistsError for a name that is taken.
   void add_saveable(RegisteredSaveable saveable);
@@ -81,6 +87,7 @@ class Graph {
  private:
   bool finalized_ = false;
   std::map<std::string, std::vector<Output>, std::less<>> collections_;
+  std::vector<std::shared_ptr<BackgroundLoop>> loops_;
   std::vector<RegisteredSaveable> saveables_;
 };
 

@@ -17,6 +17,15 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::ThrowsMessage;
 
+class NamedLoop final : public BackgroundLoop {
+ public:
+  const std::string& name() const override { return name_; }
+  std::vector<BackgroundTask> tasks(Session&, std::stop_token) override { return {}; }
+
+ private:
+  const std::string name_ = "examples";
+};
+
 // A graph of names that computes nothing.
 class NamesGraph final : public Graph {
  public:
@@ -178,6 +187,18 @@ TEST_F(GraphTest, RegistersANameOnce) {
   graph_.remove_saveable("never there");
   EXPECT_THAT(graph_.saveables(), IsEmpty());
   EXPECT_NO_THROW(graph_.add_saveable(again));
+}
+
+TEST_F(GraphTest, HoldsBackgroundLoops) {
+  const auto loop = std::make_shared<NamedLoop>();
+  EXPECT_THAT(graph_.background_loops(), IsEmpty());
+  graph_.add_background_loop(loop);
+  EXPECT_THAT(graph_.background_loops(), ElementsAre(loop));
+  EXPECT_THROW(graph_.add_background_loop(nullptr), InvalidArgumentError);
+  graph_.finalize();
+  EXPECT_THAT([&] { graph_.add_background_loop(loop); },
+              ThrowsMessage<FailedPreconditionError>(
+                  "\"examples\" cannot be added: the graph is finalized"));
 }
 
 }  // namespace

@@ -10,13 +10,16 @@
 
 namespace crochet {
 
-// All memory of tensors starts at a multiple of this: vectorised sums depend on
+// All memory that tensors allocate starts at a multiple of this: vectorised sums depend on
 // alignment, and a resumed run must be bit-exact.
 inline constexpr size_t kBufferAlignment = 64;
 
 // Shared memory of fixed size, of bytes or of objects that end with it. Counting is intrusive
 // because is_unique() must happen after everything that former holders did with the bytes, which
 // std::shared_ptr::use_count does not promise.
+//
+// It can also stand for borrowed memory, which is somebody else's, lies where they put it, and is
+// only ever read: such a buffer is never unique, so whoever wants to write makes a copy first.
 class Buffer {
  public:
   Buffer() = default;
@@ -24,6 +27,10 @@ class Buffer {
   // `destroy`, if there is one, is called with the memory and its size before it is let go.
   using Destroy = void (*)(std::byte* data, size_t size) noexcept;
   explicit Buffer(size_t num_bytes, Destroy destroy = nullptr);
+  // Borrowed memory. `release` is called with `context` once nobody holds it any more, on
+  // whatever thread that is. Throws: ResourceExhaustedError, and then does not release.
+  using Release = void (*)(void* context) noexcept;
+  static Buffer borrow(std::span<const std::byte> bytes, Release release, void* context);
   Buffer(const Buffer& other) noexcept;
   Buffer(Buffer&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
   Buffer& operator=(Buffer other) noexcept {
@@ -35,13 +42,16 @@ class Buffer {
   explicit operator bool() const { return block_ != nullptr; }
   size_t size() const;
   const std::byte* data() const;
-  // Requires: no other holder reads or writes meanwhile.
+  // Requires: the memory is not borrowed, and no other holder reads or writes meanwhile.
   std::byte* mutable_data();
-  // True if no other Buffer holds this memory. What former holders did happened before.
+  // True if this Buffer owns its memory and no other holds it. What former holders did
+  // happened before.
   bool is_unique() const noexcept;
 
  private:
   struct Block;
+  explicit Buffer(Block* block) : block_(block) {}
+
   Block* block_ = nullptr;
 };
 

@@ -83,6 +83,24 @@ TEST(BufferTest, SaysHowMuchMemoryThereIsNot) {
               ThrowsMessage<ResourceExhaustedError>(HasSubstr(std::to_string(size))));
 }
 
+TEST(BufferTest, BorrowedMemoryIsNeverUniqueAndIsLetGoOnce) {
+  const std::byte bytes[3] = {};
+  int num_released = 0;
+  const auto release = [](void* count) noexcept { ++*static_cast<int*>(count); };
+  {
+    Buffer first = Buffer::borrow(bytes, release, &num_released);
+    EXPECT_EQ(first.data(), bytes);
+    EXPECT_EQ(first.size(), 3);
+    EXPECT_FALSE(first.is_unique());
+    const Buffer second = first;
+    first = Buffer();
+    EXPECT_EQ(second.data(), bytes);
+    EXPECT_FALSE(second.is_unique());
+    EXPECT_EQ(num_released, 0);
+  }
+  EXPECT_EQ(num_released, 1);
+}
+
 // What a reader did happens before its holder is seen to be gone: the thread
 // sanitizer would see the race otherwise.
 TEST(BufferTest, OnceUniqueItMayBeWrittenWhatOtherThreadsRead) {

@@ -38,15 +38,36 @@ Buffer make_strings(Iterator first, Iterator last) {
 
 }  // namespace
 
-Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape)) {
+size_t Tensor::num_bytes(DType dtype, const Shape& shape) {
   if (element_size(dtype) == 0)
     throw InvalidArgumentError("a tensor of type {}: its elements have no fixed size", dtype);
-  if (!shape_.is_fully_known())
-    throw InvalidArgumentError("a tensor of shape {}: every size must be known", shape_);
+  if (!shape.is_fully_known())
+    throw InvalidArgumentError("a tensor of shape {}: every size must be known", shape);
   int64_t size = 0;
-  if (__builtin_mul_overflow(num_elements(), static_cast<int64_t>(element_size(dtype)), &size))
-    throw ResourceExhaustedError("a tensor {} {}: more bytes than 2^63", dtype, shape_);
-  if (num_bytes() > kInlineBytes) buffer_ = Buffer(num_bytes());
+  if (__builtin_mul_overflow(shape.num_elements(), static_cast<int64_t>(element_size(dtype)),
+                             &size))
+    throw ResourceExhaustedError("a tensor {} {}: more bytes than 2^63", dtype, shape);
+  return static_cast<size_t>(size);
+}
+
+Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape)) {
+  if (const size_t size = num_bytes(dtype_, shape_); size > kInlineBytes) buffer_ = Buffer(size);
+}
+
+Tensor Tensor::from_buffer(DType dtype, Shape shape, Buffer buffer) {
+  const size_t size = num_bytes(dtype, shape);
+  if (size != buffer.size())
+    throw InvalidArgumentError("a tensor {} {} has {} bytes, a buffer of {} was given", dtype,
+                               shape, size, buffer.size());
+  Tensor tensor;
+  tensor.dtype_ = dtype;
+  tensor.shape_ = std::move(shape);
+  if (size > kInlineBytes) {
+    tensor.buffer_ = std::move(buffer);
+  } else {
+    std::copy_n(buffer.data(), size, tensor.inline_);
+  }
+  return tensor;
 }
 
 Tensor Tensor::copy_of(DType dtype, Shape shape, std::span<const std::byte> values) {

@@ -65,7 +65,11 @@ class Tensor {
     return from(std::span<const T>(values), std::move(shape));
   }
 
-  // Of type kString. Throws as above.
+  // Over the bytes in `buffer`, as they are. Throws: InvalidArgumentError as the constructor, and
+  // unless the buffer has as many bytes as the elements take.
+  static Tensor from_buffer(DType dtype, Shape shape, Buffer buffer);
+
+  // Of type kString. Throws as from() for numbers.
   static Tensor from(std::vector<std::string> strings, Shape shape);
   static Tensor from(std::vector<std::string> strings);
   static Tensor scalar(std::string value);
@@ -80,10 +84,14 @@ class Tensor {
                                     : static_cast<size_t>(num_elements()) * element_size(dtype_);
   }
 
-  // The elements' memory, kBufferAlignment-aligned unless inline.
+  // What the elements of such a tensor take. Throws: as the constructor.
+  static size_t num_bytes(DType dtype, const Shape& shape);
+
+  // The elements' memory, kBufferAlignment-aligned unless inline or borrowed from others, as
+  // crochet/tensor/dlpack.h does.
   // Throws: InvalidArgumentError for strings.
   std::span<const std::byte> bytes() const;
-  // The same to write to; copies first if the memory is shared. Throws as bytes().
+  // The same to write to; copies first if the memory is shared or borrowed. Throws as bytes().
   std::span<std::byte> mutable_bytes();
 
   // The elements in row-major order. Throws: InvalidArgumentError for another type.

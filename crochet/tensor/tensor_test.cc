@@ -84,6 +84,21 @@ TEST(TensorTest, RefusesMoreBytesThanCanBeCounted) {
   EXPECT_THROW(Tensor(DType::kInt8, {INT64_MAX}), ResourceExhaustedError);
 }
 
+TEST(TensorTest, LiesOverABufferThatExists) {
+  Buffer buffer(20);
+  std::memset(buffer.mutable_data(), 0, buffer.size());
+  const std::byte* const data = buffer.data();
+  const Tensor tensor = Tensor::from_buffer(DType::kFloat, {5}, std::move(buffer));
+  EXPECT_EQ(tensor.bytes().data(), data);
+  EXPECT_EQ(tensor, Tensor::zeros<float>({5}));
+  EXPECT_TRUE(is_inside(Tensor::from_buffer(DType::kInt8, {3}, Buffer(3))));
+  EXPECT_THAT(
+      [] { Tensor::from_buffer(DType::kFloat, {5}, Buffer(24)); },
+      ThrowsMessage<InvalidArgumentError>(HasSubstr("has 20 bytes, a buffer of 24 was given")));
+  EXPECT_THROW(Tensor::from_buffer(DType::kString, {1}, Buffer(32)), InvalidArgumentError);
+  EXPECT_EQ(Tensor::from_buffer(DType::kFloat, {0}, Buffer()).num_elements(), 0);
+}
+
 TEST(TensorTest, SmallValuesLiveInTheObject) {
   EXPECT_TRUE(is_inside(Tensor::scalar(1.0f)));
   EXPECT_TRUE(is_inside(Tensor::scalar(std::complex<double>(1, 2))));

@@ -1,0 +1,247 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/session/queue_runner.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <utility>
+
+#include "crochet/base/log.h"
+#include "crochet/session/session.h"
+
+namespace crochet {
+namespace {
+
+bool has_code(const std::exception_ptr& error, const std::vector<Code>& codes) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& known) {
+    return std::ranges::find(codes, known.code()) != codes.end();
+  } catch (...) {
+    return false;
+  }
+}
+
+void check(const QueueRunnerOptions& options) {
+  if (options.queue_name.empty()) throw InvalidArgumentError("a queue runner without a queue_name");
+  if (options.enqueue_ops.empty())
+    throw InvalidArgumentError("queue \"{}\": a queue runner without enqueue_ops",
+                               options.queue_name);
+  if (options.queue_closed_codes.empty())
+    throw InvalidArgumentError("queue \"{}\": a queue runner without queue_closed_codes",
+                               options.queue_name);
+  std::vector<Output> all = options.enqueue_ops;
+  if (options.close_op) all.push_back(options.close_op);
+  if (options.cancel_op) all.push_back(options.cancel_op);
+  for (const Output& output : all)
+    if (output.graph() == nullptr || output.graph() != all.front().graph())
+      throw InvalidArgumentError("queue \"{}\": {} is no operation of the graph of the others",
+                                 options.queue_name, to_string(output));
+}
+
+}  // namespace
+
+// The threads for one session. Its address tells sessions apart as long as the threads
+// live, and they do not outlive it.
+class QueueRunner::Work {
+ public:
+  Work(std::shared_ptr<const QueueRunnerOptions> options, Session& session, std::stop_token stop)
+      : options_(std::move(options)),
+        session_(session),
+        has_listener_(stop.stop_possible()),
+        stop_(std::move(stop)),
+        num_live_(options_->enqueue_ops.size()),
+        num_waiting_(num_live_) {}
+
+  bool is_for(const Session& session) const { return &session_ == &session; }
+  bool is_live() const {
+    const std::lock_guard lock(mutex_);
+    return num_live_ > 0;
+  }
+  std::vector<std::exception_ptr> errors() const {
+    const std::lock_guard lock(mutex_);
+    return errors_;
+  }
+  void wait_for_first_runs(std::chrono::nanoseconds timeout) const;
+
+  bool stop_requested() const { return stop_.stop_requested(); }
+  bool is_closed_error(const std::exception_ptr& error) const {
+    return has_code(error, options_->queue_closed_codes);
+  }
+  void run(const Output& output) { session_.run(output); }
+  // An enqueue operation has run once, or never will.
+  void note_first_run();
+  // An enqueue operation is over; true for the last one.
+  bool count_down();
+  void close();
+  void cancel_on_stop();
+  // Throws the error if there is somebody to hear of it.
+  void report(const std::exception_ptr& error);
+
+ private:
+  const std::shared_ptr<const QueueRunnerOptions> options_;
+  Session& session_;
+  const bool has_listener_;  // Somebody hears of errors.
+  const std::stop_token stop_;
+
+  mutable std::mutex mutex_;  // Guards what follows.
+  mutable std::condition_variable_any changed_;
+  size_t num_live_;     // Enqueue operations that are not over.
+  size_t num_waiting_;  // Those of them that have not run yet.
+  std::exception_ptr first_error_;
+  std::vector<std::exception_ptr> errors_;  // Those nobody else heard of.
+};
+
+void QueueRunner::Work::wait_for_first_runs(std::chrono::nanoseconds timeout) const {
+  std::unique_lock lock(mutex_);
+  const bool done =
+      changed_.wait_for(lock, timeout, [this] { return num_waiting_ == 0 || first_error_; });
+  if (first_error_) std::rethrow_exception(first_error_);
+  if (!done)
+    throw DeadlineExceededError("queue \"{}\": {} of {} enqueue operations have not run in {} s",
+                                options_->queue_name, num_waiting_, options_->enqueue_ops.size(),
+                                std::chrono::duration<double>(timeout).count());
+}
+
+void QueueRunner::Work::note_first_run() {
+  {
+    const std::lock_guard lock(mutex_);
+    --num_waiting_;
+  }
+  changed_.notify_all();
+}
+
+bool QueueRunner::Work::count_down() {
+  bool last = false;
+  {
+    const std::lock_guard lock(mutex_);
+    last = --num_live_ == 0;
+  }
+  changed_.notify_all();
+  return last;
+}
+
+void QueueRunner::Work::close() {
+  if (!options_->close_op || stop_requested()) return;
+  try {
+    run(options_->close_op);
+  } catch (...) {
+    report(std::current_exception());
+  }
+}
+
+void QueueRunner::Work::cancel_on_stop() {
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, stop_, [this] { return num_live_ == 0; });
+  }
+  if (!stop_requested()) return;  // All is over: nothing is left to be cancelled.
+  try {
+    run(options_->cancel_op);
+  } catch (...) {
+    log_warning("queue \"{}\": cancelling it failed: {}", options_->queue_name,
+                describe(std::current_exception()));
+  }
+}
+
+void QueueRunner::Work::report(const std::exception_ptr& error) {
+  if (stop_requested() && has_code(error, {Code::kCancelled})) return;  // As it was asked to.
+  if (options_->on_error) options_->on_error(error);
+  {
+    const std::lock_guard lock(mutex_);
+    if (!first_error_) first_error_ = error;
+    if (!has_listener_) errors_.push_back(error);
+  }
+  changed_.notify_all();
+  if (has_listener_) std::rethrow_exception(error);
+  log_error("queue \"{}\": {}", options_->queue_name, describe(error));
+}
+
+// One enqueue operation. It is over when this is gone, if not before, even if it never ran.
+class QueueRunner::Feeder {
+ public:
+  Feeder(std::shared_ptr<Work> work, Output enqueue_op)
+      : work_(std::move(work)), enqueue_op_(enqueue_op) {}
+  ~Feeder() {
+    note_first_run();
+    count_down();
+  }
+  Feeder(const Feeder&) = delete;
+  Feeder& operator=(const Feeder&) = delete;
+
+  void run() {
+    try {
+      while (!work_->stop_requested()) {
+        work_->run(enqueue_op_);
+        note_first_run();
+      }
+    } catch (...) {
+      const std::exception_ptr error = std::current_exception();
+      if (!work_->is_closed_error(error)) return work_->report(error);
+      if (count_down()) work_->close();
+    }
+  }
+
+ private:
+  void note_first_run() {
+    if (!std::exchange(has_run_, true)) work_->note_first_run();
+  }
+  bool count_down() { return !std::exchange(is_over_, true) && work_->count_down(); }
+
+  const std::shared_ptr<Work> work_;
+  const Output enqueue_op_;
+  bool has_run_ = false;
+  bool is_over_ = false;
+};
+
+QueueRunner::QueueRunner(QueueRunnerOptions options)
+    : options_(std::make_shared<const QueueRunnerOptions>(std::move(options))) {
+  check(*options_);
+}
+
+QueueRunner::~QueueRunner() = default;
+
+std::vector<BackgroundTask> QueueRunner::tasks(Session& session, std::stop_token stop) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(works_, [](const auto& work) { return !work->is_live(); });
+  if (std::ranges::any_of(works_, [&](const auto& work) { return work->is_for(session); }))
+    return {};
+  const bool can_stop = stop.stop_possible();
+  const auto work = std::make_shared<Work>(options_, session, std::move(stop));
+  const auto named = [this](const std::string& part) {
+    return fmt::format("QueueRunnerThread-{}-{}", options_->queue_name, part);
+  };
+  std::vector<BackgroundTask> tasks;
+  for (const Output& op : options_->enqueue_ops)
+    tasks.push_back({named(op.operation()->name),
+                     [feeder = std::make_shared<Feeder>(work, op)] { feeder->run(); }});
+  if (options_->cancel_op && can_stop)
+    tasks.push_back({named("close_on_stop"), [work] { work->cancel_on_stop(); }});
+  works_.push_back(work);
+  return tasks;
+}
+
+std::vector<std::exception_ptr> QueueRunner::exceptions_raised() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::exception_ptr> all;
+  for (const auto& work : works_)
+    for (const std::exception_ptr& error : work->errors()) all.push_back(error);
+  return all;
+}
+
+void QueueRunner::wait_for_first_runs(const Session& session,
+                                      std::chrono::nanoseconds timeout) const {
+  std::shared_ptr<Work> work;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::ranges::find_if(
+        works_, [&](const auto& candidate) { return candidate->is_for(session); });
+    if (found == works_.end())
+      throw FailedPreconditionError("queue \"{}\": no threads were created for this session",
+                                    options_->queue_name);
+    work = *found;
+  }
+  work->wait_for_first_runs(timeout);
+}
+
+}  // namespace crochet

@@ -6,6 +6,7 @@
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/checkpoint_files.h"
 #include "crochet/checkpoint/checkpoint_state.h"
+#include "crochet/checkpoint/registered_saver.h"
 #include "crochet/hooks/global_step.h"
 #include "crochet/io/path.h"
 
@@ -24,10 +25,17 @@ CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHookOptions options)
     throw InvalidArgumentError("a checkpoint hook was given no checkpoint_dir");
 }
 
+std::shared_ptr<Saver> CheckpointSaverHook::find_saver() const {
+  if (options_.saver) return options_.saver;
+  if (options_.scaffold && options_.scaffold->saver) return options_.scaffold->saver;
+  return graph_ ? registered_saver(*graph_) : nullptr;
+}
+
 Saver& CheckpointSaverHook::saver() {
   if (options_.scaffold && options_.scaffold->saver) return *options_.scaffold->saver;
-  if (!options_.saver) options_.saver = std::make_shared<Saver>();
-  return *options_.saver;
+  if (!saver_) saver_ = find_saver();
+  if (!saver_) saver_ = std::make_shared<Saver>();
+  return *saver_;
 }
 
 std::string CheckpointSaverHook::save_path() const {
@@ -36,9 +44,11 @@ std::string CheckpointSaverHook::save_path() const {
 
 void CheckpointSaverHook::begin(Graph& graph) {
   step_ = require_global_step(graph, *this);
-  // A scaffold's saver may not be made yet; its files are the operating system's then.
-  FileSystem& files =
-      options_.scaffold && !options_.scaffold->saver ? FileSystem::posix() : saver().files();
+  graph_ = &graph;
+  saver_.reset();
+  // It may be made with the session only; its files are the operating system's then.
+  const std::shared_ptr<Saver> known = find_saver();
+  FileSystem& files = known ? known->files() : FileSystem::posix();
   auto lock = std::make_unique<DirectoryLock>(files, options_.checkpoint_dir);
   remove_leftovers(files, options_.checkpoint_dir, options_.checkpoint_basename);
   for (const auto& listener : options_.listeners) listener->begin();

@@ -16,7 +16,8 @@
 
 namespace crochet {
 
-// Exactly one of the intervals, at most one of saver and scaffold.
+// Exactly one of the intervals, at most one of saver and scaffold; with neither, the saver is the
+// graph's (registered_saver.h), or one with its defaults.
 struct CheckpointSaverHookOptions {
   std::string checkpoint_dir = {};
   std::optional<double> save_secs = {};
@@ -63,6 +64,7 @@ class CheckpointSaverHook : public SessionRunHook {
   // Gives the directory back, to whatever end the run came.
   virtual void release();
 
+  // Of a session that is there.
   Saver& saver();
   std::string save_path() const;
   const CheckpointSaverHookOptions& options() const { return options_; }
@@ -72,10 +74,14 @@ class CheckpointSaverHook : public SessionRunHook {
   std::optional<int64_t> last_saved_step_;
 
  private:
+  // The saver as far as it is known; null before a session is made if it is made with that.
+  std::shared_ptr<Saver> find_saver() const;
   bool save_if_missing(Session& session, int64_t step);
 
   CheckpointSaverHookOptions options_;
   SecondOrStepTimer timer_;
+  const Graph* graph_ = nullptr;  // From begin on.
+  std::shared_ptr<Saver> saver_;  // From the first session on, unless the scaffold has it.
   Output step_;
   std::unique_ptr<DirectoryLock> lock_;
   std::shared_ptr<SummaryWriter> writer_;

@@ -8,6 +8,7 @@
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/checkpoint_files.h"
 #include "crochet/checkpoint/checkpoint_reader.h"
+#include "crochet/checkpoint/registered_saver.h"
 #include "crochet/io/memory_file_system.h"
 #include "crochet/monitor/monitored_session.h"
 #include "crochet/summary/event_file_reader.h"
@@ -270,6 +271,30 @@ TEST_F(CheckpointSaverHookTest, UsesTheSaverOfTheScaffold) {
                                                             .clock = &clock_})});
   EXPECT_TRUE(checkpoint_exists(disk_, "d/other-0"));
   session.close();
+}
+
+// BH-18: without saver and scaffold it uses the one saver that is registered in the graph.
+TEST_F(CheckpointSaverHookTest, UsesTheSaverOfTheGraph) {
+  register_saver(graph_, saver_);
+  const auto session = graph_.new_session("");
+  Coordinator coordinator;
+  CheckpointSaverHook hook({.checkpoint_dir = "d", .save_steps = 1, .clock = &clock_});
+  hook.begin(graph_);
+  EXPECT_TRUE(disk_.exists("d/.lock"));
+  session->run(graph_.train());
+  hook.after_create_session(*session, coordinator);
+  EXPECT_THAT(saved_steps(), ElementsAre(1));
+  EXPECT_THAT(saver_->last_checkpoints(), ElementsAre("d/model.ckpt-1"));
+  hook.end(*session);
+}
+
+TEST_F(CheckpointSaverHookTest, RefusesAGraphOfSeveralSavers) {
+  register_saver(graph_, saver_);
+  register_saver(graph_, std::make_shared<Saver>());
+  CheckpointSaverHook hook({.checkpoint_dir = "d", .save_steps = 1, .clock = &clock_});
+  EXPECT_THAT([&] { hook.begin(graph_); }, testing::ThrowsMessage<FailedPreconditionError>(
+                                               testing::HasSubstr("More than one item")));
+  EXPECT_THAT(files_.operations(), IsEmpty());
 }
 
 TEST_F(CheckpointSaverHookTest, NeedsAGlobalStep) {

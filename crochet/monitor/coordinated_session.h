@@ -19,6 +19,9 @@ class CoordinatedSession final : public WrappedSession {
         coordinator_(coordinator),
         stop_grace_period_secs_(stop_grace_period_secs) {}
 
+  Graph& graph() const override { return inner_->graph(); }
+  const std::string& target() const override { return inner_->target(); }
+
   // If the run fails because a thread met an AbortedError or UnavailableError, that one, the
   // cause, is thrown.
   FetchValues run(const Fetches& fetches, const Feeds& feeds, const RunOptions& options = {},

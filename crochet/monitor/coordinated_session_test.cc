@@ -10,6 +10,7 @@
 #include "crochet/base/error.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
+#include "crochet/testing/scripted_session.h"
 
 namespace crochet {
 namespace {
@@ -19,6 +20,8 @@ using testing::ThrowsMessage;
 // A session whose answers a test sets.
 class ToldSession final : public WrappedSession {
  public:
+  Graph& graph() const override { return *told_graph; }
+  const std::string& target() const override { return told_target; }
   FetchValues run(const Fetches&, const Feeds& feeds, const RunOptions&, RunMetadata*) override {
     num_feeds = feeds.size();
     if (failure) std::rethrow_exception(failure);
@@ -30,6 +33,8 @@ class ToldSession final : public WrappedSession {
     if (close_failure) std::rethrow_exception(close_failure);
   }
 
+  Graph* told_graph = nullptr;
+  std::string told_target;
   std::exception_ptr failure;
   std::exception_ptr close_failure;
   bool stops = false;
@@ -49,6 +54,23 @@ class CoordinatedSessionTest : public testing::Test {
   ToldSession* inner_ = new ToldSession;
   CoordinatedSession session_{std::unique_ptr<WrappedSession>(inner_), coordinator_};
 };
+
+// MS-22, MS-28: graph and target are the inner session's.
+TEST_F(CoordinatedSessionTest, ShowsGraphAndTarget) {
+  ScriptedGraph graph;
+  inner_->told_graph = &graph;
+  inner_->told_target = "grpc://worker:1";
+  EXPECT_EQ(&session_.graph(), &graph);
+  EXPECT_EQ(session_.target(), "grpc://worker:1");
+}
+
+// MS-24: the inner session is asked each time.
+TEST_F(CoordinatedSessionTest, AsksTheInnerSessionEachTimeWhetherToStop) {
+  for (const bool stops : {false, true, false, true}) {
+    inner_->stops = stops;
+    EXPECT_EQ(session_.should_stop(), stops);
+  }
+}
 
 // MS-29: run passes feeds through.
 TEST_F(CoordinatedSessionTest, PassesRunsOn) {

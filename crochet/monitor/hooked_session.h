@@ -17,6 +17,9 @@ class HookedSession final : public WrappedSession {
   // Requires: session and hooks outlive this.
   HookedSession(Session& session, const HookList& hooks);
 
+  Graph& graph() const override { return session_.graph(); }
+  const std::string& target() const override { return session_.target(); }
+
   // Throws: FailedPreconditionError after a stop was requested, or if two of hooks and
   // caller feed the same output; what hooks and engine throw.
   FetchValues run(const Fetches& fetches, const Feeds& feeds, const RunOptions& options = {},

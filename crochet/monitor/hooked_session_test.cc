@@ -66,6 +66,13 @@ class HookedSessionTest : public testing::Test {
 };
 
 // MS-49: hooks that ask for nothing get nothing, and see what the caller asked for.
+// MS-22: graph and target are the engine's session's.
+TEST_F(HookedSessionTest, ShowsGraphAndTarget) {
+  HookedSession session(*session_, hooks_);
+  EXPECT_EQ(&session.graph(), &graph_);
+  EXPECT_EQ(&session.target(), &session_->target());
+}
+
 TEST_F(HookedSessionTest, GivesNothingToHooksThatAskForNothing) {
   Session* seen_session = nullptr;
   std::vector<Output> asked;

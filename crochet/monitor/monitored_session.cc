@@ -42,6 +42,8 @@ class MonitoredSession::Life final : public WrappedSession {
     session_->close();
   }
 
+  Graph& graph() const override { return session_->graph(); }
+  const std::string& target() const override { return session_->target(); }
   FetchValues run(const Fetches& fetches, const Feeds& feeds, const RunOptions& options,
                   RunMetadata* metadata) override {
     return coordinated_.run(fetches, feeds, options, metadata);
@@ -67,6 +69,8 @@ class MonitoredSession::Life final : public WrappedSession {
   void retire() {
     if (owner_.life_ != this) return;
     if (!owner_.stop_) owner_.stop_ = stop_request();
+    if (const auto request = coordinator_.stop_request())
+      log_info("{} asks to stop: {}", request->who, request->reason);
     owner_.life_ = nullptr;
   }
 
@@ -82,6 +86,10 @@ class MonitoredSession::Life final : public WrappedSession {
 MonitoredSession::MonitoredSession(std::unique_ptr<SessionCreator> creator, HookList hooks,
                                    MonitoredSessionOptions options)
     : MonitoredSession(std::move(creator), std::move(hooks), std::move(options), Recovery::kOn) {}
+
+MonitoredSession::MonitoredSession(Graph& graph, HookList hooks, MonitoredSessionOptions options)
+    : MonitoredSession(std::make_unique<ChiefSessionCreator>(graph), std::move(hooks),
+                       std::move(options)) {}
 
 MonitoredSession::MonitoredSession(std::unique_ptr<SessionCreator> creator, HookList hooks,
                                    MonitoredSessionOptions options, Recovery recovery)

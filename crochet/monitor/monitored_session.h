@@ -46,6 +46,9 @@ class MonitoredSession {
   // Throws: what those throw; then the hooks that began got on_error.
   MonitoredSession(std::unique_ptr<SessionCreator> creator, HookList hooks,
                    MonitoredSessionOptions options = {});
+  // The same with a ChiefSessionCreator that has its defaults.
+  explicit MonitoredSession(Graph& graph, HookList hooks = {},
+                            MonitoredSessionOptions options = {});
   // Without close() before, the run ended by an error: see abort().
   virtual ~MonitoredSession();
   MonitoredSession(const MonitoredSession&) = delete;

@@ -100,9 +100,16 @@ TEST_F(MonitoredSessionTest, CallsHooksInTheirOrder) {
   EXPECT_EQ(graph_.num_open_sessions(), 0);
 }
 
-// MS-56: a default session will do.
+// MS-56: a default session initialises the variables.
+TEST_F(MonitoredSessionTest, InitialisesVariables) {
+  ScriptedGraph graph({.global_step = 7, .starts_initialized = false});
+  MonitoredSession session(graph);
+  EXPECT_EQ(session.run("global_step").scalar<int64_t>(), 7);
+  session.close();
+}
+
 TEST_F(MonitoredSessionTest, NeedsNoHooks) {
-  MonitoredSession session(creator(), {});
+  MonitoredSession session(graph_);
   EXPECT_EQ(session.run("global_step").scalar<int64_t>(), 0);
   EXPECT_FALSE(session.should_stop());
   session.close();
@@ -158,6 +165,7 @@ TEST_F(MonitoredSessionTest, StopsWhenTheCoordinatorIsAsked) {
   EXPECT_EQ(session.stop_request()->who, "a thread");
   session.run(graph_.train());  // A coordinator's stop forbids no run.
   session.close();
+  EXPECT_TRUE(log_.contains("a thread asks to stop: the queue is empty"));
   EXPECT_EQ(session.stop_request()->who, "a thread");
 }
 
@@ -316,6 +324,20 @@ TEST_F(MonitoredSessionTest, PassesOtherErrorsOutOfItsScope) {
   EXPECT_THROW(run_in_scope(session, [] { throw UsersError(); }), UsersError);
   EXPECT_THAT(diary_, testing::Not(testing::Contains("First end")));
   EXPECT_THAT(diary_, testing::Contains("Second on_error"));
+  EXPECT_TRUE(session.should_stop());
+  EXPECT_EQ(graph_.num_open_sessions(), 0);
+}
+
+// MS-68: an error that a thread reported: time to stop before the scope ends, thrown as it does.
+TEST_F(MonitoredSessionTest, PassesAnErrorOfAThreadOutOfItsScope) {
+  MonitoredSession session(creator(), both());
+  const auto body = [&] {
+    session.run(graph_.train());
+    EXPECT_FALSE(session.should_stop());
+    first_->coordinator().request_stop(std::make_exception_ptr(DataLossError("a thread's")));
+    EXPECT_TRUE(session.should_stop());
+  };
+  EXPECT_THAT([&] { run_in_scope(session, body); }, ThrowsMessage<DataLossError>("a thread's"));
   EXPECT_TRUE(session.should_stop());
   EXPECT_EQ(graph_.num_open_sessions(), 0);
 }

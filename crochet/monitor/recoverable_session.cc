@@ -39,7 +39,12 @@ FetchValues RecoverableSession::run_once(const Fetches& fetches, const Feeds& fe
 }
 
 void RecoverableSession::check_open() const {
-  if (!inner_) throw FailedPreconditionError("run on a closed session");
+  if (!inner_) throw FailedPreconditionError("a call on a closed session");
+}
+
+WrappedSession& RecoverableSession::open_inner() const {
+  check_open();
+  return *inner_;
 }
 
 bool RecoverableSession::should_stop() {

@@ -36,6 +36,10 @@ class RecoverableSession final : public WrappedSession {
   // are recovered from.
   RecoverableSession(Factory factory, RecoveryOptions options);
 
+  // Throw: FailedPreconditionError once this is closed.
+  Graph& graph() const override { return open_inner().graph(); }
+  const std::string& target() const override { return open_inner().target(); }
+
   FetchValues run(const Fetches& fetches, const Feeds& feeds, const RunOptions& options = {},
                   RunMetadata* metadata = nullptr) override;
   // The same without the recovery. Counts as progress once it succeeds.
@@ -63,6 +67,7 @@ class RecoverableSession final : public WrappedSession {
 
  private:
   void check_open() const;
+  WrappedSession& open_inner() const;
   // Throws `error` if it is not to be recovered from; otherwise makes a session.
   void recover(std::exception_ptr error);
   void wait_before_recovery(const std::exception_ptr& error);

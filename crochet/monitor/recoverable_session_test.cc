@@ -11,6 +11,7 @@
 #include "crochet/base/pending_signal.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
+#include "crochet/testing/scripted_session.h"
 
 namespace crochet {
 namespace {
@@ -34,7 +35,10 @@ class RecoverableSessionTest : public testing::Test {
   class ScriptRunner final : public WrappedSession {
    public:
     explicit ScriptRunner(RecoverableSessionTest& test) : test_(test) {}
-    FetchValues run(const Fetches&, const Feeds&, const RunOptions&, RunMetadata*) override {
+    Graph& graph() const override { return test_.graph_; }
+    const std::string& target() const override { return test_.target_; }
+    FetchValues run(const Fetches&, const Feeds& feeds, const RunOptions&, RunMetadata*) override {
+      test_.feeds_ = feeds;
       next();
       ++test_.num_runs_;
       return {};
@@ -75,6 +79,9 @@ class RecoverableSessionTest : public testing::Test {
 
   LogCapture log_;
   FakeClock clock_;
+  ScriptedGraph graph_;
+  const std::string target_ = "grpc://worker:1";
+  Feeds feeds_;  // Of the last run.
   Script script_;
   Script creation_script_;
   std::exception_ptr stop_failure_;
@@ -83,6 +90,24 @@ class RecoverableSessionTest : public testing::Test {
   int num_runs_ = 0;
   int num_closes_ = 0;
 };
+
+// MS-36, MS-22: graph and target are the inner session's.
+TEST_F(RecoverableSessionTest, ShowsGraphAndTarget) {
+  RecoverableSession session = make();
+  EXPECT_EQ(&session.graph(), &graph_);
+  EXPECT_EQ(session.target(), "grpc://worker:1");
+  session.close();
+  EXPECT_THROW(session.graph(), FailedPreconditionError);
+  EXPECT_THROW(session.target(), FailedPreconditionError);
+}
+
+// MS-37: run passes feeds through.
+TEST_F(RecoverableSessionTest, PassesFeedsOn) {
+  RecoverableSession session = make();
+  const Feeds feeds = {{graph_.placeholder("fed"), Tensor::scalar(20.0f)}};
+  session.run({}, feeds);
+  EXPECT_EQ(feeds_, feeds);
+}
 
 // MS-38: an aborted run is repeated on a fresh session.
 TEST_F(RecoverableSessionTest, RunsAgainOnANewSession) {

@@ -2,17 +2,83 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/monitor/scaffold.h"
 
+#include "crochet/base/error.h"
+#include "crochet/base/log.h"
+#include "crochet/checkpoint/registered_saver.h"
+
 namespace crochet {
+namespace {
+
+// The one operation that a collection has; none if it is empty.
+Output only_one(const Graph& graph, std::string_view collection) {
+  const std::vector<Output> operations = graph.collection(collection);
+  if (operations.size() > 1)
+    throw FailedPreconditionError(
+        "More than one item: the graph's collection \"{}\" has {}, expected at most one",
+        collection, operations.size());
+  return operations.empty() ? Output() : operations.front();
+}
+
+// Fills `operation` from the collection, or from the engine, and then the collection.
+void fill(Fetches& operation, Graph& graph, std::string_view collection,
+          Output (Graph::*make_default)()) {
+  if (!operation.empty()) return;
+  Output found = only_one(graph, collection);
+  if (!found) {
+    found = (graph.*make_default)();
+    if (found && !graph.finalized()) graph.add_to_collection(collection, found);
+  }
+  if (found) operation = found;
+}
+
+void fill_summary_op(Fetches& summary_op, const Graph& graph) {
+  if (!summary_op.empty()) return;
+  if (const Output found = only_one(graph, kSummaryOpCollection)) {
+    summary_op = found;
+    return;
+  }
+  Fetches::Map summaries;
+  for (const Output& output : graph.collection(kSummariesCollection))
+    summaries.emplace(output.operation()->name, output);
+  if (!summaries.empty()) summary_op = std::move(summaries);
+}
+
+void fill_saver(std::shared_ptr<Saver>& saver, Graph& graph) {
+  if (!saver) saver = registered_saver(graph);
+  if (saver) return;
+  saver = std::make_shared<Saver>();
+  register_saver(graph, saver);
+}
+
+void take(Fetches& own, const Fetches& other) {
+  if (own.empty()) own = other;
+}
+
+}  // namespace
 
 void Scaffold::finalize(Graph& graph) {
-  if (!saver) saver = std::make_shared<Saver>();
-  if (summary_op.empty()) {
-    Fetches::Map summaries;
-    for (const Output& output : graph.collection(kSummariesCollection))
-      summaries.emplace(output.operation()->name, output);
-    if (!summaries.empty()) summary_op = std::move(summaries);
-  }
+  fill(init_op, graph, kInitOpCollection, &Graph::default_init_op);
+  fill(ready_op, graph, kReadyOpCollection, &Graph::default_ready_op);
+  fill(ready_for_local_init_op, graph, kReadyForLocalInitOpCollection,
+       &Graph::default_ready_for_local_init_op);
+  fill(local_init_op, graph, kLocalInitOpCollection, &Graph::default_local_init_op);
+  fill_summary_op(summary_op, graph);
+  fill_saver(saver, graph);
+  if (graph.finalized()) return;
   graph.finalize();
+  log_debug("the graph is final");
+}
+
+Scaffold copy_from_scaffold(const Scaffold& source, Scaffold own) {
+  if (!own.saver) own.saver = source.saver;
+  take(own.init_op, source.init_op);
+  if (own.init_feed_dict.empty()) own.init_feed_dict = source.init_feed_dict;
+  if (!own.init_fn) own.init_fn = source.init_fn;
+  take(own.ready_op, source.ready_op);
+  take(own.ready_for_local_init_op, source.ready_for_local_init_op);
+  take(own.local_init_op, source.local_init_op);
+  take(own.summary_op, source.summary_op);
+  return own;
 }
 
 }  // namespace crochet

@@ -2,27 +2,54 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <functional>
 #include <memory>
 
 #include "crochet/checkpoint/saver.h"
+#include "crochet/monitor/init_fn.h"
 #include "crochet/session/session.h"
 
 namespace crochet {
 
 // The pieces around a graph that a session needs: how it is initialised, saved and
-// summarised. What is unset is filled in by finalize().
+// summarised. What is unset is filled in by finalize(); most programs set nothing, or one thing.
+// An operation may be one, a list of them, or names.
+//
+// A new session is made ready in this order: a checkpoint is restored, or else init_op and init_fn
+// are run; then local_init_op, once ready_for_local_init_op says so; then ready_op says whether
+// all is ready. An engine whose variables always have values, the local one, needs none of
+// these.
 struct Scaffold {
-  // Saves and restores; a Saver with its defaults.
+  // Saves and restores. By default the graph's (see registered_saver.h), or else a Saver with its
+  // defaults, which becomes the graph's.
   std::shared_ptr<Saver> saver = {};
-  // Called with a new session that was not restored.
-  std::function<void(Session& session)> init_fn = {};
-  // What SummarySaverHook fetches: a map from tag to value; all of the graph's
-  // collection "summaries", under the names of the operations.
+  // Run with init_feed_dict in a session that was not restored: the graph's collection "init_op",
+  // or Graph::default_init_op().
+  Fetches init_op = {};
+  Feeds init_feed_dict = {};
+  // Called after it: f(Session&), or f(const Scaffold&, Session&) with the scaffold it is used in.
+  InitFn init_fn = {};
+  // Gives the names of what is not initialised, or no value if all is: the collection "ready_op",
+  // or Graph::default_ready_op().
+  Fetches ready_op = {};
+  // The same, of what local_init_op needs: the collection "ready_for_local_init_op", or
+  // Graph::default_ready_for_local_init_op().
+  Fetches ready_for_local_init_op = {};
+  // Run in every session, restored or not: the collection "local_init_op", or
+  // Graph::default_local_init_op().
+  Fetches local_init_op = {};
+  // What SummarySaverHook fetches: the collection "summary_op", or a map from tag to value of all
+  // of the graph's collection "summaries", under the names of the operations.
   Fetches summary_op = {};
 
-  // Fills what is unset, then makes the graph final. Calling it again changes nothing.
+  // Fills what is unset, then makes the graph final. Operations and a saver that are made here
+  // are kept in the graph for the next scaffold; those that were given are not. Calling it again
+  // changes nothing.
+  // Throws: FailedPreconditionError if a collection that is to have one item has several.
   void finalize(Graph& graph);
 };
+
+// `own`, with what it leaves unset taken from `source`. The init_fn is called with the
+// scaffold it is used in, not the one it came from.
+Scaffold copy_from_scaffold(const Scaffold& source, Scaffold own = {});
 
 }  // namespace crochet

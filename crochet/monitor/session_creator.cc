@@ -2,36 +2,71 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/monitor/session_creator.h"
 
-#include "crochet/base/log.h"
+#include "crochet/base/error.h"
 
 namespace crochet {
 namespace {
 
-ChiefSessionCreatorOptions with_scaffold(ChiefSessionCreatorOptions options) {
+template <typename Options>
+Options with_scaffold(Options options) {
   if (!options.scaffold) options.scaffold = std::make_shared<Scaffold>();
   return options;
+}
+
+// Requires: the scaffold is finalized.
+SessionManager make_manager(Graph& graph, const Scaffold& scaffold, Clock* clock) {
+  return SessionManager(graph, {.local_init_op = scaffold.local_init_op,
+                                .ready_op = scaffold.ready_op,
+                                .ready_for_local_init_op = scaffold.ready_for_local_init_op,
+                                .clock = clock});
+}
+
+RecoverSessionOptions session_of(const ChiefSessionCreatorOptions& options) {
+  return {.master = options.master,
+          .config = options.config,
+          .saver = options.scaffold->saver,
+          .checkpoint_dir = options.checkpoint_dir,
+          .checkpoint_basename = options.checkpoint_basename,
+          .checkpoint_filename_with_path = options.checkpoint_filename_with_path};
 }
 
 }  // namespace
 
 ChiefSessionCreator::ChiefSessionCreator(Graph& graph, ChiefSessionCreatorOptions options)
-    : graph_(graph), options_(with_scaffold(std::move(options))) {}
+    : graph_(graph), options_(with_scaffold(std::move(options))) {
+  check_options(session_of(options_));
+}
 
 std::unique_ptr<Session> ChiefSessionCreator::create_session() {
   Scaffold& scaffold = *options_.scaffold;
   scaffold.finalize(graph_);
-  std::unique_ptr<Session> session = graph_.new_session(options_.master);
-  if (!options_.checkpoint_dir.empty()) {
-    const auto prefix = scaffold.saver->restore_newest(*session, options_.checkpoint_dir,
-                                                       options_.checkpoint_basename);
-    if (prefix) {
-      log_info("restored {}", *prefix);
-      return session;
-    }
-    log_info("{} holds no checkpoint: a fresh start", options_.checkpoint_dir);
-  }
-  if (scaffold.init_fn) scaffold.init_fn(*session);
-  return session;
+  if (!manager_) manager_.emplace(make_manager(graph_, scaffold, &scaffold.saver->clock()));
+  PrepareSessionOptions options{.session = session_of(options_),
+                                .init_op = scaffold.init_op,
+                                .init_feed_dict = scaffold.init_feed_dict};
+  if (scaffold.init_fn)
+    options.init_fn = [&scaffold](Session& session) { scaffold.init_fn(scaffold, session); };
+  return manager_->prepare_session(options);
+}
+
+std::optional<std::string> ChiefSessionCreator::restored_from() const {
+  return manager_ ? manager_->restored_from() : std::nullopt;
+}
+
+WorkerSessionCreator::WorkerSessionCreator(Graph& graph, WorkerSessionCreatorOptions options)
+    : graph_(graph), options_(with_scaffold(std::move(options))) {
+  if (!(options_.max_wait_secs >= 0))
+    throw InvalidArgumentError("WorkerSessionCreator: max_wait_secs is {}, expected 0 or more",
+                               options_.max_wait_secs);
+}
+
+std::unique_ptr<Session> WorkerSessionCreator::create_session() {
+  Scaffold& scaffold = *options_.scaffold;
+  scaffold.finalize(graph_);
+  if (!manager_) manager_.emplace(make_manager(graph_, scaffold, options_.clock));
+  return manager_->wait_for_session({.master = options_.master,
+                                     .config = options_.config,
+                                     .max_wait_secs = options_.max_wait_secs});
 }
 
 }  // namespace crochet

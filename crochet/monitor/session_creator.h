@@ -3,9 +3,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "crochet/monitor/scaffold.h"
+#include "crochet/monitor/session_manager.h"
 #include "crochet/session/session.h"
 
 namespace crochet {
@@ -18,30 +20,68 @@ class SessionCreator {
   virtual Graph& graph() const = 0;
   // Finalizes the graph and makes a session that is ready to run.
   virtual std::unique_ptr<Session> create_session() = 0;
+  // The checkpoint that the last session was restored from here; none if it was not.
+  virtual std::optional<std::string> restored_from() const { return std::nullopt; }
 };
 
 struct ChiefSessionCreatorOptions {
   std::shared_ptr<Scaffold> scaffold = {};  // One with all defaults.
-  // Where the session runs; see Graph::new_session.
+  // Where the session runs, and how; see Graph::new_session.
   std::string master = {};
+  SessionConfig config = {};
   // Restored from if it holds a checkpoint; empty: always a fresh start.
   std::string checkpoint_dir = {};
   std::string checkpoint_basename = "model.ckpt";
+  // The checkpoint to restore, "runs/x/model.ckpt-100", instead of the newest of a directory. A
+  // session that is recovered starts from it, too.
+  std::string checkpoint_filename_with_path = {};
 };
 
-// Restores the newest sound checkpoint, or starts afresh if the directory holds none at all.
+// For the process that initialises: restores the newest sound checkpoint, or starts
+// afresh if the directory holds none at all.
 class ChiefSessionCreator final : public SessionCreator {
  public:
-  // Requires: the graph outlives this.
+  // Requires: the graph outlives this. Throws: InvalidArgumentError if both
+  // checkpoint_dir and checkpoint_filename_with_path are given.
   explicit ChiefSessionCreator(Graph& graph, ChiefSessionCreatorOptions options = {});
 
   Graph& graph() const override { return graph_; }
-  // Throws: as Saver::restore_newest, and what init_fn throws.
+  // Throws: as Scaffold::finalize and SessionManager::prepare_session, and what init_fn throws.
   std::unique_ptr<Session> create_session() override;
+  std::optional<std::string> restored_from() const override;
 
  private:
   Graph& graph_;  // Not owned; outlives this.
   const ChiefSessionCreatorOptions options_;
+  std::optional<SessionManager> manager_;  // Made with the first session.
+};
+
+struct WorkerSessionCreatorOptions {
+  std::shared_ptr<Scaffold> scaffold = {};  // One with all defaults.
+  // Where the session runs, and how; see Graph::new_session.
+  std::string master = {};
+  SessionConfig config = {};
+  // How long to wait for the chief.
+  double max_wait_secs = 1800;
+  // The machine's if null. Not owned.
+  Clock* clock = nullptr;
+};
+
+// For the other processes of a cluster: waits until the chief has initialised or restored
+// what they share, and initialises local variables only.
+class WorkerSessionCreator final : public SessionCreator {
+ public:
+  // Requires: the graph outlives this. Throws: InvalidArgumentError for a negative max_wait_secs.
+  explicit WorkerSessionCreator(Graph& graph, WorkerSessionCreatorOptions options = {});
+
+  Graph& graph() const override { return graph_; }
+  // Throws: as Scaffold::finalize and SessionManager::wait_for_session.
+  std::unique_ptr<Session> create_session() override;
+
+ private:
+  Graph& graph_;  // Not owned; outlives this.
+  const WorkerSessionCreatorOptions options_;
+  std::optional<SessionManager> manager_;  // Made with the first session.
 };
 
 }  // namespace crochet

@@ -7,6 +7,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/io/memory_file_system.h"
+#include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"
 
@@ -37,7 +38,6 @@ class ChiefSessionCreatorTest : public testing::Test {
   int num_inits_ = 0;
 };
 
-// SM-3: init_fn alone suffices.
 TEST_F(ChiefSessionCreatorTest, InitialisesWithoutADirectory) {
   const auto session = create("");
   EXPECT_EQ(read_global_step(*session), 0);
@@ -68,6 +68,85 @@ TEST_F(ChiefSessionCreatorTest, DoesNotStartAfreshBesideCheckpointsOfAnotherName
   save_step("d/other", 30);
   EXPECT_THROW(create("d"), FailedPreconditionError);
   EXPECT_EQ(num_inits_, 0);
+}
+
+TEST_F(ChiefSessionCreatorTest, SaysWhatItRestored) {
+  save_step("d/model.ckpt", 30);
+  ChiefSessionCreator creator(graph_, {.scaffold = scaffold_, .checkpoint_dir = "d"});
+  EXPECT_EQ(creator.restored_from(), std::nullopt);
+  creator.create_session();
+  EXPECT_EQ(creator.restored_from(), "d/model.ckpt-30");
+}
+
+TEST_F(ChiefSessionCreatorTest, RestoresTheFileItIsTold) {
+  save_step("d/model.ckpt", 30);
+  save_step("d/model.ckpt", 200);
+  ChiefSessionCreator creator(
+      graph_, {.scaffold = scaffold_, .checkpoint_filename_with_path = "d/model.ckpt-30"});
+  EXPECT_EQ(read_global_step(*creator.create_session()), 30);
+  EXPECT_EQ(num_inits_, 0);
+}
+
+TEST_F(ChiefSessionCreatorTest, RefusesADirectoryAndAFile) {
+  EXPECT_THROW(
+      ChiefSessionCreator(graph_, {.checkpoint_dir = "d", .checkpoint_filename_with_path = "d/x"}),
+      InvalidArgumentError);
+}
+
+TEST_F(ChiefSessionCreatorTest, HandsOnTargetAndSettings) {
+  ChiefSessionCreator creator(graph_, {.master = "there", .config = {"settings"}});
+  EXPECT_EQ(creator.create_session()->target(), "there");
+  EXPECT_EQ(graph_.last_config().serialized, "settings");
+}
+
+// An engine whose variables have no values is initialised as the scaffold says.
+TEST(ChiefSessionCreatorInitTest, InitialisesAnEngineThatNeedsIt) {
+  ScriptedGraph graph({.global_step = 5, .starts_initialized = false});
+  graph.local_variable("local", Tensor::scalar(1.0f));
+  EXPECT_EQ(read_global_step(*ChiefSessionCreator(graph).create_session()), 5);
+  EXPECT_EQ(graph.runs()[0].fetches, (std::vector<std::string>{"init"}));
+}
+
+class WorkerSessionCreatorTest : public testing::Test {
+ protected:
+  LogCapture log_;
+  FakeClock clock_;
+};
+
+TEST_F(WorkerSessionCreatorTest, WaitsForTheChiefAndInitialisesOnlyWhatIsLocal) {
+  ScriptedGraph graph({.starts_initialized = false});
+  graph.local_variable("local", Tensor::scalar(1.0f));
+  int num_questions = 0;
+  const auto scaffold = std::make_shared<Scaffold>();
+  scaffold->init_fn = [](Session&) { ADD_FAILURE() << "called"; };
+  scaffold->ready_for_local_init_op = graph.value("ready", [&] {
+    return Tensor::from(std::vector<std::string>(++num_questions < 3 ? 1 : 0, "global_step"));
+  });
+  scaffold->ready_op = "ready";
+  WorkerSessionCreator creator(
+      graph, {.scaffold = scaffold, .master = "there", .config = {"settings"}, .clock = &clock_});
+  const auto session = creator.create_session();
+  EXPECT_EQ(session->target(), "there");
+  EXPECT_EQ(graph.last_config().serialized, "settings");
+  EXPECT_EQ(graph.num_sessions(), 3);
+  EXPECT_EQ(to_seconds(clock_.now() - FakeClock().now()), 60);
+  EXPECT_TRUE(graph.finalized());
+  std::vector<std::string> fetches;
+  for (const ScriptedRun& run : graph.runs()) fetches.push_back(run.fetches.at(0));
+  EXPECT_THAT(fetches,
+              testing::ElementsAre("ready:0", "ready:0", "ready:0", "local_init", "ready:0"));
+}
+
+TEST_F(WorkerSessionCreatorTest, GivesUpAfterHalfAnHour) {
+  ScriptedGraph graph({.starts_initialized = false});
+  WorkerSessionCreator creator(graph, {.clock = &clock_});
+  EXPECT_THROW(creator.create_session(), DeadlineExceededError);
+  EXPECT_EQ(to_seconds(clock_.now() - FakeClock().now()), 1800);
+}
+
+TEST_F(WorkerSessionCreatorTest, RefusesANegativeWait) {
+  ScriptedGraph graph;
+  EXPECT_THROW(WorkerSessionCreator(graph, {.max_wait_secs = -1}), InvalidArgumentError);
 }
 
 TEST_F(ChiefSessionCreatorTest, ClosesTheSessionIfItCannotBeInitialised) {

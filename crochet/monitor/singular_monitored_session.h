@@ -26,6 +26,14 @@ class SingularMonitoredSession final : public MonitoredSession {
             {.stop_grace_period_secs = options.stop_grace_period_secs, .clock = options.clock},
             Recovery::kOff) {}
 
+  // The same with a ChiefSessionCreator of these options: scaffold, target, settings, and what
+  // is restored.
+  explicit SingularMonitoredSession(Graph& graph, HookList hooks = {},
+                                    ChiefSessionCreatorOptions creation = {},
+                                    const SingularMonitoredSessionOptions& options = {})
+      : SingularMonitoredSession(std::make_unique<ChiefSessionCreator>(graph, std::move(creation)),
+                                 std::move(hooks), options) {}
+
   // The engine's session; runs of it call no hooks. Null once this is closed.
   Session* raw_session() const { return engine_session(); }
 };

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/io/memory_file_system.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"
 
@@ -48,6 +49,35 @@ TEST_F(SingularMonitoredSessionTest, RunsAndIsClosedByItsScope) {
   EXPECT_EQ(hook_->num_ends, 1);
   EXPECT_EQ(graph_.num_open_sessions(), 0);
   EXPECT_FALSE(graph_.finalized());
+}
+
+// MS-92: it initialises an engine that needs it, and takes what a session creator takes.
+TEST_F(SingularMonitoredSessionTest, MakesItsSessionItself) {
+  ScriptedGraph graph({.global_step = 7, .starts_initialized = false});
+  const auto scaffold = std::make_shared<Scaffold>();
+  int num_inits = 0;
+  scaffold->init_fn = [&](Session&) { ++num_inits; };
+  SingularMonitoredSession session(
+      graph, {hook_}, {.scaffold = scaffold, .master = "there", .config = {"settings"}});
+  EXPECT_EQ(session.current_step(), 7);
+  EXPECT_EQ(num_inits, 1);
+  EXPECT_EQ(session.raw_session()->target(), "there");
+  EXPECT_EQ(graph.last_config().serialized, "settings");
+  session.close();
+  EXPECT_EQ(hook_->num_ends, 1);
+}
+
+TEST_F(SingularMonitoredSessionTest, RestoresTheFileItIsTold) {
+  MemoryFileSystem files;
+  const auto saver = std::make_shared<Saver>(SaverOptions{.files = &files});
+  ScriptedGraph saved({.global_step = 30});
+  saver->save(*saved.new_session(""), "d/model.ckpt", 30);
+  SingularMonitoredSession session(
+      graph_, {},
+      {.scaffold = std::make_shared<Scaffold>(Scaffold{.saver = saver}),
+       .checkpoint_filename_with_path = "d/model.ckpt-30"});
+  EXPECT_EQ(session.current_step(), 30);
+  session.close();
 }
 
 // MS-98: the raw session is the engine's.

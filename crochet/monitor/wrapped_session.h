@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
 #include "crochet/session/fetches.h"
+#include "crochet/session/graph.h"
 #include "crochet/session/run_metadata.h"
 #include "crochet/session/run_options.h"
 
@@ -15,6 +18,10 @@ namespace crochet {
 class WrappedSession {
  public:
   virtual ~WrappedSession() = default;
+
+  // Those of the engine's session.
+  virtual Graph& graph() const = 0;
+  virtual const std::string& target() const = 0;
 
   virtual FetchValues run(const Fetches& fetches, const Feeds& feeds,
                           const RunOptions& options = {}, RunMetadata* metadata = nullptr) = 0;

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "crochet/base/error.h"
+#include "crochet/session/global_step.h"
 
 namespace crochet {
 namespace {
@@ -75,6 +76,18 @@ Fetches Graph::resolve(const Fetches& fetches) const {
     return items;
   }
   return {};
+}
+
+OutputInfo Graph::output_info(const Output&) const { return {}; }
+
+Output Graph::global_step() const { return find_global_step(*this); }
+
+void Graph::add_global_step() {
+  throw UnimplementedError("this engine cannot add a global step to a graph");
+}
+
+Operation Graph::add_global_step_increment(int64_t, std::vector<Output>) {
+  throw UnimplementedError("this engine cannot add operations to a graph");
 }
 
 void Graph::add_to_collection(std::string_view collection, Output output) {

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <typeindex>
 #include <vector>
 
 #include "crochet/session/background_loop.h"
@@ -28,8 +30,27 @@ struct RegisteredSaveable {
   bool optional = false;
 };
 
+// How an engine is to run a session, in the engine's own words: TensorFlow takes a serialized
+// ConfigProto. Empty: its defaults.
+struct SessionConfig {
+  std::string serialized = {};
+};
+
+// What is known of an output before it is computed.
+struct OutputInfo {
+  DType dtype = DType::kInvalid;
+  std::optional<Shape> shape = {};
+};
+
 // The names under which collections of outputs are kept, with TensorFlow's spelling.
+inline constexpr std::string_view kGlobalStepCollection = "global_step";
 inline constexpr std::string_view kSummariesCollection = "summaries";
+// At most one each; see Scaffold for what they are.
+inline constexpr std::string_view kInitOpCollection = "init_op";
+inline constexpr std::string_view kReadyOpCollection = "ready_op";
+inline constexpr std::string_view kReadyForLocalInitOpCollection = "ready_for_local_init_op";
+inline constexpr std::string_view kLocalInitOpCollection = "local_init_op";
+inline constexpr std::string_view kSummaryOpCollection = "summary_op";
 
 // What can be computed: operations with outputs, and variables. The engine's
 // half of the contract with sessions; what all engines share is in this class.
@@ -39,17 +60,44 @@ class Graph {
  public:
   virtual ~Graph() = default;
 
-  // A session over this graph, its variables not yet initialised or restored.
-  // `target` names where it runs; engines say what they take, "" is this process.
-  virtual std::unique_ptr<Session> new_session(const std::string& target) = 0;
+  // A session over this graph, not yet restored; starts_initialized() says whether its variables
+  // have values. `target` names where it runs; engines say what they take, "" is this process.
+  // Throws: InvalidArgumentError for a target or settings that the engine does not know.
+  virtual std::unique_ptr<Session> new_session(const std::string& target,
+                                               const SessionConfig& config = {}) = 0;
   // Null if there is none.
   virtual const OperationInfo* find_operation(std::string_view name) const = 0;
   // All names, for messages.
   virtual std::vector<std::string> operation_names() const = 0;
+  // The variables that are saved, those of all sessions of a cluster: the global ones.
   virtual std::vector<Variable> variables() const = 0;
+  // Engines that know nothing of an output before it is computed need not say anything.
+  virtual OutputInfo output_info(const Output& output) const;
+
   // The number of completed steps, int64 or int32; unset if the graph counts none.
-  // Fetched with a step that moves it, it is the value before.
-  virtual Output global_step() const = 0;
+  // Fetched with a step that moves it, it is the value before. By default what
+  // find_global_step() of session/global_step.h finds.
+  virtual Output global_step() const;
+  // Adds "global_step", an int64 of value 0, and what adds `increment` to it, after
+  // `control_inputs`: the engine's half of the functions in session/global_step.h, which
+  // programs call. Throws: UnimplementedError if the engine extends no graphs.
+  virtual void add_global_step();
+  virtual Operation add_global_step_increment(int64_t increment,
+                                              std::vector<Output> control_inputs);
+
+  // False if the variables of a new session have no values: then they get them from
+  // a checkpoint, or from the operations that Scaffold describes. These are the engine's own,
+  // for graphs that bring none along; they may be added to the graph now, and are none where
+  // there is nothing to do.
+  virtual bool starts_initialized() const { return true; }
+  // Initialises all global variables.
+  virtual Output default_init_op() { return {}; }
+  // Gives the names of all variables that have no value, the global and the local ones.
+  virtual Output default_ready_op() { return {}; }
+  // Gives the names of the global variables that have no value.
+  virtual Output default_ready_for_local_init_op() { return {}; }
+  // Initialises local variables, those of this session alone that no checkpoint holds, and tables.
+  virtual Output default_local_init_op() { return {}; }
 
   // The operation of this name. Throws: NotFoundError that lists the names there are.
   Operation operation(std::string_view name) const;
@@ -74,6 +122,21 @@ class Graph {
   void add_background_loop(std::shared_ptr<BackgroundLoop> loop);
   const std::vector<std::shared_ptr<BackgroundLoop>>& background_loops() const { return loops_; }
 
+  // Things of higher layers that go with this graph, by their type, in the order they were
+  // attached: its Saver, for one. Allowed after finalize().
+  template <typename T>
+  void attach(std::shared_ptr<T> object) {
+    attachments_[typeid(T)].push_back(std::move(object));
+  }
+  template <typename T>
+  std::vector<std::shared_ptr<T>> attached() const {
+    std::vector<std::shared_ptr<T>> objects;
+    if (const auto found = attachments_.find(typeid(T)); found != attachments_.end())
+      for (const std::shared_ptr<void>& object : found->second)
+        objects.push_back(std::static_pointer_cast<T>(object));
+    return objects;
+  }
+
   // Objects that belong in this graph's checkpoints. Allowed after finalize(): hooks
   // come and go with the sessions. Throws: AlreadyExistsError for a name that is taken.
   void add_saveable(RegisteredSaveable saveable);
@@ -88,6 +151,7 @@ class Graph {
   bool finalized_ = false;
   std::map<std::string, std::vector<Output>, std::less<>> collections_;
   std::vector<std::shared_ptr<BackgroundLoop>> loops_;
+  std::map<std::type_index, std::vector<std::shared_ptr<void>>> attachments_;
   std::vector<RegisteredSaveable> saveables_;
 };
 

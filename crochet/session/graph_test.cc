@@ -35,7 +35,7 @@ class NamesGraph final : public Graph {
     return Operation(&operations_.back());
   }
 
-  std::unique_ptr<Session> new_session(const std::string&) override {
+  std::unique_ptr<Session> new_session(const std::string&, const SessionConfig&) override {
     throw UnimplementedError("a graph of names has no sessions");
   }
   const OperationInfo* find_operation(std::string_view name) const override {
@@ -175,6 +175,27 @@ TEST_F(GraphTest, RegistersSaveablesEvenOnceFinalized) {
   EXPECT_FALSE(graph_.saveables()[0].optional);
   EXPECT_EQ(graph_.saveables()[1].name, "hooks/Patience");
   EXPECT_TRUE(graph_.saveables()[1].optional);
+}
+
+TEST_F(GraphTest, TakesAlongWhatIsAttachedByItsType) {
+  graph_.finalize();
+  graph_.attach(std::make_shared<int>(1));
+  graph_.attach(std::make_shared<int>(2));
+  const auto ints = graph_.attached<int>();
+  ASSERT_EQ(ints.size(), 2);
+  EXPECT_EQ(*ints[0], 1);
+  EXPECT_EQ(*ints[1], 2);
+  EXPECT_THAT(graph_.attached<float>(), IsEmpty());
+}
+
+TEST_F(GraphTest, NeedsNoInitialisationUnlessAnEngineSaysSo) {
+  EXPECT_TRUE(graph_.starts_initialized());
+  EXPECT_FALSE(graph_.default_init_op());
+  EXPECT_FALSE(graph_.default_ready_op());
+  EXPECT_FALSE(graph_.default_ready_for_local_init_op());
+  EXPECT_FALSE(graph_.default_local_init_op());
+  EXPECT_THROW(graph_.add_global_step(), UnimplementedError);
+  EXPECT_THROW(graph_.add_global_step_increment(1, {}), UnimplementedError);
 }
 
 TEST_F(GraphTest, RegistersANameOnce) {

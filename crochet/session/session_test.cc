@@ -18,7 +18,7 @@ class NumbersGraph final : public Graph {
  public:
   bool counts_steps = false;
 
-  std::unique_ptr<Session> new_session(const std::string&) override {
+  std::unique_ptr<Session> new_session(const std::string&, const SessionConfig&) override {
     throw UnimplementedError("a test makes its session itself");
   }
   const OperationInfo* find_operation(std::string_view name) const override {

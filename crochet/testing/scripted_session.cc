@@ -36,13 +36,13 @@ class ScriptedSession final : public Session {
     check(fetches, feeds);
     graph_.begin_run(describe_run(fetches, feeds, options));
     if (metadata != nullptr) *metadata = script_metadata(fetches, options);
-    std::unordered_map<Output, Tensor> known(feeds.begin(), feeds.end());
-    if (const Output step = graph_.global_step()) {
-      known.try_emplace(step, step_value());
-      if (std::ranges::find(fetches, Output(graph_.train())) != fetches.end()) advance();
-    }
+    ScriptedGraph::Values known(feeds.begin(), feeds.end());
+    if (std::ranges::find(fetches, graph_.step_) != fetches.end())
+      known.try_emplace(graph_.step_, initialized_value(*graph_.step_variable_));
     for (const Output& output : fetches)
-      if (output.has_value() && !known.contains(output)) known[output] = compute(output);
+      if (!output.has_value() && node_of(output).effect) node_of(output).effect(*this, known);
+    for (const Output& output : fetches)
+      if (output.has_value()) value_in_run(output, known);
     for (size_t i = 0; i < fetches.size(); ++i)
       results[i] = fetches[i].has_value() ? known.at(fetches[i]) : Tensor();
   }
@@ -51,7 +51,7 @@ class ScriptedSession final : public Session {
     const Turn turn(*this, "snapshot");
     std::vector<NamedTensor> tensors;
     for (const Variable& variable : variables)
-      tensors.push_back({variable.name(), value_of(variable)});
+      tensors.push_back({variable.name(), initialized_value(node_of(variable))});
     return Snapshot(std::move(tensors));
   }
 
@@ -64,7 +64,7 @@ class ScriptedSession final : public Session {
     for (const auto& [variable, shape, fill] : assignments) {
       Tensor value(variable.dtype(), shape);
       fill(value.mutable_bytes());
-      value_of(variable) = std::move(value);
+      value_of(node_of(variable)) = std::move(value);
     }
   }
 
@@ -74,7 +74,28 @@ class ScriptedSession final : public Session {
     --graph_.num_open_sessions_;
   }
 
+  // For operations of the graph; called in a run.
+
+  bool is_initialized(const Variable& variable) { return value_of(node_of(variable)).is_set(); }
+  void initialize(const Variable& variable) {
+    const VariableNode& node = node_of(variable);
+    value_of(node) = node.source == nullptr ? node.initial : value_or_initial(*node.source);
+  }
+  void advance(int64_t increment) {
+    const Tensor old = initialized_value(*graph_.step_variable_);
+    value_of(*graph_.step_variable_) = Tensor::scalar(old.scalar<int64_t>() + increment);
+  }
+  void set(const Variable& variable, Tensor value) {
+    value_of(node_of(variable)) = std::move(value);
+  }
+  const Tensor& value_in_run(const Output& output, ScriptedGraph::Values& known) {
+    if (const auto found = known.find(output); found != known.end()) return found->second;
+    return known[output] = node_of(output).compute(*this);
+  }
+
  private:
+  using VariableNode = ScriptedGraph::VariableNode;
+
   // Calls come one after another, and none from within another.
   class Turn {
    public:
@@ -133,17 +154,26 @@ class ScriptedSession final : public Session {
     return run;
   }
 
-  Tensor compute(const Output& output) const {
-    const auto& node = static_cast<const ScriptedGraph::Node&>(*output.operation());
-    return node.compute ? node.compute() : Tensor();
+  static const ScriptedGraph::Node& node_of(const Output& output) {
+    return static_cast<const ScriptedGraph::Node&>(*output.operation());
+  }
+  static const VariableNode& node_of(const Variable& variable) {
+    return static_cast<const VariableNode&>(*variable.info());
   }
 
-  Tensor& value_of(const Variable& variable) {
-    const auto& node = static_cast<const ScriptedGraph::VariableNode&>(*variable.info());
-    return values_.try_emplace(&node, node.initial).first->second;
+  // Unset without a value.
+  Tensor& value_of(const VariableNode& node) {
+    const bool has_value = graph_.starts_initialized() && !node.is_local;
+    return values_.try_emplace(&node, has_value ? node.initial : Tensor()).first->second;
   }
-  Tensor& step_value() { return value_of(Variable(graph_.variables_.front().get())); }
-  void advance() { step_value().mutable_flat<int64_t>()[0] += graph_.options_.steps_per_run; }
+  const Tensor& initialized_value(const VariableNode& node) {
+    if (!value_of(node).is_set())
+      throw FailedPreconditionError("Attempting to use uninitialized value {}", node.name);
+    return value_of(node);
+  }
+  const Tensor& value_or_initial(const VariableNode& node) {
+    return value_of(node).is_set() ? value_of(node) : node.initial;
+  }
 
   ScriptedGraph& graph_;
   const int64_t number_;
@@ -155,10 +185,12 @@ class ScriptedSession final : public Session {
 };
 
 ScriptedGraph::ScriptedGraph(const ScriptedGraphOptions& options) : options_(options) {
-  add_node(kTrain, 0);
+  Node& train = add_node(kTrain, 0);
   if (!options_.counts_steps) return;
-  variable(kGlobalStep, Tensor::scalar(options_.global_step));
-  add_node(kGlobalStep, 1);
+  add_global_step();
+  train.effect = [this](ScriptedSession& session, Values&) {
+    session.advance(options_.steps_per_run);
+  };
 }
 
 ScriptedGraph::~ScriptedGraph() = default;
@@ -176,18 +208,25 @@ ScriptedGraph::Node& ScriptedGraph::add_node(const std::string& name, int num_ou
 
 Output ScriptedGraph::value(const std::string& name, std::function<Tensor()> compute) {
   Node& node = add_node(name, 1);
-  node.compute = std::move(compute);
+  node.compute = [compute = std::move(compute)](ScriptedSession&) { return compute(); };
   return Output(&node, 0);
 }
 
 Output ScriptedGraph::value(const std::string& name, std::vector<Tensor> values) {
-  return value(name, [values = std::move(values), next = size_t{0}]() mutable {
+  const OutputInfo info{values.at(0).dtype(), values[0].shape()};
+  const Output output = value(name, [values = std::move(values), next = size_t{0}]() mutable {
     const size_t i = std::min(next++, values.size() - 1);
     return values.at(i);
   });
+  nodes_.at(name)->info = info;
+  return output;
 }
 
-Variable ScriptedGraph::variable(const std::string& name, Tensor initial) {
+Output ScriptedGraph::placeholder(const std::string& name) {
+  return value(name, [name]() -> Tensor { throw InvalidArgumentError("{} was not fed", name); });
+}
+
+ScriptedGraph::VariableNode& ScriptedGraph::add_variable(const std::string& name, Tensor initial) {
   check_not_finalized(name);
   auto node = std::make_unique<VariableNode>();
   node->graph = this;
@@ -196,7 +235,86 @@ Variable ScriptedGraph::variable(const std::string& name, Tensor initial) {
   node->shape = initial.shape();
   node->initial = std::move(initial);
   variables_.push_back(std::move(node));
-  return Variable(variables_.back().get());
+  return *variables_.back();
+}
+
+Variable ScriptedGraph::variable(const std::string& name, Tensor initial) {
+  return Variable(&add_variable(name, std::move(initial)));
+}
+
+Variable ScriptedGraph::local_variable(const std::string& name, Tensor initial) {
+  VariableNode& node = add_variable(name, std::move(initial));
+  node.is_local = true;
+  return Variable(&node);
+}
+
+Variable ScriptedGraph::local_variable(const std::string& name, const Variable& source) {
+  const auto* const source_node = static_cast<const VariableNode*>(source.info());
+  VariableNode& node = add_variable(name, source_node->initial);
+  node.is_local = true;
+  node.source = source_node;
+  return Variable(&node);
+}
+
+Operation ScriptedGraph::initializer(const std::string& name, std::vector<Variable> variables) {
+  Node& node = add_node(name, 0);
+  node.effect = [variables = std::move(variables)](ScriptedSession& session, Values&) {
+    for (const Variable& variable : variables) session.initialize(variable);
+  };
+  return Operation(&node);
+}
+
+Operation ScriptedGraph::initializer(const std::string& name, const Variable& variable,
+                                     Output from) {
+  Node& node = add_node(name, 0);
+  node.effect = [variable, from](ScriptedSession& session, Values& known) {
+    session.set(variable, session.value_in_run(from, known));
+  };
+  return Operation(&node);
+}
+
+Output ScriptedGraph::uninitialized(const std::string& name, std::vector<Variable> variables) {
+  Node& node = add_node(name, 1);
+  node.compute = [variables = std::move(variables)](ScriptedSession& session) {
+    std::vector<std::string> names;
+    for (const Variable& variable : variables)
+      if (!session.is_initialized(variable)) names.push_back(variable.name());
+    return Tensor::from(std::move(names));
+  };
+  return Output(&node, 0);
+}
+
+void ScriptedGraph::add_global_step() {
+  const Variable step = variable(kGlobalStep, Tensor::scalar(options_.global_step));
+  step_variable_ = static_cast<const VariableNode*>(step.info());
+  Node& node = add_node(kGlobalStep, 1);
+  node.info = {DType::kInt64, Shape{}};
+  step_ = Output(&node, 0);
+  add_to_collection(kGlobalStepCollection, step_);
+}
+
+Operation ScriptedGraph::add_global_step_increment(int64_t increment, std::vector<Output>) {
+  Node& node = add_node(fmt::format("increment_global_step_by_{}", increment), 0);
+  node.effect = [increment](ScriptedSession& session, Values&) { session.advance(increment); };
+  return Operation(&node);
+}
+
+Output ScriptedGraph::default_init_op() {
+  return starts_initialized() ? Output() : initializer("init", variables());
+}
+
+Output ScriptedGraph::default_ready_op() {
+  if (starts_initialized() && local_variables().empty()) return {};
+  return uninitialized("report_uninitialized", all_variables());
+}
+
+Output ScriptedGraph::default_ready_for_local_init_op() {
+  if (local_variables().empty()) return {};
+  return uninitialized("report_uninitialized_global", variables());
+}
+
+Output ScriptedGraph::default_local_init_op() {
+  return local_variables().empty() ? Output() : initializer("local_init", local_variables());
 }
 
 void ScriptedGraph::begin_run(ScriptedRun run) {
@@ -215,6 +333,11 @@ std::vector<ScriptedRun> ScriptedGraph::runs() const {
   return runs_;
 }
 
+SessionConfig ScriptedGraph::last_config() const {
+  const std::lock_guard lock(mutex_);
+  return last_config_;
+}
+
 int64_t ScriptedGraph::num_sessions() const {
   const std::lock_guard lock(mutex_);
   return num_sessions_;
@@ -225,11 +348,13 @@ int64_t ScriptedGraph::num_open_sessions() const {
   return num_open_sessions_;
 }
 
-std::unique_ptr<Session> ScriptedGraph::new_session(const std::string& target) {
+std::unique_ptr<Session> ScriptedGraph::new_session(const std::string& target,
+                                                    const SessionConfig& config) {
   int64_t number = 0;
   {
     const std::lock_guard lock(mutex_);
     number = num_sessions_++;
+    last_config_ = config;
   }
   if (const auto failure = session_failures_.find(number); failure != session_failures_.end())
     failure->second();
@@ -252,12 +377,26 @@ std::vector<std::string> ScriptedGraph::operation_names() const {
 
 std::vector<Variable> ScriptedGraph::variables() const {
   std::vector<Variable> variables;
+  for (const auto& node : variables_)
+    if (!node->is_local) variables.emplace_back(node.get());
+  return variables;
+}
+
+std::vector<Variable> ScriptedGraph::local_variables() const {
+  std::vector<Variable> variables;
+  for (const auto& node : variables_)
+    if (node->is_local) variables.emplace_back(node.get());
+  return variables;
+}
+
+std::vector<Variable> ScriptedGraph::all_variables() const {
+  std::vector<Variable> variables;
   for (const auto& node : variables_) variables.emplace_back(node.get());
   return variables;
 }
 
-Output ScriptedGraph::global_step() const {
-  return options_.counts_steps ? output(kGlobalStep) : Output();
+OutputInfo ScriptedGraph::output_info(const Output& output) const {
+  return static_cast<const Node*>(output.operation())->info;
 }
 
 }  // namespace crochet

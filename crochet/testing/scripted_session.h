@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,9 @@ struct ScriptedGraphOptions {
   int64_t steps_per_run = 1;
   // False: there is no global step, and "train" does nothing.
   bool counts_steps = true;
+  // False: variables have no value until an initializer ran or they were assigned; reading
+  // them before, by a run or a snapshot, throws FailedPreconditionError.
+  bool starts_initialized = true;
 };
 
 // One run of a session, as it was asked for.
@@ -64,8 +68,21 @@ class ScriptedGraph final : public Graph {
   Output value(const std::string& name, std::function<Tensor()> compute);
   // The same from a list, one for each run that fetches it; the last one again and again.
   Output value(const std::string& name, std::vector<Tensor> values);
+  // A value that has to be fed.
+  Output placeholder(const std::string& name);
   // In every session a new one of value `initial`.
   Variable variable(const std::string& name, Tensor initial);
+  // The same, but not among variables(), so not saved.
+  Variable local_variable(const std::string& name, Tensor initial);
+  // One that is initialised with what `source` holds then, or is going to hold.
+  Variable local_variable(const std::string& name, const Variable& source);
+
+  // An operation that gives variables their initial values.
+  Operation initializer(const std::string& name, std::vector<Variable> variables);
+  // An operation that gives `variable` the value that `from` has in the run.
+  Operation initializer(const std::string& name, const Variable& variable, Output from);
+  // An output: the names of those of the variables that have no value.
+  Output uninitialized(const std::string& name, std::vector<Variable> variables);
 
   // Throws `error` in the n-th run of all sessions together, before anything moves.
   template <typename Error>
@@ -85,34 +102,61 @@ class ScriptedGraph final : public Graph {
   int64_t num_sessions() const;
   int64_t num_open_sessions() const;
 
-  std::unique_ptr<Session> new_session(const std::string& target) override;
+  // The settings that the last session was asked for with.
+  SessionConfig last_config() const;
+
+  std::unique_ptr<Session> new_session(const std::string& target,
+                                       const SessionConfig& config = {}) override;
   const OperationInfo* find_operation(std::string_view name) const override;
   std::vector<std::string> operation_names() const override;
   std::vector<Variable> variables() const override;
-  Output global_step() const override;
+  // Of values that come from a list, and of the step.
+  OutputInfo output_info(const Output& output) const override;
+  void add_global_step() override;
+  Operation add_global_step_increment(int64_t increment,
+                                      std::vector<Output> control_inputs) override;
+  bool starts_initialized() const override { return options_.starts_initialized; }
+  Output default_init_op() override;
+  Output default_ready_op() override;
+  Output default_ready_for_local_init_op() override;
+  Output default_local_init_op() override;
 
  private:
   friend class ScriptedSession;
 
+  using Values = std::unordered_map<Output, Tensor>;
+
   struct Node : OperationInfo {
-    std::function<Tensor()> compute;  // Empty for "train" and "global_step".
+    // An output's value.
+    std::function<Tensor(class ScriptedSession&)> compute;
+    // What an operation does; a run's operations come before its values.
+    std::function<void(ScriptedSession&, Values& known)> effect;
+    OutputInfo info;
   };
   struct VariableNode : VariableInfo {
     Tensor initial;
+    const VariableNode* source = nullptr;  // Initialised with its value, if set.
+    bool is_local = false;
   };
 
   Node& add_node(const std::string& name, int num_outputs);
+  VariableNode& add_variable(const std::string& name, Tensor initial);
+  std::vector<Variable> all_variables() const;
+  std::vector<Variable> local_variables() const;
   // Notes a run, and throws if it is to fail.
   void begin_run(ScriptedRun run);
 
   const ScriptedGraphOptions options_;
   std::map<std::string, std::unique_ptr<Node>, std::less<>> nodes_;
   std::vector<std::unique_ptr<VariableNode>> variables_;
+  Output step_;
+  const VariableNode* step_variable_ = nullptr;
   std::map<int64_t, Thrower> run_failures_;
   std::map<int64_t, Thrower> session_failures_;
 
   mutable std::mutex mutex_;  // Guards what follows.
   std::vector<ScriptedRun> runs_;
+  SessionConfig last_config_;
   int64_t num_sessions_ = 0;
   int64_t num_open_sessions_ = 0;
 };

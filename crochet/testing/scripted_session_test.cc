@@ -52,6 +52,37 @@ TEST(ScriptedSessionTest, GivesTheValuesOfAListAndThenItsLast) {
   EXPECT_THAT(seen, ElementsAre(3, 2, 2));
 }
 
+TEST(ScriptedSessionTest, HasNoValuesUntilItIsInitialised) {
+  ScriptedGraph graph({.global_step = 5, .starts_initialized = false});
+  const auto session = graph.new_session("");
+  EXPECT_THROW(session->run(graph.train()), FailedPreconditionError);
+  EXPECT_THAT(
+      [&] { read_global_step(*session); },
+      ThrowsMessage<FailedPreconditionError>("Attempting to use uninitialized value global_step"));
+  EXPECT_THROW(session->snapshot(graph.variables()), FailedPreconditionError);
+  session->run(graph.default_init_op());
+  session->run(graph.train());
+  EXPECT_EQ(read_global_step(*session), 6);
+}
+
+TEST(ScriptedSessionTest, SavesNoLocalVariables) {
+  ScriptedGraph graph;
+  const Variable local = graph.local_variable("local", Tensor::scalar(2.0f));
+  const auto session = graph.new_session("");
+  EXPECT_EQ(graph.variables().size(), 1);  // The step.
+  EXPECT_THROW(session->snapshot({{local}}), FailedPreconditionError);
+  session->run(graph.default_local_init_op());
+  EXPECT_EQ(session->snapshot({{local}}).tensors()[0].tensor, Tensor::scalar(2.0f));
+}
+
+TEST(ScriptedSessionTest, WantsItsPlaceholdersFed) {
+  ScriptedGraph graph;
+  const Output fed = graph.placeholder("fed");
+  const auto session = graph.new_session("");
+  EXPECT_THROW(session->run(fed), InvalidArgumentError);
+  EXPECT_EQ(session->run(fed, {{fed, Tensor::scalar(1.0f)}}).scalar<float>(), 1);
+}
+
 TEST(ScriptedSessionTest, FailsTheRunsItIsTold) {
   ScriptedGraph graph;
   graph.fail_run(1, AbortedError("the worker is gone"));

@@ -115,21 +115,30 @@ Variable Graph::create_global_step() {
 Operation Graph::increment_global_step(std::vector<Output> control_inputs) {
   if (!global_step_variable_)
     throw FailedPreconditionError("increment_global_step: the graph has no global step");
+  return add_global_step_increment(1, std::move(control_inputs));
+}
+
+Operation Graph::add_global_step_increment(int64_t increment, std::vector<Output> control_inputs) {
   const Variable step = global_step_variable_;
-  return add({.name = "increment_global_step",
+  return add({.name = increment == 1 ? "increment_global_step"
+                                     : fmt::format("increment_global_step_by_{}", increment),
               .control_inputs = std::move(control_inputs),
               .updates = {step},
-              .kernel = [step](KernelContext& context) {
-                ++context.variable(step).mutable_flat<int64_t>()[0];
+              .kernel = [step, increment](KernelContext& context) {
+                context.variable(step).mutable_flat<int64_t>()[0] += increment;
               }});
 }
 
-std::unique_ptr<crochet::Session> Graph::new_session(const std::string& target) {
+std::unique_ptr<crochet::Session> Graph::new_session(const std::string& target,
+                                                     const SessionConfig& config) {
   if (!target.empty())
     throw InvalidArgumentError(
         "the local engine runs in this process; found target \"{}\", "
         "expected \"\"",
         target);
+  if (!config.serialized.empty())
+    throw InvalidArgumentError("the local engine has no settings; found {} bytes of them",
+                               config.serialized.size());
   return std::make_unique<local::Session>(*this);
 }
 

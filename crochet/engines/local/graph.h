@@ -86,11 +86,18 @@ class Graph final : public crochet::Graph {
   void set_background_copies(bool on) { background_copies_ = on; }
   bool background_copies() const { return background_copies_; }
 
-  std::unique_ptr<Session> new_session(const std::string& target) override;
+  // Takes no target but "", and no settings.
+  std::unique_ptr<Session> new_session(const std::string& target,
+                                       const SessionConfig& config = {}) override;
   const OperationInfo* find_operation(std::string_view name) const override;
   std::vector<std::string> operation_names() const override;
   std::vector<crochet::Variable> variables() const override;
-  Output global_step() const override { return global_step_; }
+  Output global_step() const override {
+    return global_step_ ? global_step_ : crochet::Graph::global_step();
+  }
+  void add_global_step() override { create_global_step(); }
+  Operation add_global_step_increment(int64_t increment,
+                                      std::vector<Output> control_inputs) override;
 
   // What sessions run; the index in the vector is the order of adding.
   struct Node : OperationInfo {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/session/global_step.h"
 #include "crochet/session/session.h"
 
 namespace crochet::local {
@@ -99,6 +100,30 @@ TEST(LocalGraphTest, CountsStepsIfToldTo) {
   graph.create_global_step();
   EXPECT_EQ(to_string(graph.global_step()), "global_step:0");
   EXPECT_THROW(graph.create_global_step(), AlreadyExistsError);
+}
+
+// TU-8: read in the run that moves it, the step is the one before.
+TEST(LocalGraphTest, CountsStepsBySeveral) {
+  Graph graph;
+  const Output step = create_global_step(graph);
+  const Operation one = crochet::increment_global_step(graph);
+  const Operation three = crochet::increment_global_step(graph, 3);
+  const auto session = graph.new_session("");
+  EXPECT_EQ(session->run({Output(one), step})[1].scalar<int64_t>(), 0);
+  EXPECT_EQ(session->run({step, Output(three)})[0].scalar<int64_t>(), 1);
+  EXPECT_EQ(session->run(step).scalar<int64_t>(), 4);
+}
+
+// TU-4: a step that the program made itself is found by its name.
+TEST(LocalGraphTest, FindsAStepByItsName) {
+  Graph graph;
+  const Output step = graph.value("global_step", [] { return Tensor::scalar<int32_t>(3); });
+  EXPECT_EQ(graph.global_step(), step);
+}
+
+TEST(LocalGraphTest, RefusesSettings) {
+  Graph graph;
+  EXPECT_THROW(graph.new_session("", {.serialized = "x"}), InvalidArgumentError);
 }
 
 TEST(LocalGraphTest, RunsInThisProcessOnly) {

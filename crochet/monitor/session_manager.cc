@@ -1,0 +1,192 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/monitor/session_manager.h"
+
+#include <fmt/ranges.h>
+
+#include "crochet/base/error.h"
+#include "crochet/base/log.h"
+#include "crochet/base/pending_signal.h"
+
+namespace crochet {
+namespace {
+
+// Closing is never why a session could not be had.
+void discard(Session& session) {
+  try {
+    session.close();
+  } catch (...) {
+    log_warning("closing a session that is not used: {}", describe(std::current_exception()));
+  }
+}
+
+// Calls `prepare`; if it throws, the session is closed.
+template <typename Prepare>
+void prepare_or_discard(Session& session, const Prepare& prepare) {
+  try {
+    prepare();
+  } catch (...) {
+    discard(session);
+    throw;
+  }
+}
+
+void append_uninitialized(const FetchValues& values, std::vector<std::string>& names) {
+  if (const FetchValues::List* const list = values.as_list())
+    for (const FetchValues& value : *list) append_uninitialized(value, names);
+  if (const FetchValues::Map* const map = values.as_map())
+    for (const auto& [key, value] : *map) append_uninitialized(value, names);
+  const Tensor* const tensor = values.as_tensor();
+  if (tensor == nullptr || tensor->num_elements() == 0 || tensor->dtype() == DType::kInt32) return;
+  if (tensor->dtype() == DType::kString)
+    names.insert(names.end(), tensor->strings().begin(), tensor->strings().end());
+  else
+    names.push_back(fmt::format("({})", describe(*tensor)));
+}
+
+}  // namespace
+
+void check_options(const RecoverSessionOptions& options) {
+  if (!options.checkpoint_dir.empty() && !options.checkpoint_filename_with_path.empty())
+    throw InvalidArgumentError(
+        "checkpoint_dir is \"{}\" and checkpoint_filename_with_path \"{}\"; at most one of them "
+        "may be given",
+        options.checkpoint_dir, options.checkpoint_filename_with_path);
+  if (!(options.max_wait_secs >= 0))
+    throw InvalidArgumentError("max_wait_secs is {}, expected 0 or more", options.max_wait_secs);
+}
+
+SessionManager::SessionManager(Graph& graph, SessionManagerOptions options)
+    : graph_(graph),
+      options_(std::move(options)),
+      clock_(options_.clock ? *options_.clock : Clock::real()) {
+  if (!options_.ready_for_local_init_op.empty() && options_.local_init_op.empty())
+    throw InvalidArgumentError(
+        "If you pass a ready_for_local_init_op you must also pass a local_init_op");
+  if (!(options_.recovery_wait_secs > 0))
+    throw InvalidArgumentError("recovery_wait_secs is {}, expected more than 0",
+                               options_.recovery_wait_secs);
+}
+
+std::unique_ptr<Session> SessionManager::prepare_session(const PrepareSessionOptions& options) {
+  check_options(options.session);
+  std::unique_ptr<Session> session =
+      graph_.new_session(options.session.master, options.session.config);
+  prepare_or_discard(*session, [&] {
+    restore(*session, options.session);
+    if (!restored_from_) {
+      if (!options.session.checkpoint_dir.empty())
+        log_info("{} holds no checkpoint: a fresh start", options.session.checkpoint_dir);
+      initialize(*session, options);
+    }
+    const char* const kNotReady = "Init operations did not make model ready";
+    if (const Obstacle found = initialize_locally(*session))
+      throw FailedPreconditionError("{} for local_init: {}", kNotReady, *found);
+    if (const Obstacle found = obstacle(*session, options_.ready_op))
+      throw FailedPreconditionError("{}: {}", kNotReady, *found);
+  });
+  return session;
+}
+
+RecoveredSession SessionManager::recover_session(const RecoverSessionOptions& options) {
+  check_options(options);
+  std::unique_ptr<Session> session = graph_.new_session(options.master, options.config);
+  bool initialized = false;
+  prepare_or_discard(*session, [&] {
+    restore(*session, options);
+    Obstacle found = initialize_locally(*session);
+    if (!found && restored_from_) found = obstacle(*session, options_.ready_op);
+    initialized = restored_from_ && !found;
+    if (restored_from_ && found)
+      log_info("{} was restored, and the model is not ready: {}", *restored_from_, *found);
+  });
+  return {std::move(session), initialized};
+}
+
+std::unique_ptr<Session> SessionManager::wait_for_session(const WaitForSessionOptions& options) {
+  if (!(options.max_wait_secs >= 0))
+    throw InvalidArgumentError("max_wait_secs is {}, expected 0 or more", options.max_wait_secs);
+  restored_from_.reset();
+  const Clock::TimePoint start = clock_.now();
+  while (true) {
+    std::unique_ptr<Session> session = graph_.new_session(options.master, options.config);
+    Obstacle found;
+    prepare_or_discard(*session, [&] {
+      found = initialize_locally(*session);
+      if (!found) found = obstacle(*session, options_.ready_op);
+    });
+    if (!found) return session;
+    discard(*session);
+    const double waited = to_seconds(clock_.now() - start);
+    if (waited + options_.recovery_wait_secs > options.max_wait_secs)
+      throw DeadlineExceededError("Session was not ready after waiting {} secs: {}",
+                                  options.max_wait_secs, *found);
+    log_info("waiting until the model is ready: {}", *found);
+    wait("waiting until the model is ready");
+  }
+}
+
+void SessionManager::restore(Session& session, const RecoverSessionOptions& options) {
+  restored_from_.reset();
+  if (!options.saver) return;
+  if (!options.checkpoint_filename_with_path.empty()) {
+    options.saver->restore(session, options.checkpoint_filename_with_path);
+    restored_from_ = options.checkpoint_filename_with_path;
+  } else if (!options.checkpoint_dir.empty()) {
+    restored_from_ = restore_newest(session, options);
+  }
+  if (restored_from_) log_info("restored {}", *restored_from_);
+}
+
+std::optional<std::string> SessionManager::restore_newest(Session& session,
+                                                          const RecoverSessionOptions& options) {
+  const Clock::TimePoint start = clock_.now();
+  while (true) {
+    const std::optional<std::string> prefix =
+        options.saver->restore_newest(session, options.checkpoint_dir, options.checkpoint_basename);
+    if (prefix) return prefix;
+    if (!options.wait_for_checkpoint || to_seconds(clock_.now() - start) >= options.max_wait_secs)
+      return std::nullopt;
+    log_info("waiting for a checkpoint in {}", options.checkpoint_dir);
+    wait("waiting for a checkpoint");
+  }
+}
+
+void SessionManager::initialize(Session& session, const PrepareSessionOptions& options) {
+  if (!graph_.starts_initialized() && options.init_op.empty() && !options.init_fn &&
+      options_.local_init_op.empty())
+    throw FailedPreconditionError(
+        "Model is not initialized and no init_op or init_fn or local_init_op was given");
+  if (!options.init_op.empty()) session.run(options.init_op, options.init_feed_dict);
+  if (options.init_fn) options.init_fn(session);
+}
+
+SessionManager::Obstacle SessionManager::initialize_locally(Session& session) {
+  if (options_.local_init_op.empty()) return std::nullopt;
+  if (Obstacle found = obstacle(session, options_.ready_for_local_init_op)) return found;
+  session.run(options_.local_init_op, {}, options_.local_init_run_options);
+  return std::nullopt;
+}
+
+SessionManager::Obstacle SessionManager::obstacle(Session& session, const Fetches& ready_op) {
+  if (ready_op.empty()) return std::nullopt;
+  std::vector<std::string> names;
+  try {
+    append_uninitialized(session.run(ready_op), names);
+  } catch (const FailedPreconditionError& error) {
+    if (std::string_view(error.what()).find("uninitialized") == std::string_view::npos) {
+      log_warning("asking whether the model is ready: {}", error.what());
+      throw;
+    }
+    return error.what();
+  }
+  if (names.empty()) return std::nullopt;
+  return fmt::format("Variables not initialized: {}", fmt::join(names, ", "));
+}
+
+void SessionManager::wait(const char* what) {
+  sleep_unless_signalled(clock_, from_seconds(options_.recovery_wait_secs));
+  throw_if_signalled(what);
+}
+
+}  // namespace crochet

@@ -1,0 +1,125 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/session/global_step.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+#include "crochet/session/session.h"
+#include "crochet/testing/log_capture.h"
+#include "crochet/testing/scripted_session.h"
+
+namespace crochet {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+// Without a global step of its own.
+class GlobalStepTest : public ::testing::Test {
+ protected:
+  LogCapture log_;
+  ScriptedGraph graph_{{.counts_steps = false}};
+};
+
+// TU-1: the step has to be an integer.
+TEST_F(GlobalStepTest, RefusesAStepThatIsNoInteger) {
+  graph_.value("global_step", {Tensor::scalar(1.0f)});
+  EXPECT_THAT([&] { find_global_step(graph_); },
+              ThrowsMessage<InvalidArgumentError>(
+                  AllOf(HasSubstr("does not have integer type"), HasSubstr("float32"))));
+  EXPECT_THROW(create_global_step(graph_), InvalidArgumentError);
+}
+
+// TU-2: the step has to be a scalar.
+TEST_F(GlobalStepTest, RefusesAStepThatIsNoScalar) {
+  graph_.value("global_step", {Tensor::from<int32_t>({1, 2})});
+  EXPECT_THAT([&] { find_global_step(graph_); }, ThrowsMessage<InvalidArgumentError>(AllOf(
+                                                     HasSubstr("not scalar"), HasSubstr("[2]"))));
+}
+
+TEST_F(GlobalStepTest, BelievesAnEngineThatKnowsNeitherTypeNorShape) {
+  const Output step = graph_.value("global_step", [] { return Tensor::scalar<int64_t>(0); });
+  EXPECT_EQ(find_global_step(graph_), step);
+}
+
+// TU-3: an int64 scalar is made, and no second one.
+TEST_F(GlobalStepTest, IsCreatedOnce) {
+  const Output step = create_global_step(graph_);
+  EXPECT_EQ(find_global_step(graph_), step);
+  EXPECT_EQ(graph_.new_session("")->run(step).tensor(), Tensor::scalar<int64_t>(0));
+  EXPECT_THAT([&] { create_global_step(graph_); },
+              ThrowsMessage<AlreadyExistsError>(HasSubstr("already exists")));
+}
+
+// TU-4: it is found by its name without a collection, and may be an int32.
+TEST_F(GlobalStepTest, IsFoundByName) {
+  const Output step = graph_.value("global_step", {Tensor::scalar<int32_t>(3)});
+  EXPECT_TRUE(graph_.collection(kGlobalStepCollection).empty());
+  EXPECT_EQ(find_global_step(graph_), step);
+  EXPECT_EQ(graph_.global_step(), step);
+  EXPECT_EQ(read_global_step(*graph_.new_session("")), 3);
+}
+
+TEST_F(GlobalStepTest, IsSoughtInTheCollectionFirst) {
+  graph_.value("global_step", {Tensor::scalar<int64_t>(3)});
+  const Output step = graph_.value("counter", {Tensor::scalar<int64_t>(4)});
+  graph_.add_to_collection(kGlobalStepCollection, step);
+  EXPECT_EQ(find_global_step(graph_), step);
+}
+
+TEST_F(GlobalStepTest, IsAbsentIfTheCollectionHasSeveral) {
+  for (const char* name : {"a", "b"})
+    graph_.add_to_collection(kGlobalStepCollection,
+                             graph_.value(name, {Tensor::scalar<int64_t>(0)}));
+  EXPECT_FALSE(find_global_step(graph_));
+  EXPECT_TRUE(log_.contains("the graph has 2 global steps, a:0 and b:0 among them"));
+}
+
+TEST_F(GlobalStepTest, IsNoOperationWithoutAValue) {
+  graph_.initializer("global_step", {});
+  EXPECT_FALSE(find_global_step(graph_));
+}
+
+// TU-5: made if it is missing, the same one afterwards.
+TEST_F(GlobalStepTest, IsCreatedOrTheOneThereIs) {
+  const Output step = get_or_create_global_step(graph_);
+  EXPECT_TRUE(step);
+  EXPECT_EQ(get_or_create_global_step(graph_), step);
+  EXPECT_EQ(graph_.variables().size(), 1);
+}
+
+// TU-6: without a step there is nothing to read; afterwards there is.
+// TU-7: there is one output to read it by in a graph.
+TEST_F(GlobalStepTest, IsReadByOneOutput) {
+  EXPECT_FALSE(graph_.global_step());
+  get_or_create_global_step(graph_);
+  const Output read = graph_.global_step();
+  EXPECT_TRUE(read);
+  EXPECT_EQ(graph_.global_step(), read);
+}
+
+// TU-8: read in the run that moves it, it is the value before.
+TEST_F(GlobalStepTest, IsReadBeforeItIsIncremented) {
+  const Output step = create_global_step(graph_);
+  const Operation one = increment_global_step(graph_);
+  const Operation three = increment_global_step(graph_, 3);
+  const auto session = graph_.new_session("");
+  EXPECT_EQ(session->run({Output(one), step})[1].scalar<int64_t>(), 0);
+  EXPECT_EQ(session->run({Output(three), step})[1].scalar<int64_t>(), 1);
+  EXPECT_EQ(session->run(step).scalar<int64_t>(), 4);
+}
+
+TEST_F(GlobalStepTest, CannotBeIncrementedIfThereIsNone) {
+  EXPECT_THROW(increment_global_step(graph_), FailedPreconditionError);
+}
+
+TEST_F(GlobalStepTest, CannotBeAddedToAFinalizedGraph) {
+  graph_.finalize();
+  EXPECT_THROW(create_global_step(graph_), FailedPreconditionError);
+}
+
+}  // namespace
+}  // namespace crochet

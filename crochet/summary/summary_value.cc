@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "crochet/base/error.h"
@@ -38,6 +39,9 @@ enum class ShapeField { kDimension = 2 };
 enum class DimensionField { kSize = 1 };
 enum class MetadataField { kPluginData = 1 };
 enum class PluginDataField { kPluginName = 1 };
+
+// So that doubles beyond float's range become infinities when narrowed.
+static_assert(std::numeric_limits<float>::is_iec559);
 
 constexpr std::string_view kTextPlugin = "text";
 
@@ -97,7 +101,7 @@ std::string encode_value(const SummaryValue& value) {
     message.add_message(number(ValueField::kTensor), encode_text(value.text));
     message.add_message(number(ValueField::kMetadata), encode_metadata(kTextPlugin));
   } else {
-    message.add_float(number(ValueField::kSimpleValue), value.simple_value);
+    message.add_float(number(ValueField::kSimpleValue), static_cast<float>(value.simple_value));
   }
   return bytes;
 }

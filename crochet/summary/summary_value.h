@@ -28,7 +28,8 @@ namespace crochet {
 // A text is a tensor of strings whose plugin_name is "text".
 struct SummaryValue {
   std::string tag = {};
-  float simple_value = 0;
+  // An events file has single precision: beyond its range is infinity.
+  double simple_value = 0;
   std::optional<Histogram> histogram = {};
   // Strings of any shape; TensorBoard shows a vector or a matrix as a table.
   Tensor text = {};

@@ -27,7 +27,7 @@ struct SessionLogEntry {
 // What the engine measured in one run, as TensorBoard's graph and profile pages take it.
 struct TaggedRunMetadata {
   std::string tag = {};
-  // The bytes of TensorFlow's message RunMetadata; see run_metadata.h.
+  // The bytes of TensorFlow's message RunMetadata; see traced_run.h.
   std::string run_metadata = {};
 
   bool operator==(const TaggedRunMetadata&) const = default;

@@ -129,12 +129,16 @@ void SummaryWriter::add_text(std::string_view tag, std::string text, int64_t ste
 }
 
 void SummaryWriter::add_run_metadata(std::string_view tag, std::string run_metadata, int64_t step) {
+  bool is_new = false;
   locked([&] {
+    is_new = run_metadata_tags_.emplace(tag).second;
+    if (!is_new) return;
     write_values({.step = step,
                   .run_metadata = TaggedRunMetadata{.tag = std::string(tag),
                                                     .run_metadata = std::move(run_metadata)}},
                  {});
   });
+  if (!is_new) log_info("{}: there is run metadata of the tag {} already", directory_, tag);
 }
 
 void SummaryWriter::start_session(int64_t step) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -75,8 +76,9 @@ class SummaryWriter {
   // Throws: InvalidArgumentError for a tensor of something else.
   void add_text(std::string_view tag, Tensor strings, int64_t step);
   void add_text(std::string_view tag, std::string text, int64_t step);
-  // What the engine measured in the run that completed `step`: bytes of a RunMetadata, for
-  // TensorBoard.
+  // What the engine measured in the run that completed `step`: bytes of a RunMetadata
+  // (traced_run.h), for TensorBoard. It takes one for each tag: a second one, of a step that was
+  // made again, is left out with a log line.
   void add_run_metadata(std::string_view tag, std::string run_metadata, int64_t step);
 
   // Says that a session goes on from `step` completed steps, so that what was written for later
@@ -128,6 +130,7 @@ class SummaryWriter {
   std::optional<int64_t> pending_start_;
   // True once there is something here that a start may take back; unset: not looked yet.
   std::optional<bool> has_history_;
+  std::set<std::string, std::less<>> run_metadata_tags_;
   std::exception_ptr first_error_;
   bool has_warned_ = false;
   int64_t dropped_values_ = 0;

@@ -295,6 +295,13 @@ TEST_F(SummaryWriterTest, WritesRunMetadataForTensorBoardAlone) {
   EXPECT_FALSE(files_.exists("/runs/metrics.jsonl"));
 }
 
+TEST_F(SummaryWriterTest, TakesRunMetadataOnceATag) {
+  const auto summaries = writer();
+  for (int i = 0; i < 2; ++i) summaries->add_run_metadata("step_3", "bytes", 3);
+  EXPECT_THAT(event_steps(files_, "/runs"), ElementsAre(3));
+  EXPECT_TRUE(log_.contains("step_3"));
+}
+
 TEST_F(SummaryWriterTest, ACheckpointIsWrittenWithItsPath) {
   writer()->add_session_log(SessionLog::kCheckpoint, 100, "/runs/model.ckpt-100");
   EXPECT_THAT(events_in(files_, "/runs"),

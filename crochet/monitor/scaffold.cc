@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/monitor/scaffold.h"
 
+#include <string_view>
+
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/registered_saver.h"
@@ -38,8 +40,10 @@ void fill_summary_op(Fetches& summary_op, const Graph& graph) {
     return;
   }
   Fetches::Map summaries;
-  for (const Output& output : graph.collection(kSummariesCollection))
-    summaries.emplace(output.operation()->name, output);
+  for (const std::string_view collection :
+       {kSummariesCollection, kHistogramSummariesCollection, kTextSummariesCollection})
+    for (const Output& output : graph.collection(collection))
+      summaries.emplace(output.operation()->name, output);
   if (!summaries.empty()) summary_op = std::move(summaries);
 }
 

@@ -38,7 +38,7 @@ struct Scaffold {
   // Graph::default_local_init_op().
   Fetches local_init_op = {};
   // What SummarySaverHook fetches: the collection "summary_op", or a map from tag to value of all
-  // of the graph's collection "summaries", under the names of the operations.
+  // of the graph's collections of summaries (graph.h), under the names of the operations.
   Fetches summary_op = {};
 
   // Fills what is unset, then makes the graph final. Operations and a saver that are made here

@@ -44,13 +44,20 @@ struct OutputInfo {
 
 // The names under which collections of outputs are kept, with TensorFlow's spelling.
 inline constexpr std::string_view kGlobalStepCollection = "global_step";
-inline constexpr std::string_view kSummariesCollection = "summaries";
 // At most one each; see Scaffold for what they are.
 inline constexpr std::string_view kInitOpCollection = "init_op";
 inline constexpr std::string_view kReadyOpCollection = "ready_op";
 inline constexpr std::string_view kReadyForLocalInitOpCollection = "ready_for_local_init_op";
 inline constexpr std::string_view kLocalInitOpCollection = "local_init_op";
 inline constexpr std::string_view kSummaryOpCollection = "summary_op";
+// What a run's summaries consist of: an output's collection says what kind of summary it is.
+// "summaries" are real numbers, the points of curves, or, as TensorFlow's summary operations
+// give them, strings that hold encoded Summary messages.
+inline constexpr std::string_view kSummariesCollection = "summaries";
+// Real tensors of any shape, of whose elements the distribution is shown; ours.
+inline constexpr std::string_view kHistogramSummariesCollection = "histogram_summaries";
+// Tensors of strings; ours.
+inline constexpr std::string_view kTextSummariesCollection = "text_summaries";
 
 // What can be computed: operations with outputs, and variables. The engine's
 // half of the contract with sessions; what all engines share is in this class.

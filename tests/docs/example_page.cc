@@ -83,6 +83,7 @@ void compare(const Example& example, const std::string& printed) {
 }
 
 void run(const Example& example) {
+  fmt::print(stderr, "{}:{}\n", example.page, example.line);  // Who hangs is told by the last line.
   const crochet::TempDirectory directory;
   std::filesystem::current_path(directory.path());
   OutputCapture capture;

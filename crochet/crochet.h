@@ -21,6 +21,7 @@
 #include "crochet/hooks/global_step_waiter_hook.h"
 #include "crochet/hooks/logging_tensor_hook.h"
 #include "crochet/hooks/nan_tensor_hook.h"
+#include "crochet/hooks/profiler_hook.h"
 #include "crochet/hooks/progress_bar_hook.h"
 #include "crochet/hooks/signal_hook.h"
 #include "crochet/hooks/step_counter_hook.h"

@@ -30,8 +30,12 @@ void StepCounterHook::begin(Graph& graph) {
     writer_ = SummaryWriter::for_directory(options_.output_dir);
 }
 
-void StepCounterHook::after_create_session(Session&, Coordinator&) {
+void StepCounterHook::after_create_session(Session& session, Coordinator&) {
   last_step_.reset();  // A step that is made again is not stuck.
+  const int64_t step = read_global_step(session);
+  // Steps that are lost are in no rate, and their clock must not delay the next one.
+  if (timer_.last_triggered_step().value_or(step) > step) timer_.reset();
+  if (writer_) writer_->start_session(step);
 }
 
 std::optional<SessionRunArgs> StepCounterHook::before_run(SessionRunContext&) {
@@ -40,6 +44,7 @@ std::optional<SessionRunArgs> StepCounterHook::before_run(SessionRunContext&) {
 
 void StepCounterHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
   const int64_t stale_step = step_value(values.results.tensor());
+  if (writer_) writer_->write_start();
   if (timer_.should_trigger_for_step(stale_step + options_.steps_per_run)) {
     const int64_t step = read_global_step(context.session());
     if (timer_.should_trigger_for_step(step))

@@ -2,20 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/hooks/summary_saver_hook.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "crochet/base/error.h"
+#include "crochet/base/log.h"
 #include "crochet/hooks/global_step.h"
 
 namespace crochet {
 namespace {
 
-// The key in the innermost map, or else the name of the operation.
-void collect_tags(const Fetches& fetches, const std::string& key, std::vector<std::string>& tags) {
-  if (const Output* const output = fetches.as_output())
-    tags.push_back(key.empty() ? output->operation()->name : key);
-  if (const auto* const list = fetches.as_list())
-    for (const Fetches& item : *list) collect_tags(item, "", tags);
-  if (const auto* const map = fetches.as_map())
-    for (const auto& [name, item] : *map) collect_tags(item, name, tags);
+bool is_in(const Graph& graph, std::string_view collection, const Output& output) {
+  return std::ranges::count(graph.collection(collection), output) > 0;
 }
 
 void collect_tensors(const FetchValues& values, std::vector<const Tensor*>& tensors) {
@@ -24,6 +22,27 @@ void collect_tensors(const FetchValues& values, std::vector<const Tensor*>& tens
     for (const FetchValues& item : *list) collect_tensors(item, tensors);
   if (const auto* const map = values.as_map())
     for (const auto& [name, item] : *map) collect_tensors(item, tensors);
+}
+
+SummaryValue text_of(const std::string& tag, const Tensor& text) {
+  if (text.dtype() != DType::kString)
+    throw InvalidArgumentError("the text summary \"{}\" is a tensor {}, expected strings", tag,
+                               describe(text));
+  return {.tag = tag, .text = text};
+}
+
+std::string encoded_summary(const std::string& name, const Tensor& value) {
+  std::string encoded;
+  for (const std::string& message : value.strings()) encoded += message;
+  try {
+    decode_summary(encoded);
+  } catch (const DataLossError& error) {
+    throw InvalidArgumentError(
+        "the summary \"{}\" is a string that holds no encoded Summary ({}); a text belongs in the "
+        "collection \"{}\"",
+        name, error.what(), kTextSummariesCollection);
+  }
+  return encoded;
 }
 
 }  // namespace
@@ -43,7 +62,6 @@ SummarySaverHook::SummarySaverHook(const SummarySaverHookOptions& options)
 
 void SummarySaverHook::begin(Graph& graph) {
   step_ = require_global_step(graph, *this);
-  next_step_.reset();
   if (!options_.scaffold) options_.summary_op = graph.resolve(options_.summary_op);
   if (!writer_ && !options_.output_dir.empty())
     writer_ = SummaryWriter::for_directory(options_.output_dir);
@@ -53,9 +71,27 @@ void SummarySaverHook::after_create_session(Session& session, Coordinator&) {
   // A scaffold has its summaries only now that it is finalized.
   const Fetches summaries = session.graph().resolve(
       options_.scaffold ? options_.scaffold->summary_op : options_.summary_op);
-  tags_.clear();
-  collect_tags(summaries, "", tags_);
+  leaves_.clear();
+  note_leaves(session.graph(), summaries, "");
   request_ = Fetches::List{step_, summaries};
+  next_step_.reset();
+  timer_.reset();
+  if (writer_) writer_->start_session(read_global_step(session));
+}
+
+// The tag is the key in the innermost map, or else the name of the operation.
+void SummarySaverHook::note_leaves(const Graph& graph, const Fetches& fetches,
+                                   const std::string& key) {
+  if (const Output* const output = fetches.as_output()) {
+    const Kind kind = is_in(graph, kHistogramSummariesCollection, *output) ? Kind::kHistogram
+                      : is_in(graph, kTextSummariesCollection, *output)    ? Kind::kText
+                                                                           : Kind::kNumber;
+    leaves_.push_back({key.empty() ? output->operation()->name : key, kind});
+  }
+  if (const auto* const list = fetches.as_list())
+    for (const Fetches& item : *list) note_leaves(graph, item, "");
+  if (const auto* const map = fetches.as_map())
+    for (const auto& [name, item] : *map) note_leaves(graph, item, name);
 }
 
 std::optional<SessionRunArgs> SummarySaverHook::before_run(SessionRunContext&) {
@@ -65,11 +101,10 @@ std::optional<SessionRunArgs> SummarySaverHook::before_run(SessionRunContext&) {
 
 void SummarySaverHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
   if (!writer_) return;
-  const int64_t stale_step = step_value(values.results[0].tensor());
-  int64_t step = stale_step + 1;
+  int64_t step = step_value(values.results[0].tensor()) + 1;
   if (requested_) {
     step = read_global_step(context.session());
-    if (!next_step_) writer_->add_session_log(SessionLog::kStart, stale_step);
+    writer_->write_start();
     timer_.update_last_triggered_step(step);
     write(values, step);
   }
@@ -79,10 +114,34 @@ void SummarySaverHook::after_run(SessionRunContext& context, const SessionRunVal
 void SummarySaverHook::write(const SessionRunValues& values, int64_t step) {
   std::vector<const Tensor*> tensors;
   collect_tensors(values.results[1], tensors);
-  std::vector<Scalar> scalars;
-  for (size_t i = 0; i < tensors.size(); ++i)
-    if (tensors[i]->is_set()) scalars.push_back({tags_[i], tensors[i]->to_double()});
-  if (!scalars.empty()) writer_->add_scalars(step, scalars);
+  std::vector<SummaryValue> summaries;
+  std::string encoded;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const Tensor& value = *tensors[i];
+    const auto& [tag, kind] = leaves_[i];
+    if (!value.is_set()) continue;
+    if (kind == Kind::kHistogram) {
+      summaries.push_back(histogram_of(tag, value, step));
+    } else if (kind == Kind::kText) {
+      summaries.push_back(text_of(tag, value));
+    } else if (value.dtype() == DType::kString) {
+      encoded += encoded_summary(tag, value);
+    } else {
+      summaries.push_back({.tag = tag, .simple_value = value.to_double()});
+    }
+  }
+  writer_->add_values(step, summaries, encoded);
+}
+
+SummaryValue SummarySaverHook::histogram_of(const std::string& tag, const Tensor& values,
+                                            int64_t step) {
+  SummaryValue summary{.tag = tag, .histogram = make_histogram(values)};
+  const int64_t left_out = values.num_elements() - static_cast<int64_t>(summary.histogram->num);
+  if (left_out > 0 && !std::exchange(warned_of_histogram_, true))
+    log_warning(
+        "the histogram \"{}\" of step {} leaves out {} of {} elements, which are not finite", tag,
+        step, left_out, values.num_elements());
+  return summary;
 }
 
 void SummarySaverHook::end(Session&) {

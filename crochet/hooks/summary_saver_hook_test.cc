@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/hooks/summary_saver_hook.h"
 
+#include <cmath>
 #include <map>
 
 #include <gmock/gmock.h>
@@ -12,6 +13,7 @@
 #include "crochet/monitor/monitored_session.h"
 #include "crochet/summary/event_file_reader.h"
 #include "crochet/testing/fake_clock.h"
+#include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"
 
 namespace crochet {
@@ -127,6 +129,80 @@ TEST_F(SummarySaverHookTest, LeavesOutValuesThatAreUnset) {
   train(steps(1, Fetches::List{"accuracy", "loss"}), 2);
   EXPECT_THAT(curve("accuracy"), ElementsAre(Pair(2, 0.75f)));
   EXPECT_THAT(curve("loss"), ElementsAre(Pair(1, 1), Pair(2, 2)));
+}
+
+TEST_F(SummarySaverHookTest, AnOutputsCollectionSaysWhatKindOfSummaryItIs) {
+  const auto weights = Tensor::from<float>({-1, 2}, Shape{1, 2});
+  graph_.add_to_collection(kHistogramSummariesCollection, graph_.value("weights", {weights}));
+  const Tensor text = Tensor::scalar(std::string("once upon a time"));
+  graph_.add_to_collection(kTextSummariesCollection, graph_.value("sample", {text}));
+  train(steps(1, Fetches::List{"sample", "loss", Fetches::Map{{"w", "weights"}}}), 1);
+  EXPECT_THAT(events().back().values,
+              ElementsAre(SummaryValue{.tag = "sample", .text = text},
+                          SummaryValue{.tag = "loss", .simple_value = 1},
+                          SummaryValue{.tag = "w", .histogram = make_histogram(weights)}));
+}
+
+TEST_F(SummarySaverHookTest, TheScaffoldHasAllKinds) {
+  const auto weights = Tensor::from<float>({-1, 2});
+  graph_.add_to_collection(kSummariesCollection, graph_.output("rate"));
+  graph_.add_to_collection(kHistogramSummariesCollection, graph_.value("weights", {weights}));
+  graph_.add_to_collection(kTextSummariesCollection, graph_.value("sample", {Tensor::from({"a"})}));
+  const auto scaffold = std::make_shared<Scaffold>();
+  scaffold->finalize(graph_);
+  train({.save_steps = 1, .summary_writer = writer_, .scaffold = scaffold}, 1);
+  EXPECT_THAT(events().back().values,
+              ElementsAre(SummaryValue{.tag = "rate", .simple_value = 0.5},
+                          SummaryValue{.tag = "sample", .text = Tensor::from({"a"})},
+                          SummaryValue{.tag = "weights", .histogram = make_histogram(weights)}));
+}
+
+TEST_F(SummarySaverHookTest, TakesTheSummariesOfTensorFlowsOperations) {
+  const std::vector<SummaryValue> values = {{.tag = "a", .simple_value = 1},
+                                            {.tag = "b", .simple_value = 2}};
+  graph_.value("merged", {Tensor::scalar(encode_summary(values))});
+  train(steps(1, Fetches::List{"merged", "loss"}), 1);
+  EXPECT_THAT(curve("a"), ElementsAre(Pair(1, 1)));
+  EXPECT_THAT(curve("b"), ElementsAre(Pair(1, 2)));
+  EXPECT_THAT(curve("loss"), ElementsAre(Pair(1, 1)));
+}
+
+TEST_F(SummarySaverHookTest, RefusesValuesOfAnotherKind) {
+  graph_.value("words", {Tensor::scalar(std::string("no message"))});
+  EXPECT_THAT([&] { train(steps(1, "words"), 1); },
+              testing::ThrowsMessage<InvalidArgumentError>(testing::HasSubstr("text_summaries")));
+  graph_.unfinalize();
+  graph_.add_to_collection(kTextSummariesCollection, graph_.output("rate"));
+  EXPECT_THAT([&] { train(steps(1, "rate"), 1); },
+              testing::ThrowsMessage<InvalidArgumentError>(testing::HasSubstr("\"rate\"")));
+}
+
+TEST_F(SummarySaverHookTest, WarnsOnceOfNumbersThatAreNotFinite) {
+  const LogCapture log;
+  graph_.add_to_collection(kHistogramSummariesCollection,
+                           graph_.value("weights", {Tensor::from<float>({1, NAN, INFINITY})}));
+  train(steps(1, "weights"), 3);
+  EXPECT_THAT(
+      log.lines(Severity::kWarning),
+      ElementsAre("the histogram \"weights\" of step 1 leaves out 2 of 3 elements, which are "
+                  "not finite"));
+}
+
+// Unlike TensorFlow: there nothing is written until the lost steps are made again.
+TEST_F(SummarySaverHookTest, ARecoveredSessionTakesBackTheLostSteps) {
+  SummarySaverHookOptions options = steps(2, "loss");
+  MonitoredSession session(std::make_unique<ChiefSessionCreator>(graph_),
+                           {SummarySaverHook(options)});
+  for (int i = 0; i < 4; ++i) session.run(graph_.train());
+  graph_.fail_run(graph_.num_runs(), AbortedError("the worker is gone"));
+  session.run(graph_.train());  // Step 1 again, as there is no checkpoint.
+  session.close();
+  std::vector<std::string> diary;
+  for (const Event& event : events()) {
+    if (event.session_log) diary.push_back(fmt::format("start {}", event.step));
+    if (!event.values.empty()) diary.push_back(fmt::format("loss {}", event.step));
+  }
+  EXPECT_THAT(diary, ElementsAre("start 0", "loss 1", "loss 3", "start 1", "loss 1"));
 }
 
 TEST_F(SummarySaverHookTest, NotesTheStartOnce) {

@@ -17,8 +17,8 @@ struct Scaffold {
   std::shared_ptr<Saver> saver = {};
   // Called with a new session that was not restored.
   std::function<void(Session& session)> init_fn = {};
-  // What SummarySaverHook fetches: a map from tag to value; all of the graph's
-  // collection "summaries", under the names of the operations.
+  // What SummarySaverHook fetches: a map from tag to value; all of the graph's collections
+  // of summaries (graph.h), under the names of the operations.
   Fetches summary_op = {};
 
   // Fills what is unset, then makes the graph final. Calling it again changes nothing.

@@ -26,6 +26,8 @@ struct DefaultHooksOptions {
   std::optional<int64_t> save_summaries_steps = {};  // Default: 100.
   std::optional<double> save_summaries_secs = {};
   std::optional<int64_t> log_step_count_steps = {};  // Default: 100.
+  // The operating system's, and the machine's, if null. Not owned.
+  FileSystem* files = nullptr;
   Clock* clock = nullptr;
 };
 

@@ -54,11 +54,6 @@ void Loop::check_not_run(const char* what) const {
   if (has_run_) throw FailedPreconditionError("Loop::{} after run()", what);
 }
 
-void Loop::add_value(std::string name, std::function<Tensor()> compute, bool is_summary) {
-  check_not_run("value");
-  values_.push_back({std::move(name), std::move(compute), is_summary});
-}
-
 void Loop::add_hook(HookHandle hook) {
   check_not_run("add_hook");
   options_.hooks.push_back(std::move(hook));
@@ -99,7 +94,7 @@ Operation Loop::add_step(const Callable& compute, const Callable& update) {
   const Operation train = graph_.increment_global_step({body});
   for (Value& value : values_) {
     const Output output = graph_.value(value.name, std::move(value.compute), {train});
-    if (value.is_summary) graph_.add_to_collection(kSummariesCollection, output);
+    if (!value.collection.empty()) graph_.add_to_collection(value.collection, output);
   }
   return train;
 }

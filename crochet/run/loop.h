@@ -88,14 +88,22 @@ class Loop {
   // in steps where somebody asks. May return a std::optional: empty is "not in this step".
   template <typename Compute>
   void scalar(std::string name, Compute compute) {
-    add_value(
-        std::move(name), [compute = std::move(compute)] { return to_tensor(compute()); }, true);
+    add_value(std::move(name), std::move(compute), kSummariesCollection);
   }
-  // The same for a tensor of any shape; no curve.
+  // The same for a tensor of any shape, of whose elements TensorBoard shows the distribution.
+  template <typename Compute>
+  void histogram(std::string name, Compute compute) {
+    add_value(std::move(name), std::move(compute), kHistogramSummariesCollection);
+  }
+  // The same for a text in Markdown, or a vector of strings: a table.
+  template <typename Compute>
+  void text(std::string name, Compute compute) {
+    add_value(std::move(name), std::move(compute), kTextSummariesCollection);
+  }
+  // The same for a tensor of any shape, for hooks alone.
   template <typename Compute>
   void value(std::string name, Compute compute) {
-    add_value(
-        std::move(name), [compute = std::move(compute)] { return to_tensor(compute()); }, false);
+    add_value(std::move(name), std::move(compute), {});
   }
 
   void add_hook(HookHandle hook);
@@ -136,7 +144,14 @@ class Loop {
 
   MonitoredTrainingSessionOptions training_options();
   void check_not_run(const char* what) const;
-  void add_value(std::string name, std::function<Tensor()> compute, bool is_summary);
+  // `collection` is empty for what is no summary.
+  template <typename Compute>
+  void add_value(std::string name, Compute compute, std::string_view collection) {
+    check_not_run("value");
+    values_.push_back({std::move(name),
+                       [compute = std::move(compute)]() mutable { return to_tensor(compute()); },
+                       collection});
+  }
   Operation add_step(const Callable& compute, const Callable& update);
   RunReport run_steps(const Callable& compute, const Callable& update);
 
@@ -148,7 +163,7 @@ class Loop {
   struct Value {
     std::string name;
     std::function<Tensor()> compute;
-    bool is_summary;
+    std::string_view collection;
   };
   std::vector<Value> values_;
   Step step_;

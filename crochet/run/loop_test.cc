@@ -17,6 +17,7 @@
 #include "crochet/hooks/signal_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/io/memory_file_system.h"
+#include "crochet/summary/event_file_reader.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 
@@ -154,6 +155,28 @@ TEST_F(LoopTest, ComputesValuesAfterTheStepAndOnlyIfSomebodyAsks) {
   EXPECT_EQ(computed, 1);
   EXPECT_EQ(asked_for, 3);
   EXPECT_EQ(final_loss->final_ops_values().scalar<float>(), 3);
+}
+
+TEST_F(LoopTest, WritesCurvesHistogramsAndTexts) {
+  LoopOptions with_summaries = options({StopAtStepHook({.num_steps = 1})});
+  with_summaries.save_summaries_steps = 1;
+  Loop loop(with_summaries);
+  loop.scalar("loss", [] { return 0.5; });
+  loop.histogram("weights", [] { return std::vector<float>{1, 2}; });
+  loop.text("sample", [] { return "once upon a time"; });
+  loop.text("later", [] { return std::optional<std::string>(); });
+  loop.run([] {});
+  const std::vector<std::string> events = event_files(files_, "run");
+  ASSERT_EQ(events.size(), 1U);
+  const auto weights = Tensor::from<float>({1, 2});
+  std::vector<SummaryValue> values;
+  for (const Event& event : read_event_file(files_, events[0]))
+    values.insert(values.end(), event.values.begin(), event.values.end());
+  EXPECT_THAT(values,
+              ElementsAre(SummaryValue{.tag = "loss", .simple_value = 0.5},
+                          SummaryValue{.tag = "sample",
+                                       .text = Tensor::scalar(std::string("once upon a time"))},
+                          SummaryValue{.tag = "weights", .histogram = make_histogram(weights)}));
 }
 
 TEST_F(LoopTest, NamesTheValuesThereAreIfOneIsUnknown) {

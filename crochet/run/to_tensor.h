@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "crochet/tensor/tensor.h"
 #include "crochet/tensor/value_traits.h"
@@ -13,9 +15,9 @@ namespace crochet {
 // Libraries of arrays define `Tensor array_to_tensor(ToTensorTag, const Array&)` in crochet.
 struct ToTensorTag {};
 
-// What a callable of the user's returned, as a tensor: a number, a std::vector of numbers, a
-// Tensor, an Eigen matrix (with <crochet/eigen.h>), or a std::optional of one; an empty one is
-// unset.
+// What a callable of the user's returned, as a tensor: a number, a string, a std::vector of one of
+// them, a Tensor, an Eigen matrix (with <crochet/eigen.h>), or a std::optional of one; an empty one
+// is unset.
 template <typename T>
 Tensor to_tensor(T&& value) {
   using Value = std::remove_cvref_t<T>;
@@ -25,15 +27,20 @@ Tensor to_tensor(T&& value) {
     return value ? to_tensor(*std::forward<T>(value)) : Tensor();
   } else if constexpr (Element<Value>) {
     return Tensor::scalar(value);
+  } else if constexpr (std::is_convertible_v<Value, std::string>) {
+    return Tensor::scalar(std::string(std::forward<T>(value)));
+  } else if constexpr (std::is_same_v<Value, std::vector<std::string>>) {
+    return Tensor::from(std::forward<T>(value));
   } else if constexpr (internal::kIsVectorOfNumbers<Value>) {
     return Tensor::from(value);
   } else if constexpr (requires { array_to_tensor(ToTensorTag{}, value); }) {
     return array_to_tensor(ToTensorTag{}, value);
   } else {
-    static_assert(!sizeof(Value*),
-                  "crochet cannot make a tensor of this type: return a number, a std::vector of "
-                  "numbers, a crochet::Tensor, or a std::optional of one; for Eigen's matrices "
-                  "include <crochet/eigen.h>");
+    static_assert(
+        !sizeof(Value*),
+        "crochet cannot make a tensor of this type: return a number, a string, a "
+        "std::vector of one, a crochet::Tensor, or a std::optional of one; for Eigen's matrices "
+        "include <crochet/eigen.h>");
   }
 }
 

@@ -16,6 +16,15 @@ TEST(ToTensorTest, TakesNumbersVectorsAndTensors) {
   EXPECT_EQ(to_tensor(Tensor::scalar(int64_t{7})), Tensor::scalar(int64_t{7}));
 }
 
+TEST(ToTensorTest, TakesStrings) {
+  EXPECT_EQ(to_tensor("cat"), Tensor::scalar(std::string("cat")));
+  EXPECT_EQ(to_tensor(std::string("cat")), Tensor::scalar(std::string("cat")));
+  EXPECT_EQ(to_tensor(std::string_view("cat").data()), Tensor::scalar(std::string("cat")));
+  EXPECT_EQ(to_tensor(std::vector<std::string>{"cat", "dog"}), Tensor::from({"cat", "dog"}));
+  EXPECT_EQ(to_tensor(std::optional<std::string>("cat")), Tensor::scalar(std::string("cat")));
+  EXPECT_FALSE(to_tensor(std::optional<std::string>()).is_set());
+}
+
 TEST(ToTensorTest, MakesAnEmptyOptionalUnset) {
   EXPECT_FALSE(to_tensor(std::optional<float>()).is_set());
   EXPECT_EQ(to_tensor(std::optional<float>(1)), Tensor::scalar(1.0f));

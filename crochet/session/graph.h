@@ -28,7 +28,15 @@ struct RegisteredSaveable {
 };
 
 // The names under which collections of outputs are kept, with TensorFlow's spelling.
+//
+// What a run's summaries consist of: an output's collection says what kind of summary it is.
+// "summaries" are real numbers, the points of curves, or, as TensorFlow's summary operations
+// give them, strings that hold encoded Summary messages.
 inline constexpr std::string_view kSummariesCollection = "summaries";
+// Real tensors of any shape, of whose elements the distribution is shown; ours.
+inline constexpr std::string_view kHistogramSummariesCollection = "histogram_summaries";
+// Tensors of strings; ours.
+inline constexpr std::string_view kTextSummariesCollection = "text_summaries";
 
 // What can be computed: operations with outputs, and variables. The engine's
 // half of the contract with sessions; what all engines share is in this class.

@@ -2,53 +2,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/summary/event.h"
 
-#include <protozero/pbf_message.hpp>
-#include <protozero/pbf_writer.hpp>
-
 #include "crochet/base/error.h"
+#include "crochet/summary/proto_fields.h"
 
 namespace crochet {
 namespace {
 
-// Field numbers of TensorFlow's event.proto and summary.proto.
-enum class EventField : protozero::pbf_tag_type {
+using namespace internal;
+
+// Field numbers of TensorFlow's event.proto.
+enum class EventField {
   kWallTime = 1,
   kStep = 2,
   kFileVersion = 3,
   kSummary = 5,
   kSessionLog = 7,
+  kTaggedRunMetadata = 8,
 };
-enum class SummaryField : protozero::pbf_tag_type { kValue = 1 };
-enum class ValueField : protozero::pbf_tag_type { kTag = 1, kSimpleValue = 2 };
-enum class SessionLogField : protozero::pbf_tag_type {
-  kStatus = 1,
-  kCheckpointPath = 2,
-  kMessage = 3,
-};
-
-template <typename Field>
-constexpr protozero::pbf_tag_type number(Field field) {
-  return static_cast<protozero::pbf_tag_type>(field);
-}
-
-// A field with its type on the wire: a known number with a type that is not
-// the field's own is skipped like an unknown field.
-constexpr uint32_t wire(auto field, protozero::pbf_wire_type type) {
-  return protozero::tag_and_type(number(field), type);
-}
-constexpr auto kVarint = protozero::pbf_wire_type::varint;
-constexpr auto kFixed32 = protozero::pbf_wire_type::fixed32;
-constexpr auto kFixed64 = protozero::pbf_wire_type::fixed64;
-constexpr auto kBytes = protozero::pbf_wire_type::length_delimited;
-
-void write_summary(protozero::pbf_writer& event, const std::vector<SummaryValue>& values) {
-  protozero::pbf_writer summary(event, number(EventField::kSummary));
-  for (const SummaryValue& value : values) {
-    protozero::pbf_writer message(summary, number(SummaryField::kValue));
-    if (!value.tag.empty()) message.add_string(number(ValueField::kTag), value.tag);
-    message.add_float(number(ValueField::kSimpleValue), value.simple_value);
-  }
-}
+enum class SessionLogField { kStatus = 1, kCheckpointPath = 2, kMessage = 3 };
+enum class RunMetadataField { kTag = 1, kRunMetadata = 2 };
 
 std::string encode_session_log(const SessionLogEntry& log) {
   std::string bytes;
@@ -61,33 +33,13 @@ std::string encode_session_log(const SessionLogEntry& log) {
   return bytes;
 }
 
-std::optional<SummaryValue> read_value(protozero::pbf_reader message) {
-  SummaryValue value;
-  bool is_point = false;
-  while (message.next()) {
-    switch (message.tag_and_type()) {
-      case wire(ValueField::kTag, kBytes):
-        value.tag = message.get_string();
-        break;
-      case wire(ValueField::kSimpleValue, kFixed32):
-        value.simple_value = message.get_float();
-        is_point = true;
-        break;
-      default:
-        message.skip();
-    }
-  }
-  return is_point ? std::optional(value) : std::nullopt;
-}
-
-void read_summary(protozero::pbf_reader message, std::vector<SummaryValue>& values) {
-  while (message.next()) {
-    if (message.tag_and_type() != wire(SummaryField::kValue, kBytes)) {
-      message.skip();
-    } else if (auto value = read_value(message.get_message())) {
-      values.push_back(*std::move(value));
-    }
-  }
+std::string encode_run_metadata(const TaggedRunMetadata& metadata) {
+  std::string bytes;
+  protozero::pbf_writer message(bytes);
+  if (!metadata.tag.empty()) message.add_string(number(RunMetadataField::kTag), metadata.tag);
+  if (!metadata.run_metadata.empty())
+    message.add_bytes(number(RunMetadataField::kRunMetadata), metadata.run_metadata);
+  return bytes;
 }
 
 SessionLogEntry read_session_log(protozero::pbf_reader message) {
@@ -110,6 +62,28 @@ SessionLogEntry read_session_log(protozero::pbf_reader message) {
   return log;
 }
 
+TaggedRunMetadata read_run_metadata(protozero::pbf_reader message) {
+  TaggedRunMetadata metadata;
+  while (message.next()) {
+    switch (message.tag_and_type()) {
+      case wire(RunMetadataField::kTag, kBytes):
+        metadata.tag = message.get_string();
+        break;
+      case wire(RunMetadataField::kRunMetadata, kBytes):
+        metadata.run_metadata = message.get_bytes();
+        break;
+      default:
+        message.skip();
+    }
+  }
+  return metadata;
+}
+
+void read_values(protozero::data_view summary, std::vector<SummaryValue>& values) {
+  for (SummaryValue& value : decode_summary({summary.data(), summary.size()}))
+    values.push_back(std::move(value));
+}
+
 Event read_event(protozero::pbf_reader message) {
   Event event;
   while (message.next()) {
@@ -124,10 +98,13 @@ Event read_event(protozero::pbf_reader message) {
         event.file_version = message.get_string();
         break;
       case wire(EventField::kSummary, kBytes):
-        read_summary(message.get_message(), event.values);
+        read_values(message.get_view(), event.values);
         break;
       case wire(EventField::kSessionLog, kBytes):
         event.session_log = read_session_log(message.get_message());
+        break;
+      case wire(EventField::kTaggedRunMetadata, kBytes):
+        event.run_metadata = read_run_metadata(message.get_message());
         break;
       default:
         message.skip();
@@ -146,9 +123,15 @@ std::string encode_event(const Event& event) {
   if (event.step != 0) message.add_int64(number(EventField::kStep), event.step);
   if (!event.file_version.empty())
     message.add_string(number(EventField::kFileVersion), event.file_version);
-  if (!event.values.empty()) write_summary(message, event.values);
+  // A message's fields may be anywhere in it: two messages, one behind the other, are one.
+  if (!event.values.empty() || !event.encoded_values.empty())
+    message.add_message(number(EventField::kSummary),
+                        encode_summary(event.values) + event.encoded_values);
   if (event.session_log)
     message.add_message(number(EventField::kSessionLog), encode_session_log(*event.session_log));
+  if (event.run_metadata)
+    message.add_message(number(EventField::kTaggedRunMetadata),
+                        encode_run_metadata(*event.run_metadata));
   return bytes;
 }
 

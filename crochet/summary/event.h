@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "crochet/summary/summary_value.h"
+
 namespace crochet {
 
 // What befell a session, with the numbers of TensorFlow's SessionLog.SessionStatus.
@@ -22,23 +24,24 @@ struct SessionLogEntry {
   bool operator==(const SessionLogEntry&) const = default;
 };
 
-// A point of a curve.
-struct SummaryValue {
+// What the engine measured in one run, as TensorBoard's graph and profile pages take it.
+struct TaggedRunMetadata {
   std::string tag = {};
-  float simple_value = 0;
+  // The bytes of TensorFlow's message RunMetadata; see traced_run.h.
+  std::string run_metadata = {};
 
-  bool operator==(const SummaryValue&) const = default;
+  bool operator==(const TaggedRunMetadata&) const = default;
 };
 
 // One record of a TensorBoard events file: the part of TensorFlow's Event
-// message (event.proto, summary.proto) that this library writes. One of
-// file_version, values and session_log is set.
+// message (event.proto) that this library writes. One of file_version, values
+// (with encoded_values), session_log and run_metadata is set.
 //
 //   Event      := 1 wall_time:double  2 step:int64  3 file_version:string
-//                 5 summary:Summary  7 session_log:SessionLog
-//   Summary    := 1 value:Value, repeated
-//   Value      := 1 tag:string  2 simple_value:float
+//                 5 summary:Summary (summary_value.h)  7 session_log:SessionLog
+//                 8 tagged_run_metadata:TaggedRunMetadata
 //   SessionLog := 1 status:enum  2 checkpoint_path:string  3 msg:string
+//   TaggedRunMetadata := 1 tag:string  2 run_metadata:bytes
 struct Event {
   // Seconds since 1970-01-01 UTC.
   double wall_time = 0;
@@ -46,7 +49,11 @@ struct Event {
   // Only in a file's first event: kEventFileVersion.
   std::string file_version = {};
   std::vector<SummaryValue> values = {};
+  // Further values, as bytes of a Summary: what TensorFlow's summary operations give. Only written;
+  // read, they are among `values` as far as they are of a kind that SummaryValue knows.
+  std::string encoded_values = {};
   std::optional<SessionLogEntry> session_log = {};
+  std::optional<TaggedRunMetadata> run_metadata = {};
 
   bool operator==(const Event&) const = default;
 };
@@ -57,7 +64,7 @@ inline constexpr std::string_view kEventFileVersion = "brain.Event:2";
 std::string encode_event(const Event& event);
 
 // Reads a message. Fields that Event does not have are skipped, also values
-// that are no points of a curve (images, histograms, tensors).
+// of other kinds (images, audio, numeric tensors).
 // Throws: DataLossError if the bytes are no protobuf message.
 Event decode_event(std::string_view bytes);
 

@@ -17,9 +17,9 @@ namespace {
 
 using testing::IsEmpty;
 
-constexpr size_t kNumEvents = 8;
+constexpr size_t kNumEvents = 11;
 // The first has fields that Event does not know, as have the last two.
-constexpr size_t kNumFullyKnown = 5;
+constexpr size_t kNumFullyKnown = 8;
 
 std::string golden_path() { return CROCHET_GOLDEN_DIRECTORY "/events/tensorflow.tfevents"; }
 
@@ -58,13 +58,36 @@ TEST(EventGoldenTest, ReadsSpecialNumbers) {
       (SummaryValue{.tag = "größe", .simple_value = -std::numeric_limits<float>::infinity()}));
 }
 
-TEST(EventGoldenTest, SkipsWhatIsNoPointOfACurve) {
+TEST(EventGoldenTest, MakesTheHistogramThatTensorFlowMakes) {
+  const Event event = golden_events().at(6);
+  const auto values = Tensor::from<double>({-2.5, -1e-13, -0.0, 0.5, 0.5, 1e30, 1e-12});
+  EXPECT_EQ(event, (Event{.wall_time = 1'700'000'001.25,
+                          .step = 301,
+                          .values = {{.tag = "weights", .histogram = make_histogram(values)}}}));
+}
+
+TEST(EventGoldenTest, ReadsTexts) {
   const std::vector<Event> events = golden_events();
   ASSERT_EQ(events.size(), kNumEvents);
-  EXPECT_EQ(events[6], (Event{.wall_time = 1'700'000'001.25,
-                              .step = 301,
+  EXPECT_EQ(
+      events[7],
+      (Event{.wall_time = 1'700'000'001.5,
+             .step = 302,
+             .values = {{.tag = "notes", .text = Tensor::scalar(std::string("a *small* step"))}}}));
+  EXPECT_EQ(events[8],
+            (Event{.wall_time = 1'700'000'001.75,
+                   .step = 303,
+                   .values = {{.tag = "table",
+                               .text = Tensor::from({"größe", "", "1", "2"}, Shape{2, 2})}}}));
+}
+
+TEST(EventGoldenTest, SkipsWhatItDoesNotKnow) {
+  const std::vector<Event> events = golden_events();
+  ASSERT_EQ(events.size(), kNumEvents);
+  EXPECT_EQ(events[9], (Event{.wall_time = 1'700'000'002,
+                              .step = 304,
                               .values = {{.tag = "loss", .simple_value = 0.125F}}}));
-  EXPECT_THAT(events[7].values, IsEmpty());
+  EXPECT_THAT(events[10].values, IsEmpty());
 }
 
 TEST(EventGoldenTest, EncodesTheSameBytes) {

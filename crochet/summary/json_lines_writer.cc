@@ -20,6 +20,38 @@ Json number_or_name(double value) {
   return value;
 }
 
+Json list_of(const std::vector<double>& numbers) {
+  Json list = Json::array();
+  for (const double number : numbers) list.push_back(number_or_name(number));
+  return list;
+}
+
+Json histogram_object(const Histogram& histogram) {
+  return {{"min", number_or_name(histogram.min)},
+          {"max", number_or_name(histogram.max)},
+          {"num", number_or_name(histogram.num)},
+          {"sum", number_or_name(histogram.sum)},
+          {"sum_squares", number_or_name(histogram.sum_squares)},
+          {"bucket_limit", list_of(histogram.bucket_limit)},
+          {"bucket", list_of(histogram.bucket)}};
+}
+
+// The strings of a text from `next` on, nested as its dimensions from `dimension` on are.
+Json text_lists(const Tensor& text, int dimension, size_t& next) {
+  if (dimension == text.shape().rank()) return text.strings()[next++];
+  Json list = Json::array();
+  for (int64_t i = 0; i < text.shape()[dimension]; ++i)
+    list.push_back(text_lists(text, dimension + 1, next));
+  return list;
+}
+
+Json json_of(const SummaryValue& value) {
+  if (value.histogram) return histogram_object(*value.histogram);
+  if (!value.text.is_set()) return number_or_name(value.simple_value);
+  size_t next = 0;
+  return text_lists(value.text, 0, next);
+}
+
 std::string key_for(const std::string& tag) {
   const bool is_taken = tag == "step" || tag == "time" || tag == "resumed_at";
   return is_taken ? tag + "_" : tag;
@@ -62,9 +94,9 @@ JsonLinesWriter::JsonLinesWriter(FileSystem& files, std::string path)
   file_ = files_.append_to(path_);
 }
 
-void JsonLinesWriter::write(int64_t step, double time, std::span<const Scalar> scalars) {
+void JsonLinesWriter::write(int64_t step, double time, std::span<const SummaryValue> values) {
   Json object{{"step", step}, {"time", time}};
-  for (const Scalar& scalar : scalars) object[key_for(scalar.tag)] = number_or_name(scalar.value);
+  for (const SummaryValue& value : values) object[key_for(value.tag)] = json_of(value);
   append_line(*file_, object);
 }
 

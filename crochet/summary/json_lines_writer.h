@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "crochet/io/file_system.h"
-#include "crochet/summary/scalar.h"
+#include "crochet/summary/summary_value.h"
 
 namespace crochet {
 
@@ -18,8 +18,13 @@ inline constexpr std::string_view kJsonLinesName = "metrics.jsonl";
 // Appends metrics to a text file that everything can read, one JSON object a line:
 //
 //   {"step": 100, "time": 1700000000.25, "loss": 0.5, "accuracy": 0.875}
+//   {"step": 100, "time": 1700000000.25, "weights": {"min": -0.5, "max": 0.5, "num": 2.0,
+//    "sum": 0.0, "sum_squares": 0.5, "bucket_limit": [...], "bucket": [...]}}
+//   {"step": 100, "time": 1700000000.25, "sample": "once upon a time"}
 //   {"resumed_at": 100, "time": 1700000300.5}
 //
+// A number stands for a point of a curve, an object for a histogram (histogram.h), a string, or
+// lists of them, for a text.
 // "step" counts completed steps, "time" is in seconds since 1970-01-01 UTC. Where
 // a run resumes, a line with "resumed_at" takes back all lines above it that have
 // a later step. JSON has no NaN and no infinities: they are the strings "NaN",
@@ -34,7 +39,7 @@ class JsonLinesWriter {
   // Opens the file, or makes it.
   JsonLinesWriter(FileSystem& files, std::string path);
 
-  void write(int64_t step, double time, std::span<const Scalar> scalars);
+  void write(int64_t step, double time, std::span<const SummaryValue> values);
   void write_resumed(int64_t step, double time);
   // Returns once every line would survive a power cut.
   void sync();

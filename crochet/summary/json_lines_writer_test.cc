@@ -20,7 +20,7 @@ namespace {
 
 using testing::ElementsAre;
 
-std::string line_for(const std::vector<Scalar>& scalars) {
+std::string line_for(const std::vector<SummaryValue>& scalars) {
   MemoryFileSystem files;
   JsonLinesWriter(files, "m").write(7, 1.5, scalars);
   return read_file(files, "m");
@@ -38,7 +38,8 @@ TEST(JsonLinesWriterTest, WritesOneObjectALine) {
   MemoryFileSystem files;
   JsonLinesWriter writer(files, "runs/x/metrics.jsonl");
   writer.write(100, 1'700'000'000.25,
-               std::vector<Scalar>{{.tag = "loss", .value = 0.1}, {.tag = "accuracy", .value = 1}});
+               std::vector<SummaryValue>{{.tag = "loss", .simple_value = 0.1},
+                                         {.tag = "accuracy", .simple_value = 1}});
   writer.write_resumed(100, 1'700'000'300.5);
   EXPECT_EQ(read_file(files, "runs/x/metrics.jsonl"),
             "{\"step\":100,\"time\":1700000000.25,\"loss\":0.1,\"accuracy\":1.0}\n"
@@ -47,15 +48,15 @@ TEST(JsonLinesWriterTest, WritesOneObjectALine) {
 
 TEST(JsonLinesWriterTest, NanAndInfinitiesAreStrings) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  EXPECT_EQ(line_for({{.tag = "a", .value = NAN},
-                      {.tag = "b", .value = kInfinity},
-                      {.tag = "c", .value = -kInfinity}}),
+  EXPECT_EQ(line_for({{.tag = "a", .simple_value = NAN},
+                      {.tag = "b", .simple_value = kInfinity},
+                      {.tag = "c", .simple_value = -kInfinity}}),
             "{\"step\":7,\"time\":1.5,\"a\":\"NaN\",\"b\":\"Infinity\",\"c\":\"-Infinity\"}\n");
 }
 
 TEST(JsonLinesWriterTest, NumbersKeepAllTheirBits) {
   for (const double value : {0.1, 1e-310, -0.0, 1.7976931348623157e308, 1.0 / 3, 16777217.0}) {
-    const auto object = nlohmann::json::parse(line_for({{.tag = "v", .value = value}}));
+    const auto object = nlohmann::json::parse(line_for({{.tag = "v", .simple_value = value}}));
     const double read = object.at("v").get<double>();
     EXPECT_EQ(read, value);
     EXPECT_EQ(std::signbit(read), std::signbit(value));
@@ -66,16 +67,39 @@ TEST(JsonLinesWriterTest, AnyTagGivesValidJson) {
   const std::vector<std::string> tags = {"", "a\"b\\c\n", std::string("\0", 1), "größe",
                                          "\xff\xfe"};
   for (const std::string& tag : tags) {
-    const std::string line = line_for({{.tag = tag, .value = 1}});
+    const std::string line = line_for({{.tag = tag, .simple_value = 1}});
     EXPECT_EQ(line.find('\n'), line.size() - 1);
     EXPECT_EQ(nlohmann::json::parse(line).size(), 3U) << line;
   }
 }
 
+TEST(JsonLinesWriterTest, AHistogramIsAnObject) {
+  const Histogram histogram{.min = -1,
+                            .max = 2,
+                            .num = 3,
+                            .sum = 1,
+                            .sum_squares = std::numeric_limits<double>::infinity(),
+                            .bucket_limit = {0, 3},
+                            .bucket = {1, 2}};
+  EXPECT_EQ(line_for({{.tag = "w", .histogram = histogram}}),
+            "{\"step\":7,\"time\":1.5,\"w\":{\"min\":-1.0,\"max\":2.0,\"num\":3.0,\"sum\":1.0,"
+            "\"sum_squares\":\"Infinity\",\"bucket_limit\":[0.0,3.0],\"bucket\":[1.0,2.0]}}\n");
+}
+
+TEST(JsonLinesWriterTest, ATextIsAStringOrListsOfThem) {
+  EXPECT_EQ(line_for({{.tag = "a", .text = Tensor::scalar(std::string("x\ny"))},
+                      {.tag = "b", .text = Tensor::from({"x", "y"})},
+                      {.tag = "c", .text = Tensor::from({"1", "2", "3", "4"}, Shape{2, 2})},
+                      {.tag = "d", .text = Tensor::from(std::vector<std::string>(), Shape{2, 0})},
+                      {.tag = "e", .text = Tensor::scalar(std::string("\xff"))}}),
+            "{\"step\":7,\"time\":1.5,\"a\":\"x\\ny\",\"b\":[\"x\",\"y\"],"
+            "\"c\":[[\"1\",\"2\"],[\"3\",\"4\"]],\"d\":[[],[]],\"e\":\"\xef\xbf\xbd\"}\n");
+}
+
 TEST(JsonLinesWriterTest, TagsDoNotHideStepAndTime) {
-  EXPECT_EQ(line_for({{.tag = "step", .value = 1},
-                      {.tag = "time", .value = 2},
-                      {.tag = "resumed_at", .value = 3}}),
+  EXPECT_EQ(line_for({{.tag = "step", .simple_value = 1},
+                      {.tag = "time", .simple_value = 2},
+                      {.tag = "resumed_at", .simple_value = 3}}),
             "{\"step\":7,\"time\":1.5,\"step_\":1.0,\"time_\":2.0,\"resumed_at_\":3.0}\n");
 }
 
@@ -84,7 +108,7 @@ TEST(JsonLinesWriterTest, AppendsEachLineAtOnce) {
   FailingFileSystem files(disk);
   JsonLinesWriter writer(files, "/m");
   const auto before = files.num_operations();
-  writer.write(1, 2, std::vector<Scalar>{{.tag = "loss", .value = 0.5}});
+  writer.write(1, 2, std::vector<SummaryValue>{{.tag = "loss", .simple_value = 0.5}});
   EXPECT_EQ(files.operations().back(), "append /m 33");
   EXPECT_EQ(files.num_operations(), before + 1);
 }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/summary/summary_writer.h"
 
+#include <algorithm>
 #include <filesystem>
-#include <limits>
 #include <map>
 #include <system_error>
 #include <utility>
@@ -11,12 +11,10 @@
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/io/path.h"
+#include "crochet/summary/event_file_reader.h"
 
 namespace crochet {
 namespace {
-
-// So that doubles beyond float's range become infinities when narrowed.
-static_assert(std::numeric_limits<float>::is_iec559);
 
 struct SharedWriters {
   using Key = std::pair<FileSystem*, std::string>;
@@ -39,14 +37,6 @@ std::string cache_key(const std::string& directory) {
   std::string key = path.lexically_normal().string();
   while (key.size() > 1 && key.back() == '/') key.pop_back();
   return key;
-}
-
-Event scalars_event(double time, int64_t step, std::span<const Scalar> scalars) {
-  Event event{.wall_time = time, .step = step};
-  event.values.reserve(scalars.size());
-  for (const Scalar& scalar : scalars)
-    event.values.push_back({.tag = scalar.tag, .simple_value = static_cast<float>(scalar.value)});
-  return event;
 }
 
 void warn(const std::string& message) {
@@ -74,52 +64,118 @@ SummaryWriter::~SummaryWriter() {
     log_warning("metrics in {}: {} values could not be written", directory_, dropped_values_);
 }
 
-void SummaryWriter::add_scalars(int64_t step, std::span<const Scalar> scalars) {
-  if (scalars.empty()) return;
+template <typename Operation>
+void SummaryWriter::locked(Operation operation) {
   std::string warning;
   {
     const std::lock_guard lock(mutex_);
-    const double time = clock_.wall_time();
-    const bool in_events = write_event(scalars_event(time, step, scalars));
-    const bool in_json_lines =
-        attempt(json_lines_, [&] { json_lines().write(step, time, scalars); });
-    if (!in_events || !in_json_lines) dropped_values_ += std::ssize(scalars);
+    operation();
     warning = take_warning();
   }
   warn(warning);
 }
 
+void SummaryWriter::add_values(int64_t step, std::span<const SummaryValue> values,
+                               std::string_view encoded) {
+  if (values.empty() && encoded.empty()) return;
+  std::vector<SummaryValue> in_json_lines(values.begin(), values.end());
+  for (SummaryValue& value : decode_summary(encoded)) in_json_lines.push_back(std::move(value));
+  locked([&] {
+    write_values({.step = step,
+                  .values = {values.begin(), values.end()},
+                  .encoded_values = std::string(encoded)},
+                 in_json_lines);
+  });
+}
+
+void SummaryWriter::write_values(Event event, std::span<const SummaryValue> in_json_lines) {
+  write_pending_start();
+  event.wall_time = clock_.wall_time();
+  const bool in_events = write_event(event);
+  const bool in_lines = in_json_lines.empty() || attempt(json_lines_, [&] {
+                          json_lines().write(event.step, event.wall_time, in_json_lines);
+                        });
+  has_history_ = true;
+  if (!in_events || !in_lines) dropped_values_ += std::max<int64_t>(1, std::ssize(in_json_lines));
+}
+
+void SummaryWriter::add_scalars(int64_t step, std::span<const Scalar> scalars) {
+  std::vector<SummaryValue> values;
+  for (const Scalar& scalar : scalars)
+    values.push_back({.tag = scalar.tag, .simple_value = scalar.value});
+  add_values(step, values);
+}
+
 void SummaryWriter::add_scalar(std::string_view tag, double value, int64_t step) {
-  const Scalar scalar{.tag = std::string(tag), .value = value};
-  add_scalars(step, std::span(&scalar, 1));
+  const SummaryValue point{.tag = std::string(tag), .simple_value = value};
+  add_values(step, std::span(&point, 1));
+}
+
+void SummaryWriter::add_histogram(std::string_view tag, const Tensor& values, int64_t step) {
+  const SummaryValue value{.tag = std::string(tag), .histogram = make_histogram(values)};
+  add_values(step, std::span(&value, 1));
+}
+
+void SummaryWriter::add_text(std::string_view tag, Tensor strings, int64_t step) {
+  if (strings.dtype() != DType::kString)
+    throw InvalidArgumentError("the text \"{}\" is a tensor {}, expected strings", tag,
+                               describe(strings));
+  const SummaryValue value{.tag = std::string(tag), .text = std::move(strings)};
+  add_values(step, std::span(&value, 1));
+}
+
+void SummaryWriter::add_text(std::string_view tag, std::string text, int64_t step) {
+  add_text(tag, Tensor::scalar(std::move(text)), step);
+}
+
+void SummaryWriter::add_run_metadata(std::string_view tag, std::string run_metadata, int64_t step) {
+  bool is_new = false;
+  locked([&] {
+    is_new = run_metadata_tags_.emplace(tag).second;
+    if (!is_new) return;
+    write_values({.step = step,
+                  .run_metadata = TaggedRunMetadata{.tag = std::string(tag),
+                                                    .run_metadata = std::move(run_metadata)}},
+                 {});
+  });
+  if (!is_new) log_info("{}: there is run metadata of the tag {} already", directory_, tag);
+}
+
+void SummaryWriter::start_session(int64_t step) {
+  const std::lock_guard lock(mutex_);
+  pending_start_ = step;
+}
+
+void SummaryWriter::write_start() {
+  locked([&] { write_pending_start(); });
+}
+
+void SummaryWriter::write_pending_start() {
+  if (pending_start_) write_session_log({.status = SessionLog::kStart}, *pending_start_);
 }
 
 void SummaryWriter::add_session_log(SessionLog status, int64_t step,
                                     std::string_view checkpoint_path) {
-  const bool is_resumed = status == SessionLog::kStart && step > 0;
-  std::string warning;
-  {
-    const std::lock_guard lock(mutex_);
-    const double time = clock_.wall_time();
-    write_event({.wall_time = time,
-                 .step = is_resumed ? step + 1 : step,
-                 .session_log = SessionLogEntry{.status = status,
-                                                .checkpoint_path = std::string(checkpoint_path)}});
-    if (is_resumed) attempt(json_lines_, [&] { json_lines().write_resumed(step, time); });
-    warning = take_warning();
-  }
-  warn(warning);
+  locked([&] {
+    write_session_log({.status = status, .checkpoint_path = std::string(checkpoint_path)}, step);
+  });
+}
+
+void SummaryWriter::write_session_log(SessionLogEntry entry, int64_t step) {
+  const double time = clock_.wall_time();
+  const bool is_start = entry.status == SessionLog::kStart;
+  const bool takes_back = is_start && (step > 0 || has_history());
+  if (is_start) pending_start_.reset();
+  write_event(
+      {.wall_time = time, .step = takes_back ? step + 1 : step, .session_log = std::move(entry)});
+  if (takes_back) attempt(json_lines_, [&] { json_lines().write_resumed(step, time); });
 }
 
 void SummaryWriter::flush() {
-  std::string warning;
-  {
-    const std::lock_guard lock(mutex_);
+  locked([&] {
     if (events_) attempt(events_, [&] { events_->sync(); });
     if (json_lines_) attempt(json_lines_, [&] { json_lines_->sync(); });
-    warning = take_warning();
-  }
-  warn(warning);
+  });
 }
 
 int64_t SummaryWriter::dropped_values() const {
@@ -127,8 +183,21 @@ int64_t SummaryWriter::dropped_values() const {
   return dropped_values_;
 }
 
+// Asked before the first file is made.
+bool SummaryWriter::has_history() {
+  if (!has_history_)
+    attempt(events_, [&] {
+      has_history_ = !event_files(files_, directory_).empty() ||
+                     files_.exists(join_path(directory_, kJsonLinesName));
+    });
+  return has_history_.value_or(true);
+}
+
 EventFileWriter& SummaryWriter::events() {
-  if (!events_) events_.emplace(files_, clock_, directory_);
+  if (!events_) {
+    has_history();
+    events_.emplace(files_, clock_, directory_);
+  }
   return *events_;
 }
 

@@ -3,6 +3,7 @@
 #include "crochet/summary/summary_writer.h"
 
 #include <cmath>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -49,6 +50,53 @@ std::vector<int64_t> json_steps(FileSystem& files, const std::string& directory)
   for (std::string line; std::getline(lines, line);)
     steps.push_back(nlohmann::json::parse(line).at("step").get<int64_t>());
   return steps;
+}
+
+// Points as "<tag> <step>".
+using Points = std::multiset<std::string>;
+
+void note(Points& points, int64_t step, const std::string& tag) {
+  points.insert(fmt::format("{} {}", tag, step));
+}
+
+void take_back(Points& points, int64_t from_step) {
+  std::erase_if(points, [&](const std::string& point) {
+    return std::stoll(point.substr(point.find(' '))) >= from_step;
+  });
+}
+
+// What TensorBoard shows: a start takes back what has its step or a later one.
+Points points_in_events(FileSystem& files, const std::string& directory) {
+  Points points;
+  for (const std::string& path : event_files(files, directory)) {
+    EventFileReader reader(files, path);
+    try {
+      while (const auto event = reader.read()) {
+        if (event->session_log && event->session_log->status == SessionLog::kStart)
+          take_back(points, event->step);
+        for (const SummaryValue& value : event->values) note(points, event->step, value.tag);
+      }
+    } catch (const DataLossError&) {  // TensorBoard goes on with the next file, too.
+    }
+  }
+  return points;
+}
+
+// What metrics.jsonl says, read as its manual says.
+Points points_in_lines(FileSystem& files, const std::string& directory) {
+  Points points;
+  if (!files.exists(directory + "/metrics.jsonl")) return points;
+  std::istringstream lines(read_file(files, directory + "/metrics.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    const auto object = nlohmann::json::parse(line);
+    if (object.contains("resumed_at")) {
+      take_back(points, object.at("resumed_at").get<int64_t>() + 1);
+      continue;
+    }
+    for (const auto& [key, value] : object.items())
+      if (key != "step" && key != "time") note(points, object.at("step").get<int64_t>(), key);
+  }
+  return points;
 }
 
 class SummaryWriterTest : public testing::Test {
@@ -122,6 +170,136 @@ TEST_F(SummaryWriterTest, AResumedStartTakesBackTheStepsBehindIt) {
   writer()->add_session_log(SessionLog::kStart, 100);
   EXPECT_THAT(event_steps(files_, "/runs"), ElementsAre(101));
   EXPECT_EQ(read_file(files_, "/runs/metrics.jsonl"), "{\"resumed_at\":100,\"time\":1000.5}\n");
+}
+
+TEST_F(SummaryWriterTest, AStartFromTheBeginningTakesBackWhatAnotherRunLeft) {
+  writer()->add_scalar("loss", 1, 0);
+  writer()->add_scalar("loss", 1, 5);
+  writer()->add_session_log(SessionLog::kStart, 0);
+  EXPECT_THAT(event_steps(files_, "/runs"), ElementsAre(0, 5, 1));
+  EXPECT_THAT(points_in_events(files_, "/runs"), ElementsAre("loss 0"));
+  EXPECT_THAT(points_in_lines(files_, "/runs"), ElementsAre("loss 0"));
+}
+
+TEST_F(SummaryWriterTest, AnAnnouncedStartIsWrittenBeforeTheFirstValue) {
+  const auto summaries = writer();
+  summaries->start_session(7);
+  summaries->start_session(7);  // Another hook says so too.
+  EXPECT_FALSE(files_.exists("/runs"));
+  summaries->add_scalar("loss", 1, 8);
+  summaries->add_scalar("loss", 1, 9);
+  summaries->write_start();
+  EXPECT_THAT(event_steps(files_, "/runs"), ElementsAre(8, 8, 9));
+  EXPECT_THAT(points_in_events(files_, "/runs"), ElementsAre("loss 8", "loss 9"));
+}
+
+TEST_F(SummaryWriterTest, AnAnnouncedStartIsWrittenOnRequest) {
+  const auto summaries = writer();
+  summaries->start_session(7);
+  summaries->write_start();
+  summaries->write_start();
+  EXPECT_EQ(read_file(files_, "/runs/metrics.jsonl"), "{\"resumed_at\":7,\"time\":1000.5}\n");
+}
+
+// A recovery in one process: the step goes back, the files go on.
+TEST_F(SummaryWriterTest, ASecondSessionTakesBackTheLostStepsOfTheFirst) {
+  const auto summaries = writer();
+  summaries->start_session(0);
+  for (int step = 1; step <= 5; ++step) summaries->add_scalar("loss", 1, step);
+  summaries->start_session(2);
+  summaries->add_scalar("loss", 2, 3);
+  const Points expected = {"loss 1", "loss 2", "loss 3"};
+  EXPECT_EQ(points_in_events(files_, "/runs"), expected);
+  EXPECT_EQ(points_in_lines(files_, "/runs"), expected);
+}
+
+// Wherever a run is killed: once it goes on from its last checkpoint, both files agree.
+TEST_F(SummaryWriterTest, BothFilesAgreeAfterAKillAndAResume) {
+  constexpr int64_t kSaveSteps = 2;
+  for (int64_t n = 0;; ++n) {
+    MemoryFileSystem disk;
+    FailingFileSystem failing(disk);
+    failing.fail_operation(n, Code::kUnknown, Failing::kFromThenOn);
+    int64_t checkpoint = 0;
+    {
+      SummaryWriter killed("/runs", failing, clock_);
+      killed.start_session(0);
+      for (int64_t step = 1; step <= 5; ++step) {
+        killed.add_values(step, std::vector<SummaryValue>{
+                                    {.tag = "loss", .simple_value = 1},
+                                    {.tag = "note", .text = Tensor::scalar(std::string("x"))}});
+        killed.add_histogram("weights", Tensor::scalar(1.0F), step);
+        if (step % kSaveSteps == 0 && failing.num_failures() == 0) checkpoint = step;
+      }
+    }
+    SummaryWriter resumed("/runs", disk, clock_);
+    resumed.start_session(checkpoint);
+    resumed.write_start();
+    Points expected;
+    for (int64_t step = 1; step <= checkpoint; ++step)
+      for (const char* const tag : {"loss", "note", "weights"}) note(expected, step, tag);
+    EXPECT_EQ(points_in_events(disk, "/runs"), expected) << "killed at operation " << n;
+    EXPECT_EQ(points_in_lines(disk, "/runs"), expected) << "killed at operation " << n;
+    if (failing.num_failures() == 0) break;
+  }
+}
+
+TEST_F(SummaryWriterTest, WritesHistograms) {
+  writer()->add_histogram("weights", Tensor::from<float>({1, 2}), 3);
+  EXPECT_THAT(
+      events_in(files_, "/runs"),
+      ElementsAre(Event{.wall_time = 1000.5,
+                        .step = 3,
+                        .values = {{.tag = "weights",
+                                    .histogram = make_histogram(Tensor::from<float>({1, 2}))}}}));
+  EXPECT_THAT(read_file(files_, "/runs/metrics.jsonl"),
+              HasSubstr("\"weights\":{\"min\":1.0,\"max\":2.0,\"num\":2.0"));
+}
+
+TEST_F(SummaryWriterTest, WritesTexts) {
+  writer()->add_text("sample", "once *upon* a time", 3);
+  EXPECT_THAT(
+      events_in(files_, "/runs"),
+      ElementsAre(Event{.wall_time = 1000.5,
+                        .step = 3,
+                        .values = {{.tag = "sample",
+                                    .text = Tensor::scalar(std::string("once *upon* a time"))}}}));
+  EXPECT_EQ(read_file(files_, "/runs/metrics.jsonl"),
+            "{\"step\":3,\"time\":1000.5,\"sample\":\"once *upon* a time\"}\n");
+}
+
+TEST_F(SummaryWriterTest, RefusesWhatIsNoTextAndNoNumbers) {
+  EXPECT_THROW(writer()->add_text("sample", Tensor::scalar(1), 3), InvalidArgumentError);
+  EXPECT_THROW(writer()->add_histogram("weights", Tensor::from({"x"}), 3), InvalidArgumentError);
+  EXPECT_THROW(writer()->add_values(3, {}, "\xff"), DataLossError);
+  EXPECT_FALSE(files_.exists("/runs"));
+}
+
+TEST_F(SummaryWriterTest, PassesOnWhatIsEncodedAlready) {
+  const SummaryValue loss{.tag = "loss", .simple_value = 0.5};
+  const std::string image("\x0a\x07\x0a\x01i\x22\x02\x08\x01", 9);
+  writer()->add_values(3, {}, encode_summary(std::span(&loss, 1)) + image);
+  EXPECT_THAT(read_file(files_, event_files(files_, "/runs").at(0)), HasSubstr(image));
+  EXPECT_THAT(events_in(files_, "/runs").at(0).values, ElementsAre(loss));
+  EXPECT_EQ(read_file(files_, "/runs/metrics.jsonl"),
+            "{\"step\":3,\"time\":1000.5,\"loss\":0.5}\n");
+}
+
+TEST_F(SummaryWriterTest, WritesRunMetadataForTensorBoardAlone) {
+  writer()->add_run_metadata("step_3", "bytes", 3);
+  EXPECT_THAT(events_in(files_, "/runs"),
+              ElementsAre(Event{
+                  .wall_time = 1000.5,
+                  .step = 3,
+                  .run_metadata = TaggedRunMetadata{.tag = "step_3", .run_metadata = "bytes"}}));
+  EXPECT_FALSE(files_.exists("/runs/metrics.jsonl"));
+}
+
+TEST_F(SummaryWriterTest, TakesRunMetadataOnceATag) {
+  const auto summaries = writer();
+  for (int i = 0; i < 2; ++i) summaries->add_run_metadata("step_3", "bytes", 3);
+  EXPECT_THAT(event_steps(files_, "/runs"), ElementsAre(3));
+  EXPECT_TRUE(log_.contains("step_3"));
 }
 
 TEST_F(SummaryWriterTest, ACheckpointIsWrittenWithItsPath) {

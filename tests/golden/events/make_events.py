@@ -8,7 +8,9 @@ import shutil
 import sys
 import tempfile
 
+import numpy as np
 import tensorflow as tf
+from tensorboard.plugins.text import summary_v2 as text_summary
 
 Event = tf.compat.v1.Event
 Summary = tf.compat.v1.Summary
@@ -17,6 +19,16 @@ SessionLog = tf.compat.v1.SessionLog
 
 def scalar(tag, value):
     return Summary.Value(tag=tag, simple_value=value)
+
+
+def histogram(tag, values):
+    """The Summary of TensorFlow's own operation."""
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        return Summary.FromString(session.run(tf.compat.v1.summary.histogram(tag, values)))
+
+
+def text(tag, strings):
+    return Summary.FromString(text_summary.text_pb(tag, strings).SerializeToString())
 
 
 def golden_events():
@@ -53,23 +65,29 @@ def golden_events():
         step=-1,
         session_log=SessionLog(status=SessionLog.STOP, msg="done"),
     )
-    # What crochet does not read: a histogram beside a point, and a graph.
     yield Event(
         wall_time=wall_time + 1.25,
         step=301,
+        summary=histogram("weights", np.array([-2.5, -1e-13, -0.0, 0.5, 0.5, 1e30, 1e-12])),
+    )
+    yield Event(wall_time=wall_time + 1.5, step=302, summary=text("notes", "a *small* step"))
+    yield Event(
+        wall_time=wall_time + 1.75,
+        step=303,
+        summary=text("table", np.array([["größe", ""], ["1", "2"]], dtype=object)),
+    )
+    # What crochet does not read: an image beside a point, and a graph.
+    yield Event(
+        wall_time=wall_time + 2.0,
+        step=304,
         summary=Summary(
             value=[
-                Summary.Value(
-                    tag="weights",
-                    histo=tf.compat.v1.HistogramProto(
-                        min=0, max=1, num=2, bucket_limit=[1.0], bucket=[2.0]
-                    ),
-                ),
+                Summary.Value(tag="digit", image=Summary.Image(height=1, width=1)),
                 scalar("loss", 0.125),
             ]
         ),
     )
-    yield Event(wall_time=wall_time + 1.5, graph_def=b"\x0a\x03abc")
+    yield Event(wall_time=wall_time + 2.25, graph_def=b"\x0a\x03abc")
 
 
 def main():

@@ -1,0 +1,85 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/hooks/profiler_hook.h"
+
+#include "crochet/base/error.h"
+#include "crochet/base/log.h"
+#include "crochet/hooks/global_step.h"
+#include "crochet/io/path.h"
+#include "crochet/summary/traced_run.h"
+
+namespace crochet {
+namespace {
+
+TracedRun traced_run(const RunMetadata& metadata) {
+  TracedRun run{.start_time = metadata.start_time};
+  for (const OperationTiming& operation : metadata.operations)
+    run.operations.push_back({.name = operation.name,
+                              .inputs = operation.inputs,
+                              .device = operation.device,
+                              .thread = operation.thread,
+                              .start = operation.start,
+                              .duration = operation.duration,
+                              .output_bytes = operation.output_bytes});
+  return run;
+}
+
+}  // namespace
+
+ProfilerHook::ProfilerHook(const ProfilerHookOptions& options)
+    : options_(options),
+      files_(options.files ? options.files : &FileSystem::posix()),
+      timer_({.every_secs = options.save_secs,
+              .every_steps = options.save_steps,
+              .clock = options.clock}) {}
+
+void ProfilerHook::begin(Graph& graph) {
+  step_ = require_global_step(graph, *this);
+  writer_ = SummaryWriter::for_directory(options_.output_dir, *files_,
+                                         options_.clock ? *options_.clock : Clock::real());
+}
+
+void ProfilerHook::after_create_session(Session& session, Coordinator&) {
+  next_step_.reset();
+  writer_->start_session(read_global_step(session));
+}
+
+std::optional<SessionRunArgs> ProfilerHook::before_run(SessionRunContext&) {
+  requested_ = next_step_ && timer_.should_trigger_for_step(*next_step_);
+  SessionRunArgs args{.fetches = step_};
+  if (requested_) args.options = RunOptions{.trace_level = TraceLevel::kFull};
+  return args;
+}
+
+void ProfilerHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
+  const int64_t stale_step = step_value(values.results.tensor());
+  if (!next_step_) timer_.update_last_triggered_step(stale_step);
+  int64_t step = stale_step + 1;
+  if (requested_) {
+    step = read_global_step(context.session());
+    timer_.update_last_triggered_step(step);
+    save(step, *values.run_metadata);
+  }
+  next_step_ = step + 1;
+}
+
+void ProfilerHook::save(int64_t step, const RunMetadata& metadata) {
+  if (metadata.operations.empty()) {
+    log_warning("there is no profile of step {}: the engine timed no operation", step);
+    return;
+  }
+  const TracedRun run = traced_run(metadata);
+  const std::string path = join_path(options_.output_dir, fmt::format("timeline-{}.json", step));
+  try {
+    files_->create_directories(directory_of(path));
+    replace_file(*files_, path,
+                 chrome_trace(run, {.show_dataflow = options_.show_dataflow,
+                                    .show_memory = options_.show_memory}));
+    log_info("{}: the profile of step {}", path, step);
+  } catch (const Error& error) {
+    log_warning("the profile of step {} cannot be written: {}", step, error.what());
+  }
+  writer_->add_run_metadata(fmt::format("step_{}", step), encode_run_metadata(run), step);
+}
+
+}  // namespace crochet

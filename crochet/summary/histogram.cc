@@ -1,0 +1,122 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/summary/histogram.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "crochet/base/error.h"
+#include "crochet/tensor/half.h"
+
+namespace crochet {
+namespace {
+
+constexpr double kSmallestLimit = 1e-12;
+constexpr double kLargestLimit = 1e20;
+constexpr double kGrowth = 1.1;
+
+// All limits, in ascending order.
+std::vector<double> make_limits() {
+  std::vector<double> positive;
+  // Multiplied one after the other, so that they have the same bits as TensorFlow's.
+  for (double limit = kSmallestLimit; limit < kLargestLimit; limit *= kGrowth)
+    positive.push_back(limit);
+  positive.push_back(std::numeric_limits<double>::max());
+  std::vector<double> limits;
+  for (auto limit = positive.rbegin(); limit != positive.rend(); ++limit) limits.push_back(-*limit);
+  limits.push_back(0);
+  limits.insert(limits.end(), positive.begin(), positive.end());
+  return limits;
+}
+
+const std::vector<double>& all_limits() {
+  static const auto* const limits = new std::vector<double>(make_limits());
+  return *limits;
+}
+
+// Counts numbers in all buckets there are.
+class Counter {
+ public:
+  void add(double number) {
+    if (!std::isfinite(number)) return;
+    histogram_.min = histogram_.num == 0 ? number : std::min(histogram_.min, number);
+    histogram_.max = histogram_.num == 0 ? number : std::max(histogram_.max, number);
+    ++histogram_.num;
+    histogram_.sum += number;
+    histogram_.sum_squares += number * number;
+    ++counts_[bucket_of(number)];
+  }
+
+  Histogram finish() {
+    for (size_t i = 0; i < counts_.size(); ++i) {
+      const bool is_last = i + 1 == counts_.size();
+      // Of a row of empty buckets the last one is kept: it ends where the next number may be.
+      if (counts_[i] == 0 && !is_last && counts_[i + 1] == 0) continue;
+      histogram_.bucket_limit.push_back(limits_[i]);
+      histogram_.bucket.push_back(counts_[i]);
+    }
+    return std::move(histogram_);
+  }
+
+ private:
+  size_t bucket_of(double number) const {
+    const auto limit = std::ranges::upper_bound(limits_, number);
+    // The largest double is not below the last limit, but nothing else is there for it.
+    return std::min(static_cast<size_t>(limit - limits_.begin()), limits_.size() - 1);
+  }
+
+  const std::vector<double>& limits_ = all_limits();
+  std::vector<double> counts_ = std::vector<double>(limits_.size());
+  Histogram histogram_;
+};
+
+template <typename T>
+void count_as(const Tensor& values, Counter& counter) {
+  for (const T value : values.flat<T>()) counter.add(static_cast<double>(value));
+}
+
+void count(const Tensor& values, Counter& counter) {
+  switch (values.dtype()) {
+    case DType::kFloat:
+      return count_as<float>(values, counter);
+    case DType::kDouble:
+      return count_as<double>(values, counter);
+    case DType::kHalf:
+      return count_as<Half>(values, counter);
+    case DType::kBfloat16:
+      return count_as<Bfloat16>(values, counter);
+    case DType::kInt8:
+      return count_as<int8_t>(values, counter);
+    case DType::kInt16:
+      return count_as<int16_t>(values, counter);
+    case DType::kInt32:
+      return count_as<int32_t>(values, counter);
+    case DType::kInt64:
+      return count_as<int64_t>(values, counter);
+    case DType::kUint8:
+      return count_as<uint8_t>(values, counter);
+    case DType::kUint16:
+      return count_as<uint16_t>(values, counter);
+    case DType::kUint32:
+      return count_as<uint32_t>(values, counter);
+    case DType::kUint64:
+      return count_as<uint64_t>(values, counter);
+    case DType::kBool:
+      return count_as<bool>(values, counter);
+    default:
+      throw InvalidArgumentError("a histogram of real numbers cannot be made of {}",
+                                 describe(values));
+  }
+}
+
+}  // namespace
+
+Histogram make_histogram(const Tensor& values) {
+  Counter counter;
+  count(values, counter);
+  return counter.finish();
+}
+
+}  // namespace crochet

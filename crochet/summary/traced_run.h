@@ -1,0 +1,57 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace crochet {
+
+// When one operation of a run ran, and what it worked on.
+struct TracedOperation {
+  std::string name;
+  // The operations it got values from: "dense", "dense:1", "^init".
+  std::vector<std::string> inputs = {};
+  std::string device = {};
+  // Tells the threads of a device apart.
+  int64_t thread = 0;
+  std::chrono::nanoseconds start = {};  // Since the run began.
+  std::chrono::nanoseconds duration = {};
+  // Of the values it made.
+  int64_t output_bytes = 0;
+};
+
+// The operations of one run, in the order in which they began.
+struct TracedRun {
+  // Seconds since 1970-01-01 UTC.
+  double start_time = 0;
+  std::vector<TracedOperation> operations = {};
+};
+
+struct ChromeTraceOptions {
+  // Arrows from each operation to those that take its values.
+  bool show_dataflow = true;
+  // A curve for each device: the bytes of the values that operations still need, or, of those that
+  // no operation of the run takes, of all until its end.
+  bool show_memory = false;
+};
+
+// A run as Chrome's trace event format has it, a JSON object that chrome://tracing and
+// ui.perfetto.dev open: devices are processes, and operations complete ("X") events on
+// their threads. Times are in microseconds since the run began.
+std::string chrome_trace(const TracedRun& run, const ChromeTraceOptions& options = {});
+
+// The bytes of TensorFlow's message RunMetadata for TensorBoard:
+//
+//   RunMetadata     := 1 step_stats:StepStats
+//   StepStats       := 1 dev_stats:DeviceStepStats, repeated
+//   DeviceStepStats := 1 device:string  2 node_stats:NodeExecStats, repeated
+//   NodeExecStats   := 1 node_name:string  2 all_start_micros  3 op_start_rel_micros
+//                      4 op_end_rel_micros  5 all_end_rel_micros:int64  6 memory:{2 total_bytes}
+//                      8 timeline_label:string  10 thread_id:uint32
+//                      13 all_start_nanos  14, 15, 16 as 3, 4, 5 in nanoseconds
+std::string encode_run_metadata(const TracedRun& run);
+
+}  // namespace crochet

@@ -1,0 +1,56 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Writes summaries of all kinds, and profiles, into a directory, in two runs of which the first is
+// lost from step 20 on:
+//
+//   summary_kinds <directory>
+#include <cmath>
+#include <stdexcept>
+
+#include "crochet/crochet.h"
+
+namespace crochet {
+namespace {
+
+constexpr int64_t kLostFrom = 20;
+constexpr int64_t kLostUntil = 27;
+constexpr int64_t kLastStep = 40;
+
+void run_until(const std::string& directory, int64_t fails_at) {
+  int64_t count = 0;
+  const auto value = [&] { return static_cast<float>(count) + (fails_at > 0 ? 0.5F : 0); };
+  Loop loop(
+      {.checkpoint_dir = directory,
+       .save_checkpoint_steps = kLostFrom,
+       .save_summaries_steps = 1,
+       .log_step_count_steps = 2,
+       .hooks = {StopAtStepHook({.last_step = kLastStep}),
+                 ProfilerHook({.save_steps = 5, .output_dir = directory, .show_memory = true})}});
+  loop.track("count", count);
+  loop.scalar("value", value);
+  loop.scalar("odd", [&] { return count % 2 == 0 ? NAN : 1e300; });
+  loop.scalar("step", [&] { return count; });
+  loop.histogram("weights", [&] {
+    return std::vector<double>{value(), -1, 0, 1e30, 1e-30, NAN, INFINITY, 1.7e308};
+  });
+  loop.histogram("empty", [] { return std::vector<float>(); });
+  loop.text("sample", [&] { return fmt::format("größe *{}*", value()); });
+  loop.text("table", [&] {
+    return Tensor::from({"", fmt::format("{}", value()), "x", "y"}, Shape{2, 2});
+  });
+  loop.run([&] {
+    if (++count == fails_at) throw std::runtime_error("the power is gone");
+  });
+}
+
+}  // namespace
+}  // namespace crochet
+
+int main(int, char** argv) {
+  try {
+    crochet::run_until(argv[1], crochet::kLostUntil);
+  } catch (const std::runtime_error&) {  // The second run goes on from the last checkpoint.
+  }
+  crochet::run_until(argv[1], -1);
+}

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/hooks/checkpoint_saver_hook.h"
 
+#include <algorithm>
+
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/checkpoint_files.h"
@@ -23,6 +25,8 @@ CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHookOptions options)
         "them may be given");
   if (options_.checkpoint_dir.empty())
     throw InvalidArgumentError("a checkpoint hook was given no checkpoint_dir");
+  if (std::ranges::find(options_.listeners, nullptr) != options_.listeners.end())
+    throw InvalidArgumentError("a checkpoint hook was given a listener that is a null pointer");
 }
 
 std::shared_ptr<Saver> CheckpointSaverHook::find_saver() const {

@@ -99,6 +99,9 @@ TEST_F(CheckpointSaverHookTest, RefusesConflictingOptions) {
                InvalidArgumentError);
   EXPECT_THROW(CheckpointSaverHook({.checkpoint_dir = "d"}), InvalidArgumentError);
   EXPECT_THROW(CheckpointSaverHook({.save_steps = 1}), InvalidArgumentError);
+  EXPECT_THROW(
+      CheckpointSaverHook({.checkpoint_dir = "d", .save_steps = 1, .listeners = {nullptr}}),
+      InvalidArgumentError);
   EXPECT_THROW(CheckpointSaverHook({.checkpoint_dir = "d",
                                     .save_steps = 1,
                                     .saver = saver_,

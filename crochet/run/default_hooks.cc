@@ -63,6 +63,7 @@ std::shared_ptr<AsyncCheckpointSaverHook> make_saver(const DefaultHooksOptions& 
                                  .save_steps = steps,
                                  .checkpoint_basename = options.checkpoint_basename,
                                  .scaffold = scaffold,
+                                 .listeners = options.saving_listeners,
                                  .clock = options.clock});
 }
 

@@ -5,8 +5,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "crochet/hooks/async_checkpoint_saver_hook.h"
+#include "crochet/hooks/checkpoint_saver_listener.h"
 #include "crochet/monitor/hook_list.h"
 #include "crochet/monitor/scaffold.h"
 
@@ -19,6 +21,7 @@ struct DefaultHooksOptions {
   std::string checkpoint_basename = "model.ckpt";
   std::optional<double> save_checkpoint_secs = {};  // Default: 600.
   std::optional<int64_t> save_checkpoint_steps = {};
+  std::vector<std::shared_ptr<CheckpointSaverListener>> saving_listeners = {};
   std::string summary_dir = {};                      // Default: checkpoint_dir.
   std::optional<int64_t> save_summaries_steps = {};  // Default: 100.
   std::optional<double> save_summaries_secs = {};

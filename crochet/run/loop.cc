@@ -40,6 +40,7 @@ MonitoredTrainingSessionOptions Loop::training_options() {
           .hooks = options_.hooks,
           .save_checkpoint_secs = options_.save_checkpoint_secs,
           .save_checkpoint_steps = options_.save_checkpoint_steps,
+          .saving_listeners = options_.saving_listeners,
           .save_summaries_steps = options_.save_summaries_steps,
           .save_summaries_secs = options_.save_summaries_secs,
           .log_step_count_steps = options_.log_step_count_steps,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 
 #include "crochet/base/clock.h"
 #include "crochet/engines/local/graph.h"
+#include "crochet/hooks/checkpoint_saver_listener.h"
 #include "crochet/io/file_system.h"
 #include "crochet/monitor/hook_list.h"
 #include "crochet/monitor/scaffold.h"
@@ -27,6 +29,8 @@ struct LoopOptions {
   std::string checkpoint_dir = {};
   std::optional<double> save_checkpoint_secs = {};  // Default: 600.
   std::optional<int64_t> save_checkpoint_steps = {};
+  // Called around the saves of these.
+  std::vector<std::shared_ptr<CheckpointSaverListener>> saving_listeners = {};
   // How many of the newest checkpoints stay; 0 keeps all.
   int max_to_keep = 5;
   std::optional<int64_t> save_summaries_steps = {};  // Default: 100.

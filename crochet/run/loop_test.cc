@@ -342,6 +342,26 @@ TEST_F(LoopTest, MakesNoStepIfASignalCameWhileRestoring) {
 }
 
 // Every element of the state holds the number of its step: a checkpoint with two numbers is torn.
+TEST_F(LoopTest, TellsListenersOfItsSaves) {
+  class Listener final : public CheckpointSaverListener {
+   public:
+    bool after_save(Session&, int64_t step) override {
+      steps.push_back(step);
+      return step >= 5;
+    }
+    std::vector<int64_t> steps;
+  };
+  const auto listener = std::make_shared<Listener>();
+  LoopOptions with_listener = options({StopAtStepHook({.last_step = 100})}, 5);
+  with_listener.saving_listeners = {listener};
+  Loop loop(std::move(with_listener));
+  const RunReport report = loop.run([] {});
+  EXPECT_EQ(report.stop.who, "AsyncCheckpointSaverHook");
+  ASSERT_GE(listener->steps.size(), 3u);  // The start, what stops it, and the end.
+  EXPECT_EQ(listener->steps[1], 5);
+  EXPECT_EQ(listener->steps.back(), report.last_step);
+}
+
 TEST_F(LoopTest, SavesOneStepWhileTheNextOnesAreMade) {
   std::vector<float> fixed(10'000), grows(10'000);
   Loop loop(options({StopAtStepHook({.last_step = 60})}, 1));

@@ -14,6 +14,7 @@ DefaultHooksOptions default_hooks_of(const MonitoredTrainingSessionOptions& opti
           .checkpoint_basename = options.checkpoint_basename,
           .save_checkpoint_secs = options.save_checkpoint_secs,
           .save_checkpoint_steps = options.save_checkpoint_steps,
+          .saving_listeners = options.saving_listeners,
           .summary_dir = options.summary_dir,
           .save_summaries_steps = options.save_summaries_steps,
           .save_summaries_secs = options.save_summaries_secs,

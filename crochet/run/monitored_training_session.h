@@ -6,7 +6,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "crochet/hooks/checkpoint_saver_listener.h"
 #include "crochet/io/file_system.h"
 #include "crochet/monitor/monitored_session.h"
 #include "crochet/run/run_report.h"
@@ -27,6 +29,8 @@ struct MonitoredTrainingSessionOptions {
   HookList hooks = {};
   std::optional<double> save_checkpoint_secs = {};  // Default: 600.
   std::optional<int64_t> save_checkpoint_steps = {};
+  // Called around the saves of these.
+  std::vector<std::shared_ptr<CheckpointSaverListener>> saving_listeners = {};
   std::optional<int64_t> save_summaries_steps = {};  // Default: 100.
   std::optional<double> save_summaries_secs = {};
   std::optional<int64_t> log_step_count_steps = {};  // Default: 100.

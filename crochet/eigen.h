@@ -3,16 +3,39 @@
 #pragma once
 
 // Teaches crochet Eigen's dense matrices, vectors and arrays: Loop::track saves and restores them
-// where they lie, Loop::scalar and Loop::value take them as results. On disk they are row-major
-// whatever their storage order: Python sees the same (row, column).
+// where they lie; Loop::scalar, Loop::value and local::Graph::op take them as results. On disk they
+// are row-major whatever their storage order: Python sees the same (row, column).
+//
+// Operations of a local::Graph take maps of tensors as parameters:
+//
+//   graph.op("scores", {x, w, b},
+//            [](ConstMatrix x, ConstMatrix w, ConstVector<float> b) { return ...; });
+//
+// Results are evaluated when they are returned: say `return (x * w).eval()` of what refers to a
+// local variable.
 
 #include <Eigen/Core>
 
 #include "crochet/engines/local/borrowed_array.h"
-#include "crochet/run/to_tensor.h"
+#include "crochet/engines/local/parameter.h"
 #include "crochet/run/tracker.h"
+#include "crochet/tensor/to_tensor.h"
 
 namespace crochet {
+
+// A tensor of two dimensions, or one, to read and (of update() and replace()) to write.
+template <typename T>
+using RowMajorMatrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+template <typename T>
+using ConstMatrixOf = Eigen::Map<const RowMajorMatrix<T>>;
+template <typename T>
+using MatrixOf = Eigen::Map<RowMajorMatrix<T>>;
+template <typename T>
+using ConstVector = Eigen::Map<const Eigen::Matrix<T, Eigen::Dynamic, 1>>;
+template <typename T>
+using Vector = Eigen::Map<Eigen::Matrix<T, Eigen::Dynamic, 1>>;
+using ConstMatrix = ConstMatrixOf<float>;
+using Matrix = MatrixOf<float>;
 
 namespace internal {
 
@@ -27,6 +50,61 @@ Shape eigen_shape(const Eigen::DenseBase<Derived>& matrix) {
 }
 
 }  // namespace internal
+
+namespace internal {
+
+// The shape that Eigen's type says.
+template <typename Dense>
+Shape eigen_static_shape() {
+  const auto size = [](int at_compile_time) {
+    return at_compile_time == Eigen::Dynamic ? Shape::kUnknownDimension
+                                             : static_cast<int64_t>(at_compile_time);
+  };
+  if constexpr (Dense::IsVectorAtCompileTime) return {size(Dense::SizeAtCompileTime)};
+  return {size(Dense::RowsAtCompileTime), size(Dense::ColsAtCompileTime)};
+}
+
+}  // namespace internal
+
+// Any expression's shape, as far as its type tells.
+template <typename Derived>
+local::TensorSpec array_spec(ToTensorTag, const Eigen::DenseBase<Derived>*) {
+  return local::TensorSpec::of(dtype_of<typename Derived::Scalar>,
+                               internal::eigen_static_shape<Derived>());
+}
+
+// A map as a parameter of an operation's callable.
+template <typename Dense, int kOptions>
+struct local::Parameter<Eigen::Map<Dense, kOptions>> {
+  using Map = Eigen::Map<Dense, kOptions>;
+  using Scalar = typename Map::Scalar;
+  static_assert(
+      Dense::IsVectorAtCompileTime || Dense::IsRowMajor,
+      "tensors are row-major: take a crochet::ConstMatrix or another map of a matrix that "
+      "says Eigen::RowMajor");
+  static constexpr bool kWrites = !std::is_const_v<Dense>;
+
+  static TensorSpec spec() {
+    return TensorSpec::of(dtype_of<Scalar>, internal::eigen_static_shape<Dense>());
+  }
+
+  static Map get(Tensor& tensor) {
+    const auto elements = [&] {
+      if constexpr (kWrites) {
+        return tensor.mutable_flat<Scalar>().data();
+      } else {
+        return std::as_const(tensor).flat<Scalar>().data();
+      }
+    }();
+    const std::span<const int64_t> sizes = tensor.shape().dimensions();
+    if constexpr (Dense::IsVectorAtCompileTime) {
+      return Map(elements, static_cast<Eigen::Index>(sizes[0]));
+    } else {
+      return Map(elements, static_cast<Eigen::Index>(sizes[0]),
+                 static_cast<Eigen::Index>(sizes[1]));
+    }
+  }
+};
 
 // The matrix keeps the sizes it has when it is tracked; its memory may move.
 template <typename Derived>

@@ -12,34 +12,46 @@
 
 namespace crochet {
 
-Shape::Shape(std::vector<int64_t> dimensions) : dimensions_(std::move(dimensions)) {
+Shape::Shape(std::span<const int64_t> dimensions) {
   int64_t product = 1;
-  for (const int64_t size : dimensions_) {
+  for (const int64_t size : dimensions) {
     if (size < kUnknownDimension)
-      throw InvalidArgumentError("shape [{}]: a dimension of size {}", fmt::join(dimensions_, ","),
+      throw InvalidArgumentError("shape [{}]: a dimension of size {}", fmt::join(dimensions, ","),
                                  size);
     // Sizes of 0 are left out, so that a later huge one is still noticed.
     if (size > 0 && __builtin_mul_overflow(product, size, &product))
-      throw InvalidArgumentError("shape [{}]: more elements than 2^63",
-                                 fmt::join(dimensions_, ","));
+      throw InvalidArgumentError("shape [{}]: more elements than 2^63", fmt::join(dimensions, ","));
   }
+  assign(dimensions);
+}
+
+Shape::Shape(const Shape& other) { assign(other.dimensions()); }
+
+void Shape::assign(std::span<const int64_t> dimensions) {
+  if (dimensions.size() > kInlineRank) many_ = std::make_unique<int64_t[]>(dimensions.size());
+  rank_ = dimensions.size();
+  std::ranges::copy(dimensions, rank_ <= kInlineRank ? few_.data() : many_.get());
 }
 
 bool Shape::is_fully_known() const {
-  return std::ranges::find(dimensions_, kUnknownDimension) == dimensions_.end();
+  return std::ranges::find(dimensions(), kUnknownDimension) == dimensions().end();
 }
 
 int64_t Shape::num_elements() const {
   assert(is_fully_known());
   int64_t product = 1;
-  for (const int64_t size : dimensions_) product *= size;
+  for (const int64_t size : dimensions()) product *= size;
   return product;
 }
 
 bool Shape::is_compatible_with(const Shape& other) const {
-  return std::ranges::equal(dimensions_, other.dimensions_, [](int64_t a, int64_t b) {
+  return std::ranges::equal(dimensions(), other.dimensions(), [](int64_t a, int64_t b) {
     return a == b || a == kUnknownDimension || b == kUnknownDimension;
   });
+}
+
+bool operator==(const Shape& a, const Shape& b) {
+  return std::ranges::equal(a.dimensions(), b.dimensions());
 }
 
 std::string to_string(const Shape& shape) {

@@ -2,10 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -14,19 +18,36 @@ namespace crochet {
 
 // The sizes of a tensor's dimensions; a scalar has none. In the shape of a
 // placeholder or of a variable that may grow, kUnknownDimension stands for "any size".
+//
+// Up to kInlineRank sizes live in the object: tensors of usual ranks are handed on without
+// an allocation.
 class Shape {
  public:
   static constexpr int64_t kUnknownDimension = -1;
+  static constexpr size_t kInlineRank = 4;
 
   Shape() = default;
   // Throws: InvalidArgumentError for a negative size other than kUnknownDimension,
   // or if the product of the known sizes overflows int64.
-  Shape(std::initializer_list<int64_t> dimensions) : Shape(std::vector<int64_t>(dimensions)) {}
-  explicit Shape(std::vector<int64_t> dimensions);
+  Shape(std::initializer_list<int64_t> dimensions)
+      : Shape(std::span<const int64_t>(dimensions.begin(), dimensions.size())) {}
+  explicit Shape(const std::vector<int64_t>& dimensions)
+      : Shape(std::span<const int64_t>(dimensions)) {}
+  explicit Shape(std::span<const int64_t> dimensions);
 
-  int rank() const { return static_cast<int>(dimensions_.size()); }
-  int64_t operator[](int i) const { return dimensions_[static_cast<size_t>(i)]; }
-  std::span<const int64_t> dimensions() const { return dimensions_; }
+  Shape(const Shape& other);
+  Shape(Shape&& other) noexcept { swap(other); }
+  Shape& operator=(Shape other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~Shape() = default;
+
+  int rank() const { return static_cast<int>(rank_); }
+  int64_t operator[](int i) const { return dimensions()[static_cast<size_t>(i)]; }
+  std::span<const int64_t> dimensions() const {
+    return {rank_ <= kInlineRank ? few_.data() : many_.get(), rank_};
+  }
 
   bool is_fully_known() const;
   // Requires: is_fully_known().
@@ -34,10 +55,19 @@ class Shape {
   // True if the known sizes of both agree.
   bool is_compatible_with(const Shape& other) const;
 
-  friend bool operator==(const Shape&, const Shape&) = default;
+  friend bool operator==(const Shape& a, const Shape& b);
 
  private:
-  std::vector<int64_t> dimensions_;
+  void assign(std::span<const int64_t> dimensions);
+  void swap(Shape& other) noexcept {
+    std::swap(rank_, other.rank_);
+    std::swap(few_, other.few_);
+    std::swap(many_, other.many_);
+  }
+
+  size_t rank_ = 0;
+  std::array<int64_t, kInlineRank> few_ = {};
+  std::unique_ptr<int64_t[]> many_;  // All sizes, if they are more.
 };
 
 // "[64,128]", "[]" for a scalar, "[?,64]" for an unknown size.

@@ -78,5 +78,24 @@ TEST(ShapeTest, ComparesSizes) {
   EXPECT_NE((Shape{1}), Shape{});
 }
 
+TEST(ShapeTest, TakesMoreSizesThanFitIntoTheObject) {
+  for (int64_t rank = 0; rank < 10; ++rank) {
+    std::vector<int64_t> sizes;
+    for (int64_t i = 0; i < rank; ++i) sizes.push_back(i + 1);
+    Shape shape(sizes);
+    const Shape copy = shape;
+    EXPECT_EQ(copy, shape);
+    EXPECT_THAT(copy.dimensions(), testing::ElementsAreArray(sizes));
+    const Shape moved = std::move(shape);
+    EXPECT_EQ(moved, copy);
+    EXPECT_EQ(shape, Shape());  // NOLINT(bugprone-use-after-move): it is empty and usable.
+    shape = moved;
+    EXPECT_EQ(shape, copy);
+    shape = Shape{7};
+    EXPECT_EQ(shape, Shape{7});
+    EXPECT_THAT(moved.dimensions(), testing::ElementsAreArray(sizes));
+  }
+}
+
 }  // namespace
 }  // namespace crochet

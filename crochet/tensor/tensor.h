@@ -49,7 +49,11 @@ class Tensor {
   }
   template <Element T>
   static Tensor scalar(T value) {
-    return from(std::span<const T>(&value, 1), Shape{});
+    static_assert(sizeof(T) <= kInlineBytes);
+    Tensor tensor;
+    tensor.dtype_ = dtype_of<T>;
+    std::memcpy(tensor.inline_, &value, sizeof(T));
+    return tensor;
   }
   // Throws: InvalidArgumentError unless the shape has as many elements as there are values.
   template <Element T>
@@ -87,6 +91,8 @@ class Tensor {
   // What the elements of such a tensor take. Throws: as the constructor.
   static size_t num_bytes(DType dtype, const Shape& shape);
 
+  // True if others hold the memory too, so that writing would copy it first.
+  bool is_shared() const { return buffer_ && !buffer_.is_unique(); }
   // The elements' memory, kBufferAlignment-aligned unless inline or borrowed from others, as
   // crochet/tensor/dlpack.h does.
   // Throws: InvalidArgumentError for strings.

@@ -244,5 +244,20 @@ TEST(TensorTest, DescribesItself) {
   EXPECT_EQ(describe(Tensor::scalar(std::complex<float>(1, 2))), "complex64 []");
 }
 
+TEST(TensorTest, KnowsWhetherOthersHoldItsMemory) {
+  const Tensor large = Tensor::zeros<float>({100});
+  EXPECT_FALSE(large.is_shared());
+  {
+    const Tensor copy = large;
+    EXPECT_TRUE(large.is_shared());
+    EXPECT_TRUE(copy.is_shared());
+  }
+  EXPECT_FALSE(large.is_shared());
+  const Tensor small = Tensor::scalar(1.0f);
+  const Tensor copy = small;
+  EXPECT_FALSE(copy.is_shared());
+  EXPECT_FALSE(Tensor().is_shared());
+}
+
 }  // namespace
 }  // namespace crochet

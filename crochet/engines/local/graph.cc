@@ -3,6 +3,7 @@
 #include "crochet/engines/local/graph.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "crochet/base/error.h"
 #include "crochet/engines/local/session.h"
@@ -22,40 +23,106 @@ Shape forget_sizes(const Shape& shape) {
 Graph::Graph() = default;
 Graph::~Graph() = default;
 
-Operation Graph::add(OperationOptions options) {
+Operation Graph::add(OperationOptions options) { return Operation(&add_node(std::move(options))); }
+
+Graph::Node& Graph::add_node(OperationOptions options) {
   check_not_finalized(options.name);
   if (options.name.empty()) throw InvalidArgumentError("an operation without a name");
   if (nodes_by_name_.contains(options.name))
     throw AlreadyExistsError("the graph has an operation \"{}\" already", options.name);
-  check_edges(options);
+  check_outputs(options);
+  check_inputs(options);
+  check_variables(options);
   auto node = std::make_unique<Node>();
   node->graph = this;
   node->name = options.name;
   node->num_outputs = options.num_outputs;
   node->index = nodes_.size();
+  node->first_place = num_places_;
+  for (const Output& input : options.inputs)
+    node->input_places.push_back(node_of(input).place(input.index()));
+  for (const Variable& variable : options.updates) node->updates.push_back(node_of(variable).index);
+  for (const Variable& variable : options.replaces)
+    node->replaces.push_back(node_of(variable).index);
   node->options = std::move(options);
+  num_places_ += static_cast<size_t>(node->num_outputs);
+  nodes_by_name_.emplace(node->name, node.get());
   nodes_.push_back(std::move(node));
-  nodes_by_name_.emplace(nodes_.back()->name, nodes_.back().get());
-  return Operation(nodes_.back().get());
+  return *nodes_.back();
 }
 
-void Graph::check_edges(const OperationOptions& options) const {
+void Graph::check_outputs(const OperationOptions& options) const {
   for (const std::vector<Output>* const outputs :
        {&options.inputs, &options.control_inputs, &options.after})
     for (const Output& output : *outputs)
       if (output.graph() != this)
         throw InvalidArgumentError("operation \"{}\": {} is not an output of this graph",
                                    options.name, to_string(output));
-  for (const Output& input : options.inputs)
+}
+
+void Graph::check_inputs(const OperationOptions& options) const {
+  assert(options.input_specs.empty() || options.input_specs.size() == options.inputs.size());
+  assert(options.output_specs.empty() ||
+         options.output_specs.size() == static_cast<size_t>(options.num_outputs));
+  for (size_t i = 0; i < options.inputs.size(); ++i) {
+    const Output& input = options.inputs[i];
     if (!input.has_value())
       throw InvalidArgumentError("operation \"{}\": its input {} has no value", options.name,
                                  to_string(input));
-  for (const std::vector<Variable>* const variables : {&options.reads, &options.updates})
+    const TensorSpec* const found = node_of(input).output_spec(input.index());
+    if (found == nullptr || options.input_specs.empty()) continue;
+    if (!options.input_specs[i].agrees_with(*found))
+      throw InvalidArgumentError("operation \"{}\": input {}, {}, is {}, expected {}", options.name,
+                                 i, to_string(input), to_string(*found),
+                                 to_string(options.input_specs[i]));
+  }
+}
+
+void Graph::check_variables(const OperationOptions& options) const {
+  for (const std::vector<Variable>* const variables :
+       {&options.reads, &options.updates, &options.replaces})
     for (const Variable& variable : *variables)
-      if (variable.info()->graph != this ||
-          !static_cast<const VariableNode*>(variable.info())->is_owned())
+      if (!variable || variable.info()->graph != this || !node_of(variable).is_owned())
         throw InvalidArgumentError("operation \"{}\": \"{}\" is no variable that this graph owns",
-                                   options.name, variable.name());
+                                   options.name, variable ? variable.name() : "(none)");
+  for (const Variable& variable : options.replaces)
+    if (element_size(variable.dtype()) == 0)
+      throw InvalidArgumentError("operation \"{}\": \"{}\" of type {} cannot be replaced",
+                                 options.name, variable.name(), variable.dtype());
+}
+
+const TensorSpec* Graph::Node::output_spec(int output) const {
+  return options.output_specs.empty() ? nullptr
+                                      : &options.output_specs[static_cast<size_t>(output)];
+}
+
+Output Graph::placeholder(std::string name, DType dtype, Shape shape) {
+  if (!is_valid_dtype(static_cast<int32_t>(dtype)))
+    throw InvalidArgumentError("placeholder \"{}\" of type {}", name, dtype);
+  Node& node = add_node({.name = std::move(name),
+                         .num_outputs = 1,
+                         .output_specs = {TensorSpec::of(dtype, std::move(shape))},
+                         .concurrent = true});
+  node.is_placeholder = true;
+  return Output(&node, 0);
+}
+
+Operation Graph::group(std::string name, std::vector<Output> operations) {
+  return add(
+      {.name = std::move(name), .control_inputs = std::move(operations), .concurrent = true});
+}
+
+Output Graph::name(std::string name, const OpInput& value) {
+  OperationOptions operation =
+      typed::typed_operation(std::move(name), {&value, 1},
+                             [](const Tensor& tensor) { return tensor; }, {.concurrent = true});
+  if (value.use() == OpInput::Use::kRead) {
+    operation.output_specs = {TensorSpec::of(value.variable().dtype(), value.variable().shape())};
+  } else if (value.output().graph() == this && value.output().has_value()) {
+    if (const TensorSpec* const spec = node_of(value.output()).output_spec(value.output().index()))
+      operation.output_specs = {*spec};
+  }
+  return add(std::move(operation))[0];
 }
 
 Output Graph::value(std::string name, std::function<Tensor()> compute, std::vector<Output> after) {
@@ -66,12 +133,19 @@ Output Graph::value(std::string name, std::function<Tensor()> compute, std::vect
       {.name = std::move(name), .num_outputs = 1, .after = std::move(after), .kernel = kernel})[0];
 }
 
+const Graph::VariableNode* Graph::find_variable(std::string_view name) const {
+  const auto found =
+      std::ranges::find_if(variables_, [&](const auto& v) { return v->name == name; });
+  return found == variables_.end() ? nullptr : found->get();
+}
+
 Graph::VariableNode& Graph::add_variable(std::string name, DType dtype, Shape shape) {
   check_not_finalized(name);
   if (name.empty()) throw InvalidArgumentError("a variable without a name");
-  if (std::ranges::find(
-          variables_, name, [](const auto& v) -> auto& { return v->name; }) != variables_.end())
+  if (find_variable(name) != nullptr)
     throw AlreadyExistsError("the graph has a variable \"{}\" already", name);
+  if (std::ranges::find(saveables(), name, &RegisteredSaveable::name) != saveables().end())
+    throw AlreadyExistsError("the graph has an object \"{}\" already", name);
   auto variable = std::make_unique<VariableNode>();
   variable->graph = this;
   variable->name = std::move(name);
@@ -82,11 +156,11 @@ Graph::VariableNode& Graph::add_variable(std::string name, DType dtype, Shape sh
   return *variables_.back();
 }
 
-Variable Graph::variable(std::string name, Tensor initial) {
+OwnedVariable Graph::variable(std::string name, Tensor initial) {
   if (!initial.is_set()) throw InvalidArgumentError("variable \"{}\" has no initial value", name);
   VariableNode& node = add_variable(std::move(name), initial.dtype(), initial.shape());
   node.initial = std::move(initial);
-  return Variable(&node);
+  return OwnedVariable(&node);
 }
 
 Variable Graph::borrow(std::string name, BorrowedArray array) {
@@ -100,33 +174,36 @@ Variable Graph::borrow(std::string name, BorrowedArray array) {
   return Variable(&node);
 }
 
-Variable Graph::create_global_step() {
+void Graph::saveable(std::string name, std::shared_ptr<Saveable> object) {
+  check_not_finalized(name);
+  if (name.empty()) throw InvalidArgumentError("an object without a name");
+  if (!object) throw InvalidArgumentError("object \"{}\" is null", name);
+  if (find_variable(name) != nullptr)
+    throw AlreadyExistsError("the graph has a variable \"{}\" already", name);
+  add_saveable({.name = std::move(name), .object = std::move(object)});
+}
+
+void Graph::saveable(std::string name, Saveable& object) {
+  saveable(std::move(name), std::shared_ptr<Saveable>(std::shared_ptr<void>(), &object));
+}
+
+OwnedVariable Graph::create_global_step() {
   global_step_variable_ = variable(kGlobalStepName, Tensor::scalar<int64_t>(0));
-  const Variable step = global_step_variable_;
-  global_step_ = add({.name = kGlobalStepName,
-                      .num_outputs = 1,
-                      .reads = {step},
-                      .kernel = [step](KernelContext& context) {
-                        context.set_output(0, context.variable(step));
-                      }})[0];
-  return step;
+  global_step_ = name(kGlobalStepName, global_step_variable_);
+  return global_step_variable_;
 }
 
 Operation Graph::increment_global_step(std::vector<Output> control_inputs) {
-  if (!global_step_variable_)
-    throw FailedPreconditionError("increment_global_step: the graph has no global step");
+  if (!global_step_variable_) create_global_step();
   return add_global_step_increment(1, std::move(control_inputs));
 }
 
 Operation Graph::add_global_step_increment(int64_t increment, std::vector<Output> control_inputs) {
-  const Variable step = global_step_variable_;
-  return add({.name = increment == 1 ? "increment_global_step"
-                                     : fmt::format("increment_global_step_by_{}", increment),
-              .control_inputs = std::move(control_inputs),
-              .updates = {step},
-              .kernel = [step, increment](KernelContext& context) {
-                context.variable(step).mutable_flat<int64_t>()[0] += increment;
-              }});
+  std::string name = increment == 1 ? "increment_global_step"
+                                    : fmt::format("increment_global_step_by_{}", increment);
+  return op(std::move(name), {update(global_step_variable_)},
+            [increment](int64_t& step) { step += increment; },
+            {.control_inputs = std::move(control_inputs)});
 }
 
 std::unique_ptr<crochet::Session> Graph::new_session(const std::string& target,

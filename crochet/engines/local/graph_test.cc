@@ -96,7 +96,6 @@ TEST(LocalGraphTest, RefusesToReadOrUpdateWhatIsNoVariableOfItsOwn) {
 TEST(LocalGraphTest, CountsStepsIfToldTo) {
   Graph graph;
   EXPECT_FALSE(graph.global_step());
-  EXPECT_THROW(graph.increment_global_step({}), FailedPreconditionError);
   graph.create_global_step();
   EXPECT_EQ(to_string(graph.global_step()), "global_step:0");
   EXPECT_THROW(graph.create_global_step(), AlreadyExistsError);
@@ -124,6 +123,86 @@ TEST(LocalGraphTest, FindsAStepByItsName) {
 TEST(LocalGraphTest, RefusesSettings) {
   Graph graph;
   EXPECT_THROW(graph.new_session("", {.serialized = "x"}), InvalidArgumentError);
+}
+
+TEST(LocalGraphTest, MakesTheCounterForTheOperationThatCounts) {
+  Graph graph;
+  const Operation increment = graph.increment_global_step();
+  EXPECT_THROW(graph.increment_global_step(), AlreadyExistsError);
+  const auto session = graph.new_session("");
+  session->run(increment);
+  EXPECT_EQ(read_global_step(*session), 1);
+}
+
+TEST(LocalGraphTest, GroupsOperationsAndTakesThemOnce) {
+  Graph graph;
+  int calls = 0;
+  const Operation a = graph.op("a", [&] { ++calls; });
+  const Operation both = graph.group("both", {a, a, graph.group("none", {})});
+  graph.new_session("")->run(both);
+  EXPECT_EQ(calls, 1);
+}
+
+class Number final : public Saveable {
+ public:
+  TensorMap save() const override { return {{"", Tensor::scalar(value)}}; }
+  void restore(const TensorMap& state) override {
+    value = single_value(state, DType::kInt32).scalar<int32_t>();
+  }
+  int32_t value = 0;
+};
+
+TEST(LocalGraphTest, KnowsObjectsThatAreSavedWithIt) {
+  Graph graph;
+  const auto shared = std::make_shared<Number>();
+  Number borrowed;
+  graph.saveable("shared", shared);
+  graph.saveable("borrowed", borrowed);
+  ASSERT_EQ(graph.saveables().size(), 2);
+  EXPECT_EQ(graph.saveables()[0].object, shared);
+  EXPECT_EQ(graph.saveables()[1].name, "borrowed");
+  EXPECT_EQ(graph.saveables()[1].object.get(), &borrowed);
+  EXPECT_FALSE(graph.saveables()[1].optional);
+}
+
+TEST(LocalGraphTest, RefusesObjectsThatCannotBeSaved) {
+  Graph graph;
+  Number number;
+  graph.variable("v", Tensor::scalar(1.0f));
+  graph.saveable("o", number);
+  EXPECT_THROW(graph.saveable("o", number), AlreadyExistsError);
+  EXPECT_THROW(graph.saveable("v", number), AlreadyExistsError);
+  EXPECT_THROW(graph.variable("o", Tensor::scalar(1.0f)), AlreadyExistsError);
+  EXPECT_THROW(graph.saveable("", number), InvalidArgumentError);
+  EXPECT_THROW(graph.saveable("null", nullptr), InvalidArgumentError);
+  graph.finalize();
+  EXPECT_THROW(graph.saveable("late", number), FailedPreconditionError);
+  EXPECT_EQ(graph.saveables().size(), 1);
+}
+
+TEST(LocalGraphTest, RefusesToExtendAFinalizedGraphByTypedOperations) {
+  Graph graph;
+  const Output x = graph.placeholder<float>("x", {});
+  graph.finalize();
+  EXPECT_THAT([&] { graph.op("late", {x}, [](float) {}); },
+              ThrowsMessage<FailedPreconditionError>(HasSubstr("\"late\"")));
+  EXPECT_THROW(graph.placeholder<float>("late", {}), FailedPreconditionError);
+  EXPECT_THROW(graph.group("late", {}), FailedPreconditionError);
+  EXPECT_THROW(graph.name("late", x), FailedPreconditionError);
+  EXPECT_THROW(graph.increment_global_step(), FailedPreconditionError);
+  EXPECT_THROW(graph.add_to_collection("late", x), FailedPreconditionError);
+}
+
+TEST(LocalGraphTest, RefusesToReplaceWhatHasNoBytes) {
+  Graph graph;
+  const Variable strings = graph.variable("strings", Tensor::from({"a", "b"}));
+  EXPECT_THAT([&] { graph.add({.name = "a", .replaces = {strings}}); },
+              ThrowsMessage<InvalidArgumentError>(HasSubstr("\"strings\"")));
+}
+
+TEST(LocalGraphTest, RefusesUnsetVariables) {
+  Graph graph;
+  EXPECT_THROW(graph.add({.name = "a", .reads = {Variable()}}), InvalidArgumentError);
 }
 
 TEST(LocalGraphTest, RunsInThisProcessOnly) {

@@ -11,14 +11,6 @@
 namespace crochet::local {
 namespace {
 
-const Graph::Node& node_of(const Output& output) {
-  return static_cast<const Graph::Node&>(*output.operation());
-}
-
-bool touches(const std::vector<Variable>& variables, const Variable& variable) {
-  return std::ranges::find(variables, variable) != variables.end();
-}
-
 // True if `to` can be reached backwards from `from`.
 bool depends_on(const std::vector<std::vector<size_t>>& edges, size_t from, size_t to) {
   std::vector<bool> seen(edges.size());
@@ -40,6 +32,19 @@ Plan::Plan(const Graph& graph, std::span<const Output> fetches, std::span<const 
     : fetches_(fetches.begin(), fetches.end()),
       fed_(fed.begin(), fed.end()),
       needed_(graph.nodes().size()) {
+  check_feeds(graph);
+  collect(graph);
+  check_placeholders(graph);
+  sort(graph);
+  summarize();
+}
+
+bool Plan::matches(std::span<const Output> fetches, const Feeds& feeds) const {
+  return std::ranges::equal(fetches_, fetches) &&
+         std::ranges::equal(fed_, feeds, {}, {}, &Feeds::value_type::first);
+}
+
+void Plan::check_feeds(const Graph& graph) const {
   for (auto output = fed_.begin(); output != fed_.end(); ++output) {
     if (std::find(fed_.begin(), output, *output) != output)
       throw InvalidArgumentError("{} is fed twice", to_string(*output));
@@ -47,23 +52,33 @@ Plan::Plan(const Graph& graph, std::span<const Output> fetches, std::span<const 
       throw InvalidArgumentError("{} cannot be fed: it is not a value of this graph",
                                  to_string(*output));
   }
-  for (const Output& output : fetches_) collect(graph, output);
-  sort(graph);
 }
 
-bool Plan::matches(std::span<const Output> fetches, std::span<const Output> fed) const {
-  return std::ranges::equal(fetches_, fetches) && std::ranges::equal(fed_, fed);
+bool Plan::is_fed(const Output& output) const {
+  return std::ranges::find(fed_, output) != fed_.end();
 }
 
-void Plan::collect(const Graph& graph, const Output& output) {
-  if (output.graph() != &graph)
-    throw InvalidArgumentError("{} is not an output of this graph", to_string(output));
-  if (std::ranges::find(fed_, output) != fed_.end()) return;
-  const Graph::Node& node = node_of(output);
-  if (needed_[node.index]) return;
-  needed_[node.index] = true;
-  for (const Output& input : node.options.inputs) collect(graph, input);
-  for (const Output& input : node.options.control_inputs) collect(graph, input);
+void Plan::collect(const Graph& graph) {
+  std::vector<Output> wanted = fetches_;
+  while (!wanted.empty()) {
+    const Output output = wanted.back();
+    wanted.pop_back();
+    if (output.graph() != &graph)
+      throw InvalidArgumentError("{} is not an output of this graph", to_string(output));
+    const Graph::Node& node = node_of(output);
+    if (needed_[node.index] || is_fed(output)) continue;
+    needed_[node.index] = true;
+    wanted.insert(wanted.end(), node.options.inputs.begin(), node.options.inputs.end());
+    wanted.insert(wanted.end(), node.options.control_inputs.begin(),
+                  node.options.control_inputs.end());
+  }
+}
+
+void Plan::check_placeholders(const Graph& graph) const {
+  for (const auto& node : graph.nodes())
+    if (needed_[node->index] && node->is_placeholder)
+      throw InvalidArgumentError("placeholder \"{}\" must be fed: the run needs a value {}",
+                                 node->name, to_string(*node->output_spec(0)));
 }
 
 std::vector<std::vector<size_t>> Plan::edges(const Graph& graph) const {
@@ -75,17 +90,25 @@ std::vector<std::vector<size_t>> Plan::edges(const Graph& graph) const {
       for (const Output& output : *outputs)
         if (needed_[node_of(output).index]) edges[node->index].push_back(node_of(output).index);
   }
-  // A variable is read before it is updated, unless the read depends on the update.
+  add_variable_edges(graph, edges);
+  return edges;
+}
+
+// A variable is read before it is changed, unless the read depends on the change.
+void Plan::add_variable_edges(const Graph& graph, std::vector<std::vector<size_t>>& edges) const {
+  std::vector<std::vector<size_t>> writers(graph.variable_nodes().size());
+  for (const auto& node : graph.nodes()) {
+    if (!needed_[node->index]) continue;
+    for (const size_t variable : node->updates) writers[variable].push_back(node->index);
+    for (const size_t variable : node->replaces) writers[variable].push_back(node->index);
+  }
   for (const auto& reader : graph.nodes()) {
     if (!needed_[reader->index]) continue;
     for (const Variable& variable : reader->options.reads)
-      for (const auto& writer : graph.nodes())
-        if (needed_[writer->index] && writer != reader &&
-            touches(writer->options.updates, variable) &&
-            !depends_on(edges, reader->index, writer->index))
-          edges[writer->index].push_back(reader->index);
+      for (const size_t writer : writers[node_of(variable).index])
+        if (writer != reader->index && !depends_on(edges, reader->index, writer))
+          edges[writer].push_back(reader->index);
   }
-  return edges;
 }
 
 void Plan::sort(const Graph& graph) {
@@ -110,6 +133,21 @@ void Plan::sort(const Graph& graph) {
   }
   // Operations only refer to older ones, and a read waits for no update that waits for it.
   assert(order_.size() == num_needed && "operations wait for one another");
+}
+
+void Plan::summarize() {
+  bool reads = false;
+  bool alone = false;  // Changes state, or its callable is for one thread at a time.
+  for (const Graph::Node* const node : order_) {
+    if (node->options.changes_state()) ++num_changes_;
+    reads |= !node->options.reads.empty();
+    alone |= node->options.changes_state() || !node->options.concurrent;
+    computes_fed_outputs_ |= std::ranges::any_of(
+        fed_, [node](const Output& output) { return output.operation() == node; });
+  }
+  access_ = alone ? Access::kExclusive : reads ? Access::kShared : Access::kNone;
+  for (auto fetch = fetches_.begin(); fetch != fetches_.end(); ++fetch)
+    is_last_fetch_.push_back(std::find(fetch + 1, fetches_.end(), *fetch) == fetches_.end());
 }
 
 }  // namespace crochet::local

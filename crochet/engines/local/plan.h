@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "crochet/engines/local/graph.h"
+#include "crochet/engines/local/run_token.h"
 
 namespace crochet::local {
 
@@ -13,22 +14,40 @@ namespace crochet::local {
 // feeds do not replace. Made once for each set of fetches and feeds.
 class Plan {
  public:
-  // Throws: InvalidArgumentError for outputs of another graph, or one that is fed twice.
+  // Throws: InvalidArgumentError for outputs of another graph, one that is fed twice, or a
+  // placeholder that is needed and not fed.
   Plan(const Graph& graph, std::span<const Output> fetches, std::span<const Output> fed);
 
-  bool matches(std::span<const Output> fetches, std::span<const Output> fed) const;
+  bool matches(std::span<const Output> fetches, const Feeds& feeds) const;
   const std::vector<const Graph::Node*>& order() const { return order_; }
+  // What the run wants of the session's state.
+  Access access() const { return access_; }
+  // How many operations of the run change state.
+  size_t num_changes() const { return num_changes_; }
+  // True if an operation that runs has outputs that are fed.
+  bool computes_fed_outputs() const { return computes_fed_outputs_; }
+  // True if no later fetch is of the same output.
+  bool is_last_fetch(size_t index) const { return is_last_fetch_[index]; }
 
  private:
-  void collect(const Graph& graph, const Output& output);
+  void check_feeds(const Graph& graph) const;
+  void collect(const Graph& graph);
+  void check_placeholders(const Graph& graph) const;
+  bool is_fed(const Output& output) const;
   // Each operation's predecessors within this run.
   std::vector<std::vector<size_t>> edges(const Graph& graph) const;
+  void add_variable_edges(const Graph& graph, std::vector<std::vector<size_t>>& edges) const;
   void sort(const Graph& graph);
+  void summarize();
 
   std::vector<Output> fetches_;
   std::vector<Output> fed_;
   std::vector<bool> needed_;  // By the node's index.
   std::vector<const Graph::Node*> order_;
+  Access access_ = Access::kNone;
+  size_t num_changes_ = 0;
+  bool computes_fed_outputs_ = false;
+  std::vector<bool> is_last_fetch_;  // By fetch.
 };
 
 }  // namespace crochet::local

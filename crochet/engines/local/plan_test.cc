@@ -150,8 +150,9 @@ TEST_F(PlanTest, IsForTheSameFetchesAndFeedsInTheSameOrder) {
   const std::vector<Output> ba = {ab[1], ab[0]};
   const std::vector<Output> fed = {ab[0]};
   const Plan plan(graph_, ab, fed);
-  EXPECT_TRUE(plan.matches(ab, fed));
-  EXPECT_FALSE(plan.matches(ba, fed));
+  const Feeds feeds = {{ab[0], Tensor::scalar(1.0f)}};
+  EXPECT_TRUE(plan.matches(ab, feeds));
+  EXPECT_FALSE(plan.matches(ba, feeds));
   EXPECT_FALSE(plan.matches(ab, {}));
 }
 

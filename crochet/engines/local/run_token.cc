@@ -6,21 +6,44 @@
 
 namespace crochet::local {
 
-RunToken::Holder::Holder(RunToken& token, const char* what) : token_(token) {
-  std::unique_lock lock(token_.mutex_);
-  if (token_.owner_ == std::this_thread::get_id())
-    throw FailedPreconditionError("{} was called from within an operation of the same session",
-                                  what);
-  token_.returned_.wait(lock, [&] { return token_.owner_ == std::thread::id(); });
-  token_.owner_ = std::this_thread::get_id();
+thread_local const RunToken::Holder* RunToken::held_ = nullptr;
+
+void RunToken::check_not_held(const char* what) const {
+  for (const Holder* holder = held_; holder != nullptr; holder = holder->outer_)
+    if (&holder->token_ == this)
+      throw FailedPreconditionError("{} was called from within an operation of the same session",
+                                    what);
+}
+
+RunToken::Holder::Holder(RunToken& token, Access access, const char* what)
+    : token_(token), access_(access), outer_(held_) {
+  token_.check_not_held(what);
+  {
+    std::unique_lock lock(token_.mutex_);
+    const bool wants_more = access >= Access::kExclusive;
+    if (wants_more) ++token_.num_waiting_;
+    token_.changed_.wait(lock, [&] { return token_.may_enter(access); });
+    if (wants_more) --token_.num_waiting_;
+    ++token_.holders(access);
+  }
+  held_ = this;
 }
 
 RunToken::Holder::~Holder() {
-  {
-    const std::lock_guard lock(token_.mutex_);
-    token_.owner_ = {};
-  }
-  token_.returned_.notify_one();
+  held_ = outer_;
+  // Under the lock: the next holder may be the one that destroys the token.
+  const std::lock_guard lock(token_.mutex_);
+  --token_.holders(access_);
+  token_.changed_.notify_all();
+}
+
+bool RunToken::may_enter(Access access) {
+  if (holders(Access::kAlone) > 0) return false;
+  if (access == Access::kNone) return true;
+  if (holders(Access::kExclusive) > 0) return false;
+  if (access == Access::kShared) return num_waiting_ == 0;
+  if (holders(Access::kShared) > 0) return false;
+  return access == Access::kExclusive || holders(Access::kNone) == 0;
 }
 
 }  // namespace crochet::local

@@ -6,18 +6,9 @@
 #include <cassert>
 
 #include "crochet/base/error.h"
-#include "crochet/engines/local/run_trace.h"
 
 namespace crochet::local {
 namespace {
-
-const Graph::Node& node_of(const Output& output) {
-  return static_cast<const Graph::Node&>(*output.operation());
-}
-
-const Graph::VariableNode& node_of(const Variable& variable) {
-  return static_cast<const Graph::VariableNode&>(*variable.info());
-}
 
 // Where the array is now; it must still be what it was when it was borrowed.
 ArrayView checked_view(const Graph::VariableNode& node) {
@@ -30,31 +21,6 @@ ArrayView checked_view(const Graph::VariableNode& node) {
 
 }  // namespace
 
-// Gives one operation access to the run's values.
-class Session::Frame final : public KernelContext {
- public:
-  Frame(Session& session, const Graph::Node& node) : session_(session), node_(node) {}
-
-  const Tensor& input(size_t index) const override {
-    const Output& output = node_.options.inputs.at(index);
-    return session_.values_[node_of(output).index][static_cast<size_t>(output.index())];
-  }
-
-  void set_output(size_t index, Tensor value) override {
-    Tensor& place = session_.values_[node_.index].at(index);
-    // A fed value stays, though its operation runs for another output.
-    if (!session_.is_fed(Output(&node_, static_cast<int>(index)))) place = std::move(value);
-  }
-
-  Tensor& variable(const Variable& variable) override {
-    return session_.owned_[node_of(variable).index];
-  }
-
- private:
-  Session& session_;
-  const Graph::Node& node_;
-};
-
 Session::Session(Graph& graph) : graph_(graph) { follow_graph(); }
 
 Session::~Session() { close(); }
@@ -64,20 +30,9 @@ void Session::check_open(const char* what) const {
 }
 
 void Session::follow_graph() {
-  for (size_t index = values_.size(); index < graph_.nodes().size(); ++index)
-    values_.emplace_back(static_cast<size_t>(graph_.nodes()[index]->num_outputs));
+  const std::lock_guard lock(growth_);
   for (size_t index = owned_.size(); index < graph_.variable_nodes().size(); ++index)
-    owned_.push_back(graph_.variable_nodes()[index]->initial);
-}
-
-bool Session::is_fed(const Output& output) const {
-  return std::ranges::find(fed_, output) != fed_.end();
-}
-
-const Plan& Session::plan_for(std::span<const Output> fetches, std::span<const Output> fed) {
-  for (const Plan& plan : plans_)
-    if (plan.matches(fetches, fed)) return plan;
-  return plans_.emplace_back(graph_, fetches, fed);
+    owned_.emplace_back(graph_.variable_nodes()[index]->initial);
 }
 
 void Session::run_into(std::span<const Output> fetches, const Feeds& feeds,
@@ -85,67 +40,77 @@ void Session::run_into(std::span<const Output> fetches, const Feeds& feeds,
                        RunMetadata* metadata) {
   assert(fetches.size() == results.size());
   RunTrace trace(options, metadata);
-  const RunToken::Holder holder(token_, "run");
+  token_.check_not_held("run");
+  const std::shared_ptr<const Plan> plan = plans_.find(graph_, fetches, feeds);
+  const RunToken::Holder holder(token_, plan->access(), "run");
   check_open("run");
   follow_graph();
-  fed_.clear();
-  for (const auto& [output, value] : feeds) fed_.push_back(output);
-  const Plan& plan = plan_for(fetches, fed_);
-
-  // Values must not outlive the run: a held tensor would cost the next update a copy.
-  struct Cleaner {
-    Session& session;
-    const Plan& plan;
-    const Feeds& feeds;
-    ~Cleaner() {
-      for (const Graph::Node* const node : plan.order())
-        std::ranges::fill(session.values_[node->index], Tensor());
-      for (const auto& [output, value] : feeds)
-        std::ranges::fill(session.values_[node_of(output).index], Tensor());
-    }
-  };
-  const Cleaner cleaner{*this, plan, feeds};
-  for (const auto& [output, value] : feeds)
-    values_[node_of(output).index][static_cast<size_t>(output.index())] = value;
-  for (const Graph::Node* const node : plan.order()) {
-    trace.begin(*node);
-    execute(*node);
-    trace.end(*node, values_[node->index]);
-  }
-  for (size_t i = 0; i < fetches.size(); ++i)
-    results[i] = fetches[i].has_value()
-                     ? values_[node_of(fetches[i]).index][static_cast<size_t>(fetches[i].index())]
-                     : Tensor();
+  RunFramePool::Lease lease(frames_, graph_.num_places(), *plan, feeds);
+  lease.frame().feed(feeds);
+  execute(*plan, feeds, lease.frame(), trace);
+  lease.frame().fetch(*plan, fetches, results);
 }
 
-void Session::execute(const Graph::Node& node) {
-  if (!node.options.kernel) return;
-  Frame frame(*this, node);
-  if (!node.options.changes_borrowed) return node.options.kernel(frame);
-  copier_.drain();
+void Session::execute(const Plan& plan, const Feeds& feeds, RunFrame& frame, RunTrace& trace) {
+  size_t num_changed = 0;
+  const Graph::Node* current = nullptr;
   try {
-    node.options.kernel(frame);
+    for (const Graph::Node* const node : plan.order()) {
+      current = node;
+      trace.begin(*node);
+      call(*node, frame);
+      trace.end(*node, frame.outputs(*node));
+      if (node->options.changes_state()) ++num_changed;
+      if (plan.computes_fed_outputs()) frame.feed_again(feeds);
+    }
   } catch (...) {
-    if (!node.options.intact_at_end_of_input || !is_end_of_input(std::current_exception()))
-      half_done_ = node.name;
+    if (num_changed > 0 && num_changed < plan.num_changes()) half_done_ = current->name;
     throw;
   }
 }
 
+void Session::call(const Graph::Node& node, RunFrame& frame) {
+  frame.check_inputs(node);
+  if (!node.options.kernel) return;
+  KernelContext context(frame.values(), node.input_places, frame.outputs(node), owned_);
+  if (node.options.changes_state()) {
+    change(node, context);
+  } else {
+    node.options.kernel(context);
+  }
+}
+
+void Session::change(const Graph::Node& node, KernelContext& context) {
+  if (node.options.changes_borrowed) copier_.drain();
+  // What may fail for want of memory comes before anything is changed.
+  for (const size_t variable : node.updates) owned_[variable].make_unique();
+  for (const size_t variable : node.replaces) owned_[variable].prepare_next();
+  try {
+    node.options.kernel(context);
+  } catch (...) {
+    const bool intact =
+        !node.options.changes_in_place() ||
+        (node.options.intact_at_end_of_input && is_end_of_input(std::current_exception()));
+    if (!intact) half_done_ = node.name;
+    throw;
+  }
+  for (const size_t variable : node.replaces) owned_[variable].commit_next();
+}
+
 Snapshot Session::snapshot(std::span<const Variable> variables) {
-  const RunToken::Holder holder(token_, "snapshot");
+  const RunToken::Holder holder(token_, Access::kShared, "snapshot");
   check_open("snapshot");
   follow_graph();
   if (!half_done_.empty())
     throw FailedPreconditionError(
-        "no snapshot: \"{}\" failed while it changed arrays, which may be of half a step",
+        "no snapshot: \"{}\" failed in the middle of a step, the state may be of half a step",
         half_done_);
   std::vector<NamedTensor> tensors;
   std::vector<BackgroundCopier::Copy> later;
   for (const Variable& variable : variables) {
     const Graph::VariableNode& node = node_of(variable);
     if (node.is_owned()) {
-      tensors.push_back({node.name, owned_[node.index]});
+      tensors.push_back({node.name, owned_[node.index].value()});
       continue;
     }
     ArrayView view = checked_view(node);
@@ -161,7 +126,7 @@ Snapshot Session::snapshot(std::span<const Variable> variables) {
 }
 
 void Session::assign(std::span<const Assignment> assignments) {
-  const RunToken::Holder holder(token_, "assign");
+  const RunToken::Holder holder(token_, Access::kExclusive, "assign");
   check_open("assign");
   follow_graph();
   for (const Assignment& assignment : assignments)
@@ -183,9 +148,10 @@ void Session::assign(std::span<const Assignment> assignments) {
 }
 
 void Session::assign_owned(const Graph::VariableNode& node, const Assignment& assignment) {
-  Tensor value(node.dtype, assignment.shape);
-  assignment.fill(value.mutable_bytes());
-  owned_[node.index] = std::move(value);
+  VariableMemory& memory = owned_[node.index];
+  memory.prepare_next();
+  assignment.fill(memory.next().mutable_bytes());
+  memory.commit_next();
 }
 
 void Session::assign_borrowed(const Graph::VariableNode& node, const Assignment& assignment) {
@@ -202,8 +168,9 @@ void Session::assign_borrowed(const Graph::VariableNode& node, const Assignment&
 
 void Session::close() {
   if (closed_) return;
-  const RunToken::Holder holder(token_, "close");
-  closed_ = true;
+  token_.check_not_held("close");
+  closed_ = true;  // Before waiting: no further run gets between.
+  const RunToken::Holder holder(token_, Access::kAlone, "close");
   copier_.drain();
 }
 

@@ -1,6 +1,6 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/run/to_tensor.h"
+#include "crochet/tensor/to_tensor.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,58 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "crochet/engines/local/kernel_context.h"
+#include "crochet/engines/local/tensor_spec.h"
+#include "crochet/session/output.h"
+
+namespace crochet::local {
+
+// One operation. Within a run its callable is called at most once.
+struct OperationOptions {
+  std::string name;
+  // Values it is given, in this order.
+  std::vector<Output> inputs = {};
+  // What they must be, checked when the operation is added and in each run, before
+  // the callable is called. Empty, or one for each input.
+  std::vector<TensorSpec> input_specs = {};
+  int num_outputs = 0;
+  // What the outputs will be, checked if they are fed. Empty, or one for each output.
+  std::vector<TensorSpec> output_specs = {};
+  // What must have run before it; a run of this operation runs those too.
+  std::vector<Output> control_inputs = {};
+  // What must have run before it if it is in the same run; never pulled in.
+  std::vector<Output> after = {};
+  // Owned variables it reads; updated by others only after it, unless it depends on them.
+  std::vector<Variable> reads = {};
+  // Owned variables it changes in place.
+  std::vector<Variable> updates = {};
+  // Owned variables whose next value it writes to other memory; if it fails, they stay as they are.
+  std::vector<Variable> replaces = {};
+  // True if it changes borrowed arrays: it waits until a snapshot has copied them.
+  bool changes_borrowed = false;
+  // True if its OutOfRangeError or StopIteration mean that it has changed nothing, so that
+  // the state may still be saved.
+  bool intact_at_end_of_input = false;
+  // True if it may be called by several threads at once. A run of nothing but such operations that
+  // change nothing goes on beside others: beside any if it reads no variable either.
+  bool concurrent = false;
+  Kernel kernel = {};  // Empty: it only groups its control inputs.
+
+  bool changes_in_place() const { return changes_borrowed || !updates.empty(); }
+  bool changes_state() const { return changes_in_place() || !replaces.empty(); }
+};
+
+// What may be said of a typed operation besides its inputs and its callable; see above.
+struct OpOptions {
+  std::vector<Output> control_inputs = {};
+  std::vector<Output> after = {};
+  bool changes_borrowed = false;
+  bool intact_at_end_of_input = false;
+  bool concurrent = false;
+};
+
+}  // namespace crochet::local

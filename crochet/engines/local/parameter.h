@@ -1,0 +1,93 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "crochet/engines/local/tensor_spec.h"
+
+namespace crochet::local {
+
+// How a parameter of type P of a user's callable is made of a tensor. The
+// parameters there are:
+//
+//   const Tensor&, Tensor     any value, also an unset one
+//   float, const float&       the value of a tensor of one element; any arithmetic or complex type
+//   std::span<const float>    the elements in row-major order, whatever the shape
+//   std::span<const float, 3> the same of exactly three elements
+//   float&, std::span<float>  the same to write to, for update() and replace()
+//
+// <crochet/eigen.h> adds matrices and vectors. Specialise it for types of your own, as here.
+// get() is only called with tensors that spec() admits.
+template <typename P>
+struct Parameter {
+  static_assert(!std::is_same_v<P, P>,
+                "an operation's callable cannot have a parameter of this type: take const "
+                "crochet::Tensor&, a std::span<const T>, an arithmetic type, or, with "
+                "<crochet/eigen.h>, a ConstMatrix or ConstVector<T>; to change a variable, a "
+                "std::span<T>, T&, Matrix or Vector<T> by value");
+};
+
+// A temporary view binds to a reference as well.
+template <typename P>
+struct Parameter<const P&> : Parameter<P> {};
+
+template <>
+struct Parameter<const Tensor&> {
+  static constexpr bool kWrites = false;
+  static TensorSpec spec() { return {}; }
+  static const Tensor& get(const Tensor& tensor) { return tensor; }
+};
+
+template <>
+struct Parameter<Tensor> : Parameter<const Tensor&> {};
+
+template <Element T>
+struct Parameter<T> {
+  static constexpr bool kWrites = false;
+  static TensorSpec spec() { return {.dtype = dtype_of<T>, .num_elements = 1}; }
+  static T get(const Tensor& tensor) { return tensor.flat<T>()[0]; }
+};
+
+template <Element T>
+requires(!std::is_const_v<T>) struct Parameter<T&> {
+  static constexpr bool kWrites = true;
+  static TensorSpec spec() { return {.dtype = dtype_of<T>, .num_elements = 1}; }
+  static T& get(Tensor& tensor) { return tensor.mutable_flat<T>()[0]; }
+};
+
+template <typename T, size_t kExtent>
+requires Element<std::remove_const_t<T>>
+struct Parameter<std::span<T, kExtent>> {
+  using Number = std::remove_const_t<T>;
+  static constexpr bool kWrites = !std::is_const_v<T>;
+
+  static TensorSpec spec() {
+    TensorSpec spec{.dtype = dtype_of<Number>};
+    if (kExtent != std::dynamic_extent) spec.num_elements = static_cast<int64_t>(kExtent);
+    return spec;
+  }
+  static std::span<T, kExtent> get(Tensor& tensor) {
+    if constexpr (kWrites) {
+      return std::span<T, kExtent>(tensor.mutable_flat<Number>());
+    } else {
+      return std::span<T, kExtent>(std::as_const(tensor).template flat<Number>());
+    }
+  }
+};
+
+// What the non-template code knows of a parameter.
+struct ParameterInfo {
+  TensorSpec spec;
+  bool writes = false;
+};
+
+template <typename P>
+ParameterInfo parameter_info() {
+  return {.spec = Parameter<P>::spec(), .writes = Parameter<P>::kWrites};
+}
+
+}  // namespace crochet::local

@@ -1,0 +1,34 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/engines/local/plan_cache.h"
+
+#include <algorithm>
+
+namespace crochet::local {
+namespace {
+
+std::shared_ptr<const Plan> make_plan(const Graph& graph, std::span<const Output> fetches,
+                                      const Feeds& feeds) {
+  std::vector<Output> fed;
+  for (const auto& [output, value] : feeds) fed.push_back(output);
+  return std::make_shared<const Plan>(graph, fetches, fed);
+}
+
+}  // namespace
+
+std::shared_ptr<const Plan> PlanCache::find(const Graph& graph, std::span<const Output> fetches,
+                                            const Feeds& feeds) {
+  const std::lock_guard lock(mutex_);
+  const auto found =
+      std::ranges::find_if(plans_, [&](const auto& plan) { return plan->matches(fetches, feeds); });
+  if (found != plans_.end()) {
+    std::rotate(plans_.begin(), found, found + 1);
+    return plans_.front();
+  }
+  std::shared_ptr<const Plan> plan = make_plan(graph, fetches, feeds);
+  if (plans_.size() == kMaxPlans) plans_.pop_back();
+  plans_.insert(plans_.begin(), plan);
+  return plan;
+}
+
+}  // namespace crochet::local

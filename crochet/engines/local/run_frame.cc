@@ -1,0 +1,89 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/engines/local/run_frame.h"
+
+#include "crochet/base/error.h"
+
+namespace crochet::local {
+namespace {
+
+size_t place_of(const Output& output) { return node_of(output).place(output.index()); }
+
+void check_feed(const Output& output, const Tensor& value) {
+  const Graph::Node& node = node_of(output);
+  const TensorSpec* const spec = node.output_spec(output.index());
+  if (spec == nullptr || spec->admits(value)) return;
+  throw InvalidArgumentError(
+      "{} \"{}\" was fed {}, expected {}", node.is_placeholder ? "placeholder" : "output",
+      node.is_placeholder ? node.name : to_string(output), describe(value), to_string(*spec));
+}
+
+}  // namespace
+
+void RunFrame::feed(const Feeds& feeds) {
+  for (const auto& [output, value] : feeds) check_feed(output, value);
+  feed_again(feeds);
+}
+
+void RunFrame::feed_again(const Feeds& feeds) {
+  for (const auto& [output, value] : feeds) values_[place_of(output)] = value;
+}
+
+void RunFrame::check_inputs(const Graph::Node& node) const {
+  const std::vector<TensorSpec>& specs = node.options.input_specs;
+  for (size_t i = 0; i < specs.size(); ++i) {
+    const Tensor& value = values_[node.input_places[i]];
+    if (!specs[i].admits(value))
+      throw InvalidArgumentError("operation \"{}\": input {}, {}, is {}, expected {}", node.name, i,
+                                 to_string(node.options.inputs[i]), describe(value),
+                                 to_string(specs[i]));
+  }
+}
+
+void RunFrame::fetch(const Plan& plan, std::span<const Output> fetches, std::span<Tensor> results) {
+  for (size_t i = 0; i < fetches.size(); ++i) {
+    if (!fetches[i].has_value()) {
+      results[i] = Tensor();
+    } else if (plan.is_last_fetch(i)) {
+      results[i] = std::move(values_[place_of(fetches[i])]);
+    } else {
+      results[i] = values_[place_of(fetches[i])];
+    }
+  }
+}
+
+void RunFrame::clear(const Plan& plan, const Feeds& feeds) {
+  for (const Graph::Node* const node : plan.order())
+    for (Tensor& value : outputs(*node)) value = Tensor();
+  for (const auto& [output, value] : feeds) values_[place_of(output)] = Tensor();
+}
+
+RunFramePool::Lease::Lease(RunFramePool& pool, size_t num_places, const Plan& plan,
+                           const Feeds& feeds)
+    : pool_(pool), plan_(plan), feeds_(feeds), frame_(pool.take()) {
+  if (frame_->values_.size() < num_places) frame_->values_.resize(num_places);
+}
+
+RunFramePool::Lease::~Lease() {
+  frame_->clear(plan_, feeds_);
+  pool_.give_back(std::move(frame_));
+}
+
+std::unique_ptr<RunFrame> RunFramePool::take() {
+  const std::lock_guard lock(mutex_);
+  if (!idle_.empty()) {
+    std::unique_ptr<RunFrame> frame = std::move(idle_.back());
+    idle_.pop_back();
+    return frame;
+  }
+  auto frame = std::make_unique<RunFrame>();
+  idle_.reserve(++num_frames_);  // So that giving it back cannot fail.
+  return frame;
+}
+
+void RunFramePool::give_back(std::unique_ptr<RunFrame> frame) noexcept {
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(frame));
+}
+
+}  // namespace crochet::local

@@ -1,0 +1,37 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "crochet/tensor/tensor.h"
+
+namespace crochet::local {
+
+// What is known of a value before it is there. By default nothing.
+struct TensorSpec {
+  static constexpr int64_t kAnyNumber = -1;
+
+  DType dtype = DType::kInvalid;    // kInvalid: any type.
+  std::optional<Shape> shape = {};  // Unset: any shape. Sizes may be unknown.
+  int64_t num_elements = kAnyNumber;
+
+  // False if no value can be as both say.
+  bool agrees_with(const TensorSpec& other) const;
+  // True if the value is as this says. An unset one only is if this says nothing.
+  bool admits(const Tensor& value) const {
+    if (dtype == DType::kInvalid) return true;
+    return value.dtype() == dtype && (!shape || shape->is_compatible_with(value.shape())) &&
+           (num_elements == kAnyNumber || num_elements == value.num_elements());
+  }
+
+  // Of a value of exactly this type and shape.
+  static TensorSpec of(DType dtype, Shape shape) { return {dtype, std::move(shape)}; }
+};
+
+// "float32 [?,64]"; "float32 with 3 elements", "one float32", "float32 of any shape", "any tensor".
+std::string to_string(const TensorSpec& spec);
+
+}  // namespace crochet::local

@@ -1,0 +1,116 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/engines/local/typed_operation.h"
+
+#include <algorithm>
+
+#include "crochet/base/error.h"
+#include "crochet/engines/local/graph.h"
+
+namespace crochet::local::typed {
+namespace {
+
+size_t num_parameters(const OpInput& input) {
+  return input.use() == OpInput::Use::kReplace ? 2 : 1;
+}
+
+void check_number(const std::string& name, std::span<const OpInput> inputs, size_t num_given) {
+  size_t number = 0;
+  for (const OpInput& input : inputs) number += num_parameters(input);
+  if (number != num_given)
+    throw InvalidArgumentError(
+        "operation \"{}\": its {} inputs make {} parameters (replace() makes two), the callable "
+        "has {}",
+        name, inputs.size(), number, num_given);
+}
+
+// A variable that is changed would change under the reader's eyes.
+void check_no_alias(const std::string& name, std::span<const OpInput> inputs) {
+  for (const OpInput& input : inputs) {
+    if (input.use() != OpInput::Use::kUpdate && input.use() != OpInput::Use::kReplace) continue;
+    if (std::ranges::count(inputs, input.variable(), &OpInput::variable) > 1)
+      throw InvalidArgumentError("operation \"{}\": {} is changed, so it can be given only once",
+                                 name, to_string(input));
+  }
+}
+
+// Takes the inputs one by one, with the parameters that each of them makes.
+class Describer {
+ public:
+  Describer(OperationOptions& operation, std::span<const ParameterInfo> parameters,
+            std::span<Argument> arguments)
+      : operation_(operation), parameters_(parameters), arguments_(arguments) {}
+
+  void add(const OpInput& input) {
+    switch (input.use()) {
+      case OpInput::Use::kValue:
+        arguments_[next_] = {Argument::Source::kInput, operation_.inputs.size()};
+        operation_.inputs.push_back(input.output());
+        operation_.input_specs.push_back(parameters_[next_].spec);
+        return check(input, /*writes=*/false);
+      case OpInput::Use::kRead:
+        operation_.reads.push_back(input.variable());
+        return add_variable(input, Argument::Source::kVariable, /*writes=*/false);
+      case OpInput::Use::kUpdate:
+        operation_.updates.push_back(input.variable());
+        return add_variable(input, Argument::Source::kVariable, /*writes=*/true);
+      case OpInput::Use::kReplace:
+        operation_.replaces.push_back(input.variable());
+        add_variable(input, Argument::Source::kVariable, /*writes=*/false);
+        return add_variable(input, Argument::Source::kNext, /*writes=*/true);
+    }
+  }
+
+ private:
+  void add_variable(const OpInput& input, Argument::Source source, bool writes) {
+    if (!input.variable())
+      throw InvalidArgumentError("operation \"{}\": parameter {} is an unset variable",
+                                 operation_.name, next_);
+    const auto& node = static_cast<const Graph::VariableNode&>(*input.variable().info());
+    arguments_[next_] = {source, node.index};
+    const TensorSpec found = TensorSpec::of(node.dtype, node.shape);
+    if (!parameters_[next_].spec.agrees_with(found))
+      throw InvalidArgumentError("operation \"{}\": parameter {}, {}, is {}, the callable takes {}",
+                                 operation_.name, next_, to_string(input), to_string(found),
+                                 to_string(parameters_[next_].spec));
+    check(input, writes);
+  }
+
+  void check(const OpInput& input, bool writes) {
+    if (parameters_[next_].writes && !writes)
+      throw InvalidArgumentError(
+          "operation \"{}\": parameter {}, {}, is to be read, the callable takes it to write: say "
+          "update() or replace() of a variable, or take it const",
+          operation_.name, next_, to_string(input));
+    if (writes && !parameters_[next_].writes)
+      throw InvalidArgumentError(
+          "operation \"{}\": parameter {}, {}, is to be written, the callable takes it to read",
+          operation_.name, next_, to_string(input));
+    ++next_;
+  }
+
+  OperationOptions& operation_;
+  std::span<const ParameterInfo> parameters_;
+  std::span<Argument> arguments_;
+  size_t next_ = 0;  // The parameter.
+};
+
+}  // namespace
+
+OperationOptions describe_operation(std::string name, std::span<const OpInput> inputs,
+                                    std::span<const ParameterInfo> parameters,
+                                    std::span<Argument> arguments, const OpOptions& options) {
+  OperationOptions operation{.name = std::move(name),
+                             .control_inputs = options.control_inputs,
+                             .after = options.after,
+                             .changes_borrowed = options.changes_borrowed,
+                             .intact_at_end_of_input = options.intact_at_end_of_input,
+                             .concurrent = options.concurrent};
+  check_number(operation.name, inputs, parameters.size());
+  check_no_alias(operation.name, inputs);
+  Describer describer(operation, parameters, arguments);
+  for (const OpInput& input : inputs) describer.add(input);
+  return operation;
+}
+
+}  // namespace crochet::local::typed

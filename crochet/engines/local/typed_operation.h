@@ -1,0 +1,99 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "crochet/engines/local/op_input.h"
+#include "crochet/engines/local/operation_options.h"
+#include "crochet/engines/local/parameter.h"
+#include "crochet/engines/local/result.h"
+
+// Makes an operation of a callable by its parameters' types and what it returns. The
+// interface is Graph::op.
+namespace crochet::local::typed {
+
+template <typename R, typename C, typename... P>
+std::type_identity<R(P...)> signature(R (C::*)(P...));
+template <typename R, typename C, typename... P>
+std::type_identity<R(P...)> signature(R (C::*)(P...) const);
+template <typename R, typename... P>
+std::type_identity<R(P...)> signature(R (*)(P...));
+
+template <typename Callable>
+auto signature_of() {
+  if constexpr (std::is_pointer_v<Callable>) {
+    return decltype(signature(Callable{})){};
+  } else {
+    static_assert(
+        requires { &Callable::operator(); },
+        "an operation's callable must say its parameters' types: no `auto`, no overloads");
+    return decltype(signature(&Callable::operator())){};
+  }
+}
+
+// A callable with R(P...), and where its parameters come from.
+template <typename Callable, typename Signature>
+class TypedKernel;
+
+template <typename Callable, typename R, typename... P>
+class TypedKernel<Callable, std::type_identity<R(P...)>> {
+ public:
+  static constexpr size_t kArity = sizeof...(P);
+  static constexpr size_t kWrites = (size_t{Parameter<P>::kWrites} + ... + 0);
+
+  explicit TypedKernel(Callable callable) : callable_(std::move(callable)) {}
+
+  std::span<Argument> arguments() { return arguments_; }
+  static std::array<ParameterInfo, kArity> parameters() { return {parameter_info<P>()...}; }
+  static std::vector<TensorSpec> results() { return Result<std::remove_cvref_t<R>>::specs(); }
+
+  void run(KernelContext& context) {
+    if constexpr (std::is_void_v<R>) {
+      call(context, std::index_sequence_for<P...>());
+    } else {
+      Result<std::remove_cvref_t<R>>::set(context, call(context, std::index_sequence_for<P...>()));
+    }
+  }
+
+ private:
+  template <size_t... kIndex>
+  R call([[maybe_unused]] KernelContext& context, std::index_sequence<kIndex...>) {
+    return std::invoke(callable_,
+                       Parameter<P>::get(context.argument(std::get<kIndex>(arguments_)))...);
+  }
+
+  Callable callable_;
+  std::array<Argument, kArity> arguments_ = {};
+};
+
+// All of an operation but its kernel; says in `arguments` where each parameter is found.
+// Throws: InvalidArgumentError if inputs and parameters do not go together.
+OperationOptions describe_operation(std::string name, std::span<const OpInput> inputs,
+                                    std::span<const ParameterInfo> parameters,
+                                    std::span<Argument> arguments, const OpOptions& options);
+
+template <typename Callable>
+using KernelOf = TypedKernel<Callable, decltype(signature_of<Callable>())>;
+
+template <typename Callable>
+OperationOptions typed_operation(std::string name, std::span<const OpInput> inputs,
+                                 Callable callable, const OpOptions& options) {
+  using Kernel = KernelOf<Callable>;
+  // Shared, since std::function copies and callables may hold what can only be moved.
+  const auto kernel = std::make_shared<Kernel>(std::move(callable));
+  OperationOptions operation = describe_operation(std::move(name), inputs, Kernel::parameters(),
+                                                  kernel->arguments(), options);
+  operation.output_specs = Kernel::results();
+  operation.num_outputs = static_cast<int>(operation.output_specs.size());
+  operation.kernel = [kernel](KernelContext& context) { kernel->run(context); };
+  return operation;
+}
+
+}  // namespace crochet::local::typed

@@ -51,9 +51,12 @@ void take_listed(const std::vector<std::string>& on_disk, const CheckpointState&
 
 }  // namespace
 
-std::vector<std::string> CheckpointHistory::prefixes() const {
+std::vector<std::string> CheckpointHistory::prefixes_without(
+    const std::vector<std::string>& left_out) const {
   std::vector<std::string> prefixes;
-  for (const CheckpointRecord& record : records_) prefixes.push_back(record.prefix);
+  for (const CheckpointRecord& record : records_)
+    if (std::ranges::find(left_out, record.prefix) == left_out.end())
+      prefixes.push_back(record.prefix);
   return prefixes;
 }
 
@@ -109,6 +112,17 @@ std::optional<CheckpointRecord> find_record(FileSystem& files, const std::string
   if (const auto sidecar = read_sidecar(files, prefix); sidecar && sidecar->unix_time > 0)
     record.time = sidecar->unix_time;
   return record;
+}
+
+bool remove_or_warn(FileSystem& files, const std::string& prefix) {
+  try {
+    remove_checkpoint(files, prefix);
+    return true;
+  } catch (const Error& error) {
+    log_warning("checkpoint {} is not needed any more and cannot be removed: {}", prefix,
+                error.what());
+    return false;
+  }
 }
 
 FoundHistory find_history(FileSystem& files, const std::string& directory,

@@ -21,7 +21,8 @@ class CheckpointHistory {
       : policies_(std::move(policies)) {}
 
   const std::vector<CheckpointRecord>& records() const { return records_; }
-  std::vector<std::string> prefixes() const;
+  std::vector<std::string> prefixes() const { return prefixes_without({}); }
+  std::vector<std::string> prefixes_without(const std::vector<std::string>& left_out) const;
   // Replaces the whole list.
   void set(std::vector<CheckpointRecord> records) { records_ = std::move(records); }
   // Puts a checkpoint behind the others; one that is listed already becomes the newest.
@@ -30,7 +31,6 @@ class CheckpointHistory {
 
   double last_preserved_time() const { return last_preserved_time_; }
   void set_last_preserved(double time, int64_t step);
-  void set_last_preserved_time(double time) { last_preserved_time_ = time; }
 
   // Asks the policies about each checkpoint, the oldest first. What is to be preserved leaves the
   // list; what is to be removed stays in it until remove(), and is returned. The newest is never
@@ -50,6 +50,9 @@ std::optional<int64_t> step_of_prefix(std::string_view prefix);
 // What is known of a checkpoint on disk: its time from the sidecar, else from the index's
 // modification time. Nothing if there is no such checkpoint.
 std::optional<CheckpointRecord> find_record(FileSystem& files, const std::string& prefix);
+
+// Removes a checkpoint that no policy keeps. False, with a warning, if that cannot be done.
+bool remove_or_warn(FileSystem& files, const std::string& prefix);
 
 // What a saver finds in a directory where it, or one before it, has saved.
 struct FoundHistory {

@@ -17,7 +17,7 @@ namespace {
 
 internal::BundleIndex open_index(FileSystem& files, const std::string& prefix) {
   const std::string path = index_filename(prefix);
-  if (!files.exists(path) && files.exists(prefix))
+  if (!files.exists(path) && files.exists(prefix) && !is_directory(files, prefix))
     throw UnimplementedError(
         "{} is a file and there is no {}: TensorFlow's V1 format is not supported; let TensorFlow "
         "write the checkpoint anew",

@@ -3,7 +3,6 @@
 #include "crochet/checkpoint/saver.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
@@ -65,16 +64,6 @@ void remove_if_unpublished(FileSystem& files, const std::string& prefix) noexcep
 std::string save_path_of(const SaveTicket& ticket) {
   const std::string& prefix = ticket.prefix();
   return ticket.step() == kNoStep ? prefix : prefix.substr(0, prefix.rfind('-'));
-}
-
-// A file, or a link to nowhere, may stand where a directory should.
-bool is_directory(FileSystem& files, const std::string& path) {
-  try {
-    files.list(path);
-    return true;
-  } catch (const NotFoundError&) {
-    return false;
-  }
 }
 
 // The data file in which the middle of an entry falls, if all are of the same size.
@@ -215,25 +204,16 @@ void Saver::write_state_without(const std::vector<std::string>& surplus,
   std::vector<std::string> listed;
   {
     const std::lock_guard lock(mutex_);
-    listed = history_.prefixes();
+    listed = history_.prefixes_without(surplus);
     // TensorFlow's savers do not write it: only those that need it do.
     if (policies_.size() > 1) state.last_preserved_timestamp = history_.last_preserved_time();
   }
-  std::erase_if(listed, [&](const std::string& prefix) {
-    return std::ranges::find(surplus, prefix) != surplus.end();
-  });
   update_checkpoint_state(files_, directory_of(newest), newest, listed, state);
 }
 
 void Saver::remove_surplus(const std::vector<std::string>& prefixes) {
   for (const std::string& prefix : prefixes) {
-    try {
-      remove_checkpoint(files_, prefix);
-    } catch (const Error& error) {
-      log_warning("checkpoint {} is not needed any more and cannot be removed: {}", prefix,
-                  error.what());
-      continue;
-    }
+    if (!internal::remove_or_warn(files_, prefix)) continue;
     const std::lock_guard lock(mutex_);
     history_.remove(prefix);
   }
@@ -260,7 +240,7 @@ RestoreReport Saver::restore_from(Session& session, const CheckpointReader& read
 RestoreReport Saver::restore(Session& session, const std::string& prefix) {
   check_built();
   if (is_empty(session.graph())) return {};
-  if (!checkpoint_exists(files_, prefix))
+  if (!checkpoint_exists(files_, prefix) || is_directory(files_, prefix))
     throw InvalidArgumentError("The passed save_path is not a valid checkpoint: {}", prefix);
   return restore_from(session, CheckpointReader(prefix, files_));
 }

@@ -106,6 +106,11 @@ class Graph {
   // Initialises local variables, those of this session alone that no checkpoint holds, and tables.
   virtual Output default_local_init_op() { return {}; }
 
+  // The graph as bytes, in TensorFlow's MetaGraphDef or whatever the engine reads back; savers
+  // keep it beside each checkpoint, in `<prefix>.meta`. Null, the default: there is nothing to
+  // keep.
+  virtual std::shared_ptr<const std::string> meta_graph() const { return nullptr; }
+
   // The operation of this name. Throws: NotFoundError that lists the names there are.
   Operation operation(std::string_view name) const;
   // The output "name:k", or the only one of "name". Throws: NotFoundError as above, and for an

@@ -84,6 +84,11 @@ class ScriptedGraph final : public Graph {
   // An output: the names of those of the variables that have no value.
   Output uninitialized(const std::string& name, std::vector<Variable> variables);
 
+  // What meta_graph() says; null until then.
+  void set_meta_graph(std::string bytes) {
+    meta_graph_ = std::make_shared<const std::string>(std::move(bytes));
+  }
+
   // Throws `error` in the n-th run of all sessions together, before anything moves.
   template <typename Error>
   void fail_run(int64_t n, Error error) {
@@ -120,6 +125,7 @@ class ScriptedGraph final : public Graph {
   Output default_ready_op() override;
   Output default_ready_for_local_init_op() override;
   Output default_local_init_op() override;
+  std::shared_ptr<const std::string> meta_graph() const override { return meta_graph_; }
 
  private:
   friend class ScriptedSession;
@@ -151,6 +157,7 @@ class ScriptedGraph final : public Graph {
   std::vector<std::unique_ptr<VariableNode>> variables_;
   Output step_;
   const VariableNode* step_variable_ = nullptr;
+  std::shared_ptr<const std::string> meta_graph_;
   std::map<int64_t, Thrower> run_failures_;
   std::map<int64_t, Thrower> session_failures_;
 

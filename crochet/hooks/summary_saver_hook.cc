@@ -60,12 +60,14 @@ void SummarySaverHook::after_create_session(Session& session, Coordinator&) {
 
 std::optional<SessionRunArgs> SummarySaverHook::before_run(SessionRunContext&) {
   requested_ = !next_step_ || timer_.should_trigger_for_step(*next_step_);
-  return SessionRunArgs{.fetches = requested_ ? request_ : Fetches(Fetches::List{step_})};
+  if (!requested_) return SessionRunArgs{.fetches = step_};
+  return SessionRunArgs{.fetches = request_};
 }
 
 void SummarySaverHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
   if (!writer_) return;
-  const int64_t stale_step = step_value(values.results[0].tensor());
+  const FetchValues& fetched_step = requested_ ? values.results[0] : values.results;
+  const int64_t stale_step = step_value(fetched_step.tensor());
   int64_t step = stale_step + 1;
   if (requested_) {
     step = read_global_step(context.session());

@@ -46,7 +46,9 @@ SaveTicket BackgroundSaver::enqueue(Snapshot snapshot, const std::string& save_p
 }
 
 std::vector<SaveTicket> BackgroundSaver::take_finished() {
+  if (!any_finished_) return {};
   const std::lock_guard lock(mutex_);
+  any_finished_ = false;
   return std::exchange(finished_, {});
 }
 
@@ -69,6 +71,7 @@ void BackgroundSaver::work() {
     job = {{}, ticket, {}};  // The memory is free, the announcement ends.
     lock.lock();
     finished_.push_back(ticket);
+    any_finished_ = true;
     busy_ = false;
     changed_.notify_all();
   }

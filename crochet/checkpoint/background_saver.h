@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -64,6 +65,7 @@ class BackgroundSaver {
   bool busy_ = false;                                 // The worker has a job.
   std::optional<std::stop_source> waiting_to_retry_;  // Ends that waiting.
   std::vector<SaveTicket> finished_;
+  std::atomic<bool> any_finished_ = false;  // Read without the mutex, in every step.
   bool ending_ = false;
 
   std::thread worker_;  // Started with the first save.

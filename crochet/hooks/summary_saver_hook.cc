@@ -96,12 +96,14 @@ void SummarySaverHook::note_leaves(const Graph& graph, const Fetches& fetches,
 
 std::optional<SessionRunArgs> SummarySaverHook::before_run(SessionRunContext&) {
   requested_ = !next_step_ || timer_.should_trigger_for_step(*next_step_);
-  return SessionRunArgs{.fetches = requested_ ? request_ : Fetches(Fetches::List{step_})};
+  if (!requested_) return SessionRunArgs{.fetches = step_};
+  return SessionRunArgs{.fetches = request_};
 }
 
 void SummarySaverHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
   if (!writer_) return;
-  int64_t step = step_value(values.results[0].tensor()) + 1;
+  const FetchValues& fetched_step = requested_ ? values.results[0] : values.results;
+  int64_t step = step_value(fetched_step.tensor()) + 1;
   if (requested_) {
     step = read_global_step(context.session());
     writer_->write_start();

@@ -25,8 +25,9 @@ FetchValues CoordinatedSession::run(const Fetches& fetches, const Feeds& feeds,
 
 bool CoordinatedSession::should_stop() {
   if (closed_) return true;
+  if (!coordinator_.should_stop()) return inner_->should_stop();
   coordinator_.raise_requested_exception();
-  return coordinator_.should_stop() || inner_->should_stop();
+  return true;
 }
 
 void CoordinatedSession::close() {

@@ -29,8 +29,8 @@ void Coordinator::request_stop(StopRequest request) {
   {
     const std::lock_guard lock(mutex_);
     if (stopped_) return;
-    stopped_ = true;
     request_ = std::move(request);
+    stopped_ = true;  // Behind the reason: others see it without the mutex.
     stop_source = stop_source_;
   }
   changed_.notify_all();
@@ -44,8 +44,8 @@ void Coordinator::request_stop(std::exception_ptr error) {
     const std::lock_guard lock(mutex_);
     if (joined_) std::rethrow_exception(error);
     if (!stopped_) {
-      stopped_ = true;
       error_ = error;
+      stopped_ = true;
       stop_source = stop_source_;
     }
   }
@@ -76,19 +76,16 @@ void Coordinator::stop_on_exception(const std::function<void()>& body) {
   }
 }
 
-bool Coordinator::should_stop() const {
-  const std::lock_guard lock(mutex_);
-  return stopped_;
-}
+bool Coordinator::should_stop() const { return stopped_; }
 
 void Coordinator::wait_for_stop() const {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return stopped_; });
+  changed_.wait(lock, [this] { return should_stop(); });
 }
 
 bool Coordinator::wait_for_stop(std::chrono::nanoseconds timeout) const {
   std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, timeout, [this] { return stopped_; });
+  return changed_.wait_for(lock, timeout, [this] { return should_stop(); });
 }
 
 std::stop_token Coordinator::stop_token() const {
@@ -112,7 +109,8 @@ void Coordinator::raise_requested_exception() const {
 
 void Coordinator::clear_stop() {
   const std::lock_guard lock(mutex_);
-  stopped_ = joined_ = false;
+  stopped_ = false;
+  joined_ = false;
   request_.reset();
   error_ = nullptr;
   stop_source_ = {};

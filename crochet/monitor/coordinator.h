@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
@@ -114,7 +115,7 @@ class Coordinator {
 
   mutable std::mutex mutex_;  // Guards what follows.
   mutable std::condition_variable changed_;
-  bool stopped_ = false;
+  std::atomic<bool> stopped_ = false;  // Read without the mutex, in every step.
   bool joined_ = false;
   std::optional<StopRequest> request_;
   std::exception_ptr error_;

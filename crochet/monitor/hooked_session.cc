@@ -43,10 +43,9 @@ FetchValues HookedSession::run_with_hooks(const SessionRunArgs& original,
   ask_hooks(context, original);
   values_.resize(outputs_.size());
   session_.run_into(outputs_, feeds_, values_, run_options_, &metadata);
-  std::span<const Tensor> rest = values_;
+  std::span<Tensor> rest = values_;  // Moved out: a held value would cost the next update a copy.
   FetchValues results = unflatten(original.fetches, rest);
   tell_hooks(context, rest, metadata);
-  std::ranges::fill(values_, Tensor());  // A held value would cost the next update a copy.
   return results;
 }
 
@@ -75,7 +74,7 @@ void HookedSession::add_feeds(const SessionRunHook& hook, const Feeds& feeds) {
   }
 }
 
-void HookedSession::tell_hooks(SessionRunContext& context, std::span<const Tensor> values,
+void HookedSession::tell_hooks(SessionRunContext& context, std::span<Tensor> values,
                                const RunMetadata& metadata) {
   for (size_t i = 0; i < hooks_.size(); ++i) {
     context.set_caller(&*hooks_[i]);

@@ -38,8 +38,8 @@ class HookedSession final : public WrappedSession {
                              RunMetadata& metadata);
   void ask_hooks(SessionRunContext& context, const SessionRunArgs& original);
   void add_feeds(const SessionRunHook& hook, const Feeds& feeds);
-  // `values` are those that the hooks asked for, one after another.
-  void tell_hooks(SessionRunContext& context, std::span<const Tensor> values,
+  // `values` are those that the hooks asked for, one after another; they are moved out.
+  void tell_hooks(SessionRunContext& context, std::span<Tensor> values,
                   const RunMetadata& metadata);
   // The smallest step at which a hook is going to stop.
   std::optional<int64_t> last_step() const;

@@ -65,6 +65,16 @@ class HookedSessionTest : public testing::Test {
   LogCapture log_;
 };
 
+// A value that the session still held would cost its next writer a copy.
+TEST_F(HookedSessionTest, HoldsNoValueOnceTheRunIsOver) {
+  const Output big = graph_.value("big", [] { return Tensor::zeros<float>({100}); });
+  ask(second_, {.fetches = big});
+  Tensor value = hooked_.run(big, {}).tensor();
+  second_->results = {};
+  const std::byte* const place = value.bytes().data();
+  EXPECT_EQ(value.mutable_bytes().data(), place) << "it was shared, and copied to be written to";
+}
+
 // MS-49: hooks that ask for nothing get nothing, and see what the caller asked for.
 // MS-22: graph and target are the engine's session's.
 TEST_F(HookedSessionTest, ShowsGraphAndTarget) {

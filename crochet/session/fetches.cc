@@ -54,16 +54,16 @@ const FetchValues& FetchValues::operator[](std::string_view key) const {
 
 void flatten(const Fetches& fetches, std::vector<Output>& leaves) {
   assert(fetches.as_name() == nullptr && "names are resolved first");
-  if (const Output* const output = fetches.as_output()) leaves.push_back(*output);
+  if (const Output* const output = fetches.as_output()) return leaves.push_back(*output);
   if (const auto* const list = fetches.as_list())
     for (const Fetches& item : *list) flatten(item, leaves);
   if (const auto* const map = fetches.as_map())
     for (const auto& [key, item] : *map) flatten(item, leaves);
 }
 
-FetchValues unflatten(const Fetches& fetches, std::span<const Tensor>& values) {
+FetchValues unflatten(const Fetches& fetches, std::span<Tensor>& values) {
   if (fetches.as_output() != nullptr) {
-    FetchValues value(values.front());
+    FetchValues value(std::move(values.front()));
     values = values.subspan(1);
     return value;
   }

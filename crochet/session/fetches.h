@@ -81,9 +81,9 @@ class FetchValues {
 // Appends the leaves of `fetches` in their order (maps by key), repeats included.
 // Requires: no leaf is a name.
 void flatten(const Fetches& fetches, std::vector<Output>& leaves);
-// The inverse: takes as many tensors from the front of `values` as `fetches`
-// has leaves, and moves `values` behind them.
-FetchValues unflatten(const Fetches& fetches, std::span<const Tensor>& values);
+// The inverse: moves as many tensors out of the front of `values` as `fetches`
+// has leaves, and sets `values` behind them.
+FetchValues unflatten(const Fetches& fetches, std::span<Tensor>& values);
 
 // Values that stand in for outputs during one run. The same output twice is an error.
 using Feeds = std::vector<std::pair<Output, Tensor>>;

@@ -65,9 +65,9 @@ TEST_F(FetchesTest, ValuesHaveTheStructureOfTheRequest) {
                                        {"nothing", {}},
                                        {"train", Operation(&train_)},
                                        {"z", Fetches::List{loss_, Fetches::List{}}}};
-  const std::vector<Tensor> values = {Tensor::scalar(1.0f), Tensor::scalar(2.0f), Tensor(),
-                                      Tensor::scalar(3.0f), Tensor::scalar(4.0f)};
-  std::span<const Tensor> rest = values;
+  std::vector<Tensor> values = {Tensor::scalar(1.0f), Tensor::scalar(2.0f), Tensor(),
+                                Tensor::scalar(3.0f), Tensor::scalar(4.0f)};
+  std::span<Tensor> rest = values;
   const FetchValues result = unflatten(fetches, rest);
   EXPECT_EQ(result["gradients"][0].scalar<float>(), 1);
   EXPECT_EQ(result["gradients"][1].scalar<float>(), 2);

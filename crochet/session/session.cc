@@ -13,7 +13,7 @@ FetchValues Session::run(const Fetches& fetches, const Feeds& feeds, const RunOp
   flatten(resolved, leaves);
   std::vector<Tensor> values(leaves.size());
   run_into(leaves, feeds, values, options, metadata);
-  std::span<const Tensor> rest = values;
+  std::span<Tensor> rest = values;
   return unflatten(resolved, rest);
 }
 

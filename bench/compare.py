@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+# Copyright 2026 The crochet authors
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the measurements of bench/ and their peers in turns; prints what came out as Markdown.
+
+scripts/bench builds what this needs and calls it. A cost is a difference between two loops that
+were measured in the same repetition, of which a round takes the median; so is a ratio one of the
+same round. The tables have the medians of the rounds. Machines differ, and are busy: the ratios
+are what to look at.
+"""
+
+import argparse
+import collections
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+NUM_IDLE_HOOKS = 10
+
+# What is compared: a name, the loop, what it is compared with, by how many the difference is
+# divided, and how many times less it is to be than the peer's.
+ROWS = (
+    ("added without hooks", "no_hooks", "bare", 1, 150),
+    ("added by one idle hook", "idle_hooks", "no_hooks", NUM_IDLE_HOOKS, 40),
+    ("added with the set of hooks", "usual_hooks", "bare", 1, 40),
+)
+
+
+def run(command):
+  """What a program printed as JSON; the rest of what it says is shown only if it fails."""
+  done = subprocess.run(command, capture_output=True, text=True, check=False)
+  if done.returncode != 0:
+    sys.exit(f"{done.stderr}\n{' '.join(command)}: exit code {done.returncode}")
+  return json.loads(done.stdout)
+
+
+def measure_crochet(path, options):
+  flags = ["--benchmark_format=json"]
+  if options.quick:
+    flags.append("--benchmark_min_time=0.0001")
+  else:
+    flags += [f"--benchmark_repetitions={options.repetitions}", "--benchmark_min_time=0.1",
+              "--benchmark_enable_random_interleaving=true"]
+  return run([path, *flags])
+
+
+def measure_peer(options):
+  size = ["--repetitions", "1", "--blocks", "2"] if options.quick else [
+      "--repetitions", str(options.repetitions)]
+  peer = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers", "hook_overhead.py")
+  return run([options.python, peer, *size])
+
+
+def by_loop(result, value):
+  """{loop: [value by repetition]}."""
+  loops = collections.defaultdict(dict)
+  for entry in result["benchmarks"]:
+    if entry.get("run_type", "iteration") == "iteration":
+      name = entry["name"].removesuffix("/manual_time")
+      loops[name][entry.get("repetition_index", 0)] = entry[value]
+  return {name: [values[i] for i in sorted(values)] for name, values in loops.items()}
+
+
+def added(loops, loop, base, divisor=1):
+  pairs = zip(loops[loop], loops[base])
+  return statistics.median((with_it - without) / divisor for with_it, without in pairs)
+
+
+def number(value):
+  return f"{value:,.1f}" if abs(value) < 100 else f"{value:,.0f}"
+
+
+def print_comparison(rounds):
+  print("| a step | crochet, ns | TensorFlow in Python, ns | ratio (of the rounds) | wanted | |")
+  print("| --- | ---: | ---: | ---: | ---: | --- |")
+  ours = statistics.median(statistics.median(local["local/bare"]) for local, _ in rounds)
+  peers = statistics.median(statistics.median(peer["bare"]) for _, peer in rounds)
+  print(f"| a bare run of the session | {number(ours)} | {number(peers)} | | | |")
+  for name, loop, base, divisor, wanted in ROWS:
+    costs = [(added(local, "local/" + loop, "local/" + base, divisor),
+              added(peer, loop, base, divisor)) for local, peer in rounds]
+    ratios = [peer / max(our, 0.1) for our, peer in costs]
+    ratio = statistics.median(ratios)
+    print(f"| {name} | {number(statistics.median(our for our, _ in costs))} "
+          f"| {number(statistics.median(peer for _, peer in costs))} "
+          f"| {ratio:,.0f} ({min(ratios):,.0f} to {max(ratios):,.0f}) | {wanted} "
+          f"| {'met' if ratio >= wanted else 'NOT MET'} |")
+
+
+def print_alone(rounds, chains):
+  def of_rounds(loop, base, divisor=1):
+    return number(statistics.median(added(local, loop, base, divisor) for local, _ in rounds))
+
+  print("| crochet alone | ns |")
+  print("| --- | ---: |")
+  print(f"| wrappers over an engine that does nothing | {of_rounds('null/no_hooks', 'null/bare')} |")
+  idle = of_rounds("null/idle_hooks", "null/no_hooks", NUM_IDLE_HOOKS)
+  print(f"| one idle hook over it | {idle} |")
+  print(f"| the set of hooks over it | {of_rounds('null/usual_hooks', 'null/bare')} |")
+  print(f"| `Loop` without hooks, added to its body | {of_rounds('loop/no_hooks', 'loop/bare')} |")
+  print(f"| `Loop` with its default hooks | {of_rounds('loop/default_hooks', 'loop/bare')} |")
+  for length in (1, 1000):
+    times = [statistics.median(chain[f"chain/{length}"]) for chain in chains]
+    print(f"| a run of {length:,} chained operations of the local engine "
+          f"| {number(statistics.median(times))} |")
+
+
+def machine():
+  with open("/proc/cpuinfo", encoding="utf-8") as file:
+    models = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
+  return f"{models[0] if models else 'an unknown processor'}, {os.cpu_count()} cores"
+
+
+def main():
+  parser = argparse.ArgumentParser(description=__doc__)
+  parser.add_argument("--bin", required=True, help="where the measuring programs are")
+  parser.add_argument("--python", default=sys.executable, help="a Python with TensorFlow")
+  parser.add_argument("--rounds", type=int, default=7)
+  parser.add_argument("--repetitions", type=int, default=10, help="of each loop in a round")
+  parser.add_argument("--quick", action="store_true", help="see whether it works; measures nothing")
+  options = parser.parse_args()
+
+  rounds, chains, loads, context = [], [], [os.getloadavg()[0]], {}
+  for i in range(options.rounds):
+    print(f"round {i + 1} of {options.rounds}", file=sys.stderr)
+    local = measure_crochet(os.path.join(options.bin, "hook_overhead"), options)
+    chain = measure_crochet(os.path.join(options.bin, "local_chain"), options)
+    peer = measure_peer(options)
+    context = peer["context"]
+    rounds.append((by_loop(local, "step_ns"), by_loop(peer, "step_ns")))
+    chains.append(by_loop(chain, "cpu_time"))
+    loads.append(os.getloadavg()[0])
+
+  print(f"{machine()}; TensorFlow {context['tensorflow']}; {options.rounds} rounds of "
+        f"{options.repetitions} repetitions; load before and meanwhile: "
+        f"{', '.join(f'{load:.1f}' for load in loads)}\n")
+  print_comparison(rounds)
+  print()
+  print_alone(rounds, chains)
+
+
+if __name__ == "__main__":
+  main()

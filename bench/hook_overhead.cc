@@ -1,0 +1,167 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What does a step of a monitored loop cost more than a bare run of the session?
+//
+//   bare          Session::run_into, nothing around it: what the others are compared with
+//   no_hooks      MonitoredSession without hooks: the wrappers alone
+//   idle_hooks    ten hooks that override nothing: their part, divided by ten, is one's
+//   usual_hooks   StopAtStepHook, StepCounterHook, LoggingTensorHook, AsyncCheckpointSaverHook
+//                 and FinalOpsHook, between their triggers
+//
+// local/... has the local engine under it, whose run adds 1 to the global step, null/... an
+// engine that does nothing. One step is `while (!session.should_stop()) session.run(train)`;
+// peers/hook_overhead.py makes the same steps in Python. And what does Loop cost?
+//
+//   loop/bare            a body that adds to a number, called by itself
+//   loop/no_hooks        Loop::run(body) without a directory and without hooks
+//   loop/default_hooks   with a directory: step counter, summaries, checkpoints
+//
+// The counter step_ns is what counts.
+#include <cstdlib>
+#include <functional>
+
+#include <benchmark/benchmark.h>
+
+#include "bench/blocks.h"
+#include "bench/null_engine.h"
+#include "crochet/crochet.h"
+#include "crochet/io/memory_file_system.h"
+#include "crochet/testing/temp_directory.h"
+
+using namespace crochet;
+
+namespace {
+
+constexpr int kNumIdleHooks = 10;
+constexpr int64_t kNever = int64_t{1} << 60;
+
+class IdleHook final : public SessionRunHook {};
+
+struct LocalEngine {
+  LocalEngine() {
+    graph.create_global_step();
+    train = graph.increment_global_step({});
+  }
+
+  local::Graph graph;
+  Operation train;
+};
+
+struct NullEngine {
+  NullGraph graph;
+  Operation train = graph.train();
+};
+
+HookList idle_hooks() {
+  HookList hooks;
+  for (int i = 0; i < kNumIdleHooks; ++i) hooks.emplace_back(IdleHook());
+  return hooks;
+}
+
+HookList usual_hooks(FileSystem& files) {
+  const auto saver = std::make_shared<Saver>(SaverOptions{.files = &files});
+  return {
+      StopAtStepHook({.last_step = kNever}),
+      StepCounterHook({.every_n_steps = 100}),
+      LoggingTensorHook({.tensors = {"global_step"}, .every_n_iter = 100}),
+      AsyncCheckpointSaverHook({.checkpoint_dir = "bench", .save_secs = 600, .saver = saver}),
+      FinalOpsHook("global_step"),
+  };
+}
+
+template <typename Engine>
+void bare(benchmark::State& state) {
+  Engine engine;
+  const auto session = engine.graph.new_session("");
+  const Output train = engine.train;
+  Tensor result;
+  Blocks blocks;
+  for (auto _ : state)
+    blocks.make(state, [&] { session->run_into({&train, 1}, {}, {&result, 1}, {}, nullptr); });
+  blocks.report(state);
+}
+
+template <typename Engine>
+void monitored(benchmark::State& state, const std::function<HookList(FileSystem&)>& make_hooks) {
+  Engine engine;
+  MemoryFileSystem files;
+  MonitoredSession session(std::make_unique<ChiefSessionCreator>(engine.graph), make_hooks(files));
+  Blocks blocks;
+  for (auto _ : state) {
+    blocks.make(state, [&] {
+      if (session.should_stop()) std::abort();
+      session.run(engine.train);
+    });
+  }
+  blocks.report(state);
+  session.close();
+}
+
+template <typename Engine>
+void register_engine(const std::string& name) {
+  const auto add = [&](const char* hooks, const std::function<HookList(FileSystem&)>& make_hooks) {
+    benchmark::RegisterBenchmark((name + hooks).c_str(), [=](benchmark::State& state) {
+      monitored<Engine>(state, make_hooks);
+    })->UseManualTime();
+  };
+  benchmark::RegisterBenchmark((name + "/bare").c_str(), bare<Engine>)->UseManualTime();
+  add("/no_hooks", [](FileSystem&) { return HookList(); });
+  add("/idle_hooks", [](FileSystem&) { return idle_hooks(); });
+  add("/usual_hooks", usual_hooks);
+}
+
+void bare_loop(benchmark::State& state) {
+  double weight = 0;
+  const std::function<void()> body = [&] { benchmark::DoNotOptimize(weight += 0.5); };
+  Blocks blocks;
+  for (auto _ : state) blocks.make(state, body);
+  blocks.report(state);
+}
+
+// The loop makes the steps: the body looks at the clock where a block's timed part begins and ends.
+void looped(benchmark::State& state, const std::string& directory) {
+  double weight = 0;
+  Loop loop({.checkpoint_dir = directory});
+  loop.track("weight", weight);
+  loop.scalar("weight", [&] { return weight; });
+  Blocks blocks;
+  int in_block = 0;
+  std::chrono::steady_clock::time_point start;
+  bool more = state.KeepRunning();
+  loop.run([&](Step& step) {
+    if (in_block == Blocks::kNumUntimed) start = std::chrono::steady_clock::now();
+    if (++in_block > Blocks::kNumUntimed + Blocks::kNumTimed) {
+      blocks.add(state, std::chrono::steady_clock::now() - start);
+      more = state.KeepRunning();
+      in_block = 1;
+      if (!more) step.request_stop("it was measured");
+    }
+    benchmark::DoNotOptimize(weight += 0.5);
+  });
+  blocks.report(state);
+}
+
+void register_loop() {
+  benchmark::RegisterBenchmark("loop/bare", bare_loop)->UseManualTime();
+  benchmark::RegisterBenchmark("loop/no_hooks", [](benchmark::State& state) {
+    looped(state, "");
+  })->UseManualTime();
+  benchmark::RegisterBenchmark("loop/default_hooks", [](benchmark::State& state) {
+    const TempDirectory directory;
+    looped(state, directory.path());
+  })->UseManualTime();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  set_log_callback([](Severity, std::string_view) {});
+  register_engine<LocalEngine>("local");
+  register_engine<NullEngine>("null");
+  register_loop();
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+}

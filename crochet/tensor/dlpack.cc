@@ -79,7 +79,7 @@ Shape shape_of(const DLTensor& tensor) {
   if (std::ranges::any_of(sizes, [](int64_t size) { return size < 0; }))
     throw InvalidArgumentError("a DLPack tensor of shape [{}]: a negative size",
                                fmt::join(sizes, ","));
-  return Shape({sizes.begin(), sizes.end()});
+  return Shape(sizes);
 }
 
 // In elements, for row-major order.

@@ -77,9 +77,12 @@ WiredHooks wire_default_hooks(const DefaultHooksOptions& options, const HookList
   check_interval("save_summaries_steps", options.save_summaries_steps);
   check_interval("log_step_count_steps", options.log_step_count_steps);
   WiredHooks wired;
-  add_summary_hooks(options, scaffold, wired.hooks);
+  if (options.is_chief) {
+    wired.hooks = options.chief_only_hooks;
+    add_summary_hooks(options, scaffold, wired.hooks);
+    wired.saver = make_saver(options, scaffold);
+  }
   wired.hooks.insert(wired.hooks.end(), users_hooks.begin(), users_hooks.end());
-  wired.saver = make_saver(options, scaffold);
   if (wired.saver) wired.hooks.emplace_back(wired.saver);
   std::ranges::stable_sort(wired.hooks, {}, [](const HookHandle& hook) { return hook->place(); });
   return wired;

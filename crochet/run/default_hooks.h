@@ -17,6 +17,9 @@ namespace crochet {
 // Intervals as the front doors take them: unset is the default, 0 is off. Of a pair,
 // one given switches the other's default off.
 struct DefaultHooksOptions {
+  // False: the user's hooks and no others; another process saves and writes summaries.
+  bool is_chief = true;
+  HookList chief_only_hooks = {};
   std::string checkpoint_dir = {};
   std::string checkpoint_basename = "model.ckpt";
   std::optional<double> save_checkpoint_secs = {};  // Default: 600.
@@ -31,7 +34,7 @@ struct DefaultHooksOptions {
   Clock* clock = nullptr;
 };
 
-// The hooks of a run, in their order: steps per second and summaries (if there
+// The hooks of a run, in their order: the chief's own, steps per second and summaries (if there
 // is a directory for them), those of the user, the saver, and those that guard it.
 struct WiredHooks {
   HookList hooks;

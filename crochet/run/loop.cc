@@ -8,13 +8,12 @@
 namespace crochet {
 namespace {
 
-constexpr const char* kBasename = "model.ckpt";
-
 // The user's memory cannot be initialised anew: going back takes a checkpoint.
-std::function<bool()> has_checkpoint(const Saver& saver, const std::string& directory) {
-  return [&files = saver.files(), directory] {
+std::function<bool()> has_checkpoint(const Saver& saver, const std::string& directory,
+                                     const std::string& basename) {
+  return [&files = saver.files(), directory, basename] {
     return !directory.empty() && files.exists(directory) &&
-           !list_checkpoints(files, directory, kBasename).empty();
+           !list_checkpoints(files, directory, basename).empty();
   };
 }
 
@@ -35,7 +34,7 @@ Loop::~Loop() = default;
 MonitoredTrainingSessionOptions Loop::training_options() {
   return {.graph = graph_,
           .checkpoint_dir = options_.checkpoint_dir,
-          .checkpoint_basename = kBasename,
+          .checkpoint_basename = options_.checkpoint_basename,
           .scaffold = scaffold_,
           .hooks = options_.hooks,
           .save_checkpoint_secs = options_.save_checkpoint_secs,
@@ -44,8 +43,11 @@ MonitoredTrainingSessionOptions Loop::training_options() {
           .save_summaries_steps = options_.save_summaries_steps,
           .save_summaries_secs = options_.save_summaries_secs,
           .log_step_count_steps = options_.log_step_count_steps,
+          .summary_dir = options_.summary_dir,
+          .stop_grace_period_secs = options_.stop_grace_period_secs,
           .max_recoveries = options_.max_recoveries,
-          .can_recover = has_checkpoint(*scaffold_->saver, options_.checkpoint_dir),
+          .can_recover = has_checkpoint(*scaffold_->saver, options_.checkpoint_dir,
+                                        options_.checkpoint_basename),
           .files = options_.files,
           .clock = options_.clock};
 }
@@ -63,7 +65,8 @@ int64_t Loop::restore() {
   check_not_run("restore");
   const std::unique_ptr<Session> session = graph_.new_session("");
   if (options_.checkpoint_dir.empty() ||
-      !scaffold_->saver->restore_newest(*session, options_.checkpoint_dir, kBasename))
+      !scaffold_->saver->restore_newest(*session, options_.checkpoint_dir,
+                                        options_.checkpoint_basename))
     return 0;
   return read_global_step(*session);
 }

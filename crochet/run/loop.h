@@ -27,6 +27,7 @@ namespace crochet {
 struct LoopOptions {
   // Holds the checkpoints, TensorBoard's event files and metrics.jsonl. Empty: nothing is kept.
   std::string checkpoint_dir = {};
+  std::string checkpoint_basename = "model.ckpt";
   std::optional<double> save_checkpoint_secs = {};  // Default: 600.
   std::optional<int64_t> save_checkpoint_steps = {};
   // Called around the saves of these.
@@ -36,7 +37,11 @@ struct LoopOptions {
   std::optional<int64_t> save_summaries_steps = {};  // Default: 100.
   std::optional<double> save_summaries_secs = {};
   std::optional<int64_t> log_step_count_steps = {};  // Default: 100.
+  // For the events and metrics.jsonl; default: checkpoint_dir.
+  std::string summary_dir = {};
   HookList hooks = {};
+  // How long threads of hooks may go on once the run has ended.
+  double stop_grace_period_secs = 120;
   // How often an AbortedError or UnavailableError is recovered from without getting past
   // the step that failed.
   int max_recoveries = 3;

@@ -20,6 +20,7 @@
 #include "crochet/summary/event_file_reader.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
+#include "crochet/testing/temp_directory.h"
 
 namespace crochet {
 namespace {
@@ -325,6 +326,43 @@ TEST_F(LoopTest, FinishesTheStepAndSavesOnASignal) {
   EXPECT_EQ(report.stop.who, "SignalHook");
   EXPECT_EQ(report.last_step, 8);
   EXPECT_EQ(stored_count(8), 8);
+}
+
+TEST_F(LoopTest, KeepsItsFilesWhereItIsTold) {
+  const TempDirectory logs;  // Events go to the operating system's files.
+  const auto with_names = [&](int64_t last_step) {
+    LoopOptions names = options({StopAtStepHook({.last_step = last_step})});
+    names.checkpoint_basename = "digits";
+    names.summary_dir = logs / "events";
+    names.save_summaries_steps = 1;
+    return names;
+  };
+  int64_t count = 0;
+  Loop first(with_names(4));
+  first.track("count", count);
+  first.scalar("half", [&] { return 0.5 * static_cast<double>(count); });
+  first.run([&] { ++count; });
+  EXPECT_THAT(list_checkpoints(files_, "run", "digits"),
+              ElementsAre("run/digits-0", "run/digits-4"));
+  EXPECT_FALSE(event_files(FileSystem::posix(), logs / "events").empty());
+
+  int64_t again = 0;
+  Loop second(with_names(6));
+  second.track("count", again);
+  EXPECT_EQ(second.restore(), 4);
+  int num_failures = 1;
+  const RunReport report = second.run([&] {
+    if (num_failures-- > 0) throw AbortedError("the worker is gone");
+    ++again;
+  });
+  EXPECT_EQ(report.recoveries, 1);
+  EXPECT_EQ(again, 6);
+}
+
+TEST_F(LoopTest, LeavesItsThreadsTheTimeItIsTold) {
+  LoopOptions bad = options({});
+  bad.stop_grace_period_secs = -1;
+  EXPECT_THROW(Loop{bad}, InvalidArgumentError);
 }
 
 TEST_F(LoopTest, MakesNoStepIfASignalCameWhileRestoring) {

@@ -3,14 +3,18 @@
 #include "crochet/run/monitored_training_session.h"
 
 #include "crochet/base/error.h"
+#include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
+#include "crochet/checkpoint/registered_saver.h"
 #include "crochet/run/default_hooks.h"
 
 namespace crochet {
 namespace {
 
 DefaultHooksOptions default_hooks_of(const MonitoredTrainingSessionOptions& options) {
-  return {.checkpoint_dir = options.checkpoint_dir,
+  return {.is_chief = options.is_chief,
+          .chief_only_hooks = options.chief_only_hooks,
+          .checkpoint_dir = options.checkpoint_dir,
           .checkpoint_basename = options.checkpoint_basename,
           .save_checkpoint_secs = options.save_checkpoint_secs,
           .save_checkpoint_steps = options.save_checkpoint_steps,
@@ -25,27 +29,45 @@ DefaultHooksOptions default_hooks_of(const MonitoredTrainingSessionOptions& opti
 
 std::shared_ptr<Scaffold> scaffold_of(const MonitoredTrainingSessionOptions& options) {
   auto scaffold = options.scaffold ? options.scaffold : std::make_shared<Scaffold>();
+  if (!scaffold->saver) scaffold->saver = registered_saver(options.graph);
   if (!scaffold->saver)
     scaffold->saver =
         std::make_shared<Saver>(SaverOptions{.files = options.files, .clock = options.clock});
   return scaffold;
 }
 
-std::unique_ptr<MonitoredSession> create_session(const MonitoredTrainingSessionOptions& options,
-                                                 std::shared_ptr<Scaffold> scaffold,
-                                                 const HookList& hooks) {
+std::unique_ptr<SessionCreator> make_creator(const MonitoredTrainingSessionOptions& options,
+                                             std::shared_ptr<Scaffold> scaffold) {
+  if (!options.is_chief)
+    return std::make_unique<WorkerSessionCreator>(
+        options.graph, WorkerSessionCreatorOptions{.scaffold = std::move(scaffold),
+                                                   .master = options.master,
+                                                   .config = options.config,
+                                                   .max_wait_secs = options.max_wait_secs,
+                                                   .clock = options.clock});
+  return std::make_unique<ChiefSessionCreator>(
+      options.graph,
+      ChiefSessionCreatorOptions{.scaffold = std::move(scaffold),
+                                 .master = options.master,
+                                 .config = options.config,
+                                 .checkpoint_dir = options.checkpoint_dir,
+                                 .checkpoint_basename = options.checkpoint_basename});
+}
+
+std::unique_ptr<MonitoredSession> make_session(const MonitoredTrainingSessionOptions& options,
+                                               std::unique_ptr<SessionCreator> creator,
+                                               const HookList& hooks) {
   return std::make_unique<MonitoredSession>(
-      std::make_unique<ChiefSessionCreator>(
-          options.graph,
-          ChiefSessionCreatorOptions{.scaffold = std::move(scaffold),
-                                     .master = options.master,
-                                     .checkpoint_dir = options.checkpoint_dir,
-                                     .checkpoint_basename = options.checkpoint_basename}),
-      hooks,
+      std::move(creator), hooks,
       MonitoredSessionOptions{.max_recoveries = options.max_recoveries,
                               .can_recover = options.can_recover,
                               .stop_grace_period_secs = options.stop_grace_period_secs,
                               .clock = options.clock});
+}
+
+void note_start(const MonitoredSession& session, bool restored, RunReport& report) {
+  report.first_step = report.last_step = session.first_step().value_or(0);
+  if (restored) report.resumed_from = session.first_step();
 }
 
 void note_end(MonitoredSession& session, RunReport& report) {
@@ -63,6 +85,8 @@ void check_options(const MonitoredTrainingSessionOptions& options) {
   if (!(options.stop_grace_period_secs >= 0))
     throw InvalidArgumentError("stop_grace_period_secs is {}, expected 0 or more",
                                options.stop_grace_period_secs);
+  if (!(options.max_wait_secs >= 0))
+    throw InvalidArgumentError("max_wait_secs is {}, expected 0 or more", options.max_wait_secs);
   wire_default_hooks(default_hooks_of(options), {}, std::make_shared<Scaffold>());
 }
 
@@ -72,17 +96,18 @@ RunReport train(const MonitoredTrainingSessionOptions& options,
   const std::shared_ptr<Scaffold> scaffold = scaffold_of(options);
   const WiredHooks wired = wire_default_hooks(default_hooks_of(options), options.hooks, scaffold);
 
+  std::unique_ptr<SessionCreator> creator = make_creator(options, scaffold);
+  const SessionCreator& session_creator = *creator;  // The session will own it.
   RunReport report;
   std::unique_ptr<MonitoredSession> session;
   try {
-    session = create_session(options, scaffold, wired.hooks);
+    session = make_session(options, std::move(creator), wired.hooks);
   } catch (const CancelledError& error) {
     if (pending_signal() == 0) throw;
     report.stop = {"SignalHook", error.what(), pending_signal()};
   }
   if (session) {
-    report.first_step = report.last_step = session->first_step().value_or(0);
-    if (report.first_step > 0) report.resumed_from = report.first_step;
+    note_start(*session, session_creator.restored_from().has_value(), report);
     run_in_scope(*session, [&] { body(*session); });
     note_end(*session, report);
   }
@@ -91,6 +116,7 @@ RunReport train(const MonitoredTrainingSessionOptions& options,
     report.saves = wired.saver->num_saved();
     report.failed_saves = wired.saver->num_failed();
   }
+  log_info("the run ended at {}", report);
   return report;
 }
 

@@ -21,12 +21,16 @@ struct MonitoredTrainingSessionOptions {
   Graph& graph;  // Not owned; outlives the run.
   // Where the session runs; see Graph::new_session.
   std::string master = {};
+  // The chief initialises or restores, saves and writes summaries; of a cluster's processes
+  // one is. The others wait for it, and have the hooks of `hooks` only.
+  bool is_chief = true;
   // Holds the checkpoints, and is restored from. Empty: nothing is kept.
   std::string checkpoint_dir = {};
   std::string checkpoint_basename = "model.ckpt";
   // One with all defaults if null; a saver is added if it has none.
   std::shared_ptr<Scaffold> scaffold = {};
   HookList hooks = {};
+  HookList chief_only_hooks = {};
   std::optional<double> save_checkpoint_secs = {};  // Default: 600.
   std::optional<int64_t> save_checkpoint_steps = {};
   // Called around the saves of these.
@@ -35,8 +39,12 @@ struct MonitoredTrainingSessionOptions {
   std::optional<double> save_summaries_secs = {};
   std::optional<int64_t> log_step_count_steps = {};  // Default: 100.
   std::string summary_dir = {};                      // Default: checkpoint_dir.
+  // How the engine is to run the session.
+  SessionConfig config = {};
   // How long threads of hooks may go on once the session is closed.
   double stop_grace_period_secs = 120;
+  // How long a process that is not the chief waits for it.
+  double max_wait_secs = 7200;
   // How often an AbortedError or UnavailableError is recovered from without getting past
   // the step that failed.
   int max_recoveries = 3;
@@ -49,11 +57,11 @@ struct MonitoredTrainingSessionOptions {
 };
 
 // Throws: InvalidArgumentError for intervals that are negative or exclude each other, a
-// negative grace period or number of recoveries.
+// negative grace period, wait or number of recoveries.
 void check_options(const MonitoredTrainingSessionOptions& options);
 
-// Python's `with MonitoredTrainingSession(...) as session`, for the chief: creates the
-// session, restored or initialised, calls the body, ends the hooks and closes.
+// Python's `with MonitoredTrainingSession(...) as session`: creates the session, restored,
+// initialised or waited for, calls the body, ends the hooks and closes.
 //
 //   const RunReport report = train(
 //       {.graph = graph, .checkpoint_dir = "runs/x", .hooks = {StopAtStepHook({.last_step =
@@ -63,8 +71,8 @@ void check_options(const MonitoredTrainingSessionOptions& options);
 //       });
 //
 // Checkpoints are written in the background; the last one is complete when this returns.
-// Hooks come in the order: steps per second, summaries, the user's, the saver, and
-// those that guard it.
+// Hooks come in the order: the chief's own, steps per second, summaries, the user's, the saver,
+// and those that guard it. What the report says is in the log, too.
 //
 // Throws: as check_options; what the session's creation throws; what leaves the body, but for
 // OutOfRangeError and StopIteration, which end the run cleanly; then what ending it throws.

@@ -10,12 +10,14 @@
 #include "crochet/base/error.h"
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/checkpoint_files.h"
+#include "crochet/checkpoint/registered_saver.h"
 #include "crochet/engines/local/graph.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/io/memory_file_system.h"
 #include "crochet/summary/event_file_reader.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
+#include "crochet/testing/scripted_session.h"
 #include "crochet/testing/temp_directory.h"
 
 namespace crochet {
@@ -163,8 +165,27 @@ TEST_F(TrainTest, ReportsWhoStopped) {
       });
   EXPECT_EQ(report.stop.who, "StopAtStepHook");
   EXPECT_EQ(report.last_step, 3);
+  EXPECT_TRUE(log_.contains("StopAtStepHook asks to stop: step 3 is reached"));
+  EXPECT_TRUE(
+      log_.contains("the run ended at step 3 (2 checkpoints): StopAtStepHook: step 3 is reached"));
   CountingGraph again;
   EXPECT_EQ(make_steps(options(again), again.step, 0).stop.reason, "nothing was left to do");
+}
+
+TEST_F(TrainTest, ReportsThatItWasRestoredAtStepZero) {
+  CountingGraph first;
+  EXPECT_EQ(make_steps(options(first), first.step, 0).resumed_from, std::nullopt);
+  CountingGraph second;
+  EXPECT_THAT(make_steps(options(second), second.step, 0).resumed_from, Optional(0));
+}
+
+// What is initialised at a step of its own was not resumed.
+TEST_F(TrainTest, ReportsNoResumeIfNothingWasRestored) {
+  ScriptedGraph graph({.global_step = 5});
+  const RunReport report =
+      train({.graph = graph, .files = &files_, .clock = &clock_}, [](MonitoredSession&) {});
+  EXPECT_EQ(report.first_step, 5);
+  EXPECT_EQ(report.resumed_from, std::nullopt);
 }
 
 TEST_F(TrainTest, EndsCleanlyWhenTheDataEnds) {
@@ -238,6 +259,109 @@ TEST_F(TrainTest, KeepsTheScaffoldsSaver) {
   EXPECT_THAT(checkpoints(), ElementsAre("run/model.ckpt-1"));
 }
 
+TEST_F(TrainTest, UsesTheSaverOfTheGraph) {
+  CountingGraph graph;
+  register_saver(graph.graph, std::make_shared<Saver>(SaverOptions{
+                                  .max_to_keep = 1, .files = &files_, .clock = &clock_}));
+  make_steps(options(graph), graph.step, 1);
+  EXPECT_THAT(checkpoints(), ElementsAre("run/model.ckpt-1"));
+}
+
+TEST_F(TrainTest, HandsOnTargetAndSettings) {
+  ScriptedGraph graph;
+  std::string target;
+  train({.graph = graph, .master = "there", .config = {"settings"}},
+        [&](MonitoredSession& session) {
+          target =
+              session.run_step_fn([](StepContext& context) { return context.session().target(); });
+        });
+  EXPECT_EQ(target, "there");
+  EXPECT_EQ(graph.last_config().serialized, "settings");
+}
+
+// Counts its beginnings.
+class BeginsHook final : public SessionRunHook {
+ public:
+  explicit BeginsHook(int& num_begins) : num_begins_(num_begins) {}
+  void begin(Graph&) override { ++num_begins_; }
+
+ private:
+  int& num_begins_;
+};
+
+TEST_F(TrainTest, HasHooksForTheChiefOnly) {
+  CountingGraph graph;
+  int num_begins = 0;
+  auto of_chief = options(graph);
+  of_chief.chief_only_hooks = {BeginsHook(num_begins)};
+  make_steps(of_chief, graph.step, 1);
+  EXPECT_EQ(num_begins, 1);
+}
+
+// A worker, whose chief initialises what they share after some of its questions.
+class TrainWorkerTest : public TrainTest {
+ protected:
+  MonitoredTrainingSessionOptions worker_options(int num_questions) {
+    const auto scaffold = std::make_shared<Scaffold>();
+    scaffold->ready_op = graph_.value("ready", [this, num_questions] {
+      return Tensor::from(
+          std::vector<std::string>(++num_questions_ < num_questions ? 1 : 0, "global_step"));
+    });
+    scaffold->init_fn = [](Session&) { ADD_FAILURE() << "called"; };
+    return {.graph = graph_,
+            .is_chief = false,
+            .checkpoint_dir = "run",
+            .scaffold = scaffold,
+            .hooks = {BeginsHook(num_begins_), StopAtStepHook({.last_step = 7})},
+            .chief_only_hooks = {BeginsHook(num_chief_begins_)},
+            .save_checkpoint_steps = 1,
+            .files = &files_,
+            .clock = &clock_};
+  }
+  RunReport work(const MonitoredTrainingSessionOptions& options) {
+    return train(options, [&](MonitoredSession& session) {
+      while (!session.should_stop()) session.run(graph_.train());
+    });
+  }
+
+  ScriptedGraph graph_{{.global_step = 5}};
+  int num_questions_ = 0;
+  int num_begins_ = 0;
+  int num_chief_begins_ = 0;
+};
+
+TEST_F(TrainWorkerTest, WaitsForTheChiefAndKeepsNothingItself) {
+  const RunReport report = work(worker_options(3));
+  EXPECT_EQ(num_questions_, 3);
+  EXPECT_EQ(num_begins_, 1);
+  EXPECT_EQ(num_chief_begins_, 0);
+  EXPECT_EQ(report.first_step, 5);
+  EXPECT_EQ(report.resumed_from, std::nullopt);
+  EXPECT_EQ(report.last_step, 7);
+  EXPECT_EQ(report.saves, 0);
+  EXPECT_FALSE(files_.exists("run"));
+}
+
+TEST_F(TrainWorkerTest, WaitsForTwoHoursAtMost) {
+  EXPECT_THROW(work(worker_options(1'000'000)), DeadlineExceededError);
+  EXPECT_EQ(to_seconds(clock_.now() - FakeClock().now()), 7200);
+}
+
+TEST_F(TrainWorkerTest, WaitsAsLongAsItIsTold) {
+  auto impatient = worker_options(1'000'000);
+  impatient.max_wait_secs = 60;
+  EXPECT_THROW(work(impatient), DeadlineExceededError);
+  EXPECT_EQ(to_seconds(clock_.now() - FakeClock().now()), 60);
+}
+
+TEST_F(TrainWorkerTest, EndsItsWaitOnASignal) {
+  set_pending_signal(15);
+  const RunReport report = work(worker_options(3));
+  EXPECT_EQ(report.signal, 15);
+  EXPECT_EQ(report.stop.reason, "waiting until the model is ready cut short by SIGTERM");
+  EXPECT_EQ(num_questions_, 1);
+}
+
 TEST_F(TrainTest, RefusesBadOptionsBeforeAnythingBegins) {
   CountingGraph graph;
   const auto expect_refused = [&](const auto& change) {
@@ -246,6 +370,7 @@ TEST_F(TrainTest, RefusesBadOptionsBeforeAnythingBegins) {
     EXPECT_THROW(train(bad, [](MonitoredSession&) { FAIL() << "called"; }), InvalidArgumentError);
   };
   expect_refused([](auto& bad) { bad.max_recoveries = -1; });
+  expect_refused([](auto& bad) { bad.max_wait_secs = -1; });
   expect_refused([](auto& bad) { bad.stop_grace_period_secs = -1; });
   expect_refused([](auto& bad) { bad.save_checkpoint_secs = -1; });
   expect_refused(

@@ -22,6 +22,7 @@ struct ScriptedGraphOptions {
   int64_t steps_per_run = 1;
   // False: there is no global step, and "train" does nothing.
   bool counts_steps = true;
+  std::string global_step_name = "global_step";
 };
 
 // One run of a session, as it was asked for.

@@ -13,7 +13,6 @@ namespace crochet {
 namespace {
 
 constexpr const char* kTrain = "train";
-constexpr const char* kGlobalStep = "global_step";
 constexpr double kTraceStartTime = 1000;
 constexpr std::chrono::milliseconds kTracedDuration(1);
 
@@ -285,9 +284,9 @@ Output ScriptedGraph::uninitialized(const std::string& name, std::vector<Variabl
 }
 
 void ScriptedGraph::add_global_step() {
-  const Variable step = variable(kGlobalStep, Tensor::scalar(options_.global_step));
+  const Variable step = variable(options_.global_step_name, Tensor::scalar(options_.global_step));
   step_variable_ = static_cast<const VariableNode*>(step.info());
-  Node& node = add_node(kGlobalStep, 1);
+  Node& node = add_node(options_.global_step_name, 1);
   node.info = {DType::kInt64, Shape{}};
   step_ = Output(&node, 0);
   add_to_collection(kGlobalStepCollection, step_);

@@ -23,6 +23,7 @@ struct ScriptedGraphOptions {
   int64_t steps_per_run = 1;
   // False: there is no global step, and "train" does nothing.
   bool counts_steps = true;
+  std::string global_step_name = "global_step";
   // False: variables have no value until an initializer ran or they were assigned; reading
   // them before, by a run or a snapshot, throws FailedPreconditionError.
   bool starts_initialized = true;

@@ -108,9 +108,10 @@ TEST(FromDLPackTest, AWriteToOneOfTwoLeavesTheOtherBorrowed) {
 TEST(FromDLPackTest, TheLastHolderMayBeAnotherThread) {
   Foreign foreign;
   {
-    const Tensor tensor = from_dlpack(&foreign.managed);
-    std::jthread([copy = tensor] { EXPECT_EQ(copy.flat<float>()[23], 23); });
-    std::jthread([copy = tensor] { EXPECT_EQ(copy.flat<float>()[23], 23); });
+    Tensor tensor = from_dlpack(&foreign.managed);
+    const std::jthread first([copy = tensor] { EXPECT_EQ(copy.flat<float>()[23], 23); });
+    const std::jthread second(
+        [copy = std::move(tensor)] { EXPECT_EQ(copy.flat<float>()[23], 23); });
   }
   EXPECT_EQ(foreign.num_deleted, 1);
 }

@@ -288,6 +288,8 @@ const Refusal kRefusals[] = {
     {"-3 dimensions", [](Foreign& f) { f.tensor().ndim = -3; }},
     {"2 dimensions without a shape", [](Foreign& f) { f.tensor().shape = nullptr; }},
     {"float32 [4,6] without memory", [](Foreign& f) { f.tensor().data = nullptr; }},
+    {"a byte_offset of 18446744073709551615",
+     [](Foreign& f) { f.tensor().byte_offset = std::numeric_limits<uint64_t>::max(); }},
     {"dimension 1 has a stride of 9223372036854775807",
      [](Foreign& f) {
        f.set_strides({1, kMaximum});

@@ -473,7 +473,7 @@ class Diary final : public BackgroundLoop {
 
   const std::string& name() const override { return name_; }
   std::vector<BackgroundTask> tasks(Session&, std::stop_token stop) override {
-    lines_.push_back("started");
+    lines_.emplace_back("started");
     return {{"diary", [this, stop] {
                std::mutex mutex;
                std::unique_lock lock(mutex);
@@ -495,7 +495,7 @@ class CreationHook final : public SessionRunHook {
  public:
   explicit CreationHook(std::vector<std::string>& lines) : lines_(lines) {}
   void after_create_session(Session&, Coordinator&) override {
-    lines_.push_back("after_create_session");
+    lines_.emplace_back("after_create_session");
   }
 
  private:

@@ -152,6 +152,8 @@ Tensor copy_of(const DLTensor& tensor, DType dtype, const Shape& shape, const st
 
 const std::byte* first_byte(const DLTensor& tensor) {
   const auto* const data = static_cast<const std::byte*>(tensor.data);
+  if (tensor.byte_offset > std::numeric_limits<ptrdiff_t>::max())
+    throw InvalidArgumentError("a DLPack tensor at a byte_offset of {}", tensor.byte_offset);
   return data == nullptr ? nullptr : data + tensor.byte_offset;
 }
 

@@ -108,9 +108,10 @@ TEST(FromDLPackTest, AWriteToOneOfTwoLeavesTheOtherBorrowed) {
 TEST(FromDLPackTest, TheLastHolderMayBeAnotherThread) {
   Foreign foreign;
   {
-    const Tensor tensor = from_dlpack(&foreign.managed);
-    std::jthread([copy = tensor] { EXPECT_EQ(copy.flat<float>()[23], 23); });
-    std::jthread([copy = tensor] { EXPECT_EQ(copy.flat<float>()[23], 23); });
+    Tensor tensor = from_dlpack(&foreign.managed);
+    const std::jthread first([copy = tensor] { EXPECT_EQ(copy.flat<float>()[23], 23); });
+    const std::jthread second(
+        [copy = std::move(tensor)] { EXPECT_EQ(copy.flat<float>()[23], 23); });
   }
   EXPECT_EQ(foreign.num_deleted, 1);
 }
@@ -287,6 +288,8 @@ const Refusal kRefusals[] = {
     {"-3 dimensions", [](Foreign& f) { f.tensor().ndim = -3; }},
     {"2 dimensions without a shape", [](Foreign& f) { f.tensor().shape = nullptr; }},
     {"float32 [4,6] without memory", [](Foreign& f) { f.tensor().data = nullptr; }},
+    {"a byte_offset of 18446744073709551615",
+     [](Foreign& f) { f.tensor().byte_offset = std::numeric_limits<uint64_t>::max(); }},
     {"dimension 1 has a stride of 9223372036854775807",
      [](Foreign& f) {
        f.set_strides({1, kMaximum});

@@ -68,6 +68,7 @@ void Scaffold::finalize(Graph& graph) {
   fill(local_init_op, graph, kLocalInitOpCollection, &Graph::default_local_init_op);
   fill_summary_op(summary_op, graph);
   fill_saver(saver, graph);
+  saver->build(graph);
   if (graph.finalized()) return;
   graph.finalize();
   log_debug("the graph is final");

@@ -7,6 +7,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/registered_saver.h"
+#include "crochet/io/memory_file_system.h"
 #include "crochet/monitor/session_creator.h"
 #include "crochet/testing/scripted_session.h"
 
@@ -235,6 +236,16 @@ TEST(CopyFromScaffoldTest, CallsTheInitFnWithTheNewScaffold) {
   ScriptedGraph graph;
   ChiefSessionCreator(graph, {.scaffold = copy}).create_session();
   EXPECT_EQ(called_with, copy.get());
+}
+
+TEST(ScaffoldTest, BuildsASaverThatWasDeferred) {
+  ScriptedGraph graph;
+  MemoryFileSystem files;
+  Scaffold scaffold{
+      .saver = std::make_shared<Saver>(SaverOptions{.defer_build = true, .files = &files})};
+  EXPECT_THROW(scaffold.saver->snapshot(*graph.new_session("")), FailedPreconditionError);
+  scaffold.finalize(graph);
+  EXPECT_NO_THROW(scaffold.saver->snapshot(*graph.new_session("")));
 }
 
 }  // namespace

@@ -1,0 +1,75 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/testing/allocation_counter.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+constinit thread_local int64_t num_allocations = 0;
+
+void* count_and_allocate(size_t size, size_t alignment) noexcept {
+  ++num_allocations;
+  size = std::max<size_t>(size, 1);
+  if (alignment <= __STDCPP_DEFAULT_NEW_ALIGNMENT__) return std::malloc(size);
+  const size_t rounded = (size + alignment - 1) / alignment * alignment;
+  return rounded < size ? nullptr : std::aligned_alloc(alignment, rounded);
+}
+
+void* count_and_allocate_or_throw(size_t size, size_t alignment) {
+  void* const memory = count_and_allocate(size, alignment);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+constexpr size_t kNoAlignment = 1;
+
+}  // namespace
+
+// Arrays too: a sanitizer's operator new[] does not call operator new.
+void* operator new(size_t size) { return count_and_allocate_or_throw(size, kNoAlignment); }
+void* operator new[](size_t size) { return count_and_allocate_or_throw(size, kNoAlignment); }
+void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  return count_and_allocate(size, kNoAlignment);
+}
+void* operator new[](size_t size, const std::nothrow_t&) noexcept {
+  return count_and_allocate(size, kNoAlignment);
+}
+void* operator new(size_t size, std::align_val_t alignment) {
+  return count_and_allocate_or_throw(size, static_cast<size_t>(alignment));
+}
+void* operator new[](size_t size, std::align_val_t alignment) {
+  return count_and_allocate_or_throw(size, static_cast<size_t>(alignment));
+}
+void* operator new(size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return count_and_allocate(size, static_cast<size_t>(alignment));
+}
+void* operator new[](size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return count_and_allocate(size, static_cast<size_t>(alignment));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+void operator delete[](void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t, const std::nothrow_t&) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, std::align_val_t, const std::nothrow_t&) noexcept {
+  std::free(memory);
+}
+
+namespace crochet {
+
+AllocationCounter::AllocationCounter() : at_start_(num_allocations) {}
+
+int64_t AllocationCounter::count() const { return num_allocations - at_start_; }
+
+}  // namespace crochet

@@ -1,0 +1,30 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace crochet {
+
+// Counts what a thread allocates: its calls of operator new, of every form, since the counter
+// was made. For tests of code that is to allocate nothing once it is warm.
+//
+//   for (int i = 0; i < 10; ++i) session.run(train);
+//   const AllocationCounter allocations;
+//   session.run(train);
+//   EXPECT_EQ(allocations.count(), 0);
+//
+// A program that uses this class has its operator new replaced, by one that counts and calls
+// malloc. What calls malloc itself is not counted.
+class AllocationCounter {
+ public:
+  AllocationCounter();
+
+  // Requires: called on the thread that made the counter.
+  int64_t count() const;
+
+ private:
+  int64_t at_start_;
+};
+
+}  // namespace crochet

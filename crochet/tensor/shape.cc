@@ -25,8 +25,6 @@ Shape::Shape(std::span<const int64_t> dimensions) {
   assign(dimensions);
 }
 
-Shape::Shape(const Shape& other) { assign(other.dimensions()); }
-
 void Shape::assign(std::span<const int64_t> dimensions) {
   if (dimensions.size() > kInlineRank) many_ = std::make_unique<int64_t[]>(dimensions.size());
   rank_ = dimensions.size();

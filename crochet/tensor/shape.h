@@ -35,10 +35,14 @@ class Shape {
       : Shape(std::span<const int64_t>(dimensions)) {}
   explicit Shape(std::span<const int64_t> dimensions);
 
-  Shape(const Shape& other);
-  Shape(Shape&& other) noexcept { swap(other); }
-  Shape& operator=(Shape other) noexcept {
-    swap(other);
+  Shape(const Shape& other) { assign(other.dimensions()); }
+  Shape(Shape&& other) noexcept
+      : rank_(std::exchange(other.rank_, 0)), few_(other.few_), many_(std::move(other.many_)) {}
+  Shape& operator=(const Shape& other) { return *this = Shape(other); }
+  Shape& operator=(Shape&& other) noexcept {
+    rank_ = std::exchange(other.rank_, 0);
+    few_ = other.few_;
+    many_ = std::move(other.many_);
     return *this;
   }
   ~Shape() = default;
@@ -59,11 +63,6 @@ class Shape {
 
  private:
   void assign(std::span<const int64_t> dimensions);
-  void swap(Shape& other) noexcept {
-    std::swap(rank_, other.rank_);
-    std::swap(few_, other.few_);
-    std::swap(many_, other.many_);
-  }
 
   size_t rank_ = 0;
   std::array<int64_t, kInlineRank> few_ = {};

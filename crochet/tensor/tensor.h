@@ -78,6 +78,13 @@ class Tensor {
   static Tensor from(std::vector<std::string> strings);
   static Tensor scalar(std::string value);
 
+  // Makes it unset.
+  void reset() {
+    dtype_ = DType::kInvalid;
+    shape_ = Shape();
+    buffer_ = Buffer();
+  }
+
   bool is_set() const { return dtype_ != DType::kInvalid; }
   DType dtype() const { return dtype_; }
   const Shape& shape() const { return shape_; }
@@ -122,6 +129,14 @@ class Tensor {
   T scalar() const {
     check_single();
     return flat<T>()[0];
+  }
+  // The same where it is known that there is one. Requires: this type, one element.
+  template <Element T>
+  T single() const {
+    if (buffer_) return flat<T>()[0];
+    T value;
+    std::memcpy(&value, inline_, sizeof(T));
+    return value;
   }
   // The value of one element of any real type, as a double. Throws as scalar().
   double to_double() const;

@@ -33,6 +33,8 @@ class SessionContractEngine {
   virtual Graph& graph() = 0;
   // Adds an operation or a variable of this name.
   virtual void extend(const std::string& name) = 0;
+  // A value that must be fed, float32 [?,2]; unset if the engine has no such thing.
+  virtual Output placeholder() { return Output(); }
 
   std::function<void()> in_probe = [] {};
   int64_t num_probes = 0;
@@ -150,6 +152,35 @@ TYPED_TEST_P(SessionContract, RefusesAnOutputThatIsFedTwice) {
   const Tensor value = Tensor::scalar<int64_t>(70);
   EXPECT_THROW(this->session_->run(probe, {{probe, value}, {probe, value}}), InvalidArgumentError);
   EXPECT_EQ(this->engine_.num_probes, 0);
+}
+
+TYPED_TEST_P(SessionContract, TakesFedValuesOfShapesThatFit) {
+  const Output placeholder = this->engine_.placeholder();
+  if (!placeholder) GTEST_SKIP() << "the engine has no placeholders";
+  for (const int64_t rows : {0, 1, 3}) {
+    const Tensor value = Tensor::zeros<float>({rows, 2});
+    EXPECT_EQ(this->session_->run(placeholder, {{placeholder, value}}).tensor(), value);
+  }
+}
+
+TYPED_TEST_P(SessionContract, RefusesFedValuesOfAWrongTypeOrShape) {
+  const Output placeholder = this->engine_.placeholder();
+  if (!placeholder) GTEST_SKIP() << "the engine has no placeholders";
+  const Output probe = this->output("probe");
+  for (const Tensor& value : {Tensor::zeros<double>({3, 2}), Tensor::zeros<float>({3, 3}),
+                              Tensor::zeros<float>({2}), Tensor::zeros<float>({3, 2, 1})})
+    EXPECT_THROW(this->session_->run(Fetches::List{probe, placeholder}, {{placeholder, value}}),
+                 InvalidArgumentError)
+        << describe(value);
+  EXPECT_EQ(this->engine_.num_probes, 0);
+}
+
+TYPED_TEST_P(SessionContract, RunsNothingThatNeedsWhatIsNotFed) {
+  const Output placeholder = this->engine_.placeholder();
+  if (!placeholder) GTEST_SKIP() << "the engine has no placeholders";
+  EXPECT_THROW(this->session_->run(placeholder), InvalidArgumentError);
+  this->session_->run(placeholder, {{placeholder, Tensor::zeros<float>({1, 2})}});
+  EXPECT_THROW(this->session_->run(placeholder), InvalidArgumentError);
 }
 
 TYPED_TEST_P(SessionContract, RefusesOutputsOfAnotherGraph) {
@@ -278,16 +309,15 @@ TYPED_TEST_P(SessionContract, ExtendsNoFinalizedGraph) {
   EXPECT_EQ(this->step(), 1);
 }
 
-REGISTER_TYPED_TEST_SUITE_P(SessionContract, KnowsItsGraphAndTarget, FindsWhatTheGraphHas,
-                            RunsForNothing, GivesNoValueForAnOperation,
-                            FetchesTheStepBeforeTheOneThatIsMade, RunsNothingThatWasNotAskedFor,
-                            ComputesAnOutputOnceInARun, TakesAFedValueInsteadOfComputingIt,
-                            RefusesAnOutputThatIsFedTwice, RefusesOutputsOfAnotherGraph,
-                            PassesOnWhatAnOperationThrows, RefusesCallsFromWithinARun,
-                            RunsFromSeveralThreads, TakesSnapshotsOfWhatIsAskedFor,
-                            NeverChangesASnapshot, TakesSnapshotsWhileOtherThreadsRun,
-                            AssignsManyVariables, ChangesNothingIfAShapeIsWrong,
-                            PassesOnWhatAFillThrows, RefusesCallsOnceClosed,
-                            StartsEverySessionFromTheInitialValues, ExtendsNoFinalizedGraph);
+REGISTER_TYPED_TEST_SUITE_P(
+    SessionContract, KnowsItsGraphAndTarget, FindsWhatTheGraphHas, RunsForNothing,
+    GivesNoValueForAnOperation, FetchesTheStepBeforeTheOneThatIsMade, RunsNothingThatWasNotAskedFor,
+    ComputesAnOutputOnceInARun, TakesAFedValueInsteadOfComputingIt, RefusesAnOutputThatIsFedTwice,
+    TakesFedValuesOfShapesThatFit, RefusesFedValuesOfAWrongTypeOrShape,
+    RunsNothingThatNeedsWhatIsNotFed, RefusesOutputsOfAnotherGraph, PassesOnWhatAnOperationThrows,
+    RefusesCallsFromWithinARun, RunsFromSeveralThreads, TakesSnapshotsOfWhatIsAskedFor,
+    NeverChangesASnapshot, TakesSnapshotsWhileOtherThreadsRun, AssignsManyVariables,
+    ChangesNothingIfAShapeIsWrong, PassesOnWhatAFillThrows, RefusesCallsOnceClosed,
+    StartsEverySessionFromTheInitialValues, ExtendsNoFinalizedGraph);
 
 }  // namespace crochet

@@ -9,9 +9,11 @@
 #include <array>
 #include <charconv>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <numeric>
 #include <span>
+#include <system_error>
 #include <vector>
 
 #include "crochet/base/error.h"
@@ -120,6 +122,17 @@ Digits load_digits(const std::string& path) {
   const size_t num_train = samples.size() * 4 / 5;
   return {.train = select(all, samples.first(num_train)),
           .test = select(all, samples.subspan(num_train))};
+}
+
+// Installed, the data lies beside the digits program; before, beside the sources.
+std::string default_digits_file() {
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  for (const char* const place : {"digits.csv.gz", "../digits/digits.csv.gz"}) {
+    const auto installed = program.parent_path() / place;
+    if (std::filesystem::exists(installed, error)) return installed.string();
+  }
+  return DIGITS_DATA;
 }
 
 }  // namespace digits

@@ -35,6 +35,9 @@ struct Digits {
 // text is not as above.
 Digits load_digits(const std::string& path);
 
+// The file that comes with the examples.
+std::string default_digits_file();
+
 // All samples of such a text in their order; `name` is the one in messages.
 Dataset parse_digits(std::string_view text, const std::string& name);
 

@@ -3,27 +3,19 @@
 #include "options.h"
 
 #include <charconv>
-#include <filesystem>
 #include <limits>
-#include <memory>
 #include <system_error>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+
+#include "digits_data.h"
 
 namespace digits {
 namespace {
 
 constexpr int64_t kDefaultSaveSteps = 500;
 constexpr uint64_t kMaxSteps = 1'000'000'000'000;
-
-// Installed, the data lies beside the program; before, beside the sources.
-std::string default_data() {
-  std::error_code error;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
-  const auto installed = program.parent_path() / "digits.csv.gz";
-  return std::filesystem::exists(installed, error) ? installed.string() : DIGITS_DATA;
-}
 
 // CLI11's own ranges take "nan" for a number in them, and its unsigned numbers take "-1".
 CLI::Validator positive_number(double max) {
@@ -102,7 +94,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv) {
     throw UsageError(fmt::format("{} (digits --help tells more)", error.what()));
   }
   if (!options.save_steps && !options.save_secs) options.save_steps = kDefaultSaveSteps;
-  if (options.data.empty()) options.data = default_data();
+  if (options.data.empty()) options.data = default_digits_file();
   return options;
 }
 

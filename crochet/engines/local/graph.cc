@@ -38,7 +38,11 @@ Graph::Node& Graph::add_node(OperationOptions options) {
   node->name = options.name;
   node->num_outputs = options.num_outputs;
   node->index = nodes_.size();
-  node->first_place = num_places_;
+  node->call = {.kernel = std::move(options.kernel),
+                .first_place = num_places_,
+                .checks_inputs = !options.input_specs.empty() &&
+                                 (!options.kernel_checks_inputs || options.changes_state()),
+                .changes_state = options.changes_state()};
   for (const Output& input : options.inputs)
     node->input_places.push_back(node_of(input).place(input.index()));
   for (const Variable& variable : options.updates) node->updates.push_back(node_of(variable).index);
@@ -96,6 +100,15 @@ const TensorSpec* Graph::Node::output_spec(int output) const {
                                       : &options.output_specs[static_cast<size_t>(output)];
 }
 
+void Graph::Node::check_inputs(std::span<const Tensor> values) const {
+  const std::vector<TensorSpec>& specs = options.input_specs;
+  for (size_t i = 0; i < specs.size(); ++i)
+    if (!specs[i].admits(values[input_places[i]]))
+      throw InvalidArgumentError("operation \"{}\": input {}, {}, is {}, expected {}", name, i,
+                                 to_string(options.inputs[i]), describe(values[input_places[i]]),
+                                 to_string(specs[i]));
+}
+
 Output Graph::placeholder(std::string name, DType dtype, Shape shape) {
   if (!is_valid_dtype(static_cast<int32_t>(dtype)))
     throw InvalidArgumentError("placeholder \"{}\" of type {}", name, dtype);
@@ -114,13 +127,13 @@ Operation Graph::group(std::string name, std::vector<Output> operations) {
 
 Output Graph::name(std::string name, const OpInput& value) {
   OperationOptions operation =
-      typed::typed_operation(std::move(name), {&value, 1},
+      typed::typed_operation(*this, std::move(name), {&value, 1},
                              [](const Tensor& tensor) { return tensor; }, {.concurrent = true});
   if (value.use() == OpInput::Use::kRead) {
     operation.output_specs = {TensorSpec::of(value.variable().dtype(), value.variable().shape())};
-  } else if (value.output().graph() == this && value.output().has_value()) {
-    if (const TensorSpec* const spec = node_of(value.output()).output_spec(value.output().index()))
-      operation.output_specs = {*spec};
+  } else if (const TensorSpec* const spec =
+                 node_of(value.output()).output_spec(value.output().index())) {
+    operation.output_specs = {*spec};
   }
   return add(std::move(operation))[0];
 }

@@ -82,24 +82,25 @@ class Graph final : public crochet::Graph {
   template <size_t kInputs, typename Callable>
   Operation op(std::string name, const OpInput (&inputs)[kInputs], Callable callable,
                const OpOptions& options = {}) {
-    using Kernel = typed::KernelOf<Callable>;
-    static_assert(kInputs <= Kernel::kArity, "the callable has fewer parameters than inputs");
-    static_assert(Kernel::kArity <= kInputs + Kernel::kWrites,
-                  "the callable has more parameters than inputs, of which replace() makes two");
-    return add(typed::typed_operation(std::move(name), inputs, std::move(callable), options));
+    static_assert(typed::KernelOf<Callable>::takes(kInputs),
+                  "the callable must have a parameter for each input, and two for replace()");
+    return add(
+        typed::typed_operation(*this, std::move(name), inputs, std::move(callable), options));
   }
   // The same of a number of inputs that is known at run time.
   template <std::same_as<std::vector<OpInput>> Inputs, typename Callable>
   Operation op(std::string name, const Inputs& inputs, Callable callable,
                const OpOptions& options = {}) {
-    return add(typed::typed_operation(std::move(name), inputs, std::move(callable), options));
+    return add(
+        typed::typed_operation(*this, std::move(name), inputs, std::move(callable), options));
   }
   // The same without inputs, which may be written as {}.
   struct NoInputs {};
   template <typename Callable>
   Operation op(std::string name, NoInputs, Callable callable, const OpOptions& options = {}) {
-    static_assert(typed::KernelOf<Callable>::kArity == 0, "the callable has parameters");
-    return add(typed::typed_operation(std::move(name), {}, std::move(callable), options));
+    static_assert(typed::KernelOf<Callable>::takes(0),
+                  "the callable has parameters, but no inputs");
+    return add(typed::typed_operation(*this, std::move(name), {}, std::move(callable), options));
   }
   template <typename Callable>
   Operation op(std::string name, Callable callable, const OpOptions& options = {}) {
@@ -146,17 +147,27 @@ class Graph final : public crochet::Graph {
   // What sessions run; the index in the vector is the order of adding. The values of a run lie one
   // behind the other: each output has a place.
   struct Node : OperationInfo {
+    // What every call of it needs, in one line of the cache.
+    struct alignas(64) Call {
+      Kernel kernel;
+      size_t first_place = 0;  // Of its outputs.
+      bool checks_inputs = false;
+      bool changes_state = false;
+    };
+
+    Call call;
     size_t index = 0;
-    OperationOptions options;
+    OperationOptions options;  // Without the kernel.
     bool is_placeholder = false;
-    size_t first_place = 0;            // Of its outputs.
     std::vector<size_t> input_places;  // By input.
     std::vector<size_t> updates;       // Variables, by their index.
     std::vector<size_t> replaces;
 
-    size_t place(int output) const { return first_place + static_cast<size_t>(output); }
+    size_t place(int output) const { return call.first_place + static_cast<size_t>(output); }
     // What the output must be; null if nothing is known.
     const TensorSpec* output_spec(int output) const;
+    // Throws: InvalidArgumentError if one of the run's values is not the input it must be.
+    void check_inputs(std::span<const Tensor> values) const;
   };
   struct VariableNode : VariableInfo {
     size_t index = 0;

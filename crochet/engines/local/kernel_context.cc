@@ -13,28 +13,31 @@ void check_index(size_t index, size_t number, const char* what) {
     throw InvalidArgumentError("an operation has {} {}, none of index {}", number, what, index);
 }
 
-size_t index_of(const Variable& variable) {
-  return static_cast<const Graph::VariableNode*>(variable.info())->index;
+const Graph::Node& node_of(const OperationInfo& operation) {
+  return static_cast<const Graph::Node&>(operation);
 }
 
 }  // namespace
 
 const Tensor& KernelContext::input(size_t index) const {
-  check_index(index, inputs_.size(), "inputs");
-  return values_[inputs_[index]];
+  const std::vector<size_t>& places = node_of(operation_).input_places;
+  check_index(index, places.size(), "inputs");
+  return values_[places[index]];
 }
 
 void KernelContext::set_output(size_t index, Tensor value) {
-  check_index(index, outputs_.size(), "outputs");
+  check_index(index, static_cast<size_t>(operation_.num_outputs), "outputs");
   outputs_[index] = std::move(value);
 }
 
+void KernelContext::check_inputs() const { node_of(operation_).check_inputs(values_); }
+
 Tensor& KernelContext::variable(const Variable& variable) {
-  return variables_[index_of(variable)].value();
+  return variables_[node_of(variable).index].value();
 }
 
 Tensor& KernelContext::next(const Variable& variable) {
-  return variables_[index_of(variable)].next();
+  return variables_[node_of(variable).index].next();
 }
 
 }  // namespace crochet::local

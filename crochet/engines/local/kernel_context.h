@@ -15,17 +15,20 @@ namespace crochet::local {
 struct Argument {
   enum class Source { kInput, kVariable, kNext };
   Source source = Source::kInput;
-  size_t index = 0;  // Among the operation's inputs, or the graph's variables.
+  size_t index = 0;  // Of a value's place in the run, or among the graph's variables.
 };
 
 // What an operation's callable sees of the run it is in. Valid during the call.
 class KernelContext {
  public:
-  // For sessions. All values of the run, where among them the inputs are, and which of
-  // them are the outputs.
-  KernelContext(std::span<Tensor> values, std::span<const size_t> inputs, std::span<Tensor> outputs,
+  // For sessions: the operation, which is one of a local::Graph; all values of the run, of
+  // which its outputs begin at a place; and all variables.
+  KernelContext(const OperationInfo& operation, std::span<Tensor> values, size_t first_output,
                 std::span<VariableMemory> variables)
-      : values_(values), inputs_(inputs), outputs_(outputs), variables_(variables) {}
+      : operation_(operation),
+        values_(values),
+        outputs_(values.data() + first_output),
+        variables_(variables) {}
 
   // Throws: InvalidArgumentError if the operation has no such input, or output.
   const Tensor& input(size_t index) const;
@@ -37,11 +40,11 @@ class KernelContext {
   // `replaces`: of undefined content, all of it is to be written.
   Tensor& next(const Variable& variable);
 
-  // For typed operations, which were checked when they were built.
+  // For typed operations, which know that there are such.
   Tensor& argument(const Argument& argument) {
     switch (argument.source) {
       case Argument::Source::kInput:
-        return values_[inputs_[argument.index]];
+        return values_[argument.index];
       case Argument::Source::kVariable:
         return variables_[argument.index].value();
       case Argument::Source::kNext:
@@ -49,11 +52,14 @@ class KernelContext {
     }
     return variables_[argument.index].next();
   }
+  Tensor& output(size_t index) { return outputs_[index]; }
+  // Throws: InvalidArgumentError if an input is not what it must be.
+  void check_inputs() const;
 
  private:
+  const OperationInfo& operation_;
   std::span<Tensor> values_;
-  std::span<const size_t> inputs_;
-  std::span<Tensor> outputs_;
+  Tensor* outputs_;
   std::span<VariableMemory> variables_;
 };
 

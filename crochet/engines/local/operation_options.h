@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,8 @@ struct OperationOptions {
   std::string name;
   // Values it is given, in this order.
   std::vector<Output> inputs = {};
-  // What they must be, checked when the operation is added and in each run, before
-  // the callable is called. Empty, or one for each input.
+  // What they must be, checked when the operation is added and in each run before the
+  // kernel is called. Empty, or one for each input.
   std::vector<TensorSpec> input_specs = {};
   int num_outputs = 0;
   // What the outputs will be, checked if they are fed. Empty, or one for each output.
@@ -40,7 +41,13 @@ struct OperationOptions {
   // True if it may be called by several threads at once. A run of nothing but such operations that
   // change nothing goes on beside others: beside any if it reads no variable either.
   bool concurrent = false;
+  // True if the kernel itself calls KernelContext::check_inputs() if one does not fit: unless the
+  // operation changes state, nobody else looks at the inputs then.
+  bool kernel_checks_inputs = false;
   Kernel kernel = {};  // Empty: it only groups its control inputs.
+
+  // Kept with the operation: what the kernel refers to.
+  std::shared_ptr<void> owned = {};
 
   bool changes_in_place() const { return changes_borrowed || !updates.empty(); }
   bool changes_state() const { return changes_in_place() || !replaces.empty(); }

@@ -21,7 +21,8 @@ namespace crochet::local {
 //   float&, std::span<float>  the same to write to, for update() and replace()
 //
 // <crochet/eigen.h> adds matrices and vectors. Specialise it for types of your own, as here.
-// get() is only called with tensors that spec() admits.
+// get() is only called with tensors that spec() admits; admits(), which may be left out, is
+// a faster way to say the same.
 template <typename P>
 struct Parameter {
   static_assert(!std::is_same_v<P, P>,
@@ -49,7 +50,11 @@ template <Element T>
 struct Parameter<T> {
   static constexpr bool kWrites = false;
   static TensorSpec spec() { return {.dtype = dtype_of<T>, .num_elements = 1}; }
-  static T get(const Tensor& tensor) { return tensor.flat<T>()[0]; }
+  static bool admits(const Tensor& tensor) {
+    return tensor.dtype() == dtype_of<T> &&
+           (tensor.shape().rank() == 0 || tensor.num_elements() == 1);
+  }
+  static T get(const Tensor& tensor) { return tensor.single<T>(); }
 };
 
 template <Element T>
@@ -78,6 +83,16 @@ struct Parameter<std::span<T, kExtent>> {
     }
   }
 };
+
+template <typename P>
+bool admits(const Tensor& tensor) {
+  if constexpr (requires { Parameter<P>::admits(tensor); }) {
+    return Parameter<P>::admits(tensor);
+  } else {
+    static const TensorSpec spec = Parameter<P>::spec();
+    return spec.admits(tensor);
+  }
+}
 
 // What the non-template code knows of a parameter.
 struct ParameterInfo {

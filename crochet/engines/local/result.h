@@ -36,7 +36,7 @@ template <typename T>
 struct Result {
   static std::vector<TensorSpec> specs() { return {result_spec<T>()}; }
   static void set(KernelContext& context, T value) {
-    context.set_output(0, to_tensor(std::move(value)));
+    context.output(0) = to_tensor(std::move(value));
   }
 };
 
@@ -52,7 +52,7 @@ struct Result<std::tuple<T...>> {
     size_t index = 0;
     std::apply(
         [&](auto&&... value) {
-          (context.set_output(index++, to_tensor(std::forward<decltype(value)>(value))), ...);
+          ((context.output(index++) = to_tensor(std::forward<decltype(value)>(value))), ...);
         },
         std::move(values));
   }

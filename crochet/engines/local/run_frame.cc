@@ -29,17 +29,6 @@ void RunFrame::feed_again(const Feeds& feeds) {
   for (const auto& [output, value] : feeds) values_[place_of(output)] = value;
 }
 
-void RunFrame::check_inputs(const Graph::Node& node) const {
-  const std::vector<TensorSpec>& specs = node.options.input_specs;
-  for (size_t i = 0; i < specs.size(); ++i) {
-    const Tensor& value = values_[node.input_places[i]];
-    if (!specs[i].admits(value))
-      throw InvalidArgumentError("operation \"{}\": input {}, {}, is {}, expected {}", node.name, i,
-                                 to_string(node.options.inputs[i]), describe(value),
-                                 to_string(specs[i]));
-  }
-}
-
 void RunFrame::fetch(const Plan& plan, std::span<const Output> fetches, std::span<Tensor> results) {
   for (size_t i = 0; i < fetches.size(); ++i) {
     if (!fetches[i].has_value()) {
@@ -54,8 +43,8 @@ void RunFrame::fetch(const Plan& plan, std::span<const Output> fetches, std::spa
 
 void RunFrame::clear(const Plan& plan, const Feeds& feeds) {
   for (const Graph::Node* const node : plan.order())
-    for (Tensor& value : outputs(*node)) value = Tensor();
-  for (const auto& [output, value] : feeds) values_[place_of(output)] = Tensor();
+    for (Tensor& value : outputs(*node)) value.reset();
+  for (const auto& [output, value] : feeds) values_[place_of(output)].reset();
 }
 
 RunFramePool::Lease::Lease(RunFramePool& pool, size_t num_places, const Plan& plan,

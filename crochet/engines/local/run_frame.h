@@ -18,8 +18,6 @@ class RunFrame {
   void feed(const Feeds& feeds);
   // Takes fed values over those that an operation computed for the same outputs.
   void feed_again(const Feeds& feeds);
-  // Throws: InvalidArgumentError if a value is not what the operation takes.
-  void check_inputs(const Graph::Node& node) const;
   // Gives away what was asked for.
   void fetch(const Plan& plan, std::span<const Output> fetches, std::span<Tensor> results);
   // Lets go of all values: a held tensor would cost the next update a copy.
@@ -27,7 +25,7 @@ class RunFrame {
 
   std::span<Tensor> values() { return values_; }
   std::span<Tensor> outputs(const Graph::Node& node) {
-    return std::span(values_).subspan(node.first_place, static_cast<size_t>(node.num_outputs));
+    return std::span(values_).subspan(node.call.first_place, static_cast<size_t>(node.num_outputs));
   }
 
  private:

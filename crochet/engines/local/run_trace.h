@@ -18,6 +18,8 @@ class RunTrace {
   // Empties `metadata`, which may be null. Requires: both outlive this.
   RunTrace(const RunOptions& options, RunMetadata* metadata);
 
+  // False if begin() and end() do nothing.
+  bool is_on() const { return timeout_in_ms_ > 0 || metadata_ != nullptr; }
   // Throws: DeadlineExceededError if the run has taken too long to begin another operation.
   void begin(const Graph::Node& node);
   void end(const Graph::Node& node, std::span<const Tensor> outputs);

@@ -52,15 +52,16 @@ void Session::run_into(std::span<const Output> fetches, const Feeds& feeds,
 }
 
 void Session::execute(const Plan& plan, const Feeds& feeds, RunFrame& frame, RunTrace& trace) {
+  const bool is_traced = trace.is_on();
   size_t num_changed = 0;
   const Graph::Node* current = nullptr;
   try {
     for (const Graph::Node* const node : plan.order()) {
       current = node;
-      trace.begin(*node);
+      if (is_traced) trace.begin(*node);
       call(*node, frame);
-      trace.end(*node, frame.outputs(*node));
-      if (node->options.changes_state()) ++num_changed;
+      if (is_traced) trace.end(*node, frame.outputs(*node));
+      if (node->call.changes_state) ++num_changed;
       if (plan.computes_fed_outputs()) frame.feed_again(feeds);
     }
   } catch (...) {
@@ -70,13 +71,13 @@ void Session::execute(const Plan& plan, const Feeds& feeds, RunFrame& frame, Run
 }
 
 void Session::call(const Graph::Node& node, RunFrame& frame) {
-  frame.check_inputs(node);
-  if (!node.options.kernel) return;
-  KernelContext context(frame.values(), node.input_places, frame.outputs(node), owned_);
-  if (node.options.changes_state()) {
+  if (node.call.checks_inputs) node.check_inputs(frame.values());
+  if (!node.call.kernel) return;
+  KernelContext context(node, frame.values(), node.call.first_place, owned_);
+  if (node.call.changes_state) {
     change(node, context);
   } else {
-    node.options.kernel(context);
+    node.call.kernel(context);
   }
 }
 
@@ -86,7 +87,7 @@ void Session::change(const Graph::Node& node, KernelContext& context) {
   for (const size_t variable : node.updates) owned_[variable].make_unique();
   for (const size_t variable : node.replaces) owned_[variable].prepare_next();
   try {
-    node.options.kernel(context);
+    node.call.kernel(context);
   } catch (...) {
     const bool intact =
         !node.options.changes_in_place() ||

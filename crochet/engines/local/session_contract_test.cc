@@ -11,18 +11,21 @@ namespace {
 class LocalEngine : public SessionContractEngine {
  public:
   LocalEngine() {
-    graph_.create_global_step();
-    const Operation step = graph_.increment_global_step({});
-    graph_.add({.name = "train", .control_inputs = {step}});
-    graph_.value("probe", [this] { return probe(); });
+    graph_.group("train", {graph_.increment_global_step()});
+    graph_.op("probe", [this] { return probe(); });
+    placeholder_ = graph_.placeholder<float>("placeholder", {-1, 2});
   }
   crochet::Graph& graph() override { return graph_; }
   void extend(const std::string& name) override {
-    graph_.value(name, [] { return Tensor(); });
+    graph_.op(name, [] { return Tensor(); });
   }
+  Output placeholder() override { return placeholder_; }
 
  protected:
   Graph graph_;
+
+ private:
+  Output placeholder_;
 };
 
 class OwningEngine final : public LocalEngine {

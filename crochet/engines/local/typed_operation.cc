@@ -37,14 +37,16 @@ void check_no_alias(const std::string& name, std::span<const OpInput> inputs) {
 // Takes the inputs one by one, with the parameters that each of them makes.
 class Describer {
  public:
-  Describer(OperationOptions& operation, std::span<const ParameterInfo> parameters,
-            std::span<Argument> arguments)
-      : operation_(operation), parameters_(parameters), arguments_(arguments) {}
+  Describer(const crochet::Graph& graph, OperationOptions& operation,
+            std::span<const ParameterInfo> parameters, std::span<Argument> arguments)
+      : graph_(graph), operation_(operation), parameters_(parameters), arguments_(arguments) {}
 
   void add(const OpInput& input) {
+    check_graph(input);
     switch (input.use()) {
       case OpInput::Use::kValue:
-        arguments_[next_] = {Argument::Source::kInput, operation_.inputs.size()};
+        arguments_[next_] = {Argument::Source::kInput,
+                             node_of(input.output()).place(input.output().index())};
         operation_.inputs.push_back(input.output());
         operation_.input_specs.push_back(parameters_[next_].spec);
         return check(input, /*writes=*/false);
@@ -62,11 +64,20 @@ class Describer {
   }
 
  private:
+  void check_graph(const OpInput& input) const {
+    const crochet::Graph* const found = input.use() == OpInput::Use::kValue ? input.output().graph()
+                                        : input.variable() ? input.variable().info()->graph
+                                                           : nullptr;
+    if (found != &graph_)
+      throw InvalidArgumentError("operation \"{}\": {} is not of this graph", operation_.name,
+                                 to_string(input));
+    if (input.use() == OpInput::Use::kValue && !input.output().has_value())
+      throw InvalidArgumentError("operation \"{}\": its input {} has no value", operation_.name,
+                                 to_string(input));
+  }
+
   void add_variable(const OpInput& input, Argument::Source source, bool writes) {
-    if (!input.variable())
-      throw InvalidArgumentError("operation \"{}\": parameter {} is an unset variable",
-                                 operation_.name, next_);
-    const auto& node = static_cast<const Graph::VariableNode&>(*input.variable().info());
+    const Graph::VariableNode& node = node_of(input.variable());
     arguments_[next_] = {source, node.index};
     const TensorSpec found = TensorSpec::of(node.dtype, node.shape);
     if (!parameters_[next_].spec.agrees_with(found))
@@ -89,6 +100,7 @@ class Describer {
     ++next_;
   }
 
+  const crochet::Graph& graph_;
   OperationOptions& operation_;
   std::span<const ParameterInfo> parameters_;
   std::span<Argument> arguments_;
@@ -97,7 +109,8 @@ class Describer {
 
 }  // namespace
 
-OperationOptions describe_operation(std::string name, std::span<const OpInput> inputs,
+OperationOptions describe_operation(const crochet::Graph& graph, std::string name,
+                                    std::span<const OpInput> inputs,
                                     std::span<const ParameterInfo> parameters,
                                     std::span<Argument> arguments, const OpOptions& options) {
   OperationOptions operation{.name = std::move(name),
@@ -108,7 +121,7 @@ OperationOptions describe_operation(std::string name, std::span<const OpInput> i
                              .concurrent = options.concurrent};
   check_number(operation.name, inputs, parameters.size());
   check_no_alias(operation.name, inputs);
-  Describer describer(operation, parameters, arguments);
+  Describer describer(graph, operation, parameters, arguments);
   for (const OpInput& input : inputs) describer.add(input);
   return operation;
 }

@@ -46,7 +46,11 @@ template <typename Callable, typename R, typename... P>
 class TypedKernel<Callable, std::type_identity<R(P...)>> {
  public:
   static constexpr size_t kArity = sizeof...(P);
-  static constexpr size_t kWrites = (size_t{Parameter<P>::kWrites} + ... + 0);
+  // False if there are no inputs of this number that make as many parameters: replace() makes
+  // two, of which one is written.
+  static constexpr bool takes(size_t num_inputs) {
+    return num_inputs <= kArity && kArity <= num_inputs + (size_t{Parameter<P>::kWrites} + ... + 0);
+  }
 
   explicit TypedKernel(Callable callable) : callable_(std::move(callable)) {}
 
@@ -55,14 +59,21 @@ class TypedKernel<Callable, std::type_identity<R(P...)>> {
   static std::vector<TensorSpec> results() { return Result<std::remove_cvref_t<R>>::specs(); }
 
   void run(KernelContext& context) {
+    constexpr auto kParameters = std::index_sequence_for<P...>();
+    if (!fits(context, kParameters)) context.check_inputs();
     if constexpr (std::is_void_v<R>) {
-      call(context, std::index_sequence_for<P...>());
+      call(context, kParameters);
     } else {
-      Result<std::remove_cvref_t<R>>::set(context, call(context, std::index_sequence_for<P...>()));
+      Result<std::remove_cvref_t<R>>::set(context, call(context, kParameters));
     }
   }
 
  private:
+  template <size_t... kIndex>
+  bool fits([[maybe_unused]] KernelContext& context, std::index_sequence<kIndex...>) const {
+    return (admits<P>(context.argument(std::get<kIndex>(arguments_))) && ...);
+  }
+
   template <size_t... kIndex>
   R call([[maybe_unused]] KernelContext& context, std::index_sequence<kIndex...>) {
     return std::invoke(callable_,
@@ -74,8 +85,10 @@ class TypedKernel<Callable, std::type_identity<R(P...)>> {
 };
 
 // All of an operation but its kernel; says in `arguments` where each parameter is found.
-// Throws: InvalidArgumentError if inputs and parameters do not go together.
-OperationOptions describe_operation(std::string name, std::span<const OpInput> inputs,
+// Throws: InvalidArgumentError if inputs and parameters do not go together, or an input is not of
+// the graph, which is a local one.
+OperationOptions describe_operation(const crochet::Graph& graph, std::string name,
+                                    std::span<const OpInput> inputs,
                                     std::span<const ParameterInfo> parameters,
                                     std::span<Argument> arguments, const OpOptions& options);
 
@@ -83,16 +96,19 @@ template <typename Callable>
 using KernelOf = TypedKernel<Callable, decltype(signature_of<Callable>())>;
 
 template <typename Callable>
-OperationOptions typed_operation(std::string name, std::span<const OpInput> inputs,
-                                 Callable callable, const OpOptions& options) {
+OperationOptions typed_operation(const crochet::Graph& graph, std::string name,
+                                 std::span<const OpInput> inputs, Callable callable,
+                                 const OpOptions& options) {
   using Kernel = KernelOf<Callable>;
-  // Shared, since std::function copies and callables may hold what can only be moved.
+  // Kept beside the std::function, which copies: callables may hold what can only be moved.
   const auto kernel = std::make_shared<Kernel>(std::move(callable));
-  OperationOptions operation = describe_operation(std::move(name), inputs, Kernel::parameters(),
-                                                  kernel->arguments(), options);
+  OperationOptions operation = describe_operation(
+      graph, std::move(name), inputs, Kernel::parameters(), kernel->arguments(), options);
   operation.output_specs = Kernel::results();
   operation.num_outputs = static_cast<int>(operation.output_specs.size());
-  operation.kernel = [kernel](KernelContext& context) { kernel->run(context); };
+  operation.kernel_checks_inputs = true;
+  operation.kernel = [kernel = kernel.get()](KernelContext& context) { kernel->run(context); };
+  operation.owned = kernel;
   return operation;
 }
 

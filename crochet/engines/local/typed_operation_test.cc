@@ -126,6 +126,20 @@ TEST_F(TypedOperationTest, TakesInputsOfWhichTheNumberIsKnownAtRunTime) {
                   "callable has 2"));
 }
 
+// A number of inputs that can never be right does not compile.
+template <typename Callable>
+constexpr bool takes(size_t num_inputs, const Callable&) {
+  return typed::KernelOf<Callable>::takes(num_inputs);
+}
+static_assert(takes(0, [] {}));
+static_assert(!takes(1, [] {}));
+static_assert(takes(2, [](float, const Tensor&) {}));
+static_assert(!takes(1, [](float, const Tensor&) {}));
+static_assert(!takes(3, [](float, const Tensor&) {}));
+static_assert(takes(1, [](std::span<const float>, Matrix) {}));
+static_assert(takes(2, [](std::span<const float>, Matrix) {}));
+static_assert(!takes(1, [](float, std::span<const float>, Vector<float>) {}));
+
 TEST_F(TypedOperationTest, ReadsVariables) {
   const OwnedVariable w = graph_.variable("w", Tensor::from<float>({1, 2}));
   const auto sum = graph_.op("sum", {w}, [](ConstVector<float> x) { return x.sum(); });

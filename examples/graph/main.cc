@@ -1,0 +1,113 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Learns to read hand-written digits, TensorFlow's way: named operations, fed and fetched. Run it
+// twice, or kill it and run it again: it goes on where it was, and ends with the same bits.
+#include <csignal>
+#include <exception>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <crochet/crochet.h>
+#include <crochet/eigen.h>
+#include <fmt/format.h>
+
+#include "batches.h"
+#include "digits_data.h"
+#include "softmax.h"
+
+using namespace crochet;
+using namespace digits;
+
+namespace {
+
+constexpr Eigen::Index kBatchSize = 32;
+constexpr float kLearningRate = 0.5f;
+
+struct Options {
+  int64_t steps = 1000;
+  std::string dir = "runs/graph";
+  uint64_t seed = 1;
+  std::string data = default_digits_file();
+};
+
+void add_options(CLI::App& app, Options& options) {
+  app.add_option("--steps", options.steps, "Stop at this step, counted over all runs")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
+      ->capture_default_str();
+  app.add_option("--dir", options.dir,
+                 "Checkpoints and curves of the run; one that is there goes on")
+      ->capture_default_str();
+  app.add_option("--seed", options.seed, "Of the order of the samples")->capture_default_str();
+  app.add_option("--data", options.data, "The images; by default those of examples/digits");
+}
+
+// One sample a row: the columns that the data has in memory.
+Tensor images_of(const Dataset& data) {
+  const std::span<const float> pixels(data.images.data(), static_cast<size_t>(data.images.size()));
+  return Tensor::from(pixels, {data.size(), kPixels});
+}
+
+Tensor labels_of(const Dataset& data) {
+  const std::span<const int> labels(data.labels.data(), static_cast<size_t>(data.size()));
+  return Tensor::from(labels, {data.size()});
+}
+
+int run(const Options& options) {
+  const Digits digits = load_digits(options.data);
+  Batches batches(digits.train, kBatchSize, options.seed);
+
+  local::Graph graph;
+  const auto images = graph.placeholder<float>("images", {-1, kPixels});
+  const auto labels = graph.placeholder<int32_t>("labels", {-1});
+  const auto weights = graph.variable("weights", Tensor::zeros<float>({kPixels, kClasses}));
+  const auto bias = graph.variable("bias", Tensor::zeros<float>({kClasses}));
+
+  // Outputs gradients:0, :1 and :2: by the weights, by the bias, and the loss.
+  const auto gradients = graph.op("gradients", {images, labels, weights, bias}, softmax_gradients);
+  const auto apply = graph.op(
+      "apply", {gradients[0], gradients[1], replace(weights), update(bias)},
+      [](ConstMatrix dw, ConstVector<float> db, ConstMatrix w, Matrix next_w, Vector<float> b) {
+        next_w = w - kLearningRate * dw;
+        b -= kLearningRate * db;
+      });
+  const auto train_op = graph.group("train", {apply, graph.increment_global_step()});
+  graph.add_to_collection(kSummariesCollection, graph.name("loss", gradients[2]));
+  graph.op("accuracy", {images, labels, weights, bias}, softmax_accuracy);
+  Tracker(graph, "")("batches", batches);  // Which samples come next is saved with the variables.
+
+  const auto accuracy = std::make_shared<FinalOpsHook>(
+      "accuracy", Feeds{{images, images_of(digits.test)}, {labels, labels_of(digits.test)}});
+  const RunReport report =
+      train({.graph = graph,
+             .checkpoint_dir = options.dir,
+             .hooks = {StopAtStepHook({.last_step = options.steps}), NanTensorHook("loss"),
+                       LoggingTensorHook({.tensors = {"loss"}, .every_n_iter = 100}),
+                       SignalHook({SIGINT, SIGTERM}), accuracy}},
+            [&](MonitoredSession& session) {
+              while (!session.should_stop()) {
+                const Batch batch = batches.next();
+                session.run(train_op, {{images, images_of(batch)}, {labels, labels_of(batch)}});
+              }
+            });
+
+  if (const FetchValues& value = accuracy->final_ops_values())
+    fmt::print("accuracy {:.2f} %\n", 100 * value.scalar<float>());
+  fmt::print("{}\n", report);
+  return report.signal == 0 ? 0 : 128 + report.signal;  // What a shell says of a signal.
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app("Learns to read hand-written digits by a graph of named operations.", "graph");
+  add_options(app, options);
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return run(options);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "graph: {}\n", error.what());
+    return pending_signal() == 0 ? 1 : 128 + pending_signal();
+  }
+}

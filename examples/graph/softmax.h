@@ -1,0 +1,22 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <tuple>
+
+#include <crochet/eigen.h>
+
+namespace digits {
+
+// The derivatives of the mean loss of a batch by the weights and by the bias, and the loss itself.
+// x: [batch, inputs], y: [batch], w: [inputs, classes], b: [classes].
+std::tuple<crochet::RowMajorMatrix<float>, Eigen::VectorXf, float> softmax_gradients(
+    crochet::ConstMatrix x, crochet::ConstVector<int32_t> y, crochet::ConstMatrix w,
+    crochet::ConstVector<float> b);
+
+// The part of the samples whose class has the largest score.
+float softmax_accuracy(crochet::ConstMatrix x, crochet::ConstVector<int32_t> y,
+                       crochet::ConstMatrix w, crochet::ConstVector<float> b);
+
+}  // namespace digits

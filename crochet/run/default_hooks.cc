@@ -31,10 +31,13 @@ void add_summary_hooks(const DefaultHooksOptions& options,
   const std::string& directory =
       options.summary_dir.empty() ? options.checkpoint_dir : options.summary_dir;
   if (directory.empty()) return;
+  const std::shared_ptr<SummaryWriter> writer =
+      SummaryWriter::for_directory(directory, options.files ? *options.files : FileSystem::posix(),
+                                   options.clock ? *options.clock : Clock::real());
   if (const auto steps =
           unless_off(std::optional(options.log_step_count_steps.value_or(kLogStepCountSteps))))
-    hooks.emplace_back(
-        StepCounterHook({.every_n_steps = steps, .output_dir = directory, .clock = options.clock}));
+    hooks.emplace_back(StepCounterHook(
+        {.every_n_steps = steps, .summary_writer = writer, .clock = options.clock}));
   std::optional<int64_t> steps = options.save_summaries_steps;
   if (!steps && !options.save_summaries_secs) steps = kSaveSummariesSteps;
   const std::optional<double> secs = unless_off(options.save_summaries_secs);
@@ -42,7 +45,7 @@ void add_summary_hooks(const DefaultHooksOptions& options,
   if (!steps && !secs) return;
   hooks.emplace_back(SummarySaverHook({.save_steps = steps,
                                        .save_secs = secs,
-                                       .output_dir = directory,
+                                       .summary_writer = writer,
                                        .scaffold = scaffold,
                                        .clock = options.clock}));
 }

@@ -26,6 +26,8 @@ struct DefaultHooksOptions {
   std::optional<int64_t> save_summaries_steps = {};  // Default: 100.
   std::optional<double> save_summaries_secs = {};
   std::optional<int64_t> log_step_count_steps = {};  // Default: 100.
+  // Where summaries are written; the operating system's if null, and so with the clock. Not owned.
+  FileSystem* files = nullptr;
   Clock* clock = nullptr;
 };
 

@@ -22,6 +22,7 @@ DefaultHooksOptions default_hooks_of(const MonitoredTrainingSessionOptions& opti
           .save_summaries_steps = options.save_summaries_steps,
           .save_summaries_secs = options.save_summaries_secs,
           .log_step_count_steps = options.log_step_count_steps,
+          .files = options.files,
           .clock = options.clock};
 }
 

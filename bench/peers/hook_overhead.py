@@ -8,8 +8,9 @@ hooks, with ten idle hooks, and with a usual set of hooks between their triggers
 
 One step is `while not session.should_stop(): session.run(train)`, where train adds 1 to the
 global step. Steps are made in blocks of 100; the triggers of the set come with the first of
-a block, and the last 90 are timed. Prints, as JSON, the median time of a step in each
-repetition; the loops take turns, so that a busy machine slows all of them.
+a block, and the last 90 are timed, each by itself: a step takes so long that looking at the
+clock costs nothing, and one that was interrupted does not move the median. Prints, as JSON, the
+median in each repetition; the loops take turns, so that a busy machine slows all of them.
 
   python bench/peers/hook_overhead.py [--repetitions 10] [--blocks 20]
 """
@@ -46,26 +47,17 @@ def usual_hooks(directory, loss):
   ]
 
 
-def bare_step(session, train):
-  def make_steps(n):
-    for _ in range(n):
-      session.run(train)
-
-  return make_steps
-
-
 def monitored_step(session, train):
-  def make_steps(n):
-    for _ in range(n):
-      if session.should_stop():
-        raise RuntimeError("the run has ended")
-      session.run(train)
+  def step():
+    if session.should_stop():
+      raise RuntimeError("the run has ended")
+    session.run(train)
 
-  return make_steps
+  return step
 
 
-def make_loop(name, directory):
-  """Returns a function that makes n steps."""
+def make_step(name, directory):
+  """Returns a function that makes a step."""
   with tf.Graph().as_default():
     step = tf1.train.create_global_step()
     loss = tf1.get_variable("loss", initializer=0.5)
@@ -73,7 +65,7 @@ def make_loop(name, directory):
     if name == "bare":
       session = tf1.Session()
       session.run(tf1.global_variables_initializer())
-      return bare_step(session, train)
+      return lambda: session.run(train)
     hooks = {
         "no_hooks": lambda: [],
         "idle_hooks": lambda: [IdleHook() for _ in range(10)],
@@ -83,14 +75,16 @@ def make_loop(name, directory):
     return monitored_step(session, train)
 
 
-def time_blocks(make_steps, num_blocks):
-  """The time of a step in ns, the median over the blocks."""
+def time_blocks(step, num_blocks):
+  """The median time of a step in ns."""
   times = []
   for _ in range(num_blocks):
-    make_steps(NUM_UNTIMED)
-    start = time.perf_counter_ns()
-    make_steps(NUM_TIMED)
-    times.append((time.perf_counter_ns() - start) / NUM_TIMED)
+    for _ in range(NUM_UNTIMED):
+      step()
+    for _ in range(NUM_TIMED):
+      start = time.perf_counter_ns()
+      step()
+      times.append(time.perf_counter_ns() - start)
   return statistics.median(times)
 
 
@@ -102,16 +96,16 @@ def main():
 
   benchmarks = []
   with tempfile.TemporaryDirectory() as directory:
-    loops = {
-        name: make_loop(name, directory)
+    steps = {
+        name: make_step(name, directory)
         for name in ("bare", "no_hooks", "idle_hooks", "usual_hooks")
     }
     for repetition in range(options.repetitions):
-      for name, make_steps in loops.items():
+      for name, step in steps.items():
         benchmarks.append({
             "name": name,
             "repetition_index": repetition,
-            "step_ns": time_blocks(make_steps, options.blocks),
+            "step_ns": time_blocks(step, options.blocks),
         })
   print(json.dumps({"context": {"tensorflow": tf.__version__}, "benchmarks": benchmarks}, indent=1))
 

@@ -109,8 +109,8 @@ class Graph final : public crochet::Graph {
 
   // An operation that runs these and does nothing itself.
   Operation group(std::string name, std::vector<Output> operations);
-  // Gives a value another name, under which hooks and checkpoints of hooks know it:
-  // an operation that hands it on.
+  // Gives a value, or a variable's, a second name under which it is fetched and fed: that
+  // of an operation that hands it on.
   Output name(std::string name, const OpInput& value);
 
   // Makes the step counter "global_step": int64, 0.

@@ -38,8 +38,8 @@ struct OperationOptions {
   // True if its OutOfRangeError or StopIteration mean that it has changed nothing, so that
   // the state may still be saved.
   bool intact_at_end_of_input = false;
-  // True if it may be called by several threads at once. A run of nothing but such operations that
-  // change nothing goes on beside others: beside any if it reads no variable either.
+  // True if several threads may call it at once. A run of only such operations that change nothing
+  // goes on beside others; if it reads no variable, beside any, though close() waits for it.
   bool concurrent = false;
   // True if the kernel itself calls KernelContext::check_inputs() if one does not fit: unless the
   // operation changes state, nobody else looks at the inputs then.

@@ -10,6 +10,14 @@
 namespace crochet::local {
 namespace {
 
+// Throws: InvalidArgumentError for a variable of another graph.
+const Graph::VariableNode& checked_node(const Graph& graph, const Variable& variable) {
+  if (!variable || variable.info()->graph != &graph)
+    throw InvalidArgumentError("\"{}\" is no variable of this graph",
+                               variable ? variable.name() : "(none)");
+  return node_of(variable);
+}
+
 // Where the array is now; it must still be what it was when it was borrowed.
 ArrayView checked_view(const Graph::VariableNode& node) {
   ArrayView view = node.array.view();
@@ -109,7 +117,7 @@ Snapshot Session::snapshot(std::span<const Variable> variables) {
   std::vector<NamedTensor> tensors;
   std::vector<BackgroundCopier::Copy> later;
   for (const Variable& variable : variables) {
-    const Graph::VariableNode& node = node_of(variable);
+    const Graph::VariableNode& node = checked_node(graph_, variable);
     if (node.is_owned()) {
       tensors.push_back({node.name, owned_[node.index].value()});
       continue;
@@ -131,7 +139,7 @@ void Session::assign(std::span<const Assignment> assignments) {
   check_open("assign");
   follow_graph();
   for (const Assignment& assignment : assignments)
-    if (!assignment.shape.is_compatible_with(assignment.variable.shape()))
+    if (!assignment.shape.is_compatible_with(checked_node(graph_, assignment.variable).shape))
       throw InvalidArgumentError("variable \"{}\" has the shape {}, it was given {}",
                                  assignment.variable.name(), assignment.variable.shape(),
                                  assignment.shape);

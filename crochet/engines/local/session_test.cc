@@ -229,6 +229,17 @@ TEST(LocalSessionTest, AssignsNothingIfOneShapeIsWrong) {
   EXPECT_EQ(fills, 0);
 }
 
+TEST(LocalSessionTest, RefusesVariablesOfAnotherGraph) {
+  Graph graph;
+  Graph other;
+  const Variable foreign = other.variable("foreign", Tensor::scalar(1.0f));
+  const auto session = graph.new_session("");
+  EXPECT_THAT([&] { snapshot_of(*session, foreign); },
+              ThrowsMessage<InvalidArgumentError>(HasSubstr("\"foreign\"")));
+  EXPECT_THROW(assign(*session, foreign, Tensor::scalar(2.0f)), InvalidArgumentError);
+  EXPECT_THROW(snapshot_of(*session, Variable()), InvalidArgumentError);
+}
+
 class HalfDoneStepTest : public testing::Test {
  protected:
   Operation add_update(bool intact_at_end_of_input) {

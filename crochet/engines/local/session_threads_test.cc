@@ -142,7 +142,7 @@ TEST_F(SessionThreadsTest, OtherOperationsAreCalledByOneThreadAtATime) {
   std::vector<std::jthread> threads;
   for (int i = 0; i < 4; ++i)
     threads.emplace_back([&] {
-      for (int run = 0; run < 100; ++run) session_->run(op);
+      for (int run = 0; run < 20; ++run) session_->run(op);
     });
   threads.clear();
   EXPECT_EQ(most, 1);

@@ -113,12 +113,12 @@ Variable Graph::create_global_step() {
 }
 
 Operation Graph::increment_global_step(std::vector<Output> control_inputs) {
-  if (!global_step_variable_)
-    throw FailedPreconditionError("increment_global_step: the graph has no global step");
   return add_global_step_increment(1, std::move(control_inputs));
 }
 
 Operation Graph::add_global_step_increment(int64_t increment, std::vector<Output> control_inputs) {
+  if (!global_step_variable_)
+    throw FailedPreconditionError("increment_global_step: the graph has made no global step");
   const Variable step = global_step_variable_;
   return add({.name = increment == 1 ? "increment_global_step"
                                      : fmt::format("increment_global_step_by_{}", increment),

@@ -280,6 +280,15 @@ TEST_F(LocalInitTest, RunsNoLocalInitOpThatIsNotReady) {
   EXPECT_TRUE(log_.contains("the model is not ready: Variables not initialized: w"));
 }
 
+TEST_F(LocalInitTest, IsNotRecoveredIfAVariableIsLeft) {
+  save("d/model.ckpt", 5);
+  const RecoveredSession recovered =
+      manager({.ready_op = ready_}).recover_session({.saver = saver_, .checkpoint_dir = "d"});
+  EXPECT_FALSE(recovered.initialized);
+  EXPECT_EQ(value(*recovered.session, v_), 7);
+  EXPECT_TRUE(log_.contains("the model is not ready: Variables not initialized: w"));
+}
+
 // SM-10: without a checkpoint the local variables are initialised all the same.
 TEST_F(LocalInitTest, RunsTheLocalInitOpWithoutACheckpoint) {
   SessionManagerOptions unasked = options();

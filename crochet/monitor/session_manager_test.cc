@@ -280,10 +280,19 @@ TEST_F(LocalInitTest, RunsNoLocalInitOpThatIsNotReady) {
   EXPECT_TRUE(log_.contains("the model is not ready: Variables not initialized: w"));
 }
 
+TEST_F(LocalInitTest, IsNotRecoveredIfAVariableIsLeft) {
+  save("d/model.ckpt", 5);
+  const RecoveredSession recovered =
+      manager({.ready_op = ready_}).recover_session({.saver = saver_, .checkpoint_dir = "d"});
+  EXPECT_FALSE(recovered.initialized);
+  EXPECT_EQ(value(*recovered.session, v_), 7);
+  EXPECT_TRUE(log_.contains("the model is not ready: Variables not initialized: w"));
+}
+
 // SM-10: without a checkpoint the local variables are initialised all the same.
 TEST_F(LocalInitTest, RunsTheLocalInitOpWithoutACheckpoint) {
   SessionManagerOptions unasked = options();
-  unasked.ready_for_local_init_op = {};
+  unasked.ready_for_local_init_op = Fetches();
   const RecoveredSession recovered =
       manager(unasked).recover_session({.saver = saver_, .checkpoint_dir = "d"});
   EXPECT_FALSE(recovered.initialized);
@@ -294,7 +303,7 @@ TEST_F(LocalInitTest, RunsTheLocalInitOpWithoutACheckpoint) {
 // SM-14: the local init runs though the global variable has no value; the session is never ready.
 TEST_F(LocalInitTest, WaitsInVainIfNobodyInitialisesTheGlobalVariable) {
   SessionManagerOptions unasked = options();
-  unasked.ready_for_local_init_op = {};
+  unasked.ready_for_local_init_op = Fetches();
   EXPECT_THAT([&] { manager(unasked).wait_for_session({.max_wait_secs = 3}); },
               ThrowsMessage<DeadlineExceededError>(
                   AllOf(HasSubstr("Session was not ready after waiting"), HasSubstr("v"))));
@@ -344,7 +353,7 @@ TEST_F(LocalInitTest, FailsIfItIsNotReadyForTheLocalInitOp) {
 // SM-21: without that question the local init runs, and the global variable is missed at the end.
 TEST_F(LocalInitTest, FailsBehindTheLocalInitOpIfItWasNotAskedBefore) {
   SessionManagerOptions unasked = options();
-  unasked.ready_for_local_init_op = {};
+  unasked.ready_for_local_init_op = Fetches();
   EXPECT_THAT([&] { manager(unasked).prepare_session({}); },
               ThrowsMessage<FailedPreconditionError>(
                   AllOf(HasSubstr("Init operations did not make model ready"),

@@ -357,10 +357,28 @@ TEST_F(LoopTest, KeepsItsFilesWhereItIsTold) {
   EXPECT_EQ(again, 6);
 }
 
-TEST_F(LoopTest, LeavesItsThreadsTheTimeItIsTold) {
-  LoopOptions bad = options({});
-  bad.stop_grace_period_secs = -1;
-  EXPECT_THROW(Loop{bad}, InvalidArgumentError);
+// Has a thread that goes on until somebody complains about it.
+class StragglerHook final : public SessionRunHook {
+ public:
+  explicit StragglerHook(const LogCapture& log) : log_(log) {}
+  void after_create_session(Session&, Coordinator& coordinator) override {
+    coordinator.start_thread("straggler", [&log = log_] {
+      while (!log.contains("threads still running")) std::this_thread::yield();
+    });
+  }
+
+ private:
+  const LogCapture& log_;
+};
+
+TEST_F(LoopTest, LeavesThreadsTheTimeItIsTold) {
+  LoopOptions impatient = options({StopAtStepHook({.last_step = 1}), StragglerHook(log_)});
+  impatient.stop_grace_period_secs = 7;
+  Loop loop(impatient);
+  const Clock::TimePoint start = clock_.now();
+  loop.run([] {});
+  EXPECT_EQ(to_seconds(clock_.now() - start), 7);
+  EXPECT_TRUE(log_.contains("threads still running after the stop: straggler"));
 }
 
 TEST_F(LoopTest, MakesNoStepIfASignalCameWhileRestoring) {
@@ -421,6 +439,7 @@ TEST_F(LoopTest, FindsMistakesBeforeItRuns) {
   EXPECT_THROW(Loop({.checkpoint_dir = "x", .save_checkpoint_secs = 1, .save_checkpoint_steps = 1}),
                InvalidArgumentError);
   EXPECT_THROW(Loop({.save_summaries_steps = -1}), InvalidArgumentError);
+  EXPECT_THROW(Loop({.stop_grace_period_secs = -1}), InvalidArgumentError);
   EXPECT_THROW(Loop({.max_to_keep = -1}), InvalidArgumentError);
   EXPECT_THROW(Loop({.max_recoveries = -1}), InvalidArgumentError);
   Loop loop({.hooks = {StopAtStepHook({.num_steps = 1})}});

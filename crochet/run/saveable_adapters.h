@@ -86,13 +86,24 @@ class SaveableGenerator final : public Saveable {
 // The vector of `dtype` that was stored. Throws: InvalidArgumentError if it is another tensor.
 const Tensor& single_vector(const TensorMap& state, DType dtype);
 
-// Numbers that are not in one piece of memory: std::deque, std::list, std::vector<bool>.
 template <typename T>
-class SaveableSequence final : public Saveable {
+concept AssignableSequence = requires(T& value) {
+  value.assign(value.begin(), value.end());
+};
+
+template <typename T>
+concept InsertableSet = requires(T& value) {
+  value.clear();
+  value.insert(value.begin(), value.end());
+};
+
+// Numbers that are not in one piece of memory: std::deque, std::list, std::vector<bool>, std::set.
+template <typename T>
+class SaveableContainer final : public Saveable {
  public:
   using Number = std::ranges::range_value_t<T>;
 
-  explicit SaveableSequence(T& value) : value_(value) {}
+  explicit SaveableContainer(T& value) : value_(value) {}
 
   TensorMap save() const override {
     Tensor copy(dtype_of<Number>, {static_cast<int64_t>(std::ranges::distance(value_))});
@@ -102,7 +113,12 @@ class SaveableSequence final : public Saveable {
 
   void restore(const TensorMap& state) override {
     const auto numbers = single_vector(state, dtype_of<Number>).template flat<Number>();
-    value_.assign(numbers.begin(), numbers.end());
+    if constexpr (AssignableSequence<T>) {
+      value_.assign(numbers.begin(), numbers.end());
+    } else {
+      value_.clear();
+      value_.insert(numbers.begin(), numbers.end());
+    }
   }
 
  private:

@@ -31,7 +31,7 @@ namespace crochet {
 //   void track(Tracker& tracker, Perceptron& model) { tracker("w1", model.w1)("w2", model.w2); }
 //
 // Parts may be: numbers; std::array, span, std::vector and other standard
-// sequences of numbers; Tensor; Eigen matrices (with <crochet/eigen.h>); standard random
+// sequences and sets of numbers; Tensor; Eigen matrices (with <crochet/eigen.h>); standard random
 // generators; anything with `TensorMap save() const` and `void restore(const TensorMap&)`; and
 // structs that list their parts. Anything else does not compile, and neither does a
 // temporary, unless it is a span or lists its parts.
@@ -157,8 +157,8 @@ void Tracker::track_part(std::string_view name, T& value) {
   } else if constexpr (ArrayOfNumbers<T>) {
     add_array(name, internal::borrow_numbers(value));
   } else if constexpr (SequenceOfNumbers<T> &&
-                       requires { value.assign(value.begin(), value.end()); }) {
-    add_object(name, std::make_shared<internal::SaveableSequence<T>>(value));
+                       (internal::AssignableSequence<T> || internal::InsertableSet<T>)) {
+    add_object(name, std::make_shared<internal::SaveableContainer<T>>(value));
   } else {
     static_assert(!sizeof(T*),
                   "crochet cannot track this type: give it `void track(crochet::Tracker&)`, or "

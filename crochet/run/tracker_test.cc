@@ -5,6 +5,8 @@
 #include <deque>
 #include <list>
 #include <random>
+#include <set>
+#include <unordered_set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -105,6 +107,14 @@ TEST_F(TrackerTest, KeepsSequences) {
   save(std::vector<float>{});
   restore(grown);
   EXPECT_TRUE(grown.empty());
+}
+
+TEST_F(TrackerTest, KeepsSets) {
+  save(std::set<int64_t>{3, 1, 2});
+  EXPECT_EQ(stored("value"), Tensor::from<int64_t>({1, 2, 3}));
+  std::unordered_set<int64_t> restored = {7};
+  restore(restored);
+  EXPECT_THAT(restored, testing::UnorderedElementsAre(1, 2, 3));
 }
 
 TEST_F(TrackerTest, KeepsTheMemoryOfASpan) {

@@ -112,6 +112,18 @@ TEST_F(GlobalStepTest, IsReadBeforeItIsIncremented) {
   EXPECT_EQ(session->run(step).scalar<int64_t>(), 4);
 }
 
+TEST_F(GlobalStepTest, IsIncrementedBehindWhatItIsTold) {
+  create_global_step(graph_);
+  int num_computed = 0;
+  const Output before = graph_.value("before", [&] { return Tensor::scalar(++num_computed); });
+  const Operation one = increment_global_step(graph_, 1, {before});
+  const Operation two = increment_global_step(graph_, 2, {one, before});
+  const auto session = graph_.new_session("");
+  session->run({two, one, Operation(before.operation())});
+  EXPECT_EQ(read_global_step(*session), 3);
+  EXPECT_EQ(num_computed, 1);
+}
+
 TEST_F(GlobalStepTest, CannotBeIncrementedIfThereIsNone) {
   EXPECT_THROW(increment_global_step(graph_), FailedPreconditionError);
 }

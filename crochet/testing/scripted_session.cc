@@ -39,7 +39,7 @@ class ScriptedSession final : public Session {
     if (std::ranges::find(fetches, graph_.step_) != fetches.end())
       known.try_emplace(graph_.step_, initialized_value(*graph_.step_variable_));
     for (const Output& output : fetches)
-      if (!output.has_value() && node_of(output).effect) node_of(output).effect(*this, known);
+      if (!output.has_value()) run_operation(output, known);
     for (const Output& output : fetches)
       if (output.has_value()) value_in_run(output, known);
     for (size_t i = 0; i < fetches.size(); ++i)
@@ -86,6 +86,11 @@ class ScriptedSession final : public Session {
   }
   void set(const Variable& variable, Tensor value) {
     value_of(node_of(variable)) = std::move(value);
+  }
+  // Once in a run: what was run is among what is known.
+  void run_operation(const Output& output, ScriptedGraph::Values& known) {
+    if (known.try_emplace(output).second && node_of(output).effect)
+      node_of(output).effect(*this, known);
   }
   const Tensor& value_in_run(const Output& output, ScriptedGraph::Values& known) {
     if (const auto found = known.find(output); found != known.end()) return found->second;
@@ -292,9 +297,19 @@ void ScriptedGraph::add_global_step() {
   add_to_collection(kGlobalStepCollection, step_);
 }
 
-Operation ScriptedGraph::add_global_step_increment(int64_t increment, std::vector<Output>) {
+Operation ScriptedGraph::add_global_step_increment(int64_t increment,
+                                                   std::vector<Output> control_inputs) {
   Node& node = add_node(fmt::format("increment_global_step_by_{}", increment), 0);
-  node.effect = [increment](ScriptedSession& session, Values&) { session.advance(increment); };
+  node.effect = [increment, control_inputs = std::move(control_inputs)](ScriptedSession& session,
+                                                                        Values& known) {
+    for (const Output& input : control_inputs) {
+      if (input.has_value())
+        session.value_in_run(input, known);
+      else
+        session.run_operation(input, known);
+    }
+    session.advance(increment);
+  };
   return Operation(&node);
 }
 

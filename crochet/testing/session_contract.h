@@ -139,6 +139,11 @@ TYPED_TEST_P(SessionContract, ComputesAnOutputOnceInARun) {
   EXPECT_EQ(this->session_->run(probe).template scalar<int64_t>(), 2);
 }
 
+TYPED_TEST_P(SessionContract, RunsAnOperationOnceInARun) {
+  this->session_->run({this->train(), this->train()});
+  EXPECT_EQ(this->step(), 1);
+}
+
 TYPED_TEST_P(SessionContract, TakesAFedValueInsteadOfComputingIt) {
   const Output probe = this->output("probe");
   const FetchValues values = this->session_->run(probe, {{probe, Tensor::scalar<int64_t>(70)}});
@@ -309,15 +314,18 @@ TYPED_TEST_P(SessionContract, ExtendsNoFinalizedGraph) {
   EXPECT_EQ(this->step(), 1);
 }
 
-REGISTER_TYPED_TEST_SUITE_P(
-    SessionContract, KnowsItsGraphAndTarget, FindsWhatTheGraphHas, RunsForNothing,
-    GivesNoValueForAnOperation, FetchesTheStepBeforeTheOneThatIsMade, RunsNothingThatWasNotAskedFor,
-    ComputesAnOutputOnceInARun, TakesAFedValueInsteadOfComputingIt, RefusesAnOutputThatIsFedTwice,
-    TakesFedValuesOfShapesThatFit, RefusesFedValuesOfAWrongTypeOrShape,
-    RunsNothingThatNeedsWhatIsNotFed, RefusesOutputsOfAnotherGraph, PassesOnWhatAnOperationThrows,
-    RefusesCallsFromWithinARun, RunsFromSeveralThreads, TakesSnapshotsOfWhatIsAskedFor,
-    NeverChangesASnapshot, TakesSnapshotsWhileOtherThreadsRun, AssignsManyVariables,
-    ChangesNothingIfAShapeIsWrong, PassesOnWhatAFillThrows, RefusesCallsOnceClosed,
-    StartsEverySessionFromTheInitialValues, ExtendsNoFinalizedGraph);
+REGISTER_TYPED_TEST_SUITE_P(SessionContract, KnowsItsGraphAndTarget, FindsWhatTheGraphHas,
+                            RunsForNothing, GivesNoValueForAnOperation,
+                            FetchesTheStepBeforeTheOneThatIsMade, RunsNothingThatWasNotAskedFor,
+                            ComputesAnOutputOnceInARun, RunsAnOperationOnceInARun,
+                            TakesAFedValueInsteadOfComputingIt, RefusesAnOutputThatIsFedTwice,
+                            TakesFedValuesOfShapesThatFit, RefusesFedValuesOfAWrongTypeOrShape,
+                            RunsNothingThatNeedsWhatIsNotFed, RefusesOutputsOfAnotherGraph,
+                            PassesOnWhatAnOperationThrows, RefusesCallsFromWithinARun,
+                            RunsFromSeveralThreads, TakesSnapshotsOfWhatIsAskedFor,
+                            NeverChangesASnapshot, TakesSnapshotsWhileOtherThreadsRun,
+                            AssignsManyVariables, ChangesNothingIfAShapeIsWrong,
+                            PassesOnWhatAFillThrows, RefusesCallsOnceClosed,
+                            StartsEverySessionFromTheInitialValues, ExtendsNoFinalizedGraph);
 
 }  // namespace crochet

@@ -212,6 +212,8 @@ Operation Graph::increment_global_step(std::vector<Output> control_inputs) {
 }
 
 Operation Graph::add_global_step_increment(int64_t increment, std::vector<Output> control_inputs) {
+  if (!global_step_variable_)
+    throw FailedPreconditionError("increment_global_step: the graph has made no global step");
   std::string name = increment == 1 ? "increment_global_step"
                                     : fmt::format("increment_global_step_by_{}", increment);
   return op(std::move(name), {update(global_step_variable_)},

@@ -118,6 +118,7 @@ TEST(LocalGraphTest, FindsAStepByItsName) {
   Graph graph;
   const Output step = graph.value("global_step", [] { return Tensor::scalar<int32_t>(3); });
   EXPECT_EQ(graph.global_step(), step);
+  EXPECT_THROW(crochet::increment_global_step(graph), FailedPreconditionError);
 }
 
 TEST(LocalGraphTest, RefusesSettings) {

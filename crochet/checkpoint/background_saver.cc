@@ -31,7 +31,7 @@ BackgroundSaver::~BackgroundSaver() {
 }
 
 SaveTicket BackgroundSaver::enqueue(Snapshot snapshot, const std::string& save_path, int64_t step) {
-  SaveTicket ticket(fmt::format("{}-{}", save_path, step), step, saver_.clock());
+  SaveTicket ticket(saver_.prefix_of(save_path, step), step, saver_.clock());
   {
     std::unique_lock lock(mutex_);
     if (!worker_.joinable()) worker_ = std::thread(&BackgroundSaver::work, this);

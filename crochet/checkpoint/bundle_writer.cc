@@ -44,12 +44,42 @@ BundleWriter::BundleWriter(FileSystem& files, std::string prefix,
       prefix_(std::move(prefix)),
       directory_(parent_directory(prefix_)),
       alignment_(options.alignment),
-      temp_data_(temporary_name(data_filename(prefix_, 0, 1))),
+      num_shards_(options.num_shards),
       temp_index_(temporary_name(index_filename(prefix_))) {
   if (alignment_ == 0) throw InvalidArgumentError("{}: an alignment of 0 bytes", prefix_);
+  if (num_shards_ < 1 || num_shards_ > internal::kMaxShards)
+    throw InvalidArgumentError("{}: {} data files, expected 1 to {}", prefix_, num_shards_,
+                               internal::kMaxShards);
   if (!files_.exists(directory_)) files_.create_directories(directory_);
   buffer_.reserve(kChunkBytes);
-  data_ = files_.create(temp_data_);
+  open_shard(0);
+}
+
+std::string BundleWriter::final_name(int shard) const {
+  return data_filename(prefix_, shard, num_shards_);
+}
+
+void BundleWriter::open_shard(int shard) {
+  temp_data_.push_back(temporary_name(final_name(shard)));
+  data_ = files_.create(temp_data_.back());
+  shard_bytes_ = 0;
+}
+
+void BundleWriter::close_shard() {
+  flush();
+  data_->sync();
+  std::exchange(data_, nullptr)->close();
+}
+
+void BundleWriter::next_shard() {
+  guarded(State::kAdding, "next_shard()", [&] {
+    const auto next = static_cast<int>(temp_data_.size());
+    if (next == num_shards_)
+      throw InvalidArgumentError("{}: a data file more than the {} there are to be", prefix_,
+                                 num_shards_);
+    close_shard();
+    open_shard(next);
+  });
 }
 
 BundleWriter::~BundleWriter() {
@@ -124,9 +154,10 @@ internal::BundleEntry& BundleWriter::entry_for_slice(std::string_view name, cons
 
 void BundleWriter::store(std::string key, const Tensor& tensor) {
   internal::BundleEntry entry{.dtype = tensor.dtype(), .shape = tensor.shape()};
-  entry.offset = static_cast<int64_t>(data_bytes_);
+  entry.shard = static_cast<int32_t>(temp_data_.size()) - 1;
+  entry.offset = static_cast<int64_t>(shard_bytes_);
   const uint32_t crc = append_elements(tensor);
-  entry.size = static_cast<int64_t>(data_bytes_) - entry.offset;
+  entry.size = static_cast<int64_t>(shard_bytes_) - entry.offset;
   entry.masked_crc32c = mask_crc32c(crc);
   index_.emplace(std::move(key), internal::encode(entry));
   pad();
@@ -134,9 +165,11 @@ void BundleWriter::store(std::string key, const Tensor& tensor) {
 
 void BundleWriter::write_and_sync() {
   guarded(State::kAdding, "write_and_sync()", [&] {
-    flush();
-    data_->sync();
-    std::exchange(data_, nullptr)->close();
+    close_shard();
+    while (static_cast<int>(temp_data_.size()) < num_shards_) {
+      open_shard(static_cast<int>(temp_data_.size()));
+      close_shard();
+    }
     write_index();
     state_ = State::kWritten;
   });
@@ -149,7 +182,8 @@ void BundleWriter::publish() {
       files_.remove(index);
       files_.sync_directory(directory_);
     }
-    files_.rename(temp_data_, data_filename(prefix_, 0, 1));
+    for (size_t i = 0; i < temp_data_.size(); ++i)
+      files_.rename(temp_data_[i], final_name(static_cast<int>(i)));
     files_.sync_directory(directory_);
     files_.rename(temp_index_, index);
     files_.sync_directory(directory_);
@@ -182,6 +216,7 @@ void BundleWriter::append(std::span<const std::byte> bytes) {
   else
     buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
   data_bytes_ += bytes.size();
+  shard_bytes_ += bytes.size();
 }
 
 uint32_t BundleWriter::append_elements(const Tensor& tensor) {
@@ -205,7 +240,7 @@ uint32_t BundleWriter::append_with_crc(uint32_t crc, std::span<const std::byte> 
 }
 
 void BundleWriter::pad() {
-  const size_t surplus = data_bytes_ % alignment_;
+  const size_t surplus = shard_bytes_ % alignment_;
   if (surplus != 0) append(std::vector<std::byte>(alignment_ - surplus));
 }
 
@@ -215,7 +250,7 @@ void BundleWriter::flush() {
 }
 
 void BundleWriter::write_index() {
-  index_.emplace("", internal::encode(internal::BundleHeader{}));
+  index_.emplace("", internal::encode(internal::BundleHeader{.num_shards = num_shards_}));
   for (const auto& [name, entry] : partitioned_) index_.emplace(name, internal::encode(entry));
   const std::string table = internal::encode_table(index_);
   const auto file = files_.create(temp_index_);
@@ -228,13 +263,15 @@ void BundleWriter::write_index() {
 
 void BundleWriter::remove_temporaries() noexcept {
   data_.reset();
-  for (const std::string* path : {&temp_data_, &temp_index_}) {
+  const auto remove = [this](const std::string& path) {
     try {
-      if (files_.exists(*path)) files_.remove(*path);
+      if (files_.exists(path)) files_.remove(path);
     } catch (const std::exception& error) {
       log(Severity::kWarning, error.what());
     }
-  }
+  };
+  for (const std::string& path : temp_data_) remove(path);
+  remove(temp_index_);
 }
 
 }  // namespace crochet

@@ -21,10 +21,12 @@ namespace crochet {
 struct BundleWriterOptions {
   // Every tensor starts at a multiple of this many bytes in the data file.
   size_t alignment = 1;
+  // The number of data files; see next_shard().
+  int num_shards = 1;
 };
 
-// Writes a checkpoint in one data file, so that it is whole or not there,
-// whatever stops the program or the machine.
+// Writes a checkpoint, so that it is whole or not there, whatever stops the program or the
+// machine.
 //
 //   BundleWriter writer(FileSystem::posix(), "runs/digits/model.ckpt-2000");
 //   writer.add("model/w1", w1);
@@ -39,7 +41,7 @@ struct BundleWriterOptions {
 class BundleWriter {
  public:
   // Makes the directory if it is missing. `files` is not owned and outlives this.
-  // Throws: InvalidArgumentError for an alignment of 0.
+  // Throws: InvalidArgumentError for an alignment of 0, and for no data files or more than 99999.
   BundleWriter(FileSystem& files, std::string prefix, const BundleWriterOptions& options = {});
   // Never throws.
   ~BundleWriter();
@@ -62,6 +64,10 @@ class BundleWriter {
   // those of the slices before.
   void add_slice(std::string_view name, const Shape& full_shape, const TensorSlice& slice,
                  const Tensor& tensor);
+
+  // Ends this data file: what is added from now on goes to the next one. Those that are never
+  // begun are there, and empty. Throws: InvalidArgumentError if this is the last one.
+  void next_shard();
 
   // Writes the index too. Returns once all bytes would survive a power cut,
   // under their temporary names.
@@ -86,6 +92,9 @@ class BundleWriter {
  private:
   enum class State { kAdding, kWritten, kPublished, kFailed };
 
+  void open_shard(int shard);
+  void close_shard();
+  std::string final_name(int shard) const;
   template <typename Step>
   void guarded(State required, const char* call, Step step);
   void check_name(std::string_view name) const;
@@ -108,11 +117,13 @@ class BundleWriter {
   const std::string prefix_;
   const std::string directory_;
   const size_t alignment_;
-  const std::string temp_data_;
+  const int num_shards_;
   const std::string temp_index_;
 
   State state_ = State::kAdding;
-  std::unique_ptr<WritableFile> data_;
+  std::vector<std::string> temp_data_;  // Of the shards so far.
+  std::unique_ptr<WritableFile> data_;  // The last of them.
+  uint64_t shard_bytes_ = 0;
   std::vector<std::byte> buffer_;
   std::map<std::string, std::string> index_;  // The table, without its header.
   std::map<std::string, internal::BundleEntry, std::less<>> partitioned_;

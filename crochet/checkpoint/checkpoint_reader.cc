@@ -13,6 +13,38 @@
 #include "crochet/checkpoint/bundle_slices.h"
 
 namespace crochet {
+namespace {
+
+internal::BundleIndex open_index(FileSystem& files, const std::string& prefix) {
+  const std::string path = index_filename(prefix);
+  if (!files.exists(path) && files.exists(prefix) && !is_directory(files, prefix))
+    throw UnimplementedError(
+        "{} is a file and there is no {}: TensorFlow's V1 format is not supported; let TensorFlow "
+        "write the checkpoint anew",
+        prefix, path);
+  return internal::read_bundle_index(files, path);
+}
+
+// TensorFlow's name of a type in its messages: "DT_FLOAT".
+std::string data_type_name(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat:
+      return "DT_FLOAT";
+    case DType::kDouble:
+      return "DT_DOUBLE";
+    case DType::kHalf:
+      return "DT_HALF";
+    default: {
+      std::string name = fmt::format("DT_{}", dtype);
+      std::ranges::transform(name, name.begin(), [](char c) {
+        return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+      });
+      return name;
+    }
+  }
+}
+
+}  // namespace
 
 using internal::BundleEntry;
 using internal::CommonRow;
@@ -21,7 +53,7 @@ using internal::StoredSlice;
 struct CheckpointReader::State {
   State(std::string prefix_in, FileSystem& files)
       : prefix(std::move(prefix_in)),
-        index(internal::read_bundle_index(files, index_filename(prefix))),
+        index(open_index(files, prefix)),
         data(files, prefix, index.header) {
     for (const auto& [name, entry] : index.entries)
       if (name.front() != '\0')
@@ -52,6 +84,8 @@ struct CheckpointReader::State {
                                         const std::vector<StoredSlice>& parts,
                                         const TensorSlice& target) const;
   Tensor read(std::string_view name, const BundleEntry& entry, const TensorSlice& target) const;
+  void read_into(std::string_view name, const BundleEntry& entry, const TensorSlice& target,
+                 std::span<std::byte> destination) const;
 
   const std::string prefix;
   const internal::BundleIndex index;
@@ -140,19 +174,37 @@ const std::vector<TensorSlice>& CheckpointReader::slices(std::string_view name) 
   return state_->entry(name).slices;
 }
 
+void CheckpointReader::State::read_into(std::string_view name, const BundleEntry& entry,
+                                        const TensorSlice& target,
+                                        std::span<std::byte> destination) const {
+  if (entry.dtype == DType::kString)
+    throw InvalidArgumentError("{}: \"{}\" is {} {}: strings are no bytes in one piece", prefix,
+                               name, entry.dtype, entry.shape);
+  const std::vector<StoredSlice> parts = parts_of(name, entry, target);
+  const uint64_t size =
+      static_cast<uint64_t>(internal::shape_of(target).num_elements()) * element_size(entry.dtype);
+  if (destination.size() != size)
+    throw InvalidArgumentError("{}: \"{}\" has {} bytes, the destination {}", prefix, name, size,
+                               destination.size());
+  read_numbers(name, parts, target, destination);
+}
+
 void CheckpointReader::read_into(std::string_view name, std::span<std::byte> destination) const {
   const BundleEntry& entry = state_->readable_entry(name);
-  if (entry.dtype == DType::kString)
-    throw InvalidArgumentError("{}: \"{}\" is {} {}: strings are no bytes in one piece",
-                               state_->prefix, name, entry.dtype, entry.shape);
-  const TensorSlice whole = internal::whole_slice(entry.shape);
-  const std::vector<StoredSlice> parts = state_->parts_of(name, entry, whole);
-  const uint64_t size =
-      static_cast<uint64_t>(entry.shape.num_elements()) * element_size(entry.dtype);
-  if (destination.size() != size)
-    throw InvalidArgumentError("{}: \"{}\" has {} bytes, the destination {}", state_->prefix, name,
-                               size, destination.size());
-  state_->read_numbers(name, parts, whole, destination);
+  state_->read_into(name, entry, internal::whole_slice(entry.shape), destination);
+}
+
+void CheckpointReader::read_slice_into(std::string_view name, const TensorSlice& slice,
+                                       std::span<std::byte> destination) const {
+  const BundleEntry& entry = state_->readable_entry(name);
+  state_->read_into(name, entry, internal::resolved(slice, entry.shape), destination);
+}
+
+std::string CheckpointReader::debug_string() const {
+  std::string text;
+  for (const auto& [name, info] : tensors())
+    text += fmt::format("{} ({}) {}\n", name, data_type_name(info.dtype), info.shape);
+  return text;
 }
 
 void CheckpointReader::verify() const {

@@ -40,7 +40,8 @@ class CheckpointReader {
  public:
   // `files` is not owned and outlives this.
   // Throws: NotFoundError if there is no such checkpoint; DataLossError for a damaged index;
-  // InvalidArgumentError for a version of the format that this reader cannot read.
+  // InvalidArgumentError for a version of the format that this reader cannot read;
+  // UnimplementedError for a file of exactly this name, which is how TensorFlow's V1 format looks.
   explicit CheckpointReader(std::string prefix, FileSystem& files = FileSystem::posix());
   ~CheckpointReader();
   CheckpointReader(CheckpointReader&&) noexcept;
@@ -64,9 +65,15 @@ class CheckpointReader {
   // A part of a tensor, whatever parts it is stored in.
   // Throws: as read(); InvalidArgumentError for a slice that is not in the tensor.
   Tensor read_slice(std::string_view name, const TensorSlice& slice) const;
+  // The same into memory of the caller. Throws: as read_into() and read_slice().
+  void read_slice_into(std::string_view name, const TensorSlice& slice,
+                       std::span<std::byte> destination) const;
   // The parts that a partitioned variable is stored in, in the order they were added; none for
   // a tensor that is stored whole. Throws: NotFoundError.
   const std::vector<TensorSlice>& slices(std::string_view name) const;
+
+  // A line "<name> (DT_FLOAT) [2,3]" for each tensor, by name, as TensorFlow's reader has it.
+  std::string debug_string() const;
 
   // Reads everything that is stored, parts and strings too (variants as far as
   // their place goes), and compares the checksums.

@@ -92,7 +92,7 @@ TEST_F(CheckpointReaderTest, AVariantIsListedButNotRead) {
               ThrowsMessage<UnimplementedError>(HasSubstr("\"v\" has the type variant")));
 }
 
-// TB-11
+// TB-11, SV-67, SV-69
 TEST_F(CheckpointReaderTest, MissingThingsAreNotFound) {
   EXPECT_THAT([&] { CheckpointReader("d/none", files_); },
               ThrowsMessage<NotFoundError>(HasSubstr("d/none.index")));
@@ -100,6 +100,34 @@ TEST_F(CheckpointReaderTest, MissingThingsAreNotFound) {
   EXPECT_THAT([&] { CheckpointReader("d/m-1", files_).read("v"); },
               ThrowsMessage<NotFoundError>("Key v not found in checkpoint d/m-1"));
   EXPECT_THROW(CheckpointReader("d/m-1", files_).read(""), NotFoundError);
+}
+
+TEST_F(CheckpointReaderTest, AFileOfTheV1FormatIsNamedAsSuch) {
+  internal::put_file(files_, "d/v1", "anything");
+  EXPECT_THAT([&] { CheckpointReader("d/v1", files_); },
+              ThrowsMessage<UnimplementedError>(HasSubstr("V1 format is not supported")));
+  EXPECT_THROW(CheckpointReader("d", files_), NotFoundError);
+}
+
+// SV-68
+TEST_F(CheckpointReaderTest, TellsWhatIsInABundle) {
+  RawBundle bundle;
+  bundle.add("v0", {.dtype = DType::kFloat, .shape = {2, 3}}, std::string(24, 'x'));
+  bundle.add("v1", {.dtype = DType::kDouble, .shape = {3, 2, 1}}, std::string(48, 'y'));
+  bundle.add("v2", {.dtype = DType::kHalf}, "zz");
+  bundle.add("v3", {.dtype = DType::kQuint16, .shape = {1}}, "zz");
+  const CheckpointReader reader = put(bundle);
+  EXPECT_TRUE(reader.contains("v0"));
+  EXPECT_FALSE(reader.contains("w0"));
+  EXPECT_EQ(reader.debug_string(),
+            "v0 (DT_FLOAT) [2,3]\n"
+            "v1 (DT_DOUBLE) [3,2,1]\n"
+            "v2 (DT_HALF) []\n"
+            "v3 (DT_QUINT16) [1]\n");
+  EXPECT_EQ(reader.tensors().at("v1").shape, (Shape{3, 2, 1}));
+  EXPECT_EQ(reader.read("v0").bytes()[23], std::byte('x'));
+  EXPECT_THAT([&] { reader.read("w0"); },
+              ThrowsMessage<NotFoundError>(HasSubstr("w0 not found in checkpoint")));
 }
 
 TEST_F(CheckpointReaderTest, AMissingDataFileIsDataLoss) {

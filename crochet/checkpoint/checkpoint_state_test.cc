@@ -78,6 +78,7 @@ TEST_F(CheckpointStateTest, ValuesOfAWrongKindAreErrors) {
     EXPECT_THROW(parse_checkpoint_state(text), InvalidArgumentError) << text;
 }
 
+// CM-5
 TEST_F(CheckpointStateTest, TheNewestIsPutBehindTheOthers) {
   EXPECT_THAT(make_checkpoint_state("/d", "/d/m-2").all_model_checkpoint_paths,
               ElementsAre("/d/m-2"));
@@ -87,6 +88,7 @@ TEST_F(CheckpointStateTest, TheNewestIsPutBehindTheOthers) {
               ElementsAre("/d/m-2"));
 }
 
+// CM-4
 TEST_F(CheckpointStateTest, PathsAreSeenFromARelativeDirectory) {
   const CheckpointState state =
       make_checkpoint_state("train", "train/m-2", {"/abs/m-0", "other/m-1", "train/m-2"});
@@ -125,9 +127,52 @@ TEST_F(CheckpointStateTest, UpdatingAndGettingJoinsThePaths) {
   EXPECT_THAT(files_.list("train"), ElementsAre("checkpoint"));
 }
 
+// CM-9
 TEST_F(CheckpointStateTest, JoiningIsTextual) {
   put_file(files_, "train/checkpoint", "model_checkpoint_path: \"./m-2\"");
   EXPECT_EQ(get_checkpoint_state(files_, "train")->model_checkpoint_path, "train/./m-2");
+  put_file(files_, "train/checkpoint",
+           "model_checkpoint_path: \"./m-2\"\n"
+           "all_model_checkpoint_paths: \"./m-1\"\n"
+           "all_model_checkpoint_paths: \"./m-2\"\n");
+  EXPECT_THAT(get_checkpoint_state(files_, "train")->all_model_checkpoint_paths,
+              ElementsAre("train/./m-1", "train/./m-2"));
+}
+
+// CM-3
+TEST_F(CheckpointStateTest, AnAbsolutePathStaysAndIsListedOnce) {
+  for (const char* const directory : {"/train", "train"}) {
+    const CheckpointState state = make_checkpoint_state(directory, "/train/m-2");
+    EXPECT_EQ(state.model_checkpoint_path, "/train/m-2");
+    EXPECT_THAT(state.all_model_checkpoint_paths, ElementsAre("/train/m-2"));
+  }
+}
+
+// CM-6
+TEST_F(CheckpointStateTest, MixedPathsAreReadBackAsTheyWereGiven) {
+  for (const auto& [relative, absolute] :
+       {std::pair("train/m-1", "/train/m-2"), std::pair("train/m-2", "/train/m-1")}) {
+    for (const std::string newest : {relative, absolute}) {
+      const std::string other = newest == relative ? absolute : relative;
+      update_checkpoint_state(files_, "train", newest, {other, newest});
+      const auto state = get_checkpoint_state(files_, "train");
+      EXPECT_EQ(state->model_checkpoint_path, newest);
+      EXPECT_THAT(state->all_model_checkpoint_paths, ElementsAre(other, newest));
+    }
+  }
+}
+
+// CM-7
+TEST_F(CheckpointStateTest, RelativeModeStoresRelativePathsAndReadsAbsoluteOnes) {
+  update_checkpoint_state(files_, "/train", "/train/m-2", {"/train/m-1", "/train/m-2"},
+                          {.save_relative_paths = true});
+  EXPECT_EQ(read_file(files_, "/train/checkpoint"),
+            "model_checkpoint_path: \"m-2\"\n"
+            "all_model_checkpoint_paths: \"m-1\"\n"
+            "all_model_checkpoint_paths: \"m-2\"\n");
+  const auto state = get_checkpoint_state(files_, "/train");
+  EXPECT_EQ(state->model_checkpoint_path, "/train/m-2");
+  EXPECT_THAT(state->all_model_checkpoint_paths, ElementsAre("/train/m-1", "/train/m-2"));
 }
 
 TEST_F(CheckpointStateTest, AnotherFilenameIsAnotherState) {
@@ -156,6 +201,7 @@ TEST_F(CheckpointStateTest, ADamagedFileIsNoStateWithTwoWarnings) {
   EXPECT_TRUE(log_.contains("train/checkpoint: line 1: found the end within a string"));
 }
 
+// CM-8
 TEST_F(CheckpointStateTest, AStateWithoutANewestPathIsAnInvalidArgument) {
   for (const std::string_view text : {"", "all_model_checkpoint_paths: \"m-1\""}) {
     put_file(files_, "train/checkpoint", text);

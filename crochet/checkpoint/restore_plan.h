@@ -2,24 +2,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "crochet/checkpoint/checkpoint_reader.h"
+#include "crochet/checkpoint/restore_report.h"
+#include "crochet/checkpoint/saved_variable.h"
 #include "crochet/session/session.h"
 
 namespace crochet {
+
+// How much a checkpoint may differ from the graph that takes it over.
+struct RestoreRules {
+  bool reshape = false;
+  bool allow_missing = false;
+  bool allow_surplus = false;
+};
 
 // How the tensors of one checkpoint become the state of one graph. Making the
 // plan checks all names, types and shapes; executing it reads and overwrites.
 class RestorePlan {
  public:
-  // Throws: InvalidArgumentError that lists all that does not fit.
+  // Throws: an error that lists all that does not fit: NotFoundError if nothing but names is
+  // missing from the checkpoint, else InvalidArgumentError.
   // Requires: the graph and the reader outlive this.
-  RestorePlan(const Graph& graph, const CheckpointReader& reader);
+  RestorePlan(const Graph& graph, const CheckpointReader& reader,
+              const internal::VariableSelection& selection = {}, const RestoreRules& rules = {});
 
-  // Throws: DataLossError from reading.
-  void execute(Session& session) const;
+  // Returns what came of it. Throws: DataLossError from reading.
+  RestoreReport execute(Session& session) const;
 
  private:
   struct ObjectPart {
@@ -27,17 +40,25 @@ class RestorePlan {
     std::vector<std::pair<std::string, std::string>> keys;  // Key of the object, name in the file.
   };
 
-  void plan_variables(const Graph& graph);
-  void plan_objects(const Graph& graph);
-  void find_surplus();
+  void plan_variable(const Variable& variable, const internal::VariableSelection::Place& place,
+                     const RestoreRules& rules);
+  void plan_objects(const Graph& graph, const internal::VariableSelection& selection,
+                    const std::vector<const RegisteredSaveable*>& objects,
+                    const RestoreRules& rules);
+  void find_surplus(bool wants_all, const RestoreRules& rules);
+  void note_missing(const std::string& name, const std::string& problem, bool is_problem);
+  void note_restored(const std::string& name, const std::string& key);
   // The entry that the program takes over from the checkpoint.
-  void claim(const std::string& name);
+  void claim(const std::string& key) { claimed_.push_back(key); }
+  void throw_if_problems() const;
 
   const CheckpointReader& reader_;
   std::vector<Assignment> assignments_;
   std::vector<ObjectPart> objects_;
+  RestoreReport report_;
   std::vector<std::string> claimed_;
-  std::vector<std::string> problems_;
+  std::vector<std::string> not_found_;  // Problems: keys the checkpoint does not have,
+  std::vector<std::string> problems_;   // and all others.
 };
 
 // Prefixes that a directory may be restored from, the best last: the checkpoints

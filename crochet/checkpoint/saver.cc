@@ -17,6 +17,40 @@
 namespace crochet {
 namespace {
 
+// What tickets and sidecars have for a save without a step.
+constexpr int64_t kNoStep = -1;
+
+void check_options(const SaverOptions& options) {
+  if (options.max_to_keep < 0)
+    throw InvalidArgumentError("max_to_keep is {}, expected 0 (keep all) or more",
+                               options.max_to_keep);
+  if (!(options.keep_checkpoint_every_n_hours.value_or(0) >= 0))
+    throw InvalidArgumentError("keep_checkpoint_every_n_hours is {}, expected 0 (off) or more",
+                               *options.keep_checkpoint_every_n_hours);
+  if (options.keep_checkpoint_every_n_steps.value_or(0) < 0)
+    throw InvalidArgumentError("keep_checkpoint_every_n_steps is {}, expected 0 (off) or more",
+                               *options.keep_checkpoint_every_n_steps);
+  if (options.num_shards < 1 || options.num_shards > internal::kMaxShards)
+    throw InvalidArgumentError("num_shards is {}, expected 1 to {}", options.num_shards,
+                               internal::kMaxShards);
+  if (options.defer_build && options.var_list)
+    throw InvalidArgumentError("defer_build and var_list exclude each other");
+  if (options.latest_filename.empty() || !directory_of(options.latest_filename).empty())
+    throw InvalidArgumentError("latest_filename is \"{}\", expected a name without a directory",
+                               options.latest_filename);
+}
+
+std::vector<RetentionPolicy> policies_of(const SaverOptions& options) {
+  if (options.max_to_keep == 0) return {};
+  std::vector<RetentionPolicy> policies = {keep_newest(options.max_to_keep)};
+  if (const double hours = options.keep_checkpoint_every_n_hours.value_or(0); hours > 0)
+    policies.push_back(keep_every_hours(hours));
+  if (const int64_t steps = options.keep_checkpoint_every_n_steps.value_or(0); steps > 0)
+    policies.push_back(keep_every_steps(steps));
+  policies.insert(policies.end(), options.retention.begin(), options.retention.end());
+  return policies;
+}
+
 // Data and sidecar get their names before the index does: without it they are no checkpoint.
 void remove_if_unpublished(FileSystem& files, const std::string& prefix) noexcept {
   try {
@@ -26,58 +60,131 @@ void remove_if_unpublished(FileSystem& files, const std::string& prefix) noexcep
   }
 }
 
-// Renames damaged checkpoints, so that nothing takes them for sound ones; the state file names
-// those that are left. Failing at that is no reason not to train.
-void set_aside_if_possible(FileSystem& files, const std::vector<std::string>& damaged,
-                           const std::vector<std::string>& left) {
-  try {
-    for (const std::string& prefix : damaged) set_aside(files, prefix);
-    update_checkpoint_state(files, directory_of(left.back()), left.back(), left,
-                            {.save_relative_paths = true});
-  } catch (const Error& error) {
-    log_warning("damaged checkpoints cannot be set aside: {}", error.what());
+// "<save_path>-<step>" without the step.
+std::string save_path_of(const SaveTicket& ticket) {
+  const std::string& prefix = ticket.prefix();
+  return ticket.step() == kNoStep ? prefix : prefix.substr(0, prefix.rfind('-'));
+}
+
+// The data file in which the middle of an entry falls, if all are of the same size.
+int shard_of(size_t begin, size_t size, size_t total, int num_shards) {
+  if (total == 0) return 0;
+  const double middle = static_cast<double>(begin) + static_cast<double>(size) / 2;
+  return std::min(num_shards - 1,
+                  static_cast<int>(middle / static_cast<double>(total) * num_shards));
+}
+
+void add_all(BundleWriter& writer, const Snapshot& snapshot,
+             const internal::VariableSelection& selection, int num_shards) {
+  const size_t total = snapshot.num_bytes();
+  size_t done = 0;
+  int shard = 0;
+  for (const auto& [name, tensor] : snapshot.tensors()) {
+    for (; shard < shard_of(done, tensor.num_bytes(), total, num_shards); ++shard)
+      writer.next_shard();
+    done += tensor.num_bytes();
+    const auto [key, slice] = selection.place_of(name);
+    if (slice == nullptr)
+      writer.add(key, tensor);
+    else
+      writer.add_slice(key, slice->full_shape, slice->slice, tensor);
   }
 }
 
 }  // namespace
 
-Saver::Saver(const SaverOptions& options)
-    : max_to_keep_(options.max_to_keep),
-      files_(options.files ? *options.files : FileSystem::posix()),
-      clock_(options.clock ? *options.clock : Clock::real()) {
-  if (max_to_keep_ < 0)
-    throw InvalidArgumentError("max_to_keep is {}, expected 0 (keep all) or more", max_to_keep_);
+Saver::Saver(SaverOptions options)
+    : options_((check_options(options), std::move(options))),
+      selection_(options_.var_list, options_.filter),
+      policies_(policies_of(options_)),
+      files_(options_.files ? *options_.files : FileSystem::posix()),
+      clock_(options_.clock ? *options_.clock : Clock::real()),
+      built_(!options_.defer_build),
+      history_(policies_) {
+  if (options_.var_list && options_.var_list->empty() && !options_.allow_empty)
+    throw InvalidArgumentError("No variables to save: var_list is empty");
+  history_.set_last_preserved(clock_.wall_time(), 0);
+}
+
+void Saver::build(const Graph& graph) {
+  if (built_) return;
+  is_empty(graph);
+  built_ = true;
+}
+
+void Saver::check_built() const {
+  if (!built_)
+    throw FailedPreconditionError("a saver with defer_build needs build() before it is used");
+}
+
+bool Saver::is_empty(const Graph& graph) const {
+  if (!selection_.select(graph).empty()) return false;
+  if (!options_.allow_empty)
+    throw InvalidArgumentError("No variables to save: {}",
+                               selection_.selects_all()
+                                   ? "the graph has neither variables nor objects"
+                                   : "the filter refuses all that the graph has");
+  return true;
+}
+
+std::string Saver::prefix_of(const std::string& save_path,
+                             std::optional<int64_t> global_step) const {
+  if (!global_step) {
+    if (base_name(save_path) == options_.latest_filename)
+      throw InvalidArgumentError("latest_filename \"{}\" collides with save_path \"{}\"",
+                                 options_.latest_filename, save_path);
+    return save_path;
+  }
+  return options_.pad_step_number ? fmt::format("{}-{:08d}", save_path, *global_step)
+                                  : fmt::format("{}-{}", save_path, *global_step);
 }
 
 Snapshot Saver::snapshot(Session& session) const {
-  const std::vector<Variable> variables = session.graph().variables();
-  Snapshot snapshot = session.snapshot(variables);
-  for (const RegisteredSaveable& saveable : session.graph().saveables())
-    for (auto& [key, value] : saveable.object->save())
-      snapshot.add({key.empty() ? saveable.name : join_path(saveable.name, key), value});
+  check_built();
+  if (is_empty(session.graph())) return {};
+  const auto selected = selection_.select(session.graph());
+  Snapshot snapshot = session.snapshot(selected.variables);
+  for (const RegisteredSaveable* const saveable : selected.objects)
+    for (auto& [key, value] : saveable->object->save())
+      snapshot.add({key.empty() ? saveable->name : join_path(saveable->name, key), value});
+  if (options_.write_meta_graph) snapshot.set_meta_graph(session.graph().meta_graph());
   return snapshot;
 }
 
 void Saver::write(const Snapshot& snapshot, SaveTicket& ticket) {
   const std::lock_guard writing(writing_);
+  const std::string& prefix = ticket.prefix();
+  if (snapshot.tensors().empty()) return ticket.reach(SaveStage::kPublished);
+  if (ticket.step() != kNoStep)
+    learn_history(directory_of(prefix), base_name(save_path_of(ticket)));
   try {
     write_files(snapshot, ticket);
+  } catch (const NotFoundError& error) {
+    remove_if_unpublished(files_, prefix);
+    if (is_directory(files_, directory_of(prefix))) throw;
+    throw InvalidArgumentError("Parent directory of {} doesn't exist, can't save. {}",
+                               save_path_of(ticket), error.what());
   } catch (...) {
-    remove_if_unpublished(files_, ticket.prefix());
+    remove_if_unpublished(files_, prefix);
     throw;
   }
-  remember(ticket.prefix());
-  const std::vector<std::string> too_old = surplus();
-  const std::vector<std::string> all = last_checkpoints();
-  update_checkpoint_state(files_, directory_of(ticket.prefix()), ticket.prefix(),
-                          {all.begin() + static_cast<ptrdiff_t>(too_old.size()), all.end()});
-  remove_surplus(too_old);
+  std::vector<std::string> surplus;
+  if (!policies_.empty()) {
+    const std::lock_guard lock(mutex_);
+    history_.add(
+        {.prefix = prefix, .time = clock_.wall_time(), .step = internal::step_of_prefix(prefix)});
+    surplus = history_.sweep();
+  }
+  write_state_without(surplus, prefix);
+  remove_surplus(surplus);
+  if (snapshot.meta_graph() != nullptr)
+    replace_file(files_, prefix + ".meta", *snapshot.meta_graph());
   ticket.reach(SaveStage::kPublished);
 }
 
 void Saver::write_files(const Snapshot& snapshot, SaveTicket& ticket) {
-  BundleWriter writer(files_, ticket.prefix());
-  for (const NamedTensor& entry : snapshot.tensors()) writer.add(entry.name, entry.tensor);
+  BundleWriter writer(files_, ticket.prefix(), {.num_shards = options_.num_shards});
+  add_all(writer, snapshot, selection_, options_.num_shards);
   ticket.reach(SaveStage::kWritten);
   writer.write_and_sync();
   ticket.reach(SaveStage::kDurable);
@@ -89,37 +196,72 @@ void Saver::write_files(const Snapshot& snapshot, SaveTicket& ticket) {
   writer.publish();
 }
 
-std::shared_ptr<void> Saver::announce_write() {
+void Saver::write_state_without(const std::vector<std::string>& surplus,
+                                const std::string& newest) {
+  if (!options_.write_state) return;
+  UpdateCheckpointStateOptions state{.latest_filename = options_.latest_filename,
+                                     .save_relative_paths = true};
+  std::vector<std::string> listed;
   {
     const std::lock_guard lock(mutex_);
-    ++announced_writes_;
+    listed = history_.prefixes_without(surplus);
+    // TensorFlow's savers do not write it: only those that need it do.
+    if (policies_.size() > 1) state.last_preserved_timestamp = history_.last_preserved_time();
   }
-  return {nullptr, [this](void*) {
-            {
-              const std::lock_guard lock(mutex_);
-              --announced_writes_;
-            }
-            write_ended_.notify_all();
-          }};
+  update_checkpoint_state(files_, directory_of(newest), newest, listed, state);
 }
 
-std::string Saver::save(Session& session, const std::string& save_path, int64_t step) {
-  SaveTicket ticket(fmt::format("{}-{}", save_path, step), step, clock_);
-  write(snapshot(session), ticket);
+void Saver::remove_surplus(const std::vector<std::string>& prefixes) {
+  for (const std::string& prefix : prefixes) {
+    if (!internal::remove_or_warn(files_, prefix)) continue;
+    const std::lock_guard lock(mutex_);
+    history_.remove(prefix);
+  }
+}
+
+std::string Saver::save(Session& session, const std::string& save_path,
+                        std::optional<int64_t> global_step) {
+  check_built();
+  SaveTicket ticket(prefix_of(save_path, global_step), global_step.value_or(kNoStep), clock_);
+  const Snapshot state = snapshot(session);
+  if (state.tensors().empty()) return "";
+  write(state, ticket);
   return ticket.prefix();
 }
 
-void Saver::restore(Session& session, const std::string& prefix) {
-  const CheckpointReader reader(prefix, files_);
-  RestorePlan(session.graph(), reader).execute(session);
+RestoreReport Saver::restore_from(Session& session, const CheckpointReader& reader) const {
+  return RestorePlan(session.graph(), reader, selection_,
+                     {.reshape = options_.reshape,
+                      .allow_missing = options_.allow_missing,
+                      .allow_surplus = options_.allow_surplus})
+      .execute(session);
+}
+
+RestoreReport Saver::restore(Session& session, const std::string& prefix) {
+  check_built();
+  if (is_empty(session.graph())) return {};
+  if (!checkpoint_exists(files_, prefix) || is_directory(files_, prefix))
+    throw InvalidArgumentError("The passed save_path is not a valid checkpoint: {}", prefix);
+  return restore_from(session, CheckpointReader(prefix, files_));
+}
+
+// That it is gone by now is damage; that keys are not in it is none.
+RestoreReport Saver::restore_listed(Session& session, const std::string& prefix) const {
+  const auto open = [&] {
+    try {
+      return CheckpointReader(prefix, files_);
+    } catch (const NotFoundError& error) {
+      throw DataLossError("{}", error.what());
+    }
+  };
+  return restore_from(session, open());
 }
 
 std::optional<std::string> Saver::restore_newest(Session& session, const std::string& directory,
-                                                 const std::string& basename) {
-  {
-    std::unique_lock lock(mutex_);  // What is still being saved may be the newest.
-    write_ended_.wait(lock, [this] { return announced_writes_ == 0; });
-  }
+                                                 const std::string& basename,
+                                                 RestoreReport* report) {
+  check_built();
+  wait_for_announced_writes();
   std::vector<std::string> candidates = checkpoint_candidates(files_, directory, basename);
   if (candidates.empty()) return std::nullopt;
   std::vector<std::string> damaged;
@@ -127,13 +269,12 @@ std::optional<std::string> Saver::restore_newest(Session& session, const std::st
     const std::string prefix = candidates.back();
     throw_if_signalled("restoring");
     try {
-      restore(session, prefix);
-      if (!damaged.empty()) set_aside_if_possible(files_, damaged, candidates);
-      const std::lock_guard lock(mutex_);
-      last_checkpoints_ = candidates;
+      RestoreReport restored = restore_listed(session, prefix);
+      learn_history(directory, basename);
+      if (!damaged.empty()) set_aside_if_possible(damaged, prefix);
+      if (report != nullptr) *report = std::move(restored);
       return prefix;
-    } catch (const Error& error) {
-      if (error.code() != Code::kDataLoss && error.code() != Code::kNotFound) throw;
+    } catch (const DataLossError& error) {
       log_error("checkpoint {} cannot be used: {}", prefix, error.what());
     }
     damaged.push_back(prefix);
@@ -145,35 +286,18 @@ std::optional<std::string> Saver::restore_newest(Session& session, const std::st
       directory, damaged.size(), damaged.front());
 }
 
-std::vector<std::string> Saver::last_checkpoints() const {
-  const std::lock_guard lock(mutex_);
-  return last_checkpoints_;
-}
-
-void Saver::remember(const std::string& prefix) {
-  const std::lock_guard lock(mutex_);
-  std::erase(last_checkpoints_, prefix);
-  last_checkpoints_.push_back(prefix);
-}
-
-std::vector<std::string> Saver::surplus() const {
-  const std::lock_guard lock(mutex_);
-  const auto number = static_cast<ptrdiff_t>(last_checkpoints_.size()) - max_to_keep_;
-  if (max_to_keep_ == 0 || number <= 0) return {};
-  return {last_checkpoints_.begin(), last_checkpoints_.begin() + number};
-}
-
-void Saver::remove_surplus(const std::vector<std::string>& prefixes) {
-  for (const std::string& prefix : prefixes) {
-    try {
-      remove_checkpoint(files_, prefix);
-    } catch (const Error& error) {
-      log_warning("checkpoint {} is not needed any more and cannot be removed: {}", prefix,
-                  error.what());
-      continue;
-    }
+// Failing at that is no reason not to train.
+void Saver::set_aside_if_possible(const std::vector<std::string>& damaged,
+                                  const std::string& newest) {
+  {
     const std::lock_guard lock(mutex_);
-    std::erase(last_checkpoints_, prefix);
+    for (const std::string& prefix : damaged) history_.remove(prefix);
+  }
+  try {
+    for (const std::string& prefix : damaged) set_aside(files_, prefix);
+    write_state_without({}, newest);
+  } catch (const Error& error) {
+    log_warning("damaged checkpoints cannot be set aside: {}", error.what());
   }
 }
 

@@ -2,31 +2,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "crochet/base/clock.h"
+#include "crochet/checkpoint/checkpoint_history.h"
+#include "crochet/checkpoint/checkpoint_reader.h"
+#include "crochet/checkpoint/restore_report.h"
 #include "crochet/checkpoint/save_ticket.h"
-#include "crochet/io/file_system.h"
+#include "crochet/checkpoint/saver_options.h"
 #include "crochet/session/session.h"
 
 namespace crochet {
 
-struct SaverOptions {
-  // How many of the newest checkpoints to keep; 0 keeps all.
-  int max_to_keep = 5;
-  // Where files are written; the operating system's if null. Not owned.
-  FileSystem* files = nullptr;
-  // Measures saves; the machine's if null. Not owned.
-  Clock* clock = nullptr;
-};
-
-// Saves all variables and objects of a graph as TensorFlow V2 checkpoints, keeps
+// Saves variables and objects of a graph as TensorFlow V2 checkpoints, keeps
 // the newest ones, and restores them.
 //
 //   Saver saver;
@@ -35,71 +32,114 @@ struct SaverOptions {
 // On disk, in this order: data and index under temporary names, synced; the data
 // renamed, its directory synced; the index renamed, the directory synced (from now on
 // the checkpoint exists); the state file `checkpoint`, replaced; then older ones
-// beyond max_to_keep are removed. docs/architecture.md follows one save.
+// that no policy keeps are removed. docs/architecture.md follows one save.
+//
+// Before its first save as "<save_path>-<step>", a saver reads the state file and the directory:
+// what an earlier process saved under that name counts for max_to_keep too.
 //
 // Thread-safe; saves into the same directory come one after another.
 class Saver {
  public:
-  // Throws: InvalidArgumentError for a negative max_to_keep.
-  explicit Saver(const SaverOptions& options = {});
+  // Throws: InvalidArgumentError for options out of range or at odds with each other.
+  explicit Saver(SaverOptions options = {});
 
-  // The state between two steps: the graph's variables and objects.
+  const SaverOptions& options() const { return options_; }
+
+  // With defer_build, allows saving and restoring from now on: the graph is complete. Checks that
+  // there is something to save. Does nothing otherwise, and when called again.
+  // Throws: as snapshot().
+  void build(const Graph& graph);
+
+  // "<save_path>-<step>", or the path itself without a step. Throws: InvalidArgumentError if that
+  // collides with the state file.
+  std::string prefix_of(const std::string& save_path, std::optional<int64_t> global_step) const;
+
+  // The state between two steps: the variables and objects to be saved.
+  // Throws: InvalidArgumentError if there are none, unless allow_empty, or the graph lacks one that
+  // is listed; FailedPreconditionError before build().
   Snapshot snapshot(Session& session) const;
 
-  // Writes a snapshot as "<save_path>-<step>" and returns when it is published.
-  // Called from any thread. An older checkpoint that cannot be removed is logged, and tried
+  // Writes a snapshot that this saver took, and returns when it is published; an empty one needs no
+  // file. Called from any thread. An older checkpoint that cannot be removed is logged, and tried
   // again after the next save.
   // Throws: what the file system throws; then no file of this save is left, or the
-  // checkpoint is whole and only the state file does not name it. Older ones are as they were.
+  // checkpoint is whole and only what comes after it is not done. Older ones are as they were.
+  // InvalidArgumentError if the directory can be no directory.
   void write(const Snapshot& snapshot, SaveTicket& ticket);
 
   // Says that a write will come, from another thread: restore_newest() waits until all that was
   // announced has been written or given up, that is, until the results are destroyed.
   std::shared_ptr<void> announce_write();
 
-  // Both in one: returns the prefix "<save_path>-<step>".
-  std::string save(Session& session, const std::string& save_path, int64_t step);
+  // Both in one: returns the prefix; "" if there was nothing to save.
+  std::string save(Session& session, const std::string& save_path,
+                   std::optional<int64_t> global_step = {});
 
   // Takes over the checkpoint `prefix`. All names, types and shapes are checked before anything is
   // overwritten, all checksums while reading. The state of hooks may be missing or too
   // much, with a warning.
-  // Throws: NotFoundError without such a checkpoint; InvalidArgumentError that lists all that is
-  // missing, too much or of another type or shape; DataLossError for damaged files,
+  // Throws: InvalidArgumentError without such a checkpoint, and one that lists all that is
+  // missing, too much or of another type or shape; NotFoundError with the list if nothing
+  // else is wrong than that keys are missing; DataLossError for damaged files,
   // after which the state is undefined until another restore.
-  void restore(Session& session, const std::string& prefix);
+  RestoreReport restore(Session& session, const std::string& prefix);
 
   // Takes over the newest sound checkpoint "<basename>-<step>" of a directory; returns its prefix,
   // or nothing if the directory holds no checkpoint at all. Damaged ones are logged, skipped, and
-  // renamed aside once a sound one is found. Checkpoints that are found count for max_to_keep.
+  // renamed aside once a sound one is found. `report`, if given, is what restore() returns.
   // Throws: as restore(); DataLossError if there are checkpoints, none of them sound;
   // CancelledError if a signal asks the process to end.
   std::optional<std::string> restore_newest(Session& session, const std::string& directory,
-                                            const std::string& basename);
+                                            const std::string& basename,
+                                            RestoreReport* report = nullptr);
 
-  // Prefixes of the checkpoints that are kept, oldest first.
+  // Prefixes of the checkpoints that are listed in the state file, oldest first; none if all are
+  // kept.
   std::vector<std::string> last_checkpoints() const;
+  // Replaces that list. Without times it is not known when they were saved: they are never removed.
+  void set_last_checkpoints(std::span<const std::string> prefixes);
+  void set_last_checkpoints_with_time(
+      std::span<const std::pair<std::string, double>> prefixes_and_times);
+  // Replaces it by those of these checkpoints that are on disk, with the times at which
+  // they were saved.
+  void recover_last_checkpoints(std::span<const std::string> prefixes);
 
   FileSystem& files() const { return files_; }
   Clock& clock() const { return clock_; }
 
  private:
-  void write_files(const Snapshot& snapshot, SaveTicket& ticket);
-  // Puts the prefix behind the others.
-  void remember(const std::string& prefix);
-  // The oldest of the last checkpoints, those beyond max_to_keep.
-  std::vector<std::string> surplus() const;
-  void remove_surplus(const std::vector<std::string>& prefixes);
+  void check_built() const;
+  bool is_empty(const Graph& graph) const;
+  RestoreReport restore_from(Session& session, const CheckpointReader& reader) const;
+  // restore() for a checkpoint that was found by its index.
+  RestoreReport restore_listed(Session& session, const std::string& prefix) const;
+  void wait_for_announced_writes();
 
-  const int max_to_keep_;
+  void write_files(const Snapshot& snapshot, SaveTicket& ticket);
+  // Takes what is in the directory into the list, once for each path.
+  void learn_history(const std::string& directory, const std::string& basename);
+  void set_history(std::vector<CheckpointRecord> records);
+  // Replaces the state file by one that names the listed checkpoints but for these.
+  void write_state_without(const std::vector<std::string>& surplus, const std::string& newest);
+  void remove_surplus(const std::vector<std::string>& prefixes);
+  // Renames damaged checkpoints, so that nothing takes them for sound ones.
+  void set_aside_if_possible(const std::vector<std::string>& damaged, const std::string& newest);
+
+  const SaverOptions options_;
+  const internal::VariableSelection selection_;
+  const std::vector<RetentionPolicy> policies_;
   FileSystem& files_;  // Not owned; outlives this.
   Clock& clock_;       // Not owned; outlives this.
+  std::atomic<bool> built_;
 
   std::mutex writing_;  // Held by the one save that is being written.
 
   mutable std::mutex mutex_;  // Guards what follows.
   std::condition_variable write_ended_;
   int announced_writes_ = 0;
-  std::vector<std::string> last_checkpoints_;
+  internal::CheckpointHistory history_;
+  // "<directory>/<basename>" of the checkpoints in the list; unset: somebody else says what is in.
+  std::optional<std::set<std::string>> learned_ = std::set<std::string>();
 };
 
 }  // namespace crochet

@@ -100,7 +100,7 @@ TEST_F(SaverTest, ReturnsThePrefix) {
   EXPECT_EQ(saver_.save(*session_, "d/model.ckpt", 7), "d/model.ckpt-7");
   const auto session = graph_.new_session("");
   saver_.restore(*session, "d/model.ckpt-7");
-  EXPECT_THROW(saver_.restore(*session, "d/model.ckpt-8"), NotFoundError);
+  EXPECT_THROW(saver_.restore(*session, "d/model.ckpt-8"), InvalidArgumentError);
 }
 
 TEST_F(SaverTest, WritesASidecar) {

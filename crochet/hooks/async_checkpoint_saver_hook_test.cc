@@ -216,6 +216,20 @@ TEST_F(AsyncCheckpointSaverHookTest, WritesWhatItHoldsThoughTheRunFails) {
   this->session(this->hook(2)).close();  // The directory is free.
 }
 
+// XX-3: 100 steps, a save every 5: the last checkpoint is of step 100, at most 10 are there, and
+// listeners are called; unlike TensorFlow's, no save is skipped.
+TEST_F(AsyncCheckpointSaverHookTest, SavesThroughALongRun) {
+  saver_ = std::make_shared<Saver>(SaverOptions{.files = &files_, .clock = &clock_});
+  MonitoredSession session = this->session(hook(5));
+  train(session, 100);
+  session.close();
+  EXPECT_EQ(saved_steps().back(), 100);
+  EXPECT_LE(saved_steps().size(), 10U);
+  for (int step = 0; step <= 100; step += 5)
+    for (const char* const call : {"before", "after"})
+      EXPECT_THAT(listener_->diary, Contains(fmt::format("{} {}", call, step)).Times(1));
+}
+
 TEST_F(AsyncCheckpointSaverHookTest, RestoresTheStepWhoseSaveWasRunning) {
   MonitoredSession session = this->session(hook(1));
   for (int64_t step = 1; step <= 20; ++step) {

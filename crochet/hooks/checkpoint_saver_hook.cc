@@ -58,7 +58,7 @@ void CheckpointSaverHook::after_create_session(Session& session, Coordinator& co
 }
 
 bool CheckpointSaverHook::save_if_missing(Session& session, int64_t step) {
-  const std::string prefix = fmt::format("{}-{}", save_path(), step);
+  const std::string prefix = saver().prefix_of(save_path(), step);
   if (!checkpoint_exists(saver().files(), prefix)) return save(session, step);
   last_saved_step_ = step;
   return false;

@@ -61,6 +61,11 @@ class CheckpointSaverHookTest : public testing::Test {
     result.save_steps = steps;
     return result;
   }
+  CheckpointSaverHookOptions every_secs(double secs) {
+    CheckpointSaverHookOptions result = options();
+    result.save_secs = secs;
+    return result;
+  }
   // A session over the graph, restored from the directory if it holds a checkpoint.
   MonitoredSession session(CheckpointSaverHookOptions hook_options) {
     return MonitoredSession(creator(), {CheckpointSaverHook(std::move(hook_options))});
@@ -72,6 +77,34 @@ class CheckpointSaverHookTest : public testing::Test {
   }
   void train(MonitoredSession& session, int num_runs) {
     for (int i = 0; i < num_runs; ++i) session.run(graph_.train());
+  }
+  // One run with a hook that is driven by hand.
+  void run_by_hand(CheckpointSaverHook& hook, Session& session) {
+    const SessionRunArgs train{.fetches = session.graph().operation("train")};
+    SessionRunContext context(train, session, std::nullopt);
+    const SessionRunArgs args = *hook.before_run(context);
+    const FetchValues results = session.run(Fetches::List{train.fetches, args.fetches});
+    hook.after_run(context, {.results = results[1]});
+  }
+  // The step in the newest checkpoint after each of so many runs by hand, without the phase after
+  // the creation of a session; with `end`, also after the end.
+  std::vector<int64_t> newest_steps(const CheckpointSaverHookOptions& hook_options, Graph& graph,
+                                    int num_runs, bool end = false) {
+    CheckpointSaverHook hook(hook_options);
+    hook.begin(graph);
+    const auto session = graph.new_session("");
+    std::vector<int64_t> newest;
+    for (int i = 0; i < num_runs; ++i) {
+      run_by_hand(hook, *session);
+      newest.push_back(saved_steps().back());
+    }
+    if (end) {
+      hook.end(*session);
+      newest.push_back(saved_steps().back());
+    } else {
+      hook.on_error(nullptr);
+    }
+    return newest;
   }
   std::vector<int64_t> saved_steps() {
     std::vector<int64_t> steps;
@@ -108,7 +141,7 @@ TEST_F(CheckpointSaverHookTest, RefusesConflictingOptions) {
                InvalidArgumentError);
 }
 
-// BH-34: at creation, then every two steps; BH-32: and at the end.
+// BH-34: at creation, then every two steps, and at the end.
 TEST_F(CheckpointSaverHookTest, SavesEverySoManyStepsAndAtTheEnd) {
   MonitoredSession session = this->session(every_steps(2));
   EXPECT_THAT(saved_steps(), ElementsAre(0));
@@ -133,7 +166,71 @@ TEST_F(CheckpointSaverHookTest, SavesEverySoManySeconds) {
   EXPECT_THAT(saved_steps(), ElementsAre(0, 3, 5));
 }
 
-// BH-36: 5 steps a run, every 10 steps.
+// BH-22, BH-30: without the phase after the creation of a session the first run saves.
+TEST_F(CheckpointSaverHookTest, SavesAfterTheFirstRunIfNothingWasSavedBefore) {
+  EXPECT_THAT(newest_steps(every_secs(2), graph_, 1), ElementsAre(1));
+  ScriptedGraph another;
+  CheckpointSaverHookOptions elsewhere = every_steps(2);
+  elsewhere.checkpoint_basename = "other";
+  newest_steps(elsewhere, another, 1);
+  EXPECT_EQ(CheckpointReader("d/other-1", disk_).read("global_step").scalar<int64_t>(), 1);
+}
+
+// BH-23: two runs in one period, then the end: two saves.
+TEST_F(CheckpointSaverHookTest, SavesAtTheBeginAndAtTheEndOfAPeriod) {
+  CheckpointSaverHookOptions with_listener = every_secs(2);
+  with_listener.listeners = {first_};
+  newest_steps(with_listener, graph_, 2, /*end=*/true);
+  EXPECT_THAT(diary_, ElementsAre("First begin", "First before 1", "First after 1",
+                                  "First before 2", "First after 2", "First end 2"));
+}
+
+// BH-29: every 2 s over 7 runs, then the end: four saves.
+TEST_F(CheckpointSaverHookTest, CallsListenersEverySoManySeconds) {
+  CheckpointSaverHookOptions with_listener = every_secs(2);
+  with_listener.listeners = {first_};
+  CheckpointSaverHook hook(with_listener);
+  hook.begin(graph_);
+  const auto session = graph_.new_session("");
+  // Saved at 0, 2.5 and 5 s.
+  for (const int milliseconds : {0, 500, 500, 1500, 1500, 1000, 1000}) {
+    clock_.advance(std::chrono::milliseconds(milliseconds));
+    run_by_hand(hook, *session);
+  }
+  hook.end(*session);
+  EXPECT_THAT(diary_, ElementsAre("First begin",                      //
+                                  "First before 1", "First after 1",  //
+                                  "First before 4", "First after 4",  //
+                                  "First before 6", "First after 6",  //
+                                  "First before 7", "First after 7", "First end 7"));
+}
+
+// BH-31: every 2 steps: 1, 1, 3, 3, 5.
+TEST_F(CheckpointSaverHookTest, SavesEverySoManyStepsFromTheFirstRunOn) {
+  EXPECT_THAT(newest_steps(every_steps(2), graph_, 5), ElementsAre(1, 1, 3, 3, 5));
+}
+
+// BH-32: the end saves the last step if it is not saved yet.
+TEST_F(CheckpointSaverHookTest, SavesTheLastStepAtTheEnd) {
+  EXPECT_THAT(newest_steps(every_steps(2), graph_, 2, /*end=*/true), ElementsAre(1, 1, 2));
+}
+
+// BH-35, BH-36: 5 steps a run, every 10 steps: the first run saves, then every second one.
+TEST_F(CheckpointSaverHookTest, SavesEverySoManyStepsInRunsOfFewer) {
+  ScriptedGraph graph({.steps_per_run = 5});
+  CheckpointSaverHookOptions every_ten = every_steps(10);
+  every_ten.steps_per_run = 5;
+  EXPECT_THAT(newest_steps(every_ten, graph, 5), ElementsAre(5, 5, 15, 15, 25));
+}
+
+// BH-37: 5 steps a run, every 10 steps: the end saves step 10.
+TEST_F(CheckpointSaverHookTest, SavesTheLastStepOfRunsOfManySteps) {
+  ScriptedGraph graph({.steps_per_run = 5});
+  CheckpointSaverHookOptions every_ten = every_steps(10);
+  every_ten.steps_per_run = 5;
+  EXPECT_THAT(newest_steps(every_ten, graph, 2, /*end=*/true), ElementsAre(5, 5, 10));
+}
+
 TEST_F(CheckpointSaverHookTest, SavesInRunsOfManySteps) {
   ScriptedGraph graph({.steps_per_run = 5});
   CheckpointSaverHookOptions every_ten = every_steps(10);

@@ -143,6 +143,48 @@ TEST_F(StepCounterHookTest, LogsItsRateWithoutAWriter) {
   EXPECT_TRUE(log_.contains("global_step/sec: 4"));
 }
 
+// BH-41: the tag comes from the step's full name.
+TEST_F(StepCounterHookTest, NamesTheCurveAfterTheStep) {
+  ScriptedGraph graph({.global_step_name = "bar/foo"});
+  MonitoredSession session(
+      std::make_unique<ChiefSessionCreator>(graph),
+      {StepCounterHook({.every_n_steps = 1, .summary_writer = writer_, .clock = &clock_})});
+  for (int i = 0; i < 2; ++i) {
+    clock_.advance(std::chrono::milliseconds(500));
+    session.run(graph.train());
+  }
+  session.close();
+  std::vector<std::string> points;
+  for (const std::string& path : event_files(files_, "runs"))
+    for (const Event& event : read_event_file(files_, path))
+      for (const SummaryValue& value : event.values)
+        points.push_back(fmt::format("{} {} {}", event.step, value.tag, value.simple_value));
+  EXPECT_THAT(points, ElementsAre("2 bar/foo/sec 2"));
+}
+
+// The clock starts again with the session: lost steps are in no rate.
+TEST_F(StepCounterHookTest, GoesOnCountingAfterARecovery) {
+  ScriptedGraph graph;
+  MonitoredSession session(
+      std::make_unique<ChiefSessionCreator>(graph),
+      {StepCounterHook({.every_n_steps = 2, .summary_writer = writer_, .clock = &clock_})});
+  const auto run = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      clock_.advance(std::chrono::milliseconds(500));
+      session.run(graph.train());
+    }
+  };
+  run(9);
+  graph.fail_run(graph.num_runs(), AbortedError("the worker is gone"));
+  run(3);  // From step 0 again.
+  session.close();
+  const std::string path = event_files(files_, "runs").at(0);
+  std::vector<int64_t> steps;
+  for (const Event& event : read_event_file(files_, path))
+    if (!event.values.empty()) steps.push_back(event.step);
+  EXPECT_THAT(steps, ElementsAre(3, 5, 7, 9, 3));
+}
+
 TEST_F(StepCounterHookTest, NeedsAGlobalStep) {
   ScriptedGraph graph({.counts_steps = false});
   StepCounterHook hook;

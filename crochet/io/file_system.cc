@@ -36,6 +36,15 @@ void remove_left_over(FileSystem& files, const std::string& path) {
 
 }  // namespace
 
+bool is_directory(FileSystem& files, const std::string& path) {
+  try {
+    files.list(path);
+    return true;
+  } catch (const NotFoundError&) {
+    return false;
+  }
+}
+
 std::string read_file(FileSystem& files, const std::string& path) {
   const std::unique_ptr<ReadableFile> file = files.open(path);
   std::string content(file->size(), '\0');

@@ -97,6 +97,9 @@ class FileSystem {
   static FileSystem& posix();
 };
 
+// False for a file and for what is not there.
+bool is_directory(FileSystem& files, const std::string& path);
+
 // The whole of a file.
 std::string read_file(FileSystem& files, const std::string& path);
 

@@ -57,6 +57,10 @@ class Graph {
   // The number of completed steps, int64 or int32; unset if the graph counts none.
   // Fetched with a step that moves it, it is the value before.
   virtual Output global_step() const = 0;
+  // The graph as bytes, in TensorFlow's MetaGraphDef or whatever the engine reads back; savers
+  // keep it beside each checkpoint, in `<prefix>.meta`. Null, the default: there is nothing to
+  // keep.
+  virtual std::shared_ptr<const std::string> meta_graph() const { return nullptr; }
 
   // The operation of this name. Throws: NotFoundError that lists the names there are.
   Operation operation(std::string_view name) const;

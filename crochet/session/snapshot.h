@@ -40,6 +40,10 @@ class Snapshot {
   // Adds what was taken elsewhere at the same step.
   void add(NamedTensor tensor) { tensors_.push_back(std::move(tensor)); }
 
+  // The graph as bytes, for the file beside the checkpoint; null if there is none.
+  void set_meta_graph(std::shared_ptr<const std::string> bytes) { meta_graph_ = std::move(bytes); }
+  const std::string* meta_graph() const { return meta_graph_.get(); }
+
   // Waits until every byte is there. Throws what kept a copy from being made.
   const std::vector<NamedTensor>& tensors() const& {
     if (copies_) copies_->wait();
@@ -60,6 +64,7 @@ class Snapshot {
  private:
   std::vector<NamedTensor> tensors_;
   std::shared_ptr<PendingCopies> copies_;
+  std::shared_ptr<const std::string> meta_graph_;
 };
 
 }  // namespace crochet

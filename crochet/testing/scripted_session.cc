@@ -13,7 +13,6 @@ namespace crochet {
 namespace {
 
 constexpr const char* kTrain = "train";
-constexpr const char* kGlobalStep = "global_step";
 constexpr double kTraceStartTime = 1000;
 constexpr std::chrono::milliseconds kTracedDuration(1);
 
@@ -157,8 +156,8 @@ class ScriptedSession final : public Session {
 ScriptedGraph::ScriptedGraph(const ScriptedGraphOptions& options) : options_(options) {
   add_node(kTrain, 0);
   if (!options_.counts_steps) return;
-  variable(kGlobalStep, Tensor::scalar(options_.global_step));
-  add_node(kGlobalStep, 1);
+  variable(options_.global_step_name, Tensor::scalar(options_.global_step));
+  add_node(options_.global_step_name, 1);
 }
 
 ScriptedGraph::~ScriptedGraph() = default;
@@ -257,7 +256,7 @@ std::vector<Variable> ScriptedGraph::variables() const {
 }
 
 Output ScriptedGraph::global_step() const {
-  return options_.counts_steps ? output(kGlobalStep) : Output();
+  return options_.counts_steps ? output(options_.global_step_name) : Output();
 }
 
 }  // namespace crochet

@@ -22,6 +22,7 @@ struct ScriptedGraphOptions {
   int64_t steps_per_run = 1;
   // False: there is no global step, and "train" does nothing.
   bool counts_steps = true;
+  std::string global_step_name = "global_step";
 };
 
 // One run of a session, as it was asked for.
@@ -67,6 +68,11 @@ class ScriptedGraph final : public Graph {
   // In every session a new one of value `initial`.
   Variable variable(const std::string& name, Tensor initial);
 
+  // What meta_graph() says; null until then.
+  void set_meta_graph(std::string bytes) {
+    meta_graph_ = std::make_shared<const std::string>(std::move(bytes));
+  }
+
   // Throws `error` in the n-th run of all sessions together, before anything moves.
   template <typename Error>
   void fail_run(int64_t n, Error error) {
@@ -90,6 +96,7 @@ class ScriptedGraph final : public Graph {
   std::vector<std::string> operation_names() const override;
   std::vector<Variable> variables() const override;
   Output global_step() const override;
+  std::shared_ptr<const std::string> meta_graph() const override { return meta_graph_; }
 
  private:
   friend class ScriptedSession;
@@ -108,6 +115,7 @@ class ScriptedGraph final : public Graph {
   const ScriptedGraphOptions options_;
   std::map<std::string, std::unique_ptr<Node>, std::less<>> nodes_;
   std::vector<std::unique_ptr<VariableNode>> variables_;
+  std::shared_ptr<const std::string> meta_graph_;
   std::map<int64_t, Thrower> run_failures_;
   std::map<int64_t, Thrower> session_failures_;
 

@@ -1,0 +1,110 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/checkpoint_manager.h"
+
+#include <algorithm>
+
+#include "crochet/base/error.h"
+#include "crochet/base/log.h"
+#include "crochet/checkpoint/checkpoint_files.h"
+#include "crochet/io/path.h"
+
+namespace crochet {
+namespace {
+
+const CheckpointManagerOptions& checked(const CheckpointManagerOptions& options) {
+  if (options.directory.empty())
+    throw InvalidArgumentError("a CheckpointManager needs a directory");
+  if (options.max_to_keep && *options.max_to_keep <= 0)
+    throw InvalidArgumentError("max_to_keep is {}, expected 1 or more, or unset to keep all",
+                               *options.max_to_keep);
+  return options;
+}
+
+std::vector<RetentionPolicy> policies_of(const CheckpointManagerOptions& options) {
+  if (!options.max_to_keep) return {};
+  std::vector<RetentionPolicy> policies = {keep_newest(*options.max_to_keep)};
+  if (const double hours = options.keep_checkpoint_every_n_hours.value_or(0); hours != 0)
+    policies.push_back(keep_every_hours(hours));
+  policies.insert(policies.end(), options.retention.begin(), options.retention.end());
+  return policies;
+}
+
+SaverOptions saver_options_of(const CheckpointManagerOptions& options) {
+  SaverOptions saver = options.saver;
+  saver.max_to_keep = 0;
+  saver.write_state = false;
+  return saver;
+}
+
+}  // namespace
+
+CheckpointManager::CheckpointManager(CheckpointManagerOptions options)
+    : options_(checked(options)),
+      saver_(saver_options_of(options_)),
+      history_(policies_of(options_)) {
+  FileSystem& files = saver_.files();
+  const auto on_disk = list_checkpoints(files, options_.directory, options_.checkpoint_name);
+  if (!on_disk.empty()) save_counter_ = *internal::step_of_prefix(on_disk.back());
+  const auto state =
+      get_checkpoint_state(files, options_.directory, options_.saver.latest_filename);
+  if (state)
+    recover(*state);
+  else
+    history_.set_last_preserved(saver_.clock().wall_time() - 1, 0);  // As in TensorFlow.
+}
+
+void CheckpointManager::recover(const CheckpointState& state) {
+  latest_ = state.model_checkpoint_path;
+  const double now = saver_.clock().wall_time();
+  double last_preserved = state.last_preserved_timestamp.value_or(0);
+  if (now < last_preserved) {
+    log_warning(
+        "{}: the clock, at {:.0f} s, is behind the last preserved checkpoint timestamp, {:.0f} s; "
+        "checkpoints of later times stay for ever",
+        options_.directory, now, last_preserved);
+    last_preserved = now;
+  }
+  const internal::FoundHistory found = internal::find_history(
+      saver_.files(), options_.directory, options_.checkpoint_name, options_.saver.latest_filename);
+  history_.set_last_preserved(last_preserved, found.last_preserved_step);
+  const std::vector<double>& times = state.all_model_checkpoint_timestamps;
+  const std::vector<std::string>& prefixes = state.all_model_checkpoint_paths;
+  for (size_t i = 0; i < prefixes.size(); ++i) {
+    auto record = internal::find_record(saver_.files(), prefixes[i]);
+    if (!record) continue;
+    if (times.size() == prefixes.size()) record->time = times[i];
+    // What may have been preserved already is never removed.
+    if (std::min(record->time, now) > last_preserved) history_.add(*record);
+  }
+}
+
+std::string CheckpointManager::save(Session& session, std::optional<int64_t> checkpoint_number) {
+  const int64_t number = checkpoint_number.value_or(save_counter_ + 1);
+  const std::string path = join_path(options_.directory, options_.checkpoint_name);
+  const std::string prefix = saver_.save(session, path, number);
+  ++save_counter_;
+  if (prefix.empty()) return prefix;
+  latest_ = prefix;
+  history_.add({.prefix = prefix, .time = saver_.clock().wall_time(), .step = number});
+  const std::vector<std::string> surplus = history_.sweep();
+  write_state_without(surplus);
+  for (const std::string& old : surplus)
+    if (internal::remove_or_warn(saver_.files(), old)) history_.remove(old);
+  return prefix;
+}
+
+void CheckpointManager::write_state_without(const std::vector<std::string>& surplus) {
+  UpdateCheckpointStateOptions state{.latest_filename = options_.saver.latest_filename,
+                                     .last_preserved_timestamp = history_.last_preserved_time(),
+                                     .save_relative_paths = true};
+  std::vector<std::string> listed;
+  for (const CheckpointRecord& record : history_.records()) {
+    if (std::ranges::find(surplus, record.prefix) != surplus.end()) continue;
+    listed.push_back(record.prefix);
+    state.all_model_checkpoint_timestamps.push_back(record.time);
+  }
+  update_checkpoint_state(saver_.files(), options_.directory, *latest_, listed, state);
+}
+
+}  // namespace crochet

@@ -1,0 +1,226 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/checkpoint_manager.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+#include "crochet/checkpoint/checkpoint_files.h"
+#include "crochet/checkpoint/checkpoint_state.h"
+#include "crochet/io/memory_file_system.h"
+#include "crochet/testing/failing_file_system.h"
+#include "crochet/testing/fake_clock.h"
+#include "crochet/testing/log_capture.h"
+#include "crochet/testing/scripted_session.h"
+
+namespace crochet {
+namespace {
+
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Optional;
+using testing::ThrowsMessage;
+
+class CheckpointManagerTest : public testing::Test {
+ protected:
+  CheckpointManager manager(std::optional<int> max_to_keep,
+                            std::optional<double> keep_every_n_hours = {}) {
+    return CheckpointManager({.directory = "d",
+                              .max_to_keep = max_to_keep,
+                              .keep_checkpoint_every_n_hours = keep_every_n_hours,
+                              .saver = {.files = &files_, .clock = &clock_}});
+  }
+  bool exists(int64_t number) {
+    return checkpoint_exists(files_, fmt::format("d/ckpt-{}", number));
+  }
+  CheckpointState state() { return get_checkpoint_state(files_, "d").value(); }
+
+  LogCapture log_;
+  MemoryFileSystem files_;
+  FakeClock clock_{10'000};
+  ScriptedGraph graph_;
+  std::unique_ptr<Session> session_ = graph_.new_session("");
+};
+
+TEST_F(CheckpointManagerTest, RefusesOptionsOutOfRange) {
+  EXPECT_THAT([&] { manager(0); },
+              ThrowsMessage<InvalidArgumentError>(HasSubstr("max_to_keep is 0")));
+  EXPECT_THROW(manager(-1), InvalidArgumentError);
+  EXPECT_THROW(manager(1, -1.0), InvalidArgumentError);
+  EXPECT_THROW(CheckpointManager({}), InvalidArgumentError);
+}
+
+// CM-13
+TEST_F(CheckpointManagerTest, DeletesTheOldestBeyondMaxToKeep) {
+  auto keeping = manager(3);
+  for (int i = 0; i < 4; ++i) keeping.save(*session_);
+  EXPECT_FALSE(exists(1));
+  for (const int64_t number : {2, 3, 4}) EXPECT_TRUE(exists(number)) << number;
+  EXPECT_THAT(keeping.checkpoints(), ElementsAre("d/ckpt-2", "d/ckpt-3", "d/ckpt-4"));
+  EXPECT_THAT(state().all_model_checkpoint_paths, ElementsAre("d/ckpt-2", "d/ckpt-3", "d/ckpt-4"));
+}
+
+TEST_F(CheckpointManagerTest, KeepsAndListsAllWithoutMaxToKeep) {
+  auto keeping = manager({});
+  EXPECT_EQ(keeping.latest_checkpoint(), std::nullopt);
+  for (int i = 0; i < 12; ++i) keeping.save(*session_);
+  EXPECT_EQ(keeping.checkpoints().size(), 12u);
+  EXPECT_EQ(state().all_model_checkpoint_paths.size(), 12u);
+  EXPECT_TRUE(exists(1));
+}
+
+// CM-15
+TEST_F(CheckpointManagerTest, TimesAndTheLastPreservedOneSurviveRestarts) {
+  clock_.set_wall_time(3);
+  auto first = manager(2);
+  clock_.set_wall_time(10'000);
+  first.save(*session_);
+  EXPECT_THAT(state().all_model_checkpoint_timestamps, ElementsAre(10'000));
+  clock_.advance(seconds(3610));
+  first.save(*session_);
+  EXPECT_THAT(state().all_model_checkpoint_timestamps, ElementsAre(10'000, 13'610));
+  EXPECT_THAT(first.checkpoints(), ElementsAre("d/ckpt-1", "d/ckpt-2"));
+  EXPECT_EQ(first.latest_checkpoint(), "d/ckpt-2");
+
+  auto second = manager(2, 1.5);
+  EXPECT_THAT(second.checkpoints(), ElementsAre("d/ckpt-1", "d/ckpt-2"));
+  clock_.advance(seconds(720));
+  second.save(*session_);
+  EXPECT_TRUE(exists(1) && exists(2));
+  EXPECT_THAT(second.checkpoints(), ElementsAre("d/ckpt-2", "d/ckpt-3"));
+  EXPECT_THAT(state().last_preserved_timestamp, Optional(10'000));
+  clock_.advance(seconds(1800));
+  second.save(*session_);
+  EXPECT_TRUE(exists(1));
+  EXPECT_FALSE(exists(2));
+  EXPECT_THAT(second.checkpoints(), ElementsAre("d/ckpt-3", "d/ckpt-4"));
+  const double fourth_time = clock_.wall_time();
+  clock_.advance(seconds(1800));
+  second.save(*session_);
+  EXPECT_THAT(second.checkpoints(), ElementsAre("d/ckpt-4", "d/ckpt-5"));
+  EXPECT_THAT(state().last_preserved_timestamp, Optional(10'000));
+
+  auto third = manager(2, 1.5);
+  EXPECT_EQ(third.latest_checkpoint(), "d/ckpt-5");
+  clock_.advance(seconds(10));
+  third.save(*session_);
+  EXPECT_THAT(state().last_preserved_timestamp, Optional(fourth_time));
+  EXPECT_TRUE(exists(1) && exists(4) && exists(5) && exists(6));
+  EXPECT_FALSE(exists(2) || exists(3));
+  EXPECT_THAT(third.checkpoints(), ElementsAre("d/ckpt-5", "d/ckpt-6"));
+}
+
+// CM-17
+TEST_F(CheckpointManagerTest, AClockThatWentBackLosesNothing) {
+  auto first = manager(1, 1.0);
+  for (int i = 0; i < 3; ++i) {
+    first.save(*session_);
+    if (i < 2) clock_.advance(seconds(3600));
+  }
+  EXPECT_FALSE(exists(1));
+  EXPECT_TRUE(exists(2) && exists(3));
+  EXPECT_THAT(first.checkpoints(), ElementsAre("d/ckpt-3"));
+  EXPECT_THAT(state().last_preserved_timestamp, Optional(13'600));
+
+  clock_.set_wall_time(5'000);
+  auto second = manager(1);
+  EXPECT_TRUE(log_.contains("behind the last preserved checkpoint timestamp"));
+  EXPECT_EQ(second.latest_checkpoint(), "d/ckpt-3");
+  EXPECT_THAT(second.checkpoints(), IsEmpty());
+  for (const int64_t number : {4, 5}) {
+    clock_.advance(seconds(10));
+    EXPECT_EQ(second.save(*session_), fmt::format("d/ckpt-{}", number));
+    EXPECT_TRUE(exists(2) && exists(3));
+    EXPECT_THAT(second.checkpoints(), ElementsAre(fmt::format("d/ckpt-{}", number)));
+  }
+  EXPECT_FALSE(exists(4));
+  EXPECT_THAT(state().last_preserved_timestamp, Optional(5'000));
+  EXPECT_THAT(state().all_model_checkpoint_timestamps, ElementsAre(5'020));
+}
+
+// CM-18
+TEST_F(CheckpointManagerTest, TakesNumbersAndCountsAllTheSame) {
+  auto numbered = manager(2);
+  std::string path;
+  for (int i = 0; i < 5; ++i) {
+    path = numbered.save(*session_, 2 * read_global_step(*session_));
+    EXPECT_THAT(path, testing::EndsWith(fmt::format("-{}", 2 * i)));
+    session_->run(graph_.train());
+  }
+  EXPECT_EQ(numbered.save_counter(), 5);
+  const std::string last = numbered.save(*session_, 32);
+  EXPECT_EQ(last, "d/ckpt-32");
+  EXPECT_EQ(numbered.latest_checkpoint(), last);
+  EXPECT_EQ(latest_checkpoint(files_, "d"), last);
+  EXPECT_THAT(state().all_model_checkpoint_paths, ElementsAre(path, last));
+}
+
+// CM-19
+TEST_F(CheckpointManagerTest, TheNameIsAnOption) {
+  CheckpointManager manager(
+      {.directory = "d", .checkpoint_name = "best", .saver = {.files = &files_}});
+  EXPECT_EQ(manager.save(*session_, 7), "d/best-7");
+  EXPECT_EQ(CheckpointManager({.directory = "e", .saver = {.files = &files_}}).save(*session_, 7),
+            "e/ckpt-7");
+}
+
+TEST_F(CheckpointManagerTest, OverwritesNothingAfterARestart) {
+  manager(5).save(*session_, 41);
+  auto restarted = manager(5);
+  EXPECT_EQ(restarted.save_counter(), 41);
+  EXPECT_EQ(restarted.save(*session_), "d/ckpt-42");
+}
+
+TEST_F(CheckpointManagerTest, TakesOverADirectoryOfASaver) {
+  Saver saver({.files = &files_, .clock = &clock_});
+  for (const int64_t step : {1, 2}) saver.save(*session_, "d/ckpt", step);
+  clock_.advance(seconds(1));
+  auto taken_over = manager(2);
+  EXPECT_THAT(taken_over.checkpoints(), ElementsAre("d/ckpt-1", "d/ckpt-2"));
+  taken_over.save(*session_);
+  EXPECT_FALSE(exists(1));
+}
+
+TEST_F(CheckpointManagerTest, ListsNoCheckpointThatIsGone) {
+  auto first = manager(5);
+  for (int i = 0; i < 2; ++i) first.save(*session_);
+  clock_.advance(seconds(1));
+  remove_checkpoint(files_, "d/ckpt-1");
+  EXPECT_THAT(manager(5).checkpoints(), ElementsAre("d/ckpt-2"));
+}
+
+TEST_F(CheckpointManagerTest, RestoresThroughItsSaver) {
+  session_->run(graph_.train());
+  auto saving = manager(5);
+  saving.save(*session_);
+  const auto restored = graph_.new_session("");
+  saving.saver().restore(*restored, *saving.latest_checkpoint());
+  EXPECT_EQ(read_global_step(*restored), 1);
+}
+
+// Whatever fails, the newest sound checkpoint is there and what is listed exists.
+TEST_F(CheckpointManagerTest, AFailedOperationLosesNoCheckpoint) {
+  for (int64_t n = 0;; ++n) {
+    MemoryFileSystem disk;
+    FailingFileSystem files(disk);
+    CheckpointManager saving(
+        {.directory = "d", .max_to_keep = 1, .saver = {.files = &files, .clock = &clock_}});
+    saving.save(*session_);
+    files.fail_operation(files.num_operations() + n, Code::kResourceExhausted);
+    try {
+      saving.save(*session_);
+    } catch (const ResourceExhaustedError&) {
+    }
+    const auto left = list_checkpoints(disk, "d", "ckpt");
+    ASSERT_FALSE(left.empty()) << n;
+    for (const std::string& prefix : left) CheckpointReader(prefix, disk).verify();
+    EXPECT_TRUE(latest_checkpoint(disk, "d").has_value()) << n;
+    if (files.num_failures() == 0) break;
+  }
+}
+
+}  // namespace
+}  // namespace crochet

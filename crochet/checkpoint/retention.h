@@ -1,0 +1,65 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace crochet {
+
+// A checkpoint as retention sees it.
+struct CheckpointRecord {
+  std::string prefix = {};
+  // Seconds since 1970-01-01 UTC at which it was saved; infinite if nobody knows.
+  double time = 0;
+  // From its name "<save_path>-<step>"; unset for another name.
+  std::optional<int64_t> step = {};
+
+  friend bool operator==(const CheckpointRecord&, const CheckpointRecord&) = default;
+};
+
+// What is known when a policy is asked about a checkpoint.
+struct RetentionContext {
+  // How many of the listed checkpoints are newer.
+  size_t num_newer = 0;
+  // Time and step of the checkpoint that was preserved last. Before the first one: the time at
+  // which saving began, and step 0.
+  double last_preserved_time = 0;
+  int64_t last_preserved_step = 0;
+};
+
+// What a policy wants for a checkpoint; the strongest of all policies' wishes counts.
+enum class Retention {
+  kRemove,    // It may go, as far as this policy is concerned.
+  kPreserve,  // It stays for ever, and is listed no more.
+  kKeep,      // It stays for now; the question will be asked again after the next save.
+};
+
+// Says what becomes of a checkpoint after a save. Policies are asked about the oldest listed
+// checkpoint first, and combined: a checkpoint stays if any of them keeps it.
+//
+//   Saver saver({.max_to_keep = 3, .retention = {keep_every_steps(10'000)}});
+//
+// A function of its arguments, called from any thread.
+using RetentionPolicy =
+    std::function<Retention(const CheckpointRecord& checkpoint, const RetentionContext& context)>;
+
+// Keeps the n newest. Throws: InvalidArgumentError for n below 1.
+RetentionPolicy keep_newest(int n);
+// Preserves a checkpoint if at least so many hours lie between it and the one preserved before.
+// Throws: InvalidArgumentError unless hours are positive.
+RetentionPolicy keep_every_hours(double hours);
+// Preserves the first checkpoint at or behind each multiple of n steps.
+// Throws: InvalidArgumentError for n below 1.
+RetentionPolicy keep_every_steps(int64_t n);
+
+// The strongest wish of all policies; kRemove without any.
+Retention combine(std::span<const RetentionPolicy> policies, const CheckpointRecord& checkpoint,
+                  const RetentionContext& context);
+
+}  // namespace crochet

@@ -1,0 +1,83 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a saver knows of the checkpoints that are there.
+#include <algorithm>
+#include <limits>
+
+#include "crochet/checkpoint/saver.h"
+#include "crochet/io/path.h"
+
+namespace crochet {
+
+std::shared_ptr<void> Saver::announce_write() {
+  {
+    const std::lock_guard lock(mutex_);
+    ++announced_writes_;
+  }
+  return {nullptr, [this](void*) {
+            {
+              const std::lock_guard lock(mutex_);
+              --announced_writes_;
+            }
+            write_ended_.notify_all();
+          }};
+}
+
+// What is still being saved may be the newest.
+void Saver::wait_for_announced_writes() {
+  std::unique_lock lock(mutex_);
+  write_ended_.wait(lock, [this] { return announced_writes_ == 0; });
+}
+
+void Saver::learn_history(const std::string& directory, const std::string& basename) {
+  if (policies_.empty()) return;
+  const std::string path = join_path(directory, basename);
+  {
+    const std::lock_guard lock(mutex_);
+    if (!learned_ || !learned_->insert(path).second) return;
+  }
+  const internal::FoundHistory found =
+      internal::find_history(files_, directory, basename, options_.latest_filename);
+  const std::lock_guard lock(mutex_);
+  for (const CheckpointRecord& record : found.listed) history_.add(record);
+  if (found.last_preserved_time)
+    history_.set_last_preserved(*found.last_preserved_time, found.last_preserved_step);
+}
+
+std::vector<std::string> Saver::last_checkpoints() const {
+  const std::lock_guard lock(mutex_);
+  return history_.prefixes();
+}
+
+void Saver::set_history(std::vector<CheckpointRecord> records) {
+  const std::lock_guard lock(mutex_);
+  history_.set(std::move(records));
+  learned_.reset();
+}
+
+void Saver::set_last_checkpoints(std::span<const std::string> prefixes) {
+  std::vector<CheckpointRecord> records;
+  for (const std::string& prefix : prefixes)
+    records.push_back({.prefix = prefix,
+                       .time = std::numeric_limits<double>::infinity(),
+                       .step = internal::step_of_prefix(prefix)});
+  set_history(std::move(records));
+}
+
+void Saver::set_last_checkpoints_with_time(
+    std::span<const std::pair<std::string, double>> prefixes_and_times) {
+  std::vector<CheckpointRecord> records;
+  for (const auto& [prefix, time] : prefixes_and_times)
+    records.push_back({.prefix = prefix, .time = time, .step = internal::step_of_prefix(prefix)});
+  set_history(std::move(records));
+}
+
+void Saver::recover_last_checkpoints(std::span<const std::string> prefixes) {
+  std::vector<CheckpointRecord> records;
+  for (const std::string& prefix : prefixes)
+    if (const auto record = internal::find_record(files_, prefix)) records.push_back(*record);
+  set_history(std::move(records));
+}
+
+}  // namespace crochet

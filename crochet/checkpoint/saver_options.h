@@ -1,0 +1,63 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "crochet/base/clock.h"
+#include "crochet/checkpoint/retention.h"
+#include "crochet/checkpoint/saved_variable.h"
+#include "crochet/io/file_system.h"
+
+namespace crochet {
+
+struct SaverOptions {
+  // What is saved and restored. Unset: all variables and objects of the graph, as it is at each
+  // save. Entries of a checkpoint that are not listed are none of this saver's business.
+  std::optional<std::vector<SavedVariable>> var_list = {};
+  // Asked with the names of variables and objects in the graph; what it refuses is left out.
+  // Empty: nothing is.
+  std::function<bool(std::string_view name)> filter = {};
+  // A value of another shape with as many elements is taken over, in row-major order.
+  bool reshape = false;
+  // Into how many data files a checkpoint is divided, in parts of about the same size.
+  int num_shards = 1;
+
+  // How many of the newest checkpoints to keep; 0 keeps all, and lists none but the newest.
+  int max_to_keep = 5;
+  // Of those that max_to_keep would remove, one of every so many hours, and the first at or behind
+  // each multiple of so many steps, stay for ever. 0 is off.
+  std::optional<double> keep_checkpoint_every_n_hours = {};
+  std::optional<int64_t> keep_checkpoint_every_n_steps = {};
+  // More policies, beside these.
+  std::vector<RetentionPolicy> retention = {};
+
+  // The step in a checkpoint's name has at least 8 digits: "model.ckpt-00000100".
+  bool pad_step_number = false;
+  // The state file, in the directory of the checkpoints; and whether there is one at all.
+  std::string latest_filename = "checkpoint";
+  bool write_state = true;
+  // Writes `<prefix>.meta` if the engine has a graph to keep.
+  bool write_meta_graph = true;
+
+  // Variables that the checkpoint does not have stay as they are, instead of an error.
+  bool allow_missing = false;
+  // What is only in the checkpoint is ignored, instead of an error.
+  bool allow_surplus = false;
+  // A saver with nothing to save does nothing, instead of an error.
+  bool allow_empty = false;
+  // Nothing can be saved or restored before build(). Not together with var_list.
+  bool defer_build = false;
+
+  // Where files are written; the operating system's if null. Not owned.
+  FileSystem* files = nullptr;
+  // Measures saves; the machine's if null. Not owned.
+  Clock* clock = nullptr;
+};
+
+}  // namespace crochet

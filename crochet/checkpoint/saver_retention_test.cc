@@ -1,0 +1,313 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which checkpoints a saver lists, keeps and removes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+#include "crochet/checkpoint/checkpoint_files.h"
+#include "crochet/checkpoint/checkpoint_sidecar.h"
+#include "crochet/checkpoint/checkpoint_state.h"
+#include "crochet/checkpoint/raw_bundle.h"
+#include "crochet/checkpoint/saver.h"
+#include "crochet/io/memory_file_system.h"
+#include "crochet/io/path.h"
+#include "crochet/testing/fake_clock.h"
+#include "crochet/testing/log_capture.h"
+#include "crochet/testing/scripted_session.h"
+
+namespace crochet {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::ElementsAreArray;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::Optional;
+
+class SaverRetentionTest : public testing::Test {
+ protected:
+  SaverRetentionTest() { graph_.set_meta_graph("the graph"); }
+
+  Saver saver(SaverOptions options) {
+    options.files = &files_;
+    options.clock = &clock_;
+    return Saver(options);
+  }
+  std::string save(Saver& saver, const std::string& name) {
+    return saver.save(*session_, "d/" + name);
+  }
+  // Saves "d/m-<step>" for each step, a minute apart.
+  void save_steps(Saver& saver, const std::vector<int64_t>& steps) {
+    for (const int64_t step : steps) {
+      clock_.advance(minutes(1));
+      saver.save(*session_, "d/m", step);
+    }
+  }
+  std::vector<std::string> on_disk() { return list_checkpoints(files_, "d", "m"); }
+  // True if the checkpoint is there with its meta graph, false if nothing of it is.
+  bool exists(const std::string& prefix) {
+    const bool there = checkpoint_exists(files_, prefix);
+    EXPECT_EQ(files_.exists(prefix + ".meta"), there) << prefix;
+    const auto its_files = Contains(testing::StartsWith(base_name(prefix) + "."));
+    if (!there) {
+      EXPECT_THAT(files_.list("d"), Not(its_files));
+    }
+    return there;
+  }
+  void expect_state(const std::vector<std::string>& all) {
+    const auto state = get_checkpoint_state(files_, "d");
+    ASSERT_TRUE(state);
+    EXPECT_EQ(state->model_checkpoint_path, all.back());
+    EXPECT_THAT(state->all_model_checkpoint_paths, ElementsAreArray(all));
+  }
+
+  LogCapture log_;
+  MemoryFileSystem files_;
+  FakeClock clock_{1'700'000'000};
+  ScriptedGraph graph_;
+  std::unique_ptr<Session> session_ = graph_.new_session("");
+};
+
+// SV-40
+TEST_F(SaverRetentionTest, EachSaverKeepsItsOwnList) {
+  Saver first = saver({.max_to_keep = 2});
+  const std::string s1 = save(first, "s1");
+  EXPECT_THAT(first.last_checkpoints(), ElementsAre(s1));
+  expect_state({s1});
+  const std::string s2 = save(first, "s2");
+  EXPECT_THAT(first.last_checkpoints(), ElementsAre(s1, s2));
+  EXPECT_TRUE(exists(s1) && exists(s2));
+  expect_state({s1, s2});
+  const std::string s3 = save(first, "s3");
+  EXPECT_THAT(first.last_checkpoints(), ElementsAre(s2, s3));
+  EXPECT_FALSE(exists(s1));
+  EXPECT_TRUE(exists(s2) && exists(s3));
+  expect_state({s2, s3});
+
+  Saver second(first.options());
+  second.set_last_checkpoints(first.last_checkpoints());
+  Saver third(first.options());
+
+  save(first, "s2");  // Saved again, it is the newest.
+  EXPECT_THAT(first.last_checkpoints(), ElementsAre(s3, s2));
+  expect_state({s3, s2});
+  save(first, "s1");
+  EXPECT_THAT(first.last_checkpoints(), ElementsAre(s2, s1));
+  EXPECT_FALSE(exists(s3));
+  EXPECT_TRUE(exists(s2) && exists(s1));
+  expect_state({s2, s1});
+
+  save(second, "s2");
+  EXPECT_THAT(second.last_checkpoints(), ElementsAre(s3, s2));
+  EXPECT_TRUE(exists(s1));
+  expect_state({s3, s2});
+  save(second, "s1");
+  EXPECT_THAT(second.last_checkpoints(), ElementsAre(s2, s1));
+  EXPECT_TRUE(exists(s2) && exists(s1));
+  expect_state({s2, s1});
+
+  save(third, "s2");
+  EXPECT_THAT(third.last_checkpoints(), ElementsAre(s2));
+  EXPECT_TRUE(exists(s1));  // Of which this saver does not know.
+  expect_state({s2});
+  save(third, "s1");
+  EXPECT_THAT(third.last_checkpoints(), ElementsAre(s2, s1));
+  expect_state({s2, s1});
+}
+
+// SV-41: four files a checkpoint, and the sidecar.
+TEST_F(SaverRetentionTest, AllDataFilesOfAnEvictedCheckpointGo) {
+  Saver sharded = saver({.num_shards = 2, .max_to_keep = 2});
+  for (const char* const name : {"s1", "s2", "s3"}) save(sharded, name);
+  EXPECT_FALSE(exists("d/s1"));
+  EXPECT_THAT(files_.list("d"),
+              ElementsAre("checkpoint", "s2.data-00000-of-00002", "s2.data-00001-of-00002",
+                          "s2.index", "s2.json", "s2.meta", "s3.data-00000-of-00002",
+                          "s3.data-00001-of-00002", "s3.index", "s3.json", "s3.meta"));
+  expect_state({"d/s2", "d/s3"});
+}
+
+// SV-42
+TEST_F(SaverRetentionTest, KeepingAllListsNoneButTheNewest) {
+  Saver all = saver({.max_to_keep = 0});
+  EXPECT_THAT(all.last_checkpoints(), IsEmpty());
+  for (const char* const name : {"s1", "s2"}) {
+    save(all, name);
+    EXPECT_THAT(all.last_checkpoints(), IsEmpty());
+    expect_state({std::string("d/") + name});
+  }
+  EXPECT_TRUE(exists("d/s1") && exists("d/s2"));
+}
+
+// SV-44
+TEST_F(SaverRetentionTest, RecoveringKeepsWhatIsOnDisk) {
+  Saver first = saver({.max_to_keep = 10});
+  for (const char* const name : {"s1", "s2", "s3"}) save(first, name);
+  remove_checkpoint(files_, "d/s2");
+  Saver second = saver({.max_to_keep = 10});
+  second.recover_last_checkpoints(first.last_checkpoints());
+  EXPECT_THAT(second.last_checkpoints(), ElementsAre("d/s1", "d/s3"));
+  save(second, "s4");
+  EXPECT_THAT(second.last_checkpoints(), ElementsAre("d/s1", "d/s3", "d/s4"));
+  expect_state({"d/s1", "d/s3", "d/s4"});
+}
+
+// SV-45
+TEST_F(SaverRetentionTest, OneOfEverySoManyHoursStays) {
+  Saver hourly = saver({.max_to_keep = 2, .keep_checkpoint_every_n_hours = 0.7 / 3600});
+  EXPECT_THAT(hourly.last_checkpoints(), IsEmpty());
+  clock_.advance(seconds(1));  // The first is old enough to stay, the second too close to it.
+  for (const char* const name : {"s1", "s2"}) save(hourly, name);
+  EXPECT_THAT(hourly.last_checkpoints(), ElementsAre("d/s1", "d/s2"));
+  save(hourly, "s3");
+  EXPECT_THAT(hourly.last_checkpoints(), ElementsAre("d/s2", "d/s3"));
+  EXPECT_TRUE(exists("d/s1"));
+  save(hourly, "s4");
+  EXPECT_THAT(hourly.last_checkpoints(), ElementsAre("d/s3", "d/s4"));
+  EXPECT_TRUE(exists("d/s1"));
+  EXPECT_FALSE(exists("d/s2"));
+  EXPECT_TRUE(exists("d/s3") && exists("d/s4"));
+}
+
+TEST_F(SaverRetentionTest, OneOfEverySoManyStepsStays) {
+  Saver stepwise = saver({.max_to_keep = 1, .keep_checkpoint_every_n_steps = 100});
+  save_steps(stepwise, {50, 130, 180, 200, 299, 310});
+  EXPECT_THAT(on_disk(), ElementsAre("d/m-130", "d/m-200", "d/m-310"));
+  EXPECT_THAT(stepwise.last_checkpoints(), ElementsAre("d/m-310"));
+}
+
+TEST_F(SaverRetentionTest, PoliciesOfTheUserAreAskedToo) {
+  const RetentionPolicy keep_tens = [](const CheckpointRecord& checkpoint,
+                                       const RetentionContext&) {
+    return checkpoint.step.value_or(1) % 10 == 0 ? Retention::kKeep : Retention::kRemove;
+  };
+  Saver custom = saver({.max_to_keep = 1, .retention = {keep_tens}});
+  save_steps(custom, {10, 15, 20, 25, 30});
+  EXPECT_THAT(custom.last_checkpoints(), ElementsAre("d/m-10", "d/m-20", "d/m-30"));
+  EXPECT_THAT(on_disk(), ElementsAre("d/m-10", "d/m-20", "d/m-30"));
+}
+
+TEST_F(SaverRetentionTest, TheNextProcessGoesOnWithTheList) {
+  Saver first = saver({.max_to_keep = 3});
+  save_steps(first, {1, 2, 3, 4});
+  Saver second = saver({.max_to_keep = 3});
+  save_steps(second, {5});
+  EXPECT_THAT(second.last_checkpoints(), ElementsAre("d/m-3", "d/m-4", "d/m-5"));
+  EXPECT_THAT(on_disk(), ElementsAre("d/m-3", "d/m-4", "d/m-5"));
+}
+
+TEST_F(SaverRetentionTest, TheNextProcessRemovesNothingThatWasToStay) {
+  Saver first = saver({.max_to_keep = 1, .keep_checkpoint_every_n_steps = 100});
+  save_steps(first, {100, 200, 250});
+  Saver all = saver({.max_to_keep = 0});
+  save_steps(all, {260, 270});
+  Saver restarted = saver({.max_to_keep = 1});
+  EXPECT_EQ(restarted.restore_newest(*session_, "d", "m"), "d/m-270");
+  EXPECT_THAT(restarted.last_checkpoints(), ElementsAre("d/m-270"));
+  save_steps(restarted, {280});
+  EXPECT_THAT(on_disk(), ElementsAre("d/m-100", "d/m-200", "d/m-250", "d/m-260", "d/m-280"));
+}
+
+TEST_F(SaverRetentionTest, HoursGoOnOverRestarts) {
+  for (int64_t step = 0; step < 50; ++step) {  // A process for each save, 10 minutes apart.
+    Saver restarted = saver({.max_to_keep = 2, .keep_checkpoint_every_n_hours = 1});
+    clock_.advance(minutes(10));
+    restarted.save(*session_, "d/m", step);
+  }
+  EXPECT_THAT(on_disk(), ElementsAre("d/m-5", "d/m-11", "d/m-17", "d/m-23", "d/m-29", "d/m-35",
+                                     "d/m-41", "d/m-47", "d/m-48", "d/m-49"));
+}
+
+TEST_F(SaverRetentionTest, StepsGoOnOverRestarts) {
+  for (int64_t step = 0; step <= 70; step += 7) {
+    Saver restarted = saver({.max_to_keep = 1, .keep_checkpoint_every_n_steps = 20});
+    save_steps(restarted, {step});
+  }
+  EXPECT_THAT(on_disk(), ElementsAre("d/m-21", "d/m-42", "d/m-63", "d/m-70"));
+}
+
+TEST_F(SaverRetentionTest, OneThatAKilledSaveDidNotListCountsAsTheNewest) {
+  Saver first = saver({.max_to_keep = 2});
+  save_steps(first, {1, 2});
+  const std::string state = read_file(files_, "d/checkpoint");
+  save_steps(first, {3});
+  replace_file(files_, "d/checkpoint", state);
+  Saver second = saver({.max_to_keep = 2});
+  save_steps(second, {4});
+  EXPECT_THAT(second.last_checkpoints(), ElementsAre("d/m-3", "d/m-4"));
+  EXPECT_THAT(on_disk(), ElementsAre("d/m-3", "d/m-4"));
+}
+
+TEST_F(SaverRetentionTest, WithoutAStateFileAllCount) {
+  for (const bool is_damaged : {false, true}) {
+    Saver first = saver({.max_to_keep = 5});
+    save_steps(first, {1, 2, 3});
+    if (is_damaged)
+      internal::put_file(files_, "d/checkpoint", "model_checkpoint_path: \"");
+    else
+      files_.remove("d/checkpoint");
+    Saver second = saver({.max_to_keep = 2});
+    save_steps(second, {4});
+    EXPECT_THAT(on_disk(), ElementsAre("d/m-3", "d/m-4"));
+  }
+}
+
+TEST_F(SaverRetentionTest, CheckpointsOfOtherNamesAreNotTouched) {
+  Saver training = saver({.max_to_keep = 5});
+  save_steps(training, {1, 2, 3});
+  Saver best = saver({.max_to_keep = 1});
+  for (const int64_t step : {2, 3}) best.save(*session_, "d/best", step);
+  EXPECT_EQ(on_disk().size(), 3u);
+  EXPECT_THAT(list_checkpoints(files_, "d", "best"), ElementsAre("d/best-3"));
+}
+
+TEST_F(SaverRetentionTest, TimesComeFromTheSidecarOrTheFile) {
+  Saver first = saver({.max_to_keep = 5});
+  save_steps(first, {1, 2});
+  remove_checkpoint(files_, "d/m-9");
+  files_.remove("d/m-2.json");
+  EXPECT_EQ(internal::find_record(files_, "d/m-1")->time, 1'700'000'060);
+  EXPECT_EQ(internal::find_record(files_, "d/m-2")->time, files_.modified_time("d/m-2.index"));
+  EXPECT_EQ(internal::find_record(files_, "d/m-9"), std::nullopt);
+}
+
+TEST_F(SaverRetentionTest, AListOfUnknownTimesIsNeverRemoved) {
+  Saver first = saver({.max_to_keep = 5});
+  save_steps(first, {1, 2});
+  Saver second = saver({.max_to_keep = 1});
+  second.set_last_checkpoints(first.last_checkpoints());
+  save_steps(second, {3, 4});
+  EXPECT_THAT(on_disk(), ElementsAre("d/m-1", "d/m-2", "d/m-4"));
+}
+
+TEST_F(SaverRetentionTest, AListWithTimesIsTreatedAsItsOwn) {
+  Saver first = saver({.max_to_keep = 5});
+  save_steps(first, {1, 2});
+  Saver second = saver({.max_to_keep = 1, .keep_checkpoint_every_n_hours = 1});
+  const double now = clock_.wall_time();
+  const std::vector<std::pair<std::string, double>> list = {{"d/m-1", now}, {"d/m-2", now + 3600}};
+  second.set_last_checkpoints_with_time(list);
+  save_steps(second, {3});
+  EXPECT_THAT(on_disk(), ElementsAre("d/m-2", "d/m-3"));
+}
+
+TEST_F(SaverRetentionTest, DamagedCheckpointsLeaveTheList) {
+  Saver first = saver({.max_to_keep = 5});
+  save_steps(first, {1, 2, 3});
+  files_.create("d/m-3.data-00000-of-00001");  // Emptied.
+  Saver second = saver({.max_to_keep = 2});
+  EXPECT_EQ(second.restore_newest(*session_, "d", "m"), "d/m-2");
+  EXPECT_THAT(second.last_checkpoints(), ElementsAre("d/m-1", "d/m-2"));
+  expect_state({"d/m-1", "d/m-2"});
+  save_steps(second, {3});
+  EXPECT_THAT(on_disk(), ElementsAre("d/m-2", "d/m-3"));
+}
+
+}  // namespace
+}  // namespace crochet

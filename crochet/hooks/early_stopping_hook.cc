@@ -23,11 +23,19 @@ std::string name_of(const Fetches& metric) {
   throw InvalidArgumentError("EarlyStoppingHook: the metric must be one output or one name");
 }
 
+const std::string& name_of(const MetricSource& metric) {
+  if (!metric.newest)
+    throw InvalidArgumentError("EarlyStoppingHook: the source of \"{}\" is empty", metric.name);
+  return metric.name;
+}
+
 }  // namespace
 
-EarlyStoppingHook::EarlyStoppingHook(Fetches metric, const EarlyStoppingOptions& options)
-    : metric_name_(name_of(metric)),
+EarlyStoppingHook::EarlyStoppingHook(std::string metric_name, Fetches metric, MetricSource source,
+                                     const EarlyStoppingOptions& options)
+    : metric_name_(std::move(metric_name)),
       values_(std::move(metric), {.every_steps = options.run_every_steps}),
+      source_(std::move(source)),
       min_steps_(options.min_steps) {
   if (min_steps_ < 0)
     throw InvalidArgumentError("EarlyStoppingHook: min_steps is {}, expected 0 or more",
@@ -36,7 +44,29 @@ EarlyStoppingHook::EarlyStoppingHook(Fetches metric, const EarlyStoppingOptions&
 
 EarlyStoppingHook::EarlyStoppingHook(Fetches metric, Patience rule,
                                      const EarlyStoppingOptions& options)
-    : EarlyStoppingHook(std::move(metric), options) {
+    : EarlyStoppingHook(name_of(metric), metric, {}, options) {
+  set(rule);
+}
+
+EarlyStoppingHook::EarlyStoppingHook(Fetches metric, Threshold rule,
+                                     const EarlyStoppingOptions& options)
+    : EarlyStoppingHook(name_of(metric), metric, {}, options) {
+  set(rule);
+}
+
+EarlyStoppingHook::EarlyStoppingHook(MetricSource metric, Patience rule,
+                                     const EarlyStoppingOptions& options)
+    : EarlyStoppingHook(name_of(metric), Fetches::List{}, metric, options) {
+  set(rule);
+}
+
+EarlyStoppingHook::EarlyStoppingHook(MetricSource metric, Threshold rule,
+                                     const EarlyStoppingOptions& options)
+    : EarlyStoppingHook(name_of(metric), Fetches::List{}, metric, options) {
+  set(rule);
+}
+
+void EarlyStoppingHook::set(const Patience& rule) {
   if (rule.max_steps <= 0)
     throw InvalidArgumentError(
         "EarlyStoppingHook: {} steps without an improvement of {}, expected 1 or more",
@@ -44,9 +74,7 @@ EarlyStoppingHook::EarlyStoppingHook(Fetches metric, Patience rule,
   patience_ = rule;
 }
 
-EarlyStoppingHook::EarlyStoppingHook(Fetches metric, Threshold rule,
-                                     const EarlyStoppingOptions& options)
-    : EarlyStoppingHook(std::move(metric), options) {
+void EarlyStoppingHook::set(const Threshold& rule) {
   if (std::isnan(rule.value))
     throw InvalidArgumentError("EarlyStoppingHook: the threshold of {} is NaN", metric_name_);
   threshold_ = rule;
@@ -56,6 +84,7 @@ void EarlyStoppingHook::begin(Graph& graph) { values_.begin(graph, *this); }
 
 void EarlyStoppingHook::after_create_session(Session& session, Coordinator&) {
   values_.after_create_session(session);
+  last_source_step_.reset();
 }
 
 std::optional<SessionRunArgs> EarlyStoppingHook::before_run(SessionRunContext&) {
@@ -64,9 +93,22 @@ std::optional<SessionRunArgs> EarlyStoppingHook::before_run(SessionRunContext&) 
 
 void EarlyStoppingHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
   const auto due = values_.after_run(context, values);
-  if (!due || due->step < min_steps_) return;
-  if (const Tensor& metric = due->values.tensor(); metric.is_set())
-    look(due->step, metric.to_double(), context);
+  if (!due) return;
+  const auto point = newest(*due);
+  if (point && point->step >= min_steps_) look(point->step, point->value, context);
+}
+
+std::optional<MetricPoint> EarlyStoppingHook::newest(const PeriodicValues::Due& due) {
+  if (!source_.newest) {
+    const Tensor& metric = due.values.tensor();
+    if (!metric.is_set()) return std::nullopt;
+    return MetricPoint{due.step, metric.to_double()};
+  }
+  const auto point = source_.newest();
+  // A point of a step that is still to come was found by a run that is lost.
+  if (!point || point->step > due.step || point->step == last_source_step_) return std::nullopt;
+  last_source_step_ = point->step;
+  return point;
 }
 
 void EarlyStoppingHook::look(int64_t step, double value, SessionRunContext& context) {
@@ -122,6 +164,28 @@ EarlyStoppingHook stop_if_higher_hook(Fetches metric, double threshold,
 }
 
 EarlyStoppingHook stop_if_lower_hook(Fetches metric, double threshold,
+                                     const EarlyStoppingOptions& options) {
+  return {std::move(metric), EarlyStoppingHook::Threshold{Direction::kLower, threshold}, options};
+}
+
+EarlyStoppingHook stop_if_no_decrease_hook(MetricSource metric, int64_t max_steps_without_decrease,
+                                           const EarlyStoppingOptions& options) {
+  return {std::move(metric),
+          EarlyStoppingHook::Patience{Direction::kLower, max_steps_without_decrease}, options};
+}
+
+EarlyStoppingHook stop_if_no_increase_hook(MetricSource metric, int64_t max_steps_without_increase,
+                                           const EarlyStoppingOptions& options) {
+  return {std::move(metric),
+          EarlyStoppingHook::Patience{Direction::kHigher, max_steps_without_increase}, options};
+}
+
+EarlyStoppingHook stop_if_higher_hook(MetricSource metric, double threshold,
+                                      const EarlyStoppingOptions& options) {
+  return {std::move(metric), EarlyStoppingHook::Threshold{Direction::kHigher, threshold}, options};
+}
+
+EarlyStoppingHook stop_if_lower_hook(MetricSource metric, double threshold,
                                      const EarlyStoppingOptions& options) {
   return {std::move(metric), EarlyStoppingHook::Threshold{Direction::kLower, threshold}, options};
 }

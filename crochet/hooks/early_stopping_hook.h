@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "crochet/hooks/metric_source.h"
 #include "crochet/hooks/periodic_values.h"
 #include "crochet/monitor/session_run_hook.h"
 
@@ -24,9 +25,10 @@ struct EarlyStoppingOptions {
 //
 //   Loop loop({.hooks = {stop_if_no_decrease_hook("validation_loss", 5000)}});
 //
-// The metric is one real number; while it is unset or NaN it is not an improvement, nor beyond
-// a threshold. The best value and its step are part of checkpoints, so a run that is
-// resumed has as much patience left as it had.
+// The metric is one real number: a value of the graph, or what an evaluation finds, in this loop
+// (EvaluationHook::metric) or in another process (metric_in_directory). While it is unset or NaN it
+// is not an improvement, nor beyond a threshold. The best value and its step are part of
+// checkpoints, so a run that is resumed has as much patience left as it had.
 class EarlyStoppingHook final : public SessionRunHook {
  public:
   enum class Direction { kLower, kHigher };
@@ -44,6 +46,9 @@ class EarlyStoppingHook final : public SessionRunHook {
   // that is negative (max_steps, run_every_steps: not above 0), or a threshold that is NaN.
   EarlyStoppingHook(Fetches metric, Patience rule, const EarlyStoppingOptions& options);
   EarlyStoppingHook(Fetches metric, Threshold rule, const EarlyStoppingOptions& options);
+  // Of each point that the source gives, its step counts. Throws: as above.
+  EarlyStoppingHook(MetricSource metric, Patience rule, const EarlyStoppingOptions& options);
+  EarlyStoppingHook(MetricSource metric, Threshold rule, const EarlyStoppingOptions& options);
 
   // Throws: NotFoundError for a metric the graph does not have.
   void begin(Graph& graph) override;
@@ -57,14 +62,21 @@ class EarlyStoppingHook final : public SessionRunHook {
   int64_t best_step() const { return best_step_; }
 
  private:
-  EarlyStoppingHook(Fetches metric, const EarlyStoppingOptions& options);
+  EarlyStoppingHook(std::string metric_name, Fetches metric, MetricSource source,
+                    const EarlyStoppingOptions& options);
 
+  void set(const Patience& rule);
+  void set(const Threshold& rule);
+  // The point to look at after a step; nothing if there is none, or none that is new.
+  std::optional<MetricPoint> newest(const PeriodicValues::Due& due);
   void look(int64_t step, double value, SessionRunContext& context);
   void look_for_improvement(int64_t step, double value, SessionRunContext& context);
   void look_for_threshold(double value, SessionRunContext& context) const;
 
   std::string metric_name_;
   PeriodicValues values_;
+  MetricSource source_;                      // Empty for a value of the graph.
+  std::optional<int64_t> last_source_step_;  // Of the point that was looked at last.
   int64_t min_steps_;
   std::optional<Patience> patience_;  // One of the two is set.
   std::optional<Threshold> threshold_;
@@ -75,14 +87,22 @@ class EarlyStoppingHook final : public SessionRunHook {
 // Stops once the metric has not become less than its least value for so many steps.
 EarlyStoppingHook stop_if_no_decrease_hook(Fetches metric, int64_t max_steps_without_decrease,
                                            const EarlyStoppingOptions& options = {});
+EarlyStoppingHook stop_if_no_decrease_hook(MetricSource metric, int64_t max_steps_without_decrease,
+                                           const EarlyStoppingOptions& options = {});
 // Stops once the metric has not become more than its greatest value for so many steps.
 EarlyStoppingHook stop_if_no_increase_hook(Fetches metric, int64_t max_steps_without_increase,
+                                           const EarlyStoppingOptions& options = {});
+EarlyStoppingHook stop_if_no_increase_hook(MetricSource metric, int64_t max_steps_without_increase,
                                            const EarlyStoppingOptions& options = {});
 // Stops once the metric is more than the threshold.
 EarlyStoppingHook stop_if_higher_hook(Fetches metric, double threshold,
                                       const EarlyStoppingOptions& options = {});
+EarlyStoppingHook stop_if_higher_hook(MetricSource metric, double threshold,
+                                      const EarlyStoppingOptions& options = {});
 // Stops once the metric is less than the threshold.
 EarlyStoppingHook stop_if_lower_hook(Fetches metric, double threshold,
+                                     const EarlyStoppingOptions& options = {});
+EarlyStoppingHook stop_if_lower_hook(MetricSource metric, double threshold,
                                      const EarlyStoppingOptions& options = {});
 
 }  // namespace crochet

@@ -1,0 +1,95 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/hooks/evaluation_hook.h"
+
+#include <vector>
+
+#include "crochet/base/error.h"
+#include "crochet/base/log.h"
+#include "crochet/base/pending_signal.h"
+
+namespace crochet {
+
+EvaluationHook::EvaluationHook(EvaluationHookOptions options)
+    : options_(std::move(options)),
+      timer_(Fetches::List{}, {.every_secs = options_.every_n_secs,
+                               .every_steps = options_.every_n_steps,
+                               .clock = options_.clock}),
+      writer_(options_.summary_writer) {
+  if (!options_.evaluate) throw InvalidArgumentError("EvaluationHook: there is no evaluation");
+}
+
+MetricSource EvaluationHook::metric(std::string name) const {
+  const auto newest = [newest = newest_, name]() -> std::optional<MetricPoint> {
+    const auto found = newest->metrics.find(name);
+    if (!newest->step || found == newest->metrics.end()) return std::nullopt;
+    return MetricPoint{*newest->step, found->second};
+  };
+  return {.name = name, .newest = newest};
+}
+
+void EvaluationHook::begin(Graph& graph) {
+  timer_.begin(graph, *this);
+  if (!writer_ && !options_.output_dir.empty())
+    writer_ = SummaryWriter::for_directory(options_.output_dir,
+                                           options_.files ? *options_.files : FileSystem::posix(),
+                                           options_.clock ? *options_.clock : Clock::real());
+}
+
+void EvaluationHook::after_create_session(Session& session, Coordinator&) {
+  timer_.after_create_session(session);
+  const int64_t step = read_global_step(session);
+  // What was found for steps that are lost is no longer true.
+  if (newest_->step.value_or(step) > step) *newest_ = {};
+  if (writer_) writer_->start_session(step);
+  if (options_.at_start && newest_->step != step) evaluate(session, step);
+}
+
+std::optional<SessionRunArgs> EvaluationHook::before_run(SessionRunContext&) {
+  return timer_.before_run();
+}
+
+void EvaluationHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
+  if (writer_) writer_->write_start();
+  if (const auto due = timer_.after_run(context, values)) evaluate(context.session(), due->step);
+}
+
+void EvaluationHook::end(Session& session) {
+  if (!options_.at_end) return;
+  if (const int signal = pending_signal(); signal != 0) {
+    log_info("the last step is not evaluated because of {}", signal_name(signal));
+    return;
+  }
+  const int64_t step = read_global_step(session);
+  if (newest_->step != step) evaluate(session, step);
+}
+
+void EvaluationHook::evaluate(Session& session, int64_t step) {
+  Metrics metrics = call(session);
+  *newest_ = {.step = step, .metrics = std::move(metrics)};
+  report(step);
+}
+
+Metrics EvaluationHook::call(Session& session) const {
+  try {
+    return options_.evaluate(session);
+  } catch (...) {
+    if (!is_end_of_input(std::current_exception())) throw;
+    std::throw_with_nested(FailedPreconditionError(
+        "EvaluationHook: the data of the evaluation ended ({}): it must not end by an exception",
+        describe(std::current_exception())));
+  }
+}
+
+void EvaluationHook::report(int64_t step) const {
+  std::string text;
+  std::vector<Scalar> scalars;
+  for (const auto& [name, value] : newest_->metrics) {
+    text += fmt::format("{}{} = {:g}", text.empty() ? "" : ", ", name, value);
+    scalars.push_back({.tag = options_.tag_prefix + name, .value = value});
+  }
+  log_info("evaluation of step {}: {}", step, text);
+  if (writer_) writer_->add_scalars(step, scalars);
+}
+
+}  // namespace crochet

@@ -1,0 +1,33 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "crochet/io/file_system.h"
+
+namespace crochet {
+
+// A metric's value and the number of completed steps it belongs to.
+struct MetricPoint {
+  int64_t step = 0;
+  double value = 0;
+};
+
+// Where a hook gets a metric from that is no value of the graph, but found now and then, by
+// an evaluation.
+struct MetricSource {
+  std::string name = {};
+  // The newest point; nothing before the first. Called on the training thread.
+  std::function<std::optional<MetricPoint>()> newest = {};
+};
+
+// The metric that an evaluator in another process writes into `eval_dir`: see evaluate_repeatedly.
+// The directory is read each time it is asked. `files` is the operating system's if null.
+MetricSource metric_in_directory(std::string eval_dir, std::string name,
+                                 FileSystem* files = nullptr);
+
+}  // namespace crochet

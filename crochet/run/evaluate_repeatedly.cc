@@ -1,0 +1,167 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/run/evaluate_repeatedly.h"
+
+#include <utility>
+#include <vector>
+
+#include "crochet/base/error.h"
+#include "crochet/base/log.h"
+#include "crochet/checkpoint/checkpoint_filename.h"
+#include "crochet/checkpoint/checkpoints_iterator.h"
+#include "crochet/io/path.h"
+#include "crochet/summary/summary_writer.h"
+
+namespace crochet {
+namespace {
+
+// Restores one checkpoint, and tells if it cannot be read.
+class CheckpointSessionCreator final : public SessionCreator {
+ public:
+  CheckpointSessionCreator(const EvaluateRepeatedlyOptions& options,
+                           std::shared_ptr<Scaffold> scaffold, std::string prefix, bool& is_lost)
+      : graph_(options.graph),
+        master_(options.master),
+        scaffold_(std::move(scaffold)),
+        prefix_(std::move(prefix)),
+        is_lost_(is_lost) {}
+
+  Graph& graph() const override { return graph_; }
+
+  std::unique_ptr<Session> create_session() override {
+    scaffold_->finalize(graph_);
+    std::unique_ptr<Session> session = graph_.new_session(master_);
+    try {
+      scaffold_->saver->restore(*session, prefix_);
+    } catch (const DataLossError&) {
+      is_lost_ = true;
+      throw;
+    } catch (const NotFoundError&) {
+      // Names that are not in a checkpoint that is there are the graph's fault.
+      is_lost_ = !scaffold_->saver->files().exists(prefix_ + ".index");
+      throw;
+    }
+    return session;
+  }
+
+ private:
+  Graph& graph_;
+  const std::string master_;
+  const std::shared_ptr<Scaffold> scaffold_;
+  const std::string prefix_;
+  bool& is_lost_;
+};
+
+class CheckpointEvaluator {
+ public:
+  CheckpointEvaluator(const EvaluateRepeatedlyOptions& options,
+                      const std::function<Metrics(MonitoredSession&)>& evaluate)
+      : options_(options),
+        evaluate_(evaluate),
+        files_(options.files ? *options.files : FileSystem::posix()),
+        clock_(options.clock ? *options.clock : Clock::real()),
+        scaffold_(options.scaffold ? options.scaffold : std::make_shared<Scaffold>()),
+        writer_(SummaryWriter::for_directory(
+            options.eval_dir.empty() ? join_path(options.checkpoint_dir, "eval") : options.eval_dir,
+            files_, clock_)) {
+    if (!scaffold_->saver)
+      scaffold_->saver = std::make_shared<Saver>(
+          SaverOptions{.allow_surplus = true, .files = &files_, .clock = &clock_});
+  }
+
+  EvaluationReport run() {
+    CheckpointsIterator checkpoints(options_.checkpoint_dir,
+                                    {.min_interval_secs = options_.min_interval_secs,
+                                     .timeout_secs = options_.timeout_secs,
+                                     .timeout_fn = options_.timeout_fn,
+                                     .checkpoint_basename = options_.checkpoint_basename,
+                                     .stop = options_.stop,
+                                     .files = &files_,
+                                     .clock = &clock_});
+    while (!is_done()) {
+      const auto prefix = checkpoints.next();
+      if (!prefix) break;
+      if (auto metrics = evaluate(*prefix)) note(step_of(*prefix), *std::move(metrics));
+    }
+    return std::move(report_);
+  }
+
+ private:
+  bool is_done() const {
+    if (options_.max_number_of_evaluations &&
+        report_.num_evaluations >= *options_.max_number_of_evaluations)
+      return true;
+    return options_.final_step && report_.last_step && *report_.last_step >= *options_.final_step;
+  }
+
+  int64_t step_of(const std::string& prefix) const {
+    return internal::parse_step(base_name(prefix), options_.checkpoint_basename).value_or(0);
+  }
+
+  // Nothing if the checkpoint cannot be read.
+  std::optional<Metrics> evaluate(const std::string& prefix) {
+    bool is_lost = false;
+    std::unique_ptr<MonitoredSession> session;
+    try {
+      session = std::make_unique<MonitoredSession>(
+          std::make_unique<CheckpointSessionCreator>(options_, scaffold_, prefix, is_lost),
+          options_.hooks, MonitoredSessionOptions{.max_recoveries = 3, .clock = &clock_});
+    } catch (const Error& error) {
+      if (!is_lost) throw;
+      log_warning("checkpoint {} cannot be evaluated: {}", prefix, error.what());
+      return std::nullopt;
+    }
+    Metrics metrics;
+    run_in_scope(*session, [&] { metrics = call(*session); });
+    return metrics;
+  }
+
+  Metrics call(MonitoredSession& session) const {
+    try {
+      return evaluate_(session);
+    } catch (...) {
+      if (!is_end_of_input(std::current_exception())) throw;
+      std::throw_with_nested(FailedPreconditionError(
+          "the data of the evaluation ended ({}): it must not end by an exception",
+          describe(std::current_exception())));
+    }
+  }
+
+  void note(int64_t step, Metrics metrics) {
+    // An earlier evaluator may have seen this step, and later ones that the job has lost since.
+    if (!report_.last_step || step <= *report_.last_step) writer_->start_session(step - 1);
+    std::string text;
+    std::vector<Scalar> scalars;
+    for (const auto& [name, value] : metrics) {
+      text += fmt::format("{}{} = {:g}", text.empty() ? "" : ", ", name, value);
+      scalars.push_back({.tag = name, .value = value});
+    }
+    log_info("evaluation of step {}: {}", step, text);
+    writer_->add_scalars(step, scalars);
+    writer_->flush();
+    ++report_.num_evaluations;
+    report_.last_step = step;
+    report_.metrics = std::move(metrics);
+  }
+
+  const EvaluateRepeatedlyOptions& options_;
+  const std::function<Metrics(MonitoredSession&)>& evaluate_;
+  FileSystem& files_;
+  Clock& clock_;
+  const std::shared_ptr<Scaffold> scaffold_;
+  const std::shared_ptr<SummaryWriter> writer_;
+  EvaluationReport report_;
+};
+
+}  // namespace
+
+EvaluationReport evaluate_repeatedly(
+    const EvaluateRepeatedlyOptions& options,
+    const std::function<Metrics(MonitoredSession& session)>& evaluate) {
+  if (options.checkpoint_dir.empty())
+    throw InvalidArgumentError("evaluate_repeatedly: no checkpoint_dir");
+  if (!evaluate) throw InvalidArgumentError("evaluate_repeatedly: there is no evaluation");
+  return CheckpointEvaluator(options, evaluate).run();
+}
+
+}  // namespace crochet

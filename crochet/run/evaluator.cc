@@ -1,0 +1,25 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/run/evaluator.h"
+
+#include "crochet/base/error.h"
+
+namespace crochet {
+
+EvaluationReport Evaluator::run(const std::function<Metrics()>& evaluate) {
+  if (!evaluate) throw InvalidArgumentError("Evaluator: there is no evaluation");
+  return evaluate_repeatedly({.graph = graph_,
+                              .checkpoint_dir = options_.checkpoint_dir,
+                              .eval_dir = options_.eval_dir,
+                              .final_step = options_.final_step,
+                              .max_number_of_evaluations = options_.max_number_of_evaluations,
+                              .min_interval_secs = options_.min_interval_secs,
+                              .timeout_secs = options_.timeout_secs,
+                              .timeout_fn = options_.timeout_fn,
+                              .stop = options_.stop,
+                              .files = options_.files,
+                              .clock = options_.clock},
+                             [&](MonitoredSession&) { return evaluate(); });
+}
+
+}  // namespace crochet

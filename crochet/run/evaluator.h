@@ -1,0 +1,64 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "crochet/engines/local/graph.h"
+#include "crochet/run/evaluate_repeatedly.h"
+#include "crochet/run/tracker.h"
+
+namespace crochet {
+
+// See EvaluateRepeatedlyOptions.
+struct EvaluatorOptions {
+  std::string checkpoint_dir = {};
+  std::string eval_dir = {};  // Default: `<checkpoint_dir>/eval`.
+  std::optional<int64_t> final_step = {};
+  std::optional<int64_t> max_number_of_evaluations = {};
+  double min_interval_secs = 0;
+  std::optional<double> timeout_secs = {};
+  std::function<bool()> timeout_fn = {};
+  std::stop_token stop = {};
+  FileSystem* files = nullptr;
+  Clock* clock = nullptr;
+};
+
+// Follows a Loop that trains in another process: takes over what is tracked here, a part of what
+// the Loop tracks, from each of its checkpoints, and evaluates it.
+//
+//   Evaluator evaluator({.checkpoint_dir = "runs/digits", .final_step = 2000});
+//   evaluator.track("model", model);
+//   evaluator.run([&] { return Metrics{{"accuracy", accuracy(model, digits.test)}}; });
+//
+// For one thread. What is tracked must outlive run().
+class Evaluator {
+ public:
+  explicit Evaluator(EvaluatorOptions options)
+      : options_(std::move(options)), tracker_(graph_, "") {
+    graph_.create_global_step();
+  }
+  Evaluator(const Evaluator&) = delete;
+  Evaluator& operator=(const Evaluator&) = delete;
+
+  // Restores `value` from what a Loop saved under this name. Throws: as Loop::track.
+  template <typename T>
+  void track(std::string_view name, T&& value) {
+    tracker_(name, std::forward<T>(value));
+  }
+
+  // Calls `evaluate` after each new checkpoint; see evaluate_repeatedly. May be called again.
+  EvaluationReport run(const std::function<Metrics()>& evaluate);
+
+ private:
+  EvaluatorOptions options_;
+  local::Graph graph_;
+  Tracker tracker_;
+};
+
+}  // namespace crochet

@@ -1,0 +1,206 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/run/evaluator.h"
+
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+#include "crochet/checkpoint/checkpoint_files.h"
+#include "crochet/hooks/stop_at_step_hook.h"
+#include "crochet/io/memory_file_system.h"
+#include "crochet/run/loop.h"
+#include "crochet/testing/fake_clock.h"
+#include "crochet/testing/log_capture.h"
+
+namespace crochet {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pair;
+using testing::ThrowsMessage;
+
+class EvaluatorTest : public testing::Test {
+ protected:
+  EvaluatorOptions options() {
+    return {.checkpoint_dir = "run", .timeout_secs = 0.0, .files = &files_, .clock = &clock_};
+  }
+  // A job that saves every step; its model counts, and it has more than the evaluator knows.
+  void train_to(int64_t last_step, const std::function<void(int64_t)>& at_step = {}) {
+    int64_t count = 0;
+    std::vector<float> optimizer(10);
+    Loop loop({.checkpoint_dir = "run",
+               .save_checkpoint_steps = 1,
+               .max_to_keep = 2,
+               .save_summaries_steps = 0,
+               .log_step_count_steps = 0,
+               .hooks = {StopAtStepHook({.last_step = last_step})},
+               .files = &files_,
+               .clock = &clock_});
+    loop.track("model/count", count);
+    loop.track("optimizer", optimizer);
+    loop.run([&] {
+      if (at_step) at_step(count);
+      ++count;
+    });
+  }
+  EvaluationReport evaluate(const EvaluatorOptions& evaluator_options) {
+    int64_t count = -1;
+    Evaluator evaluator(evaluator_options);
+    evaluator.track("model/count", count);
+    return evaluator.run([&] { return Metrics{{"count", static_cast<double>(count)}}; });
+  }
+  std::map<int64_t, double> curve() {
+    std::map<int64_t, double> curve;
+    for (const auto& [step, metrics] : read_eval_metrics(files_, "run/eval"))
+      curve[step] = metrics.at("count");
+    return curve;
+  }
+
+  LogCapture log_;
+  FakeClock clock_;
+  MemoryFileSystem files_{clock_};
+};
+
+TEST_F(EvaluatorTest, EvaluatesTheNewestCheckpoint) {
+  train_to(3);
+  const EvaluationReport report = evaluate(options());
+  EXPECT_EQ(report.num_evaluations, 1);
+  EXPECT_EQ(report.last_step, 3);
+  EXPECT_THAT(report.metrics, ElementsAre(Pair("count", 3)));
+  EXPECT_THAT(curve(), ElementsAre(Pair(3, 3)));
+  EXPECT_TRUE(log_.contains("evaluation of step 3: count = 3"));
+}
+
+// The two take turns: the evaluator looks after each step of the job, whose lock it leaves alone.
+TEST_F(EvaluatorTest, FollowsARunningJob) {
+  int64_t count = -1;
+  EvaluatorOptions one_look = options();
+  Evaluator evaluator(one_look);
+  evaluator.track("model/count", count);
+  std::vector<std::string> found;
+  train_to(4, [&](int64_t step) {
+    while (list_checkpoints(files_, "run", "model.ckpt").back() !=
+           fmt::format("run/model.ckpt-{}", step))
+      std::this_thread::yield();  // The job saves in the background.
+    const EvaluationReport report = evaluator.run([&] {
+      return Metrics{{"count", static_cast<double>(count)}};
+    });
+    found.push_back(fmt::format("{}: {}", *report.last_step, report.metrics.at("count")));
+  });
+  EXPECT_THAT(found, ElementsAre("0: 0", "1: 1", "2: 2", "3: 3"));
+}
+
+// In a thread of its own, until the job's last step is evaluated.
+TEST_F(EvaluatorTest, EndsWithTheLastStepOfTheJob) {
+  EvaluationReport report;
+  {
+    const std::jthread thread([&] {
+      EvaluatorOptions to_the_end = options();
+      to_the_end.timeout_secs.reset();
+      to_the_end.final_step = 50;
+      report = evaluate(to_the_end);
+    });
+    train_to(50);
+  }
+  EXPECT_EQ(report.last_step, 50);
+  for (const auto& [step, count] : curve()) EXPECT_EQ(step, count);
+  EXPECT_EQ(curve().rbegin()->first, 50);
+}
+
+TEST_F(EvaluatorTest, ChangesNothingInTheDirectoryOfTheJob) {
+  train_to(3);
+  const auto before = files_.list("run");
+  EvaluatorOptions elsewhere = options();
+  elsewhere.eval_dir = "elsewhere";
+  evaluate(elsewhere);
+  EXPECT_EQ(files_.list("run"), before);
+  EXPECT_THAT(read_eval_metrics(files_, "elsewhere"), ElementsAre(Pair(3, Metrics{{"count", 3}})));
+}
+
+TEST_F(EvaluatorTest, PassesOverADamagedCheckpoint) {
+  train_to(3);
+  files_.truncate("run/model.ckpt-3.data-00000-of-00001", 1);
+  const EvaluationReport report = evaluate(options());
+  EXPECT_EQ(report.num_evaluations, 0);
+  EXPECT_TRUE(log_.contains("checkpoint run/model.ckpt-3 cannot be evaluated"));
+  EXPECT_TRUE(files_.exists("run/model.ckpt-3.index"));
+  EXPECT_THAT(curve(), IsEmpty());
+}
+
+TEST_F(EvaluatorTest, PassesOverACheckpointThatTheJobRemoves) {
+  train_to(3);
+  files_.remove("run/model.ckpt-3.data-00000-of-00001");
+  EXPECT_EQ(evaluate(options()).num_evaluations, 0);
+}
+
+TEST_F(EvaluatorTest, TakesBackWhatItFoundForStepsThatTheJobLost) {
+  train_to(5);
+  evaluate(options());
+  for (const int64_t step : {4, 5})
+    remove_checkpoint(files_, fmt::format("run/model.ckpt-{}", step));
+  files_.remove("run/checkpoint");
+  train_to(2);
+  evaluate(options());
+  EXPECT_THAT(curve(), ElementsAre(Pair(2, 2)));
+}
+
+TEST_F(EvaluatorTest, EndsAfterSoManyEvaluations) {
+  train_to(1);
+  EvaluatorOptions once = options();
+  once.timeout_secs.reset();
+  once.max_number_of_evaluations = 1;
+  EXPECT_EQ(evaluate(once).num_evaluations, 1);
+}
+
+TEST_F(EvaluatorTest, ListsWhatTheCheckpointsDoNotHave) {
+  train_to(1);
+  float other = 0;
+  Evaluator evaluator(options());
+  evaluator.track("model/other", other);
+  EXPECT_THAT([&] { evaluator.run([] { return Metrics(); }); },
+              ThrowsMessage<Error>(HasSubstr("model/other")));
+}
+
+TEST_F(EvaluatorTest, WhatTheEvaluationThrowsEndsIt) {
+  train_to(1);
+  Evaluator evaluator(options());
+  EXPECT_THROW(evaluator.run([]() -> Metrics { throw InternalError("a bug"); }), InternalError);
+  EXPECT_THAT([&] { evaluator.run([]() -> Metrics { throw OutOfRangeError("no more"); }); },
+              ThrowsMessage<FailedPreconditionError>(HasSubstr("no more")));
+  EXPECT_THROW(evaluator.run({}), InvalidArgumentError);
+  EXPECT_THROW(Evaluator({}).run([] { return Metrics(); }), InvalidArgumentError);
+}
+
+TEST_F(EvaluatorTest, GivesGraphsASessionWithHooks) {
+  train_to(2);
+  class Counter : public SessionRunHook {
+   public:
+    void begin(Graph&) override { ++begun; }
+    void end(Session&) override { ++ended; }
+    int begun = 0, ended = 0;
+  };
+  const auto counter = std::make_shared<Counter>();
+  local::Graph graph;
+  graph.create_global_step();
+  const EvaluationReport report = evaluate_repeatedly(
+      {.graph = graph,
+       .checkpoint_dir = "run",
+       .hooks = {counter},
+       .timeout_secs = 0.0,
+       .files = &files_,
+       .clock = &clock_},
+      [](MonitoredSession& session) {
+        return Metrics{{"step", session.run("global_step").tensor().to_double()}};
+      });
+  EXPECT_THAT(report.metrics, ElementsAre(Pair("step", 2)));
+  EXPECT_EQ(counter->begun, 1);
+  EXPECT_EQ(counter->ended, 1);
+}
+
+}  // namespace
+}  // namespace crochet

@@ -1,0 +1,35 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/summary/read_metrics.h"
+
+#include "crochet/base/error.h"
+#include "crochet/summary/event_file_reader.h"
+
+namespace crochet {
+namespace {
+
+void read_event(const Event& event, std::map<int64_t, Metrics>& metrics) {
+  // As TensorBoard has it: a start takes back what has its step or a later one.
+  if (event.session_log && event.session_log->status == SessionLog::kStart)
+    metrics.erase(metrics.lower_bound(event.step), metrics.end());
+  for (const SummaryValue& value : event.values)
+    if (!value.histogram && !value.text.is_set())
+      metrics[event.step][value.tag] = value.simple_value;
+}
+
+}  // namespace
+
+std::map<int64_t, Metrics> read_eval_metrics(FileSystem& files, const std::string& eval_dir) {
+  std::map<int64_t, Metrics> metrics;
+  for (const std::string& path : event_files(files, eval_dir)) {
+    try {
+      EventFileReader reader(files, path);
+      while (const auto event = reader.read()) read_event(*event, metrics);
+    } catch (const DataLossError&) {  // The end of what is whole.
+    } catch (const NotFoundError&) {  // Removed a moment ago.
+    }
+  }
+  return metrics;
+}
+
+}  // namespace crochet

@@ -15,15 +15,22 @@ void RunToken::check_not_held(const char* what) const {
                                     what);
 }
 
+int RunToken::num_waiting() const {
+  const std::lock_guard lock(mutex_);
+  return num_waiting_;
+}
+
 RunToken::Holder::Holder(RunToken& token, Access access, const char* what)
     : token_(token), access_(access), outer_(held_) {
   token_.check_not_held(what);
   {
     std::unique_lock lock(token_.mutex_);
-    const bool wants_more = access >= Access::kExclusive;
-    if (wants_more) ++token_.num_waiting_;
+    const int more = access >= Access::kExclusive ? 1 : 0;
+    ++token_.num_waiting_;
+    token_.num_waiting_for_more_ += more;
     token_.changed_.wait(lock, [&] { return token_.may_enter(access); });
-    if (wants_more) --token_.num_waiting_;
+    --token_.num_waiting_;
+    token_.num_waiting_for_more_ -= more;
     ++token_.holders(access);
   }
   held_ = this;
@@ -41,7 +48,7 @@ bool RunToken::may_enter(Access access) {
   if (holders(Access::kAlone) > 0) return false;
   if (access == Access::kNone) return true;
   if (holders(Access::kExclusive) > 0) return false;
-  if (access == Access::kShared) return num_waiting_ == 0;
+  if (access == Access::kShared) return num_waiting_for_more_ == 0;
   if (holders(Access::kShared) > 0) return false;
   return access == Access::kExclusive || holders(Access::kNone) == 0;
 }

@@ -39,6 +39,8 @@ class RunToken {
 
   // Throws: FailedPreconditionError if this thread has a right of this token.
   void check_not_held(const char* what) const;
+  // How many wait for it now.
+  int num_waiting() const;
 
  private:
   int& holders(Access access) { return holders_[static_cast<size_t>(access)]; }
@@ -46,10 +48,11 @@ class RunToken {
 
   static thread_local const Holder* held_;  // The rights of this thread, innermost first.
 
-  std::mutex mutex_;  // Guards what follows.
+  mutable std::mutex mutex_;  // Guards what follows.
   std::condition_variable changed_;
   std::array<int, 4> holders_ = {};  // By access.
-  int num_waiting_ = 0;              // For more than a share.
+  int num_waiting_ = 0;
+  int num_waiting_for_more_ = 0;  // Than a share.
 };
 
 }  // namespace crochet::local

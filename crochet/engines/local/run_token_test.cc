@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/engines/local/run_token.h"
 
+#include <array>
 #include <atomic>
-#include <latch>
+#include <functional>
 #include <thread>
 #include <vector>
 
@@ -61,9 +62,10 @@ TEST(RunTokenTest, IsGivenToNobodyWhoWouldDisturbAnother) {
   for (const Access access : {Access::kNone, Access::kShared, Access::kShared, Access::kExclusive,
                               Access::kExclusive, Access::kAlone})
     threads.emplace_back([&, access] {
-      for (int i = 0; i < 300; ++i) {
+      for (int i = 0; i < 50; ++i) {
         const RunToken::Holder holder(token, access, "run");
         ++inside[static_cast<size_t>(access)];
+        std::this_thread::yield();
         const int changing = number(Access::kExclusive) + number(Access::kAlone);
         const int sharing = number(Access::kShared);
         if (access == Access::kShared && changing > 0) ++wrong;
@@ -78,22 +80,33 @@ TEST(RunTokenTest, IsGivenToNobodyWhoWouldDisturbAnother) {
   EXPECT_EQ(wrong, 0);
 }
 
+void wait_until(const std::function<bool()>& condition) {
+  while (!condition()) std::this_thread::yield();
+}
+
 // Threads that share it without a pause do not keep it from one who wants it exclusively.
-TEST(RunTokenTest, DoesNotStarveWhoWantsItExclusively) {
+TEST(RunTokenTest, IsSharedNoMoreOnceSomebodyWantsItExclusively) {
   RunToken token;
-  std::atomic<bool> done = false;
-  std::latch running(3);
-  std::vector<std::jthread> sharers;
-  for (int i = 0; i < 3; ++i)
-    sharers.emplace_back([&, first = true]() mutable {
-      while (!done) {
-        const RunToken::Holder holder(token, Access::kShared, "run");
-        if (std::exchange(first, false)) running.arrive_and_wait();
-      }
+  std::atomic<bool> shared = false;
+  std::jthread writer;
+  std::jthread reader;
+  {
+    const RunToken::Holder holder(token, Access::kShared, "run");
+    writer = std::jthread([&] {
+      const RunToken::Holder exclusive(token, Access::kExclusive, "assign");
+      EXPECT_FALSE(shared);
     });
-  running.wait();
-  { const RunToken::Holder holder(token, Access::kExclusive, "assign"); }
-  done = true;
+    wait_until([&] { return token.num_waiting() == 1; });
+    reader = std::jthread([&] {
+      const RunToken::Holder again(token, Access::kShared, "run");
+      shared = true;
+    });
+    wait_until([&] { return token.num_waiting() == 2 || shared; });
+    EXPECT_FALSE(shared);
+  }
+  writer.join();
+  reader.join();
+  EXPECT_TRUE(shared);
 }
 
 }  // namespace

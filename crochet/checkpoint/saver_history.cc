@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a saver knows of the checkpoints that are there.
-#include <algorithm>
 #include <limits>
 
 #include "crochet/checkpoint/saver.h"
@@ -33,13 +32,16 @@ void Saver::wait_for_announced_writes() {
 void Saver::learn_history(const std::string& directory, const std::string& basename) {
   if (policies_.empty()) return;
   const std::string path = join_path(directory, basename);
+  const auto is_known = [&] { return !learned_ || learned_->contains(path); };
   {
     const std::lock_guard lock(mutex_);
-    if (!learned_ || !learned_->insert(path).second) return;
+    if (is_known()) return;
   }
   const internal::FoundHistory found =
       internal::find_history(files_, directory, basename, options_.latest_filename);
   const std::lock_guard lock(mutex_);
+  if (is_known()) return;
+  learned_->insert(path);
   for (const CheckpointRecord& record : found.listed) history_.add(record);
   if (found.last_preserved_time)
     history_.set_last_preserved(*found.last_preserved_time, found.last_preserved_step);

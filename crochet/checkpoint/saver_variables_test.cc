@@ -97,6 +97,24 @@ TEST_F(SaverVariablesTest, AListSavesVariablesUnderTheirNames) {
   EXPECT_EQ(fresh.value("other"), two_);
 }
 
+// As the header of SavedVariable has them.
+TEST_F(SaverVariablesTest, ListsAreWrittenInBraces) {
+  const Saver named({.var_list = {{"bias", {"dense/w", "kernel"}}}});
+  const std::vector<SavedVariable>& names = named.options().var_list.value();
+  ASSERT_EQ(names.size(), 2u);
+  EXPECT_EQ(names[0].key, "bias");
+  EXPECT_EQ(names[1].name, "dense/w");
+  EXPECT_EQ(names[1].key, "kernel");
+  const Saver sliced({.var_list = {{{"w_0", "w", {{{4, 2}, parse_slice("0,2:-")}}},
+                                    {"w_1", "w", {{{4, 2}, parse_slice("2,2:-")}}}}}});
+  const std::vector<SavedVariable>& parts = sliced.options().var_list.value();
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_EQ(parts[0].slice->full_shape, (Shape{4, 2}));
+  EXPECT_EQ(parts[1].slice->slice, parse_slice("2,2:-"));
+  const Saver two({.var_list = {{"v0", "v1"}}});
+  EXPECT_EQ(two.options().var_list->size(), 2u);
+}
+
 // SV-47
 TEST_F(SaverVariablesTest, KeysOfTheListAreTheNamesInTheFile) {
   Model model({{"v0", one_}, {"v1", two_}});
@@ -319,6 +337,7 @@ TEST_F(SaverVariablesTest, APartialRestoreReportsWhatItDid) {
   EXPECT_EQ(partial.restore(next.open(), "d/m-1"), expected);
   EXPECT_EQ(next.value("both"), one_);
   EXPECT_EQ(next.value("new"), two_);
+  EXPECT_TRUE(log_.contains("3 missing (new, wide, table)"));
   RestoreReport newest;
   partial.restore_newest(next.open(), "d", "m", &newest);
   EXPECT_EQ(newest, expected);
@@ -413,6 +432,13 @@ TEST_F(SaverVariablesTest, LargeAndSmallTensorsRoundTripTogether) {
   saver().restore(fresh.open(), "m");
   for (const Variable& variable : model.graph.variables())
     EXPECT_EQ(fresh.value(variable.name()), model.value(variable.name())) << variable.name();
+}
+
+TEST_F(SaverVariablesTest, EmptyTensorsRoundTrip) {
+  Model model({{"none", Tensor::zeros<float>({0, 3})}, {"one", one_}});
+  saver().save(model.open(), "m");
+  EXPECT_EQ(saver().restore(model.open(), "m").restored.size(), 2u);
+  EXPECT_EQ(model.value("none"), Tensor::zeros<float>({0, 3}));
 }
 
 TEST_F(SaverVariablesTest, ManyVariablesAreNoTrouble) {

@@ -452,17 +452,13 @@ TEST_F(LoopTest, FindsMistakesBeforeItRuns) {
 
 TEST_F(LoopTest, KeepsOneOfEverySoManyStepsForEver) {
   for (const int64_t last_step : {25, 50}) {
-    Loop loop({.checkpoint_dir = "d",
-               .save_checkpoint_steps = 5,
-               .max_to_keep = 1,
-               .keep_checkpoint_every_n_steps = 20,
-               .hooks = {StopAtStepHook({.last_step = last_step})},
-               .files = &files_,
-               .clock = &clock_});
-    loop.run([] {});
+    LoopOptions keeping = options({StopAtStepHook({.last_step = last_step})});
+    keeping.max_to_keep = 1;
+    keeping.keep_checkpoint_every_n_steps = 20;
+    Loop(keeping).run([] {});
   }
-  EXPECT_THAT(list_checkpoints(files_, "d", "model.ckpt"),
-              testing::ElementsAre("d/model.ckpt-20", "d/model.ckpt-40", "d/model.ckpt-50"));
+  EXPECT_THAT(list_checkpoints(files_, "run", "model.ckpt"),
+              ElementsAre("run/model.ckpt-20", "run/model.ckpt-40", "run/model.ckpt-50"));
 }
 
 }  // namespace

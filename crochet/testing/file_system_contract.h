@@ -87,6 +87,15 @@ TEST_P(FileSystemContract, ReadsWhatWasWritten) {
   EXPECT_EQ(files_.open(path("a"))->size(), 16);
 }
 
+TEST_P(FileSystemContract, TellsDirectoriesFromFiles) {
+  files_.create_directories(path("directory"));
+  write(path("file"), "x");
+  EXPECT_TRUE(is_directory(files_, path("directory")));
+  EXPECT_FALSE(is_directory(files_, path("file")));
+  EXPECT_FALSE(is_directory(files_, path("file") + "/below"));
+  EXPECT_FALSE(is_directory(files_, path("nothing")));
+}
+
 TEST_P(FileSystemContract, MakesEmptyFiles) {
   files_.create(path("empty"));
   EXPECT_EQ(read_file(files_, path("empty")), "");

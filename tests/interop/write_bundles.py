@@ -27,9 +27,9 @@ QUANTIZED = {tf.qint8: tf.int8, tf.quint8: tf.uint8, tf.qint32: tf.int32, tf.qin
 
 
 def expectation(tensor, dtype=None):
-    array = np.asarray(tensor)
-    found = {"dtype": (dtype or tensor.dtype).name, "shape": list(array.shape)}
-    if array.dtype == object:
+    array = np.asarray(tensor.numpy() if tf.is_tensor(tensor) else tensor)
+    found = {"dtype": (dtype or tensor.dtype).name, "shape": list(tensor.shape)}
+    if found["dtype"] == "string":
         found["hex"] = [bytes(element).hex() for element in array.reshape(-1)]
     else:
         found["hex"] = np.ascontiguousarray(array).tobytes().hex()
@@ -53,7 +53,7 @@ def write(directory, name, entries, expected):
 
 
 def write_expected(directory, name, expected):
-    with open(os.path.join(directory, name + ".json"), "w", encoding="utf-8") as file:
+    with open(os.path.join(directory, name + ".expected.json"), "w", encoding="utf-8") as file:
         json.dump(expected, file)
 
 

@@ -8,6 +8,8 @@
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
+#include "crochet/checkpoint/checkpoint_files.h"
+#include "crochet/checkpoint/checkpoint_manager.h"
 #include "crochet/checkpoint/checkpoint_reader.h"
 #include "crochet/checkpoint/checkpoint_state.h"
 #include "crochet/checkpoint/checkpoints_iterator.h"

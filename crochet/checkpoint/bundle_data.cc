@@ -29,6 +29,46 @@ void reverse_components(std::span<std::byte> bytes, size_t size) {
     std::ranges::reverse(bytes.first(size));
 }
 
+// Bytes of a file, one after another; short pieces come through a buffer.
+class Input {
+ public:
+  Input(const ReadableFile& source, uint64_t offset, uint64_t size)
+      : source_(source), next_(offset), end_(offset + size) {}
+
+  // The first bytes, so many if there are as many. Requires: nothing was read before.
+  std::span<const std::byte> peek(uint64_t size) {
+    fill(size);
+    return buffer_;
+  }
+  // Requires: so many were peeked at.
+  void skip(size_t size) { used_ += size; }
+
+  // Requires: so many are left.
+  void read(std::span<std::byte> to) {
+    while (!to.empty()) {
+      if (used_ == buffer_.size()) fill(kChunkBytes);
+      const size_t size = std::min(to.size(), buffer_.size() - used_);
+      std::copy_n(buffer_.begin() + static_cast<ptrdiff_t>(used_), size, to.begin());
+      used_ += size;
+      to = to.subspan(size);
+    }
+  }
+
+ private:
+  void fill(uint64_t size) {
+    buffer_.resize(std::min(size, end_ - next_));
+    source_.read_at(next_, buffer_);
+    next_ += buffer_.size();
+    used_ = 0;
+  }
+
+  const ReadableFile& source_;
+  uint64_t next_;
+  const uint64_t end_;
+  std::vector<std::byte> buffer_;
+  size_t used_ = 0;
+};
+
 }  // namespace
 
 const ReadableFile& BundleData::file(int shard) const {
@@ -103,17 +143,33 @@ void BundleData::verify(const BundleEntry& entry, std::string_view name) const {
 std::vector<std::string> BundleData::read_strings(const BundleEntry& entry,
                                                   std::string_view name) const {
   check_place(entry, name);
-  std::vector<std::byte> stored(static_cast<size_t>(entry.size));
-  file(entry.shard).read_at(static_cast<uint64_t>(entry.offset), stored);
-  DecodedStrings decoded;
+  const auto size = static_cast<uint64_t>(entry.size);
+  const int64_t num_strings = entry.shape.num_elements();
+  Input input(file(entry.shard), static_cast<uint64_t>(entry.offset), size);
+  DecodedStringsHead head;
   try {
-    decoded = decode_strings(stored, entry.shape.num_elements(), header_.big_endian);
+    head = decode_strings_head(input.peek(max_strings_head_bytes(num_strings)), size, num_strings,
+                               header_.big_endian);
   } catch (const DataLossError& error) {
     throw DataLossError("{}: \"{}\" at offset {}: {}", filename(entry), name, entry.offset,
                         error.what());
   }
-  compare_crc(decoded.crc, entry, name);
-  return {decoded.strings.begin(), decoded.strings.end()};
+  input.skip(head.num_bytes);
+  std::vector<std::string> strings;
+  strings.reserve(head.lengths.size());
+  uint32_t crc = head.crc;
+  for (const uint64_t length : head.lengths) {
+    std::string& string = strings.emplace_back(length, '\0');
+    std::span<std::byte> rest = std::as_writable_bytes(std::span(string));
+    while (!rest.empty()) {
+      const auto chunk = rest.first(std::min(rest.size(), kChunkBytes));
+      input.read(chunk);
+      crc = extend_crc32c(crc, chunk);
+      rest = rest.subspan(chunk.size());
+    }
+  }
+  compare_crc(crc, entry, name);
+  return strings;
 }
 
 void BundleData::compare_crc(uint32_t found, const BundleEntry& entry,

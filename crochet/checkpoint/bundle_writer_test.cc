@@ -151,6 +151,46 @@ TEST(BundleWriterTest, OperationsComeInTheirOrder) {
           "sync_directory runs/x", ends_with(" -> " + index), "sync_directory runs/x"));
 }
 
+TEST(BundleWriterTest, AllDataFilesAreSyncedBeforeAnyHasItsName) {
+  MemoryFileSystem disk;
+  FailingFileSystem files(disk);
+  BundleWriter writer(files, kPrefix, {.num_shards = 3});
+  writer.add("a", numbers(1, 1));
+  writer.next_shard();
+  writer.add("b", numbers(2, 2));
+  writer.add_slice("c", {4}, parse_slice("0,2"), Tensor::from<float>({1, 2}));
+  writer.finish();  // The third is empty.
+  std::vector<std::string> kinds;
+  for (const std::string& operation : files.operations())
+    kinds.push_back(operation.substr(0, operation.find(' ')));
+  EXPECT_THAT(kinds, ElementsAre("create_directories", "create", "append", "sync", "close",  //
+                                 "create", "append", "sync", "close",                        //
+                                 "create", "sync", "close",                                  //
+                                 "create", "append", "sync", "close",                        //
+                                 "rename", "rename", "rename", "sync_directory", "rename",
+                                 "sync_directory"));
+  EXPECT_THAT(disk.list("runs/x"),
+              ElementsAre("model.ckpt-2.data-00000-of-00003", "model.ckpt-2.data-00001-of-00003",
+                          "model.ckpt-2.data-00002-of-00003", "model.ckpt-2.index"));
+  EXPECT_EQ(writer.data_bytes(), disk.file_size(data_filename(kPrefix, 0, 3)) +
+                                     disk.file_size(data_filename(kPrefix, 1, 3)));
+  const CheckpointReader reader(kPrefix, disk);
+  reader.verify();
+  EXPECT_EQ(reader.read("a"), numbers(1, 1));
+  EXPECT_EQ(reader.read("b"), numbers(2, 2));
+  EXPECT_EQ(reader.read_slice("c", parse_slice("1,1")), Tensor::from<float>({2}));
+}
+
+TEST(BundleWriterTest, ThereAreOnlySoManyDataFiles) {
+  MemoryFileSystem files;
+  BundleWriter writer(files, kPrefix, {.num_shards = 2});
+  writer.next_shard();
+  EXPECT_THROW(writer.next_shard(), InvalidArgumentError);
+  EXPECT_THAT(files.list("runs/x"), IsEmpty());
+  for (const int num_shards : {-1, 0, 100'000})
+    EXPECT_THROW(BundleWriter(files, kPrefix, {.num_shards = num_shards}), InvalidArgumentError);
+}
+
 TEST(BundleWriterTest, NothingHasItsNameBeforePublish) {
   MemoryFileSystem files;
   BundleWriter writer(files, kPrefix);

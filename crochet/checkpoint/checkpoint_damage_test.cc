@@ -105,6 +105,52 @@ TEST(CheckpointDamageTest, EveryCutLengthIsNoticed) {
         << size << " bytes of the data";
 }
 
+// Of a bundle in two data files with a tensor in slices: what the index says of shards and slices
+// is guarded too, and so is each of the files.
+TEST(CheckpointDamageTest, EveryFlippedByteAndCutOfSeveralDataFilesIsNoticed) {
+  MemoryFileSystem files;
+  const Tensor upper = Tensor::from({"a", "bc"});
+  const Tensor lower = Tensor::from({"", "d", "e"});
+  BundleWriter writer(files, kPrefix, {.num_shards = 2});
+  writer.add("w", Tensor::from<float>({1, 2, 3}));
+  writer.add_slice("tags", {5}, parse_slice("0,2"), upper);
+  writer.next_shard();
+  writer.add_slice("tags", {5}, parse_slice("2,3"), lower);
+  writer.add("x", Tensor::scalar<int64_t>(7));
+  writer.finish();
+  const auto is_whole = [&] {
+    try {
+      const CheckpointReader reader(kPrefix, files);
+      reader.verify();
+      const TensorMap expected = {{"tags", Tensor::from({"a", "bc", "", "d", "e"})},
+                                  {"w", Tensor::from<float>({1, 2, 3})},
+                                  {"x", Tensor::scalar<int64_t>(7)}};
+      EXPECT_EQ(read_all(reader), expected);
+      return true;
+    } catch (const DataLossError&) {
+    } catch (const InvalidArgumentError&) {
+    }
+    return false;
+  };
+  ASSERT_TRUE(is_whole());
+  int num_unnoticed = 0;
+  for (const std::string& name : files.list("")) {
+    const std::string good = read_file(files, name);
+    for (size_t i = 0; i < good.size(); ++i) {
+      std::string bad = good;
+      bad[i] = static_cast<char>(bad[i] ^ 0x10);
+      internal::put_file(files, name, bad);
+      num_unnoticed += is_whole() ? 1 : 0;
+      internal::put_file(files, name, good.substr(0, i));
+      EXPECT_FALSE(is_whole()) << name << " cut to " << i << " bytes";
+    }
+    files.remove(name);
+    EXPECT_THROW(CheckpointReader(kPrefix, files).verify(), Error) << name;
+    internal::put_file(files, name, good);
+  }
+  EXPECT_LE(num_unnoticed, 36);  // The padding of the footer.
+}
+
 // The checksums of the table are made right again, so that what is behind them
 // has to stand on its own.
 TEST(CheckpointDamageTest, EveryFlippedByteOfAnEntryBehindAGoodChecksumIsNoCrash) {

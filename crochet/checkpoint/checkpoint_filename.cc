@@ -56,12 +56,15 @@ bool remove_tmp(std::string_view& name) {
 
 std::optional<CheckpointFilename> parse_checkpoint_filename(std::string_view name) {
   const bool is_temporary = remove_tempstate(name);
-  const bool is_temporary_sidecar = !is_temporary && remove_tmp(name);
-  if (!is_temporary && remove_suffix(name, ".json")) {
-    const auto part = is_temporary_sidecar ? CheckpointPart::kTemporary : CheckpointPart::kSidecar;
-    return CheckpointFilename{part, name};
-  }
-  if (is_temporary_sidecar) return std::nullopt;
+  const bool is_replacement = !is_temporary && remove_tmp(name);
+  const auto unless_replacement = [&](CheckpointPart part) {
+    return is_replacement ? CheckpointPart::kTemporary : part;
+  };
+  if (!is_temporary && remove_suffix(name, ".json"))
+    return CheckpointFilename{unless_replacement(CheckpointPart::kSidecar), name};
+  if (!is_temporary && remove_suffix(name, ".meta"))
+    return CheckpointFilename{unless_replacement(CheckpointPart::kMetaGraph), name};
+  if (is_replacement) return std::nullopt;
   auto part = CheckpointPart::kTemporary;
   if (remove_suffix(name, ".index")) {
     if (!is_temporary) part = CheckpointPart::kIndex;

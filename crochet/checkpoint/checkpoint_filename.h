@@ -9,7 +9,7 @@
 namespace crochet::internal {
 
 // What a file's name says of the checkpoint it belongs to.
-enum class CheckpointPart { kIndex, kData, kSidecar, kTemporary };
+enum class CheckpointPart { kIndex, kData, kSidecar, kMetaGraph, kTemporary };
 
 struct CheckpointFilename {
   CheckpointPart part;
@@ -21,7 +21,8 @@ struct CheckpointFilename {
 //   <base>.index
 //   <base>.data-<5 digits or more>-of-<5 digits or more>
 //   <base>.json
-//   one of the first two and .tempstate<digits>, the last one and .tmp<32 hex>
+//   <base>.meta
+//   one of the first two and .tempstate<digits>, one of the last two and .tmp<32 hex>
 //
 // Nothing for any other name.
 std::optional<CheckpointFilename> parse_checkpoint_filename(std::string_view name);

@@ -133,6 +133,7 @@ std::string set_aside(FileSystem& files, const std::string& prefix) {
   std::vector<std::string> paths = {index_filename(prefix)};
   std::ranges::move(data_files(files, prefix), std::back_inserter(paths));
   paths.push_back(sidecar_filename(prefix));
+  paths.push_back(prefix + ".meta");
   std::string suffix = free_suffix(files, paths);
   for (const std::string& path : paths)
     if (files.exists(path)) files.rename(path, path + suffix);

@@ -29,11 +29,11 @@ std::vector<double> get_checkpoint_mtimes(FileSystem& files, std::span<const std
 void remove_checkpoint(FileSystem& files, const std::string& prefix);
 
 // Removes what saves and removals that were killed have left of `<basename>-<digits>`: temporary
-// files, data files and sidecars without an index; and temporary state files. Logs each one.
+// files; data files, sidecars and meta graphs without an index; and temporary state files. Logs each one.
 // Requires: no save is running in this directory, in any process.
 void remove_leftovers(FileSystem& files, const std::string& directory, const std::string& basename);
 
-// Renames index, data files and sidecar of a damaged checkpoint to `<name>.damaged`, or
+// Renames index, data files, sidecar and meta graph of a damaged checkpoint to `<name>.damaged`, or
 // `<name>.damaged-2` and so on if one of these is taken. Returns the suffix.
 std::string set_aside(FileSystem& files, const std::string& prefix);
 

@@ -54,8 +54,10 @@ TEST_F(CheckpointFilesTest, FilenamesAreTakenApart) {
   is("m-1.index.tempstate123", CheckpointPart::kTemporary, "m-1");
   is("m-1.data-00000-of-00001.tempstate9", CheckpointPart::kTemporary, "m-1");
   is("m-1.json.tmp" + kHex, CheckpointPart::kTemporary, "m-1");
+  is("m-1.meta", CheckpointPart::kMetaGraph, "m-1");
+  is("m-1.meta.tmp" + kHex, CheckpointPart::kTemporary, "m-1");
   for (const std::string name :
-       {"", "m-1", "m-1.meta", "m-1.indexx", "m-1.data-0000-of-00001", "m-1.data-00000-of-0000x",
+       {"", "m-1", "m-1.meta.tempstate1", "m-1.indexx", "m-1.data-0000-of-00001", "m-1.data-00000-of-0000x",
         "m-1.data-00000", "m-1.index.tempstate", "m-1.index.tempstatex1", "m-1.json.tempstate1",
         "m-1.index.damaged", "m-1.json.tmp", "m-1.json.tmpABC"})
     EXPECT_FALSE(parse_checkpoint_filename(name)) << name;
@@ -149,7 +151,9 @@ TEST_F(CheckpointFilesTest, RemovesLeftoversAndNoForeignFiles) {
       "checkpoint.tmp" + kHex,
       "m-2.data-00000-of-00001",
       "m-2.json",
+      "m-2.meta",
       "m-1.json.tmp" + kHex,
+      "m-1.meta.tmp" + kHex,
       "m-3.data-00000-of-00001.tempstate18446744073709551615",
       "m-3.index.tempstate0",
       "m-4.data-00001-of-00002"};
@@ -172,11 +176,13 @@ TEST_F(CheckpointFilesTest, ALeftoverThatStaysIsAWarning) {
 }
 
 TEST_F(CheckpointFilesTest, SetsADamagedCheckpointAside) {
-  put({"m-1.index", "m-1.data-00000-of-00002", "m-1.data-00001-of-00002", "m-1.json", "m-2.index"});
+  put({"m-1.index", "m-1.data-00000-of-00002", "m-1.data-00001-of-00002", "m-1.json", "m-1.meta",
+       "m-2.index"});
   EXPECT_EQ(set_aside(files_, "d/m-1"), ".damaged");
   EXPECT_THAT(files_.list("d"),
               ElementsAre("m-1.data-00000-of-00002.damaged", "m-1.data-00001-of-00002.damaged",
-                          "m-1.index.damaged", "m-1.json.damaged", "m-2.index"));
+                          "m-1.index.damaged", "m-1.json.damaged", "m-1.meta.damaged",
+                          "m-2.index"));
   put({"m-1.index"});
   EXPECT_EQ(set_aside(files_, "d/m-1"), ".damaged-2");
   put({"m-1.data-00000-of-00002"});  // All of a checkpoint get one suffix.

@@ -11,17 +11,24 @@
 #include "crochet/checkpoint/bundle_format.h"
 #include "crochet/checkpoint/bundle_index.h"
 #include "crochet/checkpoint/bundle_slices.h"
+#include "crochet/checkpoint/checkpoint_filename.h"
+#include "crochet/io/path.h"
 
 namespace crochet {
 namespace {
 
 internal::BundleIndex open_index(FileSystem& files, const std::string& prefix) {
   const std::string path = index_filename(prefix);
-  if (!files.exists(path) && files.exists(prefix) && !is_directory(files, prefix))
+  if (!files.exists(path) && files.exists(prefix) && !is_directory(files, prefix)) {
+    const std::string name = base_name(prefix);
+    if (const auto part = internal::parse_checkpoint_filename(name))
+      throw NotFoundError("{} is one file of a checkpoint, which is called {}", prefix,
+                          join_path(directory_of(prefix), part->base));
     throw UnimplementedError(
         "{} is a file and there is no {}: TensorFlow's V1 format is not supported; let TensorFlow "
         "write the checkpoint anew",
         prefix, path);
+  }
   return internal::read_bundle_index(files, path);
 }
 

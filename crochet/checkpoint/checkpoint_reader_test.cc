@@ -109,6 +109,13 @@ TEST_F(CheckpointReaderTest, AFileOfTheV1FormatIsNamedAsSuch) {
   EXPECT_THROW(CheckpointReader("d", files_), NotFoundError);
 }
 
+TEST_F(CheckpointReaderTest, ANameOfAFileIsNoPrefix) {
+  internal::put_example(files_, "d/m-1");
+  for (const char* const name : {"d/m-1.index", "d/m-1.data-00000-of-00001"})
+    EXPECT_THAT([&] { CheckpointReader(name, files_); },
+                ThrowsMessage<NotFoundError>(testing::EndsWith("which is called d/m-1")));
+}
+
 // SV-68
 TEST_F(CheckpointReaderTest, TellsWhatIsInABundle) {
   RawBundle bundle;

@@ -8,6 +8,8 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/checkpoint_reader.h"
+#include "crochet/checkpoint/checkpoint_state.h"
+#include "crochet/tensor/half.h"
 
 namespace crochet {
 namespace {
@@ -99,6 +101,44 @@ TEST(GoldenBundleTest, ShardsOfATensorFlowSaverAreRead) {
   EXPECT_EQ(reader.read("parts"), Tensor::from(std::vector<float>(8, 1), {4, 2}));
   EXPECT_EQ(reader.read_slice("parts", parse_slice("1,2:-")),
             Tensor::from(std::vector<float>(4, 1), {2, 2}));
+}
+
+TEST(GoldenBundleTest, SlicesThatTensorFlowWroteAreRead) {
+  const CheckpointReader reader(golden("slices"));
+  reader.verify();
+  EXPECT_THAT(reader.tensors(), testing::ElementsAre(testing::Key("columns"), testing::Key("grid"),
+                                                     testing::Key("words")));
+  EXPECT_EQ(reader.tensors().at("grid").num_slices, 4u);
+  EXPECT_EQ(reader.read("grid"), counted<int32_t>(-2, {4, 4}));
+  EXPECT_EQ(reader.read_slice("grid", parse_slice("1,2:2,2")),
+            Tensor::from<int32_t>({4, 5, 8, 9}, {2, 2}));
+  EXPECT_EQ(reader.read("words"), Tensor::from({"in", "slices", "too"}));
+  EXPECT_EQ(reader.read_slice("words", parse_slice("0,2")), Tensor::from({"in", "slices"}));
+  const Tensor columns = reader.read("columns");
+  EXPECT_EQ(columns.shape(), (Shape{4, 3}));
+  for (int i = 0; i < 12; ++i) EXPECT_EQ(static_cast<float>(columns.flat<Half>()[i]), i - 2) << i;
+}
+
+std::string golden_state(const std::string& name) {
+  return read_file(FileSystem::posix(),
+                   fmt::format("{}/tests/golden/state/{}", CROCHET_SOURCE_DIR, name));
+}
+
+TEST(GoldenStateTest, StatesOfTensorFlowAreReadAndWrittenAlike) {
+  const CheckpointState saver{.model_checkpoint_path = "model.ckpt-200",
+                              .all_model_checkpoint_paths = {"/elsewhere/model.ckpt-50",
+                                                             "model.ckpt-100", "model.ckpt-200"}};
+  EXPECT_EQ(parse_checkpoint_state(golden_state("saver")), saver);
+  EXPECT_EQ(to_text(saver), golden_state("saver"));
+  const CheckpointState manager{.model_checkpoint_path = "ckpt-3",
+                                .all_model_checkpoint_paths = {"ckpt-2", "ckpt-3"},
+                                .all_model_checkpoint_timestamps = {1700000000.25, 1700003600},
+                                .last_preserved_timestamp = 1699999999};
+  EXPECT_EQ(parse_checkpoint_state(golden_state("manager")), manager);
+  EXPECT_EQ(to_text(manager), golden_state("manager"));
+  // A letter of two bytes may be escaped, as by us, or not.
+  EXPECT_EQ(parse_checkpoint_state(golden_state("quoted")).model_checkpoint_path,
+            "a \"b\"\\c\té\n-7");
 }
 
 }  // namespace

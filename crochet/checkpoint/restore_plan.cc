@@ -112,8 +112,8 @@ void RestorePlan::plan_variable(const Variable& variable, const VariableSelectio
   const TensorInfo& info = found->second;
   if (info.dtype != variable.dtype())
     return problems_.push_back(
-        fmt::format("\"{}\" is {} {} in the checkpoint, its original dtype, and {} {} in the "
-                    "program",
+        fmt::format("\"{}\" is {} {} in the checkpoint and {} {} in the program, which is not the "
+                    "original dtype",
                     name, info.dtype, info.shape, variable.dtype(), variable.shape()));
   if (place.slice != nullptr && place.slice->full_shape != info.shape)
     return problems_.push_back(
@@ -129,13 +129,15 @@ void RestorePlan::plan_variable(const Variable& variable, const VariableSelectio
     report_.reshaped.push_back(name);
   }
   note_restored(name, place.key);
+  const auto slice =
+      place.slice ? std::optional<TensorSlice>(place.slice->slice) : std::optional<TensorSlice>();
   assignments_.push_back(
-      {variable, shape,
-       [this, key = place.key,
-        slice = place.slice ? place.slice->slice
-                            : internal::whole_slice(info.shape)](std::span<std::byte> destination) {
+      {variable, shape, [this, key = place.key, slice](std::span<std::byte> destination) {
          throw_if_signalled("restoring");
-         reader_.read_slice_into(key, slice, destination);
+         if (slice)
+           reader_.read_slice_into(key, *slice, destination);
+         else
+           reader_.read_into(key, destination);
        }});
 }
 

@@ -31,7 +31,9 @@ class SaveCrashTest : public testing::TestWithParam<PowerCut> {
   SaveCrashTest() { graph_.variable("w", Tensor::from<float>(std::vector<float>(100, 1))); }
 
   void save(FileSystem& files, int max_to_keep, int64_t step) {
-    Saver saver({.max_to_keep = max_to_keep, .files = &files});
+    // One file and several.
+    Saver saver(
+        {.num_shards = max_to_keep == 1 ? 1 : 2, .max_to_keep = max_to_keep, .files = &files});
     const auto session = graph_.new_session("");
     saver.restore_newest(*session, "d", "model.ckpt");
     for (int64_t at = read_global_step(*session); at < step; ++at) session->run(graph_.train());

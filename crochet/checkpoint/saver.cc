@@ -6,12 +6,11 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
-#include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/bundle_writer.h"
 #include "crochet/checkpoint/checkpoint_files.h"
 #include "crochet/checkpoint/checkpoint_sidecar.h"
 #include "crochet/checkpoint/checkpoint_state.h"
-#include "crochet/checkpoint/restore_plan.h"
+#include "crochet/checkpoint/saver_settings.h"
 #include "crochet/io/path.h"
 
 namespace crochet {
@@ -19,37 +18,6 @@ namespace {
 
 // What tickets and sidecars have for a save without a step.
 constexpr int64_t kNoStep = -1;
-
-void check_options(const SaverOptions& options) {
-  if (options.max_to_keep < 0)
-    throw InvalidArgumentError("max_to_keep is {}, expected 0 (keep all) or more",
-                               options.max_to_keep);
-  if (!(options.keep_checkpoint_every_n_hours.value_or(0) >= 0))
-    throw InvalidArgumentError("keep_checkpoint_every_n_hours is {}, expected 0 (off) or more",
-                               *options.keep_checkpoint_every_n_hours);
-  if (options.keep_checkpoint_every_n_steps.value_or(0) < 0)
-    throw InvalidArgumentError("keep_checkpoint_every_n_steps is {}, expected 0 (off) or more",
-                               *options.keep_checkpoint_every_n_steps);
-  if (options.num_shards < 1 || options.num_shards > internal::kMaxShards)
-    throw InvalidArgumentError("num_shards is {}, expected 1 to {}", options.num_shards,
-                               internal::kMaxShards);
-  if (options.defer_build && options.var_list)
-    throw InvalidArgumentError("defer_build and var_list exclude each other");
-  if (options.latest_filename.empty() || !directory_of(options.latest_filename).empty())
-    throw InvalidArgumentError("latest_filename is \"{}\", expected a name without a directory",
-                               options.latest_filename);
-}
-
-std::vector<RetentionPolicy> policies_of(const SaverOptions& options) {
-  if (options.max_to_keep == 0) return {};
-  std::vector<RetentionPolicy> policies = {keep_newest(options.max_to_keep)};
-  if (const double hours = options.keep_checkpoint_every_n_hours.value_or(0); hours > 0)
-    policies.push_back(keep_every_hours(hours));
-  if (const int64_t steps = options.keep_checkpoint_every_n_steps.value_or(0); steps > 0)
-    policies.push_back(keep_every_steps(steps));
-  policies.insert(policies.end(), options.retention.begin(), options.retention.end());
-  return policies;
-}
 
 // Data and sidecar get their names before the index does: without it they are no checkpoint.
 void remove_if_unpublished(FileSystem& files, const std::string& prefix) noexcept {
@@ -94,9 +62,9 @@ void add_all(BundleWriter& writer, const Snapshot& snapshot,
 }  // namespace
 
 Saver::Saver(SaverOptions options)
-    : options_((check_options(options), std::move(options))),
+    : options_((internal::check_options(options), std::move(options))),
       selection_(options_.var_list, options_.filter),
-      policies_(policies_of(options_)),
+      policies_(internal::policies_of(options_)),
       files_(options_.files ? *options_.files : FileSystem::posix()),
       clock_(options_.clock ? *options_.clock : Clock::real()),
       built_(!options_.defer_build),
@@ -227,78 +195,6 @@ std::string Saver::save(Session& session, const std::string& save_path,
   if (state.tensors().empty()) return "";
   write(state, ticket);
   return ticket.prefix();
-}
-
-RestoreReport Saver::restore_from(Session& session, const CheckpointReader& reader) const {
-  return RestorePlan(session.graph(), reader, selection_,
-                     {.reshape = options_.reshape,
-                      .allow_missing = options_.allow_missing,
-                      .allow_surplus = options_.allow_surplus})
-      .execute(session);
-}
-
-RestoreReport Saver::restore(Session& session, const std::string& prefix) {
-  check_built();
-  if (is_empty(session.graph())) return {};
-  if (!checkpoint_exists(files_, prefix) || is_directory(files_, prefix))
-    throw InvalidArgumentError("The passed save_path is not a valid checkpoint: {}", prefix);
-  return restore_from(session, CheckpointReader(prefix, files_));
-}
-
-// That it is gone by now is damage; that keys are not in it is none.
-RestoreReport Saver::restore_listed(Session& session, const std::string& prefix) const {
-  const auto open = [&] {
-    try {
-      return CheckpointReader(prefix, files_);
-    } catch (const NotFoundError& error) {
-      throw DataLossError("{}", error.what());
-    }
-  };
-  return restore_from(session, open());
-}
-
-std::optional<std::string> Saver::restore_newest(Session& session, const std::string& directory,
-                                                 const std::string& basename,
-                                                 RestoreReport* report) {
-  check_built();
-  wait_for_announced_writes();
-  std::vector<std::string> candidates = checkpoint_candidates(files_, directory, basename);
-  if (candidates.empty()) return std::nullopt;
-  std::vector<std::string> damaged;
-  while (!candidates.empty()) {
-    const std::string prefix = candidates.back();
-    throw_if_signalled("restoring");
-    try {
-      RestoreReport restored = restore_listed(session, prefix);
-      learn_history(directory, basename);
-      if (!damaged.empty()) set_aside_if_possible(damaged, prefix);
-      if (report != nullptr) *report = std::move(restored);
-      return prefix;
-    } catch (const DataLossError& error) {
-      log_error("checkpoint {} cannot be used: {}", prefix, error.what());
-    }
-    damaged.push_back(prefix);
-    candidates.pop_back();
-  }
-  throw DataLossError(
-      "{}: none of its {} checkpoints is sound (the newest is {}); no file was changed; "
-      "to start afresh, use another directory or move them away",
-      directory, damaged.size(), damaged.front());
-}
-
-// Failing at that is no reason not to train.
-void Saver::set_aside_if_possible(const std::vector<std::string>& damaged,
-                                  const std::string& newest) {
-  {
-    const std::lock_guard lock(mutex_);
-    for (const std::string& prefix : damaged) history_.remove(prefix);
-  }
-  try {
-    for (const std::string& prefix : damaged) set_aside(files_, prefix);
-    write_state_without({}, newest);
-  } catch (const Error& error) {
-    log_warning("damaged checkpoints cannot be set aside: {}", error.what());
-  }
 }
 
 }  // namespace crochet

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which checkpoints a saver lists, keeps and removes.
+#include <thread>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -295,6 +297,25 @@ TEST_F(SaverRetentionTest, AListWithTimesIsTreatedAsItsOwn) {
   second.set_last_checkpoints_with_time(list);
   save_steps(second, {3});
   EXPECT_THAT(on_disk(), ElementsAre("d/m-2", "d/m-3"));
+}
+
+TEST_F(SaverRetentionTest, SavesFromSeveralThreadsComeOneAfterAnother) {
+  Saver shared = saver({.max_to_keep = 2});
+  const Snapshot snapshot = shared.snapshot(*session_);
+  {
+    std::vector<std::jthread> threads;
+    for (int64_t thread = 0; thread < 4; ++thread)
+      threads.emplace_back([&, thread] {
+        for (int64_t i = 0; i < 10; ++i) {
+          SaveTicket ticket(shared.prefix_of("d/m", 100 * thread + i), 100 * thread + i, clock_);
+          shared.write(snapshot, ticket);
+          EXPECT_LE(shared.last_checkpoints().size(), 3u);  // With one that is being removed.
+        }
+      });
+  }
+  EXPECT_EQ(on_disk().size(), 2u);
+  expect_state(shared.last_checkpoints());
+  for (const std::string& prefix : on_disk()) CheckpointReader(prefix, files_).verify();
 }
 
 TEST_F(SaverRetentionTest, DamagedCheckpointsLeaveTheList) {

@@ -319,6 +319,7 @@ TEST_F(SaverVariablesTest, APartialRestoreReportsWhatItDid) {
   EXPECT_EQ(partial.restore(next.open(), "d/m-1"), expected);
   EXPECT_EQ(next.value("both"), one_);
   EXPECT_EQ(next.value("new"), two_);
+  EXPECT_TRUE(log_.contains("3 missing (new, wide, table)"));
   RestoreReport newest;
   partial.restore_newest(next.open(), "d", "m", &newest);
   EXPECT_EQ(newest, expected);
@@ -413,6 +414,13 @@ TEST_F(SaverVariablesTest, LargeAndSmallTensorsRoundTripTogether) {
   saver().restore(fresh.open(), "m");
   for (const Variable& variable : model.graph.variables())
     EXPECT_EQ(fresh.value(variable.name()), model.value(variable.name())) << variable.name();
+}
+
+TEST_F(SaverVariablesTest, EmptyTensorsRoundTrip) {
+  Model model({{"none", Tensor::zeros<float>({0, 3})}, {"one", one_}});
+  saver().save(model.open(), "m");
+  EXPECT_EQ(saver().restore(model.open(), "m").restored.size(), 2u);
+  EXPECT_EQ(model.value("none"), Tensor::zeros<float>({0, 3}));
 }
 
 TEST_F(SaverVariablesTest, ManyVariablesAreNoTrouble) {

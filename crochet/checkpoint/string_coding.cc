@@ -15,6 +15,7 @@ namespace crochet::internal {
 namespace {
 
 constexpr size_t kCrcBytes = sizeof(uint32_t);
+constexpr uint64_t kMaxVarint64Bytes = 10;
 
 // Extends a crc by the `size` low bytes of a number.
 uint32_t extend_by_number(uint32_t crc, uint64_t number, size_t size, bool big_endian) {
@@ -50,33 +51,32 @@ StringsHead encode_strings_head(std::span<const std::string> strings) {
   return head;
 }
 
-DecodedStrings decode_strings(std::span<const std::byte> stored, int64_t num_elements,
-                              bool big_endian) {
-  std::string_view rest(reinterpret_cast<const char*>(stored.data()), stored.size());
-  std::vector<uint64_t> lengths;  // Not reserved: nobody vouches for their number.
+uint64_t max_strings_head_bytes(int64_t num_elements) {
+  return static_cast<uint64_t>(num_elements) * kMaxVarint64Bytes + kCrcBytes;
+}
+
+DecodedStringsHead decode_strings_head(std::span<const std::byte> head, uint64_t stored_bytes,
+                                       int64_t num_elements, bool big_endian) {
+  std::string_view rest(reinterpret_cast<const char*>(head.data()), head.size());
+  DecodedStringsHead decoded;  // Nothing is reserved: nobody vouches for the number of lengths.
   uint64_t total = 0;
-  uint32_t crc = 0;
   for (int64_t i = 0; i < num_elements; ++i) {
     const auto length = take_varint64(rest);
-    if (!length || *length > stored.size() || (total += *length) > stored.size())
-      throw DataLossError("the lengths of the strings run past the {} bytes stored", stored.size());
-    crc = extend_by_length(crc, *length, big_endian);
-    lengths.push_back(*length);
+    if (!length || *length > stored_bytes || (total += *length) > stored_bytes)
+      throw DataLossError("the lengths of the strings run past the {} bytes stored", stored_bytes);
+    decoded.crc = extend_by_length(decoded.crc, *length, big_endian);
+    decoded.lengths.push_back(*length);
   }
   const std::string_view stored_crc = rest.substr(0, kCrcBytes);
   const uint32_t expected = unmask_crc32c(take_crc(rest, big_endian));
-  if (crc != expected)
-    throw DataLossError("crc32c of the lengths of the strings is {:08x}, stored is {:08x}", crc,
-                        expected);
-  if (rest.size() != total)
-    throw DataLossError("the strings have {} bytes, stored are {}", total, rest.size());
-  crc = extend_crc32c(crc, std::as_bytes(std::span(stored_crc)));
-  DecodedStrings decoded{{}, extend_crc32c(crc, std::as_bytes(std::span(rest)))};
-  decoded.strings.reserve(lengths.size());
-  for (const uint64_t length : lengths) {
-    decoded.strings.push_back(rest.substr(0, length));
-    rest.remove_prefix(length);
-  }
+  if (decoded.crc != expected)
+    throw DataLossError("crc32c of the lengths of the strings is {:08x}, stored is {:08x}",
+                        decoded.crc, expected);
+  decoded.num_bytes = head.size() - rest.size();
+  if (stored_bytes - decoded.num_bytes != total)
+    throw DataLossError("the strings have {} bytes, stored are {}", total,
+                        stored_bytes - decoded.num_bytes);
+  decoded.crc = extend_crc32c(decoded.crc, std::as_bytes(std::span(stored_crc)));
   return decoded;
 }
 

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace crochet::internal {
@@ -16,7 +15,8 @@ namespace crochet::internal {
 //   strings := length:varint64* crc(lengths):u32 byte*
 //
 // crc(lengths) is the masked crc32c of the lengths, each as u32, or u64 from
-// 2^32 on, rather than of the varints. The crc of the whole goes on from the unmasked
+// 2^32 on, rather than of the varints. (TensorFlow once knew u32 lengths only: the bytes are
+// the same.) The crc of the whole goes on from the unmasked
 // one over the stored crc(lengths) and all bytes of the strings.
 //
 // What comes before the strings' own bytes, in this machine's byte order, and
@@ -27,14 +27,19 @@ struct StringsHead {
 };
 StringsHead encode_strings_head(std::span<const std::string> strings);
 
-struct DecodedStrings {
-  std::vector<std::string_view> strings;  // Into what was decoded.
-  uint32_t crc = 0;                       // Unmasked, of the whole.
+// The most bytes that the head of so many strings takes.
+uint64_t max_strings_head_bytes(int64_t num_elements);
+
+struct DecodedStringsHead {
+  std::vector<uint64_t> lengths;
+  size_t num_bytes = 0;  // Of the head; the strings come behind it.
+  uint32_t crc = 0;      // Unmasked; goes on over the strings.
 };
-// For bytes that are not trusted; the caller compares the crc of the whole.
+// For bytes that are not trusted: the first ones of what is stored, all of the head among them
+// unless `stored_bytes` are fewer. The caller compares the crc of the whole.
 // Throws: DataLossError, without a place, if the lengths do not fit the bytes or
 // their own crc.
-DecodedStrings decode_strings(std::span<const std::byte> stored, int64_t num_elements,
-                              bool big_endian);
+DecodedStringsHead decode_strings_head(std::span<const std::byte> head, uint64_t stored_bytes,
+                                       int64_t num_elements, bool big_endian);
 
 }  // namespace crochet::internal

@@ -15,7 +15,10 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 
 uint32_t checksum(const std::string& stored, int64_t num_elements, bool big_endian = false) {
-  return decode_strings(std::as_bytes(std::span(stored)), num_elements, big_endian).crc;
+  const auto bytes = std::as_bytes(std::span(stored));
+  const DecodedStringsHead head =
+      decode_strings_head(bytes, bytes.size(), num_elements, big_endian);
+  return extend_crc32c(head.crc, bytes.subspan(head.num_bytes));
 }
 
 const std::string kTags = from_hex("02 00 | 78 27 0b 34 | 61 62");  // {"ab", ""}
@@ -47,10 +50,34 @@ TEST(StringCodingTest, DecodesWhatWasEncoded) {
     stored += string;
     crc = extend_crc32c(crc, std::as_bytes(std::span(string)));
   }
-  const DecodedStrings decoded = decode_strings(std::as_bytes(std::span(stored)), 4, false);
-  EXPECT_THAT(decoded.strings, testing::ElementsAreArray(strings));
-  EXPECT_EQ(decoded.crc, crc);
+  const DecodedStringsHead decoded =
+      decode_strings_head(std::as_bytes(std::span(head.bytes)), stored.size(), 4, false);
+  EXPECT_THAT(decoded.lengths, testing::ElementsAre(2, 0, 300, 1));
+  EXPECT_EQ(decoded.num_bytes, head.bytes.size());
+  EXPECT_EQ(decoded.crc, head.crc);
+  EXPECT_EQ(checksum(stored, 4), crc);
   EXPECT_EQ(encode_strings_head({}).bytes.size(), 4u);
+}
+
+// Lengths below 2^32 count as four bytes in the checksum, others as eight; the strings need not
+// be there to be told apart.
+TEST(StringCodingTest, LengthsOfBothWidthsAreTold) {
+  const auto crc_of = [](std::string lengths) {
+    std::string stored;
+    const uint32_t crc = mask_crc32c(crc32c(lengths));
+    for (int shift = 0; shift < 32; shift += 8) stored += static_cast<char>(crc >> shift);
+    return stored;
+  };
+  const std::string narrow =
+      from_hex("ff ff ff ff 0f") + crc_of(from_hex("ff ff ff ff"));  // 2^32 - 1
+  const std::string wide =
+      from_hex("80 80 80 80 10") + crc_of(from_hex("00 00 00 00 01 00 00 00"));  // 2^32
+  const auto length_of = [](const std::string& head, uint64_t length) {
+    return decode_strings_head(std::as_bytes(std::span(head)), head.size() + length, 1, false)
+        .lengths.at(0);
+  };
+  EXPECT_EQ(length_of(narrow, 0xffffffff), 0xffffffff);
+  EXPECT_EQ(length_of(wide, 0x100000000), 0x100000000);
 }
 
 TEST(StringCodingTest, WrongLengthsAreDataLoss) {

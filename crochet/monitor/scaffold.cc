@@ -16,6 +16,7 @@ void Scaffold::finalize(Graph& graph) {
         summaries.emplace(output.operation()->name, output);
     if (!summaries.empty()) summary_op = std::move(summaries);
   }
+  saver->build(graph);
   graph.finalize();
 }
 

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "crochet/base/error.h"
+#include "crochet/io/memory_file_system.h"
 #include "crochet/testing/scripted_session.h"
 
 namespace crochet {
@@ -51,6 +53,16 @@ TEST(ScaffoldTest, KeepsWhatWasGiven) {
   scaffold.finalize(graph);
   EXPECT_EQ(scaffold.saver, saver);
   EXPECT_EQ(*scaffold.summary_op.as_name(), "global_step");
+}
+
+TEST(ScaffoldTest, BuildsASaverThatWasDeferred) {
+  ScriptedGraph graph;
+  MemoryFileSystem files;
+  Scaffold scaffold{
+      .saver = std::make_shared<Saver>(SaverOptions{.defer_build = true, .files = &files})};
+  EXPECT_THROW(scaffold.saver->snapshot(*graph.new_session("")), FailedPreconditionError);
+  scaffold.finalize(graph);
+  EXPECT_NO_THROW(scaffold.saver->snapshot(*graph.new_session("")));
 }
 
 }  // namespace

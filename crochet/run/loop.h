@@ -29,6 +29,10 @@ struct LoopOptions {
   std::optional<int64_t> save_checkpoint_steps = {};
   // How many of the newest checkpoints stay; 0 keeps all.
   int max_to_keep = 5;
+  // Of the others, those that stay for ever: one of every so many hours, and the first at or
+  // behind each multiple of so many steps.
+  std::optional<double> keep_checkpoint_every_n_hours = {};
+  std::optional<int64_t> keep_checkpoint_every_n_steps = {};
   std::optional<int64_t> save_summaries_steps = {};  // Default: 100.
   std::optional<double> save_summaries_secs = {};
   std::optional<int64_t> log_step_count_steps = {};  // Default: 100.

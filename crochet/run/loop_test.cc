@@ -375,5 +375,16 @@ TEST_F(LoopTest, FindsMistakesBeforeItRuns) {
   EXPECT_THROW(loop.add_hook(StopAtStepHook({.num_steps = 1})), FailedPreconditionError);
 }
 
+TEST_F(LoopTest, KeepsOneOfEverySoManyStepsForEver) {
+  for (const int64_t last_step : {25, 50}) {
+    LoopOptions keeping = options({StopAtStepHook({.last_step = last_step})});
+    keeping.max_to_keep = 1;
+    keeping.keep_checkpoint_every_n_steps = 20;
+    Loop(keeping).run([] {});
+  }
+  EXPECT_THAT(list_checkpoints(files_, "run", "model.ckpt"),
+              ElementsAre("run/model.ckpt-20", "run/model.ckpt-40", "run/model.ckpt-50"));
+}
+
 }  // namespace
 }  // namespace crochet

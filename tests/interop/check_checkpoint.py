@@ -27,6 +27,12 @@ import tensorflow as tf
 
 MAX_ELEMENTS_READ_ONE_BY_ONE = 100_000
 
+# TensorFlow reads any slice of tensors of these types, of others only those that are stored.
+SLICEABLE = [
+    tf.float32, tf.float64, tf.int32, tf.uint8, tf.int16, tf.int8, tf.complex64, tf.complex128, tf.int64, tf.bool,
+    tf.qint32, tf.quint8, tf.qint8, tf.bfloat16,
+]
+
 
 class Mismatch(Exception):
     """The checkpoint is not what was expected."""
@@ -82,7 +88,18 @@ def check_matrix_elements(name, tensor, expected):
         )
 
 
-def check_tensor(reader, name, expected):
+def check_slice(prefix, name, tensor, dtype):
+    """Reads a part from the middle as a partitioned variable would."""
+    starts = [size // 3 for size in tensor.shape]
+    lengths = [max(1, size // 2) for size in tensor.shape]
+    ranges = ":".join(f"{start},{length}" for start, length in zip(starts, lengths))
+    spec = " ".join(map(str, tensor.shape)) + " " + ranges
+    found = tf.raw_ops.RestoreV2(prefix=prefix, tensor_names=[name], shape_and_slices=[spec], dtypes=[dtype])[0].numpy()
+    index = tuple(slice(start, start + length) for start, length in zip(starts, lengths))
+    check_bytes(f"{name}, slice {ranges}", found, np.ascontiguousarray(tensor[index]).tobytes())
+
+
+def check_tensor(prefix, reader, name, expected):
     dtype = reader.get_variable_to_dtype_map()[name]
     check_equal(f"{name}: dtype", dtype.name, expected["dtype"])
     check_equal(f"{name}: shape", list(reader.get_variable_to_shape_map()[name]), expected["shape"])
@@ -93,6 +110,8 @@ def check_tensor(reader, name, expected):
         return
     data = bytes.fromhex(expected["hex"])
     check_bytes(name, tensor, data)
+    if tensor.ndim > 0 and tensor.size > 0 and dtype in SLICEABLE:
+        check_slice(prefix, name, tensor, dtype)
     if tensor.ndim == 2:
         check_matrix_elements(name, tensor, data)
 
@@ -118,7 +137,7 @@ def check(prefix, expected, with_state):
     reader = tf.train.load_checkpoint(prefix)
     check_names(reader, expected)
     for name in sorted(expected):
-        check_tensor(reader, name, expected[name])
+        check_tensor(prefix, reader, name, expected[name])
     if with_state:
         check_state(prefix)
 

@@ -68,5 +68,23 @@ def two_shards():
                    write_state=False)
 
 
+def slices():
+    places = {
+        "columns": (values(tf.half, (4, 3)), ["0,4:0,1", "0,4:1,2"]),
+        "grid": (values(tf.int32, (4, 4)), ["0,2:0,3", "0,2:3,1", "2,2:0,3", "2,2:3,1"]),
+        "words": (tf.constant(["in", "slices", "too"]), ["0,1", "1,2"]),
+    }
+    names, specs, tensors = [], [], []
+    for name, (tensor, slices_of_it) in places.items():
+        for place in slices_of_it:
+            ranges = [[int(number) for number in part.split(",")] for part in place.split(":")]
+            names.append(name)
+            specs.append(" ".join(str(size) for size in tensor.shape) + " " + place)
+            tensors.append(tensor[tuple(slice(start, start + length) for start, length in ranges)])
+    tf.raw_ops.SaveV2(prefix=os.path.join(HERE, "slices"), tensor_names=names,
+                      shape_and_slices=specs, tensors=tensors)
+
+
 all_types()
 two_shards()
+slices()

@@ -1,0 +1,89 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a saver takes checkpoints back.
+#include "crochet/base/error.h"
+#include "crochet/base/log.h"
+#include "crochet/base/pending_signal.h"
+#include "crochet/checkpoint/checkpoint_files.h"
+#include "crochet/checkpoint/restore_plan.h"
+#include "crochet/checkpoint/saver.h"
+
+namespace crochet {
+
+RestoreReport Saver::restore_from(Session& session, const CheckpointReader& reader) const {
+  const RestoreRules rules{.reshape = options_.reshape,
+                           .allow_missing = options_.allow_missing,
+                           .allow_surplus = options_.allow_surplus};
+  RestoreReport report = RestorePlan(session.graph(), reader, selection_, rules).execute(session);
+  // What a mistyped name leaves out should not stay unseen.
+  if (rules.reshape || rules.allow_missing || rules.allow_surplus)
+    log_info("{}", to_string(report));
+  return report;
+}
+
+RestoreReport Saver::restore(Session& session, const std::string& prefix) {
+  check_built();
+  if (is_empty(session.graph())) return {};
+  if (!checkpoint_exists(files_, prefix) || is_directory(files_, prefix))
+    throw InvalidArgumentError("The passed save_path is not a valid checkpoint: {}", prefix);
+  return restore_from(session, CheckpointReader(prefix, files_));
+}
+
+// That it is gone by now is damage; that keys are not in it is none.
+RestoreReport Saver::restore_listed(Session& session, const std::string& prefix) const {
+  const auto open = [&] {
+    try {
+      return CheckpointReader(prefix, files_);
+    } catch (const NotFoundError& error) {
+      throw DataLossError("{}", error.what());
+    }
+  };
+  return restore_from(session, open());
+}
+
+std::optional<std::string> Saver::restore_newest(Session& session, const std::string& directory,
+                                                 const std::string& basename,
+                                                 RestoreReport* report) {
+  check_built();
+  wait_for_announced_writes();
+  std::vector<std::string> candidates = checkpoint_candidates(files_, directory, basename);
+  if (candidates.empty()) return std::nullopt;
+  std::vector<std::string> damaged;
+  while (!candidates.empty()) {
+    const std::string prefix = candidates.back();
+    throw_if_signalled("restoring");
+    try {
+      RestoreReport restored = restore_listed(session, prefix);
+      learn_history(directory, basename);
+      if (!damaged.empty()) set_aside_if_possible(damaged, prefix);
+      if (report != nullptr) *report = std::move(restored);
+      return prefix;
+    } catch (const DataLossError& error) {
+      log_error("checkpoint {} cannot be used: {}", prefix, error.what());
+    }
+    damaged.push_back(prefix);
+    candidates.pop_back();
+  }
+  throw DataLossError(
+      "{}: none of its {} checkpoints is sound (the newest is {}); no file was changed; "
+      "to start afresh, use another directory or move them away",
+      directory, damaged.size(), damaged.front());
+}
+
+// Failing at that is no reason not to train.
+void Saver::set_aside_if_possible(const std::vector<std::string>& damaged,
+                                  const std::string& newest) {
+  {
+    const std::lock_guard lock(mutex_);
+    for (const std::string& prefix : damaged) history_.remove(prefix);
+  }
+  try {
+    for (const std::string& prefix : damaged) set_aside(files_, prefix);
+    write_state_without({}, newest);
+  } catch (const Error& error) {
+    log_warning("damaged checkpoints cannot be set aside: {}", error.what());
+  }
+}
+
+}  // namespace crochet

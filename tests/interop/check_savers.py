@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+# Copyright 2026 The crochet authors
+# SPDX-License-Identifier: Apache-2.0
+"""Has TensorFlow's Saver and ours take turns in one directory, and exchanges state files both ways.
+
+    check_savers.py <saver_program> <empty directory>
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+
+import numpy as np
+import tensorflow as tf
+
+v1 = tf.compat.v1
+
+
+class Mismatch(Exception):
+    """One side does not see what the other one did."""
+
+
+def check_equal(what, found, expected):
+    if found != expected:
+        raise Mismatch(f"{what}: found {found!r}, expected {expected!r}")
+
+
+def ours(program, *arguments):
+    result = subprocess.run([program, *map(str, arguments)], check=True, stdout=subprocess.PIPE)
+    return json.loads(result.stdout)
+
+
+def theirs(directory, step):
+    """As `saver_program save`: restores the newest, adds one, saves, keeping two."""
+    with tf.Graph().as_default(), v1.Session(config=v1.ConfigProto(device_count={"CPU": 2})) as session:
+        variable = v1.get_variable("w", shape=[2, 3], initializer=v1.zeros_initializer(), use_resource=False)
+        saver = v1.train.Saver(sharded=True, max_to_keep=2)
+        session.run(v1.global_variables_initializer())
+        state = tf.train.get_checkpoint_state(directory)
+        if state is not None:
+            saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
+            saver.restore(session, state.model_checkpoint_path)
+        value = session.run(v1.assign_add(variable, np.ones([2, 3], np.float32)))
+        saver.save(session, os.path.join(directory, "m"), global_step=step)
+        check_equal("elements that differ", float(np.ptp(value)), 0.0)
+        return float(value[0, 0])
+
+
+def steps_on_disk(directory):
+    names = [name for name in os.listdir(directory) if name.endswith(".index")]
+    return sorted(int(name[len("m-") : -len(".index")]) for name in names)
+
+
+def check_both_see(program, directory, newest, everything):
+    paths = [os.path.join(directory, f"m-{step}") for step in everything]
+    newest = os.path.join(directory, f"m-{newest}")
+    check_equal("TensorFlow's latest", tf.train.latest_checkpoint(directory), newest)
+    state = tf.train.get_checkpoint_state(directory)
+    check_equal("TensorFlow's list", list(state.all_model_checkpoint_paths), paths)
+    state = ours(program, "state", directory)
+    check_equal("our latest", state["latest"], newest)
+    check_equal("our list", state["all"], paths)
+
+
+def take_turns(program, directory):
+    os.mkdir(directory)
+    for step in range(1, 9):
+        if step % 4 in (1, 2):  # Twice one, twice the other: each removes what the other one made.
+            value = theirs(directory, step)
+        else:
+            answer = ours(program, "save", directory, step)
+            check_equal("what we restored", answer["restored"], os.path.join(directory, f"m-{step - 1}"))
+            value = answer["value"]
+        check_equal(f"value at step {step}", value, float(step))
+        kept = [step] if step == 1 else [step - 1, step]
+        check_equal(f"checkpoints at step {step}", steps_on_disk(directory), kept)
+        check_both_see(program, directory, step, kept)
+        leftovers = [name for name in os.listdir(directory) if f"m-{step - 2}." in name and step > 2]
+        check_equal(f"left of an evicted checkpoint at step {step}", [n for n in leftovers if ".json" not in n], [])
+
+
+def exchange_states(program, directory):
+    """Paths as they were given by one side, read by the other: relative, absolute, elsewhere, odd characters."""
+    os.makedirs(directory)
+    file_name = os.path.join(directory, "checkpoint")
+    others = [os.path.join(directory, "m-1"), "/elsewhere/m-0"]
+    for name in ("m-2", 'a "b"\\-2', "ü-2"):
+        inside = os.path.join(directory, name)
+        for given in ([*others, inside], [others[0], inside], [inside]):
+            ours(program, "update", directory, inside, *given[:-1])
+            state = tf.train.get_checkpoint_state(directory)
+            check_equal("newest, ours read by TensorFlow", state.model_checkpoint_path, inside)
+            check_equal("list, ours read by TensorFlow", list(state.all_model_checkpoint_paths), given)
+            with open(file_name, "rb") as file:
+                text = file.read()
+            v1.train.update_checkpoint_state(directory, inside, given)
+            if name.isascii():  # Other letters may be escaped or not.
+                with open(file_name, "rb") as file:
+                    check_equal("the bytes of both", text, file.read())
+            state = ours(program, "state", directory)
+            check_equal("newest, TensorFlow's read by us", state["newest"], inside)
+            check_equal("list, TensorFlow's read by us", state["all"], given)
+            check_equal("latest of what is not there", state["latest"], "")
+
+
+def read_manager_state(program, directory):
+    checkpoint = tf.train.Checkpoint(v=tf.Variable(1.0))
+    manager = tf.train.CheckpointManager(checkpoint, directory, max_to_keep=2, keep_checkpoint_every_n_hours=1)
+    for _ in range(3):
+        manager.save()
+    state = ours(program, "state", directory)
+    check_equal("the manager's list", state["all"], manager.checkpoints)
+    check_equal("the manager's latest", state["latest"], manager.latest_checkpoint)
+    theirs_state = tf.train.get_checkpoint_state(directory)
+    check_equal("the manager's times", state["times"], list(theirs_state.all_model_checkpoint_timestamps))
+    check_equal("the time preserved last", state["last_preserved"], theirs_state.last_preserved_timestamp)
+
+
+def main():
+    program, directory = sys.argv[1:]
+    try:
+        take_turns(program, os.path.join(directory, "turns"))
+        exchange_states(program, os.path.join(directory, "states"))
+        read_manager_state(program, os.path.join(directory, "manager"))
+    except Mismatch as error:
+        print(f"{directory}: {error}", file=sys.stderr)
+        return 1
+    print(f"{directory}: TensorFlow {tf.__version__} and crochet agree")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

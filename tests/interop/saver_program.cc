@@ -1,0 +1,68 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What check_savers.py asks of us.
+//
+//   saver_program save <directory> <step>                   restores the newest checkpoint
+//   "m-<step>" if
+//                                                           there is one, and saves another,
+//                                                           keeping two
+//   saver_program state <directory>                         prints the state, as JSON
+//   saver_program update <directory> <newest> [<other>...]  writes the state
+#include <cstdio>
+#include <cstdlib>
+
+#include <nlohmann/json.hpp>
+
+#include "crochet/checkpoint/checkpoint_manager.h"
+#include "crochet/checkpoint/checkpoint_state.h"
+#include "crochet/checkpoint/saver.h"
+#include "crochet/testing/scripted_session.h"
+
+using namespace crochet;
+using nlohmann::json;
+
+namespace {
+
+// A model of one variable, all of whose values are the number of its saves so far.
+json save(const std::string& directory, int64_t step) {
+  ScriptedGraph graph({.counts_steps = false});
+  const Variable w = graph.variable("w", Tensor::zeros<float>({2, 3}));
+  const auto session = graph.new_session("");
+  Saver saver({.num_shards = 2, .max_to_keep = 2});
+  const auto restored = saver.restore_newest(*session, directory, "m");
+  const float value = session->snapshot({&w, 1}).tensors()[0].tensor.flat<float>()[0] + 1;
+  const Assignment next{w, w.shape(), [&](std::span<std::byte> to) {
+                          const std::vector<float> values(6, value);
+                          std::ranges::copy(std::as_bytes(std::span(values)), to.begin());
+                        }};
+  session->assign({&next, 1});
+  saver.save(*session, directory + "/m", step);
+  return {{"restored", restored.value_or("")}, {"value", value}};
+}
+
+json state_of(const std::string& directory) {
+  FileSystem& files = FileSystem::posix();
+  const auto state = get_checkpoint_state(files, directory);
+  if (!state) return nullptr;
+  return {{"latest", latest_checkpoint(files, directory).value_or("")},
+          {"newest", state->model_checkpoint_path},
+          {"all", state->all_model_checkpoint_paths},
+          {"times", state->all_model_checkpoint_timestamps},
+          {"last_preserved", state->last_preserved_timestamp.value_or(-1)}};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  json answer;
+  if (arguments.at(0) == "save")
+    answer = save(arguments.at(1), std::atoll(arguments.at(2).c_str()));
+  else if (arguments.at(0) == "state")
+    answer = state_of(arguments.at(1));
+  else
+    update_checkpoint_state(FileSystem::posix(), arguments.at(1), arguments.at(2),
+                            {arguments.begin() + 3, arguments.end()});
+  std::puts(answer.dump().c_str());
+}

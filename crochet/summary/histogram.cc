@@ -17,23 +17,49 @@ constexpr double kSmallestLimit = 1e-12;
 constexpr double kLargestLimit = 1e20;
 constexpr double kGrowth = 1.1;
 
-// All limits, in ascending order.
-std::vector<double> make_limits() {
-  std::vector<double> positive;
+// The limits above 0 but for the last one.
+std::vector<double> make_positive_limits() {
+  std::vector<double> limits;
   // Multiplied one after the other, so that they have the same bits as TensorFlow's.
   for (double limit = kSmallestLimit; limit < kLargestLimit; limit *= kGrowth)
-    positive.push_back(limit);
-  positive.push_back(std::numeric_limits<double>::max());
-  std::vector<double> limits;
+    limits.push_back(limit);
+  return limits;
+}
+
+const std::vector<double>& positive_limits() {
+  static const auto* const limits = new std::vector<double>(make_positive_limits());
+  return *limits;
+}
+
+// All limits, in ascending order.
+std::vector<double> make_limits() {
+  const std::vector<double>& positive = positive_limits();
+  std::vector<double> limits = {-std::numeric_limits<double>::max()};
   for (auto limit = positive.rbegin(); limit != positive.rend(); ++limit) limits.push_back(-*limit);
   limits.push_back(0);
   limits.insert(limits.end(), positive.begin(), positive.end());
+  limits.push_back(std::numeric_limits<double>::max());
   return limits;
 }
 
 const std::vector<double>& all_limits() {
   static const auto* const limits = new std::vector<double>(make_limits());
   return *limits;
+}
+
+// How many of the positive limits a size that is not negative has below it, or at it if
+// `or_equal`. Half the time of a search: the logarithm is off by one at most.
+size_t limits_below(double size, bool or_equal) {
+  static const double kLogGrowth = std::log(kGrowth);
+  static const double kLogSmallest = std::log(kSmallestLimit);
+  const std::vector<double>& limits = positive_limits();
+  const auto is_below = [&](double limit) { return or_equal ? limit <= size : limit < size; };
+  if (!is_below(limits.front())) return 0;
+  const double guess = (std::log(size) - kLogSmallest) / kLogGrowth;
+  size_t count = std::min(static_cast<size_t>(guess), limits.size());
+  while (count < limits.size() && is_below(limits[count])) ++count;
+  while (count > 0 && !is_below(limits[count - 1])) --count;
+  return count;
 }
 
 // Counts numbers in all buckets there are.
@@ -61,10 +87,11 @@ class Counter {
   }
 
  private:
-  size_t bucket_of(double number) const {
-    const auto limit = std::ranges::upper_bound(limits_, number);
-    // The largest double is not below the last limit, but nothing else is there for it.
-    return std::min(static_cast<size_t>(limit - limits_.begin()), limits_.size() - 1);
+  // The first limit above the number; the last one for the largest double, too.
+  static size_t bucket_of(double number) {
+    const size_t num_positive = positive_limits().size();
+    return number < 0 ? num_positive + 1 - limits_below(-number, /*or_equal=*/false)
+                      : num_positive + 2 + limits_below(number, /*or_equal=*/true);
   }
 
   const std::vector<double>& limits_ = all_limits();

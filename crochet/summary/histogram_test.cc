@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/summary/histogram.h"
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <cstdint>
@@ -54,6 +55,24 @@ TEST(HistogramTest, PutsEveryNumberBelowTheLimitOfItsBucket) {
       EXPECT_GE(number, histogram.bucket_limit[i - 1]);
     }
     EXPECT_EQ(total(histogram), 1) << number;
+  }
+}
+
+// At each limit, and as near to it as numbers are.
+TEST(HistogramTest, CutsAtItsLimits) {
+  for (const double sign : {-1.0, 1.0}) {
+    for (double limit = 1e-12; limit < 1e20; limit *= 1.1) {
+      const double above = std::nextafter(sign * limit, kInfinity);
+      const double below = std::nextafter(sign * limit, -kInfinity);
+      const Histogram histogram =
+          make_histogram(Tensor::from<double>({below, sign * limit, above}));
+      // The number below the limit is alone in the bucket that ends there.
+      const auto end = std::ranges::find(histogram.bucket_limit, sign * limit);
+      ASSERT_NE(end, histogram.bucket_limit.end()) << limit;
+      const auto i = end - histogram.bucket_limit.begin();
+      EXPECT_EQ(histogram.bucket[static_cast<size_t>(i)], 1) << limit;
+      EXPECT_EQ(histogram.bucket[static_cast<size_t>(i) + 1], 2) << limit;
+    }
   }
 }
 

@@ -29,8 +29,8 @@ void Coordinator::request_stop(StopRequest request) {
   {
     const std::lock_guard lock(mutex_);
     if (stopped_) return;
+    stopped_ = true;
     request_ = std::move(request);
-    stopped_ = true;  // Behind the reason: others see it without the mutex.
     stop_source = stop_source_;
   }
   changed_.notify_all();
@@ -47,8 +47,8 @@ void Coordinator::request_stop(std::exception_ptr error) {
       log_warning("an error after the stop was requested: {}", describe(error));
       return;
     }
-    error_ = error;
     stopped_ = true;
+    error_ = error;
     stop_source = stop_source_;
   }
   log_error("a thread of the session reports: {}", describe(error));
@@ -107,8 +107,7 @@ void Coordinator::raise_requested_exception() const {
 
 void Coordinator::clear_stop() {
   const std::lock_guard lock(mutex_);
-  stopped_ = false;
-  joined_ = false;
+  stopped_ = joined_ = false;
   request_.reset();
   error_ = nullptr;
   stop_source_ = {};

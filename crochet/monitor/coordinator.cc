@@ -29,8 +29,8 @@ void Coordinator::request_stop(StopRequest request) {
   {
     const std::lock_guard lock(mutex_);
     if (stopped_) return;
+    stopped_ = true;
     request_ = std::move(request);
-    stopped_ = true;  // Behind the reason: others see it without the mutex.
     stop_source = stop_source_;
   }
   changed_.notify_all();
@@ -109,8 +109,7 @@ void Coordinator::raise_requested_exception() const {
 
 void Coordinator::clear_stop() {
   const std::lock_guard lock(mutex_);
-  stopped_ = false;
-  joined_ = false;
+  stopped_ = joined_ = false;
   request_.reset();
   error_ = nullptr;
   stop_source_ = {};

@@ -115,7 +115,7 @@ class Coordinator {
 
   mutable std::mutex mutex_;  // Guards what follows.
   mutable std::condition_variable changed_;
-  std::atomic<bool> stopped_ = false;  // Read without the mutex, in every step.
+  std::atomic<bool> stopped_ = false;  // Changed under the mutex, read without, in every step.
   bool joined_ = false;
   std::optional<StopRequest> request_;
   std::exception_ptr error_;

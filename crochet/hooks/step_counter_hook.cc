@@ -57,11 +57,8 @@ void StepCounterHook::report(int64_t step, const SecondOrStepTimer::Elapsed& ela
   // After a recovery the step may be behind the last trigger: no rate then.
   if (elapsed.steps < 0 || elapsed.secs <= 0) return;
   const double rate = static_cast<double>(elapsed.steps) / elapsed.secs;
-  if (writer_) {
-    writer_->add_scalar(tag_, rate, step);
-  } else {
-    log_info("{}: {:g}", tag_, rate);
-  }
+  if (writer_) writer_->add_scalar(tag_, rate, step);
+  log_info("{}: {:g}", tag_, rate);
 }
 
 void StepCounterHook::warn_if_stuck(int64_t step) {

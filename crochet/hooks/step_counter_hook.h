@@ -23,8 +23,9 @@ struct StepCounterHookOptions {
   Clock* clock = nullptr;
 };
 
-// Writes the steps made per second as the curve "global_step/sec"; without a writer, to the log.
-// The first trigger starts the clock. Warns, five times at most, if the step does not move.
+// Logs the steps made per second, and writes them as a curve: "global_step/sec", after the
+// step's name. The first trigger starts the clock, and so does a recovery that takes the step back
+// behind it. Warns, five times at most, if the step does not move.
 class StepCounterHook final : public SessionRunHook {
  public:
   // Throws: InvalidArgumentError if both intervals are given, or one that is not above 0.

@@ -132,6 +132,11 @@ TEST_F(StepCounterHookTest, WritesIntoADirectory) {
   EXPECT_THAT(event_files(FileSystem::posix(), directory.path()), SizeIs(1));
 }
 
+TEST_F(StepCounterHookTest, LogsItsRate) {
+  rates({.every_n_steps = 10}, 11);
+  EXPECT_THAT(log_.lines(Severity::kInfo), ElementsAre("global_step/sec: 2"));
+}
+
 TEST_F(StepCounterHookTest, LogsItsRateWithoutAWriter) {
   ScriptedGraph graph;
   MonitoredSession session(std::make_unique<ChiefSessionCreator>(graph),

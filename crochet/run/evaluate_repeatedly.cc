@@ -36,8 +36,8 @@ class CheckpointSessionCreator final : public SessionCreator {
     } catch (const DataLossError&) {
       is_lost_ = true;
       throw;
-    } catch (const NotFoundError&) {
-      // Names that are not in a checkpoint that is there are the graph's fault.
+    } catch (const Error&) {
+      // What a checkpoint that is there does not have is the graph's fault.
       is_lost_ = !scaffold_->saver->files().exists(prefix_ + ".index");
       throw;
     }

@@ -84,8 +84,7 @@ TEST_F(EvaluatorTest, FollowsARunningJob) {
   evaluator.track("model/count", count);
   std::vector<std::string> found;
   train_to(4, [&](int64_t step) {
-    while (list_checkpoints(files_, "run", "model.ckpt").back() !=
-           fmt::format("run/model.ckpt-{}", step))
+    while (!checkpoint_exists(files_, fmt::format("run/model.ckpt-{}", step)))
       std::this_thread::yield();  // The job saves in the background.
     const EvaluationReport report = evaluator.run([&] {
       return Metrics{{"count", static_cast<double>(count)}};
@@ -136,6 +135,31 @@ TEST_F(EvaluatorTest, PassesOverACheckpointThatTheJobRemoves) {
   train_to(3);
   files_.remove("run/model.ckpt-3.data-00000-of-00001");
   EXPECT_EQ(evaluate(options()).num_evaluations, 0);
+}
+
+TEST_F(EvaluatorTest, PassesOverACheckpointThatIsGoneBeforeItIsRead) {
+  class Remover final : public SessionRunHook {
+   public:
+    explicit Remover(FileSystem& files) : files_(files) {}
+    void begin(Graph&) override { remove_checkpoint(files_, "run/model.ckpt-3"); }
+
+   private:
+    FileSystem& files_;
+  };
+  train_to(3);
+  local::Graph graph;
+  graph.create_global_step();
+  evaluate_repeatedly({.graph = graph,
+                       .checkpoint_dir = "run",
+                       .hooks = {Remover(files_)},
+                       .max_number_of_evaluations = 1,
+                       .files = &files_,
+                       .clock = &clock_},
+                      [](MonitoredSession& session) {
+                        return Metrics{{"step", static_cast<double>(*session.first_step())}};
+                      });
+  EXPECT_TRUE(log_.contains("checkpoint run/model.ckpt-3 cannot be evaluated"));
+  EXPECT_TRUE(log_.contains("evaluation of step 2"));
 }
 
 TEST_F(EvaluatorTest, TakesBackWhatItFoundForStepsThatTheJobLost) {

@@ -3,6 +3,7 @@
 //
 // Which files a saver makes, where, and under which names.
 #include <cmath>
+#include <filesystem>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -158,6 +159,16 @@ TEST_F(SaverFilesTest, DirectoriesAreMadeUnlessAFileStandsThere) {
       EXPECT_THAT([&] { saver->save(*session_, path + "/m"); },
                   ThrowsMessage<InvalidArgumentError>(StartsWith("Parent directory of ")));
     }
+}
+
+TEST_F(SaverFilesTest, AnIndexThatIsGoneWhenItIsOpenedIsDamage) {
+  const TempDirectory directory;
+  Saver saver;
+  saver.save(*session_, directory / "m", 1);
+  std::filesystem::create_symlink("nowhere", directory / "m-2.index");
+  const auto session = graph_.new_session("");
+  EXPECT_EQ(saver.restore_newest(*session, directory.path(), "m"), directory / "m-1");
+  EXPECT_TRUE(log_.contains("m-2 cannot be used"));
 }
 
 // SV-32: what stands for the definition of a saver is its options.

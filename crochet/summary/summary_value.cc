@@ -2,21 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/summary/summary_value.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <utility>
 
 #include "crochet/base/error.h"
 #include "crochet/summary/proto_fields.h"
+#include "crochet/summary/summary_codecs.h"
 
 namespace crochet {
 namespace {
 
 using namespace internal;
 
-// Field numbers of TensorFlow's summary.proto, histogram.proto, tensor.proto and
-// tensor_shape.proto.
+// Field numbers of TensorFlow's summary.proto.
 enum class SummaryField { kValue = 1 };
 enum class ValueField {
   kTag = 1,
@@ -25,18 +24,6 @@ enum class ValueField {
   kTensor = 8,
   kMetadata = 9,
 };
-enum class HistogramField {
-  kMin = 1,
-  kMax = 2,
-  kNum = 3,
-  kSum = 4,
-  kSumSquares = 5,
-  kBucketLimit = 6,
-  kBucket = 7,
-};
-enum class TensorField { kDType = 1, kShape = 2, kStringValue = 8 };
-enum class ShapeField { kDimension = 2 };
-enum class DimensionField { kSize = 1 };
 enum class MetadataField { kPluginData = 1 };
 enum class PluginDataField { kPluginName = 1 };
 
@@ -44,43 +31,6 @@ enum class PluginDataField { kPluginName = 1 };
 static_assert(std::numeric_limits<float>::is_iec559);
 
 constexpr std::string_view kTextPlugin = "text";
-
-std::string encode_histogram(const Histogram& histogram) {
-  std::string bytes;
-  protozero::pbf_writer message(bytes);
-  add_double_unless_zero(message, HistogramField::kMin, histogram.min);
-  add_double_unless_zero(message, HistogramField::kMax, histogram.max);
-  add_double_unless_zero(message, HistogramField::kNum, histogram.num);
-  add_double_unless_zero(message, HistogramField::kSum, histogram.sum);
-  add_double_unless_zero(message, HistogramField::kSumSquares, histogram.sum_squares);
-  message.add_packed_double(number(HistogramField::kBucketLimit), histogram.bucket_limit.begin(),
-                            histogram.bucket_limit.end());
-  message.add_packed_double(number(HistogramField::kBucket), histogram.bucket.begin(),
-                            histogram.bucket.end());
-  return bytes;
-}
-
-std::string encode_shape(const Shape& shape) {
-  std::string bytes;
-  protozero::pbf_writer message(bytes);
-  for (int i = 0; i < shape.rank(); ++i) {
-    std::string dimension;
-    if (shape[i] != 0)
-      protozero::pbf_writer(dimension).add_int64(number(DimensionField::kSize), shape[i]);
-    message.add_message(number(ShapeField::kDimension), dimension);
-  }
-  return bytes;
-}
-
-std::string encode_text(const Tensor& text) {
-  std::string bytes;
-  protozero::pbf_writer message(bytes);
-  message.add_enum(number(TensorField::kDType), static_cast<int32_t>(text.dtype()));
-  message.add_message(number(TensorField::kShape), encode_shape(text.shape()));
-  for (const std::string& string : text.strings())
-    message.add_bytes(number(TensorField::kStringValue), string);
-  return bytes;
-}
 
 std::string encode_metadata(std::string_view plugin_name) {
   std::string bytes;
@@ -104,104 +54,6 @@ std::string encode_value(const SummaryValue& value) {
     message.add_float(number(ValueField::kSimpleValue), static_cast<float>(value.simple_value));
   }
   return bytes;
-}
-
-std::vector<double> read_doubles(protozero::pbf_reader& message) {
-  const auto numbers = message.get_packed_double();
-  return {numbers.begin(), numbers.end()};
-}
-
-Histogram read_histogram(protozero::pbf_reader message) {
-  Histogram histogram;
-  while (message.next()) {
-    switch (message.tag_and_type()) {
-      case wire(HistogramField::kMin, kFixed64):
-        histogram.min = message.get_double();
-        break;
-      case wire(HistogramField::kMax, kFixed64):
-        histogram.max = message.get_double();
-        break;
-      case wire(HistogramField::kNum, kFixed64):
-        histogram.num = message.get_double();
-        break;
-      case wire(HistogramField::kSum, kFixed64):
-        histogram.sum = message.get_double();
-        break;
-      case wire(HistogramField::kSumSquares, kFixed64):
-        histogram.sum_squares = message.get_double();
-        break;
-      case wire(HistogramField::kBucketLimit, kBytes):
-        histogram.bucket_limit = read_doubles(message);
-        break;
-      case wire(HistogramField::kBucket, kBytes):
-        histogram.bucket = read_doubles(message);
-        break;
-      default:
-        message.skip();
-    }
-  }
-  return histogram;
-}
-
-int64_t read_dimension(protozero::pbf_reader message) {
-  int64_t size = 0;
-  while (message.next()) {
-    if (message.tag_and_type() == wire(DimensionField::kSize, kVarint)) {
-      size = message.get_int64();
-    } else {
-      message.skip();
-    }
-  }
-  return size;
-}
-
-std::vector<int64_t> read_shape(protozero::pbf_reader message) {
-  std::vector<int64_t> sizes;
-  while (message.next()) {
-    if (message.tag_and_type() == wire(ShapeField::kDimension, kBytes)) {
-      sizes.push_back(read_dimension(message.get_message()));
-    } else {
-      message.skip();
-    }
-  }
-  return sizes;
-}
-
-// True if a tensor of these sizes has exactly `count` elements. Sizes are not trusted.
-bool has_elements(const std::vector<int64_t>& sizes, size_t count) {
-  int64_t product = 1;
-  bool is_empty = false;
-  for (const int64_t size : sizes) {
-    is_empty |= size == 0;
-    if (size < 0 || __builtin_mul_overflow(product, std::max<int64_t>(size, 1), &product))
-      return false;
-  }
-  return count == (is_empty ? 0 : static_cast<size_t>(product));
-}
-
-// Unset for what is no tensor of strings.
-Tensor read_text(protozero::pbf_reader message) {
-  int32_t dtype = 0;
-  std::vector<int64_t> sizes;
-  std::vector<std::string> strings;
-  while (message.next()) {
-    switch (message.tag_and_type()) {
-      case wire(TensorField::kDType, kVarint):
-        dtype = message.get_enum();
-        break;
-      case wire(TensorField::kShape, kBytes):
-        sizes = read_shape(message.get_message());
-        break;
-      case wire(TensorField::kStringValue, kBytes):
-        strings.push_back(message.get_string());
-        break;
-      default:
-        message.skip();
-    }
-  }
-  if (dtype != static_cast<int32_t>(DType::kString) || !has_elements(sizes, strings.size()))
-    return {};
-  return Tensor::from(std::move(strings), Shape(sizes));
 }
 
 std::string read_plugin_name(protozero::pbf_reader message) {
@@ -237,10 +89,10 @@ std::optional<SummaryValue> read_value(protozero::pbf_reader message) {
         is_point = true;
         break;
       case wire(ValueField::kHistogram, kBytes):
-        value.histogram = read_histogram(message.get_message());
+        value.histogram = decode_histogram(message.get_message());
         break;
       case wire(ValueField::kTensor, kBytes):
-        value.text = read_text(message.get_message());
+        value.text = decode_text(message.get_message());
         break;
       case wire(ValueField::kMetadata, kBytes):
         plugin = read_plugin_name(message.get_message());

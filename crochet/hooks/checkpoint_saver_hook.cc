@@ -63,6 +63,7 @@ void CheckpointSaverHook::begin(Graph& graph) {
 void CheckpointSaverHook::after_create_session(Session& session, Coordinator& coordinator) {
   const int64_t step = read_global_step(session);
   last_saved_step_.reset();
+  step_rejected_ = false;
   timer_.update_last_triggered_step(step);
   if (save_if_missing(session, step)) coordinator.request_stop({name(), "a listener asks for it"});
 }
@@ -79,6 +80,8 @@ std::optional<SessionRunArgs> CheckpointSaverHook::before_run(SessionRunContext&
 }
 
 void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
+  step_rejected_ = context.step_rejected();
+  if (step_rejected_) return;
   const int64_t stale_step = step_value(values.results.tensor());
   if (!timer_.should_trigger_for_step(stale_step + options_.steps_per_run)) return;
   const int64_t step = read_global_step(context.session());
@@ -90,7 +93,10 @@ void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRun
 void CheckpointSaverHook::end(Session& session) {
   try {
     const int64_t step = read_global_step(session);
-    if (last_saved_step_ != step) save(session, step);
+    if (step_rejected_)
+      log_warning("step {} is not saved: a hook rejected it", step);
+    else if (last_saved_step_ != step)
+      save(session, step);
     finish(session);
     for (const auto& listener : options_.listeners) listener->end(session, step);
   } catch (...) {

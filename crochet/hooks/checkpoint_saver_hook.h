@@ -35,7 +35,8 @@ struct CheckpointSaverHookOptions {
 
 // Saves a checkpoint "<checkpoint_dir>/<checkpoint_basename>-<step>" when a session is created,
 // then every so many steps or seconds, and at the end, while training waits. A step that is
-// on disk already, the one just restored say, is not written again.
+// on disk already, the one just restored say, is not written again; one that a hook
+// rejected (SessionRunContext::reject_step), since its loss is NaN say, is not written at all.
 //
 // From begin to the end it holds the directory's lock, so two runs cannot write into
 // one directory. What a killed save left there is removed in begin.
@@ -80,6 +81,7 @@ class CheckpointSaverHook : public SessionRunHook {
 
   CheckpointSaverHookOptions options_;
   SecondOrStepTimer timer_;
+  bool step_rejected_ = false;    // The last step.
   const Graph* graph_ = nullptr;  // From begin on.
   std::shared_ptr<Saver> saver_;  // From the first session on, unless the scaffold has it.
   Output step_;

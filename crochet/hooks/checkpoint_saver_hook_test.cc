@@ -154,6 +154,35 @@ TEST_F(CheckpointSaverHookTest, SavesEverySoManyStepsAndAtTheEnd) {
   EXPECT_THAT(saved_steps(), ElementsAre(0, 2, 4, 5));
 }
 
+// Rejects the steps that a test names.
+class RejectingHook final : public SessionRunHook {
+ public:
+  explicit RejectingHook(std::vector<int64_t> steps) : steps_(std::move(steps)) {}
+  void after_run(SessionRunContext& context, const SessionRunValues&) override {
+    if (std::ranges::find(steps_, read_global_step(context.session())) != steps_.end())
+      context.reject_step();
+  }
+
+ private:
+  std::vector<int64_t> steps_;
+};
+
+TEST_F(CheckpointSaverHookTest, DoesNotSaveRejectedSteps) {
+  MonitoredSession session(creator(), {RejectingHook({2}), CheckpointSaverHook(every_steps(1))});
+  train(session, 3);
+  session.close();
+  EXPECT_THAT(saved_steps(), ElementsAre(0, 1, 3));
+}
+
+TEST_F(CheckpointSaverHookTest, DoesNotSaveARejectedLastStep) {
+  MonitoredSession session(creator(),
+                           {RejectingHook({2, 3}), CheckpointSaverHook(every_steps(10))});
+  train(session, 3);
+  session.close();
+  EXPECT_THAT(saved_steps(), ElementsAre(0));
+  EXPECT_TRUE(log_.contains("step 3 is not saved"));
+}
+
 TEST_F(CheckpointSaverHookTest, SavesEverySoManySeconds) {
   CheckpointSaverHookOptions every_two_seconds = options();
   every_two_seconds.save_secs = 2.0;

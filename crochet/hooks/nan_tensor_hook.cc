@@ -34,6 +34,7 @@ void NanTensorHook::after_run(SessionRunContext& context, const SessionRunValues
     throw NanLossDuringTrainingError("NaN loss during training: {}", name);
   }
   log_warning("{} is NaN: training stops", name);
+  context.reject_step();
   context.request_stop(fmt::format("{} is NaN", name));
 }
 

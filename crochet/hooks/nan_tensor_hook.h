@@ -14,8 +14,8 @@ struct NanTensorHookOptions {
 // Watches a loss, at every step, and ends training once it is NaN. Infinity is not
 // NaN. A loss that is unset in a step is not looked at.
 //
-// Since savers come behind all other hooks, the error leaves no checkpoint of the step that met
-// NaN. A run that is only asked to stop saves its last step.
+// The step that met NaN is never saved: savers come behind all other hooks, and a run that is only
+// asked to stop rejects its last step.
 class NanTensorHook final : public SessionRunHook {
  public:
   // `loss_tensor` is an output or its name: one real number.

@@ -54,6 +54,26 @@ TEST_F(NanTensorHookTest, StopsIfItIsNotToFail) {
   EXPECT_TRUE(log_.contains("training stops"));
 }
 
+TEST_F(NanTensorHookTest, RejectsTheStepIfItIsNotToFail) {
+  loss({Tensor::scalar(1.0f), Tensor::scalar(std::nanf(""))});
+  class Watcher final : public SessionRunHook {
+   public:
+    explicit Watcher(std::vector<bool>& rejected) : rejected_(rejected) {}
+    void after_run(SessionRunContext& context, const SessionRunValues&) override {
+      rejected_.push_back(context.step_rejected());
+    }
+
+   private:
+    std::vector<bool>& rejected_;
+  };
+  std::vector<bool> rejected;
+  MonitoredSession session(
+      std::make_unique<ChiefSessionCreator>(graph_),
+      {NanTensorHook("loss", {.fail_on_nan_loss = false}), Watcher(rejected)});
+  for (int i = 0; i < 2; ++i) session.run(graph_.train());
+  EXPECT_THAT(rejected, testing::ElementsAre(false, true));
+}
+
 TEST_F(NanTensorHookTest, LetsInfinityAndUnsetLossesPass) {
   loss({Tensor::scalar(std::numeric_limits<float>::infinity()), Tensor(), Tensor::scalar(1.0f)});
   train(NanTensorHook("loss"), 4);

@@ -48,6 +48,11 @@ class SessionRunContext {
   bool stop_requested() const { return stop_.has_value(); }
   const std::optional<StopRequest>& stop_request() const { return stop_; }
 
+  // Says that the state after this run is not to be kept: savers, which come behind the other
+  // hooks, do not save it, also not as the last one.
+  void reject_step() { step_rejected_ = true; }
+  bool step_rejected() const { return step_rejected_; }
+
   // Says whose requests those are that follow.
   void set_caller(const class SessionRunHook* hook) { caller_ = hook; }
 
@@ -56,6 +61,7 @@ class SessionRunContext {
   Session& session_;
   const std::optional<int64_t> last_step_;
   const SessionRunHook* caller_ = nullptr;
+  bool step_rejected_ = false;
   std::optional<StopRequest> stop_;
 };
 

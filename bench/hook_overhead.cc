@@ -128,14 +128,13 @@ void looped(benchmark::State& state, const std::string& directory) {
   Blocks blocks;
   int in_block = 0;
   std::chrono::steady_clock::time_point start;
-  bool more = state.KeepRunning();
+  state.KeepRunning();  // The first iteration begins; the body sees to the others.
   loop.run([&](Step& step) {
     if (in_block == Blocks::kNumUntimed) start = std::chrono::steady_clock::now();
     if (++in_block > Blocks::kNumUntimed + Blocks::kNumTimed) {
       blocks.add(state, std::chrono::steady_clock::now() - start);
-      more = state.KeepRunning();
+      if (!state.KeepRunning()) step.request_stop("it was measured");
       in_block = 1;
-      if (!more) step.request_stop("it was measured");
     }
     benchmark::DoNotOptimize(weight += 0.5);
   });

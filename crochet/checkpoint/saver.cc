@@ -123,6 +123,7 @@ void Saver::write(const Snapshot& snapshot, SaveTicket& ticket) {
   const std::lock_guard writing(writing_);
   const std::string& prefix = ticket.prefix();
   if (snapshot.tensors().empty()) return ticket.reach(SaveStage::kPublished);
+  follow_directory(directory_of(prefix));
   if (ticket.step() != kNoStep)
     learn_history(directory_of(prefix), base_name(save_path_of(ticket)));
   try {

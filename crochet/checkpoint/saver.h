@@ -35,7 +35,8 @@ namespace crochet {
 // that no policy keeps are removed. docs/architecture.md follows one save.
 //
 // Before its first save as "<save_path>-<step>", a saver reads the state file and the directory:
-// what an earlier process saved under that name counts for max_to_keep too.
+// what an earlier process saved under that name counts for max_to_keep too. Retention is a matter
+// of one directory: once a saver saves into another, it leaves alone what it saved before.
 //
 // Thread-safe; saves into the same directory come one after another.
 class Saver {
@@ -116,6 +117,8 @@ class Saver {
   void wait_for_announced_writes();
 
   void write_files(const Snapshot& snapshot, SaveTicket& ticket);
+  // Begins a new list if the present one is of another directory.
+  void follow_directory(const std::string& directory);
   // Takes what is in the directory into the list, once for each path.
   void learn_history(const std::string& directory, const std::string& basename);
   void set_history(std::vector<CheckpointRecord> records);
@@ -138,6 +141,7 @@ class Saver {
   std::condition_variable write_ended_;
   int announced_writes_ = 0;
   internal::CheckpointHistory history_;
+  std::optional<std::string> history_directory_;
   // "<directory>/<basename>" of the checkpoints in the list; unset: somebody else says what is in.
   std::optional<std::set<std::string>> learned_ = std::set<std::string>();
 };

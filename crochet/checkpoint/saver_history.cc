@@ -29,6 +29,17 @@ void Saver::wait_for_announced_writes() {
   write_ended_.wait(lock, [this] { return announced_writes_ == 0; });
 }
 
+void Saver::follow_directory(const std::string& directory) {
+  const std::lock_guard lock(mutex_);
+  if (history_directory_ == directory) return;
+  if (history_directory_ && learned_) {
+    history_.set({});
+    history_.set_last_preserved(clock_.wall_time(), 0);
+    learned_->clear();
+  }
+  history_directory_ = directory;
+}
+
 void Saver::learn_history(const std::string& directory, const std::string& basename) {
   if (policies_.empty()) return;
   const std::string path = join_path(directory, basename);

@@ -55,6 +55,7 @@ std::optional<std::string> Saver::restore_newest(Session& session, const std::st
     throw_if_signalled("restoring");
     try {
       RestoreReport restored = restore_listed(session, prefix);
+      follow_directory(directory);
       learn_history(directory, basename);
       if (!damaged.empty()) set_aside_if_possible(damaged, prefix);
       if (report != nullptr) *report = std::move(restored);

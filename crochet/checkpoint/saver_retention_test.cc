@@ -260,6 +260,20 @@ TEST_F(SaverRetentionTest, WithoutAStateFileAllCount) {
   }
 }
 
+// A graph's saver is shared by all its runs, and each may have a directory of its own.
+TEST_F(SaverRetentionTest, CheckpointsOfOtherDirectoriesAreNotTouched) {
+  Saver saver = this->saver({.max_to_keep = 2});
+  save_steps(saver, {1, 2});
+  for (const int64_t step : {3, 4, 5}) saver.save(*session_, "other/m", step);
+  EXPECT_THAT(on_disk(), ElementsAre("d/m-1", "d/m-2"));
+  EXPECT_THAT(saver.last_checkpoints(), ElementsAre("other/m-4", "other/m-5"));
+  EXPECT_THAT(get_checkpoint_state(files_, "other")->all_model_checkpoint_paths,
+              ElementsAre("other/m-4", "other/m-5"));
+  save_steps(saver, {6});
+  EXPECT_THAT(on_disk(), ElementsAre("d/m-2", "d/m-6"));
+  EXPECT_THAT(list_checkpoints(files_, "other", "m"), ElementsAre("other/m-4", "other/m-5"));
+}
+
 TEST_F(SaverRetentionTest, CheckpointsOfOtherNamesAreNotTouched) {
   Saver training = saver({.max_to_keep = 5});
   save_steps(training, {1, 2, 3});

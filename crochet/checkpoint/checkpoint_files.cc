@@ -95,9 +95,11 @@ std::vector<double> get_checkpoint_mtimes(FileSystem& files,
   std::vector<double> times;
   for (const std::string& prefix : prefixes) {
     for (const std::string& path : {index_filename(prefix), prefix}) {
-      if (!files.exists(path)) continue;
-      times.push_back(files.modified_time(path));
-      break;
+      try {  // Another process may remove it at any time: there is no asking before.
+        times.push_back(files.modified_time(path));
+        break;
+      } catch (const NotFoundError&) {
+      }
     }
   }
   return times;

@@ -94,6 +94,24 @@ TEST_F(CheckpointFilesTest, MtimesLeaveOutWhatIsMissing) {
               ElementsAre(files_.modified_time("d/m-1.index"), files_.modified_time("d/m-2")));
 }
 
+// A disk on which another process removes each file right after it was seen.
+class VanishingFiles final : public MemoryFileSystem {
+ public:
+  bool exists(const std::string& path) override {
+    const bool there = MemoryFileSystem::exists(path);
+    if (there) remove(path);
+    return there;
+  }
+};
+
+TEST_F(CheckpointFilesTest, MtimesLeaveOutWhatVanishes) {
+  VanishingFiles files;
+  files.create_directories("d");
+  files.create("d/m-1.index")->close();
+  const std::string prefix = "d/m-1";
+  EXPECT_NO_THROW(get_checkpoint_mtimes(files, {&prefix, 1}));
+}
+
 TEST_F(CheckpointFilesTest, RemovesAllFilesOfACheckpointAndNoOthers) {
   const std::vector<std::string> others = {
       "checkpoint", "m-1.index.damaged",        "m-1.txt",

@@ -42,7 +42,7 @@ struct PowerCut {
 // Relative paths start at "/"; ".." and links do not exist. The disk is as
 // strict as POSIX allows: a synced file in a directory that was not synced has
 // no name after a power cut, and a removed one is back.
-class MemoryFileSystem final : public FileSystem {
+class MemoryFileSystem : public FileSystem {
  public:
   // `clock` dates the files. Requires: outlives this.
   explicit MemoryFileSystem(const Clock& clock = Clock::real());

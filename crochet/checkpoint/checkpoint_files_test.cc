@@ -57,9 +57,9 @@ TEST_F(CheckpointFilesTest, FilenamesAreTakenApart) {
   is("m-1.meta", CheckpointPart::kMetaGraph, "m-1");
   is("m-1.meta.tmp" + kHex, CheckpointPart::kTemporary, "m-1");
   for (const std::string name :
-       {"", "m-1", "m-1.meta.tempstate1", "m-1.indexx", "m-1.data-0000-of-00001", "m-1.data-00000-of-0000x",
-        "m-1.data-00000", "m-1.index.tempstate", "m-1.index.tempstatex1", "m-1.json.tempstate1",
-        "m-1.index.damaged", "m-1.json.tmp", "m-1.json.tmpABC"})
+       {"", "m-1", "m-1.meta.tempstate1", "m-1.indexx", "m-1.data-0000-of-00001",
+        "m-1.data-00000-of-0000x", "m-1.data-00000", "m-1.index.tempstate", "m-1.index.tempstatex1",
+        "m-1.json.tempstate1", "m-1.index.damaged", "m-1.json.tmp", "m-1.json.tmpABC"})
     EXPECT_FALSE(parse_checkpoint_filename(name)) << name;
   EXPECT_FALSE(parse_checkpoint_filename("m-1.index.tmp" + kHex));
 }
@@ -197,10 +197,9 @@ TEST_F(CheckpointFilesTest, SetsADamagedCheckpointAside) {
   put({"m-1.index", "m-1.data-00000-of-00002", "m-1.data-00001-of-00002", "m-1.json", "m-1.meta",
        "m-2.index"});
   EXPECT_EQ(set_aside(files_, "d/m-1"), ".damaged");
-  EXPECT_THAT(files_.list("d"),
-              ElementsAre("m-1.data-00000-of-00002.damaged", "m-1.data-00001-of-00002.damaged",
-                          "m-1.index.damaged", "m-1.json.damaged", "m-1.meta.damaged",
-                          "m-2.index"));
+  EXPECT_THAT(files_.list("d"), ElementsAre("m-1.data-00000-of-00002.damaged",
+                                            "m-1.data-00001-of-00002.damaged", "m-1.index.damaged",
+                                            "m-1.json.damaged", "m-1.meta.damaged", "m-2.index"));
   put({"m-1.index"});
   EXPECT_EQ(set_aside(files_, "d/m-1"), ".damaged-2");
   put({"m-1.data-00000-of-00002"});  // All of a checkpoint get one suffix.

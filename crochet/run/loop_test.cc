@@ -281,8 +281,7 @@ TEST_F(LoopTest, RefusesACheckpointOfAnotherProgram) {
   EXPECT_THAT(
       [&] { loop.run([] {}); },
       ThrowsMessage<InvalidArgumentError>(AllOf(
-          HasSubstr("run/model.ckpt-10"),
-          HasSubstr("Key extra not found in checkpoint"),
+          HasSubstr("run/model.ckpt-10"), HasSubstr("Key extra not found in checkpoint"),
           HasSubstr("\"count\" is int64 [] in the checkpoint and float32 [] in the program"))));
   EXPECT_EQ(stored_count(10), 10);
 }

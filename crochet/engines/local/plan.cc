@@ -37,6 +37,7 @@ Plan::Plan(const Graph& graph, std::span<const Output> fetches, std::span<const 
   check_placeholders(graph);
   sort(graph);
   summarize();
+  find_places();
 }
 
 bool Plan::matches(std::span<const Output> fetches, const Feeds& feeds) const {
@@ -148,6 +149,24 @@ void Plan::summarize() {
   access_ = alone ? Access::kExclusive : reads ? Access::kShared : Access::kNone;
   for (auto fetch = fetches_.begin(); fetch != fetches_.end(); ++fetch)
     is_last_fetch_.push_back(std::find(fetch + 1, fetches_.end(), *fetch) == fetches_.end());
+}
+
+void Plan::find_places() {
+  for (const Graph::Node* const node : order_)
+    places_.push_back({node->place(0), node->place(node->num_outputs)});
+  for (const Output& output : fed_)
+    places_.push_back(
+        {node_of(output).place(output.index()), node_of(output).place(output.index() + 1)});
+  std::ranges::sort(places_, {}, &Places::begin);
+  size_t last = 0;
+  for (const Places& next : places_) {
+    if (next.begin <= places_[last].end) {
+      places_[last].end = std::max(places_[last].end, next.end);
+    } else {
+      places_[++last] = next;
+    }
+  }
+  if (!places_.empty()) places_.resize(last + 1);
 }
 
 }  // namespace crochet::local

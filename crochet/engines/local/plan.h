@@ -26,6 +26,12 @@ class Plan {
   size_t num_changes() const { return num_changes_; }
   // True if an operation that runs has outputs that are fed.
   bool computes_fed_outputs() const { return computes_fed_outputs_; }
+  // Where the values of the run are, neighbours in one piece.
+  struct Places {
+    size_t begin = 0;
+    size_t end = 0;
+  };
+  const std::vector<Places>& places() const { return places_; }
   // True if no later fetch is of the same output.
   bool is_last_fetch(size_t index) const { return is_last_fetch_[index]; }
 
@@ -39,6 +45,7 @@ class Plan {
   void add_variable_edges(const Graph& graph, std::vector<std::vector<size_t>>& edges) const;
   void sort(const Graph& graph);
   void summarize();
+  void find_places();
 
   std::vector<Output> fetches_;
   std::vector<Output> fed_;
@@ -47,6 +54,7 @@ class Plan {
   Access access_ = Access::kNone;
   size_t num_changes_ = 0;
   bool computes_fed_outputs_ = false;
+  std::vector<Places> places_;
   std::vector<bool> is_last_fetch_;  // By fetch.
 };
 

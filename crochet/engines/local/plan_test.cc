@@ -145,6 +145,25 @@ TEST_F(PlanTest, RefusesFetchesOfAnotherGraph) {
   EXPECT_THROW(order({Output()}), InvalidArgumentError);
 }
 
+TEST_F(PlanTest, KnowsWhereTheValuesOfTheRunAre) {
+  const Operation a = add({.name = "a", .num_outputs = 2});
+  const Operation none = add({.name = "none"});
+  const Operation b = add({.name = "b", .num_outputs = 1});
+  add({.name = "other", .num_outputs = 3});
+  const Operation c = add({.name = "c", .inputs = {b[0]}, .num_outputs = 2});
+  const auto places = [this](const std::vector<Output>& fetches, const std::vector<Output>& fed) {
+    const Plan plan(graph_, fetches, fed);
+    std::vector<std::pair<size_t, size_t>> places;
+    for (const Plan::Places& part : plan.places()) places.emplace_back(part.begin, part.end);
+    return places;
+  };
+  using Pair = std::pair<size_t, size_t>;
+  EXPECT_THAT(places({}, {}), IsEmpty());
+  EXPECT_THAT(places({a, none, c}, {}), ElementsAre(Pair(0, 3), Pair(6, 8)));
+  EXPECT_THAT(places({c}, {b[0], a[1]}), ElementsAre(Pair(1, 3), Pair(6, 8)));
+  EXPECT_THAT(places({a[0]}, {a[1], c[1]}), ElementsAre(Pair(0, 2), Pair(7, 8)));
+}
+
 TEST_F(PlanTest, IsForTheSameFetchesAndFeedsInTheSameOrder) {
   const std::vector<Output> ab = {add({.name = "a", .num_outputs = 1})[0], add({.name = "b"})};
   const std::vector<Output> ba = {ab[1], ab[0]};

@@ -41,20 +41,18 @@ void RunFrame::fetch(const Plan& plan, std::span<const Output> fetches, std::spa
   }
 }
 
-void RunFrame::clear(const Plan& plan, const Feeds& feeds) {
-  for (const Graph::Node* const node : plan.order())
-    for (Tensor& value : outputs(*node)) value.reset();
-  for (const auto& [output, value] : feeds) values_[place_of(output)].reset();
+void RunFrame::clear(const Plan& plan) {
+  for (const Plan::Places& places : plan.places())
+    for (size_t place = places.begin; place < places.end; ++place) values_[place].reset();
 }
 
-RunFramePool::Lease::Lease(RunFramePool& pool, size_t num_places, const Plan& plan,
-                           const Feeds& feeds)
-    : pool_(pool), plan_(plan), feeds_(feeds), frame_(pool.take()) {
+RunFramePool::Lease::Lease(RunFramePool& pool, size_t num_places, const Plan& plan)
+    : pool_(pool), plan_(plan), frame_(pool.take()) {
   if (frame_->values_.size() < num_places) frame_->values_.resize(num_places);
 }
 
 RunFramePool::Lease::~Lease() {
-  frame_->clear(plan_, feeds_);
+  frame_->clear(plan_);
   pool_.give_back(std::move(frame_));
 }
 

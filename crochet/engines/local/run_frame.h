@@ -21,7 +21,7 @@ class RunFrame {
   // Gives away what was asked for.
   void fetch(const Plan& plan, std::span<const Output> fetches, std::span<Tensor> results);
   // Lets go of all values: a held tensor would cost the next update a copy.
-  void clear(const Plan& plan, const Feeds& feeds);
+  void clear(const Plan& plan);
 
   std::span<Tensor> values() { return values_; }
   std::span<Tensor> outputs(const Graph::Node& node) {
@@ -42,7 +42,7 @@ class RunFramePool {
   class Lease {
    public:
     // Requires: all arguments outlive this.
-    Lease(RunFramePool& pool, size_t num_places, const Plan& plan, const Feeds& feeds);
+    Lease(RunFramePool& pool, size_t num_places, const Plan& plan);
     ~Lease();
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
@@ -52,7 +52,6 @@ class RunFramePool {
    private:
     RunFramePool& pool_;
     const Plan& plan_;
-    const Feeds& feeds_;
     std::unique_ptr<RunFrame> frame_;
   };
 

@@ -53,7 +53,7 @@ void Session::run_into(std::span<const Output> fetches, const Feeds& feeds,
   const RunToken::Holder holder(token_, plan->access(), "run");
   check_open("run");
   follow_graph();
-  RunFramePool::Lease lease(frames_, graph_.num_places(), *plan, feeds);
+  RunFramePool::Lease lease(frames_, graph_.num_places(), *plan);
   lease.frame().feed(feeds);
   execute(*plan, feeds, lease.frame(), trace);
   lease.frame().fetch(*plan, fetches, results);

@@ -60,7 +60,7 @@ HookList idle_hooks() {
 }
 
 HookList usual_hooks(FileSystem& files) {
-  const auto saver = std::make_shared<Saver>(SaverOptions{.files = &files});
+  const auto saver = std::make_shared<Saver>(SaverOptions{.allow_empty = true, .files = &files});
   return {
       StopAtStepHook({.last_step = kNever}),
       StepCounterHook({.every_n_steps = 100}),

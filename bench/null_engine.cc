@@ -41,7 +41,7 @@ class NullSession final : public Session {
 
 NullGraph::NullGraph() : train_{this, "train", 0}, step_{this, "global_step", 1} {}
 
-std::unique_ptr<Session> NullGraph::new_session(const std::string&) {
+std::unique_ptr<Session> NullGraph::new_session(const std::string&, const SessionConfig&) {
   return std::make_unique<NullSession>(*this);
 }
 

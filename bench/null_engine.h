@@ -16,7 +16,8 @@ class NullGraph final : public crochet::Graph {
 
   crochet::Operation train() const { return crochet::Operation(&train_); }
 
-  std::unique_ptr<crochet::Session> new_session(const std::string& target) override;
+  std::unique_ptr<crochet::Session> new_session(const std::string& target,
+                                                const crochet::SessionConfig& config = {}) override;
   const crochet::OperationInfo* find_operation(std::string_view name) const override;
   std::vector<std::string> operation_names() const override { return {train_.name, step_.name}; }
   std::vector<crochet::Variable> variables() const override { return {}; }

@@ -131,6 +131,15 @@ void RestorePlan::plan_variable(const Variable& variable, const VariableSelectio
   note_restored(name, place.key);
   const auto slice =
       place.slice ? std::optional<TensorSlice>(place.slice->slice) : std::optional<TensorSlice>();
+  if (info.dtype == DType::kString) {
+    assignments_.push_back(
+        {.variable = variable, .shape = shape, .strings = [this, key = place.key, slice, shape] {
+           const Tensor value = slice ? reader_.read_slice(key, *slice) : reader_.read(key);
+           const auto strings = value.strings();
+           return Tensor::from(std::vector<std::string>(strings.begin(), strings.end()), shape);
+         }});
+    return;
+  }
   assignments_.push_back(
       {variable, shape, [this, key = place.key, slice](std::span<std::byte> destination) {
          throw_if_signalled("restoring");

@@ -288,6 +288,19 @@ TEST_F(SaverVariablesTest, ReshapeTakesTheElementsInTheirOrder) {
   EXPECT_THROW(Saver(with({.reshape = true})).restore(larger.open(), "m"), InvalidArgumentError);
 }
 
+TEST_F(SaverVariablesTest, StringsAreRestored) {
+  const Tensor words = Tensor::from({"cat", "", "a dog", "emu"}, {2, 2});
+  Model model({{"words", words}});
+  saver().save(model.open(), "m");
+  Model other({{"words", Tensor::from({"", "", "", ""}, {2, 2})}});
+  saver().restore(other.open(), "m");
+  EXPECT_EQ(other.value("words"), words);
+  Model flat({{"words", Tensor::from({"", "", "", ""})}});
+  EXPECT_THROW(saver().restore(flat.open(), "m"), InvalidArgumentError);
+  Saver(with({.reshape = true})).restore(flat.open(), "m");
+  EXPECT_EQ(flat.value("words"), Tensor::from({"cat", "", "a dog", "emu"}));
+}
+
 // SV-29
 TEST_F(SaverVariablesTest, AnotherTypeIsAnErrorThatNamesTheOriginal) {
   Model model({{"v", Tensor::from<float>({1, 2})}});

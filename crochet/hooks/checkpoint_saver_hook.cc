@@ -38,7 +38,7 @@ std::shared_ptr<Saver> CheckpointSaverHook::find_saver() const {
 Saver& CheckpointSaverHook::saver() {
   if (options_.scaffold && options_.scaffold->saver) return *options_.scaffold->saver;
   if (!saver_) saver_ = find_saver();
-  if (!saver_) saver_ = std::make_shared<Saver>();
+  if (!saver_) saver_ = std::make_shared<Saver>(SaverOptions{.allow_empty = true});
   return *saver_;
 }
 

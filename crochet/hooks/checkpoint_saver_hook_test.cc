@@ -404,7 +404,8 @@ TEST_F(CheckpointSaverHookTest, UsesTheSaverOfTheScaffold) {
 
 // BH-18: without saver and scaffold it uses the one saver that is registered in the graph.
 TEST_F(CheckpointSaverHookTest, UsesTheSaverOfTheGraph) {
-  register_saver(graph_, saver_);
+  const auto saver = std::make_shared<Saver>(SaverOptions{.files = &files_, .clock = &clock_});
+  register_saver(graph_, saver);
   const auto session = graph_.new_session("");
   Coordinator coordinator;
   CheckpointSaverHook hook({.checkpoint_dir = "d", .save_steps = 1, .clock = &clock_});
@@ -413,7 +414,7 @@ TEST_F(CheckpointSaverHookTest, UsesTheSaverOfTheGraph) {
   session->run(graph_.train());
   hook.after_create_session(*session, coordinator);
   EXPECT_THAT(saved_steps(), ElementsAre(1));
-  EXPECT_THAT(saver_->last_checkpoints(), ElementsAre("d/model.ckpt-1"));
+  EXPECT_THAT(saver->last_checkpoints(), ElementsAre("d/model.ckpt-1"));
   hook.end(*session);
 }
 

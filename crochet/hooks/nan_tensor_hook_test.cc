@@ -67,9 +67,8 @@ TEST_F(NanTensorHookTest, RejectsTheStepIfItIsNotToFail) {
     std::vector<bool>& rejected_;
   };
   std::vector<bool> rejected;
-  MonitoredSession session(
-      std::make_unique<ChiefSessionCreator>(graph_),
-      {NanTensorHook("loss", {.fail_on_nan_loss = false}), Watcher(rejected)});
+  MonitoredSession session(std::make_unique<ChiefSessionCreator>(graph_),
+                           {NanTensorHook("loss", {.fail_on_nan_loss = false}), Watcher(rejected)});
   for (int i = 0; i < 2; ++i) session.run(graph_.train());
   EXPECT_THAT(rejected, testing::ElementsAre(false, true));
 }

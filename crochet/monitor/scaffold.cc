@@ -50,7 +50,7 @@ void fill_summary_op(Fetches& summary_op, const Graph& graph) {
 void fill_saver(std::shared_ptr<Saver>& saver, Graph& graph) {
   if (!saver) saver = registered_saver(graph);
   if (saver) return;
-  saver = std::make_shared<Saver>();
+  saver = std::make_shared<Saver>(SaverOptions{.allow_empty = true});
   register_saver(graph, saver);
 }
 

@@ -20,7 +20,7 @@ namespace crochet {
 // these.
 struct Scaffold {
   // Saves and restores. By default the graph's (see registered_saver.h), or else a Saver with its
-  // defaults, which becomes the graph's.
+  // defaults and allow_empty, which becomes the graph's.
   std::shared_ptr<Saver> saver = {};
   // Run with init_feed_dict in a session that was not restored: the graph's collection "init_op",
   // or Graph::default_init_op().

@@ -187,7 +187,7 @@ TEST_F(SessionManagerTest, ClosesASessionThatCannotBeRestored) {
   SessionManager sessions = manager();
   EXPECT_THROW(sessions.recover_session(
                    {.saver = saver_, .checkpoint_filename_with_path = "d/model.ckpt-5"}),
-               NotFoundError);
+               InvalidArgumentError);
   EXPECT_EQ(graph_.num_open_sessions(), 0);
 }
 

@@ -17,8 +17,8 @@
 #include "crochet/monitor/scaffold.h"
 #include "crochet/run/monitored_training_session.h"
 #include "crochet/run/run_report.h"
-#include "crochet/tensor/to_tensor.h"
 #include "crochet/run/tracker.h"
+#include "crochet/tensor/to_tensor.h"
 
 namespace crochet {
 

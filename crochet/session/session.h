@@ -22,7 +22,9 @@ struct Assignment {
   Shape shape;
   // Writes the value, row-major, into all of the memory it is given: that of
   // the variable itself if that lies in this process and in this order.
-  std::function<void(std::span<std::byte>)> fill;
+  std::function<void(std::span<std::byte>)> fill = {};
+  // Gives the value, for a variable of strings, which has no bytes to be filled.
+  std::function<Tensor()> strings = {};
 };
 
 // Runs a graph: the contract between crochet and an engine. Engines implement
@@ -54,7 +56,7 @@ class Session {
   // cheap for the caller, who is on the training thread between two steps.
   virtual Snapshot snapshot(std::span<const Variable> variables) = 0;
 
-  // Gives many variables new values. What a `fill` throws ends the call and
+  // Gives many variables new values. What a `fill` or `strings` throws ends the call and
   // leaves the variable it was for, and those behind it, undefined.
   virtual void assign(std::span<const Assignment> assignments) = 0;
 

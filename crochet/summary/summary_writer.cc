@@ -166,8 +166,9 @@ void SummaryWriter::write_session_log(SessionLogEntry entry, int64_t step) {
   const bool is_start = entry.status == SessionLog::kStart;
   const bool takes_back = is_start && (step > 0 || has_history());
   if (is_start) pending_start_.reset();
-  write_event(
-      {.wall_time = time, .step = takes_back ? step + 1 : std::max<int64_t>(step, 0), .session_log = std::move(entry)});
+  write_event({.wall_time = time,
+               .step = takes_back ? step + 1 : std::max<int64_t>(step, 0),
+               .session_log = std::move(entry)});
   if (takes_back) attempt(json_lines_, [&] { json_lines().write_resumed(step, time); });
 }
 

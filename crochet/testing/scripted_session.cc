@@ -56,11 +56,15 @@ class ScriptedSession final : public Session {
 
   void assign(std::span<const Assignment> assignments) override {
     const Turn turn(*this, "assign");
-    for (const auto& [variable, shape, fill] : assignments)
+    for (const auto& [variable, shape, fill, strings] : assignments)
       if (!shape.is_compatible_with(variable.shape()))
         throw InvalidArgumentError("variable \"{}\" has the shape {}, it was given {}",
                                    variable.name(), variable.shape(), shape);
-    for (const auto& [variable, shape, fill] : assignments) {
+    for (const auto& [variable, shape, fill, strings] : assignments) {
+      if (variable.dtype() == DType::kString) {
+        value_of(node_of(variable)) = strings();
+        continue;
+      }
       Tensor value(variable.dtype(), shape);
       fill(value.mutable_bytes());
       value_of(node_of(variable)) = std::move(value);

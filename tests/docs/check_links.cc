@@ -59,10 +59,12 @@ bool leads_somewhere(const fs::path& page, const std::string& link) {
 
 int count_broken_links(const fs::path& page) {
   static const std::regex kLink(R"(\]\(([^)]+)\))");
+  static const std::regex kInlineCode("`[^`]*`");
   const std::vector<std::string> lines = prose_of(page);
   int num_broken = 0;
   for (size_t i = 0; i < lines.size(); ++i) {
-    for (std::sregex_iterator match(lines[i].begin(), lines[i].end(), kLink), end; match != end;
+    const std::string prose = std::regex_replace(lines[i], kInlineCode, "``");
+    for (std::sregex_iterator match(prose.begin(), prose.end(), kLink), end; match != end;
          ++match) {
       if (leads_somewhere(page, (*match)[1])) continue;
       ++num_broken;

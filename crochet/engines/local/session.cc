@@ -158,6 +158,10 @@ void Session::assign(std::span<const Assignment> assignments) {
 
 void Session::assign_owned(const Graph::VariableNode& node, const Assignment& assignment) {
   VariableMemory& memory = owned_[node.index];
+  if (node.dtype == DType::kString) {
+    memory.value() = assignment.strings();
+    return;
+  }
   memory.prepare_next();
   assignment.fill(memory.next().mutable_bytes());
   memory.commit_next();

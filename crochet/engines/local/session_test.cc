@@ -214,6 +214,17 @@ TEST(LocalSessionTest, ResizesAnArrayThatMayGrow) {
   EXPECT_THAT(array, ElementsAre(9, 8));
 }
 
+TEST(LocalSessionTest, AssignsStrings) {
+  Graph graph;
+  const auto words = graph.variable("words", Tensor::from({"a", "b"}));
+  graph.name("now", words);
+  const auto session = graph.new_session("");
+  const Tensor next = Tensor::from({"cat", "dog"});
+  session->assign(
+      std::vector<Assignment>{{.variable = words, .shape = {2}, .strings = [&] { return next; }}});
+  EXPECT_EQ(session->run("now").tensor(), next);
+}
+
 TEST(LocalSessionTest, AssignsNothingIfOneShapeIsWrong) {
   Graph graph;
   std::vector<float> array = {1, 2, 3};

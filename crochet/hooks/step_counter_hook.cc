@@ -21,7 +21,11 @@ SecondOrStepTimer timer_of(const StepCounterHookOptions& options) {
 }  // namespace
 
 StepCounterHook::StepCounterHook(const StepCounterHookOptions& options)
-    : options_(options), timer_(timer_of(options)), writer_(options.summary_writer) {}
+    : options_(options), timer_(timer_of(options)), writer_(options.summary_writer) {
+  if (!(options.min_log_secs >= 0))
+    throw InvalidArgumentError("StepCounterHook: min_log_secs is {}, expected 0 or more",
+                               options.min_log_secs);
+}
 
 void StepCounterHook::begin(Graph& graph) {
   step_ = require_global_step(graph, *this);
@@ -58,7 +62,10 @@ void StepCounterHook::report(int64_t step, const SecondOrStepTimer::Elapsed& ela
   if (elapsed.steps < 0 || elapsed.secs <= 0) return;
   const double rate = static_cast<double>(elapsed.steps) / elapsed.secs;
   if (writer_) writer_->add_scalar(tag_, rate, step);
+  secs_since_log_ += elapsed.secs;
+  if (secs_since_log_ < options_.min_log_secs) return;
   log_info("{}: {:g}", tag_, rate);
+  secs_since_log_ = 0;
 }
 
 void StepCounterHook::warn_if_stuck(int64_t step) {

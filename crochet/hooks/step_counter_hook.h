@@ -19,6 +19,8 @@ struct StepCounterHookOptions {
   std::shared_ptr<SummaryWriter> summary_writer = {};
   // The steps that one run is expected to make.
   int64_t steps_per_run = 1;
+  // At least so much time lies between two lines in the log; the curve has every point.
+  double min_log_secs = 0;
   // The machine's if null. Not owned.
   Clock* clock = nullptr;
 };
@@ -46,6 +48,7 @@ class StepCounterHook final : public SessionRunHook {
   Output step_;
   std::string tag_;  // "global_step/sec".
   std::optional<int64_t> last_step_;
+  double secs_since_log_ = 0;
   int warnings_ = 0;
 };
 

@@ -137,6 +137,19 @@ TEST_F(StepCounterHookTest, LogsItsRate) {
   EXPECT_THAT(log_.lines(Severity::kInfo), ElementsAre("global_step/sec: 2"));
 }
 
+TEST_F(StepCounterHookTest, LogsNoMoreOftenThanItIsTold) {
+  ScriptedGraph graph;
+  MonitoredSession session(
+      std::make_unique<ChiefSessionCreator>(graph),
+      {StepCounterHook({.every_n_steps = 1, .min_log_secs = 1, .clock = &clock_})});
+  for (int i = 0; i < 9; ++i) {
+    session.run(graph.train());
+    clock_.advance(std::chrono::milliseconds(250));
+  }
+  session.close();
+  EXPECT_THAT(log_.lines(Severity::kInfo), ElementsAre("global_step/sec: 4", "global_step/sec: 4"));
+}
+
 TEST_F(StepCounterHookTest, LogsItsRateWithoutAWriter) {
   ScriptedGraph graph;
   MonitoredSession session(std::make_unique<ChiefSessionCreator>(graph),
@@ -188,6 +201,10 @@ TEST_F(StepCounterHookTest, GoesOnCountingAfterARecovery) {
   for (const Event& event : read_event_file(files_, path))
     if (!event.values.empty()) steps.push_back(event.step);
   EXPECT_THAT(steps, ElementsAre(3, 5, 7, 9, 3));
+}
+
+TEST_F(StepCounterHookTest, RefusesANegativeTimeBetweenLines) {
+  EXPECT_THROW(StepCounterHook({.min_log_secs = -1}), InvalidArgumentError);
 }
 
 TEST_F(StepCounterHookTest, NeedsAGlobalStep) {

@@ -13,6 +13,8 @@ namespace {
 
 constexpr double kSaveCheckpointSecs = 600;
 constexpr int64_t kSaveSummariesSteps = 100;
+// Fast loops would fill the screen otherwise.
+constexpr double kMinLogSecs = 10;
 constexpr int64_t kLogStepCountSteps = 100;
 
 template <typename T>
@@ -36,8 +38,10 @@ void add_summary_hooks(const DefaultHooksOptions& options,
                                    options.clock ? *options.clock : Clock::real());
   if (const auto steps =
           unless_off(std::optional(options.log_step_count_steps.value_or(kLogStepCountSteps))))
-    hooks.emplace_back(StepCounterHook(
-        {.every_n_steps = steps, .summary_writer = writer, .clock = options.clock}));
+    hooks.emplace_back(StepCounterHook({.every_n_steps = steps,
+                                        .summary_writer = writer,
+                                        .min_log_secs = kMinLogSecs,
+                                        .clock = options.clock}));
   std::optional<int64_t> steps = options.save_summaries_steps;
   if (!steps && !options.save_summaries_secs) steps = kSaveSummariesSteps;
   const std::optional<double> secs = unless_off(options.save_summaries_secs);

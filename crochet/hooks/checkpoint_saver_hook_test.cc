@@ -16,6 +16,7 @@
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"
+#include "crochet/testing/temp_directory.h"
 
 namespace crochet {
 namespace {
@@ -313,7 +314,32 @@ TEST_F(CheckpointSaverHookTest, StopsIfAListenerAsksAtTheFirstSave) {
   session.close();
 }
 
-// BH-26 differs: a second session restores step 2, and does not write it again.
+// BH-26: the same with the saver that a session gets by default, over real files; a second session
+// restores step 2 from the directory.
+TEST_F(CheckpointSaverHookTest, UsesTheDefaultSaver) {
+  const TempDirectory directory;
+  const auto open = [&](ScriptedGraph& graph) {
+    return MonitoredSession(
+        std::make_unique<ChiefSessionCreator>(
+            graph, ChiefSessionCreatorOptions{.checkpoint_dir = directory.path()}),
+        {CheckpointSaverHook({.checkpoint_dir = directory.path(),
+                              .save_steps = 1,
+                              .listeners = {first_},
+                              .clock = &clock_})});
+  };
+  MonitoredSession session = open(graph_);
+  train(session, 2);
+  session.close();
+  EXPECT_THAT(diary_, ElementsAre("First begin", "First before 0", "First after 0",  //
+                                  "First before 1", "First after 1",                 //
+                                  "First before 2", "First after 2", "First end 2"));
+  ScriptedGraph another;
+  MonitoredSession resumed = open(another);
+  EXPECT_EQ(resumed.first_step(), 2);
+  resumed.close();
+}
+
+// Other than in BH-26 the second session does not write step 2 again.
 TEST_F(CheckpointSaverHookTest, DoesNotSaveTheStepItJustRestored) {
   {
     MonitoredSession session = this->session(every_steps(1));

@@ -339,7 +339,7 @@ TEST_F(CheckpointSaverHookTest, UsesTheDefaultSaver) {
   resumed.close();
 }
 
-// Other than in BH-26 the second session does not write step 2 again.
+// Unlike in TensorFlow, the second session does not write step 2 again.
 TEST_F(CheckpointSaverHookTest, DoesNotSaveTheStepItJustRestored) {
   {
     MonitoredSession session = this->session(every_steps(1));

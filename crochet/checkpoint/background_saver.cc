@@ -19,6 +19,9 @@ BackgroundSaver::BackgroundSaver(Saver& saver, const BackgroundSaverOptions& opt
     : saver_(saver), options_(options) {
   if (options_.max_retries < 0)
     throw InvalidArgumentError("max_retries is {}, expected 0 or more", options_.max_retries);
+  if (!(options_.progress_log_secs > 0))
+    throw InvalidArgumentError("progress_log_secs is {}, expected more than 0",
+                               options_.progress_log_secs);
 }
 
 BackgroundSaver::~BackgroundSaver() {
@@ -32,17 +35,40 @@ BackgroundSaver::~BackgroundSaver() {
 
 SaveTicket BackgroundSaver::enqueue(Snapshot snapshot, const std::string& save_path, int64_t step) {
   SaveTicket ticket(saver_.prefix_of(save_path, step), step, saver_.clock());
-  {
-    std::unique_lock lock(mutex_);
-    if (!worker_.joinable()) worker_ = std::thread(&BackgroundSaver::work, this);
-    changed_.wait(lock, [this] { return !next_; });
-    next_ = Job{std::move(snapshot), ticket, saver_.announce_write()};
-    if (waiting_to_retry_) waiting_to_retry_->request_stop();
-    changed_.notify_all();
-    // Returning before the running save ends would hold a snapshot more.
-    changed_.wait(lock, [this] { return !next_; });
+  Job job{std::move(snapshot), ticket, saver_.announce_write()};
+  if (const std::optional<Job> former = replace_next(std::move(job))) {
+    log_warning("{} is given up for {}: saves take longer than their interval",
+                former->ticket.prefix(), ticket.prefix());
+    SaveTicket(former->ticket)
+        .fail(std::make_exception_ptr(CancelledError("given up for {}", ticket.prefix())));
   }
+  if (options_.overlap == SaveOverlapPolicy::kNewestWins) return ticket;
+  // Returning before the running save ends would hold a snapshot more.
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return !next_; });
   return ticket;
+}
+
+std::optional<BackgroundSaver::Job> BackgroundSaver::replace_next(Job job) {
+  std::unique_lock lock(mutex_);
+  if (!worker_.joinable()) worker_ = std::thread(&BackgroundSaver::work, this);
+  if (options_.overlap != SaveOverlapPolicy::kNewestWins)
+    changed_.wait(lock, [this] { return !next_; });
+  std::optional<Job> former = std::exchange(next_, std::move(job));
+  if (former) ++num_superseded_;
+  if (waiting_to_retry_) waiting_to_retry_->request_stop();
+  changed_.notify_all();
+  return former;
+}
+
+bool BackgroundSaver::busy() {
+  const std::lock_guard lock(mutex_);
+  return busy_ || next_;
+}
+
+int64_t BackgroundSaver::num_superseded() {
+  const std::lock_guard lock(mutex_);
+  return num_superseded_;
 }
 
 std::vector<SaveTicket> BackgroundSaver::take_finished() {
@@ -53,8 +79,16 @@ std::vector<SaveTicket> BackgroundSaver::take_finished() {
 }
 
 void BackgroundSaver::wait() {
+  const std::chrono::duration<double> interval(options_.progress_log_secs);
+  const auto start = saver_.clock().now();
+  const auto is_idle = [this] { return !next_ && !busy_; };
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return !next_ && !busy_; });
+  while (!changed_.wait_for(lock, interval, is_idle)) {
+    lock.unlock();  // The log calls others.
+    log_info("waiting for a checkpoint to be written: {:.0f} s so far",
+             to_seconds(saver_.clock().now() - start));
+    lock.lock();
+  }
 }
 
 void BackgroundSaver::work() {

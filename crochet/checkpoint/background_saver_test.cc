@@ -101,6 +101,52 @@ TEST_F(BackgroundSaverTest, RefusesANegativeNumberOfRetries) {
   EXPECT_THROW(BackgroundSaver(saver_, {.max_retries = -1}), InvalidArgumentError);
 }
 
+TEST_F(BackgroundSaverTest, RefusesToLogProgressWithoutAPause) {
+  EXPECT_THROW(BackgroundSaver(saver_, {.progress_log_secs = 0}), InvalidArgumentError);
+}
+
+// Copies that are made when a test says so.
+class HeldCopies final : public PendingCopies {
+ public:
+  void wait() override {
+    waited_for.count_down();
+    made.wait();
+  }
+  std::latch waited_for{1};
+  std::latch made{1};
+};
+
+TEST_F(BackgroundSaverTest, GivesUpWhatHasNotBegunForANewerOne) {
+  const auto copies = std::make_shared<HeldCopies>();
+  BackgroundSaver background(saver_, {.overlap = SaveOverlapPolicy::kNewestWins});
+  EXPECT_FALSE(background.busy());
+  const SaveTicket running = background.enqueue(
+      Snapshot({{"global_step", Tensor::scalar<int64_t>(0)}}, copies), "d/model.ckpt", 0);
+  copies->waited_for.wait();
+  EXPECT_TRUE(background.busy());
+  const SaveTicket given_up = save_next_step(background);
+  const SaveTicket newest = save_next_step(background);
+  EXPECT_EQ(background.num_superseded(), 1);
+  EXPECT_THROW(given_up.wait(), CancelledError);
+  copies->made.count_down();
+  background.wait();
+  EXPECT_EQ(running.stage(), SaveStage::kPublished);
+  EXPECT_EQ(newest.stage(), SaveStage::kPublished);
+  EXPECT_THAT(finished_steps(background), ElementsAre(0, 2));
+  EXPECT_TRUE(log_.contains("d/model.ckpt-1 is given up for d/model.ckpt-2"));
+}
+
+TEST_F(BackgroundSaverTest, SaysWhatItIsWaitingFor) {
+  const auto copies = std::make_shared<HeldCopies>();
+  BackgroundSaver background(saver_, {.progress_log_secs = 0.001});
+  background.enqueue(Snapshot({{"global_step", Tensor::scalar<int64_t>(0)}}, copies),
+                     "d/model.ckpt", 0);
+  std::thread waiter([&] { background.wait(); });
+  while (!log_.contains("waiting for a checkpoint to be written")) std::this_thread::yield();
+  copies->made.count_down();
+  waiter.join();
+}
+
 TEST_F(BackgroundSaverTest, TriesAgainToNewFiles) {
   BackgroundSaver background(saver_);
   const Clock::TimePoint start = clock_.now();

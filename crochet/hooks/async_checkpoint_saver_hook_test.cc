@@ -55,13 +55,25 @@ class AsyncCheckpointSaverHookTest : public testing::Test {
     graph_.add_saveable({.name = "counter", .object = saveable_value(counter_)});
   }
 
-  std::shared_ptr<AsyncCheckpointSaverHook> hook(int64_t save_steps) {
+  std::shared_ptr<AsyncCheckpointSaverHook> hook(
+      int64_t save_steps, SaveOverlapPolicy overlap = SaveOverlapPolicy::kWait,
+      SaveErrorPolicy on_save_error = SaveErrorPolicy::kContinue) {
     return std::make_shared<AsyncCheckpointSaverHook>(
         CheckpointSaverHookOptions{.checkpoint_dir = "d",
                                    .save_steps = save_steps,
                                    .saver = saver_,
                                    .listeners = {listener_},
+                                   .overlap = overlap,
+                                   .on_save_error = on_save_error,
                                    .clock = &clock_});
+  }
+  // The next operation on files waits for the latch, and then fails once.
+  void hold_next_save(std::latch& latch) {
+    files_.fail_operation(files_.num_operations(), [&](const std::string&) {
+      save_began_.count_down();
+      latch.wait();
+      throw ResourceExhaustedError("the disk is full for once");
+    });
   }
   MonitoredSession session(std::shared_ptr<AsyncCheckpointSaverHook> hook) {
     auto scaffold = std::make_shared<Scaffold>(Scaffold{.saver = saver_});
@@ -102,6 +114,7 @@ class AsyncCheckpointSaverHookTest : public testing::Test {
       std::make_shared<Saver>(SaverOptions{.max_to_keep = 0, .files = &files_, .clock = &clock_});
   ScriptedGraph graph_;
   int64_t counter_ = 0;
+  std::latch save_began_{1};
   std::shared_ptr<ThreadListener> listener_ = std::make_shared<ThreadListener>();
 };
 
@@ -139,6 +152,54 @@ TEST_F(AsyncCheckpointSaverHookTest, TrainsWhileItSaves) {
   session.close();
   EXPECT_EQ(files_.num_failures(), 1);
   EXPECT_THAT(saved_steps(), ElementsAre(0, 2, 3));
+}
+
+TEST_F(AsyncCheckpointSaverHookTest, SkipsSavesThatOverlapIfToldTo) {
+  std::latch trained(1);
+  const auto hook = this->hook(2, SaveOverlapPolicy::kSkip);
+  MonitoredSession session = this->session(hook);
+  wait_for_saves(session, *hook, 1);
+  train(session, 1);
+  hold_next_save(trained);
+  train(session, 6);  // Those of steps 4 and 6 are due while that of step 2 is being written.
+  EXPECT_EQ(hook->num_skipped(), 2);
+  trained.count_down();
+  session.close();  // The last one is never skipped.
+  EXPECT_THAT(saved_steps(), ElementsAre(0, 2, 7));
+  EXPECT_THAT(listener_->diary, Not(Contains("before 4")));
+  EXPECT_TRUE(log_.contains("the checkpoint of step 4 is skipped"));
+}
+
+TEST_F(AsyncCheckpointSaverHookTest, TheNewestSaveWinsIfToldTo) {
+  std::latch trained(1);
+  const auto hook = this->hook(2, SaveOverlapPolicy::kNewestWins);
+  MonitoredSession session = this->session(hook);
+  wait_for_saves(session, *hook, 1);
+  train(session, 1);
+  hold_next_save(trained);
+  train(session, 1);
+  save_began_.wait();
+  train(session, 4);  // That of step 4 gives way to that of step 6.
+  EXPECT_EQ(hook->num_skipped(), 1);
+  trained.count_down();
+  session.close();
+  EXPECT_THAT(saved_steps(), ElementsAre(0, 6));  // That of step 2, to be tried again, gave way.
+  EXPECT_EQ(hook->num_failed(), 1);
+}
+
+TEST_F(AsyncCheckpointSaverHookTest, ThrowsTheErrorOnceIfToldToStop) {
+  const auto hook = this->hook(2, SaveOverlapPolicy::kWait, SaveErrorPolicy::kStop);
+  MonitoredSession session = this->session(hook);
+  wait_for_saves(session, *hook, 1);
+  train(session, 1);
+  fail_from_now_on();
+  train(session, 1);
+  EXPECT_THROW(wait_for_saves(session, *hook, 3), ResourceExhaustedError);
+  EXPECT_EQ(hook->num_failed(), 1);
+  files_.stop_failing();
+  EXPECT_NO_THROW(session.run("global_step"));
+  session.close();
+  EXPECT_THAT(saved_steps(), ElementsAre(0, 2));  // What could not be written then is at the end.
 }
 
 TEST_F(AsyncCheckpointSaverHookTest, CallsListenersOnTheTrainingThread) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "crochet/checkpoint/save_policy.h"
 #include "crochet/checkpoint/saver.h"
 #include "crochet/hooks/checkpoint_saver_listener.h"
 #include "crochet/hooks/second_or_step_timer.h"
@@ -29,6 +30,9 @@ struct CheckpointSaverHookOptions {
   std::vector<std::shared_ptr<CheckpointSaverListener>> listeners = {};
   // The steps that one run is expected to make.
   int64_t steps_per_run = 1;
+  // Of AsyncCheckpointSaverHook; CheckpointSaverHook has no saves that overlap, and throws errors.
+  SaveOverlapPolicy overlap = SaveOverlapPolicy::kWait;
+  SaveErrorPolicy on_save_error = SaveErrorPolicy::kContinue;
   // The machine's if null. Not owned.
   Clock* clock = nullptr;
 };

@@ -68,6 +68,8 @@ std::shared_ptr<AsyncCheckpointSaverHook> make_saver(const DefaultHooksOptions& 
                                  .checkpoint_basename = options.checkpoint_basename,
                                  .scaffold = scaffold,
                                  .listeners = options.saving_listeners,
+                                 .overlap = options.save_overlap,
+                                 .on_save_error = options.on_save_error,
                                  .clock = options.clock});
 }
 

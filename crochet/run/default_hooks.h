@@ -25,6 +25,10 @@ struct DefaultHooksOptions {
   std::optional<double> save_checkpoint_secs = {};  // Default: 600.
   std::optional<int64_t> save_checkpoint_steps = {};
   std::vector<std::shared_ptr<CheckpointSaverListener>> saving_listeners = {};
+  // What becomes of a save that is due while another one is being written, and of one that cannot
+  // be written.
+  SaveOverlapPolicy save_overlap = SaveOverlapPolicy::kWait;
+  SaveErrorPolicy on_save_error = SaveErrorPolicy::kContinue;
   std::string summary_dir = {};                      // Default: checkpoint_dir.
   std::optional<int64_t> save_summaries_steps = {};  // Default: 100.
   std::optional<double> save_summaries_secs = {};

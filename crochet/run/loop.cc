@@ -44,6 +44,8 @@ MonitoredTrainingSessionOptions Loop::training_options() {
           .save_checkpoint_secs = options_.save_checkpoint_secs,
           .save_checkpoint_steps = options_.save_checkpoint_steps,
           .saving_listeners = options_.saving_listeners,
+          .save_overlap = options_.save_overlap,
+          .on_save_error = options_.on_save_error,
           .save_summaries_steps = options_.save_summaries_steps,
           .save_summaries_secs = options_.save_summaries_secs,
           .log_step_count_steps = options_.log_step_count_steps,

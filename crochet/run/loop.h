@@ -32,6 +32,10 @@ struct LoopOptions {
   std::optional<int64_t> save_checkpoint_steps = {};
   // Called around the saves of these.
   std::vector<std::shared_ptr<CheckpointSaverListener>> saving_listeners = {};
+  // What becomes of a save that is due while another one is being written, and of one that cannot
+  // be written.
+  SaveOverlapPolicy save_overlap = SaveOverlapPolicy::kWait;
+  SaveErrorPolicy on_save_error = SaveErrorPolicy::kContinue;
   // How many of the newest checkpoints stay; 0 keeps all.
   int max_to_keep = 5;
   // Of the others, those that stay for ever: one of every so many hours, and the first at or

@@ -19,6 +19,8 @@ DefaultHooksOptions default_hooks_of(const MonitoredTrainingSessionOptions& opti
           .save_checkpoint_secs = options.save_checkpoint_secs,
           .save_checkpoint_steps = options.save_checkpoint_steps,
           .saving_listeners = options.saving_listeners,
+          .save_overlap = options.save_overlap,
+          .on_save_error = options.on_save_error,
           .summary_dir = options.summary_dir,
           .save_summaries_steps = options.save_summaries_steps,
           .save_summaries_secs = options.save_summaries_secs,

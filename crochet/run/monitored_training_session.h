@@ -35,6 +35,10 @@ struct MonitoredTrainingSessionOptions {
   std::optional<int64_t> save_checkpoint_steps = {};
   // Called around the saves of these.
   std::vector<std::shared_ptr<CheckpointSaverListener>> saving_listeners = {};
+  // What becomes of a save that is due while another one is being written, and of one that cannot
+  // be written.
+  SaveOverlapPolicy save_overlap = SaveOverlapPolicy::kWait;
+  SaveErrorPolicy on_save_error = SaveErrorPolicy::kContinue;
   std::optional<int64_t> save_summaries_steps = {};  // Default: 100.
   std::optional<double> save_summaries_secs = {};
   std::optional<int64_t> log_step_count_steps = {};  // Default: 100.

@@ -14,6 +14,7 @@
 #include "crochet/checkpoint/checkpoint_state.h"
 #include "crochet/checkpoint/checkpoints_iterator.h"
 #include "crochet/checkpoint/registered_saver.h"
+#include "crochet/checkpoint/save_policy.h"
 #include "crochet/checkpoint/saver.h"
 #include "crochet/engines/local/graph.h"
 #include "crochet/hooks/async_checkpoint_saver_hook.h"

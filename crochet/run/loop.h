@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "crochet/base/clock.h"
+#include "crochet/checkpoint/save_policy.h"
 #include "crochet/engines/local/graph.h"
 #include "crochet/hooks/checkpoint_saver_listener.h"
 #include "crochet/io/file_system.h"

@@ -449,6 +449,21 @@ TEST_F(LoopTest, FindsMistakesBeforeItRuns) {
   EXPECT_THROW(loop.add_hook(StopAtStepHook({.num_steps = 1})), FailedPreconditionError);
 }
 
+TEST_F(LoopTest, StopsOnceASaveFailsIfToldTo) {
+  LoopOptions stopping = options({StopAtStepHook({.last_step = 1'000'000})});
+  stopping.on_save_error = SaveErrorPolicy::kStop;
+  int64_t count = 0;
+  Loop loop(stopping);
+  loop.track("count", count);
+  EXPECT_THROW(loop.run([&] {
+    if (++count == 7) files_.set_capacity(0);
+  }),
+               ResourceExhaustedError);
+  EXPECT_LT(count, 1000);  // The save of step 10 fails at the latest, and that of 15 waits for it.
+  files_.set_capacity(std::nullopt);
+  EXPECT_EQ(stored_count(0), 0);
+}
+
 TEST_F(LoopTest, KeepsOneOfEverySoManyStepsForEver) {
   for (const int64_t last_step : {25, 50}) {
     LoopOptions keeping = options({StopAtStepHook({.last_step = last_step})});

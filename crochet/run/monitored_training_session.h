@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "crochet/checkpoint/save_policy.h"
 #include "crochet/hooks/checkpoint_saver_listener.h"
 #include "crochet/io/file_system.h"
 #include "crochet/monitor/monitored_session.h"

@@ -14,6 +14,12 @@ add_library(crochet_isal INTERFACE)
 target_include_directories(crochet_isal SYSTEM INTERFACE ${ISAL_INCLUDE_DIR})
 target_link_libraries(crochet_isal INTERFACE ${ISAL_LIBRARY})
 
+find_path(URING_INCLUDE_DIR liburing.h REQUIRED)
+find_library(URING_LIBRARY uring REQUIRED)
+add_library(crochet_uring INTERFACE)
+target_include_directories(crochet_uring SYSTEM INTERFACE ${URING_INCLUDE_DIR})
+target_link_libraries(crochet_uring INTERFACE ${URING_LIBRARY})
+
 find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_reader.hpp REQUIRED)
 add_library(crochet_protozero INTERFACE)
 target_include_directories(crochet_protozero SYSTEM INTERFACE ${PROTOZERO_INCLUDE_DIR})

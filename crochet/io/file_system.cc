@@ -2,16 +2,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/io/file_system.h"
 
+#include <algorithm>
 #include <random>
 
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
+#include "crochet/io/crc32c.h"
 #include "crochet/io/path.h"
 
 namespace crochet {
 namespace {
+
+// What is handled at once: still in the cache when the checksum, or the write, comes to it.
+constexpr size_t kChunkBytes = size_t{1} << 20;
+
+// Reads where it stands when it is asked to.
+class PlainReadStream final : public ReadStream {
+ public:
+  PlainReadStream(const ReadableFile& file, uint64_t offset) : file_(file), next_(offset) {}
+
+  void read(std::span<std::byte> destination) override {
+    file_.read_at(next_, destination);
+    next_ += destination.size();
+  }
+  void skip(uint64_t num_bytes) override { next_ += num_bytes; }
+
+ private:
+  const ReadableFile& file_;
+  uint64_t next_;
+};
 
 std::string temporary_path(const std::string& path) {
   std::random_device random;
@@ -35,6 +56,34 @@ void remove_left_over(FileSystem& files, const std::string& path) {
 }
 
 }  // namespace
+
+uint32_t WritableFile::append_with_crc32c(uint32_t crc, std::span<const std::byte> data) {
+  while (!data.empty()) {
+    const auto chunk = data.first(std::min(data.size(), kChunkBytes));
+    crc = extend_crc32c(crc, chunk);
+    append(chunk);
+    data = data.subspan(chunk.size());
+  }
+  return crc;
+}
+
+uint32_t ReadStream::read_with_crc32c(uint32_t crc, std::span<std::byte> destination) {
+  while (!destination.empty()) {
+    const auto chunk = destination.first(std::min(destination.size(), kChunkBytes));
+    read(chunk);
+    crc = extend_crc32c(crc, chunk);
+    destination = destination.subspan(chunk.size());
+  }
+  return crc;
+}
+
+std::unique_ptr<ReadStream> ReadableFile::stream(uint64_t offset, uint64_t) const {
+  return std::make_unique<PlainReadStream>(*this, offset);
+}
+
+std::unique_ptr<WritableFile> FileSystem::create_large(const std::string& path, uint64_t) {
+  return create(path);
+}
 
 bool is_directory(FileSystem& files, const std::string& path) {
   try {

@@ -23,12 +23,31 @@ class WritableFile {
   // Appends all of `data`; a short write is finished or is an error.
   virtual void append(std::span<const std::byte> data) = 0;
   void append(std::string_view text) { append(std::as_bytes(std::span(text))); }
+  // Appends, and returns `crc` extended by the bytes, as extend_crc32c() does: a file that copies
+  // them anyway computes it on the way.
+  virtual uint32_t append_with_crc32c(uint32_t crc, std::span<const std::byte> data);
   // Returns once everything appended, and the file's length, would survive a
   // power cut. The name does not: see FileSystem::sync_directory. After an
   // error the file is dead: write a new one.
   virtual void sync() = 0;
   // Closes; what follows is an error. Throws what the close reported.
   virtual void close() = 0;
+};
+
+// The bytes of a part of a file, from its start to its end; a file may read ahead for it.
+//
+// Not thread-safe.
+class ReadStream {
+ public:
+  virtual ~ReadStream() = default;
+
+  // Fills all of `destination` with what comes next. Requires: the part has as many bytes left.
+  // Throws: DataLossError if the file ends before.
+  virtual void read(std::span<std::byte> destination) = 0;
+  // Reads, and returns `crc` extended by the bytes.
+  virtual uint32_t read_with_crc32c(uint32_t crc, std::span<std::byte> destination);
+  // Leaves out what comes next. Requires: as many bytes are left.
+  virtual void skip(uint64_t num_bytes) = 0;
 };
 
 // A file that is read at any place.
@@ -42,6 +61,9 @@ class ReadableFile {
   // Fills all of `destination` from `offset` on.
   // Throws: DataLossError with offset, length and size if the file ends before.
   virtual void read_at(uint64_t offset, std::span<std::byte> destination) const = 0;
+  // What stands in the file from `offset` on, to be read from start to end. Requires: the
+  // file outlives it.
+  virtual std::unique_ptr<ReadStream> stream(uint64_t offset, uint64_t num_bytes) const;
 };
 
 // A lock on a file, held until destruction, also against other processes.
@@ -64,6 +86,11 @@ class FileSystem {
 
   // Makes an empty file, or empties the one that is there.
   virtual std::unique_ptr<WritableFile> create(const std::string& path) = 0;
+  // The same for a file that will have about so many bytes and is not read soon: room for them is
+  // reserved first, so that a full disk is known before anything is written, and they may go
+  // past the page cache. Throws: ResourceExhaustedError without that room; then no file is left.
+  virtual std::unique_ptr<WritableFile> create_large(const std::string& path,
+                                                     uint64_t expected_bytes);
   // Opens a file to write behind its end; makes it if it is missing.
   virtual std::unique_ptr<WritableFile> append_to(const std::string& path) = 0;
   virtual std::unique_ptr<ReadableFile> open(const std::string& path) = 0;

@@ -1,0 +1,323 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What does a checkpoint cost training, and how soon is it durable?
+//
+// Trains a state of random floats by dense updates, saves it in the background some times, restores
+// it, and prints as JSON what that took. Kinds of state, as docs/architecture.md has them:
+//
+//   replace   variables of the engine, each step writes the next values beside the old ones
+//   update    the same, changed in place
+//   body      arrays of the caller, Loop::run(body)
+//   compute   arrays of the caller, Loop::run(compute, update); computing takes longer than a copy
+//
+// The time lost by a save is the sum, over the steps from its trigger until it is published, of
+// what each took longer than the median of those before the first save. bench/checkpoint_report.py
+// runs this in turns with the peers.
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "crochet/crochet.h"
+#include "page_cache.h"
+
+using namespace crochet;
+
+namespace {
+
+using Seconds = std::chrono::duration<double>;
+
+double now() { return Seconds(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return values.empty() ? 0 : *middle;
+}
+
+struct Options {
+  std::string kind = "replace";
+  std::string dir = "checkpoint_save";
+  size_t bytes = size_t{1} << 30;
+  size_t variables = 64;
+  int shards = 1;
+  int saves = 3;
+  int undisturbed = 9;
+};
+
+// Peak of the memory in use, in bytes; writing to clear_refs starts it anew.
+size_t peak_memory() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmHWM:")) return std::stoull(line.substr(6)) * 1024;
+  return 0;
+}
+void forget_peak_memory() { std::ofstream("/proc/self/clear_refs") << "5"; }
+
+// Random mantissas: nothing that a file system or a peer could compress.
+void fill_randomly(std::span<float> values, uint64_t& seed) {
+  for (float& value : values) {
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    const auto bits = static_cast<uint32_t>(seed >> 41) | 0x3f800000u;
+    std::memcpy(&value, &bits, sizeof(value));
+  }
+}
+
+void step_over(std::span<const float> from, std::span<float> to) {
+  for (size_t i = 0; i < to.size(); ++i) to[i] = from[i] * 0.999f + 0.001f;
+}
+
+// Works in the cache only, for about so long.
+class Computation {
+ public:
+  void make(double seconds) {
+    const double end = now() + seconds;
+    while (now() < end)
+      for (int i = 0; i < 4; ++i) step_over(values_, values_);
+  }
+
+ private:
+  std::vector<float> values_ = std::vector<float>(4096, 1.0f);
+};
+
+// When each step began and, of each save, what became of it.
+class Timeline {
+ public:
+  struct Save {
+    size_t step;  // Behind which it was made.
+    double trigger;
+    double snapshot_s;
+    SaveTicket ticket;
+  };
+
+  explicit Timeline(const Options& options) : options_(options) {}
+
+  void begin_step() {
+    starts_.push_back(now());
+    if (static_cast<int>(starts_.size()) == options_.undisturbed)
+      undisturbed_ = median(durations());
+  }
+  size_t steps() const { return starts_.size(); }
+  bool save_is_due() const {
+    if (static_cast<int>(steps()) < options_.undisturbed + 1) return false;
+    // Two quiet steps lie between a save and the next.
+    return saves_.empty() || (saves_.back().ticket.finished() && quiet_steps() >= 2);
+  }
+  bool is_over() const {
+    return static_cast<int>(saves_.size()) == options_.saves && saves_.back().ticket.finished() &&
+           quiet_steps() >= 1;
+  }
+  void add(double trigger, double snapshot_s, SaveTicket ticket) {
+    saves_.push_back({steps() - 1, trigger, snapshot_s, std::move(ticket)});
+  }
+
+  nlohmann::json report() const {
+    nlohmann::json result = nlohmann::json::array();
+    const std::vector<double> took = durations();
+    for (const Save& save : saves_) {
+      const double published = save.snapshot_s + save.ticket.seconds(SaveStage::kPublished).value();
+      double lost = 0;
+      for (size_t step = save.step; step < took.size(); ++step) {
+        if (step > save.step && starts_[step] > save.trigger + published) break;
+        lost += took[step] - undisturbed_;
+      }
+      result.push_back(
+          {{"snapshot_s", save.snapshot_s},
+           {"lost_s", lost},
+           {"durable_s", save.snapshot_s + save.ticket.seconds(SaveStage::kDurable).value()},
+           {"published_s", published}});
+    }
+    return result;
+  }
+  double undisturbed() const { return undisturbed_; }
+  const std::string& last_prefix() const { return saves_.back().ticket.prefix(); }
+
+ private:
+  std::vector<double> durations() const {
+    std::vector<double> result(starts_.size());
+    std::adjacent_difference(starts_.begin(), starts_.end(), result.begin());
+    if (!result.empty()) result.erase(result.begin());
+    return result;
+  }
+  size_t quiet_steps() const {
+    const double end = saves_.back().trigger + saves_.back().snapshot_s +
+                       saves_.back().ticket.seconds(SaveStage::kPublished).value();
+    return static_cast<size_t>(std::ranges::count_if(starts_, [&](double t) { return t > end; }));
+  }
+
+  const Options& options_;
+  std::vector<double> starts_;
+  double undisturbed_ = 0;
+  std::vector<Save> saves_;
+};
+
+// Saves between steps whenever the timeline says so, and ends the run.
+class SavingHook final : public SessionRunHook {
+ public:
+  SavingHook(const Options& options, Timeline& timeline)
+      : options_(options),
+        timeline_(timeline),
+        saver_({.num_shards = options.shards, .max_to_keep = 1}),
+        background_(saver_) {}
+
+  std::optional<SessionRunArgs> before_run(SessionRunContext&) override {
+    timeline_.begin_step();
+    return {};
+  }
+  void after_run(SessionRunContext& context, const SessionRunValues&) override {
+    if (timeline_.is_over()) return context.request_stop("all saves are made");
+    if (!timeline_.save_is_due()) return;
+    if (!baseline_) {
+      baseline_ = peak_memory();
+      forget_peak_memory();
+    }
+    const double start = now();
+    Snapshot snapshot = saver_.snapshot(context.session());
+    const double snapshot_s = now() - start;
+    timeline_.add(start, snapshot_s,
+                  background_.enqueue(std::move(snapshot), options_.dir + "/model.ckpt",
+                                      static_cast<int64_t>(timeline_.steps())));
+  }
+  // The state is still there: measures how soon it is back.
+  void end(Session& session) override {
+    background_.wait();
+    peak_ = peak_memory();
+    drop_from_page_cache(options_.dir);
+    const double start = now();
+    saver_.restore(session, timeline_.last_prefix());
+    restore_s_ = now() - start;
+  }
+  HookPlace place() const override { return HookPlace::kSaver; }
+
+  double restore_s() const { return restore_s_; }
+  size_t extra_memory() const { return peak_ - std::min(peak_, baseline_.value_or(0)); }
+
+ private:
+  const Options& options_;
+  Timeline& timeline_;
+  Saver saver_;
+  BackgroundSaver background_;
+  std::optional<size_t> baseline_;
+  size_t peak_ = 0;
+  double restore_s_ = 0;
+};
+
+std::vector<std::vector<float>> random_arrays(const Options& options) {
+  uint64_t seed = 1;
+  std::vector<std::vector<float>> arrays(options.variables);
+  for (auto& array : arrays) {
+    array.resize(options.bytes / options.variables / sizeof(float));
+    fill_randomly(array, seed);
+  }
+  return arrays;
+}
+
+// What one copy of the state takes once both places have been touched.
+double copy_time(const std::vector<std::vector<float>>& arrays) {
+  auto copies = arrays;
+  std::vector<double> times;
+  for (int i = 0; i < 5; ++i) {
+    const double start = now();
+    for (size_t j = 0; j < arrays.size(); ++j)
+      std::memcpy(copies[j].data(), arrays[j].data(), arrays[j].size() * sizeof(float));
+    times.push_back(now() - start);
+  }
+  return median(times);
+}
+
+void train_graph(const Options& options, std::vector<std::vector<float>> arrays,
+                 const std::shared_ptr<SavingHook>& hook) {
+  local::Graph graph;
+  std::vector<Output> steps;
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    const auto variable =
+        graph.variable("v" + std::to_string(i), Tensor::from(arrays[i], {std::ssize(arrays[i])}));
+    std::vector<float>().swap(arrays[i]);
+    const std::string name = "step" + std::to_string(i);
+    if (options.kind == "replace") {
+      steps.push_back(
+          graph.op(name, {replace(variable)},
+                   [](std::span<const float> from, std::span<float> to) { step_over(from, to); }));
+    } else {
+      steps.push_back(
+          graph.op(name, {update(variable)}, [](std::span<float> x) { step_over(x, x); }));
+    }
+  }
+  const Operation step = graph.increment_global_step(steps);
+  train({.graph = graph, .hooks = {hook}}, [&](MonitoredSession& session) {
+    while (!session.should_stop()) session.run(step);
+  });
+}
+
+void train_loop(const Options& options, std::vector<std::vector<float>> arrays, double copy_s,
+                const std::shared_ptr<SavingHook>& hook) {
+  Loop loop({.hooks = {hook}});
+  for (size_t i = 0; i < arrays.size(); ++i)
+    loop.track("v" + std::to_string(i), std::span<float>(arrays[i]));
+  const auto update = [&] {
+    for (std::vector<float>& array : arrays) step_over(array, array);
+  };
+  Computation computation;
+  if (options.kind == "body") {
+    loop.run(update);
+  } else {
+    loop.run([&] { computation.make(2 * copy_s); }, update);
+  }
+}
+
+nlohmann::json measure(const Options& options) {
+  std::filesystem::create_directories(options.dir);
+  Timeline timeline(options);
+  const auto hook = std::make_shared<SavingHook>(options, timeline);
+  auto arrays = random_arrays(options);
+  const double copy_s = copy_time(arrays);
+  if (options.kind == "replace" || options.kind == "update") {
+    train_graph(options, std::move(arrays), hook);
+  } else {
+    train_loop(options, std::move(arrays), copy_s, hook);
+  }
+  return {{"name", "crochet"},
+          {"kind", options.kind},
+          {"bytes", options.bytes},
+          {"variables", options.variables},
+          {"shards", options.shards},
+          {"copy_s", copy_s},
+          {"step_s", timeline.undisturbed()},
+          {"saves", timeline.report()},
+          {"restore_s", hook->restore_s()},
+          {"extra_memory", hook->extra_memory()}};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app("Measures what saving costs.", "checkpoint_save");
+  app.add_option("--kind", options.kind)
+      ->check(CLI::IsMember({"replace", "update", "body", "compute"}));
+  app.add_option("--dir", options.dir, "Where the checkpoints go; they stay there");
+  app.add_option("--bytes", options.bytes)->check(CLI::PositiveNumber);
+  app.add_option("--variables", options.variables)->check(CLI::PositiveNumber);
+  app.add_option("--shards", options.shards)->check(CLI::PositiveNumber);
+  app.add_option("--saves", options.saves)->check(CLI::PositiveNumber);
+  app.add_option("--undisturbed", options.undisturbed, "Steps before the first save")
+      ->check(CLI::PositiveNumber);
+  CLI11_PARSE(app, argc, argv);
+  try {
+    fmt::print("{}\n", measure(options).dump());
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "checkpoint_save: {}\n", error.what());
+    return 1;
+  }
+}

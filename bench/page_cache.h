@@ -1,0 +1,21 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+// Lets the system forget what it holds of the files of a directory, so that they are read from the
+// disk next.
+inline void drop_from_page_cache(const std::string& directory) {
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    const int file = ::open(entry.path().c_str(), O_RDONLY);
+    if (file < 0) continue;
+    ::fdatasync(file);
+    ::posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+    ::close(file);
+  }
+}

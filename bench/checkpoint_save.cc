@@ -10,6 +10,7 @@
 //   update    the same, changed in place
 //   body      arrays of the caller, Loop::run(body)
 //   compute   arrays of the caller, Loop::run(compute, update); computing takes longer than a copy
+//   alone     variables of the engine, and nothing else goes on: each save is waited for
 //
 // The time lost by a save is the sum, over the steps from its trigger until it is published, of
 // what each took longer than the median of those before the first save. bench/checkpoint_report.py
@@ -56,11 +57,12 @@ struct Options {
   int undisturbed = 9;
 };
 
-// Peak of the memory in use, in bytes; writing to clear_refs starts it anew.
-size_t peak_memory() {
+// A line of /proc/self/status in bytes: "VmRSS:" is the memory in use, "VmHWM:" its peak, which
+// writing to clear_refs starts anew.
+size_t memory(std::string_view line_name) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
-    if (line.starts_with("VmHWM:")) return std::stoull(line.substr(6)) * 1024;
+    if (line.starts_with(line_name)) return std::stoull(line.substr(line_name.size())) * 1024;
   return 0;
 }
 void forget_peak_memory() { std::ofstream("/proc/self/clear_refs") << "5"; }
@@ -179,7 +181,7 @@ class SavingHook final : public SessionRunHook {
     if (timeline_.is_over()) return context.request_stop("all saves are made");
     if (!timeline_.save_is_due()) return;
     if (!baseline_) {
-      baseline_ = peak_memory();
+      baseline_ = memory("VmRSS:");
       forget_peak_memory();
     }
     const double start = now();
@@ -192,7 +194,7 @@ class SavingHook final : public SessionRunHook {
   // The state is still there: measures how soon it is back.
   void end(Session& session) override {
     background_.wait();
-    peak_ = peak_memory();
+    peak_ = memory("VmHWM:");
     drop_from_page_cache(options_.dir);
     const double start = now();
     saver_.restore(session, timeline_.last_prefix());
@@ -234,6 +236,33 @@ double copy_time(const std::vector<std::vector<float>>& arrays) {
     times.push_back(now() - start);
   }
   return median(times);
+}
+
+// Of a state that does not change.
+nlohmann::json save_alone(const Options& options, std::vector<std::vector<float>> arrays) {
+  local::Graph graph;
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    graph.variable("v" + std::to_string(i), Tensor::from(arrays[i], {std::ssize(arrays[i])}));
+    std::vector<float>().swap(arrays[i]);
+  }
+  const auto session = graph.new_session("");
+  Saver saver({.num_shards = options.shards, .max_to_keep = 1});
+  const size_t baseline = memory("VmRSS:");
+  forget_peak_memory();
+  nlohmann::json saves = nlohmann::json::array();
+  std::string prefix;
+  for (int i = 0; i < options.saves; ++i) {
+    const double start = now();
+    prefix = saver.save(*session, options.dir + "/model.ckpt", i);
+    saves.push_back({{"published_s", now() - start}});
+  }
+  const size_t peak = memory("VmHWM:");
+  drop_from_page_cache(options.dir);
+  const double start = now();
+  saver.restore(*session, prefix);
+  return {{"saves", saves},
+          {"restore_s", now() - start},
+          {"extra_memory", peak - std::min(peak, baseline)}};
 }
 
 void train_graph(const Options& options, std::vector<std::vector<float>> arrays,
@@ -278,25 +307,31 @@ void train_loop(const Options& options, std::vector<std::vector<float>> arrays, 
 
 nlohmann::json measure(const Options& options) {
   std::filesystem::create_directories(options.dir);
-  Timeline timeline(options);
-  const auto hook = std::make_shared<SavingHook>(options, timeline);
   auto arrays = random_arrays(options);
   const double copy_s = copy_time(arrays);
-  if (options.kind == "replace" || options.kind == "update") {
-    train_graph(options, std::move(arrays), hook);
+  nlohmann::json result;
+  if (options.kind == "alone") {
+    result = save_alone(options, std::move(arrays));
   } else {
-    train_loop(options, std::move(arrays), copy_s, hook);
+    Timeline timeline(options);
+    const auto hook = std::make_shared<SavingHook>(options, timeline);
+    if (options.kind == "replace" || options.kind == "update") {
+      train_graph(options, std::move(arrays), hook);
+    } else {
+      train_loop(options, std::move(arrays), copy_s, hook);
+    }
+    result = {{"step_s", timeline.undisturbed()},
+              {"saves", timeline.report()},
+              {"restore_s", hook->restore_s()},
+              {"extra_memory", hook->extra_memory()}};
   }
-  return {{"name", "crochet"},
-          {"kind", options.kind},
-          {"bytes", options.bytes},
-          {"variables", options.variables},
-          {"shards", options.shards},
-          {"copy_s", copy_s},
-          {"step_s", timeline.undisturbed()},
-          {"saves", timeline.report()},
-          {"restore_s", hook->restore_s()},
-          {"extra_memory", hook->extra_memory()}};
+  result.update({{"name", "crochet"},
+                 {"kind", options.kind},
+                 {"bytes", options.bytes},
+                 {"variables", options.variables},
+                 {"shards", options.shards},
+                 {"copy_s", copy_s}});
+  return result;
 }
 
 }  // namespace
@@ -305,7 +340,7 @@ int main(int argc, char** argv) {
   Options options;
   CLI::App app("Measures what saving costs.", "checkpoint_save");
   app.add_option("--kind", options.kind)
-      ->check(CLI::IsMember({"replace", "update", "body", "compute"}));
+      ->check(CLI::IsMember({"replace", "update", "body", "compute", "alone"}));
   app.add_option("--dir", options.dir, "Where the checkpoints go; they stay there");
   app.add_option("--bytes", options.bytes)->check(CLI::PositiveNumber);
   app.add_option("--variables", options.variables)->check(CLI::PositiveNumber);

@@ -1,0 +1,313 @@
+#!/usr/bin/env python3
+# Copyright 2026 The crochet authors
+# SPDX-License-Identifier: Apache-2.0
+"""Measures what saving costs, here and with the peers, and writes it into docs/performance.md.
+
+scripts/bench-checkpoints builds what this needs and calls it. All take turns, so that a busy
+machine slows all of them; each has a process of its own. A ratio is one of measurements of the
+same round, the tables have the medians of the rounds. What is between the marks in the document
+is replaced, and the plots beside it are drawn.
+"""
+
+import argparse
+import collections
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+
+MIB = 1 << 20
+GIB = 1 << 30
+KINDS = ("replace", "update", "body", "compute")
+PEERS = ("tf_saver", "tf2_async", "orbax_async", "torch_dcp_async", "torch_save", "safetensors")
+NAMES = {
+    "replace": "crochet, `replace`",
+    "update": "crochet, `update` in place",
+    "body": "crochet, `Loop::run(body)`",
+    "compute": "crochet, `Loop::run(compute, update)`",
+    "tf_saver": "TensorFlow's Saver",
+    "tf2_async": "TensorFlow 2, asynchronous",
+    "orbax_async": "Orbax, asynchronous",
+    "torch_dcp_async": "PyTorch DCP, async_save",
+    "torch_save": "torch.save",
+    "safetensors": "safetensors",
+}
+BEGIN, END = "<!-- checkpoints: measured -->", "<!-- checkpoints: end -->"
+
+
+class Missing(Exception):
+  """A peer that cannot be measured here."""
+
+
+def run(command, timeout=900):
+  done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout)
+  if done.returncode != 0:
+    last = (done.stderr.strip().splitlines() or ["nothing was said"])[-1]
+    raise Missing(f"{os.path.basename(command[0])}: exit code {done.returncode}: {last}")
+  return json.loads(done.stdout.strip().splitlines()[-1]) if done.stdout.strip() else {}
+
+
+class Bench:
+  """Runs one measurement at a time in an empty directory."""
+
+  def __init__(self, options):
+    self._options = options
+    self.missing = {}
+
+  def _directory(self):
+    shutil.rmtree(self._options.dir, ignore_errors=True)
+    os.makedirs(self._options.dir)
+    return self._options.dir
+
+  def crochet(self, kind, size=GIB, variables=64, shards=1):
+    return run([os.path.join(self._options.bin, "checkpoint_save"), "--kind", kind, "--bytes",
+                str(size), "--variables", str(variables), "--shards", str(shards), "--saves",
+                str(self._options.saves), "--dir", self._directory()])
+
+  def peer(self, name, size=GIB, variables=64):
+    if name in self.missing:
+      return None
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers",
+                          "checkpoint_save.py")
+    try:
+      return run([self._options.python, script, "--peer", name, "--bytes", str(size),
+                  "--variables", str(variables), "--saves", str(self._options.saves), "--dir",
+                  self._directory()])
+    except (Missing, subprocess.TimeoutExpired) as error:
+      self.missing[name] = str(error)
+      print(f"{NAMES[name]} is missing: {error}", file=sys.stderr)
+      return None
+
+  def fio(self, direction, size=GIB):
+    """Seconds for so many bytes: to a new file until it is durable, or from a file that is there."""
+    path = os.path.join(self._directory() if direction == "write" else self._options.dir, "fio")
+    command = ["fio", "--name=peer", f"--filename={path}", f"--rw={direction}", "--bs=1M",
+               "--iodepth=16", "--ioengine=io_uring", "--direct=1", f"--size={size}",
+               "--output-format=json"]
+    if direction == "write":
+      command += ["--fallocate=posix", "--end_fsync=1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)["jobs"][0][direction]["runtime"] / 1000
+
+
+def of_saves(result, what):
+  """The median over the saves; the first, which touches fresh memory, counts as one of them."""
+  values = [save[what] for save in result["saves"] if what in save]
+  return statistics.median(values) if values else None
+
+
+def durable(result):
+  value = of_saves(result, "published_s")
+  return value if value is not None else of_saves(result, "durable_s")
+
+
+def median(values):
+  return statistics.median(list(values))
+
+
+def ms(value):
+  return f"{value * 1000:,.{1 if abs(value) < 0.1 else 0}f}"
+
+
+def measure_rounds(bench, rounds, size):
+  results = collections.defaultdict(list)
+  for i in range(rounds):
+    print(f"round {i + 1} of {rounds}", file=sys.stderr)
+    results["fio_write"].append(bench.fio("write", size))
+    results["fio_read"].append(bench.fio("read", size))
+    results["alone"].append(bench.crochet("alone", size))
+    results["many"].append(bench.crochet("alone", size, max(1, size // 10240)))
+    for kind in KINDS:
+      results[kind].append(bench.crochet(kind, size))
+    for name in PEERS:
+      results[name].append(bench.peer(name, size))
+    results["load"].append(os.getloadavg()[0])
+  return results
+
+
+def main_table(results, size):
+  lines = ["| 1 GiB in 64 variables | blocks, ms | time lost, ms | durable after, s | GiB/s | "
+           "restored cold, s | memory beyond the state, MiB |",
+           "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"]
+  for name in KINDS + PEERS:
+    rounds = [r for r in results[name] if r]
+    if not rounds:
+      lines.append(f"| {NAMES[name]} | missing | | | | | |")
+      continue
+    blocked = "snapshot_s" if name in KINDS else "blocked_s"
+    version = f" {rounds[0]['version']}" if "version" in rounds[0] else ""
+    seconds = median(durable(r) for r in rounds)
+    lines.append(f"| {NAMES[name]}{version} | {ms(median(of_saves(r, blocked) for r in rounds))} "
+                 f"| {ms(median(of_saves(r, 'lost_s') for r in rounds))} | {seconds:.2f} "
+                 f"| {size / GIB / seconds:.2f} | {median(r['restore_s'] for r in rounds):.2f} "
+                 f"| {median(r['extra_memory'] for r in rounds) / MIB:,.0f} |")
+  return lines
+
+
+def ratios_of(results, ours, theirs, ratio):
+  """Of the rounds that have both."""
+  return [ratio(a, b) for a, b in zip(results[ours], results[theirs]) if a and b]
+
+
+def best_peer(results, i, what):
+  values = [what(results[name][i]) for name in PEERS if results[name][i]]
+  return min(values) if values else None
+
+
+def claims(results):
+  """(what, the ratio in each round, what is wanted, whether more is better)."""
+  rounds = range(len(results["alone"]))
+  lost = lambda result: max(of_saves(result, "lost_s"), 0.001)
+  rows = [
+      (f"time lost by {NAMES[kind]} / one memcpy of the state",
+       [of_saves(r, "lost_s") / r["copy_s"] for r in results[kind]], wanted, False)
+      for kind, wanted in (("replace", 0.3), ("update", 1.3), ("body", 1.3), ("compute", 0.3))]
+  if any(any(results[name]) for name in PEERS):
+    rows += [(f"time lost by {NAMES[kind]} / by the best peer",
+              [lost(results[kind][i]) / max(best_peer(results, i, lost), 0.001) for i in rounds],
+              0.2, False) for kind in KINDS]
+    rows.append(("rate of a durable save, training / the fastest peer's",
+                 [best_peer(results, i, durable) / durable(results["replace"][i])
+                  for i in rounds], 2, True))
+  if any(results["tf_saver"]):
+    rows.append(("the same / TensorFlow's Saver",
+                 ratios_of(results, "tf_saver", "replace", lambda a, b: durable(a) / durable(b)),
+                 4, True))
+  whole = [f / of_saves(r, "published_s") for f, r in zip(results["fio_write"], results["alone"])]
+  many = [f / of_saves(r, "published_s") for f, r in zip(results["fio_write"], results["many"])]
+  rows += [
+      ("rate of a durable save alone / fio's", whole, 0.9, True),
+      ("the same of variables of 10 KiB / of 64 variables",
+       [a / b for a, b in zip(many, whole)], 0.7, True),
+      ("rate of a cold restore / fio's", [
+          f / r["restore_s"] for f, r in zip(results["fio_read"], results["alone"])], 0.85, True),
+      ("memory beyond the state / the state",
+       [max(results[kind][i]["extra_memory"] / results[kind][i]["bytes"] for kind in KINDS)
+        for i in rounds], 1.05, False)]
+  return rows
+
+
+def claims_table(results):
+  lines = ["| ratio | median (of the rounds) | wanted | |", "| --- | ---: | ---: | --- |"]
+  for what, values, wanted, more_is_better in claims(results):
+    value = median(values)
+    met = value >= wanted if more_is_better else value <= wanted
+    lines.append(f"| {what} | {value:.2f} ({min(values):.2f} to {max(values):.2f}) "
+                 f"| {'at least' if more_is_better else 'at most'} {wanted} "
+                 f"| {'met' if met else 'NOT MET'} |")
+  return lines
+
+
+def measure_scale(bench, options):
+  """{what grows: {name: [(value, result)]}}."""
+  scale = collections.defaultdict(lambda: collections.defaultdict(list))
+
+  def add(axis, name, value, result):
+    print(f"{axis} {value}: {name}", file=sys.stderr)
+    if result:
+      scale[axis][name].append((value, result))
+
+  for size in options.sizes:
+    add("bytes", "crochet", size * MIB, bench.crochet("replace", size * MIB))
+    if size <= 2048:
+      for name in PEERS:
+        add("bytes", name, size * MIB, bench.peer(name, size * MIB))
+  for number in options.numbers:
+    size = max(options.size, number * 4)
+    add("variables", "crochet", number, bench.crochet("replace", size, number))
+    if number <= 10000:
+      for name in PEERS:
+        add("variables", name, number, bench.peer(name, size, number))
+  for shards in options.shards:
+    add("shards", "crochet", shards, bench.crochet("replace", options.size, 64, shards))
+  return scale
+
+
+def draw(scale, directory):
+  import matplotlib  # pylint: disable=import-outside-toplevel
+  matplotlib.use("Agg")
+  import matplotlib.pyplot as plt  # pylint: disable=import-outside-toplevel
+  matplotlib.rcParams["svg.hashsalt"] = "crochet"
+  rows = (("time lost, s", lambda r: max(of_saves(r, "lost_s"), 1e-4)), ("durable after, s", durable),
+          ("memory beyond the state, MiB", lambda r: max(r["extra_memory"] / MIB, 0.1)))
+  labels = {"bytes": "bytes of state", "variables": "variables", "shards": "data files"}
+  paths = []
+  for axis, series in scale.items():
+    figure, plots = plt.subplots(1, len(rows), figsize=(14, 4.2), constrained_layout=True)
+    for plot, (title, value) in zip(plots, rows):
+      for name, points in series.items():
+        xs = [x for x, _ in points]
+        plot.plot(xs, [value(r) for _, r in points], marker="o", markersize=4,
+                  linewidth=2.5 if name == "crochet" else 1.2,
+                  label=name if name == "crochet" else NAMES[name])
+      plot.set(xscale="log", yscale="log", xlabel=labels[axis], title=title)
+      plot.grid(True, which="major", alpha=0.3)
+    plots[0].legend(fontsize=8)
+    path = os.path.join(directory, f"checkpoints_{axis}.svg")
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)
+    paths.append((labels[axis], path))
+  return paths
+
+
+def machine():
+  with open("/proc/cpuinfo", encoding="utf-8") as file:
+    models = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
+  return f"{models[0] if models else 'an unknown processor'}, {os.cpu_count()} cores"
+
+
+def replace_section(document, lines):
+  with open(document, encoding="utf-8") as file:
+    text = file.read()
+  if BEGIN not in text or END not in text:
+    sys.exit(f"{document} has no lines {BEGIN} and {END}")
+  before, rest = text.split(BEGIN, 1)
+  after = rest.split(END, 1)[1]
+  with open(document, "w", encoding="utf-8") as file:
+    file.write(before + BEGIN + "\n\n" + "\n".join(lines) + "\n\n" + END + after)
+
+
+def numbers(text):
+  return [int(part) for part in text.split(",") if part]
+
+
+def main():
+  parser = argparse.ArgumentParser(description=__doc__)
+  parser.add_argument("--bin", required=True, help="where checkpoint_save is")
+  parser.add_argument("--python", default=sys.executable, help="a Python with the peers")
+  parser.add_argument("--dir", default="checkpoint_bench", help="on the disk to measure; emptied")
+  parser.add_argument("--rounds", type=int, default=5)
+  parser.add_argument("--saves", type=int, default=3, help="in each process")
+  parser.add_argument("--size", type=int, default=GIB, help="bytes of state in the tables")
+  parser.add_argument("--sizes", type=numbers, default=[1, 16, 128, 1024, 2048, 4096],
+                      help="MiB of state in the plots")
+  parser.add_argument("--numbers", type=numbers, default=[1, 10, 100, 1000, 10000, 100000],
+                      help="of variables in the plots")
+  parser.add_argument("--shards", type=numbers, default=[1, 2, 4, 16, 64],
+                      help="data files in the plots")
+  parser.add_argument("--no-plots", action="store_true")
+  parser.add_argument("--document", help="replaces its section of these tables; default: prints")
+  options = parser.parse_args()
+
+  bench = Bench(options)
+  results = measure_rounds(bench, options.rounds, options.size)
+  loads = ", ".join(f"{load:.1f}" for load in results["load"])
+  lines = [f"{machine()}; {options.rounds} rounds of {options.saves} saves; load after each: {loads}",
+           "", *main_table(results, options.size), "", *claims_table(results)]
+  lines += [""] + [f"Missing: {NAMES[name]} ({why})" for name, why in bench.missing.items()]
+  if not options.no_plots:
+    directory = os.path.dirname(options.document) if options.document else "."
+    images = os.path.join(directory, "images")
+    os.makedirs(images, exist_ok=True)
+    for label, path in draw(measure_scale(bench, options), images):
+      lines += ["", f"![Cost of a save by {label}]({os.path.relpath(path, directory)})"]
+  shutil.rmtree(options.dir, ignore_errors=True)
+  if options.document:
+    replace_section(options.document, lines)
+  print("\n".join(lines))
+
+
+if __name__ == "__main__":
+  main()

@@ -1,0 +1,364 @@
+#!/usr/bin/env python3
+# Copyright 2026 The crochet authors
+# SPDX-License-Identifier: Apache-2.0
+"""The work of bench/checkpoint_save.cc by those who save checkpoints in Python.
+
+Trains a state of random floats by dense updates, saves it some times while training goes on as far
+as the peer lets it, restores it, and prints as JSON what that took: of each save how long the call
+blocked, what the steps took longer than the median of those before the first save until the
+checkpoint was durable, when it was completed, and when durable. None of the peers syncs its files:
+a thread does it as soon as the save is completed, which counts as durable.
+
+  python bench/peers/checkpoint_save.py --peer torch_save [--bytes N] [--variables N] [--saves N]
+"""
+
+import argparse
+import importlib.metadata
+import json
+import os
+import shutil
+import statistics
+import threading
+import time
+
+import numpy as np
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+
+def random_arrays(options):
+  generator = np.random.default_rng(1)
+  size = options.bytes // options.variables // 4
+  return [generator.random(size, dtype=np.float32) for _ in range(options.variables)]
+
+
+class TensorFlowSaver:
+  """tf.compat.v1.train.Saver."""
+
+  package = "tensorflow-cpu"
+
+  def __init__(self, arrays, directory):
+    import tensorflow as tf  # pylint: disable=import-outside-toplevel
+    tf1 = tf.compat.v1
+    tf1.disable_v2_behavior()
+    self._path = os.path.join(directory, "model.ckpt")
+    self._graph = tf.Graph()
+    with self._graph.as_default():
+      values = [tf1.placeholder(tf.float32, a.shape) for a in arrays]
+      variables = [tf1.get_variable(f"v{i}", a.shape, initializer=tf1.zeros_initializer())
+                   for i, a in enumerate(arrays)]
+      assign = [v.assign(p).op for v, p in zip(variables, values)]
+      self._train = tf.group(*[v.assign(v * 0.999 + 0.001).op for v in variables])
+      self._saver = tf1.train.Saver(max_to_keep=1)
+    self._session = tf1.Session(graph=self._graph)
+    for op, value, array in zip(assign, values, arrays):
+      self._session.run(op, {value: array})
+
+  def step(self):
+    self._session.run(self._train)
+
+  def save(self, number):
+    return self._saver.save(self._session, self._path, global_step=number)
+
+  def is_complete(self, place):
+    return os.path.exists(place + ".index")
+
+  def files(self, place):
+    directory, name = os.path.split(place)
+    return [os.path.join(directory, f) for f in os.listdir(directory)
+            if f.startswith(name) or f == "checkpoint"]
+
+  def restore(self, place):
+    self._saver.restore(self._session, place)
+
+
+class TensorFlowAsync:
+  """tf.train.Checkpoint with experimental_enable_async_checkpoint."""
+
+  package = "tensorflow-cpu"
+
+  def __init__(self, arrays, directory):
+    import tensorflow as tf  # pylint: disable=import-outside-toplevel
+    self._path = os.path.join(directory, "model")
+    self._variables = [tf.Variable(a) for a in arrays]
+    self._checkpoint = tf.train.Checkpoint(v=self._variables)
+    self._options = tf.train.CheckpointOptions(experimental_enable_async_checkpoint=True)
+
+    @tf.function
+    def train():
+      for v in self._variables:
+        v.assign(v * 0.999 + 0.001)
+
+    self.step = train
+
+  def save(self, number):
+    place = f"{self._path}-{number}"
+    self._checkpoint.write(place, options=self._options)
+    return place
+
+  is_complete = TensorFlowSaver.is_complete
+  files = TensorFlowSaver.files
+
+  def finish(self):
+    self._checkpoint.sync()
+
+  def restore(self, place):
+    self._checkpoint.read(place).assert_consumed()
+
+
+class OrbaxAsync:
+  """orbax.checkpoint.AsyncCheckpointer over arrays of JAX."""
+
+  package = "orbax-checkpoint"
+
+  def __init__(self, arrays, directory):
+    import jax  # pylint: disable=import-outside-toplevel
+    import orbax.checkpoint as ocp  # pylint: disable=import-outside-toplevel
+    self._jax, self._ocp = jax, ocp
+    self._directory = os.path.abspath(directory)
+    self._state = {f"v{i}": jax.device_put(a) for i, a in enumerate(arrays)}
+    self._train = jax.jit(lambda state: jax.tree.map(lambda x: x * 0.999 + 0.001, state))
+    self._checkpointer = ocp.AsyncCheckpointer(ocp.StandardCheckpointHandler())
+
+  def step(self):
+    self._state = self._jax.block_until_ready(self._train(self._state))
+
+  def save(self, number):
+    place = os.path.join(self._directory, f"step-{number}")
+    self._checkpointer.save(place, args=self._ocp.args.StandardSave(self._state))
+    return place
+
+  def is_complete(self, place):
+    return os.path.isdir(place)  # Renamed to this name once all is written.
+
+  def files(self, place):
+    return [os.path.join(root, f) for root, _, names in os.walk(place) for f in names]
+
+  def finish(self):
+    self._checkpointer.wait_until_finished()
+
+  def restore(self, place):
+    target = self._jax.tree.map(self._ocp.utils.to_shape_dtype_struct, self._state)
+    self._state = self._jax.block_until_ready(
+        self._checkpointer.restore(place, args=self._ocp.args.StandardRestore(target)))
+
+
+class Torch:
+  """What the ways to save PyTorch's tensors share."""
+
+  package = "torch"
+
+  def __init__(self, arrays, directory):
+    import torch  # pylint: disable=import-outside-toplevel
+    self._torch = torch
+    self._directory = directory
+    self._state = {f"v{i}": torch.from_numpy(a) for i, a in enumerate(arrays)}
+
+  def step(self):
+    for value in self._state.values():
+      value.mul_(0.999).add_(0.001)
+
+  def place(self, number):
+    return os.path.join(self._directory, f"step-{number}")
+
+  def is_complete(self, place):
+    return os.path.exists(place)
+
+  def files(self, place):
+    return [place]
+
+  def _take(self, loaded):
+    for name, value in self._state.items():
+      value.copy_(loaded[name])
+
+
+class TorchSave(Torch):
+  """torch.save."""
+
+  def save(self, number):
+    place = self.place(number)
+    self._torch.save(self._state, place)
+    return place
+
+  def restore(self, place):
+    self._take(self._torch.load(place))
+
+
+class Safetensors(Torch):
+  """safetensors.torch.save_file."""
+
+  package = "safetensors"
+
+  def save(self, number):
+    from safetensors.torch import save_file  # pylint: disable=import-outside-toplevel
+    place = self.place(number)
+    save_file(self._state, place)
+    return place
+
+  def restore(self, place):
+    from safetensors.torch import load_file  # pylint: disable=import-outside-toplevel
+    self._take(load_file(place))
+
+
+class TorchDistributed(Torch):
+  """torch.distributed.checkpoint.async_save in a group of one process."""
+
+  def __init__(self, arrays, directory):
+    super().__init__(arrays, directory)
+    import torch.distributed.checkpoint as dcp  # pylint: disable=import-outside-toplevel
+    self._dcp = dcp
+    store = os.path.join(directory, "store")
+    self._torch.distributed.init_process_group("gloo", init_method=f"file://{store}", rank=0,
+                                               world_size=1)
+    self._future = None
+
+  def save(self, number):
+    place = self.place(number)
+    self._future = self._dcp.async_save(self._state, checkpoint_id=place)
+    return place
+
+  def is_complete(self, place):
+    return self._future.done()
+
+  files = OrbaxAsync.files
+
+  def finish(self):
+    self._future.result()
+    self._torch.distributed.barrier()
+
+  def restore(self, place):
+    self._dcp.load(self._state, checkpoint_id=place)
+
+
+PEERS = {
+    "tf_saver": TensorFlowSaver,
+    "tf2_async": TensorFlowAsync,
+    "orbax_async": OrbaxAsync,
+    "torch_dcp_async": TorchDistributed,
+    "torch_save": TorchSave,
+    "safetensors": Safetensors,
+}
+
+
+def sync(path):
+  descriptor = os.open(path, os.O_RDONLY)
+  os.fsync(descriptor)
+  os.close(descriptor)
+
+
+def memory(name):
+  with open("/proc/self/status", encoding="utf-8") as status:
+    for line in status:
+      if line.startswith(name):
+        return int(line.split()[1]) * 1024
+  return 0
+
+
+class Save:
+  """One save, followed by a thread until it is durable."""
+
+  def __init__(self, peer, number, step):
+    self.step = step  # Behind which it is made.
+    self.trigger = time.perf_counter()
+    self.place = peer.save(number)
+    self.blocked = time.perf_counter() - self.trigger
+    self.completed = self.durable = None
+    self._thread = threading.Thread(target=self._follow, args=(peer,))
+    self._thread.start()
+
+  def _follow(self, peer):
+    while not peer.is_complete(self.place):
+      time.sleep(0.001)
+    self.completed = time.perf_counter() - self.trigger
+    files = peer.files(self.place)
+    for path in files + sorted({os.path.dirname(f) for f in files}):
+      sync(path)
+    self.durable = time.perf_counter() - self.trigger
+
+  def lost(self, starts, undisturbed):
+    sum_of_losses = 0
+    for step in range(self.step, len(starts) - 1):
+      if step > self.step and starts[step] > self.trigger + self.durable:
+        break
+      sum_of_losses += starts[step + 1] - starts[step] - undisturbed
+    return sum_of_losses
+
+
+def drop_from_page_cache(peer, place):
+  for path in peer.files(place):
+    descriptor = os.open(path, os.O_RDONLY)
+    os.fsync(descriptor)
+    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(descriptor)
+
+
+def remove(peer, place):
+  for path in peer.files(place):
+    if os.path.exists(path):
+      os.remove(path)
+  if os.path.isdir(place):
+    shutil.rmtree(place)
+
+
+def measure(options):
+  shutil.rmtree(options.dir, ignore_errors=True)
+  os.makedirs(options.dir)
+  peer = PEERS[options.peer](random_arrays(options), options.dir)
+  for _ in range(3):
+    peer.step()
+  starts, saves, quiet = [], [], 0
+  undisturbed = baseline = None
+  while len(saves) < options.saves or quiet < 2:
+    starts.append(time.perf_counter())
+    peer.step()
+    if len(starts) == options.undisturbed:
+      undisturbed = statistics.median(b - a for a, b in zip(starts, starts[1:]))
+    quiet = quiet + 1 if not saves or saves[-1].durable is not None else 0
+    if len(saves) < options.saves and len(starts) > options.undisturbed and quiet >= 3:
+      if baseline is None:
+        baseline = memory("VmRSS:")
+        with open("/proc/self/clear_refs", "w", encoding="utf-8") as file:
+          file.write("5")
+      if saves:
+        if hasattr(peer, "finish"):
+          peer.finish()
+        remove(peer, saves[-1].place)
+        starts.append(time.perf_counter())
+        peer.step()
+      saves.append(Save(peer, len(saves), len(starts) - 1))
+      quiet = 0
+  starts.append(time.perf_counter())
+  if hasattr(peer, "finish"):
+    peer.finish()
+  peak = memory("VmHWM:")
+  drop_from_page_cache(peer, saves[-1].place)
+  start = time.perf_counter()
+  peer.restore(saves[-1].place)
+  restore = time.perf_counter() - start
+  return {
+      "name": options.peer,
+      "version": importlib.metadata.version(peer.package),
+      "bytes": options.bytes,
+      "variables": options.variables,
+      "step_s": undisturbed,
+      "saves": [{"blocked_s": s.blocked, "lost_s": s.lost(starts, undisturbed),
+                 "completed_s": s.completed, "durable_s": s.durable} for s in saves],
+      "restore_s": restore,
+      "extra_memory": peak - baseline,
+  }
+
+
+def main():
+  parser = argparse.ArgumentParser(description=__doc__)
+  parser.add_argument("--peer", choices=PEERS, required=True)
+  parser.add_argument("--dir", default="checkpoint_save_peer", help="is emptied")
+  parser.add_argument("--bytes", type=int, default=1 << 30)
+  parser.add_argument("--variables", type=int, default=64)
+  parser.add_argument("--saves", type=int, default=3)
+  parser.add_argument("--undisturbed", type=int, default=9, help="steps before the first save")
+  options = parser.parse_args()
+  print(json.dumps(measure(options)))
+
+
+if __name__ == "__main__":
+  main()

@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+# Copyright 2026 The crochet authors
+# SPDX-License-Identifier: Apache-2.0
+"""Ends a program that trains and saves, in every way, and looks at what is left.
+
+What is true stands outside the program: the hashes of every variable after each step, as it said
+them before that step was saved, and the newest step that it called published. Whatever happened,
+the next run must
+
+- find a checkpoint of one step, bit-equal, not older than the newest published one;
+- find the left-overs of at most one save, and have removed them before its first step;
+- have ended within a bounded time.
+
+  crash.py kills [--number 200]    kill -9 at random moments
+  crash.py points                  kill -9 at each operation on files of the first saves and the last
+  crash.py exits                   every kind of exit at every stage of a save
+"""
+
+import argparse
+import concurrent.futures
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+TIME_LIMIT = 60  # Seconds; an end takes milliseconds.
+
+# Where the operations of a run's second save lie, and some before and behind.
+SECOND_SAVE = (20, 44)
+
+BASENAME = "model.ckpt"
+INDEX = re.compile(re.escape(BASENAME) + r"-(\d+)\.index")
+PART = re.compile(re.escape(BASENAME) + r"-(\d+)\.(data-\d{5}-of-\d{5}|json|meta)")
+FOUND_ANYWAY = re.compile(r"checkpoint|\.lock|metrics\.jsonl|events\..*|graph\..*")
+
+
+class Failure(Exception):
+  pass
+
+
+def left_overs(directory):
+  """Files that belong to no checkpoint: {the save they are of: [name]}."""
+  names = os.listdir(directory) if os.path.isdir(directory) else []
+  sound = {match[1] for match in map(INDEX.fullmatch, names) if match}
+  result = {}
+  for name in names:
+    part = PART.fullmatch(name)
+    if INDEX.fullmatch(name) or FOUND_ANYWAY.fullmatch(name) or (part and part[1] in sound):
+      continue
+    save = re.match(re.escape(BASENAME) + r"-(\d+)", name)
+    result.setdefault(save[1] if save else name, []).append(name)
+  return result
+
+
+class Life:
+  """One run of the program."""
+
+  def __init__(self, oracle, *arguments):
+    self._oracle = oracle
+    self.lines = []
+    self.process = subprocess.Popen([os.path.abspath(oracle.trainer), oracle.directory, *arguments],
+                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                    stderr=subprocess.PIPE if oracle.quiet else None)
+
+  def read_line(self):
+    """Returns the words of what the program says next; nothing at its end."""
+    line = self.process.stdout.readline().decode()
+    if not line.endswith("\n"):
+      return []
+    words = line.split()
+    self.lines.append(words)
+    self._oracle.hear(words)
+    return words
+
+  def start(self):
+    """Waits for the state to be restored, checks it, and lets the program go on."""
+    words = self.read_line()
+    if not words or words[0] != "ready":
+      raise Failure(f"the program did not get ready: {words} {self.errors()}")
+    self._oracle.check_restored(int(words[1]), words[2:])
+    self.process.stdin.write(b"\n")
+    self.process.stdin.flush()
+
+  def kill(self):
+    self.process.kill()
+    self.finish()
+
+  def finish(self):
+    """Reads what is left and returns the exit code, the negative signal of a killed program."""
+    deadline = time.monotonic() + TIME_LIMIT
+    while self.read_line():
+      if time.monotonic() > deadline:
+        break
+    try:
+      return self.process.wait(timeout=max(1, deadline - time.monotonic()))
+    except subprocess.TimeoutExpired as error:
+      self.process.kill()
+      raise Failure(f"still running after {TIME_LIMIT} s: {self.lines[-3:]}") from error
+    finally:
+      self.process.stdout.close()
+      self.process.stdin.close()
+      if self.process.stderr:
+        self.process.stderr.close()
+
+  def errors(self):
+    return self.process.stderr.read().decode()[-500:] if self.process.stderr else ""
+
+
+class Oracle:
+  """What must be true of a directory."""
+
+  def __init__(self, trainer, directory, quiet=True):
+    self.trainer = trainer
+    self.directory = directory
+    self.quiet = quiet
+    self.hashes = {}
+    self.published = 0
+
+  def hear(self, words):
+    if words[0] in ("ready", "step"):
+      step = int(words[1])
+      if self.hashes.setdefault(step, words[2:]) != words[2:]:
+        raise Failure(f"step {step} had the hashes {self.hashes[step]}, now {words[2:]}")
+    elif words[0] == "published":
+      self.published = max(self.published, int(words[1]))
+
+  def check_restored(self, step, hashes):
+    if step < self.published:
+      raise Failure(f"step {step} was restored, {self.published} was published")
+    if self.hashes.get(step) != hashes:
+      raise Failure(f"step {step} was restored with other hashes")
+    rest = left_overs(self.directory)
+    if rest:
+      raise Failure(f"left-overs behind a start: {rest}")
+
+  def check_dead(self):
+    rest = left_overs(self.directory)
+    if len(rest) > 1:
+      raise Failure(f"left-overs of more than one save: {rest}")
+    return len(rest)
+
+  def life(self, *arguments):
+    return Life(self, *arguments)
+
+
+def kill_at_random(trainer, directory, number, seed):
+  """Kills in the midst of a save, or between two: a line and a random while later."""
+  generator = random.Random(seed)
+  oracle = Oracle(trainer, directory)
+  torn = 0
+  for i in range(number):
+    life = oracle.life(f"every={generator.choice((1, 2, 5))}",
+                       f"shards={generator.choice((1, 1, 3))}")
+    life.start()
+    for _ in range(generator.randrange(1, 25)):
+      life.read_line()
+    time.sleep(generator.random() * 0.02)
+    life.kill()
+    torn += oracle.check_dead()
+    if (i + 1) % 100 == 0:
+      print(f"{i + 1} kills, {torn} of them in the midst of a save, step {max(oracle.hashes)}",
+            flush=True)
+  life = oracle.life("steps=1")
+  life.start()
+  life.finish()
+  if number >= 100 and torn < number // 10:
+    raise Failure(f"only {torn} of {number} kills met a save")
+  print(f"{number} kills: {torn} in the midst of a save, {max(oracle.hashes)} steps")
+
+
+def kill_at_points(trainer, directory, _number, _seed):
+  """Kills at operation 0, 1, 2, ... of a life of five saves, until one lives to its end."""
+  for shards in (1, 3):
+    first = os.path.join(directory, f"first{shards}")
+    base = Oracle(trainer, first)
+    life = base.life("steps=2", f"shards={shards}")
+    life.start()
+    if life.finish() != 0:
+      raise Failure(f"a run of two steps failed: {life.lines}")
+    point = 0
+    while True:
+      place = os.path.join(directory, f"{shards}-{point}")
+      shutil.copytree(first, place)
+      oracle = Oracle(trainer, place)
+      oracle.hashes, oracle.published = dict(base.hashes), base.published
+      life = oracle.life("steps=5", f"shards={shards}", f"die_at={point}")
+      try:
+        life.start()
+      except (Failure, BrokenPipeError):
+        if life.process.wait() != -signal.SIGKILL:
+          raise
+      code = life.finish()
+      oracle.check_dead()
+      again = oracle.life("steps=5")
+      again.start()
+      if again.finish() != 0:
+        raise Failure(f"point {point}: the next run failed: {again.lines[-1]}")
+      shutil.rmtree(place)
+      if code == 0:
+        break
+      if code != -signal.SIGKILL:
+        raise Failure(f"point {point}: exit code {code}")
+      point += 1
+    if point < 20:
+      raise Failure(f"only {point} points")
+    print(f"{point} points with {shards} data file(s)")
+
+
+# What each kind of exit makes of the exit code: an exact one, or a signal's.
+EXITS = {
+    "return": 0,
+    "throw": 1,
+    "exit": 7,
+    "quick_exit": 7,
+    "_exit": 7,
+    "abort": -signal.SIGABRT,
+    "terminate": -signal.SIGABRT,
+    "SIGTERM": 0,
+    "SIGINT": 0,
+    "SIGHUP": -signal.SIGHUP,
+    "SIGSEGV": -signal.SIGSEGV,
+    "SIGKILL": -signal.SIGKILL,
+}
+
+
+def end_at(trainer, directory, how, point):
+  place = os.path.join(directory, f"{how}-{point}")
+  oracle = Oracle(trainer, place)
+  life = oracle.life(f"exit={how}", f"at={point}")
+  life.start()
+  code = life.finish()
+  if code != EXITS[how]:
+    raise Failure(f"{how} at operation {point}: exit code {code}, expected {EXITS[how]}; "
+                  f"{life.lines[-2:]}")
+  oracle.check_dead()
+  again = oracle.life("steps=1")
+  again.start()
+  again.finish()
+
+
+def end_in_every_way(trainer, directory, _number, _seed):
+  """Ends while the saver is at each of the operations of the second save."""
+  ends = [(how, point) for how in EXITS for point in range(*SECOND_SAVE)]
+  with concurrent.futures.ThreadPoolExecutor(8) as pool:  # They wait for retries mostly.
+    for end in [pool.submit(end_at, trainer, directory, *end) for end in ends]:
+      end.result()
+  print(f"{len(ends)} ends: {len(EXITS)} kinds")
+
+
+def main():
+  parser = argparse.ArgumentParser(description=__doc__,
+                                   formatter_class=argparse.RawDescriptionHelpFormatter)
+  tests = {"kills": kill_at_random, "points": kill_at_points, "exits": end_in_every_way}
+  parser.add_argument("test", choices=tests)
+  parser.add_argument("--trainer", required=True, help="the program to end")
+  parser.add_argument("--number", type=int, default=200, help="of kills at random moments")
+  parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
+  options = parser.parse_args()
+  print(f"seed {options.seed}")
+  with tempfile.TemporaryDirectory(prefix="crochet-crash-") as directory:
+    try:
+      tests[options.test](options.trainer, os.path.join(directory, "run"), options.number,
+                          options.seed)
+    except Failure as failure:
+      kept = tempfile.mkdtemp(prefix="crochet-crash-failed-")
+      shutil.copytree(directory, kept, dirs_exist_ok=True)
+      sys.exit(f"{options.test}, seed {options.seed}: {failure}\nthe files are kept in {kept}")
+
+
+if __name__ == "__main__":
+  main()

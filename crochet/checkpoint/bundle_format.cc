@@ -113,7 +113,8 @@ void read_shape(pbf_reader message, RawEntry& raw) {
         raw.dimensions.push_back(read_dimension(message.get_message()));
         return true;
       case varint_field(3):
-        raw.unknown_rank = message.get_bool();
+        // Not get_bool(): that looks at a byte behind the end of a message that is cut here.
+        raw.unknown_rank = message.get_uint64() != 0;
         return true;
       default:
         return false;

@@ -152,6 +152,14 @@ TEST(BundleFormatTest, ImpossibleEntriesAreDataLoss) {
   EXPECT_THAT(entry(from_hex("08 01 12 fc 07") + dimensions), is_loss("255 dimensions"));
 }
 
+// A find of fuzz_entries: protozero read the flag from behind the end. The bytes lie in memory of
+// their own, where AddressSanitizer sees that.
+TEST(BundleFormatTest, AnUnknownRankCutBeforeItsFlagIsDataLoss) {
+  const std::string entry("\x12\x01\x18", 3);
+  const std::vector<char> bytes(entry.begin(), entry.end());
+  EXPECT_THROW(decode_entry({bytes.data(), bytes.size()}, "name", "x.index"), DataLossError);
+}
+
 TEST(BundleFormatTest, EveryCutEntryIsDataLossOrAnotherEntry) {
   const std::string good = encode(example_w());
   for (size_t size = 0; size < good.size(); ++size) {

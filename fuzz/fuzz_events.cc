@@ -1,0 +1,45 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// TensorBoard's event files. Checksums that are wrong are made right first.
+#include <algorithm>
+
+#include "crochet/io/crc32c.h"
+#include "crochet/summary/event_file_reader.h"
+#include "fuzz_target.h"
+
+using namespace crochet;
+
+namespace {
+
+void put_crc(std::string& bytes, size_t offset, std::string_view of) {
+  const uint32_t crc = mask_crc32c(crc32c(of));
+  for (size_t i = 0; i < sizeof(crc); ++i) bytes[offset + i] = static_cast<char>(crc >> (8 * i));
+}
+
+// Of each record as far as the lengths lead.
+void sign(std::string& bytes) {
+  for (size_t at = 0; bytes.size() - at >= kRecordHeaderBytes + kRecordFooterBytes;) {
+    const std::string_view rest = std::string_view(bytes).substr(at);
+    uint64_t length = 0;
+    for (size_t i = 0; i < sizeof(length); ++i)
+      length |= uint64_t{static_cast<uint8_t>(rest[i])} << (8 * i);
+    put_crc(bytes, at + sizeof(length), rest.substr(0, sizeof(length)));
+    if (length > rest.size() - kRecordHeaderBytes - kRecordFooterBytes) return;
+    put_crc(bytes, at + kRecordHeaderBytes + length, rest.substr(kRecordHeaderBytes, length));
+    at += kRecordHeaderBytes + length + kRecordFooterBytes;
+  }
+}
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  std::string bytes(as_text(data, size));
+  sign(bytes);
+  MemoryFileSystem files;
+  put_file(files, "/events", bytes);
+  return expect_typed_errors([&] {
+    EventFileReader reader(files, "/events");
+    while (reader.read()) continue;
+  });
+}

@@ -18,10 +18,6 @@
 namespace crochet {
 namespace {
 
-// Small tensors are gathered to this size; in large ones, it is what the
-// checksum leaves in the cache for the write behind it.
-constexpr size_t kChunkBytes = size_t{1} << 20;
-
 static_assert(std::endian::native == std::endian::little,
               "the header says that tensors are little-endian");
 
@@ -45,13 +41,13 @@ BundleWriter::BundleWriter(FileSystem& files, std::string prefix,
       directory_(parent_directory(prefix_)),
       alignment_(options.alignment),
       num_shards_(options.num_shards),
+      expected_bytes_(options.expected_bytes),
       temp_index_(temporary_name(index_filename(prefix_))) {
   if (alignment_ == 0) throw InvalidArgumentError("{}: an alignment of 0 bytes", prefix_);
   if (num_shards_ < 1 || num_shards_ > internal::kMaxShards)
     throw InvalidArgumentError("{}: {} data files, expected 1 to {}", prefix_, num_shards_,
                                internal::kMaxShards);
   if (!files_.exists(directory_)) files_.create_directories(directory_);
-  buffer_.reserve(kChunkBytes);
   open_shard(0);
 }
 
@@ -61,12 +57,13 @@ std::string BundleWriter::final_name(int shard) const {
 
 void BundleWriter::open_shard(int shard) {
   temp_data_.push_back(temporary_name(final_name(shard)));
-  data_ = files_.create(temp_data_.back());
-  shard_bytes_ = 0;
+  const auto index = static_cast<size_t>(shard);
+  data_ = files_.create_large(temp_data_.back(),
+                              index < expected_bytes_.size() ? expected_bytes_[index] : 0);
+  finished_bytes_ += std::exchange(shard_bytes_, 0);
 }
 
 void BundleWriter::close_shard() {
-  flush();
   data_->sync();
   std::exchange(data_, nullptr)->close();
 }
@@ -209,44 +206,26 @@ void BundleWriter::check_set(std::string_view name, const Tensor& tensor) const 
   if (!tensor.is_set()) throw InvalidArgumentError("{}: \"{}\" is unset", prefix_, name);
 }
 
-void BundleWriter::append(std::span<const std::byte> bytes) {
-  if (buffer_.size() + bytes.size() > kChunkBytes) flush();
-  if (bytes.size() >= kChunkBytes)
-    data_->append(bytes);
-  else
-    buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
-  data_bytes_ += bytes.size();
-  shard_bytes_ += bytes.size();
-}
-
 uint32_t BundleWriter::append_elements(const Tensor& tensor) {
-  if (tensor.dtype() != DType::kString) return append_with_crc(0, tensor.bytes());
+  if (tensor.dtype() != DType::kString) {
+    shard_bytes_ += tensor.num_bytes();
+    return data_->append_with_crc32c(0, tensor.bytes());
+  }
   const internal::StringsHead head = internal::encode_strings_head(tensor.strings());
-  append(std::as_bytes(std::span(head.bytes)));
+  data_->append(head.bytes);
+  shard_bytes_ += head.bytes.size() + tensor.num_bytes();
   uint32_t crc = head.crc;
   for (const std::string& string : tensor.strings())
-    crc = append_with_crc(crc, std::as_bytes(std::span(string)));
-  return crc;
-}
-
-uint32_t BundleWriter::append_with_crc(uint32_t crc, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const auto chunk = bytes.first(std::min(bytes.size(), kChunkBytes));
-    crc = extend_crc32c(crc, chunk);
-    append(chunk);
-    bytes = bytes.subspan(chunk.size());
-  }
+    crc = data_->append_with_crc32c(crc, std::as_bytes(std::span(string)));
   return crc;
 }
 
 void BundleWriter::pad() {
   const size_t surplus = shard_bytes_ % alignment_;
-  if (surplus != 0) append(std::vector<std::byte>(alignment_ - surplus));
-}
-
-void BundleWriter::flush() {
-  if (!buffer_.empty()) data_->append(buffer_);
-  buffer_.clear();
+  if (surplus == 0) return;
+  const std::vector<std::byte> zeros(alignment_ - surplus);
+  data_->append(zeros);
+  shard_bytes_ += zeros.size();
 }
 
 void BundleWriter::write_index() {

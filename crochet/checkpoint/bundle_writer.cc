@@ -119,13 +119,17 @@ void BundleWriter::add_slice(std::string_view name, const Shape& full_shape,
       return;
     }
     entry_for_slice(name, full_shape, resolved, tensor).slices.push_back(slice);
-    store(internal::slice_key(name, slice), tensor);
+    index_.emplace(internal::slice_key(name, slice), store(tensor));
   });
 }
 
 void BundleWriter::add_whole(std::string_view name, const Tensor& tensor) {
   check_name(name);
-  store(std::string(name), tensor);
+  // The only search for the name: none at all if they come in order.
+  const size_t num_keys = index_.size();
+  const auto place = index_.emplace_hint(index_.end(), name, std::string());
+  if (index_.size() == num_keys || partitioned_.contains(name)) throw_added_before(name);
+  place->second = store(tensor);
   ++num_tensors_;
 }
 
@@ -135,6 +139,7 @@ internal::BundleEntry& BundleWriter::entry_for_slice(std::string_view name, cons
   const auto found = partitioned_.find(name);
   if (found == partitioned_.end()) {
     check_name(name);
+    if (index_.contains(std::string(name))) throw_added_before(name);
     ++num_tensors_;
     return partitioned_[std::string(name)] = {.dtype = tensor.dtype(), .shape = full_shape};
   }
@@ -149,15 +154,15 @@ internal::BundleEntry& BundleWriter::entry_for_slice(std::string_view name, cons
   return entry;
 }
 
-void BundleWriter::store(std::string key, const Tensor& tensor) {
+std::string BundleWriter::store(const Tensor& tensor) {
   internal::BundleEntry entry{.dtype = tensor.dtype(), .shape = tensor.shape()};
   entry.shard = static_cast<int32_t>(temp_data_.size()) - 1;
   entry.offset = static_cast<int64_t>(shard_bytes_);
   const uint32_t crc = append_elements(tensor);
   entry.size = static_cast<int64_t>(shard_bytes_) - entry.offset;
   entry.masked_crc32c = mask_crc32c(crc);
-  index_.emplace(std::move(key), internal::encode(entry));
   pad();
+  return internal::encode(entry);
 }
 
 void BundleWriter::write_and_sync() {
@@ -198,8 +203,10 @@ void BundleWriter::check_name(std::string_view name) const {
   // Such keys belong to the slices of partitioned tensors.
   if (name.front() == '\0')
     throw InvalidArgumentError("{}: the name of a tensor starts with a zero byte", prefix_);
-  if (index_.contains(std::string(name)) || partitioned_.contains(name))
-    throw InvalidArgumentError("{}: \"{}\" was added before", prefix_, name);
+}
+
+void BundleWriter::throw_added_before(std::string_view name) const {
+  throw InvalidArgumentError("{}: \"{}\" was added before", prefix_, name);
 }
 
 void BundleWriter::check_set(std::string_view name, const Tensor& tensor) const {

@@ -101,13 +101,14 @@ class BundleWriter {
   template <typename Step>
   void guarded(State required, const char* call, Step step);
   void check_name(std::string_view name) const;
+  [[noreturn]] void throw_added_before(std::string_view name) const;
   void check_set(std::string_view name, const Tensor& tensor) const;
   void add_whole(std::string_view name, const Tensor& tensor);
   // The entry of the whole tensor, for one more slice of it.
   internal::BundleEntry& entry_for_slice(std::string_view name, const Shape& full_shape,
                                          const TensorSlice& resolved, const Tensor& tensor);
-  // Writes the elements and puts what is to be known of them into the index.
-  void store(std::string key, const Tensor& tensor);
+  // Writes the elements; returns what is to be known of them, for the index.
+  std::string store(const Tensor& tensor);
   // Returns the crc32c.
   uint32_t append_elements(const Tensor& tensor);
   void pad();

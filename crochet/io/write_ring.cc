@@ -6,9 +6,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <new>
+#include <atomic>
 
 #include <liburing.h>
+#include <pthread.h>
 #include <sched.h>
 
 namespace crochet {
@@ -34,6 +35,16 @@ std::span<std::byte> map_memory(size_t num_bytes) {
   return memory;
 }
 
+std::atomic<int> forks_so_far{0};
+
+// How often this process and those before it were forked; asked for at every append, where
+// getpid() would be a call of the system.
+int num_forks() {
+  static const int registered =
+      ::pthread_atfork(nullptr, nullptr, [] { forks_so_far.fetch_add(1); });
+  return registered == 0 ? forks_so_far.load(std::memory_order_relaxed) : ::getpid();
+}
+
 // The kernel was interrupted, or is short of memory for now.
 bool is_passing(int result) { return result == -EINTR || result == -EAGAIN || result == -EBUSY; }
 constexpr int kMaxTries = 10'000;
@@ -50,7 +61,7 @@ std::unique_ptr<WriteRing> WriteRing::make(DirectCalls& calls, size_t num_buffer
 }
 
 WriteRing::WriteRing(DirectCalls& calls, size_t num_buffers, size_t buffer_bytes)
-    : calls_(calls), owner_(::getpid()), buffer_bytes_(buffer_bytes), requests_(num_buffers) {}
+    : calls_(calls), num_forks_(num_forks()), buffer_bytes_(buffer_bytes), requests_(num_buffers) {}
 
 int WriteRing::set_up() {
   auto ring = std::make_unique<io_uring>();
@@ -73,7 +84,7 @@ WriteRing::~WriteRing() {
   if (!memory_.empty()) ::munmap(memory_.data(), memory_.size());
 }
 
-bool WriteRing::is_mine() const { return ::getpid() == owner_; }
+bool WriteRing::is_mine() const { return num_forks() == num_forks_; }
 
 int WriteRing::broken(int error) {
   broken_ = true;

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -63,7 +61,7 @@ class WriteRing {
   int broken(int error);
 
   DirectCalls& calls_;
-  const pid_t owner_;
+  const int num_forks_;  // That led to the process which owns this.
   const size_t buffer_bytes_;
   std::vector<WriteRequest> requests_;  // By buffer.
   std::span<std::byte> memory_;         // Of all buffers; empty before set_up().

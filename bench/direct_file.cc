@@ -46,6 +46,7 @@ struct Options {
   std::string directory = "/tmp";
   int rounds = 10;
   size_t mib = 1024;
+  int num_shards = 1;
   size_t num_small = 0;  // 0: as many of 10 KiB as the bytes give.
   bool without_fio = false;
   std::vector<std::string> cases = {"file", "save", "small", "plain"};
@@ -108,8 +109,9 @@ void write_file(FileSystem& files, const std::string& path, const Snapshot& snap
   file->close();
 }
 
-void write_checkpoint(FileSystem& files, const std::string& prefix, const Snapshot& snapshot) {
-  Saver saver({.max_to_keep = 1, .files = &files});
+void write_checkpoint(FileSystem& files, const std::string& prefix, const Snapshot& snapshot,
+                      int num_shards) {
+  Saver saver({.num_shards = num_shards, .max_to_keep = 1, .files = &files});
   SaveTicket ticket(prefix, -1, Clock::real());
   saver.write(snapshot, ticket);
 }
@@ -137,8 +139,8 @@ class Rounds {
       fmt::print("{:2}  fio {:5.0f}", round, fio);
       const std::string path = options_.directory + "/direct_file.data";
       measure("file", fio, large_, [&] { write_file(*files_, path, large_); });
-      measure("save", fio, large_, [&] { write_checkpoint(*files_, path, large_); });
-      measure("small", fio, small_, [&] { write_checkpoint(*files_, path, small_); });
+      measure("save", fio, large_, [&] { write_checkpoint(*files_, path, large_, options_.num_shards); });
+      measure("small", fio, small_, [&] { write_checkpoint(*files_, path, small_, options_.num_shards); });
       measure("plain", fio, large_, [&] { write_file(*plain_files_, path, large_); });
       fmt::print("\n");
       fflush(stdout);
@@ -157,9 +159,9 @@ class Rounds {
                const std::function<void()>& work) {
     if (!wants(name)) return;
     const double rate = static_cast<double>(snapshot.num_bytes()) / seconds_of(work) / kMebibyte;
-    for (const char* end : {"", ".data-00000-of-00001", ".index", ".json"})
-      ::unlink((options_.directory + "/direct_file.data" + end).c_str());
-    ::unlink((options_.directory + "/checkpoint").c_str());
+    for (const std::string& file : FileSystem::posix().list(options_.directory))
+      if (file.starts_with("direct_file.") || file == "checkpoint")
+        FileSystem::posix().remove(options_.directory + "/" + file);
     rates_[name].push_back(rate);
     if (fio > 0) ratios_[name].push_back(rate / fio);
     fmt::print("  {} {:5.0f} {:.2f}", name, rate, fio > 0 ? rate / fio : 0);
@@ -185,6 +187,7 @@ int main(int argc, char** argv) {
   app.add_option("--rounds", options.rounds, "interleaved rounds");
   app.add_option("--mib", options.mib, "the size of each file");
   app.add_option("--small", options.num_small, "the number of small variables");
+  app.add_option("--shards", options.num_shards, "data files of a checkpoint");
   app.add_option("--cases", options.cases, "of file, save, small and plain")->delimiter(',');
   app.add_option("--buffers", options.writer.num_buffers, "buffers of the writer");
   app.add_option("--buffer-kib", buffer_kib, "the size of each");

@@ -63,9 +63,17 @@ void BundleWriter::open_shard(int shard) {
   finished_bytes_ += std::exchange(shard_bytes_, 0);
 }
 
-void BundleWriter::close_shard() {
-  data_->sync();
-  std::exchange(data_, nullptr)->close();
+// Makes the bytes of a data file durable, if there is one.
+void BundleWriter::finish_file(std::unique_ptr<WritableFile>& file) {
+  if (!file) return;
+  file->sync();
+  std::exchange(file, nullptr)->close();
+}
+
+void BundleWriter::begin_shard(int shard) {
+  finish_file(before_);
+  before_ = std::move(data_);  // Its last bytes may be on their way while the next one begins.
+  open_shard(shard);
 }
 
 void BundleWriter::next_shard() {
@@ -74,8 +82,7 @@ void BundleWriter::next_shard() {
     if (next == num_shards_)
       throw InvalidArgumentError("{}: a data file more than the {} there are to be", prefix_,
                                  num_shards_);
-    close_shard();
-    open_shard(next);
+    begin_shard(next);
   });
 }
 
@@ -167,12 +174,12 @@ std::string BundleWriter::store(const Tensor& tensor) {
 
 void BundleWriter::write_and_sync() {
   guarded(State::kAdding, "write_and_sync()", [&] {
-    close_shard();
-    while (static_cast<int>(temp_data_.size()) < num_shards_) {
-      open_shard(static_cast<int>(temp_data_.size()));
-      close_shard();
-    }
-    write_index();
+    while (static_cast<int>(temp_data_.size()) < num_shards_)
+      begin_shard(static_cast<int>(temp_data_.size()));
+    const std::string table = encode_index();  // While the disk is busy with the data.
+    finish_file(before_);
+    finish_file(data_);
+    write_index(table);
     state_ = State::kWritten;
   });
 }
@@ -235,10 +242,13 @@ void BundleWriter::pad() {
   shard_bytes_ += zeros.size();
 }
 
-void BundleWriter::write_index() {
+std::string BundleWriter::encode_index() {
   index_.emplace("", internal::encode(internal::BundleHeader{.num_shards = num_shards_}));
   for (const auto& [name, entry] : partitioned_) index_.emplace(name, internal::encode(entry));
-  const std::string table = internal::encode_table(index_);
+  return internal::encode_table(index_);
+}
+
+void BundleWriter::write_index(const std::string& table) {
   const auto file = files_.create(temp_index_);
   file->append(table);
   file->sync();
@@ -248,6 +258,7 @@ void BundleWriter::write_index() {
 }
 
 void BundleWriter::remove_temporaries() noexcept {
+  before_.reset();
   data_.reset();
   const auto remove = [this](const std::string& path) {
     try {

@@ -96,7 +96,8 @@ class BundleWriter {
   enum class State { kAdding, kWritten, kPublished, kFailed };
 
   void open_shard(int shard);
-  void close_shard();
+  void begin_shard(int shard);
+  void finish_file(std::unique_ptr<WritableFile>& file);
   std::string final_name(int shard) const;
   template <typename Step>
   void guarded(State required, const char* call, Step step);
@@ -112,7 +113,8 @@ class BundleWriter {
   // Returns the crc32c.
   uint32_t append_elements(const Tensor& tensor);
   void pad();
-  void write_index();
+  std::string encode_index();
+  void write_index(const std::string& table);
   void remove_temporaries() noexcept;
 
   FileSystem& files_;  // Not owned; outlives this.
@@ -124,8 +126,9 @@ class BundleWriter {
   const std::string temp_index_;
 
   State state_ = State::kAdding;
-  std::vector<std::string> temp_data_;  // Of the shards so far.
-  std::unique_ptr<WritableFile> data_;  // The last of them.
+  std::vector<std::string> temp_data_;    // Of the shards so far.
+  std::unique_ptr<WritableFile> data_;    // The last of them.
+  std::unique_ptr<WritableFile> before_;  // The one before it, if it is not synced yet.
   uint64_t shard_bytes_ = 0;
   uint64_t finished_bytes_ = 0;               // Of the shards before.
   std::map<std::string, std::string> index_;  // The table, without its header.

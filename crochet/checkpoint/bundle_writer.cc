@@ -18,10 +18,6 @@
 namespace crochet {
 namespace {
 
-// Small tensors are gathered to this size; in large ones, it is what the
-// checksum leaves in the cache for the write behind it.
-constexpr size_t kChunkBytes = size_t{1} << 20;
-
 static_assert(std::endian::native == std::endian::little,
               "the header says that tensors are little-endian");
 
@@ -45,13 +41,13 @@ BundleWriter::BundleWriter(FileSystem& files, std::string prefix,
       directory_(parent_directory(prefix_)),
       alignment_(options.alignment),
       num_shards_(options.num_shards),
+      expected_bytes_(options.expected_bytes),
       temp_index_(temporary_name(index_filename(prefix_))) {
   if (alignment_ == 0) throw InvalidArgumentError("{}: an alignment of 0 bytes", prefix_);
   if (num_shards_ < 1 || num_shards_ > internal::kMaxShards)
     throw InvalidArgumentError("{}: {} data files, expected 1 to {}", prefix_, num_shards_,
                                internal::kMaxShards);
   if (!files_.exists(directory_)) files_.create_directories(directory_);
-  buffer_.reserve(kChunkBytes);
   open_shard(0);
 }
 
@@ -61,14 +57,23 @@ std::string BundleWriter::final_name(int shard) const {
 
 void BundleWriter::open_shard(int shard) {
   temp_data_.push_back(temporary_name(final_name(shard)));
-  data_ = files_.create(temp_data_.back());
-  shard_bytes_ = 0;
+  const auto index = static_cast<size_t>(shard);
+  data_ = files_.create_large(temp_data_.back(),
+                              index < expected_bytes_.size() ? expected_bytes_[index] : 0);
+  finished_bytes_ += std::exchange(shard_bytes_, 0);
 }
 
-void BundleWriter::close_shard() {
-  flush();
-  data_->sync();
-  std::exchange(data_, nullptr)->close();
+// Makes the bytes of a data file durable, if there is one.
+void BundleWriter::finish_file(std::unique_ptr<WritableFile>& file) {
+  if (!file) return;
+  file->sync();
+  std::exchange(file, nullptr)->close();
+}
+
+void BundleWriter::begin_shard(int shard) {
+  finish_file(before_);
+  before_ = std::move(data_);  // Its last bytes may be on their way while the next one begins.
+  open_shard(shard);
 }
 
 void BundleWriter::next_shard() {
@@ -77,8 +82,7 @@ void BundleWriter::next_shard() {
     if (next == num_shards_)
       throw InvalidArgumentError("{}: a data file more than the {} there are to be", prefix_,
                                  num_shards_);
-    close_shard();
-    open_shard(next);
+    begin_shard(next);
   });
 }
 
@@ -122,13 +126,17 @@ void BundleWriter::add_slice(std::string_view name, const Shape& full_shape,
       return;
     }
     entry_for_slice(name, full_shape, resolved, tensor).slices.push_back(slice);
-    store(internal::slice_key(name, slice), tensor);
+    index_.emplace(internal::slice_key(name, slice), store(tensor));
   });
 }
 
 void BundleWriter::add_whole(std::string_view name, const Tensor& tensor) {
   check_name(name);
-  store(std::string(name), tensor);
+  // The only search for the name: none at all if they come in order.
+  const size_t num_keys = index_.size();
+  const auto place = index_.emplace_hint(index_.end(), name, std::string());
+  if (index_.size() == num_keys || partitioned_.contains(name)) throw_added_before(name);
+  place->second = store(tensor);
   ++num_tensors_;
 }
 
@@ -138,6 +146,7 @@ internal::BundleEntry& BundleWriter::entry_for_slice(std::string_view name, cons
   const auto found = partitioned_.find(name);
   if (found == partitioned_.end()) {
     check_name(name);
+    if (index_.contains(std::string(name))) throw_added_before(name);
     ++num_tensors_;
     return partitioned_[std::string(name)] = {.dtype = tensor.dtype(), .shape = full_shape};
   }
@@ -152,25 +161,25 @@ internal::BundleEntry& BundleWriter::entry_for_slice(std::string_view name, cons
   return entry;
 }
 
-void BundleWriter::store(std::string key, const Tensor& tensor) {
+std::string BundleWriter::store(const Tensor& tensor) {
   internal::BundleEntry entry{.dtype = tensor.dtype(), .shape = tensor.shape()};
   entry.shard = static_cast<int32_t>(temp_data_.size()) - 1;
   entry.offset = static_cast<int64_t>(shard_bytes_);
   const uint32_t crc = append_elements(tensor);
   entry.size = static_cast<int64_t>(shard_bytes_) - entry.offset;
   entry.masked_crc32c = mask_crc32c(crc);
-  index_.emplace(std::move(key), internal::encode(entry));
   pad();
+  return internal::encode(entry);
 }
 
 void BundleWriter::write_and_sync() {
   guarded(State::kAdding, "write_and_sync()", [&] {
-    close_shard();
-    while (static_cast<int>(temp_data_.size()) < num_shards_) {
-      open_shard(static_cast<int>(temp_data_.size()));
-      close_shard();
-    }
-    write_index();
+    while (static_cast<int>(temp_data_.size()) < num_shards_)
+      begin_shard(static_cast<int>(temp_data_.size()));
+    const std::string table = encode_index();  // While the disk is busy with the data.
+    finish_file(before_);
+    finish_file(data_);
+    write_index(table);
     state_ = State::kWritten;
   });
 }
@@ -201,58 +210,45 @@ void BundleWriter::check_name(std::string_view name) const {
   // Such keys belong to the slices of partitioned tensors.
   if (name.front() == '\0')
     throw InvalidArgumentError("{}: the name of a tensor starts with a zero byte", prefix_);
-  if (index_.contains(std::string(name)) || partitioned_.contains(name))
-    throw InvalidArgumentError("{}: \"{}\" was added before", prefix_, name);
+}
+
+void BundleWriter::throw_added_before(std::string_view name) const {
+  throw InvalidArgumentError("{}: \"{}\" was added before", prefix_, name);
 }
 
 void BundleWriter::check_set(std::string_view name, const Tensor& tensor) const {
   if (!tensor.is_set()) throw InvalidArgumentError("{}: \"{}\" is unset", prefix_, name);
 }
 
-void BundleWriter::append(std::span<const std::byte> bytes) {
-  if (buffer_.size() + bytes.size() > kChunkBytes) flush();
-  if (bytes.size() >= kChunkBytes)
-    data_->append(bytes);
-  else
-    buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
-  data_bytes_ += bytes.size();
-  shard_bytes_ += bytes.size();
-}
-
 uint32_t BundleWriter::append_elements(const Tensor& tensor) {
-  if (tensor.dtype() != DType::kString) return append_with_crc(0, tensor.bytes());
+  if (tensor.dtype() != DType::kString) {
+    shard_bytes_ += tensor.num_bytes();
+    return data_->append_with_crc32c(0, tensor.bytes());
+  }
   const internal::StringsHead head = internal::encode_strings_head(tensor.strings());
-  append(std::as_bytes(std::span(head.bytes)));
+  data_->append(head.bytes);
+  shard_bytes_ += head.bytes.size() + tensor.num_bytes();
   uint32_t crc = head.crc;
   for (const std::string& string : tensor.strings())
-    crc = append_with_crc(crc, std::as_bytes(std::span(string)));
-  return crc;
-}
-
-uint32_t BundleWriter::append_with_crc(uint32_t crc, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const auto chunk = bytes.first(std::min(bytes.size(), kChunkBytes));
-    crc = extend_crc32c(crc, chunk);
-    append(chunk);
-    bytes = bytes.subspan(chunk.size());
-  }
+    crc = data_->append_with_crc32c(crc, std::as_bytes(std::span(string)));
   return crc;
 }
 
 void BundleWriter::pad() {
   const size_t surplus = shard_bytes_ % alignment_;
-  if (surplus != 0) append(std::vector<std::byte>(alignment_ - surplus));
+  if (surplus == 0) return;
+  const std::vector<std::byte> zeros(alignment_ - surplus);
+  data_->append(zeros);
+  shard_bytes_ += zeros.size();
 }
 
-void BundleWriter::flush() {
-  if (!buffer_.empty()) data_->append(buffer_);
-  buffer_.clear();
-}
-
-void BundleWriter::write_index() {
+std::string BundleWriter::encode_index() {
   index_.emplace("", internal::encode(internal::BundleHeader{.num_shards = num_shards_}));
   for (const auto& [name, entry] : partitioned_) index_.emplace(name, internal::encode(entry));
-  const std::string table = internal::encode_table(index_);
+  return internal::encode_table(index_);
+}
+
+void BundleWriter::write_index(const std::string& table) {
   const auto file = files_.create(temp_index_);
   file->append(table);
   file->sync();
@@ -262,6 +258,7 @@ void BundleWriter::write_index() {
 }
 
 void BundleWriter::remove_temporaries() noexcept {
+  before_.reset();
   data_.reset();
   const auto remove = [this](const std::string& path) {
     try {

@@ -23,6 +23,9 @@ struct BundleWriterOptions {
   size_t alignment = 1;
   // The number of data files; see next_shard().
   int num_shards = 1;
+  // About how many bytes each data file will have, so that room for them is reserved first and
+  // they are written in the fastest way; 0, or nothing, if that is not known.
+  std::vector<uint64_t> expected_bytes = {};
 };
 
 // Writes a checkpoint, so that it is whole or not there, whatever stops the program or the
@@ -83,9 +86,9 @@ class BundleWriter {
 
   const std::string& prefix() const { return prefix_; }
   size_t num_tensors() const { return num_tensors_; }
-  uint64_t data_bytes() const { return data_bytes_; }
+  uint64_t data_bytes() const { return finished_bytes_ + shard_bytes_; }
   // Of data and index. Requires: write_and_sync().
-  uint64_t total_bytes() const { return data_bytes_ + index_bytes_; }
+  uint64_t total_bytes() const { return data_bytes() + index_bytes_; }
   // The masked crc32c of the index file's bytes. Requires: write_and_sync().
   uint32_t index_crc32c() const { return index_crc32c_; }
 
@@ -93,24 +96,25 @@ class BundleWriter {
   enum class State { kAdding, kWritten, kPublished, kFailed };
 
   void open_shard(int shard);
-  void close_shard();
+  void begin_shard(int shard);
+  void finish_file(std::unique_ptr<WritableFile>& file);
   std::string final_name(int shard) const;
   template <typename Step>
   void guarded(State required, const char* call, Step step);
   void check_name(std::string_view name) const;
+  [[noreturn]] void throw_added_before(std::string_view name) const;
   void check_set(std::string_view name, const Tensor& tensor) const;
   void add_whole(std::string_view name, const Tensor& tensor);
   // The entry of the whole tensor, for one more slice of it.
   internal::BundleEntry& entry_for_slice(std::string_view name, const Shape& full_shape,
                                          const TensorSlice& resolved, const Tensor& tensor);
-  // Writes the elements and puts what is to be known of them into the index.
-  void store(std::string key, const Tensor& tensor);
-  void append(std::span<const std::byte> bytes);
+  // Writes the elements; returns what is to be known of them, for the index.
+  std::string store(const Tensor& tensor);
+  // Returns the crc32c.
   uint32_t append_elements(const Tensor& tensor);
-  uint32_t append_with_crc(uint32_t crc, std::span<const std::byte> bytes);
   void pad();
-  void flush();
-  void write_index();
+  std::string encode_index();
+  void write_index(const std::string& table);
   void remove_temporaries() noexcept;
 
   FileSystem& files_;  // Not owned; outlives this.
@@ -118,17 +122,18 @@ class BundleWriter {
   const std::string directory_;
   const size_t alignment_;
   const int num_shards_;
+  const std::vector<uint64_t> expected_bytes_;
   const std::string temp_index_;
 
   State state_ = State::kAdding;
-  std::vector<std::string> temp_data_;  // Of the shards so far.
-  std::unique_ptr<WritableFile> data_;  // The last of them.
+  std::vector<std::string> temp_data_;    // Of the shards so far.
+  std::unique_ptr<WritableFile> data_;    // The last of them.
+  std::unique_ptr<WritableFile> before_;  // The one before it, if it is not synced yet.
   uint64_t shard_bytes_ = 0;
-  std::vector<std::byte> buffer_;
+  uint64_t finished_bytes_ = 0;               // Of the shards before.
   std::map<std::string, std::string> index_;  // The table, without its header.
   std::map<std::string, internal::BundleEntry, std::less<>> partitioned_;
   size_t num_tensors_ = 0;
-  uint64_t data_bytes_ = 0;
   uint64_t index_bytes_ = 0;
   uint32_t index_crc32c_ = 0;
 };

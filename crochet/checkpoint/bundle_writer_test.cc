@@ -163,10 +163,11 @@ TEST(BundleWriterTest, AllDataFilesAreSyncedBeforeAnyHasItsName) {
   std::vector<std::string> kinds;
   for (const std::string& operation : files.operations())
     kinds.push_back(operation.substr(0, operation.find(' ')));
-  EXPECT_THAT(kinds, ElementsAre("create_directories", "create", "append", "sync", "close",  //
-                                 "create", "append", "sync", "close",                        //
-                                 "create", "sync", "close",                                  //
-                                 "create", "append", "sync", "close",                        //
+  EXPECT_THAT(kinds, ElementsAre("create_directories", "create", "create",  // Two at a time.
+                                 "append", "sync", "close", "create",       //
+                                 "append", "sync", "close",                 //
+                                 "sync", "close",                           //
+                                 "create", "append", "sync", "close",       //
                                  "rename", "rename", "rename", "sync_directory", "rename",
                                  "sync_directory"));
   EXPECT_THAT(disk.list("runs/x"),
@@ -179,6 +180,35 @@ TEST(BundleWriterTest, AllDataFilesAreSyncedBeforeAnyHasItsName) {
   EXPECT_EQ(reader.read("a"), numbers(1, 1));
   EXPECT_EQ(reader.read("b"), numbers(2, 2));
   EXPECT_EQ(reader.read_slice("c", parse_slice("1,1")), Tensor::from<float>({2}));
+}
+
+TEST(BundleWriterTest, EachDataFileReservesWhatItIsExpectedToHave) {
+  MemoryFileSystem files;
+  files.create_directories("runs/x");
+  files.set_capacity(1000);
+  EXPECT_THROW(BundleWriter(files, kPrefix, {.expected_bytes = {1001}}), ResourceExhaustedError);
+  EXPECT_THAT(files.list("runs/x"), IsEmpty());
+  BundleWriter writer(files, kPrefix, {.num_shards = 3, .expected_bytes = {1000, 1001}});
+  writer.add("a", numbers(1));
+  EXPECT_EQ(writer.data_bytes(), 4u);
+  EXPECT_THAT([&] { writer.next_shard(); }, ThrowsMessage<ResourceExhaustedError>(
+                                                HasSubstr("1001 bytes are needed, 1000 are free")));
+  EXPECT_THAT(files.list("runs/x"), IsEmpty());
+}
+
+TEST(BundleWriterTest, WhatWasExpectedIsNoLimit) {
+  for (const uint64_t expected : {0, 1, 1'000'000}) {
+    MemoryFileSystem files;
+    BundleWriter writer(files, kPrefix, {.num_shards = 2, .expected_bytes = {expected}});
+    writer.add("a", numbers(1000));
+    writer.next_shard();
+    writer.add("b", numbers(2000));
+    writer.finish();
+    const CheckpointReader reader(kPrefix, files);
+    reader.verify();
+    EXPECT_EQ(reader.read("b"), numbers(2000));
+    EXPECT_EQ(writer.data_bytes(), 12'000u);
+  }
 }
 
 TEST(BundleWriterTest, ThereAreOnlySoManyDataFiles) {

@@ -11,6 +11,7 @@
 #include "crochet/checkpoint/checkpoint_sidecar.h"
 #include "crochet/checkpoint/checkpoint_state.h"
 #include "crochet/checkpoint/saver_settings.h"
+#include "crochet/checkpoint/string_coding.h"
 #include "crochet/io/path.h"
 
 namespace crochet {
@@ -40,6 +41,25 @@ int shard_of(size_t begin, size_t size, size_t total, int num_shards) {
   const double middle = static_cast<double>(begin) + static_cast<double>(size) / 2;
   return std::min(num_shards - 1,
                   static_cast<int>(middle / static_cast<double>(total) * num_shards));
+}
+
+// At most.
+uint64_t stored_bytes(const Tensor& tensor) {
+  if (tensor.dtype() != DType::kString) return tensor.num_bytes();
+  return tensor.num_bytes() + internal::max_strings_head_bytes(tensor.num_elements());
+}
+
+// About what the data files will have.
+std::vector<uint64_t> bytes_of_shards(const Snapshot& snapshot, int num_shards) {
+  std::vector<uint64_t> bytes(static_cast<size_t>(num_shards));
+  const size_t total = snapshot.num_bytes();
+  size_t done = 0;
+  for (const auto& [name, tensor] : snapshot.tensors()) {
+    const int shard = shard_of(done, tensor.num_bytes(), total, num_shards);
+    bytes[static_cast<size_t>(shard)] += stored_bytes(tensor);
+    done += tensor.num_bytes();
+  }
+  return bytes;
 }
 
 void add_all(BundleWriter& writer, const Snapshot& snapshot,
@@ -152,7 +172,9 @@ void Saver::write(const Snapshot& snapshot, SaveTicket& ticket) {
 }
 
 void Saver::write_files(const Snapshot& snapshot, SaveTicket& ticket) {
-  BundleWriter writer(files_, ticket.prefix(), {.num_shards = options_.num_shards});
+  BundleWriter writer(files_, ticket.prefix(),
+                      {.num_shards = options_.num_shards,
+                       .expected_bytes = bytes_of_shards(snapshot, options_.num_shards)});
   add_all(writer, snapshot, selection_, options_.num_shards);
   ticket.reach(SaveStage::kWritten);
   writer.write_and_sync();

@@ -24,6 +24,7 @@
 namespace crochet {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -89,6 +90,32 @@ TEST_F(SaverFilesTest, PaddedStepsHaveEightDigits) {
   EXPECT_EQ(background.enqueue(saver.snapshot(*session_), "d/m", 7).prefix(), "d/m-00000007");
   background.wait();
   EXPECT_TRUE(checkpoint_exists(files_, "d/m-00000007"));
+}
+
+TEST_F(SaverFilesTest, AFullDiskIsForeseen) {
+  graph_.variable("large", Tensor::zeros<double>({1000}));
+  graph_.variable("words", Tensor::from({"hello", "world"}));
+  const auto session = graph_.new_session("");
+  files_.create_directories("runs");
+  FailingFileSystem watched(files_);
+  SaverOptions options;
+  options.files = &watched;
+  Saver saver(options);
+  saver.save(*session, "runs/model", 1);
+  const uint64_t used = files_.file_size("runs/model-1.data-00000-of-00001");
+  const auto num_operations = static_cast<size_t>(watched.num_operations());
+  files_.set_capacity(used * 3 / 2);
+  EXPECT_THAT([&] { saver.save(*session, "runs/model", 2); },
+              ThrowsMessage<ResourceExhaustedError>(AllOf(HasSubstr("runs/model-2.data"),
+                                                          HasSubstr(" bytes are needed, "),
+                                                          HasSubstr(" are free: No space left"))));
+  for (size_t i = num_operations; i < watched.operations().size(); ++i)
+    EXPECT_THAT(watched.operations()[i], Not(StartsWith("append")));
+  EXPECT_THAT(saver.last_checkpoints(), ElementsAre("runs/model-1"));
+  EXPECT_EQ(files_.list("runs").size(), 4u);
+  // There is as much as is needed, and little more.
+  files_.set_capacity(20'000 + used);
+  EXPECT_NO_THROW(saver.save(*session, "runs/model", 3));
 }
 
 TEST_F(SaverFilesTest, ASaveWithoutAStepSaysSoInItsSidecar) {

@@ -8,15 +8,12 @@
 #include <string>
 
 namespace crochet {
-namespace {
 
 std::string errno_text(int error_number) {
   const char* const name = ::strerrorname_np(error_number);
   if (name == nullptr) return fmt::format("error {}", error_number);
   return fmt::format("{} ({})", ::strerrordesc_np(error_number), name);
 }
-
-}  // namespace
 
 Code code_of_errno(int error_number) {
   switch (error_number) {
@@ -44,6 +41,13 @@ Code code_of_errno(int error_number) {
 void throw_errno(int error_number, std::string_view path, std::string_view operation) {
   throw_error(code_of_errno(error_number),
               fmt::format("{}: {} failed: {}", path, operation, errno_text(error_number)));
+}
+
+void throw_no_room(int error_number, std::string_view path, uint64_t needed_bytes,
+                   uint64_t free_bytes) {
+  throw_error(code_of_errno(error_number),
+              fmt::format("{}: {} bytes are needed, {} are free: {}", path, needed_bytes,
+                          free_bytes, errno_text(error_number)));
 }
 
 void throw_short_file(std::string_view path, uint64_t offset, uint64_t length, uint64_t size) {

@@ -15,6 +15,8 @@ class FileDescriptor {
   // Opens with O_CLOEXEC added to `flags`; new files get the mode 0666, less the
   // umask. Throws: the errors of FileSystem.
   FileDescriptor(const std::string& path, int flags);
+  // Takes one that is open.
+  explicit FileDescriptor(int number) : number_(number) {}
   FileDescriptor(FileDescriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
   FileDescriptor& operator=(FileDescriptor&& other) noexcept {
     std::swap(number_, other.number_);

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/io/file_system.h"
 
+#include <errno.h>
+
 #include <algorithm>
 #include <random>
 
@@ -9,7 +11,9 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
+#include "crochet/io/coalescing_file.h"
 #include "crochet/io/crc32c.h"
+#include "crochet/io/errno_error.h"
 #include "crochet/io/path.h"
 
 namespace crochet {
@@ -81,8 +85,14 @@ std::unique_ptr<ReadStream> ReadableFile::stream(uint64_t offset, uint64_t) cons
   return std::make_unique<PlainReadStream>(*this, offset);
 }
 
-std::unique_ptr<WritableFile> FileSystem::create_large(const std::string& path, uint64_t) {
-  return create(path);
+std::unique_ptr<WritableFile> FileSystem::create_large(const std::string& path,
+                                                       uint64_t expected_bytes) {
+  auto file = std::make_unique<CoalescingFile>(path, create(path));
+  const uint64_t free = expected_bytes == 0 ? 0 : free_bytes(path);
+  if (expected_bytes <= free) return file;
+  file.reset();
+  remove_left_over(*this, path);
+  throw_no_room(ENOSPC, path, expected_bytes, free);
 }
 
 bool is_directory(FileSystem& files, const std::string& path) {

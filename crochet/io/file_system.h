@@ -86,9 +86,11 @@ class FileSystem {
 
   // Makes an empty file, or empties the one that is there.
   virtual std::unique_ptr<WritableFile> create(const std::string& path) = 0;
-  // The same for a file that will have about so many bytes and is not read soon: room for them is
-  // reserved first, so that a full disk is known before anything is written, and they may go
-  // past the page cache. Throws: ResourceExhaustedError without that room; then no file is left.
+  // The same for a file that will have about so many bytes, or an unknown number (0), and is not
+  // read soon: room for them is reserved first, so that a full disk is known before anything is
+  // written; small pieces are gathered; and they may go past the page cache. Readers see what was
+  // appended after sync() or close(). Throws: ResourceExhaustedError without that room, with the
+  // bytes that are needed and free; then no file is left.
   virtual std::unique_ptr<WritableFile> create_large(const std::string& path,
                                                      uint64_t expected_bytes);
   // Opens a file to write behind its end; makes it if it is missing.
@@ -120,7 +122,7 @@ class FileSystem {
   // Bytes that an unprivileged user may still write where `path` is.
   virtual uint64_t free_bytes(const std::string& path) = 0;
 
-  // The operating system's files.
+  // The operating system's files. make_posix_file_system() has options.
   static FileSystem& posix();
 };
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "crochet/io/memory_file_system.h"
+#include "crochet/io/posix_file_system.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/file_system_contract.h"
 #include "crochet/testing/log_capture.h"
@@ -43,10 +44,28 @@ ScratchFiles failing_files_that_do_not_fail() {
   return {&both->failing, "", both};
 }
 
+// The operating system's files, with a way to write large ones.
+FileSystemCase posix_files_with(const std::string& name, const DirectWriterOptions& options) {
+  return {name, [options] {
+            struct Both {
+              TempDirectory directory;
+              std::unique_ptr<FileSystem> files;
+            };
+            const auto both = std::make_shared<Both>();
+            both->files = make_posix_file_system(options);
+            return ScratchFiles{both->files.get(), both->directory.path(), both};
+          }};
+}
+
 INSTANTIATE_TEST_SUITE_P(
     All, FileSystemContract,
     ::testing::Values(FileSystemCase{"Posix", posix_files}, FileSystemCase{"Memory", memory_files},
-                      FileSystemCase{"Failing", failing_files_that_do_not_fail}),
+                      FileSystemCase{"Failing", failing_files_that_do_not_fail},
+                      posix_files_with("AlwaysDirect", {.min_bytes = 0}),
+                      posix_files_with("SmallBuffers",
+                                       {.min_bytes = 0, .num_buffers = 2, .buffer_bytes = 8192}),
+                      posix_files_with("WithoutDirect", {.use_direct = false}),
+                      posix_files_with("WithoutRing", {.use_io_uring = false})),
     [](const auto& info) { return info.param.name; });
 
 // What replace_file may leave of a file at "d/a", whatever happens.

@@ -1,5 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
+#include "crochet/io/posix_file_system.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +17,6 @@
 
 #include "crochet/io/errno_error.h"
 #include "crochet/io/file_descriptor.h"
-#include "crochet/io/file_system.h"
 #include "crochet/io/path.h"
 #include "crochet/io/posix_files.h"
 
@@ -49,8 +50,15 @@ void check(int result, const std::string& path, std::string_view operation) {
 
 class PosixFileSystem final : public FileSystem {
  public:
+  explicit PosixFileSystem(const DirectWriterOptions& options = {}) : large_(options) {}
+
   std::unique_ptr<WritableFile> create(const std::string& path) override {
     return std::make_unique<PosixWritableFile>(path, O_TRUNC);
+  }
+
+  std::unique_ptr<WritableFile> create_large(const std::string& path,
+                                             uint64_t expected_bytes) override {
+    return large_.create(path, expected_bytes);
   }
 
   std::unique_ptr<WritableFile> append_to(const std::string& path) override {
@@ -154,13 +162,20 @@ class PosixFileSystem final : public FileSystem {
     while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
     return path;
   }
+
+  DirectWriter large_;
 };
 
 }  // namespace
 
 FileSystem& FileSystem::posix() {
-  static PosixFileSystem file_system;
-  return file_system;
+  // Never destroyed: threads may still be writing at exit.
+  static auto* const file_system = new PosixFileSystem;
+  return *file_system;
+}
+
+std::unique_ptr<FileSystem> make_posix_file_system(const DirectWriterOptions& options) {
+  return std::make_unique<PosixFileSystem>(options);
 }
 
 }  // namespace crochet

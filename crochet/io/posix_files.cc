@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <utility>
 
 #include "crochet/io/errno_error.h"
 
@@ -15,6 +16,10 @@ namespace crochet {
 
 PosixWritableFile::PosixWritableFile(const std::string& path, int flags)
     : state_(path), file_(path, O_WRONLY | O_CREAT | flags) {}
+
+PosixWritableFile::PosixWritableFile(const std::string& path, FileDescriptor file,
+                                     uint64_t reserved_bytes)
+    : state_(path), file_(std::move(file)), reserved_bytes_(reserved_bytes) {}
 
 void PosixWritableFile::append(std::span<const std::byte> data) {
   state_.run("append", [&] {
@@ -29,6 +34,7 @@ void PosixWritableFile::append(std::span<const std::byte> data) {
 
 void PosixWritableFile::sync() {
   state_.run("sync", [&] {
+    release_surplus();
     // The length counts among what fdatasync must keep; only times may be lost.
     if (retry_interrupted([&] { return ::fdatasync(file_.get()); }) != 0)
       throw_errno(errno, state_.path(), "fdatasync");
@@ -36,8 +42,17 @@ void PosixWritableFile::sync() {
 }
 
 void PosixWritableFile::close() {
+  if (!state_.is_dead() && !state_.is_closed()) state_.run("close", [&] { release_surplus(); });
   state_.close();
   file_.close(state_.path());
+}
+
+void PosixWritableFile::release_surplus() {
+  if (std::exchange(reserved_bytes_, 0) == 0) return;
+  const off_t length = ::lseek(file_.get(), 0, SEEK_CUR);
+  // Cut where it ends already, which gives back what lies behind.
+  if (length < 0 || retry_interrupted([&] { return ::ftruncate(file_.get(), length); }) != 0)
+    throw_errno(errno, state_.path(), "truncate");
 }
 
 PosixReadableFile::PosixReadableFile(const std::string& path) : path_(path), file_(path, O_RDONLY) {

@@ -12,6 +12,9 @@ namespace crochet {
 class PosixWritableFile final : public WritableFile {
  public:
   PosixWritableFile(const std::string& path, int flags);
+  // Takes a file that is open, and has room reserved for the first bytes; what it does not need
+  // of it is released by sync() or close().
+  PosixWritableFile(const std::string& path, FileDescriptor file, uint64_t reserved_bytes);
 
   using WritableFile::append;
   void append(std::span<const std::byte> data) override;
@@ -19,8 +22,11 @@ class PosixWritableFile final : public WritableFile {
   void close() override;
 
  private:
+  void release_surplus();
+
   WritableState state_;
   FileDescriptor file_;
+  uint64_t reserved_bytes_ = 0;
 };
 
 // A file of the operating system that is read at any place.

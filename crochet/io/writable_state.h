@@ -29,6 +29,10 @@ class WritableState {
     failed_ = false;
   }
 
+  // True after an error.
+  bool is_dead() const { return failed_; }
+  bool is_closed() const { return closed_; }
+
   // Throws: FailedPreconditionError the second time.
   void close() {
     check_open("close");

@@ -18,6 +18,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/io/crc32c.h"
 #include "crochet/io/file_system.h"
 #include "crochet/io/path.h"
 
@@ -136,6 +137,109 @@ TEST_P(FileSystemContract, RefusesToWriteToAClosedFile) {
   EXPECT_THROW(file->append("x"), FailedPreconditionError);
   EXPECT_THROW(file->sync(), FailedPreconditionError);
   EXPECT_THROW(file->close(), FailedPreconditionError);
+}
+
+// Bytes without a pattern, so that none can be taken for another.
+inline std::string scrambled_bytes(size_t size) {
+  std::string bytes(size, '\0');
+  uint64_t state = 88172645463325252u;  // Of the xorshift generator.
+  for (char& byte : bytes) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    byte = static_cast<char>(state);
+  }
+  return bytes;
+}
+
+TEST_P(FileSystemContract, LargeFilesHaveWhatWasAppendedWhateverWasExpected) {
+  const std::string content = scrambled_bytes((size_t{1} << 20) + 12'345);
+  for (const uint64_t expected : {uint64_t{0}, uint64_t{1}, uint64_t{4096}, uint64_t{1'060'921},
+                                  uint64_t{1'060'922}, uint64_t{3'000'000}}) {
+    const auto file = files_.create_large(path("a"), expected);
+    file->append(std::string_view(content).substr(0, 5));
+    file->append(std::string_view());
+    file->append(std::string_view(content).substr(5));
+    file->sync();
+    EXPECT_EQ(files_.file_size(path("a")), content.size()) << expected;
+    EXPECT_TRUE(read_file(files_, path("a")) == content) << expected;
+    file->close();
+    EXPECT_EQ(files_.file_size(path("a")), content.size()) << expected;
+  }
+}
+
+TEST_P(FileSystemContract, LargeFilesAreWholeAfterCloseToo) {
+  for (const size_t size : {0, 3, 70'000, 2'500'000}) {
+    const std::string content = scrambled_bytes(size);
+    const auto file = files_.create_large(path("a"), 2'000'000);
+    file->append(content);
+    file->close();
+    EXPECT_TRUE(read_file(files_, path("a")) == content) << size;
+  }
+}
+
+TEST_P(FileSystemContract, LargeFilesGoOnAfterASync) {
+  const std::string content = scrambled_bytes(2'500'000);
+  const auto file = files_.create_large(path("a"), 1'500'000);
+  size_t done = 0;
+  for (const size_t end : {1u, 4096u, 5000u, 5000u, 1'200'001u, 2'500'000u}) {
+    file->append(std::string_view(content).substr(done, end - done));
+    file->sync();
+    EXPECT_TRUE(read_file(files_, path("a")) == content.substr(0, end)) << end;
+    done = end;
+  }
+}
+
+TEST_P(FileSystemContract, LargeFilesComputeChecksumsOnTheWay) {
+  const std::string content = scrambled_bytes(1'234'567);
+  const auto file = files_.create_large(path("a"), content.size());
+  file->append("head");
+  uint32_t crc = 7;
+  for (size_t done = 0; done < content.size();) {
+    const auto piece = std::string_view(content).substr(done, 1 + done * 3);
+    crc = file->append_with_crc32c(crc, std::as_bytes(std::span(piece)));
+    done += piece.size();
+  }
+  file->close();
+  EXPECT_EQ(crc, extend_crc32c(7, std::as_bytes(std::span(content))));
+  EXPECT_TRUE(read_file(files_, path("a")) == "head" + content);
+}
+
+TEST_P(FileSystemContract, LargeFilesAreEmptyWithoutAppend) {
+  write(path("a"), "old");
+  files_.create_large(path("a"), 2'000'000)->sync();
+  files_.create_large(path("b"), 2'000'000)->close();
+  files_.create_large(path("c"), 0)->close();
+  for (const char* const name : {"a", "b", "c"}) EXPECT_EQ(files_.file_size(path(name)), 0) << name;
+}
+
+TEST_P(FileSystemContract, RefusesToWriteToAClosedLargeFile) {
+  for (const uint64_t expected : {0, 2'000'000}) {
+    const auto file = files_.create_large(path("a"), expected);
+    file->append("x");
+    file->close();
+    EXPECT_THROW(file->append("x"), FailedPreconditionError);
+    EXPECT_THROW(file->append_with_crc32c(0, {}), FailedPreconditionError);
+    EXPECT_THROW(file->sync(), FailedPreconditionError);
+    EXPECT_THROW(file->close(), FailedPreconditionError);
+    EXPECT_EQ(read_file(files_, path("a")), "x");
+  }
+}
+
+TEST_P(FileSystemContract, MakesNoLargeFileWhereThereIsNoRoom) {
+  const uint64_t too_much = uint64_t{1} << 60;
+  expect_error<ResourceExhaustedError>(path("a"),
+                                       [&] { files_.create_large(path("a"), too_much); });
+  EXPECT_THAT(files_.list(scratch_.directory), ::testing::Not(::testing::Contains("a")));
+}
+
+TEST_P(FileSystemContract, NamesTheLargeFileThatCannotBeMade) {
+  files_.create_directories(path("d"));
+  for (const uint64_t expected : {0, 2'000'000}) {
+    const std::string file = path("missing/file");
+    expect_error<NotFoundError>(file, [&] { files_.create_large(file, expected); });
+    expect_error<UnknownError>(path("d"), [&] { files_.create_large(path("d"), expected); });
+  }
 }
 
 TEST_P(FileSystemContract, ReadsAtEveryPlace) {

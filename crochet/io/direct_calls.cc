@@ -1,0 +1,97 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/io/direct_calls.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include <liburing.h>
+#include <linux/magic.h>
+
+namespace crochet {
+namespace {
+
+// What disks and file systems take where nobody says what they need.
+constexpr int64_t kUsualBlockBytes = 4096;
+
+template <typename Result>
+Result or_errno(Result result) {
+  return result < 0 ? static_cast<Result>(-errno) : result;
+}
+
+// 0 if the kernel or the file system does not tell.
+int64_t told_alignment(int file) {
+#ifdef STATX_DIOALIGN
+  struct statx status;
+  if (::statx(file, "", AT_EMPTY_PATH, STATX_DIOALIGN, &status) == 0 &&
+      (status.stx_mask & STATX_DIOALIGN) != 0)
+    return std::max<int64_t>(status.stx_dio_offset_align, status.stx_dio_mem_align);
+#else
+  static_cast<void>(file);
+#endif
+  return 0;
+}
+
+}  // namespace
+
+int DirectCalls::open(const std::string& path, int flags) {
+  return or_errno(::open(path.c_str(), flags | O_CLOEXEC, mode_t{0666}));
+}
+
+int64_t DirectCalls::block_bytes(int file) {
+  struct statfs status;
+  if (::fstatfs(file, &status) != 0) return -errno;
+  // These take O_DIRECT and go through the page cache nevertheless: it is all they have.
+  if (status.f_type == TMPFS_MAGIC || status.f_type == RAMFS_MAGIC) return -EOPNOTSUPP;
+  // A part of a block would be read before it is written.
+  return std::max(told_alignment(file), kUsualBlockBytes);
+}
+
+int DirectCalls::reserve(int file, int mode, uint64_t num_bytes) {
+  return or_errno(::fallocate(file, mode, 0, static_cast<off_t>(num_bytes)));
+}
+
+int DirectCalls::set_direct(int file, bool direct) {
+  const int flags = ::fcntl(file, F_GETFL);
+  if (flags < 0) return -errno;
+  return or_errno(::fcntl(file, F_SETFL, direct ? flags | O_DIRECT : flags & ~O_DIRECT));
+}
+
+ssize_t DirectCalls::write_at(int file, std::span<const std::byte> bytes, uint64_t offset) {
+  return or_errno(::pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(offset)));
+}
+
+int DirectCalls::truncate(int file, uint64_t num_bytes) {
+  return or_errno(::ftruncate(file, static_cast<off_t>(num_bytes)));
+}
+
+int DirectCalls::sync(int file) { return or_errno(::fdatasync(file)); }
+
+int DirectCalls::make_ring(unsigned num_entries, io_uring* ring) {
+  return ::io_uring_queue_init(num_entries, ring, 0);
+}
+
+int DirectCalls::register_buffer(io_uring* ring, std::span<std::byte> bytes) {
+  const struct iovec whole = {.iov_base = bytes.data(), .iov_len = bytes.size()};
+  return ::io_uring_register_buffers(ring, &whole, 1);
+}
+
+int DirectCalls::submit(io_uring* ring) { return ::io_uring_submit(ring); }
+
+int DirectCalls::wait(io_uring* ring, io_uring_cqe** completion) {
+  return ::io_uring_wait_cqe(ring, completion);
+}
+
+int DirectCalls::result_of(const WriteRequest&, int result) { return result; }
+
+DirectCalls& DirectCalls::real() {
+  static DirectCalls calls;
+  return calls;
+}
+
+}  // namespace crochet

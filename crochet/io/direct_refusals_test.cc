@@ -1,0 +1,288 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the direct writer makes of a kernel that refuses, fails, or does a part only.
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+#include "crochet/io/direct_writer.h"
+#include "crochet/io/scripted_calls.h"
+#include "crochet/testing/log_capture.h"
+#include "crochet/testing/temp_directory.h"
+
+namespace crochet {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using testing::ThrowsMessage;
+
+constexpr size_t kBufferBytes = 16384;
+constexpr int kNumWrites = 10;  // Of the content below, its tail aside.
+
+std::string pattern(size_t size, size_t seed = 0) {
+  std::string bytes(size, '\0');
+  for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>((i + seed) * 2654435761u >> 13);
+  return bytes;
+}
+
+class DirectRefusalsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    write(0);
+    if (calls_.num_results != kNumWrites) GTEST_SKIP() << "no direct files here";
+    calls_.num_opens = calls_.num_reserves = calls_.num_results = calls_.num_submits = 0;
+    calls_.num_waits = calls_.num_write_ats = calls_.num_rings = calls_.num_syncs = 0;
+    log_.clear();
+  }
+
+  DirectWriterOptions options() {
+    return {.min_bytes = 0, .num_buffers = 3, .buffer_bytes = kBufferBytes, .calls = &calls_};
+  }
+
+  // A file of the content, with some other's left in buffers that are used again.
+  void write(size_t seed) {
+    const std::string bytes = pattern(kNumWrites * kBufferBytes + 5, seed);
+    const auto file = writer_.create(path_, bytes.size());
+    file->append(bytes);
+    file->sync();
+    file->close();
+  }
+  void expect_content(size_t seed) {
+    EXPECT_TRUE(read_file(FileSystem::posix(), path_) ==
+                pattern(kNumWrites * kBufferBytes + 5, seed));
+  }
+  // Writes a file again and again by a writer that is to go through the page cache.
+  void expect_told_once(const std::string& what) {
+    DirectWriter writer(options());
+    for (int i = 0; i < 3; ++i) {
+      const auto file = writer.create(path_, 100'000);
+      file->append(pattern(100'000));
+      file->sync();
+      file->close();
+      EXPECT_TRUE(read_file(FileSystem::posix(), path_) == pattern(100'000));
+    }
+    EXPECT_THAT(log_.lines(), SizeIs(1));
+    EXPECT_TRUE(log_.contains(path_ + ": written through the page cache, as " + what))
+        << testing::PrintToString(log_.lines());
+  }
+
+  const TempDirectory directory_;
+  const std::string path_ = directory_ / "file";
+  ScriptedCalls calls_;
+  LogCapture log_;
+  DirectWriter writer_{options()};
+};
+
+TEST_F(DirectRefusalsTest, WithoutDirectFilesThePageCacheServes) {
+  calls_.on_open = [](int) { return -EINVAL; };
+  expect_told_once("O_DIRECT is refused: Invalid argument (EINVAL)");
+  EXPECT_EQ(calls_.num_rings, 0);
+}
+
+TEST_F(DirectRefusalsTest, FilesInMemoryGoThroughThePageCache) {
+  calls_.on_block_bytes = [](int) { return -EOPNOTSUPP; };
+  expect_told_once("O_DIRECT is refused: Operation not supported (EOPNOTSUPP)");
+}
+
+TEST_F(DirectRefusalsTest, BlocksLargerThanABufferGoThroughThePageCache) {
+  calls_.on_block_bytes = [](int) { return 65536; };
+  expect_told_once("O_DIRECT is refused: Invalid argument (EINVAL)");
+}
+
+TEST_F(DirectRefusalsTest, WithoutRingsThePageCacheServes) {
+  for (const int error : {ENOSYS, EPERM, ENOMEM, EINVAL}) {
+    log_.clear();
+    calls_.on_make_ring = [error](int) { return -error; };
+    expect_told_once("io_uring is refused: ");
+  }
+}
+
+TEST_F(DirectRefusalsTest, ARingWithoutRegisteredBuffersIsNotWorthAWord) {
+  calls_.on_register = [](int) { return -ENOMEM; };
+  DirectWriter writer(options());
+  const auto file = writer.create(path_, 100'000);
+  file->append(pattern(100'000));
+  file->sync();
+  EXPECT_GT(calls_.num_results, 0);
+  EXPECT_TRUE(read_file(FileSystem::posix(), path_) == pattern(100'000));
+  EXPECT_THAT(log_.lines(), IsEmpty());
+}
+
+TEST_F(DirectRefusalsTest, EachReasonIsToldOfItsOwn) {
+  DirectWriter writer(options());
+  calls_.on_open = [](int n) { return n < 2 ? -EINVAL : 0; };
+  calls_.on_make_ring = [](int) { return -EPERM; };
+  for (int i = 0; i < 4; ++i) writer.create(path_, 100'000)->close();
+  EXPECT_THAT(log_.lines(), SizeIs(2));
+}
+
+// The file system takes the flag, and refuses when it comes to it.
+TEST_F(DirectRefusalsTest, AWriteThatIsRefusedTakesTheFileThroughThePageCache) {
+  for (const int error : {EINVAL, EOPNOTSUPP, ENOSYS})
+    for (int n = 0; n < kNumWrites; ++n) {
+      const int first = calls_.num_results;
+      calls_.on_result = [=](int i, const WriteRequest& request, int result) {
+        if (i != first + n) return result;
+        // Nothing was written, whatever the kernel did.
+        const std::string garbage(request.end - request.begin, '!');
+        EXPECT_EQ(::pwrite(request.file, garbage.data(), 0, 0), 0);
+        return -error;
+      };
+      write(static_cast<size_t>(n) + 1);
+      expect_content(static_cast<size_t>(n) + 1);
+    }
+  EXPECT_THAT(log_.lines(), SizeIs(1));
+}
+
+TEST_F(DirectRefusalsTest, ReservingThatIsNotPossibleIsLeftOut) {
+  for (const int error : {EOPNOTSUPP, ENOSYS, EPERM, EINVAL}) {
+    calls_.on_reserve = [error](int) { return -error; };
+    write(1);
+    expect_content(1);
+  }
+  EXPECT_THAT(log_.lines(), IsEmpty());
+}
+
+TEST_F(DirectRefusalsTest, WithoutRoomThereIsNoFile) {
+  for (const int error : {ENOSPC, EDQUOT, EFBIG}) {
+    calls_.on_reserve = [error](int n) { return n % 2 == 0 ? -EINTR : -error; };
+    calls_.num_reserves = 0;
+    EXPECT_THAT([&] { writer_.create(path_, 123'456); },
+                ThrowsMessage<ResourceExhaustedError>(AllOf(
+                    HasSubstr(path_ + ": 123456 bytes are needed, "), HasSubstr(" are free: "))));
+    EXPECT_FALSE(FileSystem::posix().exists(path_));
+  }
+  EXPECT_EQ(calls_.num_results, 0);
+}
+
+TEST_F(DirectRefusalsTest, WritesThatAreInterruptedAreMadeAgain) {
+  for (const int error : {EINTR, EAGAIN})
+    for (int n = 0; n < kNumWrites; ++n) {
+      const int first = calls_.num_results;
+      calls_.on_result = [=](int i, const WriteRequest&, int result) {
+        return i == first + n || i == first + n + 1 ? -error : result;
+      };
+      write(static_cast<size_t>(n) + 2);
+      expect_content(static_cast<size_t>(n) + 2);
+      EXPECT_EQ(calls_.num_results, first + kNumWrites + 2);
+    }
+}
+
+// Overwrites what was not written if the kernel is to be believed.
+void spoil_from(const WriteRequest& request, size_t written, const std::string& path) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  const std::string garbage(request.end - request.begin - written, '!');
+  EXPECT_EQ(
+      ::pwrite(file, garbage.data(), garbage.size(), static_cast<off_t>(request.offset + written)),
+      static_cast<ssize_t>(garbage.size()));
+  ::close(file);
+}
+
+TEST_F(DirectRefusalsTest, ShortWritesAreFinished) {
+  for (const size_t written : {0, 1, 511, 4096, 4097, 12'288, 16'383})
+    for (int n = 0; n < kNumWrites; n += 3) {
+      const int first = calls_.num_results;
+      calls_.on_result = [=, this](int i, const WriteRequest& request, int result) {
+        if (i != first + n) return result;
+        spoil_from(request, written, path_);
+        return static_cast<int>(written);
+      };
+      write(written + static_cast<size_t>(n));
+      expect_content(written + static_cast<size_t>(n));
+    }
+}
+
+TEST_F(DirectRefusalsTest, AWriteThatNeverEndsIsAnError) {
+  for (const int result : {-EAGAIN, 0}) {
+    calls_.on_result = [=](int, const WriteRequest&, int) { return result; };
+    EXPECT_THAT([&] { write(0); }, ThrowsMessage<UnknownError>(HasSubstr(path_)));
+  }
+}
+
+TEST_F(DirectRefusalsTest, AnErrorOfAnyWriteKillsTheFileAndNoOther) {
+  for (const int error : {EIO, ENOSPC, EDQUOT, EFBIG, EROFS})
+    for (int n = 0; n < kNumWrites; ++n) {
+      SCOPED_TRACE(n);
+      const int first = calls_.num_results;
+      calls_.on_result = [=](int i, const WriteRequest&, int result) {
+        return i == first + n ? -error : result;
+      };
+      const auto file = writer_.create(path_, kNumWrites * kBufferBytes);
+      std::string message;
+      try {
+        file->append(pattern(kNumWrites * kBufferBytes));
+        file->sync();
+      } catch (const Error& e) {
+        message = e.what();
+      }
+      EXPECT_THAT(message, AllOf(HasSubstr(path_), HasSubstr(::strerrorname_np(error))));
+      EXPECT_THROW(file->append("x"), FailedPreconditionError);
+      EXPECT_THROW(file->sync(), FailedPreconditionError);
+      EXPECT_NO_THROW(file->close());
+      calls_.on_result = nullptr;
+      write(5);
+      expect_content(5);
+    }
+  EXPECT_EQ(calls_.num_syncs, 5 * kNumWrites);  // Of the good ones.
+}
+
+TEST_F(DirectRefusalsTest, AnErrorOfTheTailOrTheLengthKillsTheFile) {
+  for (int n = 0; n < 2; ++n) {
+    calls_.on_write_at = [n](int) { return n == 0 ? -ENOSPC : 0; };
+    calls_.on_truncate = [n](int) { return n == 1 ? -EIO : 0; };
+    const auto file = writer_.create(path_, 100'000);
+    file->append(pattern(70'001));
+    EXPECT_THROW(file->sync(), Error);
+    EXPECT_THROW(file->sync(), FailedPreconditionError);
+    const auto closed = writer_.create(path_, 100'000);
+    closed->append(pattern(70'001));
+    EXPECT_THROW(closed->close(), Error);
+  }
+  EXPECT_EQ(calls_.num_syncs, 0);
+}
+
+TEST_F(DirectRefusalsTest, ATailIsWrittenWholeByteByByte) {
+  calls_.on_write_at = [](int n) { return n % 2 == 0 ? -EINTR : 1; };
+  write(8);
+  expect_content(8);
+  EXPECT_EQ(calls_.num_write_ats, 10);
+}
+
+TEST_F(DirectRefusalsTest, SyncIsMadeAgainOnlyIfItWasInterrupted) {
+  calls_.on_sync = [](int n) { return n < 2 ? -EINTR : 0; };
+  write(8);
+  expect_content(8);
+  EXPECT_EQ(calls_.num_syncs, 3);
+}
+
+TEST_F(DirectRefusalsTest, CallsOfTheRingAreMadeAgainIfTheyWereInterrupted) {
+  calls_.on_submit = [](int n) { return n % 3 == 0 ? -EINTR : n % 3 == 1 ? -EBUSY : 0; };
+  calls_.on_wait = [](int n) { return n % 2 == 0 ? -EINTR : 0; };
+  write(9);
+  expect_content(9);
+}
+
+TEST_F(DirectRefusalsTest, ABrokenRingIsNotUsedAgain) {
+  for (const bool submitting : {true, false}) {
+    calls_.num_rings = calls_.num_submits = calls_.num_waits = 0;
+    calls_.on_submit = [=](int n) { return submitting && n == 2 ? -EFAULT : 0; };
+    calls_.on_wait = [=](int n) { return !submitting && n == 2 ? -EFAULT : 0; };
+    EXPECT_THAT([&] { write(1); },
+                ThrowsMessage<UnknownError>(AllOf(HasSubstr(path_), HasSubstr("EFAULT"))));
+    calls_.on_submit = calls_.on_wait = nullptr;
+    write(2);
+    expect_content(2);
+    EXPECT_EQ(calls_.num_rings, 1);
+  }
+}
+
+}  // namespace
+}  // namespace crochet

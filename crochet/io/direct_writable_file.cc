@@ -1,0 +1,231 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/io/direct_writable_file.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+#include "crochet/base/error.h"
+#include "crochet/io/crc32c.h"
+#include "crochet/io/errno_error.h"
+
+namespace crochet {
+namespace {
+
+// What is copied at once: the checksum finds it in the first cache.
+constexpr size_t kPieceBytes = size_t{16} << 10;
+
+// Completions of one buffer that say "again", or that too little was written to go on from,
+// before they are believed to be an error.
+constexpr int kMaxRetries = 1000;
+
+// The kernel took O_DIRECT, but the file system, or what lies below it, does not.
+bool is_refusal(int error) { return error == EINVAL || error == EOPNOTSUPP || error == ENOSYS; }
+
+}  // namespace
+
+DirectWritableFile::DirectWritableFile(DirectCalls& calls, DirectFile file,
+                                       std::unique_ptr<WriteRing> ring,
+                                       std::shared_ptr<WriteRingPool> pool, OnRefused on_refused)
+    : calls_(calls),
+      state_(std::move(file.path)),
+      file_(std::move(file.descriptor)),
+      block_bytes_(file.block_bytes),
+      on_refused_(std::move(on_refused)),
+      pool_(std::move(pool)),
+      ring_(std::move(ring)),
+      reserved_(file.length),
+      free_(ring_->num_buffers()),
+      num_retries_(ring_->num_buffers()) {
+  std::iota(free_.rbegin(), free_.rend(), size_t{0});
+}
+
+DirectWritableFile::~DirectWritableFile() { give_ring_back(); }
+
+void DirectWritableFile::give_ring_back() noexcept {
+  if (!ring_) return;
+  WriteCompletion completion;
+  while (ring_->is_mine() && ring_->num_in_flight() > 0 && !ring_->is_broken())
+    ring_->wait(completion);
+  pool_->give_back(std::move(ring_));
+}
+
+void DirectWritableFile::check_process() const {
+  if (!ring_->is_mine())
+    throw FailedPreconditionError("{}: opened before a fork, by the other process", state_.path());
+}
+
+void DirectWritableFile::append(std::span<const std::byte> data) {
+  state_.run("append", [&] { copy_in(data, [](std::span<const std::byte>) {}); });
+}
+
+uint32_t DirectWritableFile::append_with_crc32c(uint32_t crc, std::span<const std::byte> data) {
+  state_.run("append", [&] {
+    // Of what will be written, whatever happens to `data` meanwhile.
+    copy_in(data, [&](std::span<const std::byte> copied) { crc = extend_crc32c(crc, copied); });
+  });
+  return crc;
+}
+
+template <typename Look>
+void DirectWritableFile::copy_in(std::span<const std::byte> data, const Look& look) {
+  check_process();
+  written_ = written_ && data.empty();
+  while (!data.empty()) {
+    const std::span<std::byte> place = room();
+    const size_t size = std::min({data.size(), place.size(), kPieceBytes});
+    std::memcpy(place.data(), data.data(), size);
+    look(place.first(size));
+    data = data.subspan(size);
+    filled_ += size;
+    if (filled_ == current_.size()) write_full_buffer();
+  }
+}
+
+std::span<std::byte> DirectWritableFile::room() {
+  if (current_.empty()) {
+    while (free_.empty()) wait_for_one();
+    current_index_ = free_.back();
+    free_.pop_back();
+    current_ = ring_->buffer(current_index_);
+  }
+  return current_.subspan(filled_);
+}
+
+void DirectWritableFile::write_full_buffer() {
+  const WriteRequest request{
+      .file = file_.get(), .buffer = current_index_, .begin = 0, .end = filled_, .offset = offset_};
+  current_ = {};
+  offset_ += std::exchange(filled_, 0);
+  start(request);
+}
+
+void DirectWritableFile::sync() {
+  state_.run("sync", [&] {
+    write_all();
+    int result = calls_.sync(file_.get());
+    while (result == -EINTR) result = calls_.sync(file_.get());
+    if (result < 0) fail(-result, "fdatasync");
+  });
+}
+
+void DirectWritableFile::close() {
+  if (!state_.is_dead() && !state_.is_closed()) state_.run("close", [&] { write_all(); });
+  state_.close();
+  give_ring_back();
+  file_.close(state_.path());
+}
+
+void DirectWritableFile::write_all() {
+  check_process();
+  if (written_) return;
+  if (filled_ > 0) {
+    const size_t whole = filled_ - filled_ % block_bytes_;
+    const size_t index = current_index_;
+    if (whole > 0) {
+      start({.file = file_.get(), .buffer = index, .begin = 0, .end = whole, .offset = offset_});
+      wait_for_all();
+      std::erase(free_, index);  // It is still the one that is being filled.
+    }
+    wait_for_all();
+    write_tail(whole);
+  }
+  wait_for_all();
+  if (reserved_ > length()) {
+    const int result = calls_.truncate(file_.get(), length());
+    if (result < 0) fail(-result, "truncate");
+  }
+  reserved_ = 0;
+  written_ = true;
+}
+
+// Leaves it at the start of its buffer, where it becomes a part of a whole block if more comes.
+void DirectWritableFile::write_tail(size_t begin) {
+  if (begin < filled_) {
+    if (direct_) calls_.set_direct(file_.get(), false);
+    write_through_page_cache(current_.first(filled_).subspan(begin), offset_ + begin);
+    if (direct_) calls_.set_direct(file_.get(), true);
+  }
+  std::memmove(current_.data(), current_.data() + begin, filled_ - begin);
+  offset_ += begin;
+  filled_ -= begin;
+}
+
+void DirectWritableFile::start(const WriteRequest& request) {
+  if (!direct_) {
+    go_on_through_page_cache(request, 0);
+    return;
+  }
+  const int result = ring_->start(request);
+  if (result < 0) fail(-result, "io_uring write");
+}
+
+void DirectWritableFile::wait_for_one() {
+  WriteCompletion completion;
+  const int result = ring_->wait(completion);
+  if (result < 0) fail(-result, "io_uring wait");
+  end(completion);
+}
+
+void DirectWritableFile::wait_for_all() {
+  while (ring_->num_in_flight() > 0) wait_for_one();
+}
+
+void DirectWritableFile::end(const WriteCompletion& completion) {
+  const WriteRequest& request = completion.request;
+  const int result = completion.result;
+  if (result == -EINTR || result == -EAGAIN) return go_on_after(request, 0);
+  if (result < 0 && is_refusal(-result)) return go_on_through_page_cache(request, -result);
+  if (result < 0) fail(-result, "write");
+  const auto written = static_cast<size_t>(result);
+  if (written < request.end - request.begin) return go_on_after(request, written);
+  num_retries_[request.buffer] = 0;
+  free_buffer(request.buffer);
+}
+
+void DirectWritableFile::go_on_after(const WriteRequest& request, size_t written) {
+  // A block of which a part was written is written again.
+  const size_t whole = written - written % block_bytes_;
+  int& retries = num_retries_[request.buffer];
+  retries = whole > 0 ? 0 : retries + 1;
+  if (retries > kMaxRetries) fail(EIO, "write");
+  WriteRequest rest = request;
+  rest.begin += whole;
+  rest.offset += whole;
+  start(rest);
+}
+
+void DirectWritableFile::go_on_through_page_cache(const WriteRequest& request, int refusal) {
+  if (std::exchange(direct_, false)) {
+    const int result = calls_.set_direct(file_.get(), false);
+    if (result < 0) fail(-result, "fcntl");
+    on_refused_(refusal);
+  }
+  const auto bytes = ring_->buffer(request.buffer);
+  write_through_page_cache(bytes.subspan(request.begin, request.end - request.begin),
+                           request.offset);
+  free_buffer(request.buffer);
+}
+
+void DirectWritableFile::write_through_page_cache(std::span<const std::byte> bytes,
+                                                  uint64_t offset) {
+  while (!bytes.empty()) {
+    const ssize_t written = calls_.write_at(file_.get(), bytes, offset);
+    if (written == -EINTR) continue;
+    if (written < 0) fail(static_cast<int>(-written), "write");
+    if (written == 0) fail(EIO, "write");
+    bytes = bytes.subspan(static_cast<size_t>(written));
+    offset += static_cast<uint64_t>(written);
+  }
+}
+
+void DirectWritableFile::fail(int error, const char* call) const {
+  throw_errno(error, state_.path(), call);
+}
+
+}  // namespace crochet

@@ -1,0 +1,139 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/io/direct_writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <utility>
+
+#include <linux/falloc.h>
+
+#include "crochet/base/error.h"
+#include "crochet/base/log.h"
+#include "crochet/io/coalescing_file.h"
+#include "crochet/io/direct_writable_file.h"
+#include "crochet/io/errno_error.h"
+#include "crochet/io/posix_files.h"
+
+namespace crochet {
+namespace {
+
+// The largest block that a disk is known to ask for is 64 KiB; ring buffers must hold whole ones.
+constexpr size_t kBufferUnit = 4096;
+// What one ring takes without asking the kernel for more than its usual limits.
+constexpr size_t kMaxBuffers = 4096;
+
+bool is_no_room(int error) {
+  return error == ENOSPC || error == EDQUOT || error == EFBIG || error == EIO;
+}
+
+uint64_t free_bytes_or_none(const std::string& path) noexcept {
+  try {
+    return FileSystem::posix().free_bytes(path);
+  } catch (const std::exception&) {
+    return 0;
+  }
+}
+
+}  // namespace
+
+// What was refused, so that it is told once.
+struct DirectWriter::Refusals {
+  enum Means { kDirect, kRing, kNumMeans };
+
+  void tell(Means means, const std::string& path, int error) {
+    if (told[means].exchange(true)) return;
+    log_info("{}: written through the page cache, as {} is refused: {}. This is said once.", path,
+             means == kDirect ? "O_DIRECT" : "io_uring", errno_text(error));
+  }
+
+  std::array<std::atomic<bool>, kNumMeans> told{};
+};
+
+DirectWriter::DirectWriter(const DirectWriterOptions& options)
+    : options_(options),
+      calls_(options.calls ? *options.calls : DirectCalls::real()),
+      refusals_(std::make_shared<Refusals>()) {
+  if (options.num_buffers == 0 || options.num_buffers > kMaxBuffers)
+    throw InvalidArgumentError("a direct writer with {} buffers, expected 1 to {}",
+                               options.num_buffers, kMaxBuffers);
+  if (options.buffer_bytes == 0 || options.buffer_bytes % kBufferUnit != 0)
+    throw InvalidArgumentError("a direct writer with buffers of {} bytes, no multiple of {}",
+                               options.buffer_bytes, kBufferUnit);
+}
+
+std::unique_ptr<WritableFile> DirectWriter::create(const std::string& path,
+                                                   uint64_t expected_bytes) {
+  if (options_.use_io_uring && options_.use_direct && expected_bytes >= options_.min_bytes)
+    if (auto file = create_direct(path, expected_bytes)) return file;
+  return create_plain(path, expected_bytes);
+}
+
+// Null if the file cannot be one; then it may be there, and is empty.
+std::unique_ptr<WritableFile> DirectWriter::create_direct(const std::string& path,
+                                                          uint64_t expected_bytes) {
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_DIRECT;
+  int number = calls_.open(path, kFlags);
+  while (number == -EINTR) number = calls_.open(path, kFlags);
+  if (number < 0) {
+    if (number == -EINVAL || number == -EOPNOTSUPP)
+      refusals_->tell(Refusals::kDirect, path, -number);
+    return nullptr;  // Any other error will be met again, and told.
+  }
+  FileDescriptor descriptor(number);
+  const int64_t block_bytes = calls_.block_bytes(number);
+  if (block_bytes <= 0 || options_.buffer_bytes % static_cast<size_t>(block_bytes) != 0) {
+    refusals_->tell(Refusals::kDirect, path,
+                    block_bytes < 0 ? static_cast<int>(-block_bytes) : EINVAL);
+    return nullptr;
+  }
+  std::unique_ptr<WriteRing> ring = take_ring(path);
+  if (!ring) return nullptr;
+  // With the length: writes that lengthen a file are made one after the other.
+  const bool reserved = reserve(number, path, 0, expected_bytes);
+  const auto on_refused = [refusals = refusals_, path](int error) {
+    refusals->tell(Refusals::kDirect, path, error);
+  };
+  return std::make_unique<DirectWritableFile>(
+      calls_,
+      DirectFile{.path = path,
+                 .descriptor = std::move(descriptor),
+                 .length = reserved ? expected_bytes : 0,
+                 .block_bytes = static_cast<size_t>(block_bytes)},
+      std::move(ring), pool_, on_refused);
+}
+
+std::unique_ptr<WritableFile> DirectWriter::create_plain(const std::string& path,
+                                                         uint64_t expected_bytes) {
+  FileDescriptor descriptor(path, O_WRONLY | O_CREAT | O_TRUNC);
+  // Small ones find out by writing.
+  const bool reserved = expected_bytes >= options_.min_bytes &&
+                        reserve(descriptor.get(), path, FALLOC_FL_KEEP_SIZE, expected_bytes);
+  return std::make_unique<CoalescingFile>(
+      path, std::make_unique<PosixWritableFile>(path, std::move(descriptor),
+                                                reserved ? expected_bytes : 0));
+}
+
+std::unique_ptr<WriteRing> DirectWriter::take_ring(const std::string& path) {
+  if (auto ring = pool_->take()) return ring;
+  int error = 0;
+  auto ring = WriteRing::make(calls_, options_.num_buffers, options_.buffer_bytes, error);
+  if (!ring) refusals_->tell(Refusals::kRing, path, error);
+  return ring;
+}
+
+bool DirectWriter::reserve(int file, const std::string& path, int mode, uint64_t num_bytes) {
+  if (num_bytes == 0) return false;
+  int result = calls_.reserve(file, mode, num_bytes);
+  while (result == -EINTR) result = calls_.reserve(file, mode, num_bytes);
+  if (result >= 0) return true;
+  if (!is_no_room(-result)) return false;  // Not here; a disk that is full is found by writing.
+  const uint64_t free_bytes = free_bytes_or_none(path);
+  ::unlink(path.c_str());
+  throw_no_room(-result, path, num_bytes, free_bytes);
+}
+
+}  // namespace crochet

@@ -1,0 +1,20 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "crochet/io/direct_writer.h"
+#include "crochet/io/file_system.h"
+
+namespace crochet {
+
+// The operating system's files, with a say in how large ones are written:
+//
+//   const auto files = make_posix_file_system({.use_direct = false});  // Fill the page cache.
+//   Saver saver({.files = files.get()});
+//
+// FileSystem::posix() is one with the defaults.
+std::unique_ptr<FileSystem> make_posix_file_system(const DirectWriterOptions& options);
+
+}  // namespace crochet

@@ -1,0 +1,74 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "crochet/io/direct_calls.h"
+
+namespace crochet {
+
+// A request that has ended.
+struct WriteCompletion {
+  WriteRequest request;
+  int result = 0;  // The bytes written, or a negative errno.
+};
+
+// Buffers, and an io_uring by which the kernel writes them to files while the caller fills the
+// next one. Making one costs more than many writes (fresh memory, and pinning it), so that it is
+// used for one file after the other.
+//
+// A process that was forked has neither the buffers nor a use for the ring: there, is_mine() is
+// false, and all it may do is to destroy this.
+//
+// Not thread-safe, but not bound to a thread.
+class WriteRing {
+ public:
+  // Null where the kernel refuses; `error` is then its errno. The buffers are registered if the
+  // limit of locked memory allows it. Requires: `calls` outlives the ring.
+  static std::unique_ptr<WriteRing> make(DirectCalls& calls, size_t num_buffers,
+                                         size_t buffer_bytes, int& error);
+  // Requests that have not ended are left to the kernel, which holds their memory.
+  ~WriteRing();
+  WriteRing(const WriteRing&) = delete;
+  WriteRing& operator=(const WriteRing&) = delete;
+
+  size_t num_buffers() const { return requests_.size(); }
+  size_t buffer_bytes() const { return buffer_bytes_; }
+  std::span<std::byte> buffer(size_t index) const {
+    return memory_.subspan(index * buffer_bytes_, buffer_bytes_);
+  }
+
+  // Begins a write; until it ends, its buffer belongs to the kernel. Returns 0 or a negative
+  // errno; then the ring is broken, and nothing is known of what is in flight.
+  // Requires: no other write of this buffer is in flight.
+  int start(const WriteRequest& request);
+  // Waits until a write ends. Returns 0 or a negative errno, as start().
+  // Requires: one is in flight.
+  int wait(WriteCompletion& completion);
+
+  size_t num_in_flight() const { return num_in_flight_; }
+  bool is_broken() const { return broken_; }
+  bool is_mine() const;
+
+ private:
+  WriteRing(DirectCalls& calls, size_t num_buffers, size_t buffer_bytes);
+  int set_up();
+  int submit();
+  int broken(int error);
+
+  DirectCalls& calls_;
+  const int num_forks_;  // That led to the process which owns this.
+  const size_t buffer_bytes_;
+  std::vector<WriteRequest> requests_;  // By buffer.
+  std::span<std::byte> memory_;         // Of all buffers; empty before set_up().
+  std::unique_ptr<io_uring> ring_;      // Null before set_up().
+  bool registered_ = false;
+  bool broken_ = false;
+  size_t num_in_flight_ = 0;
+};
+
+}  // namespace crochet

@@ -129,25 +129,8 @@ void RestorePlan::plan_variable(const Variable& variable, const VariableSelectio
     report_.reshaped.push_back(name);
   }
   note_restored(name, place.key);
-  const auto slice =
-      place.slice ? std::optional<TensorSlice>(place.slice->slice) : std::optional<TensorSlice>();
-  if (info.dtype == DType::kString) {
-    assignments_.push_back(
-        {.variable = variable, .shape = shape, .strings = [this, key = place.key, slice, shape] {
-           const Tensor value = slice ? reader_.read_slice(key, *slice) : reader_.read(key);
-           const auto strings = value.strings();
-           return Tensor::from(std::vector<std::string>(strings.begin(), strings.end()), shape);
-         }});
-    return;
-  }
-  assignments_.push_back(
-      {variable, shape, [this, key = place.key, slice](std::span<std::byte> destination) {
-         throw_if_signalled("restoring");
-         if (slice)
-           reader_.read_slice_into(key, *slice, destination);
-         else
-           reader_.read_into(key, destination);
-       }});
+  variables_.push_back({variable, std::move(shape)});
+  requests_.push_back({place.key, place.slice ? std::optional(place.slice->slice) : std::nullopt});
 }
 
 void RestorePlan::plan_objects(const Graph& graph, const VariableSelection& selection,
@@ -193,14 +176,45 @@ void RestorePlan::find_surplus(bool wants_all, const RestoreRules& rules) {
   }
 }
 
+std::vector<TensorMap> RestorePlan::read_objects() const {
+  std::vector<TensorRequest> requests;
+  std::vector<std::pair<size_t, const std::string*>> places;  // Object and key, by request.
+  for (size_t i = 0; i < objects_.size(); ++i) {
+    for (const auto& [key, name] : objects_[i].keys) {
+      requests.push_back({name});
+      places.emplace_back(i, &key);
+    }
+  }
+  CheckpointPass pass(reader_, requests);
+  std::vector<TensorMap> states(objects_.size());
+  for (const size_t number : pass.order())
+    states[places[number].first].emplace(*places[number].second, pass.read(number));
+  return states;
+}
+
+Assignment RestorePlan::assignment(size_t number, CheckpointPass& pass) const {
+  const VariablePart& part = variables_[number];
+  if (part.variable.dtype() == DType::kString)
+    return {.variable = part.variable, .shape = part.shape, .strings = [&pass, &part, number] {
+              const Tensor value = pass.read(number);
+              const auto strings = value.strings();
+              return Tensor::from(std::vector<std::string>(strings.begin(), strings.end()),
+                                  part.shape);
+            }};
+  return {part.variable, part.shape, [&pass, number](std::span<std::byte> destination) {
+            throw_if_signalled("restoring");
+            pass.read_into(number, destination);
+          }};
+}
+
 RestoreReport RestorePlan::execute(Session& session) const {
   // Objects are small: read all of them before anything is overwritten.
-  std::vector<TensorMap> states;
-  for (const ObjectPart& part : objects_) {
-    TensorMap& state = states.emplace_back();
-    for (const auto& [key, name] : part.keys) state.emplace(key, reader_.read(name));
-  }
-  session.assign(assignments_);
+  const std::vector<TensorMap> states = read_objects();
+  CheckpointPass pass(reader_, requests_);
+  std::vector<Assignment> assignments;
+  assignments.reserve(requests_.size());
+  for (const size_t number : pass.order()) assignments.push_back(assignment(number, pass));
+  session.assign(assignments);
   RestoreReport report = report_;
   for (size_t i = 0; i < objects_.size(); ++i) {
     const RegisteredSaveable& object = *objects_[i].object;

@@ -29,6 +29,10 @@ BundleIndex open_index(FileSystem& files, const std::string& prefix) {
   return read_bundle_index(files, path);
 }
 
+Shape shape_wanted(const LocatedTensor& tensor) {
+  return tensor.target ? shape_of(*tensor.target) : tensor.entry->shape;
+}
+
 }  // namespace
 
 BundleContents::BundleContents(std::string prefix, FileSystem& files)
@@ -41,11 +45,11 @@ BundleContents::BundleContents(std::string prefix, FileSystem& files)
                             TensorInfo{entry.dtype, entry.shape, entry.slices.size()});
 }
 
-const BundleEntry& BundleContents::entry(std::string_view name) const {
+const std::pair<const std::string, BundleEntry>& BundleContents::item(std::string_view name) const {
   const auto found = index_.entries.find(name);
   if (found == index_.entries.end() || name.starts_with('\0'))
     throw NotFoundError("Key {} not found in checkpoint {}", name, prefix_);
-  return found->second;
+  return *found;
 }
 
 std::vector<StoredSlice> BundleContents::parts_of(std::string_view name, const BundleEntry& entry,
@@ -59,30 +63,38 @@ std::vector<StoredSlice> BundleContents::parts_of(std::string_view name, const B
   }
 }
 
-LocatedTensor BundleContents::locate(std::string_view name, const TensorSlice* slice) const {
-  const BundleEntry& found = entry(name);
-  if (found.dtype != DType::kString && element_size(found.dtype) == 0)
+LocatedTensor BundleContents::locate(std::string_view key, const TensorSlice* slice) const {
+  const auto& [name, entry] = item(key);
+  if (entry.dtype != DType::kString && element_size(entry.dtype) == 0)
     throw UnimplementedError("{}: \"{}\" has the type {}; such cannot be read", prefix_, name,
-                             found.dtype);
-  TensorSlice target = slice == nullptr ? whole_slice(found.shape) : resolved(*slice, found.shape);
-  std::vector<StoredSlice> parts = parts_of(name, found, target);
-  return {std::string(name), found.dtype, std::move(target), std::move(parts)};
+                             entry.dtype);
+  LocatedTensor located{name, &entry};
+  if (slice == nullptr && entry.slices.empty()) {
+    data_.check_place(entry, name);
+    return located;
+  }
+  located.target = slice == nullptr ? whole_slice(entry.shape) : resolved(*slice, entry.shape);
+  located.parts = parts_of(name, entry, *located.target);
+  return located;
+}
+
+void BundleContents::read_entry(const BundleEntry& entry, std::string_view name, BundlePass& pass,
+                                std::span<std::byte> destination) const {
+  pass.take(entry, [&](ReadStream& from) { data_.read(entry, name, from, destination); });
 }
 
 void BundleContents::read_numbers(const LocatedTensor& tensor, BundlePass& pass,
                                   std::span<std::byte> destination) const {
-  const auto read_part = [&](const BundleEntry& entry, std::span<std::byte> to) {
-    pass.take(entry, [&](ReadStream& from) { data_.read(entry, tensor.name, from, to); });
-  };
+  if (!tensor.target) return read_entry(*tensor.entry, tensor.name, pass, destination);
   for (const StoredSlice& part : tensor.parts) {
-    if (part.where == tensor.target) {
-      read_part(*part.entry, destination);
+    if (part.where == *tensor.target) {
+      read_entry(*part.entry, tensor.name, pass, destination);
       continue;
     }
     Tensor from(part.entry->dtype, part.entry->shape);
-    read_part(*part.entry, from.mutable_bytes());
+    read_entry(*part.entry, tensor.name, pass, from.mutable_bytes());
     const size_t size = element_size(from.dtype());
-    for_each_common_row(part.where, tensor.target, [&](const CommonRow& row) {
+    for_each_common_row(part.where, *tensor.target, [&](const CommonRow& row) {
       std::memcpy(destination.data() + static_cast<size_t>(row.offset_in_to) * size,
                   from.bytes().data() + static_cast<size_t>(row.offset_in_from) * size,
                   static_cast<size_t>(row.length) * size);
@@ -92,12 +104,15 @@ void BundleContents::read_numbers(const LocatedTensor& tensor, BundlePass& pass,
 
 std::vector<std::string> BundleContents::read_strings(const LocatedTensor& tensor,
                                                       BundlePass& pass) const {
-  std::vector<std::string> strings(static_cast<size_t>(shape_of(tensor.target).num_elements()));
+  const auto read = [&](const BundleEntry& entry) {
+    return pass.take(
+        entry, [&](ReadStream& stream) { return data_.read_strings(entry, tensor.name, stream); });
+  };
+  if (!tensor.target) return read(*tensor.entry);
+  std::vector<std::string> strings(static_cast<size_t>(shape_of(*tensor.target).num_elements()));
   for (const StoredSlice& part : tensor.parts) {
-    std::vector<std::string> from = pass.take(*part.entry, [&](ReadStream& stream) {
-      return data_.read_strings(*part.entry, tensor.name, stream);
-    });
-    for_each_common_row(part.where, tensor.target, [&](const CommonRow& row) {
+    std::vector<std::string> from = read(*part.entry);
+    for_each_common_row(part.where, *tensor.target, [&](const CommonRow& row) {
       const auto first = from.begin() + row.offset_in_from;
       std::move(first, first + row.length, strings.begin() + row.offset_in_to);
     });
@@ -106,20 +121,20 @@ std::vector<std::string> BundleContents::read_strings(const LocatedTensor& tenso
 }
 
 Tensor BundleContents::read(const LocatedTensor& tensor, BundlePass& pass) const {
-  const Shape shape = shape_of(tensor.target);
-  if (tensor.dtype == DType::kString) return Tensor::from(read_strings(tensor, pass), shape);
-  Tensor value(tensor.dtype, shape);
+  const Shape shape = shape_wanted(tensor);
+  if (tensor.entry->dtype == DType::kString) return Tensor::from(read_strings(tensor, pass), shape);
+  Tensor value(tensor.entry->dtype, shape);
   read_numbers(tensor, pass, value.mutable_bytes());
   return value;
 }
 
 void BundleContents::read_into(const LocatedTensor& tensor, BundlePass& pass,
                                std::span<std::byte> destination) const {
-  const Shape shape = shape_of(tensor.target);
-  if (tensor.dtype == DType::kString)
+  const DType dtype = tensor.entry->dtype;
+  if (dtype == DType::kString)
     throw InvalidArgumentError("{}: \"{}\" is {} {}: strings are no bytes in one piece", prefix_,
-                               tensor.name, tensor.dtype, shape);
-  const uint64_t size = static_cast<uint64_t>(shape.num_elements()) * element_size(tensor.dtype);
+                               tensor.name, dtype, shape_wanted(tensor));
+  const size_t size = Tensor::num_bytes(dtype, shape_wanted(tensor));
   if (destination.size() != size)
     throw InvalidArgumentError("{}: \"{}\" has {} bytes, the destination {}", prefix_, tensor.name,
                                size, destination.size());

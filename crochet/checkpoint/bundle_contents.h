@@ -3,9 +3,11 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "crochet/checkpoint/bundle_data.h"
@@ -19,9 +21,10 @@ namespace crochet::internal {
 
 // A tensor, or a part of one, and where its bytes are.
 struct LocatedTensor {
-  std::string name;
-  DType dtype = DType::kInvalid;
-  TensorSlice target = {};  // Resolved.
+  std::string_view name;     // The index's.
+  const BundleEntry* entry;  // Of the whole tensor.
+  // Of a part, or of a tensor that is stored in parts; else unset, and the entry's bytes are it.
+  std::optional<TensorSlice> target = {};  // Resolved.
   std::vector<StoredSlice> parts = {};
 };
 
@@ -38,8 +41,8 @@ class BundleContents {
   const BundleData& data() const { return data_; }
   // Without the slices.
   const std::map<std::string, TensorInfo, std::less<>>& tensors() const { return tensors_; }
-  // Throws: NotFoundError.
-  const BundleEntry& entry(std::string_view name) const;
+  // An item of the index. Throws: NotFoundError.
+  const std::pair<const std::string, BundleEntry>& item(std::string_view name) const;
 
   // Finds a tensor, or with `slice` a part of it, and checks the places of all its bytes, so that
   // memory may be taken for them. Throws: as CheckpointReader::read_slice().
@@ -57,6 +60,8 @@ class BundleContents {
                                     const TensorSlice& target) const;
   void read_numbers(const LocatedTensor& tensor, BundlePass& pass,
                     std::span<std::byte> destination) const;
+  void read_entry(const BundleEntry& entry, std::string_view name, BundlePass& pass,
+                  std::span<std::byte> destination) const;
   std::vector<std::string> read_strings(const LocatedTensor& tensor, BundlePass& pass) const;
 
   const std::string prefix_;

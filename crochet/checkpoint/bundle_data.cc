@@ -69,17 +69,18 @@ class Input {
 
 }  // namespace
 
-const ReadableFile& BundleData::file(int shard) const {
+const BundleData::OpenFile& BundleData::file(int shard) const {
   const std::lock_guard lock(mutex_);
-  std::unique_ptr<ReadableFile>& slot = open_[shard];
-  if (slot) return *slot;
+  OpenFile& slot = open_[shard];
+  if (slot.file) return slot;
   const std::string path = data_filename(prefix_, shard, header_.num_shards);
   try {
-    slot = files_.open(path);
+    slot.file = files_.open(path);
+    slot.size = slot.file->size();
   } catch (const NotFoundError&) {
     throw DataLossError("{}: there is no such file, {} needs it", path, index_filename(prefix_));
   }
-  return *slot;
+  return slot;
 }
 
 std::string BundleData::filename(const BundleEntry& entry) const {
@@ -87,7 +88,7 @@ std::string BundleData::filename(const BundleEntry& entry) const {
 }
 
 void BundleData::check_place(const BundleEntry& entry, std::string_view name) const {
-  const uint64_t file_size = file(entry.shard).size();
+  const uint64_t file_size = file(entry.shard).size;
   const auto offset = static_cast<uint64_t>(entry.offset);
   const auto size = static_cast<uint64_t>(entry.size);
   if (offset > file_size || size > file_size - offset)
@@ -103,7 +104,7 @@ void BundleData::check_place(const BundleEntry& entry, std::string_view name) co
 
 std::unique_ptr<ReadStream> BundleData::stream(int shard, uint64_t offset,
                                                uint64_t num_bytes) const {
-  return file(shard).stream(offset, num_bytes);
+  return file(shard).file->stream(offset, num_bytes);
 }
 
 void BundleData::read(const BundleEntry& entry, std::string_view name, ReadStream& from,

@@ -45,7 +45,11 @@ class BundleData {
   void verify(const BundleEntry& entry, std::string_view name, ReadStream& from) const;
 
  private:
-  const ReadableFile& file(int shard) const;
+  struct OpenFile {
+    std::unique_ptr<ReadableFile> file;
+    uint64_t size = 0;  // When it was opened; what has gone since is found by reading.
+  };
+  const OpenFile& file(int shard) const;
   std::string filename(const BundleEntry& entry) const;
   void compare_crc(uint32_t found, const BundleEntry& entry, std::string_view name) const;
 
@@ -54,7 +58,7 @@ class BundleData {
   const BundleHeader header_;
 
   mutable std::mutex mutex_;  // Guards what follows.
-  mutable std::map<int, std::unique_ptr<ReadableFile>> open_;
+  mutable std::map<int, OpenFile> open_;
 };
 
 }  // namespace crochet::internal

@@ -28,15 +28,25 @@ std::vector<LocatedTensor> locate_all(const BundleContents& contents,
 
 std::vector<const BundleEntry*> entries_of(const std::vector<LocatedTensor>& located) {
   std::vector<const BundleEntry*> entries;
-  for (const LocatedTensor& tensor : located)
+  entries.reserve(located.size());
+  for (const LocatedTensor& tensor : located) {
+    if (!tensor.target) entries.push_back(tensor.entry);
     for (const StoredSlice& part : tensor.parts) entries.push_back(part.entry);
+  }
   return entries;
 }
 
-// An empty slice of a partitioned tensor has no part.
+// Null for an empty slice of a tensor in parts.
+const BundleEntry* first_entry(const LocatedTensor& tensor) {
+  if (!tensor.target) return tensor.entry;
+  return tensor.parts.empty() ? nullptr : tensor.parts.front().entry;
+}
+
 bool is_before(const LocatedTensor& a, const LocatedTensor& b) {
-  if (a.parts.empty() || b.parts.empty()) return a.parts.empty() && !b.parts.empty();
-  return BundlePass::is_before(*a.parts.front().entry, *b.parts.front().entry);
+  const BundleEntry* const first = first_entry(a);
+  const BundleEntry* const second = first_entry(b);
+  if (first == nullptr || second == nullptr) return first == nullptr && second != nullptr;
+  return BundlePass::is_before(*first, *second);
 }
 
 // A tensor in several parts takes them in the order of the files, too.
@@ -63,8 +73,8 @@ CheckpointPass::CheckpointPass(const CheckpointReader& reader,
   for (LocatedTensor& tensor : located) sort_parts(tensor);
   order_.resize(located.size());
   std::iota(order_.begin(), order_.end(), size_t{0});
-  std::ranges::stable_sort(order_,
-                           [&](size_t a, size_t b) { return is_before(located[a], located[b]); });
+  const auto is_before_of = [&](size_t a, size_t b) { return is_before(located[a], located[b]); };
+  if (!std::ranges::is_sorted(order_, is_before_of)) std::ranges::stable_sort(order_, is_before_of);
   state_ = std::make_unique<State>(*reader.contents_, std::move(located));
 }
 

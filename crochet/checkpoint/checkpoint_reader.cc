@@ -59,7 +59,7 @@ Tensor CheckpointReader::read_slice(std::string_view name, const TensorSlice& sl
 }
 
 const std::vector<TensorSlice>& CheckpointReader::slices(std::string_view name) const {
-  return contents_->entry(name).slices;
+  return contents_->item(name).second.slices;
 }
 
 void CheckpointReader::read_into(std::string_view name, std::span<std::byte> destination) const {

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -55,7 +56,7 @@ class RestorePlan {
   void note_missing(const std::string& name, const std::string& problem, bool is_problem);
   void note_restored(const std::string& name, const std::string& key);
   // The entry that the program takes over from the checkpoint.
-  void claim(const std::string& key) { claimed_.push_back(key); }
+  void claim(std::string_view key) { claimed_.push_back(key); }
   void throw_if_problems() const;
   std::vector<TensorMap> read_objects() const;
   // How `pass`, over the requests, gives one of the variables its value.
@@ -66,9 +67,9 @@ class RestorePlan {
   std::vector<TensorRequest> requests_;  // Of the variables, in the same order.
   std::vector<ObjectPart> objects_;
   RestoreReport report_;
-  std::vector<std::string> claimed_;
-  std::vector<std::string> not_found_;  // Problems: keys the checkpoint does not have,
-  std::vector<std::string> problems_;   // and all others.
+  std::vector<std::string_view> claimed_;  // The reader's names.
+  std::vector<std::string> not_found_;     // Problems: keys the checkpoint does not have,
+  std::vector<std::string> problems_;      // and all others.
 };
 
 // Prefixes that a directory may be restored from, the best last: the checkpoints

@@ -29,11 +29,10 @@ void reverse_components(std::span<std::byte> bytes, size_t size) {
     std::ranges::reverse(bytes.first(size));
 }
 
-// Bytes of a file, one after another; short pieces come through a buffer.
+// Bytes of a stream, one after another; short pieces come through a buffer.
 class Input {
  public:
-  Input(const ReadableFile& source, uint64_t offset, uint64_t size)
-      : source_(source), next_(offset), end_(offset + size) {}
+  Input(ReadStream& source, uint64_t size) : source_(source), num_left_(size) {}
 
   // The first bytes, so many if there are as many. Requires: nothing was read before.
   std::span<const std::byte> peek(uint64_t size) {
@@ -56,32 +55,32 @@ class Input {
 
  private:
   void fill(uint64_t size) {
-    buffer_.resize(std::min(size, end_ - next_));
-    source_.read_at(next_, buffer_);
-    next_ += buffer_.size();
+    buffer_.resize(std::min(size, num_left_));
+    source_.read(buffer_);
+    num_left_ -= buffer_.size();
     used_ = 0;
   }
 
-  const ReadableFile& source_;
-  uint64_t next_;
-  const uint64_t end_;
+  ReadStream& source_;
+  uint64_t num_left_;
   std::vector<std::byte> buffer_;
   size_t used_ = 0;
 };
 
 }  // namespace
 
-const ReadableFile& BundleData::file(int shard) const {
+const BundleData::OpenFile& BundleData::file(int shard) const {
   const std::lock_guard lock(mutex_);
-  std::unique_ptr<ReadableFile>& slot = open_[shard];
-  if (slot) return *slot;
+  OpenFile& slot = open_[shard];
+  if (slot.file) return slot;
   const std::string path = data_filename(prefix_, shard, header_.num_shards);
   try {
-    slot = files_.open(path);
+    slot.file = files_.open(path);
+    slot.size = slot.file->size();
   } catch (const NotFoundError&) {
     throw DataLossError("{}: there is no such file, {} needs it", path, index_filename(prefix_));
   }
-  return *slot;
+  return slot;
 }
 
 std::string BundleData::filename(const BundleEntry& entry) const {
@@ -89,7 +88,7 @@ std::string BundleData::filename(const BundleEntry& entry) const {
 }
 
 void BundleData::check_place(const BundleEntry& entry, std::string_view name) const {
-  const uint64_t file_size = file(entry.shard).size();
+  const uint64_t file_size = file(entry.shard).size;
   const auto offset = static_cast<uint64_t>(entry.offset);
   const auto size = static_cast<uint64_t>(entry.size);
   if (offset > file_size || size > file_size - offset)
@@ -103,49 +102,38 @@ void BundleData::check_place(const BundleEntry& entry, std::string_view name) co
                         filename(entry), name, size, offset, entry.shape.num_elements());
 }
 
-template <typename Destination>
-uint32_t BundleData::read_chunks(const BundleEntry& entry, Destination destination) const {
-  const ReadableFile& source = file(entry.shard);
-  const auto size = static_cast<uint64_t>(entry.size);
-  uint32_t crc = 0;
-  for (uint64_t done = 0; done < size;) {
-    const auto chunk = destination(done, std::min<uint64_t>(kChunkBytes, size - done));
-    source.read_at(static_cast<uint64_t>(entry.offset) + done, chunk);
-    crc = extend_crc32c(crc, chunk);
-    done += chunk.size();
-  }
-  return crc;
+std::unique_ptr<ReadStream> BundleData::stream(int shard, uint64_t offset,
+                                               uint64_t num_bytes) const {
+  return file(shard).file->stream(offset, num_bytes);
 }
 
-void BundleData::read(const BundleEntry& entry, std::string_view name,
+void BundleData::read(const BundleEntry& entry, std::string_view name, ReadStream& from,
                       std::span<std::byte> destination) const {
-  check_place(entry, name);
-  const uint32_t crc = read_chunks(
-      entry, [&](uint64_t done, size_t size) { return destination.subspan(done, size); });
-  compare_crc(crc, entry, name);
+  compare_crc(from.read_with_crc32c(0, destination), entry, name);
   if (header_.big_endian != (std::endian::native == std::endian::big))
     reverse_components(destination, component_size(entry.dtype));
 }
 
-void BundleData::verify(const BundleEntry& entry, std::string_view name) const {
-  check_place(entry, name);
+void BundleData::verify(const BundleEntry& entry, std::string_view name, ReadStream& from) const {
   if (entry.dtype == DType::kString) {
-    read_strings(entry, name);
+    read_strings(entry, name, from);
     return;
   }
-  if (element_size(entry.dtype) == 0) return;
-  std::vector<std::byte> buffer(std::min(kChunkBytes, static_cast<size_t>(entry.size)));
-  const uint32_t crc =
-      read_chunks(entry, [&](uint64_t, size_t size) { return std::span(buffer).first(size); });
+  const auto size = static_cast<uint64_t>(entry.size);
+  std::vector<std::byte> buffer(std::min<uint64_t>(kChunkBytes, size));
+  uint32_t crc = 0;
+  for (uint64_t done = 0; done < size; done += buffer.size()) {
+    buffer.resize(std::min<uint64_t>(buffer.size(), size - done));
+    crc = from.read_with_crc32c(crc, buffer);
+  }
   compare_crc(crc, entry, name);
 }
 
-std::vector<std::string> BundleData::read_strings(const BundleEntry& entry,
-                                                  std::string_view name) const {
-  check_place(entry, name);
+std::vector<std::string> BundleData::read_strings(const BundleEntry& entry, std::string_view name,
+                                                  ReadStream& from) const {
   const auto size = static_cast<uint64_t>(entry.size);
   const int64_t num_strings = entry.shape.num_elements();
-  Input input(file(entry.shard), static_cast<uint64_t>(entry.offset), size);
+  Input input(from, size);
   DecodedStringsHead head;
   try {
     head = decode_strings_head(input.peek(max_strings_head_bytes(num_strings)), size, num_strings,

@@ -27,23 +27,30 @@ class BundleData {
 
   // Throws: DataLossError if the data file is missing or ends before the entry's bytes.
   void check_place(const BundleEntry& entry, std::string_view name) const;
-  // Reads an entry's elements in this machine's byte order and compares the checksum.
+  // What stands in a data file from `offset` on.
+  // Throws: DataLossError if the data file is missing.
+  std::unique_ptr<ReadStream> stream(int shard, uint64_t offset, uint64_t num_bytes) const;
+
+  // Each of these reads all of an entry, whose first byte `from` brings next, or throws
+  // DataLossError. Requires: check_place().
+  //
+  // The elements in this machine's byte order, once their checksum is right.
   // Requires: a type of fixed size, and `destination` has the entry's size.
-  // Throws: DataLossError.
-  void read(const BundleEntry& entry, std::string_view name,
+  void read(const BundleEntry& entry, std::string_view name, ReadStream& from,
             std::span<std::byte> destination) const;
   // The same for strings. Requires: the type kString.
-  std::vector<std::string> read_strings(const BundleEntry& entry, std::string_view name) const;
-  // Compares the checksum of whatever the entry has stored.
-  // Throws: DataLossError.
-  void verify(const BundleEntry& entry, std::string_view name) const;
+  std::vector<std::string> read_strings(const BundleEntry& entry, std::string_view name,
+                                        ReadStream& from) const;
+  // The checksum alone. Requires: a type that can be read.
+  void verify(const BundleEntry& entry, std::string_view name, ReadStream& from) const;
 
  private:
-  const ReadableFile& file(int shard) const;
+  struct OpenFile {
+    std::unique_ptr<ReadableFile> file;
+    uint64_t size = 0;  // When it was opened; what has gone since is found by reading.
+  };
+  const OpenFile& file(int shard) const;
   std::string filename(const BundleEntry& entry) const;
-  // Reads the entry piece by piece to where `destination(bytes done, size)` says; returns the crc.
-  template <typename Destination>
-  uint32_t read_chunks(const BundleEntry& entry, Destination destination) const;
   void compare_crc(uint32_t found, const BundleEntry& entry, std::string_view name) const;
 
   FileSystem& files_;  // Not owned; outlives this.
@@ -51,7 +58,7 @@ class BundleData {
   const BundleHeader header_;
 
   mutable std::mutex mutex_;  // Guards what follows.
-  mutable std::map<int, std::unique_ptr<ReadableFile>> open_;
+  mutable std::map<int, OpenFile> open_;
 };
 
 }  // namespace crochet::internal

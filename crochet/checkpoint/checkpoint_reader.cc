@@ -3,34 +3,13 @@
 #include "crochet/checkpoint/checkpoint_reader.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/bundle_data.h"
-#include "crochet/checkpoint/bundle_format.h"
-#include "crochet/checkpoint/bundle_index.h"
-#include "crochet/checkpoint/bundle_slices.h"
-#include "crochet/checkpoint/checkpoint_filename.h"
-#include "crochet/io/path.h"
+#include "crochet/checkpoint/bundle_contents.h"
 
 namespace crochet {
 namespace {
-
-internal::BundleIndex open_index(FileSystem& files, const std::string& prefix) {
-  const std::string path = index_filename(prefix);
-  if (!files.exists(path) && files.exists(prefix) && !is_directory(files, prefix)) {
-    const std::string name = base_name(prefix);
-    if (const auto part = internal::parse_checkpoint_filename(name))
-      throw NotFoundError("{} is one file of a checkpoint, which is called {}", prefix,
-                          join_path(directory_of(prefix), part->base));
-    throw UnimplementedError(
-        "{} is a file and there is no {}: TensorFlow's V1 format is not supported; let TensorFlow "
-        "write the checkpoint anew",
-        prefix, path);
-  }
-  return internal::read_bundle_index(files, path);
-}
 
 // TensorFlow's name of a type in its messages: "DT_FLOAT".
 std::string data_type_name(DType dtype) {
@@ -53,158 +32,45 @@ std::string data_type_name(DType dtype) {
 
 }  // namespace
 
+using internal::BundleContents;
 using internal::BundleEntry;
-using internal::CommonRow;
-using internal::StoredSlice;
-
-struct CheckpointReader::State {
-  State(std::string prefix_in, FileSystem& files)
-      : prefix(std::move(prefix_in)),
-        index(open_index(files, prefix)),
-        data(files, prefix, index.header) {
-    for (const auto& [name, entry] : index.entries)
-      if (name.front() != '\0')
-        tensors.emplace(name, TensorInfo{entry.dtype, entry.shape, entry.slices.size()});
-  }
-
-  const BundleEntry& entry(std::string_view name) const {
-    const auto found = index.entries.find(name);
-    if (found == index.entries.end() || !tensors.contains(name))
-      throw NotFoundError("Key {} not found in checkpoint {}", name, prefix);
-    return found->second;
-  }
-
-  const BundleEntry& readable_entry(std::string_view name) const {
-    const BundleEntry& found = entry(name);
-    if (found.dtype != DType::kString && element_size(found.dtype) == 0)
-      throw UnimplementedError("{}: \"{}\" has the type {}; such cannot be read", prefix, name,
-                               found.dtype);
-    return found;
-  }
-
-  // The stored parts of a slice, their places checked, so that memory may be taken for them.
-  std::vector<StoredSlice> parts_of(std::string_view name, const BundleEntry& entry,
-                                    const TensorSlice& target) const;
-  void read_numbers(std::string_view name, const std::vector<StoredSlice>& parts,
-                    const TensorSlice& target, std::span<std::byte> destination) const;
-  std::vector<std::string> read_strings(std::string_view name,
-                                        const std::vector<StoredSlice>& parts,
-                                        const TensorSlice& target) const;
-  Tensor read(std::string_view name, const BundleEntry& entry, const TensorSlice& target) const;
-  void read_into(std::string_view name, const BundleEntry& entry, const TensorSlice& target,
-                 std::span<std::byte> destination) const;
-
-  const std::string prefix;
-  const internal::BundleIndex index;
-  const internal::BundleData data;
-  std::map<std::string, TensorInfo, std::less<>> tensors;  // Without the slices.
-};
+using internal::BundlePass;
 
 CheckpointReader::CheckpointReader(std::string prefix, FileSystem& files)
-    : state_(std::make_unique<State>(std::move(prefix), files)) {}
+    : contents_(std::make_unique<BundleContents>(std::move(prefix), files)) {}
 CheckpointReader::~CheckpointReader() = default;
 CheckpointReader::CheckpointReader(CheckpointReader&&) noexcept = default;
 CheckpointReader& CheckpointReader::operator=(CheckpointReader&&) noexcept = default;
 
-const std::string& CheckpointReader::prefix() const { return state_->prefix; }
+const std::string& CheckpointReader::prefix() const { return contents_->prefix(); }
 
 const std::map<std::string, TensorInfo, std::less<>>& CheckpointReader::tensors() const {
-  return state_->tensors;
-}
-
-std::vector<StoredSlice> CheckpointReader::State::parts_of(std::string_view name,
-                                                           const BundleEntry& entry,
-                                                           const TensorSlice& target) const {
-  try {
-    std::vector<StoredSlice> parts = internal::stored_slices(index, name, entry, target);
-    for (const StoredSlice& part : parts) data.check_place(*part.entry, name);
-    return parts;
-  } catch (const InvalidArgumentError& error) {
-    throw InvalidArgumentError("checkpoint {}: {}", prefix, error.what());
-  }
-}
-
-void CheckpointReader::State::read_numbers(std::string_view name,
-                                           const std::vector<StoredSlice>& parts,
-                                           const TensorSlice& target,
-                                           std::span<std::byte> destination) const {
-  for (const StoredSlice& part : parts) {
-    if (part.where == target) {
-      data.read(*part.entry, name, destination);
-      continue;
-    }
-    Tensor from(part.entry->dtype, part.entry->shape);
-    data.read(*part.entry, name, from.mutable_bytes());
-    const size_t size = element_size(from.dtype());
-    internal::for_each_common_row(part.where, target, [&](const CommonRow& row) {
-      std::memcpy(destination.data() + static_cast<size_t>(row.offset_in_to) * size,
-                  from.bytes().data() + static_cast<size_t>(row.offset_in_from) * size,
-                  static_cast<size_t>(row.length) * size);
-    });
-  }
-}
-
-std::vector<std::string> CheckpointReader::State::read_strings(
-    std::string_view name, const std::vector<StoredSlice>& parts, const TensorSlice& target) const {
-  std::vector<std::string> strings(static_cast<size_t>(internal::shape_of(target).num_elements()));
-  for (const StoredSlice& part : parts) {
-    std::vector<std::string> from = data.read_strings(*part.entry, name);
-    internal::for_each_common_row(part.where, target, [&](const CommonRow& row) {
-      const auto first = from.begin() + row.offset_in_from;
-      std::move(first, first + row.length, strings.begin() + row.offset_in_to);
-    });
-  }
-  return strings;
-}
-
-Tensor CheckpointReader::State::read(std::string_view name, const BundleEntry& entry,
-                                     const TensorSlice& target) const {
-  const std::vector<StoredSlice> parts = parts_of(name, entry, target);
-  const Shape shape = internal::shape_of(target);
-  if (entry.dtype == DType::kString) return Tensor::from(read_strings(name, parts, target), shape);
-  Tensor tensor(entry.dtype, shape);
-  read_numbers(name, parts, target, tensor.mutable_bytes());
-  return tensor;
+  return contents_->tensors();
 }
 
 Tensor CheckpointReader::read(std::string_view name) const {
-  const BundleEntry& entry = state_->readable_entry(name);
-  return state_->read(name, entry, internal::whole_slice(entry.shape));
+  BundlePass pass(contents_->data());
+  return contents_->read(contents_->locate(name), pass);
 }
 
 Tensor CheckpointReader::read_slice(std::string_view name, const TensorSlice& slice) const {
-  const BundleEntry& entry = state_->readable_entry(name);
-  return state_->read(name, entry, internal::resolved(slice, entry.shape));
+  BundlePass pass(contents_->data());
+  return contents_->read(contents_->locate(name, &slice), pass);
 }
 
 const std::vector<TensorSlice>& CheckpointReader::slices(std::string_view name) const {
-  return state_->entry(name).slices;
-}
-
-void CheckpointReader::State::read_into(std::string_view name, const BundleEntry& entry,
-                                        const TensorSlice& target,
-                                        std::span<std::byte> destination) const {
-  if (entry.dtype == DType::kString)
-    throw InvalidArgumentError("{}: \"{}\" is {} {}: strings are no bytes in one piece", prefix,
-                               name, entry.dtype, entry.shape);
-  const std::vector<StoredSlice> parts = parts_of(name, entry, target);
-  const uint64_t size =
-      static_cast<uint64_t>(internal::shape_of(target).num_elements()) * element_size(entry.dtype);
-  if (destination.size() != size)
-    throw InvalidArgumentError("{}: \"{}\" has {} bytes, the destination {}", prefix, name, size,
-                               destination.size());
-  read_numbers(name, parts, target, destination);
+  return contents_->item(name).second.slices;
 }
 
 void CheckpointReader::read_into(std::string_view name, std::span<std::byte> destination) const {
-  const BundleEntry& entry = state_->readable_entry(name);
-  state_->read_into(name, entry, internal::whole_slice(entry.shape), destination);
+  BundlePass pass(contents_->data());
+  contents_->read_into(contents_->locate(name), pass, destination);
 }
 
 void CheckpointReader::read_slice_into(std::string_view name, const TensorSlice& slice,
                                        std::span<std::byte> destination) const {
-  const BundleEntry& entry = state_->readable_entry(name);
-  state_->read_into(name, entry, internal::resolved(slice, entry.shape), destination);
+  BundlePass pass(contents_->data());
+  contents_->read_into(contents_->locate(name, &slice), pass, destination);
 }
 
 std::string CheckpointReader::debug_string() const {
@@ -214,9 +80,6 @@ std::string CheckpointReader::debug_string() const {
   return text;
 }
 
-void CheckpointReader::verify() const {
-  for (const auto& [name, entry] : state_->index.entries)
-    if (entry.slices.empty()) state_->data.verify(entry, name);
-}
+void CheckpointReader::verify() const { contents_->verify(); }
 
 }  // namespace crochet

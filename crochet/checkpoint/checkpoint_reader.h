@@ -16,6 +16,10 @@
 
 namespace crochet {
 
+namespace internal {
+class BundleContents;
+}  // namespace internal
+
 // What a checkpoint says of one tensor.
 struct TensorInfo {
   DType dtype = DType::kInvalid;
@@ -76,13 +80,14 @@ class CheckpointReader {
   std::string debug_string() const;
 
   // Reads everything that is stored, parts and strings too (variants as far as
-  // their place goes), and compares the checksums.
+  // their place goes), each data file from its start to its end, and compares the checksums.
   // Throws: DataLossError for the first thing that is wrong.
   void verify() const;
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  friend class CheckpointPass;
+
+  std::unique_ptr<internal::BundleContents> contents_;
 };
 
 }  // namespace crochet

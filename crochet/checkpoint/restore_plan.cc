@@ -26,19 +26,19 @@ using internal::VariableSelection;
 // with the longest.
 class Owners {
  public:
-  Owners(const Graph& graph, const VariableSelection& selection) {
-    for (const Variable& variable : graph.variables())
-      variables_.insert(selection.place_of(variable.name()).key);
+  Owners(const Graph& graph, const VariableSelection& selection)
+      : graph_(graph), selection_(selection) {
     for (const RegisteredSaveable& object : graph.saveables())
       objects_.emplace(selection.place_of(object.name).key, &object);
   }
 
   // Null for a variable's entry and for nobody's; else the object, and the entry's key within it.
-  const RegisteredSaveable* object_of(const std::string& entry, std::string& key) const {
-    if (objects_.empty() || variables_.contains(entry)) return nullptr;
+  const RegisteredSaveable* object_of(const std::string& entry, std::string& key) {
+    if (objects_.empty()) return nullptr;
     std::string_view owner = entry;
     while (true) {
       if (const auto found = objects_.find(owner); found != objects_.end()) {
+        if (is_variable(entry)) return nullptr;
         key = entry.substr(std::min(owner.size() + 1, entry.size()));
         return found->second;
       }
@@ -49,8 +49,18 @@ class Owners {
   }
 
  private:
-  std::unordered_set<std::string> variables_;
+  // Few entries are asked for, of programs with many variables mostly none.
+  bool is_variable(const std::string& entry) {
+    if (variables_.empty())
+      for (const Variable& variable : graph_.variables())
+        variables_.insert(selection_.place_of(variable.name()).key);
+    return variables_.contains(entry);
+  }
+
+  const Graph& graph_;
+  const VariableSelection& selection_;
   std::map<std::string, const RegisteredSaveable*, std::less<>> objects_;
+  std::unordered_set<std::string> variables_;  // Filled when it is needed.
 };
 
 // What the checkpoint has for a variable, if that is a slice.
@@ -108,7 +118,7 @@ void RestorePlan::plan_variable(const Variable& variable, const VariableSelectio
                         fmt::format("Key {} not found in checkpoint, where the program has {} {}",
                                     place.key, variable.dtype(), variable.shape()),
                         !rules.allow_missing);
-  claim(place.key);
+  claim(found->first);
   const TensorInfo& info = found->second;
   if (info.dtype != variable.dtype())
     return problems_.push_back(
@@ -129,31 +139,14 @@ void RestorePlan::plan_variable(const Variable& variable, const VariableSelectio
     report_.reshaped.push_back(name);
   }
   note_restored(name, place.key);
-  const auto slice =
-      place.slice ? std::optional<TensorSlice>(place.slice->slice) : std::optional<TensorSlice>();
-  if (info.dtype == DType::kString) {
-    assignments_.push_back(
-        {.variable = variable, .shape = shape, .strings = [this, key = place.key, slice, shape] {
-           const Tensor value = slice ? reader_.read_slice(key, *slice) : reader_.read(key);
-           const auto strings = value.strings();
-           return Tensor::from(std::vector<std::string>(strings.begin(), strings.end()), shape);
-         }});
-    return;
-  }
-  assignments_.push_back(
-      {variable, shape, [this, key = place.key, slice](std::span<std::byte> destination) {
-         throw_if_signalled("restoring");
-         if (slice)
-           reader_.read_slice_into(key, *slice, destination);
-         else
-           reader_.read_into(key, destination);
-       }});
+  variables_.push_back({variable, std::move(shape)});
+  requests_.push_back({place.key, place.slice ? std::optional(place.slice->slice) : std::nullopt});
 }
 
 void RestorePlan::plan_objects(const Graph& graph, const VariableSelection& selection,
                                const std::vector<const RegisteredSaveable*>& objects,
                                const RestoreRules& rules) {
-  const Owners owners(graph, selection);
+  Owners owners(graph, selection);
   std::map<const RegisteredSaveable*, std::vector<std::pair<std::string, std::string>>> keys;
   std::string key;
   for (const auto& [name, info] : reader_.tensors())
@@ -161,7 +154,7 @@ void RestorePlan::plan_objects(const Graph& graph, const VariableSelection& sele
       keys[owner].emplace_back(key, name);
   for (const RegisteredSaveable* const object : objects) {
     ObjectPart part{object, std::move(keys[object])};
-    for (const auto& [within, name] : part.keys) claim(name);
+    for (const auto& [within, name] : part.keys) claim(reader_.tensors().find(name)->first);
     if (!part.keys.empty()) {
       objects_.push_back(std::move(part));
       note_restored(object->name, selection.place_of(object->name).key);
@@ -179,8 +172,10 @@ void RestorePlan::plan_objects(const Graph& graph, const VariableSelection& sele
 
 void RestorePlan::find_surplus(bool wants_all, const RestoreRules& rules) {
   std::ranges::sort(claimed_);
+  auto next = claimed_.begin();
   for (const auto& [name, info] : reader_.tensors()) {
-    if (std::ranges::binary_search(claimed_, name)) continue;
+    while (next != claimed_.end() && *next < name) ++next;
+    if (next != claimed_.end() && *next == name) continue;
     report_.surplus.push_back(name);
     if (!wants_all) continue;
     if (name.starts_with(kHookState)) {
@@ -193,14 +188,45 @@ void RestorePlan::find_surplus(bool wants_all, const RestoreRules& rules) {
   }
 }
 
+std::vector<TensorMap> RestorePlan::read_objects() const {
+  std::vector<TensorRequest> requests;
+  std::vector<std::pair<size_t, const std::string*>> places;  // Object and key, by request.
+  for (size_t i = 0; i < objects_.size(); ++i) {
+    for (const auto& [key, name] : objects_[i].keys) {
+      requests.push_back({name});
+      places.emplace_back(i, &key);
+    }
+  }
+  CheckpointPass pass(reader_, requests);
+  std::vector<TensorMap> states(objects_.size());
+  for (const size_t number : pass.order())
+    states[places[number].first].emplace(*places[number].second, pass.read(number));
+  return states;
+}
+
+Assignment RestorePlan::assignment(size_t number, CheckpointPass& pass) const {
+  const VariablePart& part = variables_[number];
+  if (part.variable.dtype() == DType::kString)
+    return {.variable = part.variable, .shape = part.shape, .strings = [&pass, &part, number] {
+              const Tensor value = pass.read(number);
+              const auto strings = value.strings();
+              return Tensor::from(std::vector<std::string>(strings.begin(), strings.end()),
+                                  part.shape);
+            }};
+  return {part.variable, part.shape, [&pass, number](std::span<std::byte> destination) {
+            throw_if_signalled("restoring");
+            pass.read_into(number, destination);
+          }};
+}
+
 RestoreReport RestorePlan::execute(Session& session) const {
   // Objects are small: read all of them before anything is overwritten.
-  std::vector<TensorMap> states;
-  for (const ObjectPart& part : objects_) {
-    TensorMap& state = states.emplace_back();
-    for (const auto& [key, name] : part.keys) state.emplace(key, reader_.read(name));
-  }
-  session.assign(assignments_);
+  const std::vector<TensorMap> states = read_objects();
+  CheckpointPass pass(reader_, requests_);
+  std::vector<Assignment> assignments;
+  assignments.reserve(requests_.size());
+  for (const size_t number : pass.order()) assignments.push_back(assignment(number, pass));
+  session.assign(assignments);
   RestoreReport report = report_;
   for (size_t i = 0; i < objects_.size(); ++i) {
     const RegisteredSaveable& object = *objects_[i].object;

@@ -4,9 +4,11 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "crochet/checkpoint/checkpoint_pass.h"
 #include "crochet/checkpoint/checkpoint_reader.h"
 #include "crochet/checkpoint/restore_report.h"
 #include "crochet/checkpoint/saved_variable.h"
@@ -22,7 +24,8 @@ struct RestoreRules {
 };
 
 // How the tensors of one checkpoint become the state of one graph. Making the
-// plan checks all names, types and shapes; executing it reads and overwrites.
+// plan checks all names, types and shapes; executing it reads each data file from its start to
+// its end, into the variables, after a look that all of it is there.
 class RestorePlan {
  public:
   // Throws: an error that lists all that does not fit: NotFoundError if nothing but names is
@@ -35,6 +38,10 @@ class RestorePlan {
   RestoreReport execute(Session& session) const;
 
  private:
+  struct VariablePart {
+    Variable variable;
+    Shape shape;  // That it is given.
+  };
   struct ObjectPart {
     const RegisteredSaveable* object;
     std::vector<std::pair<std::string, std::string>> keys;  // Key of the object, name in the file.
@@ -49,16 +56,20 @@ class RestorePlan {
   void note_missing(const std::string& name, const std::string& problem, bool is_problem);
   void note_restored(const std::string& name, const std::string& key);
   // The entry that the program takes over from the checkpoint.
-  void claim(const std::string& key) { claimed_.push_back(key); }
+  void claim(std::string_view key) { claimed_.push_back(key); }
   void throw_if_problems() const;
+  std::vector<TensorMap> read_objects() const;
+  // How `pass`, over the requests, gives one of the variables its value.
+  Assignment assignment(size_t number, CheckpointPass& pass) const;
 
   const CheckpointReader& reader_;
-  std::vector<Assignment> assignments_;
+  std::vector<VariablePart> variables_;
+  std::vector<TensorRequest> requests_;  // Of the variables, in the same order.
   std::vector<ObjectPart> objects_;
   RestoreReport report_;
-  std::vector<std::string> claimed_;
-  std::vector<std::string> not_found_;  // Problems: keys the checkpoint does not have,
-  std::vector<std::string> problems_;   // and all others.
+  std::vector<std::string_view> claimed_;  // The reader's names.
+  std::vector<std::string> not_found_;     // Problems: keys the checkpoint does not have,
+  std::vector<std::string> problems_;      // and all others.
 };
 
 // Prefixes that a directory may be restored from, the best last: the checkpoints

@@ -55,7 +55,8 @@ void PosixWritableFile::release_surplus() {
     throw_errno(errno, state_.path(), "truncate");
 }
 
-PosixReadableFile::PosixReadableFile(const std::string& path) : path_(path), file_(path, O_RDONLY) {
+PosixReadableFile::PosixReadableFile(const std::string& path, PosixStreams& streams)
+    : path_(path), file_(path, O_RDONLY), streams_(streams), lanes_(streams.lanes()) {
   struct stat status;
   if (::fstat(file_.get(), &status) != 0) throw_errno(errno, path_, "fstat");
   if (S_ISDIR(status.st_mode)) throw_errno(EISDIR, path_, "open");
@@ -80,6 +81,10 @@ void PosixReadableFile::read_at(uint64_t offset, std::span<std::byte> destinatio
     if (count == 0) throw_short_file(path_, offset, destination.size(), size());
     rest = rest.subspan(static_cast<size_t>(count));
   }
+}
+
+std::unique_ptr<ReadStream> PosixReadableFile::stream(uint64_t offset, uint64_t num_bytes) const {
+  return streams_.open(*this, file_.get(), path_, lanes_, offset, num_bytes);
 }
 
 }  // namespace crochet

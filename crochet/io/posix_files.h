@@ -4,6 +4,7 @@
 
 #include "crochet/io/file_descriptor.h"
 #include "crochet/io/file_system.h"
+#include "crochet/io/posix_streams.h"
 #include "crochet/io/writable_state.h"
 
 namespace crochet {
@@ -32,14 +33,18 @@ class PosixWritableFile final : public WritableFile {
 // A file of the operating system that is read at any place.
 class PosixReadableFile final : public ReadableFile {
  public:
-  explicit PosixReadableFile(const std::string& path);
+  explicit PosixReadableFile(const std::string& path,
+                             PosixStreams& streams = PosixStreams::shared());
 
   uint64_t size() const override;
   void read_at(uint64_t offset, std::span<std::byte> destination) const override;
+  std::unique_ptr<ReadStream> stream(uint64_t offset, uint64_t num_bytes) const override;
 
  private:
   std::string path_;
   FileDescriptor file_;
+  PosixStreams& streams_;  // Not owned.
+  std::shared_ptr<ReadLanes> lanes_;
 };
 
 }  // namespace crochet

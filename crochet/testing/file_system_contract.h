@@ -257,6 +257,36 @@ TEST_P(FileSystemContract, ReadingBeyondTheEndIsDataLoss) {
                                 [&, at = offset, n = length] { read(at, n, path("a")); });
 }
 
+TEST_P(FileSystemContract, StreamsAPartFromItsStartToItsEnd) {
+  write(path("a"), "0123456789");
+  const auto file = files_.open(path("a"));
+  for (uint64_t offset = 0; offset <= 10; ++offset) {
+    const auto stream = file->stream(offset, 10 - offset);
+    for (uint64_t place = offset; place < 10; ++place) {
+      std::byte byte{};
+      if (place % 3 == 0) {
+        stream->skip(1);
+      } else if (place % 3 == 1) {
+        stream->read({&byte, 1});
+        EXPECT_EQ(static_cast<char>(byte), static_cast<char>('0' + place));
+      } else {
+        const uint32_t crc = stream->read_with_crc32c(5, {&byte, 1});
+        EXPECT_EQ(crc, extend_crc32c(5, {&byte, 1}));
+        EXPECT_EQ(static_cast<char>(byte), static_cast<char>('0' + place));
+      }
+    }
+  }
+}
+
+TEST_P(FileSystemContract, AStreamBeyondTheEndIsDataLoss) {
+  write(path("a"), "0123456789");
+  const auto file = files_.open(path("a"));
+  std::vector<std::byte> bytes(4);
+  expect_error<DataLossError>(path("a"), [&] { file->stream(7, 4)->read(bytes); });
+  expect_error<DataLossError>(path("a"), [&] { file->stream(7, 4)->read_with_crc32c(0, bytes); });
+  expect_error<DataLossError>(path("a"), [&] { file->stream(UINT64_MAX - 4, 4)->read(bytes); });
+}
+
 TEST_P(FileSystemContract, ReadsFromManyThreads) {
   write(path("a"), "0123456789");
   const auto file = files_.open(path("a"));

@@ -147,9 +147,8 @@ Output Graph::value(std::string name, std::function<Tensor()> compute, std::vect
 }
 
 const Graph::VariableNode* Graph::find_variable(std::string_view name) const {
-  const auto found =
-      std::ranges::find_if(variables_, [&](const auto& v) { return v->name == name; });
-  return found == variables_.end() ? nullptr : found->get();
+  const auto found = variables_by_name_.find(name);
+  return found == variables_by_name_.end() ? nullptr : found->second;
 }
 
 Graph::VariableNode& Graph::add_variable(std::string name, DType dtype, Shape shape) {
@@ -166,6 +165,7 @@ Graph::VariableNode& Graph::add_variable(std::string name, DType dtype, Shape sh
   variable->shape = std::move(shape);
   variable->index = variables_.size();
   variables_.push_back(std::move(variable));
+  variables_by_name_.emplace(variables_.back()->name, variables_.back().get());
   return *variables_.back();
 }
 

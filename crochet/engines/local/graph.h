@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -191,6 +192,7 @@ class Graph final : public crochet::Graph {
   std::vector<std::unique_ptr<Node>> nodes_;
   std::map<std::string, Node*, std::less<>> nodes_by_name_;
   std::vector<std::unique_ptr<VariableNode>> variables_;
+  std::unordered_map<std::string_view, const VariableNode*> variables_by_name_;
   size_t num_places_ = 0;
   Output global_step_;
   OwnedVariable global_step_variable_;

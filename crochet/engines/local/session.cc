@@ -162,6 +162,7 @@ void Session::assign_owned(const Graph::VariableNode& node, const Assignment& as
     memory.value() = assignment.strings();
     return;
   }
+  if (!memory.value().is_shared()) return assignment.fill(memory.value().mutable_bytes());
   memory.prepare_next();
   assignment.fill(memory.next().mutable_bytes());
   memory.commit_next();

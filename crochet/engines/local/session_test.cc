@@ -214,6 +214,29 @@ TEST(LocalSessionTest, ResizesAnArrayThatMayGrow) {
   EXPECT_THAT(array, ElementsAre(9, 8));
 }
 
+// A restore needs no second copy of the state, nor memory that was never touched.
+TEST(LocalSessionTest, AssignsIntoTheVariablesOwnMemoryUnlessItIsShared) {
+  Graph graph;
+  const Variable variable = graph.variable("w", Tensor::zeros<float>({100}));
+  const auto session = graph.new_session("");
+  const auto data = [&] {
+    return session->snapshot({&variable, 1}).tensors()[0].tensor.bytes().data();
+  };
+  const std::byte* const own = data();
+  const std::byte* filled = nullptr;
+  const Assignment assignment = {variable, Shape{100}, [&](std::span<std::byte> destination) {
+                                   filled = destination.data();
+                                   std::ranges::fill(destination, std::byte{});
+                                 }};
+  session->assign({&assignment, 1});
+  EXPECT_EQ(filled, own);
+  EXPECT_EQ(data(), own);
+  const Snapshot held = session->snapshot({&variable, 1});
+  session->assign({&assignment, 1});
+  EXPECT_NE(filled, own);
+  EXPECT_EQ(data(), filled);
+}
+
 TEST(LocalSessionTest, AssignsStrings) {
   Graph graph;
   const auto words = graph.variable("words", Tensor::from({"a", "b"}));

@@ -1,0 +1,163 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/bundle_contents.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "crochet/base/error.h"
+#include "crochet/checkpoint/bundle_format.h"
+#include "crochet/checkpoint/checkpoint_filename.h"
+#include "crochet/io/path.h"
+
+namespace crochet::internal {
+namespace {
+
+BundleIndex open_index(FileSystem& files, const std::string& prefix) {
+  const std::string path = index_filename(prefix);
+  if (!files.exists(path) && files.exists(prefix) && !is_directory(files, prefix)) {
+    const std::string name = base_name(prefix);
+    if (const auto part = parse_checkpoint_filename(name))
+      throw NotFoundError("{} is one file of a checkpoint, which is called {}", prefix,
+                          join_path(directory_of(prefix), part->base));
+    throw UnimplementedError(
+        "{} is a file and there is no {}: TensorFlow's V1 format is not supported; let TensorFlow "
+        "write the checkpoint anew",
+        prefix, path);
+  }
+  return read_bundle_index(files, path);
+}
+
+Shape shape_wanted(const LocatedTensor& tensor) {
+  return tensor.target ? shape_of(*tensor.target) : tensor.entry->shape;
+}
+
+}  // namespace
+
+BundleContents::BundleContents(std::string prefix, FileSystem& files)
+    : prefix_(std::move(prefix)),
+      index_(open_index(files, prefix_)),
+      data_(files, prefix_, index_.header) {
+  for (const auto& [name, entry] : index_.entries)
+    if (name.front() != '\0')
+      tensors_.emplace_hint(tensors_.end(), name,
+                            TensorInfo{entry.dtype, entry.shape, entry.slices.size()});
+}
+
+const std::pair<const std::string, BundleEntry>& BundleContents::item(std::string_view name) const {
+  const auto found = index_.entries.find(name);
+  if (found == index_.entries.end() || name.starts_with('\0'))
+    throw NotFoundError("Key {} not found in checkpoint {}", name, prefix_);
+  return *found;
+}
+
+std::vector<StoredSlice> BundleContents::parts_of(std::string_view name, const BundleEntry& entry,
+                                                  const TensorSlice& target) const {
+  try {
+    std::vector<StoredSlice> parts = stored_slices(index_, name, entry, target);
+    for (const StoredSlice& part : parts) data_.check_place(*part.entry, name);
+    return parts;
+  } catch (const InvalidArgumentError& error) {
+    throw InvalidArgumentError("checkpoint {}: {}", prefix_, error.what());
+  }
+}
+
+LocatedTensor BundleContents::locate(std::string_view key, const TensorSlice* slice) const {
+  const auto& [name, entry] = item(key);
+  if (entry.dtype != DType::kString && element_size(entry.dtype) == 0)
+    throw UnimplementedError("{}: \"{}\" has the type {}; such cannot be read", prefix_, name,
+                             entry.dtype);
+  LocatedTensor located{name, &entry};
+  if (slice == nullptr && entry.slices.empty()) {
+    data_.check_place(entry, name);
+    return located;
+  }
+  located.target = slice == nullptr ? whole_slice(entry.shape) : resolved(*slice, entry.shape);
+  located.parts = parts_of(name, entry, *located.target);
+  return located;
+}
+
+void BundleContents::read_entry(const BundleEntry& entry, std::string_view name, BundlePass& pass,
+                                std::span<std::byte> destination) const {
+  pass.take(entry, [&](ReadStream& from) { data_.read(entry, name, from, destination); });
+}
+
+void BundleContents::read_numbers(const LocatedTensor& tensor, BundlePass& pass,
+                                  std::span<std::byte> destination) const {
+  if (!tensor.target) return read_entry(*tensor.entry, tensor.name, pass, destination);
+  for (const StoredSlice& part : tensor.parts) {
+    if (part.where == *tensor.target) {
+      read_entry(*part.entry, tensor.name, pass, destination);
+      continue;
+    }
+    Tensor from(part.entry->dtype, part.entry->shape);
+    read_entry(*part.entry, tensor.name, pass, from.mutable_bytes());
+    const size_t size = element_size(from.dtype());
+    for_each_common_row(part.where, *tensor.target, [&](const CommonRow& row) {
+      std::memcpy(destination.data() + static_cast<size_t>(row.offset_in_to) * size,
+                  from.bytes().data() + static_cast<size_t>(row.offset_in_from) * size,
+                  static_cast<size_t>(row.length) * size);
+    });
+  }
+}
+
+std::vector<std::string> BundleContents::read_strings(const LocatedTensor& tensor,
+                                                      BundlePass& pass) const {
+  const auto read = [&](const BundleEntry& entry) {
+    return pass.take(
+        entry, [&](ReadStream& stream) { return data_.read_strings(entry, tensor.name, stream); });
+  };
+  if (!tensor.target) return read(*tensor.entry);
+  std::vector<std::string> strings(static_cast<size_t>(shape_of(*tensor.target).num_elements()));
+  for (const StoredSlice& part : tensor.parts) {
+    std::vector<std::string> from = read(*part.entry);
+    for_each_common_row(part.where, *tensor.target, [&](const CommonRow& row) {
+      const auto first = from.begin() + row.offset_in_from;
+      std::move(first, first + row.length, strings.begin() + row.offset_in_to);
+    });
+  }
+  return strings;
+}
+
+Tensor BundleContents::read(const LocatedTensor& tensor, BundlePass& pass) const {
+  const Shape shape = shape_wanted(tensor);
+  if (tensor.entry->dtype == DType::kString) return Tensor::from(read_strings(tensor, pass), shape);
+  Tensor value(tensor.entry->dtype, shape);
+  read_numbers(tensor, pass, value.mutable_bytes());
+  return value;
+}
+
+void BundleContents::read_into(const LocatedTensor& tensor, BundlePass& pass,
+                               std::span<std::byte> destination) const {
+  const DType dtype = tensor.entry->dtype;
+  if (dtype == DType::kString)
+    throw InvalidArgumentError("{}: \"{}\" is {} {}: strings are no bytes in one piece", prefix_,
+                               tensor.name, dtype, shape_wanted(tensor));
+  const size_t size = Tensor::num_bytes(dtype, shape_wanted(tensor));
+  if (destination.size() != size)
+    throw InvalidArgumentError("{}: \"{}\" has {} bytes, the destination {}", prefix_, tensor.name,
+                               size, destination.size());
+  read_numbers(tensor, pass, destination);
+}
+
+void BundleContents::verify() const {
+  using Item = std::pair<const BundleEntry*, std::string_view>;
+  std::vector<Item> items;
+  for (const auto& [name, entry] : index_.entries) {
+    if (!entry.slices.empty()) continue;
+    data_.check_place(entry, name);
+    if (entry.dtype == DType::kString || element_size(entry.dtype) > 0)
+      items.emplace_back(&entry, name);
+  }
+  std::ranges::sort(items, [](const Item& a, const Item& b) {
+    return BundlePass::is_before(*a.first, *b.first);
+  });
+  std::vector<const BundleEntry*> entries;
+  for (const Item& item : items) entries.push_back(item.first);
+  BundlePass pass(data_, entries);
+  for (const Item& item : items)
+    pass.take(*item.first, [&](ReadStream& from) { data_.verify(*item.first, item.second, from); });
+}
+
+}  // namespace crochet::internal

@@ -1,0 +1,73 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "crochet/checkpoint/bundle_data.h"
+#include "crochet/checkpoint/bundle_index.h"
+#include "crochet/checkpoint/bundle_pass.h"
+#include "crochet/checkpoint/bundle_slices.h"
+#include "crochet/checkpoint/checkpoint_reader.h"
+#include "crochet/tensor/tensor.h"
+
+namespace crochet::internal {
+
+// A tensor, or a part of one, and where its bytes are.
+struct LocatedTensor {
+  std::string_view name;     // The index's.
+  const BundleEntry* entry;  // Of the whole tensor.
+  // Of a part, or of a tensor that is stored in parts; else unset, and the entry's bytes are it.
+  std::optional<TensorSlice> target = {};  // Resolved.
+  std::vector<StoredSlice> parts = {};
+};
+
+// What a CheckpointReader knows of a bundle.
+//
+// Thread-safe.
+class BundleContents {
+ public:
+  // Throws: as CheckpointReader's constructor.
+  BundleContents(std::string prefix, FileSystem& files);
+
+  const std::string& prefix() const { return prefix_; }
+  const BundleIndex& index() const { return index_; }
+  const BundleData& data() const { return data_; }
+  // Without the slices.
+  const std::map<std::string, TensorInfo, std::less<>>& tensors() const { return tensors_; }
+  // An item of the index. Throws: NotFoundError.
+  const std::pair<const std::string, BundleEntry>& item(std::string_view name) const;
+
+  // Finds a tensor, or with `slice` a part of it, and checks the places of all its bytes, so that
+  // memory may be taken for them. Throws: as CheckpointReader::read_slice().
+  LocatedTensor locate(std::string_view name, const TensorSlice* slice = nullptr) const;
+  // Reads it, from what `pass` has announced or by itself.
+  // Throws: DataLossError; read_into() as that of CheckpointReader.
+  Tensor read(const LocatedTensor& tensor, BundlePass& pass) const;
+  void read_into(const LocatedTensor& tensor, BundlePass& pass,
+                 std::span<std::byte> destination) const;
+  // As CheckpointReader::verify().
+  void verify() const;
+
+ private:
+  std::vector<StoredSlice> parts_of(std::string_view name, const BundleEntry& entry,
+                                    const TensorSlice& target) const;
+  void read_numbers(const LocatedTensor& tensor, BundlePass& pass,
+                    std::span<std::byte> destination) const;
+  void read_entry(const BundleEntry& entry, std::string_view name, BundlePass& pass,
+                  std::span<std::byte> destination) const;
+  std::vector<std::string> read_strings(const LocatedTensor& tensor, BundlePass& pass) const;
+
+  const std::string prefix_;
+  const BundleIndex index_;
+  const BundleData data_;
+  std::map<std::string, TensorInfo, std::less<>> tensors_;
+};
+
+}  // namespace crochet::internal

@@ -1,0 +1,286 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/io/direct_read_stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <random>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+#include "crochet/io/crc32c.h"
+#include "crochet/io/memory_file_system.h"
+
+namespace crochet {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+constexpr size_t kBlockBytes = 2 * kDirectAlignment;
+constexpr size_t kNumBlocks = 4;
+
+std::string random_bytes(size_t size) {
+  std::mt19937 random(1);
+  std::string bytes(size, '\0');
+  for (char& byte : bytes) byte = static_cast<char>(random());
+  return bytes;
+}
+
+// What befalls one completion.
+struct Fault {
+  int result = 0;        // A negated number of <errno.h>; or
+  size_t max_bytes = 0;  // a short read; or
+  bool breaks = false;   // the queue is of no more use.
+};
+
+// What a test sees of a queue that may be gone already.
+struct QueueLog {
+  std::string content = {};
+  std::optional<Fault> fault = {};  // Of completion `faulty`.
+  bool for_good = false;            // Also of those behind.
+  int64_t faulty = 0;
+  bool newest_first = false;
+  int64_t num_completions = 0;
+  size_t most_under_way = 0;
+  size_t left_under_way = 0;  // When the queue ended.
+  std::vector<uint64_t> offsets = {};
+};
+
+// Reads a string, with faults on demand, and keeps the rules of O_DIRECT.
+class StringQueue final : public ReadQueue {
+ public:
+  explicit StringQueue(std::shared_ptr<QueueLog> log) : log_(std::move(log)) {}
+  ~StringQueue() override { log_->left_under_way = reads_.size(); }
+
+  void submit(size_t slot, int, uint64_t offset, std::span<std::byte> to) override {
+    EXPECT_EQ(offset % kDirectAlignment, 0);
+    EXPECT_EQ(to.size() % kDirectAlignment, 0);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(to.data()) % kDirectAlignment, 0);
+    EXPECT_GT(to.size(), 0);
+    for (const Read& read : reads_) EXPECT_NE(read.slot, slot);
+    reads_.push_back({slot, offset, to});
+    log_->offsets.push_back(offset);
+    log_->most_under_way = std::max(log_->most_under_way, reads_.size());
+  }
+
+  Completion wait() override {
+    const Read read = log_->newest_first ? reads_.back() : reads_.front();
+    const int64_t n = log_->num_completions++;
+    const bool fails = log_->fault && (n == log_->faulty || (log_->for_good && n > log_->faulty));
+    if (fails && log_->fault->breaks) throw UnknownError("the queue broke");
+    if (log_->newest_first) {
+      reads_.pop_back();
+    } else {
+      reads_.pop_front();
+    }
+    if (fails && log_->fault->result < 0) return {read.slot, log_->fault->result};
+    const uint64_t from = std::min<uint64_t>(read.offset, log_->content.size());
+    size_t size = std::min<uint64_t>(read.to.size(), log_->content.size() - from);
+    if (fails) size = std::min(size, log_->fault->max_bytes);
+    const auto bytes = std::as_bytes(std::span(log_->content)).subspan(from, size);
+    std::ranges::copy(bytes, read.to.begin());
+    return {read.slot, static_cast<int>(size)};
+  }
+
+ private:
+  struct Read {
+    size_t slot;
+    uint64_t offset;
+    std::span<std::byte> to;
+  };
+  std::shared_ptr<QueueLog> log_;
+  std::deque<Read> reads_;
+};
+
+class DirectReadStreamTest : public testing::Test {
+ protected:
+  DirectReadStreamTest() { log_->content = content_; }
+
+  std::unique_ptr<DirectReadStream> open(uint64_t offset, uint64_t num_bytes) {
+    files_.create("plain")->append(plain_content_);
+    plain_file_ = files_.open("plain");
+    return std::make_unique<DirectReadStream>(
+        FileDescriptor("/dev/null", O_RDONLY), "the/file", offset, num_bytes,
+        ReadLane{std::make_unique<ReadBlocks>(kNumBlocks, kBlockBytes),
+                 std::make_unique<StringQueue>(log_)},
+        [this, end = offset + num_bytes](uint64_t from, const std::string& reason) {
+          reasons_.push_back(reason);
+          return plain_file_->stream(from, end - from);
+        },
+        [this](ReadLane lane) { returned_.push_back(std::move(lane)); });
+  }
+
+  // Reads all of a part in pieces of this size, expects it to be right.
+  void expect_reads(uint64_t offset, uint64_t num_bytes, size_t piece_bytes) {
+    SCOPED_TRACE(fmt::format("{} bytes at {} by {}", num_bytes, offset, piece_bytes));
+    const auto stream = open(offset, num_bytes);
+    std::string found(num_bytes, '?');
+    uint32_t crc = 0;
+    for (size_t done = 0; done < num_bytes; done += piece_bytes) {
+      const auto piece = std::as_writable_bytes(std::span(found))
+                             .subspan(done)
+                             .first(std::min<size_t>(piece_bytes, num_bytes - done));
+      crc = stream->read_with_crc32c(crc, piece);
+    }
+    EXPECT_TRUE(found == content_.substr(offset, num_bytes));
+    EXPECT_EQ(crc, crc32c(found));
+  }
+
+  // Four lanes' worth and an end that is no multiple of anything.
+  const std::string content_ = random_bytes(4 * kNumBlocks * kBlockBytes + 1001);
+  std::string plain_content_ = content_;
+  const std::shared_ptr<QueueLog> log_ = std::make_shared<QueueLog>();
+  MemoryFileSystem files_;
+  std::unique_ptr<ReadableFile> plain_file_;
+  std::vector<std::string> reasons_;
+  std::vector<ReadLane> returned_;
+};
+
+TEST_F(DirectReadStreamTest, ReadsWhatIsThereAroundEveryBoundary) {
+  const size_t size = content_.size();
+  for (const bool newest_first : {false, true}) {
+    log_->newest_first = newest_first;
+    for (const uint64_t offset : {uint64_t{0}, uint64_t{1}, uint64_t{4095}, uint64_t{4096},
+                                  uint64_t{4097}, uint64_t{kBlockBytes - 1}, uint64_t{kBlockBytes},
+                                  uint64_t{size - 1001}, uint64_t{size - 1}})
+      for (const uint64_t num_bytes :
+           {uint64_t{0}, uint64_t{1}, uint64_t{4096}, uint64_t{kBlockBytes},
+            uint64_t{kBlockBytes + 1}, uint64_t{size}})
+        for (const size_t piece_bytes : {size_t{777}, kBlockBytes, size})
+          expect_reads(offset, std::min<uint64_t>(num_bytes, size - offset), piece_bytes);
+  }
+  EXPECT_TRUE(reasons_.empty());
+}
+
+TEST_F(DirectReadStreamTest, ReadsWithoutAChecksumToo) {
+  const auto stream = open(5, 3 * kBlockBytes);
+  std::string found(3 * kBlockBytes, '?');
+  stream->read(std::as_writable_bytes(std::span(found)));
+  EXPECT_TRUE(found == content_.substr(5, found.size()));
+}
+
+TEST_F(DirectReadStreamTest, ReadsEachBlockOnceAndNeverMoreThanTheLaneHolds) {
+  expect_reads(0, content_.size(), 1000);
+  EXPECT_EQ(log_->most_under_way, kNumBlocks);
+  std::vector<uint64_t> expected;
+  for (uint64_t offset = 0; offset < content_.size(); offset += kBlockBytes)
+    expected.push_back(offset);
+  EXPECT_EQ(log_->offsets, expected);
+}
+
+TEST_F(DirectReadStreamTest, ReadsNothingBehindThePart) {
+  expect_reads(100, kBlockBytes, kBlockBytes);
+  EXPECT_EQ(log_->offsets, (std::vector<uint64_t>{0, kBlockBytes}));
+}
+
+TEST_F(DirectReadStreamTest, SkipsWithoutReadingWhatIsFarBehind) {
+  const auto stream = open(0, content_.size());
+  const auto read_byte = [&] {
+    std::byte byte{};
+    stream->read({&byte, 1});
+    return static_cast<char>(byte);
+  };
+  EXPECT_EQ(read_byte(), content_[0]);
+  stream->skip(kBlockBytes - 1);
+  EXPECT_EQ(read_byte(), content_[kBlockBytes]);
+  stream->skip(10 * kBlockBytes);
+  EXPECT_EQ(read_byte(), content_[11 * kBlockBytes + 1]);
+  for (const uint64_t offset : log_->offsets)
+    EXPECT_TRUE(offset < 5 * kBlockBytes || offset >= 11 * kBlockBytes) << offset;
+  stream->skip(content_.size() - 11 * kBlockBytes - 3);
+  EXPECT_EQ(read_byte(), content_.back());
+}
+
+TEST_F(DirectReadStreamTest, EveryReadThatFailsOnceIsReplacedByPlainReads) {
+  for (const int error : {EIO, EINVAL, EOPNOTSUPP, ENOMEM})
+    for (int64_t n = 0; n < 17; ++n) {
+      *log_ = {.content = content_, .fault = Fault{.result = -error}, .faulty = n};
+      reasons_.clear();
+      expect_reads(3, content_.size() - 3, 5000);
+      ASSERT_EQ(reasons_.size(), 1) << n;
+      EXPECT_THAT(reasons_[0], HasSubstr("the/file: direct read failed"));
+    }
+  *log_ = {.content = content_, .fault = Fault{.result = -EIO}, .faulty = 17};
+  reasons_.clear();
+  expect_reads(3, content_.size() - 3, 5000);
+  EXPECT_TRUE(reasons_.empty());  // There are 17 blocks.
+}
+
+TEST_F(DirectReadStreamTest, GoesOnAfterInterruptionsAndShortReads) {
+  for (const Fault fault :
+       {Fault{.result = -EINTR}, Fault{.result = -EAGAIN}, Fault{.max_bytes = kDirectAlignment}})
+    for (int64_t n = 0; n < 18; ++n) {
+      *log_ = {.content = content_, .fault = fault, .faulty = n};
+      expect_reads(3, content_.size() - 3, 5000);
+    }
+  *log_ = {.content = content_, .fault = Fault{.max_bytes = kDirectAlignment}, .for_good = true};
+  expect_reads(0, content_.size(), 5000);
+  EXPECT_TRUE(reasons_.empty());
+}
+
+TEST_F(DirectReadStreamTest, AReadThatIsPutOffForEverIsReplacedToo) {
+  log_->fault = Fault{.result = -EAGAIN};
+  log_->for_good = true;
+  expect_reads(0, content_.size(), 5000);
+  EXPECT_EQ(reasons_.size(), 1);
+}
+
+TEST_F(DirectReadStreamTest, AQueueThatBreaksIsReplaced) {
+  for (int64_t n = 0; n < 17; ++n) {
+    *log_ = {.content = content_, .fault = Fault{.breaks = true}, .for_good = true, .faulty = n};
+    reasons_.clear();
+    expect_reads(0, content_.size(), 5000);
+    EXPECT_EQ(reasons_.size(), 1) << n;
+  }
+}
+
+// What a short read leaves open: whether it is the end of the file.
+TEST_F(DirectReadStreamTest, AReadThatEndsAnywhereIsCompletedByPlainReads) {
+  for (const size_t max_bytes : {size_t{0}, size_t{1}, size_t{5000}}) {
+    *log_ = {.content = content_, .fault = Fault{.max_bytes = max_bytes}, .faulty = 3};
+    expect_reads(0, content_.size(), 5000);
+  }
+}
+
+TEST_F(DirectReadStreamTest, AFileThatHasBecomeShorterIsDataLoss) {
+  for (const size_t size : {size_t{0}, size_t{1}, kBlockBytes, 5 * kBlockBytes + 7}) {
+    SCOPED_TRACE(size);
+    plain_content_ = content_.substr(0, size);
+    *log_ = {.content = plain_content_};
+    const auto stream = open(0, content_.size());
+    std::string found(content_.size(), '?');
+    const auto all = std::as_writable_bytes(std::span(found));
+    stream->read(all.first(size));
+    EXPECT_TRUE(found.substr(0, size) == plain_content_);
+    EXPECT_THAT([&] { stream->read_with_crc32c(0, all.subspan(size, 100)); },
+                ThrowsMessage<DataLossError>(HasSubstr(fmt::format(
+                    "100 bytes at offset {} were expected, the file has {} bytes", size, size))));
+  }
+}
+
+TEST_F(DirectReadStreamTest, GivesTheLaneBackOnceNothingIsUnderWay) {
+  open(0, content_.size());
+  ASSERT_EQ(returned_.size(), 1);
+  returned_.clear();
+  EXPECT_EQ(log_->left_under_way, 0);
+  EXPECT_EQ(log_->num_completions, kNumBlocks);
+}
+
+TEST_F(DirectReadStreamTest, KeepsALaneForItselfThatHasFailed) {
+  log_->fault = Fault{.breaks = true};
+  log_->for_good = true;
+  expect_reads(0, 10, 10);
+  { open(0, content_.size()); }
+  EXPECT_TRUE(returned_.empty());
+}
+
+}  // namespace
+}  // namespace crochet

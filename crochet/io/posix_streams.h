@@ -1,0 +1,52 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "crochet/io/file_system.h"
+#include "crochet/io/read_lanes.h"
+
+namespace crochet {
+
+// How a part of a file is read.
+enum class ReadWay {
+  kDirectIfCold,  // Past the page cache, unless the part is small or in it already.
+  kDirect,
+  kBuffered,
+};
+
+// Opens streams over files of the operating system. Where reading past the page cache is refused
+// they go through it, and the log says so once.
+//
+// Thread-safe.
+class PosixStreams {
+ public:
+  explicit PosixStreams(ReadWay way = ReadWay::kDirectIfCold) : way_(way) {}
+
+  // Those of this process.
+  static PosixStreams& shared();
+
+  // Lanes for the streams of a file: idle ones are kept as long as somebody holds this.
+  std::shared_ptr<ReadLanes> lanes();
+
+  // Requires: `file`, whose descriptor that is, outlives the stream.
+  std::unique_ptr<ReadStream> open(const ReadableFile& file, int descriptor,
+                                   const std::string& path, std::shared_ptr<ReadLanes> lanes,
+                                   uint64_t offset, uint64_t num_bytes);
+
+ private:
+  bool wants_direct(const ReadableFile& file, int descriptor, uint64_t offset,
+                    uint64_t num_bytes) const;
+  void say_once(const std::string& reason);
+
+  const ReadWay way_;
+  std::atomic<bool> said_ = false;
+
+  std::mutex mutex_;  // Guards what follows.
+  std::weak_ptr<ReadLanes> lanes_;
+};
+
+}  // namespace crochet

@@ -1,0 +1,234 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/io/posix_streams.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <random>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+#include "crochet/io/crc32c.h"
+#include "crochet/io/page_cache.h"
+#include "crochet/io/posix_files.h"
+#include "crochet/testing/log_capture.h"
+#include "crochet/testing/temp_directory.h"
+
+namespace crochet {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+std::string random_bytes(size_t size) {
+  std::mt19937 random(2);
+  std::string bytes(size, '\0');
+  for (char& byte : bytes) byte = static_cast<char>(random());
+  return bytes;
+}
+
+// More than a lane holds.
+const std::string& large_content() {
+  static const std::string content = random_bytes(ReadLanes::kBlockBytes * 18 + 12345);
+  return content;
+}
+
+// True if it is not in memory any more.
+bool drop_from_page_cache(const std::string& path, uint64_t num_bytes) {
+  const FileDescriptor file(path, O_RDONLY);
+  return ::fdatasync(file.get()) == 0 &&
+         ::posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED) == 0 &&
+         part_in_page_cache(file.get(), 0, num_bytes) == 0;
+}
+
+class PosixStreamsTest : public testing::TestWithParam<ReadWay> {
+ protected:
+  PosixStreamsTest() { FileSystem::posix().create(path_)->append(content_); }
+
+  void expect_reads(uint64_t offset, uint64_t num_bytes) {
+    const PosixReadableFile file(path_, streams_);
+    const auto stream = file.stream(offset, num_bytes);
+    std::string found(num_bytes, '?');
+    const auto all = std::as_writable_bytes(std::span(found));
+    const size_t half = num_bytes / 2;
+    stream->read(all.first(half));
+    const uint32_t crc = stream->read_with_crc32c(7, all.subspan(half));
+    EXPECT_TRUE(found == content_.substr(offset, num_bytes)) << num_bytes << " at " << offset;
+    EXPECT_EQ(crc, extend_crc32c(7, all.subspan(half)));
+  }
+
+  const LogCapture log_;
+  const TempDirectory directory_;
+  const std::string path_ = directory_ / "file";
+  const std::string& content_ = large_content();
+  PosixStreams streams_{GetParam()};
+};
+
+std::string name_of(const testing::TestParamInfo<ReadWay>& way) {
+  constexpr std::array kNames = {"DirectIfCold", "Direct", "Buffered"};
+  return kNames[static_cast<size_t>(way.param)];
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, PosixStreamsTest,
+                         testing::Values(ReadWay::kDirectIfCold, ReadWay::kDirect,
+                                         ReadWay::kBuffered),
+                         name_of);
+
+TEST_P(PosixStreamsTest, ReadsEveryPart) {
+  const uint64_t size = content_.size();
+  for (const uint64_t offset : {uint64_t{0}, uint64_t{1}, uint64_t{4095}, uint64_t{1} << 20, size})
+    for (const uint64_t length :
+         {uint64_t{0}, uint64_t{1}, uint64_t{4097}, (uint64_t{1} << 20) + 1, size})
+      expect_reads(offset, std::min(length, size - offset));
+}
+
+TEST_P(PosixStreamsTest, ReadsWhatIsCold) {
+  if (!drop_from_page_cache(path_, content_.size())) GTEST_SKIP() << "files live in memory here";
+  expect_reads(0, content_.size());
+  if (GetParam() == ReadWay::kBuffered || !log_.lines().empty()) return;
+  const FileDescriptor file(path_, O_RDONLY);
+  EXPECT_EQ(part_in_page_cache(file.get(), 0, content_.size()), 0);
+}
+
+TEST_P(PosixStreamsTest, SkipsAndReads) {
+  const PosixReadableFile file(path_, streams_);
+  const auto stream = file.stream(10, content_.size() - 10);
+  std::string found(3, '?');
+  uint64_t position = 10;
+  for (const uint64_t gap : {uint64_t{0}, uint64_t{1}, uint64_t{5} << 20, uint64_t{12} << 20}) {
+    stream->skip(gap);
+    position += gap;
+    stream->read(std::as_writable_bytes(std::span(found)));
+    EXPECT_EQ(found, content_.substr(position, 3)) << position;
+    position += 3;
+  }
+}
+
+TEST_P(PosixStreamsTest, BeyondTheEndIsDataLoss) {
+  const PosixReadableFile file(path_, streams_);
+  std::string found(100, '?');
+  const auto bytes = std::as_writable_bytes(std::span(found));
+  for (const uint64_t offset :
+       {uint64_t{content_.size() - 99}, uint64_t{1} << 40, UINT64_MAX - 100})
+    EXPECT_THAT([&] { file.stream(offset, 100)->read_with_crc32c(0, bytes); },
+                ThrowsMessage<DataLossError>(HasSubstr(
+                    fmt::format("{}: 100 bytes at offset {} were expected, the file has {} bytes",
+                                path_, offset, content_.size()))));
+}
+
+TEST_P(PosixStreamsTest, AFileThatIsCutMeanwhileIsDataLoss) {
+  const PosixReadableFile file(path_, streams_);
+  const auto stream = file.stream(0, content_.size());
+  std::string found(content_.size(), '?');
+  const auto bytes = std::as_writable_bytes(std::span(found));
+  stream->read(bytes.first(10));
+  FileSystem::posix().truncate(path_, 10);
+  EXPECT_THAT([&] { stream->read(bytes.subspan(10)); },
+              ThrowsMessage<DataLossError>(HasSubstr("the file has 10 bytes")));
+}
+
+TEST_P(PosixStreamsTest, ManyStreamsOfOneFileDoNotDisturbEachOther) {
+  const PosixReadableFile file(path_, streams_);
+  std::vector<std::unique_ptr<ReadStream>> streams;
+  for (uint64_t i = 0; i < 5; ++i) streams.push_back(file.stream(i << 20, uint64_t{8} << 20));
+  std::string found(size_t{8} << 20, '?');
+  for (size_t i = 5; i-- > 0;) {
+    streams[i]->read(std::as_writable_bytes(std::span(found)));
+    EXPECT_TRUE(found == content_.substr(i << 20, found.size())) << i;
+  }
+}
+
+TEST_P(PosixStreamsTest, ReadsAFileThatHasLostItsName) {
+  const PosixReadableFile file(path_, streams_);
+  FileSystem::posix().remove(path_);
+  FileSystem::posix().create(path_)->append(std::string(content_.size(), 'x'));
+  const auto stream = file.stream(0, content_.size());
+  std::string found(content_.size(), '?');
+  stream->read(std::as_writable_bytes(std::span(found)));
+  EXPECT_TRUE(found == content_);
+}
+
+TEST_P(PosixStreamsTest, StreamsThatAreLeftEarlyLeaveNothingBehind) {
+  for (int i = 0; i < 20; ++i) {
+    const PosixReadableFile file(path_, streams_);
+    std::byte byte{};
+    file.stream(0, content_.size())->read({&byte, 1});
+  }
+  expect_reads(0, content_.size());
+}
+
+// No descriptors are left for the second one of the file: that is what a refusal looks like.
+TEST(PosixStreamsRefusedTest, ReadsThroughThePageCacheAndSaysSoOnce) {
+  const TempDirectory directory;
+  const std::string content = random_bytes(size_t{3} << 20);
+  FileSystem::posix().create(directory / "file")->append(content);
+  LogCapture log;
+  PosixStreams streams(ReadWay::kDirect);
+  const PosixReadableFile file(directory / "file", streams);
+  struct rlimit old = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &old), 0);
+  const struct rlimit none = {.rlim_cur = 3, .rlim_max = old.rlim_max};
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+    const auto stream = file.stream(0, content.size());
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &old), 0);
+    std::string found(content.size(), '?');
+    stream->read(std::as_writable_bytes(std::span(found)));
+    EXPECT_TRUE(found == content);
+  }
+  EXPECT_EQ(log.lines().size(), 1);
+  EXPECT_TRUE(log.contains("read through the page cache"));
+}
+
+TEST(ReadLanesTest, HandsOutWhatWasGivenBack) {
+  ReadLanes lanes;
+  ReadLane lane;
+  try {
+    lane = lanes.take();
+  } catch (const Error& error) {
+    GTEST_SKIP() << error.what();
+  }
+  const std::byte* const memory = lane.blocks->block(0).data();
+  lanes.give_back(std::move(lane));
+  const ReadLane same = lanes.take();
+  const ReadLane other = lanes.take();
+  EXPECT_EQ(same.blocks->block(0).data(), memory);
+  EXPECT_NE(other.blocks->block(0).data(), memory);
+}
+
+TEST(ReadLanesTest, AreKeptWhileAFileIsOpen) {
+  PosixStreams streams;
+  const std::weak_ptr<ReadLanes> lanes = streams.lanes();
+  EXPECT_TRUE(lanes.expired());
+  const auto first = streams.lanes();
+  EXPECT_EQ(streams.lanes(), first);
+}
+
+TEST(PageCacheTest, KnowsWhatWasJustWritten) {
+  const TempDirectory directory;
+  FileSystem::posix().create(directory / "file")->append(std::string(100'000, 'x'));
+  const FileDescriptor file(directory / "file", O_RDONLY);
+  EXPECT_EQ(part_in_page_cache(file.get(), 0, 100'000), 1);
+  EXPECT_EQ(part_in_page_cache(file.get(), 99'999, 1), 1);
+  EXPECT_EQ(part_in_page_cache(file.get(), 5'000, 0), 0);
+}
+
+TEST(PageCacheTest, KnowsWhatWasDropped) {
+  const TempDirectory directory;
+  const std::string path = directory / "file";
+  FileSystem::posix().create(path)->append(std::string(400'000, 'x'));
+  if (!drop_from_page_cache(path, 400'000)) GTEST_SKIP() << "files live in memory here";
+  std::byte byte{};
+  FileSystem::posix().open(path)->read_at(0, {&byte, 1});
+  const FileDescriptor file(path, O_RDONLY);
+  EXPECT_EQ(part_in_page_cache(file.get(), 0, 1), 1);
+}
+
+}  // namespace
+}  // namespace crochet

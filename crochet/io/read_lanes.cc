@@ -1,0 +1,43 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/io/read_lanes.h"
+
+#include <sys/mman.h>
+
+#include <utility>
+
+#include "crochet/base/error.h"
+
+namespace crochet {
+
+ReadBlocks::ReadBlocks(size_t num_blocks, size_t block_bytes)
+    : num_blocks_(num_blocks), block_bytes_(block_bytes) {
+  const size_t size = num_blocks * block_bytes;
+  void* const memory =
+      ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED)
+    throw ResourceExhaustedError("no memory for {} bytes to read ahead", size);
+  ::madvise(memory, size, MADV_HUGEPAGE);  // Fewer pages to touch and to pin; a hint only.
+  memory_ = static_cast<std::byte*>(memory);
+}
+
+ReadBlocks::~ReadBlocks() { ::munmap(memory_, num_blocks_ * block_bytes_); }
+
+ReadLane ReadLanes::take() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      ReadLane lane = std::move(idle_.back());
+      idle_.pop_back();
+      return lane;
+    }
+  }
+  return {std::make_unique<ReadBlocks>(kNumBlocks, kBlockBytes), make_uring_read_queue(kNumBlocks)};
+}
+
+void ReadLanes::give_back(ReadLane lane) {
+  const std::lock_guard lock(mutex_);
+  if (idle_.size() < kMaxIdle) idle_.push_back(std::move(lane));
+}
+
+}  // namespace crochet

@@ -1,0 +1,67 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+
+#include <liburing.h>
+
+#include "crochet/io/errno_error.h"
+#include "crochet/io/read_queue.h"
+
+namespace crochet {
+namespace {
+
+constexpr const char* kName = "io_uring";
+
+class UringReadQueue final : public ReadQueue {
+ public:
+  explicit UringReadQueue(size_t num_slots) {
+    const int result = ::io_uring_queue_init(static_cast<unsigned>(num_slots), &ring_, 0);
+    if (result < 0) throw_errno(-result, kName, "setup");
+  }
+
+  ~UringReadQueue() override {
+    try {
+      while (num_under_way_ > 0) wait();
+    } catch (const Error&) {
+      // The ring's end below cancels what is left.
+    }
+    ::io_uring_queue_exit(&ring_);
+  }
+
+  void submit(size_t slot, int file, uint64_t offset, std::span<std::byte> to) override {
+    struct io_uring_sqe* const entry = ::io_uring_get_sqe(&ring_);
+    if (entry == nullptr) throw_errno(EBUSY, kName, "submit");
+    ::io_uring_prep_read(entry, file, to.data(), static_cast<unsigned>(to.size()), offset);
+    ::io_uring_sqe_set_data64(entry, slot);
+    ++num_under_way_;
+    // What is not taken now is taken by the next call.
+    check(::io_uring_submit(&ring_), "submit");
+  }
+
+  Completion wait() override {
+    struct io_uring_cqe* entry = nullptr;
+    while (::io_uring_peek_cqe(&ring_, &entry) != 0)
+      check(::io_uring_submit_and_wait(&ring_, 1), "wait");
+    const Completion completion{::io_uring_cqe_get_data64(entry), entry->res};
+    ::io_uring_cqe_seen(&ring_, entry);
+    --num_under_way_;
+    return completion;
+  }
+
+ private:
+  static void check(int result, const char* operation) {
+    const bool passes = result == -EINTR || result == -EAGAIN || result == -EBUSY;
+    if (result < 0 && !passes) throw_errno(-result, kName, operation);
+  }
+
+  struct io_uring ring_;
+  size_t num_under_way_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<ReadQueue> make_uring_read_queue(size_t num_slots) {
+  return std::make_unique<UringReadQueue>(num_slots);
+}
+
+}  // namespace crochet

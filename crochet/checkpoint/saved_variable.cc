@@ -61,20 +61,25 @@ void VariableSelection::check_keys() const {
 
 VariableSelection::Selected VariableSelection::select(const Graph& graph) const {
   Selected selected;
-  std::set<std::string, std::less<>> unknown;
-  for (const auto& [name, variable] : by_name_) unknown.insert(name);
+  std::set<std::string_view> known;
   const auto is_selected = [&](const std::string& name) {
-    unknown.erase(name);
-    return (!has_list_ || by_name_.contains(name)) && (!filter_ || filter_(name));
+    if (has_list_) {
+      const auto listed = by_name_.find(name);
+      if (listed == by_name_.end()) return false;
+      known.insert(listed->first);
+    }
+    return !filter_ || filter_(name);
   };
-  for (const Variable& variable : graph.variables())
-    if (is_selected(variable.name())) selected.variables.push_back(variable);
+  selected.variables = graph.variables();
+  std::erase_if(selected.variables, [&](const Variable& v) { return !is_selected(v.name()); });
   for (const RegisteredSaveable& object : graph.saveables())
     if (is_selected(object.name)) selected.objects.push_back(&object);
-  if (!unknown.empty())
-    throw InvalidArgumentError("var_list names what is no variable and no object of the graph: {}",
-                               fmt::join(unknown, ", "));
-  return selected;
+  if (known.size() == by_name_.size()) return selected;
+  std::vector<std::string_view> unknown;
+  for (const auto& [name, variable] : by_name_)
+    if (!known.contains(name)) unknown.push_back(name);
+  throw InvalidArgumentError("var_list names what is no variable and no object of the graph: {}",
+                             fmt::join(unknown, ", "));
 }
 
 VariableSelection::Place VariableSelection::place_of(const std::string& name) const {

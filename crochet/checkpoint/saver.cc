@@ -129,8 +129,8 @@ std::string Saver::prefix_of(const std::string& save_path,
 
 Snapshot Saver::snapshot(Session& session) const {
   check_built();
-  if (is_empty(session.graph())) return {};
   const auto selected = selection_.select(session.graph());
+  if (selected.empty() && is_empty(session.graph())) return {};
   Snapshot snapshot = session.snapshot(selected.variables);
   for (const RegisteredSaveable* const saveable : selected.objects)
     for (auto& [key, value] : saveable->object->save())
@@ -178,6 +178,7 @@ void Saver::write_files(const Snapshot& snapshot, SaveTicket& ticket) {
   add_all(writer, snapshot, selection_, options_.num_shards);
   ticket.reach(SaveStage::kWritten);
   writer.write_and_sync();
+  snapshot.verify();
   ticket.reach(SaveStage::kDurable);
   write_sidecar(files_, ticket.prefix(),
                 {.step = ticket.step(),

@@ -30,6 +30,8 @@ Loop::Loop(LoopOptions options)
                    .keep_checkpoint_every_n_steps = options_.keep_checkpoint_every_n_steps,
                    .files = options_.files,
                    .clock = options_.clock});
+  graph_.set_copy_threads(options_.copy_threads);
+  graph_.set_checks_snapshots(options_.check_torn_snapshots);
   check_options(training_options());
 }
 

@@ -54,6 +54,13 @@ struct LoopOptions {
   // How often an AbortedError or UnavailableError is recovered from without getting past
   // the step that failed.
   int max_recoveries = 3;
+  // How many threads copy what is tracked for a save, the training thread among them; 0: one a
+  // core, at most 4.
+  int copy_threads = 0;
+  // Fails a save, with the name of the array, if it was changed while it was copied: by another
+  // thread, or by `compute` of a step in two parts. For debugging: each save stops training for as
+  // long as a checksum of the state takes.
+  bool check_torn_snapshots = false;
   // The operating system's, and the machine's, if null. Not owned.
   FileSystem* files = nullptr;
   Clock* clock = nullptr;

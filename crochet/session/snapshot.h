@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -24,6 +25,9 @@ class PendingCopies {
   virtual ~PendingCopies() = default;
   // Blocks until all are made. Throws what stopped them.
   virtual void wait() = 0;
+  // Called behind wait(). Throws: FailedPreconditionError that names what is not of one step, as
+  // far as the engine can tell.
+  virtual void verify() const {}
 };
 
 // The state between two steps: named tensors that will never change, sorted by
@@ -34,11 +38,10 @@ class PendingCopies {
 class Snapshot {
  public:
   Snapshot() = default;
-  explicit Snapshot(std::vector<NamedTensor> tensors, std::shared_ptr<PendingCopies> copies = {})
-      : tensors_(std::move(tensors)), copies_(std::move(copies)) {}
+  explicit Snapshot(std::vector<NamedTensor> tensors, std::shared_ptr<PendingCopies> copies = {});
 
   // Adds what was taken elsewhere at the same step.
-  void add(NamedTensor tensor) { tensors_.push_back(std::move(tensor)); }
+  void add(NamedTensor tensor);
 
   // The graph as bytes, for the file beside the checkpoint; null if there is none.
   void set_meta_graph(std::shared_ptr<const std::string> bytes) { meta_graph_ = std::move(bytes); }
@@ -54,6 +57,10 @@ class Snapshot {
     if (copies_) copies_->wait();
     return std::move(tensors_);
   }
+  // Throws: FailedPreconditionError that names a tensor that somebody asked to write to since the
+  // snapshot was taken, by the version of its memory, and what the engine has to say. Savers call
+  // it before they publish: a torn state is an error, never a file.
+  void verify() const;
   // The bytes of all elements; known at once.
   size_t num_bytes() const {
     size_t sum = 0;
@@ -63,6 +70,7 @@ class Snapshot {
 
  private:
   std::vector<NamedTensor> tensors_;
+  std::vector<uint64_t> versions_;  // By tensor; those at the boundary between two steps.
   std::shared_ptr<PendingCopies> copies_;
   std::shared_ptr<const std::string> meta_graph_;
 };

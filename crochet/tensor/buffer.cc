@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/tensor/buffer.h"
 
+#include <sys/mman.h>
+
 #include <cassert>
 #include <limits>
 #include <new>
@@ -9,6 +11,46 @@
 #include "crochet/base/error.h"
 
 namespace crochet {
+namespace {
+
+// x86-64 and most of AArch64 have huge pages of this size.
+constexpr size_t kHugePageBytes = size_t{1} << 21;
+// Smaller memory would hold too few whole ones.
+constexpr size_t kHugePagesFrom = 2 * kHugePageBytes;
+
+std::align_val_t alignment_of(size_t allocated_bytes) {
+  return std::align_val_t(allocated_bytes < kHugePagesFrom ? kBufferAlignment : kHugePageBytes);
+}
+
+void ask_for_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] size_t num_bytes) {
+#ifdef MADV_HUGEPAGE
+  const size_t whole_pages = num_bytes / kHugePageBytes * kHugePageBytes;
+  // Refused where there are none: then it is slower, and no less right.
+  if (whole_pages >= kHugePagesFrom) madvise(memory, whole_pages, MADV_HUGEPAGE);
+#endif
+}
+
+std::atomic<size_t> bytes_in_use = 0;
+std::atomic<size_t> peak_bytes_in_use = 0;
+
+void count_allocation(size_t num_bytes) {
+  const size_t now = bytes_in_use.fetch_add(num_bytes, std::memory_order_relaxed) + num_bytes;
+  size_t peak = peak_bytes_in_use.load(std::memory_order_relaxed);
+  while (now > peak &&
+         !peak_bytes_in_use.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+  }
+}
+
+}  // namespace
+
+BufferUsage buffer_usage() {
+  return {.num_bytes = bytes_in_use.load(std::memory_order_relaxed),
+          .peak_num_bytes = peak_bytes_in_use.load(std::memory_order_relaxed)};
+}
+
+void reset_peak_buffer_usage() {
+  peak_bytes_in_use.store(bytes_in_use.load(std::memory_order_relaxed), std::memory_order_relaxed);
+}
 
 // The header of an allocation; the bytes follow it, aligned since it fills one unit, unless
 // they are borrowed.
@@ -19,6 +61,7 @@ struct alignas(kBufferAlignment) Buffer::Block {
   const std::byte* borrowed = nullptr;
   Release release = nullptr;  // Set if and only if the bytes are borrowed.
   void* context = nullptr;
+  std::atomic<uint64_t> version = 1;
 
   // With room for so many bytes behind it.
   static Block* make(size_t num_bytes);
@@ -29,8 +72,10 @@ struct alignas(kBufferAlignment) Buffer::Block {
   void let_go() noexcept {
     if (is_borrowed()) release(context);
     if (destroy != nullptr) destroy(own_bytes(), size);
+    const size_t own_size = is_borrowed() ? 0 : size;
     this->~Block();
-    ::operator delete(this, std::align_val_t(kBufferAlignment));
+    ::operator delete(this, alignment_of(sizeof(Block) + own_size));
+    bytes_in_use.fetch_sub(own_size, std::memory_order_relaxed);
   }
 };
 
@@ -40,9 +85,11 @@ Buffer::Block* Buffer::Block::make(size_t num_bytes) {
   void* const memory = num_bytes > kLargest
                            ? nullptr
                            : ::operator new(sizeof(Block) + num_bytes,
-                                            std::align_val_t(kBufferAlignment), std::nothrow);
+                                            alignment_of(sizeof(Block) + num_bytes), std::nothrow);
   if (memory == nullptr)
     throw ResourceExhaustedError("no memory for a tensor of {} bytes", num_bytes);
+  ask_for_huge_pages(memory, sizeof(Block) + num_bytes);
+  count_allocation(num_bytes);
   return new (memory) Block;
 }
 
@@ -80,7 +127,15 @@ const std::byte* Buffer::data() const {
 std::byte* Buffer::mutable_data() {
   if (block_ == nullptr) return nullptr;
   assert(!block_->is_borrowed());
+  // Nobody else writes: no need for an addition that is atomic as a whole.
+  block_->version.store(block_->version.load(std::memory_order_relaxed) + 1,
+                        std::memory_order_relaxed);
   return block_->own_bytes();
+}
+
+uint64_t Buffer::version() const noexcept {
+  if (block_ == nullptr || block_->is_borrowed()) return 0;
+  return block_->version.load(std::memory_order_relaxed);
 }
 
 bool Buffer::is_unique() const noexcept {

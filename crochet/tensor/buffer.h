@@ -18,6 +18,9 @@ inline constexpr size_t kBufferAlignment = 64;
 // because is_unique() must happen after everything that former holders did with the bytes, which
 // std::shared_ptr::use_count does not promise.
 //
+// Large memory lies in huge pages where the system has them: its first use, by page faults, then
+// costs a few times less.
+//
 // It can also stand for borrowed memory, which is somebody else's, lies where they put it, and is
 // only ever read: such a buffer is never unique, so whoever wants to write makes a copy first.
 class Buffer {
@@ -47,6 +50,9 @@ class Buffer {
   // True if this Buffer owns its memory and no other holds it. What former holders did
   // happened before.
   bool is_unique() const noexcept;
+  // Grows with each mutable_data(): who finds the same number twice knows that nobody asked for
+  // the memory to write to it in between. 0 for none, and for borrowed memory.
+  uint64_t version() const noexcept;
 
  private:
   struct Block;
@@ -54,5 +60,13 @@ class Buffer {
 
   Block* block_ = nullptr;
 };
+
+// What the memory takes that the buffers of this process own. Thread-safe.
+struct BufferUsage {
+  size_t num_bytes = 0;       // Now.
+  size_t peak_num_bytes = 0;  // At most, since the last reset_peak_buffer_usage().
+};
+BufferUsage buffer_usage();
+void reset_peak_buffer_usage();
 
 }  // namespace crochet

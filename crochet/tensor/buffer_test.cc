@@ -120,5 +120,54 @@ TEST(BufferTest, OnceUniqueItMayBeWrittenWhatOtherThreadsRead) {
   }
 }
 
+TEST(BufferTest, IsAlignedWhenLargeToo) {
+  for (const size_t size : {(size_t{4} << 20) - 64, size_t{4} << 20, (size_t{9} << 20) + 1}) {
+    Buffer buffer(size);
+    EXPECT_TRUE(is_aligned(buffer.data())) << size;
+    buffer.mutable_data()[0] = buffer.mutable_data()[size - 1] = std::byte{1};
+    EXPECT_EQ(buffer.data()[size - 1], std::byte{1});
+  }
+}
+
+TEST(BufferTest, KnowsThatItWasGivenOutToBeWritten) {
+  Buffer first(8);
+  const Buffer second = first;
+  const uint64_t version = second.version();
+  EXPECT_NE(version, 0);
+  EXPECT_EQ(first.version(), version);
+  first.data();
+  EXPECT_EQ(second.version(), version);
+  first.mutable_data();
+  EXPECT_GT(second.version(), version);
+}
+
+TEST(BufferTest, HasNoVersionIfNobodyMayWrite) {
+  static const std::byte bytes[4] = {};
+  EXPECT_EQ(Buffer().version(), 0);
+  EXPECT_EQ(Buffer::borrow(
+                bytes, [](void*) noexcept {}, nullptr)
+                .version(),
+            0);
+}
+
+TEST(BufferTest, CountsTheMemoryOfAll) {
+  constexpr size_t kSize = size_t{5} << 20;
+  reset_peak_buffer_usage();
+  const size_t before = buffer_usage().num_bytes;
+  {
+    const Buffer first(kSize);
+    const Buffer same = first;
+    const Buffer second(kSize / 2);
+    EXPECT_EQ(buffer_usage().num_bytes, before + kSize + kSize / 2);
+  }
+  const std::byte bytes[4] = {};
+  const Buffer borrowed = Buffer::borrow(
+      bytes, [](void*) noexcept {}, nullptr);
+  EXPECT_EQ(buffer_usage().num_bytes, before);
+  EXPECT_EQ(buffer_usage().peak_num_bytes, before + kSize + kSize / 2);
+  reset_peak_buffer_usage();
+  EXPECT_EQ(buffer_usage().peak_num_bytes, before);
+}
+
 }  // namespace
 }  // namespace crochet

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <map>
 #include <span>
@@ -100,6 +101,9 @@ class Tensor {
 
   // True if others hold the memory too, so that writing would copy it first.
   bool is_shared() const { return buffer_ && !buffer_.is_unique(); }
+  // Buffer::version() of the memory: the same number twice means that nobody asked to write to it
+  // in between, through whatever holder. 0 for elements that are in the object.
+  uint64_t version() const { return buffer_.version(); }
   // The elements' memory, kBufferAlignment-aligned unless inline or borrowed from others, as
   // crochet/tensor/dlpack.h does.
   // Throws: InvalidArgumentError for strings.

@@ -6,6 +6,8 @@
 #include <cassert>
 #include <cstring>
 
+#include "crochet/engines/local/copy_past_cache.h"
+
 namespace crochet::local {
 namespace {
 
@@ -18,30 +20,37 @@ bool must_be_transposed(const ArrayView& array) {
          array.shape[0] > 1 && array.shape[1] > 1;
 }
 
+// The columns [begin, end) of a row-major matrix become rows:
 // to[c * rows + r] = from[r * columns + c], elements of kSize bytes.
+struct Turn {
+  int64_t rows = 0;
+  int64_t columns = 0;
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
 template <size_t kSize>
-void transpose_elements(const std::byte* from, std::byte* to, int64_t rows, int64_t columns) {
-  for (int64_t row = 0; row < rows; row += kTile)
-    for (int64_t column = 0; column < columns; column += kTile)
-      for (int64_t r = row; r < std::min(row + kTile, rows); ++r)
-        for (int64_t c = column; c < std::min(column + kTile, columns); ++c)
-          std::memcpy(to + static_cast<size_t>(c * rows + r) * kSize,
-                      from + static_cast<size_t>(r * columns + c) * kSize, kSize);
+void turn_elements(const std::byte* from, std::byte* to, const Turn& turn) {
+  for (int64_t column = turn.begin; column < turn.end; column += kTile)
+    for (int64_t row = 0; row < turn.rows; row += kTile)
+      for (int64_t r = row; r < std::min(row + kTile, turn.rows); ++r)
+        for (int64_t c = column; c < std::min(column + kTile, turn.end); ++c)
+          std::memcpy(to + static_cast<size_t>(c * turn.rows + r) * kSize,
+                      from + static_cast<size_t>(r * turn.columns + c) * kSize, kSize);
 }
 
-// Turns a row-major matrix of rows x columns into a row-major one of columns x rows.
-void transpose(const std::byte* from, std::byte* to, int64_t rows, int64_t columns, size_t size) {
-  switch (size) {
+void turn(const std::byte* from, std::byte* to, const Turn& turn, size_t element_bytes) {
+  switch (element_bytes) {
     case 1:
-      return transpose_elements<1>(from, to, rows, columns);
+      return turn_elements<1>(from, to, turn);
     case 2:
-      return transpose_elements<2>(from, to, rows, columns);
+      return turn_elements<2>(from, to, turn);
     case 4:
-      return transpose_elements<4>(from, to, rows, columns);
+      return turn_elements<4>(from, to, turn);
     case 8:
-      return transpose_elements<8>(from, to, rows, columns);
+      return turn_elements<8>(from, to, turn);
     case 16:
-      return transpose_elements<16>(from, to, rows, columns);
+      return turn_elements<16>(from, to, turn);
     default:
       assert(false && "an element has 1, 2, 4, 8 or 16 bytes");
   }
@@ -49,20 +58,37 @@ void transpose(const std::byte* from, std::byte* to, int64_t rows, int64_t colum
 
 }  // namespace
 
+size_t part_unit(const ArrayView& array) {
+  return must_be_transposed(array) ? static_cast<size_t>(array.shape[1]) * element_size(array.dtype)
+                                   : 1;
+}
+
+void copy_out(const ArrayView& array, std::byte* destination, size_t begin, size_t end) {
+  assert(begin <= end && end <= array.num_bytes());
+  if (begin == end) return;
+  if (!must_be_transposed(array))
+    return copy_past_cache(destination + begin, array.data + begin, end - begin);
+  const size_t row_bytes = part_unit(array);
+  assert(begin % row_bytes == 0 && end % row_bytes == 0);
+  turn(array.data, destination,
+       {.rows = array.shape[1],
+        .columns = array.shape[0],
+        .begin = static_cast<int64_t>(begin / row_bytes),
+        .end = static_cast<int64_t>(end / row_bytes)},
+       element_size(array.dtype));
+}
+
 void copy_out(const ArrayView& array, std::span<std::byte> destination) {
   assert(destination.size() == array.num_bytes());
-  if (must_be_transposed(array)) {
-    transpose(array.data, destination.data(), array.shape[1], array.shape[0],
-              element_size(array.dtype));
-  } else if (!destination.empty()) {
-    std::memcpy(destination.data(), array.data, destination.size());
-  }
+  copy_out(array, destination.data(), 0, destination.size());
 }
 
 void copy_in(std::span<const std::byte> source, const ArrayView& array) {
   assert(source.size() == array.num_bytes());
   if (must_be_transposed(array)) {
-    transpose(source.data(), array.data, array.shape[0], array.shape[1], element_size(array.dtype));
+    turn(source.data(), array.data,
+         {.rows = array.shape[0], .columns = array.shape[1], .begin = 0, .end = array.shape[1]},
+         element_size(array.dtype));
   } else if (!source.empty()) {
     std::memcpy(array.data, source.data(), source.size());
   }

@@ -37,6 +37,11 @@ struct BorrowedArray {
 
 // Copies the array, row-major, to `destination` of num_bytes() bytes.
 void copy_out(const ArrayView& array, std::span<std::byte> destination);
+// The same for a part: the bytes [begin, end) of the destination, which is given as a whole.
+// Requires: both are multiples of part_unit().
+void copy_out(const ArrayView& array, std::byte* destination, size_t begin, size_t end);
+// What parts consist of, in bytes: rows of a matrix that is turned, bytes of anything else. Not 0.
+size_t part_unit(const ArrayView& array);
 // The inverse.
 void copy_in(std::span<const std::byte> source, const ArrayView& array);
 

@@ -54,6 +54,24 @@ TEST_P(CopyTest, CopiesOutRowMajorWhateverTheMemoryIs) {
   }
 }
 
+TEST_P(CopyTest, CopiesOutInParts) {
+  for (const MemoryOrder order : {MemoryOrder::kRowMajor, MemoryOrder::kColumnMajor}) {
+    std::vector<std::byte> whole(memory_.size()), parts(memory_.size());
+    copy_out(view(order), whole);
+    const size_t unit = part_unit(view(order));
+    ASSERT_EQ(parts.size() % unit, 0);
+    size_t begin = 0;
+    for (size_t units = 1; begin < parts.size(); units = units * 2 + 1) {
+      const size_t end = std::min(parts.size(), begin + units * unit);
+      const std::byte behind = end < parts.size() ? parts[end] : std::byte{0};
+      copy_out(view(order), parts.data(), begin, end);
+      ASSERT_EQ(end < parts.size() ? parts[end] : std::byte{0}, behind);
+      begin = end;
+    }
+    EXPECT_EQ(parts, whole);
+  }
+}
+
 TEST_P(CopyTest, CopiesInWhatItCopiedOut) {
   for (const MemoryOrder order : {MemoryOrder::kRowMajor, MemoryOrder::kColumnMajor}) {
     const std::vector<std::byte> original = memory_;

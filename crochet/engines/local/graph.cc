@@ -187,6 +187,12 @@ Variable Graph::borrow(std::string name, BorrowedArray array) {
   return Variable(&node);
 }
 
+void Graph::set_copy_threads(int num_threads) {
+  if (num_threads < 0)
+    throw InvalidArgumentError("{} threads are to copy snapshots, expected 0 or more", num_threads);
+  copy_threads_ = num_threads;
+}
+
 void Graph::saveable(std::string name, std::shared_ptr<Saveable> object) {
   check_not_finalized(name);
   if (name.empty()) throw InvalidArgumentError("an object without a name");

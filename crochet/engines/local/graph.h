@@ -131,6 +131,16 @@ class Graph final : public crochet::Graph {
   // which nothing else changes them.
   void set_background_copies(bool on) { background_copies_ = on; }
   bool background_copies() const { return background_copies_; }
+  // How many threads copy arrays and variables for snapshots, the calling one among them; 0, the
+  // default: one a core, at most 4. For sessions that are made later.
+  // Throws: InvalidArgumentError for less.
+  void set_copy_threads(int num_threads);
+  int copy_threads() const { return copy_threads_; }
+  // If set, Snapshot::verify() compares all values with checksums that were taken at the boundary
+  // between two steps, and so finds arrays that were changed while they were copied. For debugging:
+  // each snapshot takes the time of a checksum of the state. For snapshots that are made later.
+  void set_checks_snapshots(bool on) { checks_snapshots_ = on; }
+  bool checks_snapshots() const { return checks_snapshots_; }
 
   // Takes no target but "", and no settings.
   std::unique_ptr<Session> new_session(const std::string& target,
@@ -197,6 +207,8 @@ class Graph final : public crochet::Graph {
   Output global_step_;
   OwnedVariable global_step_variable_;
   bool background_copies_ = false;
+  int copy_threads_ = 0;
+  bool checks_snapshots_ = false;
 };
 
 // The node behind a small value of a local graph.

@@ -6,6 +6,7 @@
 #include <cassert>
 
 #include "crochet/base/error.h"
+#include "crochet/engines/local/checked_copies.h"
 
 namespace crochet::local {
 namespace {
@@ -27,9 +28,17 @@ ArrayView checked_view(const Graph::VariableNode& node) {
   return view;
 }
 
+// All of it as one row of bytes. Read only.
+ArrayView bytes_of(const Tensor& tensor) {
+  const std::span<const std::byte> bytes = tensor.bytes();
+  return {.dtype = DType::kUint8,
+          .shape = {static_cast<int64_t>(bytes.size())},
+          .data = const_cast<std::byte*>(bytes.data())};
+}
+
 }  // namespace
 
-Session::Session(Graph& graph) : graph_(graph) { follow_graph(); }
+Session::Session(Graph& graph) : graph_(graph), copier_(graph.copy_threads()) { follow_graph(); }
 
 Session::~Session() { close(); }
 
@@ -92,7 +101,7 @@ void Session::call(const Graph::Node& node, RunFrame& frame) {
 void Session::change(const Graph::Node& node, KernelContext& context) {
   if (node.options.changes_borrowed) copier_.drain();
   // What may fail for want of memory comes before anything is changed.
-  for (const size_t variable : node.updates) owned_[variable].make_unique();
+  make_unique(node);
   for (const size_t variable : node.replaces) owned_[variable].prepare_next();
   try {
     node.call.kernel(context);
@@ -106,6 +115,80 @@ void Session::change(const Graph::Node& node, KernelContext& context) {
   for (const size_t variable : node.replaces) owned_[variable].commit_next();
 }
 
+void Session::make_unique(const Graph::Node& node) {
+  update_copies_.clear();
+  for (const size_t variable : node.updates) {
+    VariableMemory& memory = owned_[variable];
+    if (!memory.needs_copy()) {
+      memory.make_unique();
+      continue;
+    }
+    memory.prepare_next();
+    const ArrayView bytes = bytes_of(memory.value());
+    update_copies_.push_back({.from = bytes, .to = memory.next().mutable_bytes().data()});
+  }
+  if (update_copies_.empty()) return;
+  copier_.copy(update_copies_);
+  for (const size_t variable : node.updates)
+    if (owned_[variable].needs_copy()) owned_[variable].commit_next();
+}
+
+// Takes a snapshot: what is owned is shared, what is borrowed is copied.
+class Session::SnapshotMaker {
+ public:
+  SnapshotMaker(Session& session, size_t num_variables) : session_(session) {
+    tensors_.reserve(num_variables);
+    if (session.graph_.checks_snapshots()) checks_ = std::make_shared<CheckedCopies>();
+  }
+
+  void add(const Graph::VariableNode& node) {
+    if (node.is_owned()) {
+      const Tensor& value = session_.owned_[node.index].value();
+      if (checks_) checks_->expect(node.name, value);
+      tensors_.push_back({node.name, value});
+    } else {
+      add_borrowed(node, checked_view(node));
+    }
+  }
+
+  Snapshot finish() {
+    session_.copier_.copy(now_);
+    std::shared_ptr<PendingCopies> copies =
+        session_.copier_.copy_in_background(std::move(later_), std::move(holders_));
+    if (!checks_) return Snapshot(std::move(tensors_), std::move(copies));
+    checks_->set_copies(std::move(copies));
+    return Snapshot(std::move(tensors_), std::move(checks_));
+  }
+
+ private:
+  void add_borrowed(const Graph::VariableNode& node, ArrayView view) {
+    Tensor copy;
+    // What fits into the object itself is copied with it, so it must be there at once.
+    if (Tensor::num_bytes(view.dtype, view.shape) <= Tensor::kInlineBytes) {
+      copy = Tensor(view.dtype, view.shape);
+      copy_out(view, copy.mutable_bytes());
+    } else {
+      CopyMemory::Lent lent = session_.lend_copy_memory(node, view);
+      copy = std::move(lent.tensor);
+      if (session_.graph_.background_copies() && !node.array.resize) {
+        later_.push_back({view, lent.data});
+        holders_.push_back(copy);
+      } else {
+        now_.push_back({view, lent.data});
+      }
+    }
+    if (checks_) checks_->expect(node.name, view, copy);
+    tensors_.push_back({node.name, std::move(copy)});
+  }
+
+  Session& session_;
+  std::vector<NamedTensor> tensors_;
+  std::vector<ParallelCopier::Copy> now_;
+  std::vector<ParallelCopier::Copy> later_;
+  std::vector<Tensor> holders_;            // Of the memory for `later_`.
+  std::shared_ptr<CheckedCopies> checks_;  // Null if nothing is to be checked.
+};
+
 Snapshot Session::snapshot(std::span<const Variable> variables) {
   const RunToken::Holder holder(token_, Access::kShared, "snapshot");
   check_open("snapshot");
@@ -114,24 +197,15 @@ Snapshot Session::snapshot(std::span<const Variable> variables) {
     throw FailedPreconditionError(
         "no snapshot: \"{}\" failed in the middle of a step, the state may be of half a step",
         half_done_);
-  std::vector<NamedTensor> tensors;
-  std::vector<BackgroundCopier::Copy> later;
-  for (const Variable& variable : variables) {
-    const Graph::VariableNode& node = checked_node(graph_, variable);
-    if (node.is_owned()) {
-      tensors.push_back({node.name, owned_[node.index].value()});
-      continue;
-    }
-    ArrayView view = checked_view(node);
-    Tensor copy(view.dtype, view.shape);
-    // What fits into the object itself is copied with it, so it must be there at once.
-    const bool in_background =
-        graph_.background_copies() && !node.array.resize && copy.num_bytes() > Tensor::kInlineBytes;
-    if (!in_background) copy_out(view, copy.mutable_bytes());
-    tensors.push_back({node.name, copy});
-    if (in_background) later.push_back({std::move(view), std::move(copy)});
-  }
-  return Snapshot(std::move(tensors), later.empty() ? nullptr : copier_.submit(std::move(later)));
+  SnapshotMaker maker(*this, variables.size());
+  for (const Variable& variable : variables) maker.add(checked_node(graph_, variable));
+  return maker.finish();
+}
+
+CopyMemory::Lent Session::lend_copy_memory(const Graph::VariableNode& node, const ArrayView& view) {
+  const std::lock_guard lock(copy_memory_mutex_);
+  if (copy_memory_.size() <= node.index) copy_memory_.resize(graph_.variable_nodes().size());
+  return copy_memory_[node.index].lend(view.dtype, view.shape);
 }
 
 void Session::assign(std::span<const Assignment> assignments) {

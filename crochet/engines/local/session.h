@@ -8,8 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "crochet/engines/local/background_copier.h"
+#include "crochet/engines/local/copy_memory.h"
 #include "crochet/engines/local/graph.h"
+#include "crochet/engines/local/parallel_copier.h"
 #include "crochet/engines/local/plan_cache.h"
 #include "crochet/engines/local/run_frame.h"
 #include "crochet/engines/local/run_token.h"
@@ -38,12 +39,17 @@ class Session final : public crochet::Session {
   void close() override;
 
  private:
+  class SnapshotMaker;
+
   void check_open(const char* what) const;
   // Makes room for what the graph got since the last call.
   void follow_graph();
   void execute(const Plan& plan, const Feeds& feeds, RunFrame& frame, RunTrace& trace);
   void call(const Graph::Node& node, RunFrame& frame);
   void change(const Graph::Node& node, KernelContext& context);
+  // Makes sure that nobody else holds the variables that the operation updates.
+  void make_unique(const Graph::Node& node);
+  CopyMemory::Lent lend_copy_memory(const Graph::VariableNode& node, const ArrayView& view);
   void assign_owned(const Graph::VariableNode& node, const Assignment& assignment);
   void assign_borrowed(const Graph::VariableNode& node, const Assignment& assignment);
 
@@ -58,8 +64,12 @@ class Session final : public crochet::Session {
   RunToken token_;                     // Guards what follows.
   std::vector<VariableMemory> owned_;  // By the variable's index; unset if borrowed.
   std::string half_done_;              // What failed in the middle of a step; "" if nothing did.
+  std::vector<ParallelCopier::Copy> update_copies_;  // Of make_unique(); used again.
 
-  BackgroundCopier copier_;  // Last: ends before what it reads is gone.
+  std::mutex copy_memory_mutex_;         // Guards what follows: several threads may take snapshots.
+  std::vector<CopyMemory> copy_memory_;  // By the variable's index.
+
+  ParallelCopier copier_;  // Last: ends before what it reads is gone.
 };
 
 }  // namespace crochet::local

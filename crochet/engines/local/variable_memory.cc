@@ -20,7 +20,7 @@ VariableMemory::VariableMemory(const Tensor& initial) : value_(initial) {
 void VariableMemory::make_unique() {
   if (value_.dtype() == DType::kString) {
     value_.mutable_strings();
-  } else if (value_.is_shared()) {
+  } else if (needs_copy()) {
     prepare_next();
     std::ranges::copy(value_.bytes(), next_.mutable_bytes().begin());
     commit_next();

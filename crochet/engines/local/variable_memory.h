@@ -25,6 +25,9 @@ class VariableMemory {
   const Tensor& value() const { return value_; }
   // Makes sure that nobody else holds the value, by a copy if need be.
   void make_unique();
+  // The same by somebody else's copy: if true, the value's bytes are to be copied to next(), which
+  // is then prepared, and commit_next() called.
+  bool needs_copy() const { return value_.dtype() != DType::kString && value_.is_shared(); }
 
   // Memory for the next value, of undefined content, that nobody else holds.
   // Throws: ResourceExhaustedError.

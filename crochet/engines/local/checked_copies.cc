@@ -1,0 +1,68 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/engines/local/checked_copies.h"
+
+#include <cstring>
+
+#include "crochet/base/error.h"
+
+namespace crochet::local {
+namespace {
+
+// The finalizer of splitmix64: every bit of the input moves every bit of the result.
+uint64_t mix(uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+uint64_t element_bits(const std::byte* data, size_t size) {
+  uint64_t words[2] = {};
+  std::memcpy(words, data, size);
+  return size <= sizeof(uint64_t) ? words[0] : words[0] ^ mix(words[1]);
+}
+
+// The view of a tensor: never written through.
+ArrayView view_of(const Tensor& tensor) {
+  return {.dtype = tensor.dtype(),
+          .shape = tensor.shape(),
+          .data = const_cast<std::byte*>(tensor.bytes().data())};
+}
+
+}  // namespace
+
+uint64_t checksum(const ArrayView& array) {
+  const size_t size = element_size(array.dtype);
+  const bool is_turned = array.order == MemoryOrder::kColumnMajor && array.shape.rank() == 2;
+  const auto rows = static_cast<uint64_t>(is_turned ? array.shape[0] : 1);
+  const auto columns = is_turned ? static_cast<uint64_t>(array.shape[1]) : array.num_bytes() / size;
+  uint64_t sum = 0;
+  const std::byte* next = array.data;
+  for (uint64_t column = 0; column < columns; ++column)
+    for (uint64_t row = 0; row < rows; ++row, next += size)
+      sum += mix(element_bits(next, size) + mix(row * columns + column));
+  return sum;
+}
+
+void CheckedCopies::expect(std::string name, const ArrayView& array, Tensor tensor) {
+  expected_.push_back({std::move(name), checksum(array), std::move(tensor)});
+}
+
+void CheckedCopies::expect(std::string name, const Tensor& tensor) {
+  if (tensor.dtype() != DType::kString) expect(std::move(name), view_of(tensor), tensor);
+}
+
+void CheckedCopies::wait() {
+  if (copies_) copies_->wait();
+}
+
+void CheckedCopies::verify() const {
+  for (const Expected& expected : expected_)
+    if (checksum(view_of(expected.tensor)) != expected.checksum)
+      throw FailedPreconditionError(
+          "\"{}\" was changed while a snapshot of it was being taken: what is tracked may change "
+          "only within a step and, if the step is in two parts, only in the second",
+          expected.name);
+}
+
+}  // namespace crochet::local

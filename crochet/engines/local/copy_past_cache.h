@@ -1,0 +1,15 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+namespace crochet::local {
+
+// Copies as memcpy does. Large pieces go past the cache where the processor can do that: their
+// target is not read first, which saves a third of the traffic, and what the program works with
+// stays in the cache. memcpy itself does so only from sizes that depend on the machine's caches, up
+// to hundreds of megabytes.
+void copy_past_cache(std::byte* to, const std::byte* from, size_t num_bytes);
+
+}  // namespace crochet::local

@@ -1,0 +1,221 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/engines/local/parallel_copier.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cassert>
+#include <system_error>
+#include <utility>
+
+namespace crochet::local {
+namespace {
+
+constexpr int kMaxDefaultThreads = 4;
+// Large enough that claiming one costs nothing, small enough that threads end together: a
+// millisecond or less.
+constexpr size_t kPieceBytes = size_t{1} << 21;
+
+int helpers_of(int num_threads) {
+  if (num_threads > 0) return num_threads - 1;
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  return std::clamp(cores, 1, kMaxDefaultThreads) - 1;
+}
+
+}  // namespace
+
+// Bytes [begin, end) of the first array, all of those between, and [0, end) of the last; if it is
+// one array, [begin, end) of it.
+struct ParallelCopier::Piece {
+  size_t first = 0;
+  size_t begin = 0;
+  size_t last = 0;
+  size_t end = 0;
+};
+
+// Copies that belong together, and how far they are. Guarded by the copier's mutex.
+class ParallelCopier::Batch {
+ public:
+  explicit Batch(std::span<const Copy> copies) : copies_(copies) {}
+  virtual ~Batch() = default;
+
+  bool has_unclaimed() const { return array_ < copies_.size(); }
+  bool is_done() const { return !has_unclaimed() && num_claimed_ == 0; }
+  bool is_large() const {
+    size_t sum = 0;
+    for (const Copy& copy : copies_)
+      if ((sum += copy.from.num_bytes()) > kPieceBytes) return true;
+    return false;
+  }
+
+  Piece claim();
+  // Without the mutex.
+  void make(const Piece& piece) const;
+  void release() { --num_claimed_; }
+  virtual BackgroundBatch* in_background() { return nullptr; }
+
+  Batch* next = nullptr;
+
+ private:
+  const std::span<const Copy> copies_;
+  size_t array_ = 0;   // The first that is not claimed as a whole, and
+  size_t offset_ = 0;  // where its unclaimed part begins.
+  int num_claimed_ = 0;
+};
+
+ParallelCopier::Piece ParallelCopier::Batch::claim() {
+  assert(has_unclaimed());
+  Piece piece{.first = array_, .begin = offset_};
+  size_t wanted = kPieceBytes;
+  while (array_ < copies_.size() && wanted > 0) {
+    const ArrayView& array = copies_[array_].from;
+    const size_t unit = part_unit(array);
+    const size_t rest = array.num_bytes() - offset_;
+    const size_t taken = std::min(rest, (wanted + unit - 1) / unit * unit);
+    piece.last = array_;
+    piece.end = offset_ + taken;
+    wanted -= std::min(wanted, taken);
+    offset_ += taken;
+    if (taken < rest) break;
+    ++array_;
+    offset_ = 0;
+  }
+  ++num_claimed_;
+  return piece;
+}
+
+void ParallelCopier::Batch::make(const Piece& piece) const {
+  for (size_t i = piece.first; i <= piece.last; ++i) {
+    const Copy& copy = copies_[i];
+    copy_out(copy.from, copy.to, i == piece.first ? piece.begin : 0,
+             i == piece.last ? piece.end : copy.from.num_bytes());
+  }
+}
+
+// Keeps itself until it is done, whoever waits for it.
+class ParallelCopier::BackgroundBatch final : public Batch, public PendingCopies {
+ public:
+  BackgroundBatch(std::vector<Copy> copies, std::vector<Tensor> holders)
+      : Batch(copies), kept_copies_(std::move(copies)), holders_(std::move(holders)) {}
+
+  void wait() override { done_.wait(false, std::memory_order_acquire); }
+
+  BackgroundBatch* in_background() override { return this; }
+
+  // Called once, without the mutex: it may free memory.
+  void announce() {
+    const std::shared_ptr<BackgroundBatch> last = std::move(self);
+    holders_.clear();
+    done_.store(true, std::memory_order_release);
+    done_.notify_all();
+  }
+
+  std::shared_ptr<BackgroundBatch> self;
+
+ private:
+  const std::vector<Copy> kept_copies_;
+  std::vector<Tensor> holders_;
+  std::atomic<bool> done_ = false;
+};
+
+ParallelCopier::ParallelCopier(int num_threads) : num_helpers_(helpers_of(num_threads)) {}
+
+ParallelCopier::~ParallelCopier() {
+  drain();
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+bool ParallelCopier::start_threads() {
+  // One at least: without any, nothing could be copied in the background.
+  try {
+    while (static_cast<int>(threads_.size()) < std::max(1, num_helpers_))
+      threads_.emplace_back(&ParallelCopier::work, this);
+  } catch (const std::system_error&) {
+    // The system has no more of them: those that wait for copies make them.
+  }
+  return !threads_.empty();
+}
+
+void ParallelCopier::copy(std::span<const Copy> copies) {
+  Batch batch(copies);
+  if (num_helpers_ == 0 || !batch.is_large()) {
+    while (batch.has_unclaimed()) batch.make(batch.claim());
+    return;
+  }
+  std::unique_lock lock(mutex_);
+  start_threads();
+  batch.next = std::exchange(first_, &batch);
+  changed_.notify_all();
+  while (batch.has_unclaimed()) make_piece(batch, lock);
+  changed_.wait(lock, [&] { return batch.is_done(); });
+}
+
+std::shared_ptr<PendingCopies> ParallelCopier::copy_in_background(std::vector<Copy> copies,
+                                                                  std::vector<Tensor> holders) {
+  std::erase_if(copies, [](const Copy& copy) { return copy.from.num_bytes() == 0; });
+  if (copies.empty()) return nullptr;
+  const auto batch = std::make_shared<BackgroundBatch>(std::move(copies), std::move(holders));
+  batch->self = batch;
+  bool any_threads = false;
+  {
+    const std::lock_guard lock(mutex_);
+    any_threads = start_threads();
+    Batch** place = &first_;
+    while (*place != nullptr) place = &(*place)->next;
+    *place = batch.get();
+    ++num_background_;
+  }
+  changed_.notify_all();
+  if (!any_threads) drain();
+  return batch;
+}
+
+void ParallelCopier::drain() {
+  std::unique_lock lock(mutex_);
+  while (num_background_ > 0) {
+    if (first_ != nullptr) {
+      make_piece(*first_, lock);
+    } else {
+      changed_.wait(lock);
+    }
+  }
+}
+
+void ParallelCopier::make_piece(Batch& batch, std::unique_lock<std::mutex>& lock) {
+  const Piece piece = batch.claim();
+  if (!batch.has_unclaimed()) unlink(batch);
+  lock.unlock();
+  batch.make(piece);
+  lock.lock();
+  batch.release();
+  if (!batch.is_done()) return;
+  if (BackgroundBatch* const background = batch.in_background()) {
+    lock.unlock();
+    background->announce();
+    lock.lock();
+    --num_background_;
+  }
+  changed_.notify_all();
+}
+
+void ParallelCopier::unlink(Batch& batch) {
+  Batch** place = &first_;
+  while (*place != &batch) place = &(*place)->next;
+  *place = batch.next;
+}
+
+void ParallelCopier::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return ending_ || first_ != nullptr; });
+    if (first_ == nullptr) return;
+    make_piece(*first_, lock);
+  }
+}
+
+}  // namespace crochet::local

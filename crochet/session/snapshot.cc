@@ -1,0 +1,32 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/session/snapshot.h"
+
+#include "crochet/base/error.h"
+
+namespace crochet {
+
+Snapshot::Snapshot(std::vector<NamedTensor> tensors, std::shared_ptr<PendingCopies> copies)
+    : tensors_(std::move(tensors)), copies_(std::move(copies)) {
+  versions_.reserve(tensors_.size());
+  for (const NamedTensor& entry : tensors_) versions_.push_back(entry.tensor.version());
+}
+
+void Snapshot::add(NamedTensor tensor) {
+  versions_.push_back(tensor.tensor.version());
+  tensors_.push_back(std::move(tensor));
+}
+
+void Snapshot::verify() const {
+  for (size_t i = 0; i < tensors_.size(); ++i)
+    if (tensors_[i].tensor.version() != versions_[i])
+      throw FailedPreconditionError(
+          "\"{}\" was opened for writing while a snapshot held it: the snapshot may be of no one "
+          "step",
+          tensors_[i].name);
+  if (!copies_) return;
+  copies_->wait();
+  copies_->verify();
+}
+
+}  // namespace crochet

@@ -1,0 +1,62 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/session/snapshot.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+
+namespace crochet {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+Tensor over(const Buffer& buffer) {
+  return Tensor::from_buffer(DType::kUint8, {static_cast<int64_t>(buffer.size())}, buffer);
+}
+
+void expect_torn(const Snapshot& snapshot, const char* name) {
+  EXPECT_THAT([&] { snapshot.verify(); }, ThrowsMessage<FailedPreconditionError>(HasSubstr(name)));
+}
+
+TEST(SnapshotTest, IsWholeIfNobodyAskedToWrite) {
+  Buffer memory(100);
+  memory.mutable_data();
+  Snapshot snapshot({{"w", over(memory)}, {"n", Tensor::scalar(1)}});
+  snapshot.add({"text", Tensor::from({"a"})});
+  Tensor other = snapshot.tensors()[0].tensor;
+  other.mutable_bytes();  // A copy: the tensor is shared.
+  EXPECT_NO_THROW(snapshot.verify());
+  EXPECT_NO_THROW(Snapshot().verify());
+}
+
+TEST(SnapshotTest, NamesWhatWasOpenedForWriting) {
+  Buffer first(100), second(100);
+  Snapshot snapshot({{"first", over(first)}});
+  snapshot.add({"second", over(second)});
+  const Snapshot copy = snapshot;
+  second.mutable_data();
+  expect_torn(snapshot, "\"second\"");
+  expect_torn(copy, "\"second\"");
+  first.mutable_data();
+  expect_torn(snapshot, "\"first\"");
+}
+
+TEST(SnapshotTest, AsksTheEngineOnceTheCopiesAreMade) {
+  class Copies final : public PendingCopies {
+   public:
+    void wait() override { is_made_ = true; }
+    void verify() const override {
+      if (is_made_) throw FailedPreconditionError("\"array\" was changed");
+    }
+
+   private:
+    bool is_made_ = false;
+  };
+  expect_torn(Snapshot({}, std::make_shared<Copies>()), "\"array\"");
+}
+
+}  // namespace
+}  // namespace crochet

@@ -123,6 +123,7 @@ Snapshot SaverCore::snapshot(Session& session) const {
 void SaverCore::write(const Snapshot& snapshot, SaveTicket& ticket, SpaceCheck check) {
   const std::lock_guard writing(writing_);
   const std::string& prefix = ticket.prefix();
+  ticket.begin_attempt();
   if (snapshot.tensors().empty()) return ticket.publish("");
   follow_directory(directory_of(prefix));
   if (ticket.step() != kNoStep)

@@ -108,6 +108,7 @@ class Saver {
 
   // Gives it a second directory (SaverOptions::fallback_dir), or another one; "" changes nothing.
   void set_fallback_dir(const std::string& directory) { core_->set_fallback_dir(directory); }
+  std::string fallback_dir() const { return core_->fallback_dir(); }
 
   // Takes over the checkpoint `prefix`. All names, types and shapes are checked before anything is
   // overwritten, all checksums while reading. The state of hooks may be missing or too

@@ -52,6 +52,7 @@ bool SaverCore::can_fall_back(const SaveTicket& ticket) const {
 void SaverCore::write_to_fallback(const Snapshot& snapshot, SaveTicket& ticket) {
   const std::lock_guard writing(writing_);
   const std::string prefix = join_path(fallback_dir(), base_name(ticket.prefix()));
+  ticket.begin_attempt();
   check_room(snapshot, prefix);
   write_or_clean_up(snapshot, ticket, prefix);
   log_warning("{} was written as {}", ticket.prefix(), prefix);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 
 #include <fmt/format.h>
 
@@ -15,14 +16,26 @@ namespace crochet {
 namespace {
 
 std::atomic<int> the_pending_signal = 0;
-static_assert(std::atomic<int>::is_always_lock_free);
+// Of the steady clock, which a signal handler may read.
+std::atomic<int64_t> the_signals_nanoseconds = 0;
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
+
+int64_t nanoseconds_now() noexcept {
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 }  // namespace
 
 int pending_signal() noexcept { return the_pending_signal.load(std::memory_order_relaxed); }
 
 void set_pending_signal(int signal) noexcept {
-  the_pending_signal.store(signal, std::memory_order_relaxed);
+  if (pending_signal() == 0) the_signals_nanoseconds.store(nanoseconds_now());
+  the_pending_signal.store(signal);
+}
+
+Clock::Duration pending_signal_age() noexcept {
+  if (the_pending_signal.load() == 0) return Clock::Duration::zero();
+  return Clock::Duration(nanoseconds_now() - the_signals_nanoseconds.load());
 }
 
 void throw_if_signalled(const char* activity) {

@@ -16,6 +16,8 @@ namespace crochet {
 // of their own may do the same. Lock-free, so safe in a signal handler.
 int pending_signal() noexcept;
 void set_pending_signal(int signal) noexcept;
+// How long ago the signal came, by the machine's clock; zero without one. Of several, the first.
+Clock::Duration pending_signal_age() noexcept;
 
 // Throws CancelledError, naming the signal and what it cut short, if one is pending.
 void throw_if_signalled(const char* activity);

@@ -2,12 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <stop_token>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -17,9 +14,14 @@
 
 namespace crochet {
 
+namespace internal {
+class SaveWorker;
+}
+
 struct BackgroundSaverOptions {
   // A save that fails is written again, to new files, this often, after waiting
-  // 1 s, 2 s, 4 s, ... A newer snapshot, or a signal to end, ends the waiting.
+  // 1 s, 2 s, 4 s, ..., and then into the saver's second directory, if it has one. A newer snapshot
+  // ends the waiting, and a signal to end, after which it is tried once more.
   int max_retries = 3;
   SaveOverlapPolicy overlap = SaveOverlapPolicy::kWait;
   // How often wait() logs what it is waiting for.
@@ -35,16 +37,22 @@ struct BackgroundSaverOptions {
 // snapshot. One that waits to be retried gives way to the newer one. Failures are logged, and stay
 // in the tickets.
 //
+// The thread shares what the saver is, not the saver: close() with a deadline can leave it behind.
+//
 // enqueue() and the rest are for one thread, the training thread.
 class BackgroundSaver {
  public:
-  // Requires: the saver outlives this.
   explicit BackgroundSaver(Saver& saver, const BackgroundSaverOptions& options = {});
-  // Finishes the running save, retries included.
+  // Finishes the running save, retries included, unless it was left behind.
   ~BackgroundSaver();
+  BackgroundSaver(const BackgroundSaver&) = delete;
+  BackgroundSaver& operator=(const BackgroundSaver&) = delete;
 
   // Hands over a snapshot to be written as "<save_path>-<step>".
   SaveTicket enqueue(Snapshot snapshot, const std::string& save_path, int64_t step);
+  // For who would rather wait before the snapshot is taken than hold two: blocks until a save would
+  // be begun at once. One that waits to be retried gives way. False if a signal asks to end before.
+  bool wait_for_turn();
 
   // True while a save is being written, retried or waiting to be written.
   bool busy();
@@ -57,34 +65,30 @@ class BackgroundSaver {
 
   // Blocks until nothing is left to write.
   void wait();
+  // The same until a point in time, of the saver's clock; false if it came first.
+  bool wait_until(Clock::TimePoint deadline);
+  // Waits so long; a save that fails is tried again at once from now on. If time is up, the thread
+  // is left behind with what it has, once the snapshots' copies are made: `held` (a
+  // directory's lock, say) is given up when it ends. Later saves have a new thread.
+  // Throws: DeadlineExceededError that names what is not saved yet, and the last checkpoint that
+  // is.
+  void close(Clock::TimePoint deadline, std::shared_ptr<void> held = {});
+
+  // For how long a save of so many bytes is expected to take, from those that this one made;
+  // without any, as on a slow disk. Rather too long than too short.
+  double expected_secs(uint64_t num_bytes);
+  // The checkpoint that was published last, or "none of this run".
+  std::string last_published();
+  // What is not saved yet: "d/model.ckpt-120 (step 120: written)".
+  std::string unfinished();
 
  private:
-  struct Job {
-    Snapshot snapshot;
-    SaveTicket ticket;
-    std::shared_ptr<void> announcement;  // To the saver, until the job has ended.
-  };
+  void start();
 
-  // Takes the place of a job that has not begun. Returns that job, if there was one.
-  std::optional<Job> replace_next(Job job);
-  void work();
-  // Tries until the job is published, is given up, or gives way to a newer one.
-  void save(Job& job);
-
-  Saver& saver_;
+  const std::shared_ptr<internal::SaverCore> saver_;
   const BackgroundSaverOptions options_;
-
-  std::mutex mutex_;  // Guards what follows.
-  std::condition_variable changed_;
-  std::optional<Job> next_;
-  int64_t num_superseded_ = 0;
-  bool busy_ = false;                                 // The worker has a job.
-  std::optional<std::stop_source> waiting_to_retry_;  // Ends that waiting.
-  std::vector<SaveTicket> finished_;
-  std::atomic<bool> any_finished_ = false;  // Read without the mutex, in every step.
-  bool ending_ = false;
-
-  std::thread worker_;  // Started with the first save.
+  std::shared_ptr<internal::SaveWorker> worker_;
+  std::thread thread_;  // Started with the first save.
 };
 
 }  // namespace crochet

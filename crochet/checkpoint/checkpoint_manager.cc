@@ -32,6 +32,9 @@ std::vector<RetentionPolicy> policies_of(const CheckpointManagerOptions& options
 
 SaverOptions saver_options_of(const CheckpointManagerOptions& options) {
   SaverOptions saver = options.saver;
+  if (!saver.fallback_dir.empty())
+    throw InvalidArgumentError("a CheckpointManager has no second directory, it was given \"{}\"",
+                               saver.fallback_dir);
   saver.max_to_keep = 0;
   saver.write_state = false;
   return saver;

@@ -13,7 +13,8 @@ enum class SaveOverlapPolicy {
 
 // What follows a save that could not be written, after all retries.
 enum class SaveErrorPolicy {
-  kContinue,  // Training goes on, with an error in the log; only the last save is thrown, at the end.
+  kContinue,  // Training goes on, with an error in the log; only the last save is thrown, at the
+              // end.
   kStop,      // The error is thrown, once, by the next run.
 };
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/checkpoint/save_ticket.h"
 
+#include <algorithm>
 #include <array>
 #include <condition_variable>
 #include <mutex>
@@ -41,6 +42,9 @@ struct SaveTicket::State {
   std::mutex mutex;  // Guards what follows.
   std::condition_variable changed;
   SaveStage stage = SaveStage::kSnapshotted;
+  std::string location;
+  uint64_t num_bytes = 0;
+  int num_attempts = 0;
   std::exception_ptr error;
   std::array<std::optional<double>, kNumStages> seconds = {0.0};
 };
@@ -54,6 +58,21 @@ int64_t SaveTicket::step() const { return state_->step; }
 SaveStage SaveTicket::stage() const {
   const std::lock_guard lock(state_->mutex);
   return state_->stage;
+}
+
+std::string SaveTicket::location() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->location;
+}
+
+uint64_t SaveTicket::num_bytes() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->num_bytes;
+}
+
+int SaveTicket::num_attempts() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->num_attempts;
 }
 
 bool SaveTicket::finished() const {
@@ -82,11 +101,29 @@ void SaveTicket::wait_finished() const {
   state_->changed.wait(lock, [&] { return state_->finished(); });
 }
 
+void SaveTicket::begin_attempt() {
+  const std::lock_guard lock(state_->mutex);
+  ++state_->num_attempts;
+}
+
+void SaveTicket::set_num_bytes(uint64_t num_bytes) {
+  const std::lock_guard lock(state_->mutex);
+  state_->num_bytes = num_bytes;
+}
+
+void SaveTicket::publish(const std::string& location) {
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->location = location;
+  }
+  reach(SaveStage::kPublished);
+}
+
 void SaveTicket::reach(SaveStage stage) {
   const double seconds = to_seconds(state_->clock.now() - state_->start);
   {
     const std::lock_guard lock(state_->mutex);
-    state_->stage = stage;
+    state_->stage = std::max(state_->stage, stage);
     state_->seconds[static_cast<size_t>(stage)] = seconds;
   }
   state_->changed.notify_all();

@@ -16,8 +16,8 @@ namespace crochet {
 enum class SaveStage {
   kSnapshotted,  // The state is held; training may change it.
   kWritten,      // All bytes were handed to the operating system.
-  kDurable,      // They would survive a power cut, under temporary names.
-  kPublished,    // The checkpoint exists, and the state file names it.
+  kDurable,      // The checkpoint is there, and would be after a power cut.
+  kPublished,    // The state file names it too; older ones that nobody keeps are removed.
 };
 
 const char* save_stage_name(SaveStage stage);
@@ -28,8 +28,11 @@ class SaveTicket {
   // A save that has reached kSnapshotted.
   SaveTicket(std::string prefix, int64_t step, Clock& clock);
 
-  // "runs/digits/model.ckpt-200".
+  // "runs/digits/model.ckpt-200": where it is to be.
   const std::string& prefix() const;
+  // Where it is: prefix(), or the same name in the second directory. Empty until it is published,
+  // and if there was nothing to save.
+  std::string location() const;
   int64_t step() const;
   SaveStage stage() const;
   // True once it is published or has failed for good.
@@ -38,13 +41,22 @@ class SaveTicket {
   std::exception_ptr error() const;
   // Seconds from the snapshot until the stage; unset if it was not reached.
   std::optional<double> seconds(SaveStage stage) const;
+  // Of data and index; 0 until they are durable.
+  uint64_t num_bytes() const;
+  // How often its writing was begun: 1 without a retry.
+  int num_attempts() const;
   // Blocks until the stage is reached. Throws what made the save fail before.
   void wait(SaveStage stage = SaveStage::kPublished) const;
   // Blocks until the save is published or has failed.
   void wait_finished() const;
 
   // For those who save.
+  void begin_attempt();
+  // A stage that an earlier attempt has reached stays reached; the time is the last attempt's.
   void reach(SaveStage stage);
+  void set_num_bytes(uint64_t num_bytes);
+  // Reaches kPublished.
+  void publish(const std::string& location);
   void fail(std::exception_ptr error);
 
  private:

@@ -44,6 +44,26 @@ TEST_F(SaveTicketTest, TellsWhenAStageWasReached) {
   copy.wait_finished();
 }
 
+TEST_F(SaveTicketTest, AStageThatWasReachedStaysReached) {
+  ticket_.begin_attempt();
+  ticket_.reach(SaveStage::kDurable);
+  ticket_.begin_attempt();
+  ticket_.reach(SaveStage::kWritten);
+  EXPECT_EQ(ticket_.stage(), SaveStage::kDurable);
+  EXPECT_EQ(ticket_.num_attempts(), 2);
+}
+
+TEST_F(SaveTicketTest, TellsWhereTheCheckpointIs) {
+  EXPECT_EQ(ticket_.location(), "");
+  EXPECT_EQ(ticket_.num_bytes(), 0U);
+  ticket_.set_num_bytes(7);
+  ticket_.publish("e/model.ckpt-5");
+  EXPECT_EQ(ticket_.location(), "e/model.ckpt-5");
+  EXPECT_EQ(ticket_.prefix(), "d/model.ckpt-5");
+  EXPECT_EQ(ticket_.num_bytes(), 7U);
+  EXPECT_TRUE(ticket_.finished());
+}
+
 TEST_F(SaveTicketTest, WakesThoseWhoWait) {
   std::thread saver([this] {
     ticket_.reach(SaveStage::kWritten);

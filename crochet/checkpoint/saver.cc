@@ -1,7 +1,5 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/checkpoint/saver.h"
-
 #include <algorithm>
 
 #include "crochet/base/error.h"
@@ -10,11 +8,13 @@
 #include "crochet/checkpoint/checkpoint_files.h"
 #include "crochet/checkpoint/checkpoint_sidecar.h"
 #include "crochet/checkpoint/checkpoint_state.h"
+#include "crochet/checkpoint/disk_space.h"
+#include "crochet/checkpoint/saver_core.h"
 #include "crochet/checkpoint/saver_settings.h"
 #include "crochet/checkpoint/string_coding.h"
 #include "crochet/io/path.h"
 
-namespace crochet {
+namespace crochet::internal {
 namespace {
 
 // What tickets and sidecars have for a save without a step.
@@ -81,31 +81,32 @@ void add_all(BundleWriter& writer, const Snapshot& snapshot,
 
 }  // namespace
 
-Saver::Saver(SaverOptions options)
+SaverCore::SaverCore(SaverOptions options)
     : options_((internal::check_options(options), std::move(options))),
       selection_(options_.var_list, options_.filter),
       policies_(internal::policies_of(options_)),
       files_(options_.files ? *options_.files : FileSystem::posix()),
       clock_(options_.clock ? *options_.clock : Clock::real()),
       built_(!options_.defer_build),
+      fallback_dir_(options_.fallback_dir),
       history_(policies_) {
   if (options_.var_list && options_.var_list->empty() && !options_.allow_empty)
     throw InvalidArgumentError("No variables to save: var_list is empty");
   history_.set_last_preserved(clock_.wall_time(), 0);
 }
 
-void Saver::build(const Graph& graph) {
+void SaverCore::build(const Graph& graph) {
   if (built_) return;
   is_empty(graph);
   built_ = true;
 }
 
-void Saver::check_built() const {
+void SaverCore::check_built() const {
   if (!built_)
     throw FailedPreconditionError("a saver with defer_build needs build() before it is used");
 }
 
-bool Saver::is_empty(const Graph& graph) const {
+bool SaverCore::is_empty(const Graph& graph) const {
   if (!selection_.select(graph).empty()) return false;
   if (!options_.allow_empty)
     throw InvalidArgumentError("No variables to save: {}",
@@ -115,8 +116,8 @@ bool Saver::is_empty(const Graph& graph) const {
   return true;
 }
 
-std::string Saver::prefix_of(const std::string& save_path,
-                             std::optional<int64_t> global_step) const {
+std::string SaverCore::prefix_of(const std::string& save_path,
+                                 std::optional<int64_t> global_step) const {
   if (!global_step) {
     if (base_name(save_path) == options_.latest_filename)
       throw InvalidArgumentError("latest_filename \"{}\" collides with save_path \"{}\"",
@@ -127,7 +128,7 @@ std::string Saver::prefix_of(const std::string& save_path,
                                   : fmt::format("{}-{}", save_path, *global_step);
 }
 
-Snapshot Saver::snapshot(Session& session) const {
+Snapshot SaverCore::snapshot(Session& session) const {
   check_built();
   const auto selected = selection_.select(session.graph());
   if (selected.empty() && is_empty(session.graph())) return {};
@@ -139,23 +140,18 @@ Snapshot Saver::snapshot(Session& session) const {
   return snapshot;
 }
 
-void Saver::write(const Snapshot& snapshot, SaveTicket& ticket) {
+void SaverCore::write(const Snapshot& snapshot, SaveTicket& ticket, SpaceCheck check) {
   const std::lock_guard writing(writing_);
   const std::string& prefix = ticket.prefix();
-  if (snapshot.tensors().empty()) return ticket.reach(SaveStage::kPublished);
+  ticket.begin_attempt();
+  if (snapshot.tensors().empty()) return ticket.publish("");
   follow_directory(directory_of(prefix));
   if (ticket.step() != kNoStep)
     learn_history(directory_of(prefix), base_name(save_path_of(ticket)));
-  try {
-    write_files(snapshot, ticket);
-  } catch (const NotFoundError& error) {
-    remove_if_unpublished(files_, prefix);
-    if (is_directory(files_, directory_of(prefix))) throw;
-    throw InvalidArgumentError("Parent directory of {} doesn't exist, can't save. {}",
-                               save_path_of(ticket), error.what());
-  } catch (...) {
-    remove_if_unpublished(files_, prefix);
-    throw;
+  // What is durable already stays as it is: an attempt to write it again would put it at risk.
+  if (ticket.stage() < SaveStage::kDurable) {
+    if (check == SpaceCheck::kRefuse) check_room(snapshot, prefix);
+    write_or_clean_up(snapshot, ticket, prefix);
   }
   std::vector<std::string> surplus;
   if (!policies_.empty()) {
@@ -168,28 +164,53 @@ void Saver::write(const Snapshot& snapshot, SaveTicket& ticket) {
   remove_surplus(surplus);
   if (snapshot.meta_graph() != nullptr)
     replace_file(files_, prefix + ".meta", *snapshot.meta_graph());
-  ticket.reach(SaveStage::kPublished);
+  ticket.publish(prefix);
 }
 
-void Saver::write_files(const Snapshot& snapshot, SaveTicket& ticket) {
-  BundleWriter writer(files_, ticket.prefix(),
+void SaverCore::check_room(const Snapshot& snapshot, const std::string& prefix) const {
+  if (options_.check_free_space) throw_if_full(files_, prefix, bytes_of_checkpoint(snapshot));
+}
+
+void SaverCore::write_or_clean_up(const Snapshot& snapshot, SaveTicket& ticket,
+                                  const std::string& prefix) {
+  try {
+    write_files(snapshot, ticket, prefix);
+  } catch (const NotFoundError& error) {
+    remove_if_unpublished(files_, prefix);
+    if (is_directory(files_, directory_of(prefix))) throw;
+    throw InvalidArgumentError("Parent directory of {} doesn't exist, can't save. {}",
+                               save_path_of(ticket), error.what());
+  } catch (const ResourceExhaustedError& error) {
+    remove_if_unpublished(files_, prefix);
+    throw ResourceExhaustedError("{}{}", error.what(),
+                                 note_if_full(files_, prefix, bytes_of_checkpoint(snapshot)));
+  } catch (...) {
+    remove_if_unpublished(files_, prefix);
+    throw;
+  }
+}
+
+void SaverCore::write_files(const Snapshot& snapshot, SaveTicket& ticket,
+                            const std::string& prefix) {
+  BundleWriter writer(files_, prefix,
                       {.num_shards = options_.num_shards,
                        .expected_bytes = bytes_of_shards(snapshot, options_.num_shards)});
   add_all(writer, snapshot, selection_, options_.num_shards);
   ticket.reach(SaveStage::kWritten);
   writer.write_and_sync();
   snapshot.verify();
-  ticket.reach(SaveStage::kDurable);
-  write_sidecar(files_, ticket.prefix(),
+  write_sidecar(files_, prefix,
                 {.step = ticket.step(),
                  .unix_time = clock_.wall_time(),
                  .size_bytes = writer.total_bytes(),
                  .index_crc32c = writer.index_crc32c()});
   writer.publish();
+  ticket.set_num_bytes(writer.total_bytes());
+  ticket.reach(SaveStage::kDurable);
 }
 
-void Saver::write_state_without(const std::vector<std::string>& surplus,
-                                const std::string& newest) {
+void SaverCore::write_state_without(const std::vector<std::string>& surplus,
+                                    const std::string& newest) {
   if (!options_.write_state) return;
   UpdateCheckpointStateOptions state{.latest_filename = options_.latest_filename,
                                      .save_relative_paths = true};
@@ -203,7 +224,7 @@ void Saver::write_state_without(const std::vector<std::string>& surplus,
   update_checkpoint_state(files_, directory_of(newest), newest, listed, state);
 }
 
-void Saver::remove_surplus(const std::vector<std::string>& prefixes) {
+void SaverCore::remove_surplus(const std::vector<std::string>& prefixes) {
   for (const std::string& prefix : prefixes) {
     if (!internal::remove_or_warn(files_, prefix)) continue;
     const std::lock_guard lock(mutex_);
@@ -211,14 +232,14 @@ void Saver::remove_surplus(const std::vector<std::string>& prefixes) {
   }
 }
 
-std::string Saver::save(Session& session, const std::string& save_path,
-                        std::optional<int64_t> global_step) {
+std::string SaverCore::save(Session& session, const std::string& save_path,
+                            std::optional<int64_t> global_step) {
   check_built();
   SaveTicket ticket(prefix_of(save_path, global_step), global_step.value_or(kNoStep), clock_);
   const Snapshot state = snapshot(session);
   if (state.tensors().empty()) return "";
-  write(state, ticket);
-  return ticket.prefix();
+  write_somewhere(state, ticket);
+  return ticket.location();
 }
 
-}  // namespace crochet
+}  // namespace crochet::internal

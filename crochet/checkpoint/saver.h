@@ -2,26 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "crochet/checkpoint/checkpoint_history.h"
-#include "crochet/checkpoint/checkpoint_reader.h"
 #include "crochet/checkpoint/restore_report.h"
 #include "crochet/checkpoint/save_ticket.h"
+#include "crochet/checkpoint/saver_core.h"
 #include "crochet/checkpoint/saver_options.h"
 #include "crochet/session/session.h"
 
 namespace crochet {
+
+class BackgroundSaver;
 
 // Saves variables and objects of a graph as TensorFlow V2 checkpoints, keeps
 // the newest ones, and restores them.
@@ -38,43 +35,80 @@ namespace crochet {
 // what an earlier process saved under that name counts for max_to_keep too. Retention is a matter
 // of one directory: once a saver saves into another, it leaves alone what it saved before.
 //
+// A second directory (SaverOptions::fallback_dir) takes the checkpoints that cannot be written
+// where they belong. It has a state file of its own and keeps its own max_to_keep newest; the first
+// one's state file never names what is there. Restores take the newest sound checkpoint of both.
+//
 // Thread-safe; saves into the same directory come one after another.
 class Saver {
  public:
   // Throws: InvalidArgumentError for options out of range or at odds with each other.
   explicit Saver(SaverOptions options = {});
+  // Finishes what save_async() was given, retries included: see close().
+  ~Saver();
+  Saver(const Saver&) = delete;
+  Saver& operator=(const Saver&) = delete;
 
-  const SaverOptions& options() const { return options_; }
+  const SaverOptions& options() const { return core_->options(); }
 
   // With defer_build, allows saving and restoring from now on: the graph is complete. Checks that
   // there is something to save. Does nothing otherwise, and when called again.
   // Throws: as snapshot().
-  void build(const Graph& graph);
+  void build(const Graph& graph) { core_->build(graph); }
 
   // "<save_path>-<step>", or the path itself without a step. Throws: InvalidArgumentError if that
   // collides with the state file.
-  std::string prefix_of(const std::string& save_path, std::optional<int64_t> global_step) const;
+  std::string prefix_of(const std::string& save_path, std::optional<int64_t> global_step) const {
+    return core_->prefix_of(save_path, global_step);
+  }
 
   // The state between two steps: the variables and objects to be saved.
   // Throws: InvalidArgumentError if there are none, unless allow_empty, or the graph lacks one that
   // is listed; FailedPreconditionError before build().
-  Snapshot snapshot(Session& session) const;
+  Snapshot snapshot(Session& session) const { return core_->snapshot(session); }
 
   // Writes a snapshot that this saver took, and returns when it is published; an empty one needs no
   // file. Called from any thread. An older checkpoint that cannot be removed is logged, and tried
   // again after the next save.
   // Throws: what the file system throws; then no file of this save is left, or the
   // checkpoint is whole and only what comes after it is not done. Older ones are as they were.
-  // InvalidArgumentError if the directory can be no directory.
-  void write(const Snapshot& snapshot, SaveTicket& ticket);
+  // InvalidArgumentError if the directory can be no directory; ResourceExhaustedError, before
+  // anything is written, if the disk has not the room. With a second directory, that is tried then.
+  void write(const Snapshot& snapshot, SaveTicket& ticket) {
+    core_->write_somewhere(snapshot, ticket);
+  }
 
   // Says that a write will come, from another thread: restore_newest() waits until all that was
   // announced has been written or given up, that is, until the results are destroyed.
-  std::shared_ptr<void> announce_write();
+  std::shared_ptr<void> announce_write() { return core_->announce_write(); }
 
   // Both in one: returns the prefix; "" if there was nothing to save.
   std::string save(Session& session, const std::string& save_path,
-                   std::optional<int64_t> global_step = {});
+                   std::optional<int64_t> global_step = {}) {
+    return core_->save(session, save_path, global_step);
+  }
+
+  // The same without waiting for the disk: takes the snapshot and returns; a worker of this saver's
+  // own writes it, with the retries of BackgroundSaver. A save that is asked for while one is being
+  // written waits for that one.
+  //
+  //   SaveTicket ticket = saver.save_async(session, "runs/x/model.ckpt", step);
+  //   ticket.wait(SaveStage::kDurable);
+  //
+  // For one thread, with wait() and close().
+  SaveTicket save_async(Session& session, const std::string& save_path, int64_t step);
+  // Returns once all that save_async() was given is published or has failed; what failed stands in
+  // the tickets. Throws: DeadlineExceededError after so many seconds, naming what is not saved
+  // yet and the last checkpoint that is; the writing goes on.
+  void wait(std::optional<double> deadline_secs = {});
+  // The same; and if time is up, the worker is left behind with what it has: it needs neither this
+  // saver nor the session any more, only file system and clock, and what policies refer to. Later
+  // saves have a new one.
+  void close(std::optional<double> deadline_secs = {});
+
+  // Gives it a second directory (SaverOptions::fallback_dir), or another one; "" changes nothing.
+  void set_fallback_dir(const std::string& directory) { core_->set_fallback_dir(directory); }
+  std::string fallback_dir() const { return core_->fallback_dir(); }
 
   // Takes over the checkpoint `prefix`. All names, types and shapes are checked before anything is
   // overwritten, all checksums while reading. The state of hooks may be missing or too
@@ -83,67 +117,46 @@ class Saver {
   // missing, too much or of another type or shape; NotFoundError with the list if nothing
   // else is wrong than that keys are missing; DataLossError for damaged files,
   // after which the state is undefined until another restore.
-  RestoreReport restore(Session& session, const std::string& prefix);
+  RestoreReport restore(Session& session, const std::string& prefix) {
+    return core_->restore(session, prefix);
+  }
 
-  // Takes over the newest sound checkpoint "<basename>-<step>" of a directory; returns its prefix,
-  // or nothing if the directory holds no checkpoint at all. Damaged ones are logged, skipped, and
-  // renamed aside once a sound one is found. `report`, if given, is what restore() returns.
-  // Throws: as restore(); DataLossError if there are checkpoints, none of them sound;
-  // CancelledError if a signal asks the process to end.
+  // Takes over the newest sound checkpoint "<basename>-<step>" of a directory and of the second
+  // one, if there is one; returns its prefix, or nothing if they hold no checkpoint at all. Damaged
+  // ones are logged, skipped, and renamed aside once a sound one is found. `report`, if given, is
+  // what restore() returns. Throws: as restore(); DataLossError if there are checkpoints, none of
+  // them sound; CancelledError if a signal asks the process to end.
   std::optional<std::string> restore_newest(Session& session, const std::string& directory,
                                             const std::string& basename,
-                                            RestoreReport* report = nullptr);
+                                            RestoreReport* report = nullptr) {
+    return core_->restore_newest(session, directory, basename, report);
+  }
 
   // Prefixes of the checkpoints that are listed in the state file, oldest first; none if all are
   // kept.
-  std::vector<std::string> last_checkpoints() const;
+  std::vector<std::string> last_checkpoints() const { return core_->last_checkpoints(); }
   // Replaces that list. Without times it is not known when they were saved: they are never removed.
-  void set_last_checkpoints(std::span<const std::string> prefixes);
+  void set_last_checkpoints(std::span<const std::string> prefixes) {
+    core_->set_last_checkpoints(prefixes);
+  }
   void set_last_checkpoints_with_time(
-      std::span<const std::pair<std::string, double>> prefixes_and_times);
+      std::span<const std::pair<std::string, double>> prefixes_and_times) {
+    core_->set_last_checkpoints_with_time(prefixes_and_times);
+  }
   // Replaces it by those of these checkpoints that are on disk, with the times at which
   // they were saved.
-  void recover_last_checkpoints(std::span<const std::string> prefixes);
+  void recover_last_checkpoints(std::span<const std::string> prefixes) {
+    core_->recover_last_checkpoints(prefixes);
+  }
 
-  FileSystem& files() const { return files_; }
-  Clock& clock() const { return clock_; }
+  FileSystem& files() const { return core_->files(); }
+  Clock& clock() const { return core_->clock(); }
 
  private:
-  void check_built() const;
-  bool is_empty(const Graph& graph) const;
-  RestoreReport restore_from(Session& session, const CheckpointReader& reader) const;
-  // restore() for a checkpoint that was found by its index.
-  RestoreReport restore_listed(Session& session, const std::string& prefix) const;
-  void wait_for_announced_writes();
+  friend class BackgroundSaver;
 
-  void write_files(const Snapshot& snapshot, SaveTicket& ticket);
-  // Begins a new list if the present one is of another directory.
-  void follow_directory(const std::string& directory);
-  // Takes what is in the directory into the list, once for each path.
-  void learn_history(const std::string& directory, const std::string& basename);
-  void set_history(std::vector<CheckpointRecord> records);
-  // Replaces the state file by one that names the listed checkpoints but for these.
-  void write_state_without(const std::vector<std::string>& surplus, const std::string& newest);
-  void remove_surplus(const std::vector<std::string>& prefixes);
-  // Renames damaged checkpoints, so that nothing takes them for sound ones.
-  void set_aside_if_possible(const std::vector<std::string>& damaged, const std::string& newest);
-
-  const SaverOptions options_;
-  const internal::VariableSelection selection_;
-  const std::vector<RetentionPolicy> policies_;
-  FileSystem& files_;  // Not owned; outlives this.
-  Clock& clock_;       // Not owned; outlives this.
-  std::atomic<bool> built_;
-
-  std::mutex writing_;  // Held by the one save that is being written.
-
-  mutable std::mutex mutex_;  // Guards what follows.
-  std::condition_variable write_ended_;
-  int announced_writes_ = 0;
-  internal::CheckpointHistory history_;
-  std::optional<std::string> history_directory_;
-  // "<directory>/<basename>" of the checkpoints in the list; unset: somebody else says what is in.
-  std::optional<std::set<std::string>> learned_ = std::set<std::string>();
+  const std::shared_ptr<internal::SaverCore> core_;
+  std::unique_ptr<BackgroundSaver> background_;  // Made by the first save_async().
 };
 
 }  // namespace crochet

@@ -2,14 +2,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a saver knows of the checkpoints that are there.
+#include <chrono>
 #include <limits>
 
-#include "crochet/checkpoint/saver.h"
+#include "crochet/base/pending_signal.h"
+#include "crochet/checkpoint/saver_core.h"
 #include "crochet/io/path.h"
 
-namespace crochet {
+namespace crochet::internal {
+namespace {
 
-std::shared_ptr<void> Saver::announce_write() {
+// A signal's handler can wake nobody: who waits looks for one this often.
+constexpr std::chrono::milliseconds kSignalSlice(100);
+
+}  // namespace
+
+std::shared_ptr<void> SaverCore::announce_write() {
   {
     const std::lock_guard lock(mutex_);
     ++announced_writes_;
@@ -24,12 +32,13 @@ std::shared_ptr<void> Saver::announce_write() {
 }
 
 // What is still being saved may be the newest.
-void Saver::wait_for_announced_writes() {
+void SaverCore::wait_for_announced_writes() {
   std::unique_lock lock(mutex_);
-  write_ended_.wait(lock, [this] { return announced_writes_ == 0; });
+  while (!write_ended_.wait_for(lock, kSignalSlice, [this] { return announced_writes_ == 0; }))
+    throw_if_signalled("waiting for a save before restoring");
 }
 
-void Saver::follow_directory(const std::string& directory) {
+void SaverCore::follow_directory(const std::string& directory) {
   const std::lock_guard lock(mutex_);
   if (history_directory_ == directory) return;
   if (history_directory_ && learned_) {
@@ -40,7 +49,7 @@ void Saver::follow_directory(const std::string& directory) {
   history_directory_ = directory;
 }
 
-void Saver::learn_history(const std::string& directory, const std::string& basename) {
+void SaverCore::learn_history(const std::string& directory, const std::string& basename) {
   if (policies_.empty()) return;
   const std::string path = join_path(directory, basename);
   const auto is_known = [&] { return !learned_ || learned_->contains(path); };
@@ -58,18 +67,18 @@ void Saver::learn_history(const std::string& directory, const std::string& basen
     history_.set_last_preserved(*found.last_preserved_time, found.last_preserved_step);
 }
 
-std::vector<std::string> Saver::last_checkpoints() const {
+std::vector<std::string> SaverCore::last_checkpoints() const {
   const std::lock_guard lock(mutex_);
   return history_.prefixes();
 }
 
-void Saver::set_history(std::vector<CheckpointRecord> records) {
+void SaverCore::set_history(std::vector<CheckpointRecord> records) {
   const std::lock_guard lock(mutex_);
   history_.set(std::move(records));
   learned_.reset();
 }
 
-void Saver::set_last_checkpoints(std::span<const std::string> prefixes) {
+void SaverCore::set_last_checkpoints(std::span<const std::string> prefixes) {
   std::vector<CheckpointRecord> records;
   for (const std::string& prefix : prefixes)
     records.push_back({.prefix = prefix,
@@ -78,7 +87,7 @@ void Saver::set_last_checkpoints(std::span<const std::string> prefixes) {
   set_history(std::move(records));
 }
 
-void Saver::set_last_checkpoints_with_time(
+void SaverCore::set_last_checkpoints_with_time(
     std::span<const std::pair<std::string, double>> prefixes_and_times) {
   std::vector<CheckpointRecord> records;
   for (const auto& [prefix, time] : prefixes_and_times)
@@ -86,11 +95,11 @@ void Saver::set_last_checkpoints_with_time(
   set_history(std::move(records));
 }
 
-void Saver::recover_last_checkpoints(std::span<const std::string> prefixes) {
+void SaverCore::recover_last_checkpoints(std::span<const std::string> prefixes) {
   std::vector<CheckpointRecord> records;
   for (const std::string& prefix : prefixes)
     if (const auto record = internal::find_record(files_, prefix)) records.push_back(*record);
   set_history(std::move(records));
 }
 
-}  // namespace crochet
+}  // namespace crochet::internal

@@ -42,6 +42,13 @@ struct SaverOptions {
   // The state file, in the directory of the checkpoints; and whether there is one at all.
   std::string latest_filename = "checkpoint";
   bool write_state = true;
+  // Where a checkpoint goes that cannot be written into its own directory: on another disk,
+  // preferably, and of this run alone. Empty: nowhere.
+  std::string fallback_dir = {};
+  // Begins no save for which the file system says that it lacks the room. A background save
+  // tries a last time all the same; one that waits does not: for file systems that say less than
+  // they have, switch it off. One that says 0, or cannot say, is not believed.
+  bool check_free_space = true;
   // Writes `<prefix>.meta` if the engine has a graph to keep.
   bool write_meta_graph = true;
 

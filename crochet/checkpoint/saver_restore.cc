@@ -7,11 +7,12 @@
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/checkpoint_files.h"
 #include "crochet/checkpoint/restore_plan.h"
-#include "crochet/checkpoint/saver.h"
+#include "crochet/checkpoint/saver_core.h"
+#include "crochet/io/path.h"
 
-namespace crochet {
+namespace crochet::internal {
 
-RestoreReport Saver::restore_from(Session& session, const CheckpointReader& reader) const {
+RestoreReport SaverCore::restore_from(Session& session, const CheckpointReader& reader) const {
   const RestoreRules rules{.reshape = options_.reshape,
                            .allow_missing = options_.allow_missing,
                            .allow_surplus = options_.allow_surplus};
@@ -22,7 +23,7 @@ RestoreReport Saver::restore_from(Session& session, const CheckpointReader& read
   return report;
 }
 
-RestoreReport Saver::restore(Session& session, const std::string& prefix) {
+RestoreReport SaverCore::restore(Session& session, const std::string& prefix) {
   check_built();
   if (is_empty(session.graph())) return {};
   if (!checkpoint_exists(files_, prefix) || is_directory(files_, prefix))
@@ -31,7 +32,7 @@ RestoreReport Saver::restore(Session& session, const std::string& prefix) {
 }
 
 // That it is gone by now is damage; that keys are not in it is none.
-RestoreReport Saver::restore_listed(Session& session, const std::string& prefix) const {
+RestoreReport SaverCore::restore_listed(Session& session, const std::string& prefix) const {
   const auto open = [&] {
     try {
       return CheckpointReader(prefix, files_);
@@ -42,12 +43,12 @@ RestoreReport Saver::restore_listed(Session& session, const std::string& prefix)
   return restore_from(session, open());
 }
 
-std::optional<std::string> Saver::restore_newest(Session& session, const std::string& directory,
-                                                 const std::string& basename,
-                                                 RestoreReport* report) {
+std::optional<std::string> SaverCore::restore_newest(Session& session, const std::string& directory,
+                                                     const std::string& basename,
+                                                     RestoreReport* report) {
   check_built();
   wait_for_announced_writes();
-  std::vector<std::string> candidates = checkpoint_candidates(files_, directory, basename);
+  std::vector<std::string> candidates = this->candidates(directory, basename);
   if (candidates.empty()) return std::nullopt;
   std::vector<std::string> damaged;
   while (!candidates.empty()) {
@@ -57,7 +58,7 @@ std::optional<std::string> Saver::restore_newest(Session& session, const std::st
       RestoreReport restored = restore_listed(session, prefix);
       follow_directory(directory);
       learn_history(directory, basename);
-      if (!damaged.empty()) set_aside_if_possible(damaged, prefix);
+      if (!damaged.empty()) set_aside_if_possible(damaged, directory, prefix);
       if (report != nullptr) *report = std::move(restored);
       return prefix;
     } catch (const DataLossError& error) {
@@ -73,18 +74,25 @@ std::optional<std::string> Saver::restore_newest(Session& session, const std::st
 }
 
 // Failing at that is no reason not to train.
-void Saver::set_aside_if_possible(const std::vector<std::string>& damaged,
-                                  const std::string& newest) {
+void SaverCore::set_aside_if_possible(const std::vector<std::string>& damaged,
+                                      const std::string& directory, const std::string& newest) {
+  std::vector<std::string> listed;
   {
     const std::lock_guard lock(mutex_);
     for (const std::string& prefix : damaged) history_.remove(prefix);
+    listed = history_.prefixes();
   }
+  // No state file names what is in another directory.
+  const bool is_elsewhere = directory_of(newest) != directory_of(join_path(directory, "x"));
   try {
     for (const std::string& prefix : damaged) set_aside(files_, prefix);
-    write_state_without({}, newest);
+    if (!is_elsewhere)
+      write_state_without({}, newest);
+    else if (!listed.empty())
+      write_state_without({}, listed.back());
   } catch (const Error& error) {
     log_warning("damaged checkpoints cannot be set aside: {}", error.what());
   }
 }
 
-}  // namespace crochet
+}  // namespace crochet::internal

@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/hooks/async_checkpoint_saver_hook.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
+#include "crochet/base/pending_signal.h"
 
 namespace crochet {
 
@@ -36,26 +38,103 @@ void AsyncCheckpointSaverHook::throw_error_if_to_stop() {
 }
 
 void AsyncCheckpointSaverHook::end(Session& session) {
-  if (background_ && options().overlap == SaveOverlapPolicy::kSkip) background_->wait();
+  if (options().deadline_secs)
+    finish_running(session);
+  else if (background_ && options().overlap == SaveOverlapPolicy::kSkip)
+    background_->wait();
   CheckpointSaverHook::end(session);
 }
 
+Clock::TimePoint AsyncCheckpointSaverHook::deadline() {
+  if (!deadline_)
+    deadline_ =
+        saver().clock().now() + from_seconds(*options().deadline_secs) - pending_signal_age();
+  return *deadline_;
+}
+
+void AsyncCheckpointSaverHook::finish_running(Session& session) {
+  const Clock::TimePoint deadline = this->deadline();
+  if (!background_ || !background_->busy()) return;
+  log_info("{:.1f} s are left to end: {} is finished first",
+           to_seconds(deadline - saver().clock().now()), background_->unfinished());
+  try {
+    background_->close(deadline, locks());
+  } catch (const DeadlineExceededError& error) {
+    const int64_t step = read_global_step(session);
+    const bool is_lost = last_saved_step_ != step && !step_is_rejected();
+    release();
+    if (!is_lost) throw;
+    throw DeadlineExceededError("the state of step {} is not saved; {}", step, error.what());
+  }
+  deliver_finished(session);
+}
+
+bool AsyncCheckpointSaverHook::is_left_to_the_end(int64_t step) const {
+  if (!options().deadline_secs || deadline_ || pending_signal() == 0) return false;
+  log_info("the checkpoint of step {} is left to the end: {} asks for it", step,
+           signal_name(pending_signal()));
+  return true;
+}
+
 bool AsyncCheckpointSaverHook::save(Session& session, int64_t step) {
+  if (is_left_to_the_end(step)) return deliver_finished(session);
+  if (deadline_) return save_before_deadline(session, step);
   if (options().overlap == SaveOverlapPolicy::kSkip && background().busy()) {
-    ++num_skipped_;
     log_warning("the checkpoint of step {} is skipped: another one is still being written", step);
+    note_skipped(step);
     return deliver_finished(session);
   }
-  call_before_save(session, step);
-  const int64_t superseded = background().num_superseded();
-  background().enqueue(saver().snapshot(session), save_path(), step);
-  num_skipped_ += background().num_superseded() - superseded;
-  last_saved_step_ = step;
+  const Clock::TimePoint start = saver().clock().now();
+  // Before the snapshot is taken: one more than is being written would cost its memory.
+  if (options().overlap == SaveOverlapPolicy::kWait && !background().wait_for_turn() &&
+      is_left_to_the_end(step))
+    return deliver_finished(session);
+  hand_over(session, step);
+  note_blocked(step, saver().clock().now() - start);
   return deliver_finished(session);
 }
 
+void AsyncCheckpointSaverHook::hand_over(Session& session, int64_t step) {
+  call_before_save(session, step);
+  const int64_t superseded = background().num_superseded();
+  background().enqueue(saver().snapshot(session), save_path(), step);
+  if (background().num_superseded() > superseded) note_skipped(step);
+  last_saved_step_ = step;
+}
+
+bool AsyncCheckpointSaverHook::save_before_deadline(Session& session, int64_t step) {
+  Clock& clock = saver().clock();
+  const auto secs_left = [&] { return to_seconds(deadline() - clock.now()); };
+  if (secs_left() <= 0) {
+    left_unsaved_ = "no time is left";
+    return false;
+  }
+  call_before_save(session, step);
+  Snapshot snapshot = saver().snapshot(session);
+  const double expected = background().expected_secs(snapshot.num_bytes());
+  if (expected > secs_left()) {
+    left_unsaved_ = fmt::format("it is expected to take {:.1f} s, {:.1f} s are left", expected,
+                                std::max(0.0, secs_left()));
+    return false;
+  }
+  log_info("step {} is saved: it is expected to take {:.1f} s, {:.1f} s are left", step, expected,
+           secs_left());
+  background().enqueue(std::move(snapshot), save_path(), step);
+  last_saved_step_ = step;
+  return false;
+}
+
 void AsyncCheckpointSaverHook::finish(Session& session) {
-  background().wait();
+  if (!left_unsaved_.empty()) {
+    deliver_finished(session);
+    throw DeadlineExceededError(
+        "the state of step {} is not saved: {}; the last checkpoint that is published: {}",
+        read_global_step(session), left_unsaved_, background().last_published());
+  }
+  if (deadline_)
+    background().close(*deadline_, locks());
+  else
+    background().wait();
   deliver_finished(session);
   if (last_error_) std::rethrow_exception(last_error_);
 }
@@ -64,13 +143,12 @@ bool AsyncCheckpointSaverHook::deliver_finished(Session& session) {
   if (!background_) return false;
   bool stop = false;
   for (const SaveTicket& ticket : background_->take_finished()) {
+    note_ended(ticket);
     last_error_ = ticket.error();
     if (last_error_) {
-      ++num_failed_;
       if (last_saved_step_ == ticket.step()) last_saved_step_.reset();
       continue;
     }
-    ++num_saved_;
     log_debug("checkpoint {} took {:.3f} s", ticket.prefix(),
               ticket.seconds(SaveStage::kPublished).value_or(0));
     stop = call_after_save(session, ticket.step()) || stop;
@@ -79,7 +157,18 @@ bool AsyncCheckpointSaverHook::deliver_finished(Session& session) {
 }
 
 void AsyncCheckpointSaverHook::release() {
-  background_.reset();
+  if (background_) {
+    try {
+      if (options().deadline_secs)
+        background_->close(deadline(), locks());
+      else
+        background_->wait();
+    } catch (const DeadlineExceededError& error) {
+      log_error("{}", error.what());
+    }
+    for (const SaveTicket& ticket : background_->take_finished()) note_ended(ticket);
+    background_.reset();
+  }
   CheckpointSaverHook::release();
 }
 

@@ -14,9 +14,17 @@ namespace crochet {
 //
 // The checkpoint of step n holds the variables, objects and hooks' state after
 // exactly n steps, whatever training does meanwhile. A save that fails is retried, logged
-// and counted, and training goes on (with on_save_error = kStop the next run throws why); if the last
-// due one could not be written, end() throws why. A save that is due while one is running waits
-// for it, so none is lost, unless `overlap` says otherwise; the last one is always written.
+// and counted, and training goes on (with on_save_error = kStop the next run throws why); if the
+// last due one could not be written, end() throws why. A save that is due while one is running
+// waits for it, so none is lost, unless `overlap` says otherwise; the last one is always written.
+//
+// With deadline_secs = T, a run ends within T seconds of the signal that asks for it, or of the
+// beginning of its end. The save that is being written is finished; the last one is begun if,
+// by what earlier ones took, it can be finished, too. A save due behind the signal is left to the
+// end. If something is unsaved when time is up, end() throws a DeadlineExceededError that
+// names it and the last checkpoint that is published, and leaves the writing thread behind, with
+// the snapshot and the directory's lock: it goes on for as long as the process lives, and needs
+// only file system and clock.
 //
 // Listeners are called on the training thread: after_save before the next run, and can stop
 // training.
@@ -28,16 +36,17 @@ class AsyncCheckpointSaverHook final : public CheckpointSaverHook {
   std::optional<SessionRunArgs> before_run(SessionRunContext& context) override;
   void end(Session& session) override;
 
-  int64_t num_saved() const { return num_saved_; }
-  int64_t num_failed() const { return num_failed_; }
+  int64_t num_saved() const { return statistics().saved; }
+  int64_t num_failed() const { return statistics().failed; }
   // Saves that were due while another one was being written, and not made: with kSkip, and
   // with kNewestWins.
-  int64_t num_skipped() const { return num_skipped_; }
+  int64_t num_skipped() const { return statistics().skipped; }
 
  protected:
   bool save(Session& session, int64_t step) override;
   void finish(Session& session) override;
-  // A snapshot that is held is still written, before the lock is given back.
+  // A snapshot that is held is still written, before the lock is given back; with a
+  // deadline, the writer may keep it.
   void release() override;
 
  private:
@@ -45,12 +54,21 @@ class AsyncCheckpointSaverHook final : public CheckpointSaverHook {
   // Takes note of saves that ended. True if a listener asks to stop.
   bool deliver_finished(Session& session);
   void throw_error_if_to_stop();
+  // True if a signal asks to end, and there is a deadline: then the last save is the next one.
+  bool is_left_to_the_end(int64_t step) const;
+  // Takes the state and hands it over.
+  void hand_over(Session& session, int64_t step);
+  // When all must be done; the same for the whole end. Requires: deadline_secs.
+  Clock::TimePoint deadline();
+  // Finishes what is being written. Throws: DeadlineExceededError.
+  void finish_running(Session& session);
+  // The same for the last save, if there is time for it.
+  bool save_before_deadline(Session& session, int64_t step);
 
   std::unique_ptr<BackgroundSaver> background_;  // Started with the first save.
   std::exception_ptr last_error_;                // Why the last save that ended failed.
-  int64_t num_saved_ = 0;
-  int64_t num_failed_ = 0;
-  int64_t num_skipped_ = 0;
+  std::optional<Clock::TimePoint> deadline_;     // Set once the run ends.
+  std::string left_unsaved_;                     // Why the last step is not, for want of time.
 };
 
 }  // namespace crochet

@@ -161,7 +161,9 @@ TEST_F(AsyncCheckpointSaverHookTest, SkipsSavesThatOverlapIfToldTo) {
   wait_for_saves(session, *hook, 1);
   train(session, 1);
   hold_next_save(trained);
-  train(session, 6);  // Those of steps 4 and 6 are due while that of step 2 is being written.
+  train(session, 1);
+  save_began_.wait();
+  train(session, 5);  // Those of steps 4 and 6 are due while that of step 2 is being written.
   EXPECT_EQ(hook->num_skipped(), 2);
   trained.count_down();
   session.close();  // The last one is never skipped.

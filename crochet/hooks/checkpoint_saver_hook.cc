@@ -27,6 +27,11 @@ CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHookOptions options)
     throw InvalidArgumentError("a checkpoint hook was given no checkpoint_dir");
   if (std::ranges::find(options_.listeners, nullptr) != options_.listeners.end())
     throw InvalidArgumentError("a checkpoint hook was given a listener that is a null pointer");
+  if (options_.fallback_dir == options_.checkpoint_dir)
+    throw InvalidArgumentError("a checkpoint hook was given \"{}\" as its second directory, too",
+                               options_.checkpoint_dir);
+  if (!(options_.deadline_secs.value_or(0) >= 0))
+    throw InvalidArgumentError("deadline_secs is {}, expected 0 or more", *options_.deadline_secs);
 }
 
 std::shared_ptr<Saver> CheckpointSaverHook::find_saver() const {
@@ -53,15 +58,34 @@ void CheckpointSaverHook::begin(Graph& graph) {
   // It may be made with the session only; its files are the operating system's then.
   const std::shared_ptr<Saver> known = find_saver();
   FileSystem& files = known ? known->files() : FileSystem::posix();
-  auto lock = std::make_unique<DirectoryLock>(files, options_.checkpoint_dir);
+  if (known) known->set_fallback_dir(options_.fallback_dir);
+  std::shared_ptr<void> locks =
+      lock_directories(files, known ? known->fallback_dir() : options_.fallback_dir);
   remove_leftovers(files, options_.checkpoint_dir, options_.checkpoint_basename);
   for (const auto& listener : options_.listeners) listener->begin();
   writer_ = SummaryWriter::for_directory(options_.checkpoint_dir, files);
-  lock_ = std::move(lock);  // Last: a hook that cannot begin holds nothing.
+  locks_ = std::move(locks);  // Last: a hook that cannot begin holds nothing.
+}
+
+std::shared_ptr<void> CheckpointSaverHook::lock_directories(FileSystem& files,
+                                                            const std::string& second) {
+  auto locks = std::make_shared<std::vector<DirectoryLock>>();
+  locks->emplace_back(files, options_.checkpoint_dir);
+  if (second.empty()) return locks;
+  try {
+    locks->emplace_back(files, second);
+    remove_leftovers(files, second, options_.checkpoint_basename);
+  } catch (const FailedPreconditionError&) {
+    throw;
+  } catch (const Error& error) {  // It may never be needed.
+    log_warning("the second directory for checkpoints cannot be used now: {}", error.what());
+  }
+  return locks;
 }
 
 void CheckpointSaverHook::after_create_session(Session& session, Coordinator& coordinator) {
   const int64_t step = read_global_step(session);
+  saver().set_fallback_dir(options_.fallback_dir);
   last_saved_step_.reset();
   step_rejected_ = false;
   timer_.update_last_triggered_step(step);
@@ -109,18 +133,68 @@ void CheckpointSaverHook::end(Session& session) {
 void CheckpointSaverHook::on_error(std::exception_ptr) { release(); }
 
 void CheckpointSaverHook::release() {
+  if (locks_) log_info("{}: {}", options_.checkpoint_dir, to_string(statistics_));
   writer_.reset();
-  lock_.reset();
+  locks_.reset();
 }
 
 bool CheckpointSaverHook::save(Session& session, int64_t step) {
   call_before_save(session, step);
-  saver().save(session, save_path(), step);
+  const Clock::TimePoint start = saver().clock().now();
+  SaveTicket ticket(saver().prefix_of(save_path(), step), step, saver().clock());
+  const auto note = [&] {
+    note_blocked(step, saver().clock().now() - start);
+    note_ended(ticket);
+  };
+  try {
+    saver().write(saver().snapshot(session), ticket);
+  } catch (...) {
+    ticket.fail(std::current_exception());
+    note();
+    throw;
+  }
+  note();
   last_saved_step_ = step;
   return call_after_save(session, step);
 }
 
 void CheckpointSaverHook::finish(Session&) {}
+
+void CheckpointSaverHook::note_blocked(int64_t step, Clock::Duration duration) {
+  blocked_secs_[step] += to_seconds(duration);
+  statistics_.blocked_secs += to_seconds(duration);
+}
+
+void CheckpointSaverHook::note_skipped(int64_t step) {
+  ++statistics_.skipped;
+  write_curves(step, {});
+}
+
+void CheckpointSaverHook::note_ended(const SaveTicket& ticket) {
+  statistics_.add(ticket);
+  const double blocked_secs = blocked_secs_[ticket.step()];
+  blocked_secs_.erase(blocked_secs_.begin(), blocked_secs_.upper_bound(ticket.step()));
+  if (ticket.error()) return write_curves(ticket.step(), {});
+  const auto seconds = [&](SaveStage stage) { return ticket.seconds(stage).value_or(0); };
+  write_curves(ticket.step(), {{"checkpoint/seconds", seconds(SaveStage::kPublished)},
+                               {"checkpoint/written_seconds", seconds(SaveStage::kWritten)},
+                               {"checkpoint/durable_seconds", seconds(SaveStage::kDurable)},
+                               {"checkpoint/blocked_seconds", blocked_secs},
+                               {"checkpoint/bytes", static_cast<double>(ticket.num_bytes())}});
+}
+
+void CheckpointSaverHook::write_curves(int64_t step, std::vector<Scalar> scalars) {
+  const auto& writer = options_.summary_writer ? options_.summary_writer : writer_;
+  if (!writer) return;
+  const auto add = [&](const char* tag, int64_t count) {
+    scalars.push_back({tag, static_cast<double>(count)});
+  };
+  add("checkpoint/saved", statistics_.saved);
+  add("checkpoint/failed", statistics_.failed);
+  add("checkpoint/skipped", statistics_.skipped);
+  add("checkpoint/retries", statistics_.retries);
+  writer->add_scalars(step, scalars);
+}
 
 void CheckpointSaverHook::call_before_save(Session& session, int64_t step) {
   for (const auto& listener : options_.listeners) listener->before_save(session, step);

@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "crochet/checkpoint/save_policy.h"
+#include "crochet/checkpoint/save_statistics.h"
 #include "crochet/checkpoint/saver.h"
 #include "crochet/hooks/checkpoint_saver_listener.h"
 #include "crochet/hooks/second_or_step_timer.h"
@@ -33,6 +35,14 @@ struct CheckpointSaverHookOptions {
   // Of AsyncCheckpointSaverHook; CheckpointSaverHook has no saves that overlap, and throws errors.
   SaveOverlapPolicy overlap = SaveOverlapPolicy::kWait;
   SaveErrorPolicy on_save_error = SaveErrorPolicy::kContinue;
+  // Where a checkpoint goes that cannot be written into checkpoint_dir, and is found again: see
+  // SaverOptions. Locked like checkpoint_dir. Default: the saver's.
+  std::string fallback_dir = {};
+  // How long ending may take, from the signal that asks for it, or else from the end on; of
+  // AsyncCheckpointSaverHook. Default: as long as it takes.
+  std::optional<double> deadline_secs = {};
+  // Gets the curves "checkpoint/...". Default: the writer of checkpoint_dir.
+  std::shared_ptr<SummaryWriter> summary_writer = {};
   // The machine's if null. Not owned.
   Clock* clock = nullptr;
 };
@@ -44,6 +54,12 @@ struct CheckpointSaverHookOptions {
 //
 // From begin to the end it holds the directory's lock, so two runs cannot write into
 // one directory. What a killed save left there is removed in begin.
+//
+// What became of each save is a point, at the saved step, of the curves "checkpoint/seconds" (until
+// it was published), "checkpoint/written_seconds", "checkpoint/durable_seconds",
+// "checkpoint/blocked_seconds" (for which training stood still) and "checkpoint/bytes", and of
+// the counters "checkpoint/saved", "checkpoint/failed", "checkpoint/skipped" and
+// "checkpoint/retries"; at the end they are in the log.
 //
 // Errors of saving are thrown from the run, and end it.
 class CheckpointSaverHook : public SessionRunHook {
@@ -60,6 +76,8 @@ class CheckpointSaverHook : public SessionRunHook {
   void on_error(std::exception_ptr error) override;
   HookPlace place() const override { return HookPlace::kSaver; }
 
+  const SaveStatistics& statistics() const { return statistics_; }
+
  protected:
   // Takes the state of `step` and sees to it that it is written. True if a listener
   // asks to stop.
@@ -75,6 +93,14 @@ class CheckpointSaverHook : public SessionRunHook {
   const CheckpointSaverHookOptions& options() const { return options_; }
   void call_before_save(Session& session, int64_t step);
   bool call_after_save(Session& session, int64_t step);
+  // For how long training stood still for the save of a step.
+  void note_blocked(int64_t step, Clock::Duration duration);
+  // Counts a save that was not made, or that has ended.
+  void note_skipped(int64_t step);
+  void note_ended(const SaveTicket& ticket);
+  // Held for as long as something is written into the directories.
+  std::shared_ptr<void> locks() const { return locks_; }
+  bool step_is_rejected() const { return step_rejected_; }
   // The step whose save began last, if it has not failed.
   std::optional<int64_t> last_saved_step_;
 
@@ -82,6 +108,9 @@ class CheckpointSaverHook : public SessionRunHook {
   // The saver as far as it is known; null before a session is made if it is made with that.
   std::shared_ptr<Saver> find_saver() const;
   bool save_if_missing(Session& session, int64_t step);
+  // Throws: FailedPreconditionError if another run holds one of the directories.
+  std::shared_ptr<void> lock_directories(FileSystem& files, const std::string& second);
+  void write_curves(int64_t step, std::vector<Scalar> scalars);
 
   CheckpointSaverHookOptions options_;
   SecondOrStepTimer timer_;
@@ -89,8 +118,10 @@ class CheckpointSaverHook : public SessionRunHook {
   const Graph* graph_ = nullptr;  // From begin on.
   std::shared_ptr<Saver> saver_;  // From the first session on, unless the scaffold has it.
   Output step_;
-  std::unique_ptr<DirectoryLock> lock_;
+  std::shared_ptr<void> locks_;
   std::shared_ptr<SummaryWriter> writer_;
+  SaveStatistics statistics_;
+  std::map<int64_t, double> blocked_secs_;  // By step, until the save has ended.
 };
 
 }  // namespace crochet

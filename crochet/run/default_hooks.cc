@@ -28,14 +28,20 @@ std::optional<T> unless_off(const std::optional<T>& interval) {
   return interval && *interval == 0 ? std::nullopt : interval;
 }
 
-void add_summary_hooks(const DefaultHooksOptions& options,
-                       const std::shared_ptr<Scaffold>& scaffold, HookList& hooks) {
+// Null if there is no directory for it.
+std::shared_ptr<SummaryWriter> summary_writer(const DefaultHooksOptions& options) {
   const std::string& directory =
       options.summary_dir.empty() ? options.checkpoint_dir : options.summary_dir;
-  if (directory.empty()) return;
-  const auto writer =
-      SummaryWriter::for_directory(directory, options.files ? *options.files : FileSystem::posix(),
-                                   options.clock ? *options.clock : Clock::real());
+  if (directory.empty()) return nullptr;
+  return SummaryWriter::for_directory(directory,
+                                      options.files ? *options.files : FileSystem::posix(),
+                                      options.clock ? *options.clock : Clock::real());
+}
+
+void add_summary_hooks(const DefaultHooksOptions& options,
+                       const std::shared_ptr<Scaffold>& scaffold, HookList& hooks) {
+  const auto writer = summary_writer(options);
+  if (!writer) return;
   if (const auto steps =
           unless_off(std::optional(options.log_step_count_steps.value_or(kLogStepCountSteps))))
     hooks.emplace_back(StepCounterHook({.every_n_steps = steps,
@@ -70,6 +76,9 @@ std::shared_ptr<AsyncCheckpointSaverHook> make_saver(const DefaultHooksOptions& 
                                  .listeners = options.saving_listeners,
                                  .overlap = options.save_overlap,
                                  .on_save_error = options.on_save_error,
+                                 .fallback_dir = options.fallback_dir,
+                                 .deadline_secs = options.deadline_secs,
+                                 .summary_writer = summary_writer(options),
                                  .clock = options.clock});
 }
 

@@ -30,6 +30,13 @@ struct DefaultHooksOptions {
   // be written.
   SaveOverlapPolicy save_overlap = SaveOverlapPolicy::kWait;
   SaveErrorPolicy on_save_error = SaveErrorPolicy::kContinue;
+  // Where checkpoints go that cannot be written into checkpoint_dir, and are restored from, too: on
+  // another disk, of this run alone. Empty: nowhere.
+  std::string fallback_dir = {};
+  // How long the run may take to save what there is, from the signal that ends it, or from its
+  // end: less than the time that SIGTERM leaves. What does not fit in is left, and the run
+  // throws a DeadlineExceededError (see AsyncCheckpointSaverHook). Unset: as long as it takes.
+  std::optional<double> deadline_secs = {};
   std::string summary_dir = {};                      // Default: checkpoint_dir.
   std::optional<int64_t> save_summaries_steps = {};  // Default: 100.
   std::optional<double> save_summaries_secs = {};

@@ -11,9 +11,12 @@ namespace {
 // The user's memory cannot be initialised anew: going back takes a checkpoint.
 std::function<bool()> has_checkpoint(const Saver& saver, const std::string& directory,
                                      const std::string& basename) {
-  return [&files = saver.files(), directory, basename] {
-    return !directory.empty() && files.exists(directory) &&
-           !list_checkpoints(files, directory, basename).empty();
+  return [&files = saver.files(), directory, basename, second = saver.fallback_dir()] {
+    const auto holds_one = [&](const std::string& where) {
+      return !where.empty() && files.exists(where) &&
+             !list_checkpoints(files, where, basename).empty();
+    };
+    return holds_one(directory) || holds_one(second);
   };
 }
 
@@ -28,6 +31,7 @@ Loop::Loop(LoopOptions options)
       SaverOptions{.max_to_keep = options_.max_to_keep,
                    .keep_checkpoint_every_n_hours = options_.keep_checkpoint_every_n_hours,
                    .keep_checkpoint_every_n_steps = options_.keep_checkpoint_every_n_steps,
+                   .fallback_dir = options_.fallback_dir,
                    .files = options_.files,
                    .clock = options_.clock});
   graph_.set_copy_threads(options_.copy_threads);
@@ -48,6 +52,8 @@ MonitoredTrainingSessionOptions Loop::training_options() {
           .saving_listeners = options_.saving_listeners,
           .save_overlap = options_.save_overlap,
           .on_save_error = options_.on_save_error,
+          .fallback_dir = options_.fallback_dir,
+          .deadline_secs = options_.deadline_secs,
           .save_summaries_steps = options_.save_summaries_steps,
           .save_summaries_secs = options_.save_summaries_secs,
           .log_step_count_steps = options_.log_step_count_steps,

@@ -37,6 +37,13 @@ struct LoopOptions {
   // be written.
   SaveOverlapPolicy save_overlap = SaveOverlapPolicy::kWait;
   SaveErrorPolicy on_save_error = SaveErrorPolicy::kContinue;
+  // Where checkpoints go that cannot be written into checkpoint_dir, and are restored from, too: on
+  // another disk, of this run alone. Empty: nowhere.
+  std::string fallback_dir = {};
+  // How long the run may take to save what there is, from the signal that ends it, or from its
+  // end: less than the time that SIGTERM leaves. What does not fit in is left, and the run
+  // throws a DeadlineExceededError (see AsyncCheckpointSaverHook). Unset: as long as it takes.
+  std::optional<double> deadline_secs = {};
   // How many of the newest checkpoints stay; 0 keeps all.
   int max_to_keep = 5;
   // Of the others, those that stay for ever: one of every so many hours, and the first at or

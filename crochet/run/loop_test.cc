@@ -171,7 +171,8 @@ TEST_F(LoopTest, WritesCurvesHistogramsAndTexts) {
   const auto weights = Tensor::from<float>({1, 2});
   std::vector<SummaryValue> values;
   for (const Event& event : read_event_file(files_, events[0]))
-    values.insert(values.end(), event.values.begin(), event.values.end());
+    for (const SummaryValue& value : event.values)
+      if (!value.tag.starts_with("checkpoint/")) values.push_back(value);
   EXPECT_THAT(values,
               ElementsAre(SummaryValue{.tag = "loss", .simple_value = 0.5},
                           SummaryValue{.tag = "sample",
@@ -410,7 +411,7 @@ TEST_F(LoopTest, TellsListenersOfItsSaves) {
   Loop loop(std::move(with_listener));
   const RunReport report = loop.run([] {});
   EXPECT_EQ(report.stop.who, "AsyncCheckpointSaverHook");
-  ASSERT_GE(listener->steps.size(), 3u);  // The start, what stops it, and the end.
+  ASSERT_GE(listener->steps.size(), 2u);  // The start, what stops it, and the end if that is later.
   EXPECT_EQ(listener->steps[1], 5);
   EXPECT_EQ(listener->steps.back(), report.last_step);
 }

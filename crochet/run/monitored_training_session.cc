@@ -21,6 +21,8 @@ DefaultHooksOptions default_hooks_of(const MonitoredTrainingSessionOptions& opti
           .saving_listeners = options.saving_listeners,
           .save_overlap = options.save_overlap,
           .on_save_error = options.on_save_error,
+          .fallback_dir = options.fallback_dir,
+          .deadline_secs = options.deadline_secs,
           .summary_dir = options.summary_dir,
           .save_summaries_steps = options.save_summaries_steps,
           .save_summaries_secs = options.save_summaries_secs,
@@ -35,6 +37,8 @@ std::shared_ptr<Scaffold> scaffold_of(const MonitoredTrainingSessionOptions& opt
   if (!scaffold->saver)
     scaffold->saver = std::make_shared<Saver>(
         SaverOptions{.allow_empty = true, .files = options.files, .clock = options.clock});
+  // Known before the hooks begin: what is there may be the newest to restore.
+  scaffold->saver->set_fallback_dir(options.fallback_dir);
   return scaffold;
 }
 
@@ -117,6 +121,7 @@ RunReport train(const MonitoredTrainingSessionOptions& options,
   if (wired.saver) {
     report.saves = wired.saver->num_saved();
     report.failed_saves = wired.saver->num_failed();
+    report.saving = wired.saver->statistics();
   }
   log_info("the run ended at {}", report);
   return report;

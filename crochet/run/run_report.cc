@@ -23,6 +23,13 @@ std::string to_string(const RunReport& report) {
                                            : fmt::format("{} recoveries", report.recoveries));
   if (report.saves > 0) facts.push_back(count(report.saves, "checkpoint"));
   if (report.failed_saves > 0) facts.push_back(count(report.failed_saves, "failed save"));
+  if (report.saving.skipped > 0) facts.push_back(count(report.saving.skipped, "skipped save"));
+  if (report.saving.saved_elsewhere > 0)
+    facts.push_back(fmt::format("{} in the second directory", report.saving.saved_elsewhere));
+  if (report.saving.retries > 0)
+    facts.push_back(report.saving.retries == 1
+                        ? "1 retry of a save"
+                        : fmt::format("{} retries of saves", report.saving.retries));
   const std::string details = facts.empty() ? "" : fmt::format(" ({})", fmt::join(facts, ", "));
   return fmt::format("step {}{}: {}: {}", report.last_step, details, report.stop.who,
                      report.stop.reason);

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "crochet/checkpoint/save_statistics.h"
 #include "crochet/monitor/stop_request.h"
 
 namespace crochet {
@@ -25,6 +26,8 @@ struct RunReport {
   // Checkpoints that were published, and that could not be.
   int64_t saves = 0;
   int64_t failed_saves = 0;
+  // The same and more: skipped saves, retries, bytes, seconds.
+  SaveStatistics saving = {};
   // The signal that asked the process to end; 0 if none did.
   int signal = 0;
 };

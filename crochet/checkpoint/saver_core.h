@@ -1,0 +1,123 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "crochet/checkpoint/checkpoint_history.h"
+#include "crochet/checkpoint/checkpoint_reader.h"
+#include "crochet/checkpoint/restore_report.h"
+#include "crochet/checkpoint/save_ticket.h"
+#include "crochet/checkpoint/saver_options.h"
+#include "crochet/session/session.h"
+
+namespace crochet::internal {
+
+// Whether a write heeds what the file system says of its free space.
+enum class SpaceCheck {
+  kRefuse,  // Without room for the whole checkpoint nothing is begun.
+  kIgnore,  // It is tried all the same: what file systems say may be wrong.
+};
+
+// What a Saver is (saver.h tells what each function does), in a form that a worker can share: it
+// may have a save to finish when the Saver is gone.
+//
+// Thread-safe; saves into the same directory come one after another.
+class SaverCore {
+ public:
+  explicit SaverCore(SaverOptions options);
+
+  const SaverOptions& options() const { return options_; }
+  FileSystem& files() const { return files_; }
+  Clock& clock() const { return clock_; }
+
+  void build(const Graph& graph);
+  std::string prefix_of(const std::string& save_path, std::optional<int64_t> global_step) const;
+  Snapshot snapshot(Session& session) const;
+
+  // Writes to ticket.prefix(). What an earlier attempt has made durable is not written again.
+  void write(const Snapshot& snapshot, SaveTicket& ticket, SpaceCheck check = SpaceCheck::kRefuse);
+  // Writes to the second directory. Requires: there is one.
+  void write_to_fallback(const Snapshot& snapshot, SaveTicket& ticket);
+  // True if there is a second directory and the save may go there.
+  bool can_fall_back(const SaveTicket& ticket) const;
+  // The first, and if that fails and there is a second directory, the second.
+  void write_somewhere(const Snapshot& snapshot, SaveTicket& ticket);
+  // The second directory; "" if there is none.
+  std::string fallback_dir() const;
+  void set_fallback_dir(const std::string& directory);
+
+  std::shared_ptr<void> announce_write();
+  std::string save(Session& session, const std::string& save_path,
+                   std::optional<int64_t> global_step);
+
+  RestoreReport restore(Session& session, const std::string& prefix);
+  std::optional<std::string> restore_newest(Session& session, const std::string& directory,
+                                            const std::string& basename, RestoreReport* report);
+
+  std::vector<std::string> last_checkpoints() const;
+  void set_last_checkpoints(std::span<const std::string> prefixes);
+  void set_last_checkpoints_with_time(
+      std::span<const std::pair<std::string, double>> prefixes_and_times);
+  void recover_last_checkpoints(std::span<const std::string> prefixes);
+
+ private:
+  void check_built() const;
+  bool is_empty(const Graph& graph) const;
+  RestoreReport restore_from(Session& session, const CheckpointReader& reader) const;
+  // restore() for a checkpoint that was found by its index.
+  RestoreReport restore_listed(Session& session, const std::string& prefix) const;
+  void wait_for_announced_writes();
+  // Of both directories, the newest last.
+  std::vector<std::string> candidates(const std::string& directory,
+                                      const std::string& basename) const;
+
+  void write_files(const Snapshot& snapshot, SaveTicket& ticket, const std::string& prefix);
+  // The same; what a failure leaves is removed.
+  void write_or_clean_up(const Snapshot& snapshot, SaveTicket& ticket, const std::string& prefix);
+  // Throws: ResourceExhaustedError if there is no room.
+  void check_room(const Snapshot& snapshot, const std::string& prefix) const;
+  // Begins a new list if the present one is of another directory.
+  void follow_directory(const std::string& directory);
+  // Takes what is in the directory into the list, once for each path.
+  void learn_history(const std::string& directory, const std::string& basename);
+  void set_history(std::vector<CheckpointRecord> records);
+  // Replaces the state file by one that names the listed checkpoints but for these.
+  void write_state_without(const std::vector<std::string>& surplus, const std::string& newest);
+  void remove_surplus(const std::vector<std::string>& prefixes);
+  // Keeps the newest max_to_keep there, and its state file.
+  void tidy_fallback(const std::string& newest);
+  // Renames damaged checkpoints, so that nothing takes them for sound ones.
+  void set_aside_if_possible(const std::vector<std::string>& damaged, const std::string& directory,
+                             const std::string& newest);
+
+  const SaverOptions options_;
+  const VariableSelection selection_;
+  const std::vector<RetentionPolicy> policies_;
+  FileSystem& files_;  // Not owned; outlives this.
+  Clock& clock_;       // Not owned; outlives this.
+  std::atomic<bool> built_;
+
+  std::mutex writing_;  // Held by the one save that is being written.
+
+  mutable std::mutex mutex_;  // Guards what follows.
+  std::condition_variable write_ended_;
+  int announced_writes_ = 0;
+  std::string fallback_dir_;
+  CheckpointHistory history_;
+  std::optional<std::string> history_directory_;
+  // "<directory>/<basename>" of the checkpoints in the list; unset: somebody else says what is in.
+  std::optional<std::set<std::string>> learned_ = std::set<std::string>();
+};
+
+}  // namespace crochet::internal

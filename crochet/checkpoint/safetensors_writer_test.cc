@@ -48,8 +48,7 @@ class SafetensorsWriterTest : public testing::Test {
   MemoryFileSystem files_;
 };
 
-// The worked example of docs/safetensors_format.md.
-TEST_F(SafetensorsWriterTest, WritesTheExampleByteForByte) {
+TEST_F(SafetensorsWriterTest, WritesTheFormatByteForByte) {
   EXPECT_EQ(written({.checksums = false}, {{"global_step", Tensor::scalar<int64_t>(7)},
                                            {"w", Tensor::from<float>({1, 2, 3}, {3, 1})}}),
             std::string("\x78\0\0\0\0\0\0\0", 8) +
@@ -57,6 +56,23 @@ TEST_F(SafetensorsWriterTest, WritesTheExampleByteForByte) {
                 R"("w":{"dtype":"F32","shape":[3,1],"data_offsets":[8,20]}} )" +
                 internal::from_hex("07 00 00 00 00 00 00 00"
                                    "00 00 80 3f 00 00 00 40 00 00 40 40"));
+}
+
+// The worked example of docs/safetensors_format.md.
+TEST_F(SafetensorsWriterTest, WritesTheExampleByteForByte) {
+  EXPECT_EQ(written({}, {{"global_step", Tensor::scalar<int64_t>(7)},
+                         {"tags", Tensor::from({"ab", ""})},
+                         {"w", Tensor::from<float>({1, 2, 3}, {3, 1})}}),
+            internal::from_hex("38 01 00 00 00 00 00 00") +
+                R"({"__metadata__":{"crochet.crc32c":"7671b78e 384de783 c4349796",)"
+                R"("crochet.dtype.tags":"string [2]","crochet.header_crc32c":"03470e1b"},)"
+                R"("global_step":{"dtype":"I64","shape":[],"data_offsets":[0,8]},)"
+                R"("w":{"dtype":"F32","shape":[3,1],"data_offsets":[8,20]},)"
+                R"("tags":{"dtype":"U8","shape":[18],"data_offsets":[20,38]}}   )" +
+                internal::from_hex("07 00 00 00 00 00 00 00"
+                                   "00 00 80 3f 00 00 00 40 00 00 40 40"
+                                   "02 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00"
+                                   "61 62"));
 }
 
 TEST_F(SafetensorsWriterTest, SortsByTypeThenByName) {

@@ -8,26 +8,9 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/bundle_format.h"
-#include "crochet/checkpoint/checkpoint_filename.h"
-#include "crochet/io/path.h"
 
 namespace crochet::internal {
 namespace {
-
-BundleIndex open_index(FileSystem& files, const std::string& prefix) {
-  const std::string path = index_filename(prefix);
-  if (!files.exists(path) && files.exists(prefix) && !is_directory(files, prefix)) {
-    const std::string name = base_name(prefix);
-    if (const auto part = parse_checkpoint_filename(name))
-      throw NotFoundError("{} is one file of a checkpoint, which is called {}", prefix,
-                          join_path(directory_of(prefix), part->base));
-    throw UnimplementedError(
-        "{} is a file and there is no {}: TensorFlow's V1 format is not supported; let TensorFlow "
-        "write the checkpoint anew",
-        prefix, path);
-  }
-  return read_bundle_index(files, path);
-}
 
 Shape shape_wanted(const LocatedTensor& tensor) {
   return tensor.target ? shape_of(*tensor.target) : tensor.entry->shape;
@@ -37,17 +20,16 @@ Shape shape_wanted(const LocatedTensor& tensor) {
 
 BundleContents::BundleContents(std::string prefix, FileSystem& files)
     : prefix_(std::move(prefix)),
-      index_(open_index(files, prefix_)),
-      data_(files, prefix_, index_.header) {
-  for (const auto& [name, entry] : index_.entries)
+      opened_(open_checkpoint(files, prefix_)) {
+  for (const auto& [name, entry] : index().entries)
     if (name.front() != '\0')
       tensors_.emplace_hint(tensors_.end(), name,
                             TensorInfo{entry.dtype, entry.shape, entry.slices.size()});
 }
 
 const std::pair<const std::string, BundleEntry>& BundleContents::item(std::string_view name) const {
-  const auto found = index_.entries.find(name);
-  if (found == index_.entries.end() || name.starts_with('\0'))
+  const auto found = index().entries.find(name);
+  if (found == index().entries.end() || name.starts_with('\0'))
     throw NotFoundError("Key {} not found in checkpoint {}", name, prefix_);
   return *found;
 }
@@ -55,8 +37,8 @@ const std::pair<const std::string, BundleEntry>& BundleContents::item(std::strin
 std::vector<StoredSlice> BundleContents::parts_of(std::string_view name, const BundleEntry& entry,
                                                   const TensorSlice& target) const {
   try {
-    std::vector<StoredSlice> parts = stored_slices(index_, name, entry, target);
-    for (const StoredSlice& part : parts) data_.check_place(*part.entry, name);
+    std::vector<StoredSlice> parts = stored_slices(index(), name, entry, target);
+    for (const StoredSlice& part : parts) data().check_place(*part.entry, name);
     return parts;
   } catch (const InvalidArgumentError& error) {
     throw InvalidArgumentError("checkpoint {}: {}", prefix_, error.what());
@@ -70,7 +52,7 @@ LocatedTensor BundleContents::locate(std::string_view key, const TensorSlice* sl
                              entry.dtype);
   LocatedTensor located{name, &entry};
   if (slice == nullptr && entry.slices.empty()) {
-    data_.check_place(entry, name);
+    data().check_place(entry, name);
     return located;
   }
   located.target = slice == nullptr ? whole_slice(entry.shape) : resolved(*slice, entry.shape);
@@ -80,7 +62,7 @@ LocatedTensor BundleContents::locate(std::string_view key, const TensorSlice* sl
 
 void BundleContents::read_entry(const BundleEntry& entry, std::string_view name, BundlePass& pass,
                                 std::span<std::byte> destination) const {
-  pass.take(entry, [&](ReadStream& from) { data_.read(entry, name, from, destination); });
+  pass.take(entry, [&](ReadStream& from) { data().read(entry, name, from, destination); });
 }
 
 void BundleContents::read_numbers(const LocatedTensor& tensor, BundlePass& pass,
@@ -106,7 +88,7 @@ std::vector<std::string> BundleContents::read_strings(const LocatedTensor& tenso
                                                       BundlePass& pass) const {
   const auto read = [&](const BundleEntry& entry) {
     return pass.take(
-        entry, [&](ReadStream& stream) { return data_.read_strings(entry, tensor.name, stream); });
+        entry, [&](ReadStream& stream) { return data().read_strings(entry, tensor.name, stream); });
   };
   if (!tensor.target) return read(*tensor.entry);
   std::vector<std::string> strings(static_cast<size_t>(shape_of(*tensor.target).num_elements()));
@@ -144,9 +126,9 @@ void BundleContents::read_into(const LocatedTensor& tensor, BundlePass& pass,
 void BundleContents::verify() const {
   using Item = std::pair<const BundleEntry*, std::string_view>;
   std::vector<Item> items;
-  for (const auto& [name, entry] : index_.entries) {
+  for (const auto& [name, entry] : index().entries) {
     if (!entry.slices.empty()) continue;
-    data_.check_place(entry, name);
+    data().check_place(entry, name);
     if (entry.dtype == DType::kString || element_size(entry.dtype) > 0)
       items.emplace_back(&entry, name);
   }
@@ -155,9 +137,9 @@ void BundleContents::verify() const {
   });
   std::vector<const BundleEntry*> entries;
   for (const Item& item : items) entries.push_back(item.first);
-  BundlePass pass(data_, entries);
+  BundlePass pass(data(), entries);
   for (const Item& item : items)
-    pass.take(*item.first, [&](ReadStream& from) { data_.verify(*item.first, item.second, from); });
+    pass.take(*item.first, [&](ReadStream& from) { data().verify(*item.first, item.second, from); });
 }
 
 }  // namespace crochet::internal

@@ -10,11 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "crochet/checkpoint/bundle_data.h"
-#include "crochet/checkpoint/bundle_index.h"
 #include "crochet/checkpoint/bundle_pass.h"
 #include "crochet/checkpoint/bundle_slices.h"
 #include "crochet/checkpoint/checkpoint_reader.h"
+#include "crochet/checkpoint/open_checkpoint.h"
 #include "crochet/tensor/tensor.h"
 
 namespace crochet::internal {
@@ -28,7 +27,7 @@ struct LocatedTensor {
   std::vector<StoredSlice> parts = {};
 };
 
-// What a CheckpointReader knows of a bundle.
+// What a CheckpointReader knows of a checkpoint of either format.
 //
 // Thread-safe.
 class BundleContents {
@@ -37,8 +36,9 @@ class BundleContents {
   BundleContents(std::string prefix, FileSystem& files);
 
   const std::string& prefix() const { return prefix_; }
-  const BundleIndex& index() const { return index_; }
-  const BundleData& data() const { return data_; }
+  const OpenCheckpoint& opened() const { return opened_; }
+  const BundleIndex& index() const { return opened_.index; }
+  const StoredData& data() const { return *opened_.data; }
   // Without the slices.
   const std::map<std::string, TensorInfo, std::less<>>& tensors() const { return tensors_; }
   // An item of the index. Throws: NotFoundError.
@@ -65,8 +65,7 @@ class BundleContents {
   std::vector<std::string> read_strings(const LocatedTensor& tensor, BundlePass& pass) const;
 
   const std::string prefix_;
-  const BundleIndex index_;
-  const BundleData data_;
+  const OpenCheckpoint opened_;
   std::map<std::string, TensorInfo, std::less<>> tensors_;
 };
 

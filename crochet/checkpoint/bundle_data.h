@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "crochet/checkpoint/bundle_format.h"
+#include "crochet/checkpoint/stored_data.h"
 #include "crochet/io/file_system.h"
 
 namespace crochet::internal {
@@ -20,29 +21,18 @@ namespace crochet::internal {
 // The data files of a bundle, opened when they are first needed.
 //
 // Thread-safe.
-class BundleData {
+class BundleData final : public StoredData {
  public:
   BundleData(FileSystem& files, std::string prefix, BundleHeader header)
       : files_(files), prefix_(std::move(prefix)), header_(std::move(header)) {}
 
-  // Throws: DataLossError if the data file is missing or ends before the entry's bytes.
-  void check_place(const BundleEntry& entry, std::string_view name) const;
-  // What stands in a data file from `offset` on.
-  // Throws: DataLossError if the data file is missing.
-  std::unique_ptr<ReadStream> stream(int shard, uint64_t offset, uint64_t num_bytes) const;
-
-  // Each of these reads all of an entry, whose first byte `from` brings next, or throws
-  // DataLossError. Requires: check_place().
-  //
-  // The elements in this machine's byte order, once their checksum is right.
-  // Requires: a type of fixed size, and `destination` has the entry's size.
+  void check_place(const BundleEntry& entry, std::string_view name) const override;
+  std::unique_ptr<ReadStream> stream(int shard, uint64_t offset, uint64_t num_bytes) const override;
   void read(const BundleEntry& entry, std::string_view name, ReadStream& from,
-            std::span<std::byte> destination) const;
-  // The same for strings. Requires: the type kString.
+            std::span<std::byte> destination) const override;
   std::vector<std::string> read_strings(const BundleEntry& entry, std::string_view name,
-                                        ReadStream& from) const;
-  // The checksum alone. Requires: a type that can be read.
-  void verify(const BundleEntry& entry, std::string_view name, ReadStream& from) const;
+                                        ReadStream& from) const override;
+  void verify(const BundleEntry& entry, std::string_view name, ReadStream& from) const override;
 
  private:
   struct OpenFile {

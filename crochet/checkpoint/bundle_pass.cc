@@ -20,7 +20,7 @@ uint64_t end_of(const BundleEntry& entry) {
 
 }  // namespace
 
-BundlePass::BundlePass(const BundleData& data, const std::vector<const BundleEntry*>& entries)
+BundlePass::BundlePass(const StoredData& data, const std::vector<const BundleEntry*>& entries)
     : data_(data) {
   std::vector<const BundleEntry*> sorted = entries;
   const auto is_before_of = [](const BundleEntry* a, const BundleEntry* b) {

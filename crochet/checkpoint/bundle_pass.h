@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "crochet/checkpoint/bundle_data.h"
+#include "crochet/checkpoint/stored_data.h"
 
 namespace crochet::internal {
 
@@ -19,7 +19,7 @@ class BundlePass {
  public:
   // Announces entries. Requires: the places of the entries have been checked, and `data`
   // outlives this.
-  explicit BundlePass(const BundleData& data, const std::vector<const BundleEntry*>& entries = {});
+  explicit BundlePass(const StoredData& data, const std::vector<const BundleEntry*>& entries = {});
 
   // True if the bytes of `a` are to be taken before those of `b`.
   static bool is_before(const BundleEntry& a, const BundleEntry& b);
@@ -53,7 +53,7 @@ class BundlePass {
   std::unique_ptr<ReadStream> open(size_t run) const;
   std::unique_ptr<ReadStream> open_alone(const BundleEntry& entry) const;
 
-  const BundleData& data_;
+  const StoredData& data_;
   std::vector<Run> runs_;  // In the order of the files; none touches another.
   size_t current_ = 0;
   std::unique_ptr<ReadStream> stream_;  // Of the current run; null before the first one and after

@@ -48,6 +48,14 @@ const std::map<std::string, TensorInfo, std::less<>>& CheckpointReader::tensors(
   return contents_->tensors();
 }
 
+CheckpointFormat CheckpointReader::format() const { return contents_->opened().format; }
+
+bool CheckpointReader::has_checksums() const { return contents_->opened().has_checksums; }
+
+const std::map<std::string, std::string, std::less<>>& CheckpointReader::metadata() const {
+  return contents_->opened().metadata;
+}
+
 Tensor CheckpointReader::read(std::string_view name) const {
   BundlePass pass(contents_->data());
   return contents_->read(contents_->locate(name), pass);

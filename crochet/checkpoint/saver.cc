@@ -4,7 +4,6 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
-#include "crochet/checkpoint/bundle_writer.h"
 #include "crochet/checkpoint/checkpoint_files.h"
 #include "crochet/checkpoint/checkpoint_sidecar.h"
 #include "crochet/checkpoint/checkpoint_state.h"
@@ -62,7 +61,7 @@ std::vector<uint64_t> bytes_of_shards(const Snapshot& snapshot, int num_shards) 
   return bytes;
 }
 
-void add_all(BundleWriter& writer, const Snapshot& snapshot,
+void add_all(CheckpointWriter& writer, const Snapshot& snapshot,
              const internal::VariableSelection& selection, int num_shards) {
   const size_t total = snapshot.num_bytes();
   size_t done = 0;
@@ -192,20 +191,22 @@ void SaverCore::write_or_clean_up(const Snapshot& snapshot, SaveTicket& ticket,
 
 void SaverCore::write_files(const Snapshot& snapshot, SaveTicket& ticket,
                             const std::string& prefix) {
-  BundleWriter writer(files_, prefix,
-                      {.num_shards = options_.num_shards,
-                       .expected_bytes = bytes_of_shards(snapshot, options_.num_shards)});
-  add_all(writer, snapshot, selection_, options_.num_shards);
+  const auto writer =
+      new_checkpoint_writer(options_.format, files_, prefix, options_.num_shards,
+                            bytes_of_shards(snapshot, options_.num_shards));
+  add_all(*writer, snapshot, selection_, options_.num_shards);
+  writer->write();
   ticket.reach(SaveStage::kWritten);
-  writer.write_and_sync();
+  writer->write_and_sync();
   snapshot.verify();
   write_sidecar(files_, prefix,
                 {.step = ticket.step(),
                  .unix_time = clock_.wall_time(),
-                 .size_bytes = writer.total_bytes(),
-                 .index_crc32c = writer.index_crc32c()});
-  writer.publish();
-  ticket.set_num_bytes(writer.total_bytes());
+                 .size_bytes = writer->total_bytes(),
+                 .index_crc32c = writer->index_crc32c()});
+  writer->publish();
+  remove_replaced(files_, prefix, options_.format, options_.num_shards);
+  ticket.set_num_bytes(writer->total_bytes());
   ticket.reach(SaveStage::kDurable);
 }
 

@@ -20,7 +20,7 @@ namespace crochet {
 
 class BackgroundSaver;
 
-// Saves variables and objects of a graph as TensorFlow V2 checkpoints, keeps
+// Saves variables and objects of a graph as TensorFlow V2 checkpoints or safetensors, keeps
 // the newest ones, and restores them.
 //
 //   Saver saver;

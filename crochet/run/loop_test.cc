@@ -63,6 +63,23 @@ class LoopTest : public testing::Test {
   LogCapture log_;
 };
 
+// One run goes on in another format than it began.
+TEST_F(LoopTest, SavesInTheFormatItIsGiven) {
+  count_to(10);
+  int64_t count = 0;
+  LoopOptions with = options({StopAtStepHook({.last_step = 15})});
+  with.checkpoint_format = CheckpointFormat::kSafetensors;
+  Loop loop(with);
+  loop.track("count", count);
+  EXPECT_EQ(loop.run([&] { ++count; }).resumed_from, 10);
+  EXPECT_EQ(stored_count(10), 10);
+  EXPECT_EQ(stored_count(15), 15);
+  EXPECT_TRUE(files_.exists("run/model.ckpt-10.index"));
+  EXPECT_TRUE(files_.exists("run/model.ckpt-15.safetensors"));
+  EXPECT_FALSE(files_.exists("run/model.ckpt-15.index"));
+  EXPECT_EQ(count_to(20).resumed_from, 15);
+}
+
 TEST_F(LoopTest, RunsUntilAHookStopsIt) {
   int steps = 0;
   Loop loop({.hooks = {StopAtStepHook({.num_steps = 7})}});

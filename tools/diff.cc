@@ -114,8 +114,7 @@ std::string info_text(const TensorInfo& info) {
 std::string values_text(const Finding& finding) {
   const Comparison& values = finding.values;
   std::string text =
-      fmt::format("{} of {} differ", values.num_different,
-                  count_text(static_cast<uint64_t>(finding.a.shape.num_elements()), "element"));
+      fmt::format("{} of {} elements differ", values.num_different, finding.a.shape.num_elements());
   if (finding.a.dtype != DType::kString)
     text += fmt::format(", by at most {:.6g} (relative {:.6g})", values.max_absolute,
                         values.max_relative);

@@ -4,14 +4,15 @@
 // crochet convert: a checkpoint, written anew.
 #include <memory>
 
+#include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/bundle_writer.h"
-#include "crochet/io/path.h"
 #include "tools/checkpoint_argument.h"
 #include "tools/command.h"
 #include "tools/found_checkpoint.h"
 #include "tools/inspection.h"
 #include "tools/name_filter.h"
 #include "tools/renaming.h"
+#include "tools/signal_guard.h"
 #include "tools/text.h"
 
 namespace crochet::tool {
@@ -90,8 +91,12 @@ void write_target_sidecar(const Context& context, const CheckpointSidecar& sourc
 
 uint64_t write_bundle(const Context& context, const CheckpointReader& reader, const Names& names,
                       const std::string& target) {
+  const SignalGuard guard;  // A writer that goes removes what it has written.
   BundleWriter writer(context.files(), target);
-  for (const auto& [old_name, new_name] : names) writer.add(new_name, reader.read(old_name));
+  for (const auto& [old_name, new_name] : names) {
+    throw_if_signalled("converting");
+    writer.add(new_name, reader.read(old_name));
+  }
   writer.write_and_sync();
   if (const auto sidecar = read_sidecar(context.files(), reader.prefix()))
     write_target_sidecar(context, *sidecar, writer);

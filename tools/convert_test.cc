@@ -1,10 +1,14 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
+#include <signal.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/checkpoint_reader.h"
 #include "crochet/io/memory_file_system.h"
+#include "tools/signal_guard.h"
 #include "tools/tool_run.h"
 
 namespace crochet::tool {
@@ -116,6 +120,35 @@ TEST_F(ConvertTest, WhatCannotBeDoneLeavesNothing) {
   expect_trouble({"run", "out/"}, "expected the name of a checkpoint");
   damage(files_, "run/m-20.data-00000-of-00001", 0);
   expect_trouble({"run", "out/a"}, "crc32c");
+}
+
+TEST_F(ConvertTest, ASignalLeavesNothing) {
+  set_pending_signal(SIGTERM);
+  const ToolRun result = convert({"run", "out/a"});
+  set_pending_signal(0);
+  EXPECT_EQ(result.code, kTrouble);
+  EXPECT_EQ(result.err, "crochet: converting cut short by SIGTERM\n");
+  EXPECT_THAT(files_.list("out"), IsEmpty());
+}
+
+TEST(SignalGuardTest, NotesOneSignalAndLeavesThoseThatAreIgnored) {
+  const auto handler_of = [](int signal) {
+    struct sigaction action = {};
+    ::sigaction(signal, nullptr, &action);
+    return action.sa_handler;
+  };
+  void (*const before)(int) = ::signal(SIGHUP, SIG_IGN);
+  {
+    const SignalGuard guard;
+    ::raise(SIGTERM);
+    EXPECT_EQ(pending_signal(), SIGTERM);
+    EXPECT_EQ(handler_of(SIGTERM), SIG_DFL);
+    EXPECT_NE(handler_of(SIGINT), SIG_DFL);
+    EXPECT_EQ(handler_of(SIGHUP), SIG_IGN);
+  }
+  EXPECT_EQ(handler_of(SIGINT), SIG_DFL);
+  ::signal(SIGHUP, before);
+  set_pending_signal(0);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "crochet/base/pending_signal.h"
 #include "tools/output.h"
 #include "tools/tool.h"
 
@@ -17,13 +18,11 @@ namespace {
 
 constexpr int kSignalExitBase = 128;  // What shells add to a signal's number.
 
-// What a program does whose output is not wanted any more, unless it was told not to.
-int end_by_closed_output(void (*disposition)(int)) {
-  if (disposition != SIG_IGN) {
-    ::signal(SIGPIPE, SIG_DFL);
-    ::raise(SIGPIPE);
-  }
-  return kSignalExitBase + SIGPIPE;
+// Ends as programs do that know nothing of the signal.
+int end_by_signal(int signal) {
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);
+  return kSignalExitBase + signal;
 }
 
 }  // namespace
@@ -35,9 +34,10 @@ int main(int argc, char** argv) {
   std::ostream out(&buffer);
   out.exceptions(std::ios::badbit);
   try {
-    return crochet::tool::run_tool(std::vector<std::string>(argv + 1, argv + argc),
-                                   {.out = out, .err = std::cerr});
+    const int code = crochet::tool::run_tool(std::vector<std::string>(argv + 1, argv + argc),
+                                             {.out = out, .err = std::cerr});
+    return crochet::pending_signal() == 0 ? code : end_by_signal(crochet::pending_signal());
   } catch (const crochet::tool::OutputClosed&) {
-    return end_by_closed_output(disposition);
+    return disposition == SIG_IGN ? kSignalExitBase + SIGPIPE : end_by_signal(SIGPIPE);
   }
 }

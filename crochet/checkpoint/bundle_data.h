@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "crochet/checkpoint/bundle_format.h"
+#include "crochet/checkpoint/stored_data.h"
 #include "crochet/io/file_system.h"
 
 namespace crochet::internal {
@@ -20,23 +21,17 @@ namespace crochet::internal {
 // The data files of a bundle, opened when they are first needed.
 //
 // Thread-safe.
-class BundleData {
+class BundleData final : public StoredData {
  public:
   BundleData(FileSystem& files, std::string prefix, BundleHeader header)
       : files_(files), prefix_(std::move(prefix)), header_(std::move(header)) {}
 
-  // Throws: DataLossError if the data file is missing or ends before the entry's bytes.
-  void check_place(const BundleEntry& entry, std::string_view name) const;
-  // Reads an entry's elements in this machine's byte order and compares the checksum.
-  // Requires: a type of fixed size, and `destination` has the entry's size.
-  // Throws: DataLossError.
+  void check_place(const BundleEntry& entry, std::string_view name) const override;
   void read(const BundleEntry& entry, std::string_view name,
-            std::span<std::byte> destination) const;
-  // The same for strings. Requires: the type kString.
-  std::vector<std::string> read_strings(const BundleEntry& entry, std::string_view name) const;
-  // Compares the checksum of whatever the entry has stored.
-  // Throws: DataLossError.
-  void verify(const BundleEntry& entry, std::string_view name) const;
+            std::span<std::byte> destination) const override;
+  std::vector<std::string> read_strings(const BundleEntry& entry,
+                                        std::string_view name) const override;
+  void verify(const BundleEntry& entry, std::string_view name) const override;
 
  private:
   const ReadableFile& file(int shard) const;

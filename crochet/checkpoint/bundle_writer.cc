@@ -191,11 +191,6 @@ void BundleWriter::publish() {
   });
 }
 
-void BundleWriter::finish() {
-  write_and_sync();
-  publish();
-}
-
 void BundleWriter::check_name(std::string_view name) const {
   if (name.empty()) throw InvalidArgumentError("{}: a tensor without a name", prefix_);
   // Such keys belong to the slices of partitioned tensors.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "crochet/checkpoint/bundle_format.h"
+#include "crochet/checkpoint/checkpoint_writer.h"
 #include "crochet/checkpoint/tensor_slice.h"
 #include "crochet/io/file_system.h"
 #include "crochet/tensor/tensor.h"
@@ -38,19 +39,19 @@ struct BundleWriterOptions {
 // FailedPreconditionError and a new writer is needed.
 //
 // Not thread-safe.
-class BundleWriter {
+class BundleWriter final : public CheckpointWriter {
  public:
   // Makes the directory if it is missing. `files` is not owned and outlives this.
   // Throws: InvalidArgumentError for an alignment of 0, and for no data files or more than 99999.
   BundleWriter(FileSystem& files, std::string prefix, const BundleWriterOptions& options = {});
   // Never throws.
-  ~BundleWriter();
+  ~BundleWriter() override;
   BundleWriter(const BundleWriter&) = delete;
   BundleWriter& operator=(const BundleWriter&) = delete;
 
   // Throws: InvalidArgumentError for a name that is empty, starts with a zero
   // byte or was added before, and for an unset tensor.
-  void add(std::string_view name, const Tensor& tensor);
+  void add(std::string_view name, const Tensor& tensor) override;
 
   // Adds a part of a tensor that is too large for one piece of memory, or lies in
   // several. `full_shape` is that of the whole; readers see one tensor, of which they
@@ -63,31 +64,29 @@ class BundleWriter {
   // another one or has not the tensor's shape, and if type or full shape differ from
   // those of the slices before.
   void add_slice(std::string_view name, const Shape& full_shape, const TensorSlice& slice,
-                 const Tensor& tensor);
+                 const Tensor& tensor) override;
 
   // Ends this data file: what is added from now on goes to the next one. Those that are never
   // begun are there, and empty. Throws: InvalidArgumentError if this is the last one.
-  void next_shard();
+  void next_shard() override;
 
   // Writes the index too. Returns once all bytes would survive a power cut,
   // under their temporary names.
-  void write_and_sync();
+  void write_and_sync() override;
   // Gives the files their final names: the data first, the index last, since a
   // checkpoint exists once its index does. One of the same prefix is replaced:
   // its index goes first, so that no index ever stands beside data of another.
   // Returns once the names would survive a power cut.
   // Requires: write_and_sync().
-  void publish();
-  // Both.
-  void finish();
+  void publish() override;
 
   const std::string& prefix() const { return prefix_; }
   size_t num_tensors() const { return num_tensors_; }
   uint64_t data_bytes() const { return data_bytes_; }
   // Of data and index. Requires: write_and_sync().
-  uint64_t total_bytes() const { return data_bytes_ + index_bytes_; }
+  uint64_t total_bytes() const override { return data_bytes_ + index_bytes_; }
   // The masked crc32c of the index file's bytes. Requires: write_and_sync().
-  uint32_t index_crc32c() const { return index_crc32c_; }
+  uint32_t index_crc32c() const override { return index_crc32c_; }
 
  private:
   enum class State { kAdding, kWritten, kPublished, kFailed };

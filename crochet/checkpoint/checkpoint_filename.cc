@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <random>
+
+#include <fmt/format.h>
 
 namespace crochet::internal {
 namespace {
@@ -28,12 +31,22 @@ size_t remove_digits(std::string_view& name) {
   return count;
 }
 
-bool remove_shard(std::string_view& name) {
+// Removes "<before><digits>-of-<digits>".
+bool remove_shard(std::string_view& name, std::string_view before) {
   std::string_view rest = name;
   if (remove_digits(rest) < kMinShardDigits || !remove_suffix(rest, "-of-")) return false;
-  if (remove_digits(rest) < kMinShardDigits || !remove_suffix(rest, ".data-")) return false;
+  if (remove_digits(rest) < kMinShardDigits || !remove_suffix(rest, before)) return false;
   name = rest;
   return true;
+}
+
+// Removes what makes it the name of an index or a data file; says which.
+std::optional<CheckpointPart> remove_state_suffix(std::string_view& name) {
+  if (remove_suffix(name, ".index") || remove_suffix(name, ".safetensors.index.json"))
+    return CheckpointPart::kIndex;
+  if (remove_shard(name, ".data-")) return CheckpointPart::kData;
+  if (!remove_suffix(name, ".safetensors")) return std::nullopt;
+  return remove_shard(name, "-") ? CheckpointPart::kData : CheckpointPart::kIndex;
 }
 
 bool remove_tempstate(std::string_view& name) {
@@ -57,23 +70,19 @@ bool remove_tmp(std::string_view& name) {
 std::optional<CheckpointFilename> parse_checkpoint_filename(std::string_view name) {
   const bool is_temporary = remove_tempstate(name);
   const bool is_replacement = !is_temporary && remove_tmp(name);
+  if (!is_replacement) {
+    if (const auto part = remove_state_suffix(name))
+      return CheckpointFilename{is_temporary ? CheckpointPart::kTemporary : *part, name};
+  }
+  if (is_temporary) return std::nullopt;
   const auto unless_replacement = [&](CheckpointPart part) {
     return is_replacement ? CheckpointPart::kTemporary : part;
   };
-  if (!is_temporary && remove_suffix(name, ".json"))
+  if (remove_suffix(name, ".json"))
     return CheckpointFilename{unless_replacement(CheckpointPart::kSidecar), name};
-  if (!is_temporary && remove_suffix(name, ".meta"))
+  if (remove_suffix(name, ".meta"))
     return CheckpointFilename{unless_replacement(CheckpointPart::kMetaGraph), name};
-  if (is_replacement) return std::nullopt;
-  auto part = CheckpointPart::kTemporary;
-  if (remove_suffix(name, ".index")) {
-    if (!is_temporary) part = CheckpointPart::kIndex;
-  } else if (remove_shard(name)) {
-    if (!is_temporary) part = CheckpointPart::kData;
-  } else {
-    return std::nullopt;
-  }
-  return CheckpointFilename{part, name};
+  return std::nullopt;
 }
 
 std::optional<int64_t> parse_step(std::string_view base, std::string_view basename) {
@@ -89,5 +98,11 @@ std::optional<int64_t> parse_step(std::string_view base, std::string_view basena
 }
 
 bool is_temporary_state(std::string_view name) { return remove_tmp(name) && name == "checkpoint"; }
+
+std::string temporary_filename(const std::string& name) {
+  std::random_device device;
+  const uint64_t number = uint64_t{device()} << 32 | device();
+  return fmt::format("{}.tempstate{}", name, number);
+}
 
 }  // namespace crochet::internal

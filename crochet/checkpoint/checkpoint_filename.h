@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace crochet::internal {
@@ -18,12 +19,14 @@ struct CheckpointFilename {
 
 // Takes apart the name (without a directory) of a checkpoint's file:
 //
-//   <base>.index
+//   <base>.index, <base>.safetensors, <base>.safetensors.index.json
 //   <base>.data-<5 digits or more>-of-<5 digits or more>
+//   <base>-<5 digits or more>-of-<5 digits or more>.safetensors
 //   <base>.json
 //   <base>.meta
-//   one of the first two and .tempstate<digits>, one of the last two and .tmp<32 hex>
+//   one of the first three lines and .tempstate<digits>, one of the last two and .tmp<32 hex>
 //
+// The first line's are kIndex: the checkpoint is there if one of them is.
 // Nothing for any other name.
 std::optional<CheckpointFilename> parse_checkpoint_filename(std::string_view name);
 
@@ -32,5 +35,8 @@ std::optional<int64_t> parse_step(std::string_view base, std::string_view basena
 
 // True for "checkpoint.tmp<32 hex>", which replacing the state file leaves.
 bool is_temporary_state(std::string_view name);
+
+// "<name>.tempstate<digits>", with a number that nobody else has.
+std::string temporary_filename(const std::string& name);
 
 }  // namespace crochet::internal

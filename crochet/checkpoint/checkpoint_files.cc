@@ -12,6 +12,7 @@
 #include "crochet/checkpoint/bundle_format.h"
 #include "crochet/checkpoint/checkpoint_filename.h"
 #include "crochet/checkpoint/checkpoint_sidecar.h"
+#include "crochet/checkpoint/safetensors_format.h"
 #include "crochet/io/path.h"
 
 namespace crochet {
@@ -27,7 +28,12 @@ std::vector<std::string> list_or_none(FileSystem& files, const std::string& dire
   }
 }
 
-// The data files of a prefix, whatever their number.
+// What makes a checkpoint, in the order in which readers look for it.
+std::vector<std::string> index_filenames(const std::string& prefix) {
+  return {index_filename(prefix), safetensors_filename(prefix), safetensors_index_filename(prefix)};
+}
+
+// The data files of a prefix beside those with an index's name, whatever their number.
 std::vector<std::string> data_files(FileSystem& files, const std::string& prefix) {
   std::vector<std::string> paths;
   const std::string directory = directory_of(prefix);
@@ -55,7 +61,34 @@ bool is_leftover(const std::string& name, const std::string& basename,
   const auto file = internal::parse_checkpoint_filename(name);
   if (!file || !internal::parse_step(file->base, basename)) return false;
   if (file->part == CheckpointPart::kTemporary) return true;
-  return file->part != CheckpointPart::kIndex && !names.contains(index_filename(file->base));
+  if (file->part == CheckpointPart::kIndex) return false;
+  const auto is_there = [&](const std::string& index) { return names.contains(index); };
+  return std::ranges::none_of(index_filenames(std::string(file->base)), is_there);
+}
+
+// Made sure of before the data goes: an index without data would be a damaged checkpoint.
+void remove_indexes(FileSystem& files, const std::string& directory,
+                    const std::vector<std::string>& paths) {
+  bool removed = false;
+  for (const std::string& path : paths)
+    if (remove_if_there(files, path)) removed = true;
+  if (removed) files.sync_directory(directory);
+}
+
+// The names of the checkpoint's own files: the one that makes it a checkpoint, and the data's.
+std::set<std::string> names_of(const std::string& base, CheckpointFormat format, int num_shards) {
+  std::set<std::string> names;
+  const bool is_bundle = format == CheckpointFormat::kTensorBundle;
+  if (is_bundle)
+    names.insert(index_filename(base));
+  else if (num_shards == 1)
+    return {safetensors_filename(base)};
+  else
+    names.insert(safetensors_index_filename(base));
+  for (int shard = 0; shard < num_shards; ++shard)
+    names.insert(is_bundle ? data_filename(base, shard, num_shards)
+                           : safetensors_shard_filename(base, shard, num_shards));
+  return names;
 }
 
 // A suffix that none of the files has yet.
@@ -71,7 +104,8 @@ std::string free_suffix(FileSystem& files, const std::vector<std::string>& paths
 }  // namespace
 
 bool checkpoint_exists(FileSystem& files, const std::string& prefix) {
-  return files.exists(index_filename(prefix)) || files.exists(prefix);
+  const auto is_there = [&](const std::string& path) { return files.exists(path); };
+  return std::ranges::any_of(index_filenames(prefix), is_there) || files.exists(prefix);
 }
 
 std::vector<std::string> list_checkpoints(FileSystem& files, const std::string& directory,
@@ -84,6 +118,7 @@ std::vector<std::string> list_checkpoints(FileSystem& files, const std::string& 
       found.emplace_back(*step, join_path(directory, file->base));
   }
   std::ranges::sort(found);
+  found.erase(std::ranges::unique(found).begin(), found.end());  // Two formats of one prefix.
   std::vector<std::string> prefixes;
   prefixes.reserve(found.size());
   for (auto& [step, prefix] : found) prefixes.push_back(std::move(prefix));
@@ -94,7 +129,9 @@ std::vector<double> get_checkpoint_mtimes(FileSystem& files,
                                           std::span<const std::string> prefixes) {
   std::vector<double> times;
   for (const std::string& prefix : prefixes) {
-    for (const std::string& path : {index_filename(prefix), prefix}) {
+    std::vector<std::string> paths = index_filenames(prefix);
+    paths.push_back(prefix);
+    for (const std::string& path : paths) {
       try {  // Another process may remove it at any time: there is no asking before.
         times.push_back(files.modified_time(path));
         break;
@@ -107,8 +144,7 @@ std::vector<double> get_checkpoint_mtimes(FileSystem& files,
 
 void remove_checkpoint(FileSystem& files, const std::string& prefix) {
   remove_if_there(files, prefix + ".meta");
-  // Made sure of before the data goes: an index without data would be a damaged checkpoint.
-  if (remove_if_there(files, index_filename(prefix))) files.sync_directory(directory_of(prefix));
+  remove_indexes(files, directory_of(prefix), index_filenames(prefix));
   for (const std::string& path : data_files(files, prefix)) remove_if_there(files, path);
   remove_if_there(files, sidecar_filename(prefix));
 }
@@ -136,9 +172,21 @@ void remove_leftovers(FileSystem& files, const std::string& directory,
   }
 }
 
+void remove_replaced(FileSystem& files, const std::string& prefix, CheckpointFormat format,
+                     int num_shards) {
+  const std::string directory = directory_of(prefix);
+  const std::set<std::string> own = names_of(base_name(prefix), format, num_shards);
+  const auto is_own = [&](const std::string& path) { return own.contains(base_name(path)); };
+  std::vector<std::string> indexes = index_filenames(prefix);
+  std::erase_if(indexes, is_own);
+  remove_indexes(files, directory, indexes);
+  for (const std::string& path : data_files(files, prefix))
+    if (!is_own(path)) remove_if_there(files, path);
+}
+
 std::string set_aside(FileSystem& files, const std::string& prefix) {
   // The index first: without it the checkpoint is no longer there.
-  std::vector<std::string> paths = {index_filename(prefix)};
+  std::vector<std::string> paths = index_filenames(prefix);
   std::ranges::move(data_files(files, prefix), std::back_inserter(paths));
   paths.push_back(sidecar_filename(prefix));
   paths.push_back(prefix + ".meta");

@@ -6,13 +6,17 @@
 #include <string>
 #include <vector>
 
+#include "crochet/checkpoint/checkpoint_writer.h"
 #include "crochet/io/file_system.h"
 
 namespace crochet {
 
-// The files of checkpoints in a directory. Prefixes are literal, no patterns.
+// The files of checkpoints in a directory, of either format. Prefixes are literal, no patterns.
+//
+// A checkpoint has an index: `<prefix>.index`, `<prefix>.safetensors` (with the data in it) or
+// `<prefix>.safetensors.index.json`.
 
-// True if `<prefix>.index` is there, or a file of exactly this name.
+// True if there is an index, or a file of exactly this name.
 bool checkpoint_exists(FileSystem& files, const std::string& prefix);
 
 // The prefixes `<directory>/<basename>-<digits>` that have an index, smallest step first; none if
@@ -24,7 +28,7 @@ std::vector<std::string> list_checkpoints(FileSystem& files, const std::string& 
 // the prefix's name. Those that are missing are left out.
 std::vector<double> get_checkpoint_mtimes(FileSystem& files, std::span<const std::string> prefixes);
 
-// Removes `<prefix>.meta`, the index, all data files and the sidecar, in this order: without an
+// Removes `<prefix>.meta`, each index, all data files and the sidecar, in this order: without an
 // index the checkpoint is gone, and what else is there is a leftover. Missing files are fine.
 void remove_checkpoint(FileSystem& files, const std::string& prefix);
 
@@ -38,7 +42,13 @@ std::vector<std::string> list_leftovers(FileSystem& files, const std::string& di
 // process.
 void remove_leftovers(FileSystem& files, const std::string& directory, const std::string& basename);
 
-// Renames index, data files, sidecar and meta graph of a damaged checkpoint to `<name>.damaged`, or
+// Removes what a checkpoint of the same prefix in another format, or in another number of files,
+// has left: its index first. Requires: the one in `format` is published.
+void remove_replaced(FileSystem& files, const std::string& prefix, CheckpointFormat format,
+                     int num_shards);
+
+// Renames each index, data files, sidecar and meta graph of a damaged checkpoint to
+// `<name>.damaged`, or
 // `<name>.damaged-2` and so on if one of these is taken. Returns the suffix.
 std::string set_aside(FileSystem& files, const std::string& prefix);
 

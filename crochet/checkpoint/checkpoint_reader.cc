@@ -7,30 +7,11 @@
 #include <utility>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/bundle_data.h"
-#include "crochet/checkpoint/bundle_format.h"
-#include "crochet/checkpoint/bundle_index.h"
 #include "crochet/checkpoint/bundle_slices.h"
-#include "crochet/checkpoint/checkpoint_filename.h"
-#include "crochet/io/path.h"
+#include "crochet/checkpoint/open_checkpoint.h"
 
 namespace crochet {
 namespace {
-
-internal::BundleIndex open_index(FileSystem& files, const std::string& prefix) {
-  const std::string path = index_filename(prefix);
-  if (!files.exists(path) && files.exists(prefix) && !is_directory(files, prefix)) {
-    const std::string name = base_name(prefix);
-    if (const auto part = internal::parse_checkpoint_filename(name))
-      throw NotFoundError("{} is one file of a checkpoint, which is called {}", prefix,
-                          join_path(directory_of(prefix), part->base));
-    throw UnimplementedError(
-        "{} is a file and there is no {}: TensorFlow's V1 format is not supported; let TensorFlow "
-        "write the checkpoint anew",
-        prefix, path);
-  }
-  return internal::read_bundle_index(files, path);
-}
 
 // TensorFlow's name of a type in its messages: "DT_FLOAT".
 std::string data_type_name(DType dtype) {
@@ -59,9 +40,7 @@ using internal::StoredSlice;
 
 struct CheckpointReader::State {
   State(std::string prefix_in, FileSystem& files)
-      : prefix(std::move(prefix_in)),
-        index(open_index(files, prefix)),
-        data(files, prefix, index.header) {
+      : prefix(std::move(prefix_in)), opened(internal::open_checkpoint(files, prefix)) {
     for (const auto& [name, entry] : index.entries)
       if (name.front() != '\0')
         tensors.emplace(name, TensorInfo{entry.dtype, entry.shape, entry.slices.size()});
@@ -95,8 +74,9 @@ struct CheckpointReader::State {
                  std::span<std::byte> destination) const;
 
   const std::string prefix;
-  const internal::BundleIndex index;
-  const internal::BundleData data;
+  const internal::OpenCheckpoint opened;
+  const internal::BundleIndex& index = opened.index;
+  const internal::StoredData& data = *opened.data;
   std::map<std::string, TensorInfo, std::less<>> tensors;  // Without the slices.
 };
 
@@ -110,6 +90,14 @@ const std::string& CheckpointReader::prefix() const { return state_->prefix; }
 
 const std::map<std::string, TensorInfo, std::less<>>& CheckpointReader::tensors() const {
   return state_->tensors;
+}
+
+CheckpointFormat CheckpointReader::format() const { return state_->opened.format; }
+
+bool CheckpointReader::has_checksums() const { return state_->opened.has_checksums; }
+
+const std::map<std::string, std::string, std::less<>>& CheckpointReader::metadata() const {
+  return state_->opened.metadata;
 }
 
 std::vector<StoredSlice> CheckpointReader::State::parts_of(std::string_view name,

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "crochet/checkpoint/checkpoint_writer.h"
 #include "crochet/checkpoint/tensor_slice.h"
 #include "crochet/io/file_system.h"
 #include "crochet/tensor/tensor.h"
@@ -25,7 +26,7 @@ struct TensorInfo {
   size_t num_slices = 0;
 };
 
-// Reads a checkpoint, ours or TensorFlow's.
+// Reads a checkpoint of either format: ours, TensorFlow's, or safetensors of anybody's.
 //
 //   CheckpointReader reader("runs/digits/model.ckpt-2000");
 //   for (const auto& [name, info] : reader.tensors()) fmt::print("{} {} {}\n", name, info.dtype,
@@ -33,7 +34,12 @@ struct TensorInfo {
 //
 // Files are not trusted: a wrong byte is a DataLossError that says where, never
 // a wrong value, and nothing is allocated for data that is not there. Opening
-// reads the index; data files are opened when they are first needed.
+// reads the index; data files are opened when they are first needed. Only safetensors files that
+// others wrote may have no checksums: of these the structure is all that can be verified.
+//
+// A checkpoint is named by its prefix; one in the safetensors format also by its file (or the index
+// of several), which need not have a prefix that we would give. If there are both formats of a
+// prefix, the tensor bundle is read.
 //
 // Thread-safe: several threads may read.
 class CheckpointReader {
@@ -47,7 +53,15 @@ class CheckpointReader {
   CheckpointReader(CheckpointReader&&) noexcept;
   CheckpointReader& operator=(CheckpointReader&&) noexcept;
 
+  // As it was given.
   const std::string& prefix() const;
+  CheckpointFormat format() const;
+  // True if there is a checksum for every byte of a tensor.
+  bool has_checksums() const;
+  // What a safetensors file says of itself besides the tensors, without what crochet notes for
+  // itself; empty for a bundle.
+  const std::map<std::string, std::string, std::less<>>& metadata() const;
+  // A type of safetensors that DType does not have (F8_E4M3) is kInvalid, and cannot be read.
   const std::map<std::string, TensorInfo, std::less<>>& tensors() const;
   bool contains(std::string_view name) const { return tensors().contains(name); }
 
@@ -68,14 +82,14 @@ class CheckpointReader {
   // The same into memory of the caller. Throws: as read_into() and read_slice().
   void read_slice_into(std::string_view name, const TensorSlice& slice,
                        std::span<std::byte> destination) const;
-  // The parts that a partitioned variable is stored in, in the order they were added; none for
-  // a tensor that is stored whole. Throws: NotFoundError.
+  // The parts that a partitioned variable is stored in, in the order they were added (in
+  // safetensors: by name); none for a tensor that is stored whole. Throws: NotFoundError.
   const std::vector<TensorSlice>& slices(std::string_view name) const;
 
   // A line "<name> (DT_FLOAT) [2,3]" for each tensor, by name, as TensorFlow's reader has it.
   std::string debug_string() const;
 
-  // Reads everything that is stored, parts and strings too (variants as far as
+  // Reads everything that has a checksum, parts and strings too (variants as far as
   // their place goes), and compares the checksums.
   // Throws: DataLossError for the first thing that is wrong.
   void verify() const;

@@ -21,7 +21,7 @@ struct CheckpointSidecar {
   double unix_time = 0;
   // Of data and index.
   uint64_t size_bytes = 0;
-  // The masked crc32c of the index file's bytes.
+  // The masked crc32c of the index file's bytes; of a safetensors file, of length and header.
   uint32_t index_crc32c = 0;
   // Of crochet. Filled in by write_sidecar if empty.
   std::string library_version = {};

@@ -8,7 +8,6 @@
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
-#include "crochet/checkpoint/bundle_format.h"
 #include "crochet/checkpoint/checkpoint_files.h"
 #include "crochet/checkpoint/checkpoint_reader.h"
 
@@ -87,11 +86,8 @@ std::optional<CheckpointsIterator::Identity> CheckpointsIterator::newest() {
 }
 
 std::optional<double> CheckpointsIterator::time_of(const std::string& prefix) const {
-  try {
-    return files_.modified_time(index_filename(prefix));
-  } catch (const NotFoundError&) {
-    return std::nullopt;
-  }
+  const std::vector<double> times = get_checkpoint_mtimes(files_, std::span(&prefix, 1));
+  return times.empty() ? std::nullopt : std::optional(times.front());
 }
 
 bool CheckpointsIterator::is_readable(const std::string& prefix) const {

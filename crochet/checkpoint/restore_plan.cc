@@ -10,6 +10,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
+#include "crochet/checkpoint/checkpoint_filename.h"
 #include "crochet/checkpoint/checkpoint_files.h"
 #include "crochet/checkpoint/checkpoint_state.h"
 #include "crochet/io/path.h"
@@ -225,12 +226,13 @@ std::vector<std::string> checkpoint_candidates(FileSystem& files, const std::str
   std::vector<std::string> candidates = list_checkpoints(files, directory, basename);
   if (!candidates.empty()) return candidates;
   for (const std::string& name : files.list(directory))
-    if (name.ends_with(".index"))
+    if (const auto file = internal::parse_checkpoint_filename(name);
+        file && file->part == internal::CheckpointPart::kIndex)
       throw FailedPreconditionError(
           "{} holds the checkpoint {} and none of the name {}-<step>: restore it by its name, or "
           "use "
           "another directory",
-          directory, name.substr(0, name.size() - 6), basename);
+          directory, file->base, basename);
   if (const auto state = get_checkpoint_state(files, directory))
     throw DataLossError(
         "{} names the checkpoint {}, which is not there; to start afresh, remove {}",

@@ -6,7 +6,6 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
-#include "crochet/checkpoint/bundle_writer.h"
 #include "crochet/checkpoint/checkpoint_files.h"
 #include "crochet/checkpoint/checkpoint_sidecar.h"
 #include "crochet/checkpoint/checkpoint_state.h"
@@ -42,7 +41,7 @@ int shard_of(size_t begin, size_t size, size_t total, int num_shards) {
                   static_cast<int>(middle / static_cast<double>(total) * num_shards));
 }
 
-void add_all(BundleWriter& writer, const Snapshot& snapshot,
+void add_all(CheckpointWriter& writer, const Snapshot& snapshot,
              const internal::VariableSelection& selection, int num_shards) {
   const size_t total = snapshot.num_bytes();
   size_t done = 0;
@@ -152,17 +151,20 @@ void Saver::write(const Snapshot& snapshot, SaveTicket& ticket) {
 }
 
 void Saver::write_files(const Snapshot& snapshot, SaveTicket& ticket) {
-  BundleWriter writer(files_, ticket.prefix(), {.num_shards = options_.num_shards});
-  add_all(writer, snapshot, selection_, options_.num_shards);
+  const std::string& prefix = ticket.prefix();
+  const auto writer = new_checkpoint_writer(options_.format, files_, prefix, options_.num_shards);
+  add_all(*writer, snapshot, selection_, options_.num_shards);
+  writer->write();
   ticket.reach(SaveStage::kWritten);
-  writer.write_and_sync();
+  writer->write_and_sync();
   ticket.reach(SaveStage::kDurable);
-  write_sidecar(files_, ticket.prefix(),
+  write_sidecar(files_, prefix,
                 {.step = ticket.step(),
                  .unix_time = clock_.wall_time(),
-                 .size_bytes = writer.total_bytes(),
-                 .index_crc32c = writer.index_crc32c()});
-  writer.publish();
+                 .size_bytes = writer->total_bytes(),
+                 .index_crc32c = writer->index_crc32c()});
+  writer->publish();
+  remove_replaced(files_, prefix, options_.format, options_.num_shards);
 }
 
 void Saver::write_state_without(const std::vector<std::string>& surplus,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "crochet/base/clock.h"
+#include "crochet/checkpoint/checkpoint_writer.h"
 #include "crochet/checkpoint/retention.h"
 #include "crochet/checkpoint/saved_variable.h"
 #include "crochet/io/file_system.h"
@@ -25,6 +26,8 @@ struct SaverOptions {
   std::function<bool(std::string_view name)> filter = {};
   // A value of another shape with as many elements is taken over, in row-major order.
   bool reshape = false;
+  // The files of what is saved. Checkpoints of both formats are restored, kept and removed alike.
+  CheckpointFormat format = CheckpointFormat::kTensorBundle;
   // Into how many data files a checkpoint is divided, in parts of about the same size.
   int num_shards = 1;
 

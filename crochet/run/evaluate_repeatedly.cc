@@ -8,6 +8,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/checkpoint_filename.h"
+#include "crochet/checkpoint/checkpoint_files.h"
 #include "crochet/checkpoint/checkpoints_iterator.h"
 #include "crochet/io/path.h"
 #include "crochet/summary/summary_writer.h"
@@ -38,7 +39,7 @@ class CheckpointSessionCreator final : public SessionCreator {
       throw;
     } catch (const Error&) {
       // What a checkpoint that is there does not have is the graph's fault.
-      is_lost_ = !scaffold_->saver->files().exists(prefix_ + ".index");
+      is_lost_ = !checkpoint_exists(scaffold_->saver->files(), prefix_);
       throw;
     }
     return session;

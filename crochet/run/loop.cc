@@ -25,7 +25,8 @@ Loop::Loop(LoopOptions options)
       global_step_(graph_.create_global_step()),
       tracker_(graph_, "") {
   scaffold_->saver = std::make_shared<Saver>(
-      SaverOptions{.max_to_keep = options_.max_to_keep,
+      SaverOptions{.format = options_.checkpoint_format,
+                   .max_to_keep = options_.max_to_keep,
                    .keep_checkpoint_every_n_hours = options_.keep_checkpoint_every_n_hours,
                    .keep_checkpoint_every_n_steps = options_.keep_checkpoint_every_n_steps,
                    .files = options_.files,

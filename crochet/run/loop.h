@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "crochet/base/clock.h"
+#include "crochet/checkpoint/checkpoint_writer.h"
 #include "crochet/checkpoint/save_policy.h"
 #include "crochet/engines/local/graph.h"
 #include "crochet/hooks/checkpoint_saver_listener.h"
@@ -29,6 +30,7 @@ struct LoopOptions {
   // Holds the checkpoints, TensorBoard's event files and metrics.jsonl. Empty: nothing is kept.
   std::string checkpoint_dir = {};
   std::string checkpoint_basename = "model.ckpt";
+  CheckpointFormat checkpoint_format = CheckpointFormat::kTensorBundle;
   std::optional<double> save_checkpoint_secs = {};  // Default: 600.
   std::optional<int64_t> save_checkpoint_steps = {};
   // Called around the saves of these.

@@ -33,8 +33,10 @@ std::shared_ptr<Scaffold> scaffold_of(const MonitoredTrainingSessionOptions& opt
   auto scaffold = options.scaffold ? options.scaffold : std::make_shared<Scaffold>();
   if (!scaffold->saver) scaffold->saver = registered_saver(options.graph);
   if (!scaffold->saver)
-    scaffold->saver = std::make_shared<Saver>(
-        SaverOptions{.allow_empty = true, .files = options.files, .clock = options.clock});
+    scaffold->saver = std::make_shared<Saver>(SaverOptions{.format = options.checkpoint_format,
+                                                           .allow_empty = true,
+                                                           .files = options.files,
+                                                           .clock = options.clock});
   return scaffold;
 }
 

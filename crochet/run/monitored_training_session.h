@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "crochet/checkpoint/checkpoint_writer.h"
 #include "crochet/checkpoint/save_policy.h"
 #include "crochet/hooks/checkpoint_saver_listener.h"
 #include "crochet/io/file_system.h"
@@ -28,6 +29,8 @@ struct MonitoredTrainingSessionOptions {
   // Holds the checkpoints, and is restored from. Empty: nothing is kept.
   std::string checkpoint_dir = {};
   std::string checkpoint_basename = "model.ckpt";
+  // Of the saver that is made if neither the scaffold nor the graph has one.
+  CheckpointFormat checkpoint_format = CheckpointFormat::kTensorBundle;
   // One with all defaults if null; a saver is added if it has none.
   std::shared_ptr<Scaffold> scaffold = {};
   HookList hooks = {};

@@ -1,0 +1,108 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/safetensors_data.h"
+
+#include <algorithm>
+
+#include "crochet/base/error.h"
+#include "crochet/io/crc32c.h"
+
+namespace crochet::internal {
+namespace {
+
+// What is read at once: still in the cache when the checksum comes to it.
+constexpr size_t kChunkBytes = size_t{1} << 20;
+
+}  // namespace
+
+// An entry's bytes, one after another, and the checksum of those read so far.
+class SafetensorsData::Input {
+ public:
+  Input(const SafetensorsFile& file, const BundleEntry& entry)
+      : file_(file),
+        entry_(entry),
+        stream_(file.file->stream(static_cast<uint64_t>(entry.offset),
+                                  static_cast<uint64_t>(entry.size))) {}
+
+  void read(std::span<std::byte> destination) {
+    while (!destination.empty()) {
+      const auto chunk = destination.first(std::min(destination.size(), kChunkBytes));
+      if (file_.crcs)
+        crc_ = stream_->read_with_crc32c(crc_, chunk);
+      else
+        stream_->read(chunk);
+      destination = destination.subspan(chunk.size());
+    }
+  }
+
+  // Throws: DataLossError unless all bytes that were read have the entry's checksum.
+  void compare_crc(std::string_view name) const {
+    const uint32_t expected = unmask_crc32c(entry_.masked_crc32c);
+    if (file_.crcs && crc_ != expected)
+      throw DataLossError("{}: crc32c of \"{}\" at offset {} is {:08x}, the header says {:08x}",
+                          file_.path, name, entry_.offset, crc_, expected);
+  }
+
+ private:
+  const SafetensorsFile& file_;
+  const BundleEntry& entry_;
+  const std::unique_ptr<ReadStream> stream_;
+  uint32_t crc_ = 0;
+};
+
+// Opening the file has seen to the rest.
+void SafetensorsData::check_place(const BundleEntry& entry, std::string_view name) const {
+  if (entry.dtype != DType::kString) return;
+  const auto num_strings = static_cast<uint64_t>(entry.shape.num_elements());
+  if (static_cast<uint64_t>(entry.size) / sizeof(uint64_t) < num_strings)
+    throw DataLossError("{}: \"{}\" has {} bytes at offset {}, too few for {} strings",
+                        file_of(entry).path, name, entry.size, entry.offset, num_strings);
+}
+
+void SafetensorsData::read(const BundleEntry& entry, std::string_view name,
+                           std::span<std::byte> destination) const {
+  Input input(file_of(entry), entry);
+  input.read(destination);
+  input.compare_crc(name);
+}
+
+std::vector<std::string> SafetensorsData::read_strings(const BundleEntry& entry,
+                                                       std::string_view name) const {
+  check_place(entry, name);
+  Input input(file_of(entry), entry);
+  std::vector<uint64_t> lengths(static_cast<size_t>(entry.shape.num_elements()));
+  input.read(std::as_writable_bytes(std::span(lengths)));
+  uint64_t left = static_cast<uint64_t>(entry.size) - lengths.size() * sizeof(uint64_t);
+  std::vector<std::string> strings;
+  for (const uint64_t length : lengths) {
+    if (length > left)
+      throw DataLossError("{}: \"{}\" at offset {}: a string has {} bytes, {} are left",
+                          file_of(entry).path, name, entry.offset, length, left);
+    left -= length;
+    input.read(std::as_writable_bytes(std::span(strings.emplace_back(length, '\0'))));
+  }
+  if (left != 0)
+    throw DataLossError("{}: \"{}\" at offset {}: {} bytes behind its strings", file_of(entry).path,
+                        name, entry.offset, left);
+  input.compare_crc(name);
+  return strings;
+}
+
+void SafetensorsData::verify(const BundleEntry& entry, std::string_view name) const {
+  check_place(entry, name);
+  if (entry.dtype == DType::kString) {
+    read_strings(entry, name);
+    return;
+  }
+  if (!file_of(entry).crcs) return;
+  Input input(file_of(entry), entry);
+  std::vector<std::byte> buffer(std::min(kChunkBytes, static_cast<size_t>(entry.size)));
+  for (uint64_t left = static_cast<uint64_t>(entry.size); left > 0;) {
+    const auto chunk = std::span(buffer).first(std::min<uint64_t>(buffer.size(), left));
+    input.read(chunk);
+    left -= chunk.size();
+  }
+  input.compare_crc(name);
+}
+
+}  // namespace crochet::internal

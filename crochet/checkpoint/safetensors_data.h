@@ -1,0 +1,36 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "crochet/checkpoint/safetensors_index.h"
+#include "crochet/checkpoint/stored_data.h"
+
+namespace crochet::internal {
+
+// The data of safetensors files. Where a file has no checksums there is nothing to compare.
+//
+// Thread-safe.
+class SafetensorsData final : public StoredData {
+ public:
+  explicit SafetensorsData(std::vector<SafetensorsFile> files) : files_(std::move(files)) {}
+
+  void check_place(const BundleEntry& entry, std::string_view name) const override;
+  void read(const BundleEntry& entry, std::string_view name,
+            std::span<std::byte> destination) const override;
+  std::vector<std::string> read_strings(const BundleEntry& entry,
+                                        std::string_view name) const override;
+  void verify(const BundleEntry& entry, std::string_view name) const override;
+
+ private:
+  class Input;
+
+  const SafetensorsFile& file_of(const BundleEntry& entry) const {
+    return files_[static_cast<size_t>(entry.shard)];
+  }
+
+  const std::vector<SafetensorsFile> files_;
+};
+
+}  // namespace crochet::internal

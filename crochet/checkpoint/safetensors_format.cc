@@ -1,0 +1,78 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/safetensors_format.h"
+
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "crochet/base/error.h"
+
+namespace crochet {
+
+std::string safetensors_filename(std::string_view prefix) {
+  return fmt::format("{}.safetensors", prefix);
+}
+
+std::string safetensors_index_filename(std::string_view prefix) {
+  return fmt::format("{}.safetensors.index.json", prefix);
+}
+
+std::string safetensors_shard_filename(std::string_view prefix, int shard, int num_shards) {
+  return fmt::format("{}-{:05d}-of-{:05d}.safetensors", prefix, shard + 1, num_shards);
+}
+
+}  // namespace crochet
+
+namespace crochet::internal {
+namespace {
+
+constexpr size_t kHeaderAlignment = 8;
+
+void append_metadata(std::string& json,
+                     const std::map<std::string, std::string, std::less<>>& metadata) {
+  json += "\"__metadata__\":{";
+  for (const auto& [key, value] : metadata) {
+    if (json.back() != '{') json += ',';
+    json += json_string(key) + ':' + json_string(value);
+  }
+  json += '}';
+}
+
+void append_tensor(std::string& json, const SafetensorsTensor& tensor) {
+  fmt::format_to(std::back_inserter(json),
+                 R"({}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})",
+                 json_string(tensor.name), tensor.type->name,
+                 fmt::join(tensor.shape.dimensions(), ","), tensor.begin, tensor.end);
+}
+
+}  // namespace
+
+std::string json_string(std::string_view text) {
+  try {
+    return nlohmann::json(text).dump();
+  } catch (const nlohmann::json::exception&) {
+    throw InvalidArgumentError("\"{}\" is no UTF-8, which JSON needs", text);
+  }
+}
+
+std::string encode(const SafetensorsHeader& header, std::string_view file) {
+  std::string bytes(kSafetensorsLengthBytes, '\0');
+  bytes += '{';
+  if (!header.metadata.empty()) append_metadata(bytes, header.metadata);
+  for (const SafetensorsTensor& tensor : header.tensors) {
+    if (bytes.back() != '{') bytes += ',';
+    append_tensor(bytes, tensor);
+  }
+  bytes += '}';
+  while (bytes.size() % kHeaderAlignment != 0) bytes += ' ';
+  uint64_t length = bytes.size() - kSafetensorsLengthBytes;
+  if (length > kMaxSafetensorsHeaderBytes)
+    throw InvalidArgumentError(
+        "{}: the header of {} tensors has {} bytes, the format allows {}; use more data files",
+        file, header.tensors.size(), length, kMaxSafetensorsHeaderBytes);
+  for (size_t i = 0; i < kSafetensorsLengthBytes; ++i, length >>= 8)
+    bytes[i] = static_cast<char>(length & 0xff);
+  return bytes;
+}
+
+}  // namespace crochet::internal

@@ -1,0 +1,307 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Headers of safetensors files, which nobody vouches for.
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "crochet/base/error.h"
+#include "crochet/checkpoint/safetensors_format.h"
+
+namespace crochet::internal {
+namespace {
+
+using nlohmann::json;
+
+// TensorFlow's limit; no array library has more.
+constexpr size_t kMaxRank = 254;
+// Names in messages are cut to this many characters.
+constexpr size_t kMaxShownCharacters = 80;
+
+std::string shown(std::string_view text) {
+  if (text.size() <= kMaxShownCharacters) return fmt::format("\"{}\"", text);
+  return fmt::format("\"{}...\" ({} bytes)", text.substr(0, kMaxShownCharacters), text.size());
+}
+
+// What the header says of one tensor; each field must come once.
+struct RawTensor {
+  std::string name;
+  std::optional<std::string> dtype;
+  std::optional<std::vector<uint64_t>> shape;
+  std::optional<std::vector<uint64_t>> data_offsets;
+};
+
+// Takes the header's parts as they come. What may come next depends on where it stands; all else
+// is an error at once, so that nesting and memory are bounded by the header's bytes.
+class HeaderHandler final : public nlohmann::json_sax<json> {
+ public:
+  explicit HeaderHandler(std::string_view file) : file_(file) {}
+
+  std::vector<RawTensor> tensors;
+  std::optional<std::map<std::string, std::string, std::less<>>> metadata;
+
+  bool null() override { fail("null"); }
+  bool boolean(bool) override { fail("true or false"); }
+  bool number_integer(int64_t value) override { fail(fmt::format("the number {}", value)); }
+  bool number_float(double, const std::string& text) override {
+    fail(fmt::format("the number {}", text.substr(0, kMaxShownCharacters)));
+  }
+  bool binary(json::binary_t&) override { fail("binary data"); }
+
+  bool number_unsigned(uint64_t value) override {
+    if (place_ != Place::kNumbers) fail(fmt::format("the number {}", value));
+    if (numbers_->size() == max_numbers_)
+      throw DataLossError("{}: header: {} has more than {} numbers", file_, where(), max_numbers_);
+    numbers_->push_back(value);
+    return true;
+  }
+
+  bool string(std::string& value) override {
+    if (place_ == Place::kMetadata && !key_.empty_slot) {
+      if (!metadata->emplace(key_.text, std::move(value)).second) fail_twice(key_.text);
+      key_.empty_slot = true;
+      return true;
+    }
+    if (place_ != Place::kDtype) fail(fmt::format("the string {}", shown(value)));
+    tensors.back().dtype = std::move(value);
+    place_ = Place::kTensor;
+    return true;
+  }
+
+  bool start_object(size_t) override {
+    if (place_ == Place::kOutside) {
+      place_ = Place::kHeader;
+    } else if (place_ == Place::kMetadataObject) {
+      metadata.emplace();
+      place_ = Place::kMetadata;
+    } else if (place_ == Place::kTensorObject) {
+      place_ = Place::kTensor;
+    } else {
+      fail("an object");
+    }
+    return true;
+  }
+
+  bool end_object() override {
+    place_ = place_ == Place::kHeader ? Place::kOutside : Place::kHeader;
+    return true;
+  }
+
+  bool start_array(size_t) override {
+    if (place_ != Place::kNumbersArray) fail("an array");
+    place_ = Place::kNumbers;
+    return true;
+  }
+
+  bool end_array() override {
+    place_ = Place::kTensor;
+    return true;
+  }
+
+  bool key(std::string& name) override {
+    if (place_ == Place::kMetadata) {
+      key_ = {std::move(name), false};
+    } else if (place_ == Place::kTensor) {
+      begin_field(name);
+    } else if (name == "__metadata__") {
+      if (metadata) fail_twice(name);
+      place_ = Place::kMetadataObject;
+    } else {
+      tensors.push_back({.name = std::move(name), .dtype = {}, .shape = {}, .data_offsets = {}});
+      place_ = Place::kTensorObject;
+    }
+    return true;
+  }
+
+  bool parse_error(size_t position, const std::string&, const json::exception& error) override {
+    throw DataLossError("{}: header, byte {}: {}", file_, position, error.what());
+  }
+
+ private:
+  // Where the next part stands.
+  enum class Place {
+    kOutside,
+    kHeader,
+    kMetadataObject,  // To come.
+    kMetadata,
+    kTensorObject,  // To come.
+    kTensor,
+    kDtype,
+    kNumbersArray,  // To come.
+    kNumbers,
+  };
+
+  void begin_field(const std::string& name) {
+    RawTensor& tensor = tensors.back();
+    if (name == "dtype") {
+      if (tensor.dtype) fail_twice(name);
+      place_ = Place::kDtype;
+    } else if (name == "shape") {
+      begin_numbers(name, tensor.shape, kMaxRank);
+    } else if (name == "data_offsets") {
+      begin_numbers(name, tensor.data_offsets, 2);
+    } else {
+      throw DataLossError("{}: header: {} has a field {}, expected dtype, shape and data_offsets",
+                          file_, shown(tensor.name), shown(name));
+    }
+  }
+
+  void begin_numbers(const std::string& name, std::optional<std::vector<uint64_t>>& field,
+                     size_t max_numbers) {
+    if (field) fail_twice(name);
+    numbers_ = &field.emplace();
+    max_numbers_ = max_numbers;
+    place_ = Place::kNumbersArray;
+  }
+
+  const char* expected() const {
+    switch (place_) {
+      case Place::kMetadata:
+        return "a string";
+      case Place::kDtype:
+        return "a string: the dtype";
+      case Place::kNumbersArray:
+        return "an array of numbers";
+      case Place::kNumbers:
+        return "a number from 0 to 2^64 - 1";
+      default:
+        return "an object";
+    }
+  }
+
+  std::string where() const {
+    const bool in_metadata = place_ == Place::kMetadata || place_ == Place::kMetadataObject;
+    if (in_metadata) return "__metadata__";
+    return tensors.empty() ? "the whole" : shown(tensors.back().name);
+  }
+
+  [[noreturn]] void fail(std::string_view found) const {
+    throw DataLossError("{}: header: {} has {}, expected {}", file_, where(), found, expected());
+  }
+  [[noreturn]] void fail_twice(std::string_view key) const {
+    throw DataLossError("{}: header: {} has {} twice", file_, where(), shown(key));
+  }
+
+  struct MetadataKey {
+    std::string text;
+    bool empty_slot = true;
+  };
+
+  const std::string_view file_;
+  Place place_ = Place::kOutside;
+  MetadataKey key_;
+  std::vector<uint64_t>* numbers_ = nullptr;  // Of the last tensor.
+  size_t max_numbers_ = 0;
+};
+
+// The product, or nothing if it has more than 63 bits.
+std::optional<uint64_t> product(std::span<const uint64_t> factors) {
+  uint64_t result = 1;
+  for (const uint64_t factor : factors)
+    if (__builtin_mul_overflow(result, factor, &result)) return std::nullopt;
+  return result <= std::numeric_limits<int64_t>::max() ? std::optional(result) : std::nullopt;
+}
+
+Shape checked_shape(const RawTensor& raw, std::string_view file) {
+  try {
+    std::vector<int64_t> dimensions;
+    for (const uint64_t size : *raw.shape) {
+      if (size > std::numeric_limits<int64_t>::max())
+        throw InvalidArgumentError("a size is beyond 2^63 - 1");
+      dimensions.push_back(static_cast<int64_t>(size));
+    }
+    return Shape(dimensions);
+  } catch (const InvalidArgumentError& error) {
+    throw DataLossError("{}: header: {} has the shape [{}]: {}", file, shown(raw.name),
+                        fmt::join(*raw.shape, ","), error.what());
+  }
+}
+
+void check_size(const SafetensorsTensor& tensor, const RawTensor& raw, std::string_view file) {
+  std::vector<uint64_t> factors = *raw.shape;
+  factors.push_back(tensor.type->bits);
+  const std::optional<uint64_t> bits = product(factors);
+  if (!bits || *bits % 8 != 0)
+    throw DataLossError("{}: header: {} is {} {}: {}", file, shown(raw.name), tensor.type->name,
+                        tensor.shape, bits ? "no whole bytes" : "too large");
+  if (tensor.begin > tensor.end || tensor.end - tensor.begin != *bits / 8)
+    throw DataLossError("{}: header: {} has data_offsets [{},{}], its {} {} takes {} bytes", file,
+                        shown(raw.name), tensor.begin, tensor.end, tensor.type->name, tensor.shape,
+                        *bits / 8);
+}
+
+SafetensorsTensor checked_tensor(RawTensor&& raw, std::string_view file) {
+  if (!raw.dtype || !raw.shape || !raw.data_offsets || raw.data_offsets->size() != 2)
+    throw DataLossError("{}: header: {} lacks {}", file, shown(raw.name),
+                        !raw.dtype   ? "its dtype"
+                        : !raw.shape ? "its shape"
+                                     : "its two data_offsets");
+  const SafetensorsType* const type = find_safetensors_type(*raw.dtype);
+  if (type == nullptr)
+    throw DataLossError("{}: header: {} has the dtype {}, which the format does not have", file,
+                        shown(raw.name), shown(*raw.dtype));
+  SafetensorsTensor tensor{.name = {},
+                           .type = type,
+                           .shape = checked_shape(raw, file),
+                           .begin = raw.data_offsets->front(),
+                           .end = raw.data_offsets->back()};
+  check_size(tensor, raw, file);
+  tensor.name = std::move(raw.name);
+  return tensor;
+}
+
+// One tensor begins where the one before ends, and the last one ends with the file.
+void check_cover(const std::vector<SafetensorsTensor>& tensors, uint64_t data_bytes,
+                 std::string_view file) {
+  std::vector<const SafetensorsTensor*> in_file;
+  for (const SafetensorsTensor& tensor : tensors) in_file.push_back(&tensor);
+  std::ranges::sort(in_file, [](const SafetensorsTensor* a, const SafetensorsTensor* b) {
+    return std::pair(a->begin, a->end) < std::pair(b->begin, b->end);
+  });
+  uint64_t end = 0;
+  for (const SafetensorsTensor* const tensor : in_file) {
+    if (tensor->begin != end)
+      throw DataLossError("{}: header: {} begins at {} of the data, expected {}, without {}", file,
+                          shown(tensor->name), tensor->begin, end,
+                          tensor->begin < end ? "an overlap" : "a hole");
+    end = tensor->end;
+  }
+  if (end != data_bytes)
+    throw DataLossError("{}: the header tells of {} bytes of data, the file has {}", file, end,
+                        data_bytes);
+}
+
+void check_names(const std::vector<SafetensorsTensor>& tensors, std::string_view file) {
+  std::vector<std::string_view> names;
+  for (const SafetensorsTensor& tensor : tensors) names.push_back(tensor.name);
+  std::ranges::sort(names);
+  const auto twice = std::ranges::adjacent_find(names);
+  if (twice != names.end())
+    throw DataLossError("{}: header: {} is there twice", file, shown(*twice));
+  if (!names.empty() && names.front().empty())
+    throw DataLossError("{}: header: a tensor has no name", file);
+}
+
+}  // namespace
+
+SafetensorsHeader decode_safetensors_header(std::string_view text, uint64_t data_bytes,
+                                            std::string_view file) {
+  if (!text.starts_with('{'))
+    throw DataLossError("{}: the header does not start with an opening brace", file);
+  HeaderHandler handler(file);
+  json::sax_parse(text.begin(), text.end(), &handler);
+  SafetensorsHeader header;
+  header.tensors.reserve(handler.tensors.size());
+  for (RawTensor& raw : handler.tensors)
+    header.tensors.push_back(checked_tensor(std::move(raw), file));
+  check_names(header.tensors, file);
+  check_cover(header.tensors, data_bytes, file);
+  if (handler.metadata) header.metadata = *std::move(handler.metadata);
+  return header;
+}
+
+}  // namespace crochet::internal

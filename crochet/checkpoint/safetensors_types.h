@@ -1,0 +1,26 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+#include "crochet/tensor/dtype.h"
+
+namespace crochet::internal {
+
+// An element type of the safetensors format.
+struct SafetensorsType {
+  std::string_view name;  // "F32".
+  unsigned bits;          // Of one element.
+  DType dtype;            // kInvalid if no tensor of ours has such elements.
+};
+
+// Null if the format has no such type.
+const SafetensorsType* find_safetensors_type(std::string_view name);
+const SafetensorsType* safetensors_type_of(DType dtype);
+
+// True if tensors of type `a` come before those of `b` in a file: larger alignment first, and the
+// rest as the format's own library has it.
+bool comes_before(const SafetensorsType* a, const SafetensorsType* b);
+
+}  // namespace crochet::internal

@@ -54,7 +54,7 @@ std::vector<std::string> similar_names(FileSystem& files, const std::string& pat
 }  // namespace
 
 bool directory_argument(FileSystem& files, const std::string& path, std::string& directory) {
-  const bool is_prefix = !path.ends_with('/') && files.exists(index_filename(path));
+  const bool is_prefix = !path.ends_with('/') && format_of(files, path).has_value();
   if (!is_prefix && is_directory(files, path)) {
     directory = path;
     return true;
@@ -67,12 +67,16 @@ bool directory_argument(FileSystem& files, const std::string& path, std::string&
 std::string checkpoint_argument(FileSystem& files, const std::string& path) {
   std::string directory;
   if (directory_argument(files, path, directory)) return newest_in(files, directory);
-  if (files.exists(index_filename(path))) return path;
   const std::string name = base_name(path);
   const auto file = internal::parse_checkpoint_filename(name);
+  const auto format = format_of(files, path);
+  if (format && !file) return path;
   if (!file || file->base.empty() || !files.exists(path)) throw_no_checkpoint(files, path);
   const std::string prefix = join_path(directory_of(path), file->base);
-  if (!files.exists(index_filename(prefix)))
+  const auto format_of_prefix = format_of(files, prefix);
+  // Who names a safetensors file means it, though a run would take a bundle of the same name.
+  if (format && format != format_of_prefix) return path;
+  if (!format_of_prefix)
     throw NotFoundError("{}: there is no {}, so this is no checkpoint", path,
                         index_filename(prefix));
   return prefix;

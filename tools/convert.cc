@@ -6,6 +6,8 @@
 
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/bundle_writer.h"
+#include "crochet/checkpoint/checkpoint_files.h"
+#include "crochet/checkpoint/safetensors_writer.h"
 #include "tools/checkpoint_argument.h"
 #include "tools/command.h"
 #include "tools/found_checkpoint.h"
@@ -31,6 +33,7 @@ const CommandHelp kHelp = {
 struct Options {
   std::string source = {};
   std::string target = {};
+  std::string format = {};  // Empty: by the target's name.
   NameFilter filter = {};
   std::vector<std::string> renamings = {};
   std::vector<std::string> prefixes = {};
@@ -59,59 +62,103 @@ Names chosen_names(const CheckpointReader& reader, const Options& options) {
   return renaming_of(options).apply(names);
 }
 
-// The target's prefix, from the path that was given.
-std::string target_prefix(const Options& options) {
-  constexpr std::string_view kIndex = ".index";
-  std::string_view path = options.target;
-  if (path.ends_with(kIndex)) path.remove_suffix(kIndex.size());
-  if (path.empty() || path.ends_with('/'))
-    throw InvalidArgumentError("{}: expected the name of a checkpoint", options.target);
-  return std::string(path);
+// What is to be written.
+struct Target {
+  std::string prefix;
+  CheckpointFormat format;
+};
+
+// What a user may name it by.
+std::string path_of(const Target& target) {
+  return target.format == CheckpointFormat::kSafetensors ? safetensors_filename(target.prefix)
+                                                         : target.prefix;
 }
 
-void check_target(FileSystem& files, const std::string& source, const std::string& target,
+bool remove_suffix(std::string_view& text, std::string_view suffix) {
+  if (!text.ends_with(suffix)) return false;
+  text.remove_suffix(suffix.size());
+  return true;
+}
+
+Target target_of(const Options& options) {
+  std::string_view path = options.target;
+  auto format = CheckpointFormat::kTensorBundle;
+  if (remove_suffix(path, ".safetensors") || options.format == "safetensors")
+    format = CheckpointFormat::kSafetensors;
+  else
+    remove_suffix(path, ".index");
+  if (path.empty() || path.ends_with('/'))
+    throw InvalidArgumentError("{}: expected the name of a checkpoint", options.target);
+  if (format == CheckpointFormat::kSafetensors && options.format == "bundle")
+    throw InvalidArgumentError("{}: this is no name for a tensor bundle", options.target);
+  return {std::string(path), format};
+}
+
+void check_target(FileSystem& files, const CheckpointReader& source, const Target& target,
                   bool force) {
-  if (target == source)
-    throw InvalidArgumentError("{}: a checkpoint cannot be converted in its place", target);
-  const std::string index = index_filename(target);
-  if (!force && files.exists(index))
-    throw AlreadyExistsError("{}: exists; --force replaces it", index);
+  const std::string own_file = safetensors_filename(target.prefix);
+  const bool same_prefix = source.prefix() == target.prefix || source.prefix() == own_file;
+  if (same_prefix && source.format() == target.format)
+    throw InvalidArgumentError("{}: a checkpoint cannot be converted in its place",
+                               path_of(target));
+  // A file beside a bundle is fine; a bundle beside a file would be taken for it.
+  if (same_prefix && target.format == CheckpointFormat::kTensorBundle)
+    throw InvalidArgumentError("{}: the source has this name, and readers prefer a tensor bundle",
+                               target.prefix);
+  const auto there = same_prefix ? std::nullopt : format_of(files, target.prefix);
+  const std::string path = there ? index_path(files, target.prefix, *there) : own_file;
+  if (!force && files.exists(path) && (there || target.format == CheckpointFormat::kSafetensors))
+    throw AlreadyExistsError("{}: exists; --force replaces it", path);
+}
+
+std::unique_ptr<CheckpointWriter> new_writer(FileSystem& files, const CheckpointReader& source,
+                                             const Target& target) {
+  if (target.format == CheckpointFormat::kSafetensors)
+    return std::make_unique<SafetensorsWriter>(
+        files, target.prefix, SafetensorsWriterOptions{.metadata = source.metadata()});
+  return std::make_unique<BundleWriter>(files, target.prefix);
 }
 
 // Step, time and metrics are those of the source; what else is in a sidecar is the copy's own.
-void write_target_sidecar(const Context& context, const CheckpointSidecar& source,
-                          const BundleWriter& writer) {
+void write_target_sidecar(FileSystem& files, const std::string& prefix,
+                          const CheckpointSidecar& source, const CheckpointWriter& writer) {
   CheckpointSidecar sidecar = source;
   sidecar.size_bytes = writer.total_bytes();
   sidecar.index_crc32c = writer.index_crc32c();
   sidecar.library_version.clear();
   sidecar.command_line.clear();
-  write_sidecar(context.files(), writer.prefix(), std::move(sidecar));
+  write_sidecar(files, prefix, std::move(sidecar));
 }
 
-uint64_t write_bundle(const Context& context, const CheckpointReader& reader, const Names& names,
-                      const std::string& target) {
+// Returns the bytes of all files.
+uint64_t write(FileSystem& files, const CheckpointReader& reader, const Names& names,
+               const Target& target) {
   const SignalGuard guard;  // A writer that goes removes what it has written.
-  BundleWriter writer(context.files(), target);
+  const std::unique_ptr<CheckpointWriter> writer = new_writer(files, reader, target);
   for (const auto& [old_name, new_name] : names) {
     throw_if_signalled("converting");
-    writer.add(new_name, reader.read(old_name));
+    writer->add(new_name, reader.read(old_name));
   }
-  writer.write_and_sync();
-  if (const auto sidecar = read_sidecar(context.files(), reader.prefix()))
-    write_target_sidecar(context, *sidecar, writer);
-  writer.publish();
-  return writer.total_bytes();
+  writer->write_and_sync();
+  // Beside the source, its sidecar stays the source's.
+  const bool is_beside = reader.prefix() == target.prefix;
+  const auto source = look_at_checkpoint(files, reader.prefix());
+  if (source.sidecar && !is_beside)
+    write_target_sidecar(files, target.prefix, *source.sidecar, *writer);
+  writer->publish();
+  if (!is_beside) remove_replaced(files, target.prefix, target.format, 1);
+  return writer->total_bytes();
 }
 
-void report(const Context& context, const std::string& source, const std::string& target,
+void report(const Context& context, const CheckpointReader& source, const Target& target,
             const Names& names, std::optional<uint64_t> size_bytes) {
   if (context.json()) {
     Json renamed = Json::array();
     for (const auto& [old_name, new_name] : names)
       renamed.push_back({{"from", json_text(old_name)}, {"to", json_text(new_name)}});
-    context.print_json(Json{{"source", json_text(source)},
-                            {"target", json_text(target)},
+    context.print_json(Json{{"source", json_text(source.prefix())},
+                            {"target", json_text(path_of(target))},
+                            {"format", checkpoint_format_name(target.format)},
                             {"written", size_bytes.has_value()},
                             {"size_bytes", size_bytes ? Json(*size_bytes) : Json()},
                             {"tensors", std::move(renamed)}});
@@ -120,19 +167,20 @@ void report(const Context& context, const std::string& source, const std::string
   for (const auto& [old_name, new_name] : names)
     if (old_name != new_name)
       context.print(fmt::format("{} -> {}\n", printable(old_name), printable(new_name)));
-  context.print(fmt::format("{}: {}, {}\n", printable(target), count_text(names.size(), "tensor"),
+  context.print(fmt::format("{}: {}, {}\n", printable(path_of(target)),
+                            count_text(names.size(), "tensor"),
                             size_bytes ? size_text(*size_bytes) : "not written"));
 }
 
 int convert(const Context& context, const Options& options) {
   const CheckpointReader reader(checkpoint_argument(context.files(), options.source),
                                 context.files());
-  const std::string target = target_prefix(options);
-  check_target(context.files(), reader.prefix(), target, options.force);
+  const Target target = target_of(options);
+  check_target(context.files(), reader, target, options.force);
   const Names names = chosen_names(reader, options);
   std::optional<uint64_t> size_bytes;
-  if (!options.dry_run) size_bytes = write_bundle(context, reader, names, target);
-  report(context, reader.prefix(), target, names, size_bytes);
+  if (!options.dry_run) size_bytes = write(context.files(), reader, names, target);
+  report(context, reader, target, names, size_bytes);
   return kSuccess;
 }
 
@@ -157,9 +205,14 @@ void add_convert(CommandLine& line) {
   CLI::App& command = add_command(
       line, kHelp, [options](const Context& context) { return convert(context, *options); });
   command.add_option("source", options->source, kCheckpointHelp)->type_name("PATH")->required();
-  command.add_option("target", options->target, "The prefix of the new checkpoint")
+  command
+      .add_option("target", options->target,
+                  "The prefix of a tensor bundle, or a file <name>.safetensors")
       ->type_name("TARGET")
       ->required();
+  command.add_option("--to", options->format, "The format, instead of what the target's name says")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"bundle", "safetensors"}));
   add_filter_options(command, options->filter);
   add_renaming_options(command, *options);
   command.add_flag("--force,-f", options->force, "Replace a checkpoint that is there");

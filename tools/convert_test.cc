@@ -7,6 +7,7 @@
 
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/checkpoint_reader.h"
+#include "crochet/checkpoint/safetensors_writer.h"
 #include "crochet/io/memory_file_system.h"
 #include "tools/signal_guard.h"
 #include "tools/tool_run.h"
@@ -120,6 +121,70 @@ TEST_F(ConvertTest, WhatCannotBeDoneLeavesNothing) {
   expect_trouble({"run", "out/"}, "expected the name of a checkpoint");
   damage(files_, "run/m-20.data-00000-of-00001", 0);
   expect_trouble({"run", "out/a"}, "crc32c");
+}
+
+TEST_F(ConvertTest, ToSafetensorsAndBackNothingIsLost) {
+  const ToolRun there = convert({"run", "out/m-20.safetensors"});
+  EXPECT_EQ(there.code, kSuccess) << there.err;
+  EXPECT_THAT(there.out, HasSubstr("out/m-20.safetensors: 3 tensors"));
+  EXPECT_TRUE(files_.exists("out/m-20.safetensors"));
+  EXPECT_EQ(tensors("out/m-20"), model());
+  EXPECT_EQ(read_sidecar(files_, "out/m-20")->metrics.at("loss"), 0.5);
+  EXPECT_EQ(run(files_, {"verify", "out"}).out, "out/m-20: sound\n");
+  EXPECT_EQ(run(files_, {"diff", "run", "out/m-20.safetensors"}).code, kSuccess);
+  EXPECT_THAT(run(files_, {"list", "out"}).out, HasSubstr(" m-20.safetensors *\n"));
+  EXPECT_EQ(convert({"out", "back/m-20"}).code, kSuccess);
+  EXPECT_EQ(tensors("back/m-20"), model());
+  EXPECT_EQ(convert({"--to", "safetensors", "run", "x/m"}).code, kSuccess);
+  EXPECT_TRUE(files_.exists("x/m.safetensors"));
+}
+
+// A run takes the bundle of two formats; its sidecar stays the bundle's.
+TEST_F(ConvertTest, AFileBesideItsBundleDisturbsNothing) {
+  EXPECT_EQ(convert({"--rename", "model/w=w", "run", "run/m-20.safetensors"}).code, kSuccess);
+  EXPECT_EQ(run(files_, {"list", "--verify", "run"}).code, kSuccess);
+  EXPECT_EQ(tensors("run/m-20"), model());
+  EXPECT_THAT(run(files_, {"show", "run/m-20.safetensors"}).out, HasSubstr(" w\n"));
+  EXPECT_THAT(run(files_, {"show", "run/m-20"}).out, HasSubstr(" model/w\n"));
+  EXPECT_EQ(run(files_, {"verify", "run/m-20.safetensors"}).code, kSuccess);
+  EXPECT_EQ(convert({"run", "run/m-20.safetensors"}).code, kTrouble);
+  EXPECT_EQ(convert({"--force", "run", "run/m-20.safetensors"}).code, kSuccess);
+  EXPECT_EQ(convert({"--force", "run/m-20.safetensors", "run/m-20"}).code, kTrouble);
+}
+
+TEST_F(ConvertTest, AnotherFormatOfTheSameNameIsReplacedAsAWhole) {
+  EXPECT_EQ(convert({"run", "out/a.safetensors"}).code, kSuccess);
+  const ToolRun refused = convert({"run", "out/a"});
+  EXPECT_EQ(refused.code, kTrouble);
+  EXPECT_EQ(refused.err, "crochet: out/a.safetensors: exists; --force replaces it\n");
+  EXPECT_EQ(convert({"--force", "run", "out/a"}).code, kSuccess);
+  EXPECT_FALSE(files_.exists("out/a.safetensors"));
+  EXPECT_EQ(convert({"--force", "run", "out/a.safetensors"}).code, kSuccess);
+  EXPECT_FALSE(files_.exists("out/a.index"));
+  EXPECT_EQ(run(files_, {"verify", "out"}).code, kSuccess);
+}
+
+// As other programs write them: no checksums, metadata of their own, and a JSON file beside it.
+TEST_F(ConvertTest, SafetensorsOfOthersAreReadAndKeepTheirMetadata) {
+  SafetensorsWriter writer(files_, "theirs/weights",
+                           {.checksums = false, .metadata = {{"format", "pt"}}});
+  writer.add("w", Tensor::from<float>({1, 2}));
+  writer.finish();
+  put_file(files_, "theirs/weights.json", "{\"hidden_size\": 64}");
+  const Json shown = run(files_, {"show", "--json", "theirs"}).json();
+  EXPECT_EQ(shown["format"], "safetensors");
+  EXPECT_EQ(shown["metadata"], Json::parse(R"({"format": "pt"})"));
+  EXPECT_EQ(shown["tensors"][0]["mean"], 1.5);
+  EXPECT_EQ(run(files_, {"verify", "theirs"}).out,
+            "theirs/weights: sound, as far as can be seen without checksums\n");
+  EXPECT_EQ(run(files_, {"verify", "--json", "theirs"}).json()["checkpoints"][0]["has_checksums"],
+            false);
+  const Json listed = run(files_, {"list", "--verify", "--json", "theirs"}).json();
+  EXPECT_EQ(listed["checkpoints"][0]["step"], nullptr);
+  EXPECT_EQ(convert({"theirs/weights.safetensors", "out/w.safetensors"}).code, kSuccess);
+  EXPECT_EQ(CheckpointReader("out/w", files_).metadata().at("format"), "pt");
+  EXPECT_TRUE(CheckpointReader("out/w", files_).has_checksums());
+  EXPECT_FALSE(files_.exists("out/w.json"));
 }
 
 TEST_F(ConvertTest, ASignalLeavesNothing) {

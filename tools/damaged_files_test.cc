@@ -13,10 +13,11 @@
 namespace crochet::tool {
 namespace {
 
-class DamagedFilesTest : public testing::Test {
+class DamagedFilesTest : public testing::TestWithParam<CheckpointFormat> {
  protected:
   DamagedFilesTest() {
-    put_checkpoint(files_, "run/m-1", model(), {.step = 1, .unix_time = 1, .metrics = {{"l", 1}}});
+    put_checkpoint(files_, "run/m-1", model(), {.step = 1, .unix_time = 1, .metrics = {{"l", 1}}},
+                   GetParam());
     put_checkpoint(files_, "good/m-1", model());
     update_checkpoint_state(files_, "run", "run/m-1");
   }
@@ -52,7 +53,7 @@ class DamagedFilesTest : public testing::Test {
   MemoryFileSystem files_;
 };
 
-TEST_F(DamagedFilesTest, EveryFlippedByteAndEveryCutIsNoCrash) {
+TEST_P(DamagedFilesTest, EveryFlippedByteAndEveryCutIsNoCrash) {
   ASSERT_FALSE(is_noticed());
   int num_unnoticed = 0, num_files = 0;
   for (const std::string& name : files_.list("run")) {
@@ -72,14 +73,16 @@ TEST_F(DamagedFilesTest, EveryFlippedByteAndEveryCutIsNoCrash) {
     }
     put_file(files_, path, good);
   }
-  EXPECT_EQ(num_files, 4);
+  EXPECT_EQ(num_files, GetParam() == CheckpointFormat::kTensorBundle ? 4 : 3);
   // The padding of the index's footer; what the sidecar says of itself and of metrics.
   const uint64_t sidecar_bytes = files_.file_size("run/m-1.json");
   EXPECT_LT(static_cast<uint64_t>(num_unnoticed), 36 + sidecar_bytes);
 }
 
-TEST_F(DamagedFilesTest, ConvertWritesNothingOfADamagedCheckpoint) {
-  for (const char* const name : {"run/m-1.index", "run/m-1.data-00000-of-00001"}) {
+TEST_P(DamagedFilesTest, ConvertWritesNothingOfADamagedCheckpoint) {
+  for (const std::string& base : files_.list("run")) {
+    if (base == "checkpoint" || base.ends_with(".json")) continue;
+    const std::string name = "run/" + base;
     const std::string good = read_file(files_, name);
     for (size_t i = 0; i < good.size(); ++i) {
       std::string bad = good;
@@ -95,6 +98,13 @@ TEST_F(DamagedFilesTest, ConvertWritesNothingOfADamagedCheckpoint) {
     put_file(files_, name, good);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Formats, DamagedFilesTest,
+                         testing::Values(CheckpointFormat::kTensorBundle,
+                                         CheckpointFormat::kSafetensors),
+                         [](const auto& format) {
+                           return std::string(checkpoint_format_name(format.param));
+                         });
 
 }  // namespace
 }  // namespace crochet::tool

@@ -91,13 +91,12 @@ class Comparer {
     return CheckpointReader(checkpoint_argument(context_.files(), path), context_.files());
   }
   std::optional<Tensor> read(const CheckpointReader& reader, const std::string& name) {
-    std::string problem;
-    auto tensor = read_if_sound(reader, name, problem);
-    if (!tensor) {
+    ReadResult result = read_if_sound(reader, name);
+    if (!result.tensor) {
       had_trouble_ = true;
-      context_.complain(problem);
+      context_.complain(result.problem);
     }
-    return tensor;
+    return std::move(result.tensor);
   }
 
   const Context& context_;  // Not owned; outlive this.

@@ -3,9 +3,13 @@
 #include "tools/inspection.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
 #include <map>
 
 #include "crochet/checkpoint/bundle_index.h"
+#include "crochet/checkpoint/safetensors_format.h"
 #include "crochet/io/crc32c.h"
 
 namespace crochet::tool {
@@ -31,17 +35,37 @@ void check_data_files(FileSystem& files, const std::string& prefix,
   }
 }
 
+static_assert(std::endian::native == std::endian::little, "lengths are little-endian");
+
+// The bytes that a sidecar's checksum is of: of a safetensors file, length and header only.
+uint32_t index_crc(FileSystem& files, const std::string& path) {
+  if (!path.ends_with(".safetensors")) return mask_crc32c(crc32c(read_file(files, path)));
+  const auto file = files.open(path);
+  std::array<std::byte, internal::kSafetensorsLengthBytes> length_bytes;
+  file->read_at(0, length_bytes);
+  uint64_t length = 0;
+  std::memcpy(&length, length_bytes.data(), sizeof length);
+  if (length > std::min(internal::kMaxSafetensorsHeaderBytes, file->size()))
+    throw DataLossError("{}: a header of {} bytes, the file has {}", path, length, file->size());
+  std::vector<std::byte> header(length);
+  file->read_at(length_bytes.size(), header);
+  return mask_crc32c(extend_crc32c(crc32c(length_bytes), header));
+}
+
 void check_sidecar(FileSystem& files, const FoundCheckpoint& checkpoint,
                    std::vector<std::string>& damage) {
   if (!checkpoint.sidecar) return;
-  const std::string path = index_filename(checkpoint.prefix);
-  const uint32_t crc = mask_crc32c(crc32c(read_file(files, path)));
   const uint32_t expected = checkpoint.sidecar->index_crc32c;
-  if (expected != 0 && crc != expected)
-    damage.push_back(
-        fmt::format("{}: masked crc32c is {:08x}, the sidecar says {:08x}", path, crc, expected));
+  if (expected != 0) {
+    const std::string path = index_path(files, checkpoint.prefix, checkpoint.format);
+    const uint32_t crc = index_crc(files, path);
+    if (crc != expected)
+      damage.push_back(
+          fmt::format("{}: masked crc32c is {:08x}, the sidecar says {:08x}", path, crc, expected));
+  }
+  // There may be more: files of a checkpoint of the same name that this one replaced.
   const uint64_t size = checkpoint.sidecar->size_bytes;
-  if (size != 0 && size != checkpoint.size_bytes)
+  if (checkpoint.size_bytes < size)
     damage.push_back(fmt::format("{}: its files have {} bytes, the sidecar says {}",
                                  checkpoint.prefix, checkpoint.size_bytes, size));
 }
@@ -67,8 +91,7 @@ void list_damaged_tensors(const CheckpointReader& reader, std::vector<std::strin
 }
 
 // One pass in little memory for what is sound; another one to name all that is not.
-void check_tensors(FileSystem& files, const std::string& prefix, std::vector<std::string>& damage) {
-  const CheckpointReader reader(prefix, files);
+void check_tensors(const CheckpointReader& reader, std::vector<std::string>& damage) {
   try {
     reader.verify();
   } catch (const Error& error) {
@@ -89,28 +112,30 @@ bool is_damage(const Error& error) {
          code == kUnimplemented || code == kUnknown;
 }
 
-std::vector<std::string> find_damage(FileSystem& files, const FoundCheckpoint& checkpoint,
-                                     Depth depth) {
-  std::vector<std::string> damage;
+Inspection inspect(FileSystem& files, const FoundCheckpoint& checkpoint, Depth depth) {
+  Inspection found;
   try {
-    check_sidecar(files, checkpoint, damage);
-    check_data_files(files, checkpoint.prefix, damage);
-    if (depth == Depth::kEverything) check_tensors(files, checkpoint.prefix, damage);
+    check_sidecar(files, checkpoint, found.damage);
+    if (checkpoint.format == CheckpointFormat::kTensorBundle)
+      check_data_files(files, checkpoint.prefix, found.damage);
+    const CheckpointReader reader(checkpoint.prefix, files);
+    found.has_checksums = reader.has_checksums();
+    if (depth == Depth::kEverything) check_tensors(reader, found.damage);
   } catch (const Error& error) {
     if (!is_damage(error)) throw;
-    damage.push_back(error.what());
+    found.damage.push_back(error.what());
   }
-  return damage;
+  return found;
 }
 
-std::optional<Tensor> read_if_sound(const CheckpointReader& reader, const std::string& name,
-                                    std::string& problem) {
+ReadResult read_if_sound(const CheckpointReader& reader, const std::string& name) {
   try {
-    return reader.read(name);
+    return {.tensor = reader.read(name)};
+  } catch (const UnimplementedError& error) {
+    return {.problem = error.what()};
   } catch (const Error& error) {
     if (!is_damage(error)) throw;
-    problem = error.what();
-    return std::nullopt;
+    return {.problem = error.what(), .is_damaged = true};
   }
 }
 

@@ -17,17 +17,27 @@ enum class Depth {
   kEverything,  // All that is stored, too.
 };
 
-// What is wrong with a checkpoint, a line each; nothing if it is sound.
+struct Inspection {
+  // What is wrong, a line each; nothing if the checkpoint is sound.
+  std::vector<std::string> damage = {};
+  // False for safetensors files of others: only their structure can be verified.
+  bool has_checksums = true;
+
+  bool is_sound() const { return damage.empty(); }
+};
 // Throws: errors that say nothing about the checkpoint, as PermissionDeniedError does.
-std::vector<std::string> find_damage(FileSystem& files, const FoundCheckpoint& checkpoint,
-                                     Depth depth);
+Inspection inspect(FileSystem& files, const FoundCheckpoint& checkpoint, Depth depth);
 
 // True for errors that say that a file is damaged.
 bool is_damage(const Error& error);
 
-// Reads a tensor for a command that goes on if one is damaged. Nothing if it is, or if its type
-// cannot be read at all; `problem` says why then.
-std::optional<Tensor> read_if_sound(const CheckpointReader& reader, const std::string& name,
-                                    std::string& problem);
+// A tensor for a command that goes on if one is damaged.
+struct ReadResult {
+  std::optional<Tensor> tensor = {};
+  // Why there is none; it may be damaged, or of a type that cannot be read at all.
+  std::string problem = {};
+  bool is_damaged = false;
+};
+ReadResult read_if_sound(const CheckpointReader& reader, const std::string& name);
 
 }  // namespace crochet::tool

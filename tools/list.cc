@@ -33,9 +33,21 @@ struct Options {
 
 struct Row {
   FoundCheckpoint checkpoint;
-  std::vector<std::string> damage;
+  Inspection inspection;
   bool is_newest;
 };
+
+std::string state_text(const Inspection& inspection, bool verified) {
+  if (!inspection.is_sound()) return "damaged";
+  return verified && inspection.has_checksums ? "sound" : "ok";
+}
+
+// What the checkpoint can be named by.
+std::string name_text(const Row& row) {
+  const bool is_bundle = row.checkpoint.format == CheckpointFormat::kTensorBundle;
+  return printable(base_name(row.checkpoint.prefix)) + (is_bundle ? "" : ".safetensors") +
+         (row.is_newest ? " *" : "");
+}
 
 std::string metrics_text(const FoundCheckpoint& checkpoint) {
   std::string text;
@@ -51,12 +63,8 @@ std::string as_text(const std::vector<Row>& rows, const Options& options) {
   for (const Row& row : rows) {
     const FoundCheckpoint& found = row.checkpoint;
     table.add({found.step ? fmt::format("{}", *found.step) : "-", time_text(found.unix_time),
-               size_text(found.size_bytes),
-               !row.damage.empty() ? "damaged"
-               : options.verify    ? "sound"
-                                   : "ok",
-               metrics_text(found),
-               printable(base_name(found.prefix)) + (row.is_newest ? " *" : "")});
+               size_text(found.size_bytes), state_text(row.inspection, options.verify),
+               metrics_text(found), name_text(row)});
   }
   return table.text();
 }
@@ -68,12 +76,14 @@ Json as_json(const Row& row) {
     for (const auto& [name, value] : found.sidecar->metrics)
       metrics[json_text(name)] = to_json(value);
   Json damage = Json::array();
-  for (const std::string& line : row.damage) damage.push_back(json_text(line));
+  for (const std::string& line : row.inspection.damage) damage.push_back(json_text(line));
   return {{"prefix", json_text(found.prefix)},
+          {"format", checkpoint_format_name(found.format)},
           {"step", found.step ? Json(*found.step) : Json()},
           {"unix_time", to_json(found.unix_time)},
           {"size_bytes", found.size_bytes},
           {"newest", row.is_newest},
+          {"has_checksums", row.inspection.has_checksums},
           {"damage", std::move(damage)},
           {"metrics", std::move(metrics)}};
 }
@@ -98,8 +108,8 @@ int list(const Context& context, const Options& options) {
   std::vector<Row> rows;
   for (const FoundCheckpoint& each : found) {
     const Depth depth = options.verify ? Depth::kEverything : Depth::kOutside;
-    rows.push_back({each, find_damage(context.files(), each, depth), newest == each.prefix});
-    for (const std::string& line : rows.back().damage) context.complain(line);
+    rows.push_back({each, inspect(context.files(), each, depth), newest == each.prefix});
+    for (const std::string& line : rows.back().inspection.damage) context.complain(line);
   }
   if (options.newest_first) std::ranges::reverse(rows);
   if (context.json())
@@ -107,7 +117,7 @@ int list(const Context& context, const Options& options) {
   else if (!rows.empty())
     context.print(as_text(rows, options));
   if (rows.empty()) context.complain(options.path + ": no checkpoint in this directory");
-  const auto is_damaged = [](const Row& row) { return !row.damage.empty(); };
+  const auto is_damaged = [](const Row& row) { return !row.inspection.is_sound(); };
   return rows.empty() || std::ranges::any_of(rows, is_damaged) ? kNegative : kSuccess;
 }
 

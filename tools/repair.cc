@@ -130,7 +130,7 @@ Outcome examine(FileSystem& files, const std::string& directory, const Options& 
   bool any_sound = false;
   for (const FoundCheckpoint& each : found) {
     if (each.basename != outcome.basename || !internal::step_of_prefix(each.prefix)) continue;
-    outcome.checkpoints.push_back({each, find_damage(files, each, Depth::kEverything)});
+    outcome.checkpoints.push_back({each, inspect(files, each, Depth::kEverything).damage});
     any_sound = any_sound || outcome.checkpoints.back().damage.empty();
   }
   if (any_sound) {

@@ -38,16 +38,19 @@ struct Row {
   std::optional<Statistics> statistics = {};
   std::vector<Number> values = {};
   std::string problem = {};
+  bool is_damaged = false;
 };
 
 Row look_at(const CheckpointReader& reader, const std::string& name, const TensorInfo& info,
             const Options& options) {
   Row row{.name = name, .info = info};
   if (options.no_stats && options.num_values == 0) return row;
-  const auto tensor = read_if_sound(reader, name, row.problem);
-  if (!tensor) return row;
-  if (!options.no_stats) row.statistics = statistics_of(*tensor);
-  row.values = first_values(*tensor, options.num_values);
+  const ReadResult result = read_if_sound(reader, name);
+  row.problem = result.problem;
+  row.is_damaged = result.is_damaged;
+  if (!result.tensor) return row;
+  if (!options.no_stats) row.statistics = statistics_of(*result.tensor);
+  row.values = first_values(*result.tensor, options.num_values);
   return row;
 }
 
@@ -73,7 +76,9 @@ std::vector<std::string> cells(const Row& row, const Options& options) {
   if (!options.no_stats)
     for (const Number& number : {statistics.min, statistics.max, statistics.mean})
       cells.push_back(short_text(number));
-  const std::string remark = row.problem.empty() ? not_finite_text(statistics) : "damaged";
+  const std::string remark = row.is_damaged         ? "damaged"
+                             : !row.problem.empty() ? "cannot be read"
+                                                    : not_finite_text(statistics);
   cells.push_back(printable(row.name) + (remark.empty() ? "" : " (" + remark + ")"));
   return cells;
 }
@@ -114,6 +119,13 @@ Json as_json(const Row& row, const Options& options) {
   return json;
 }
 
+// What a safetensors file says besides its tensors.
+Json metadata_json(const CheckpointReader& reader) {
+  Json metadata = Json::object();
+  for (const auto& [key, value] : reader.metadata()) metadata[json_text(key)] = json_text(value);
+  return metadata;
+}
+
 int show(const Context& context, const Options& options) {
   const CheckpointReader reader(checkpoint_argument(context.files(), options.path),
                                 context.files());
@@ -122,15 +134,17 @@ int show(const Context& context, const Options& options) {
   for (const auto& [name, info] : reader.tensors()) {
     if (!options.filter.takes(name)) continue;
     rows.push_back(look_at(reader, name, info, options));
-    if (rows.back().problem.empty()) continue;
+    if (!rows.back().is_damaged) continue;
     context.complain(rows.back().problem);
     any_damaged = true;
   }
   if (context.json()) {
     Json tensors = Json::array();
     for (const Row& row : rows) tensors.push_back(as_json(row, options));
-    context.print_json(
-        Json{{"checkpoint", json_text(reader.prefix())}, {"tensors", std::move(tensors)}});
+    context.print_json(Json{{"checkpoint", json_text(reader.prefix())},
+                            {"format", checkpoint_format_name(reader.format())},
+                            {"metadata", metadata_json(reader)},
+                            {"tensors", std::move(tensors)}});
   } else if (!rows.empty()) {
     context.print(as_text(rows, options));
   }

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "crochet/checkpoint/bundle_writer.h"
 #include "crochet/checkpoint/checkpoint_sidecar.h"
+#include "crochet/checkpoint/checkpoint_writer.h"
 #include "crochet/tensor/tensor.h"
 #include "tools/json.h"
 #include "tools/tool.h"
@@ -30,15 +30,16 @@ inline ToolRun run(FileSystem& files, const std::vector<std::string>& arguments)
   return {code, out.str(), err.str()};
 }
 
-// Writes a bundle, and its sidecar as a Saver does.
+// Writes a checkpoint, and its sidecar as a Saver does.
 inline void put_checkpoint(FileSystem& files, const std::string& prefix, const TensorMap& tensors,
-                           CheckpointSidecar sidecar = {.step = -1}) {
-  BundleWriter writer(files, prefix);
-  for (const auto& [name, tensor] : tensors) writer.add(name, tensor);
-  writer.finish();
+                           CheckpointSidecar sidecar = {.step = -1},
+                           CheckpointFormat format = CheckpointFormat::kTensorBundle) {
+  const auto writer = new_checkpoint_writer(format, files, prefix);
+  for (const auto& [name, tensor] : tensors) writer->add(name, tensor);
+  writer->finish();
   if (sidecar.step < 0) return;
-  sidecar.size_bytes = writer.total_bytes();
-  sidecar.index_crc32c = writer.index_crc32c();
+  sidecar.size_bytes = writer->total_bytes();
+  sidecar.index_crc32c = writer->index_crc32c();
   write_sidecar(files, prefix, sidecar);
 }
 

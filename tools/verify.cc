@@ -35,20 +35,24 @@ std::vector<FoundCheckpoint> checkpoints_of(FileSystem& files, const std::string
   return found;
 }
 
-std::string as_text(const FoundCheckpoint& checkpoint, const std::vector<std::string>& damage) {
+std::string as_text(const FoundCheckpoint& checkpoint, const Inspection& inspection) {
   const std::string prefix = printable(checkpoint.prefix);
-  if (damage.empty()) return fmt::format("{}: sound\n", prefix);
+  if (inspection.is_sound())
+    return fmt::format("{}: sound{}\n", prefix,
+                       inspection.has_checksums ? "" : ", as far as can be seen without checksums");
   std::string text;
-  for (const std::string& line : damage)
+  for (const std::string& line : inspection.damage)
     text += fmt::format("{}: damaged: {}\n", prefix, printable_text(line));
   return text;
 }
 
-Json as_json(const FoundCheckpoint& checkpoint, const std::vector<std::string>& damage) {
+Json as_json(const FoundCheckpoint& checkpoint, const Inspection& inspection) {
   Json lines = Json::array();
-  for (const std::string& line : damage) lines.push_back(json_text(line));
+  for (const std::string& line : inspection.damage) lines.push_back(json_text(line));
   return {{"prefix", json_text(checkpoint.prefix)},
-          {"sound", damage.empty()},
+          {"format", checkpoint_format_name(checkpoint.format)},
+          {"sound", inspection.is_sound()},
+          {"has_checksums", inspection.has_checksums},
           {"damage", std::move(lines)}};
 }
 
@@ -57,12 +61,12 @@ int verify(const Context& context, const Options& options) {
   Json checkpoints = Json::array();
   for (const std::string& path : options.paths)
     for (const FoundCheckpoint& each : checkpoints_of(context.files(), path)) {
-      const auto damage = find_damage(context.files(), each, Depth::kEverything);
-      all_sound = all_sound && damage.empty();
+      const Inspection found = inspect(context.files(), each, Depth::kEverything);
+      all_sound = all_sound && found.is_sound();
       if (context.json())
-        checkpoints.push_back(as_json(each, damage));
+        checkpoints.push_back(as_json(each, found));
       else if (!options.quiet)
-        context.print(as_text(each, damage));
+        context.print(as_text(each, found));
     }
   if (context.json())
     context.print_json(Json{{"sound", all_sound}, {"checkpoints", std::move(checkpoints)}});

@@ -203,6 +203,20 @@ TEST_F(CommandsTest, ShowCountsWhatIsNotFinite) {
   EXPECT_THAT(run({"show", "run/x"}).out, HasSubstr(" 1    1     1  w (1 nan, 2 inf)\n"));
 }
 
+// A type that safetensors has and we do not.
+TEST_F(CommandsTest, WhatCannotBeReadIsNoDamage) {
+  const std::string header = R"({"x":{"dtype":"F8_E4M3","shape":[2],"data_offsets":[0,2]}})";
+  std::string length(8, '\0');
+  length[0] = static_cast<char>(header.size());
+  files_.create_directories("other");
+  put_file(files_, "other/x.safetensors", length + header + "ab");
+  const ToolRun shown = run({"show", "other"});
+  EXPECT_EQ(shown.code, kSuccess) << shown.err;
+  EXPECT_THAT(shown.out, HasSubstr("x (cannot be read)\n"));
+  EXPECT_EQ(run({"verify", "other"}).code, kSuccess);
+  EXPECT_EQ(run({"diff", "other", "other"}).code, kTrouble);
+}
+
 TEST_F(CommandsTest, NamesCannotPlayTricks) {
   put_checkpoint(files_, "run/x",
                  {{"a\x1b[31m\nb", Tensor::scalar<float>(1)}, {"\xff", Tensor::scalar<float>(1)}});

@@ -71,7 +71,7 @@ void remove_indexes(FileSystem& files, const std::string& directory,
                     const std::vector<std::string>& paths) {
   bool removed = false;
   for (const std::string& path : paths)
-    if (remove_if_there(files, path)) removed = true;
+    if (files.exists(path) && remove_if_there(files, path)) removed = true;
   if (removed) files.sync_directory(directory);
 }
 

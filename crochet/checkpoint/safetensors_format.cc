@@ -27,6 +27,7 @@ namespace crochet::internal {
 namespace {
 
 constexpr size_t kHeaderAlignment = 8;
+constexpr size_t kMaxShownBytes = 80;
 
 void append_metadata(std::string& json,
                      const std::map<std::string, std::string, std::less<>>& metadata) {
@@ -53,6 +54,18 @@ std::string json_string(std::string_view text) {
   } catch (const nlohmann::json::exception&) {
     throw InvalidArgumentError("\"{}\" is no UTF-8, which JSON needs", text);
   }
+}
+
+std::string shown(std::string_view text) {
+  const nlohmann::json start = text.substr(0, kMaxShownBytes);
+  const std::string quoted = start.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return text.size() <= kMaxShownBytes ? quoted
+                                       : fmt::format("{}... ({} bytes)", quoted, text.size());
+}
+
+void check_no_zero(std::string_view json, std::string_view file) {
+  if (const size_t place = json.find('\0'); place != std::string_view::npos)
+    throw DataLossError("{}: a zero byte after {} bytes of JSON", file, place);
 }
 
 std::string encode(const SafetensorsHeader& header, std::string_view file) {

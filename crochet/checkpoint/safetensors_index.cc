@@ -75,8 +75,8 @@ class Merge {
 
   [[noreturn]] static void fail(const SafetensorsTensor& tensor, std::string_view note,
                                 const SafetensorsFile& file) {
-    throw DataLossError("{}: the metadata says \"{}\" of \"{}\", which is {} {}", file.path, note,
-                        tensor.name, tensor.type->name, tensor.shape);
+    throw DataLossError("{}: the metadata says {} of {}, which is {} {}", file.path, shown(note),
+                        shown(tensor.name), tensor.type->name, tensor.shape);
   }
 
   // Type and shape that the note gives the tensor's bytes.
@@ -119,7 +119,7 @@ class Merge {
       throw DataLossError("{}: the name of a tensor starts with a zero byte", file.path);
     }
     if (!to_.index.entries.emplace(std::move(key), std::move(entry)).second)
-      throw DataLossError("{}: \"{}\" is there twice", file.path, tensor.name);
+      throw DataLossError("{}: {} is there twice", file.path, shown(tensor.name));
   }
 
   void add_slice(const SliceNote& note, const BundleEntry& entry, const SafetensorsTensor& tensor,
@@ -140,8 +140,8 @@ class Merge {
     for (const auto& [key, value] : file.header.metadata)
       for (const std::string_view prefix : {kDtypePrefix, kSlicePrefix})
         if (key.starts_with(prefix) && !names.contains(std::string_view(key).substr(prefix.size())))
-          throw DataLossError("{}: the metadata has \"{}\", and there is no such tensor", file.path,
-                              key);
+          throw DataLossError("{}: the metadata has {}, and there is no such tensor", file.path,
+                              shown(key));
   }
 
   SafetensorsIndex& to_;
@@ -161,7 +161,7 @@ void check_shard(const SafetensorsFile& file, const ShardIndex& index, const std
     const auto found = index.weight_map.find(tensor.name);
     if (found == index.weight_map.end() || found->second != name)
       throw DataLossError(
-          "{} has \"{}\", {} says {}", file.path, tensor.name, path,
+          "{} has {}, {} says {}", file.path, shown(tensor.name), path,
           found == index.weight_map.end() ? "nothing of it" : "it is in " + found->second);
   }
   if (index.header_crcs.empty()) return;

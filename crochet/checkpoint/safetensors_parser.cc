@@ -19,13 +19,6 @@ using nlohmann::json;
 
 // TensorFlow's limit; no array library has more.
 constexpr size_t kMaxRank = 254;
-// Names in messages are cut to this many characters.
-constexpr size_t kMaxShownCharacters = 80;
-
-std::string shown(std::string_view text) {
-  if (text.size() <= kMaxShownCharacters) return fmt::format("\"{}\"", text);
-  return fmt::format("\"{}...\" ({} bytes)", text.substr(0, kMaxShownCharacters), text.size());
-}
 
 // What the header says of one tensor; each field must come once.
 struct RawTensor {
@@ -48,7 +41,7 @@ class HeaderHandler final : public nlohmann::json_sax<json> {
   bool boolean(bool) override { fail("true or false"); }
   bool number_integer(int64_t value) override { fail(fmt::format("the number {}", value)); }
   bool number_float(double, const std::string& text) override {
-    fail(fmt::format("the number {}", text.substr(0, kMaxShownCharacters)));
+    fail(fmt::format("the number {}", shown(text)));
   }
   bool binary(json::binary_t&) override { fail("binary data"); }
 
@@ -292,6 +285,7 @@ SafetensorsHeader decode_safetensors_header(std::string_view text, uint64_t data
                                             std::string_view file) {
   if (!text.starts_with('{'))
     throw DataLossError("{}: the header does not start with an opening brace", file);
+  check_no_zero(text, file);
   HeaderHandler handler(file);
   json::sax_parse(text.begin(), text.end(), &handler);
   SafetensorsHeader header;

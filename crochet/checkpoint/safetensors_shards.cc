@@ -43,7 +43,7 @@ class IndexHandler final : public nlohmann::json_sax<json> {
   bool string(std::string& value) override {
     if (object_ == nullptr) fail("a string");
     if (!object_->emplace(key_, std::move(value)).second)
-      throw DataLossError("{}: \"{}\" is there twice", file_, key_);
+      throw DataLossError("{}: {} is there twice", file_, shown(key_));
     return true;
   }
 
@@ -52,8 +52,8 @@ class IndexHandler final : public nlohmann::json_sax<json> {
     if (depth_ > 1) fail("an object");
     std::optional<Metadata>& object = key_ == "weight_map" ? weight_map : metadata;
     if (object || (key_ != "weight_map" && key_ != "metadata"))
-      throw DataLossError("{}: an object \"{}\", expected one weight_map and one metadata", file_,
-                          key_);
+      throw DataLossError("{}: an object {}, expected one weight_map and one metadata", file_,
+                          shown(key_));
     object_ = &object.emplace();
     ++depth_;
     return true;
@@ -80,7 +80,7 @@ class IndexHandler final : public nlohmann::json_sax<json> {
     return true;
   }
   [[noreturn]] void fail(std::string_view found) const {
-    throw DataLossError("{}: \"{}\" is {}, expected {}", file_, key_, found,
+    throw DataLossError("{}: {} is {}, expected {}", file_, shown(key_), found,
                         depth_ < 2 ? "an object" : "a string");
   }
 
@@ -117,6 +117,7 @@ std::string encode(const ShardIndex& index) {
 }
 
 ShardIndex decode_shard_index(std::string_view text, std::string_view file) {
+  check_no_zero(text, file);
   IndexHandler handler(file);
   json::sax_parse(text.begin(), text.end(), &handler);
   if (!handler.weight_map) throw DataLossError("{}: there is no \"weight_map\"", file);
@@ -125,12 +126,12 @@ ShardIndex decode_shard_index(std::string_view text, std::string_view file) {
   index.weight_map = *std::move(handler.weight_map);
   for (const auto& [tensor, name] : index.weight_map)
     if (!is_plain_name(name))
-      throw DataLossError("{}: \"{}\" is in the file \"{}\", expected a name without a directory",
-                          file, tensor, name);
+      throw DataLossError("{}: {} is in the file {}, expected a name without a directory", file,
+                          shown(tensor), shown(name));
   for (const auto& [name, crc] : index.header_crcs)
     if (!is_plain_name(name))
-      throw DataLossError("{}: a checksum is of \"{}\", expected a name without a directory", file,
-                          name);
+      throw DataLossError("{}: a checksum is of {}, expected a name without a directory", file,
+                          shown(name));
   return index;
 }
 

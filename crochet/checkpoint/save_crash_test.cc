@@ -1,5 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
+#include <tuple>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,14 +28,16 @@ std::vector<PowerCut> all_power_cuts() {
   return cuts;
 }
 
-class SaveCrashTest : public testing::TestWithParam<PowerCut> {
+class SaveCrashTest : public testing::TestWithParam<std::tuple<PowerCut, CheckpointFormat>> {
  protected:
   SaveCrashTest() { graph_.variable("w", Tensor::from<float>(std::vector<float>(100, 1))); }
 
   void save(FileSystem& files, int max_to_keep, int64_t step) {
     // One file and several.
-    Saver saver(
-        {.num_shards = max_to_keep == 1 ? 1 : 2, .max_to_keep = max_to_keep, .files = &files});
+    Saver saver({.format = std::get<CheckpointFormat>(GetParam()),
+                 .num_shards = max_to_keep == 1 ? 1 : 2,
+                 .max_to_keep = max_to_keep,
+                 .files = &files});
     const auto session = graph_.new_session("");
     saver.restore_newest(*session, "d", "model.ckpt");
     for (int64_t at = read_global_step(*session); at < step; ++at) session->run(graph_.train());
@@ -59,7 +63,7 @@ TEST_P(SaveCrashTest, LeavesTheOldCheckpointOrTheNew) {
     for (int64_t n = 0;; ++n) {
       MemoryFileSystem disk;
       save(disk, max_to_keep, 1);
-      disk.power_cut(GetParam());  // The first save is safe.
+      disk.power_cut(std::get<PowerCut>(GetParam()));  // The first save is safe.
       ASSERT_EQ(restored_step(disk), 1);
 
       FailingFileSystem files(disk);
@@ -70,7 +74,7 @@ TEST_P(SaveCrashTest, LeavesTheOldCheckpointOrTheNew) {
         reported = false;
       } catch (const UnknownError&) {
       }
-      disk.power_cut(GetParam());
+      disk.power_cut(std::get<PowerCut>(GetParam()));
       const int64_t found = restored_step(disk);
       ASSERT_THAT(found, testing::AnyOf(1, 2)) << "after " << n << " operations";
       ASSERT_TRUE(reported || found == 2) << "after " << n << " operations";
@@ -86,7 +90,10 @@ TEST_P(SaveCrashTest, LeavesTheOldCheckpointOrTheNew) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(AllPowerCuts, SaveCrashTest, testing::ValuesIn(all_power_cuts()));
+INSTANTIATE_TEST_SUITE_P(AllPowerCuts, SaveCrashTest,
+                         testing::Combine(testing::ValuesIn(all_power_cuts()),
+                                          testing::Values(CheckpointFormat::kTensorBundle,
+                                                          CheckpointFormat::kSafetensors)));
 
 }  // namespace
 }  // namespace crochet

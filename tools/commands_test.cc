@@ -198,6 +198,16 @@ TEST_F(CommandsTest, ShowGoesOnBehindADamagedTensor) {
   EXPECT_EQ(run({"show", "--no-stats", "run/model.ckpt-20"}).code, kSuccess);
 }
 
+TEST_F(CommandsTest, ACheckpointWithoutTensorsIsOneAllTheSame) {
+  put_checkpoint(files_, "run/x", {});
+  put_checkpoint(files_, "run/y", {});
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"show", "run/x"},
+                                                  {"verify", "run/x"},
+                                                  {"diff", "run/x", "run/y"},
+                                                  {"convert", "run/x", "run/z"}})
+    EXPECT_EQ(run(command).code, kSuccess) << command.front();
+}
+
 TEST_F(CommandsTest, ShowCountsWhatIsNotFinite) {
   put_checkpoint(files_, "run/x", {{"w", Tensor::from<float>({NAN, 1, INFINITY, -INFINITY})}});
   EXPECT_THAT(run({"show", "run/x"}).out, HasSubstr(" 1    1     1  w (1 nan, 2 inf)\n"));

@@ -58,7 +58,8 @@ Names chosen_names(const CheckpointReader& reader, const Options& options) {
   std::vector<std::string> names;
   for (const auto& [name, info] : reader.tensors())
     if (options.filter.takes(name)) names.push_back(name);
-  if (names.empty()) throw NotFoundError("{}: no such tensor in this checkpoint", reader.prefix());
+  if (names.empty() && !reader.tensors().empty())
+    throw NotFoundError("{}: no such tensor in this checkpoint", reader.prefix());
   return renaming_of(options).apply(names);
 }
 

@@ -148,8 +148,9 @@ int show(const Context& context, const Options& options) {
   } else if (!rows.empty()) {
     context.print(as_text(rows, options));
   }
-  if (rows.empty()) context.complain(reader.prefix() + ": no such tensor in this checkpoint");
-  return rows.empty() || any_damaged ? kNegative : kSuccess;
+  const bool found_none = rows.empty() && !reader.tensors().empty();
+  if (found_none) context.complain(reader.prefix() + ": no such tensor in this checkpoint");
+  return found_none || any_damaged ? kNegative : kSuccess;
 }
 
 }  // namespace

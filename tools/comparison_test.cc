@@ -32,6 +32,17 @@ TEST(ComparisonTest, WithoutToleranceBitsMustBeEqual) {
   EXPECT_EQ(exact_text(found.first_b), "2.5");
 }
 
+TEST(ComparisonTest, OneElementIsFoundWhereverItIs) {
+  const std::vector<int16_t> zeros(3000);
+  for (const size_t i : {0, 1, 1023, 1024, 2047, 2048, 2999}) {
+    std::vector<int16_t> other = zeros;
+    other[i] = 1;
+    const Comparison found = compare_values<int16_t>(zeros, other);
+    EXPECT_EQ(found.num_different, 1u) << i;
+    EXPECT_EQ(found.first, i);
+  }
+}
+
 TEST(ComparisonTest, ToleranceIsTheSameInBothDirections) {
   const auto num_different = [](float a, float b, const Tolerance& tolerance) {
     const uint64_t found = compare_values<float>({a}, {b}, tolerance).num_different;

@@ -10,15 +10,19 @@
 namespace crochet::tool {
 namespace {
 
-// Sums are long doubles: those of doubles overflow, those of 64-bit integers lose digits.
-struct Sums {
+// Doubles hold the sums of smaller types; of doubles they overflow, of 64-bit integers they lose
+// digits.
+template <typename T>
+using Sum = std::conditional_t<sizeof(T) < sizeof(double), double, long double>;
+
+struct ComplexSums {
   long double real = 0;
   long double imaginary = 0;
   uint64_t count = 0;
 
-  double mean() const { return static_cast<double>(real / static_cast<long double>(count)); }
-  std::complex<double> complex_mean() const {
-    return {mean(), static_cast<double>(imaginary / static_cast<long double>(count))};
+  std::complex<double> mean() const {
+    const auto divisor = static_cast<long double>(count);
+    return {static_cast<double>(real / divisor), static_cast<double>(imaginary / divisor)};
   }
 };
 
@@ -32,35 +36,36 @@ bool counts(T value, Statistics& found) {
 
 template <typename T>
 void look_at_complex(std::span<const T> elements, Statistics& found) {
-  Sums sums;
+  ComplexSums sums;
   for (const T& element : elements) {
     if (!counts(std::isfinite(element.real()) ? element.imag() : element.real(), found)) continue;
     sums.real += element.real();
     sums.imaginary += element.imag();
     ++sums.count;
   }
-  if (sums.count > 0) found.mean = sums.complex_mean();
+  if (sums.count > 0) found.mean = sums.mean();
 }
 
 // `value_of` says what an element is to be compared and summed as.
 template <typename T, typename ValueOf>
 void look_at_ordered(std::span<const T> elements, ValueOf value_of, Statistics& found) {
-  Sums sums;
+  Sum<T> sum = 0;
+  uint64_t count = 0;
   const T* min = nullptr;
   const T* max = nullptr;
+  decltype(value_of(T())) least = {}, most = {};
   for (const T& element : elements) {
     const auto value = value_of(element);
     if constexpr (is_real<T>)
       if (!counts(value, found)) continue;
-    if (min == nullptr || value < value_of(*min)) min = &element;
-    if (max == nullptr || value > value_of(*max)) max = &element;
-    sums.real += static_cast<long double>(value);
-    ++sums.count;
+    if (count++ == 0 || value < least) least = value, min = &element;
+    if (max == nullptr || value > most) most = value, max = &element;
+    sum += static_cast<Sum<T>>(value);
   }
-  if (sums.count == 0) return;
+  if (count == 0) return;
   found.min = number_of(*min);
   found.max = number_of(*max);
-  found.mean = sums.mean();
+  found.mean = static_cast<double>(sum / static_cast<Sum<T>>(count));
 }
 
 }  // namespace

@@ -149,13 +149,19 @@ void remove_checkpoint(FileSystem& files, const std::string& prefix) {
   remove_if_there(files, sidecar_filename(prefix));
 }
 
-void remove_leftovers(FileSystem& files, const std::string& directory,
-                      const std::string& basename) {
+std::vector<std::string> list_leftovers(FileSystem& files, const std::string& directory,
+                                        const std::string& basename) {
   const std::vector<std::string> listed = list_or_none(files, directory);
   const std::set<std::string> names(listed.begin(), listed.end());
-  for (const std::string& name : listed) {
-    if (!is_leftover(name, basename, names)) continue;
-    const std::string path = join_path(directory, name);
+  std::vector<std::string> paths;
+  for (const std::string& name : listed)
+    if (is_leftover(name, basename, names)) paths.push_back(join_path(directory, name));
+  return paths;
+}
+
+void remove_leftovers(FileSystem& files, const std::string& directory,
+                      const std::string& basename) {
+  for (const std::string& path : list_leftovers(files, directory, basename)) {
     try {
       files.remove(path);
       log_info("{}: removed; a save that did not finish left it", path);

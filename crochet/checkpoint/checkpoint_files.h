@@ -32,9 +32,14 @@ std::vector<double> get_checkpoint_mtimes(FileSystem& files, std::span<const std
 // index the checkpoint is gone, and what else is there is a leftover. Missing files are fine.
 void remove_checkpoint(FileSystem& files, const std::string& prefix);
 
-// Removes what saves and removals that were killed have left of `<basename>-<digits>`: temporary
-// files; data files, sidecars and meta graphs without an index; and temporary state files. Logs
-// each one. Requires: no save is running in this directory, in any process.
+// What saves and removals that were killed have left of `<basename>-<digits>`: temporary
+// files; data files, sidecars and meta graphs without an index; and temporary state files. A save
+// that is running has such files, too.
+std::vector<std::string> list_leftovers(FileSystem& files, const std::string& directory,
+                                        const std::string& basename);
+
+// Removes all of them and logs each one. Requires: no save is running in this directory, in any
+// process.
 void remove_leftovers(FileSystem& files, const std::string& directory, const std::string& basename);
 
 // Removes what a checkpoint of the same prefix in another format, or in another number of files,

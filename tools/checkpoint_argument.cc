@@ -1,0 +1,85 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/checkpoint_argument.h"
+
+#include "crochet/base/error.h"
+#include "crochet/checkpoint/bundle_format.h"
+#include "crochet/checkpoint/checkpoint_filename.h"
+#include "crochet/io/path.h"
+#include "tools/found_checkpoint.h"
+
+namespace crochet::tool {
+namespace {
+
+// The most names that a message lists.
+constexpr size_t kMaxListed = 8;
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t i = 0; i < names.size() && i < kMaxListed; ++i)
+    text += (i == 0 ? "" : ", ") + names[i];
+  if (names.size() > kMaxListed) text += fmt::format(" and {} more", names.size() - kMaxListed);
+  return text;
+}
+
+std::string newest_in(FileSystem& files, const std::string& directory) {
+  const std::vector<FoundCheckpoint> found = find_checkpoints(files, directory);
+  if (found.empty()) throw NotFoundError("{}: no checkpoint in this directory", directory);
+  if (auto newest = newest_of(files, directory, found)) return *std::move(newest);
+  std::vector<std::string> names;
+  for (const FoundCheckpoint& each : found) names.push_back(base_name(each.prefix));
+  throw InvalidArgumentError("{}: several checkpoints could be meant; name one: {}", directory,
+                             listed(names));
+}
+
+// What else in the directory begins like this name.
+std::vector<std::string> similar_names(FileSystem& files, const std::string& path) {
+  std::vector<std::string> names;
+  const std::string directory = directory_of(path);
+  if (!directory.empty() && !is_directory(files, directory)) return names;
+  for (const FoundCheckpoint& each : find_checkpoints(files, directory))
+    if (base_name(each.prefix).starts_with(base_name(path)))
+      names.push_back(base_name(each.prefix));
+  return names;
+}
+
+[[noreturn]] void throw_no_checkpoint(FileSystem& files, const std::string& path) {
+  const std::vector<std::string> similar = similar_names(files, path);
+  if (!similar.empty())
+    throw NotFoundError("{}: no such checkpoint; there is {}", path, listed(similar));
+  if (files.exists(path)) throw NotFoundError("{}: not a file of a checkpoint", path);
+  throw NotFoundError("{}: no such checkpoint, file or directory", path);
+}
+
+}  // namespace
+
+bool directory_argument(FileSystem& files, const std::string& path, std::string& directory) {
+  const bool is_prefix = !path.ends_with('/') && format_of(files, path).has_value();
+  if (!is_prefix && is_directory(files, path)) {
+    directory = path;
+    return true;
+  }
+  if (is_prefix || base_name(path) != "checkpoint" || !files.exists(path)) return false;
+  directory = directory_of(path);
+  return true;
+}
+
+std::string checkpoint_argument(FileSystem& files, const std::string& path) {
+  std::string directory;
+  if (directory_argument(files, path, directory)) return newest_in(files, directory);
+  const std::string name = base_name(path);
+  const auto file = internal::parse_checkpoint_filename(name);
+  const auto format = format_of(files, path);
+  if (format && !file) return path;
+  if (!file || file->base.empty() || !files.exists(path)) throw_no_checkpoint(files, path);
+  const std::string prefix = join_path(directory_of(path), file->base);
+  const auto format_of_prefix = format_of(files, prefix);
+  // Who names a safetensors file means it, though a run would take a bundle of the same name.
+  if (format && format != format_of_prefix) return path;
+  if (!format_of_prefix)
+    throw NotFoundError("{}: there is no {}, so this is no checkpoint", path,
+                        index_filename(prefix));
+  return prefix;
+}
+
+}  // namespace crochet::tool

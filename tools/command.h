@@ -1,0 +1,74 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <ostream>
+#include <string>
+#include <string_view>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "crochet/base/error.h"
+#include "crochet/io/file_system.h"
+#include "tools/json.h"
+#include "tools/tool.h"
+
+namespace crochet::tool {
+
+// What a command works with.
+class Context {
+ public:
+  Context(FileSystem& files, const Streams& streams, bool json)
+      : files_(files), streams_(streams), json_(json) {}
+
+  FileSystem& files() const { return files_; }
+  // True if one JSON document is wanted, and no text.
+  bool json() const { return json_; }
+
+  // Prints a result. Throws: UnknownError if it cannot be written.
+  void print(std::string_view text) const;
+  void print_json(const Json& document) const;
+  // Tells what goes wrong, or what else is worth knowing, in a line of its own.
+  void complain(std::string_view message) const;
+
+ private:
+  FileSystem& files_;  // Not owned; outlives this.
+  const Streams streams_;
+  const bool json_;
+};
+
+// The command that was chosen, its options parsed. Returns the exit code.
+using Command = std::function<int(const Context&)>;
+
+// The command line as it is being described, and what was found on it.
+struct CommandLine {
+  CLI::App app;
+  Command command = {};
+  bool json = false;
+};
+
+// What the help of a command says, besides its options.
+struct CommandHelp {
+  std::string name;
+  std::string description;
+  std::string examples;  // Lines of a shell.
+};
+
+// Adds a command that has --json. `command` is taken if the user asks for it.
+CLI::App& add_command(CommandLine& line, const CommandHelp& help, Command command);
+
+// Each adds one command.
+void add_list(CommandLine& line);
+void add_show(CommandLine& line);
+void add_verify(CommandLine& line);
+void add_diff(CommandLine& line);
+void add_convert(CommandLine& line);
+void add_repair(CommandLine& line);
+
+// What stands in the help of commands that take one checkpoint.
+inline constexpr const char* kCheckpointHelp =
+    "A checkpoint: its prefix, any of its files, or a directory for the newest one in it";
+
+}  // namespace crochet::tool

@@ -1,0 +1,224 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// crochet convert: a checkpoint, written anew.
+#include <memory>
+
+#include "crochet/base/pending_signal.h"
+#include "crochet/checkpoint/bundle_writer.h"
+#include "crochet/checkpoint/checkpoint_files.h"
+#include "crochet/checkpoint/safetensors_writer.h"
+#include "tools/checkpoint_argument.h"
+#include "tools/command.h"
+#include "tools/found_checkpoint.h"
+#include "tools/inspection.h"
+#include "tools/name_filter.h"
+#include "tools/renaming.h"
+#include "tools/signal_guard.h"
+#include "tools/text.h"
+
+namespace crochet::tool {
+namespace {
+
+const CommandHelp kHelp = {
+    .name = "convert",
+    .description = "Write a checkpoint anew: in the other format, under other names, or some of it",
+    .examples =
+        "  crochet convert runs/digits digits.safetensors      # the newest\n"
+        "  crochet convert digits.safetensors runs/new/model.ckpt-0\n"
+        "  crochet convert --only 'model/*' --rename-prefix model/=net/ runs/a small/model\n"
+        "  crochet convert --rename w=weights --rename-regex 's/_([0-9]+)$/\\/\\1/' a b",
+};
+
+struct Options {
+  std::string source = {};
+  std::string target = {};
+  std::string format = {};  // Empty: by the target's name.
+  NameFilter filter = {};
+  std::vector<std::string> renamings = {};
+  std::vector<std::string> prefixes = {};
+  std::vector<std::string> substitutions = {};
+  bool force = false;
+  bool dry_run = false;
+};
+
+Renaming renaming_of(const Options& options) {
+  Renaming renaming;
+  for (const std::string& text : options.renamings) renaming.whole.push_back(parse_renaming(text));
+  for (const std::string& text : options.prefixes)
+    renaming.prefixes.push_back(parse_renaming(text));
+  for (const std::string& text : options.substitutions) renaming.substitutions.emplace_back(text);
+  return renaming;
+}
+
+using Names = std::map<std::string, std::string>;
+
+// Old names and new ones of what is to be written.
+Names chosen_names(const CheckpointReader& reader, const Options& options) {
+  std::vector<std::string> names;
+  for (const auto& [name, info] : reader.tensors())
+    if (options.filter.takes(name)) names.push_back(name);
+  if (names.empty() && !reader.tensors().empty())
+    throw NotFoundError("{}: no such tensor in this checkpoint", reader.prefix());
+  return renaming_of(options).apply(names);
+}
+
+// What is to be written.
+struct Target {
+  std::string prefix;
+  CheckpointFormat format;
+};
+
+// What a user may name it by.
+std::string path_of(const Target& target) {
+  return target.format == CheckpointFormat::kSafetensors ? safetensors_filename(target.prefix)
+                                                         : target.prefix;
+}
+
+bool remove_suffix(std::string_view& text, std::string_view suffix) {
+  if (!text.ends_with(suffix)) return false;
+  text.remove_suffix(suffix.size());
+  return true;
+}
+
+Target target_of(const Options& options) {
+  std::string_view path = options.target;
+  auto format = CheckpointFormat::kTensorBundle;
+  if (remove_suffix(path, ".safetensors") || options.format == "safetensors")
+    format = CheckpointFormat::kSafetensors;
+  else
+    remove_suffix(path, ".index");
+  if (path.empty() || path.ends_with('/'))
+    throw InvalidArgumentError("{}: expected the name of a checkpoint", options.target);
+  if (format == CheckpointFormat::kSafetensors && options.format == "bundle")
+    throw InvalidArgumentError("{}: this is no name for a tensor bundle", options.target);
+  return {std::string(path), format};
+}
+
+void check_target(FileSystem& files, const CheckpointReader& source, const Target& target,
+                  bool force) {
+  const std::string own_file = safetensors_filename(target.prefix);
+  const bool same_prefix = source.prefix() == target.prefix || source.prefix() == own_file;
+  if (same_prefix && source.format() == target.format)
+    throw InvalidArgumentError("{}: a checkpoint cannot be converted in its place",
+                               path_of(target));
+  // A file beside a bundle is fine; a bundle beside a file would be taken for it.
+  if (same_prefix && target.format == CheckpointFormat::kTensorBundle)
+    throw InvalidArgumentError("{}: the source has this name, and readers prefer a tensor bundle",
+                               target.prefix);
+  const auto there = same_prefix ? std::nullopt : format_of(files, target.prefix);
+  const std::string path = there ? index_path(files, target.prefix, *there) : own_file;
+  if (!force && files.exists(path) && (there || target.format == CheckpointFormat::kSafetensors))
+    throw AlreadyExistsError("{}: exists; --force replaces it", path);
+}
+
+std::unique_ptr<CheckpointWriter> new_writer(FileSystem& files, const CheckpointReader& source,
+                                             const Target& target) {
+  if (target.format == CheckpointFormat::kSafetensors)
+    return std::make_unique<SafetensorsWriter>(
+        files, target.prefix, SafetensorsWriterOptions{.metadata = source.metadata()});
+  return std::make_unique<BundleWriter>(files, target.prefix);
+}
+
+// Step, time and metrics are those of the source; what else is in a sidecar is the copy's own.
+void write_target_sidecar(FileSystem& files, const std::string& prefix,
+                          const CheckpointSidecar& source, const CheckpointWriter& writer) {
+  CheckpointSidecar sidecar = source;
+  sidecar.size_bytes = writer.total_bytes();
+  sidecar.index_crc32c = writer.index_crc32c();
+  sidecar.library_version.clear();
+  sidecar.command_line.clear();
+  write_sidecar(files, prefix, std::move(sidecar));
+}
+
+// Returns the bytes of all files.
+uint64_t write(FileSystem& files, const CheckpointReader& reader, const Names& names,
+               const Target& target) {
+  const SignalGuard guard;  // A writer that goes removes what it has written.
+  const std::unique_ptr<CheckpointWriter> writer = new_writer(files, reader, target);
+  for (const auto& [old_name, new_name] : names) {
+    throw_if_signalled("converting");
+    writer->add(new_name, reader.read(old_name));
+  }
+  writer->write_and_sync();
+  // Beside the source, its sidecar stays the source's.
+  const bool is_beside = reader.prefix() == target.prefix;
+  const auto source = look_at_checkpoint(files, reader.prefix());
+  if (source.sidecar && !is_beside)
+    write_target_sidecar(files, target.prefix, *source.sidecar, *writer);
+  writer->publish();
+  if (!is_beside) remove_replaced(files, target.prefix, target.format, 1);
+  return writer->total_bytes();
+}
+
+void report(const Context& context, const CheckpointReader& source, const Target& target,
+            const Names& names, std::optional<uint64_t> size_bytes) {
+  if (context.json()) {
+    Json renamed = Json::array();
+    for (const auto& [old_name, new_name] : names)
+      renamed.push_back({{"from", json_text(old_name)}, {"to", json_text(new_name)}});
+    context.print_json(Json{{"source", json_text(source.prefix())},
+                            {"target", json_text(path_of(target))},
+                            {"format", checkpoint_format_name(target.format)},
+                            {"written", size_bytes.has_value()},
+                            {"size_bytes", size_bytes ? Json(*size_bytes) : Json()},
+                            {"tensors", std::move(renamed)}});
+    return;
+  }
+  for (const auto& [old_name, new_name] : names)
+    if (old_name != new_name)
+      context.print(fmt::format("{} -> {}\n", printable(old_name), printable(new_name)));
+  context.print(fmt::format("{}: {}, {}\n", printable(path_of(target)),
+                            count_text(names.size(), "tensor"),
+                            size_bytes ? size_text(*size_bytes) : "not written"));
+}
+
+int convert(const Context& context, const Options& options) {
+  const CheckpointReader reader(checkpoint_argument(context.files(), options.source),
+                                context.files());
+  const Target target = target_of(options);
+  check_target(context.files(), reader, target, options.force);
+  const Names names = chosen_names(reader, options);
+  std::optional<uint64_t> size_bytes;
+  if (!options.dry_run) size_bytes = write(context.files(), reader, names, target);
+  report(context, reader, target, names, size_bytes);
+  return kSuccess;
+}
+
+void add_renaming_options(CLI::App& command, Options& options) {
+  const auto add = [&command](const char* name, std::vector<std::string>& texts, const char* what,
+                              const char* type) {
+    command.add_option(name, texts, what)
+        ->type_name(type)
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->take_all();
+  };
+  add("--rename", options.renamings, "Rename a tensor; may be given again", "OLD=NEW");
+  add("--rename-prefix", options.prefixes, "Rename all whose names begin so", "OLD=NEW");
+  add("--rename-regex", options.substitutions, "Rename all others as sed -E does", "s/OLD/NEW/");
+}
+
+}  // namespace
+
+void add_convert(CommandLine& line) {
+  const auto options = std::make_shared<Options>();
+  CLI::App& command = add_command(
+      line, kHelp, [options](const Context& context) { return convert(context, *options); });
+  command.add_option("source", options->source, kCheckpointHelp)->type_name("PATH")->required();
+  command
+      .add_option("target", options->target,
+                  "The prefix of a tensor bundle, or a file <name>.safetensors")
+      ->type_name("TARGET")
+      ->required();
+  command.add_option("--to", options->format, "The format, instead of what the target's name says")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"bundle", "safetensors"}));
+  add_filter_options(command, options->filter);
+  add_renaming_options(command, *options);
+  command.add_flag("--force,-f", options->force, "Replace a checkpoint that is there");
+  command.add_flag("--dry-run,-n", options->dry_run,
+                   "Say what would be written, and write nothing");
+}
+
+}  // namespace crochet::tool

@@ -1,0 +1,164 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/found_checkpoint.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "crochet/base/error.h"
+#include "crochet/base/log.h"
+#include "crochet/checkpoint/bundle_format.h"
+#include "crochet/checkpoint/checkpoint_filename.h"
+#include "crochet/checkpoint/checkpoint_files.h"
+#include "crochet/checkpoint/checkpoint_history.h"
+#include "crochet/checkpoint/checkpoint_state.h"
+#include "crochet/checkpoint/safetensors_format.h"
+#include "crochet/io/path.h"
+
+namespace crochet::tool {
+namespace {
+
+using internal::CheckpointPart;
+
+static_assert(CheckpointFormat::kTensorBundle < CheckpointFormat::kSafetensors,
+              "of two formats, the one that readers prefer comes first");
+
+// What there is of one base in one format.
+struct Parts {
+  bool has_index = false;
+  bool has_data = false;
+  uint64_t size_bytes = 0;
+};
+// By base and format.
+using AllParts = std::map<std::pair<std::string, CheckpointFormat>, Parts>;
+
+uint64_t size_or_none(FileSystem& files, const std::string& path) {
+  try {
+    return files.file_size(path);
+  } catch (const NotFoundError&) {
+    return 0;  // A run may remove it at any time.
+  }
+}
+
+// Of one base only, if it is given.
+AllParts parts_in(FileSystem& files, const std::string& directory,
+                  const std::optional<std::string>& base = {}) {
+  AllParts found;
+  for (const std::string& name : files.list(directory)) {
+    const auto file = internal::parse_checkpoint_filename(name);
+    if (!file || (base && file->base != *base)) continue;
+    const bool is_index = file->part == CheckpointPart::kIndex;
+    const bool is_data = file->part == CheckpointPart::kData;
+    if (!is_index && !is_data) continue;
+    const bool is_safetensors = name.ends_with(".safetensors") || name.ends_with(".json");
+    Parts& parts =
+        found[{std::string(file->base),
+               is_safetensors ? CheckpointFormat::kSafetensors : CheckpointFormat::kTensorBundle}];
+    parts.has_index = parts.has_index || is_index;
+    parts.has_data = parts.has_data || is_data || is_safetensors;
+    parts.size_bytes += size_or_none(files, join_path(directory, name));
+  }
+  return found;
+}
+
+// A file of somebody else's, with a name like a sidecar's, says none of this.
+bool is_ours(const CheckpointSidecar& sidecar) {
+  return sidecar.index_crc32c != 0 || sidecar.unix_time > 0;
+}
+
+std::string without_step(const std::string& base) {
+  return internal::step_of_prefix(base) ? base.substr(0, base.rfind('-')) : base;
+}
+
+FoundCheckpoint describe_found(FileSystem& files, const std::string& prefix,
+                               CheckpointFormat format, uint64_t size_bytes) {
+  FoundCheckpoint found{
+      .prefix = prefix, .format = format, .basename = without_step(base_name(prefix))};
+  found.size_bytes = size_bytes;
+  found.step = internal::step_of_prefix(base_name(prefix));
+  found.sidecar = read_sidecar(files, prefix);
+  if (found.sidecar && !is_ours(*found.sidecar)) found.sidecar.reset();
+  if (!found.step && found.sidecar && found.sidecar->step >= 0) found.step = found.sidecar->step;
+  const std::vector<double> times = get_checkpoint_mtimes(files, {&prefix, 1});
+  found.unix_time = times.empty() ? std::numeric_limits<double>::quiet_NaN() : times.front();
+  if (found.sidecar && found.sidecar->unix_time > 0) found.unix_time = found.sidecar->unix_time;
+  return found;
+}
+
+std::optional<std::string> basename_in_state(FileSystem& files, const std::string& directory) {
+  try {
+    if (const auto state = get_checkpoint_state(files, directory))
+      return without_step(base_name(state->model_checkpoint_path));
+  } catch (const Error& error) {
+    log_warning("{}", error.what());
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<CheckpointFormat> format_of(FileSystem& files, const std::string& prefix) {
+  if (files.exists(index_filename(prefix))) return CheckpointFormat::kTensorBundle;
+  const auto is_there = [&](const std::string& path) {
+    return files.exists(path) && !is_directory(files, path);
+  };
+  const bool is_file =
+      prefix.ends_with(".safetensors") || prefix.ends_with(".safetensors.index.json");
+  if (is_there(safetensors_filename(prefix)) || is_there(safetensors_index_filename(prefix)) ||
+      (is_file && is_there(prefix)))
+    return CheckpointFormat::kSafetensors;
+  return std::nullopt;
+}
+
+std::string index_path(FileSystem& files, const std::string& prefix, CheckpointFormat format) {
+  if (format == CheckpointFormat::kTensorBundle) return index_filename(prefix);
+  for (const std::string& path : {safetensors_filename(prefix), safetensors_index_filename(prefix)})
+    if (files.exists(path)) return path;
+  return prefix;
+}
+
+FoundCheckpoint look_at_checkpoint(FileSystem& files, const std::string& prefix) {
+  const auto format = format_of(files, prefix).value_or(CheckpointFormat::kTensorBundle);
+  const std::string base = base_name(prefix);
+  const AllParts parts = parts_in(files, directory_of(prefix), base);
+  const auto own = parts.find({base, format});
+  const uint64_t size_bytes =
+      own != parts.end() ? own->second.size_bytes : size_or_none(files, prefix);
+  return describe_found(files, prefix, format, size_bytes);
+}
+
+std::vector<FoundCheckpoint> find_checkpoints(FileSystem& files, const std::string& directory) {
+  std::vector<FoundCheckpoint> found;
+  for (const auto& [key, parts] : parts_in(files, directory)) {
+    const auto& [base, format] = key;
+    if (!parts.has_index || !(parts.has_data || internal::step_of_prefix(base))) continue;
+    const std::string prefix = join_path(directory, base);
+    if (!found.empty() && found.back().prefix == prefix) continue;  // The bundle came first.
+    found.push_back(describe_found(files, prefix, format, parts.size_bytes));
+  }
+  std::ranges::sort(found, {}, [](const FoundCheckpoint& each) {
+    return std::tie(each.basename, each.step, each.prefix);
+  });
+  return found;
+}
+
+std::optional<std::string> newest_of(FileSystem& files, const std::string& directory,
+                                     const std::vector<FoundCheckpoint>& found) {
+  std::set<std::string> basenames;
+  for (const FoundCheckpoint& each : found) basenames.insert(each.basename);
+  if (basenames.size() > 1) {
+    const auto named = basename_in_state(files, directory);
+    if (!named || !basenames.contains(*named)) return std::nullopt;
+    basenames = {*named};
+  }
+  std::optional<std::string> newest;
+  for (const FoundCheckpoint& each : found)
+    if (basenames.contains(each.basename)) newest = each.prefix;  // In the order of steps.
+  return newest;
+}
+
+}  // namespace crochet::tool

@@ -1,0 +1,142 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/inspection.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <map>
+
+#include "crochet/checkpoint/bundle_index.h"
+#include "crochet/checkpoint/safetensors_format.h"
+#include "crochet/io/crc32c.h"
+
+namespace crochet::tool {
+namespace {
+
+// Where the data files end must not be before what the index says is in them.
+void check_data_files(FileSystem& files, const std::string& prefix,
+                      std::vector<std::string>& damage) {
+  const internal::BundleIndex index = internal::read_bundle_index(files, index_filename(prefix));
+  std::map<int, uint64_t> ends;
+  for (const auto& [name, entry] : index.entries)
+    if (entry.slices.empty()) {
+      uint64_t& end = ends[entry.shard];
+      end = std::max(end, static_cast<uint64_t>(entry.offset) + static_cast<uint64_t>(entry.size));
+    }
+  for (const auto& [shard, end] : ends) {
+    const std::string path = data_filename(prefix, shard, index.header.num_shards);
+    const uint64_t size = files.exists(path) ? files.file_size(path) : 0;
+    if (!files.exists(path))
+      damage.push_back(fmt::format("{}: there is no such file", path));
+    else if (size < end)
+      damage.push_back(fmt::format("{}: {} bytes, the index says at least {}", path, size, end));
+  }
+}
+
+static_assert(std::endian::native == std::endian::little, "lengths are little-endian");
+
+// The bytes that a sidecar's checksum is of: of a safetensors file, length and header only.
+uint32_t index_crc(FileSystem& files, const std::string& path) {
+  if (!path.ends_with(".safetensors")) return mask_crc32c(crc32c(read_file(files, path)));
+  const auto file = files.open(path);
+  std::array<std::byte, internal::kSafetensorsLengthBytes> length_bytes;
+  file->read_at(0, length_bytes);
+  uint64_t length = 0;
+  std::memcpy(&length, length_bytes.data(), sizeof length);
+  if (length > std::min(internal::kMaxSafetensorsHeaderBytes, file->size()))
+    throw DataLossError("{}: a header of {} bytes, the file has {}", path, length, file->size());
+  std::vector<std::byte> header(length);
+  file->read_at(length_bytes.size(), header);
+  return mask_crc32c(extend_crc32c(crc32c(length_bytes), header));
+}
+
+void check_sidecar(FileSystem& files, const FoundCheckpoint& checkpoint,
+                   std::vector<std::string>& damage) {
+  if (!checkpoint.sidecar) return;
+  const uint32_t expected = checkpoint.sidecar->index_crc32c;
+  if (expected != 0) {
+    const std::string path = index_path(files, checkpoint.prefix, checkpoint.format);
+    const uint32_t crc = index_crc(files, path);
+    if (crc != expected)
+      damage.push_back(
+          fmt::format("{}: masked crc32c is {:08x}, the sidecar says {:08x}", path, crc, expected));
+  }
+  // There may be more: files of a checkpoint of the same name that this one replaced.
+  const uint64_t size = checkpoint.sidecar->size_bytes;
+  if (checkpoint.size_bytes < size)
+    damage.push_back(fmt::format("{}: its files have {} bytes, the sidecar says {}",
+                                 checkpoint.prefix, checkpoint.size_bytes, size));
+}
+
+// Part by part, so that the parts of a partitioned tensor need not be in memory together.
+void read_all_of(const CheckpointReader& reader, const std::string& name) {
+  const std::vector<TensorSlice>& slices = reader.slices(name);
+  if (slices.empty()) reader.read(name);
+  for (const TensorSlice& slice : slices) reader.read_slice(name, slice);
+}
+
+void list_damaged_tensors(const CheckpointReader& reader, std::vector<std::string>& damage) {
+  for (const auto& [name, info] : reader.tensors()) {
+    try {
+      read_all_of(reader, name);
+    } catch (const UnimplementedError&) {
+      // A variant: its place is all that can be looked at.
+    } catch (const Error& error) {
+      if (!is_damage(error)) throw;
+      damage.push_back(error.what());
+    }
+  }
+}
+
+// One pass in little memory for what is sound; another one to name all that is not.
+void check_tensors(const CheckpointReader& reader, std::vector<std::string>& damage) {
+  try {
+    reader.verify();
+  } catch (const Error& error) {
+    if (!is_damage(error)) throw;
+    const size_t num_before = damage.size();
+    list_damaged_tensors(reader, damage);
+    // What is stored and belongs to no tensor.
+    if (damage.size() == num_before) damage.push_back(error.what());
+  }
+}
+
+}  // namespace
+
+bool is_damage(const Error& error) {
+  using enum Code;
+  const Code code = error.code();
+  return code == kDataLoss || code == kInvalidArgument || code == kNotFound ||
+         code == kUnimplemented || code == kUnknown;
+}
+
+Inspection inspect(FileSystem& files, const FoundCheckpoint& checkpoint, Depth depth) {
+  Inspection found;
+  try {
+    check_sidecar(files, checkpoint, found.damage);
+    if (checkpoint.format == CheckpointFormat::kTensorBundle)
+      check_data_files(files, checkpoint.prefix, found.damage);
+    const CheckpointReader reader(checkpoint.prefix, files);
+    found.has_checksums = reader.has_checksums();
+    if (depth == Depth::kEverything) check_tensors(reader, found.damage);
+  } catch (const Error& error) {
+    if (!is_damage(error)) throw;
+    found.damage.push_back(error.what());
+  }
+  return found;
+}
+
+ReadResult read_if_sound(const CheckpointReader& reader, const std::string& name) {
+  try {
+    return {.tensor = reader.read(name)};
+  } catch (const UnimplementedError& error) {
+    return {.problem = error.what()};
+  } catch (const Error& error) {
+    if (!is_damage(error)) throw;
+    return {.problem = error.what(), .is_damaged = true};
+  }
+}
+
+}  // namespace crochet::tool

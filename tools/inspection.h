@@ -1,0 +1,43 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "crochet/base/error.h"
+#include "crochet/checkpoint/checkpoint_reader.h"
+#include "tools/found_checkpoint.h"
+
+namespace crochet::tool {
+
+enum class Depth {
+  kOutside,     // The index, the sizes of the files, what the sidecar says of both.
+  kEverything,  // All that is stored, too.
+};
+
+struct Inspection {
+  // What is wrong, a line each; nothing if the checkpoint is sound.
+  std::vector<std::string> damage = {};
+  // False for safetensors files of others: only their structure can be verified.
+  bool has_checksums = true;
+
+  bool is_sound() const { return damage.empty(); }
+};
+// Throws: errors that say nothing about the checkpoint, as PermissionDeniedError does.
+Inspection inspect(FileSystem& files, const FoundCheckpoint& checkpoint, Depth depth);
+
+// True for errors that say that a file is damaged.
+bool is_damage(const Error& error);
+
+// A tensor for a command that goes on if one is damaged.
+struct ReadResult {
+  std::optional<Tensor> tensor = {};
+  // Why there is none; it may be damaged, or of a type that cannot be read at all.
+  std::string problem = {};
+  bool is_damaged = false;
+};
+ReadResult read_if_sound(const CheckpointReader& reader, const std::string& name);
+
+}  // namespace crochet::tool

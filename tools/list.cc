@@ -1,0 +1,136 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// crochet list: the checkpoints of a directory.
+#include <algorithm>
+#include <memory>
+
+#include "crochet/io/path.h"
+#include "tools/checkpoint_argument.h"
+#include "tools/command.h"
+#include "tools/inspection.h"
+#include "tools/number.h"
+#include "tools/text.h"
+
+namespace crochet::tool {
+namespace {
+
+const CommandHelp kHelp = {
+    .name = "list",
+    .description =
+        "List the checkpoints of a directory; * marks the newest, from which a run goes on",
+    .examples =
+        "  crochet list runs/digits\n"
+        "  crochet list --verify runs/digits      # reads all of them\n"
+        "  crochet list --json runs/digits | jq -r .newest",
+};
+
+struct Options {
+  std::string path = ".";
+  bool newest_first = false;
+  bool verify = false;
+};
+
+struct Row {
+  FoundCheckpoint checkpoint;
+  Inspection inspection;
+  bool is_newest;
+};
+
+std::string state_text(const Inspection& inspection, bool verified) {
+  if (!inspection.is_sound()) return "damaged";
+  return verified && inspection.has_checksums ? "sound" : "ok";
+}
+
+// What the checkpoint can be named by.
+std::string name_text(const Row& row) {
+  const bool is_bundle = row.checkpoint.format == CheckpointFormat::kTensorBundle;
+  return printable(base_name(row.checkpoint.prefix)) + (is_bundle ? "" : ".safetensors") +
+         (row.is_newest ? " *" : "");
+}
+
+std::string metrics_text(const FoundCheckpoint& checkpoint) {
+  std::string text;
+  if (!checkpoint.sidecar) return "-";
+  for (const auto& [name, value] : checkpoint.sidecar->metrics)
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", printable(name), short_text(value));
+  return text.empty() ? "-" : text;
+}
+
+std::string as_text(const std::vector<Row>& rows, const Options& options) {
+  using enum Table::Align;
+  Table table({{"step", kRight}, {"time"}, {"size", kRight}, {"state"}, {"metrics"}, {"name"}});
+  for (const Row& row : rows) {
+    const FoundCheckpoint& found = row.checkpoint;
+    table.add({found.step ? fmt::format("{}", *found.step) : "-", time_text(found.unix_time),
+               size_text(found.size_bytes), state_text(row.inspection, options.verify),
+               metrics_text(found), name_text(row)});
+  }
+  return table.text();
+}
+
+Json as_json(const Row& row) {
+  const FoundCheckpoint& found = row.checkpoint;
+  Json metrics = Json::object();
+  if (found.sidecar)
+    for (const auto& [name, value] : found.sidecar->metrics)
+      metrics[json_text(name)] = to_json(value);
+  Json damage = Json::array();
+  for (const std::string& line : row.inspection.damage) damage.push_back(json_text(line));
+  return {{"prefix", json_text(found.prefix)},
+          {"format", checkpoint_format_name(found.format)},
+          {"step", found.step ? Json(*found.step) : Json()},
+          {"unix_time", to_json(found.unix_time)},
+          {"size_bytes", found.size_bytes},
+          {"newest", row.is_newest},
+          {"has_checksums", row.inspection.has_checksums},
+          {"damage", std::move(damage)},
+          {"metrics", std::move(metrics)}};
+}
+
+void print_rows(const Context& context, const std::string& directory,
+                const std::optional<std::string>& newest, const std::vector<Row>& rows,
+                const Options& options) {
+  Json checkpoints = Json::array();
+  for (const Row& row : rows) checkpoints.push_back(as_json(row));
+  context.print_json(Json{{"directory", json_text(directory)},
+                          {"newest", newest ? Json(json_text(*newest)) : Json()},
+                          {"verified", options.verify},
+                          {"checkpoints", std::move(checkpoints)}});
+}
+
+int list(const Context& context, const Options& options) {
+  std::string directory;
+  if (!directory_argument(context.files(), options.path, directory))
+    throw NotFoundError("{}: no such directory", options.path);
+  const std::vector<FoundCheckpoint> found = find_checkpoints(context.files(), directory);
+  const auto newest = newest_of(context.files(), directory, found);
+  std::vector<Row> rows;
+  for (const FoundCheckpoint& each : found) {
+    const Depth depth = options.verify ? Depth::kEverything : Depth::kOutside;
+    rows.push_back({each, inspect(context.files(), each, depth), newest == each.prefix});
+    for (const std::string& line : rows.back().inspection.damage) context.complain(line);
+  }
+  if (options.newest_first) std::ranges::reverse(rows);
+  if (context.json())
+    print_rows(context, directory, newest, rows, options);
+  else if (!rows.empty())
+    context.print(as_text(rows, options));
+  if (rows.empty()) context.complain(options.path + ": no checkpoint in this directory");
+  const auto is_damaged = [](const Row& row) { return !row.inspection.is_sound(); };
+  return rows.empty() || std::ranges::any_of(rows, is_damaged) ? kNegative : kSuccess;
+}
+
+}  // namespace
+
+void add_list(CommandLine& line) {
+  const auto options = std::make_shared<Options>();
+  CLI::App& command = add_command(
+      line, kHelp, [options](const Context& context) { return list(context, *options); });
+  command.add_option("directory", options->path, "Where to look; by default here")
+      ->type_name("DIR");
+  command.add_flag("--newest-first,-r", options->newest_first, "The newest first, not last");
+  command.add_flag("--verify", options->verify, "Read all of every checkpoint");
+}
+
+}  // namespace crochet::tool

@@ -1,0 +1,43 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The program `crochet`; docs/command.md is its manual.
+#include <signal.h>
+#include <unistd.h>
+
+#include <iostream>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "crochet/base/pending_signal.h"
+#include "tools/output.h"
+#include "tools/tool.h"
+
+namespace {
+
+constexpr int kSignalExitBase = 128;  // What shells add to a signal's number.
+
+// Ends as programs do that know nothing of the signal.
+int end_by_signal(int signal) {
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);
+  return kSignalExitBase + signal;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // A command that is writing a checkpoint shall clean up before it ends.
+  void (*const disposition)(int) = ::signal(SIGPIPE, SIG_IGN);
+  crochet::tool::DescriptorBuffer buffer(STDOUT_FILENO, "standard output");
+  std::ostream out(&buffer);
+  out.exceptions(std::ios::badbit);
+  try {
+    const int code = crochet::tool::run_tool(std::vector<std::string>(argv + 1, argv + argc),
+                                             {.out = out, .err = std::cerr});
+    return crochet::pending_signal() == 0 ? code : end_by_signal(crochet::pending_signal());
+  } catch (const crochet::tool::OutputClosed&) {
+    return disposition == SIG_IGN ? kSignalExitBase + SIGPIPE : end_by_signal(SIGPIPE);
+  }
+}

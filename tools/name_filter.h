@@ -1,0 +1,29 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+namespace crochet::tool {
+
+// True if a shell's pattern (*, ?, [a-z], \ before what is meant as it is) is the whole name.
+// "*" stands for slashes too.
+bool matches_glob(const std::string& pattern, const std::string& name);
+
+// Which tensors a command is about: those that one of `only` is (all, if it is empty) and
+// none of `ignore`.
+struct NameFilter {
+  std::vector<std::string> only = {};
+  std::vector<std::string> ignore = {};
+
+  bool takes(const std::string& name) const;
+};
+
+// Adds --only and --ignore.
+void add_filter_options(CLI::App& command, NameFilter& filter);
+
+}  // namespace crochet::tool

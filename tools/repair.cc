@@ -1,0 +1,265 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// crochet repair: a directory that a run can go on from.
+#include <memory>
+#include <set>
+
+#include "crochet/base/log.h"
+#include "crochet/checkpoint/checkpoint_files.h"
+#include "crochet/checkpoint/checkpoint_history.h"
+#include "crochet/checkpoint/checkpoint_state.h"
+#include "crochet/io/directory_lock.h"
+#include "crochet/io/path.h"
+#include "tools/checkpoint_argument.h"
+#include "tools/command.h"
+#include "tools/inspection.h"
+#include "tools/text.h"
+
+namespace crochet::tool {
+namespace {
+
+const CommandHelp kHelp = {
+    .name = "repair",
+    .description =
+        "Rebuild a directory's state file from its sound checkpoints, and find what\n"
+        "killed saves left. Takes the directory's lock: no run may be using it",
+    .examples =
+        "  crochet repair --dry-run runs/digits     # exit code 1: there is something to do\n"
+        "  crochet repair --clean --set-aside runs/digits",
+};
+
+constexpr const char* kStateFile = "checkpoint";
+
+struct Options {
+  std::string path = {};
+  std::string basename = {};
+  bool clean = false;
+  bool set_aside = false;
+  bool dry_run = false;
+};
+
+// What was found in a directory, and what became of it.
+struct Outcome {
+  struct Checkpoint {
+    FoundCheckpoint found;
+    std::vector<std::string> damage;
+    std::string suffix = {};  // That its files have now, once set aside.
+  };
+  struct Leftover {
+    std::string path;
+    bool removed = false;
+  };
+
+  std::string directory;
+  std::string basename;
+  std::vector<Checkpoint> checkpoints = {};
+  // The state as it should be; nothing without a sound checkpoint.
+  std::optional<CheckpointState> state = {};
+  bool state_was_right = false;
+  std::vector<Leftover> leftovers = {};
+};
+
+// The one basename of all checkpoints with a step, or the one that the state file names.
+std::string only_basename(FileSystem& files, const std::string& directory,
+                          const std::vector<FoundCheckpoint>& found) {
+  std::set<std::string> basenames;
+  std::vector<FoundCheckpoint> with_step;
+  for (const FoundCheckpoint& each : found)
+    if (internal::step_of_prefix(each.prefix)) {
+      with_step.push_back(each);
+      basenames.insert(each.basename);
+    }
+  if (with_step.empty())
+    throw NotFoundError("{}: no checkpoint <name>-<step> in this directory", directory);
+  if (const auto newest = newest_of(files, directory, with_step))
+    return base_name(newest->substr(0, newest->rfind('-')));
+  throw InvalidArgumentError("{}: holds checkpoints of several names; choose by --basename: {}",
+                             directory, fmt::join(basenames, ", "));
+}
+
+std::optional<CheckpointState> state_now(FileSystem& files, const std::string& directory) {
+  try {
+    return get_checkpoint_state(files, directory, kStateFile);
+  } catch (const Error& error) {
+    log_warning("{}", error.what());
+    return std::nullopt;
+  }
+}
+
+// What should be listed: of what a saver would take over, the sound ones; and the newest sound one
+// in any case. An older one that is not listed now is kept for ever, and stays so.
+CheckpointState right_state(FileSystem& files, const Outcome& outcome,
+                            const std::optional<CheckpointState>& now) {
+  std::map<std::string, double> sound;
+  std::string newest;
+  for (const auto& each : outcome.checkpoints)
+    if (each.damage.empty()) {
+      sound[each.found.prefix] = each.found.unix_time;
+      newest = each.found.prefix;  // In the order of steps.
+    }
+  std::vector<std::string> listed;
+  const internal::FoundHistory history =
+      internal::find_history(files, outcome.directory, outcome.basename, kStateFile);
+  for (const CheckpointRecord& record : history.listed)
+    if (sound.contains(record.prefix) && record.prefix != newest) listed.push_back(record.prefix);
+  listed.push_back(newest);
+  UpdateCheckpointStateOptions options{.latest_filename = kStateFile, .save_relative_paths = true};
+  if (now) options.last_preserved_timestamp = now->last_preserved_timestamp;
+  if (now && !now->all_model_checkpoint_timestamps.empty())
+    for (const std::string& prefix : listed)
+      options.all_model_checkpoint_timestamps.push_back(sound[prefix]);
+  return make_checkpoint_state(outcome.directory, newest, listed, options);
+}
+
+// True if both name the same checkpoints of the directory. Times do not matter.
+bool names_the_same(const CheckpointState& right, const std::optional<CheckpointState>& now,
+                    const std::string& directory) {
+  if (!now || now->model_checkpoint_path != join_path(directory, right.model_checkpoint_path))
+    return false;
+  std::vector<std::string> paths;
+  for (const std::string& path : right.all_model_checkpoint_paths)
+    paths.push_back(join_path(directory, path));
+  return paths == now->all_model_checkpoint_paths;
+}
+
+Outcome examine(FileSystem& files, const std::string& directory, const Options& options) {
+  const std::vector<FoundCheckpoint> found = find_checkpoints(files, directory);
+  Outcome outcome{.directory = directory, .basename = options.basename};
+  if (outcome.basename.empty()) outcome.basename = only_basename(files, directory, found);
+  bool any_sound = false;
+  for (const FoundCheckpoint& each : found) {
+    if (each.basename != outcome.basename || !internal::step_of_prefix(each.prefix)) continue;
+    outcome.checkpoints.push_back({each, inspect(files, each, Depth::kEverything).damage});
+    any_sound = any_sound || outcome.checkpoints.back().damage.empty();
+  }
+  if (any_sound) {
+    const auto now = state_now(files, directory);
+    outcome.state = right_state(files, outcome, now);
+    outcome.state_was_right = names_the_same(*outcome.state, now, directory);
+  }
+  for (const std::string& path : list_leftovers(files, directory, outcome.basename))
+    outcome.leftovers.push_back({path});
+  return outcome;
+}
+
+// Without a sound checkpoint nothing is changed but what killed saves left: what is damaged may be
+// all there is.
+void carry_out(FileSystem& files, const Options& options, Outcome& outcome) {
+  if (outcome.state && !outcome.state_was_right)
+    replace_file(files, join_path(outcome.directory, kStateFile), to_text(*outcome.state));
+  if (outcome.state && options.set_aside)
+    for (auto& each : outcome.checkpoints)
+      if (!each.damage.empty()) each.suffix = set_aside(files, each.found.prefix);
+  if (!options.clean) return;
+  for (auto& leftover : outcome.leftovers) {
+    files.remove(leftover.path);
+    leftover.removed = true;
+  }
+}
+
+bool has_work(const Outcome& outcome, const Options& options) {
+  if (!outcome.state || !outcome.state_was_right) return true;
+  if (options.clean && !outcome.leftovers.empty()) return true;
+  const auto is_damaged = [](const auto& each) { return !each.damage.empty(); };
+  return options.set_aside && std::ranges::any_of(outcome.checkpoints, is_damaged);
+}
+
+std::string state_text(const Outcome& outcome, const Options& options) {
+  const std::string path = printable(join_path(outcome.directory, kStateFile));
+  if (!outcome.state) return fmt::format("{}: not changed: no checkpoint is sound\n", path);
+  const size_t num_older = outcome.state->all_model_checkpoint_paths.size() - 1;
+  return fmt::format("{}: {} {}{}\n", path,
+                     outcome.state_was_right ? "is right, and names"
+                     : options.dry_run       ? "would name"
+                                             : "names now",
+                     printable(outcome.state->model_checkpoint_path),
+                     num_older == 0 ? "" : fmt::format(" and {} older", num_older));
+}
+
+std::string as_text(const Outcome& outcome, const Options& options) {
+  std::string text;
+  for (const auto& each : outcome.checkpoints) {
+    const std::string prefix = printable(each.found.prefix);
+    if (each.damage.empty()) text += prefix + ": sound\n";
+    for (const std::string& line : each.damage)
+      text += fmt::format("{}: damaged: {}\n", prefix, printable_text(line));
+    if (!each.suffix.empty())
+      text += fmt::format("{}: set aside; its files end in {} now\n", prefix, each.suffix);
+  }
+  for (const auto& leftover : outcome.leftovers)
+    text += fmt::format("{}: left over{}\n", printable(leftover.path),
+                        leftover.removed ? "; removed" : "");
+  return text + state_text(outcome, options);
+}
+
+Json state_json(const Outcome& outcome, const Options& options) {
+  Json state = {{"path", json_text(join_path(outcome.directory, kStateFile))},
+                {"right", outcome.state_was_right},
+                {"written", outcome.state && !outcome.state_was_right && !options.dry_run},
+                {"newest", nullptr},
+                {"all", Json::array()}};
+  if (!outcome.state) return state;
+  state["newest"] = json_text(outcome.state->model_checkpoint_path);
+  for (const std::string& path : outcome.state->all_model_checkpoint_paths)
+    state["all"].push_back(json_text(path));
+  return state;
+}
+
+Json as_json(const Outcome& outcome, const Options& options) {
+  Json checkpoints = Json::array(), leftovers = Json::array();
+  for (const auto& each : outcome.checkpoints) {
+    Json damage = Json::array();
+    for (const std::string& line : each.damage) damage.push_back(json_text(line));
+    checkpoints.push_back({{"prefix", json_text(each.found.prefix)},
+                           {"sound", each.damage.empty()},
+                           {"damage", std::move(damage)},
+                           {"set_aside", !each.suffix.empty()}});
+  }
+  for (const auto& leftover : outcome.leftovers)
+    leftovers.push_back({{"path", json_text(leftover.path)}, {"removed", leftover.removed}});
+  return {{"directory", json_text(outcome.directory)},
+          {"basename", json_text(outcome.basename)},
+          {"dry_run", options.dry_run},
+          {"checkpoints", std::move(checkpoints)},
+          {"state", state_json(outcome, options)},
+          {"leftovers", std::move(leftovers)}};
+}
+
+int repair(const Context& context, const Options& options) {
+  FileSystem& files = context.files();
+  std::string directory;
+  if (!directory_argument(files, options.path, directory))
+    throw NotFoundError("{}: no such directory", options.path);
+  std::optional<DirectoryLock> lock;
+  if (!options.dry_run) lock.emplace(files, directory);
+  Outcome outcome = examine(files, directory, options);
+  const bool had_work = has_work(outcome, options);
+  if (!options.dry_run) carry_out(files, options, outcome);
+  if (context.json())
+    context.print_json(as_json(outcome, options));
+  else
+    context.print(as_text(outcome, options));
+  return !outcome.state || (options.dry_run && had_work) ? kNegative : kSuccess;
+}
+
+}  // namespace
+
+void add_repair(CommandLine& line) {
+  const auto options = std::make_shared<Options>();
+  CLI::App& command = add_command(
+      line, kHelp, [options](const Context& context) { return repair(context, *options); });
+  command.add_option("directory", options->path, "The directory of a run")
+      ->type_name("DIR")
+      ->required();
+  command
+      .add_option("--basename", options->basename,
+                  "The checkpoints NAME-<step>; needed if there are others and no state file")
+      ->type_name("NAME");
+  command.add_flag("--clean", options->clean, "Remove what killed saves left");
+  command.add_flag("--set-aside", options->set_aside,
+                   "Rename damaged checkpoints, if there is a sound one");
+  command.add_flag("--dry-run,-n", options->dry_run, "Change nothing and take no lock");
+}
+
+}  // namespace crochet::tool

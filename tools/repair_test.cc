@@ -1,0 +1,193 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/checkpoint/checkpoint_files.h"
+#include "crochet/checkpoint/checkpoint_state.h"
+#include "crochet/io/directory_lock.h"
+#include "crochet/io/memory_file_system.h"
+#include "tools/tool_run.h"
+
+namespace crochet::tool {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+class RepairTest : public testing::Test {
+ protected:
+  RepairTest() {
+    for (const int64_t step : {10, 20, 30})
+      put_checkpoint(files_, prefix(step), {{"w", Tensor::from<float>({1, 2})}}, {.step = step});
+  }
+
+  static std::string prefix(int64_t step) { return fmt::format("run/m-{}", step); }
+  void write_state(const std::vector<int64_t>& steps) {
+    std::vector<std::string> prefixes;
+    for (const int64_t step : steps) prefixes.push_back(prefix(step));
+    update_checkpoint_state(files_, "run", prefixes.back(), prefixes,
+                            {.save_relative_paths = true});
+  }
+  std::vector<std::string> listed() {
+    const auto state = get_checkpoint_state(files_, "run");
+    return state ? state->all_model_checkpoint_paths : std::vector<std::string>();
+  }
+  void damage_data(int64_t step) { damage(files_, prefix(step) + ".data-00000-of-00001", 0); }
+  ToolRun repair(std::vector<std::string> arguments = {}) {
+    arguments.insert(arguments.begin(), {"repair", "run"});
+    return run(files_, arguments);
+  }
+
+  MemoryFileSystem files_;
+};
+
+TEST_F(RepairTest, MakesAStateFileOfTheSoundCheckpoints) {
+  damage_data(20);
+  const ToolRun result = repair();
+  EXPECT_EQ(result.code, kSuccess) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("run/m-10: sound\n"), HasSubstr("run/m-20: damaged: "),
+                                HasSubstr("run/checkpoint: names now m-30 and 1 older\n")));
+  EXPECT_THAT(listed(), ElementsAre("run/m-10", "run/m-30"));
+  EXPECT_EQ(latest_checkpoint(files_, "run"), "run/m-30");
+}
+
+TEST_F(RepairTest, TheNewestSoundOneTakesThePlaceOfADamagedOne) {
+  write_state({10, 20, 30});
+  damage_data(30);
+  const ToolRun result = repair({"--json"});
+  EXPECT_EQ(result.code, kSuccess);
+  EXPECT_EQ(latest_checkpoint(files_, "run"), "run/m-20");
+  EXPECT_THAT(listed(), ElementsAre("run/m-10", "run/m-20"));
+  const Json json = result.json();
+  EXPECT_EQ(json["state"]["written"], true);
+  EXPECT_EQ(json["state"]["newest"], "m-20");
+  EXPECT_EQ(json["state"]["all"], Json::array({"m-10", "m-20"}));
+  EXPECT_EQ(json["checkpoints"][2]["sound"], false);
+  EXPECT_EQ(json["checkpoints"][2]["set_aside"], false);
+}
+
+// An older one that the state file does not list is kept for ever: once listed, a later run would
+// remove it.
+TEST_F(RepairTest, WhatWasPreservedStaysUnlisted) {
+  write_state({20});
+  const ToolRun result = repair();
+  EXPECT_EQ(result.code, kSuccess);
+  EXPECT_THAT(listed(), ElementsAre("run/m-20", "run/m-30"));
+}
+
+TEST_F(RepairTest, AStateFileThatIsRightIsNotTouched) {
+  write_state({10, 20, 30});
+  const std::string before = read_file(files_, "run/checkpoint");
+  EXPECT_EQ(repair({"--dry-run"}).code, kSuccess);
+  const ToolRun result = repair();
+  EXPECT_EQ(result.code, kSuccess);
+  EXPECT_THAT(result.out, HasSubstr("run/checkpoint: is right, and names m-30 and 2 older"));
+  EXPECT_EQ(read_file(files_, "run/checkpoint"), before);
+}
+
+TEST_F(RepairTest, ADamagedStateFileIsReplaced) {
+  put_file(files_, "run/checkpoint", "model_checkpoint_path: \"m-");
+  const ToolRun result = repair();
+  EXPECT_EQ(result.code, kSuccess);
+  EXPECT_THAT(result.err, HasSubstr("run/checkpoint"));
+  EXPECT_THAT(listed(), ElementsAre("run/m-10", "run/m-20", "run/m-30"));
+}
+
+TEST_F(RepairTest, ADryRunChangesNothingAndSaysWhetherThereIsWork) {
+  put_file(files_, "run/m-40.index.tempstate12", "x");
+  const ToolRun result = repair({"--dry-run", "--clean", "--set-aside"});
+  EXPECT_EQ(result.code, kNegative);
+  EXPECT_THAT(result.out, AllOf(HasSubstr("run/checkpoint: would name m-30 and 2 older\n"),
+                                HasSubstr("run/m-40.index.tempstate12: left over\n")));
+  EXPECT_FALSE(files_.exists("run/checkpoint"));
+  EXPECT_FALSE(files_.exists("run/.lock"));
+  EXPECT_TRUE(files_.exists("run/m-40.index.tempstate12"));
+}
+
+TEST_F(RepairTest, LeftOversAreNamedAndRemovedIfWanted) {
+  const std::vector<std::string> left = {"run/m-40.data-00000-of-00001",
+                                         "run/m-50.index.tempstate1"};
+  for (const std::string& path : left) put_file(files_, path, "x");
+  put_file(files_, "run/notes.txt", "not ours");
+  EXPECT_THAT(repair().out, HasSubstr("run/m-50.index.tempstate1: left over\n"));
+  EXPECT_TRUE(files_.exists(left[1]));
+  const ToolRun result = repair({"--clean"});
+  EXPECT_EQ(result.code, kSuccess);
+  EXPECT_THAT(result.out, HasSubstr("run/m-40.data-00000-of-00001: left over; removed\n"));
+  for (const std::string& path : left) EXPECT_FALSE(files_.exists(path));
+  EXPECT_TRUE(files_.exists("run/notes.txt"));
+  EXPECT_THAT(list_checkpoints(files_, "run", "m"),
+              ElementsAre(prefix(10), prefix(20), prefix(30)));
+}
+
+TEST_F(RepairTest, DamagedOnesAreSetAsideIfWanted) {
+  damage_data(30);
+  EXPECT_EQ(repair().code, kSuccess);
+  EXPECT_TRUE(files_.exists("run/m-30.index"));
+  const ToolRun result = repair({"--set-aside"});
+  EXPECT_EQ(result.code, kSuccess);
+  EXPECT_THAT(result.out, HasSubstr("run/m-30: set aside; its files end in .damaged now\n"));
+  EXPECT_FALSE(files_.exists("run/m-30.index"));
+  EXPECT_TRUE(files_.exists("run/m-30.data-00000-of-00001.damaged"));
+}
+
+TEST_F(RepairTest, WithoutASoundOneNothingIsChanged) {
+  write_state({10, 20, 30});
+  const std::string before = read_file(files_, "run/checkpoint");
+  for (const int64_t step : {10, 20, 30}) damage_data(step);
+  const ToolRun result = repair({"--set-aside"});
+  EXPECT_EQ(result.code, kNegative);
+  EXPECT_THAT(result.out, HasSubstr("run/checkpoint: not changed: no checkpoint is sound\n"));
+  EXPECT_EQ(read_file(files_, "run/checkpoint"), before);
+  EXPECT_TRUE(files_.exists("run/m-30.index"));
+}
+
+TEST_F(RepairTest, ARunThatHoldsTheDirectoryIsNotDisturbed) {
+  const DirectoryLock lock(files_, "run");
+  const ToolRun result = repair();
+  EXPECT_EQ(result.code, kTrouble);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("pid "), HasSubstr(" on host ")));
+  EXPECT_THAT(result.out, IsEmpty());
+  EXPECT_FALSE(files_.exists("run/checkpoint"));
+  EXPECT_EQ(repair({"--dry-run"}).code, kNegative);
+}
+
+TEST_F(RepairTest, OfSeveralBasenamesTheOneInTheStateFileOrAnOptionDecides) {
+  put_checkpoint(files_, "run/best-99", {{"w", Tensor::scalar<float>(1)}});
+  const ToolRun unclear = repair();
+  EXPECT_EQ(unclear.code, kTrouble);
+  EXPECT_THAT(unclear.err, AllOf(HasSubstr("--basename"), HasSubstr("best, m")));
+  EXPECT_EQ(repair({"--basename", "m"}).code, kSuccess);
+  EXPECT_EQ(latest_checkpoint(files_, "run"), "run/m-30");
+  EXPECT_THAT(repair().out, Not(HasSubstr("best")));
+  EXPECT_EQ(repair({"--basename", "nobody"}).code, kNegative);
+}
+
+TEST_F(RepairTest, ADirectoryWithoutCheckpointsIsTrouble) {
+  files_.create_directories("empty");
+  for (const char* const path : {"empty", "nowhere", "run/m-30.index"}) {
+    const ToolRun result = run(files_, {"repair", path});
+    EXPECT_EQ(result.code, kTrouble) << path;
+    EXPECT_THAT(result.err, HasSubstr(path));
+  }
+  EXPECT_FALSE(files_.exists("nowhere"));
+}
+
+// A manager's state has times and more; what it knows is kept.
+TEST_F(RepairTest, TimesOfAStateAreKept) {
+  update_checkpoint_state(files_, "run", prefix(20), {prefix(20)},
+                          {.all_model_checkpoint_timestamps = {5},
+                           .last_preserved_timestamp = 7,
+                           .save_relative_paths = true});
+  EXPECT_EQ(repair().code, kSuccess);
+  const auto state = get_checkpoint_state(files_, "run");
+  EXPECT_EQ(state->last_preserved_timestamp, 7);
+  EXPECT_EQ(state->all_model_checkpoint_timestamps.size(), 2u);
+}
+
+}  // namespace
+}  // namespace crochet::tool

@@ -1,0 +1,170 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// crochet show: the tensors of a checkpoint.
+#include <memory>
+
+#include "tools/checkpoint_argument.h"
+#include "tools/command.h"
+#include "tools/inspection.h"
+#include "tools/name_filter.h"
+#include "tools/statistics.h"
+#include "tools/text.h"
+
+namespace crochet::tool {
+namespace {
+
+const CommandHelp kHelp = {
+    .name = "show",
+    .description = "Show the tensors of a checkpoint: type, shape, smallest, largest and mean",
+    .examples =
+        "  crochet show runs/digits                     # the newest\n"
+        "  crochet show runs/digits/model.ckpt-2000.index --only 'adam/*'\n"
+        "  crochet show --no-stats --json runs/digits | jq -r '.tensors[].name'\n"
+        "  crochet show --values 3 runs/digits",
+};
+
+struct Options {
+  std::string path = {};
+  NameFilter filter = {};
+  bool no_stats = false;
+  uint64_t num_values = 0;
+};
+
+struct Row {
+  std::string name;
+  TensorInfo info;
+  // What follows needs the elements, and is missing if they are not wanted, or damaged.
+  std::optional<Statistics> statistics = {};
+  std::vector<Number> values = {};
+  std::string problem = {};
+  bool is_damaged = false;
+};
+
+Row look_at(const CheckpointReader& reader, const std::string& name, const TensorInfo& info,
+            const Options& options) {
+  Row row{.name = name, .info = info};
+  if (options.no_stats && options.num_values == 0) return row;
+  const ReadResult result = read_if_sound(reader, name);
+  row.problem = result.problem;
+  row.is_damaged = result.is_damaged;
+  if (!result.tensor) return row;
+  if (!options.no_stats) row.statistics = statistics_of(*result.tensor);
+  row.values = first_values(*result.tensor, options.num_values);
+  return row;
+}
+
+std::string values_text(const Row& row) {
+  std::string text;
+  for (const Number& value : row.values) text += (text.empty() ? "" : " ") + exact_text(value);
+  const auto num_values = static_cast<int64_t>(row.values.size());
+  return num_values < row.info.shape.num_elements() ? text + " ..." : text;
+}
+
+// How many of its elements are no finite numbers: "2 nan", "1 nan, 3 inf".
+std::string not_finite_text(const Statistics& statistics) {
+  std::string text;
+  if (statistics.num_nan > 0) text += fmt::format("{} nan", statistics.num_nan);
+  if (statistics.num_infinite > 0)
+    text += fmt::format("{}{} inf", text.empty() ? "" : ", ", statistics.num_infinite);
+  return text;
+}
+
+std::vector<std::string> cells(const Row& row, const Options& options) {
+  std::vector<std::string> cells = {dtype_name(row.info.dtype), to_string(row.info.shape)};
+  const Statistics statistics = row.statistics.value_or(Statistics());
+  if (!options.no_stats)
+    for (const Number& number : {statistics.min, statistics.max, statistics.mean})
+      cells.push_back(short_text(number));
+  const std::string remark = row.is_damaged         ? "damaged"
+                             : !row.problem.empty() ? "cannot be read"
+                                                    : not_finite_text(statistics);
+  cells.push_back(printable(row.name) + (remark.empty() ? "" : " (" + remark + ")"));
+  return cells;
+}
+
+std::string as_text(const std::vector<Row>& rows, const Options& options) {
+  using enum Table::Align;
+  std::vector<Table::Column> columns = {{"type"}, {"shape"}};
+  if (!options.no_stats)
+    columns.insert(columns.end(), {{"min", kRight}, {"max", kRight}, {"mean", kRight}});
+  columns.push_back({"name"});
+  Table table(columns);
+  for (const Row& row : rows) {
+    table.add(cells(row, options));
+    if (!row.values.empty()) table.add_note(values_text(row));
+  }
+  return table.text();
+}
+
+Json as_json(const Row& row, const Options& options) {
+  Json shape = Json::array();
+  for (const int64_t size : row.info.shape.dimensions()) shape.push_back(size);
+  Json json = {{"name", json_text(row.name)},
+               {"type", dtype_name(row.info.dtype)},
+               {"shape", std::move(shape)},
+               {"num_slices", row.info.num_slices}};
+  if (row.statistics) {
+    json["min"] = to_json(row.statistics->min);
+    json["max"] = to_json(row.statistics->max);
+    json["mean"] = to_json(row.statistics->mean);
+    json["num_nan"] = row.statistics->num_nan;
+    json["num_infinite"] = row.statistics->num_infinite;
+  }
+  if (options.num_values > 0) {
+    json["values"] = Json::array();
+    for (const Number& value : row.values) json["values"].push_back(to_json(value));
+  }
+  json["problem"] = row.problem.empty() ? Json() : Json(json_text(row.problem));
+  return json;
+}
+
+// What a safetensors file says besides its tensors.
+Json metadata_json(const CheckpointReader& reader) {
+  Json metadata = Json::object();
+  for (const auto& [key, value] : reader.metadata()) metadata[json_text(key)] = json_text(value);
+  return metadata;
+}
+
+int show(const Context& context, const Options& options) {
+  const CheckpointReader reader(checkpoint_argument(context.files(), options.path),
+                                context.files());
+  std::vector<Row> rows;
+  bool any_damaged = false;
+  for (const auto& [name, info] : reader.tensors()) {
+    if (!options.filter.takes(name)) continue;
+    rows.push_back(look_at(reader, name, info, options));
+    if (!rows.back().is_damaged) continue;
+    context.complain(rows.back().problem);
+    any_damaged = true;
+  }
+  if (context.json()) {
+    Json tensors = Json::array();
+    for (const Row& row : rows) tensors.push_back(as_json(row, options));
+    context.print_json(Json{{"checkpoint", json_text(reader.prefix())},
+                            {"format", checkpoint_format_name(reader.format())},
+                            {"metadata", metadata_json(reader)},
+                            {"tensors", std::move(tensors)}});
+  } else if (!rows.empty()) {
+    context.print(as_text(rows, options));
+  }
+  const bool found_none = rows.empty() && !reader.tensors().empty();
+  if (found_none) context.complain(reader.prefix() + ": no such tensor in this checkpoint");
+  return found_none || any_damaged ? kNegative : kSuccess;
+}
+
+}  // namespace
+
+void add_show(CommandLine& line) {
+  const auto options = std::make_shared<Options>();
+  CLI::App& command = add_command(
+      line, kHelp, [options](const Context& context) { return show(context, *options); });
+  command.add_option("checkpoint", options->path, kCheckpointHelp)->type_name("PATH")->required();
+  add_filter_options(command, options->filter);
+  command.add_flag("--no-stats", options->no_stats, "Types and shapes only; reads no data");
+  command.add_option("--values", options->num_values, "Show the first N elements of each, too")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber);
+}
+
+}  // namespace crochet::tool

@@ -1,0 +1,90 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// crochet verify: is all there, and as it was written?
+#include <memory>
+
+#include "tools/checkpoint_argument.h"
+#include "tools/command.h"
+#include "tools/inspection.h"
+#include "tools/text.h"
+
+namespace crochet::tool {
+namespace {
+
+const CommandHelp kHelp = {
+    .name = "verify",
+    .description = "Read checkpoints and compare all checksums; says what is damaged",
+    .examples =
+        "  crochet verify runs/digits/model.ckpt-2000\n"
+        "  crochet verify runs/digits                   # all in the directory\n"
+        "  crochet verify --quiet runs/digits && cp -r runs/digits /backup",
+};
+
+struct Options {
+  std::vector<std::string> paths = {};
+  bool quiet = false;
+};
+
+std::vector<FoundCheckpoint> checkpoints_of(FileSystem& files, const std::string& path) {
+  std::string directory;
+  if (!directory_argument(files, path, directory))
+    return {look_at_checkpoint(files, checkpoint_argument(files, path))};
+  std::vector<FoundCheckpoint> found = find_checkpoints(files, directory);
+  if (found.empty()) throw NotFoundError("{}: no checkpoint in this directory", path);
+  return found;
+}
+
+std::string as_text(const FoundCheckpoint& checkpoint, const Inspection& inspection) {
+  const std::string prefix = printable(checkpoint.prefix);
+  if (inspection.is_sound())
+    return fmt::format("{}: sound{}\n", prefix,
+                       inspection.has_checksums ? "" : ", as far as can be seen without checksums");
+  std::string text;
+  for (const std::string& line : inspection.damage)
+    text += fmt::format("{}: damaged: {}\n", prefix, printable_text(line));
+  return text;
+}
+
+Json as_json(const FoundCheckpoint& checkpoint, const Inspection& inspection) {
+  Json lines = Json::array();
+  for (const std::string& line : inspection.damage) lines.push_back(json_text(line));
+  return {{"prefix", json_text(checkpoint.prefix)},
+          {"format", checkpoint_format_name(checkpoint.format)},
+          {"sound", inspection.is_sound()},
+          {"has_checksums", inspection.has_checksums},
+          {"damage", std::move(lines)}};
+}
+
+int verify(const Context& context, const Options& options) {
+  bool all_sound = true;
+  Json checkpoints = Json::array();
+  for (const std::string& path : options.paths)
+    for (const FoundCheckpoint& each : checkpoints_of(context.files(), path)) {
+      const Inspection found = inspect(context.files(), each, Depth::kEverything);
+      all_sound = all_sound && found.is_sound();
+      if (context.json())
+        checkpoints.push_back(as_json(each, found));
+      else if (!options.quiet)
+        context.print(as_text(each, found));
+    }
+  if (context.json())
+    context.print_json(Json{{"sound", all_sound}, {"checkpoints", std::move(checkpoints)}});
+  return all_sound ? kSuccess : kNegative;
+}
+
+}  // namespace
+
+void add_verify(CommandLine& line) {
+  const auto options = std::make_shared<Options>();
+  CLI::App& command = add_command(
+      line, kHelp, [options](const Context& context) { return verify(context, *options); });
+  command
+      .add_option("checkpoints", options->paths,
+                  "Checkpoints: their prefixes, any of their files, or directories for all in them")
+      ->type_name("PATH")
+      ->required();
+  command.add_flag("--quiet,-q", options->quiet, "Print nothing; the exit code tells");
+}
+
+}  // namespace crochet::tool

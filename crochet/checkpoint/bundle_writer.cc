@@ -52,7 +52,12 @@ BundleWriter::BundleWriter(FileSystem& files, std::string prefix,
                                internal::kMaxShards);
   if (!files_.exists(directory_)) files_.create_directories(directory_);
   buffer_.reserve(kChunkBytes);
-  open_shard(0);
+  try {
+    open_shard(0);
+  } catch (...) {
+    remove_temporaries();  // There may be a file although making it failed.
+    throw;
+  }
 }
 
 std::string BundleWriter::final_name(int shard) const {

@@ -48,7 +48,12 @@ BundleWriter::BundleWriter(FileSystem& files, std::string prefix,
     throw InvalidArgumentError("{}: {} data files, expected 1 to {}", prefix_, num_shards_,
                                internal::kMaxShards);
   if (!files_.exists(directory_)) files_.create_directories(directory_);
-  open_shard(0);
+  try {
+    open_shard(0);
+  } catch (...) {
+    remove_temporaries();  // There may be a file although making it failed.
+    throw;
+  }
 }
 
 std::string BundleWriter::final_name(int shard) const {

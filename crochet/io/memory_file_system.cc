@@ -68,6 +68,19 @@ void MemoryFileSystem::power_cut(const PowerCut& cut) {
   state_->root = surviving(state_->root, cut);
 }
 
+std::unique_ptr<MemoryFileSystem> MemoryFileSystem::after_power_cut(const PowerCut& cut) const {
+  auto other = std::make_unique<MemoryFileSystem>(state_->clock);
+  const std::lock_guard lock(state_->mutex);
+  other->state_->root = surviving(state_->root, cut);
+  other->state_->capacity = state_->capacity;
+  return other;
+}
+
+std::vector<std::string> MemoryFileSystem::unsynced_names() const {
+  const std::lock_guard lock(state_->mutex);
+  return crochet::unsynced_names(*state_->root);
+}
+
 void MemoryFileSystem::set_capacity(std::optional<uint64_t> num_bytes) {
   const std::lock_guard lock(state_->mutex);
   state_->capacity = num_bytes;
@@ -77,6 +90,23 @@ std::unique_ptr<WritableFile> MemoryFileSystem::create(const std::string& path) 
   const std::lock_guard lock(state_->mutex);
   auto node = find_or_make_file(*state_, path, "open");
   node->bytes.clear();
+  node->modified_time = state_->clock.wall_time();
+  return std::make_unique<MemoryWritableFile>(state_, std::move(node), path);
+}
+
+std::unique_ptr<WritableFile> MemoryFileSystem::create_large(const std::string& path,
+                                                             uint64_t expected_bytes) {
+  const std::lock_guard lock(state_->mutex);
+  const MemoryPlace place = find_place(state_->root, path, "open");
+  const uint64_t freed = place.node ? occupied_bytes(*place.node) : 0;
+  if (expected_bytes > state_->free_bytes() + freed) {
+    if (place.node && !place.node->is_directory) place.directory->entries.erase(place.name);
+    throw ResourceExhaustedError("{}: {} bytes are needed, {} are free", path, expected_bytes,
+                                 state_->free_bytes() + freed);
+  }
+  auto node = find_or_make_file(*state_, path, "open");
+  node->bytes.clear();
+  node->reserved_bytes = expected_bytes;
   node->modified_time = state_->clock.wall_time();
   return std::make_unique<MemoryWritableFile>(state_, std::move(node), path);
 }

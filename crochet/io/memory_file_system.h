@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,9 @@ enum class UnsyncedBytes {
 struct PowerCut {
   UnsyncedNames names = UnsyncedNames::kLost;
   UnsyncedBytes bytes = UnsyncedBytes::kLost;
+  // Of unsynced_names(): those that are as they were changed although `names` says kLost. A disk
+  // may keep any of them, in any order.
+  std::set<std::string> kept_names = {};
 };
 
 // Files in memory, which know what of them has been synced: for tests of what
@@ -51,12 +55,18 @@ class MemoryFileSystem : public FileSystem {
   // Falls back to what has been synced, and beyond it to what `cut` says. Locks
   // are free; what is open belongs to a dead program and reaches no file any more.
   void power_cut(const PowerCut& cut = {});
+  // Another disk: what the cut would leave, now. This one goes on.
+  std::unique_ptr<MemoryFileSystem> after_power_cut(const PowerCut& cut = {}) const;
+  // Paths whose names were made, replaced or removed since their directory was synced last.
+  std::vector<std::string> unsynced_names() const;
 
-  // The bytes that all files together may have; std::nullopt is no limit. Beyond
+  // The bytes that all files together may have, or have reserved; std::nullopt is no limit. Beyond
   // it appends write what fits and throw ResourceExhaustedError, as a full disk does.
   void set_capacity(std::optional<uint64_t> num_bytes);
 
   std::unique_ptr<WritableFile> create(const std::string& path) override;
+  std::unique_ptr<WritableFile> create_large(const std::string& path,
+                                             uint64_t expected_bytes) override;
   std::unique_ptr<WritableFile> append_to(const std::string& path) override;
   std::unique_ptr<ReadableFile> open(const std::string& path) override;
 

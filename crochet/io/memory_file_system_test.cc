@@ -184,6 +184,61 @@ TEST(MemoryFileSystemTest, AFullDiskTakesWhatFitsAndThenKillsTheFile) {
   EXPECT_EQ(read_file(files, "b"), "123456");
 }
 
+TEST(MemoryFileSystemTest, ReservesRoomForALargeFileUntilItIsClosed) {
+  MemoryFileSystem files;
+  files.set_capacity(10);
+  const auto large = files.create_large("a", 8);
+  EXPECT_EQ(files.free_bytes(""), 2);
+  large->append("123");
+  EXPECT_EQ(files.free_bytes(""), 2) << "of its own room";
+  EXPECT_THROW(files.create("b")->append("456"), ResourceExhaustedError);
+  files.remove("b");
+  large->append("45678");
+  large->append("9");
+  EXPECT_EQ(files.free_bytes(""), 1) << "beyond what was expected";
+  large->close();
+  EXPECT_EQ(read_file(files, "a"), "123456789");
+  files.create_large("c", 1);
+  EXPECT_EQ(files.free_bytes(""), 1) << "given back";
+}
+
+TEST(MemoryFileSystemTest, RefusesALargeFileWithoutRoom) {
+  MemoryFileSystem files;
+  files.set_capacity(10);
+  write(files, "a", "123456");
+  EXPECT_THAT([&] { files.create_large("b", 5); },
+              ThrowsMessage<ResourceExhaustedError>("b: 5 bytes are needed, 4 are free"));
+  EXPECT_FALSE(files.exists("b"));
+  files.create_large("b", 4);
+  files.create_large("a", 10);  // What it had is free for it.
+}
+
+TEST(MemoryFileSystemTest, APowerCutKeepsAnyChoiceOfUnsyncedNames) {
+  MemoryFileSystem files;
+  files.create_directories("d");
+  write(files, "d/gone", "gone");
+  write(files, "d/replaced", "old");
+  for (const char* const name : {"d/gone", "d/replaced"}) files.append_to(name)->sync();
+  files.sync_directory("d");
+  EXPECT_THAT(files.unsynced_names(), ElementsAre());
+  write(files, "d/new", "new");
+  files.append_to("d/new")->sync();
+  files.rename("d/new", "d/replaced");
+  files.remove("d/gone");
+  EXPECT_THAT(files.unsynced_names(), ElementsAre("d/gone", "d/replaced"));
+
+  const auto neither = files.after_power_cut();
+  EXPECT_EQ(read_file(*neither, "d/replaced"), "old");
+  EXPECT_EQ(read_file(*neither, "d/gone"), "gone");
+  const auto one = files.after_power_cut({.kept_names = {"d/gone"}});
+  EXPECT_EQ(read_file(*one, "d/replaced"), "old");
+  EXPECT_FALSE(one->exists("d/gone"));
+  const auto other = files.after_power_cut({.kept_names = {"d/replaced"}});
+  EXPECT_EQ(read_file(*other, "d/replaced"), "new");
+  EXPECT_TRUE(other->exists("d/gone"));
+  EXPECT_EQ(read_file(files, "d/replaced"), "new") << "this disk goes on";
+}
+
 TEST(MemoryFileSystemTest, DatesFilesByItsClock) {
   FakeClock clock(1000);
   MemoryFileSystem files(clock);

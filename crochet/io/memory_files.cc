@@ -19,7 +19,8 @@ uint64_t MemoryFiles::free_bytes() const {
 void MemoryWritableFile::append(std::span<const std::byte> data) {
   state_.run("append", [&] {
     const std::lock_guard lock(files_->mutex);
-    const auto fitting = std::min<uint64_t>(data.size(), files_->free_bytes());
+    const uint64_t own_room = occupied_bytes(*node_) - node_->bytes.size();
+    const auto fitting = std::min<uint64_t>(data.size(), own_room + files_->free_bytes());
     node_->bytes.append(reinterpret_cast<const char*>(data.data()), fitting);
     node_->modified_time = files_->clock.wall_time();
     if (fitting < data.size()) throw_errno(ENOSPC, state_.path(), "write");
@@ -31,6 +32,16 @@ void MemoryWritableFile::sync() {
     const std::lock_guard lock(files_->mutex);
     node_->synced_bytes = node_->bytes;
   });
+}
+
+void MemoryWritableFile::close() {
+  state_.close();
+  give_back();
+}
+
+void MemoryWritableFile::give_back() {
+  const std::lock_guard lock(files_->mutex);
+  node_->reserved_bytes = 0;
 }
 
 uint64_t MemoryReadableFile::size() const {

@@ -33,13 +33,17 @@ class MemoryWritableFile final : public WritableFile {
   MemoryWritableFile(std::shared_ptr<MemoryFiles> files, std::shared_ptr<MemoryNode> node,
                      const std::string& path)
       : files_(std::move(files)), node_(std::move(node)), state_(path) {}
+  ~MemoryWritableFile() override { give_back(); }
 
   using WritableFile::append;
   void append(std::span<const std::byte> data) override;
   void sync() override;
-  void close() override { state_.close(); }
+  void close() override;
 
  private:
+  // Gives back what was reserved and not written.
+  void give_back();
+
   std::shared_ptr<MemoryFiles> files_;
   std::shared_ptr<MemoryNode> node_;
   WritableState state_;

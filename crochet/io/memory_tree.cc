@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include <algorithm>
+#include <set>
 
 #include "crochet/io/errno_error.h"
 
@@ -22,21 +23,58 @@ std::string surviving_bytes(const MemoryNode& file, UnsyncedBytes unsynced) {
   return file.bytes;
 }
 
-// A node may have two names after a cut, and is one file nevertheless.
-using Survivors = std::map<const MemoryNode*, std::shared_ptr<MemoryNode>>;
+std::string path_of(const std::string& directory, const std::string& name) {
+  return directory.empty() ? name : directory + "/" + name;
+}
 
-std::shared_ptr<MemoryNode> survivor(const MemoryNode& node, const PowerCut& cut,
-                                     Survivors& survivors) {
-  std::shared_ptr<MemoryNode>& copy = survivors[&node];  // Stays where it is as others come.
-  if (copy) return copy;
-  copy = std::make_shared<MemoryNode>(node.is_directory);
-  copy->modified_time = node.modified_time;
-  copy->bytes = copy->synced_bytes = surviving_bytes(node, cut.bytes);
-  const auto& names = cut.names == UnsyncedNames::kKept ? node.entries : node.synced_entries;
-  MemoryNode::Entries entries;
-  for (const auto& [name, entry] : names) entries.emplace(name, survivor(*entry, cut, survivors));
-  copy->entries = copy->synced_entries = std::move(entries);
-  return copy;
+std::shared_ptr<MemoryNode> node_of(const MemoryNode::Entries& entries, const std::string& name) {
+  const auto found = entries.find(name);
+  return found == entries.end() ? nullptr : found->second;
+}
+
+// The names of a directory, now or when it was synced.
+std::set<std::string> all_names(const MemoryNode& directory) {
+  std::set<std::string> names;
+  for (const auto& [name, node] : directory.entries) names.insert(name);
+  for (const auto& [name, node] : directory.synced_entries) names.insert(name);
+  return names;
+}
+
+// Makes the nodes that a power cut leaves.
+class Survivors {
+ public:
+  explicit Survivors(const PowerCut& cut) : cut_(cut) {}
+
+  std::shared_ptr<MemoryNode> of(const MemoryNode& node, const std::string& path) {
+    std::shared_ptr<MemoryNode>& copy = made_[&node];  // Stays where it is as others come.
+    if (copy) return copy;
+    copy = std::make_shared<MemoryNode>(node.is_directory);
+    copy->modified_time = node.modified_time;
+    copy->bytes = copy->synced_bytes = surviving_bytes(node, cut_.bytes);
+    MemoryNode::Entries entries;
+    for (const std::string& name : all_names(node)) {
+      const std::string below = path_of(path, name);
+      const bool is_kept = cut_.names == UnsyncedNames::kKept || cut_.kept_names.contains(below);
+      const auto entry = node_of(is_kept ? node.entries : node.synced_entries, name);
+      if (entry) entries.emplace(name, of(*entry, below));
+    }
+    copy->entries = copy->synced_entries = std::move(entries);
+    return copy;
+  }
+
+ private:
+  const PowerCut& cut_;
+  // A node may have two names after a cut, and is one file nevertheless.
+  std::map<const MemoryNode*, std::shared_ptr<MemoryNode>> made_;
+};
+
+void find_unsynced_names(const MemoryNode& directory, const std::string& path,
+                         std::vector<std::string>& found) {
+  for (const std::string& name : all_names(directory)) {
+    const auto node = node_of(directory.entries, name);
+    if (node != node_of(directory.synced_entries, name)) found.push_back(path_of(path, name));
+    if (node) find_unsynced_names(*node, path_of(path, name), found);
+  }
 }
 
 }  // namespace
@@ -65,16 +103,25 @@ MemoryPlace find_place(const std::shared_ptr<MemoryNode>& root, const std::strin
   return place;
 }
 
+uint64_t occupied_bytes(const MemoryNode& file) {
+  return std::max<uint64_t>(file.bytes.size(), file.reserved_bytes);
+}
+
 uint64_t total_bytes(const MemoryNode& node) {
-  uint64_t sum = node.bytes.size();
+  uint64_t sum = occupied_bytes(node);
   for (const auto& [name, entry] : node.entries) sum += total_bytes(*entry);
   return sum;
 }
 
+std::vector<std::string> unsynced_names(const MemoryNode& root) {
+  std::vector<std::string> found;
+  find_unsynced_names(root, "", found);
+  return found;
+}
+
 std::shared_ptr<MemoryNode> surviving(const std::shared_ptr<MemoryNode>& root,
                                       const PowerCut& cut) {
-  Survivors survivors;
-  return survivor(*root, cut, survivors);
+  return Survivors(cut).of(*root, "");
 }
 
 }  // namespace crochet

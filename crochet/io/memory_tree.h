@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -25,6 +26,7 @@ struct MemoryNode {
   // Of a file.
   std::string bytes;
   std::string synced_bytes;
+  uint64_t reserved_bytes = 0;  // By a file that is being written.
   double modified_time = 0;
   bool locked = false;
 };
@@ -44,8 +46,13 @@ std::vector<std::string> path_parts(std::string_view path);
 MemoryPlace find_place(const std::shared_ptr<MemoryNode>& root, const std::string& path,
                        std::string_view operation);
 
-// The bytes of all files in a tree.
+// The bytes that a file takes, with those it has reserved.
+uint64_t occupied_bytes(const MemoryNode& file);
+// Those of all files in a tree.
 uint64_t total_bytes(const MemoryNode& node);
+
+// The paths whose entries are not those that were synced, sorted.
+std::vector<std::string> unsynced_names(const MemoryNode& root);
 
 // A new tree: what a power cut leaves of this one.
 std::shared_ptr<MemoryNode> surviving(const std::shared_ptr<MemoryNode>& root, const PowerCut& cut);

@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 namespace {
 
 constinit thread_local int64_t num_allocations = 0;
+constinit thread_local uint64_t largest_allocation = 0;
 
 void* count_and_allocate(size_t size, size_t alignment) noexcept {
   ++num_allocations;
+  largest_allocation = std::max<uint64_t>(largest_allocation, size);
   size = std::max<size_t>(size, 1);
   if (alignment <= __STDCPP_DEFAULT_NEW_ALIGNMENT__) return std::malloc(size);
   const size_t rounded = (size + alignment - 1) / alignment * alignment;
@@ -68,8 +71,15 @@ void operator delete[](void* memory, std::align_val_t, const std::nothrow_t&) no
 
 namespace crochet {
 
-AllocationCounter::AllocationCounter() : at_start_(num_allocations) {}
+AllocationCounter::AllocationCounter()
+    : at_start_(num_allocations), largest_before_(std::exchange(largest_allocation, 0)) {}
+
+AllocationCounter::~AllocationCounter() {
+  largest_allocation = std::max(largest_allocation, largest_before_);
+}
 
 int64_t AllocationCounter::count() const { return num_allocations - at_start_; }
+
+uint64_t AllocationCounter::largest() const { return largest_allocation; }
 
 }  // namespace crochet

@@ -27,6 +27,24 @@ TEST(AllocationCounterTest, CountsNothingWithoutAllocations) {
   EXPECT_EQ(allocations.count(), 0);
 }
 
+TEST(AllocationCounterTest, KnowsTheLargest) {
+  const AllocationCounter allocations;
+  EXPECT_EQ(allocations.largest(), 0);
+  ::operator delete(::operator new(100));
+  ::operator delete(::operator new(50));
+  {
+    const AllocationCounter inner;
+    ::operator delete(::operator new(70));
+    EXPECT_EQ(inner.largest(), 70);
+  }
+  EXPECT_EQ(allocations.largest(), 100);
+  {
+    const AllocationCounter inner;
+    ::operator delete[](::operator new[](300));
+  }
+  EXPECT_EQ(allocations.largest(), 300);
+}
+
 TEST(AllocationCounterTest, CountsEveryForm) {
   const AllocationCounter allocations;
   ::operator delete(::operator new(0));

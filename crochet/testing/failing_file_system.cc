@@ -2,100 +2,166 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/testing/failing_file_system.h"
 
+#include <atomic>
 #include <limits>
 #include <mutex>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "crochet/io/errno_error.h"
 #include "crochet/io/writable_state.h"
+#include "crochet/testing/failing_calls.h"
+#include "crochet/testing/file_protocol.h"
 
 namespace crochet {
+namespace {
 
-// Counts the operations and knows which of them fail.
-class FailingFileSystem::Plan {
- public:
-  // Throws if it is this operation's turn to fail.
-  void begin(std::string operation) {
-    Thrower thrower;
-    {
-      const std::lock_guard lock(mutex_);
-      const auto n = static_cast<int64_t>(operations_.size());
-      operations_.push_back(operation);
-      if (n < first_failing_ || n > last_failing_) return;
-      ++num_failures_;
-      thrower = thrower_;
+int64_t last_failing(int64_t n, Failing failing) {
+  return failing == Failing::kOnce ? n : std::numeric_limits<int64_t>::max();
+}
+
+// "rename a -> b" fails as "a: rename to b failed: ...".
+FailingFileSystem::Thrower thrower_of(int error_number) {
+  return [error_number](const std::string& operation) {
+    const size_t space = operation.find(' ');
+    const std::string object = operation.substr(space + 1);
+    throw_errno(error_number, object.substr(0, object.find(' ')), operation.substr(0, space));
+  };
+}
+
+}  // namespace
+
+struct FailingFileSystem::State {
+  // Does the work of one operation, or as much of it as is done when it fails.
+  template <typename Work, typename HalfWork>
+  void run(const std::string& operation, const Work& work, const HalfWork& half_work) {
+    try {
+      operations.begin(operation);
+    } catch (...) {
+      try {
+        if (failed_work == FailedWork::kHalf) half_work();
+        if (failed_work == FailedWork::kAll) work();
+      } catch (const Error&) {  // The error on demand is the one to be heard of.
+      }
+      throw;
     }
-    thrower(operation);
-    throw InternalError("{}: was to fail, but its thrower threw nothing", operation);
+    work();
+  }
+  template <typename Work>
+  void run(const std::string& operation, const Work& work) {
+    run(operation, work, [] {});
   }
 
-  void set(int64_t first, int64_t last, Thrower thrower) {
-    const std::lock_guard lock(mutex_);
-    first_failing_ = first;
-    last_failing_ = last;
-    thrower_ = std::move(thrower);
-  }
+  internal::FailingCalls operations;
+  internal::FailingCalls reads;
+  FileProtocol protocol;
+  std::atomic<FailedWork> failed_work = FailedWork::kHalf;
 
-  int64_t num_failures() const {
-    const std::lock_guard lock(mutex_);
-    return num_failures_;
-  }
-
-  std::vector<std::string> operations() const {
-    const std::lock_guard lock(mutex_);
-    return operations_;
-  }
-
- private:
-  mutable std::mutex mutex_;  // Guards what follows.
-  std::vector<std::string> operations_;
-  int64_t num_failures_ = 0;
-  int64_t first_failing_ = 0;
-  int64_t last_failing_ = -1;
-  Thrower thrower_;
+  std::mutex mutex;  // Guards what follows.
+  std::optional<uint64_t> claimed_free_bytes;
 };
 
 class FailingFileSystem::File final : public WritableFile {
  public:
-  File(std::unique_ptr<WritableFile> file, const std::string& path, std::shared_ptr<Plan> plan)
-      : file_(std::move(file)), state_(path), plan_(std::move(plan)) {}
+  File(std::unique_ptr<WritableFile> file, const std::string& path, FileProtocol::File record,
+       std::shared_ptr<State> shared)
+      : file_(std::move(file)),
+        state_(path),
+        record_(std::move(record)),
+        shared_(std::move(shared)) {}
 
   using WritableFile::append;
 
   void append(std::span<const std::byte> data) override {
-    state_.run("append", [&] {
-      try {
-        plan_->begin(fmt::format("append {} {}", state_.path(), data.size()));
-      } catch (...) {
-        file_->append(data.first(data.size() / 2));
-        throw;
-      }
-      file_->append(data);
+    change("append", [&] {
+      shared_->run(
+          fmt::format("append {} {}", state_.path(), data.size()),
+          [&] {
+            file_->append(data);
+            shared_->protocol.appended(record_);
+          },
+          [&] { file_->append(data.first(data.size() / 2)); });
     });
   }
 
   void sync() override {
-    state_.run("sync", [&] {
-      plan_->begin(fmt::format("sync {}", state_.path()));
-      file_->sync();
+    change("sync", [&] {
+      shared_->run(fmt::format("sync {}", state_.path()), [&] {
+        file_->sync();
+        shared_->protocol.synced(record_);
+      });
     });
   }
 
   void close() override {
     state_.close();
-    plan_->begin(fmt::format("close {}", state_.path()));
-    file_->close();
+    shared_->run(fmt::format("close {}", state_.path()), [&] { file_->close(); });
   }
 
  private:
+  template <typename Change>
+  void change(const char* name, const Change& change) {
+    shared_->protocol.begin(record_, name);
+    try {
+      state_.run(name, change);
+    } catch (...) {
+      shared_->protocol.failed(record_);
+      throw;
+    }
+  }
+
   std::unique_ptr<WritableFile> file_;
   WritableState state_;
-  std::shared_ptr<Plan> plan_;
+  FileProtocol::File record_;
+  std::shared_ptr<State> shared_;
+};
+
+class FailingFileSystem::Stream final : public ReadStream {
+ public:
+  Stream(std::unique_ptr<ReadStream> stream, const std::string& path, uint64_t offset,
+         std::shared_ptr<State> shared)
+      : stream_(std::move(stream)), path_(path), next_(offset), shared_(std::move(shared)) {}
+
+  void read(std::span<std::byte> destination) override {
+    shared_->reads.begin(fmt::format("read {} {} {}", path_, next_, destination.size()));
+    stream_->read(destination);
+    next_ += destination.size();
+  }
+  void skip(uint64_t num_bytes) override {
+    stream_->skip(num_bytes);
+    next_ += num_bytes;
+  }
+
+ private:
+  std::unique_ptr<ReadStream> stream_;
+  std::string path_;
+  uint64_t next_;
+  std::shared_ptr<State> shared_;
+};
+
+class FailingFileSystem::ReadFile final : public ReadableFile {
+ public:
+  ReadFile(std::unique_ptr<ReadableFile> file, std::string path, std::shared_ptr<State> shared)
+      : file_(std::move(file)), path_(std::move(path)), shared_(std::move(shared)) {}
+
+  uint64_t size() const override { return file_->size(); }
+  void read_at(uint64_t offset, std::span<std::byte> destination) const override {
+    shared_->reads.begin(fmt::format("read {} {} {}", path_, offset, destination.size()));
+    file_->read_at(offset, destination);
+  }
+  std::unique_ptr<ReadStream> stream(uint64_t offset, uint64_t num_bytes) const override {
+    return std::make_unique<Stream>(file_->stream(offset, num_bytes), path_, offset, shared_);
+  }
+
+ private:
+  std::unique_ptr<ReadableFile> file_;
+  std::string path_;
+  std::shared_ptr<State> shared_;
 };
 
 FailingFileSystem::FailingFileSystem(FileSystem& files)
-    : files_(files), plan_(std::make_shared<Plan>()) {}
+    : files_(files), state_(std::make_shared<State>()) {}
 
 FailingFileSystem::~FailingFileSystem() = default;
 
@@ -107,71 +173,139 @@ void FailingFileSystem::fail_operation(int64_t n, Code code, Failing failing) {
 }
 
 void FailingFileSystem::fail_operation(int64_t n, Thrower thrower, Failing failing) {
-  const int64_t last = failing == Failing::kOnce ? n : std::numeric_limits<int64_t>::max();
-  plan_->set(n, last, std::move(thrower));
+  state_->operations.set(n, last_failing(n, failing), std::move(thrower));
 }
 
-void FailingFileSystem::stop_failing() { plan_->set(0, -1, nullptr); }
+void FailingFileSystem::fail_operation_with_errno(int64_t n, int error_number, Failing failing) {
+  fail_operation(n, thrower_of(error_number), failing);
+}
+
+void FailingFileSystem::fail_read_with_errno(int64_t n, int error_number, Failing failing) {
+  state_->reads.set(n, last_failing(n, failing), thrower_of(error_number));
+}
+
+void FailingFileSystem::stop_failing() {
+  state_->operations.stop_failing();
+  state_->reads.stop_failing();
+}
+
+void FailingFileSystem::set_failed_work(FailedWork work) { state_->failed_work = work; }
+
+void FailingFileSystem::claim_free_bytes(std::optional<uint64_t> num_bytes) {
+  const std::lock_guard lock(state_->mutex);
+  state_->claimed_free_bytes = num_bytes;
+}
+
+void FailingFileSystem::watch(Watcher watcher) { state_->operations.watch(std::move(watcher)); }
 
 int64_t FailingFileSystem::num_operations() const {
   return static_cast<int64_t>(operations().size());
 }
-int64_t FailingFileSystem::num_failures() const { return plan_->num_failures(); }
-std::vector<std::string> FailingFileSystem::operations() const { return plan_->operations(); }
+int64_t FailingFileSystem::num_reads() const { return static_cast<int64_t>(reads().size()); }
+int64_t FailingFileSystem::num_failures() const { return static_cast<int64_t>(failures().size()); }
+std::vector<std::string> FailingFileSystem::operations() const {
+  return state_->operations.calls();
+}
+std::vector<std::string> FailingFileSystem::reads() const { return state_->reads.calls(); }
+
+std::vector<std::string> FailingFileSystem::failures() const {
+  std::vector<std::string> all = state_->operations.failures();
+  for (std::string& failure : state_->reads.failures()) all.push_back(std::move(failure));
+  return all;
+}
+
+std::vector<std::string> FailingFileSystem::violations() const {
+  return state_->protocol.violations();
+}
+std::vector<std::string> FailingFileSystem::unsynced_names() const {
+  return state_->protocol.unsynced_names();
+}
 
 std::unique_ptr<WritableFile> FailingFileSystem::create(const std::string& path) {
-  plan_->begin(fmt::format("create {}", path));
-  return std::make_unique<File>(files_.create(path), path, plan_);
+  std::unique_ptr<WritableFile> file;
+  state_->run(fmt::format("create {}", path), [&] { file = files_.create(path); });
+  return std::make_unique<File>(std::move(file), path, state_->protocol.create(path), state_);
+}
+
+std::unique_ptr<WritableFile> FailingFileSystem::create_large(const std::string& path,
+                                                              uint64_t expected_bytes) {
+  std::unique_ptr<WritableFile> file;
+  state_->run(fmt::format("create_large {} {}", path, expected_bytes),
+              [&] { file = files_.create_large(path, expected_bytes); });
+  return std::make_unique<File>(std::move(file), path, state_->protocol.create(path), state_);
 }
 
 std::unique_ptr<WritableFile> FailingFileSystem::append_to(const std::string& path) {
-  plan_->begin(fmt::format("append_to {}", path));
-  return std::make_unique<File>(files_.append_to(path), path, plan_);
+  std::unique_ptr<WritableFile> file;
+  state_->run(fmt::format("append_to {}", path), [&] { file = files_.append_to(path); });
+  return std::make_unique<File>(std::move(file), path, state_->protocol.append_to(path), state_);
 }
 
 std::unique_ptr<ReadableFile> FailingFileSystem::open(const std::string& path) {
-  return files_.open(path);
+  state_->reads.begin(fmt::format("open {}", path));
+  return std::make_unique<ReadFile>(files_.open(path), path, state_);
 }
 
-bool FailingFileSystem::exists(const std::string& path) { return files_.exists(path); }
-uint64_t FailingFileSystem::file_size(const std::string& path) { return files_.file_size(path); }
+bool FailingFileSystem::exists(const std::string& path) {
+  state_->reads.begin(fmt::format("exists {}", path));
+  return files_.exists(path);
+}
+
+uint64_t FailingFileSystem::file_size(const std::string& path) {
+  state_->reads.begin(fmt::format("file_size {}", path));
+  return files_.file_size(path);
+}
+
 double FailingFileSystem::modified_time(const std::string& path) {
+  state_->reads.begin(fmt::format("modified_time {}", path));
   return files_.modified_time(path);
 }
+
 std::vector<std::string> FailingFileSystem::list(const std::string& directory) {
+  state_->reads.begin(fmt::format("list {}", directory));
   return files_.list(directory);
 }
 
 void FailingFileSystem::rename(const std::string& from, const std::string& to) {
-  plan_->begin(fmt::format("rename {} -> {}", from, to));
-  files_.rename(from, to);
+  state_->protocol.begin_rename(from, to);
+  state_->run(fmt::format("rename {} -> {}", from, to), [&] {
+    files_.rename(from, to);
+    state_->protocol.renamed(from, to);
+  });
 }
 
 void FailingFileSystem::remove(const std::string& path) {
-  plan_->begin(fmt::format("remove {}", path));
-  files_.remove(path);
+  state_->run(fmt::format("remove {}", path), [&] {
+    files_.remove(path);
+    state_->protocol.removed(path);
+  });
 }
 
 void FailingFileSystem::truncate(const std::string& path, uint64_t size) {
-  plan_->begin(fmt::format("truncate {} {}", path, size));
-  files_.truncate(path, size);
+  state_->run(fmt::format("truncate {} {}", path, size), [&] { files_.truncate(path, size); });
 }
 
 void FailingFileSystem::create_directories(const std::string& path) {
-  plan_->begin(fmt::format("create_directories {}", path));
-  files_.create_directories(path);
+  state_->run(fmt::format("create_directories {}", path), [&] { files_.create_directories(path); });
 }
 
 void FailingFileSystem::sync_directory(const std::string& path) {
-  plan_->begin(fmt::format("sync_directory {}", path));
-  files_.sync_directory(path);
+  state_->run(fmt::format("sync_directory {}", path), [&] {
+    files_.sync_directory(path);
+    state_->protocol.directory_synced(path);
+  });
 }
 
 std::unique_ptr<FileLock> FailingFileSystem::try_lock(const std::string& path) {
-  plan_->begin(fmt::format("lock {}", path));
-  return files_.try_lock(path);
+  std::unique_ptr<FileLock> lock;
+  state_->run(fmt::format("lock {}", path), [&] { lock = files_.try_lock(path); });
+  return lock;
 }
 
-uint64_t FailingFileSystem::free_bytes(const std::string& path) { return files_.free_bytes(path); }
+uint64_t FailingFileSystem::free_bytes(const std::string& path) {
+  state_->reads.begin(fmt::format("free_bytes {}", path));
+  const std::lock_guard lock(state_->mutex);
+  return state_->claimed_free_bytes ? *state_->claimed_free_bytes : files_.free_bytes(path);
+}
 
 }  // namespace crochet

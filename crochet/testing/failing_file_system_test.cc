@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/testing/failing_file_system.h"
 
+#include <errno.h>
+
 #include <functional>
 #include <stdexcept>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,18 +43,57 @@ TEST(FailingFileSystemTest, TellsWhatWasDone) {
   EXPECT_EQ(files.num_failures(), 0);
 }
 
-TEST(FailingFileSystemTest, DoesNotCountReading) {
+TEST(FailingFileSystemTest, CountsReadingApart) {
   MemoryFileSystem memory;
-  memory.create("a")->append("x");
+  memory.create("a")->append("xyz");
   FailingFileSystem files(memory);
   files.fail_operation(0, Code::kUnknown, Failing::kFromThenOn);
-  EXPECT_EQ(read_file(files, "a"), "x");
+  EXPECT_EQ(read_file(files, "a"), "xyz");
   EXPECT_TRUE(files.exists("a"));
-  EXPECT_EQ(files.file_size("a"), 1);
+  EXPECT_EQ(files.file_size("a"), 3);
   EXPECT_GT(files.modified_time("a"), 0);
   EXPECT_THAT(files.list(""), ElementsAre("a"));
   EXPECT_GT(files.free_bytes(""), 0);
+  std::byte byte;
+  const auto file = files.open("a");
+  const auto stream = file->stream(1, 2);
+  stream->skip(1);
+  stream->read({&byte, 1});
+  EXPECT_EQ(static_cast<char>(byte), 'z');
+  EXPECT_THAT(files.reads(),
+              ElementsAre("open a", "read a 0 3", "exists a", "file_size a", "modified_time a",
+                          "list ", "free_bytes ", "open a", "read a 2 1"));
+  EXPECT_EQ(files.num_reads(), 9);
   EXPECT_EQ(files.num_operations(), 0);
+}
+
+TEST(FailingFileSystemTest, EveryCallThatReadsCanFail) {
+  MemoryFileSystem memory;
+  memory.create("a")->append("x");
+  FailingFileSystem files(memory);
+  const auto file = files.open("a");
+  const auto stream = file->stream(0, 1);
+  std::byte byte;
+  const std::vector<std::function<void()>> calls = {
+      [&] { files.open("a"); },
+      [&] { files.exists("a"); },
+      [&] { files.file_size("a"); },
+      [&] { files.modified_time("a"); },
+      [&] { files.list(""); },
+      [&] { files.free_bytes(""); },
+      [&] {
+        file->read_at(0, {&byte, 1});
+      },
+      [&] {
+        stream->read({&byte, 1});
+      },
+  };
+  for (size_t i = 0; i < calls.size(); ++i) {
+    files.fail_read_with_errno(files.num_reads(), EMFILE);
+    EXPECT_THROW(calls[i](), ResourceExhaustedError) << i;
+    EXPECT_NO_THROW(calls[i]()) << i;
+  }
+  EXPECT_EQ(files.num_failures(), static_cast<int64_t>(calls.size()));
 }
 
 TEST(FailingFileSystemTest, FailsOnce) {
@@ -84,6 +126,70 @@ TEST(FailingFileSystemTest, ThrowsWhatItWasGiven) {
   FailingFileSystem files(memory);
   files.fail_operation(0, [](const std::string& operation) { throw std::logic_error(operation); });
   EXPECT_THAT([&] { files.create("a"); }, ThrowsMessage<std::logic_error>("create a"));
+}
+
+TEST(FailingFileSystemTest, FailsWithWhatAnErrnoMeans) {
+  MemoryFileSystem memory;
+  FailingFileSystem files(memory);
+  const auto file = files.create("a");
+  files.fail_operation_with_errno(1, EDQUOT);
+  EXPECT_THAT([&] { file->append("12"); }, ThrowsMessage<ResourceExhaustedError>(
+                                               "a: append failed: Disk quota exceeded (EDQUOT)"));
+  files.fail_operation_with_errno(2, EROFS, Failing::kFromThenOn);
+  EXPECT_THROW(files.rename("a", "b"), PermissionDeniedError);
+  EXPECT_THROW(files.remove("a"), PermissionDeniedError);
+  EXPECT_THAT(files.failures(), ElementsAre("a: append failed: Disk quota exceeded (EDQUOT)",
+                                            "a: rename failed: Read-only file system (EROFS)",
+                                            "a: remove failed: Read-only file system (EROFS)"));
+}
+
+TEST(FailingFileSystemTest, AFailingAppendMayWriteNothingOrAll) {
+  for (const auto& [work, written] : {std::pair{FailedWork::kNothing, ""},
+                                      {FailedWork::kHalf, "12"},
+                                      {FailedWork::kAll, "1234"}}) {
+    MemoryFileSystem memory;
+    FailingFileSystem files(memory);
+    files.set_failed_work(work);
+    const auto file = files.create("a");
+    files.fail_operation_with_errno(1, EIO);
+    EXPECT_THROW(file->append("1234"), UnknownError);
+    EXPECT_EQ(read_file(memory, "a"), written);
+  }
+}
+
+TEST(FailingFileSystemTest, AnOperationMayBeDoneAndFailNevertheless) {
+  MemoryFileSystem memory;
+  FailingFileSystem files(memory);
+  files.set_failed_work(FailedWork::kAll);
+  files.fail_operation_with_errno(0, EIO, Failing::kFromThenOn);
+  EXPECT_THROW(files.create("a"), UnknownError);
+  EXPECT_THROW(files.rename("a", "b"), UnknownError);
+  EXPECT_THAT(memory.list(""), ElementsAre("b"));
+}
+
+TEST(FailingFileSystemTest, ClaimsOtherFreeBytesThanThereAre) {
+  MemoryFileSystem memory;
+  memory.set_capacity(10);
+  FailingFileSystem files(memory);
+  EXPECT_EQ(files.free_bytes(""), 10);
+  files.claim_free_bytes(1000);
+  EXPECT_EQ(files.free_bytes(""), 1000);
+  EXPECT_THROW(files.create_large("a", 100), ResourceExhaustedError);
+  files.claim_free_bytes({});
+  EXPECT_EQ(files.free_bytes(""), 10);
+}
+
+TEST(FailingFileSystemTest, ShowsOperationsBeforeTheyAreDone) {
+  MemoryFileSystem memory;
+  FailingFileSystem files(memory);
+  std::vector<std::string> seen;
+  files.watch([&](const std::string& operation) {
+    seen.push_back(fmt::format("{}: {}", operation, memory.exists("a")));
+  });
+  files.create_large("a", 5);
+  files.fail_operation_with_errno(1, EIO);
+  EXPECT_THROW(files.remove("a"), UnknownError);
+  EXPECT_THAT(seen, ElementsAre("create_large a 5: false", "remove a: true"));
 }
 
 TEST(FailingFileSystemTest, NoticesAThrowerThatThrowsNothing) {
@@ -121,6 +227,7 @@ TEST(FailingFileSystemTest, AFailingSyncSyncsNothing) {
 TEST(FailingFileSystemTest, EveryOperationCanFailAndThenDoesNothing) {
   const std::vector<std::function<void(FileSystem&)>> calls = {
       [](FileSystem& files) { files.create("new"); },
+      [](FileSystem& files) { files.create_large("new", 3); },
       [](FileSystem& files) { files.append_to("new"); },
       [](FileSystem& files) { files.rename("a", "new"); },
       [](FileSystem& files) { files.remove("a"); },

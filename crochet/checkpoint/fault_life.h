@@ -1,0 +1,214 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <ostream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+#include "crochet/checkpoint/background_saver.h"
+#include "crochet/checkpoint/checkpoint_filename.h"
+#include "crochet/checkpoint/checkpoint_history.h"
+#include "crochet/checkpoint/checkpoint_state.h"
+#include "crochet/checkpoint/step_state.h"
+#include "crochet/io/directory_lock.h"
+#include "crochet/io/memory_file_system.h"
+#include "crochet/io/path.h"
+#include "crochet/testing/failing_file_system.h"
+#include "crochet/testing/fake_clock.h"
+#include "crochet/testing/log_capture.h"
+
+namespace crochet::internal {
+
+// For tests: how a run saves.
+struct LifeOptions {
+  std::string name;
+  bool in_background = false;
+  int num_shards = 1;
+  int max_to_keep = 2;
+
+  friend void PrintTo(const LifeOptions& options, std::ostream* out) { *out << options.name; }
+};
+
+inline std::vector<LifeOptions> all_lives() {
+  return {{.name = "Saver"},
+          {.name = "SaverOfThreeFiles", .num_shards = 3, .max_to_keep = 1},
+          {.name = "BackgroundSaver", .in_background = true},
+          {.name = "BackgroundSaverOfTwoFiles",
+           .in_background = true,
+           .num_shards = 2,
+           .max_to_keep = 1}};
+}
+
+// For tests: a run on a directory, from taking the lock to giving it back, that goes on after
+// failures as far as it can, and the judgement of what it leaves. The judge knows only what
+// the run was told: which steps were called durable, and what was reported.
+class FaultLife {
+ public:
+  static constexpr const char* kDirectory = "d";
+  static constexpr const char* kBasename = "model.ckpt";
+
+  explicit FaultLife(LifeOptions options) : options_(std::move(options)) {}
+
+  // The disk that a run without faults leaves: two steps saved.
+  std::unique_ptr<MemoryFileSystem> disk_after_a_good_life() {
+    MemoryFileSystem disk;
+    live(disk, 2);
+    EXPECT_EQ(newest_durable(), 2);
+    return disk.after_power_cut();
+  }
+
+  // Restores, then trains and saves so many steps.
+  void live(FileSystem& files, int num_saves) {
+    const auto attempt = [this](const auto& part) {
+      try {
+        part();
+        return true;
+      } catch (const std::exception& error) {
+        heard_.push_back(error.what());
+        return false;
+      }
+    };
+    FakeClock clock;
+    Saver saver(saver_options(files, clock));
+    BackgroundSaver background(saver);
+    StepState state;
+    const auto session = state.graph.new_session("");
+    std::optional<DirectoryLock> lock;
+    if (!attempt([&] {
+          lock.emplace(files, kDirectory);
+          remove_leftovers(files, kDirectory, kBasename);
+          saver.restore_newest(*session, kDirectory, kBasename);
+          restored_step_ = read_global_step(*session);
+          restored_whole_ = state.is_of_one_step(*session);
+        }))
+      return;
+    for (int i = 0; i < num_saves; ++i) {
+      state.advance(*session);
+      attempt([&] { save(saver, background, *session, read_global_step(*session)); });
+    }
+    background.wait();
+    for (const SaveTicket& ticket : background.take_finished())
+      if (ticket.error()) heard_.push_back(describe(ticket.error()));
+  }
+
+  // The newest step that was called durable so far; 0 for none. From any thread.
+  int64_t newest_durable() const {
+    const std::lock_guard lock(mutex_);
+    int64_t newest = 0;
+    for (const SaveTicket& ticket : tickets_)
+      if (ticket.stage() >= kPromised) newest = std::max(newest, ticket.step());
+    return newest;
+  }
+
+  // Expects that every failure was reported: thrown, in a ticket or logged.
+  void expect_heard(const std::vector<std::string>& failures) const {
+    std::vector<std::string> all = log_.lines();
+    all.insert(all.end(), heard_.begin(), heard_.end());
+    for (const std::string& failure : failures)
+      EXPECT_THAT(all, testing::Contains(testing::HasSubstr(failure)));
+  }
+
+  // Expects that a new process finds all it was promised, clears away what was left, and goes on.
+  void expect_sound(MemoryFileSystem& disk, int64_t promised) const {
+    const Leftovers left = leftovers(disk);
+    EXPECT_LE(left.saves.size(), 1u) << testing::PrintToString(left.saves);
+    EXPECT_LE(left.removals.size(), 1u) << testing::PrintToString(left.removals);
+    for (const std::string& prefix : list_checkpoints(disk, kDirectory, kBasename))
+      EXPECT_TRUE(is_bit_equal(disk, prefix, step_of_prefix(prefix).value_or(-1))) << prefix;
+    EXPECT_NO_THROW(get_checkpoint_state(disk, kDirectory));
+
+    expect_restorable(disk, promised);
+    FaultLife next(options_);
+    next.live(disk, 1);
+    EXPECT_THAT(next.heard_, testing::IsEmpty());
+    EXPECT_GE(next.restored_step_, promised);
+    EXPECT_TRUE(next.restored_whole_);
+    EXPECT_EQ(next.newest_durable(), next.restored_step_ + 1);
+    EXPECT_THAT(leftovers(disk).saves, testing::IsEmpty());
+    EXPECT_THAT(leftovers(disk).removals, testing::IsEmpty());
+    EXPECT_EQ(latest_checkpoint(disk, kDirectory),
+              join_path(kDirectory, fmt::format("{}-{}", kBasename, next.newest_durable())));
+  }
+
+ private:
+  // The stage from which on a step must be found again.
+  static constexpr SaveStage kPromised = SaveStage::kPublished;
+
+  // By a saver alone: no lock, nothing cleared away before.
+  void expect_restorable(FileSystem& files, int64_t promised) const {
+    FakeClock clock;
+    Saver saver(saver_options(files, clock));
+    StepState state;
+    const auto session = state.graph.new_session("");
+    EXPECT_EQ(saver.restore_newest(*session, kDirectory, kBasename).has_value(), promised > 0);
+    EXPECT_GE(read_global_step(*session), promised);
+    EXPECT_TRUE(state.is_of_one_step(*session));
+  }
+
+  // Checkpoints of which there are files that are none of a checkpoint in use.
+  struct Leftovers {
+    std::set<std::string> saves;     // That were not finished.
+    std::set<std::string> removals;  // That were not finished, or came back.
+  };
+
+  static Leftovers leftovers(FileSystem& files) {
+    Leftovers found;
+    const std::vector<std::string> sound = list_checkpoints(files, kDirectory, kBasename);
+    const int64_t newest = sound.empty() ? 0 : step_of_prefix(sound.back()).value_or(0);
+    for (const std::string& name : files.list(kDirectory)) {
+      if (name == "checkpoint" || name == ".lock") continue;
+      const auto file = parse_checkpoint_filename(name);
+      const std::string base(file ? file->base : std::string_view(name));
+      if (!file || file->part == CheckpointPart::kTemporary ||
+          step_of_prefix(base).value_or(0) > newest)
+        found.saves.insert(is_temporary_state(name) && !sound.empty() ? base_name(sound.back())
+                                                                      : base);
+      else if (!checkpoint_exists(files, join_path(kDirectory, base)))
+        found.removals.insert(base);
+    }
+    return found;
+  }
+
+  SaverOptions saver_options(FileSystem& files, Clock& clock) const {
+    return {.num_shards = options_.num_shards,
+            .max_to_keep = options_.max_to_keep,
+            .files = &files,
+            .clock = &clock};
+  }
+
+  void save(Saver& saver, BackgroundSaver& background, Session& session, int64_t step) {
+    const std::string path = join_path(kDirectory, kBasename);
+    if (options_.in_background) {
+      add(background.enqueue(saver.snapshot(session), path, step));
+      return;
+    }
+    SaveTicket ticket(saver.prefix_of(path, step), step, saver.clock());
+    add(ticket);
+    saver.write(saver.snapshot(session), ticket);
+  }
+
+  void add(const SaveTicket& ticket) {
+    const std::lock_guard lock(mutex_);
+    tickets_.push_back(ticket);
+  }
+
+  const LifeOptions options_;
+  LogCapture log_;
+  std::vector<std::string> heard_;  // What was thrown, and what tickets had.
+  int64_t restored_step_ = -1;
+  bool restored_whole_ = false;
+
+  mutable std::mutex mutex_;  // Guards what follows.
+  std::vector<SaveTicket> tickets_;
+};
+
+}  // namespace crochet::internal

@@ -1,0 +1,136 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include <regex>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/checkpoint/step_state.h"
+#include "crochet/io/memory_file_system.h"
+#include "crochet/testing/failing_file_system.h"
+
+namespace crochet {
+namespace {
+
+using testing::ElementsAreArray;
+using testing::IsEmpty;
+
+// "append d/m-2.index.tempstate123 45" as "append m-2.index.tempstate": neither random numbers nor
+// sizes, and large files are created as others are.
+std::string simplified(const std::string& operation) {
+  static const std::regex random("\\.(tempstate|tmp)[0-9a-f]+");
+  static const std::regex size("^((append|create_large) [^ ]*) [0-9]+$");
+  std::string text = std::regex_replace(operation, random, ".$1");
+  text = std::regex_replace(text, size, "$1");
+  text = std::regex_replace(text, std::regex("create_large"), "create");
+  return std::regex_replace(text, std::regex("d/"), "");
+}
+
+// Everything that one save does, in order; those appends that follow one another are one.
+std::vector<std::string> operations_of_second_save(const SaverOptions& options) {
+  MemoryFileSystem disk;
+  FailingFileSystem files(disk);
+  SaverOptions with_files = options;
+  with_files.files = &files;
+  Saver saver(with_files);
+  internal::StepState state;
+  const auto session = state.graph.new_session("");
+  state.advance(*session);
+  saver.save(*session, "d/m", 1);
+  const auto start = static_cast<size_t>(files.num_operations());
+  state.advance(*session);
+  saver.save(*session, "d/m", 2);
+  EXPECT_THAT(files.violations(), IsEmpty());
+  std::vector<std::string> simple;
+  const std::vector<std::string> all = files.operations();
+  for (size_t i = start; i < all.size(); ++i) {
+    std::string operation = simplified(all[i]);
+    if (operation.starts_with("append ") && simple.back() == operation) continue;
+    simple.push_back(std::move(operation));
+  }
+  return simple;
+}
+
+// A change of this list is a change of what a crash leaves: docs/checkpoints.md and the tests
+// of power cuts have to follow.
+TEST(SaveOrderTest, OneSaveWritesSyncsAndRenamesInThisOrder) {
+  const std::vector<std::string> expected = {
+      "create m-2.data-00000-of-00002.tempstate",
+      "append m-2.data-00000-of-00002.tempstate",
+      "sync m-2.data-00000-of-00002.tempstate",
+      "close m-2.data-00000-of-00002.tempstate",
+      "create m-2.data-00001-of-00002.tempstate",
+      "append m-2.data-00001-of-00002.tempstate",
+      "sync m-2.data-00001-of-00002.tempstate",
+      "close m-2.data-00001-of-00002.tempstate",
+      "create m-2.index.tempstate",
+      "append m-2.index.tempstate",
+      "sync m-2.index.tempstate",
+      "close m-2.index.tempstate",
+      "create m-2.json.tmp",
+      "append m-2.json.tmp",
+      "sync m-2.json.tmp",
+      "close m-2.json.tmp",
+      "rename m-2.json.tmp -> m-2.json",
+      "sync_directory d",
+      "rename m-2.data-00000-of-00002.tempstate -> m-2.data-00000-of-00002",
+      "rename m-2.data-00001-of-00002.tempstate -> m-2.data-00001-of-00002",
+      "sync_directory d",
+      "rename m-2.index.tempstate -> m-2.index",
+      "sync_directory d",  // Now it exists, and is durable.
+      "create checkpoint.tmp",
+      "append checkpoint.tmp",
+      "sync checkpoint.tmp",
+      "close checkpoint.tmp",
+      "rename checkpoint.tmp -> checkpoint",
+      "sync_directory d",
+      "remove m-1.meta",
+      "remove m-1.index",
+      "sync_directory d",  // Gone, before its data is.
+      "remove m-1.data-00000-of-00002",
+      "remove m-1.data-00001-of-00002",
+      "remove m-1.json",
+      "create m-2.meta.tmp",
+      "append m-2.meta.tmp",
+      "sync m-2.meta.tmp",
+      "close m-2.meta.tmp",
+      "rename m-2.meta.tmp -> m-2.meta",
+      "sync_directory d",
+  };
+  EXPECT_THAT(operations_of_second_save({.num_shards = 2, .max_to_keep = 1}),
+              ElementsAreArray(expected));
+}
+
+// What is there under the step's own name goes first, index before all: at no time is there an
+// index without its data.
+TEST(SaveOrderTest, AnIndexOfTheSameStepIsRemovedBeforeItsDataIsReplaced) {
+  MemoryFileSystem disk;
+  FailingFileSystem files(disk);
+  Saver saver({.files = &files});
+  internal::StepState state;
+  const auto session = state.graph.new_session("");
+  saver.save(*session, "d/m", 1);
+  const auto start = static_cast<ptrdiff_t>(files.num_operations());
+  saver.save(*session, "d/m", 1);
+  const std::vector<std::string> all = files.operations();
+  std::vector<std::string> changes;
+  for (auto operation = all.begin() + start; operation != all.end(); ++operation) {
+    const std::string text = simplified(*operation);
+    if (text.starts_with("remove") || text.starts_with("sync_dir") ||
+        (text.starts_with("rename m-1.") && text.find(".tempstate") != std::string::npos))
+      changes.push_back(text);
+  }
+  const std::vector<std::string> expected = {
+      "sync_directory d",  // The sidecar's.
+      "remove m-1.index",
+      "sync_directory d",
+      "rename m-1.data-00000-of-00001.tempstate -> m-1.data-00000-of-00001",
+      "sync_directory d",
+      "rename m-1.index.tempstate -> m-1.index",
+      "sync_directory d"};
+  changes.resize(std::min(changes.size(), expected.size()));
+  EXPECT_THAT(changes, ElementsAreArray(expected));
+}
+
+}  // namespace
+}  // namespace crochet

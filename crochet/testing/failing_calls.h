@@ -1,0 +1,43 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace crochet::internal {
+
+// Counts the calls of one kind, and knows which of them fail. Thread-safe.
+class FailingCalls {
+ public:
+  using Thrower = std::function<void(const std::string& call)>;
+  using Watcher = std::function<void(const std::string& call)>;
+
+  // Makes the calls from `first` to `last` fail, counted from 0; replaces what was set before.
+  void set(int64_t first, int64_t last, Thrower thrower);
+  void stop_failing() { set(0, -1, nullptr); }
+  void watch(Watcher watcher);
+
+  // Notes a call and shows it to the watcher. Throws if it is its turn to fail.
+  void begin(const std::string& call);
+
+  std::vector<std::string> calls() const;
+  // What the errors said that were thrown.
+  std::vector<std::string> failures() const;
+
+ private:
+  [[noreturn]] void fail(const std::string& call, const Thrower& thrower);
+
+  mutable std::mutex mutex_;  // Guards what follows.
+  std::vector<std::string> calls_;
+  std::vector<std::string> failures_;
+  int64_t first_failing_ = 0;
+  int64_t last_failing_ = -1;
+  Thrower thrower_;
+  Watcher watcher_;
+};
+
+}  // namespace crochet::internal

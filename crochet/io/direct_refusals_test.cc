@@ -164,7 +164,7 @@ TEST_F(DirectRefusalsTest, WithoutRoomThereIsNoFile) {
 }
 
 TEST_F(DirectRefusalsTest, WritesThatAreInterruptedAreMadeAgain) {
-  for (const int error : {EINTR, EAGAIN})
+  for (const int error : {EINTR, EAGAIN, ECANCELED})
     for (int n = 0; n < kNumWrites; ++n) {
       const int first = calls_.num_results;
       calls_.on_result = [=](int i, const WriteRequest&, int result) {

@@ -24,6 +24,9 @@ constexpr size_t kPieceBytes = size_t{16} << 10;
 // before they are believed to be an error.
 constexpr int kMaxRetries = 1000;
 
+// The write is to be made again. ECANCELED: the thread that began it has ended.
+bool is_passing(int error) { return error == EINTR || error == EAGAIN || error == ECANCELED; }
+
 // The kernel took O_DIRECT, but the file system, or what lies below it, does not.
 bool is_refusal(int error) { return error == EINVAL || error == EOPNOTSUPP || error == ENOSYS; }
 
@@ -179,7 +182,7 @@ void DirectWritableFile::wait_for_all() {
 void DirectWritableFile::end(const WriteCompletion& completion) {
   const WriteRequest& request = completion.request;
   const int result = completion.result;
-  if (result == -EINTR || result == -EAGAIN) return go_on_after(request, 0);
+  if (result < 0 && is_passing(-result)) return go_on_after(request, 0);
   if (result < 0 && is_refusal(-result)) return go_on_through_page_cache(request, -result);
   if (result < 0) fail(-result, "write");
   const auto written = static_cast<size_t>(result);

@@ -203,7 +203,7 @@ TEST_F(DirectWriterTest, AFailedSyncIsTheLast) {
 }
 
 TEST_F(DirectWriterTest, FilesWithTheUsualBuffersArrive) {
-  DirectWriter writer;
+  DirectWriter writer({.min_bytes = 0});
   for (const size_t size : {kMebibyte - 1, kMebibyte, kMebibyte + 1, 17 * kMebibyte + 3}) {
     const std::string bytes = scrambled(size, size);
     const auto file = writer.create(path_, size);
@@ -293,6 +293,18 @@ TEST_F(DirectWriterTest, ManyThreadsWriteAtOnce) {
           EXPECT_TRUE(read_file(FileSystem::posix(), path) == bytes);
         }
       });
+  }
+}
+
+// Ending threads cancel what they began.
+TEST_F(DirectWriterTest, AFileMayBeWrittenByOneThreadAfterTheOther) {
+  DirectWriter writer(small_buffers());
+  for (int round = 0; round < 10; ++round) {
+    const auto file = writer.create(path_, content_.size());
+    for (size_t done = 0; done < content_.size(); done += 50'000)
+      std::jthread([&] { file->append(std::string_view(content_).substr(done, 50'000)); });
+    file->close();
+    EXPECT_TRUE(content() == content_);
   }
 }
 

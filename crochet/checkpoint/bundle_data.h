@@ -31,6 +31,10 @@ class BundleData {
   // Throws: DataLossError if the data file is missing.
   std::unique_ptr<ReadStream> stream(int shard, uint64_t offset, uint64_t num_bytes) const;
 
+  // An entry's bytes without reading them; null where that cannot be done, as for elements in
+  // another byte order. Requires: check_place(), and a type of fixed size.
+  std::unique_ptr<MappedBytes> map(const BundleEntry& entry) const;
+
   // Each of these reads all of an entry, whose first byte `from` brings next, or throws
   // DataLossError. Requires: check_place().
   //
@@ -51,6 +55,7 @@ class BundleData {
   };
   const OpenFile& file(int shard) const;
   std::string filename(const BundleEntry& entry) const;
+  bool is_of_this_order() const;
   void compare_crc(uint32_t found, const BundleEntry& entry, std::string_view name) const;
 
   FileSystem& files_;  // Not owned; outlives this.

@@ -14,6 +14,7 @@
 #include "crochet/checkpoint/raw_bundle.h"
 #include "crochet/checkpoint/restore_plan.h"
 #include "crochet/io/memory_file_system.h"
+#include "crochet/testing/allocation_counter.h"
 #include "crochet/testing/scripted_session.h"
 #include "crochet/testing/temp_directory.h"
 
@@ -286,6 +287,24 @@ TEST_F(CheckpointPassTest, ARestoreFindsATruncatedFileBeforeItOverwritesAnything
   EXPECT_THROW(RestorePlan(graph, reader, {}, {.allow_surplus = true}).execute(*session),
                DataLossError);
   EXPECT_EQ(session->snapshot({&w9, 1}).tensors()[0].tensor, Tensor::zeros<float>({2000}));
+}
+
+TEST_F(CheckpointPassTest, ReadingAllocatesNothingPerTensor) {
+  constexpr size_t kNumTensors = 1000;
+  MemoryFileSystem files;
+  BundleWriter writer(files, "many");
+  std::vector<TensorRequest> requests;
+  for (size_t i = 0; i < kNumTensors; ++i) {
+    requests.push_back({fmt::format("v{:04}", i)});
+    writer.add(requests.back().name, counted(10, static_cast<float>(i)));
+  }
+  writer.finish();
+  const CheckpointReader reader("many", files);
+  CheckpointPass pass(reader, requests);
+  std::vector<std::byte> destination(40);
+  const AllocationCounter allocations;
+  for (const size_t i : pass.order()) pass.read_into(i, destination);
+  EXPECT_LE(allocations.count(), 10);  // For the stream.
 }
 
 // Over real files, of a size for which they are read past the page cache.

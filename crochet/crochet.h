@@ -10,6 +10,7 @@
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/checkpoint_files.h"
 #include "crochet/checkpoint/checkpoint_manager.h"
+#include "crochet/checkpoint/checkpoint_pass.h"
 #include "crochet/checkpoint/checkpoint_reader.h"
 #include "crochet/checkpoint/checkpoint_state.h"
 #include "crochet/checkpoint/checkpoints_iterator.h"

@@ -12,6 +12,13 @@
 namespace crochet::internal {
 namespace {
 
+// Smaller ones are read as soon as a page is mapped.
+constexpr uint64_t kMinMappedBytes = uint64_t{64} << 10;
+
+bool is_aligned(const std::byte* data, size_t alignment) {
+  return reinterpret_cast<uintptr_t>(data) % alignment == 0;
+}
+
 Shape shape_wanted(const LocatedTensor& tensor) {
   return tensor.target ? shape_of(*tensor.target) : tensor.entry->shape;
 }
@@ -123,23 +130,52 @@ void BundleContents::read_into(const LocatedTensor& tensor, BundlePass& pass,
   read_numbers(tensor, pass, destination);
 }
 
+std::optional<Tensor> BundleContents::map(const LocatedTensor& tensor) const {
+  const BundleEntry& entry = *tensor.entry;
+  const auto size = static_cast<uint64_t>(entry.size);
+  if (tensor.target || entry.dtype == DType::kString || size < kMinMappedBytes) return std::nullopt;
+  std::unique_ptr<MappedBytes> mapped = data().map(entry);
+  if (!mapped || !is_aligned(mapped->bytes().data(), element_size(entry.dtype)))
+    return std::nullopt;
+  const std::span<const std::byte> bytes = mapped->bytes();
+  Buffer buffer = Buffer::borrow(
+      bytes, [](void* context) noexcept { delete static_cast<MappedBytes*>(context); },
+      mapped.get());
+  static_cast<void>(mapped.release());  // The buffer's now.
+  return Tensor::from_buffer(entry.dtype, entry.shape, std::move(buffer));
+}
+
+void BundleContents::add_if_readable(const BundleEntry& entry, std::string_view name,
+                                     std::vector<NamedEntry>& entries) const {
+  data().check_place(entry, name);
+  if (entry.dtype == DType::kString || element_size(entry.dtype) > 0)
+    entries.push_back({&entry, name});
+}
+
 void BundleContents::verify() const {
-  using Item = std::pair<const BundleEntry*, std::string_view>;
-  std::vector<Item> items;
-  for (const auto& [name, entry] : index().entries) {
-    if (!entry.slices.empty()) continue;
-    data().check_place(entry, name);
-    if (entry.dtype == DType::kString || element_size(entry.dtype) > 0)
-      items.emplace_back(&entry, name);
-  }
-  std::ranges::sort(items, [](const Item& a, const Item& b) {
-    return BundlePass::is_before(*a.first, *b.first);
+  std::vector<NamedEntry> entries;
+  for (const auto& [name, entry] : index().entries)
+    if (entry.slices.empty()) add_if_readable(entry, name, entries);
+  verify(std::move(entries));
+}
+
+void BundleContents::verify(std::string_view key) const {
+  const auto& [name, whole] = item(key);
+  std::vector<NamedEntry> entries;
+  for (const StoredSlice& stored : all_slices(index(), name, whole))
+    add_if_readable(*stored.entry, name, entries);
+  verify(std::move(entries));
+}
+
+void BundleContents::verify(std::vector<NamedEntry> entries) const {
+  std::ranges::sort(entries, [](const NamedEntry& a, const NamedEntry& b) {
+    return BundlePass::is_before(*a.entry, *b.entry);
   });
-  std::vector<const BundleEntry*> entries;
-  for (const Item& item : items) entries.push_back(item.first);
-  BundlePass pass(data(), entries);
-  for (const Item& item : items)
-    pass.take(*item.first, [&](ReadStream& from) { data().verify(*item.first, item.second, from); });
+  std::vector<const BundleEntry*> announced;
+  for (const NamedEntry& item : entries) announced.push_back(item.entry);
+  BundlePass pass(data(), announced);
+  for (const NamedEntry& item : entries)
+    pass.take(*item.entry, [&](ReadStream& from) { data().verify(*item.entry, item.name, from); });
 }
 
 }  // namespace crochet::internal

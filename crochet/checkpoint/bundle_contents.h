@@ -52,12 +52,23 @@ class BundleContents {
   Tensor read(const LocatedTensor& tensor, BundlePass& pass) const;
   void read_into(const LocatedTensor& tensor, BundlePass& pass,
                  std::span<std::byte> destination) const;
-  // As CheckpointReader::verify().
+  // The tensor in the file's own pages, not verified; nothing if it cannot be had so.
+  std::optional<Tensor> map(const LocatedTensor& tensor) const;
+
+  // As CheckpointReader's.
   void verify() const;
+  void verify(std::string_view name) const;
 
  private:
   std::vector<StoredSlice> parts_of(std::string_view name, const BundleEntry& entry,
                                     const TensorSlice& target) const;
+  struct NamedEntry {
+    const BundleEntry* entry;
+    std::string_view name;
+  };
+  void add_if_readable(const BundleEntry& entry, std::string_view name,
+                       std::vector<NamedEntry>& entries) const;
+  void verify(std::vector<NamedEntry> entries) const;
   void read_numbers(const LocatedTensor& tensor, BundlePass& pass,
                     std::span<std::byte> destination) const;
   void read_entry(const BundleEntry& entry, std::string_view name, BundlePass& pass,

@@ -107,11 +107,20 @@ std::unique_ptr<ReadStream> BundleData::stream(int shard, uint64_t offset,
   return file(shard).file->stream(offset, num_bytes);
 }
 
+bool BundleData::is_of_this_order() const {
+  return header_.big_endian == (std::endian::native == std::endian::big);
+}
+
+std::unique_ptr<MappedBytes> BundleData::map(const BundleEntry& entry) const {
+  if (!is_of_this_order() && component_size(entry.dtype) > 1) return nullptr;
+  return file(entry.shard)
+      .file->map(static_cast<uint64_t>(entry.offset), static_cast<uint64_t>(entry.size));
+}
+
 void BundleData::read(const BundleEntry& entry, std::string_view name, ReadStream& from,
                       std::span<std::byte> destination) const {
   compare_crc(from.read_with_crc32c(0, destination), entry, name);
-  if (header_.big_endian != (std::endian::native == std::endian::big))
-    reverse_components(destination, component_size(entry.dtype));
+  if (!is_of_this_order()) reverse_components(destination, component_size(entry.dtype));
 }
 
 void BundleData::verify(const BundleEntry& entry, std::string_view name, ReadStream& from) const {

@@ -28,6 +28,7 @@ class BundleData final : public StoredData {
 
   void check_place(const BundleEntry& entry, std::string_view name) const override;
   std::unique_ptr<ReadStream> stream(int shard, uint64_t offset, uint64_t num_bytes) const override;
+  std::unique_ptr<MappedBytes> map(const BundleEntry& entry) const override;
   void read(const BundleEntry& entry, std::string_view name, ReadStream& from,
             std::span<std::byte> destination) const override;
   std::vector<std::string> read_strings(const BundleEntry& entry, std::string_view name,
@@ -41,6 +42,7 @@ class BundleData final : public StoredData {
   };
   const OpenFile& file(int shard) const;
   std::string filename(const BundleEntry& entry) const;
+  bool is_of_this_order() const;
   void compare_crc(uint32_t found, const BundleEntry& entry, std::string_view name) const;
 
   FileSystem& files_;  // Not owned; outlives this.

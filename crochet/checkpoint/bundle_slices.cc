@@ -32,6 +32,8 @@ const BundleEntry& entry_of_slice(const BundleIndex& index, std::string_view nam
   return entry;
 }
 
+}  // namespace
+
 std::vector<StoredSlice> all_slices(const BundleIndex& index, std::string_view name,
                                     const BundleEntry& entry) {
   if (entry.slices.empty()) return {{whole_slice(entry.shape), &entry}};
@@ -47,8 +49,6 @@ std::vector<StoredSlice> all_slices(const BundleIndex& index, std::string_view n
   }
   return all;
 }
-
-}  // namespace
 
 std::vector<StoredSlice> stored_slices(const BundleIndex& index, std::string_view name,
                                        const BundleEntry& entry, const TensorSlice& target) {

@@ -17,6 +17,11 @@ struct StoredSlice {
   const BundleEntry* entry;  // Of the index.
 };
 
+// All parts that a tensor is stored in; one that is stored whole is its only part.
+// Throws: DataLossError for parts that are missing, overlap or are not as the entry says.
+std::vector<StoredSlice> all_slices(const BundleIndex& index, std::string_view name,
+                                    const BundleEntry& entry);
+
 // What to read for a slice of a tensor: the parts that hold its elements, each element in
 // one of them. A tensor that is stored whole is its only part.
 // Requires: `target` is resolved, `entry` is the index's entry of the whole tensor.

@@ -36,17 +36,18 @@ std::vector<const BundleEntry*> entries_of(const std::vector<LocatedTensor>& loc
   return entries;
 }
 
-// Null for an empty slice of a tensor in parts.
-const BundleEntry* first_entry(const LocatedTensor& tensor) {
+// Of a tensor in several data files the part in the last one counts: those before are read once
+// more, but all the others stay in one go. Null for an empty slice of a tensor in parts.
+const BundleEntry* last_entry(const LocatedTensor& tensor) {
   if (!tensor.target) return tensor.entry;
-  return tensor.parts.empty() ? nullptr : tensor.parts.front().entry;
+  return tensor.parts.empty() ? nullptr : tensor.parts.back().entry;
 }
 
 bool is_before(const LocatedTensor& a, const LocatedTensor& b) {
-  const BundleEntry* const first = first_entry(a);
-  const BundleEntry* const second = first_entry(b);
-  if (first == nullptr || second == nullptr) return first == nullptr && second != nullptr;
-  return BundlePass::is_before(*first, *second);
+  const BundleEntry* const last = last_entry(a);
+  const BundleEntry* const other = last_entry(b);
+  if (last == nullptr || other == nullptr) return last == nullptr && other != nullptr;
+  return BundlePass::is_before(*last, *other);
 }
 
 // A tensor in several parts takes them in the order of the files, too.

@@ -61,6 +61,13 @@ Tensor CheckpointReader::read(std::string_view name) const {
   return contents_->read(contents_->locate(name), pass);
 }
 
+Tensor CheckpointReader::map(std::string_view name) const {
+  const internal::LocatedTensor located = contents_->locate(name);
+  if (std::optional<Tensor> mapped = contents_->map(located)) return *std::move(mapped);
+  BundlePass pass(contents_->data());
+  return contents_->read(located, pass);
+}
+
 Tensor CheckpointReader::read_slice(std::string_view name, const TensorSlice& slice) const {
   BundlePass pass(contents_->data());
   return contents_->read(contents_->locate(name, &slice), pass);
@@ -89,5 +96,7 @@ std::string CheckpointReader::debug_string() const {
 }
 
 void CheckpointReader::verify() const { contents_->verify(); }
+
+void CheckpointReader::verify(std::string_view name) const { contents_->verify(name); }
 
 }  // namespace crochet

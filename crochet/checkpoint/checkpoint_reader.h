@@ -80,6 +80,14 @@ class CheckpointReader {
   // and for strings.
   void read_into(std::string_view name, std::span<std::byte> destination) const;
 
+  // The tensor without reading or verifying it, for states larger than memory: where that can be
+  // done, its elements are the file's own pages, which the system reads as they are touched and
+  // may drop again. What has to be read, as read() does, is what is small, strings or partitioned,
+  // in another byte order, or does not lie as its type must. The tensor may outlive this. That all
+  // its bytes are in the file is known now; if the file is cut later, touching what is gone ends
+  // the program by SIGBUS. Throws: as read().
+  Tensor map(std::string_view name) const;
+
   // A part of a tensor, whatever parts it is stored in.
   // Throws: as read(); InvalidArgumentError for a slice that is not in the tensor.
   Tensor read_slice(std::string_view name, const TensorSlice& slice) const;
@@ -97,6 +105,8 @@ class CheckpointReader {
   // their place goes), each data file from its start to its end, and compares the checksums.
   // Throws: DataLossError for the first thing that is wrong.
   void verify() const;
+  // The same for one tensor. Throws: NotFoundError; DataLossError.
+  void verify(std::string_view name) const;
 
  private:
   friend class CheckpointPass;

@@ -61,6 +61,11 @@ std::unique_ptr<ReadStream> SafetensorsData::stream(int shard, uint64_t offset,
   return files_[static_cast<size_t>(shard)].file->stream(offset, num_bytes);
 }
 
+std::unique_ptr<MappedBytes> SafetensorsData::map(const BundleEntry& entry) const {
+  return file_of(entry).file->map(static_cast<uint64_t>(entry.offset),
+                                  static_cast<uint64_t>(entry.size));
+}
+
 void SafetensorsData::read(const BundleEntry& entry, std::string_view name, ReadStream& from,
                            std::span<std::byte> destination) const {
   Input input(file_of(entry), entry, from);

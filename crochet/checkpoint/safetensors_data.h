@@ -18,6 +18,7 @@ class SafetensorsData final : public StoredData {
 
   void check_place(const BundleEntry& entry, std::string_view name) const override;
   std::unique_ptr<ReadStream> stream(int shard, uint64_t offset, uint64_t num_bytes) const override;
+  std::unique_ptr<MappedBytes> map(const BundleEntry& entry) const override;
   void read(const BundleEntry& entry, std::string_view name, ReadStream& from,
             std::span<std::byte> destination) const override;
   std::vector<std::string> read_strings(const BundleEntry& entry, std::string_view name,

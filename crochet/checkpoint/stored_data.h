@@ -28,6 +28,9 @@ class StoredData {
   // Throws: DataLossError if the data file is missing.
   virtual std::unique_ptr<ReadStream> stream(int shard, uint64_t offset,
                                              uint64_t num_bytes) const = 0;
+  // An entry's bytes without reading them; null where that cannot be done, as for elements in
+  // another byte order. Requires: check_place(), and a type of fixed size.
+  virtual std::unique_ptr<MappedBytes> map(const BundleEntry& entry) const = 0;
 
   // Each of these reads all of an entry, whose first byte `from` brings next, or throws
   // DataLossError. Requires: check_place().

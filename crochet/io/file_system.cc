@@ -85,6 +85,8 @@ std::unique_ptr<ReadStream> ReadableFile::stream(uint64_t offset, uint64_t) cons
   return std::make_unique<PlainReadStream>(*this, offset);
 }
 
+std::unique_ptr<MappedBytes> ReadableFile::map(uint64_t, uint64_t) const { return nullptr; }
+
 std::unique_ptr<WritableFile> FileSystem::create_large(const std::string& path,
                                                        uint64_t expected_bytes) {
   auto file = std::make_unique<CoalescingFile>(path, create(path));

@@ -50,6 +50,14 @@ class ReadStream {
   virtual void skip(uint64_t num_bytes) = 0;
 };
 
+// Bytes of a file in this program's address space, read when they are touched. If the file is cut
+// meanwhile, touching what is gone ends the program by SIGBUS.
+class MappedBytes {
+ public:
+  virtual ~MappedBytes() = default;
+  virtual std::span<const std::byte> bytes() const = 0;
+};
+
 // A file that is read at any place.
 //
 // Thread-safe.
@@ -64,6 +72,9 @@ class ReadableFile {
   // What stands in the file from `offset` on, to be read from start to end. Requires: the
   // file outlives it.
   virtual std::unique_ptr<ReadStream> stream(uint64_t offset, uint64_t num_bytes) const;
+  // A part of the file without reading it; null where that cannot be done. It may outlive the file.
+  // Throws: DataLossError if the file ends before.
+  virtual std::unique_ptr<MappedBytes> map(uint64_t offset, uint64_t num_bytes) const;
 };
 
 // A lock on a file, held until destruction, also against other processes.

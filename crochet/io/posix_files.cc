@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "crochet/io/errno_error.h"
+#include "crochet/io/mapped_file.h"
 
 namespace crochet {
 
@@ -85,6 +86,13 @@ void PosixReadableFile::read_at(uint64_t offset, std::span<std::byte> destinatio
 
 std::unique_ptr<ReadStream> PosixReadableFile::stream(uint64_t offset, uint64_t num_bytes) const {
   return streams_.open(*this, file_.get(), path_, lanes_, offset, num_bytes);
+}
+
+std::unique_ptr<MappedBytes> PosixReadableFile::map(uint64_t offset, uint64_t num_bytes) const {
+  const uint64_t file_size = size();
+  if (offset > file_size || num_bytes > file_size - offset)
+    throw_short_file(path_, offset, num_bytes, file_size);
+  return map_file(file_.get(), offset, num_bytes);
 }
 
 }  // namespace crochet

@@ -39,6 +39,7 @@ class PosixReadableFile final : public ReadableFile {
   uint64_t size() const override;
   void read_at(uint64_t offset, std::span<std::byte> destination) const override;
   std::unique_ptr<ReadStream> stream(uint64_t offset, uint64_t num_bytes) const override;
+  std::unique_ptr<MappedBytes> map(uint64_t offset, uint64_t num_bytes) const override;
 
  private:
   std::string path_;

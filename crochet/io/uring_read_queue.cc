@@ -12,6 +12,9 @@ namespace {
 
 constexpr const char* kName = "io_uring";
 
+// In a row, that the system is too busy to take or to give anything.
+constexpr int kMaxRefusals = 1000;
+
 class UringReadQueue final : public ReadQueue {
  public:
   explicit UringReadQueue(size_t num_slots) {
@@ -49,12 +52,15 @@ class UringReadQueue final : public ReadQueue {
   }
 
  private:
-  static void check(int result, const char* operation) {
-    const bool passes = result == -EINTR || result == -EAGAIN || result == -EBUSY;
-    if (result < 0 && !passes) throw_errno(-result, kName, operation);
+  void check(int result, const char* operation) {
+    const bool is_refusal = result == -EAGAIN || result == -EBUSY;
+    num_refusals_ = is_refusal ? num_refusals_ + 1 : 0;
+    if (result >= 0 || result == -EINTR || (is_refusal && num_refusals_ < kMaxRefusals)) return;
+    throw_errno(-result, kName, operation);
   }
 
   struct io_uring ring_;
+  int num_refusals_ = 0;
   size_t num_under_way_ = 0;
 };
 

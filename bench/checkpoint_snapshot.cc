@@ -9,6 +9,9 @@
 //              longer than the undisturbed median, for each way to change the state, beside one
 //              memcpy of the state in the same run
 //
+// "cpu_lost" is the same in processor time of the training thread: what is left of the loss where
+// every thread has a core of its own, on a machine where others run too. Waiting is not in it.
+//
 // Prints one JSON object. Memory: about six times the largest state.
 //
 //   checkpoint_snapshot [--kinds replace,update,body,compute_update,small,snapshot]
@@ -17,6 +20,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <iostream>
 #include <random>
@@ -37,6 +41,13 @@ constexpr size_t kNumVariables = 64;
 
 double secs_between(SteadyClock::time_point from, SteadyClock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
+}
+
+// What the calling thread has computed for.
+double cpu_secs() {
+  timespec time = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 template <typename Work>
@@ -109,36 +120,43 @@ class MeasuringHook final : public SessionRunHook {
       : options_(options), memcpy_(num_bytes), saver_({.max_to_keep = 1}), background_(saver_) {}
 
   void after_run(SessionRunContext& context, const SessionRunValues&) override {
-    steps_.push_back({.begin = last_end_, .end = SteadyClock::now()});
+    steps_.push_back(
+        {.begin = last_end_, .end = SteadyClock::now(), .cpu = cpu_secs() - last_cpu_});
     if (!saving()) decide(context);
     last_end_ = SteadyClock::now();
+    last_cpu_ = cpu_secs();
   }
 
   json result() {
     background_.wait();
-    std::vector<double> calm;
-    for (const Step& step : steps_)
-      if (step.is_calm) calm.push_back(step.secs());
-    const double usual = median(calm), copy = median(copies_);
-    std::vector<double> lost, net, longest, durable, call;
+    std::vector<double> calm, calm_cpu;
+    for (const Step& step : steps_) {
+      if (!step.is_calm) continue;
+      calm.push_back(step.secs());
+      calm_cpu.push_back(step.cpu);
+    }
+    const double usual = median(calm), usual_cpu = median(calm_cpu), copy = median(copies_);
+    std::vector<double> lost, net, cpu, longest, durable, call;
     for (const Save& save : saves_) {
-      double sum = save.call_secs, signed_sum = save.call_secs, most = 0;
+      double sum = save.call_secs, signed_sum = save.call_secs, cpu_sum = save.call_cpu, most = 0;
       for (const Step& step : steps_) {
         if (step.end <= save.begin || step.begin >= save.durable_at()) continue;
         const double more = step.secs() - usual;
         sum += std::max(0.0, more);
         signed_sum += more;
+        cpu_sum += step.cpu - usual_cpu;
         most = std::max(most, more);
       }
       lost.push_back(sum);
       net.push_back(signed_sum);
+      cpu.push_back(cpu_sum);
       longest.push_back(most);
       durable.push_back(save.durable_secs());
       call.push_back(save.call_secs);
     }
     // The first save touches memory that nobody has used before.
     const double first = lost.front();
-    for (std::vector<double>* const values : {&lost, &net, &longest, &durable, &call})
+    for (std::vector<double>* const values : {&lost, &net, &cpu, &longest, &durable, &call})
       values->erase(values->begin());
     return {
         {"memcpy_secs", copy},
@@ -158,6 +176,7 @@ class MeasuringHook final : public SessionRunHook {
  private:
   struct Step {
     SteadyClock::time_point begin, end;
+    double cpu = 0;
     bool is_calm = false;
     double secs() const { return secs_between(begin, end); }
   };
@@ -165,6 +184,7 @@ class MeasuringHook final : public SessionRunHook {
     SaveTicket ticket;
     SteadyClock::time_point begin;
     double call_secs = 0;  // Of the snapshot, and of handing it over.
+    double call_cpu = 0;
 
     double durable_secs() const { return ticket.seconds(SaveStage::kDurable).value_or(0); }
     SteadyClock::time_point durable_at() const {
@@ -184,7 +204,11 @@ class MeasuringHook final : public SessionRunHook {
     if (num_idle_ < kStepsToSettle + kCalmSteps) return;
     if (static_cast<int>(saves_.size()) > options_.saves)
       return context.request_stop("it was measured");
-    for (int i = 0; i < 3; ++i) copies_.push_back(memcpy_.secs());
+    for (int i = 0; i < 3; ++i) {
+      const double before = cpu_secs();
+      copies_.push_back(memcpy_.secs());
+      cpu_copies_.push_back(cpu_secs() - before);
+    }
     save(context.session());
     num_idle_ = 0;
   }
@@ -195,9 +219,11 @@ class MeasuringHook final : public SessionRunHook {
       reset_peak_buffer_usage();
     }
     const auto begin = SteadyClock::now();
+    const double cpu = cpu_secs();
     SaveTicket ticket = background_.enqueue(saver_.snapshot(session), options_.dir + "/model.ckpt",
                                             static_cast<int64_t>(saves_.size()));
-    saves_.push_back({std::move(ticket), begin, secs_between(begin, SteadyClock::now())});
+    saves_.push_back(
+        {std::move(ticket), begin, secs_between(begin, SteadyClock::now()), cpu_secs() - cpu});
   }
 
   const Options& options_;
@@ -205,9 +231,10 @@ class MeasuringHook final : public SessionRunHook {
   Saver saver_;
   BackgroundSaver background_;
   SteadyClock::time_point last_end_ = SteadyClock::now();
+  double last_cpu_ = cpu_secs();
   std::vector<Step> steps_;
   std::vector<Save> saves_;
-  std::vector<double> copies_;
+  std::vector<double> copies_, cpu_copies_;
   int num_idle_ = 0;  // Steps since the last save was finished.
   size_t bytes_before_ = 0;
 };

@@ -199,7 +199,7 @@ class TornOwnedSnapshotTest : public TornSnapshotTest, public testing::WithParam
     const OwnedVariable step = graph.create_global_step();
     const auto change =
         graph.op("change", {step, local::replace(a), local::update(b)},
-                 [this](int64_t before, ConstNumbers old, Numbers next, Numbers updated) {
+                 [](int64_t before, ConstNumbers old, Numbers next, Numbers updated) {
                    const auto is_before = [=](int64_t x) { return x == before; };
                    ASSERT_TRUE(std::ranges::all_of(old, is_before)) << before;
                    ASSERT_TRUE(std::ranges::all_of(updated, is_before)) << before;

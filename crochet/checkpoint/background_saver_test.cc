@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/checkpoint/background_saver.h"
 
+#include <algorithm>
 #include <latch>
+#include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -159,6 +161,67 @@ TEST_F(BackgroundSaverTest, TriesAgainToNewFiles) {
   EXPECT_DOUBLE_EQ(to_seconds(clock_.now() - start), 1);
   EXPECT_TRUE(log_.contains("next attempt in 1 s"));
   EXPECT_EQ(restored_step(), 1);
+}
+
+// After a failed fsync nobody knows what of the file is on disk, and a second one may say that
+// all is well.
+TEST_F(BackgroundSaverTest, SyncsNoFileAgainThatCouldNotBeSynced) {
+  const auto syncs = [this] {
+    std::vector<std::string> found;
+    for (const std::string& operation : files_.operations())
+      if (operation.starts_with("sync d/model.ckpt-")) found.push_back(operation);
+    return found;
+  };
+  BackgroundSaver background(saver_);
+  save_next_step(background);
+  background.wait();
+  const std::vector<std::string> operations = files_.operations();
+  const auto first_sync = std::ranges::find_if(operations, [](const std::string& operation) {
+    return operation.starts_with("sync d/model.ckpt-1.data-");
+  });
+  ASSERT_NE(first_sync, operations.end());
+  const auto offset = first_sync - std::ranges::find_if(operations, [](const std::string& name) {
+                        return name.starts_with("create d/model.ckpt-1.data-");
+                      });
+  files_.fail_operation(files_.num_operations() + offset, Code::kUnknown);
+  const SaveTicket ticket = save_next_step(background);
+  background.wait();
+  EXPECT_EQ(ticket.stage(), SaveStage::kPublished);
+  EXPECT_EQ(ticket.num_attempts(), 2);
+  EXPECT_TRUE(log_.contains("saving d/model.ckpt-2 failed: sync d/model.ckpt-2.data-"));
+  const std::vector<std::string> all = syncs();
+  EXPECT_EQ(std::set<std::string>(all.begin(), all.end()).size(), all.size());
+}
+
+// What is durable is not put at risk by another attempt.
+TEST_F(BackgroundSaverTest, WritesADurableCheckpointNoSecondTime) {
+  const auto is_state = [](const std::string& operation) {
+    return operation.starts_with("create d/checkpoint.tmp");
+  };
+  BackgroundSaver background(saver_);
+  save_next_step(background);
+  background.wait();
+  const std::vector<std::string> operations = files_.operations();
+  const auto state = std::ranges::find_if(operations, is_state);
+  const auto begin = std::ranges::find_if(operations, [](const std::string& name) {
+    return name.starts_with("create d/model.ckpt-1.data-");
+  });
+  ASSERT_NE(state, operations.end());
+  const int64_t before = files_.num_operations();
+  files_.fail_operation(before + (state - begin), Code::kUnknown);
+  const SaveTicket ticket = save_next_step(background);
+  background.wait();
+  EXPECT_EQ(ticket.stage(), SaveStage::kPublished);
+  EXPECT_EQ(ticket.num_attempts(), 2);
+  EXPECT_EQ(files_.num_failures(), 1);
+  const std::vector<std::string> all = files_.operations();
+  EXPECT_EQ(std::count_if(all.begin() + before, all.end(),
+                          [](const std::string& name) {
+                            return name.starts_with("create d/model.ckpt-2.data-");
+                          }),
+            1);
+  EXPECT_EQ(std::count_if(all.begin() + before, all.end(), is_state), 2);
+  EXPECT_EQ(restored_step(), 2);
 }
 
 TEST_F(BackgroundSaverTest, GivesUpAfterItsRetries) {

@@ -14,6 +14,7 @@
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"
+#include "crochet/testing/standing_clock.h"
 #include "crochet/testing/watched_file_system.h"
 
 namespace crochet {
@@ -24,36 +25,6 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
-
-// A clock that stands still; who sleeps is woken by a stop alone.
-class StandingClock final : public Clock {
- public:
-  TimePoint now() const override { return clock_.now(); }
-  double wall_time() const override { return clock_.wall_time(); }
-  bool sleep_for(Duration, const std::stop_token& stop) override {
-    Gate woken;
-    const std::stop_callback wake(stop, [&] { woken.open(); });
-    {
-      const std::lock_guard lock(mutex_);
-      ++num_asleep_;
-      changed_.notify_all();
-    }
-    woken.pass();
-    const std::lock_guard lock(mutex_);
-    --num_asleep_;
-    return false;
-  }
-  void wait_for_sleepers(int number) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return num_asleep_ >= number; });
-  }
-
- private:
-  FakeClock clock_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  int num_asleep_ = 0;
-};
 
 class SaveDeadlineTest : public testing::Test {
  protected:
@@ -140,7 +111,7 @@ TEST_F(SaveDeadlineTest, ReturnsAsSoonAsAllIsWritten) {
   hold_data_files();
   const SaveTicket ticket = save_next_step(background);
   std::thread opener([&] {
-    clock.wait_for_sleepers(1);
+    clock.wait_for_sleepers();
     gate_.open();
   });
   background.close(clock.now() + 25s, until_worker_ends());
@@ -159,7 +130,7 @@ TEST_F(SaveDeadlineTest, TriesAFailedSaveOnceMoreAndAtOnce) {
     throw UnknownError("the disk is broken");
   });
   const SaveTicket ticket = save_next_step(background);
-  clock.wait_for_sleepers(1);  // It waits to try again.
+  clock.wait_for_sleepers();  // It waits to try again.
   background.close(clock.now() + 25s);
   EXPECT_THROW(ticket.wait(), UnknownError);
   EXPECT_EQ(attempts, 2);
@@ -260,12 +231,19 @@ TEST_F(SaveDeadlineTest, ASaverWaitsNoLongerThanItIsTold) {
 
 TEST_F(SaveDeadlineTest, ASaverLeavesItsWorkerBehind) {
   hold_data_files();
+  // What the saver is goes with its worker.
+  saver_ = std::make_unique<Saver>(
+      SaverOptions{.filter = [alive = until_worker_ends()](std::string_view) { return true; },
+                   .files = &files_,
+                   .clock = &clock_});
   const SaveTicket ticket = saver_->save_async(*session_, "d/model.ckpt", 0);
   gate_.wait_for_waiting();
   EXPECT_THROW(saver_->close(1), DeadlineExceededError);
   saver_.reset();
+  EXPECT_FALSE(worker_ended_.try_wait());
   gate_.open();
-  ticket.wait();
+  worker_ended_.wait();
+  EXPECT_EQ(ticket.stage(), SaveStage::kPublished);
   EXPECT_THAT(checkpoints(), ElementsAre("d/model.ckpt-0"));
 }
 

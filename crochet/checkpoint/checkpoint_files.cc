@@ -118,7 +118,7 @@ std::vector<std::string> list_checkpoints(FileSystem& files, const std::string& 
       found.emplace_back(*step, join_path(directory, file->base));
   }
   std::ranges::sort(found);
-  found.erase(std::ranges::unique(found).begin(), found.end());  // Two formats of one prefix.
+  found.erase(std::unique(found.begin(), found.end()), found.end());  // Two formats of one prefix.
   std::vector<std::string> prefixes;
   prefixes.reserve(found.size());
   for (auto& [step, prefix] : found) prefixes.push_back(std::move(prefix));

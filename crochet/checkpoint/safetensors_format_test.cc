@@ -138,6 +138,7 @@ TEST_F(SafetensorsFormatTest, AMalformedTensorIsDataLoss) {
   for (const std::string number :
        {"-8", "8.0", "1e1", "18446744073709551616", "\"8\"", "null", "[8]", "{}"})
     expect_bad_tensor(type + "\"shape\":[" + number + "]," + offsets, "expected a number");
+  expect_bad_tensor(type + "\"shape\":[1e999]," + offsets, "byte");
   expect_bad_tensor(type + R"("shape":8,)" + offsets, "expected an array");
   expect_bad_tensor(type + R"("shape":[18446744073709551615],)" + offsets, "beyond 2^63 - 1");
   expect_bad_tensor(type + R"("shape":[4294967296,4294967296],)" + offsets,

@@ -69,6 +69,7 @@ class Merge {
  private:
   static const std::string* note_of(std::string_view prefix, const SafetensorsTensor& tensor,
                                     const SafetensorsFile& file) {
+    if (file.num_notes == 0) return nullptr;
     const auto found = file.header.metadata.find(fmt::format("{}{}", prefix, tensor.name));
     return found == file.header.metadata.end() ? nullptr : &found->second;
   }
@@ -135,6 +136,7 @@ class Merge {
 
   // Each is of a tensor of the file.
   static void check_notes(const SafetensorsFile& file) {
+    if (file.num_notes == 0) return;
     std::set<std::string_view> names;
     for (const SafetensorsTensor& tensor : file.header.tensors) names.insert(tensor.name);
     for (const auto& [key, value] : file.header.metadata)
@@ -209,6 +211,10 @@ SafetensorsFile open_safetensors_file(FileSystem& files, const std::string& path
   note(opened.header.metadata, kHeaderChecksumKey, path);
   opened.header_crc = verified_checksum(bytes, kHeaderChecksumKey, path);
   opened.crcs = checksums(opened.header, path);
+  opened.num_notes =
+      static_cast<size_t>(std::ranges::count_if(opened.header.metadata, [](const auto& item) {
+        return item.first.starts_with(kDtypePrefix) || item.first.starts_with(kSlicePrefix);
+      }));
   return opened;
 }
 

@@ -39,6 +39,7 @@ struct SafetensorsFile {
   SafetensorsHeader header;
   std::optional<std::vector<uint32_t>> crcs = {};  // Of the tensors, in the header's order.
   uint32_t header_crc = 0;                         // With crcs only.
+  size_t num_notes = 0;                            // Of types and slices, in the metadata.
 };
 // Throws: NotFoundError; DataLossError for a header that does not fit the file or its checksum.
 SafetensorsFile open_safetensors_file(FileSystem& files, const std::string& path);

@@ -24,9 +24,74 @@ constexpr size_t kMaxRank = 254;
 struct RawTensor {
   std::string name;
   std::optional<std::string> dtype;
-  std::optional<std::vector<uint64_t>> shape;
-  std::optional<std::vector<uint64_t>> data_offsets;
+  bool has_shape = false;
+  bool has_offsets = false;
+  std::vector<uint64_t> shape;
+  std::vector<uint64_t> data_offsets;
+
+  // Makes it one of which only the name is known; keeps its memory.
+  void begin(std::string&& new_name) {
+    name = std::move(new_name);
+    dtype.reset();
+    has_shape = has_offsets = false;
+    shape.clear();
+    data_offsets.clear();
+  }
 };
+
+// Of all elements, or nothing if that is more than 63 bits tell.
+std::optional<uint64_t> num_bits(std::span<const uint64_t> shape, const SafetensorsType& type) {
+  uint64_t result = type.bits;
+  for (const uint64_t size : shape)
+    if (__builtin_mul_overflow(result, size, &result)) return std::nullopt;
+  return result <= std::numeric_limits<int64_t>::max() ? std::optional(result) : std::nullopt;
+}
+
+Shape checked_shape(const RawTensor& raw, std::string_view file) {
+  try {
+    std::vector<int64_t> dimensions;
+    for (const uint64_t size : raw.shape) {
+      if (size > std::numeric_limits<int64_t>::max())
+        throw InvalidArgumentError("a size is beyond 2^63 - 1");
+      dimensions.push_back(static_cast<int64_t>(size));
+    }
+    return Shape(dimensions);
+  } catch (const InvalidArgumentError& error) {
+    throw DataLossError("{}: header: {} has the shape [{}]: {}", file, shown(raw.name),
+                        fmt::join(raw.shape, ","), error.what());
+  }
+}
+
+void check_size(const SafetensorsTensor& tensor, const RawTensor& raw, std::string_view file) {
+  const std::optional<uint64_t> bits = num_bits(raw.shape, *tensor.type);
+  if (!bits || *bits % 8 != 0)
+    throw DataLossError("{}: header: {} is {} {}: {}", file, shown(raw.name), tensor.type->name,
+                        tensor.shape, bits ? "no whole bytes" : "too large");
+  if (tensor.begin > tensor.end || tensor.end - tensor.begin != *bits / 8)
+    throw DataLossError("{}: header: {} has data_offsets [{},{}], its {} {} takes {} bytes", file,
+                        shown(raw.name), tensor.begin, tensor.end, tensor.type->name, tensor.shape,
+                        *bits / 8);
+}
+
+SafetensorsTensor checked_tensor(RawTensor& raw, std::string_view file) {
+  if (!raw.dtype || !raw.has_shape || raw.data_offsets.size() != 2)
+    throw DataLossError("{}: header: {} lacks {}", file, shown(raw.name),
+                        !raw.dtype       ? "its dtype"
+                        : !raw.has_shape ? "its shape"
+                                         : "its two data_offsets");
+  const SafetensorsType* const type = find_safetensors_type(*raw.dtype);
+  if (type == nullptr)
+    throw DataLossError("{}: header: {} has the dtype {}, which the format does not have", file,
+                        shown(raw.name), shown(*raw.dtype));
+  SafetensorsTensor tensor{.name = {},
+                           .type = type,
+                           .shape = checked_shape(raw, file),
+                           .begin = raw.data_offsets.front(),
+                           .end = raw.data_offsets.back()};
+  check_size(tensor, raw, file);
+  tensor.name = std::move(raw.name);
+  return tensor;
+}
 
 // Takes the header's parts as they come. What may come next depends on where it stands; all else
 // is an error at once, so that nesting and memory are bounded by the header's bytes.
@@ -34,7 +99,7 @@ class HeaderHandler final : public nlohmann::json_sax<json> {
  public:
   explicit HeaderHandler(std::string_view file) : file_(file) {}
 
-  std::vector<RawTensor> tensors;
+  std::vector<SafetensorsTensor> tensors;
   std::optional<std::map<std::string, std::string, std::less<>>> metadata;
 
   bool null() override { fail("null"); }
@@ -60,7 +125,7 @@ class HeaderHandler final : public nlohmann::json_sax<json> {
       return true;
     }
     if (place_ != Place::kDtype) fail(fmt::format("the string {}", shown(value)));
-    tensors.back().dtype = std::move(value);
+    tensor_.dtype = std::move(value);
     place_ = Place::kTensor;
     return true;
   }
@@ -80,6 +145,7 @@ class HeaderHandler final : public nlohmann::json_sax<json> {
   }
 
   bool end_object() override {
+    if (place_ == Place::kTensor) tensors.push_back(checked_tensor(tensor_, file_));
     place_ = place_ == Place::kHeader ? Place::kOutside : Place::kHeader;
     return true;
   }
@@ -104,7 +170,8 @@ class HeaderHandler final : public nlohmann::json_sax<json> {
       if (metadata) fail_twice(name);
       place_ = Place::kMetadataObject;
     } else {
-      tensors.push_back({.name = std::move(name), .dtype = {}, .shape = {}, .data_offsets = {}});
+      tensor_.begin(std::move(name));
+      has_tensor_ = true;
       place_ = Place::kTensorObject;
     }
     return true;
@@ -129,24 +196,24 @@ class HeaderHandler final : public nlohmann::json_sax<json> {
   };
 
   void begin_field(const std::string& name) {
-    RawTensor& tensor = tensors.back();
     if (name == "dtype") {
-      if (tensor.dtype) fail_twice(name);
+      if (tensor_.dtype) fail_twice(name);
       place_ = Place::kDtype;
     } else if (name == "shape") {
-      begin_numbers(name, tensor.shape, kMaxRank);
+      begin_numbers(name, tensor_.has_shape, tensor_.shape, kMaxRank);
     } else if (name == "data_offsets") {
-      begin_numbers(name, tensor.data_offsets, 2);
+      begin_numbers(name, tensor_.has_offsets, tensor_.data_offsets, 2);
     } else {
       throw DataLossError("{}: header: {} has a field {}, expected dtype, shape and data_offsets",
-                          file_, shown(tensor.name), shown(name));
+                          file_, shown(tensor_.name), shown(name));
     }
   }
 
-  void begin_numbers(const std::string& name, std::optional<std::vector<uint64_t>>& field,
+  void begin_numbers(const std::string& name, bool& is_there, std::vector<uint64_t>& field,
                      size_t max_numbers) {
-    if (field) fail_twice(name);
-    numbers_ = &field.emplace();
+    if (is_there) fail_twice(name);
+    is_there = true;
+    numbers_ = &field;
     max_numbers_ = max_numbers;
     place_ = Place::kNumbersArray;
   }
@@ -169,7 +236,7 @@ class HeaderHandler final : public nlohmann::json_sax<json> {
   std::string where() const {
     const bool in_metadata = place_ == Place::kMetadata || place_ == Place::kMetadataObject;
     if (in_metadata) return "__metadata__";
-    return tensors.empty() ? "the whole" : shown(tensors.back().name);
+    return has_tensor_ ? shown(tensor_.name) : "the whole";
   }
 
   [[noreturn]] void fail(std::string_view found) const {
@@ -187,65 +254,11 @@ class HeaderHandler final : public nlohmann::json_sax<json> {
   const std::string_view file_;
   Place place_ = Place::kOutside;
   MetadataKey key_;
-  std::vector<uint64_t>* numbers_ = nullptr;  // Of the last tensor.
+  bool has_tensor_ = false;
+  RawTensor tensor_;                          // The last one.
+  std::vector<uint64_t>* numbers_ = nullptr;  // Of it.
   size_t max_numbers_ = 0;
 };
-
-// The product, or nothing if it has more than 63 bits.
-std::optional<uint64_t> product(std::span<const uint64_t> factors) {
-  uint64_t result = 1;
-  for (const uint64_t factor : factors)
-    if (__builtin_mul_overflow(result, factor, &result)) return std::nullopt;
-  return result <= std::numeric_limits<int64_t>::max() ? std::optional(result) : std::nullopt;
-}
-
-Shape checked_shape(const RawTensor& raw, std::string_view file) {
-  try {
-    std::vector<int64_t> dimensions;
-    for (const uint64_t size : *raw.shape) {
-      if (size > std::numeric_limits<int64_t>::max())
-        throw InvalidArgumentError("a size is beyond 2^63 - 1");
-      dimensions.push_back(static_cast<int64_t>(size));
-    }
-    return Shape(dimensions);
-  } catch (const InvalidArgumentError& error) {
-    throw DataLossError("{}: header: {} has the shape [{}]: {}", file, shown(raw.name),
-                        fmt::join(*raw.shape, ","), error.what());
-  }
-}
-
-void check_size(const SafetensorsTensor& tensor, const RawTensor& raw, std::string_view file) {
-  std::vector<uint64_t> factors = *raw.shape;
-  factors.push_back(tensor.type->bits);
-  const std::optional<uint64_t> bits = product(factors);
-  if (!bits || *bits % 8 != 0)
-    throw DataLossError("{}: header: {} is {} {}: {}", file, shown(raw.name), tensor.type->name,
-                        tensor.shape, bits ? "no whole bytes" : "too large");
-  if (tensor.begin > tensor.end || tensor.end - tensor.begin != *bits / 8)
-    throw DataLossError("{}: header: {} has data_offsets [{},{}], its {} {} takes {} bytes", file,
-                        shown(raw.name), tensor.begin, tensor.end, tensor.type->name, tensor.shape,
-                        *bits / 8);
-}
-
-SafetensorsTensor checked_tensor(RawTensor&& raw, std::string_view file) {
-  if (!raw.dtype || !raw.shape || !raw.data_offsets || raw.data_offsets->size() != 2)
-    throw DataLossError("{}: header: {} lacks {}", file, shown(raw.name),
-                        !raw.dtype   ? "its dtype"
-                        : !raw.shape ? "its shape"
-                                     : "its two data_offsets");
-  const SafetensorsType* const type = find_safetensors_type(*raw.dtype);
-  if (type == nullptr)
-    throw DataLossError("{}: header: {} has the dtype {}, which the format does not have", file,
-                        shown(raw.name), shown(*raw.dtype));
-  SafetensorsTensor tensor{.name = {},
-                           .type = type,
-                           .shape = checked_shape(raw, file),
-                           .begin = raw.data_offsets->front(),
-                           .end = raw.data_offsets->back()};
-  check_size(tensor, raw, file);
-  tensor.name = std::move(raw.name);
-  return tensor;
-}
 
 // One tensor begins where the one before ends, and the last one ends with the file.
 void check_cover(const std::vector<SafetensorsTensor>& tensors, uint64_t data_bytes,
@@ -289,9 +302,7 @@ SafetensorsHeader decode_safetensors_header(std::string_view text, uint64_t data
   HeaderHandler handler(file);
   json::sax_parse(text.begin(), text.end(), &handler);
   SafetensorsHeader header;
-  header.tensors.reserve(handler.tensors.size());
-  for (RawTensor& raw : handler.tensors)
-    header.tensors.push_back(checked_tensor(std::move(raw), file));
+  header.tensors = std::move(handler.tensors);
   check_names(header.tensors, file);
   check_cover(header.tensors, data_bytes, file);
   if (handler.metadata) header.metadata = *std::move(handler.metadata);

@@ -12,6 +12,7 @@
 #include "crochet/checkpoint/checkpoint_state.h"
 #include "crochet/checkpoint/checkpoints_iterator.h"
 #include "crochet/checkpoint/raw_bundle.h"
+#include "crochet/checkpoint/safetensors_writer.h"
 #include "crochet/checkpoint/saver.h"
 #include "crochet/io/memory_file_system.h"
 #include "crochet/testing/failing_file_system.h"
@@ -161,6 +162,47 @@ TEST_F(SaverFormatTest, TheSamePrefixSavedAnewIsOfOneFormat) {
   }
 }
 
+// Of one prefix in another format, the old checkpoint or the new one is there at every moment.
+TEST_F(SaverFormatTest, ACrashWhileTheFormatChangesLeavesOneOfThem) {
+  const std::vector<std::pair<SaverOptions, SaverOptions>> changes = {
+      {options(kBundle), options(kSafetensors)},
+      {options(kSafetensors), options(kBundle, 2)},
+      {options(kSafetensors), options(kSafetensors)},
+      {options(kSafetensors), options(kSafetensors, 2)},
+      {options(kSafetensors, 2), options(kSafetensors)},
+      {options(kSafetensors, 2), options(kBundle)}};
+  for (const auto& [before, after] : changes) {
+    for (const PowerCut& cut : {PowerCut{UnsyncedNames::kLost, UnsyncedBytes::kLost},
+                                PowerCut{UnsyncedNames::kKept, UnsyncedBytes::kLost}}) {
+      for (int64_t n = 0;; ++n) {
+        MemoryFileSystem disk;
+        FailingFileSystem failing(disk);
+        const auto session = graph_.new_session("");
+        SaverOptions with = before;
+        with.files = &disk;
+        Saver(with).save(*session, "d/same");
+        disk.power_cut(cut);  // The first save is safe.
+        session->run(graph_.train());
+        with = after;
+        with.files = &failing;
+        failing.fail_operation(n, Code::kUnknown, Failing::kFromThenOn);
+        bool reported = false;
+        try {
+          Saver(with).save(*session, "d/same");
+        } catch (const UnknownError&) {
+          reported = true;
+        }
+        disk.power_cut(cut);
+        const CheckpointReader reader("d/same", disk);
+        EXPECT_NO_THROW(reader.verify()) << "after " << n << " operations";
+        const auto step = reader.read("global_step").scalar<int64_t>();
+        EXPECT_TRUE(step == 1 || (reported && step == 0)) << step << " after " << n;
+        if (failing.num_failures() == 0) break;  // Each operation has had its turn.
+      }
+    }
+  }
+}
+
 TEST_F(SaverFormatTest, ADamagedOneIsSetAsideForAnOlderOneOfTheOtherFormat) {
   save(options(kBundle), 1);
   save(options(kSafetensors), 2);
@@ -198,6 +240,21 @@ TEST_F(SaverFormatTest, AFileIsRestoredByItsName) {
   saver.restore(*session, "d/export.safetensors");
   EXPECT_EQ(read_global_step(*session), 4);
   EXPECT_THROW(saver.restore(*session, "d/none.safetensors"), InvalidArgumentError);
+}
+
+TEST_F(SaverFormatTest, WarnsOfAFileWithoutChecksums) {
+  const auto session = graph_.new_session("");
+  SafetensorsWriter writer(files_, "e/theirs", {.checksums = false});
+  for (const auto& [name, tensor] : Saver().snapshot(*session).tensors())
+    if (tensor.dtype() != DType::kString) writer.add(name, tensor);
+  writer.finish();
+  SaverOptions with = options(kBundle);
+  with.allow_missing = true;
+  Saver(with).restore(*session, "e/theirs");
+  EXPECT_TRUE(log_.contains("checkpoint e/theirs has no checksums"));
+  log_.clear();
+  save(options(kSafetensors), 4);
+  EXPECT_FALSE(log_.contains("no checksums"));
 }
 
 TEST_F(SaverFormatTest, ManagersAndIteratorsFindThem) {

@@ -17,6 +17,9 @@ RestoreReport SaverCore::restore_from(Session& session, const CheckpointReader& 
                            .allow_missing = options_.allow_missing,
                            .allow_surplus = options_.allow_surplus};
   RestoreReport report = RestorePlan(session.graph(), reader, selection_, rules).execute(session);
+  if (!reader.has_checksums())
+    log_warning("checkpoint {} has no checksums: damaged values in it cannot be noticed",
+                reader.prefix());
   // What a mistyped name leaves out should not stay unseen.
   if (rules.reshape || rules.allow_missing || rules.allow_surplus)
     log_info("{}", to_string(report));

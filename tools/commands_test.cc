@@ -9,6 +9,7 @@
 
 #include "crochet/checkpoint/checkpoint_state.h"
 #include "crochet/io/memory_file_system.h"
+#include "tools/inspection.h"
 #include "tools/tool_run.h"
 
 namespace crochet::tool {
@@ -105,6 +106,17 @@ TEST_F(CommandsTest, ListVerifyReadsAll) {
   const ToolRun result = run({"list", "--verify", "run"});
   EXPECT_EQ(result.code, kNegative);
   EXPECT_THAT(result.err, HasSubstr("crc32c"));
+}
+
+TEST_F(CommandsTest, WhatARunRemovesMeanwhileIsNotDamaged) {
+  const FoundCheckpoint found = look_at_checkpoint(files_, "run/model.ckpt-20");
+  EXPECT_FALSE(inspect(files_, found, Depth::kEverything).is_gone);
+  files_.remove("run/model.ckpt-20.data-00000-of-00001");
+  EXPECT_FALSE(inspect(files_, found, Depth::kEverything).is_sound());
+  files_.remove("run/model.ckpt-20.index");
+  const Inspection gone = inspect(files_, found, Depth::kEverything);
+  EXPECT_TRUE(gone.is_gone);
+  EXPECT_TRUE(gone.is_sound());
 }
 
 TEST_F(CommandsTest, ListWithoutCheckpointsSaysNo) {

@@ -125,6 +125,9 @@ Inspection inspect(FileSystem& files, const FoundCheckpoint& checkpoint, Depth d
     if (!is_damage(error)) throw;
     found.damage.push_back(error.what());
   }
+  // Indexes are removed first: while there is one, what is missing is damage.
+  found.is_gone = !found.damage.empty() && !format_of(files, checkpoint.prefix);
+  if (found.is_gone) found.damage.clear();
   return found;
 }
 

@@ -20,6 +20,8 @@ enum class Depth {
 struct Inspection {
   // What is wrong, a line each; nothing if the checkpoint is sound.
   std::vector<std::string> damage = {};
+  // A run has removed it since it was found; then there is no damage.
+  bool is_gone = false;
   // False for safetensors files of others: only their structure can be verified.
   bool has_checksums = true;
 

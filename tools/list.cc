@@ -108,7 +108,9 @@ int list(const Context& context, const Options& options) {
   std::vector<Row> rows;
   for (const FoundCheckpoint& each : found) {
     const Depth depth = options.verify ? Depth::kEverything : Depth::kOutside;
-    rows.push_back({each, inspect(context.files(), each, depth), newest == each.prefix});
+    Inspection inspection = inspect(context.files(), each, depth);
+    if (inspection.is_gone) continue;
+    rows.push_back({each, std::move(inspection), newest == each.prefix});
     for (const std::string& line : rows.back().inspection.damage) context.complain(line);
   }
   if (options.newest_first) std::ranges::reverse(rows);

@@ -62,6 +62,7 @@ int verify(const Context& context, const Options& options) {
   for (const std::string& path : options.paths)
     for (const FoundCheckpoint& each : checkpoints_of(context.files(), path)) {
       const Inspection found = inspect(context.files(), each, Depth::kEverything);
+      if (found.is_gone) continue;
       all_sound = all_sound && found.is_sound();
       if (context.json())
         checkpoints.push_back(as_json(each, found));

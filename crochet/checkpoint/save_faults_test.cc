@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "crochet/checkpoint/fault_life.h"
+#include "crochet/testing/fault_life.h"
 
 namespace crochet {
 namespace {

@@ -13,8 +13,8 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/checkpoint_history.h"
-#include "crochet/checkpoint/step_state.h"
 #include "crochet/testing/log_capture.h"
+#include "crochet/testing/step_state.h"
 #include "crochet/testing/temp_directory.h"
 
 namespace crochet {

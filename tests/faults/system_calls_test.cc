@@ -146,6 +146,14 @@ TEST_F(SystemCallsTest, OneSaveSyncsAndRenamesInThisOrder) {
   EXPECT_THAT(seen, ElementsAreArray(expected));
 }
 
+// The run's directory is new: its name has to survive too.
+TEST_F(SystemCallsTest, ANewDirectoryIsSyncedIntoTheOneAbove) {
+  const std::string trace = traced("1", {"-e", "trace=mkdir,fsync"});
+  const size_t made = trace.find("mkdir(\"" + run_ + "\"");
+  ASSERT_NE(made, std::string::npos) << trace;
+  EXPECT_NE(trace.find("<" + directory_.path() + ">", made), std::string::npos) << trace;
+}
+
 // A signal interrupts the first call of a kind and each second one behind it, or the
 // second and so on.
 TEST_F(SystemCallsTest, InterruptedCallsAreMadeAgain) {

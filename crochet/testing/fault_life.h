@@ -18,13 +18,13 @@
 #include "crochet/checkpoint/checkpoint_filename.h"
 #include "crochet/checkpoint/checkpoint_history.h"
 #include "crochet/checkpoint/checkpoint_state.h"
-#include "crochet/checkpoint/step_state.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/io/memory_file_system.h"
 #include "crochet/io/path.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
+#include "crochet/testing/step_state.h"
 
 namespace crochet::internal {
 

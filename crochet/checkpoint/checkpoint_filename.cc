@@ -28,12 +28,15 @@ size_t remove_digits(std::string_view& name) {
   return count;
 }
 
-bool remove_shard(std::string_view& name) {
+// Returns the number of shards; empty if there is none.
+std::string_view remove_shard(std::string_view& name) {
   std::string_view rest = name;
-  if (remove_digits(rest) < kMinShardDigits || !remove_suffix(rest, "-of-")) return false;
-  if (remove_digits(rest) < kMinShardDigits || !remove_suffix(rest, ".data-")) return false;
+  const size_t digits = remove_digits(rest);
+  if (digits < kMinShardDigits || !remove_suffix(rest, "-of-")) return {};
+  if (remove_digits(rest) < kMinShardDigits || !remove_suffix(rest, ".data-")) return {};
+  const std::string_view num_shards = name.substr(name.size() - digits);
   name = rest;
-  return true;
+  return num_shards;
 }
 
 bool remove_tempstate(std::string_view& name) {
@@ -65,15 +68,14 @@ std::optional<CheckpointFilename> parse_checkpoint_filename(std::string_view nam
   if (!is_temporary && remove_suffix(name, ".meta"))
     return CheckpointFilename{unless_replacement(CheckpointPart::kMetaGraph), name};
   if (is_replacement) return std::nullopt;
-  auto part = CheckpointPart::kTemporary;
-  if (remove_suffix(name, ".index")) {
-    if (!is_temporary) part = CheckpointPart::kIndex;
-  } else if (remove_shard(name)) {
-    if (!is_temporary) part = CheckpointPart::kData;
-  } else {
-    return std::nullopt;
-  }
-  return CheckpointFilename{part, name};
+  const auto unless_temporary = [&](CheckpointPart part) {
+    return is_temporary ? CheckpointPart::kTemporary : part;
+  };
+  if (remove_suffix(name, ".index"))
+    return CheckpointFilename{unless_temporary(CheckpointPart::kIndex), name};
+  const std::string_view num_shards = remove_shard(name);
+  if (num_shards.empty()) return std::nullopt;
+  return CheckpointFilename{unless_temporary(CheckpointPart::kData), name, num_shards};
 }
 
 std::optional<int64_t> parse_step(std::string_view base, std::string_view basename) {

@@ -3,6 +3,8 @@
 #include "crochet/checkpoint/checkpoint_files.h"
 
 #include <algorithm>
+#include <charconv>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -10,6 +12,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/bundle_format.h"
+#include "crochet/checkpoint/bundle_index.h"
 #include "crochet/checkpoint/checkpoint_filename.h"
 #include "crochet/checkpoint/checkpoint_sidecar.h"
 #include "crochet/io/path.h"
@@ -49,14 +52,62 @@ bool remove_if_there(FileSystem& files, const std::string& path) {
   }
 }
 
-bool is_leftover(const std::string& name, const std::string& basename,
-                 const std::set<std::string>& names) {
-  if (internal::is_temporary_state(name)) return true;
-  const auto file = internal::parse_checkpoint_filename(name);
-  if (!file || !internal::parse_step(file->base, basename)) return false;
-  if (file->part == CheckpointPart::kTemporary) return true;
-  return file->part != CheckpointPart::kIndex && !names.contains(index_filename(file->base));
+bool is_of(const internal::CheckpointFilename& file, int num_shards) {
+  int value = 0;
+  const char* const end = file.num_shards.data() + file.num_shards.size();
+  const auto [stop, error] = std::from_chars(file.num_shards.data(), end, value);
+  return error == std::errc() && stop == end && value == num_shards;
 }
+
+// The number of data files that the index tells of; nothing if that cannot be known.
+std::optional<int> num_shards_of(FileSystem& files, const std::string& prefix) {
+  try {
+    return internal::read_bundle_index(files, index_filename(prefix)).header.num_shards;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+// Finds what killed saves have left among the names in a directory.
+class Leftovers {
+ public:
+  Leftovers(FileSystem& files, const std::string& directory, const std::string& basename)
+      : files_(files), directory_(directory), basename_(basename) {
+    for (const std::string& name : list_or_none(files, directory)) {
+      names_.insert(name);
+      const auto file = internal::parse_checkpoint_filename(name);
+      if (file && file->part == CheckpointPart::kData)
+        shard_counts_[std::string(file->base)].insert(std::string(file->num_shards));
+    }
+  }
+
+  const std::set<std::string>& names() const { return names_; }
+
+  bool contains(const std::string& name) {
+    if (internal::is_temporary_state(name)) return true;
+    const auto file = internal::parse_checkpoint_filename(name);
+    if (!file || !internal::parse_step(file->base, basename_)) return false;
+    if (file->part == CheckpointPart::kTemporary) return true;
+    if (file->part == CheckpointPart::kIndex) return false;
+    if (!names_.contains(index_filename(file->base))) return true;
+    return file->part == CheckpointPart::kData && is_of_another_number(*file);
+  }
+
+ private:
+  // Of a checkpoint that was replaced by one in more or fewer data files.
+  bool is_of_another_number(const internal::CheckpointFilename& file) {
+    const std::string base(file.base);
+    if (shard_counts_.at(base).size() < 2) return false;  // No index need be read.
+    const std::optional<int> expected = num_shards_of(files_, join_path(directory_, base));
+    return expected && !is_of(file, *expected);
+  }
+
+  FileSystem& files_;
+  const std::string& directory_;
+  const std::string& basename_;
+  std::set<std::string> names_;
+  std::map<std::string, std::set<std::string>> shard_counts_;
+};
 
 // A suffix that none of the files has yet.
 std::string free_suffix(FileSystem& files, const std::vector<std::string>& paths) {
@@ -113,13 +164,34 @@ void remove_checkpoint(FileSystem& files, const std::string& prefix) {
   remove_if_there(files, sidecar_filename(prefix));
 }
 
+void remove_other_data_files(FileSystem& files, const std::string& prefix, int num_shards) {
+  try {
+    for (const std::string& path : data_files(files, prefix))
+      if (const std::string name = base_name(path);
+          !is_of(*internal::parse_checkpoint_filename(name), num_shards))
+        remove_if_there(files, path);
+  } catch (const Error& error) {
+    log_warning("{}: data files of the checkpoint that it replaced cannot be removed: {}", prefix,
+                error.what());
+  }
+}
+
 void remove_leftovers(FileSystem& files, const std::string& directory,
                       const std::string& basename) {
-  const std::vector<std::string> listed = list_or_none(files, directory);
-  const std::set<std::string> names(listed.begin(), listed.end());
-  for (const std::string& name : listed) {
-    if (!is_leftover(name, basename, names)) continue;
-    const std::string path = join_path(directory, name);
+  Leftovers leftovers(files, directory, basename);
+  if (leftovers.names().empty()) return;
+  // What a killed process did to names may be in the system's memory only. The checkpoint that it
+  // published last is to stay, and an index that it removed must not come back without its data.
+  try {
+    files.sync_directory(directory);
+  } catch (const Error& error) {
+    log_warning("{}: left-overs of killed saves stay for now: {}", directory, error.what());
+    return;
+  }
+  std::vector<std::string> paths;
+  for (const std::string& name : leftovers.names())
+    if (leftovers.contains(name)) paths.push_back(join_path(directory, name));
+  for (const std::string& path : paths) {
     try {
       files.remove(path);
       log_info("{}: removed; a save that did not finish left it", path);

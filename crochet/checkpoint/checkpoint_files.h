@@ -28,9 +28,14 @@ std::vector<double> get_checkpoint_mtimes(FileSystem& files, std::span<const std
 // index the checkpoint is gone, and what else is there is a leftover. Missing files are fine.
 void remove_checkpoint(FileSystem& files, const std::string& prefix);
 
+// Removes data files of a checkpoint that are not of `num_shards` ones: an earlier checkpoint of
+// the same name had another number. A warning if that fails.
+void remove_other_data_files(FileSystem& files, const std::string& prefix, int num_shards);
+
 // Removes what saves and removals that were killed have left of `<basename>-<digits>`: temporary
-// files; data files, sidecars and meta graphs without an index; and temporary state files. Logs
-// each one. Requires: no save is running in this directory, in any process.
+// files; data files, sidecars and meta graphs without an index; data files of another number than
+// the index says; and temporary state files. Logs each one. Requires: no save is running in this
+// directory, in any process.
 void remove_leftovers(FileSystem& files, const std::string& directory, const std::string& basename);
 
 // Renames index, data files, sidecar and meta graph of a damaged checkpoint to `<name>.damaged`, or

@@ -20,12 +20,15 @@ namespace {
 constexpr int64_t kNoStep = -1;
 
 // Data and sidecar get their names before the index does: without it they are no checkpoint.
-void remove_if_unpublished(FileSystem& files, const std::string& prefix) noexcept {
+// True if it is one.
+bool remove_unless_published(FileSystem& files, const std::string& prefix) noexcept {
   try {
-    if (!checkpoint_exists(files, prefix)) remove_checkpoint(files, prefix);
+    if (checkpoint_exists(files, prefix)) return true;
+    remove_checkpoint(files, prefix);
   } catch (const std::exception& error) {
     log(Severity::kWarning, error.what());
   }
+  return false;
 }
 
 // "<save_path>-<step>" without the step.
@@ -68,10 +71,11 @@ Saver::Saver(SaverOptions options)
       files_(options_.files ? *options_.files : FileSystem::posix()),
       clock_(options_.clock ? *options_.clock : Clock::real()),
       built_(!options_.defer_build),
-      history_(policies_) {
+      history_(policies_),
+      retention_clock_(clock_) {
   if (options_.var_list && options_.var_list->empty() && !options_.allow_empty)
     throw InvalidArgumentError("No variables to save: var_list is empty");
-  history_.set_last_preserved(clock_.wall_time(), 0);
+  history_.set_last_preserved(retention_clock_.now(), 0);
 }
 
 void Saver::build(const Graph& graph) {
@@ -126,49 +130,50 @@ void Saver::write(const Snapshot& snapshot, SaveTicket& ticket) {
   follow_directory(directory_of(prefix));
   if (ticket.step() != kNoStep)
     learn_history(directory_of(prefix), base_name(save_path_of(ticket)));
+  const double time = retention_time();
   try {
-    write_files(snapshot, ticket);
+    write_files(snapshot, ticket, time);
   } catch (const NotFoundError& error) {
-    remove_if_unpublished(files_, prefix);
+    remove_unless_published(files_, prefix);
     if (is_directory(files_, directory_of(prefix))) throw;
     throw InvalidArgumentError("Parent directory of {} doesn't exist, can't save. {}",
                                save_path_of(ticket), error.what());
   } catch (...) {
-    remove_if_unpublished(files_, prefix);
+    if (remove_unless_published(files_, prefix)) note_published(prefix, time);
     throw;
   }
-  std::vector<std::string> surplus;
-  if (!policies_.empty()) {
-    const std::lock_guard lock(mutex_);
-    history_.add(
-        {.prefix = prefix, .time = clock_.wall_time(), .step = internal::step_of_prefix(prefix)});
-    surplus = history_.sweep();
-  }
+  const std::vector<std::string> surplus = add_and_sweep(prefix, time);
   write_state_without(surplus, prefix);
   remove_surplus(surplus);
-  if (snapshot.meta_graph() != nullptr)
-    replace_file(files_, prefix + ".meta", *snapshot.meta_graph());
   ticket.reach(SaveStage::kPublished);
 }
 
-void Saver::write_files(const Snapshot& snapshot, SaveTicket& ticket) {
-  BundleWriter writer(files_, ticket.prefix(), {.num_shards = options_.num_shards});
+void Saver::write_files(const Snapshot& snapshot, SaveTicket& ticket, double time) {
+  const std::string& prefix = ticket.prefix();
+  BundleWriter writer(files_, prefix, {.num_shards = options_.num_shards});
   add_all(writer, snapshot, selection_, options_.num_shards);
   ticket.reach(SaveStage::kWritten);
   writer.write_and_sync();
   ticket.reach(SaveStage::kDurable);
-  write_sidecar(files_, ticket.prefix(),
+  write_sidecar(files_, prefix,
                 {.step = ticket.step(),
-                 .unix_time = clock_.wall_time(),
+                 .unix_time = std::max(0.0, clock_.wall_time()),
+                 .retention_time = time,
                  .size_bytes = writer.total_bytes(),
-                 .index_crc32c = writer.index_crc32c()});
+                 .index_crc32c = writer.index_crc32c(),
+                 .metrics = noted_metrics_of(prefix)});
+  // Before it is published: an error after that would write the whole again.
+  if (snapshot.meta_graph() != nullptr)
+    replace_file(files_, prefix + ".meta", *snapshot.meta_graph());
   writer.publish();
+  remove_other_data_files(files_, prefix, options_.num_shards);
 }
 
 void Saver::write_state_without(const std::vector<std::string>& surplus,
                                 const std::string& newest) {
   if (!options_.write_state) return;
   UpdateCheckpointStateOptions state{.latest_filename = options_.latest_filename,
+                                     .removing_paths = surplus,
                                      .save_relative_paths = true};
   std::vector<std::string> listed;
   {
@@ -182,7 +187,10 @@ void Saver::write_state_without(const std::vector<std::string>& surplus,
 
 void Saver::remove_surplus(const std::vector<std::string>& prefixes) {
   for (const std::string& prefix : prefixes) {
-    if (!internal::remove_or_warn(files_, prefix)) continue;
+    {
+      const std::lock_guard removing(removing_);
+      if (!internal::remove_or_warn(files_, prefix)) continue;
+    }
     const std::lock_guard lock(mutex_);
     history_.remove(prefix);
   }

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "crochet/checkpoint/checkpoint_history.h"
 #include "crochet/checkpoint/checkpoint_reader.h"
 #include "crochet/checkpoint/restore_report.h"
+#include "crochet/checkpoint/retention_clock.h"
 #include "crochet/checkpoint/save_ticket.h"
 #include "crochet/checkpoint/saver_options.h"
 #include "crochet/session/session.h"
@@ -87,7 +89,8 @@ class Saver {
 
   // Takes over the newest sound checkpoint "<basename>-<step>" of a directory; returns its prefix,
   // or nothing if the directory holds no checkpoint at all. Damaged ones are logged, skipped, and
-  // renamed aside once a sound one is found. `report`, if given, is what restore() returns.
+  // renamed aside once a sound one is found. `report`, if given, is what restore() returns, and
+  // says which ones were refused and why.
   // Throws: as restore(); DataLossError if there are checkpoints, none of them sound;
   // CancelledError if a signal asks the process to end.
   std::optional<std::string> restore_newest(Session& session, const std::string& directory,
@@ -105,6 +108,21 @@ class Saver {
   // they were saved.
   void recover_last_checkpoints(std::span<const std::string> prefixes);
 
+  // Keeps a checkpoint from being removed until unpin(), by this process and all others: it
+  // is in the sidecar. Called from any thread. Throws: NotFoundError without such a checkpoint;
+  // what the file system throws.
+  void pin(const std::string& prefix);
+  void unpin(const std::string& prefix);
+
+  // Adds metrics to what is known of a checkpoint, by which the best are kept. Called from any
+  // thread, also long after the save. Throws: as pin().
+  void record_metrics(const std::string& prefix, const std::map<std::string, double>& metrics);
+  // The same, without waiting for files: written with the checkpoint, if that is still to come, or
+  // else with the next one.
+  void note_metrics(const std::string& prefix, const std::map<std::string, double>& metrics);
+  // Writes what was noted of checkpoints that are there. Never throws for files: a warning.
+  void write_noted_metrics();
+
   FileSystem& files() const { return files_; }
   Clock& clock() const { return clock_; }
 
@@ -116,17 +134,26 @@ class Saver {
   RestoreReport restore_listed(Session& session, const std::string& prefix) const;
   void wait_for_announced_writes();
 
-  void write_files(const Snapshot& snapshot, SaveTicket& ticket);
+  void write_files(const Snapshot& snapshot, SaveTicket& ticket, double time);
+  double retention_time() const;
+  std::map<std::string, double> noted_metrics_of(const std::string& prefix) const;
   // Begins a new list if the present one is of another directory.
   void follow_directory(const std::string& directory);
   // Takes what is in the directory into the list, once for each path.
   void learn_history(const std::string& directory, const std::string& basename);
   void set_history(std::vector<CheckpointRecord> records);
+  // Puts a checkpoint at the end of the list, unless all are kept. Its metrics are in its sidecar.
+  void note_published(const std::string& prefix, double time);
+  // Lists a checkpoint that was just published, and asks the policies which others are to go.
+  // Returns those.
+  std::vector<std::string> add_and_sweep(const std::string& prefix, double time);
   // Replaces the state file by one that names the listed checkpoints but for these.
   void write_state_without(const std::vector<std::string>& surplus, const std::string& newest);
   void remove_surplus(const std::vector<std::string>& prefixes);
+  void note_verified(const std::string& prefix);
   // Renames damaged checkpoints, so that nothing takes them for sound ones.
-  void set_aside_if_possible(const std::vector<std::string>& damaged, const std::string& newest);
+  void set_aside_if_possible(const std::vector<RefusedCheckpoint>& damaged,
+                             const std::string& newest);
 
   const SaverOptions options_;
   const internal::VariableSelection selection_;
@@ -135,12 +162,16 @@ class Saver {
   Clock& clock_;       // Not owned; outlives this.
   std::atomic<bool> built_;
 
-  std::mutex writing_;  // Held by the one save that is being written.
+  std::mutex writing_;   // Held by the one save that is being written.
+  std::mutex removing_;  // Held while a checkpoint is removed, or pinned.
 
   mutable std::mutex mutex_;  // Guards what follows.
   std::condition_variable write_ended_;
   int announced_writes_ = 0;
   internal::CheckpointHistory history_;
+  internal::RetentionClock retention_clock_;
+  // By prefix, the oldest first.
+  std::vector<std::pair<std::string, std::map<std::string, double>>> noted_metrics_;
   std::optional<std::string> history_directory_;
   // "<directory>/<basename>" of the checkpoints in the list; unset: somebody else says what is in.
   std::optional<std::set<std::string>> learned_ = std::set<std::string>();

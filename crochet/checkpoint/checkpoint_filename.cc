@@ -31,22 +31,27 @@ size_t remove_digits(std::string_view& name) {
   return count;
 }
 
-// Removes "<before><digits>-of-<digits>".
-bool remove_shard(std::string_view& name, std::string_view before) {
+// Removes "<before><digits>-of-<digits>". Returns the last digits, the number of shards; empty if
+// that is not there.
+std::string_view remove_shard(std::string_view& name, std::string_view before) {
   std::string_view rest = name;
-  if (remove_digits(rest) < kMinShardDigits || !remove_suffix(rest, "-of-")) return false;
-  if (remove_digits(rest) < kMinShardDigits || !remove_suffix(rest, before)) return false;
+  const size_t digits = remove_digits(rest);
+  if (digits < kMinShardDigits || !remove_suffix(rest, "-of-")) return {};
+  if (remove_digits(rest) < kMinShardDigits || !remove_suffix(rest, before)) return {};
+  const std::string_view num_shards = name.substr(name.size() - digits);
   name = rest;
-  return true;
+  return num_shards;
 }
 
 // Removes what makes it the name of an index or a data file; says which.
-std::optional<CheckpointPart> remove_state_suffix(std::string_view& name) {
+std::optional<CheckpointFilename> remove_state_suffix(std::string_view name) {
   if (remove_suffix(name, ".index") || remove_suffix(name, ".safetensors.index.json"))
-    return CheckpointPart::kIndex;
-  if (remove_shard(name, ".data-")) return CheckpointPart::kData;
-  if (!remove_suffix(name, ".safetensors")) return std::nullopt;
-  return remove_shard(name, "-") ? CheckpointPart::kData : CheckpointPart::kIndex;
+    return CheckpointFilename{CheckpointPart::kIndex, name};
+  const bool is_safetensors = remove_suffix(name, ".safetensors");
+  const std::string_view num_shards = remove_shard(name, is_safetensors ? "-" : ".data-");
+  if (!num_shards.empty()) return CheckpointFilename{CheckpointPart::kData, name, num_shards};
+  if (is_safetensors) return CheckpointFilename{CheckpointPart::kIndex, name};
+  return std::nullopt;
 }
 
 bool remove_tempstate(std::string_view& name) {
@@ -71,8 +76,10 @@ std::optional<CheckpointFilename> parse_checkpoint_filename(std::string_view nam
   const bool is_temporary = remove_tempstate(name);
   const bool is_replacement = !is_temporary && remove_tmp(name);
   if (!is_replacement) {
-    if (const auto part = remove_state_suffix(name))
-      return CheckpointFilename{is_temporary ? CheckpointPart::kTemporary : *part, name};
+    if (auto file = remove_state_suffix(name)) {
+      if (is_temporary) file->part = CheckpointPart::kTemporary;
+      return file;
+    }
   }
   if (is_temporary) return std::nullopt;
   const auto unless_replacement = [&](CheckpointPart part) {

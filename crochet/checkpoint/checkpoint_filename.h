@@ -15,6 +15,8 @@ enum class CheckpointPart { kIndex, kData, kSidecar, kMetaGraph, kTemporary };
 struct CheckpointFilename {
   CheckpointPart part;
   std::string_view base;  // The last part of the prefix: "model.ckpt-100".
+  // Of a data file: the digits behind "-of-".
+  std::string_view num_shards = {};
 };
 
 // Takes apart the name (without a directory) of a checkpoint's file:

@@ -3,6 +3,8 @@
 #include "crochet/checkpoint/checkpoint_files.h"
 
 #include <algorithm>
+#include <charconv>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -10,9 +12,12 @@
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/bundle_format.h"
+#include "crochet/checkpoint/bundle_index.h"
 #include "crochet/checkpoint/checkpoint_filename.h"
 #include "crochet/checkpoint/checkpoint_sidecar.h"
 #include "crochet/checkpoint/safetensors_format.h"
+#include "crochet/checkpoint/safetensors_index.h"
+#include "crochet/io/crc32c.h"
 #include "crochet/io/path.h"
 
 namespace crochet {
@@ -55,17 +60,6 @@ bool remove_if_there(FileSystem& files, const std::string& path) {
   }
 }
 
-bool is_leftover(const std::string& name, const std::string& basename,
-                 const std::set<std::string>& names) {
-  if (internal::is_temporary_state(name)) return true;
-  const auto file = internal::parse_checkpoint_filename(name);
-  if (!file || !internal::parse_step(file->base, basename)) return false;
-  if (file->part == CheckpointPart::kTemporary) return true;
-  if (file->part == CheckpointPart::kIndex) return false;
-  const auto is_there = [&](const std::string& index) { return names.contains(index); };
-  return std::ranges::none_of(index_filenames(std::string(file->base)), is_there);
-}
-
 // Made sure of before the data goes: an index without data would be a damaged checkpoint.
 void remove_indexes(FileSystem& files, const std::string& directory,
                     const std::vector<std::string>& paths) {
@@ -91,6 +85,65 @@ std::set<std::string> names_of(const std::string& base, CheckpointFormat format,
   return names;
 }
 
+bool is_of(const internal::CheckpointFilename& file, int num_shards) {
+  int value = 0;
+  const char* const end = file.num_shards.data() + file.num_shards.size();
+  const auto [stop, error] = std::from_chars(file.num_shards.data(), end, value);
+  return error == std::errc() && stop == end && value == num_shards;
+}
+
+// The number of data files that the index tells of; nothing if that cannot be known.
+std::optional<int> num_shards_of(FileSystem& files, const std::string& prefix) {
+  try {
+    return internal::read_bundle_index(files, index_filename(prefix)).header.num_shards;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+// Finds what killed saves have left among the names in a directory.
+class Leftovers {
+ public:
+  Leftovers(FileSystem& files, const std::string& directory, const std::string& basename)
+      : files_(files), directory_(directory), basename_(basename) {
+    for (const std::string& name : list_or_none(files, directory)) {
+      names_.insert(name);
+      const auto file = internal::parse_checkpoint_filename(name);
+      if (file && file->part == CheckpointPart::kData)
+        shard_counts_[std::string(file->base)].insert(std::string(file->num_shards));
+    }
+  }
+
+  const std::set<std::string>& names() const { return names_; }
+
+  bool contains(const std::string& name) {
+    if (internal::is_temporary_state(name)) return true;
+    const auto file = internal::parse_checkpoint_filename(name);
+    if (!file || !internal::parse_step(file->base, basename_)) return false;
+    if (file->part == CheckpointPart::kTemporary) return true;
+    if (file->part == CheckpointPart::kIndex) return false;
+    const auto is_there = [&](const std::string& index) { return names_.contains(index); };
+    if (std::ranges::none_of(index_filenames(std::string(file->base)), is_there)) return true;
+    return file->part == CheckpointPart::kData && is_of_another_number(*file);
+  }
+
+ private:
+  // Of a checkpoint that was replaced by one in more or fewer data files.
+  bool is_of_another_number(const internal::CheckpointFilename& file) {
+    const std::string base(file.base);
+    if (shard_counts_.at(base).size() < 2) return false;  // No index need be read.
+    if (names_.contains(safetensors_index_filename(base))) return false;
+    const std::optional<int> expected = num_shards_of(files_, join_path(directory_, base));
+    return expected && !is_of(file, *expected);
+  }
+
+  FileSystem& files_;
+  const std::string& directory_;
+  const std::string& basename_;
+  std::set<std::string> names_;
+  std::map<std::string, std::set<std::string>> shard_counts_;
+};
+
 // A suffix that none of the files has yet.
 std::string free_suffix(FileSystem& files, const std::vector<std::string>& paths) {
   std::string suffix = ".damaged";
@@ -104,8 +157,22 @@ std::string free_suffix(FileSystem& files, const std::vector<std::string>& paths
 }  // namespace
 
 bool checkpoint_exists(FileSystem& files, const std::string& prefix) {
-  const auto is_there = [&](const std::string& path) { return files.exists(path); };
-  return std::ranges::any_of(index_filenames(prefix), is_there) || files.exists(prefix);
+  return find_index(files, prefix) || files.exists(prefix);
+}
+
+std::optional<std::string> find_index(FileSystem& files, const std::string& prefix) {
+  for (std::string& path : index_filenames(prefix))
+    if (files.exists(path)) return std::move(path);
+  return std::nullopt;
+}
+
+uint32_t index_crc32c_of(FileSystem& files, const std::string& prefix) {
+  const auto path = find_index(files, prefix);
+  if (!path) throw NotFoundError("{}: there is no such checkpoint", prefix);
+  const std::string bytes = *path == safetensors_filename(prefix)
+                                ? internal::read_safetensors_head(files, *path)
+                                : read_file(files, *path);
+  return mask_crc32c(crc32c(bytes));
 }
 
 std::vector<std::string> list_checkpoints(FileSystem& files, const std::string& directory,
@@ -151,17 +218,26 @@ void remove_checkpoint(FileSystem& files, const std::string& prefix) {
 
 std::vector<std::string> list_leftovers(FileSystem& files, const std::string& directory,
                                         const std::string& basename) {
-  const std::vector<std::string> listed = list_or_none(files, directory);
-  const std::set<std::string> names(listed.begin(), listed.end());
+  Leftovers leftovers(files, directory, basename);
   std::vector<std::string> paths;
-  for (const std::string& name : listed)
-    if (is_leftover(name, basename, names)) paths.push_back(join_path(directory, name));
+  for (const std::string& name : leftovers.names())
+    if (leftovers.contains(name)) paths.push_back(join_path(directory, name));
   return paths;
 }
 
 void remove_leftovers(FileSystem& files, const std::string& directory,
                       const std::string& basename) {
-  for (const std::string& path : list_leftovers(files, directory, basename)) {
+  const std::vector<std::string> paths = list_leftovers(files, directory, basename);
+  if (paths.empty()) return;
+  // What a killed process did to names may be in the system's memory only. The checkpoint that it
+  // published last is to stay, and an index that it removed must not come back without its data.
+  try {
+    files.sync_directory(directory);
+  } catch (const Error& error) {
+    log_warning("{}: left-overs of killed saves stay for now: {}", directory, error.what());
+    return;
+  }
+  for (const std::string& path : paths) {
     try {
       files.remove(path);
       log_info("{}: removed; a save that did not finish left it", path);

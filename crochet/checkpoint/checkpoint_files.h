@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,6 +20,11 @@ namespace crochet {
 
 // True if there is an index, or a file of exactly this name.
 bool checkpoint_exists(FileSystem& files, const std::string& prefix);
+// The path of the file that makes it a checkpoint, of either format; nothing without it.
+std::optional<std::string> find_index(FileSystem& files, const std::string& prefix);
+// What CheckpointWriter::index_crc32c() was when it was written.
+// Throws: NotFoundError without such a checkpoint; DataLossError if its file is cut.
+uint32_t index_crc32c_of(FileSystem& files, const std::string& prefix);
 
 // The prefixes `<directory>/<basename>-<digits>` that have an index, smallest step first; none if
 // there is no such directory.
@@ -33,8 +40,8 @@ std::vector<double> get_checkpoint_mtimes(FileSystem& files, std::span<const std
 void remove_checkpoint(FileSystem& files, const std::string& prefix);
 
 // What saves and removals that were killed have left of `<basename>-<digits>`: temporary
-// files; data files, sidecars and meta graphs without an index; and temporary state files. A save
-// that is running has such files, too.
+// files; data files, sidecars and meta graphs without an index; data files of another number than
+// the index says; and temporary state files. A save that is running has such files, too.
 std::vector<std::string> list_leftovers(FileSystem& files, const std::string& directory,
                                         const std::string& basename);
 

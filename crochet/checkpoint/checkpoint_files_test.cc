@@ -187,7 +187,7 @@ TEST_F(CheckpointFilesTest, RemovesLeftoversAndNoForeignFiles) {
 TEST_F(CheckpointFilesTest, ALeftoverThatStaysIsAWarning) {
   put({"m-2.json", "m-3.json"});
   FailingFileSystem files(files_);
-  files.fail_operation(0, Code::kPermissionDenied);
+  files.fail_operation(1, Code::kPermissionDenied);
   remove_leftovers(files, "d", "m");
   EXPECT_THAT(files_.list("d"), SizeIs(1));
   EXPECT_THAT(log_.lines(Severity::kWarning), SizeIs(1));

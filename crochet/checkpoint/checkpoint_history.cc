@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <limits>
+#include <map>
+#include <utility>
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
@@ -27,26 +29,106 @@ std::optional<CheckpointState> state_if_sound(FileSystem& files, const std::stri
   }
 }
 
-// Checkpoints older than all that are listed stay for ever, as an earlier run decided.
-void take_listed(const std::vector<std::string>& on_disk, const CheckpointState& state,
-                 FileSystem& files, FoundHistory& history) {
-  std::set<std::string> listed;
-  for (const std::string& path : state.all_model_checkpoint_paths) listed.insert(base_name(path));
-  const auto is_listed = [&](const std::string& prefix) {
-    return listed.contains(base_name(prefix));
+struct OnDisk {
+  CheckpointRecord record;
+  bool preserved = false;  // So its sidecar says.
+};
+
+// What the sidecar, if there is one, says besides the time.
+void take(FileSystem& files, const CheckpointSidecar* sidecar, CheckpointRecord& record) {
+  record.metrics = sidecar ? sidecar->metrics : std::map<std::string, double>();
+  record.pinned = sidecar != nullptr && sidecar->pinned;
+  const uint32_t crc = sidecar ? sidecar->index_crc32c : 0;
+  // An index does not change: what matched once is not read again.
+  record.published = crc != 0 && (record.published || crc == index_crc32c_of(files, record.prefix));
+}
+
+void refresh_one(FileSystem& files, CheckpointRecord& record) {
+  try {
+    // A list without times is its user's: it may name what is not there.
+    record.gone = std::isfinite(record.time) && !find_index(files, record.prefix);
+    if (record.gone) return;
+    const auto sidecar = load_sidecar(files, record.prefix);
+    take(files, sidecar ? &*sidecar : nullptr, record);
+  } catch (const DataLossError& error) {
+    if (record.published) log_warning("{}", error.what());
+    take(files, nullptr, record);
+  } catch (const NotFoundError&) {  // Somebody has just removed the index.
+    record.gone = true;
+  } catch (const Error& error) {
+    log_warning("what is known of {} cannot be read now: {}", record.prefix, error.what());
+    record.pinned = true;
+  }
+}
+
+// Without reading the index: who published it is still to be found out.
+std::optional<OnDisk> find_on_disk(FileSystem& files, const std::string& prefix) {
+  const std::vector<double> times = get_checkpoint_mtimes(files, {&prefix, 1});
+  if (times.empty()) return std::nullopt;
+  OnDisk found{.record = {.prefix = prefix, .time = times[0], .step = step_of_prefix(prefix)}};
+  const auto sidecar = read_sidecar(files, prefix);
+  if (!sidecar) return found;
+  found.preserved = sidecar->preserved;
+  for (const double time : {sidecar->unix_time, sidecar->retention_time})
+    if (time > 0) found.record.time = time;
+  return found;
+}
+
+// Where the checkpoints of a directory stand in its state file.
+class Listing {
+ public:
+  explicit Listing(const CheckpointState& state) {
+    for (const std::string& path : state.removing_paths) places_[base_name(path)] = kRemoving;
+    int place = 0;
+    for (const std::string& path : state.all_model_checkpoint_paths)
+      places_[base_name(path)] = ++place;
+  }
+
+  // Nothing if it is not named. Those that are being removed come first.
+  std::optional<int> place_of(const OnDisk& checkpoint) const {
+    const auto found = places_.find(base_name(checkpoint.record.prefix));
+    return found == places_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  static constexpr int kRemoving = 0;
+  static constexpr int kBehindAll = std::numeric_limits<int>::max();
+
+ private:
+  std::map<std::string, int> places_;
+};
+
+// Divides what is on disk, by step, into what is listed and what stays for ever. An older one that
+// is not listed was preserved by a policy, or by a saver that kept all.
+void divide(FileSystem& files, std::vector<OnDisk> on_disk, const Listing& listing,
+            FoundHistory& history) {
+  const OnDisk* newest = nullptr;  // By step, of those that the state lists.
+  double newest_time = 0;
+  for (const OnDisk& checkpoint : on_disk)
+    if (listing.place_of(checkpoint).value_or(Listing::kRemoving) != Listing::kRemoving) {
+      newest = &checkpoint;
+      newest_time = std::max(newest_time, checkpoint.record.time);
+    }
+  // A killed save did not list it any more.
+  const auto is_newer = [&](OnDisk& checkpoint) {
+    if (newest == nullptr || checkpoint.record.step > newest->record.step) return true;
+    if (!(checkpoint.record.time > newest_time)) return false;
+    refresh_one(files, checkpoint.record);
+    return checkpoint.record.published;
   };
-  const auto newest_listed = std::find_if(on_disk.rbegin(), on_disk.rend(), is_listed).base();
-  const bool any_listed = newest_listed != on_disk.begin();
-  for (auto prefix = on_disk.begin(); prefix != on_disk.end(); ++prefix) {
-    const auto record = find_record(files, *prefix);
-    if (!record) continue;
-    if (!any_listed || prefix >= newest_listed || is_listed(*prefix)) {
-      history.listed.push_back(*record);
+  std::vector<std::pair<int, CheckpointRecord>> listed;
+  for (OnDisk& checkpoint : on_disk) {
+    auto place = listing.place_of(checkpoint);
+    if (!place && !checkpoint.preserved && is_newer(checkpoint)) place = Listing::kBehindAll;
+    if (place && !checkpoint.preserved) {
+      listed.emplace_back(*place, checkpoint.record);
     } else {
-      history.last_preserved_time = record->time;
-      history.last_preserved_step = record->step.value_or(0);
+      history.last_preserved_time = checkpoint.record.time;
+      history.last_preserved_step = checkpoint.record.step.value_or(0);
     }
   }
+  std::ranges::stable_sort(listed, {}, [](const auto& entry) { return entry.first; });
+  for (auto& [place, record] : listed) history.listed.push_back(std::move(record));
+  for (CheckpointRecord& record : history.listed) refresh_one(files, record);
 }
 
 }  // namespace
@@ -69,34 +151,67 @@ void CheckpointHistory::remove(const std::string& prefix) {
   std::erase_if(records_, [&](const CheckpointRecord& record) { return record.prefix == prefix; });
 }
 
+void CheckpointHistory::update(const std::vector<CheckpointRecord>& records) {
+  for (const CheckpointRecord& known : records)
+    for (CheckpointRecord& record : records_)
+      if (record.prefix == known.prefix) record = known;
+}
+
+void CheckpointHistory::set_verified(const std::string& prefix) {
+  for (CheckpointRecord& record : records_)
+    if (record.prefix == prefix) record.verified = true;
+}
+
 void CheckpointHistory::set_last_preserved(double time, int64_t step) {
   last_preserved_time_ = time;
   last_preserved_step_ = step;
 }
 
-std::vector<std::string> CheckpointHistory::sweep() {
-  if (policies_.empty() || records_.empty()) return {};
-  std::vector<std::string> surplus;
+Retention CheckpointHistory::wish_for(const CheckpointRecord& record, size_t num_newer) const {
+  if (record.gone) return Retention::kRemove;  // What is left of it.
+  const Retention wish = combine(policies_, record,
+                                 {.num_newer = num_newer,
+                                  .last_preserved_time = last_preserved_time_,
+                                  .last_preserved_step = last_preserved_step_,
+                                  .listed = records_});
+  if (wish != Retention::kRemove) return wish;
+  if (record.pinned) return Retention::kHold;
+  return std::isfinite(record.time) ? Retention::kRemove : Retention::kPreserve;
+}
+
+template <typename Decide>
+void CheckpointHistory::ask(Decide decide) {
+  const auto is_sound = [](const CheckpointRecord& record) { return record.is_sound(); };
+  auto num_newer = static_cast<size_t>(std::ranges::count_if(records_, is_sound));
   std::vector<CheckpointRecord> left;
-  for (size_t i = 0; i + 1 < records_.size(); ++i) {
-    const CheckpointRecord& record = records_[i];
-    const RetentionContext context{.num_newer = records_.size() - 1 - i,
-                                   .last_preserved_time = last_preserved_time_,
-                                   .last_preserved_step = last_preserved_step_};
-    Retention wish = combine(policies_, record, context);
-    const bool time_is_known = std::isfinite(record.time);
-    if (wish == Retention::kRemove && !time_is_known) wish = Retention::kPreserve;
-    if (wish == Retention::kPreserve) {
-      set_last_preserved(time_is_known ? record.time : last_preserved_time_,
-                         record.step.value_or(last_preserved_step_));
-      continue;
-    }
-    if (wish == Retention::kRemove) surplus.push_back(record.prefix);
-    left.push_back(record);
+  for (const CheckpointRecord& record : records_) {
+    const bool is_last_sound = record.is_sound() && --num_newer == 0;
+    const bool may_go = &record != &records_.back() && !is_last_sound;
+    if (!may_go || decide(record, wish_for(record, num_newer))) left.push_back(record);
   }
-  left.push_back(records_.back());
   records_ = std::move(left);
-  return surplus;
+}
+
+Sweep CheckpointHistory::sweep() {
+  Sweep result;
+  if (policies_.empty()) return result;
+  ask([&](const CheckpointRecord& record, Retention wish) {
+    if (wish != Retention::kPreserve) return true;
+    set_last_preserved(std::isfinite(record.time) ? record.time : last_preserved_time_,
+                       record.step.value_or(last_preserved_step_));
+    if (record.published) result.preserved.push_back(record.prefix);
+    return false;
+  });
+  ask([&](const CheckpointRecord& record, Retention wish) {
+    if (wish != Retention::kRemove) return true;
+    if (record.published || record.gone) {
+      result.surplus.push_back(record.prefix);
+      return true;
+    }
+    log_info("checkpoint {} stays: it has no sidecar that says who saved it", record.prefix);
+    return false;
+  });
+  return result;
 }
 
 std::optional<int64_t> step_of_prefix(std::string_view prefix) {
@@ -106,16 +221,36 @@ std::optional<int64_t> step_of_prefix(std::string_view prefix) {
 }
 
 std::optional<CheckpointRecord> find_record(FileSystem& files, const std::string& prefix) {
-  const std::vector<double> times = get_checkpoint_mtimes(files, {&prefix, 1});
-  if (times.empty()) return std::nullopt;
-  CheckpointRecord record{.prefix = prefix, .time = times[0], .step = step_of_prefix(prefix)};
-  if (const auto sidecar = read_sidecar(files, prefix); sidecar && sidecar->unix_time > 0)
-    record.time = sidecar->unix_time;
-  return record;
+  std::optional<OnDisk> found = find_on_disk(files, prefix);
+  if (!found) return std::nullopt;
+  refresh_one(files, found->record);
+  return found->record;
+}
+
+void refresh(FileSystem& files, std::vector<CheckpointRecord>& records) {
+  for (CheckpointRecord& record : records) refresh_one(files, record);
+}
+
+void mark_preserved(FileSystem& files, const std::vector<std::string>& prefixes) {
+  for (const std::string& prefix : prefixes) {
+    try {
+      update_sidecar(files, prefix, [](CheckpointSidecar& sidecar) { sidecar.preserved = true; });
+    } catch (const Error& error) {
+      log_warning("that checkpoint {} is to stay cannot be written into its sidecar: {}", prefix,
+                  error.what());
+    }
+  }
 }
 
 bool remove_or_warn(FileSystem& files, const std::string& prefix) {
   try {
+    const auto sidecar = load_sidecar(files, prefix);
+    const bool is_there = find_index(files, prefix).has_value();  // Else the rest is to go.
+    if (is_there && (!sidecar || sidecar->pinned)) {
+      log_info("checkpoint {} stays: it {}", prefix,
+               sidecar ? "has just been pinned" : "has no sidecar any more");
+      return false;
+    }
     remove_checkpoint(files, prefix);
     return true;
   } catch (const Error& error) {
@@ -128,12 +263,18 @@ bool remove_or_warn(FileSystem& files, const std::string& prefix) {
 FoundHistory find_history(FileSystem& files, const std::string& directory,
                           const std::string& basename, const std::string& latest_filename) {
   FoundHistory history;
-  const std::vector<std::string> on_disk = list_checkpoints(files, directory, basename);
+  std::vector<OnDisk> on_disk;
+  for (const std::string& prefix : list_checkpoints(files, directory, basename))
+    if (auto found = find_on_disk(files, prefix)) on_disk.push_back(std::move(*found));
   if (on_disk.empty()) return history;
   const auto state = state_if_sound(files, directory, latest_filename);
-  take_listed(on_disk, state.value_or(CheckpointState{}), files, history);
-  if (state && state->last_preserved_timestamp)
-    history.last_preserved_time = state->last_preserved_timestamp;
+  double marked_time = 0;
+  for (const OnDisk& checkpoint : on_disk)
+    if (checkpoint.preserved) marked_time = std::max(marked_time, checkpoint.record.time);
+  divide(files, std::move(on_disk), Listing(state.value_or(CheckpointState{})), history);
+  // A kill may have come between what a sidecar and what the state file says.
+  if (state && state->last_preserved_timestamp && std::isfinite(*state->last_preserved_timestamp))
+    history.last_preserved_time = std::max(*state->last_preserved_timestamp, marked_time);
   if (!history.last_preserved_time && !history.listed.empty())
     history.last_preserved_time = history.listed.front().time;
   return history;

@@ -71,6 +71,9 @@ void CheckpointManager::recover(const CheckpointState& state) {
   const internal::FoundHistory found = internal::find_history(
       saver_.files(), options_.directory, options_.checkpoint_name, options_.saver.latest_filename);
   history_.set_last_preserved(last_preserved, found.last_preserved_step);
+  // What a kill did not let go, the next save does.
+  for (const std::string& prefix : state.removing_paths)
+    if (const auto record = internal::find_record(saver_.files(), prefix)) history_.add(*record);
   const std::vector<double>& times = state.all_model_checkpoint_timestamps;
   const std::vector<std::string>& prefixes = state.all_model_checkpoint_paths;
   for (size_t i = 0; i < prefixes.size(); ++i) {
@@ -89,10 +92,15 @@ std::string CheckpointManager::save(Session& session, std::optional<int64_t> che
   ++save_counter_;
   if (prefix.empty()) return prefix;
   latest_ = prefix;
-  history_.add({.prefix = prefix, .time = saver_.clock().wall_time(), .step = number});
-  const std::vector<std::string> surplus = history_.sweep();
-  write_state_without(surplus);
-  for (const std::string& old : surplus)
+  history_.add(
+      {.prefix = prefix, .time = saver_.clock().wall_time(), .step = number, .published = true});
+  std::vector<CheckpointRecord> records = history_.records();
+  internal::refresh(saver_.files(), records);
+  history_.update(records);
+  const internal::Sweep sweep = history_.sweep();
+  internal::mark_preserved(saver_.files(), sweep.preserved);
+  write_state_without(sweep.surplus);
+  for (const std::string& old : sweep.surplus)
     if (internal::remove_or_warn(saver_.files(), old)) history_.remove(old);
   return prefix;
 }
@@ -100,6 +108,7 @@ std::string CheckpointManager::save(Session& session, std::optional<int64_t> che
 void CheckpointManager::write_state_without(const std::vector<std::string>& surplus) {
   UpdateCheckpointStateOptions state{.latest_filename = options_.saver.latest_filename,
                                      .last_preserved_timestamp = history_.last_preserved_time(),
+                                     .removing_paths = surplus,
                                      .save_relative_paths = true};
   std::vector<std::string> listed;
   for (const CheckpointRecord& record : history_.records()) {

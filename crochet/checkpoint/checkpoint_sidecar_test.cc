@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "crochet/base/error.h"
 #include "crochet/checkpoint/raw_bundle.h"
 #include "crochet/io/memory_file_system.h"
 #include "crochet/testing/log_capture.h"
@@ -23,11 +24,15 @@ using testing::SizeIs;
 CheckpointSidecar example() {
   return {.step = 2000,
           .unix_time = 1700000000.25,
+          .retention_time = 1700000001.5,
           .size_bytes = uint64_t{1} << 40,
           .index_crc32c = 0x0ab5eb7a,
           .library_version = "0.1.0",
+          .build = "GNU 12.2.0",
           .command_line = {"./train", "--name=\"x\"", ""},
-          .metrics = {{"accuracy", 0.1}, {"loss", 2.5}}};
+          .metrics = {{"accuracy", 0.1}, {"loss", 2.5}},
+          .pinned = true,
+          .preserved = true};
 }
 
 class CheckpointSidecarTest : public testing::Test {
@@ -78,13 +83,66 @@ TEST_F(CheckpointSidecarTest, MissingFieldsHaveDefaults) {
 
 TEST_F(CheckpointSidecarTest, DamagedOnesAreNothingWithAWarning) {
   for (const std::string_view text :
-       {"", "{", "[]", "{\"step\": \"x\"}", "{\"index_crc32c\": \"12\"}",
-        "{\"metrics\": {\"a\": \"b\"}}", "{\"index_crc32c\": \"zzzzzzzz\"}", "\xff"}) {
+       {"{\"step\": 1e300}", "{\"step\": 18446744073709551615}", "{\"size_bytes\": -1}",
+        "{\"unix_time\": -1}", "{\"unix_time\": 1e300}", "{\"retention_time\": null}",
+        "{\"pinned\": 1}", "{\"command_line\": [1]}", "{\"metrics\": []}", "null",
+        "{\"index_crc32c\": \"-1234567\"}", "", "{", "[]", "{\"step\": \"x\"}",
+        "{\"index_crc32c\": \"12\"}", "{\"metrics\": {\"a\": \"b\"}}",
+        "{\"index_crc32c\": \"zzzzzzzz\"}", "\xff"}) {
     log_.clear();
     internal::put_file(files_, "m-1.json", text);
     EXPECT_FALSE(read_sidecar(files_, "m-1")) << text;
     EXPECT_THAT(log_.lines(Severity::kWarning), ElementsAre(HasSubstr("m-1.json: damaged")));
   }
+}
+
+TEST_F(CheckpointSidecarTest, LoadingADamagedOneSaysWhatIsWrongAndWhere) {
+  internal::put_file(files_, "m-1.json", "{\"pinned\": \"yes\"}");
+  EXPECT_THAT(
+      [&] { load_sidecar(files_, "m-1"); },
+      testing::ThrowsMessage<DataLossError>("m-1.json: pinned is \"yes\", expected true or false"));
+  internal::put_file(files_, "m-1.json", std::string((1 << 20) + 1, ' '));
+  EXPECT_THAT(
+      [&] { load_sidecar(files_, "m-1"); },
+      testing::ThrowsMessage<DataLossError>("m-1.json: 1048577 bytes, the most are 1048576"));
+  // Neither the parser nor what it makes goes as deep as its input.
+  internal::put_file(files_, "m-1.json", std::string(1 << 20, '['));
+  EXPECT_THROW(load_sidecar(files_, "m-1"), DataLossError);
+}
+
+TEST_F(CheckpointSidecarTest, OneThatCouldNotBeReadBackIsNotWritten) {
+  CheckpointSidecar sidecar = example();
+  sidecar.metrics[std::string(1 << 20, 'x')] = 1;
+  EXPECT_THROW(write_sidecar(files_, "m-1", sidecar), InvalidArgumentError);
+  EXPECT_THAT(files_.list(""), IsEmpty());
+}
+
+TEST_F(CheckpointSidecarTest, MetricsAndPinsAreAddedLater) {
+  internal::put_file(files_, "m-1.index", "the index");
+  CheckpointSidecar expected = example();
+  expected.pinned = false;
+  write_sidecar(files_, "m-1", expected);
+  record_metrics(files_, "m-1", {{"loss", 2}, {"f1", 3}});
+  expected.metrics = {{"accuracy", 0.1}, {"f1", 3}, {"loss", 2}};
+  EXPECT_EQ(read_sidecar(files_, "m-1"), expected);
+  set_pinned(files_, "m-1", true);
+  expected.pinned = true;
+  EXPECT_EQ(read_sidecar(files_, "m-1"), expected);
+  EXPECT_THROW(record_metrics(files_, "m-2", {{"loss", 2}}), NotFoundError);
+  EXPECT_THROW(set_pinned(files_, "m-2", true), NotFoundError);
+  EXPECT_FALSE(files_.exists("m-2.json"));
+}
+
+// Whose checkpoint it is stays unknown.
+TEST_F(CheckpointSidecarTest, AMissingOneIsMadeAnew) {
+  internal::put_file(files_, "m-7.index", "the index");
+  set_pinned(files_, "m-7", true);
+  const auto sidecar = read_sidecar(files_, "m-7");
+  ASSERT_TRUE(sidecar);
+  EXPECT_EQ(sidecar->step, 7);
+  EXPECT_EQ(sidecar->index_crc32c, 0u);
+  EXPECT_EQ(sidecar->command_line, std::vector<std::string>{"unknown"});
+  EXPECT_TRUE(sidecar->pinned);
 }
 
 TEST_F(CheckpointSidecarTest, EveryCutLengthIsNothingOrTheSame) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/checkpoint/checkpoint_state.h"
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <utility>
@@ -17,6 +18,24 @@ namespace {
 
 // Far more than any state: one that is larger is not read into memory.
 constexpr uint64_t kMaxStateBytes = uint64_t{64} << 20;
+
+constexpr std::string_view kRemoving = "# removing: ";
+
+// What comments say is being removed; a comment that only looks like ours says nothing.
+std::vector<std::string> removing_in(std::string_view text) {
+  std::vector<std::string> paths;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    if (!line.starts_with(kRemoving)) continue;
+    try {
+      for (const internal::TextField& field : internal::parse_text_message(line.substr(2)))
+        if (field.quoted) paths.push_back(field.value);
+    } catch (const InvalidArgumentError&) {
+    }
+  }
+  return paths;
+}
 
 std::string string_value(const internal::TextField& field) {
   if (!field.quoted)
@@ -64,6 +83,8 @@ std::string to_text(const CheckpointState& state) {
   if (state.last_preserved_timestamp)
     text += fmt::format("last_preserved_timestamp: {}\n",
                         internal::to_text(*state.last_preserved_timestamp));
+  for (const std::string& path : state.removing_paths)
+    text += fmt::format("{}{}\n", kRemoving, internal::quote(path));
   return text;
 }
 
@@ -83,6 +104,7 @@ CheckpointState parse_checkpoint_state(std::string_view text) {
       state.last_preserved_timestamp = number_value(field);
     }
   }
+  state.removing_paths = removing_in(text);
   return state;
 }
 
@@ -95,6 +117,7 @@ CheckpointState make_checkpoint_state(const std::string& directory,
       .all_model_checkpoint_paths = std::move(all_model_checkpoint_paths),
       .all_model_checkpoint_timestamps = options.all_model_checkpoint_timestamps,
       .last_preserved_timestamp = options.last_preserved_timestamp,
+      .removing_paths = options.removing_paths,
   };
   std::vector<std::string>& all = state.all_model_checkpoint_paths;
   if (all.empty() || all.back() != model_checkpoint_path) all.push_back(model_checkpoint_path);
@@ -108,6 +131,7 @@ CheckpointState make_checkpoint_state(const std::string& directory,
   };
   rewrite(state.model_checkpoint_path);
   for (std::string& path : all) rewrite(path);
+  for (std::string& path : state.removing_paths) rewrite(path);
   return state;
 }
 
@@ -138,7 +162,8 @@ std::optional<CheckpointState> get_checkpoint_state(FileSystem& files, const std
   if (state.model_checkpoint_path.empty())
     throw InvalidArgumentError("{} names no newest checkpoint", path);
   state.model_checkpoint_path = join_path(directory, state.model_checkpoint_path);
-  for (std::string& kept : state.all_model_checkpoint_paths) kept = join_path(directory, kept);
+  for (auto* const paths : {&state.all_model_checkpoint_paths, &state.removing_paths})
+    for (std::string& path : *paths) path = join_path(directory, path);
   return state;
 }
 

@@ -22,6 +22,9 @@ struct CheckpointState {
   std::vector<double> all_model_checkpoint_timestamps = {};
   // The time of the newest checkpoint that is kept for ever.
   std::optional<double> last_preserved_timestamp = {};
+  // Listed no more and about to be removed: what a kill leaves of them belongs to nobody. In the
+  // file these are comments, `# removing: "model.ckpt-100"`, which TensorFlow skips.
+  std::vector<std::string> removing_paths = {};
 
   friend bool operator==(const CheckpointState&, const CheckpointState&) = default;
 };
@@ -36,6 +39,7 @@ struct UpdateCheckpointStateOptions {
   std::string latest_filename = "checkpoint";
   std::vector<double> all_model_checkpoint_timestamps = {};
   std::optional<double> last_preserved_timestamp = {};
+  std::vector<std::string> removing_paths = {};
   // Stores absolute paths relative to the directory, so that it can be moved.
   bool save_relative_paths = false;
 };

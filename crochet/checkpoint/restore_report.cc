@@ -29,6 +29,8 @@ std::string to_string(const RestoreReport& report) {
   add_names(line, "reshaped", report.reshaped);
   add_names(line, "missing", report.missing);
   add_names(line, "surplus", report.surplus);
+  for (const RefusedCheckpoint& refused : report.refused)
+    line += fmt::format("; {} was refused: {}", refused.prefix, refused.reason);
   return line;
 }
 

@@ -8,6 +8,14 @@
 
 namespace crochet {
 
+// A checkpoint that was tried and could not be used.
+struct RefusedCheckpoint {
+  std::string prefix = {};
+  std::string reason = {};
+
+  friend bool operator==(const RefusedCheckpoint&, const RefusedCheckpoint&) = default;
+};
+
 // What a restore took over from a checkpoint, and what it did not.
 struct RestoreReport {
   std::string prefix = {};
@@ -22,10 +30,14 @@ struct RestoreReport {
   // Variables of the graph whose shape the checkpoint's was changed to.
   std::vector<std::string> reshaped = {};
 
+  // Damaged ones that are newer, the newest first; their files have been renamed aside.
+  std::vector<RefusedCheckpoint> refused = {};
+
   friend bool operator==(const RestoreReport&, const RestoreReport&) = default;
 };
 
-// One line for a log: numbers, and the names of what is missing, surplus or reshaped.
+// One line for a log: numbers, the names of what is missing, surplus or reshaped, and why newer
+// checkpoints were refused.
 std::string to_string(const RestoreReport& report);
 
 }  // namespace crochet

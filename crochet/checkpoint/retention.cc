@@ -12,6 +12,13 @@ namespace {
 
 constexpr double kSecondsPerHour = 3600;
 
+// Unset for a checkpoint that cannot be compared.
+std::optional<double> metric_of(const CheckpointRecord& checkpoint, const std::string& name) {
+  const auto found = checkpoint.metrics.find(name);
+  if (found == checkpoint.metrics.end() || std::isnan(found->second)) return std::nullopt;
+  return found->second;
+}
+
 }  // namespace
 
 RetentionPolicy keep_newest(int n) {
@@ -36,6 +43,27 @@ RetentionPolicy keep_every_steps(int64_t n) {
     return checkpoint.step && *checkpoint.step / n > context.last_preserved_step / n
                ? Retention::kPreserve
                : Retention::kRemove;
+  };
+}
+
+RetentionPolicy keep_best(const KeepBest& best) {
+  if (best.metric.empty()) throw InvalidArgumentError("keep_best: the metric has no name");
+  if (best.n < 1)
+    throw InvalidArgumentError("keep_best: {} of {}, expected 1 or more", best.n, best.metric);
+  return [best](const CheckpointRecord& checkpoint, const RetentionContext& context) {
+    const std::optional<double> value = metric_of(checkpoint, best.metric);
+    if (!value) return Retention::kRemove;
+    int num_better = 0;
+    bool is_newer = false;  // Whether those that come now are newer than this one.
+    for (const CheckpointRecord& other : context.listed) {
+      if (other.prefix == checkpoint.prefix) {
+        is_newer = true;
+      } else if (const auto rival = metric_of(other, best.metric); rival && other.is_sound()) {
+        const bool is_beyond = best.better == Better::kLower ? *rival < *value : *rival > *value;
+        if (is_beyond || (is_newer && *rival == *value)) ++num_better;
+      }
+    }
+    return num_better < best.n ? Retention::kHold : Retention::kRemove;
   };
 }
 

@@ -21,13 +21,13 @@ constexpr double kHour = 3600;
 
 // "m-<step>", saved at this time.
 CheckpointRecord record(int64_t step, double time = 0) {
-  return {.prefix = fmt::format("m-{}", step), .time = time, .step = step};
+  return {.prefix = fmt::format("m-{}", step), .time = time, .step = step, .published = true};
 }
 
 // Adds the record, and removes at once what the policies let go, which is returned.
 std::vector<std::string> add_and_sweep(CheckpointHistory& history, const CheckpointRecord& added) {
   history.add(added);
-  const std::vector<std::string> removed = history.sweep();
+  const std::vector<std::string> removed = history.sweep().surplus;
   for (const std::string& prefix : removed) history.remove(prefix);
   return removed;
 }
@@ -76,6 +76,91 @@ TEST(RetentionTest, ACheckpointStaysIfAnyPolicyKeepsIt) {
   EXPECT_EQ(combine({}, record(7), {}), Retention::kRemove);
 }
 
+// "m-<step>" with a loss.
+CheckpointRecord with_loss(int64_t step, double loss) {
+  CheckpointRecord checkpoint = record(step);
+  checkpoint.metrics = {{"loss", loss}};
+  return checkpoint;
+}
+
+// Which of them keep_best holds.
+std::vector<std::string> held(const KeepBest& best, const std::vector<CheckpointRecord>& listed) {
+  std::vector<std::string> prefixes;
+  for (const CheckpointRecord& checkpoint : listed)
+    if (keep_best(best)(checkpoint, {.listed = listed}) == Retention::kHold)
+      prefixes.push_back(checkpoint.prefix);
+  return prefixes;
+}
+
+TEST(KeepBestTest, HoldsTheBestOfThoseThatAreListed) {
+  const std::vector<CheckpointRecord> listed = {with_loss(1, 3), with_loss(2, 1), record(3),
+                                                with_loss(4, 2), with_loss(5, 4)};
+  EXPECT_THAT(held({"loss", 1}, listed), ElementsAre("m-2"));
+  EXPECT_THAT(held({"loss", 2}, listed), ElementsAre("m-2", "m-4"));
+  EXPECT_THAT(held({"loss", 2, Better::kHigher}, listed), ElementsAre("m-1", "m-5"));
+  EXPECT_THAT(held({"loss", 9}, listed), ElementsAre("m-1", "m-2", "m-4", "m-5"));
+  EXPECT_THAT(held({"accuracy", 9}, listed), IsEmpty());
+}
+
+TEST(KeepBestTest, OfEqualOnesTheNewerIsBetter) {
+  EXPECT_THAT(held({"loss", 2}, {with_loss(1, 5), with_loss(2, 5), with_loss(3, 5)}),
+              ElementsAre("m-2", "m-3"));
+}
+
+TEST(KeepBestTest, NaNIsNeverAmongTheBestNorIsTheUnsound) {
+  CheckpointRecord unsound = with_loss(3, 0);
+  unsound.published = false;
+  EXPECT_THAT(held({"loss", 2}, {with_loss(1, std::numeric_limits<double>::quiet_NaN()),
+                                 with_loss(2, std::numeric_limits<double>::infinity()), unsound,
+                                 with_loss(4, 1)}),
+              testing::IsSupersetOf({"m-2", "m-4"}));
+}
+
+TEST(KeepBestTest, RefusesWhatKeepsNothing) {
+  EXPECT_THROW(keep_best({"loss", 0}), InvalidArgumentError);
+  EXPECT_THROW(keep_best({"", 1}), InvalidArgumentError);
+}
+
+TEST(CheckpointHistoryTest, OneThatIsHeldIsStillPreserved) {
+  CheckpointHistory history({keep_newest(1), keep_every_steps(100), keep_best({"loss", 1})});
+  EXPECT_THAT(add_and_sweep(history, with_loss(100, 1)), IsEmpty());
+  EXPECT_THAT(add_and_sweep(history, with_loss(150, 2)), IsEmpty());
+  EXPECT_THAT(history.prefixes(), ElementsAre("m-150"));  // 100 stays for ever.
+  EXPECT_THAT(add_and_sweep(history, with_loss(160, 3)), IsEmpty());
+  EXPECT_THAT(add_and_sweep(history, with_loss(170, 1)), ElementsAre("m-150", "m-160"));
+}
+
+TEST(CheckpointHistoryTest, PinnedOnesStayUntilTheyAreNot) {
+  CheckpointHistory history({keep_newest(1)});
+  CheckpointRecord pinned = record(1);
+  pinned.pinned = true;
+  history.add(pinned);
+  EXPECT_THAT(add_and_sweep(history, record(2)), IsEmpty());
+  EXPECT_THAT(add_and_sweep(history, record(3)), ElementsAre("m-2"));
+  history.update({record(1)});
+  EXPECT_THAT(add_and_sweep(history, record(4)), ElementsAre("m-1", "m-3"));
+}
+
+TEST(CheckpointHistoryTest, TheLastSoundOneStays) {
+  CheckpointHistory history({keep_newest(1)});
+  CheckpointRecord foreign = record(2);
+  foreign.published = false;
+  history.set({record(1), foreign});
+  EXPECT_THAT(history.sweep().surplus, IsEmpty());
+  EXPECT_THAT(history.prefixes(), ElementsAre("m-1", "m-2"));
+  history.set_verified("m-2");
+  EXPECT_THAT(history.sweep().surplus, ElementsAre("m-1"));
+}
+
+TEST(CheckpointHistoryTest, WhatNobodyIsKnownToHavePublishedLeavesTheListAndStays) {
+  CheckpointHistory history({keep_newest(1)});
+  CheckpointRecord foreign = record(1);
+  foreign.published = false;
+  history.set({foreign, record(2)});
+  EXPECT_THAT(add_and_sweep(history, record(3)), ElementsAre("m-2"));
+  EXPECT_THAT(history.prefixes(), ElementsAre("m-3"));
+}
+
 TEST(CheckpointHistoryTest, RemovesAllThatIsTooMuchAtOnce) {
   CheckpointHistory history({keep_newest(2)});
   history.set({record(1), record(2), record(3), record(4)});
@@ -87,9 +172,9 @@ TEST(CheckpointHistoryTest, WhatCouldNotBeRemovedIsTriedAgain) {
   CheckpointHistory history({keep_newest(1)});
   history.add(record(1));
   history.add(record(2));
-  EXPECT_THAT(history.sweep(), ElementsAre("m-1"));
+  EXPECT_THAT(history.sweep().surplus, ElementsAre("m-1"));
   history.add(record(3));
-  EXPECT_THAT(history.sweep(), ElementsAre("m-1", "m-2"));
+  EXPECT_THAT(history.sweep().surplus, ElementsAre("m-1", "m-2"));
   EXPECT_THAT(history.prefixes_without({"m-1", "m-2"}), ElementsAre("m-3"));
 }
 

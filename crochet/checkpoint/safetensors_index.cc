@@ -30,6 +30,12 @@ uint64_t take_length(const ReadableFile& file, const std::string& path) {
   return length;
 }
 
+std::string read_head(const ReadableFile& file, const std::string& path) {
+  std::string bytes(kSafetensorsLengthBytes + take_length(file, path), '\0');
+  file.read_at(0, std::as_writable_bytes(std::span(bytes)));
+  return bytes;
+}
+
 std::string_view note(const Metadata& metadata, std::string_view key, const std::string& path) {
   const auto found = metadata.find(key);
   if (found == metadata.end())
@@ -199,12 +205,14 @@ void add_shards(FileSystem& files, const std::string& path, Merge& merge) {
 
 }  // namespace
 
+std::string read_safetensors_head(FileSystem& files, const std::string& path) {
+  return read_head(*files.open(path), path);
+}
+
 SafetensorsFile open_safetensors_file(FileSystem& files, const std::string& path) {
   SafetensorsFile opened{.path = path, .file = files.open(path), .header = {}};
-  const uint64_t length = take_length(*opened.file, path);
-  opened.data_offset = kSafetensorsLengthBytes + length;
-  std::string bytes(opened.data_offset, '\0');
-  opened.file->read_at(0, std::as_writable_bytes(std::span(bytes)));
+  const std::string bytes = read_head(*opened.file, path);
+  opened.data_offset = bytes.size();
   opened.header = decode_safetensors_header(std::string_view(bytes).substr(kSafetensorsLengthBytes),
                                             opened.file->size() - opened.data_offset, path);
   if (!has_notes(opened.header.metadata)) return opened;

@@ -41,6 +41,8 @@ struct SafetensorsFile {
   uint32_t header_crc = 0;                         // With crcs only.
   size_t num_notes = 0;                            // Of types and slices, in the metadata.
 };
+// Length and header of a file. Throws: NotFoundError; DataLossError if they do not fit the file.
+std::string read_safetensors_head(FileSystem& files, const std::string& path);
 // Throws: NotFoundError; DataLossError for a header that does not fit the file or its checksum.
 SafetensorsFile open_safetensors_file(FileSystem& files, const std::string& path);
 

@@ -20,12 +20,15 @@ namespace {
 constexpr int64_t kNoStep = -1;
 
 // Data and sidecar get their names before the index does: without it they are no checkpoint.
-void remove_if_unpublished(FileSystem& files, const std::string& prefix) noexcept {
+// True if it is one.
+bool remove_unless_published(FileSystem& files, const std::string& prefix) noexcept {
   try {
-    if (!checkpoint_exists(files, prefix)) remove_checkpoint(files, prefix);
+    if (checkpoint_exists(files, prefix)) return true;
+    remove_checkpoint(files, prefix);
   } catch (const std::exception& error) {
     log(Severity::kWarning, error.what());
   }
+  return false;
 }
 
 // "<save_path>-<step>" without the step.
@@ -88,10 +91,11 @@ SaverCore::SaverCore(SaverOptions options)
       clock_(options_.clock ? *options_.clock : Clock::real()),
       built_(!options_.defer_build),
       fallback_dir_(options_.fallback_dir),
-      history_(policies_) {
+      history_(policies_),
+      retention_clock_(clock_) {
   if (options_.var_list && options_.var_list->empty() && !options_.allow_empty)
     throw InvalidArgumentError("No variables to save: var_list is empty");
-  history_.set_last_preserved(clock_.wall_time(), 0);
+  history_.set_last_preserved(retention_clock_.now(), 0);
 }
 
 void SaverCore::build(const Graph& graph) {
@@ -147,22 +151,15 @@ void SaverCore::write(const Snapshot& snapshot, SaveTicket& ticket, SpaceCheck c
   follow_directory(directory_of(prefix));
   if (ticket.step() != kNoStep)
     learn_history(directory_of(prefix), base_name(save_path_of(ticket)));
+  const double time = retention_time();
   // What is durable already stays as it is: an attempt to write it again would put it at risk.
   if (ticket.stage() < SaveStage::kDurable) {
     if (check == SpaceCheck::kRefuse) check_room(snapshot, prefix);
-    write_or_clean_up(snapshot, ticket, prefix);
+    write_or_clean_up(snapshot, ticket, prefix, time);
   }
-  std::vector<std::string> surplus;
-  if (!policies_.empty()) {
-    const std::lock_guard lock(mutex_);
-    history_.add(
-        {.prefix = prefix, .time = clock_.wall_time(), .step = internal::step_of_prefix(prefix)});
-    surplus = history_.sweep();
-  }
+  const std::vector<std::string> surplus = add_and_sweep(prefix, time);
   write_state_without(surplus, prefix);
   remove_surplus(surplus);
-  if (snapshot.meta_graph() != nullptr)
-    replace_file(files_, prefix + ".meta", *snapshot.meta_graph());
   ticket.publish(prefix);
 }
 
@@ -171,26 +168,26 @@ void SaverCore::check_room(const Snapshot& snapshot, const std::string& prefix) 
 }
 
 void SaverCore::write_or_clean_up(const Snapshot& snapshot, SaveTicket& ticket,
-                                  const std::string& prefix) {
+                                  const std::string& prefix, double time) {
   try {
-    write_files(snapshot, ticket, prefix);
+    write_files(snapshot, ticket, prefix, time);
   } catch (const NotFoundError& error) {
-    remove_if_unpublished(files_, prefix);
+    remove_unless_published(files_, prefix);
     if (is_directory(files_, directory_of(prefix))) throw;
     throw InvalidArgumentError("Parent directory of {} doesn't exist, can't save. {}",
                                save_path_of(ticket), error.what());
   } catch (const ResourceExhaustedError& error) {
-    remove_if_unpublished(files_, prefix);
+    if (remove_unless_published(files_, prefix)) note_published(prefix, time);
     throw ResourceExhaustedError("{}{}", error.what(),
                                  note_if_full(files_, prefix, bytes_of_checkpoint(snapshot)));
   } catch (...) {
-    remove_if_unpublished(files_, prefix);
+    if (remove_unless_published(files_, prefix)) note_published(prefix, time);
     throw;
   }
 }
 
 void SaverCore::write_files(const Snapshot& snapshot, SaveTicket& ticket,
-                            const std::string& prefix) {
+                            const std::string& prefix, double time) {
   const auto writer =
       new_checkpoint_writer(options_.format, files_, prefix, options_.num_shards,
                             bytes_of_shards(snapshot, options_.num_shards));
@@ -201,19 +198,25 @@ void SaverCore::write_files(const Snapshot& snapshot, SaveTicket& ticket,
   snapshot.verify();
   write_sidecar(files_, prefix,
                 {.step = ticket.step(),
-                 .unix_time = clock_.wall_time(),
+                 .unix_time = std::max(0.0, clock_.wall_time()),
+                 .retention_time = time,
                  .size_bytes = writer->total_bytes(),
-                 .index_crc32c = writer->index_crc32c()});
+                 .index_crc32c = writer->index_crc32c(),
+                 .metrics = noted_metrics_of(prefix)});
+  // Before it is published: an error after that would write the whole again.
+  if (snapshot.meta_graph() != nullptr)
+    replace_file(files_, prefix + ".meta", *snapshot.meta_graph());
   writer->publish();
-  remove_replaced(files_, prefix, options_.format, options_.num_shards);
   ticket.set_num_bytes(writer->total_bytes());
   ticket.reach(SaveStage::kDurable);
+  remove_replaced(files_, prefix, options_.format, options_.num_shards);
 }
 
 void SaverCore::write_state_without(const std::vector<std::string>& surplus,
                                     const std::string& newest) {
   if (!options_.write_state) return;
   UpdateCheckpointStateOptions state{.latest_filename = options_.latest_filename,
+                                     .removing_paths = surplus,
                                      .save_relative_paths = true};
   std::vector<std::string> listed;
   {
@@ -227,7 +230,10 @@ void SaverCore::write_state_without(const std::vector<std::string>& surplus,
 
 void SaverCore::remove_surplus(const std::vector<std::string>& prefixes) {
   for (const std::string& prefix : prefixes) {
-    if (!internal::remove_or_warn(files_, prefix)) continue;
+    {
+      const std::lock_guard removing(removing_);
+      if (!internal::remove_or_warn(files_, prefix)) continue;
+    }
     const std::lock_guard lock(mutex_);
     history_.remove(prefix);
   }

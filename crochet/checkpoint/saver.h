@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -124,8 +125,9 @@ class Saver {
   // Takes over the newest sound checkpoint "<basename>-<step>" of a directory and of the second
   // one, if there is one; returns its prefix, or nothing if they hold no checkpoint at all. Damaged
   // ones are logged, skipped, and renamed aside once a sound one is found. `report`, if given, is
-  // what restore() returns. Throws: as restore(); DataLossError if there are checkpoints, none of
-  // them sound; CancelledError if a signal asks the process to end.
+  // what restore() returns, and says which ones were refused and why. Throws: as restore();
+  // DataLossError if there are checkpoints, none of them sound; CancelledError if a signal asks
+  // the process to end.
   std::optional<std::string> restore_newest(Session& session, const std::string& directory,
                                             const std::string& basename,
                                             RestoreReport* report = nullptr) {
@@ -148,6 +150,25 @@ class Saver {
   void recover_last_checkpoints(std::span<const std::string> prefixes) {
     core_->recover_last_checkpoints(prefixes);
   }
+
+  // Keeps a checkpoint from being removed until unpin(), by this process and all others: it
+  // is in the sidecar. Called from any thread. Throws: NotFoundError without such a checkpoint;
+  // what the file system throws.
+  void pin(const std::string& prefix) { core_->pin(prefix); }
+  void unpin(const std::string& prefix) { core_->unpin(prefix); }
+
+  // Adds metrics to what is known of a checkpoint, by which the best are kept. Called from any
+  // thread, also long after the save. Throws: as pin().
+  void record_metrics(const std::string& prefix, const std::map<std::string, double>& metrics) {
+    core_->record_metrics(prefix, metrics);
+  }
+  // The same, without waiting for files: written with the checkpoint, if that is still to come, or
+  // else with the next one.
+  void note_metrics(const std::string& prefix, const std::map<std::string, double>& metrics) {
+    core_->note_metrics(prefix, metrics);
+  }
+  // Writes what was noted of checkpoints that are there. Never throws for files: a warning.
+  void write_noted_metrics() { core_->write_noted_metrics(); }
 
   FileSystem& files() const { return core_->files(); }
   Clock& clock() const { return core_->clock(); }

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "crochet/checkpoint/checkpoint_history.h"
 #include "crochet/checkpoint/checkpoint_reader.h"
 #include "crochet/checkpoint/restore_report.h"
+#include "crochet/checkpoint/retention_clock.h"
 #include "crochet/checkpoint/save_ticket.h"
 #include "crochet/checkpoint/saver_options.h"
 #include "crochet/session/session.h"
@@ -71,6 +73,12 @@ class SaverCore {
       std::span<const std::pair<std::string, double>> prefixes_and_times);
   void recover_last_checkpoints(std::span<const std::string> prefixes);
 
+  void pin(const std::string& prefix);
+  void unpin(const std::string& prefix);
+  void record_metrics(const std::string& prefix, const std::map<std::string, double>& metrics);
+  void note_metrics(const std::string& prefix, const std::map<std::string, double>& metrics);
+  void write_noted_metrics();
+
  private:
   void check_built() const;
   bool is_empty(const Graph& graph) const;
@@ -82,9 +90,14 @@ class SaverCore {
   std::vector<std::string> candidates(const std::string& directory,
                                       const std::string& basename) const;
 
-  void write_files(const Snapshot& snapshot, SaveTicket& ticket, const std::string& prefix);
+  // `time` is that of the save by the retention's clock.
+  void write_files(const Snapshot& snapshot, SaveTicket& ticket, const std::string& prefix,
+                   double time);
   // The same; what a failure leaves is removed.
-  void write_or_clean_up(const Snapshot& snapshot, SaveTicket& ticket, const std::string& prefix);
+  void write_or_clean_up(const Snapshot& snapshot, SaveTicket& ticket, const std::string& prefix,
+                         double time);
+  double retention_time() const;
+  std::map<std::string, double> noted_metrics_of(const std::string& prefix) const;
   // Throws: ResourceExhaustedError if there is no room.
   void check_room(const Snapshot& snapshot, const std::string& prefix) const;
   // Begins a new list if the present one is of another directory.
@@ -92,14 +105,20 @@ class SaverCore {
   // Takes what is in the directory into the list, once for each path.
   void learn_history(const std::string& directory, const std::string& basename);
   void set_history(std::vector<CheckpointRecord> records);
+  // Puts a checkpoint at the end of the list, unless all are kept. Its metrics are in its sidecar.
+  void note_published(const std::string& prefix, double time);
+  // Lists a checkpoint that was just published, and asks the policies which others are to go.
+  // Returns those.
+  std::vector<std::string> add_and_sweep(const std::string& prefix, double time);
   // Replaces the state file by one that names the listed checkpoints but for these.
   void write_state_without(const std::vector<std::string>& surplus, const std::string& newest);
   void remove_surplus(const std::vector<std::string>& prefixes);
   // Keeps the newest max_to_keep there, and its state file.
   void tidy_fallback(const std::string& newest);
   // Renames damaged checkpoints, so that nothing takes them for sound ones.
-  void set_aside_if_possible(const std::vector<std::string>& damaged, const std::string& directory,
-                             const std::string& newest);
+  void set_aside_if_possible(const std::vector<RefusedCheckpoint>& damaged,
+                             const std::string& directory, const std::string& newest);
+  void note_verified(const std::string& prefix);
 
   const SaverOptions options_;
   const VariableSelection selection_;
@@ -108,13 +127,17 @@ class SaverCore {
   Clock& clock_;       // Not owned; outlives this.
   std::atomic<bool> built_;
 
-  std::mutex writing_;  // Held by the one save that is being written.
+  std::mutex writing_;   // Held by the one save that is being written.
+  std::mutex removing_;  // Held while a checkpoint is removed, or pinned.
 
   mutable std::mutex mutex_;  // Guards what follows.
   std::condition_variable write_ended_;
   int announced_writes_ = 0;
   std::string fallback_dir_;
   CheckpointHistory history_;
+  RetentionClock retention_clock_;
+  // By prefix, the oldest first.
+  std::vector<std::pair<std::string, std::map<std::string, double>>> noted_metrics_;
   std::optional<std::string> history_directory_;
   // "<directory>/<basename>" of the checkpoints in the list; unset: somebody else says what is in.
   std::optional<std::set<std::string>> learned_ = std::set<std::string>();

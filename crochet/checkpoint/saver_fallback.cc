@@ -54,7 +54,7 @@ void SaverCore::write_to_fallback(const Snapshot& snapshot, SaveTicket& ticket) 
   const std::string prefix = join_path(fallback_dir(), base_name(ticket.prefix()));
   ticket.begin_attempt();
   check_room(snapshot, prefix);
-  write_or_clean_up(snapshot, ticket, prefix);
+  write_or_clean_up(snapshot, ticket, prefix, retention_time());
   log_warning("{} was written as {}", ticket.prefix(), prefix);
   try {
     tidy_fallback(prefix);

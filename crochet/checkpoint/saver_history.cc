@@ -2,15 +2,31 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a saver knows of the checkpoints that are there.
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <limits>
 
+#include "crochet/base/error.h"
+#include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
+#include "crochet/checkpoint/checkpoint_files.h"
+#include "crochet/checkpoint/checkpoint_sidecar.h"
 #include "crochet/checkpoint/saver_core.h"
 #include "crochet/io/path.h"
 
 namespace crochet::internal {
 namespace {
+
+// Those that are not finite are all the same in the file.
+bool has_metrics(const CheckpointSidecar& sidecar, const std::map<std::string, double>& metrics) {
+  return std::ranges::all_of(metrics, [&](const auto& metric) {
+    const auto found = sidecar.metrics.find(metric.first);
+    if (found == sidecar.metrics.end()) return false;
+    return found->second == metric.second ||
+           (!std::isfinite(found->second) && !std::isfinite(metric.second));
+  });
+}
 
 // A signal's handler can wake nobody: who waits looks for one this often.
 constexpr std::chrono::milliseconds kSignalSlice(100);
@@ -43,7 +59,7 @@ void SaverCore::follow_directory(const std::string& directory) {
   if (history_directory_ == directory) return;
   if (history_directory_ && learned_) {
     history_.set({});
-    history_.set_last_preserved(clock_.wall_time(), 0);
+    history_.set_last_preserved(retention_clock_.now(), 0);
     learned_->clear();
   }
   history_directory_ = directory;
@@ -62,9 +78,95 @@ void SaverCore::learn_history(const std::string& directory, const std::string& b
   const std::lock_guard lock(mutex_);
   if (is_known()) return;
   learned_->insert(path);
-  for (const CheckpointRecord& record : found.listed) history_.add(record);
+  for (const CheckpointRecord& record : found.listed) {
+    history_.add(record);
+    retention_clock_.catch_up(record.time);
+  }
+  retention_clock_.catch_up(found.last_preserved_time.value_or(0));
   if (found.last_preserved_time)
     history_.set_last_preserved(*found.last_preserved_time, found.last_preserved_step);
+}
+
+double SaverCore::retention_time() const {
+  const std::lock_guard lock(mutex_);
+  return retention_clock_.now();
+}
+
+void SaverCore::note_published(const std::string& prefix, double time) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(noted_metrics_, [&](const auto& noted) { return noted.first == prefix; });
+  if (policies_.empty()) return;
+  history_.add({.prefix = prefix, .time = time, .step = step_of_prefix(prefix)});
+}
+
+std::vector<std::string> SaverCore::add_and_sweep(const std::string& prefix, double time) {
+  note_published(prefix, time);
+  write_noted_metrics();
+  if (policies_.empty()) return {};
+  std::vector<CheckpointRecord> records;
+  {
+    const std::lock_guard lock(mutex_);
+    records = history_.records();
+  }
+  refresh(files_, records);  // Without the mutex: training asks for it.
+  Sweep sweep;
+  {
+    const std::lock_guard lock(mutex_);
+    history_.update(records);
+    sweep = history_.sweep();
+  }
+  mark_preserved(files_, sweep.preserved);
+  return sweep.surplus;
+}
+
+void SaverCore::pin(const std::string& prefix) {
+  const std::lock_guard removing(removing_);
+  set_pinned(files_, prefix, true);
+}
+
+void SaverCore::unpin(const std::string& prefix) { set_pinned(files_, prefix, false); }
+
+void SaverCore::record_metrics(const std::string& prefix,
+                           const std::map<std::string, double>& metrics) {
+  write_noted_metrics();  // What was noted before is older.
+  crochet::record_metrics(files_, prefix, metrics);
+}
+
+void SaverCore::note_metrics(const std::string& prefix, const std::map<std::string, double>& metrics) {
+  // Of checkpoints that never came there could be many.
+  constexpr size_t kMaxNoted = 100;
+  const std::lock_guard lock(mutex_);
+  noted_metrics_.emplace_back(prefix, metrics);
+  if (noted_metrics_.size() > kMaxNoted) noted_metrics_.erase(noted_metrics_.begin());
+}
+
+std::map<std::string, double> SaverCore::noted_metrics_of(const std::string& prefix) const {
+  const std::lock_guard lock(mutex_);
+  std::map<std::string, double> metrics;
+  for (const auto& [noted, values] : noted_metrics_)
+    if (noted == prefix)
+      for (const auto& [name, value] : values) metrics[name] = value;
+  return metrics;
+}
+
+void SaverCore::write_noted_metrics() {
+  std::vector<std::pair<std::string, std::map<std::string, double>>> noted;
+  {
+    const std::lock_guard lock(mutex_);
+    noted = noted_metrics_;
+  }
+  for (const auto& entry : noted) {
+    try {
+      if (!find_index(files_, entry.first)) continue;  // It may still come.
+      const auto sidecar = read_sidecar(files_, entry.first);
+      if (!sidecar || !has_metrics(*sidecar, entry.second))
+        crochet::record_metrics(files_, entry.first, entry.second);
+      const std::lock_guard lock(mutex_);
+      std::erase(noted_metrics_, entry);
+    } catch (const Error& error) {
+      log_warning("the metrics of {} cannot be recorded: {}", entry.first, error.what());
+    }
+  }
 }
 
 std::vector<std::string> SaverCore::last_checkpoints() const {

@@ -37,6 +37,9 @@ struct SaverOptions {
   // each multiple of so many steps, stay for ever. 0 is off.
   std::optional<double> keep_checkpoint_every_n_hours = {};
   std::optional<int64_t> keep_checkpoint_every_n_steps = {};
+  // Of those that max_to_keep would remove, the best by a metric stay as long as they are the best.
+  // A checkpoint hook records the value of the graph, or the MetricSource, of this name.
+  std::optional<KeepBest> keep_best = {};
   // More policies, beside these.
   std::vector<RetentionPolicy> retention = {};
 

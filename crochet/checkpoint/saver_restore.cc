@@ -2,6 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How a saver takes checkpoints back.
+#include <algorithm>
+
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
@@ -11,6 +15,17 @@
 #include "crochet/io/path.h"
 
 namespace crochet::internal {
+namespace {
+
+std::string reasons(const std::vector<RefusedCheckpoint>& refused) {
+  constexpr size_t kMaxReasons = 10;
+  std::string text;
+  for (size_t i = 0; i < std::min(refused.size(), kMaxReasons); ++i)
+    text += fmt::format("{}{}: {}", i == 0 ? "" : "; ", refused[i].prefix, refused[i].reason);
+  return text;
+}
+
+}  // namespace
 
 RestoreReport SaverCore::restore_from(Session& session, const CheckpointReader& reader) const {
   const RestoreRules rules{.reshape = options_.reshape,
@@ -53,7 +68,7 @@ std::optional<std::string> SaverCore::restore_newest(Session& session, const std
   wait_for_announced_writes();
   std::vector<std::string> candidates = this->candidates(directory, basename);
   if (candidates.empty()) return std::nullopt;
-  std::vector<std::string> damaged;
+  std::vector<RefusedCheckpoint> damaged;
   while (!candidates.empty()) {
     const std::string prefix = candidates.back();
     throw_if_signalled("restoring");
@@ -61,34 +76,41 @@ std::optional<std::string> SaverCore::restore_newest(Session& session, const std
       RestoreReport restored = restore_listed(session, prefix);
       follow_directory(directory);
       learn_history(directory, basename);
+      note_verified(prefix);
       if (!damaged.empty()) set_aside_if_possible(damaged, directory, prefix);
+      restored.refused = std::move(damaged);
       if (report != nullptr) *report = std::move(restored);
       return prefix;
     } catch (const DataLossError& error) {
       log_error("checkpoint {} cannot be used: {}", prefix, error.what());
+      damaged.push_back({prefix, error.what()});
     }
-    damaged.push_back(prefix);
     candidates.pop_back();
   }
   throw DataLossError(
       "{}: none of its {} checkpoints is sound (the newest is {}); no file was changed; "
-      "to start afresh, use another directory or move them away",
-      directory, damaged.size(), damaged.front());
+      "to start afresh, use another directory or move them away; {}",
+      directory, damaged.size(), damaged.front().prefix, reasons(damaged));
+}
+
+void SaverCore::note_verified(const std::string& prefix) {
+  const std::lock_guard lock(mutex_);
+  history_.set_verified(prefix);
 }
 
 // Failing at that is no reason not to train.
-void SaverCore::set_aside_if_possible(const std::vector<std::string>& damaged,
+void SaverCore::set_aside_if_possible(const std::vector<RefusedCheckpoint>& damaged,
                                       const std::string& directory, const std::string& newest) {
   std::vector<std::string> listed;
   {
     const std::lock_guard lock(mutex_);
-    for (const std::string& prefix : damaged) history_.remove(prefix);
+    for (const RefusedCheckpoint& one : damaged) history_.remove(one.prefix);
     listed = history_.prefixes();
   }
   // No state file names what is in another directory.
   const bool is_elsewhere = directory_of(newest) != directory_of(join_path(directory, "x"));
   try {
-    for (const std::string& prefix : damaged) set_aside(files_, prefix);
+    for (const RefusedCheckpoint& one : damaged) set_aside(files_, one.prefix);
     if (!is_elsewhere)
       write_state_without({}, newest);
     else if (!listed.empty())

@@ -15,6 +15,7 @@
 #include "crochet/checkpoint/saver.h"
 #include "crochet/io/memory_file_system.h"
 #include "crochet/io/path.h"
+#include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"
@@ -311,6 +312,136 @@ TEST_F(SaverRetentionTest, AListWithTimesIsTreatedAsItsOwn) {
   second.set_last_checkpoints_with_time(list);
   save_steps(second, {3});
   EXPECT_THAT(on_disk(), ElementsAre("d/m-2", "d/m-3"));
+}
+
+TEST_F(SaverRetentionTest, TheBestStayWithTheNewest) {
+  Saver best = saver({.max_to_keep = 1, .keep_best = KeepBest{"loss", 2}});
+  const std::vector<double> losses = {5, 3, 4, 6, 2, 7};
+  for (size_t i = 0; i < losses.size(); ++i) {
+    const auto step = static_cast<int64_t>(i) + 1;
+    best.note_metrics(best.prefix_of("d/m", step), {{"loss", losses[i]}});
+    save_steps(best, {step});
+  }
+  EXPECT_THAT(on_disk(), ElementsAre("d/m-2", "d/m-5", "d/m-6"));
+  EXPECT_EQ(read_sidecar(files_, "d/m-5")->metrics.at("loss"), 2);
+}
+
+// An evaluation that takes longer than the interval of saves.
+TEST_F(SaverRetentionTest, AMetricMayComeLaterAndFromAnotherProcess) {
+  Saver best = saver({.max_to_keep = 2, .keep_best = KeepBest{"accuracy", 1, Better::kHigher}});
+  save_steps(best, {1, 2});
+  record_metrics(files_, "d/m-1", {{"accuracy", 0.9}});
+  save_steps(best, {3});
+  best.record_metrics("d/m-2", {{"accuracy", 0.8}});
+  save_steps(best, {4});
+  EXPECT_THAT(on_disk(), ElementsAre("d/m-1", "d/m-3", "d/m-4"));
+  EXPECT_THROW(best.record_metrics("d/m-2", {{"accuracy", 1}}), NotFoundError);
+}
+
+TEST_F(SaverRetentionTest, PinsOutliveProcesses) {
+  Saver first = saver({.max_to_keep = 1});
+  save_steps(first, {1, 2});
+  first.pin("d/m-2");
+  save_steps(first, {3});
+  set_pinned(files_, "d/m-3", true);
+  Saver second = saver({.max_to_keep = 1});
+  save_steps(second, {4, 5});
+  EXPECT_THAT(on_disk(), ElementsAre("d/m-2", "d/m-3", "d/m-5"));
+  second.unpin("d/m-2");
+  save_steps(second, {6});
+  EXPECT_THAT(on_disk(), ElementsAre("d/m-3", "d/m-6"));
+}
+
+TEST_F(SaverRetentionTest, WithoutItsSidecarACheckpointStays) {
+  for (const bool is_damaged : {false, true}) {
+    Saver one = saver({.max_to_keep = 1});
+    save_steps(one, {1});
+    if (is_damaged)
+      internal::put_file(files_, "d/m-1.json", "{}");
+    else
+      files_.remove("d/m-1.json");
+    save_steps(one, {2, 3});
+    EXPECT_THAT(on_disk(), ElementsAre("d/m-1", "d/m-3"));
+    EXPECT_THAT(one.last_checkpoints(), ElementsAre("d/m-3"));
+    for (const std::string& prefix : on_disk()) remove_checkpoint(files_, prefix);
+  }
+}
+
+// As a sidecar that was copied from another checkpoint does.
+TEST_F(SaverRetentionTest, ASidecarThatDoesNotMatchItsIndexSaysNothing) {
+  Saver first = saver({.max_to_keep = 1});
+  save_steps(first, {1});
+  auto sidecar = *read_sidecar(files_, "d/m-1");
+  ++sidecar.index_crc32c;
+  write_sidecar(files_, "d/m-1", sidecar);
+  Saver second = saver({.max_to_keep = 1});
+  save_steps(second, {2});
+  EXPECT_THAT(on_disk(), ElementsAre("d/m-1", "d/m-2"));
+}
+
+TEST_F(SaverRetentionTest, ARemovalThatWasKilledIsMadeUpFor) {
+  Saver first = saver({.max_to_keep = 1});
+  save_steps(first, {1});
+  FailingFileSystem failing(files_);
+  SaverOptions options = first.options();
+  options.files = &failing;
+  Saver killed(options);
+  // The kill comes with the removal: all before it is done.
+  for (int64_t n = 0; !(on_disk().size() == 2 && failing.num_failures() > 0); ++n) {
+    failing.fail_operation(failing.num_operations() + n, Code::kUnknown, Failing::kFromThenOn);
+    try {
+      killed.save(*session_, "d/m", 2);
+    } catch (const Error&) {
+      remove_checkpoint(files_, "d/m-2");
+    }
+  }
+  EXPECT_THAT(on_disk(), ElementsAre("d/m-1", "d/m-2"));
+  EXPECT_THAT(get_checkpoint_state(files_, "d")->removing_paths, ElementsAre("d/m-1"));
+  Saver second = saver({.max_to_keep = 1});
+  save_steps(second, {3});
+  EXPECT_THAT(on_disk(), ElementsAre("d/m-3"));
+}
+
+TEST_F(SaverRetentionTest, ClockStepsChangeNothing) {
+  for (const double jump : {-20.0, 20.0}) {
+    FakeClock clock(1'700'000'000);
+    MemoryFileSystem files;
+    SaverOptions options{
+        .max_to_keep = 1, .keep_checkpoint_every_n_hours = 1, .files = &files, .clock = &clock};
+    auto saver = std::make_unique<Saver>(options);
+    for (int64_t step = 1; step <= 18; ++step) {
+      if (step == 5) clock.set_wall_time(1'700'000'000 + jump * 365 * 24 * 3600);
+      if (step == 9 && jump < 0) saver = std::make_unique<Saver>(options);
+      clock.advance(minutes(20));
+      saver->save(*session_, "d/m", step);
+    }
+    EXPECT_THAT(list_checkpoints(files, "d", "m"),
+                ElementsAre("d/m-3", "d/m-6", "d/m-9", "d/m-12", "d/m-15", "d/m-18"))
+        << jump;
+  }
+}
+
+TEST_F(SaverRetentionTest, WhatIsPreservedStaysWithoutAStateFile) {
+  Saver first = saver({.max_to_keep = 1, .keep_checkpoint_every_n_steps = 10});
+  save_steps(first, {10, 20, 25});
+  files_.remove("d/checkpoint");
+  Saver second = saver({.max_to_keep = 1});
+  save_steps(second, {26});
+  EXPECT_THAT(on_disk(), ElementsAre("d/m-10", "d/m-20", "d/m-26"));
+}
+
+TEST_F(SaverRetentionTest, FewerDataFilesLeaveNoneOfTheOthers) {
+  Saver many = saver({.num_shards = 3});
+  save_steps(many, {1});
+  Saver one = saver({.num_shards = 1});
+  save_steps(one, {1});
+  EXPECT_THAT(files_.list("d"), ElementsAre("checkpoint", "m-1.data-00000-of-00001", "m-1.index",
+                                            "m-1.json", "m-1.meta"));
+  // A kill before that leaves them to the next start.
+  internal::put_file(files_, "d/m-1.data-00000-of-00003", "old");
+  remove_leftovers(files_, "d", "m");
+  EXPECT_FALSE(files_.exists("d/m-1.data-00000-of-00003"));
+  EXPECT_TRUE(files_.exists("d/m-1.data-00000-of-00001"));
 }
 
 TEST_F(SaverRetentionTest, SavesFromSeveralThreadsComeOneAfterAnother) {

@@ -18,6 +18,7 @@ void check_options(const SaverOptions& options) {
   if (options.keep_checkpoint_every_n_steps.value_or(0) < 0)
     throw InvalidArgumentError("keep_checkpoint_every_n_steps is {}, expected 0 (off) or more",
                                *options.keep_checkpoint_every_n_steps);
+  if (options.keep_best) keep_best(*options.keep_best);  // Throws.
   if (options.num_shards < 1 || options.num_shards > kMaxShards)
     throw InvalidArgumentError("num_shards is {}, expected 1 to {}", options.num_shards,
                                kMaxShards);
@@ -35,6 +36,7 @@ std::vector<RetentionPolicy> policies_of(const SaverOptions& options) {
     policies.push_back(keep_every_hours(hours));
   if (const int64_t steps = options.keep_checkpoint_every_n_steps.value_or(0); steps > 0)
     policies.push_back(keep_every_steps(steps));
+  if (options.keep_best) policies.push_back(keep_best(*options.keep_best));
   policies.insert(policies.end(), options.retention.begin(), options.retention.end());
   return policies;
 }

@@ -139,8 +139,10 @@ class Rounds {
       fmt::print("{:2}  fio {:5.0f}", round, fio);
       const std::string path = options_.directory + "/direct_file.data";
       measure("file", fio, large_, [&] { write_file(*files_, path, large_); });
-      measure("save", fio, large_, [&] { write_checkpoint(*files_, path, large_, options_.num_shards); });
-      measure("small", fio, small_, [&] { write_checkpoint(*files_, path, small_, options_.num_shards); });
+      measure("save", fio, large_,
+              [&] { write_checkpoint(*files_, path, large_, options_.num_shards); });
+      measure("small", fio, small_,
+              [&] { write_checkpoint(*files_, path, small_, options_.num_shards); });
       measure("plain", fio, large_, [&] { write_file(*plain_files_, path, large_); });
       fmt::print("\n");
       fflush(stdout);
@@ -155,13 +157,17 @@ class Rounds {
     return std::ranges::find(options_.cases, name) != options_.cases.end();
   }
 
+  // The directory is ours alone.
+  void remove_files() {
+    for (const std::string& file : FileSystem::posix().list(options_.directory))
+      FileSystem::posix().remove(options_.directory + "/" + file);
+  }
+
   void measure(const std::string& name, double fio, const Snapshot& snapshot,
                const std::function<void()>& work) {
     if (!wants(name)) return;
     const double rate = static_cast<double>(snapshot.num_bytes()) / seconds_of(work) / kMebibyte;
-    for (const std::string& file : FileSystem::posix().list(options_.directory))
-      if (file.starts_with("direct_file.") || file == "checkpoint")
-        FileSystem::posix().remove(options_.directory + "/" + file);
+    remove_files();
     rates_[name].push_back(rate);
     if (fio > 0) ratios_[name].push_back(rate / fio);
     fmt::print("  {} {:5.0f} {:.2f}", name, rate, fio > 0 ? rate / fio : 0);
@@ -194,5 +200,8 @@ int main(int argc, char** argv) {
   app.add_flag("--no-fio", options.without_fio, "leave fio out");
   CLI11_PARSE(app, argc, argv);
   options.writer.buffer_bytes = buffer_kib << 10;
+  options.directory += fmt::format("/direct_file-{}", ::getpid());
+  FileSystem::posix().create_directories(options.directory);
   Rounds(options).make();
+  FileSystem::posix().remove(options.directory);
 }

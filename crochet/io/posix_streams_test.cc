@@ -3,7 +3,6 @@
 #include "crochet/io/posix_streams.h"
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -163,21 +162,18 @@ TEST_P(PosixStreamsTest, StreamsThatAreLeftEarlyLeaveNothingBehind) {
   expect_reads(0, content_.size());
 }
 
-// No descriptors are left for the second one of the file: that is what a refusal looks like.
+// A descriptor that is not open cannot be opened again: that is what a refusal looks like.
 TEST(PosixStreamsRefusedTest, ReadsThroughThePageCacheAndSaysSoOnce) {
+  constexpr int kNotOpen = 1 << 30;
   const TempDirectory directory;
+  const std::string path = directory / "file";
   const std::string content = random_bytes(size_t{3} << 20);
-  FileSystem::posix().create(directory / "file")->append(content);
-  LogCapture log;
+  FileSystem::posix().create(path)->append(content);
+  const LogCapture log;
   PosixStreams streams(ReadWay::kDirect);
-  const PosixReadableFile file(directory / "file", streams);
-  struct rlimit old = {};
-  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &old), 0);
-  const struct rlimit none = {.rlim_cur = 3, .rlim_max = old.rlim_max};
+  const PosixReadableFile file(path, streams);
   for (int i = 0; i < 2; ++i) {
-    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
-    const auto stream = file.stream(0, content.size());
-    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &old), 0);
+    const auto stream = streams.open(file, kNotOpen, path, streams.lanes(), 0, content.size());
     std::string found(content.size(), '?');
     stream->read(std::as_writable_bytes(std::span(found)));
     EXPECT_TRUE(found == content);

@@ -46,5 +46,17 @@ TEST_F(PendingSignalTest, HasAName) {
   EXPECT_EQ(signal_name(-1), "signal -1");
 }
 
+TEST(PendingSignalAgeTest, CountsFromTheFirstSignal) {
+  set_pending_signal(0);
+  EXPECT_EQ(pending_signal_age(), Clock::Duration::zero());
+  set_pending_signal(15);
+  const Clock::Duration age = pending_signal_age();
+  EXPECT_GE(age, Clock::Duration::zero());
+  set_pending_signal(2);
+  EXPECT_GE(pending_signal_age(), age);
+  set_pending_signal(0);
+  EXPECT_EQ(pending_signal_age(), Clock::Duration::zero());
+}
+
 }  // namespace
 }  // namespace crochet

@@ -166,6 +166,7 @@ class MeasuringHook final : public SessionRunHook {
         {"first_lost_by_memcpy", first / copy},
         {"lost_by_memcpy", median(lost) / copy},
         {"net_lost_by_memcpy", median(net) / copy},
+        {"cpu_lost_by_memcpy", median(cpu) / median(cpu_copies_)},
         {"longest_step_more_secs", median(longest)},
         {"snapshot_call_secs", median(call)},
         {"durable_secs", median(durable)},

@@ -209,5 +209,12 @@ TEST_F(CheckpointFilesTest, SetsADamagedCheckpointAside) {
   EXPECT_THAT(log_.lines(Severity::kWarning), SizeIs(3));
 }
 
+TEST_F(CheckpointFilesTest, WhatWasSetAsideStaysThereAfterAPowerCut) {
+  put({"m-1.index", "m-1.data-00000-of-00001"});
+  files_.sync_directory("d");
+  set_aside(files_, "d/m-1");
+  EXPECT_THAT(files_.unsynced_names(), IsEmpty());
+}
+
 }  // namespace
 }  // namespace crochet

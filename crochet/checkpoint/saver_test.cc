@@ -10,6 +10,7 @@
 #include "crochet/checkpoint/checkpoint_files.h"
 #include "crochet/checkpoint/checkpoint_sidecar.h"
 #include "crochet/checkpoint/checkpoint_state.h"
+#include "crochet/io/crc32c.h"
 #include "crochet/io/memory_file_system.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
@@ -109,6 +110,7 @@ TEST_F(SaverTest, WritesASidecar) {
   ASSERT_TRUE(sidecar);
   EXPECT_EQ(sidecar->step, 1);
   EXPECT_EQ(sidecar->unix_time, 1'700'000'000);
+  EXPECT_EQ(sidecar->index_crc32c, mask_crc32c(crc32c(read_file(files_, "d/model.ckpt-1.index"))));
   EXPECT_EQ(sidecar->size_bytes, files_.file_size("d/model.ckpt-1.index") +
                                      files_.file_size("d/model.ckpt-1.data-00000-of-00001"));
 }

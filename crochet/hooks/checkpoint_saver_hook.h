@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "crochet/checkpoint/save_policy.h"
 #include "crochet/checkpoint/saver.h"
 #include "crochet/hooks/checkpoint_saver_listener.h"
+#include "crochet/hooks/metric_source.h"
 #include "crochet/hooks/second_or_step_timer.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/monitor/scaffold.h"
@@ -28,6 +30,10 @@ struct CheckpointSaverHookOptions {
   // Its saver is used, as it is at each save.
   std::shared_ptr<Scaffold> scaffold = {};
   std::vector<std::shared_ptr<CheckpointSaverListener>> listeners = {};
+  // Recorded with the checkpoint of the step that they belong to, also if they come later: for
+  // SaverOptions::keep_best. The value of the graph that this names, if there is one, is recorded
+  // without being listed here.
+  std::vector<MetricSource> metrics = {};
   // The steps that one run is expected to make.
   int64_t steps_per_run = 1;
   // Of AsyncCheckpointSaverHook; CheckpointSaverHook has no saves that overlap, and throws errors.
@@ -82,6 +88,13 @@ class CheckpointSaverHook : public SessionRunHook {
   // The saver as far as it is known; null before a session is made if it is made with that.
   std::shared_ptr<Saver> find_saver() const;
   bool save_if_missing(Session& session, int64_t step);
+  // The value that the saver keeps the best of, if it is the graph's.
+  void find_metric(const Graph& graph);
+  bool may_save_after_next_run() const;
+  // What belongs to the checkpoint of this step, or to an earlier one.
+  void note_metrics(int64_t step);
+  void note_metric(int64_t step, const Tensor& value);
+  void save_last(Session& session, int64_t step);
 
   CheckpointSaverHookOptions options_;
   SecondOrStepTimer timer_;
@@ -89,6 +102,11 @@ class CheckpointSaverHook : public SessionRunHook {
   const Graph* graph_ = nullptr;  // From begin on.
   std::shared_ptr<Saver> saver_;  // From the first session on, unless the scaffold has it.
   Output step_;
+  std::string metric_name_;
+  Fetches metric_;  // Empty: none.
+  bool metric_requested_ = false;
+  int64_t next_step_ = 0;                 // What the next run is likely to complete.
+  std::map<std::string, int64_t> noted_;  // The step of each source's point that was noted last.
   std::unique_ptr<DirectoryLock> lock_;
   std::shared_ptr<SummaryWriter> writer_;
 };

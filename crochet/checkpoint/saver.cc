@@ -196,13 +196,19 @@ void SaverCore::write_files(const Snapshot& snapshot, SaveTicket& ticket,
   ticket.reach(SaveStage::kWritten);
   writer->write_and_sync();
   snapshot.verify();
-  write_sidecar(files_, prefix,
-                {.step = ticket.step(),
-                 .unix_time = std::max(0.0, clock_.wall_time()),
-                 .retention_time = time,
-                 .size_bytes = writer->total_bytes(),
-                 .index_crc32c = writer->index_crc32c(),
-                 .metrics = noted_metrics_of(prefix)});
+  CheckpointSidecar sidecar{.step = ticket.step(),
+                            .unix_time = std::max(0.0, clock_.wall_time()),
+                            .retention_time = time,
+                            .size_bytes = writer->total_bytes(),
+                            .index_crc32c = writer->index_crc32c(),
+                            .metrics = noted_metrics_of(prefix)};
+  // The same state again, after an error behind its publication: what is known of it stays.
+  if (const auto old = read_sidecar(files_, prefix);
+      old && old->index_crc32c == sidecar.index_crc32c) {
+    sidecar.metrics.insert(old->metrics.begin(), old->metrics.end());
+    sidecar.pinned = old->pinned;
+  }
+  write_sidecar(files_, prefix, sidecar);
   // Before it is published: an error after that would write the whole again.
   if (snapshot.meta_graph() != nullptr)
     replace_file(files_, prefix + ".meta", *snapshot.meta_graph());

@@ -338,6 +338,23 @@ TEST_F(SaverRetentionTest, AMetricMayComeLaterAndFromAnotherProcess) {
   EXPECT_THROW(best.record_metrics("d/m-2", {{"accuracy", 1}}), NotFoundError);
 }
 
+TEST_F(SaverRetentionTest, ASaveThatIsTriedAgainKeepsItsMetrics) {
+  for (int64_t n = 0;; ++n) {
+    MemoryFileSystem disk;
+    FailingFileSystem failing(disk);
+    Saver best({.keep_best = KeepBest{"loss", 1}, .files = &failing, .clock = &clock_});
+    best.note_metrics("d/m-1", {{"loss", 5}});
+    failing.fail_operation(n, Code::kUnknown);
+    try {
+      best.save(*session_, "d/m", 1);
+    } catch (const Error&) {
+      best.save(*session_, "d/m", 1);
+    }
+    EXPECT_EQ(read_sidecar(disk, "d/m-1")->metrics.at("loss"), 5) << "after " << n;
+    if (failing.num_failures() == 0) break;
+  }
+}
+
 TEST_F(SaverRetentionTest, PinsOutliveProcesses) {
   Saver first = saver({.max_to_keep = 1});
   save_steps(first, {1, 2});

@@ -6,10 +6,12 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
+#include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/checkpoint_files.h"
 #include "crochet/checkpoint/checkpoint_state.h"
 #include "crochet/checkpoint/registered_saver.h"
 #include "crochet/hooks/global_step.h"
+#include "crochet/hooks/periodic_values.h"
 #include "crochet/io/path.h"
 
 namespace crochet {
@@ -25,6 +27,10 @@ CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHookOptions options)
         "them may be given");
   if (options_.checkpoint_dir.empty())
     throw InvalidArgumentError("a checkpoint hook was given no checkpoint_dir");
+  for (const MetricSource& source : options_.metrics)
+    if (source.name.empty() || !source.newest)
+      throw InvalidArgumentError("a checkpoint hook was given a metric \"{}\" without a source",
+                                 source.name);
   if (std::ranges::find(options_.listeners, nullptr) != options_.listeners.end())
     throw InvalidArgumentError("a checkpoint hook was given a listener that is a null pointer");
   if (options_.fallback_dir == options_.checkpoint_dir)
@@ -62,6 +68,7 @@ void CheckpointSaverHook::begin(Graph& graph) {
   std::shared_ptr<void> locks =
       lock_directories(files, known ? known->fallback_dir() : options_.fallback_dir);
   remove_leftovers(files, options_.checkpoint_dir, options_.checkpoint_basename);
+  find_metric(graph);
   for (const auto& listener : options_.listeners) listener->begin();
   writer_ = SummaryWriter::for_directory(options_.checkpoint_dir, files);
   locks_ = std::move(locks);  // Last: a hook that cannot begin holds nothing.
@@ -89,6 +96,7 @@ void CheckpointSaverHook::after_create_session(Session& session, Coordinator& co
   last_saved_step_.reset();
   step_rejected_ = false;
   timer_.update_last_triggered_step(step);
+  next_step_ = step + options_.steps_per_run;
   if (save_if_missing(session, step)) coordinator.request_stop({name(), "a listener asks for it"});
 }
 
@@ -100,17 +108,24 @@ bool CheckpointSaverHook::save_if_missing(Session& session, int64_t step) {
 }
 
 std::optional<SessionRunArgs> CheckpointSaverHook::before_run(SessionRunContext&) {
-  return SessionRunArgs{.fetches = step_};
+  metric_requested_ = !metric_.empty() && may_save_after_next_run();
+  if (!metric_requested_) return SessionRunArgs{.fetches = step_};
+  return SessionRunArgs{.fetches = Fetches::List{step_, metric_}};
 }
 
 void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
   step_rejected_ = context.step_rejected();
   if (step_rejected_) return;
-  const int64_t stale_step = step_value(values.results.tensor());
+  const FetchValues& results = values.results;
+  const int64_t stale_step =
+      step_value(metric_requested_ ? (*results.as_list())[0].tensor() : results.tensor());
+  next_step_ = stale_step + 2 * options_.steps_per_run;
   if (!timer_.should_trigger_for_step(stale_step + options_.steps_per_run)) return;
   const int64_t step = read_global_step(context.session());
   if (!timer_.should_trigger_for_step(step)) return;
   timer_.update_last_triggered_step(step);
+  if (metric_requested_) note_metric(step, (*results.as_list())[1].tensor());
+  note_metrics(step);
   if (save(context.session(), step)) context.request_stop("a listener asks for it");
 }
 
@@ -120,14 +135,67 @@ void CheckpointSaverHook::end(Session& session) {
     if (step_rejected_)
       log_warning("step {} is not saved: a hook rejected it", step);
     else if (last_saved_step_ != step)
-      save(session, step);
+      save_last(session, step);
     finish(session);
+    note_metrics(step);
+    saver().write_noted_metrics();
     for (const auto& listener : options_.listeners) listener->end(session, step);
   } catch (...) {
     release();
     throw;
   }
   release();
+}
+
+void CheckpointSaverHook::save_last(Session& session, int64_t step) {
+  // What is left of a grace period is for the checkpoint.
+  if (!metric_.empty() && pending_signal() == 0) {
+    try {  // A run of its own, as that of the last step may have been without.
+      note_metric(step, session.run(metric_).tensor());
+    } catch (const Error& error) {
+      log_warning("{} of the last checkpoint is not known: {}", metric_name_, error.what());
+    }
+  }
+  note_metrics(step);
+  save(session, step);
+}
+
+void CheckpointSaverHook::find_metric(const Graph& graph) {
+  metric_ = {};
+  const std::shared_ptr<Saver> known = find_saver();
+  if (!known || !known->options().keep_best) return;
+  metric_name_ = known->options().keep_best->metric;
+  const auto is_it = [&](const MetricSource& source) { return source.name == metric_name_; };
+  if (std::ranges::any_of(options_.metrics, is_it)) return;
+  try {
+    metric_ = resolve_values(graph, metric_name_, *this);
+  } catch (const NotFoundError&) {
+    log_warning("the best checkpoints are to stay by {}, of which this program knows nothing",
+                metric_name_);
+  }
+}
+
+bool CheckpointSaverHook::may_save_after_next_run() const {
+  return options_.save_secs || timer_.should_trigger_for_step(next_step_);
+}
+
+void CheckpointSaverHook::note_metric(int64_t step, const Tensor& value) {
+  if (value.is_set())
+    saver().note_metrics(saver().prefix_of(save_path(), step), {{metric_name_, value.to_double()}});
+}
+
+void CheckpointSaverHook::note_metrics(int64_t step) {
+  for (const MetricSource& source : options_.metrics) {
+    const std::optional<MetricPoint> point = source.newest();
+    // A point of a step that is still to come was found by a run that is lost.
+    if (!point || point->step > step) continue;
+    if (const auto noted = noted_.find(source.name);
+        noted != noted_.end() && noted->second == point->step)
+      continue;
+    noted_[source.name] = point->step;
+    saver().note_metrics(saver().prefix_of(save_path(), point->step),
+                         {{source.name, point->value}});
+  }
 }
 
 void CheckpointSaverHook::on_error(std::exception_ptr) { release(); }

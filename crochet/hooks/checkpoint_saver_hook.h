@@ -11,6 +11,7 @@
 #include "crochet/checkpoint/save_statistics.h"
 #include "crochet/checkpoint/saver.h"
 #include "crochet/hooks/checkpoint_saver_listener.h"
+#include "crochet/hooks/metric_source.h"
 #include "crochet/hooks/second_or_step_timer.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/monitor/scaffold.h"
@@ -30,6 +31,10 @@ struct CheckpointSaverHookOptions {
   // Its saver is used, as it is at each save.
   std::shared_ptr<Scaffold> scaffold = {};
   std::vector<std::shared_ptr<CheckpointSaverListener>> listeners = {};
+  // Recorded with the checkpoint of the step that they belong to, also if they come later: for
+  // SaverOptions::keep_best. The value of the graph that this names, if there is one, is recorded
+  // without being listed here.
+  std::vector<MetricSource> metrics = {};
   // The steps that one run is expected to make.
   int64_t steps_per_run = 1;
   // Of AsyncCheckpointSaverHook; CheckpointSaverHook has no saves that overlap, and throws errors.
@@ -111,6 +116,13 @@ class CheckpointSaverHook : public SessionRunHook {
   // Throws: FailedPreconditionError if another run holds one of the directories.
   std::shared_ptr<void> lock_directories(FileSystem& files, const std::string& second);
   void write_curves(int64_t step, std::vector<Scalar> scalars);
+  // The value that the saver keeps the best of, if it is the graph's.
+  void find_metric(const Graph& graph);
+  bool may_save_after_next_run() const;
+  // What belongs to the checkpoint of this step, or to an earlier one.
+  void note_metrics(int64_t step);
+  void note_metric(int64_t step, const Tensor& value);
+  void save_last(Session& session, int64_t step);
 
   CheckpointSaverHookOptions options_;
   SecondOrStepTimer timer_;
@@ -118,6 +130,11 @@ class CheckpointSaverHook : public SessionRunHook {
   const Graph* graph_ = nullptr;  // From begin on.
   std::shared_ptr<Saver> saver_;  // From the first session on, unless the scaffold has it.
   Output step_;
+  std::string metric_name_;
+  Fetches metric_;  // Empty: none.
+  bool metric_requested_ = false;
+  int64_t next_step_ = 0;                 // What the next run is likely to complete.
+  std::map<std::string, int64_t> noted_;  // The step of each source's point that was noted last.
   std::shared_ptr<void> locks_;
   std::shared_ptr<SummaryWriter> writer_;
   SaveStatistics statistics_;

@@ -53,6 +53,11 @@ std::optional<std::string> ChiefSessionCreator::restored_from() const {
   return manager_ ? manager_->restored_from() : std::nullopt;
 }
 
+std::optional<RestoreReport> ChiefSessionCreator::restore_report() const {
+  if (!restored_from()) return std::nullopt;
+  return manager_->restore_report();
+}
+
 WorkerSessionCreator::WorkerSessionCreator(Graph& graph, WorkerSessionCreatorOptions options)
     : graph_(graph), options_(with_scaffold(std::move(options))) {
   if (!(options_.max_wait_secs >= 0))

@@ -22,6 +22,8 @@ class SessionCreator {
   virtual std::unique_ptr<Session> create_session() = 0;
   // The checkpoint that the last session was restored from here; none if it was not.
   virtual std::optional<std::string> restored_from() const { return std::nullopt; }
+  // What was taken over from it; nothing if it was not.
+  virtual std::optional<RestoreReport> restore_report() const { return std::nullopt; }
 };
 
 struct ChiefSessionCreatorOptions {
@@ -49,6 +51,7 @@ class ChiefSessionCreator final : public SessionCreator {
   // Throws: as Scaffold::finalize and SessionManager::prepare_session, and what init_fn throws.
   std::unique_ptr<Session> create_session() override;
   std::optional<std::string> restored_from() const override;
+  std::optional<RestoreReport> restore_report() const override;
 
  private:
   Graph& graph_;  // Not owned; outlives this.

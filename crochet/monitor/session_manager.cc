@@ -107,6 +107,7 @@ std::unique_ptr<Session> SessionManager::wait_for_session(const WaitForSessionOp
   if (!(options.max_wait_secs >= 0))
     throw InvalidArgumentError("max_wait_secs is {}, expected 0 or more", options.max_wait_secs);
   restored_from_.reset();
+  restore_report_ = {};
   const Clock::TimePoint start = clock_.now();
   while (true) {
     std::unique_ptr<Session> session = graph_.new_session(options.master, options.config);
@@ -128,9 +129,10 @@ std::unique_ptr<Session> SessionManager::wait_for_session(const WaitForSessionOp
 
 void SessionManager::restore(Session& session, const RecoverSessionOptions& options) {
   restored_from_.reset();
+  restore_report_ = {};
   if (!options.saver) return;
   if (!options.checkpoint_filename_with_path.empty()) {
-    options.saver->restore(session, options.checkpoint_filename_with_path);
+    restore_report_ = options.saver->restore(session, options.checkpoint_filename_with_path);
     restored_from_ = options.checkpoint_filename_with_path;
   } else if (!options.checkpoint_dir.empty()) {
     restored_from_ = restore_newest(session, options);
@@ -142,8 +144,8 @@ std::optional<std::string> SessionManager::restore_newest(Session& session,
                                                           const RecoverSessionOptions& options) {
   const Clock::TimePoint start = clock_.now();
   while (true) {
-    const std::optional<std::string> prefix =
-        options.saver->restore_newest(session, options.checkpoint_dir, options.checkpoint_basename);
+    const std::optional<std::string> prefix = options.saver->restore_newest(
+        session, options.checkpoint_dir, options.checkpoint_basename, &restore_report_);
     if (prefix) return prefix;
     if (!options.wait_for_checkpoint || to_seconds(clock_.now() - start) >= options.max_wait_secs)
       return std::nullopt;

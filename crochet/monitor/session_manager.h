@@ -96,6 +96,8 @@ class SessionManager {
 
   // The checkpoint that the last session was restored from.
   const std::optional<std::string>& restored_from() const { return restored_from_; }
+  // What was taken over from it, and which newer ones were refused; empty without one.
+  const RestoreReport& restore_report() const { return restore_report_; }
 
  private:
   // Why something is not ready; none if it is.
@@ -113,6 +115,7 @@ class SessionManager {
   const SessionManagerOptions options_;
   Clock& clock_;
   std::optional<std::string> restored_from_;
+  RestoreReport restore_report_;
 };
 
 }  // namespace crochet

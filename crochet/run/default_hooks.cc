@@ -74,6 +74,7 @@ std::shared_ptr<AsyncCheckpointSaverHook> make_saver(const DefaultHooksOptions& 
                                  .checkpoint_basename = options.checkpoint_basename,
                                  .scaffold = scaffold,
                                  .listeners = options.saving_listeners,
+                                 .metrics = options.checkpoint_metrics,
                                  .overlap = options.save_overlap,
                                  .on_save_error = options.on_save_error,
                                  .fallback_dir = options.fallback_dir,

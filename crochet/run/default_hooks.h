@@ -10,6 +10,7 @@
 #include "crochet/checkpoint/save_policy.h"
 #include "crochet/hooks/async_checkpoint_saver_hook.h"
 #include "crochet/hooks/checkpoint_saver_listener.h"
+#include "crochet/hooks/metric_source.h"
 #include "crochet/monitor/hook_list.h"
 #include "crochet/monitor/scaffold.h"
 
@@ -26,6 +27,7 @@ struct DefaultHooksOptions {
   std::optional<double> save_checkpoint_secs = {};  // Default: 600.
   std::optional<int64_t> save_checkpoint_steps = {};
   std::vector<std::shared_ptr<CheckpointSaverListener>> saving_listeners = {};
+  std::vector<MetricSource> checkpoint_metrics = {};
   // What becomes of a save that is due while another one is being written, and of one that cannot
   // be written.
   SaveOverlapPolicy save_overlap = SaveOverlapPolicy::kWait;

@@ -32,6 +32,7 @@ Loop::Loop(LoopOptions options)
                    .max_to_keep = options_.max_to_keep,
                    .keep_checkpoint_every_n_hours = options_.keep_checkpoint_every_n_hours,
                    .keep_checkpoint_every_n_steps = options_.keep_checkpoint_every_n_steps,
+                   .keep_best = options_.keep_best,
                    .fallback_dir = options_.fallback_dir,
                    .files = options_.files,
                    .clock = options_.clock});
@@ -51,6 +52,7 @@ MonitoredTrainingSessionOptions Loop::training_options() {
           .save_checkpoint_secs = options_.save_checkpoint_secs,
           .save_checkpoint_steps = options_.save_checkpoint_steps,
           .saving_listeners = options_.saving_listeners,
+          .checkpoint_metrics = options_.checkpoint_metrics,
           .save_overlap = options_.save_overlap,
           .on_save_error = options_.on_save_error,
           .fallback_dir = options_.fallback_dir,

@@ -11,9 +11,11 @@
 
 #include "crochet/base/clock.h"
 #include "crochet/checkpoint/checkpoint_writer.h"
+#include "crochet/checkpoint/retention.h"
 #include "crochet/checkpoint/save_policy.h"
 #include "crochet/engines/local/graph.h"
 #include "crochet/hooks/checkpoint_saver_listener.h"
+#include "crochet/hooks/metric_source.h"
 #include "crochet/io/file_system.h"
 #include "crochet/monitor/hook_list.h"
 #include "crochet/monitor/scaffold.h"
@@ -35,6 +37,9 @@ struct LoopOptions {
   std::optional<int64_t> save_checkpoint_steps = {};
   // Called around the saves of these.
   std::vector<std::shared_ptr<CheckpointSaverListener>> saving_listeners = {};
+  // Recorded with the checkpoints, for keep_best: what an evaluation finds. A value of the graph
+  // that keep_best names needs no source.
+  std::vector<MetricSource> checkpoint_metrics = {};
   // What becomes of a save that is due while another one is being written, and of one that cannot
   // be written.
   SaveOverlapPolicy save_overlap = SaveOverlapPolicy::kWait;
@@ -52,6 +57,9 @@ struct LoopOptions {
   // behind each multiple of so many steps.
   std::optional<double> keep_checkpoint_every_n_hours = {};
   std::optional<int64_t> keep_checkpoint_every_n_steps = {};
+  // And those that are the best by a metric, as long as they are: a scalar of the loop, or one of
+  // checkpoint_metrics.
+  std::optional<KeepBest> keep_best = {};
   std::optional<int64_t> save_summaries_steps = {};  // Default: 100.
   std::optional<double> save_summaries_secs = {};
   std::optional<int64_t> log_step_count_steps = {};  // Default: 100.

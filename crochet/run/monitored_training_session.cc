@@ -19,6 +19,7 @@ DefaultHooksOptions default_hooks_of(const MonitoredTrainingSessionOptions& opti
           .save_checkpoint_secs = options.save_checkpoint_secs,
           .save_checkpoint_steps = options.save_checkpoint_steps,
           .saving_listeners = options.saving_listeners,
+          .checkpoint_metrics = options.checkpoint_metrics,
           .save_overlap = options.save_overlap,
           .on_save_error = options.on_save_error,
           .fallback_dir = options.fallback_dir,
@@ -116,6 +117,7 @@ RunReport train(const MonitoredTrainingSessionOptions& options,
   }
   if (session) {
     note_start(*session, session_creator.restored_from().has_value(), report);
+    report.restore = session_creator.restore_report();
     run_in_scope(*session, [&] { body(*session); });
     note_end(*session, report);
   }

@@ -11,6 +11,7 @@
 #include "crochet/checkpoint/checkpoint_writer.h"
 #include "crochet/checkpoint/save_policy.h"
 #include "crochet/hooks/checkpoint_saver_listener.h"
+#include "crochet/hooks/metric_source.h"
 #include "crochet/io/file_system.h"
 #include "crochet/monitor/monitored_session.h"
 #include "crochet/run/run_report.h"
@@ -39,6 +40,9 @@ struct MonitoredTrainingSessionOptions {
   std::optional<int64_t> save_checkpoint_steps = {};
   // Called around the saves of these.
   std::vector<std::shared_ptr<CheckpointSaverListener>> saving_listeners = {};
+  // Recorded with the checkpoints, for keep_best of the scaffold's saver: what an evaluation finds.
+  // A value of the graph that keep_best names needs no source.
+  std::vector<MetricSource> checkpoint_metrics = {};
   // What becomes of a save that is due while another one is being written, and of one that cannot
   // be written.
   SaveOverlapPolicy save_overlap = SaveOverlapPolicy::kWait;

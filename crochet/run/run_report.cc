@@ -18,6 +18,10 @@ std::string count(int64_t number, const char* what) {
 std::string to_string(const RunReport& report) {
   std::vector<std::string> facts;
   if (report.resumed_from) facts.push_back(fmt::format("resumed from {}", *report.resumed_from));
+  if (report.restore && !report.restore->refused.empty())
+    facts.push_back(
+        count(static_cast<int64_t>(report.restore->refused.size()), "damaged checkpoint") +
+        " refused");
   if (report.recoveries > 0)
     facts.push_back(report.recoveries == 1 ? "1 recovery"
                                            : fmt::format("{} recoveries", report.recoveries));

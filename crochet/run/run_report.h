@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "crochet/checkpoint/restore_report.h"
 #include "crochet/checkpoint/save_statistics.h"
 #include "crochet/monitor/stop_request.h"
 
@@ -22,6 +23,8 @@ struct RunReport {
   int64_t last_step = 0;
   // The step it was restored at, in this process's first session.
   std::optional<int64_t> resumed_from = {};
+  // What was taken over then, and which newer checkpoints were damaged.
+  std::optional<RestoreReport> restore = {};
   int recoveries = 0;
   // Checkpoints that were published, and that could not be.
   int64_t saves = 0;

@@ -1,0 +1,145 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a loop's values to the checkpoints that stay, and back to what a run reports.
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+#include "crochet/checkpoint/checkpoint_files.h"
+#include "crochet/checkpoint/checkpoint_sidecar.h"
+#include "crochet/hooks/evaluation_hook.h"
+#include "crochet/hooks/stop_at_step_hook.h"
+#include "crochet/io/memory_file_system.h"
+#include "crochet/run/loop.h"
+#include "crochet/testing/fake_clock.h"
+#include "crochet/testing/log_capture.h"
+
+namespace crochet {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class BestCheckpointTest : public testing::Test {
+ protected:
+  // Saves every 10 steps, and at the end; the loss is least at step 40.
+  LoopOptions options(int64_t last_step) {
+    return {.checkpoint_dir = "d",
+            .save_checkpoint_steps = 10,
+            .max_to_keep = 1,
+            .keep_best = KeepBest{"loss", 1},
+            .hooks = {StopAtStepHook({.last_step = last_step})},
+            .files = &files_,
+            .clock = &clock_};
+  }
+  RunReport run(LoopOptions options) {
+    Loop loop(std::move(options));
+    loop.track("x", x_);
+    loop.scalar("loss", [this] { return std::abs(x_ - 40); });
+    return loop.run([this](Step& step) { x_ = static_cast<double>(step.number()); });
+  }
+  std::vector<std::string> on_disk() { return list_checkpoints(files_, "d", "model.ckpt"); }
+  std::map<std::string, double> metrics(int64_t step) {
+    const auto sidecar = read_sidecar(files_, fmt::format("d/model.ckpt-{}", step));
+    return sidecar ? sidecar->metrics : std::map<std::string, double>();
+  }
+
+  LogCapture log_;
+  FakeClock clock_;
+  MemoryFileSystem files_{clock_};
+  double x_ = 0;
+};
+
+TEST_F(BestCheckpointTest, AScalarOfTheLoopSaysWhichOneStays) {
+  run(options(75));
+  EXPECT_THAT(on_disk(), ElementsAre("d/model.ckpt-40", "d/model.ckpt-75"));
+  EXPECT_EQ(metrics(40), (std::map<std::string, double>{{"loss", 0}}));
+  // Step 75 was not due, so it had no value with its run.
+  EXPECT_EQ(metrics(75), (std::map<std::string, double>{{"loss", 35}}));
+}
+
+TEST_F(BestCheckpointTest, WithSecondsToo) {
+  LoopOptions every_run = options(12);
+  every_run.save_checkpoint_steps = {};
+  every_run.save_checkpoint_secs = 1e-9;
+  Loop loop(std::move(every_run));
+  loop.track("x", x_);
+  loop.scalar("loss", [this] { return std::abs(x_ - 7); });
+  loop.run([this](Step& step) {
+    x_ = static_cast<double>(step.number());
+    clock_.advance(std::chrono::seconds(1));
+  });
+  EXPECT_THAT(on_disk(), ElementsAre("d/model.ckpt-7", "d/model.ckpt-12"));
+}
+
+TEST_F(BestCheckpointTest, ARunThatIsResumedKnowsTheBestBefore) {
+  run(options(60));
+  run(options(90));
+  EXPECT_THAT(on_disk(), ElementsAre("d/model.ckpt-40", "d/model.ckpt-90"));
+}
+
+TEST_F(BestCheckpointTest, AnEvaluationSaysWhichOneStays) {
+  LoopOptions evaluated = options(70);
+  EvaluationHook evaluation({.every_n_steps = 10,
+                             .evaluate =
+                                 [this] {
+                                   return Metrics{{"score", -std::abs(x_ - 30)}};
+                                 },
+                             .clock = &clock_});
+  evaluated.keep_best = KeepBest{"score", 1, Better::kHigher};
+  evaluated.checkpoint_metrics = {evaluation.metric("score")};
+  evaluated.hooks.emplace_back(std::move(evaluation));
+  run(std::move(evaluated));
+  EXPECT_THAT(on_disk(), ElementsAre("d/model.ckpt-30", "d/model.ckpt-70"));
+}
+
+// As an evaluator in another process: step n is known when n + 10 is saved.
+TEST_F(BestCheckpointTest, AMetricThatComesLaterIsOfItsOwnStep) {
+  LoopOptions late = options(70);
+  late.max_to_keep = 2;
+  late.checkpoint_metrics = {{"loss", [this]() -> std::optional<MetricPoint> {
+                                const auto step = static_cast<int64_t>(x_) - 10;
+                                if (step < 0) return std::nullopt;
+                                return MetricPoint{step, std::abs(static_cast<double>(step) - 30)};
+                              }}};
+  run(std::move(late));
+  EXPECT_THAT(on_disk(), ElementsAre("d/model.ckpt-30", "d/model.ckpt-60", "d/model.ckpt-70"));
+  EXPECT_EQ(metrics(60), (std::map<std::string, double>{{"loss", 30}}));
+  EXPECT_THAT(metrics(70), IsEmpty());
+}
+
+TEST_F(BestCheckpointTest, AMetricThatNobodyKnowsIsAWarning) {
+  LoopOptions unknown = options(20);
+  unknown.keep_best = KeepBest{"f1", 1};
+  run(std::move(unknown));
+  EXPECT_TRUE(log_.contains("by f1, of which this program knows nothing"));
+  EXPECT_THAT(on_disk(), ElementsAre("d/model.ckpt-20"));
+}
+
+TEST_F(BestCheckpointTest, RefusesAMetricWithoutASource) {
+  LoopOptions nameless = options(20);
+  nameless.checkpoint_metrics = {MetricSource{}};
+  EXPECT_THROW(run(std::move(nameless)), InvalidArgumentError);
+}
+
+TEST_F(BestCheckpointTest, TheReportSaysWhatWasRestoredAndWhatWasRefused) {
+  EXPECT_EQ(run(options(60)).restore, std::nullopt);
+  files_.create("d/model.ckpt-60.data-00000-of-00001");  // Emptied.
+  const RunReport report = run(options(70));
+  EXPECT_EQ(report.resumed_from, 40);
+  ASSERT_TRUE(report.restore);
+  EXPECT_EQ(report.restore->prefix, "d/model.ckpt-40");
+  EXPECT_THAT(report.restore->restored, testing::UnorderedElementsAre("x", "global_step"));
+  ASSERT_EQ(report.restore->refused.size(), 1u);
+  EXPECT_EQ(report.restore->refused[0].prefix, "d/model.ckpt-60");
+  EXPECT_THAT(report.restore->refused[0].reason, HasSubstr("the file ends at 0"));
+  EXPECT_THAT(to_string(report), HasSubstr("(resumed from 40, 1 damaged checkpoint refused, "));
+  EXPECT_THAT(to_string(*report.restore), HasSubstr("; d/model.ckpt-60 was refused: "));
+}
+
+}  // namespace
+}  // namespace crochet

@@ -66,6 +66,7 @@ void add_verify(CommandLine& line);
 void add_diff(CommandLine& line);
 void add_convert(CommandLine& line);
 void add_repair(CommandLine& line);
+void add_pin(CommandLine& line);  // And unpin.
 
 // What stands in the help of commands that take one checkpoint.
 inline constexpr const char* kCheckpointHelp =

@@ -357,7 +357,7 @@ TEST_F(CommandsTest, HelpAndVersionAreResults) {
   const ToolRun help = run({"--help"});
   EXPECT_EQ(help.code, kSuccess);
   EXPECT_THAT(help.err, IsEmpty());
-  for (const char* const command : {"list", "show", "verify", "diff", "convert", "repair"}) {
+  for (const char* const command : {"list", "show", "verify", "diff", "convert", "repair", "pin", "unpin"}) {
     EXPECT_THAT(help.out, HasSubstr(std::string("\n  ") + command));
     const ToolRun own = run({command, "--help"});
     EXPECT_EQ(own.code, kSuccess);

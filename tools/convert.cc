@@ -124,6 +124,7 @@ std::unique_ptr<CheckpointWriter> new_writer(FileSystem& files, const Checkpoint
 void write_target_sidecar(FileSystem& files, const std::string& prefix,
                           const CheckpointSidecar& source, const CheckpointWriter& writer) {
   CheckpointSidecar sidecar = source;
+  sidecar.pinned = sidecar.preserved = false;  // That is said of a place among others.
   sidecar.size_bytes = writer.total_bytes();
   sidecar.index_crc32c = writer.index_crc32c();
   sidecar.library_version.clear();

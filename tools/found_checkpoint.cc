@@ -67,7 +67,7 @@ AllParts parts_in(FileSystem& files, const std::string& directory,
 
 // A file of somebody else's, with a name like a sidecar's, says none of this.
 bool is_ours(const CheckpointSidecar& sidecar) {
-  return sidecar.index_crc32c != 0 || sidecar.unix_time > 0;
+  return sidecar.index_crc32c != 0 || sidecar.unix_time > 0 || sidecar.pinned;
 }
 
 std::string without_step(const std::string& base) {

@@ -42,11 +42,15 @@ std::string state_text(const Inspection& inspection, bool verified) {
   return verified && inspection.has_checksums ? "sound" : "ok";
 }
 
+bool is_pinned(const FoundCheckpoint& checkpoint) {
+  return checkpoint.sidecar && checkpoint.sidecar->pinned;
+}
+
 // What the checkpoint can be named by.
 std::string name_text(const Row& row) {
   const bool is_bundle = row.checkpoint.format == CheckpointFormat::kTensorBundle;
   return printable(base_name(row.checkpoint.prefix)) + (is_bundle ? "" : ".safetensors") +
-         (row.is_newest ? " *" : "");
+         (row.is_newest ? " *" : "") + (is_pinned(row.checkpoint) ? " (pinned)" : "");
 }
 
 std::string metrics_text(const FoundCheckpoint& checkpoint) {
@@ -83,6 +87,8 @@ Json as_json(const Row& row) {
           {"unix_time", to_json(found.unix_time)},
           {"size_bytes", found.size_bytes},
           {"newest", row.is_newest},
+          {"pinned", is_pinned(found)},
+          {"preserved", found.sidecar && found.sidecar->preserved},
           {"has_checksums", row.inspection.has_checksums},
           {"damage", std::move(damage)},
           {"metrics", std::move(metrics)}};

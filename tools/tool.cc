@@ -50,6 +50,7 @@ void describe_program(CommandLine& line) {
   add_diff(line);
   add_convert(line);
   add_repair(line);
+  add_pin(line);
 }
 
 // Nothing if there is a command to run, else the exit code.

@@ -1,0 +1,58 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// crochet pin, crochet unpin: checkpoints that no run removes, and those that it may again.
+#include <memory>
+
+#include "crochet/checkpoint/checkpoint_sidecar.h"
+#include "tools/checkpoint_argument.h"
+#include "tools/command.h"
+#include "tools/text.h"
+
+namespace crochet::tool {
+namespace {
+
+const CommandHelp kPinHelp = {
+    .name = "pin",
+    .description = "Keep checkpoints from being removed by the runs that made them",
+    .examples =
+        "  crochet pin runs/digits/model.ckpt-2000\n"
+        "  crochet pin runs/digits                      # the newest",
+};
+const CommandHelp kUnpinHelp = {
+    .name = "unpin",
+    .description = "Let checkpoints be removed again, once their turn comes",
+    .examples = "  crochet unpin runs/digits/model.ckpt-2000",
+};
+
+int set_all_pinned(const Context& context, const std::vector<std::string>& paths, bool pinned) {
+  std::vector<std::string> prefixes;  // All are known to be there before any is changed.
+  for (const std::string& path : paths)
+    prefixes.push_back(checkpoint_argument(context.files(), path));
+  Json checkpoints = Json::array();
+  for (const std::string& prefix : prefixes) {
+    set_pinned(context.files(), prefix, pinned);
+    checkpoints.push_back({{"prefix", json_text(prefix)}, {"pinned", pinned}});
+    if (!context.json())
+      context.print(fmt::format("{}: {}\n", printable(prefix), pinned ? "pinned" : "not pinned"));
+  }
+  if (context.json()) context.print_json(Json{{"checkpoints", std::move(checkpoints)}});
+  return kSuccess;
+}
+
+void add(CommandLine& line, const CommandHelp& help, bool pinned) {
+  const auto paths = std::make_shared<std::vector<std::string>>();
+  CLI::App& command = add_command(line, help, [paths, pinned](const Context& context) {
+    return set_all_pinned(context, *paths, pinned);
+  });
+  command.add_option("checkpoints", *paths, kCheckpointHelp)->type_name("PATH")->required();
+}
+
+}  // namespace
+
+void add_pin(CommandLine& line) {
+  add(line, kPinHelp, true);
+  add(line, kUnpinHelp, false);
+}
+
+}  // namespace crochet::tool

@@ -181,7 +181,7 @@ TEST_F(BackgroundSaverTest, SyncsNoFileAgainThatCouldNotBeSynced) {
   });
   ASSERT_NE(first_sync, operations.end());
   const auto offset = first_sync - std::ranges::find_if(operations, [](const std::string& name) {
-                        return name.starts_with("create d/model.ckpt-1.data-");
+                        return name.starts_with("create_large d/model.ckpt-1.data-");
                       });
   files_.fail_operation(files_.num_operations() + offset, Code::kUnknown);
   const SaveTicket ticket = save_next_step(background);
@@ -204,7 +204,7 @@ TEST_F(BackgroundSaverTest, WritesADurableCheckpointNoSecondTime) {
   const std::vector<std::string> operations = files_.operations();
   const auto state = std::ranges::find_if(operations, is_state);
   const auto begin = std::ranges::find_if(operations, [](const std::string& name) {
-    return name.starts_with("create d/model.ckpt-1.data-");
+    return name.starts_with("create_large d/model.ckpt-1.data-");
   });
   ASSERT_NE(state, operations.end());
   const int64_t before = files_.num_operations();
@@ -217,7 +217,7 @@ TEST_F(BackgroundSaverTest, WritesADurableCheckpointNoSecondTime) {
   const std::vector<std::string> all = files_.operations();
   EXPECT_EQ(std::count_if(all.begin() + before, all.end(),
                           [](const std::string& name) {
-                            return name.starts_with("create d/model.ckpt-2.data-");
+                            return name.starts_with("create_large d/model.ckpt-2.data-");
                           }),
             1);
   EXPECT_EQ(std::count_if(all.begin() + before, all.end(), is_state), 2);

@@ -227,8 +227,7 @@ std::vector<std::string> list_leftovers(FileSystem& files, const std::string& di
 
 void remove_leftovers(FileSystem& files, const std::string& directory,
                       const std::string& basename) {
-  const std::vector<std::string> paths = list_leftovers(files, directory, basename);
-  if (paths.empty()) return;
+  if (list_or_none(files, directory).empty()) return;
   // What a killed process did to names may be in the system's memory only. The checkpoint that it
   // published last is to stay, and an index that it removed must not come back without its data.
   try {
@@ -237,7 +236,7 @@ void remove_leftovers(FileSystem& files, const std::string& directory,
     log_warning("{}: left-overs of killed saves stay for now: {}", directory, error.what());
     return;
   }
-  for (const std::string& path : paths) {
+  for (const std::string& path : list_leftovers(files, directory, basename)) {
     try {
       files.remove(path);
       log_info("{}: removed; a save that did not finish left it", path);

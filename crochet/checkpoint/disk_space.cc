@@ -3,6 +3,7 @@
 #include "crochet/checkpoint/disk_space.h"
 
 #include "crochet/base/error.h"
+#include "crochet/base/log.h"
 #include "crochet/io/path.h"
 
 namespace crochet::internal {
@@ -31,7 +32,8 @@ std::string directory_to_show(const std::string& prefix) {
 std::optional<uint64_t> free_bytes(FileSystem& files, const std::string& directory) {
   try {
     return files.free_bytes(directory);
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    log_warning("how much is free is not known: {}", error.what());
     return std::nullopt;
   }
 }

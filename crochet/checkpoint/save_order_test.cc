@@ -57,10 +57,10 @@ TEST(SaveOrderTest, OneSaveWritesSyncsAndRenamesInThisOrder) {
   const std::vector<std::string> expected = {
       "create m-2.data-00000-of-00002.tempstate",
       "append m-2.data-00000-of-00002.tempstate",
-      "sync m-2.data-00000-of-00002.tempstate",
-      "close m-2.data-00000-of-00002.tempstate",
       "create m-2.data-00001-of-00002.tempstate",
       "append m-2.data-00001-of-00002.tempstate",
+      "sync m-2.data-00000-of-00002.tempstate",
+      "close m-2.data-00000-of-00002.tempstate",
       "sync m-2.data-00001-of-00002.tempstate",
       "close m-2.data-00001-of-00002.tempstate",
       "create m-2.index.tempstate",
@@ -72,6 +72,12 @@ TEST(SaveOrderTest, OneSaveWritesSyncsAndRenamesInThisOrder) {
       "sync m-2.json.tmp",
       "close m-2.json.tmp",
       "rename m-2.json.tmp -> m-2.json",
+      "sync_directory d",
+      "create m-2.meta.tmp",
+      "append m-2.meta.tmp",
+      "sync m-2.meta.tmp",
+      "close m-2.meta.tmp",
+      "rename m-2.meta.tmp -> m-2.meta",
       "sync_directory d",
       "rename m-2.data-00000-of-00002.tempstate -> m-2.data-00000-of-00002",
       "rename m-2.data-00001-of-00002.tempstate -> m-2.data-00001-of-00002",
@@ -90,12 +96,6 @@ TEST(SaveOrderTest, OneSaveWritesSyncsAndRenamesInThisOrder) {
       "remove m-1.data-00000-of-00002",
       "remove m-1.data-00001-of-00002",
       "remove m-1.json",
-      "create m-2.meta.tmp",
-      "append m-2.meta.tmp",
-      "sync m-2.meta.tmp",
-      "close m-2.meta.tmp",
-      "rename m-2.meta.tmp -> m-2.meta",
-      "sync_directory d",
   };
   EXPECT_THAT(operations_of_second_save({.num_shards = 2, .max_to_keep = 1}),
               ElementsAreArray(expected));
@@ -122,6 +122,7 @@ TEST(SaveOrderTest, AnIndexOfTheSameStepIsRemovedBeforeItsDataIsReplaced) {
   }
   const std::vector<std::string> expected = {
       "sync_directory d",  // The sidecar's.
+      "sync_directory d",  // The meta graph's.
       "remove m-1.index",
       "sync_directory d",
       "rename m-1.data-00000-of-00001.tempstate -> m-1.data-00000-of-00001",

@@ -17,22 +17,13 @@ constexpr std::chrono::seconds kFirstRetryAfter(1);
 // A signal's handler can wake nobody: who waits looks for one this often.
 constexpr std::chrono::milliseconds kSignalSlice(100);
 
-bool is_full_disk(const std::exception_ptr& error) {
-  try {
-    if (error) std::rethrow_exception(error);
-  } catch (const ResourceExhaustedError&) {
-    return true;
-  } catch (...) {
-  }
-  return false;
-}
-
-// The numbers of a full disk are told once, however often it is tried.
+// The numbers of a full disk that was foreseen are told once, however often it is tried.
 std::string failure_text(const SaveTicket& ticket, const std::exception_ptr& error,
                          const std::exception_ptr& previous) {
-  if (is_full_disk(previous) && is_full_disk(error))
-    return fmt::format("saving {} failed again: still no room", ticket.prefix());
-  return fmt::format("saving {} failed: {}", ticket.prefix(), describe(error));
+  const std::string reason = describe(error);
+  if (previous && describe(previous) == reason)
+    return fmt::format("saving {} failed again, for the same reason", ticket.prefix());
+  return fmt::format("saving {} failed: {}", ticket.prefix(), reason);
 }
 
 void log_progress(Clock::Duration so_far) {

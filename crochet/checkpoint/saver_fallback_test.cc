@@ -246,7 +246,7 @@ TEST_F(FullDiskTest, IsToldInFullButOnce) {
   for (const std::string& line : log_.lines(Severity::kWarning))
     in_full += line.find("bytes") != std::string::npos ? 1 : 0;
   EXPECT_EQ(in_full, 1);
-  EXPECT_TRUE(log_.contains("saving d/m-1 failed again: still no room"));
+  EXPECT_TRUE(log_.contains("saving d/m-1 failed again, for the same reason"));
   EXPECT_THAT(log_.lines(Severity::kError), SizeIs(1));
   EXPECT_THAT(files_.list("d"), IsEmpty());
 }

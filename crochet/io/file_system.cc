@@ -62,12 +62,12 @@ void remove_left_over(FileSystem& files, const std::string& path) {
 }  // namespace
 
 uint32_t WritableFile::append_with_crc32c(uint32_t crc, std::span<const std::byte> data) {
-  while (!data.empty()) {
+  do {  // Also of nothing: a file that is closed says so.
     const auto chunk = data.first(std::min(data.size(), kChunkBytes));
     crc = extend_crc32c(crc, chunk);
     append(chunk);
     data = data.subspan(chunk.size());
-  }
+  } while (!data.empty());
   return crc;
 }
 

@@ -101,8 +101,7 @@ std::unique_ptr<WritableFile> MemoryFileSystem::create_large(const std::string& 
   const uint64_t freed = place.node ? occupied_bytes(*place.node) : 0;
   if (expected_bytes > state_->free_bytes() + freed) {
     if (place.node && !place.node->is_directory) place.directory->entries.erase(place.name);
-    throw ResourceExhaustedError("{}: {} bytes are needed, {} are free", path, expected_bytes,
-                                 state_->free_bytes() + freed);
+    throw_no_room(ENOSPC, path, expected_bytes, state_->free_bytes() + freed);
   }
   auto node = find_or_make_file(*state_, path, "open");
   node->bytes.clear();

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -121,7 +122,13 @@ class FaultLife {
   void expect_sound(MemoryFileSystem& disk, int64_t promised) const {
     const Leftovers left = leftovers(disk);
     EXPECT_LE(left.saves.size(), 1u) << testing::PrintToString(left.saves);
-    EXPECT_LE(left.removals.size(), 1u) << testing::PrintToString(left.removals);
+    // What a start could not clear away stays for the next one, and it says so.
+    const bool was_not_cleared = std::ranges::any_of(log_.lines(), [](const std::string& line) {
+      return line.find("left-overs of killed saves stay for now") != std::string::npos ||
+             line.find("left by a save that did not finish, cannot be") != std::string::npos;
+    });
+    EXPECT_LE(left.removals.size(), was_not_cleared ? 2u : 1u)
+        << testing::PrintToString(left.removals);
     for (const std::string& prefix : list_checkpoints(disk, kDirectory, kBasename))
       EXPECT_TRUE(is_bit_equal(disk, prefix, step_of_prefix(prefix).value_or(-1))) << prefix;
     EXPECT_NO_THROW(get_checkpoint_state(disk, kDirectory));
@@ -141,8 +148,7 @@ class FaultLife {
 
  private:
   // The stage from which on a step must be found again.
-  static constexpr SaveStage kPromised = SaveStage::kPublished;
-
+  static constexpr SaveStage kPromised = SaveStage::kDurable;
   // By a saver alone: no lock, nothing cleared away before.
   void expect_restorable(FileSystem& files, int64_t promised) const {
     FakeClock clock;

@@ -74,6 +74,11 @@ class WatchedFileSystem final : public MemoryFileSystem {
     if (const Watcher watcher = copy_of(watcher_)) watcher(path);
     return MemoryFileSystem::create(path);
   }
+  std::unique_ptr<WritableFile> create_large(const std::string& path,
+                                             uint64_t expected_bytes) override {
+    if (const Watcher watcher = copy_of(watcher_)) watcher(path);
+    return MemoryFileSystem::create_large(path, expected_bytes);
+  }
   uint64_t free_bytes(const std::string& path) override {
     const FreeBytes said = copy_of(free_bytes_);
     return said ? said() : MemoryFileSystem::free_bytes(path);

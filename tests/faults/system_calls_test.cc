@@ -142,6 +142,7 @@ TEST_F(SystemCallsTest, OneSaveSyncsAndRenamesInThisOrder) {
       "sync .",
       "remove model.ckpt-1.data-00000-of-00001",
       "remove model.ckpt-1.json",
+      "create metrics.jsonl",  // What the save has cost.
   };
   EXPECT_THAT(seen, ElementsAreArray(expected));
 }

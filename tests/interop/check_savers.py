@@ -70,7 +70,9 @@ def check_both_see(program, directory, newest, everything):
 def take_turns(program, directory):
     os.mkdir(directory)
     for step in range(1, 9):
-        if step % 4 in (1, 2):  # Twice one, twice the other: each removes what the other one made.
+        # Twice one, twice the other. TensorFlow removes what we made; what it made stays, unlisted: we
+        # remove only what has a sidecar of ours.
+        if step % 4 in (1, 2):
             value = theirs(directory, step)
         else:
             answer = ours(program, "save", directory, step)
@@ -78,9 +80,10 @@ def take_turns(program, directory):
             value = answer["value"]
         check_equal(f"value at step {step}", value, float(step))
         kept = [step] if step == 1 else [step - 1, step]
-        check_equal(f"checkpoints at step {step}", steps_on_disk(directory), kept)
+        stay = [old for old in range(1, step - 1) if old % 4 in (1, 2)]
+        check_equal(f"checkpoints at step {step}", steps_on_disk(directory), stay + kept)
         check_both_see(program, directory, step, kept)
-        leftovers = [name for name in os.listdir(directory) if f"m-{step - 2}." in name and step > 2]
+        leftovers = [name for name in os.listdir(directory) if f"m-{step - 2}." in name and step - 2 not in stay and step > 2]
         check_equal(f"left of an evicted checkpoint at step {step}", [n for n in leftovers if ".json" not in n], [])
 
 

@@ -122,6 +122,7 @@ TEST_F(SystemCallsTest, OneSaveSyncsAndRenamesInThisOrder) {
   const std::vector<std::string> expected = {
       "create .lock",  // It is locked, then emptied and written.
       "create .lock",
+      "sync .",  // Before left-overs are looked for.
       "create " + data + ".tempstate",
       "sync " + data + ".tempstate",
       "create model.ckpt-2.index.tempstate",

@@ -13,7 +13,7 @@
 //   alone     variables of the engine, and nothing else goes on: each save is waited for
 //
 // The time lost by a save is the sum, over the steps from its trigger until it is published, of
-// what each took longer than the median of those before the first save. bench/checkpoint_report.py
+// what each took longer than those around the save, which none disturbs. bench/checkpoint_report.py
 // runs this in turns with the peers.
 #include <sys/resource.h>
 
@@ -54,7 +54,7 @@ struct Options {
   size_t variables = 64;
   int shards = 1;
   int saves = 3;
-  int undisturbed = 9;
+  size_t quiet = 6;
 };
 
 // A line of /proc/self/status in bytes: "VmRSS:" is the memory in use, "VmHWM:" its peak, which
@@ -105,20 +105,15 @@ class Timeline {
 
   explicit Timeline(const Options& options) : options_(options) {}
 
-  void begin_step() {
-    starts_.push_back(now());
-    if (static_cast<int>(starts_.size()) == options_.undisturbed)
-      undisturbed_ = median(durations());
-  }
+  void begin_step() { starts_.push_back(now()); }
   size_t steps() const { return starts_.size(); }
   bool save_is_due() const {
-    if (static_cast<int>(steps()) < options_.undisturbed + 1) return false;
-    // Two quiet steps lie between a save and the next.
-    return saves_.empty() || (saves_.back().ticket.finished() && quiet_steps() >= 2);
+    if (saves_.empty()) return steps() > kUnmeasured + options_.quiet;
+    return saves_.back().ticket.finished() && quiet_steps() > options_.quiet;
   }
   bool is_over() const {
     return static_cast<int>(saves_.size()) == options_.saves && saves_.back().ticket.finished() &&
-           quiet_steps() >= 1;
+           quiet_steps() > options_.quiet;
   }
   void add(double trigger, double snapshot_s, SaveTicket ticket) {
     saves_.push_back({steps() - 1, trigger, snapshot_s, std::move(ticket)});
@@ -129,11 +124,10 @@ class Timeline {
     const std::vector<double> took = durations();
     for (const Save& save : saves_) {
       const double published = save.snapshot_s + save.ticket.seconds(SaveStage::kPublished).value();
+      const size_t end = steps_until(save.trigger + published, save.step);
       double lost = 0;
-      for (size_t step = save.step; step < took.size(); ++step) {
-        if (step > save.step && starts_[step] > save.trigger + published) break;
-        lost += took[step] - undisturbed_;
-      }
+      for (size_t step = save.step; step < end; ++step) lost += took[step];
+      lost -= undisturbed(took, save.step, end) * static_cast<double>(end - save.step);
       result.push_back(
           {{"snapshot_s", save.snapshot_s},
            {"lost_s", lost},
@@ -142,15 +136,38 @@ class Timeline {
     }
     return result;
   }
-  double undisturbed() const { return undisturbed_; }
+  // Of the first steps.
+  double step_s() const { return median_of(durations(), kUnmeasured, options_.quiet); }
   const std::string& last_prefix() const { return saves_.back().ticket.prefix(); }
-
- private:
+  // Of the steps so far.
   std::vector<double> durations() const {
     std::vector<double> result(starts_.size());
     std::adjacent_difference(starts_.begin(), starts_.end(), result.begin());
     if (!result.empty()) result.erase(result.begin());
     return result;
+  }
+
+ private:
+  // In the first ones all memory is fresh.
+  static constexpr size_t kUnmeasured = 2;
+
+  static double median_of(const std::vector<double>& took, size_t begin, size_t count) {
+    const auto first = took.begin() + static_cast<std::ptrdiff_t>(std::min(begin, took.size()));
+    return median({first, first + std::min<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(count),
+                                                           took.end() - first)});
+  }
+  // The first step that began behind `time`, from `step` + 1 on.
+  size_t steps_until(double time, size_t step) const {
+    do ++step;
+    while (step < starts_.size() && starts_[step] <= time);
+    return std::min(step, starts_.size() - 1);
+  }
+  // What a step takes that no save disturbs: the mean of the medians of those just before and just
+  // behind a save, since memory and machine change in the course of a run.
+  double undisturbed(const std::vector<double>& took, size_t begin, size_t end) const {
+    return (median_of(took, begin - options_.quiet, options_.quiet) +
+            median_of(took, end, options_.quiet)) /
+           2;
   }
   size_t quiet_steps() const {
     const double end = saves_.back().trigger + saves_.back().snapshot_s +
@@ -160,7 +177,6 @@ class Timeline {
 
   const Options& options_;
   std::vector<double> starts_;
-  double undisturbed_ = 0;
   std::vector<Save> saves_;
 };
 
@@ -320,8 +336,9 @@ nlohmann::json measure(const Options& options) {
     } else {
       train_loop(options, std::move(arrays), copy_s, hook);
     }
-    result = {{"step_s", timeline.undisturbed()},
+    result = {{"step_s", timeline.step_s()},
               {"saves", timeline.report()},
+              {"steps_s", timeline.durations()},
               {"restore_s", hook->restore_s()},
               {"extra_memory", hook->extra_memory()}};
   }
@@ -346,7 +363,7 @@ int main(int argc, char** argv) {
   app.add_option("--variables", options.variables)->check(CLI::PositiveNumber);
   app.add_option("--shards", options.shards)->check(CLI::PositiveNumber);
   app.add_option("--saves", options.saves)->check(CLI::PositiveNumber);
-  app.add_option("--undisturbed", options.undisturbed, "Steps before the first save")
+  app.add_option("--quiet", options.quiet, "Steps between a save and the next one")
       ->check(CLI::PositiveNumber);
   CLI11_PARSE(app, argc, argv);
   try {

@@ -5,8 +5,8 @@
 
 Trains a state of random floats by dense updates, saves it some times while training goes on as far
 as the peer lets it, restores it, and prints as JSON what that took: of each save how long the call
-blocked, what the steps took longer than the median of those before the first save until the
-checkpoint was durable, when it was completed, and when durable. None of the peers syncs its files:
+blocked, what the steps until the checkpoint was durable took longer than those around the save,
+when it was completed, and when durable. None of the peers syncs its files:
 a thread does it as soon as the save is completed, which counts as durable.
 
   python bench/peers/checkpoint_save.py --peer torch_save [--bytes N] [--variables N] [--saves N]
@@ -30,6 +30,10 @@ def random_arrays(options):
   generator = np.random.default_rng(1)
   size = options.bytes // options.variables // 4
   return [generator.random(size, dtype=np.float32) for _ in range(options.variables)]
+
+
+# In the first steps all memory is fresh.
+UNMEASURED = 3
 
 
 class TensorFlowSaver:
@@ -275,13 +279,15 @@ class Save:
       sync(path)
     self.durable = time.perf_counter() - self.trigger
 
-  def lost(self, starts, undisturbed):
-    sum_of_losses = 0
-    for step in range(self.step, len(starts) - 1):
-      if step > self.step and starts[step] > self.trigger + self.durable:
-        break
-      sum_of_losses += starts[step + 1] - starts[step] - undisturbed
-    return sum_of_losses
+  def lost(self, starts, quiet):
+    """The steps until it is durable, against the medians of those just before and just behind."""
+    took = [b - a for a, b in zip(starts, starts[1:])]
+    end = self.step + 1
+    while end < len(took) and starts[end] <= self.trigger + self.durable:
+      end += 1
+    before, behind = took[self.step - quiet:self.step], took[end:end + quiet]
+    undisturbed = (statistics.median(before) + statistics.median(behind)) / 2
+    return sum(took[self.step:end]) - undisturbed * (end - self.step)
 
 
 def drop_from_page_cache(peer, place):
@@ -304,29 +310,27 @@ def measure(options):
   shutil.rmtree(options.dir, ignore_errors=True)
   os.makedirs(options.dir)
   peer = PEERS[options.peer](random_arrays(options), options.dir)
-  for _ in range(3):
-    peer.step()
-  starts, saves, quiet = [], [], 0
-  undisturbed = baseline = None
-  while len(saves) < options.saves or quiet < 2:
+  starts, saves, quiet, baseline = [], [], -UNMEASURED, None
+  while len(saves) < options.saves or quiet <= options.quiet:
     starts.append(time.perf_counter())
     peer.step()
-    if len(starts) == options.undisturbed:
-      undisturbed = statistics.median(b - a for a, b in zip(starts, starts[1:]))
-    quiet = quiet + 1 if not saves or saves[-1].durable is not None else 0
-    if len(saves) < options.saves and len(starts) > options.undisturbed and quiet >= 3:
-      if baseline is None:
-        baseline = memory("VmRSS:")
-        with open("/proc/self/clear_refs", "w", encoding="utf-8") as file:
-          file.write("5")
-      if saves:
-        if hasattr(peer, "finish"):
-          peer.finish()
-        remove(peer, saves[-1].place)
+    if not saves or saves[-1].durable is not None:
+      quiet += 1
+    if len(saves) == options.saves or quiet <= options.quiet:
+      continue
+    if baseline is None:
+      baseline = memory("VmRSS:")
+      with open("/proc/self/clear_refs", "w", encoding="utf-8") as file:
+        file.write("5")
+    if saves:
+      if hasattr(peer, "finish"):
+        peer.finish()
+      remove(peer, saves[-1].place)
+      for _ in range(options.quiet + 1):
         starts.append(time.perf_counter())
         peer.step()
-      saves.append(Save(peer, len(saves), len(starts) - 1))
-      quiet = 0
+    saves.append(Save(peer, len(saves), len(starts) - 1))
+    quiet = 0
   starts.append(time.perf_counter())
   if hasattr(peer, "finish"):
     peer.finish()
@@ -340,8 +344,9 @@ def measure(options):
       "version": importlib.metadata.version(peer.package),
       "bytes": options.bytes,
       "variables": options.variables,
-      "step_s": undisturbed,
-      "saves": [{"blocked_s": s.blocked, "lost_s": s.lost(starts, undisturbed),
+      "step_s": statistics.median(
+          b - a for a, b in zip(starts[UNMEASURED:], starts[UNMEASURED + 1:][:options.quiet])),
+      "saves": [{"blocked_s": s.blocked, "lost_s": s.lost(starts, options.quiet),
                  "completed_s": s.completed, "durable_s": s.durable} for s in saves],
       "restore_s": restore,
       "extra_memory": peak - baseline,
@@ -355,7 +360,7 @@ def main():
   parser.add_argument("--bytes", type=int, default=1 << 30)
   parser.add_argument("--variables", type=int, default=64)
   parser.add_argument("--saves", type=int, default=3)
-  parser.add_argument("--undisturbed", type=int, default=9, help="steps before the first save")
+  parser.add_argument("--quiet", type=int, default=6, help="steps between a save and the next one")
   options = parser.parse_args()
   print(json.dumps(measure(options)))
 

@@ -207,7 +207,8 @@ TEST(MemoryFileSystemTest, RefusesALargeFileWithoutRoom) {
   files.set_capacity(10);
   write(files, "a", "123456");
   EXPECT_THAT([&] { files.create_large("b", 5); },
-              ThrowsMessage<ResourceExhaustedError>("b: 5 bytes are needed, 4 are free"));
+              ThrowsMessage<ResourceExhaustedError>(
+                  "b: 5 bytes are needed, 4 are free: No space left on device (ENOSPC)"));
   EXPECT_FALSE(files.exists("b"));
   files.create_large("b", 4);
   files.create_large("a", 10);  // What it had is free for it.

@@ -101,6 +101,8 @@ class Tensor {
 
   // True if others hold the memory too, so that writing would copy it first.
   bool is_shared() const { return buffer_ && !buffer_.is_unique(); }
+  // The elements' memory; unset if they are in the object, or strings.
+  const Buffer& buffer() const { return buffer_; }
   // Buffer::version() of the memory: the same number twice means that nobody asked to write to it
   // in between, through whatever holder. 0 for elements that are in the object.
   uint64_t version() const { return buffer_.version(); }

@@ -49,7 +49,7 @@ void Session::check_open(const char* what) const {
 void Session::follow_graph() {
   const std::lock_guard lock(growth_);
   for (size_t index = owned_.size(); index < graph_.variable_nodes().size(); ++index)
-    owned_.emplace_back(graph_.variable_nodes()[index]->initial);
+    owned_.emplace_back(graph_.variable_nodes()[index]->initial, spare_);
 }
 
 void Session::run_into(std::span<const Output> fetches, const Feeds& feeds,
@@ -123,14 +123,14 @@ void Session::make_unique(const Graph::Node& node) {
       memory.make_unique();
       continue;
     }
-    memory.prepare_next();
+    memory.prepare_copy();
     const ArrayView bytes = bytes_of(memory.value());
     update_copies_.push_back({.from = bytes, .to = memory.next().mutable_bytes().data()});
   }
   if (update_copies_.empty()) return;
   copier_.copy(update_copies_);
   for (const size_t variable : node.updates)
-    if (owned_[variable].needs_copy()) owned_[variable].commit_next();
+    if (owned_[variable].needs_copy()) owned_[variable].commit_copy();
 }
 
 // Takes a snapshot: what is owned is shared, what is borrowed is copied.

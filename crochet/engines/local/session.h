@@ -62,6 +62,7 @@ class Session final : public crochet::Session {
 
   std::mutex growth_;                  // Held while the graph is followed.
   RunToken token_;                     // Guards what follows.
+  SpareMemory spare_;
   std::vector<VariableMemory> owned_;  // By the variable's index; unset if borrowed.
   std::string half_done_;              // What failed in the middle of a step; "" if nothing did.
   std::vector<ParallelCopier::Copy> update_copies_;  // Of make_unique(); used again.

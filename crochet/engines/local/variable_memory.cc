@@ -3,40 +3,53 @@
 #include "crochet/engines/local/variable_memory.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace crochet::local {
-namespace {
 
-// One for a save that is being written and one for the save that waits behind it.
-constexpr size_t kMaxSpare = 2;
-
-}  // namespace
-
-VariableMemory::VariableMemory(const Tensor& initial) : value_(initial) {
-  make_unique();
-  next_ = Tensor();  // The initial value, which others keep holding.
+VariableMemory::VariableMemory(const Tensor& initial, SpareMemory& spare)
+    : spare_(spare), value_(initial) {
+  if (value_.dtype() == DType::kString) {
+    make_unique();
+  } else if (value_.is_set()) {
+    spare_.expect(value_.num_bytes());
+    value_ = Tensor(initial.dtype(), initial.shape());
+    std::ranges::copy(initial.bytes(), value_.mutable_bytes().begin());
+  }
 }
 
 void VariableMemory::make_unique() {
   if (value_.dtype() == DType::kString) {
     value_.mutable_strings();
   } else if (needs_copy()) {
-    prepare_next();
+    prepare_copy();
     std::ranges::copy(value_.bytes(), next_.mutable_bytes().begin());
-    commit_next();
+    commit_copy();
   }
 }
 
 void VariableMemory::prepare_next() {
-  if (next_.is_set() && !next_.is_shared()) return;
-  const auto free = std::ranges::find_if(spare_, [](const Tensor& t) { return !t.is_shared(); });
-  if (free != spare_.end()) return std::swap(next_, *free);
-  Tensor fresh(value_.dtype(), value_.shape());
-  if (next_.is_set()) {
-    if (spare_.size() == kMaxSpare) spare_.erase(spare_.begin());
-    spare_.push_back(std::move(next_));
+  if (!next_.is_set()) {
+    next_ = Tensor(value_.dtype(), value_.shape());  // Its own, for good.
+  } else if (!can_use_next()) {
+    take_next();
   }
-  next_ = std::move(fresh);
+}
+
+void VariableMemory::prepare_copy() {
+  if (!can_use_next()) take_next();
+}
+
+void VariableMemory::take_next() {
+  Tensor prepared = spare_.take(value_.dtype(), value_.shape());
+  if (next_.is_set()) spare_.give(std::move(next_));
+  next_ = std::move(prepared);
+}
+
+void VariableMemory::commit_copy() {
+  commit_next();
+  // What changes in place needs no memory of its own for the next value.
+  spare_.give(std::exchange(next_, Tensor()));
 }
 
 }  // namespace crochet::local

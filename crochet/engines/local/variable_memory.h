@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <vector>
-
+#include "crochet/engines/local/spare_memory.h"
 #include "crochet/tensor/tensor.h"
 
 namespace crochet::local {
@@ -11,23 +10,26 @@ namespace crochet::local {
 // The value of one owned variable and the memory for its next ones.
 //
 // A snapshot shares the value's memory; so that no value that was handed out
-// ever changes, the next one is written to other memory, which is taken back
-// once nobody holds it: after the first few saves no fresh memory is touched.
+// ever changes, the next one is written to other memory. What somebody still holds becomes spare
+// memory of all variables: after the first few saves no fresh memory is touched.
 //
 // Not thread-safe: sessions use it under their run token.
 class VariableMemory {
  public:
   // Copies the value, into memory of its own. Unset for a variable that is not owned.
-  explicit VariableMemory(const Tensor& initial);
+  // `spare` is not owned, and outlives this.
+  VariableMemory(const Tensor& initial, SpareMemory& spare);
 
   // To be written to only after make_unique().
   Tensor& value() { return value_; }
   const Tensor& value() const { return value_; }
   // Makes sure that nobody else holds the value, by a copy if need be.
   void make_unique();
-  // The same by somebody else's copy: if true, the value's bytes are to be copied to next(), which
-  // is then prepared, and commit_next() called.
+  // The same by somebody else's copy: if true, prepare_copy() is to be called, the value's bytes
+  // are to be copied to next(), and commit_copy() called.
   bool needs_copy() const { return value_.dtype() != DType::kString && value_.is_shared(); }
+  void prepare_copy();
+  void commit_copy();
 
   // Memory for the next value, of undefined content, that nobody else holds.
   // Throws: ResourceExhaustedError.
@@ -37,9 +39,12 @@ class VariableMemory {
   void commit_next() { std::swap(value_, next_); }
 
  private:
+  bool can_use_next() const { return next_.is_set() && !next_.is_shared(); }
+  void take_next();
+
+  SpareMemory& spare_;
   Tensor value_;
-  Tensor next_;                // Unset, or of the value's type and shape.
-  std::vector<Tensor> spare_;  // Former values that others still held when they were replaced.
+  Tensor next_;  // Unset, or of the value's type and shape.
 };
 
 }  // namespace crochet::local

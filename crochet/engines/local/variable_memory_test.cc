@@ -10,22 +10,25 @@ namespace {
 Tensor fives() { return Tensor::from<float>(std::vector<float>(100, 5)); }
 
 TEST(VariableMemoryTest, CopiesTheInitialValue) {
+  SpareMemory spare;
   const Tensor initial = fives();
-  VariableMemory memory(initial);
+  VariableMemory memory(initial, spare);
   EXPECT_EQ(memory.value(), initial);
   EXPECT_NE(memory.value().bytes().data(), initial.bytes().data());
   EXPECT_FALSE(initial.is_shared());
 }
 
 TEST(VariableMemoryTest, StaysWhereItIsIfNobodyElseHoldsIt) {
-  VariableMemory memory(fives());
+  SpareMemory spare;
+  VariableMemory memory(fives(), spare);
   const std::byte* const place = memory.value().bytes().data();
   memory.make_unique();
   EXPECT_EQ(memory.value().bytes().data(), place);
 }
 
 TEST(VariableMemoryTest, IsCopiedIfSomebodyHoldsIt) {
-  VariableMemory memory(fives());
+  SpareMemory spare;
+  VariableMemory memory(fives(), spare);
   const Tensor held = memory.value();
   memory.make_unique();
   EXPECT_EQ(memory.value(), held);
@@ -34,7 +37,8 @@ TEST(VariableMemoryTest, IsCopiedIfSomebodyHoldsIt) {
 }
 
 TEST(VariableMemoryTest, SwapsBetweenTwoBuffers) {
-  VariableMemory memory(fives());
+  SpareMemory spare;
+  VariableMemory memory(fives(), spare);
   const std::byte* const place = memory.value().bytes().data();
   memory.prepare_next();
   EXPECT_NE(memory.next().bytes().data(), place);
@@ -44,7 +48,8 @@ TEST(VariableMemoryTest, SwapsBetweenTwoBuffers) {
 }
 
 TEST(VariableMemoryTest, NeverGivesOutWhatIsHeldHoweverManyHold) {
-  VariableMemory memory(fives());
+  SpareMemory spare;
+  VariableMemory memory(fives(), spare);
   std::vector<Tensor> held;
   for (int i = 0; i < 10; ++i) {
     held.push_back(memory.value());
@@ -57,14 +62,30 @@ TEST(VariableMemoryTest, NeverGivesOutWhatIsHeldHoweverManyHold) {
     EXPECT_EQ(held[i].flat<float>()[0], static_cast<float>(i - 1));
 }
 
+TEST(VariableMemoryTest, SharesWhatIsFreeWithOthers) {
+  SpareMemory spare;
+  VariableMemory first(fives(), spare);
+  VariableMemory second(fives(), spare);
+  const std::byte* place = nullptr;
+  {
+    const Tensor held = first.value();
+    place = held.bytes().data();
+    first.make_unique();  // By a copy.
+  }
+  const Tensor held = second.value();
+  second.make_unique();
+  EXPECT_EQ(second.value().bytes().data(), place);
+}
+
 TEST(VariableMemoryTest, HoldsScalarsAndStringsToo) {
-  VariableMemory number(Tensor::scalar(1));
+  SpareMemory spare;
+  VariableMemory number(Tensor::scalar(1), spare);
   number.prepare_next();
   number.next().mutable_flat<int>()[0] = 2;
   EXPECT_EQ(number.value(), Tensor::scalar(1));
   number.commit_next();
   EXPECT_EQ(number.value(), Tensor::scalar(2));
-  VariableMemory text(Tensor::from({"a"}));
+  VariableMemory text(Tensor::from({"a"}), spare);
   const Tensor held = text.value();
   text.make_unique();
   text.value().mutable_strings()[0] = "b";

@@ -1,0 +1,93 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/engines/local/spare_memory.h"
+
+#include <algorithm>
+#include <exception>
+#include <ranges>
+#include <utility>
+
+#include "crochet/base/log.h"
+
+namespace crochet::local {
+namespace {
+
+// Kept of a variable: one for a save that is being written and one for the save that waits behind.
+constexpr size_t kMaxSpare = 2;
+
+// Smaller memory is soon touched.
+constexpr size_t kMadeAheadFrom = size_t{1} << 20;
+
+constexpr size_t kPageBytes = 4096;
+
+// How many are asked whether somebody holds them, as there may be hundreds of thousands: it takes
+// less than to touch fresh memory.
+size_t max_asked(size_t num_bytes) { return 8 + num_bytes / kPageBytes; }
+
+}  // namespace
+
+void SpareMemory::expect(size_t num_bytes) {
+  const std::lock_guard lock(mutex_);
+  ++by_size_[num_bytes].num_variables;
+}
+
+Tensor SpareMemory::take(DType dtype, const Shape& shape) {
+  const size_t num_bytes = Tensor::num_bytes(dtype, shape);
+  {
+    const std::lock_guard lock(mutex_);
+    OfOneSize& same = by_size_[num_bytes];
+    for (size_t asked = std::min(max_asked(num_bytes), same.buffers.size()); asked > 0; --asked) {
+      Buffer buffer = std::move(same.buffers.front());
+      same.buffers.pop_front();
+      if (buffer.is_unique()) return Tensor::from_buffer(dtype, shape, std::move(buffer));
+      same.buffers.push_back(std::move(buffer));  // Whoever holds it may do so for long.
+    }
+    ++same.num_made;
+  }
+  if (num_bytes >= kMadeAheadFrom) make_all_in_background();
+  return Tensor(dtype, shape);
+}
+
+void SpareMemory::give(Tensor former) {
+  if (!former.buffer()) return;
+  const std::lock_guard lock(mutex_);
+  OfOneSize& same = by_size_[former.buffer().size()];
+  same.buffers.push_back(former.buffer());
+  if (same.buffers.size() > kMaxSpare * same.num_variables) same.buffers.pop_front();
+}
+
+void SpareMemory::make_all_in_background() {
+  if (maker_.joinable() || lacking_size() == 0) return;
+  try {
+    maker_ = std::jthread([this](const std::stop_token& stop) { make_all(stop); });
+  } catch (const std::exception& error) {
+    log_debug("no thread makes memory ahead: {}", error.what());
+  }
+}
+
+size_t SpareMemory::lacking_size() {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find_if(by_size_, [](const auto& entry) {
+    return entry.first >= kMadeAheadFrom && entry.second.num_made < entry.second.num_variables;
+  });
+  return found == by_size_.end() ? 0 : found->first;
+}
+
+void SpareMemory::make_all(const std::stop_token& stop) noexcept {
+  try {
+    for (size_t size = lacking_size(); size > 0 && !stop.stop_requested(); size = lacking_size()) {
+      {
+        const std::lock_guard lock(mutex_);
+        ++by_size_[size].num_made;
+      }
+      Buffer buffer(size);
+      for (size_t i = 0; i < size; i += kPageBytes) buffer.mutable_data()[i] = std::byte{};
+      const std::lock_guard lock(mutex_);
+      by_size_[size].buffers.push_front(std::move(buffer));
+    }
+  } catch (const std::exception& error) {
+    log_debug("no memory is made ahead: {}", error.what());
+  }
+}
+
+}  // namespace crochet::local

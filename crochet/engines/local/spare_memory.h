@@ -1,0 +1,57 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+
+#include "crochet/tensor/tensor.h"
+
+namespace crochet::local {
+
+// Memory that variables used before, for their next values.
+//
+// A save holds values for a while; those that change meanwhile need other memory, and fresh memory
+// takes several times as long to be filled. All variables of a session share what is free, by its
+// size: a save needs as much as changes until it is written, which is other variables each time.
+//
+// The first time that large memory is lacking, a thread makes and touches what is missing for all
+// variables to change during one save. So only the first save meets fresh memory; and where a save
+// is written before anything changes, none is ever made.
+//
+// Not thread-safe: sessions use it under their run token.
+class SpareMemory {
+ public:
+  SpareMemory() = default;
+  SpareMemory(const SpareMemory&) = delete;
+  SpareMemory& operator=(const SpareMemory&) = delete;
+
+  // There is one more variable of so many bytes.
+  void expect(size_t num_bytes);
+  // Of undefined content, and nobody else holds it: used before if there is some, fresh otherwise.
+  // Throws: ResourceExhaustedError.
+  Tensor take(DType dtype, const Shape& shape);
+  // A former value; others may hold it for as long as they like.
+  void give(Tensor former);
+
+ private:
+  struct OfOneSize {
+    std::deque<Buffer> buffers;  // What was given first is free first.
+    size_t num_variables = 0;
+    size_t num_made = 0;  // Fresh ones.
+  };
+
+  void make_all_in_background();
+  void make_all(const std::stop_token& stop) noexcept;
+  // Of those sizes that are lacking some; 0 if none is.
+  size_t lacking_size();
+
+  std::mutex mutex_;  // Guards what follows.
+  std::unordered_map<size_t, OfOneSize> by_size_;
+  std::jthread maker_;  // Last: it ends first.
+};
+
+}  // namespace crochet::local

@@ -111,6 +111,8 @@ void SaveTicket::set_num_bytes(uint64_t num_bytes) {
   state_->num_bytes = num_bytes;
 }
 
+void SaveTicket::note_named() { note_time(SaveStage::kPublished); }
+
 void SaveTicket::publish(const std::string& location) {
   {
     const std::lock_guard lock(state_->mutex);
@@ -119,12 +121,17 @@ void SaveTicket::publish(const std::string& location) {
   reach(SaveStage::kPublished);
 }
 
-void SaveTicket::reach(SaveStage stage) {
+void SaveTicket::note_time(SaveStage stage) {
   const double seconds = to_seconds(state_->clock.now() - state_->start);
+  const std::lock_guard lock(state_->mutex);
+  state_->seconds[static_cast<size_t>(stage)] = seconds;
+}
+
+void SaveTicket::reach(SaveStage stage) {
+  if (stage != SaveStage::kPublished || !seconds(stage)) note_time(stage);
   {
     const std::lock_guard lock(state_->mutex);
     state_->stage = std::max(state_->stage, stage);
-    state_->seconds[static_cast<size_t>(stage)] = seconds;
   }
   state_->changed.notify_all();
 }

@@ -39,7 +39,8 @@ class SaveTicket {
   bool finished() const;
   // What kept the save from being published, retries included; null if nothing has.
   std::exception_ptr error() const;
-  // Seconds from the snapshot until the stage; unset if it was not reached.
+  // Seconds from the snapshot until the stage; unset if it was not reached. Those of kPublished end
+  // when the state file names it, before older ones are removed.
   std::optional<double> seconds(SaveStage stage) const;
   // Of data and index; 0 until they are durable.
   uint64_t num_bytes() const;
@@ -55,12 +56,16 @@ class SaveTicket {
   // A stage that an earlier attempt has reached stays reached; the time is the last attempt's.
   void reach(SaveStage stage);
   void set_num_bytes(uint64_t num_bytes);
+  // The state file names it; what is left to do is to remove older ones.
+  void note_named();
   // Reaches kPublished.
   void publish(const std::string& location);
   void fail(std::exception_ptr error);
 
  private:
   struct State;
+  void note_time(SaveStage stage);
+
   std::shared_ptr<State> state_;
 };
 

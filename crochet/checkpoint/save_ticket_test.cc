@@ -44,6 +44,17 @@ TEST_F(SaveTicketTest, TellsWhenAStageWasReached) {
   copy.wait_finished();
 }
 
+TEST_F(SaveTicketTest, TellsWhenTheStateFileNamedItNotWhenOlderOnesWereRemoved) {
+  for (int attempt = 1; attempt <= 2; ++attempt) {  // The first one ends behind it.
+    clock_.advance(std::chrono::seconds(2));
+    ticket_.note_named();
+    EXPECT_FALSE(ticket_.finished());
+  }
+  clock_.advance(std::chrono::seconds(3));
+  ticket_.publish("d/model.ckpt-5");
+  EXPECT_EQ(ticket_.seconds(SaveStage::kPublished), 4);
+}
+
 TEST_F(SaveTicketTest, AStageThatWasReachedStaysReached) {
   ticket_.begin_attempt();
   ticket_.reach(SaveStage::kDurable);

@@ -159,6 +159,7 @@ void SaverCore::write(const Snapshot& snapshot, SaveTicket& ticket, SpaceCheck c
   }
   const std::vector<std::string> surplus = add_and_sweep(prefix, time);
   write_state_without(surplus, prefix);
+  ticket.note_named();
   remove_surplus(surplus);
   ticket.publish(prefix);
 }

@@ -10,6 +10,7 @@
 #include "crochet/checkpoint/tensor_slice.h"
 #include "crochet/tensor/dtype.h"
 #include "crochet/tensor/shape.h"
+#include "crochet/tensor/tensor.h"
 
 namespace crochet {
 
@@ -26,6 +27,14 @@ namespace crochet::internal {
 
 // The names of data files have five digits.
 inline constexpr int kMaxShards = 99'999;
+
+// Where a tensor may start in a data file: a multiple of this. Large ones are at pages, where disks
+// write and programs map them as they are; readers go by the offsets of the entries.
+inline constexpr size_t kDataPageBytes = 4096;
+inline size_t data_alignment(const Tensor& tensor) {
+  const bool is_large = tensor.dtype() != DType::kString && tensor.num_bytes() >= kPageAlignedBytes;
+  return is_large ? kDataPageBytes : 1;
+}
 
 // What the key "" of the index says of the whole bundle.
 struct BundleHeader {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 #include <random>
 #include <utility>
 
@@ -168,12 +169,13 @@ internal::BundleEntry& BundleWriter::entry_for_slice(std::string_view name, cons
 
 std::string BundleWriter::store(const Tensor& tensor) {
   internal::BundleEntry entry{.dtype = tensor.dtype(), .shape = tensor.shape()};
+  pad(std::lcm(alignment_, internal::data_alignment(tensor)));
   entry.shard = static_cast<int32_t>(temp_data_.size()) - 1;
   entry.offset = static_cast<int64_t>(shard_bytes_);
   const uint32_t crc = append_elements(tensor);
   entry.size = static_cast<int64_t>(shard_bytes_) - entry.offset;
   entry.masked_crc32c = mask_crc32c(crc);
-  pad();
+  pad(alignment_);
   return internal::encode(entry);
 }
 
@@ -184,6 +186,7 @@ void BundleWriter::write_and_sync() {
     const std::string table = encode_index();  // While the disk is busy with the data.
     finish_file(before_);
     finish_file(data_);
+    held_.clear();
     write_index(table);
     state_ = State::kWritten;
   });
@@ -223,7 +226,9 @@ void BundleWriter::check_set(std::string_view name, const Tensor& tensor) const 
 uint32_t BundleWriter::append_elements(const Tensor& tensor) {
   if (tensor.dtype() != DType::kString) {
     shard_bytes_ += tensor.num_bytes();
-    return data_->append_with_crc32c(0, tensor.bytes());
+    if (internal::data_alignment(tensor) == 1) return data_->append_with_crc32c(0, tensor.bytes());
+    held_.push_back(tensor);
+    return data_->append_held_with_crc32c(0, held_.back().bytes());
   }
   const internal::StringsHead head = internal::encode_strings_head(tensor.strings());
   data_->append(head.bytes);
@@ -234,10 +239,10 @@ uint32_t BundleWriter::append_elements(const Tensor& tensor) {
   return crc;
 }
 
-void BundleWriter::pad() {
-  const size_t surplus = shard_bytes_ % alignment_;
+void BundleWriter::pad(size_t alignment) {
+  const size_t surplus = shard_bytes_ % alignment;
   if (surplus == 0) return;
-  const std::vector<std::byte> zeros(alignment_ - surplus);
+  const std::vector<std::byte> zeros(alignment - surplus);
   data_->append(zeros);
   shard_bytes_ += zeros.size();
 }

@@ -20,7 +20,8 @@
 namespace crochet {
 
 struct BundleWriterOptions {
-  // Every tensor starts at a multiple of this many bytes in the data file.
+  // Every tensor starts at a multiple of this many bytes in the data file; those of a MiB and more
+  // start at a page (kDataPageBytes) in any case, so that they are written and mapped as they are.
   size_t alignment = 1;
   // The number of data files; see next_shard().
   int num_shards = 1;
@@ -111,7 +112,7 @@ class BundleWriter final : public CheckpointWriter {
   std::string store(const Tensor& tensor);
   // Returns the crc32c.
   uint32_t append_elements(const Tensor& tensor);
-  void pad();
+  void pad(size_t alignment);
   std::string encode_index();
   void write_index(const std::string& table);
   void remove_temporaries() noexcept;
@@ -126,6 +127,7 @@ class BundleWriter final : public CheckpointWriter {
 
   State state_ = State::kAdding;
   std::vector<std::string> temp_data_;    // Of the shards so far.
+  std::vector<Tensor> held_;              // Those that are written from where they are.
   std::unique_ptr<WritableFile> data_;    // The last of them.
   std::unique_ptr<WritableFile> before_;  // The one before it, if it is not synced yet.
   uint64_t shard_bytes_ = 0;

@@ -4,6 +4,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
+#include "crochet/checkpoint/bundle_format.h"
 #include "crochet/io/path.h"
 
 namespace crochet::internal {
@@ -18,7 +19,7 @@ constexpr uint64_t kBytesBeside = 4 * 4096;
 constexpr uint64_t kBytesOfLength = 5;
 
 uint64_t bytes_of(const Tensor& tensor) {
-  if (tensor.dtype() != DType::kString) return tensor.num_bytes();
+  if (tensor.dtype() != DType::kString) return tensor.num_bytes() + data_alignment(tensor) - 1;
   uint64_t sum = 0;
   for (const std::string& string : tensor.strings()) sum += kBytesOfLength + string.size();
   return sum;

@@ -4,6 +4,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
+#include "crochet/checkpoint/bundle_format.h"
 #include "crochet/checkpoint/checkpoint_files.h"
 #include "crochet/checkpoint/checkpoint_sidecar.h"
 #include "crochet/checkpoint/checkpoint_state.h"
@@ -47,7 +48,8 @@ int shard_of(size_t begin, size_t size, size_t total, int num_shards) {
 
 // At most.
 uint64_t stored_bytes(const Tensor& tensor) {
-  if (tensor.dtype() != DType::kString) return tensor.num_bytes();
+  if (tensor.dtype() != DType::kString)
+    return tensor.num_bytes() + internal::data_alignment(tensor) - 1;
   return tensor.num_bytes() + internal::max_strings_head_bytes(tensor.num_elements());
 }
 
@@ -187,11 +189,10 @@ void SaverCore::write_or_clean_up(const Snapshot& snapshot, SaveTicket& ticket,
   }
 }
 
-void SaverCore::write_files(const Snapshot& snapshot, SaveTicket& ticket,
-                            const std::string& prefix, double time) {
-  const auto writer =
-      new_checkpoint_writer(options_.format, files_, prefix, options_.num_shards,
-                            bytes_of_shards(snapshot, options_.num_shards));
+void SaverCore::write_files(const Snapshot& snapshot, SaveTicket& ticket, const std::string& prefix,
+                            double time) {
+  const auto writer = new_checkpoint_writer(options_.format, files_, prefix, options_.num_shards,
+                                            bytes_of_shards(snapshot, options_.num_shards));
   add_all(*writer, snapshot, selection_, options_.num_shards);
   writer->write();
   ticket.reach(SaveStage::kWritten);

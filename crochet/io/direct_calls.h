@@ -19,6 +19,7 @@ namespace crochet {
 struct WriteRequest {
   int file = -1;
   size_t buffer = 0;
+  const std::byte* held = nullptr;  // The caller's bytes that stand for the buffer's, if set.
   size_t begin = 0;
   size_t end = 0;
   uint64_t offset = 0;  // In the file, of `begin`.

@@ -24,6 +24,13 @@ constexpr size_t kPieceBytes = size_t{16} << 10;
 // before they are believed to be an error.
 constexpr int kMaxRetries = 1000;
 
+// What every disk takes memory at, whatever its blocks are.
+constexpr size_t kPageBytes = 4096;
+
+bool is_at_page(std::span<const std::byte> bytes) {
+  return reinterpret_cast<uintptr_t>(bytes.data()) % kPageBytes == 0;
+}
+
 // The write is to be made again. ECANCELED: the thread that began it has ended.
 bool is_passing(int error) { return error == EINTR || error == EAGAIN || error == ECANCELED; }
 
@@ -75,6 +82,38 @@ uint32_t DirectWritableFile::append_with_crc32c(uint32_t crc, std::span<const st
   return crc;
 }
 
+uint32_t DirectWritableFile::append_held_with_crc32c(uint32_t crc,
+                                                     std::span<const std::byte> data) {
+  state_.run("append", [&] {
+    check_process();
+    for (auto part = write_in_place(data); !part.empty(); part = write_in_place(data)) {
+      crc = extend_crc32c(crc, part);  // While the disk reads them, too.
+      data = data.subspan(part.size());
+    }
+  });
+  return append_with_crc32c(crc, data);
+}
+
+std::span<const std::byte> DirectWritableFile::write_in_place(std::span<const std::byte> data) {
+  const size_t size = ring_->buffer_bytes();
+  const bool aligned = filled_ == 0 && offset_ % block_bytes_ == 0 && is_at_page(data);
+  if (!direct_ || !aligned || data.size() < size) return {};
+  written_ = false;
+  // The buffer's memory is not used; that it is free says that the ring has room for the request.
+  size_t buffer = current_index_;
+  if (current_.empty()) buffer = take_buffer();
+  current_ = {};
+  const WriteRequest request{.file = file_.get(),
+                             .buffer = buffer,
+                             .held = data.data(),
+                             .begin = 0,
+                             .end = size,
+                             .offset = offset_};
+  offset_ += size;
+  start(request);
+  return data.first(size);
+}
+
 template <typename Look>
 void DirectWritableFile::copy_in(std::span<const std::byte> data, const Look& look) {
   check_process();
@@ -92,12 +131,17 @@ void DirectWritableFile::copy_in(std::span<const std::byte> data, const Look& lo
 
 std::span<std::byte> DirectWritableFile::room() {
   if (current_.empty()) {
-    while (free_.empty()) wait_for_one();
-    current_index_ = free_.back();
-    free_.pop_back();
+    current_index_ = take_buffer();
     current_ = ring_->buffer(current_index_);
   }
   return current_.subspan(filled_);
+}
+
+size_t DirectWritableFile::take_buffer() {
+  while (free_.empty()) wait_for_one();
+  const size_t buffer = free_.back();
+  free_.pop_back();
+  return buffer;
 }
 
 void DirectWritableFile::write_full_buffer() {
@@ -209,9 +253,7 @@ void DirectWritableFile::go_on_through_page_cache(const WriteRequest& request, i
     if (result < 0) fail(-result, "fcntl");
     on_refused_(refusal);
   }
-  const auto bytes = ring_->buffer(request.buffer);
-  write_through_page_cache(bytes.subspan(request.begin, request.end - request.begin),
-                           request.offset);
+  write_through_page_cache(ring_->bytes_of(request), request.offset);
   free_buffer(request.buffer);
 }
 

@@ -27,7 +27,8 @@ struct DirectFile {
 
 // A file that goes past the page cache. What is appended is copied into the buffers of a ring,
 // with its checksum on the way; a buffer that is full is written while the next one is filled.
-// The last bytes, which are no whole block, go through the page cache.
+// What is held by the caller is written from there, if it is aligned to pages and comes at a whole
+// block of the file. The last bytes, which are no whole block, go through the page cache.
 //
 // Readers see the bytes, and the length, after sync() or close(). Where the file system takes
 // O_DIRECT but then refuses to write so, the file goes on through the page cache.
@@ -45,6 +46,7 @@ class DirectWritableFile final : public WritableFile {
   using WritableFile::append;
   void append(std::span<const std::byte> data) override;
   uint32_t append_with_crc32c(uint32_t crc, std::span<const std::byte> data) override;
+  uint32_t append_held_with_crc32c(uint32_t crc, std::span<const std::byte> data) override;
   void sync() override;
   void close() override;
 
@@ -55,8 +57,12 @@ class DirectWritableFile final : public WritableFile {
   // Hands each piece of `data`, once it is in a buffer, to `look`.
   template <typename Look>
   void copy_in(std::span<const std::byte> data, const Look& look);
+  // Begins to write the first of `data` from where they are; returns them, or none if they are to
+  // be copied.
+  std::span<const std::byte> write_in_place(std::span<const std::byte> data);
   // What is left of the buffer that is being filled; waits for a free one if it must.
   std::span<std::byte> room();
+  size_t take_buffer();
   void write_full_buffer();
   // Waits for all, writes the tail, and gives the file its exact length.
   void write_all();

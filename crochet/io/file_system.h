@@ -26,6 +26,12 @@ class WritableFile {
   // Appends, and returns `crc` extended by the bytes, as extend_crc32c() does: a file that copies
   // them anyway computes it on the way.
   virtual uint32_t append_with_crc32c(uint32_t crc, std::span<const std::byte> data);
+  // The same of bytes that neither change nor go until sync() or close() returns or this is
+  // destroyed: some files write them from where they lie, if they and their place in the file
+  // are aligned to the disk's blocks.
+  virtual uint32_t append_held_with_crc32c(uint32_t crc, std::span<const std::byte> data) {
+    return append_with_crc32c(crc, data);
+  }
   // Returns once everything appended, and the file's length, would survive a
   // power cut. The name does not: see FileSystem::sync_directory. After an
   // error the file is dead: write a new one.

@@ -95,12 +95,12 @@ int WriteRing::start(const WriteRequest& request) {
   io_uring_sqe* const entry = ::io_uring_get_sqe(ring_.get());
   if (entry == nullptr) return broken(-EBUSY);  // As many entries as buffers: cannot be.
   requests_[request.buffer] = request;
-  const std::byte* const bytes = buffer(request.buffer).data() + request.begin;
-  const auto length = static_cast<unsigned>(request.end - request.begin);
-  if (registered_)
-    ::io_uring_prep_write_fixed(entry, request.file, bytes, length, request.offset, 0);
+  const std::span<const std::byte> bytes = bytes_of(request);
+  const auto length = static_cast<unsigned>(bytes.size());
+  if (registered_ && request.held == nullptr)
+    ::io_uring_prep_write_fixed(entry, request.file, bytes.data(), length, request.offset, 0);
   else
-    ::io_uring_prep_write(entry, request.file, bytes, length, request.offset);
+    ::io_uring_prep_write(entry, request.file, bytes.data(), length, request.offset);
   entry->user_data = request.buffer;
   return submit();
 }

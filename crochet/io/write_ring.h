@@ -42,6 +42,12 @@ class WriteRing {
     return memory_.subspan(index * buffer_bytes_, buffer_bytes_);
   }
 
+  // What a request writes.
+  std::span<const std::byte> bytes_of(const WriteRequest& request) const {
+    const std::byte* const bytes = request.held ? request.held : buffer(request.buffer).data();
+    return {bytes + request.begin, request.end - request.begin};
+  }
+
   // Begins a write; until it ends, its buffer belongs to the kernel. Returns 0 or a negative
   // errno; then the ring is broken, and nothing is known of what is in flight.
   // Requires: no other write of this buffer is in flight.

@@ -13,13 +13,22 @@
 namespace crochet {
 namespace {
 
+constexpr size_t kPageBytes = 4096;
+
 // x86-64 and most of AArch64 have huge pages of this size.
 constexpr size_t kHugePageBytes = size_t{1} << 21;
 // Smaller memory would hold too few whole ones.
 constexpr size_t kHugePagesFrom = 2 * kHugePageBytes;
 
-std::align_val_t alignment_of(size_t allocated_bytes) {
-  return std::align_val_t(allocated_bytes < kHugePagesFrom ? kBufferAlignment : kHugePageBytes);
+// Where the bytes of a buffer begin in its allocation, behind the header, and what both are aligned
+// to.
+size_t begin_of_bytes(size_t num_bytes) {
+  return num_bytes < kPageAlignedBytes ? kBufferAlignment : kPageBytes;
+}
+std::align_val_t alignment_of(size_t num_bytes) {
+  const size_t allocated_bytes = begin_of_bytes(num_bytes) + num_bytes;
+  return std::align_val_t(allocated_bytes < kHugePagesFrom ? begin_of_bytes(num_bytes)
+                                                           : kHugePageBytes);
 }
 
 void ask_for_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] size_t num_bytes) {
@@ -52,12 +61,12 @@ void reset_peak_buffer_usage() {
   peak_bytes_in_use.store(bytes_in_use.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 
-// The header of an allocation; the bytes follow it, aligned since it fills one unit, unless
-// they are borrowed.
+// The header of an allocation; the bytes follow it, unless they are borrowed.
 struct alignas(kBufferAlignment) Buffer::Block {
   std::atomic<int64_t> references = 1;
   size_t size = 0;
   Destroy destroy = nullptr;
+  std::byte* own_bytes = nullptr;
   const std::byte* borrowed = nullptr;
   Release release = nullptr;  // Set if and only if the bytes are borrowed.
   void* context = nullptr;
@@ -66,31 +75,32 @@ struct alignas(kBufferAlignment) Buffer::Block {
   // With room for so many bytes behind it.
   static Block* make(size_t num_bytes);
 
-  std::byte* own_bytes() { return reinterpret_cast<std::byte*>(this + 1); }
   bool is_borrowed() const { return release != nullptr; }
 
   void let_go() noexcept {
     if (is_borrowed()) release(context);
-    if (destroy != nullptr) destroy(own_bytes(), size);
+    if (destroy != nullptr) destroy(own_bytes, size);
     const size_t own_size = is_borrowed() ? 0 : size;
     this->~Block();
-    ::operator delete(this, alignment_of(sizeof(Block) + own_size));
+    ::operator delete(this, alignment_of(own_size));
     bytes_in_use.fetch_sub(own_size, std::memory_order_relaxed);
   }
 };
 
 Buffer::Block* Buffer::Block::make(size_t num_bytes) {
   static_assert(sizeof(Block) == kBufferAlignment);
-  constexpr size_t kLargest = std::numeric_limits<ptrdiff_t>::max() - sizeof(Block);
-  void* const memory = num_bytes > kLargest
-                           ? nullptr
-                           : ::operator new(sizeof(Block) + num_bytes,
-                                            alignment_of(sizeof(Block) + num_bytes), std::nothrow);
+  constexpr size_t kLargest = std::numeric_limits<ptrdiff_t>::max() - kPageBytes;
+  const size_t begin = begin_of_bytes(num_bytes);
+  void* const memory = num_bytes > kLargest ? nullptr
+                                            : ::operator new(begin + num_bytes,
+                                                             alignment_of(num_bytes), std::nothrow);
   if (memory == nullptr)
     throw ResourceExhaustedError("no memory for a tensor of {} bytes", num_bytes);
-  ask_for_huge_pages(memory, sizeof(Block) + num_bytes);
+  ask_for_huge_pages(memory, begin + num_bytes);
   count_allocation(num_bytes);
-  return new (memory) Block;
+  auto* const block = new (memory) Block;
+  block->own_bytes = static_cast<std::byte*>(memory) + begin;
+  return block;
 }
 
 Buffer::Buffer(size_t num_bytes, Destroy destroy) : block_(Block::make(num_bytes)) {
@@ -121,7 +131,7 @@ size_t Buffer::size() const { return block_ == nullptr ? 0 : block_->size; }
 
 const std::byte* Buffer::data() const {
   if (block_ == nullptr) return nullptr;
-  return block_->is_borrowed() ? block_->borrowed : block_->own_bytes();
+  return block_->is_borrowed() ? block_->borrowed : block_->own_bytes;
 }
 
 std::byte* Buffer::mutable_data() {
@@ -130,7 +140,7 @@ std::byte* Buffer::mutable_data() {
   // Nobody else writes: no need for an addition that is atomic as a whole.
   block_->version.store(block_->version.load(std::memory_order_relaxed) + 1,
                         std::memory_order_relaxed);
-  return block_->own_bytes();
+  return block_->own_bytes;
 }
 
 uint64_t Buffer::version() const noexcept {

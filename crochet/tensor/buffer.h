@@ -14,6 +14,9 @@ namespace crochet {
 // alignment, and a resumed run must be bit-exact.
 inline constexpr size_t kBufferAlignment = 64;
 
+// Memory of so many bytes and more starts at a page of 4096: disks read and write it where it lies.
+inline constexpr size_t kPageAlignedBytes = size_t{1} << 20;
+
 // Shared memory of fixed size, of bytes or of objects that end with it. Counting is intrusive
 // because is_unique() must happen after everything that former holders did with the bytes, which
 // std::shared_ptr::use_count does not promise.

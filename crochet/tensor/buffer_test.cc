@@ -129,6 +129,14 @@ TEST(BufferTest, IsAlignedWhenLargeToo) {
   }
 }
 
+TEST(BufferTest, StartsAtAPageIfADiskMayWriteItWhereItLies) {
+  for (const size_t size : {kPageAlignedBytes, kPageAlignedBytes + 1, (size_t{4} << 20) - 4096,
+                            size_t{4} << 20, size_t{5} << 20}) {
+    const Buffer buffer(size);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.data()) % 4096, 0u) << size;
+  }
+}
+
 TEST(BufferTest, KnowsThatItWasGivenOutToBeWritten) {
   Buffer first(8);
   const Buffer second = first;

@@ -30,9 +30,16 @@ std::string directory_to_show(const std::string& prefix) {
   return directory.empty() ? "." : directory;
 }
 
+// The directory, or where it will be made.
+std::string existing_directory(FileSystem& files, std::string directory) {
+  while (!directory.empty() && directory != "/" && !files.exists(directory))
+    directory = directory_of(directory);
+  return directory.empty() ? "." : directory;
+}
+
 std::optional<uint64_t> free_bytes(FileSystem& files, const std::string& directory) {
   try {
-    return files.free_bytes(directory);
+    return files.free_bytes(existing_directory(files, directory));
   } catch (const Error& error) {
     log_warning("how much is free is not known: {}", error.what());
     return std::nullopt;

@@ -189,6 +189,12 @@ TEST_F(SaverFilesTest, DirectoriesAreMadeUnlessAFileStandsThere) {
     }
 }
 
+TEST_F(SaverFilesTest, LooksForRoomWhereADirectoryWillBeMade) {
+  const TempDirectory temporary;
+  Saver().save(*session_, temporary / "not/yet/m", 1);
+  EXPECT_FALSE(log_.contains("how much is free"));
+}
+
 TEST_F(SaverFilesTest, AnIndexThatIsGoneWhenItIsOpenedIsDamage) {
   const TempDirectory directory;
   Saver saver;

@@ -18,11 +18,11 @@ import statistics
 import subprocess
 import sys
 
-# Of a process. Before them, crochet makes as many as it takes until all of its buffers have been
-# used: a state that is replaced needs a third one for as long as a save holds it, and memory that a
-# virtual machine has never used is touched at half a GiB a second. The peers make one.
-MEASURED_SAVES = 3
-FIRST_SAVES = {"crochet": 8, "peer": 1}
+# Of a process. Before them, crochet makes two until all of its buffers have been used: a state that
+# is replaced needs a third one for as long as a save holds it, and memory that a virtual machine
+# has never used is touched at half a GiB a second. The peers make one.
+MEASURED_SAVES = 5
+FIRST_SAVES = {"crochet": 2, "peer": 1}
 MIB = 1 << 20
 GIB = 1 << 30
 KINDS = ("replace", "update", "body", "compute")
@@ -66,10 +66,14 @@ class Bench:
     os.makedirs(self._options.dir)
     return self._options.dir
 
-  def crochet(self, kind, size=GIB, variables=64, shards=1):
+  def crochet(self, kind, size=GIB, variables=64, shards=1, saves=0):
     return run([os.path.join(self._options.bin, "checkpoint_save"), "--kind", kind, "--bytes",
                 str(size), "--variables", str(variables), "--shards", str(shards), "--saves",
-                str(FIRST_SAVES["crochet"] + MEASURED_SAVES), "--dir", self._directory()])
+                str(saves or FIRST_SAVES["crochet"] + MEASURED_SAVES), "--dir",
+                self._directory()])
+
+  def snapshots(self):
+    return run([os.path.join(self._options.bin, "checkpoint_snapshot"), "--kinds", "snapshot"])
 
   def peer(self, name, size=GIB, variables=64):
     if name in self.missing:
@@ -116,12 +120,22 @@ def ms(value):
   return f"{value * 1000:,.{1 if abs(value) < 0.1 else 0}f}"
 
 
+def measure_pairs(bench, pairs, size):
+  """The disk's rate and ours, in turns: [(fio's seconds, ours)] to write and to read."""
+  print(f"{pairs} pairs with fio", file=sys.stderr)
+  write, read = [], []
+  for _ in range(pairs):
+    fio_write, fio_read = bench.fio("write", size), bench.fio("read", size)
+    ours = bench.crochet("alone", size, saves=FIRST_SAVES["peer"] + MEASURED_SAVES)
+    write.append((fio_write, durable(ours)))
+    read.append((fio_read, ours["restore_s"]))
+  return {"write": write, "read": read}
+
+
 def measure_rounds(bench, rounds, size):
   results = collections.defaultdict(list)
   for i in range(rounds):
     print(f"round {i + 1} of {rounds}", file=sys.stderr)
-    results["fio_write"].append(bench.fio("write", size))
-    results["fio_read"].append(bench.fio("read", size))
     results["alone"].append(bench.crochet("alone", size))
     results["many"].append(bench.crochet("alone", size, max(1, size // 10240)))
     for kind in KINDS:
@@ -162,7 +176,7 @@ def best_peer(results, i, what):
   return min(values) if values else None
 
 
-def claims(results):
+def claims(results, pairs):
   """(what, the ratio in each round, what is wanted, whether more is better)."""
   rounds = range(len(results["alone"]))
   lost = lambda result: max(of_saves(result, "lost_s"), 0.001)
@@ -181,28 +195,41 @@ def claims(results):
     rows.append(("the same / TensorFlow's Saver",
                  ratios_of(results, "tf_saver", "replace", lambda a, b: durable(a) / durable(b)),
                  4, True))
-  whole = [f / of_saves(r, "published_s") for f, r in zip(results["fio_write"], results["alone"])]
-  many = [f / of_saves(r, "published_s") for f, r in zip(results["fio_write"], results["many"])]
   rows += [
-      ("rate of a durable save alone / fio's", whole, 0.9, True),
+      ("rate of a durable save alone / fio's", [a / b for a, b in pairs["write"]], 0.9, True),
       ("the same of variables of 10 KiB / of 64 variables",
-       [a / b for a, b in zip(many, whole)], 0.7, True),
-      ("rate of a cold restore / fio's", [
-          f / r["restore_s"] for f, r in zip(results["fio_read"], results["alone"])], 0.85, True),
+       ratios_of(results, "alone", "many", lambda a, b: durable(a) / durable(b)), 0.7, True),
+      ("rate of a cold restore / fio's", [a / b for a, b in pairs["read"]], 0.85, True),
       ("memory beyond the state / the state",
        [max(results[kind][i]["extra_memory"] / results[kind][i]["bytes"] for kind in KINDS)
         for i in rounds], 1.05, False)]
   return rows
 
 
-def claims_table(results):
+def claims_table(results, pairs):
   lines = ["| ratio | median (of the rounds) | wanted | |", "| --- | ---: | ---: | --- |"]
-  for what, values, wanted, more_is_better in claims(results):
+  for what, values, wanted, more_is_better in claims(results, pairs):
     value = median(values)
     met = value >= wanted if more_is_better else value <= wanted
     lines.append(f"| {what} | {value:.2f} ({min(values):.2f} to {max(values):.2f}) "
                  f"| {'at least' if more_is_better else 'at most'} {wanted} "
                  f"| {'met' if met else 'NOT MET'} |")
+  return lines
+
+
+def snapshot_table(costs):
+  """Of what checkpoint_snapshot measured."""
+  lines = ["| `Saver::snapshot()` of | us | wanted | |", "| --- | ---: | ---: | --- |"]
+
+  def add(what, cost, wanted):
+    met = "met" if cost["secs"] * 1e6 <= wanted else "NOT MET"
+    lines.append(f"| {what} | {cost['secs'] * 1e6:,.1f} | at most {wanted:,} | {met} |")
+
+  for cost in costs["snapshot"]["by_size"]:
+    add(f"{cost['bytes'] // MIB:,} MiB in {cost['variables']} variables", cost, 200)
+  for cost in costs["snapshot"]["by_number"]:
+    if cost["variables"] >= 1000:
+      add(f"{cost['variables']:,} variables of 64 bytes", cost, cost["variables"])
   return lines
 
 
@@ -237,11 +264,13 @@ def draw(scale, directory):
   import matplotlib.pyplot as plt  # pylint: disable=import-outside-toplevel
   matplotlib.rcParams["svg.hashsalt"] = "crochet"
   rows = (("time lost, s", lambda r: max(of_saves(r, "lost_s"), 1e-4)), ("durable after, s", durable),
+          ("restored cold after, s", lambda r: r["restore_s"]),
           ("memory beyond the state, MiB", lambda r: max(r["extra_memory"] / MIB, 0.1)))
   labels = {"bytes": "bytes of state", "variables": "variables", "shards": "data files"}
   paths = []
   for axis, series in scale.items():
-    figure, plots = plt.subplots(1, len(rows), figsize=(14, 4.2), constrained_layout=True)
+    figure, plots = plt.subplots(2, 2, figsize=(11, 7.5), constrained_layout=True)
+    plots = list(plots.flat)
     for plot, (title, value) in zip(plots, rows):
       for name, points in series.items():
         xs = [x for x, _ in points]
@@ -285,6 +314,7 @@ def main():
   parser.add_argument("--python", default=sys.executable, help="a Python with the peers")
   parser.add_argument("--dir", default="checkpoint_bench", help="on the disk to measure; emptied")
   parser.add_argument("--rounds", type=int, default=5)
+  parser.add_argument("--pairs", type=int, default=10, help="of fio and crochet")
   parser.add_argument("--size", type=int, default=GIB, help="bytes of state in the tables")
   parser.add_argument("--sizes", type=numbers, default=[1, 16, 128, 1024, 2048, 4096],
                       help="MiB of state in the plots")
@@ -297,10 +327,14 @@ def main():
   options = parser.parse_args()
 
   bench = Bench(options)
+  snapshots = bench.snapshots()
+  pairs = measure_pairs(bench, options.pairs, options.size)
   results = measure_rounds(bench, options.rounds, options.size)
   loads = ", ".join(f"{load:.1f}" for load in results["load"])
-  lines = [f"{machine()}; {options.rounds} rounds of {MEASURED_SAVES} saves; load after each: {loads}",
-           "", *main_table(results, options.size), "", *claims_table(results)]
+  lines = [f"{machine()}; {options.rounds} rounds of {MEASURED_SAVES} saves, {options.pairs} pairs "
+           f"with fio; load after each round: {loads}",
+           "", *main_table(results, options.size), "", *claims_table(results, pairs), "",
+           *snapshot_table(snapshots)]
   lines += [""] + [f"Missing: {NAMES[name]} ({why})" for name, why in bench.missing.items()]
   if not options.no_plots:
     directory = os.path.dirname(options.document) if options.document else "."

@@ -21,7 +21,7 @@ import sys
 # Of a process. Before them, crochet makes two until all of its buffers have been used: a state that
 # is replaced needs a third one for as long as a save holds it, and memory that a virtual machine
 # has never used is touched at half a GiB a second. The peers make one.
-MEASURED_SAVES = 5
+MEASURED_SAVES = 3
 FIRST_SAVES = {"crochet": 2, "peer": 1}
 MIB = 1 << 20
 GIB = 1 << 30

@@ -389,7 +389,7 @@ int run(int argc, char** argv) {
     results["time_lost"].push_back(result);
   }
   if (is_temporary) std::filesystem::remove_all(options.dir);
-  std::cout << results.dump(2) << "\n";
+  std::cout << results.dump() << "\n";
   return 0;
 }
 

@@ -14,6 +14,14 @@ function(crochet_layer name)
   target_link_libraries(crochet_${name} PUBLIC ${LAYER_DEPENDS} PRIVATE ${LAYER_PRIVATE_DEPENDS})
 endfunction()
 
+# Seconds for one test binary. Under ThreadSanitizer those that flip every bit take minutes, and
+# several binaries run at once.
+if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=")
+  set(CROCHET_TEST_TIMEOUT 1800)
+else()
+  set(CROCHET_TEST_TIMEOUT 300)
+endif()
+
 # crochet_layer_test(<name> SOURCES ... [DEPENDS ...])
 #
 # The layer's one test binary; ctest runs it as one test, "<name>".
@@ -27,5 +35,5 @@ function(crochet_layer_test name)
                                                      GTest::gtest_main)
   target_precompile_headers(crochet_${name}_test PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
   add_test(NAME ${name} COMMAND crochet_${name}_test)
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${CROCHET_TEST_TIMEOUT})
 endfunction()

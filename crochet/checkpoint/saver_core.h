@@ -80,6 +80,9 @@ class SaverCore {
   void write_noted_metrics();
 
  private:
+  // Of the checkpoint with this prefix, which may still be to come.
+  using NotedMetrics = std::pair<std::string, std::map<std::string, double>>;
+
   void check_built() const;
   bool is_empty(const Graph& graph) const;
   RestoreReport restore_from(Session& session, const CheckpointReader& reader) const;
@@ -97,7 +100,9 @@ class SaverCore {
   void write_or_clean_up(const Snapshot& snapshot, SaveTicket& ticket, const std::string& prefix,
                          double time);
   double retention_time() const;
-  std::map<std::string, double> noted_metrics_of(const std::string& prefix) const;
+  // Requires: the mutex is held.
+  std::vector<NotedMetrics>::iterator find_noted(const std::string& prefix);
+  std::map<std::string, double> noted_metrics_of(const std::string& prefix);
   // Throws: ResourceExhaustedError if there is no room.
   void check_room(const Snapshot& snapshot, const std::string& prefix) const;
   // Begins a new list if the present one is of another directory.
@@ -136,8 +141,7 @@ class SaverCore {
   std::string fallback_dir_;
   CheckpointHistory history_;
   RetentionClock retention_clock_;
-  // By prefix, the oldest first.
-  std::vector<std::pair<std::string, std::map<std::string, double>>> noted_metrics_;
+  std::vector<NotedMetrics> noted_metrics_;  // One for each prefix, the oldest first.
   std::optional<std::string> history_directory_;
   // "<directory>/<basename>" of the checkpoints in the list; unset: somebody else says what is in.
   std::optional<std::set<std::string>> learned_ = std::set<std::string>();

@@ -18,11 +18,13 @@
 namespace crochet::internal {
 namespace {
 
-// Those that are not finite are all the same in the file.
-bool has_metrics(const CheckpointSidecar& sidecar, const std::map<std::string, double>& metrics) {
+// True if all of `metrics` are among those that are known. Those that are not finite are all the
+// same in the file.
+bool are_known(const std::map<std::string, double>& metrics,
+               const std::map<std::string, double>& known) {
   return std::ranges::all_of(metrics, [&](const auto& metric) {
-    const auto found = sidecar.metrics.find(metric.first);
-    if (found == sidecar.metrics.end()) return false;
+    const auto found = known.find(metric.first);
+    if (found == known.end()) return false;
     return found->second == metric.second ||
            (!std::isfinite(found->second) && !std::isfinite(metric.second));
   });
@@ -93,9 +95,8 @@ double SaverCore::retention_time() const {
 }
 
 void SaverCore::note_published(const std::string& prefix, double time) {
-  const std::lock_guard lock(mutex_);
-  std::erase_if(noted_metrics_, [&](const auto& noted) { return noted.first == prefix; });
   if (policies_.empty()) return;
+  const std::lock_guard lock(mutex_);
   history_.add({.prefix = prefix, .time = time, .step = step_of_prefix(prefix)});
 }
 
@@ -127,42 +128,52 @@ void SaverCore::pin(const std::string& prefix) {
 void SaverCore::unpin(const std::string& prefix) { set_pinned(files_, prefix, false); }
 
 void SaverCore::record_metrics(const std::string& prefix,
-                           const std::map<std::string, double>& metrics) {
+                               const std::map<std::string, double>& metrics) {
   write_noted_metrics();  // What was noted before is older.
   crochet::record_metrics(files_, prefix, metrics);
 }
 
-void SaverCore::note_metrics(const std::string& prefix, const std::map<std::string, double>& metrics) {
+void SaverCore::note_metrics(const std::string& prefix,
+                             const std::map<std::string, double>& metrics) {
   // Of checkpoints that never came there could be many.
   constexpr size_t kMaxNoted = 100;
   const std::lock_guard lock(mutex_);
+  const auto known = find_noted(prefix);
+  if (known != noted_metrics_.end()) {
+    for (const auto& [name, value] : metrics) known->second[name] = value;
+    return;
+  }
   noted_metrics_.emplace_back(prefix, metrics);
   if (noted_metrics_.size() > kMaxNoted) noted_metrics_.erase(noted_metrics_.begin());
 }
 
-std::map<std::string, double> SaverCore::noted_metrics_of(const std::string& prefix) const {
-  const std::lock_guard lock(mutex_);
-  std::map<std::string, double> metrics;
-  for (const auto& [noted, values] : noted_metrics_)
-    if (noted == prefix)
-      for (const auto& [name, value] : values) metrics[name] = value;
-  return metrics;
+std::vector<SaverCore::NotedMetrics>::iterator SaverCore::find_noted(const std::string& prefix) {
+  return std::ranges::find(noted_metrics_, prefix, &NotedMetrics::first);
 }
 
+std::map<std::string, double> SaverCore::noted_metrics_of(const std::string& prefix) {
+  const std::lock_guard lock(mutex_);
+  const auto noted = find_noted(prefix);
+  return noted == noted_metrics_.end() ? std::map<std::string, double>() : noted->second;
+}
+
+// Also what came while a save was being written, when its sidecar was made already.
 void SaverCore::write_noted_metrics() {
-  std::vector<std::pair<std::string, std::map<std::string, double>>> noted;
+  std::vector<NotedMetrics> noted;
   {
     const std::lock_guard lock(mutex_);
     noted = noted_metrics_;
   }
-  for (const auto& entry : noted) {
+  for (const NotedMetrics& entry : noted) {
     try {
       if (!find_index(files_, entry.first)) continue;  // It may still come.
       const auto sidecar = read_sidecar(files_, entry.first);
-      if (!sidecar || !has_metrics(*sidecar, entry.second))
+      if (!sidecar || !are_known(entry.second, sidecar->metrics))
         crochet::record_metrics(files_, entry.first, entry.second);
       const std::lock_guard lock(mutex_);
-      std::erase(noted_metrics_, entry);
+      std::erase_if(noted_metrics_, [&](const NotedMetrics& noted_now) {
+        return noted_now.first == entry.first && are_known(noted_now.second, entry.second);
+      });
     } catch (const Error& error) {
       log_warning("the metrics of {} cannot be recorded: {}", entry.first, error.what());
     }

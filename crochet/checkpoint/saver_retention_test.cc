@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which checkpoints a saver lists, keeps and removes.
+#include <cmath>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -353,6 +354,57 @@ TEST_F(SaverRetentionTest, ASaveThatIsTriedAgainKeepsItsMetrics) {
     EXPECT_EQ(read_sidecar(disk, "d/m-1")->metrics.at("loss"), 5) << "after " << n;
     if (failing.num_failures() == 0) break;
   }
+}
+
+// The evaluation of step 1 ends while its save is being written.
+TEST_F(SaverRetentionTest, AMetricThatComesDuringItsSaveIsNotLost) {
+  bool was_noted = true;
+  for (int64_t n = 0; was_noted; ++n) {
+    MemoryFileSystem disk;
+    FailingFileSystem watched(disk);
+    Saver best({.keep_best = KeepBest{"loss", 1}, .files = &watched, .clock = &clock_});
+    int64_t operation = 0;
+    was_noted = false;
+    watched.watch([&](const std::string&) {
+      if (operation++ != n) return;
+      was_noted = true;
+      best.note_metrics("d/m-1", {{"loss", 5}});
+    });
+    best.save(*session_, "d/m", 1);
+    watched.watch({});
+    best.write_noted_metrics();
+    if (was_noted) {
+      EXPECT_EQ(read_sidecar(disk, "d/m-1")->metrics["loss"], 5) << "noted in operation " << n;
+    }
+  }
+}
+
+// The last value is the one that counts, whichever of them a save was in time for.
+TEST_F(SaverRetentionTest, OfTwoMetricsOfACheckpointTheLaterOneIsWritten) {
+  FailingFileSystem watched(files_);
+  Saver best({.keep_best = KeepBest{"loss", 1}, .files = &watched, .clock = &clock_});
+  best.note_metrics("d/m-1", {{"loss", 5}, {"accuracy", 0.5}});
+  best.note_metrics("d/m-1", {{"loss", 4}});
+  best.save(*session_, "d/m", 1);
+  const auto is_sidecar = [](const std::string& operation) {
+    return operation.starts_with("create d/m-1.json");
+  };
+  EXPECT_EQ(std::ranges::count_if(watched.operations(), is_sidecar), 1);
+  EXPECT_EQ(read_sidecar(files_, "d/m-1")->metrics,
+            (std::map<std::string, double>{{"accuracy", 0.5}, {"loss", 4}}));
+}
+
+TEST_F(SaverRetentionTest, AMetricThatIsNoNumberIsWrittenOnceToo) {
+  FailingFileSystem watched(files_);
+  Saver all({.max_to_keep = 0, .files = &watched, .clock = &clock_});
+  all.note_metrics("d/m-1", {{"loss", std::nan("")}});
+  all.save(*session_, "d/m", 1);
+  EXPECT_TRUE(std::isnan(read_sidecar(files_, "d/m-1")->metrics.at("loss")));
+  const size_t num_reads = watched.reads().size();
+  all.save(*session_, "d/m", 2);
+  std::vector<std::string> reads = watched.reads();
+  reads.erase(reads.begin(), reads.begin() + static_cast<ptrdiff_t>(num_reads));
+  EXPECT_THAT(reads, Not(Contains(HasSubstr("d/m-1"))));
 }
 
 TEST_F(SaverRetentionTest, PinsOutliveProcesses) {

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
-#include <random>
 #include <utility>
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/bundle_format.h"
+#include "crochet/checkpoint/checkpoint_filename.h"
 #include "crochet/checkpoint/string_coding.h"
 #include "crochet/checkpoint/table_writer.h"
 #include "crochet/io/crc32c.h"
@@ -21,12 +21,6 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little,
               "the header says that tensors are little-endian");
-
-std::string temporary_name(const std::string& final_name) {
-  std::random_device device;
-  const uint64_t number = uint64_t{device()} << 32 | device();
-  return fmt::format("{}.tempstate{}", final_name, number);
-}
 
 std::string parent_directory(const std::string& path) {
   const std::string parent = directory_of(path);
@@ -43,7 +37,7 @@ BundleWriter::BundleWriter(FileSystem& files, std::string prefix,
       alignment_(options.alignment),
       num_shards_(options.num_shards),
       expected_bytes_(options.expected_bytes),
-      temp_index_(temporary_name(index_filename(prefix_))) {
+      temp_index_(internal::temporary_filename(index_filename(prefix_))) {
   if (alignment_ == 0) throw InvalidArgumentError("{}: an alignment of 0 bytes", prefix_);
   if (num_shards_ < 1 || num_shards_ > internal::kMaxShards)
     throw InvalidArgumentError("{}: {} data files, expected 1 to {}", prefix_, num_shards_,
@@ -62,7 +56,7 @@ std::string BundleWriter::final_name(int shard) const {
 }
 
 void BundleWriter::open_shard(int shard) {
-  temp_data_.push_back(temporary_name(final_name(shard)));
+  temp_data_.push_back(internal::temporary_filename(final_name(shard)));
   const auto index = static_cast<size_t>(shard);
   data_ = files_.create_large(temp_data_.back(),
                               index < expected_bytes_.size() ? expected_bytes_[index] : 0);

@@ -107,7 +107,7 @@ std::optional<int64_t> parse_step(std::string_view base, std::string_view basena
 bool is_temporary_state(std::string_view name) { return remove_tmp(name) && name == "checkpoint"; }
 
 std::string temporary_filename(const std::string& name) {
-  std::random_device device;
+  thread_local std::random_device device;  // To make one may take as long as a small file.
   const uint64_t number = uint64_t{device()} << 32 | device();
   return fmt::format("{}.tempstate{}", name, number);
 }

@@ -21,8 +21,10 @@ using testing::IsEmpty;
 // system may fail. What is left is judged as it is, and after a power cut.
 class SaveFaultsTest : public testing::TestWithParam<LifeOptions> {
  protected:
-  // Lives once for each call that `fail` makes fail, which it is told by its number.
-  void live_through_all(const std::function<void(FailingFileSystem&, int64_t n)>& fail) {
+  // Lives once for each call that `fail` makes fail, which it is told by its number; `after_life`
+  // judges more.
+  void live_through_all(const std::function<void(FailingFileSystem&, int64_t n)>& fail,
+                        const std::function<void(const FaultLife&)>& after_life = {}) {
     const auto start = FaultLife(GetParam()).disk_after_a_good_life();
     for (int64_t n = 0;; ++n) {
       SCOPED_TRACE(fmt::format("call {}", n));
@@ -39,6 +41,7 @@ class SaveFaultsTest : public testing::TestWithParam<LifeOptions> {
         life.expect_sound(*disk->after_power_cut(), promised);
       }
       life.expect_sound(*disk, promised);
+      if (after_life) after_life(life);
       if (HasFailure()) break;               // One report is enough.
       if (files.num_failures() == 0) break;  // Each call has had its turn.
       ASSERT_LT(n, 1000);
@@ -48,7 +51,9 @@ class SaveFaultsTest : public testing::TestWithParam<LifeOptions> {
 
 // All of them, and for lives that differ in the files only, one of each kind.
 std::vector<int> errors_for(const LifeOptions& options) {
-  if (options.num_shards > 1) return {ENOSPC, EIO, EROFS};
+  const bool differs = options.num_shards > 1 || !options.fallback_dir.empty() ||
+                       options.format != CheckpointFormat::kTensorBundle;
+  if (differs) return {ENOSPC, EIO, EROFS};
   return {ENOSPC, EIO, EDQUOT, EROFS, EMFILE, EINTR, EAGAIN, EFBIG};
 }
 
@@ -87,6 +92,23 @@ TEST_P(SaveFaultsTest, EachCallThatReadsFails) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, SaveFaultsTest, testing::ValuesIn(internal::all_lives()),
+                         [](const auto& info) { return info.param.name; });
+
+class SecondDirectoryFaultsTest : public SaveFaultsTest {};
+
+// The first directory is gone from some call on: what is due goes to the second one.
+TEST_P(SecondDirectoryFaultsTest, TakesWhatTheFirstOneCannot) {
+  for (const int error : {ENOSPC, EIO})
+    live_through_all(
+        [&](FailingFileSystem& files, int64_t n) {
+          files.spare(GetParam().fallback_dir);
+          files.fail_operation_with_errno(n, error, Failing::kFromThenOn);
+        },
+        [](const FaultLife& life) { EXPECT_EQ(life.newest_durable(), life.has_begun() ? 4 : 0); });
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SecondDirectoryFaultsTest,
+                         testing::ValuesIn(internal::lives_in_two_directories()),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -112,6 +112,18 @@ TEST_F(SaverFallbackTest, TheFirstErrorCountsIfBothFail) {
   EXPECT_TRUE(log_.contains("saving d/m-3 into the second directory failed, too: e/m-3"));
 }
 
+// It is durable where it belongs: only the state file is missing, and a copy would not help that.
+TEST_F(SaverFallbackTest, WhatIsDurableIsNotWrittenThereToo) {
+  Saver saver(with({.fallback_dir = "e"}));
+  files_.on_create([](const std::string& path) {
+    if (path.starts_with("d/checkpoint.tmp")) throw UnknownError("{}: broken", path);
+  });
+  EXPECT_THROW(save(saver, 1), UnknownError);
+  EXPECT_TRUE(save_in_background(saver, 2).error());
+  EXPECT_THAT(in("d"), ElementsAre("d/m-1", "d/m-2"));
+  EXPECT_THAT(in("e"), IsEmpty());
+}
+
 TEST_F(SaverFallbackTest, TheNewestOfBothIsRestored) {
   Saver saver(with({.fallback_dir = "e"}));
   save(saver, 1);

@@ -421,6 +421,21 @@ TEST_F(SaverRetentionTest, PinsOutliveProcesses) {
   EXPECT_THAT(on_disk(), ElementsAre("d/m-3", "d/m-6"));
 }
 
+// As after an error behind its publication.
+TEST_F(SaverRetentionTest, WhatIsKnownOfAStateStaysIfItIsWrittenAgain) {
+  Saver saver = this->saver({.max_to_keep = 1});
+  save_steps(saver, {1});
+  saver.pin("d/m-1");
+  saver.record_metrics("d/m-1", {{"loss", 0.5}});
+  save_steps(saver, {1});
+  const auto sidecar = read_sidecar(files_, "d/m-1");
+  ASSERT_TRUE(sidecar);
+  EXPECT_TRUE(sidecar->pinned);
+  EXPECT_THAT(sidecar->metrics, ElementsAre(testing::Pair("loss", 0.5)));
+  save_steps(saver, {2});
+  EXPECT_TRUE(exists("d/m-1"));
+}
+
 TEST_F(SaverRetentionTest, WithoutItsSidecarACheckpointStays) {
   for (const bool is_damaged : {false, true}) {
     Saver one = saver({.max_to_keep = 1});

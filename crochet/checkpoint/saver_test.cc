@@ -311,6 +311,18 @@ TEST_F(SaverTest, RemovesLaterWhatItCouldNotRemove) {
   EXPECT_THAT(list_checkpoints(files_, "d", "model.ckpt"), ElementsAre("d/model.ckpt-3"));
 }
 
+TEST_F(SaverTest, ATornSnapshotIsAnErrorAndNeverAFile) {
+  struct Torn final : PendingCopies {
+    void wait() override {}
+    void verify() const override { throw FailedPreconditionError("w is of two steps"); }
+  };
+  const Snapshot snapshot({{"w", Tensor::scalar(1.0f)}}, std::make_shared<Torn>());
+  SaveTicket ticket("d/model.ckpt-5", 5, clock_);
+  EXPECT_THROW(saver_.write(snapshot, ticket), FailedPreconditionError);
+  EXPECT_LT(ticket.stage(), SaveStage::kDurable);
+  EXPECT_THAT(files_.list("d"), IsEmpty());
+}
+
 TEST_F(SaverTest, TellsHowFarASaveCame) {
   SaveTicket ticket("d/model.ckpt-5", 5, clock_);
   saver_.write(saver_.snapshot(*session_), ticket);

@@ -337,6 +337,15 @@ TEST_F(SaveDeadlineHookTest, TheSecondDirectoryTakesWhatTheFirstOneRefuses) {
   EXPECT_EQ(checkpoints().back(), "d/model.ckpt-2");  // It is back where it belongs.
 }
 
+TEST_F(SaveDeadlineHookTest, WhatAKilledSaveLeftInTheSecondDirectoryIsRemovedToo) {
+  files_.create_directories("e");
+  const char* const left = "e/model.ckpt-9.data-00000-of-00001";
+  files_.create(left)->close();
+  begin({.save_steps = 2, .fallback_dir = "e"});
+  EXPECT_FALSE(files_.exists(left));
+  session_->close();
+}
+
 TEST_F(SaveDeadlineHookTest, TheSecondDirectoryIsAnotherOne) {
   EXPECT_THROW(
       AsyncCheckpointSaverHook({.checkpoint_dir = "d", .save_steps = 1, .fallback_dir = "d"}),

@@ -39,7 +39,7 @@ class PlainReadStream final : public ReadStream {
 };
 
 std::string temporary_path(const std::string& path) {
-  std::random_device random;
+  thread_local std::random_device random;  // To make one may take as long as a small file.
   return fmt::format("{}.tmp{:08x}{:08x}{:08x}{:08x}", path, random(), random(), random(),
                      random());
 }

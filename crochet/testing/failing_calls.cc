@@ -16,6 +16,11 @@ void FailingCalls::set(int64_t first, int64_t last, Thrower thrower) {
   thrower_ = std::move(thrower);
 }
 
+void FailingCalls::spare(Filter is_spared) {
+  const std::lock_guard lock(mutex_);
+  is_spared_ = std::move(is_spared);
+}
+
 void FailingCalls::watch(Watcher watcher) {
   const std::lock_guard lock(mutex_);
   watcher_ = std::move(watcher);
@@ -24,6 +29,7 @@ void FailingCalls::watch(Watcher watcher) {
 void FailingCalls::begin(const std::string& call) {
   Watcher watcher;
   Thrower thrower;
+  Filter is_spared;
   bool fails = false;
   {
     const std::lock_guard lock(mutex_);
@@ -32,9 +38,10 @@ void FailingCalls::begin(const std::string& call) {
     watcher = watcher_;
     fails = n >= first_failing_ && n <= last_failing_;
     if (fails) thrower = thrower_;
+    is_spared = is_spared_;
   }
   if (watcher) watcher(call);
-  if (fails) fail(call, thrower);
+  if (fails && !(is_spared && is_spared(call))) fail(call, thrower);
 }
 
 void FailingCalls::fail(const std::string& call, const Thrower& thrower) {

@@ -15,10 +15,13 @@ class FailingCalls {
  public:
   using Thrower = std::function<void(const std::string& call)>;
   using Watcher = std::function<void(const std::string& call)>;
+  using Filter = std::function<bool(const std::string& call)>;
 
   // Makes the calls from `first` to `last` fail, counted from 0; replaces what was set before.
   void set(int64_t first, int64_t last, Thrower thrower);
   void stop_failing() { set(0, -1, nullptr); }
+  // Calls that `is_spared` accepts do not fail, though it is their turn.
+  void spare(Filter is_spared);
   void watch(Watcher watcher);
 
   // Notes a call and shows it to the watcher. Throws if it is its turn to fail.
@@ -37,6 +40,7 @@ class FailingCalls {
   int64_t first_failing_ = 0;
   int64_t last_failing_ = -1;
   Thrower thrower_;
+  Filter is_spared_;  // Empty: none is.
   Watcher watcher_;
 };
 

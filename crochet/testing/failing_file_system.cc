@@ -191,6 +191,16 @@ void FailingFileSystem::stop_failing() {
 
 void FailingFileSystem::set_failed_work(FailedWork work) { state_->failed_work = work; }
 
+void FailingFileSystem::spare(const std::string& directory) {
+  const auto is_spared = [directory](const std::string& call) {
+    const std::string object = call.substr(call.find(' ') + 1);
+    const std::string path = object.substr(0, object.find(' '));
+    return path == directory || path.starts_with(directory + "/");
+  };
+  state_->operations.spare(is_spared);
+  state_->reads.spare(is_spared);
+}
+
 void FailingFileSystem::claim_free_bytes(std::optional<uint64_t> num_bytes) {
   const std::lock_guard lock(state_->mutex);
   state_->claimed_free_bytes = num_bytes;

@@ -68,6 +68,9 @@ class FailingFileSystem final : public FileSystem {
   void fail_read_with_errno(int64_t n, int error_number, Failing failing = Failing::kOnce);
   void stop_failing();
   void set_failed_work(FailedWork work);
+  // What has its turn to fail works all the same if it is on this directory or on something in it:
+  // another disk, say.
+  void spare(const std::string& directory);
 
   // What free_bytes() claims from now on, whatever is true; unset: the truth.
   void claim_free_bytes(std::optional<uint64_t> num_bytes);

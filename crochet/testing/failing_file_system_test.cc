@@ -167,6 +167,25 @@ TEST(FailingFileSystemTest, AnOperationMayBeDoneAndFailNevertheless) {
   EXPECT_THAT(memory.list(""), ElementsAre("b"));
 }
 
+TEST(FailingFileSystemTest, SparesADirectoryAndWhatIsInIt) {
+  MemoryFileSystem memory;
+  memory.create_directories("d");
+  memory.create_directories("de");
+  FailingFileSystem files(memory);
+  files.spare("d");
+  files.fail_operation(0, Code::kDataLoss, Failing::kFromThenOn);
+  files.fail_read_with_errno(0, EIO, Failing::kFromThenOn);
+  files.create("d/a")->sync();
+  files.rename("d/a", "d/b");
+  files.sync_directory("d");
+  EXPECT_TRUE(files.exists("d/b"));
+  EXPECT_EQ(files.num_failures(), 0);
+  EXPECT_THROW(files.create("de/a"), DataLossError);
+  EXPECT_THROW(files.sync_directory("de"), DataLossError);
+  EXPECT_ANY_THROW(files.exists("a"));
+  EXPECT_EQ(files.num_failures(), 3);
+}
+
 TEST(FailingFileSystemTest, ClaimsOtherFreeBytesThanThereAre) {
   MemoryFileSystem memory;
   memory.set_capacity(10);

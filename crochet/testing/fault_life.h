@@ -3,12 +3,14 @@
 #pragma once
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <ostream>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -35,18 +37,37 @@ struct LifeOptions {
   bool in_background = false;
   int num_shards = 1;
   int max_to_keep = 2;
+  CheckpointFormat format = CheckpointFormat::kTensorBundle;
+  std::string fallback_dir = {};
 
   friend void PrintTo(const LifeOptions& options, std::ostream* out) { *out << options.name; }
 };
 
-inline std::vector<LifeOptions> all_lives() {
+inline std::vector<LifeOptions> lives_in_one_directory() {
   return {{.name = "Saver"},
           {.name = "SaverOfThreeFiles", .num_shards = 3, .max_to_keep = 1},
           {.name = "BackgroundSaver", .in_background = true},
           {.name = "BackgroundSaverOfTwoFiles",
            .in_background = true,
            .num_shards = 2,
-           .max_to_keep = 1}};
+           .max_to_keep = 1},
+          {.name = "Safetensors", .format = CheckpointFormat::kSafetensors},
+          {.name = "BackgroundSafetensorsOfTwoFiles",
+           .in_background = true,
+           .num_shards = 2,
+           .max_to_keep = 1,
+           .format = CheckpointFormat::kSafetensors}};
+}
+
+inline std::vector<LifeOptions> lives_in_two_directories() {
+  return {{.name = "SecondDirectory", .max_to_keep = 1, .fallback_dir = "second"},
+          {.name = "BackgroundSecondDirectory", .in_background = true, .fallback_dir = "second"}};
+}
+
+inline std::vector<LifeOptions> all_lives() {
+  std::vector<LifeOptions> lives = lives_in_one_directory();
+  std::ranges::move(lives_in_two_directories(), std::back_inserter(lives));
+  return lives;
 }
 
 // For tests: a run on a directory, from taking the lock to giving it back, that goes on after
@@ -84,9 +105,14 @@ class FaultLife {
     StepState state;
     const auto session = state.graph.new_session("");
     std::optional<DirectoryLock> lock;
+    std::optional<DirectoryLock> second_lock;
+    const auto enter = [&](std::optional<DirectoryLock>& held, const std::string& directory) {
+      held.emplace(files, directory);
+      remove_leftovers(files, directory, kBasename);
+    };
+    if (!attempt([&] { enter(lock, kDirectory); })) return;
+    if (has_second()) attempt([&] { enter(second_lock, options_.fallback_dir); });  // If it can.
     if (!attempt([&] {
-          lock.emplace(files, kDirectory);
-          remove_leftovers(files, kDirectory, kBasename);
           saver.restore_newest(*session, kDirectory, kBasename);
           restored_step_ = read_global_step(*session);
           restored_whole_ = state.is_of_one_step(*session);
@@ -110,6 +136,14 @@ class FaultLife {
     return newest;
   }
 
+  // Whether the state was restored, and training began.
+  bool has_begun() const { return restored_step_ >= 0; }
+
+  bool has_logged(std::string_view text) const { return log_.contains(text); }
+
+  // What a run told that somebody else made.
+  void hear(const std::string& what) { heard_.push_back(what); }
+
   // Expects that every failure was reported: thrown, in a ticket or logged.
   void expect_heard(const std::vector<std::string>& failures) const {
     std::vector<std::string> all = log_.lines();
@@ -120,18 +154,22 @@ class FaultLife {
 
   // Expects that a new process finds all it was promised, clears away what was left, and goes on.
   void expect_sound(MemoryFileSystem& disk, int64_t promised) const {
-    const Leftovers left = leftovers(disk);
-    EXPECT_LE(left.saves.size(), 1u) << testing::PrintToString(left.saves);
     // What a start could not clear away stays for the next one, and it says so.
     const bool was_not_cleared = std::ranges::any_of(log_.lines(), [](const std::string& line) {
       return line.find("left-overs of killed saves stay for now") != std::string::npos ||
              line.find("left by a save that did not finish, cannot be") != std::string::npos;
     });
-    EXPECT_LE(left.removals.size(), was_not_cleared ? 2u : 1u)
-        << testing::PrintToString(left.removals);
-    for (const std::string& prefix : list_checkpoints(disk, kDirectory, kBasename))
-      EXPECT_TRUE(is_bit_equal(disk, prefix, step_of_prefix(prefix).value_or(-1))) << prefix;
-    EXPECT_NO_THROW(get_checkpoint_state(disk, kDirectory));
+    std::set<std::string> saves;
+    for (const std::string& directory : directories()) {
+      const Leftovers left = leftovers(disk, directory);
+      saves.insert(left.saves.begin(), left.saves.end());
+      EXPECT_LE(left.removals.size(), was_not_cleared ? 2u : 1u)
+          << testing::PrintToString(left.removals);
+      for (const std::string& prefix : list_checkpoints(disk, directory, kBasename))
+        EXPECT_TRUE(is_bit_equal(disk, prefix, step_of_prefix(prefix).value_or(-1))) << prefix;
+      EXPECT_NO_THROW(get_checkpoint_state(disk, directory));
+    }
+    EXPECT_LE(saves.size(), 1u) << testing::PrintToString(saves);
 
     expect_restorable(disk, promised);
     FaultLife next(options_);
@@ -140,8 +178,10 @@ class FaultLife {
     EXPECT_GE(next.restored_step_, promised);
     EXPECT_TRUE(next.restored_whole_);
     EXPECT_EQ(next.newest_durable(), next.restored_step_ + 1);
-    EXPECT_THAT(leftovers(disk).saves, testing::IsEmpty());
-    EXPECT_THAT(leftovers(disk).removals, testing::IsEmpty());
+    for (const std::string& directory : directories()) {
+      EXPECT_THAT(leftovers(disk, directory).saves, testing::IsEmpty());
+      EXPECT_THAT(leftovers(disk, directory).removals, testing::IsEmpty());
+    }
     EXPECT_EQ(latest_checkpoint(disk, kDirectory),
               join_path(kDirectory, fmt::format("{}-{}", kBasename, next.newest_durable())));
   }
@@ -149,6 +189,13 @@ class FaultLife {
  private:
   // The stage from which on a step must be found again.
   static constexpr SaveStage kPromised = SaveStage::kDurable;
+
+  bool has_second() const { return !options_.fallback_dir.empty(); }
+  std::vector<std::string> directories() const {
+    if (!has_second()) return {kDirectory};
+    return {kDirectory, options_.fallback_dir};
+  }
+
   // By a saver alone: no lock, nothing cleared away before.
   void expect_restorable(FileSystem& files, int64_t promised) const {
     FakeClock clock;
@@ -166,27 +213,32 @@ class FaultLife {
     std::set<std::string> removals;  // That were not finished, or came back.
   };
 
-  static Leftovers leftovers(FileSystem& files) {
+  static Leftovers leftovers(FileSystem& files, const std::string& directory) {
     Leftovers found;
-    const std::vector<std::string> sound = list_checkpoints(files, kDirectory, kBasename);
+    if (!files.exists(directory)) return found;
+    const std::vector<std::string> sound = list_checkpoints(files, directory, kBasename);
     const int64_t newest = sound.empty() ? 0 : step_of_prefix(sound.back()).value_or(0);
-    for (const std::string& name : files.list(kDirectory)) {
-      if (name == "checkpoint" || name == ".lock") continue;
+    for (const std::string& name : files.list(directory)) {
+      if (name == "checkpoint" || name == ".lock" || name == "metrics.jsonl" ||
+          name.starts_with("events."))
+        continue;
       const auto file = parse_checkpoint_filename(name);
       const std::string base(file ? file->base : std::string_view(name));
       if (!file || file->part == CheckpointPart::kTemporary ||
           step_of_prefix(base).value_or(0) > newest)
         found.saves.insert(is_temporary_state(name) && !sound.empty() ? base_name(sound.back())
                                                                       : base);
-      else if (!checkpoint_exists(files, join_path(kDirectory, base)))
+      else if (!checkpoint_exists(files, join_path(directory, base)))
         found.removals.insert(base);
     }
     return found;
   }
 
   SaverOptions saver_options(FileSystem& files, Clock& clock) const {
-    return {.num_shards = options_.num_shards,
+    return {.format = options_.format,
+            .num_shards = options_.num_shards,
             .max_to_keep = options_.max_to_keep,
+            .fallback_dir = options_.fallback_dir,
             .files = &files,
             .clock = &clock};
   }
@@ -210,7 +262,7 @@ class FaultLife {
   const LifeOptions options_;
   LogCapture log_;
   std::vector<std::string> heard_;  // What was thrown, and what tickets had.
-  int64_t restored_step_ = -1;
+  int64_t restored_step_ = -1;      // Before that.
   bool restored_whole_ = false;
 
   mutable std::mutex mutex_;  // Guards what follows.

@@ -40,6 +40,11 @@ class StepState {
   // Makes one step.
   void advance(Session& session) {
     session.run(graph.train());
+    follow(session);
+  }
+
+  // Makes the state that of the session's step.
+  void follow(Session& session) {
     const TensorMap state = at(read_global_step(session));
     std::vector<Assignment> assignments;
     for (const Variable& variable : graph.variables()) {

@@ -111,6 +111,32 @@ def exchange_states(program, directory):
             check_equal("latest of what is not there", state["latest"], "")
 
 
+def skip_what_is_being_removed(program, directory):
+    """What our state file says of checkpoints that are about to be removed is a comment for TensorFlow."""
+    os.makedirs(directory)
+    newest = os.path.join(directory, "m-9")
+    for given in (["m-8"], ["m-7", "m-8"], ['a "b"\\-2', "a: #'{-2", "ü-2", "line\nmodel_checkpoint_path: x-1"]):
+        removing = [os.path.join(directory, name) for name in given]
+        ours(program, "remove", directory, newest, *removing)
+        with open(os.path.join(directory, "checkpoint"), "rb") as file:
+            check_equal("comments", file.read().count(b"\n# removing: "), len(given))
+        state = tf.train.get_checkpoint_state(directory)
+        check_equal("newest beside comments", state.model_checkpoint_path, newest)
+        check_equal("list beside comments", list(state.all_model_checkpoint_paths), [newest])
+        check_equal("times beside comments", list(state.all_model_checkpoint_timestamps), [])
+        check_equal("our comments", ours(program, "state", directory)["removing"], removing)
+    # As it stands after a kill: newest and oldest are on the disk.
+    os.remove(os.path.join(directory, "checkpoint"))
+    for step in (8, 9):
+        ours(program, "save", directory, step)
+    ours(program, "remove", directory, newest, os.path.join(directory, "m-8"))
+    check_equal("TensorFlow's latest beside comments", tf.train.latest_checkpoint(directory), newest)
+    reader = tf.train.load_checkpoint(directory)
+    check_equal("what TensorFlow loads beside comments", float(reader.get_tensor("w")[0, 0]), 2.0)
+    check_equal("what TensorFlow's Saver adds to", theirs(directory, 10), 3.0)
+    check_both_see(program, directory, 10, [9, 10])
+
+
 def read_manager_state(program, directory):
     checkpoint = tf.train.Checkpoint(v=tf.Variable(1.0))
     manager = tf.train.CheckpointManager(checkpoint, directory, max_to_keep=2, keep_checkpoint_every_n_hours=1)
@@ -129,6 +155,7 @@ def main():
     try:
         take_turns(program, os.path.join(directory, "turns"))
         exchange_states(program, os.path.join(directory, "states"))
+        skip_what_is_being_removed(program, os.path.join(directory, "removing"))
         read_manager_state(program, os.path.join(directory, "manager"))
     except Mismatch as error:
         print(f"{directory}: {error}", file=sys.stderr)

@@ -9,6 +9,9 @@
 //                                                           keeping two
 //   saver_program state <directory>                         prints the state, as JSON
 //   saver_program update <directory> <newest> [<other>...]  writes the state
+//   saver_program remove <directory> <newest> [<other>...]  writes one of which the others are
+//   about
+//                                                           to be removed
 #include <cstdio>
 #include <cstdlib>
 
@@ -48,8 +51,18 @@ json state_of(const std::string& directory) {
   return {{"latest", latest_checkpoint(files, directory).value_or("")},
           {"newest", state->model_checkpoint_path},
           {"all", state->all_model_checkpoint_paths},
+          {"removing", state->removing_paths},
           {"times", state->all_model_checkpoint_timestamps},
           {"last_preserved", state->last_preserved_timestamp.value_or(-1)}};
+}
+
+void update_state(const std::vector<std::string>& arguments) {
+  const std::vector<std::string> others(arguments.begin() + 3, arguments.end());
+  if (arguments.at(0) == "update")
+    update_checkpoint_state(FileSystem::posix(), arguments.at(1), arguments.at(2), others);
+  else
+    update_checkpoint_state(FileSystem::posix(), arguments.at(1), arguments.at(2), {},
+                            {.removing_paths = others, .save_relative_paths = true});
 }
 
 }  // namespace
@@ -62,7 +75,6 @@ int main(int argc, char** argv) {
   else if (arguments.at(0) == "state")
     answer = state_of(arguments.at(1));
   else
-    update_checkpoint_state(FileSystem::posix(), arguments.at(1), arguments.at(2),
-                            {arguments.begin() + 3, arguments.end()});
+    update_state(arguments);
   std::puts(answer.dump().c_str());
 }

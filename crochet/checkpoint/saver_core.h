@@ -5,6 +5,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -51,6 +52,9 @@ class SaverCore {
   void write(const Snapshot& snapshot, SaveTicket& ticket, SpaceCheck check = SpaceCheck::kRefuse);
   // Writes to the second directory. Requires: there is one.
   void write_to_fallback(const Snapshot& snapshot, SaveTicket& ticket);
+  // False for an error that every attempt would meet, wherever it writes: the state is torn, or
+  // cannot be stored. True if it is the directory that is wrong.
+  bool may_try_again(const SaveTicket& ticket, const std::exception_ptr& error) const;
   // True if there is a second directory and the save may go there.
   bool can_fall_back(const SaveTicket& ticket) const;
   // The first, and if that fails and there is a second directory, the second.

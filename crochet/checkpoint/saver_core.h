@@ -83,6 +83,11 @@ class SaverCore {
   void note_metrics(const std::string& prefix, const std::map<std::string, double>& metrics);
   void write_noted_metrics();
 
+  // The time by which retention counts hours, and which sidecars have.
+  double retention_time() const;
+  // An earlier process wrote this time.
+  void catch_up(double time);
+
  private:
   void check_built() const;
   bool is_empty(const Graph& graph) const;
@@ -100,7 +105,6 @@ class SaverCore {
   // The same; what a failure leaves is removed.
   void write_or_clean_up(const Snapshot& snapshot, SaveTicket& ticket, const std::string& prefix,
                          double time);
-  double retention_time() const;
   std::map<std::string, double> noted_metrics_of(const std::string& prefix) const;
   // Throws: ResourceExhaustedError if there is no room.
   void check_room(const Snapshot& snapshot, const std::string& prefix) const;

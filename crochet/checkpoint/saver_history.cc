@@ -92,6 +92,11 @@ double SaverCore::retention_time() const {
   return retention_clock_.now();
 }
 
+void SaverCore::catch_up(double time) {
+  const std::lock_guard lock(mutex_);
+  retention_clock_.catch_up(time);
+}
+
 void SaverCore::note_published(const std::string& prefix, double time) {
   const std::lock_guard lock(mutex_);
   std::erase_if(noted_metrics_, [&](const auto& noted) { return noted.first == prefix; });
@@ -127,12 +132,13 @@ void SaverCore::pin(const std::string& prefix) {
 void SaverCore::unpin(const std::string& prefix) { set_pinned(files_, prefix, false); }
 
 void SaverCore::record_metrics(const std::string& prefix,
-                           const std::map<std::string, double>& metrics) {
+                               const std::map<std::string, double>& metrics) {
   write_noted_metrics();  // What was noted before is older.
   crochet::record_metrics(files_, prefix, metrics);
 }
 
-void SaverCore::note_metrics(const std::string& prefix, const std::map<std::string, double>& metrics) {
+void SaverCore::note_metrics(const std::string& prefix,
+                             const std::map<std::string, double>& metrics) {
   // Of checkpoints that never came there could be many.
   constexpr size_t kMaxNoted = 100;
   const std::lock_guard lock(mutex_);

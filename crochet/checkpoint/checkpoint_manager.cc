@@ -69,12 +69,21 @@ CheckpointManager::CheckpointManager(CheckpointManagerOptions options)
   FileSystem& files = saver_.files();
   const auto on_disk = list_checkpoints(files, options_.directory, options_.checkpoint_name);
   if (!on_disk.empty()) save_counter_ = *internal::step_of_prefix(on_disk.back());
-  const auto state =
-      get_checkpoint_state(files, options_.directory, options_.saver.latest_filename);
-  if (state)
-    recover(*state);
-  else
-    history_.set_last_preserved(saver_.core_->retention_time() - 1, 0);  // As in TensorFlow.
+  history_.set_last_preserved(saver_.core_->retention_time() - 1, 0);  // As in TensorFlow.
+  if (!on_disk.empty()) latest_ = on_disk.back();
+  try {
+    if (const auto state =
+            load_checkpoint_state(files, options_.directory, options_.saver.latest_filename))
+      recover(*state);
+  } catch (const InvalidArgumentError&) {
+    throw;
+  } catch (const Error& error) {
+    history_.set({});
+    log_error(
+        "{}: which checkpoints are listed cannot be read now; those that are there stay, whatever "
+        "policies say: {}",
+        options_.directory, error.what());
+  }
 }
 
 void CheckpointManager::recover(const CheckpointState& state) {

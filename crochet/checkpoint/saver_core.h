@@ -110,8 +110,13 @@ class SaverCore {
   void check_room(const Snapshot& snapshot, const std::string& prefix) const;
   // Begins a new list if the present one is of another directory.
   void follow_directory(const std::string& directory);
-  // Takes what is in the directory into the list, once for each path.
-  void learn_history(const std::string& directory, const std::string& basename);
+  // Takes what is in the directory into the list, once for each path. False, with a line in the
+  // log, if that cannot be read now.
+  bool learn_history(const std::string& directory, const std::string& basename);
+  // Lists nothing of what is there: what cannot be read cannot be removed either.
+  void do_without_history(const std::string& directory, const std::string& basename);
+  // Requires: mutex_ is held.
+  void take_over(const FoundHistory& found);
   void set_history(std::vector<CheckpointRecord> records);
   // Puts a checkpoint at the end of the list, unless all are kept. Its metrics are in its sidecar.
   void note_published(const std::string& prefix, double time);
@@ -123,9 +128,11 @@ class SaverCore {
   void remove_surplus(const std::vector<std::string>& prefixes);
   // Keeps the newest max_to_keep there, and its state file.
   void tidy_fallback(const std::string& newest);
-  // Renames damaged checkpoints, so that nothing takes them for sound ones.
+  // Renames damaged checkpoints, so that nothing takes them for sound ones; the state file follows
+  // if it is known what it listed.
   void set_aside_if_possible(const std::vector<RefusedCheckpoint>& damaged,
-                             const std::string& directory, const std::string& newest);
+                             const std::string& directory, const std::string& newest,
+                             bool list_is_known);
   void note_verified(const std::string& prefix);
 
   const SaverOptions options_;

@@ -302,15 +302,65 @@ TEST_F(BackgroundSaverTest, TriesALastTimeWhenASignalComesWhileItWaits) {
   EXPECT_LT(to_seconds(clock.now() - start), 0.5);
 }
 
+// Copies whose every call fails in one way.
+class FailedCopies final : public PendingCopies {
+ public:
+  enum class Call { kWait, kVerify };
+  FailedCopies(Call failing, Code code) : failing_(failing), code_(code) {}
+  void wait() override { throw_if(Call::kWait); }
+  void verify() const override { throw_if(Call::kVerify); }
+
+ private:
+  void throw_if(Call call) const {
+    if (call == failing_) throw_error(code_, "the array moved");
+  }
+  const Call failing_;
+  const Code code_;
+};
+
 TEST_F(BackgroundSaverTest, ReportsASnapshotThatCouldNotBeTaken) {
-  class FailedCopies final : public PendingCopies {
-   public:
-    void wait() override { throw FailedPreconditionError("the array moved"); }
-  };
   BackgroundSaver background(saver_, {.max_retries = 0});
   const SaveTicket ticket = background.enqueue(
-      Snapshot({{"a", Tensor::scalar(1.0f)}}, std::make_shared<FailedCopies>()), "d/model.ckpt", 1);
+      Snapshot(
+          {{"a", Tensor::scalar(1.0f)}},
+          std::make_shared<FailedCopies>(FailedCopies::Call::kWait, Code::kFailedPrecondition)),
+      "d/model.ckpt", 1);
   EXPECT_THAT([&] { ticket.wait(); }, ThrowsMessage<FailedPreconditionError>("the array moved"));
+}
+
+TEST_F(BackgroundSaverTest, WhatNoAttemptCanSaveIsTriedOnce) {
+  using enum Code;
+  disk_.create_directories("d");
+  for (const auto call : {FailedCopies::Call::kWait, FailedCopies::Call::kVerify})
+    for (const Code code : {kFailedPrecondition, kInvalidArgument, kUnimplemented}) {
+      SCOPED_TRACE(code_name(code));
+      const LogCapture log;
+      BackgroundSaver background(saver_);
+      const Clock::TimePoint start = clock_.now();
+      const SaveTicket ticket = background.enqueue(
+          Snapshot({{"a", Tensor::scalar(1.0f)}}, std::make_shared<FailedCopies>(call, code)),
+          "d/model.ckpt", 1);
+      background.wait();
+      EXPECT_EQ(ticket.num_attempts(), 1);
+      EXPECT_EQ(clock_.now(), start);
+      ASSERT_NE(ticket.error(), nullptr);
+      EXPECT_EQ(describe(ticket.error()), "the array moved");
+      EXPECT_THAT(log.lines(), ElementsAre(testing::AllOf(
+                                   testing::HasSubstr("saving d/model.ckpt-1 failed: the array "),
+                                   testing::HasSubstr("no other attempt can help"))));
+      EXPECT_THAT(finished_steps(background), ElementsAre(1));
+      EXPECT_THAT(disk_.list("d"), IsEmpty());
+    }
+}
+
+// It is the place that is wrong then, and may be right soon.
+TEST_F(BackgroundSaverTest, ADirectoryThatIsNoneIsTriedAgain) {
+  disk_.create("file")->close();
+  BackgroundSaver background(saver_);
+  const SaveTicket ticket = background.enqueue(saver_.snapshot(*session_), "file/model.ckpt", 1);
+  background.wait();
+  EXPECT_THROW(ticket.wait(), InvalidArgumentError);
+  EXPECT_EQ(ticket.num_attempts(), 4);
 }
 
 }  // namespace

@@ -22,8 +22,8 @@ namespace {
 std::optional<CheckpointState> state_if_sound(FileSystem& files, const std::string& directory,
                                               const std::string& latest_filename) {
   try {
-    return get_checkpoint_state(files, directory, latest_filename);
-  } catch (const Error& error) {
+    return load_checkpoint_state(files, directory, latest_filename);
+  } catch (const InvalidArgumentError& error) {
     log_warning("{}", error.what());
     return std::nullopt;
   }
@@ -31,13 +31,14 @@ std::optional<CheckpointState> state_if_sound(FileSystem& files, const std::stri
 
 struct OnDisk {
   CheckpointRecord record;
-  bool preserved = false;  // So its sidecar says.
+  bool is_known = true;  // What its sidecar says, if there is one.
 };
 
 // What the sidecar, if there is one, says besides the time.
 void take(FileSystem& files, const CheckpointSidecar* sidecar, CheckpointRecord& record) {
   record.metrics = sidecar ? sidecar->metrics : std::map<std::string, double>();
   record.pinned = sidecar != nullptr && sidecar->pinned;
+  record.preserved = sidecar != nullptr && sidecar->preserved;
   const uint32_t crc = sidecar ? sidecar->index_crc32c : 0;
   // An index does not change: what matched once is not read again.
   record.published = crc != 0 && (record.published || crc == index_crc32c_of(files, record.prefix));
@@ -66,11 +67,16 @@ std::optional<OnDisk> find_on_disk(FileSystem& files, const std::string& prefix)
   const std::vector<double> times = get_checkpoint_mtimes(files, {&prefix, 1});
   if (times.empty()) return std::nullopt;
   OnDisk found{.record = {.prefix = prefix, .time = times[0], .step = step_of_prefix(prefix)}};
-  const auto sidecar = read_sidecar(files, prefix);
-  if (!sidecar) return found;
-  found.preserved = sidecar->preserved;
-  for (const double time : {sidecar->unix_time, sidecar->retention_time})
-    if (time > 0) found.record.time = time;
+  try {
+    const auto sidecar = load_if_sound(files, prefix);
+    if (!sidecar) return found;
+    found.record.preserved = sidecar->preserved;
+    for (const double time : {sidecar->unix_time, sidecar->retention_time})
+      if (time > 0) found.record.time = time;
+  } catch (const Error& error) {
+    log_warning("what is known of {} cannot be read now: {}", prefix, error.what());
+    found.is_known = false;
+  }
   return found;
 }
 
@@ -111,15 +117,17 @@ void divide(FileSystem& files, std::vector<OnDisk> on_disk, const Listing& listi
   // A killed save did not list it any more.
   const auto is_newer = [&](OnDisk& checkpoint) {
     if (newest == nullptr || checkpoint.record.step > newest->record.step) return true;
-    if (!(checkpoint.record.time > newest_time)) return false;
+    // That of its file says nothing: files are copied.
+    if (!checkpoint.is_known || !(checkpoint.record.time > newest_time)) return false;
     refresh_one(files, checkpoint.record);
     return checkpoint.record.published;
   };
   std::vector<std::pair<int, CheckpointRecord>> listed;
   for (OnDisk& checkpoint : on_disk) {
     auto place = listing.place_of(checkpoint);
-    if (!place && !checkpoint.preserved && is_newer(checkpoint)) place = Listing::kBehindAll;
-    if (place && !checkpoint.preserved) {
+    const bool is_preserved = checkpoint.record.preserved;
+    if (!place && !is_preserved && is_newer(checkpoint)) place = Listing::kBehindAll;
+    if (place && !is_preserved) {
       listed.emplace_back(*place, checkpoint.record);
     } else {
       history.last_preserved_time = checkpoint.record.time;
@@ -169,6 +177,7 @@ void CheckpointHistory::set_last_preserved(double time, int64_t step) {
 
 Retention CheckpointHistory::wish_for(const CheckpointRecord& record, size_t num_newer) const {
   if (record.gone) return Retention::kRemove;  // What is left of it.
+  if (record.preserved) return Retention::kPreserve;
   const Retention wish = combine(policies_, record,
                                  {.num_newer = num_newer,
                                   .last_preserved_time = last_preserved_time_,
@@ -197,6 +206,7 @@ Sweep CheckpointHistory::sweep() {
   if (policies_.empty()) return result;
   ask([&](const CheckpointRecord& record, Retention wish) {
     if (wish != Retention::kPreserve) return true;
+    if (record.preserved) return false;  // By an earlier process.
     set_last_preserved(std::isfinite(record.time) ? record.time : last_preserved_time_,
                        record.step.value_or(last_preserved_step_));
     if (record.published) result.preserved.push_back(record.prefix);
@@ -270,7 +280,7 @@ FoundHistory find_history(FileSystem& files, const std::string& directory,
   const auto state = state_if_sound(files, directory, latest_filename);
   double marked_time = 0;
   for (const OnDisk& checkpoint : on_disk)
-    if (checkpoint.preserved) marked_time = std::max(marked_time, checkpoint.record.time);
+    if (checkpoint.record.preserved) marked_time = std::max(marked_time, checkpoint.record.time);
   divide(files, std::move(on_disk), Listing(state.value_or(CheckpointState{})), history);
   // A kill may have come between what a sidecar and what the state file says.
   if (state && state->last_preserved_timestamp && std::isfinite(*state->last_preserved_timestamp))

@@ -92,7 +92,9 @@ struct FoundHistory {
   std::optional<double> last_preserved_time = {};
   int64_t last_preserved_step = 0;
 };
-// Of the checkpoints "<basename>-<step>". Never throws for damaged files.
+// Of the checkpoints "<basename>-<step>". Damaged files are as good as none; a sidecar that cannot
+// be read now makes its checkpoint count as pinned. Throws: what the file system throws if
+// directory or state file cannot be read now: nothing is known then of what is to stay.
 FoundHistory find_history(FileSystem& files, const std::string& directory,
                           const std::string& basename, const std::string& latest_filename);
 

@@ -40,6 +40,26 @@ SaverOptions saver_options_of(const CheckpointManagerOptions& options) {
   return saver;
 }
 
+bool is_among(const CheckpointRecord& record, const std::vector<std::string>& prefixes) {
+  return std::ranges::find(prefixes, record.prefix) != prefixes.end();
+}
+
+// What a state lists and is on disk; before that what a kill did not let go, as the next save does.
+std::vector<CheckpointRecord> listed_records(FileSystem& files, const CheckpointState& state) {
+  std::vector<CheckpointRecord> records;
+  for (const std::string& prefix : state.removing_paths)
+    if (const auto record = internal::find_record(files, prefix)) records.push_back(*record);
+  const std::vector<double>& times = state.all_model_checkpoint_timestamps;
+  const std::vector<std::string>& prefixes = state.all_model_checkpoint_paths;
+  for (size_t i = 0; i < prefixes.size(); ++i) {
+    auto record = internal::find_record(files, prefixes[i]);
+    if (!record) continue;
+    if (times.size() == prefixes.size()) record->time = times[i];
+    records.push_back(*record);
+  }
+  return records;
+}
+
 }  // namespace
 
 CheckpointManager::CheckpointManager(CheckpointManagerOptions options)
@@ -49,51 +69,61 @@ CheckpointManager::CheckpointManager(CheckpointManagerOptions options)
   FileSystem& files = saver_.files();
   const auto on_disk = list_checkpoints(files, options_.directory, options_.checkpoint_name);
   if (!on_disk.empty()) save_counter_ = *internal::step_of_prefix(on_disk.back());
-  const auto state =
-      get_checkpoint_state(files, options_.directory, options_.saver.latest_filename);
-  if (state)
-    recover(*state);
-  else
-    history_.set_last_preserved(saver_.clock().wall_time() - 1, 0);  // As in TensorFlow.
+  history_.set_last_preserved(saver_.core_->retention_time() - 1, 0);  // As in TensorFlow.
+  if (!on_disk.empty()) latest_ = on_disk.back();
+  try {
+    if (const auto state =
+            load_checkpoint_state(files, options_.directory, options_.saver.latest_filename))
+      recover(*state);
+  } catch (const InvalidArgumentError&) {
+    throw;
+  } catch (const Error& error) {
+    history_.set({});
+    log_error(
+        "{}: which checkpoints are listed cannot be read now; those that are there stay, whatever "
+        "policies say: {}",
+        options_.directory, error.what());
+  }
 }
 
 void CheckpointManager::recover(const CheckpointState& state) {
   latest_ = state.model_checkpoint_path;
-  const double now = saver_.clock().wall_time();
-  double last_preserved = state.last_preserved_timestamp.value_or(0);
-  if (now < last_preserved) {
-    log_warning(
-        "{}: the clock, at {:.0f} s, is behind the last preserved checkpoint timestamp, {:.0f} s; "
-        "checkpoints of later times stay for ever",
-        options_.directory, now, last_preserved);
-    last_preserved = now;
-  }
   const internal::FoundHistory found = internal::find_history(
       saver_.files(), options_.directory, options_.checkpoint_name, options_.saver.latest_filename);
-  history_.set_last_preserved(last_preserved, found.last_preserved_step);
-  // What a kill did not let go, the next save does.
-  for (const std::string& prefix : state.removing_paths)
-    if (const auto record = internal::find_record(saver_.files(), prefix)) history_.add(*record);
-  const std::vector<double>& times = state.all_model_checkpoint_timestamps;
-  const std::vector<std::string>& prefixes = state.all_model_checkpoint_paths;
-  for (size_t i = 0; i < prefixes.size(); ++i) {
-    auto record = internal::find_record(saver_.files(), prefixes[i]);
-    if (!record) continue;
-    if (times.size() == prefixes.size()) record->time = times[i];
-    // What may have been preserved already is never removed.
-    if (std::min(record->time, now) > last_preserved) history_.add(*record);
+  const std::vector<CheckpointRecord> listed = listed_records(saver_.files(), state);
+  catch_up(state, listed);
+  const double now = saver_.core_->retention_time();
+  double last_preserved = state.last_preserved_timestamp.value_or(0);
+  if (!(last_preserved <= now)) {
+    log_warning(
+        "{}: the time of the last preserved checkpoint, {:g} s, is none; those that are there stay "
+        "for ever",
+        options_.directory, last_preserved);
+    last_preserved = now;
   }
+  history_.set_last_preserved(last_preserved, found.last_preserved_step);
+  // What may have been preserved already is never removed.
+  for (const CheckpointRecord& record : listed)
+    if (std::min(record.time, now) > last_preserved || is_among(record, state.removing_paths))
+      history_.add(record);
+}
+
+// No time that an earlier process wrote is still to come.
+void CheckpointManager::catch_up(const CheckpointState& state,
+                                 const std::vector<CheckpointRecord>& listed) {
+  saver_.core_->catch_up(state.last_preserved_timestamp.value_or(0));
+  for (const CheckpointRecord& record : listed) saver_.core_->catch_up(record.time);
 }
 
 std::string CheckpointManager::save(Session& session, std::optional<int64_t> checkpoint_number) {
   const int64_t number = checkpoint_number.value_or(save_counter_ + 1);
   const std::string path = join_path(options_.directory, options_.checkpoint_name);
+  const double time = saver_.core_->retention_time();
   const std::string prefix = saver_.save(session, path, number);
   ++save_counter_;
   if (prefix.empty()) return prefix;
   latest_ = prefix;
-  history_.add(
-      {.prefix = prefix, .time = saver_.clock().wall_time(), .step = number, .published = true});
+  history_.add({.prefix = prefix, .time = time, .step = number, .published = true});
   std::vector<CheckpointRecord> records = history_.records();
   internal::refresh(saver_.files(), records);
   history_.update(records);

@@ -37,7 +37,9 @@ struct CheckpointManagerOptions {
 //     manager.save(session);    // runs/x/ckpt-1, runs/x/ckpt-2, ...
 //   }
 //
-// The state file has the time of each checkpoint, and the next process goes on from there.
+// The state file has the time of each checkpoint, and the next process goes on from there: by the
+// clock of Saver's retention, which starts no sooner than an earlier one wrote, and which no step
+// of the wall clock moves.
 //
 // Not thread-safe.
 class CheckpointManager {
@@ -63,6 +65,7 @@ class CheckpointManager {
 
  private:
   void recover(const CheckpointState& state);
+  void catch_up(const CheckpointState& state, const std::vector<CheckpointRecord>& listed);
   void write_state_without(const std::vector<std::string>& surplus);
 
   const CheckpointManagerOptions options_;

@@ -7,6 +7,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/checkpoint_files.h"
+#include "crochet/checkpoint/checkpoint_sidecar.h"
 #include "crochet/checkpoint/checkpoint_state.h"
 #include "crochet/io/memory_file_system.h"
 #include "crochet/testing/failing_file_system.h"
@@ -76,7 +77,7 @@ TEST_F(CheckpointManagerTest, KeepsAndListsAllWithoutMaxToKeep) {
 TEST_F(CheckpointManagerTest, TimesAndTheLastPreservedOneSurviveRestarts) {
   clock_.set_wall_time(3);
   auto first = manager(2);
-  clock_.set_wall_time(10'000);
+  clock_.advance(seconds(9'997));
   first.save(*session_);
   EXPECT_THAT(state().all_model_checkpoint_timestamps, ElementsAre(10'000));
   clock_.advance(seconds(3610));
@@ -113,8 +114,8 @@ TEST_F(CheckpointManagerTest, TimesAndTheLastPreservedOneSurviveRestarts) {
   EXPECT_THAT(third.checkpoints(), ElementsAre("d/ckpt-5", "d/ckpt-6"));
 }
 
-// CM-17
-TEST_F(CheckpointManagerTest, AClockThatWentBackLosesNothing) {
+// CM-17, in which TensorFlow forgets what it had listed: here nothing changes.
+TEST_F(CheckpointManagerTest, AClockThatWentBackChangesNothing) {
   auto first = manager(1, 1.0);
   for (int i = 0; i < 3; ++i) {
     first.save(*session_);
@@ -127,18 +128,66 @@ TEST_F(CheckpointManagerTest, AClockThatWentBackLosesNothing) {
 
   clock_.set_wall_time(5'000);
   auto second = manager(1);
-  EXPECT_TRUE(log_.contains("behind the last preserved checkpoint timestamp"));
+  EXPECT_FALSE(log_.contains("last preserved"));
   EXPECT_EQ(second.latest_checkpoint(), "d/ckpt-3");
-  EXPECT_THAT(second.checkpoints(), IsEmpty());
+  EXPECT_THAT(second.checkpoints(), ElementsAre("d/ckpt-3"));
   for (const int64_t number : {4, 5}) {
     clock_.advance(seconds(10));
     EXPECT_EQ(second.save(*session_), fmt::format("d/ckpt-{}", number));
-    EXPECT_TRUE(exists(2) && exists(3));
+    EXPECT_TRUE(exists(2));
+    EXPECT_FALSE(exists(number - 1));
     EXPECT_THAT(second.checkpoints(), ElementsAre(fmt::format("d/ckpt-{}", number)));
   }
-  EXPECT_FALSE(exists(4));
-  EXPECT_THAT(state().last_preserved_timestamp, Optional(5'000));
-  EXPECT_THAT(state().all_model_checkpoint_timestamps, ElementsAre(5'020));
+  EXPECT_THAT(state().last_preserved_timestamp, Optional(13'600));
+  EXPECT_THAT(state().all_model_checkpoint_timestamps, ElementsAre(17'220));
+}
+
+// Steps of the wall clock, there and back, in the middle of a process and between two: the same
+// checkpoints stay as if it had gone on evenly.
+TEST_F(CheckpointManagerTest, ClockStepsChangeNothing) {
+  const auto what_stays = [](const std::vector<double>& steps) {
+    MemoryFileSystem files;
+    FakeClock clock(10'000);
+    ScriptedGraph graph;
+    const auto session = graph.new_session("");
+    for (const double step : steps) {
+      CheckpointManager manager({.directory = "d",
+                                 .max_to_keep = 2,
+                                 .keep_checkpoint_every_n_hours = 1,
+                                 .saver = {.files = &files, .clock = &clock}});
+      for (int i = 0; i < 3; ++i) {
+        clock.advance(seconds(1'500));
+        manager.save(*session);
+        if (i == 1) clock.set_wall_time(clock.wall_time() + step);
+      }
+    }
+    return list_checkpoints(files, "d", "ckpt");
+  };
+  const std::vector<std::string> expected = what_stays({0, 0, 0, 0});
+  EXPECT_GT(expected.size(), 4u);  // Some are preserved.
+  EXPECT_EQ(what_stays({-9'000, 4'000, -9'000, 2'000}), expected);
+}
+
+// What its savers write into sidecars is the same time: it is used if the state file is lost.
+TEST_F(CheckpointManagerTest, SidecarsHaveTheTimeOfTheState) {
+  manager(2).save(*session_);
+  clock_.set_wall_time(3);
+  manager(2).save(*session_);
+  EXPECT_THAT(state().all_model_checkpoint_timestamps, ElementsAre(10'000, 10'000));
+  EXPECT_EQ(read_sidecar(files_, "d/ckpt-2")->retention_time, 10'000);
+}
+
+// A time that nobody can have saved at is a mistake of the file.
+TEST_F(CheckpointManagerTest, ATimeBehindAllTimesIsNotTakenOver) {
+  manager(2).save(*session_);
+  update_checkpoint_state(
+      files_, "d", "d/ckpt-1", {"d/ckpt-1"},
+      {.all_model_checkpoint_timestamps = {10'000}, .last_preserved_timestamp = 1e300});
+  auto second = manager(1);
+  EXPECT_TRUE(log_.contains("the last preserved checkpoint"));
+  second.save(*session_);
+  EXPECT_TRUE(exists(1) && exists(2));
+  EXPECT_THAT(state().all_model_checkpoint_timestamps, ElementsAre(10'000));
 }
 
 // CM-18

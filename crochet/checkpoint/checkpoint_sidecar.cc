@@ -185,7 +185,8 @@ std::unique_ptr<FileLock> lock_sidecars(FileSystem& files, const std::string& di
 // What can be known of a checkpoint by its files. Without the index's checksum: who saved it is
 // not known.
 CheckpointSidecar made_anew(FileSystem& files, const std::string& prefix) {
-  const double time = files.modified_time(find_index(files, prefix).value_or(index_filename(prefix)));
+  const double time =
+      files.modified_time(find_index(files, prefix).value_or(index_filename(prefix)));
   return {.step = internal::step_of_prefix(prefix).value_or(-1),
           .unix_time = std::clamp(time, 0.0, kMaxTime),
           .library_version = "unknown",
@@ -231,8 +232,18 @@ std::optional<CheckpointSidecar> load_sidecar(FileSystem& files, const std::stri
 
 std::optional<CheckpointSidecar> read_sidecar(FileSystem& files, const std::string& prefix) {
   try {
-    return load_sidecar(files, prefix);
+    return internal::load_if_sound(files, prefix);
   } catch (const Error& error) {
+    log_warning("what is known of {} cannot be read now: {}", prefix, error.what());
+    return std::nullopt;
+  }
+}
+
+std::optional<CheckpointSidecar> internal::load_if_sound(FileSystem& files,
+                                                         const std::string& prefix) {
+  try {
+    return load_sidecar(files, prefix);
+  } catch (const DataLossError& error) {
     log_warning("{}: damaged, not used: {}", sidecar_filename(prefix), error.what());
     return std::nullopt;
   }
@@ -241,12 +252,11 @@ std::optional<CheckpointSidecar> read_sidecar(FileSystem& files, const std::stri
 void update_sidecar(FileSystem& files, const std::string& prefix,
                     const std::function<void(CheckpointSidecar& sidecar)>& change) {
   const auto check_there = [&] {
-    if (!find_index(files, prefix))
-      throw NotFoundError("{}: there is no such checkpoint", prefix);
+    if (!find_index(files, prefix)) throw NotFoundError("{}: there is no such checkpoint", prefix);
   };
   check_there();
   const auto lock = lock_sidecars(files, directory_of(prefix));
-  std::optional<CheckpointSidecar> sidecar = read_sidecar(files, prefix);
+  std::optional<CheckpointSidecar> sidecar = internal::load_if_sound(files, prefix);
   if (!sidecar) sidecar = made_anew(files, prefix);
   change(*sidecar);
   write_sidecar(files, prefix, *sidecar);

@@ -74,4 +74,9 @@ void record_metrics(FileSystem& files, const std::string& prefix,
 // Says whether retention may ever remove a checkpoint. Throws: as update_sidecar.
 void set_pinned(FileSystem& files, const std::string& prefix, bool pinned);
 
+namespace internal {
+// As read_sidecar() if it is damaged, and as load_sidecar() if it cannot be read now.
+std::optional<CheckpointSidecar> load_if_sound(FileSystem& files, const std::string& prefix);
+}  // namespace internal
+
 }  // namespace crochet

@@ -71,6 +71,11 @@ CheckpointState read_state(FileSystem& files, const std::string& path) {
   return parse_checkpoint_state(read_file(files, path));
 }
 
+void warn_unreadable(const std::string& path, const Error& error) {
+  log_warning("{}: {}", path, error.what());
+  log_warning("{} cannot be read; its checkpoints are not known", path);
+}
+
 }  // namespace
 
 std::string to_text(const CheckpointState& state) {
@@ -147,16 +152,20 @@ void update_checkpoint_state(FileSystem& files, const std::string& directory,
   replace_file(files, path, to_text(state));
 }
 
-std::optional<CheckpointState> get_checkpoint_state(FileSystem& files, const std::string& directory,
-                                                    const std::string& latest_filename) {
+std::optional<CheckpointState> load_checkpoint_state(FileSystem& files,
+                                                     const std::string& directory,
+                                                     const std::string& latest_filename) {
   const std::string path = join_path(directory, latest_filename);
   CheckpointState state;
   try {
-    if (!files.exists(path)) return std::nullopt;
     state = read_state(files, path);
-  } catch (const Error& error) {
-    log_warning("{}: {}", path, error.what());
-    log_warning("{} cannot be read; its checkpoints are not known", path);
+  } catch (const NotFoundError&) {
+    return std::nullopt;
+  } catch (const InvalidArgumentError& error) {
+    warn_unreadable(path, error);
+    return std::nullopt;
+  } catch (const DataLossError& error) {
+    warn_unreadable(path, error);
     return std::nullopt;
   }
   if (state.model_checkpoint_path.empty())
@@ -165,6 +174,18 @@ std::optional<CheckpointState> get_checkpoint_state(FileSystem& files, const std
   for (auto* const paths : {&state.all_model_checkpoint_paths, &state.removing_paths})
     for (std::string& path : *paths) path = join_path(directory, path);
   return state;
+}
+
+std::optional<CheckpointState> get_checkpoint_state(FileSystem& files, const std::string& directory,
+                                                    const std::string& latest_filename) {
+  try {
+    return load_checkpoint_state(files, directory, latest_filename);
+  } catch (const InvalidArgumentError&) {
+    throw;
+  } catch (const Error& error) {
+    warn_unreadable(join_path(directory, latest_filename), error);
+    return std::nullopt;
+  }
 }
 
 std::optional<std::string> latest_checkpoint(FileSystem& files, const std::string& directory,

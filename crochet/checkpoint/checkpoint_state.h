@@ -62,7 +62,14 @@ void update_checkpoint_state(FileSystem& files, const std::string& directory,
                              const UpdateCheckpointStateOptions& options = {});
 
 // The state of a directory, relative paths joined with it; nothing if it has none, or, with
-// a warning, one that cannot be read.
+// a warning, a damaged one.
+// Throws: InvalidArgumentError if the state names no newest checkpoint; what the file system throws
+// if it cannot be read now.
+std::optional<CheckpointState> load_checkpoint_state(
+    FileSystem& files, const std::string& directory,
+    const std::string& latest_filename = "checkpoint");
+
+// The same; nothing too, with a warning, if it cannot be read.
 // Throws: InvalidArgumentError if the state names no newest checkpoint.
 std::optional<CheckpointState> get_checkpoint_state(
     FileSystem& files, const std::string& directory,

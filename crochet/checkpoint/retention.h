@@ -24,6 +24,8 @@ struct CheckpointRecord {
   std::map<std::string, double> metrics = {};
   // Never removed, whatever the policies say.
   bool pinned = false;
+  // A policy decided before that it stays for ever; no policy is asked again.
+  bool preserved = false;
   // Published by a Saver: its sidecar is there and matches its index. No other one is ever removed.
   bool published = false;
   // Restored by this process, with all checksums.

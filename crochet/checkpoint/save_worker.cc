@@ -220,6 +220,7 @@ void SaveWorker::save(SaveJob& job) {
     const bool last = is_last(number);
     const std::exception_ptr error = attempt(job, last ? SpaceCheck::kIgnore : SpaceCheck::kRefuse);
     if (!error) return;
+    if (!saver_->may_try_again(job.ticket, error)) return give_up_at_once(job, error);
     if (last) return give_up(job, error, number);
     log_warning("{}; next attempt in {:g} s", failure_text(job.ticket, error, previous),
                 to_seconds(duration));
@@ -246,6 +247,12 @@ std::exception_ptr SaveWorker::attempt(SaveJob& job, SpaceCheck check) {
 bool SaveWorker::is_last(int attempt) {
   const std::lock_guard lock(mutex_);
   return attempt > max_retries_ || in_hurry_ || pending_signal() != 0;
+}
+
+void SaveWorker::give_up_at_once(SaveJob& job, const std::exception_ptr& error) {
+  log_error("saving {} failed: {}; no other attempt can help, training goes on",
+            job.ticket.prefix(), describe(error));
+  job.ticket.fail(error);
 }
 
 void SaveWorker::give_up(SaveJob& job, const std::exception_ptr& error, int num_attempts) {

@@ -66,6 +66,8 @@ class SaveWorker {
   void run(std::shared_ptr<SaveJob> job);
   // Tries until the job is published, is given up, or gives way to a newer one.
   void save(SaveJob& job);
+  // Fails it with an error that no other attempt can help.
+  void give_up_at_once(SaveJob& job, const std::exception_ptr& error);
   // Null, or why it failed.
   std::exception_ptr attempt(SaveJob& job, SpaceCheck check);
   bool is_last(int attempt);

@@ -83,6 +83,21 @@ void add_all(CheckpointWriter& writer, const Snapshot& snapshot,
   }
 }
 
+// The same state again, after an error behind its publication: what is known of it stays.
+void take_over_what_is_known(FileSystem& files, const std::string& prefix,
+                             CheckpointSidecar& sidecar) {
+  try {
+    const auto old = load_if_sound(files, prefix);
+    if (!old || old->index_crc32c != sidecar.index_crc32c) return;
+    sidecar.metrics.insert(old->metrics.begin(), old->metrics.end());
+    sidecar.pinned = old->pinned;
+  } catch (const Error& error) {
+    log_warning("what was known of {} cannot be read: it counts as pinned: {}", prefix,
+                error.what());
+    sidecar.pinned = true;
+  }
+}
+
 }  // namespace
 
 SaverCore::SaverCore(SaverOptions options)
@@ -151,8 +166,11 @@ void SaverCore::write(const Snapshot& snapshot, SaveTicket& ticket, SpaceCheck c
   ticket.begin_attempt();
   if (snapshot.tensors().empty()) return ticket.publish("");
   follow_directory(directory_of(prefix));
-  if (ticket.step() != kNoStep)
-    learn_history(directory_of(prefix), base_name(save_path_of(ticket)));
+  if (ticket.step() != kNoStep) {
+    const std::string basename = base_name(save_path_of(ticket));
+    if (!learn_history(directory_of(prefix), basename))
+      do_without_history(directory_of(prefix), basename);
+  }
   const double time = retention_time();
   // What is durable already stays as it is: an attempt to write it again would put it at risk.
   if (ticket.stage() < SaveStage::kDurable) {
@@ -204,12 +222,7 @@ void SaverCore::write_files(const Snapshot& snapshot, SaveTicket& ticket, const 
                             .size_bytes = writer->total_bytes(),
                             .index_crc32c = writer->index_crc32c(),
                             .metrics = noted_metrics_of(prefix)};
-  // The same state again, after an error behind its publication: what is known of it stays.
-  if (const auto old = read_sidecar(files_, prefix);
-      old && old->index_crc32c == sidecar.index_crc32c) {
-    sidecar.metrics.insert(old->metrics.begin(), old->metrics.end());
-    sidecar.pinned = old->pinned;
-  }
+  take_over_what_is_known(files_, prefix, sidecar);
   write_sidecar(files_, prefix, sidecar);
   // Before it is published: an error after that would write the whole again.
   if (snapshot.meta_graph() != nullptr)

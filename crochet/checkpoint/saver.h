@@ -20,6 +20,7 @@
 namespace crochet {
 
 class BackgroundSaver;
+class CheckpointManager;
 
 // Saves variables and objects of a graph as TensorFlow V2 checkpoints or safetensors, keeps
 // the newest ones, and restores them.
@@ -175,6 +176,7 @@ class Saver {
 
  private:
   friend class BackgroundSaver;
+  friend class CheckpointManager;
 
   const std::shared_ptr<internal::SaverCore> core_;
   std::unique_ptr<BackgroundSaver> background_;  // Made by the first save_async().

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -51,6 +52,9 @@ class SaverCore {
   void write(const Snapshot& snapshot, SaveTicket& ticket, SpaceCheck check = SpaceCheck::kRefuse);
   // Writes to the second directory. Requires: there is one.
   void write_to_fallback(const Snapshot& snapshot, SaveTicket& ticket);
+  // False for an error that every attempt would meet, wherever it writes: the state is torn, or
+  // cannot be stored. True if it is the directory that is wrong.
+  bool may_try_again(const SaveTicket& ticket, const std::exception_ptr& error) const;
   // True if there is a second directory and the save may go there.
   bool can_fall_back(const SaveTicket& ticket) const;
   // The first, and if that fails and there is a second directory, the second.
@@ -79,6 +83,11 @@ class SaverCore {
   void note_metrics(const std::string& prefix, const std::map<std::string, double>& metrics);
   void write_noted_metrics();
 
+  // The time by which retention counts hours, and which sidecars have.
+  double retention_time() const;
+  // An earlier process wrote this time.
+  void catch_up(double time);
+
  private:
   // Of the checkpoint with this prefix, which may still be to come.
   using NotedMetrics = std::pair<std::string, std::map<std::string, double>>;
@@ -99,7 +108,6 @@ class SaverCore {
   // The same; what a failure leaves is removed.
   void write_or_clean_up(const Snapshot& snapshot, SaveTicket& ticket, const std::string& prefix,
                          double time);
-  double retention_time() const;
   // Requires: the mutex is held.
   std::vector<NotedMetrics>::iterator find_noted(const std::string& prefix);
   std::map<std::string, double> noted_metrics_of(const std::string& prefix);
@@ -107,8 +115,13 @@ class SaverCore {
   void check_room(const Snapshot& snapshot, const std::string& prefix) const;
   // Begins a new list if the present one is of another directory.
   void follow_directory(const std::string& directory);
-  // Takes what is in the directory into the list, once for each path.
-  void learn_history(const std::string& directory, const std::string& basename);
+  // Takes what is in the directory into the list, once for each path. False, with a line in the
+  // log, if that cannot be read now.
+  bool learn_history(const std::string& directory, const std::string& basename);
+  // Lists nothing of what is there: what cannot be read cannot be removed either.
+  void do_without_history(const std::string& directory, const std::string& basename);
+  // Requires: mutex_ is held.
+  void take_over(const FoundHistory& found);
   void set_history(std::vector<CheckpointRecord> records);
   // Puts a checkpoint at the end of the list, unless all are kept. Its metrics are in its sidecar.
   void note_published(const std::string& prefix, double time);
@@ -120,9 +133,11 @@ class SaverCore {
   void remove_surplus(const std::vector<std::string>& prefixes);
   // Keeps the newest max_to_keep there, and its state file.
   void tidy_fallback(const std::string& newest);
-  // Renames damaged checkpoints, so that nothing takes them for sound ones.
+  // Renames damaged checkpoints, so that nothing takes them for sound ones; the state file follows
+  // if it is known what it listed.
   void set_aside_if_possible(const std::vector<RefusedCheckpoint>& damaged,
-                             const std::string& directory, const std::string& newest);
+                             const std::string& directory, const std::string& newest,
+                             bool list_is_known);
   void note_verified(const std::string& prefix);
 
   const SaverOptions options_;

@@ -21,6 +21,16 @@ std::string basename_of(const std::string& prefix) {
   return base.substr(0, base.rfind('-'));
 }
 
+std::optional<Code> code_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& e) {
+    return e.code();
+  } catch (...) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 std::string SaverCore::fallback_dir() const {
@@ -38,10 +48,22 @@ void SaverCore::write_somewhere(const Snapshot& snapshot, SaveTicket& ticket) {
   try {
     return write(snapshot, ticket);
   } catch (const Error& error) {
-    if (!can_fall_back(ticket)) throw;
+    if (!can_fall_back(ticket) || !may_try_again(ticket, std::current_exception())) throw;
     log_error("saving {} failed: {}; the second directory is tried", ticket.prefix(), error.what());
   }
   write_to_fallback(snapshot, ticket);
+}
+
+bool SaverCore::may_try_again(const SaveTicket& ticket, const std::exception_ptr& error) const {
+  const auto code = code_of(error);
+  if (code == Code::kInvalidArgument) {
+    try {
+      return !is_directory(files_, directory_of(ticket.prefix()));
+    } catch (const Error&) {
+      return true;  // Something is wrong with it.
+    }
+  }
+  return code != Code::kFailedPrecondition && code != Code::kUnimplemented;
 }
 
 // A checkpoint that is durable where it belongs needs no copy elsewhere.

@@ -124,6 +124,32 @@ TEST_F(SaverFallbackTest, WhatIsDurableIsNotWrittenThereToo) {
   EXPECT_THAT(in("e"), IsEmpty());
 }
 
+// What is torn is torn everywhere.
+TEST_F(SaverFallbackTest, GetsNoStateThatCannotBeSaved) {
+  Saver saver(with({.fallback_dir = "e"}));
+  const Tensor tensor = Tensor::scalar(1.0f);
+  const auto snapshot = [&] {
+    class Torn final : public PendingCopies {
+      void wait() override {}
+      void verify() const override { throw FailedPreconditionError("\"a\" is torn"); }
+    };
+    return Snapshot({{"a", tensor}}, std::make_shared<Torn>());
+  };
+  SaveTicket ticket(saver.prefix_of("d/m", 1), 1, clock_);
+  EXPECT_THROW(saver.write(snapshot(), ticket), FailedPreconditionError);
+  BackgroundSaver background(saver);
+  EXPECT_THROW(background.enqueue(snapshot(), "d/m", 2).wait(), FailedPreconditionError);
+  EXPECT_FALSE(files_.exists("e"));
+  EXPECT_THAT(in("d"), IsEmpty());
+}
+
+TEST_F(SaverFallbackTest, TakesWhatADirectoryThatIsNoneCannot) {
+  files_.create("d")->close();
+  Saver saver(with({.fallback_dir = "e"}));
+  EXPECT_EQ(save(saver, 1), "e/m-1");
+  EXPECT_EQ(save_in_background(saver, 2).location(), "e/m-2");
+}
+
 TEST_F(SaverFallbackTest, TheNewestOfBothIsRestored) {
   Saver saver(with({.fallback_dir = "e"}));
   save(saver, 1);

@@ -67,19 +67,35 @@ void SaverCore::follow_directory(const std::string& directory) {
   history_directory_ = directory;
 }
 
-void SaverCore::learn_history(const std::string& directory, const std::string& basename) {
-  if (policies_.empty()) return;
+bool SaverCore::learn_history(const std::string& directory, const std::string& basename) {
+  if (policies_.empty()) return true;
   const std::string path = join_path(directory, basename);
   const auto is_known = [&] { return !learned_ || learned_->contains(path); };
   {
     const std::lock_guard lock(mutex_);
-    if (is_known()) return;
+    if (is_known()) return true;
   }
-  const internal::FoundHistory found =
-      internal::find_history(files_, directory, basename, options_.latest_filename);
+  FoundHistory found;
+  try {
+    found = find_history(files_, directory, basename, options_.latest_filename);
+  } catch (const Error& error) {
+    log_error("{}: which checkpoints are listed cannot be read now: {}", directory, error.what());
+    return false;
+  }
   const std::lock_guard lock(mutex_);
-  if (is_known()) return;
+  if (is_known()) return true;
   learned_->insert(path);
+  take_over(found);
+  return true;
+}
+
+void SaverCore::do_without_history(const std::string& directory, const std::string& basename) {
+  log_error("{}: the checkpoints that are there stay, whatever policies say", directory);
+  const std::lock_guard lock(mutex_);
+  if (learned_) learned_->insert(join_path(directory, basename));
+}
+
+void SaverCore::take_over(const FoundHistory& found) {
   for (const CheckpointRecord& record : found.listed) {
     history_.add(record);
     retention_clock_.catch_up(record.time);
@@ -92,6 +108,11 @@ void SaverCore::learn_history(const std::string& directory, const std::string& b
 double SaverCore::retention_time() const {
   const std::lock_guard lock(mutex_);
   return retention_clock_.now();
+}
+
+void SaverCore::catch_up(double time) {
+  const std::lock_guard lock(mutex_);
+  retention_clock_.catch_up(time);
 }
 
 void SaverCore::note_published(const std::string& prefix, double time) {

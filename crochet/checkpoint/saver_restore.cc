@@ -75,9 +75,9 @@ std::optional<std::string> SaverCore::restore_newest(Session& session, const std
     try {
       RestoreReport restored = restore_listed(session, prefix);
       follow_directory(directory);
-      learn_history(directory, basename);
+      const bool list_is_known = learn_history(directory, basename);  // Else the next save does.
       note_verified(prefix);
-      if (!damaged.empty()) set_aside_if_possible(damaged, directory, prefix);
+      if (!damaged.empty()) set_aside_if_possible(damaged, directory, prefix, list_is_known);
       restored.refused = std::move(damaged);
       if (report != nullptr) *report = std::move(restored);
       return prefix;
@@ -100,7 +100,8 @@ void SaverCore::note_verified(const std::string& prefix) {
 
 // Failing at that is no reason not to train.
 void SaverCore::set_aside_if_possible(const std::vector<RefusedCheckpoint>& damaged,
-                                      const std::string& directory, const std::string& newest) {
+                                      const std::string& directory, const std::string& newest,
+                                      bool list_is_known) {
   std::vector<std::string> listed;
   {
     const std::lock_guard lock(mutex_);
@@ -111,6 +112,7 @@ void SaverCore::set_aside_if_possible(const std::vector<RefusedCheckpoint>& dama
   const bool is_elsewhere = directory_of(newest) != directory_of(join_path(directory, "x"));
   try {
     for (const RefusedCheckpoint& one : damaged) set_aside(files_, one.prefix);
+    if (!list_is_known) return;
     if (!is_elsewhere)
       write_state_without({}, newest);
     else if (!listed.empty())

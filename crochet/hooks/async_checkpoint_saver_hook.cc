@@ -45,13 +45,6 @@ void AsyncCheckpointSaverHook::end(Session& session) {
   CheckpointSaverHook::end(session);
 }
 
-Clock::TimePoint AsyncCheckpointSaverHook::deadline() {
-  if (!deadline_)
-    deadline_ =
-        saver().clock().now() + from_seconds(*options().deadline_secs) - pending_signal_age();
-  return *deadline_;
-}
-
 void AsyncCheckpointSaverHook::finish_running(Session& session) {
   const Clock::TimePoint deadline = this->deadline();
   if (!background_ || !background_->busy()) return;
@@ -69,16 +62,9 @@ void AsyncCheckpointSaverHook::finish_running(Session& session) {
   deliver_finished(session);
 }
 
-bool AsyncCheckpointSaverHook::is_left_to_the_end(int64_t step) const {
-  if (!options().deadline_secs || deadline_ || pending_signal() == 0) return false;
-  log_info("the checkpoint of step {} is left to the end: {} asks for it", step,
-           signal_name(pending_signal()));
-  return true;
-}
-
 bool AsyncCheckpointSaverHook::save(Session& session, int64_t step) {
   if (is_left_to_the_end(step)) return deliver_finished(session);
-  if (deadline_) return save_before_deadline(session, step);
+  if (has_deadline()) return save_before_deadline(session, step);
   if (options().overlap == SaveOverlapPolicy::kSkip && background().busy()) {
     log_warning("the checkpoint of step {} is skipped: another one is still being written", step);
     note_skipped(step);
@@ -103,8 +89,6 @@ void AsyncCheckpointSaverHook::hand_over(Session& session, int64_t step) {
 }
 
 bool AsyncCheckpointSaverHook::save_before_deadline(Session& session, int64_t step) {
-  Clock& clock = saver().clock();
-  const auto secs_left = [&] { return to_seconds(deadline() - clock.now()); };
   if (secs_left() <= 0) {
     left_unsaved_ = "no time is left";
     return false;
@@ -131,8 +115,8 @@ void AsyncCheckpointSaverHook::finish(Session& session) {
         "the state of step {} is not saved: {}; the last checkpoint that is published: {}",
         read_global_step(session), left_unsaved_, background().last_published());
   }
-  if (deadline_)
-    background().close(*deadline_, locks());
+  if (has_deadline())
+    background().close(deadline(), locks());
   else
     background().wait();
   deliver_finished(session);

@@ -54,12 +54,8 @@ class AsyncCheckpointSaverHook final : public CheckpointSaverHook {
   // Takes note of saves that ended. True if a listener asks to stop.
   bool deliver_finished(Session& session);
   void throw_error_if_to_stop();
-  // True if a signal asks to end, and there is a deadline: then the last save is the next one.
-  bool is_left_to_the_end(int64_t step) const;
   // Takes the state and hands it over.
   void hand_over(Session& session, int64_t step);
-  // When all must be done; the same for the whole end. Requires: deadline_secs.
-  Clock::TimePoint deadline();
   // Finishes what is being written. Throws: DeadlineExceededError.
   void finish_running(Session& session);
   // The same for the last save, if there is time for it.
@@ -67,7 +63,6 @@ class AsyncCheckpointSaverHook final : public CheckpointSaverHook {
 
   std::unique_ptr<BackgroundSaver> background_;  // Started with the first save.
   std::exception_ptr last_error_;                // Why the last save that ended failed.
-  std::optional<Clock::TimePoint> deadline_;     // Set once the run ends.
   std::string left_unsaved_;                     // Why the last step is not, for want of time.
 };
 

@@ -131,6 +131,7 @@ void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRun
 
 void CheckpointSaverHook::end(Session& session) {
   try {
+    if (options_.deadline_secs) deadline();
     const int64_t step = read_global_step(session);
     if (step_rejected_)
       log_warning("step {} is not saved: a hook rejected it", step);
@@ -206,7 +207,35 @@ void CheckpointSaverHook::release() {
   locks_.reset();
 }
 
+Clock::TimePoint CheckpointSaverHook::deadline() {
+  if (!deadline_)
+    deadline_ =
+        saver().clock().now() + from_seconds(*options_.deadline_secs) - pending_signal_age();
+  return *deadline_;
+}
+
+bool CheckpointSaverHook::is_left_to_the_end(int64_t step) const {
+  if (!options_.deadline_secs || deadline_ || pending_signal() == 0) return false;
+  log_info("the checkpoint of step {} is left to the end: {} asks for it", step,
+           signal_name(pending_signal()));
+  return true;
+}
+
+void CheckpointSaverHook::throw_if_too_late(int64_t step, uint64_t num_bytes) {
+  if (!has_deadline()) return;
+  const double expected = estimate_.seconds_for(num_bytes);
+  const double left = std::max(0.0, secs_left());
+  if (left <= 0 || expected > left)
+    throw DeadlineExceededError(
+        "the state of step {} is not saved: it is expected to take {:.1f} s, {:.1f} s are left; "
+        "the last checkpoint that is published: {}",
+        step, expected, left, last_published_);
+  log_info("step {} is saved: it is expected to take {:.1f} s, {:.1f} s are left", step, expected,
+           left);
+}
+
 bool CheckpointSaverHook::save(Session& session, int64_t step) {
+  if (is_left_to_the_end(step)) return false;
   call_before_save(session, step);
   const Clock::TimePoint start = saver().clock().now();
   SaveTicket ticket(saver().prefix_of(save_path(), step), step, saver().clock());
@@ -214,14 +243,19 @@ bool CheckpointSaverHook::save(Session& session, int64_t step) {
     note_blocked(step, saver().clock().now() - start);
     note_ended(ticket);
   };
+  Snapshot snapshot;
   try {
-    saver().write(saver().snapshot(session), ticket);
+    snapshot = saver().snapshot(session);
+    throw_if_too_late(step, snapshot.num_bytes());
+    saver().write(snapshot, ticket);
   } catch (...) {
     ticket.fail(std::current_exception());
     note();
     throw;
   }
   note();
+  estimate_.measured(snapshot.num_bytes(), to_seconds(saver().clock().now() - start));
+  if (!ticket.location().empty()) last_published_ = ticket.location();
   last_saved_step_ = step;
   return call_after_save(session, step);
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "crochet/checkpoint/save_estimate.h"
 #include "crochet/checkpoint/save_policy.h"
 #include "crochet/checkpoint/save_statistics.h"
 #include "crochet/checkpoint/saver.h"
@@ -43,8 +44,8 @@ struct CheckpointSaverHookOptions {
   // Where a checkpoint goes that cannot be written into checkpoint_dir, and is found again: see
   // SaverOptions. Locked like checkpoint_dir. Default: the saver's.
   std::string fallback_dir = {};
-  // How long ending may take, from the signal that asks for it, or else from the end on; of
-  // AsyncCheckpointSaverHook. Default: as long as it takes.
+  // How long ending may take, from the signal that asks for it, or else from the end on: the last
+  // save is begun only if it can be finished. Default: as long as it takes.
   std::optional<double> deadline_secs = {};
   // Gets the curves "checkpoint/...". Default: the writer of checkpoint_dir.
   std::shared_ptr<SummaryWriter> summary_writer = {};
@@ -65,6 +66,12 @@ struct CheckpointSaverHookOptions {
 // "checkpoint/blocked_seconds" (for which training stood still) and "checkpoint/bytes", and of
 // the counters "checkpoint/saved", "checkpoint/failed", "checkpoint/skipped" and
 // "checkpoint/retries"; at the end they are in the log.
+//
+// With deadline_secs = T, a save that is due behind the signal that asks to end is left to the end,
+// and the last one is begun if, by what earlier ones took, it can be finished within T seconds of
+// the signal, or of the beginning of the end; else end() throws a DeadlineExceededError that
+// names the step and the last checkpoint that is published. A save that has begun is finished,
+// however long it takes: AsyncCheckpointSaverHook can leave it behind.
 //
 // Errors of saving are thrown from the run, and end it.
 class CheckpointSaverHook : public SessionRunHook {
@@ -106,6 +113,12 @@ class CheckpointSaverHook : public SessionRunHook {
   // Held for as long as something is written into the directories.
   std::shared_ptr<void> locks() const { return locks_; }
   bool step_is_rejected() const { return step_rejected_; }
+  // When all must be done: set once the run ends. Requires: deadline_secs.
+  Clock::TimePoint deadline();
+  bool has_deadline() const { return deadline_.has_value(); }
+  double secs_left() { return to_seconds(deadline() - saver().clock().now()); }
+  // True if a signal asks to end, and there is a deadline: then the last save is the next one.
+  bool is_left_to_the_end(int64_t step) const;
   // The step whose save began last, if it has not failed.
   std::optional<int64_t> last_saved_step_;
 
@@ -123,6 +136,8 @@ class CheckpointSaverHook : public SessionRunHook {
   void note_metrics(int64_t step);
   void note_metric(int64_t step, const Tensor& value);
   void save_last(Session& session, int64_t step);
+  // Throws: DeadlineExceededError if so many bytes cannot be saved before the deadline.
+  void throw_if_too_late(int64_t step, uint64_t num_bytes);
 
   CheckpointSaverHookOptions options_;
   SecondOrStepTimer timer_;
@@ -139,6 +154,9 @@ class CheckpointSaverHook : public SessionRunHook {
   std::shared_ptr<SummaryWriter> writer_;
   SaveStatistics statistics_;
   std::map<int64_t, double> blocked_secs_;  // By step, until the save has ended.
+  std::optional<Clock::TimePoint> deadline_;
+  internal::SaveEstimate estimate_;
+  std::string last_published_ = "none of this run";
 };
 
 }  // namespace crochet

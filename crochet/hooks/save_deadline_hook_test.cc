@@ -1,7 +1,8 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// AsyncCheckpointSaverHook with a deadline, its curves, and its policies while a save is retried.
+// The checkpoint hooks with a deadline, and AsyncCheckpointSaverHook's curves, and its policies
+// while a save is retried.
 #include <map>
 #include <thread>
 
@@ -51,12 +52,26 @@ class SaveDeadlineHookTest : public testing::Test {
     options.saver = saver_;
     options.clock = run_clock_;
     hook_ = std::make_shared<AsyncCheckpointSaverHook>(options);
+    begin(hook_);
+    wait_for_saves(1);
+  }
+  // A run with the hook that does not wait for the disk in the background; each save takes 10 s.
+  void begin_synchronous(CheckpointSaverHookOptions options) {
+    use_clock(standing_clock_);
+    files_.on_create([this](const std::string& path) {
+      if (is_data(path)) standing_clock_.advance(10s);
+    });
+    options.checkpoint_dir = "d";
+    options.saver = saver_;
+    options.clock = run_clock_;
+    begin(std::make_shared<CheckpointSaverHook>(options));
+  }
+  void begin(std::shared_ptr<SessionRunHook> hook) {
     auto scaffold = std::make_shared<Scaffold>(Scaffold{.saver = saver_});
     session_ = std::make_unique<MonitoredSession>(
         std::make_unique<ChiefSessionCreator>(
             *graph_, ChiefSessionCreatorOptions{.scaffold = scaffold, .checkpoint_dir = "d"}),
-        HookList{hook_}, MonitoredSessionOptions{.clock = run_clock_});
-    wait_for_saves(1);
+        HookList{std::move(hook)}, MonitoredSessionOptions{.clock = run_clock_});
   }
   void train(int num_runs = 1) {
     for (int i = 0; i < num_runs; ++i) session_->run(graph_->train());
@@ -237,6 +252,44 @@ TEST_F(SaveDeadlineHookTest, NamesAllThatIsHeld) {
   forget_all();
   wait_for_worker();
   EXPECT_EQ(checkpoints().back(), "d/model.ckpt-2");
+}
+
+TEST_F(SaveDeadlineHookTest, TheSynchronousHookSavesTheLastStepIfThereIsTime) {
+  begin_synchronous({.save_steps = 2, .deadline_secs = 20});
+  train(3);
+  session_->close();
+  EXPECT_THAT(checkpoints(), ElementsAre("d/model.ckpt-0", "d/model.ckpt-2", "d/model.ckpt-3"));
+  EXPECT_TRUE(log_.contains("step 3 is saved: it is expected to take 15.0 s, 20.0 s are left"));
+}
+
+TEST_F(SaveDeadlineHookTest, TheSynchronousHookDoesNotBeginWhatItCannotFinish) {
+  begin_synchronous({.save_steps = 2, .deadline_secs = 14});
+  train(3);
+  EXPECT_THAT([&] { session_->close(); },
+              ThrowsMessage<DeadlineExceededError>(AllOf(
+                  HasSubstr("the state of step 3 is not saved: it is expected to take 15.0 s"),
+                  HasSubstr("14.0 s are left"),
+                  HasSubstr("the last checkpoint that is published: d/model.ckpt-2"))));
+  EXPECT_THAT(checkpoints(), ElementsAre("d/model.ckpt-0", "d/model.ckpt-2"));
+  EXPECT_NE(files_.try_lock("d/.lock"), nullptr);
+}
+
+TEST_F(SaveDeadlineHookTest, BehindTheSignalTheSynchronousHookSavesAtTheEndAlone) {
+  begin_synchronous({.save_steps = 2, .deadline_secs = 25});
+  set_pending_signal(15);
+  train(5);
+  EXPECT_TRUE(log_.contains("the checkpoint of step 2 is left to the end: SIGTERM asks for it"));
+  EXPECT_THAT(checkpoints(), ElementsAre("d/model.ckpt-0"));
+  session_->close();
+  EXPECT_EQ(checkpoints().back(), "d/model.ckpt-5");
+}
+
+TEST_F(SaveDeadlineHookTest, WithoutADeadlineTheSynchronousHookGoesOnBehindASignal) {
+  begin_synchronous({.save_steps = 2});
+  set_pending_signal(15);
+  train(2);
+  EXPECT_EQ(checkpoints().back(), "d/model.ckpt-2");
+  session_->close();
 }
 
 TEST_F(SaveDeadlineHookTest, RefusesADeadlineInThePast) {

@@ -28,6 +28,23 @@ find_path(DLPACK_INCLUDE_DIR dlpack/dlpack.h REQUIRED)
 add_library(crochet_dlpack INTERFACE)
 target_include_directories(crochet_dlpack SYSTEM INTERFACE ${DLPACK_INCLUDE_DIR})
 
+# Python with TensorFlow: for the tests in tests/interop, and where TensorFlow's C API is found.
+set(CROCHET_PYTHON "" CACHE FILEPATH "Python with TensorFlow, for tests and the TensorFlow engine")
+
+# The component `tensorflow` is built if its library is there, or must be (ON), or not at all (OFF).
+set(CROCHET_TENSORFLOW "AUTO" CACHE STRING "Build the TensorFlow engine: AUTO, ON or OFF")
+set_property(CACHE CROCHET_TENSORFLOW PROPERTY STRINGS AUTO ON OFF)
+if(CROCHET_TENSORFLOW STREQUAL "AUTO")
+  find_package(TensorFlowC QUIET)
+elseif(CROCHET_TENSORFLOW)
+  find_package(TensorFlowC REQUIRED)
+endif()
+if(TensorFlowC_FOUND)
+  message(STATUS "TensorFlow's C API: ${TensorFlowC_LIBRARY}")
+else()
+  message(STATUS "engines/tensorflow is left out: CROCHET_TENSORFLOW is ${CROCHET_TENSORFLOW}, and no library was found or wanted")
+endif()
+
 if(CROCHET_BUILD_TESTS)
   find_package(GTest REQUIRED)
 endif()

@@ -262,7 +262,10 @@ Output Graph::default_ready_op() {
   return report_uninitialized("crochet/ready", all);
 }
 
+// Only where there is something to initialise then: Python, too, wants both or none.
 Output Graph::default_ready_for_local_init_op() {
+  if (definitions("local_variables").empty() && collection("table_initializer").empty())
+    return Output();
   return report_uninitialized("crochet/ready_for_local_init", definitions("variables"));
 }
 

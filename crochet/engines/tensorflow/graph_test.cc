@@ -98,6 +98,13 @@ TEST(TensorFlowGraphTest, TellsWhatIsNotInitialized) {
   EXPECT_EQ(session->run("looked_up").tensor(), Tensor::from<int64_t>({2, -1}));  // Tables, too.
 }
 
+TEST(TensorFlowGraphTest, AsksForNoLocalInitializationWhereThereIsNothing) {
+  Graph graph = import("scaffold");
+  EXPECT_TRUE(graph.default_init_op());
+  EXPECT_FALSE(graph.default_local_init_op());
+  EXPECT_FALSE(graph.default_ready_for_local_init_op());
+}
+
 TEST(TensorFlowGraphTest, GroupsOperations) {
   InitializedGraph it("contract_resource");
   const Output members[] = {it.graph.operation("train"), it.graph.output("probe")};

@@ -31,7 +31,9 @@ DType dtype_of_output(TF_Output output) {
   return is_valid_dtype(number) ? static_cast<DType>(number) : DType::kInvalid;
 }
 
-bool is_reference(TF_Output output) { return TF_OperationOutputType(output) > kReferenceTypes; }
+bool is_reference(TF_Output output) {
+  return static_cast<int>(TF_OperationOutputType(output)) > kReferenceTypes;
+}
 
 std::optional<Shape> shape_of_output(TF_Graph* graph, TF_Output output) {
   Status status;

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
 
 #include "crochet/engines/tensorflow/test_graphs.h"
@@ -12,6 +13,8 @@ namespace crochet::tensorflow::internal {
 namespace {
 
 using protozero::pbf_writer;
+using testing::_;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
@@ -76,6 +79,40 @@ TEST(GraphDefTest, RefusesTwoVariablesOfOneName) {
 TEST(GraphDefTest, KeepsAGraphWithoutAStepAsItIs) {
   const std::string bytes = graph({node("a", "NoOp"), node("b", "NoOp", "/cpu:0")});
   EXPECT_EQ(prepare_graph_def(bytes, "global_step", "x"), bytes);
+}
+
+// The inputs of the node of this name.
+std::vector<std::string> inputs_of(const std::string& graph_def, const std::string& name) {
+  std::vector<std::string> inputs;
+  protozero::pbf_reader graph(graph_def.data(), graph_def.size());
+  while (graph.next(1)) {
+    protozero::pbf_reader node = graph.get_message();
+    std::string found;
+    std::vector<std::string> its_inputs;
+    while (node.next()) {
+      if (node.tag() == 1)
+        found = node.get_string();
+      else if (node.tag() == 3)
+        its_inputs.push_back(node.get_string());
+      else
+        node.skip();
+    }
+    if (found == name) inputs = its_inputs;
+  }
+  return inputs;
+}
+
+TEST(GraphDefTest, ReadsTheStepBeforeWhatAddsToIt) {
+  for (const auto& [name, adding] : {std::pair{"contract_resource", "AssignAddVariableOp_1"},
+                                     std::pair{"contract_reference", "add"}}) {
+    const std::string graph_def = prepare_graph_def(
+        parse_meta_graph(golden_bytes(name), name).graph_def, "global_step", name);
+    EXPECT_THAT(inputs_of(graph_def, "crochet/global_step"), ElementsAre("global_step"));
+    EXPECT_THAT(inputs_of(graph_def, adding),
+                ElementsAre("global_step", _, "^crochet/global_step"));
+    // Initialising it needs no value to be there.
+    EXPECT_THAT(inputs_of(graph_def, "global_step/Assign"), ElementsAre("global_step", _));
+  }
 }
 
 TEST(GraphDefTest, NamesThePlaceOfTheDamage) {

@@ -44,8 +44,15 @@ def contract(use_resource):
             collections=[v1.GraphKeys.LOCAL_VARIABLES],
         )
         tf.identity(v1.assign_add(probes, tf.constant(1, tf.int64)), name="probe")
-        step = v1.train.create_global_step()
-        tf.group(v1.assign_add(step, tf.constant(1, tf.int64)), name="train")
+        # create_global_step() makes a resource whatever is asked for; older graphs have references.
+        step = v1.get_variable(
+            "global_step",
+            initializer=tf.constant(0, tf.int64),
+            use_resource=use_resource,
+            trainable=False,
+            collections=[v1.GraphKeys.GLOBAL_VARIABLES, v1.GraphKeys.GLOBAL_STEP],
+        )
+        tf.group(v1.assign_add(step, tf.constant(1, tf.int64), name="add"), name="train")
     return graph
 
 

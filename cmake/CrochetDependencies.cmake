@@ -28,6 +28,41 @@ find_path(DLPACK_INCLUDE_DIR dlpack/dlpack.h REQUIRED)
 add_library(crochet_dlpack INTERFACE)
 target_include_directories(crochet_dlpack SYSTEM INTERFACE ${DLPACK_INCLUDE_DIR})
 
+# Python with TensorFlow: for the tests in tests/interop, and where TensorFlow's C API is found.
+set(CROCHET_PYTHON "" CACHE FILEPATH "Python with TensorFlow, for tests and the TensorFlow engine")
+
+# The component `tensorflow` is built if its library is there, or must be (ON), or not at all (OFF).
+set(CROCHET_TENSORFLOW "AUTO" CACHE STRING "Build the TensorFlow engine: AUTO, ON or OFF")
+set_property(CACHE CROCHET_TENSORFLOW PROPERTY STRINGS AUTO ON OFF)
+if(CROCHET_TENSORFLOW STREQUAL "AUTO")
+  find_package(TensorFlowC QUIET)
+elseif(CROCHET_TENSORFLOW)
+  find_package(TensorFlowC REQUIRED)
+endif()
+if(TensorFlowC_FOUND)
+  message(STATUS "TensorFlow's C API: ${TensorFlowC_LIBRARY}")
+else()
+  message(STATUS "engines/tensorflow is left out: CROCHET_TENSORFLOW is ${CROCHET_TENSORFLOW}, and no library was found or wanted")
+endif()
+
+# What checkpoints are made of. TensorFlow's libraries export a Snappy of their own: in one process with
+# a shared one each would call half of the other's. So beside TensorFlow ours is linked in, hidden.
+add_library(crochet_leveldb INTERFACE)
+target_link_libraries(crochet_leveldb INTERFACE leveldb::leveldb Snappy::snappy)
+if(TensorFlowC_FOUND)
+  find_library(LEVELDB_STATIC_LIBRARY libleveldb.a)
+  find_library(SNAPPY_STATIC_LIBRARY libsnappy.a)
+  if(LEVELDB_STATIC_LIBRARY AND SNAPPY_STATIC_LIBRARY)
+    set_property(TARGET crochet_leveldb PROPERTY INTERFACE_LINK_LIBRARIES "${LEVELDB_STATIC_LIBRARY}"
+                                                 "${SNAPPY_STATIC_LIBRARY}" Threads::Threads)
+    target_link_options(crochet_leveldb INTERFACE
+                        "LINKER:--exclude-libs,libleveldb.a:libsnappy.a")
+  else()
+    message(WARNING "no static LevelDB and Snappy: in programs that link crochet::tensorflow, "
+                    "TensorFlow's Snappy and the system's get mixed")
+  endif()
+endif()
+
 if(CROCHET_BUILD_TESTS)
   find_package(GTest REQUIRED)
 endif()

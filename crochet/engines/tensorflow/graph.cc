@@ -1,0 +1,317 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/engines/tensorflow/graph.h"
+
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+#include "crochet/base/error.h"
+#include "crochet/base/log.h"
+#include "crochet/engines/tensorflow/c_api.h"
+#include "crochet/engines/tensorflow/graph_def.h"
+#include "crochet/engines/tensorflow/operation_builder.h"
+#include "crochet/engines/tensorflow/session.h"
+#include "crochet/engines/tensorflow/state_access.h"
+#include "crochet/engines/tensorflow/status.h"
+#include "crochet/engines/tensorflow/tensor_conversion.h"
+#include "crochet/session/queue_runner.h"
+
+namespace crochet::tensorflow {
+namespace {
+
+using internal::OperationBuilder;
+using internal::Status;
+
+// References are types of their own, with the numbers of the others and this.
+constexpr int kReferenceTypes = 100;
+
+DType dtype_of_output(TF_Output output) {
+  const int number = TF_OperationOutputType(output) % kReferenceTypes;
+  return is_valid_dtype(number) ? static_cast<DType>(number) : DType::kInvalid;
+}
+
+bool is_reference(TF_Output output) {
+  return static_cast<int>(TF_OperationOutputType(output)) > kReferenceTypes;
+}
+
+std::optional<Shape> shape_of_output(TF_Graph* graph, TF_Output output) {
+  Status status;
+  const int rank = TF_GraphGetTensorNumDims(graph, output, status.get());
+  if (!status.ok() || rank < 0) return std::nullopt;
+  std::vector<int64_t> dimensions(static_cast<size_t>(rank));
+  TF_GraphGetTensorShape(graph, output, dimensions.data(), rank, status.get());
+  if (!status.ok()) return std::nullopt;
+  return Shape(dimensions);
+}
+
+// "w1" of "w1:0", as variables are called in checkpoints.
+std::string_view without_index(std::string_view tensor) {
+  return tensor.substr(0, tensor.rfind(':'));
+}
+
+std::string_view global_step_variable(const MetaGraph& definition) {
+  const auto found = definition.variables.find(kGlobalStepCollection);
+  if (found != definition.variables.end() && found->second.size() == 1)
+    return without_index(found->second.front().variable_name);
+  return "global_step";
+}
+
+}  // namespace
+
+Graph Graph::import_meta_graph(const std::string& path, const ImportOptions& options) {
+  FileSystem& files = options.files == nullptr ? FileSystem::posix() : *options.files;
+  return from_meta_graph(read_file(files, path), path);
+}
+
+Graph Graph::from_meta_graph(std::string bytes, const std::string& name) {
+  return Graph(std::move(bytes), name);
+}
+
+Graph::Graph(std::string bytes, const std::string& name)
+    : bytes_(std::make_shared<const std::string>(std::move(bytes))),
+      definition_(parse_meta_graph(*bytes_, name)),
+      graph_(TF_NewGraph(), TF_DeleteGraph) {
+  import_graph_def(name);
+  add_variables(name);
+  add_collections();
+  add_queue_runners();
+}
+
+Graph::~Graph() = default;
+
+void Graph::import_graph_def(const std::string& name) {
+  const std::string graph_def =
+      internal::prepare_graph_def(definition_.graph_def, global_step_variable(definition_), name);
+  const internal::BufferPtr buffer(TF_NewBufferFromString(graph_def.data(), graph_def.size()));
+  const internal::ImportOptionsPtr options(TF_NewImportGraphDefOptions());
+  Status status;
+  TF_GraphImportGraphDef(graph_.get(), buffer.get(), options.get(), status.get());
+  status.check(name);
+  size_t position = 0;
+  while (TF_Operation* const operation = TF_GraphNextOperation(graph_.get(), &position))
+    add_node(operation);
+}
+
+Graph::Node& Graph::add_node(TF_Operation* operation) {
+  auto node = std::make_unique<Node>();
+  node->graph = this;
+  node->name = TF_OperationName(operation);
+  node->num_outputs = TF_OperationNumOutputs(operation);
+  node->operation = operation;
+  for (int i = 0; i < node->num_outputs; ++i)
+    node->outputs.push_back({.dtype = dtype_of_output({operation, i}),
+                             .shape = shape_of_output(graph_.get(), {operation, i})});
+  nodes_by_name_.emplace(node->name, node.get());
+  nodes_.push_back(std::move(node));
+  return *nodes_.back();
+}
+
+Graph::Part Graph::make_part(const VariableDef& definition, const std::string& file) {
+  Part part = {.definition = &definition, .handle = operation_of_tensor(definition.variable_name)};
+  part.initializer = operation(definition.initializer_name);
+  if (is_reference({part.handle, 0})) {
+    has_reference_variables_ = true;
+    const std::string name = fmt::format("crochet/snapshot/{}", TF_OperationName(part.handle));
+    OperationBuilder copy(graph_.get(), "DeepCopy", name);
+    copy.input({part.handle, 0}).colocate_with(part.handle);
+    part.value = Output(&add_node(copy.finish()), 0);
+  } else {
+    part.value = output(definition.snapshot_name);
+  }
+  const OutputInfo info = output_info(part.value);
+  if (!info.shape || (element_size(info.dtype) == 0 && info.dtype != DType::kString))
+    throw UnimplementedError("{}: the variable \"{}\" is of {} and {} shape: it cannot be saved",
+                             file, definition.variable_name, info.dtype,
+                             info.shape ? to_string(*info.shape) : "unknown");
+  part.shape = *info.shape;
+  if (!definition.slice) return part;
+  if (part.shape != Shape(definition.slice->shape))
+    throw InvalidArgumentError("{}: \"{}\" has the shape {}, its slice of \"{}\" the shape {}",
+                               file, definition.variable_name, part.shape,
+                               definition.slice->full_name, Shape(definition.slice->shape));
+  part.offset = definition.slice->offset;
+  return part;
+}
+
+void Graph::add_variables(const std::string& file) {
+  std::map<std::string, VariableNode*, std::less<>> by_name;
+  for (const VariableDef* const definition : definitions("variables")) {
+    Part part = make_part(*definition, file);
+    const std::string name = definition->slice
+                                 ? definition->slice->full_name
+                                 : std::string(without_index(definition->variable_name));
+    VariableNode*& node = by_name[name];
+    if (node == nullptr) {
+      variables_.push_back(std::make_unique<VariableNode>());
+      node = variables_.back().get();
+      node->graph = this;
+      node->name = name;
+      node->dtype = output_info(part.value).dtype;
+      node->shape = definition->slice ? Shape(definition->slice->full_shape) : part.shape;
+    } else if (!definition->slice || node->shape != Shape(definition->slice->full_shape) ||
+               node->dtype != output_info(part.value).dtype) {
+      throw InvalidArgumentError("{}: two variables are called \"{}\" in checkpoints", file, name);
+    }
+    node->parts.push_back(std::move(part));
+  }
+  for (const auto& node : variables_) {
+    int64_t num_elements = 0;
+    for (const Part& part : node->parts)
+      if (!part.offset.empty()) num_elements += part.shape.num_elements();
+    if (num_elements != 0 && num_elements != node->shape.num_elements())
+      throw InvalidArgumentError("{}: the parts of \"{}\" have {} elements, the whole {}", file,
+                                 node->name, num_elements, node->shape.num_elements());
+    if (node->parts.size() > 1 && node->dtype == DType::kString)
+      throw UnimplementedError("{}: the variable \"{}\" is of strings and partitioned", file,
+                               node->name);
+  }
+}
+
+void Graph::add_collections() {
+  for (const auto& [collection, names] : definition_.nodes)
+    for (const std::string& name : names) {
+      const bool is_operation = name.find(':') == std::string::npos;
+      add_to_collection(collection, is_operation ? Output(operation(name)) : output(name));
+    }
+}
+
+void Graph::add_queue_runners() {
+  for (const QueueRunnerDef& runner : definition_.queue_runners) {
+    QueueRunnerOptions options = {.queue_name = runner.queue_name, .enqueue_ops = {}};
+    for (const std::string& name : runner.enqueue_op_names)
+      options.enqueue_ops.push_back(operation(name));
+    if (!runner.close_op_name.empty()) options.close_op = operation(runner.close_op_name);
+    if (!runner.cancel_op_name.empty()) options.cancel_op = operation(runner.cancel_op_name);
+    if (!runner.queue_closed_exception_types.empty())
+      options.queue_closed_codes = runner.queue_closed_exception_types;
+    add_background_loop(std::make_shared<QueueRunner>(std::move(options)));
+  }
+}
+
+Operation Graph::group(std::string name, std::span<const Output> operations) {
+  check_not_finalized(name);
+  for (const Output& output : operations)
+    if (output.graph() != this)
+      throw InvalidArgumentError("{} is not an output of this graph", to_string(output));
+  OperationBuilder builder(graph_.get(), "NoOp", std::move(name));
+  for (const Output& output : operations) builder.control_input(node_of(output).operation);
+  return Operation(&add_node(builder.finish()));
+}
+
+std::unique_ptr<crochet::Session> Graph::new_session(const std::string& target,
+                                                     const SessionConfig& config) {
+  return std::make_unique<Session>(*this, target, config);
+}
+
+const OperationInfo* Graph::find_operation(std::string_view name) const {
+  const auto found = nodes_by_name_.find(name);
+  return found == nodes_by_name_.end() ? nullptr : found->second;
+}
+
+std::vector<std::string> Graph::operation_names() const {
+  std::vector<std::string> names;
+  names.reserve(nodes_.size());
+  for (const auto& node : nodes_) names.push_back(node->name);
+  return names;
+}
+
+std::vector<Variable> Graph::variables() const {
+  std::vector<Variable> variables;
+  for (const auto& node : variables_) variables.push_back(Variable(node.get()));
+  return variables;
+}
+
+OutputInfo Graph::output_info(const Output& output) const {
+  if (!output.has_value()) return {};
+  return node_of(output).outputs.at(static_cast<size_t>(output.index()));
+}
+
+Output Graph::global_step() const {
+  const OperationInfo* const read = find_operation(internal::kGlobalStepNode);
+  return read == nullptr ? Output() : Output(read, 0);
+}
+
+std::vector<const VariableDef*> Graph::definitions(std::string_view collection) const {
+  std::vector<const VariableDef*> result;
+  std::unordered_set<std::string_view> names;
+  const auto found = definition_.variables.find(collection);
+  if (found == definition_.variables.end()) return result;
+  for (const VariableDef& definition : found->second)
+    if (names.insert(definition.variable_name).second) result.push_back(&definition);
+  return result;
+}
+
+Output Graph::group_of_initializers(const std::string& name, std::string_view collection) {
+  std::vector<Output> initializers;
+  for (const VariableDef* const definition : definitions(collection))
+    initializers.push_back(operation(definition->initializer_name));
+  if (collection == "local_variables")
+    for (const Output& table : this->collection("table_initializer")) initializers.push_back(table);
+  return initializers.empty() ? Output() : Output(group(name, initializers));
+}
+
+Output Graph::default_init_op() { return group_of_initializers("crochet/init", "variables"); }
+
+Output Graph::default_local_init_op() {
+  return group_of_initializers("crochet/local_init", "local_variables");
+}
+
+Output Graph::default_ready_op() {
+  std::vector<const VariableDef*> all = definitions("variables");
+  for (const VariableDef* const definition : definitions("local_variables"))
+    all.push_back(definition);
+  return report_uninitialized("crochet/ready", all);
+}
+
+// Only where there is something to initialise then: Python, too, wants both or none.
+Output Graph::default_ready_for_local_init_op() {
+  if (definitions("local_variables").empty() && collection("table_initializer").empty())
+    return Output();
+  return report_uninitialized("crochet/ready_for_local_init", definitions("variables"));
+}
+
+// names[where(not initialised)], by operations that exist: Pack, LogicalNot, Where and GatherNd.
+Output Graph::report_uninitialized(const std::string& name,
+                                   const std::vector<const VariableDef*>& definitions) {
+  if (definitions.empty()) return Output();
+  check_not_finalized(name);
+  TF_Graph* const graph = graph_.get();
+  std::vector<TF_Output> flags;
+  std::vector<std::string> names;
+  for (const VariableDef* const definition : definitions) {
+    TF_Operation* const handle = operation_of_tensor(definition->variable_name);
+    const char* const type =
+        is_reference({handle, 0}) ? "IsVariableInitialized" : "VarIsInitializedOp";
+    OperationBuilder flag(graph, type, fmt::format("{}/{}", name, TF_OperationName(handle)));
+    flags.push_back({flag.input({handle, 0}).colocate_with(handle).finish(), 0});
+    names.emplace_back(without_index(definition->variable_name));
+  }
+  const internal::TensorPtr value = internal::to_tensorflow(Tensor::from(std::move(names)));
+  OperationBuilder constant(graph, "Const", name + "/names");
+  TF_Operation* const all_names =
+      constant.tensor("value", value.get()).type("dtype", TF_STRING).finish();
+  OperationBuilder pack(graph, "Pack", name + "/flags");
+  OperationBuilder negation(graph, "LogicalNot", name + "/not");
+  negation.input({pack.input_list(flags).finish(), 0});
+  OperationBuilder where(graph, "Where", name + "/where");
+  where.input({negation.finish(), 0});
+  OperationBuilder gather(graph, "GatherNd", name);
+  gather.input({all_names, 0}).input({where.finish(), 0});
+  return Output(&add_node(gather.finish()), 0);
+}
+
+bool Graph::changes_variables(std::span<const Output> outputs) const {
+  std::vector<TF_Operation*> roots;
+  for (const Output& output : outputs) roots.push_back(node_of(output).operation);
+  std::unordered_set<TF_Operation*> saved;
+  for (const auto& variable : variables_)
+    for (const Part& part : variable->parts) saved.insert(part.handle);
+  return internal::changes_state(roots, saved);
+}
+
+TF_Operation* Graph::operation_of_tensor(std::string_view tensor) const {
+  return node_of(output(tensor)).operation;
+}
+
+}  // namespace crochet::tensorflow

@@ -1,0 +1,147 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "crochet/engines/tensorflow/meta_graph.h"
+#include "crochet/io/file_system.h"
+#include "crochet/session/graph.h"
+
+struct TF_Graph;
+struct TF_Operation;
+
+namespace crochet::tensorflow {
+
+struct ImportOptions {
+  // The operating system's if null. Not owned.
+  FileSystem* files = nullptr;
+};
+
+// A graph that Python exported, run by TensorFlow.
+//
+//   auto graph = tensorflow::Graph::import_meta_graph("digits.meta");
+//   train({.graph = graph, .checkpoint_dir = "runs/digits"}, [&](MonitoredSession& session) {
+//     while (!session.should_stop()) session.run(graph.operation("train"), feeds);
+//   });
+//
+// What belongs to the graph comes with it: its variables (`variables`, `global_step`), collections
+// of operations and tensors ("train_op", "summaries", "init_op" and others), and queue runners.
+// What the exporter's Scaffold would have made and did not, such as the operation that
+// initialises all variables, is made here.
+//
+// A variable is resource or reference, each for itself. The parts of a partitioned one are one
+// variable here, and in checkpoints: Python restores the parts from it.
+//
+// global_step() is "crochet/global_step:0", a read that comes before what adds to the step.
+//
+// Built by one thread; running sessions only read it. Must outlive its sessions.
+class Graph final : public crochet::Graph {
+ public:
+  // Reads what tf.compat.v1.train.export_meta_graph wrote to `path`.
+  // Throws: NotFoundError and others of the file system; DataLossError and InvalidArgumentError
+  // with the place in the file (see parse_meta_graph); what TensorFlow says of the graph, such as
+  // an operation that this build does not know; UnimplementedError for what cannot be
+  // saved: variables of unknown rank, or of types without values.
+  static Graph import_meta_graph(const std::string& path, const ImportOptions& options = {});
+  // The same of bytes; `name` is the one in messages.
+  static Graph from_meta_graph(std::string bytes, const std::string& name);
+
+  ~Graph() override;
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  // Adds an operation that runs these. It should happen before the first run: each
+  // extension delays the next one.
+  // Throws: FailedPreconditionError once the graph is finalized; InvalidArgumentError for a name
+  // that TensorFlow does not run or that is taken, and for outputs of another graph.
+  Operation group(std::string name, std::span<const Output> operations);
+
+  // `target`: "" is this process, and else an address that TensorFlow knows, such as
+  // "grpc://localhost:2222". `config`: a serialized ConfigProto.
+  std::unique_ptr<Session> new_session(const std::string& target,
+                                       const SessionConfig& config = {}) override;
+  const OperationInfo* find_operation(std::string_view name) const override;
+  std::vector<std::string> operation_names() const override;
+  std::vector<Variable> variables() const override;
+  OutputInfo output_info(const Output& output) const override;
+  Output global_step() const override;
+
+  bool starts_initialized() const override { return variables_.empty(); }
+  Output default_init_op() override;
+  Output default_ready_op() override;
+  Output default_ready_for_local_init_op() override;
+  Output default_local_init_op() override;
+  // The bytes it was imported from.
+  std::shared_ptr<const std::string> meta_graph() const override { return bytes_; }
+
+  // What the file said.
+  const MetaGraph& definition() const { return definition_; }
+
+  // What sessions run.
+  struct Node : OperationInfo {
+    TF_Operation* operation = nullptr;
+    std::vector<OutputInfo> outputs;
+  };
+  // One part of a partitioned variable, or the whole of another one.
+  struct Part {
+    const VariableDef* definition = nullptr;
+    TF_Operation* handle = nullptr;  // The variable's own operation.
+    Output initializer = {};
+    // What is fetched for a snapshot: memory that will not change.
+    Output value = {};
+    std::vector<int64_t> offset = {};  // In the whole; empty if it is the whole.
+    Shape shape = {};
+  };
+  struct VariableNode : VariableInfo {
+    std::vector<Part> parts;
+  };
+
+  TF_Graph* tensorflow_graph() const { return graph_.get(); }
+  // True if the memory of what is fetched may be a variable's, which changes.
+  bool has_reference_variables() const { return has_reference_variables_; }
+  // True if a run of these changes variables that are saved, as far as one can tell from outside;
+  // in doubt it does.
+  bool changes_variables(std::span<const Output> outputs) const;
+
+ private:
+  class Builder;
+
+  Graph(std::string bytes, const std::string& name);
+
+  void import_graph_def(const std::string& name);
+  Node& add_node(TF_Operation* operation);
+  Part make_part(const VariableDef& definition, const std::string& file);
+  void add_variables(const std::string& file);
+  void add_collections();
+  void add_queue_runners();
+  std::vector<const VariableDef*> definitions(std::string_view collection) const;
+  Output group_of_initializers(const std::string& name, std::string_view collection);
+  Output report_uninitialized(const std::string& name,
+                              const std::vector<const VariableDef*>& definitions);
+  // Throws: InvalidArgumentError if the file names something that is not there.
+  TF_Operation* operation_of_tensor(std::string_view tensor) const;
+
+  const std::shared_ptr<const std::string> bytes_;
+  const MetaGraph definition_;
+  std::unique_ptr<TF_Graph, void (*)(TF_Graph*)> graph_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+  std::map<std::string_view, const Node*> nodes_by_name_;
+  std::vector<std::unique_ptr<VariableNode>> variables_;
+  bool has_reference_variables_ = false;
+};
+
+// The node behind a small value of such a graph.
+inline const Graph::Node& node_of(const Output& output) {
+  return static_cast<const Graph::Node&>(*output.operation());
+}
+inline const Graph::VariableNode& node_of(const Variable& variable) {
+  return static_cast<const Graph::VariableNode&>(*variable.info());
+}
+
+}  // namespace crochet::tensorflow

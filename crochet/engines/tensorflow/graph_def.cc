@@ -1,0 +1,250 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/engines/tensorflow/graph_def.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+#include <protozero/pbf_writer.hpp>
+
+#include "crochet/base/error.h"
+#include "crochet/engines/tensorflow/proto_reader.h"
+
+namespace crochet::tensorflow::internal {
+namespace {
+
+// The fields of a GraphDef, NodeDef and AttrValue that matter here.
+constexpr uint32_t kGraphNode = 1;
+constexpr uint32_t kNodeName = 1;
+constexpr uint32_t kNodeOp = 2;
+constexpr uint32_t kNodeInput = 3;
+constexpr uint32_t kNodeDevice = 4;
+constexpr uint32_t kNodeAttr = 5;
+constexpr uint32_t kAttrList = 1;
+constexpr uint32_t kAttrString = 2;
+constexpr uint32_t kAttrType = 6;
+
+struct NodeDef {
+  std::string_view bytes;
+  std::string_view name = {};
+  std::string_view op = {};
+  std::vector<std::string_view> inputs = {};
+  std::string_view device = {};
+  std::string_view shared_name = {};
+  int32_t dtype = 0;  // The attribute of that name.
+};
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+void read_attr(ProtoReader entry, NodeDef& node) {
+  std::string_view key;
+  std::optional<ProtoReader> attr;
+  entry.for_each_field([&](uint32_t field, ProtoReader& value) {
+    switch (field) {
+      case bytes_field(1):
+        key = value.view();
+        return true;
+      case bytes_field(2):
+        attr = value.message("value");
+        return true;
+      default:
+        return false;
+    }
+  });
+  if (!attr || (key != "shared_name" && key != "dtype")) return;
+  attr->for_each_field([&](uint32_t field, ProtoReader& value) {
+    if (field == bytes_field(kAttrString) && key == "shared_name") {
+      node.shared_name = value.view();
+      return true;
+    }
+    if (field == varint_field(kAttrType) && key == "dtype") {
+      node.dtype = static_cast<int32_t>(value.int64());
+      return true;
+    }
+    return false;
+  });
+}
+
+NodeDef read_node(std::string_view bytes, std::string place) {
+  NodeDef node = {.bytes = bytes};
+  ProtoReader(bytes, std::move(place)).for_each_field([&](uint32_t field, ProtoReader& value) {
+    switch (field) {
+      case bytes_field(kNodeName):
+        node.name = value.view();
+        return true;
+      case bytes_field(kNodeOp):
+        node.op = value.view();
+        return true;
+      case bytes_field(kNodeInput):
+        node.inputs.push_back(value.view());
+        return true;
+      case bytes_field(kNodeDevice):
+        node.device = value.view();
+        return true;
+      case bytes_field(kNodeAttr):
+        read_attr(value.message("attr"), node);
+        return true;
+      default:
+        return false;
+    }
+  });
+  return node;
+}
+
+// A GraphDef: its nodes, and all other fields as they are.
+struct Graph {
+  std::vector<NodeDef> nodes;
+  std::string rest;
+};
+
+Graph read_graph(std::string_view graph_def, const std::string& file) {
+  Graph graph;
+  const char* behind = graph_def.data();
+  protozero::pbf_reader message(graph_def.data(), graph_def.size());
+  try {
+    while (message.next()) {
+      const uint32_t field = message.tag_and_type();
+      if (field == bytes_field(kGraphNode)) {
+        const protozero::data_view node = message.get_view();
+        graph.nodes.push_back(
+            read_node({node.data(), node.size()},
+                      fmt::format("{}: graph_def.node[{}]", file, graph.nodes.size())));
+      } else {
+        message.skip();
+        graph.rest.append(behind, message.data().data());
+      }
+      behind = message.data().data();
+    }
+  } catch (const protozero::exception& error) {
+    throw DataLossError("{}: damaged or no GraphDef: {}", file, error.what());
+  }
+  return graph;
+}
+
+void check_nodes(const std::vector<NodeDef>& nodes, const std::string& file) {
+  const NodeDef* nameless = nullptr;
+  for (const NodeDef& node : nodes) {
+    if (!is_legal_operation_name(node.name))
+      throw InvalidArgumentError("{}: \"{}\" is no name for an operation", file, node.name);
+    if (!is_legal_device(node.device))
+      throw InvalidArgumentError("{}: \"{}\" of operation \"{}\" is no device", file, node.device,
+                                 node.name);
+    if (node.op != "VarHandleOp" || !node.shared_name.empty()) continue;
+    if (nameless != nullptr)
+      throw InvalidArgumentError(
+          "{}: the variables \"{}\" and \"{}\" have no shared_name: they would be one", file,
+          nameless->name, node.name);
+    nameless = &node;
+  }
+}
+
+bool adds_to(const NodeDef& node, std::string_view variable) {
+  constexpr std::array<std::string_view, 4> kAdding = {"AssignAddVariableOp", "AssignSubVariableOp",
+                                                       "AssignAdd", "AssignSub"};
+  if (std::ranges::find(kAdding, node.op) == kAdding.end() || node.inputs.empty()) return false;
+  const std::string_view input = node.inputs.front();
+  return input == variable || input == fmt::format("{}:0", variable);
+}
+
+void add_type_attr(protozero::pbf_writer& node, const char* name, int32_t dtype) {
+  protozero::pbf_writer entry(node, kNodeAttr);
+  entry.add_string(1, name);
+  protozero::pbf_writer value(entry, 2);
+  value.add_int32(kAttrType, dtype);
+}
+
+// On the variable's device, wherever that will be.
+void add_colocation(protozero::pbf_writer& node, std::string_view with) {
+  protozero::pbf_writer entry(node, kNodeAttr);
+  entry.add_string(1, "_class");
+  protozero::pbf_writer value(entry, 2);
+  protozero::pbf_writer list(value, kAttrList);
+  list.add_string(kAttrString, fmt::format("loc:@{}", with));
+}
+
+std::string make_step_read(const NodeDef& variable) {
+  const bool is_resource = variable.op == "VarHandleOp";
+  std::string bytes;
+  protozero::pbf_writer node(bytes);
+  node.add_string(kNodeName, kGlobalStepNode.data(), kGlobalStepNode.size());
+  // A reference that is read by Identity would be the same memory: what it is after the run.
+  node.add_string(kNodeOp, is_resource ? "ReadVariableOp" : "DeepCopy");
+  node.add_string(kNodeInput, variable.name.data(), variable.name.size());
+  if (!variable.device.empty())
+    node.add_string(kNodeDevice, variable.device.data(), variable.device.size());
+  add_type_attr(node, is_resource ? "dtype" : "T", variable.dtype);
+  add_colocation(node, variable.name);
+  return bytes;
+}
+
+}  // namespace
+
+bool is_legal_operation_name(std::string_view name) {
+  if (name.empty()) return false;
+  // TensorFlow's own nodes may begin with "_".
+  if (!is_letter(name.front()) && !is_digit(name.front()) && name.front() != '.' &&
+      name.front() != '_')
+    return false;
+  return std::ranges::all_of(name, [](char c) {
+    return is_letter(c) || is_digit(c) ||
+           std::string_view("_.\\-/>").find(c) != std::string_view::npos;
+  });
+}
+
+bool is_legal_device(std::string_view device) {
+  const auto is_word = [](std::string_view text) {
+    return !text.empty() && is_letter(text.front()) && std::ranges::all_of(text, [](char c) {
+      return is_letter(c) || is_digit(c) || c == '_';
+    });
+  };
+  const auto is_index = [](std::string_view text) {
+    return text == "*" ||
+           (!text.empty() && text.size() < 10 && std::ranges::all_of(text, is_digit));
+  };
+  while (!device.empty()) {
+    if (device.front() != '/') return false;
+    const size_t end = std::min(device.find('/', 1), device.size());
+    const std::string_view part = device.substr(1, end - 1);
+    device.remove_prefix(end);
+    const size_t colon = part.find(':');
+    if (colon == std::string_view::npos) return false;
+    const std::string_view key = part.substr(0, colon);
+    const std::string_view value = part.substr(colon + 1);
+    const size_t second = value.find(':');
+    if (key == "job" ? !is_word(value) && value != "*"
+        : key == "replica" || key == "task" || key == "cpu" || key == "CPU" || key == "gpu" ||
+                key == "GPU"
+            ? !is_index(value)
+            : key != "device" ||
+                  !(is_word(value.substr(0, second)) || value.substr(0, second) == "*") ||
+                  (second != std::string_view::npos && !is_index(value.substr(second + 1))))
+      return false;
+  }
+  return true;
+}
+
+std::string prepare_graph_def(std::string_view graph_def, std::string_view global_step,
+                              const std::string& file) {
+  Graph graph = read_graph(graph_def, file);
+  check_nodes(graph.nodes, file);
+  const auto variable = std::ranges::find_if(graph.nodes, [&](const NodeDef& node) {
+    return !global_step.empty() && node.name == global_step;
+  });
+  std::string result;
+  protozero::pbf_writer message(result);
+  for (const NodeDef& node : graph.nodes) {
+    std::string bytes(node.bytes);
+    if (variable != graph.nodes.end() && adds_to(node, global_step))
+      protozero::pbf_writer(bytes).add_string(kNodeInput, fmt::format("^{}", kGlobalStepNode));
+    message.add_message(kGraphNode, bytes);
+  }
+  if (variable != graph.nodes.end()) message.add_message(kGraphNode, make_step_read(*variable));
+  result += graph.rest;
+  return result;
+}
+
+}  // namespace crochet::tensorflow::internal

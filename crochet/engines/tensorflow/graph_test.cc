@@ -1,0 +1,190 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/engines/tensorflow/graph.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/engines/tensorflow/test_graphs.h"
+#include "crochet/session/queue_runner.h"
+
+namespace crochet::tensorflow {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+using testing::ThrowsMessage;
+using testing::UnorderedElementsAre;
+
+Graph import(const char* name) { return Graph::import_meta_graph(golden_path(name)); }
+
+std::vector<std::string> variable_names(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const Variable& variable : graph.variables()) names.push_back(variable.name());
+  return names;
+}
+
+Variable variable(const Graph& graph, const std::string& name) {
+  for (const Variable& variable : graph.variables())
+    if (variable.name() == name) return variable;
+  throw NotFoundError("no {}", name);
+}
+
+std::vector<std::string> strings(const FetchValues& values) {
+  const std::span<const std::string> all = values.tensor().strings();
+  return {all.begin(), all.end()};
+}
+
+TEST(TensorFlowGraphTest, HasTheVariablesThatAreSaved) {
+  const Graph graph = import("kinds");
+  EXPECT_THAT(variable_names(graph),
+              UnorderedElementsAre("global_step", "resource", "reference", "flag", "half", "words",
+                                   "parts", "reference_parts", "twin_a", "twin_b", "grown"));
+  EXPECT_EQ(variable(graph, "half").dtype(), DType::kHalf);
+  EXPECT_EQ(variable(graph, "flag").shape(), Shape());
+  EXPECT_EQ(variable(graph, "words").dtype(), DType::kString);
+  EXPECT_EQ(variable(graph, "parts").shape(), (Shape{5, 3}));
+  EXPECT_EQ(variable(graph, "reference").dtype(), DType::kFloat);
+}
+
+TEST(TensorFlowGraphTest, KnowsTypesAndShapesOfOutputs) {
+  const Graph graph = import("kinds");
+  EXPECT_EQ(graph.output_info(graph.output("product")).dtype, DType::kFloat);
+  const OutputInfo info = graph.output_info(graph.output("looked_up"));
+  EXPECT_EQ(info.dtype, DType::kInt64);
+  EXPECT_EQ(info.shape, Shape{2});
+  EXPECT_FALSE(graph.output_info(graph.output("left")).shape);
+  EXPECT_EQ(graph.output_info(graph.operation("enqueue")).dtype, DType::kInvalid);
+}
+
+TEST(TensorFlowGraphTest, HasTheCollections) {
+  const Graph graph = import("kinds");
+  EXPECT_THAT(graph.collection("summaries"), ElementsAre(graph.output("total:0")));
+  const Graph with_scaffold = import("scaffold");
+  for (const std::string_view name : {kInitOpCollection, kReadyOpCollection, kLocalInitOpCollection,
+                                      kReadyForLocalInitOpCollection})
+    EXPECT_THAT(with_scaffold.collection(name), SizeIs(1)) << name;
+}
+
+TEST(TensorFlowGraphTest, HasTheQueueRunners) {
+  const Graph graph = import("kinds");
+  ASSERT_THAT(graph.background_loops(), SizeIs(1));
+  EXPECT_EQ(graph.background_loops().front()->name(), "queue");
+}
+
+TEST(TensorFlowGraphTest, KeepsTheFileForCheckpoints) {
+  EXPECT_EQ(*import("kinds").meta_graph(), golden_bytes("kinds"));
+}
+
+TEST(TensorFlowGraphTest, TellsWhatIsNotInitialized) {
+  Graph graph = import("kinds");
+  const Output init = graph.default_init_op();
+  const Output local_init = graph.default_local_init_op();
+  const Output ready = graph.default_ready_op();
+  const Output ready_for_local = graph.default_ready_for_local_init_op();
+  const auto session = graph.new_session("");
+  EXPECT_THAT(strings(session->run(ready)),
+              UnorderedElementsAre("global_step", "resource", "reference", "flag", "half", "words",
+                                   "parts/part_0", "parts/part_1", "reference_parts/part_0",
+                                   "reference_parts/part_1", "twin_a", "twin_b", "grown", "local"));
+  EXPECT_THAT(strings(session->run(ready_for_local)), SizeIs(13));
+  session->run(init);
+  EXPECT_THAT(strings(session->run(ready)), ElementsAre("local"));
+  EXPECT_THAT(strings(session->run(ready_for_local)), ElementsAre());
+  session->run(local_init);
+  EXPECT_THAT(strings(session->run(ready)), ElementsAre());
+  EXPECT_EQ(session->run("looked_up").tensor(), Tensor::from<int64_t>({2, -1}));  // Tables, too.
+}
+
+TEST(TensorFlowGraphTest, AsksForNoLocalInitializationWhereThereIsNothing) {
+  Graph graph = import("scaffold");
+  EXPECT_TRUE(graph.default_init_op());
+  EXPECT_FALSE(graph.default_local_init_op());
+  EXPECT_FALSE(graph.default_ready_for_local_init_op());
+}
+
+TEST(TensorFlowGraphTest, GroupsOperations) {
+  InitializedGraph it("contract_resource");
+  const Output members[] = {it.graph.operation("train"), it.graph.output("probe")};
+  const Operation both = it.graph.group("more/both", members);
+  it.session->run(both);
+  EXPECT_EQ(read_global_step(*it.session), 1);
+  EXPECT_EQ(it.graph.operation("more/both"), both);
+}
+
+TEST(TensorFlowGraphTest, AddsNothingThatWouldPoisonIt) {
+  Graph graph = import("contract_resource");
+  Graph other = import("contract_resource");
+  for (const char* const name : {"", "a b", "a:0", "/a"})
+    EXPECT_THROW(graph.group(name, {}), InvalidArgumentError) << name;
+  EXPECT_THROW(graph.group("train", {}), AlreadyExistsError);
+  const Output foreign = other.operation("train");
+  EXPECT_THROW(graph.group("a", {&foreign, 1}), InvalidArgumentError);
+  const Output init = graph.default_init_op();
+  EXPECT_NO_THROW(graph.new_session("")->run(init));
+}
+
+TEST(TensorFlowGraphTest, KnowsWhatChangesVariables) {
+  const Graph graph = import("kinds");
+  const auto changes = [&](const Fetches& fetches) {
+    std::vector<Output> outputs;
+    flatten(graph.resolve(fetches), outputs);
+    return graph.changes_variables(outputs);
+  };
+  for (const Operation& operation :
+       {graph.operation("change_resource"), graph.operation("change_reference"),
+        graph.operation("hanging_change"), graph.operation("resource/Assign"),
+        graph.operation("reference/Assign")})
+    EXPECT_TRUE(changes(operation)) << operation.name();
+  for (const char* const name :
+       {"read_resource", "dequeue", "total", "looked_up", "reference/read"})
+    EXPECT_FALSE(changes(name)) << name;
+  // What is not saved does not count.
+  for (const char* const name : {"enqueue", "local/Assign"})
+    EXPECT_FALSE(changes(graph.operation(name))) << name;
+}
+
+TEST(TensorFlowGraphTest, SaysWhatIsWrongWithAFile) {
+  EXPECT_THROW(Graph::import_meta_graph("/nowhere/x.meta"), NotFoundError);
+  const std::string bytes = golden_bytes("contract_resource");
+  EXPECT_THAT([&] { Graph::from_meta_graph(bytes.substr(0, bytes.size() - 3), "x.meta"); },
+              ThrowsMessage<DataLossError>(HasSubstr("x.meta: ")));
+}
+
+std::string replaced(std::string bytes, const std::string& from, const std::string& to) {
+  for (size_t at = bytes.find(from); at != std::string::npos; at = bytes.find(from, at + to.size()))
+    bytes.replace(at, from.size(), to);
+  return bytes;
+}
+
+TEST(TensorFlowGraphTest, SaysWhichOperationItDoesNotKnow) {
+  const std::string bytes =
+      replaced(golden_bytes("contract_resource"), "AssignAddVariableOp", "AssignOddVariableOp");
+  EXPECT_THAT([&] { Graph::from_meta_graph(bytes, "x.meta"); },
+              ThrowsMessage<Error>(AllOf(HasSubstr("x.meta"), HasSubstr("AssignOddVariableOp"))));
+}
+
+TEST(TensorFlowGraphTest, SaysWhichVariableIsNotThere) {
+  // In the collection alone: the graph's own node is called "matrix".
+  const std::string bytes = replaced(golden_bytes("contract_resource"), "matrix:0", "mutrix:0");
+  EXPECT_THAT([&] { Graph::from_meta_graph(bytes, "x.meta"); },
+              ThrowsMessage<NotFoundError>(HasSubstr("mutrix")));
+}
+
+// An import takes long: every 23rd byte, which over the flips is each kind of field.
+TEST(TensorFlowGraphTest, SurvivesFlippedBytes) {
+  const std::string good = golden_bytes("contract_reference");
+  for (size_t i = 0; i < good.size(); i += 23) {
+    std::string bytes = good;
+    bytes[i] = static_cast<char>(bytes[i] ^ (i % 2 == 0 ? '\x01' : '\x80'));
+    try {
+      Graph::from_meta_graph(bytes, "x");
+    } catch (const Error&) {
+    }
+  }
+}
+
+}  // namespace
+}  // namespace crochet::tensorflow

@@ -1,0 +1,283 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/engines/tensorflow/meta_graph.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "crochet/engines/tensorflow/proto_reader.h"
+
+namespace crochet::tensorflow {
+namespace internal {
+
+void ProtoReader::throw_damaged(std::string_view what) const {
+  throw DataLossError("{}: damaged or no MetaGraphDef: {}", place_, what);
+}
+
+}  // namespace internal
+
+namespace {
+
+using internal::bytes_field;
+using internal::ProtoReader;
+using internal::varint_field;
+
+// Python's collections of variables; others hold what a program put there.
+constexpr std::array<std::string_view, 6> kVariableCollections = {
+    "global_step",         "variables",       "local_variables",
+    "trainable_variables", "model_variables", "metric_variables"};
+
+SaveSlice read_slice(ProtoReader message) {
+  SaveSlice slice;
+  message.for_each_field([&](uint32_t field, ProtoReader& value) {
+    switch (field) {
+      case bytes_field(1):
+        slice.full_name = value.text();
+        return true;
+      case varint_field(2):
+      case bytes_field(2):
+        value.append_integers<int64_t>(field, slice.full_shape);
+        return true;
+      case varint_field(3):
+      case bytes_field(3):
+        value.append_integers<int64_t>(field, slice.offset);
+        return true;
+      case varint_field(4):
+      case bytes_field(4):
+        value.append_integers<int64_t>(field, slice.shape);
+        return true;
+      default:
+        return false;
+    }
+  });
+  return slice;
+}
+
+// A part must lie in the whole.
+void check_slice(const SaveSlice& slice, const std::string& place) {
+  const size_t rank = slice.full_shape.size();
+  bool fits = !slice.full_name.empty() && slice.offset.size() == rank && slice.shape.size() == rank;
+  for (size_t i = 0; fits && i < rank; ++i)
+    fits = slice.full_shape[i] >= 0 && slice.offset[i] >= 0 && slice.shape[i] >= 0 &&
+           slice.shape[i] <= slice.full_shape[i] &&
+           slice.offset[i] <= slice.full_shape[i] - slice.shape[i];
+  if (!fits)
+    throw InvalidArgumentError("{}: the part \"{}\" of a partitioned variable lies outside of it",
+                               place, slice.full_name);
+}
+
+VariableDef read_variable(ProtoReader message) {
+  VariableDef variable;
+  message.for_each_field([&](uint32_t field, ProtoReader& value) {
+    switch (field) {
+      case bytes_field(1):
+        variable.variable_name = value.text();
+        return true;
+      case bytes_field(2):
+        variable.initializer_name = value.text();
+        return true;
+      case bytes_field(3):
+        variable.snapshot_name = value.text();
+        return true;
+      case bytes_field(4):
+        variable.slice = read_slice(value.message("save_slice_info_def"));
+        return true;
+      case varint_field(5):
+        variable.is_resource = value.boolean();
+        return true;
+      case bytes_field(6):
+        variable.initial_value_name = value.text();
+        return true;
+      case varint_field(7):
+        variable.trainable = value.boolean();
+        return true;
+      default:
+        return false;
+    }
+  });
+  if (variable.variable_name.empty() || variable.initializer_name.empty() ||
+      variable.snapshot_name.empty())
+    throw InvalidArgumentError(
+        "{}: the variable \"{}\" has the initializer \"{}\" and the snapshot \"{}\"; all three "
+        "must have names",
+        message.place(), variable.variable_name, variable.initializer_name, variable.snapshot_name);
+  if (variable.slice) check_slice(*variable.slice, message.place());
+  return variable;
+}
+
+SaverDef read_saver(ProtoReader message) {
+  SaverDef saver;
+  message.for_each_field([&](uint32_t field, ProtoReader& value) {
+    switch (field) {
+      case bytes_field(1):
+        saver.filename_tensor_name = value.text();
+        return true;
+      case bytes_field(2):
+        saver.save_tensor_name = value.text();
+        return true;
+      case bytes_field(3):
+        saver.restore_op_name = value.text();
+        return true;
+      case varint_field(4):
+        saver.max_to_keep = value.int64();
+        return true;
+      case varint_field(5):
+        saver.sharded = value.boolean();
+        return true;
+      default:
+        return false;
+    }
+  });
+  return saver;
+}
+
+Code code_of(int64_t number, const std::string& place) {
+  if (number < static_cast<int64_t>(Code::kCancelled) ||
+      number > static_cast<int64_t>(Code::kUnauthenticated))
+    throw InvalidArgumentError("{}: {} is no code of an error, expected 1 to 16", place, number);
+  return static_cast<Code>(number);
+}
+
+QueueRunnerDef read_queue_runner(ProtoReader message) {
+  QueueRunnerDef runner;
+  std::vector<int64_t> codes;
+  message.for_each_field([&](uint32_t field, ProtoReader& value) {
+    switch (field) {
+      case bytes_field(1):
+        runner.queue_name = value.text();
+        return true;
+      case bytes_field(2):
+        runner.enqueue_op_names.push_back(value.text());
+        return true;
+      case bytes_field(3):
+        runner.close_op_name = value.text();
+        return true;
+      case bytes_field(4):
+        runner.cancel_op_name = value.text();
+        return true;
+      case varint_field(5):
+      case bytes_field(5):
+        value.append_integers<int64_t>(field, codes);
+        return true;
+      default:
+        return false;
+    }
+  });
+  for (const int64_t code : codes)
+    runner.queue_closed_exception_types.push_back(code_of(code, message.place()));
+  return runner;
+}
+
+std::vector<std::string> read_strings(ProtoReader message) {
+  std::vector<std::string> strings;
+  message.for_each_field([&](uint32_t field, ProtoReader& value) {
+    if (field != bytes_field(1)) return false;
+    strings.push_back(value.text());
+    return true;
+  });
+  return strings;
+}
+
+std::vector<int64_t> read_numbers(ProtoReader message) {
+  std::vector<int64_t> numbers;
+  message.for_each_field([&](uint32_t field, ProtoReader& value) {
+    if (field != varint_field(1) && field != bytes_field(1)) return false;
+    value.append_integers<int64_t>(field, numbers);
+    return true;
+  });
+  return numbers;
+}
+
+void add_messages(const std::string& collection, const std::string& place,
+                  std::vector<std::string> messages, MetaGraph& graph) {
+  const bool are_variables =
+      std::ranges::find(kVariableCollections, collection) != kVariableCollections.end();
+  for (size_t i = 0; i < messages.size(); ++i) {
+    const ProtoReader message(messages[i], fmt::format("{}[{}]", place, i));
+    if (are_variables) graph.variables[collection].push_back(read_variable(message));
+    if (collection == "queue_runners") graph.queue_runners.push_back(read_queue_runner(message));
+    if (collection == "savers") graph.savers.push_back(read_saver(message));
+  }
+  if (!are_variables && collection != "queue_runners" && collection != "savers")
+    graph.messages[collection] = std::move(messages);
+}
+
+void read_collection(ProtoReader message, const std::string& collection, MetaGraph& graph) {
+  message.for_each_field([&](uint32_t field, ProtoReader& value) {
+    switch (field) {
+      case bytes_field(1):
+        graph.nodes[collection] = read_strings(value.message("node_list"));
+        return true;
+      case bytes_field(2):
+        add_messages(collection, message.place(), read_strings(value.message("bytes_list")), graph);
+        return true;
+      case bytes_field(3):
+        graph.numbers[collection] = read_numbers(value.message("int64_list"));
+        return true;
+      default:
+        return false;
+    }
+  });
+}
+
+// One entry of the map from name to CollectionDef.
+void read_collection_entry(ProtoReader entry, const std::string& file, MetaGraph& graph) {
+  std::string collection;
+  std::string_view definition;
+  entry.for_each_field([&](uint32_t field, ProtoReader& value) {
+    switch (field) {
+      case bytes_field(1):
+        collection = value.text();
+        return true;
+      case bytes_field(2):
+        definition = value.view();
+        return true;
+      default:
+        return false;
+    }
+  });
+  read_collection({definition, fmt::format("{}: collection_def[\"{}\"]", file, collection)},
+                  collection, graph);
+}
+
+std::string read_version(ProtoReader message) {
+  std::string version;
+  message.for_each_field([&](uint32_t field, ProtoReader& value) {
+    if (field != bytes_field(5)) return false;
+    version = value.text();
+    return true;
+  });
+  return version;
+}
+
+}  // namespace
+
+MetaGraph parse_meta_graph(std::string_view bytes, const std::string& name) {
+  MetaGraph graph;
+  ProtoReader file(bytes, name);
+  file.for_each_field([&](uint32_t field, ProtoReader& value) {
+    switch (field) {
+      case bytes_field(1):
+        graph.tensorflow_version = read_version(value.message("meta_info_def"));
+        return true;
+      case bytes_field(2):
+        graph.graph_def = value.text();
+        return true;
+      case bytes_field(3):
+        graph.saver = read_saver(value.message("saver_def"));
+        return true;
+      case bytes_field(4):
+        read_collection_entry(value.message("collection_def"), name, graph);
+        return true;
+      default:
+        return false;
+    }
+  });
+  if (graph.graph_def.empty())
+    throw InvalidArgumentError("{}: the MetaGraphDef has no graph_def", name);
+  return graph;
+}
+
+}  // namespace crochet::tensorflow

@@ -1,0 +1,218 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/engines/tensorflow/meta_graph.h"
+
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <protozero/pbf_reader.hpp>
+#include <protozero/pbf_writer.hpp>
+
+#include "crochet/engines/tensorflow/test_graphs.h"
+
+namespace crochet::tensorflow {
+namespace {
+
+using protozero::pbf_writer;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Key;
+using testing::SizeIs;
+using testing::ThrowsMessage;
+using testing::UnorderedElementsAre;
+
+// A MetaGraphDef by hand, for what Python does not write.
+class MetaGraphBytes {
+ public:
+  MetaGraphBytes() {
+    pbf_writer graph_def(message_, 2);
+    pbf_writer node(graph_def, 1);
+    node.add_string(1, "x");
+  }
+  MetaGraphBytes& collection(const std::string& name, const std::string& message) {
+    pbf_writer entry(message_, 4);
+    entry.add_string(1, name);
+    pbf_writer definition(entry, 2);
+    pbf_writer list(definition, 2);
+    list.add_bytes(1, message);
+    return *this;
+  }
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  std::string bytes_;
+  pbf_writer message_{bytes_};
+};
+
+std::string variable_message(const std::string& slice = {}) {
+  std::string bytes;
+  pbf_writer message(bytes);
+  message.add_string(1, "w:0");
+  message.add_string(2, "w/Assign");
+  message.add_string(3, "w/read:0");
+  if (!slice.empty()) message.add_message(4, slice);
+  return bytes;
+}
+
+std::string slice_message(int64_t full, int64_t offset, int64_t size) {
+  std::string bytes;
+  pbf_writer message(bytes);
+  message.add_string(1, "whole");
+  message.add_int64(2, full);  // Not packed, as older writers have it.
+  const int64_t offsets[] = {offset};
+  message.add_packed_int64(3, std::begin(offsets), std::end(offsets));
+  message.add_int64(4, size);
+  return bytes;
+}
+
+TEST(MetaGraphTest, ReadsWhatPythonWrote) {
+  const MetaGraph graph = parse_meta_graph(golden_bytes("kinds"), "kinds.meta");
+  EXPECT_EQ(graph.tensorflow_version, "2.21.0");
+  EXPECT_GT(graph.graph_def.size(), 1000);
+  ASSERT_TRUE(graph.saver);
+  EXPECT_EQ(graph.saver->filename_tensor_name, "save/Const:0");
+  EXPECT_EQ(graph.saver->save_tensor_name, "save/control_dependency:0");
+  EXPECT_EQ(graph.saver->restore_op_name, "save/restore_all");
+  EXPECT_EQ(graph.saver->max_to_keep, 3);
+  EXPECT_FALSE(graph.saver->sharded);
+  EXPECT_THAT(graph.numbers, UnorderedElementsAre(testing::Pair("numbers", ElementsAre(7, -8))));
+  EXPECT_THAT(graph.nodes.at("summaries"), ElementsAre("total:0"));
+  EXPECT_THAT(graph.nodes.at("table_initializer"), SizeIs(1));
+}
+
+TEST(MetaGraphTest, ReadsVariablesOfEveryKind) {
+  const MetaGraph graph = parse_meta_graph(golden_bytes("kinds"), "kinds.meta");
+  const auto find = [&](const char* collection, const std::string& name) {
+    for (const VariableDef& variable : graph.variables.at(collection))
+      if (variable.variable_name == name) return variable;
+    throw NotFoundError("no {}", name);
+  };
+  const VariableDef resource = find("variables", "resource:0");
+  EXPECT_TRUE(resource.is_resource);
+  EXPECT_TRUE(resource.trainable);
+  EXPECT_FALSE(resource.slice);
+  EXPECT_EQ(resource.initializer_name, "resource/Assign");
+  EXPECT_THAT(resource.snapshot_name, HasSubstr("resource/"));
+  EXPECT_FALSE(find("variables", "reference:0").is_resource);
+  EXPECT_FALSE(find("variables", "flag:0").trainable);
+  EXPECT_TRUE(find("global_step", "global_step:0").is_resource);
+  EXPECT_TRUE(find("local_variables", "local:0").is_resource);
+  const VariableDef part = find("variables", "parts/part_1:0");
+  ASSERT_TRUE(part.slice);
+  EXPECT_EQ(part.slice->full_name, "parts");
+  EXPECT_THAT(part.slice->full_shape, ElementsAre(5, 3));
+  EXPECT_THAT(part.slice->offset, ElementsAre(3, 0));
+  EXPECT_THAT(part.slice->shape, ElementsAre(2, 3));
+}
+
+TEST(MetaGraphTest, ReadsQueueRunners) {
+  const MetaGraph graph = parse_meta_graph(golden_bytes("kinds"), "kinds.meta");
+  ASSERT_THAT(graph.queue_runners, SizeIs(1));
+  const QueueRunnerDef& runner = graph.queue_runners.front();
+  EXPECT_EQ(runner.queue_name, "queue");
+  EXPECT_THAT(runner.enqueue_op_names, ElementsAre("enqueue"));
+  EXPECT_NE(runner.close_op_name, "");
+  EXPECT_NE(runner.cancel_op_name, "");
+  EXPECT_THAT(runner.queue_closed_exception_types,
+              ElementsAre(Code::kOutOfRange, Code::kCancelled));
+}
+
+TEST(MetaGraphTest, ReadsWhatAFinalizedScaffoldLeft) {
+  const MetaGraph graph = parse_meta_graph(golden_bytes("scaffold"), "scaffold.meta");
+  for (const char* const name : {"init_op", "ready_op", "ready_for_local_init_op", "local_init_op"})
+    EXPECT_THAT(graph.nodes.at(name), SizeIs(1)) << name;
+  EXPECT_THAT(graph.savers, SizeIs(1));
+}
+
+TEST(MetaGraphTest, ReadsNumbersThatAreNotPacked) {
+  const MetaGraph graph = parse_meta_graph(
+      MetaGraphBytes().collection("variables", variable_message(slice_message(7, 3, 4))).bytes(),
+      "x");
+  const SaveSlice& slice = *graph.variables.at("variables").at(0).slice;
+  EXPECT_THAT(slice.full_shape, ElementsAre(7));
+  EXPECT_THAT(slice.offset, ElementsAre(3));
+  EXPECT_THAT(slice.shape, ElementsAre(4));
+}
+
+TEST(MetaGraphTest, RefusesPartsOutsideTheWhole) {
+  constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
+  const int64_t wrong[][3] = {{7, 3, 5}, {7, -1, 4}, {7, 3, -1}, {-7, 0, 0}, {7, kLargest, 4}};
+  for (const auto& [full, offset, size] : wrong) {
+    const std::string bytes =
+        MetaGraphBytes()
+            .collection("variables", variable_message(slice_message(full, offset, size)))
+            .bytes();
+    EXPECT_THAT([&] { parse_meta_graph(bytes, "x.meta"); },
+                ThrowsMessage<InvalidArgumentError>(
+                    HasSubstr("x.meta: collection_def[\"variables\"][0]: the part \"whole\"")));
+  }
+}
+
+TEST(MetaGraphTest, RefusesVariablesThatLackNames) {
+  const std::string bytes = MetaGraphBytes().collection("global_step", "").bytes();
+  EXPECT_THAT([&] { parse_meta_graph(bytes, "x.meta"); },
+              ThrowsMessage<InvalidArgumentError>(HasSubstr("collection_def[\"global_step\"][0]")));
+}
+
+TEST(MetaGraphTest, RefusesAFileWithoutAGraph) {
+  EXPECT_THAT([] { parse_meta_graph("", "x.meta"); },
+              ThrowsMessage<InvalidArgumentError>("x.meta: the MetaGraphDef has no graph_def"));
+}
+
+TEST(MetaGraphTest, NamesThePlaceOfTheDamage) {
+  const std::string bytes = MetaGraphBytes().collection("savers", "\x0a\x7f").bytes();
+  EXPECT_THAT([&] { parse_meta_graph(bytes, "x.meta"); },
+              ThrowsMessage<DataLossError>(AllOf(
+                  HasSubstr("x.meta: collection_def[\"savers\"][0]: "), HasSubstr("damaged"))));
+}
+
+TEST(MetaGraphTest, KeepsMessagesItDoesNotKnow) {
+  const MetaGraph graph =
+      parse_meta_graph(MetaGraphBytes().collection("while_context", "\xff").bytes(), "x");
+  EXPECT_THAT(graph.messages.at("while_context"), ElementsAre("\xff"));
+}
+
+// A file without its large parts, so that each byte can be tried.
+std::string small_file() {
+  const std::string bytes = golden_bytes("contract_resource");
+  return bytes;
+}
+
+TEST(MetaGraphTest, ThrowsNothingElseForFlippedBytes) {
+  const std::string good = small_file();
+  for (size_t i = 0; i < good.size(); ++i)
+    for (const char flip : {'\x01', '\x80', '\xff'}) {
+      std::string bytes = good;
+      bytes[i] = static_cast<char>(bytes[i] ^ flip);
+      try {
+        parse_meta_graph(bytes, "x");
+      } catch (const DataLossError&) {
+      } catch (const InvalidArgumentError&) {
+      }
+    }
+}
+
+// Where the fields of the file end: a file that is cut there is a whole one.
+std::set<size_t> ends_of_fields(const std::string& bytes) {
+  std::set<size_t> ends = {0};
+  protozero::pbf_reader message(bytes.data(), bytes.size());
+  while (message.next()) {
+    message.skip();
+    ends.insert(static_cast<size_t>(message.data().data() - bytes.data()));
+  }
+  return ends;
+}
+
+TEST(MetaGraphTest, NoticesEveryCut) {
+  const std::string good = small_file();
+  const std::set<size_t> ends = ends_of_fields(good);
+  for (size_t length = 1; length < good.size(); ++length) {
+    if (ends.contains(length)) continue;
+    EXPECT_THROW(parse_meta_graph(good.substr(0, length), "x"), DataLossError) << length;
+  }
+}
+
+}  // namespace
+}  // namespace crochet::tensorflow

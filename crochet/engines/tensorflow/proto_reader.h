@@ -1,0 +1,78 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <protozero/pbf_reader.hpp>
+
+namespace crochet::tensorflow::internal {
+
+inline constexpr auto kVarint = protozero::pbf_wire_type::varint;
+inline constexpr auto kBytes = protozero::pbf_wire_type::length_delimited;
+
+// A field with its type on the wire: a known number with a type that is not the field's own is
+// skipped like an unknown field.
+constexpr uint32_t varint_field(uint32_t number) {
+  return protozero::tag_and_type(number, kVarint);
+}
+constexpr uint32_t bytes_field(uint32_t number) { return protozero::tag_and_type(number, kBytes); }
+
+// A message of a file, with its place there for messages: "digits.meta: meta_info_def".
+class ProtoReader {
+ public:
+  ProtoReader(std::string_view bytes, std::string place)
+      : message_(bytes.data(), bytes.size()), place_(std::move(place)) {}
+
+  // Calls `read(field, *this)` for each field; it takes the field's value by one of the functions
+  // below and returns true, or returns false and the field is skipped.
+  // Throws: DataLossError with the place for bytes that are no message.
+  template <typename Read>
+  void for_each_field(Read read) {
+    try {
+      while (message_.next())
+        if (!read(message_.tag_and_type(), *this)) message_.skip();
+    } catch (const protozero::exception& error) {
+      throw_damaged(error.what());
+    }
+  }
+
+  // The value of the field that was met.
+  std::string_view view() {
+    const protozero::data_view view = message_.get_view();
+    return {view.data(), view.size()};
+  }
+  std::string text() { return std::string(view()); }
+  uint64_t varint() { return message_.get_uint64(); }
+  int64_t int64() { return message_.get_int64(); }
+  // Not pbf_reader's: that looks at a byte behind the end of a message that is cut there.
+  bool boolean() { return varint() != 0; }
+  // The message in the field, whose place is "<file>: <name>", or "<place>.<name>" further in.
+  ProtoReader message(std::string_view name) {
+    const std::string_view bytes = view();
+    const char* const separator = place_.find(": ") == std::string::npos ? ": " : ".";
+    return {bytes, place_ + separator + std::string(name)};
+  }
+  // Appends the values of a repeated integer field, which may be packed.
+  template <typename Number, typename Numbers>
+  void append_integers(uint32_t tag_and_type, Numbers& numbers) {
+    if ((tag_and_type & 7) == static_cast<uint32_t>(kVarint)) {
+      numbers.push_back(static_cast<Number>(varint()));
+      return;
+    }
+    for (const int64_t number : message_.get_packed_int64())
+      numbers.push_back(static_cast<Number>(number));
+  }
+
+  const std::string& place() const { return place_; }
+  // Throws: DataLossError, "<place>: <what>".
+  [[noreturn]] void throw_damaged(std::string_view what) const;
+
+ private:
+  protozero::pbf_reader message_;
+  std::string place_;
+};
+
+}  // namespace crochet::tensorflow::internal

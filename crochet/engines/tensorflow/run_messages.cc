@@ -1,0 +1,149 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/engines/tensorflow/run_messages.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <protozero/pbf_writer.hpp>
+
+#include "crochet/engines/tensorflow/proto_reader.h"
+
+namespace crochet::tensorflow::internal {
+namespace {
+
+using std::chrono::microseconds;
+
+constexpr double kMicrosInASecond = 1e6;
+
+// One NodeExecStats, its times since 1970.
+struct NodeStats {
+  OperationTiming timing;
+  int64_t all_start_micros = 0;
+};
+
+int64_t read_requested_bytes(ProtoReader output) {
+  int64_t bytes = 0;
+  output.for_each_field([&](uint32_t field, ProtoReader& description) {
+    if (field != bytes_field(3)) return false;
+    description.message("tensor_description")
+        .for_each_field([&](uint32_t inner, ProtoReader& value) {
+          if (inner != bytes_field(4)) return false;
+          value.message("allocation_description")
+              .for_each_field([&](uint32_t last, ProtoReader& size) {
+                if (last != varint_field(1)) return false;
+                bytes = size.int64();
+                return true;
+              });
+          return true;
+        });
+    return true;
+  });
+  return bytes;
+}
+
+NodeStats read_node(ProtoReader message, const std::string& device) {
+  NodeStats node;
+  node.timing.device = device;
+  int64_t op_start = 0;
+  int64_t op_end = 0;
+  message.for_each_field([&](uint32_t field, ProtoReader& value) {
+    switch (field) {
+      case bytes_field(1):
+        node.timing.name = value.text();
+        return true;
+      case varint_field(2):
+        node.all_start_micros = value.int64();
+        return true;
+      case varint_field(3):
+        op_start = value.int64();
+        return true;
+      case varint_field(4):
+        op_end = value.int64();
+        return true;
+      case bytes_field(7):
+        node.timing.output_bytes += read_requested_bytes(value.message("output"));
+        return true;
+      case varint_field(10):
+        node.timing.thread = value.int64();
+        return true;
+      default:
+        return false;
+    }
+  });
+  node.all_start_micros += op_start;
+  node.timing.duration = microseconds(std::max<int64_t>(op_end - op_start, 0));
+  return node;
+}
+
+void read_device(ProtoReader message, std::vector<NodeStats>& nodes) {
+  std::string device;
+  const size_t first = nodes.size();
+  message.for_each_field([&](uint32_t field, ProtoReader& value) {
+    switch (field) {
+      case bytes_field(1):
+        device = value.text();
+        return true;
+      case bytes_field(2):
+        nodes.push_back(read_node(value.message("node_stats"), {}));
+        return true;
+      default:
+        return false;
+    }
+  });
+  for (size_t i = first; i < nodes.size(); ++i) nodes[i].timing.device = device;
+}
+
+void add_debug_options(protozero::pbf_writer& message, const RunOptions& options) {
+  if (options.debug_tensor_watches.empty() && !options.reset_disk_byte_usage) return;
+  protozero::pbf_writer debug(message, 6);
+  for (const std::string& watch : options.debug_tensor_watches) debug.add_message(4, watch);
+  if (options.reset_disk_byte_usage) debug.add_bool(11, true);
+}
+
+}  // namespace
+
+std::string serialize(const RunOptions& options) {
+  std::string bytes;
+  protozero::pbf_writer message(bytes);
+  if (options.trace_level != TraceLevel::kNone)
+    message.add_enum(1, static_cast<int32_t>(options.trace_level));
+  if (options.timeout_in_ms != 0) message.add_int64(2, options.timeout_in_ms);
+  if (options.inter_op_thread_pool != 0) message.add_int32(3, options.inter_op_thread_pool);
+  if (options.output_partition_graphs) message.add_bool(5, true);
+  add_debug_options(message, options);
+  if (options.report_tensor_allocations_upon_oom) message.add_bool(7, true);
+  return bytes;
+}
+
+RunMetadata parse_run_metadata(std::string_view bytes) {
+  RunMetadata metadata;
+  std::vector<NodeStats> nodes;
+  ProtoReader(bytes, "RunMetadata").for_each_field([&](uint32_t field, ProtoReader& value) {
+    switch (field) {
+      case bytes_field(1):
+        value.message("step_stats").for_each_field([&](uint32_t inner, ProtoReader& device) {
+          if (inner != bytes_field(1)) return false;
+          read_device(device.message("dev_stats"), nodes);
+          return true;
+        });
+        return true;
+      case bytes_field(3):
+        metadata.partition_graphs.push_back(value.text());
+        return true;
+      default:
+        return false;
+    }
+  });
+  std::ranges::stable_sort(nodes, {}, &NodeStats::all_start_micros);
+  if (nodes.empty()) return metadata;
+  const int64_t start = nodes.front().all_start_micros;
+  metadata.start_time = static_cast<double>(start) / kMicrosInASecond;
+  for (NodeStats& node : nodes) {
+    node.timing.start = microseconds(node.all_start_micros - start);
+    metadata.operations.push_back(std::move(node.timing));
+  }
+  return metadata;
+}
+
+}  // namespace crochet::tensorflow::internal

@@ -1,0 +1,305 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/engines/tensorflow/session.h"
+
+#include <algorithm>
+#include <cassert>
+#include <optional>
+
+#include <fmt/ranges.h>
+
+#include "crochet/base/error.h"
+#include "crochet/base/log.h"
+#include "crochet/engines/tensorflow/c_api.h"
+#include "crochet/engines/tensorflow/run_messages.h"
+#include "crochet/engines/tensorflow/status.h"
+#include "crochet/engines/tensorflow/tensor_conversion.h"
+#include "crochet/engines/tensorflow/tensor_parts.h"
+
+namespace crochet::tensorflow {
+namespace {
+
+using internal::Access;
+using internal::Sharing;
+using internal::Status;
+using internal::TensorPtr;
+
+// As many as a person reads.
+constexpr size_t kNamesInMessages = 4;
+
+bool is_same(const TF_Output& a, const TF_Output& b) {
+  return a.oper == b.oper && a.index == b.index;
+}
+
+TF_Output place_of(const Output& output) { return {node_of(output).operation, output.index()}; }
+
+std::string describe_run(std::span<const Output> fetches) {
+  std::vector<std::string> names;
+  for (const Output& output : fetches.first(std::min(fetches.size(), kNamesInMessages)))
+    names.push_back(to_string(output));
+  if (fetches.size() > kNamesInMessages) names.push_back("...");
+  return fmt::format("run of {}", fmt::join(names, ", "));
+}
+
+const Graph::VariableNode& checked_node(const Graph& graph, const Variable& variable) {
+  if (!variable || variable.info()->graph != &graph)
+    throw InvalidArgumentError("\"{}\" is no variable of this graph",
+                               variable ? variable.name() : "(none)");
+  return node_of(variable);
+}
+
+}  // namespace
+
+// One run in TensorFlow's words: each fetched place and each target once.
+class Session::Request {
+ public:
+  void feed(TF_Output place, TensorPtr value) {
+    feeds_.push_back(place);
+    fed_values_.push_back(std::move(value));
+  }
+  bool feeds(TF_Output place) const {
+    return std::ranges::any_of(feeds_, [&](const TF_Output& fed) { return is_same(fed, place); });
+  }
+  // The index of what fetched_value() gives.
+  size_t fetch(TF_Output place) {
+    const auto found = std::ranges::find_if(
+        fetches_, [&](const TF_Output& fetched) { return is_same(fetched, place); });
+    if (found != fetches_.end()) return static_cast<size_t>(found - fetches_.begin());
+    fetches_.push_back(place);
+    return fetches_.size() - 1;
+  }
+  void target(const TF_Operation* operation) {
+    if (std::ranges::find(targets_, operation) == targets_.end()) targets_.push_back(operation);
+  }
+
+  // TensorFlow refuses to run nothing, as there is if all that is fetched is fed.
+  bool empty() const { return fetches_.empty() && targets_.empty(); }
+
+  void run(TF_Session* session, const TF_Buffer* options, TF_Buffer* metadata, Status& status) {
+    std::vector<TF_Tensor*> inputs;
+    for (const TensorPtr& value : fed_values_) inputs.push_back(value.get());
+    std::vector<TF_Tensor*> outputs(fetches_.size());
+    TF_SessionRun(session, options, feeds_.data(), inputs.data(), static_cast<int>(inputs.size()),
+                  fetches_.data(), outputs.data(), static_cast<int>(outputs.size()),
+                  targets_.data(), static_cast<int>(targets_.size()), metadata, status.get());
+    for (TF_Tensor* const output : outputs) fetched_values_.emplace_back(output);
+  }
+  void convert(Sharing sharing) {
+    for (TensorPtr& value : fetched_values_)
+      tensors_.push_back(internal::from_tensorflow(std::move(value), sharing));
+  }
+  const Tensor& fetched_value(size_t index) const { return tensors_[index]; }
+
+ private:
+  std::vector<TF_Output> feeds_;
+  std::vector<TensorPtr> fed_values_;
+  std::vector<TF_Output> fetches_;
+  std::vector<const TF_Operation*> targets_;
+  std::vector<TensorPtr> fetched_values_;
+  std::vector<Tensor> tensors_;
+};
+
+Session::Session(Graph& graph, std::string target, const SessionConfig& config)
+    : graph_(graph), target_(std::move(target)) {
+  const internal::SessionOptionsPtr options(TF_NewSessionOptions());
+  TF_SetTarget(options.get(), target_.c_str());
+  Status status;
+  if (!config.serialized.empty()) {
+    TF_SetConfig(options.get(), config.serialized.data(), config.serialized.size(), status.get());
+    if (!status.ok()) throw InvalidArgumentError("the settings of a session are no ConfigProto");
+  }
+  session_ = TF_NewSession(graph.tensorflow_graph(), options.get(), status.get());
+  try {
+    status.check(fmt::format("new session at \"{}\"", target_));
+  } catch (const NotFoundError& error) {  // No kind of session takes this target.
+    throw InvalidArgumentError("{}", error.what());
+  }
+}
+
+Session::~Session() { close(); }
+
+void Session::close() {
+  if (!gate_.close()) return gate_.wait_until_empty();
+  // Ends runs that hang. To delete the session while one is in flight would crash.
+  Status status;
+  TF_CloseSession(session_, status.get());
+  gate_.wait_until_empty();
+  if (!status.ok()) log_warning("closing a session of TensorFlow: {}", TF_Message(status.get()));
+  Status deleted;
+  TF_DeleteSession(session_, deleted.get());
+  if (!deleted.ok()) log_warning("deleting a session of TensorFlow: {}", TF_Message(deleted.get()));
+}
+
+void Session::execute(Request& request, std::string_view what, const RunOptions& options,
+                      RunMetadata* metadata) {
+  if (request.empty()) return;
+  const std::string serialized = internal::serialize(options);
+  internal::BufferPtr run_options;
+  if (!serialized.empty())
+    run_options.reset(TF_NewBufferFromString(serialized.data(), serialized.size()));
+  const bool is_recorded = metadata != nullptr && (options.trace_level != TraceLevel::kNone ||
+                                                   options.output_partition_graphs);
+  const internal::BufferPtr run_metadata(is_recorded ? TF_NewBuffer() : nullptr);
+  Status status;
+  request.run(session_, run_options.get(), run_metadata.get(), status);
+  status.check(what);
+  if (is_recorded)
+    *metadata = internal::parse_run_metadata(
+        {static_cast<const char*>(run_metadata->data), run_metadata->length});
+}
+
+bool Session::changes_variables(std::span<const Output> fetches) {
+  std::vector<const OperationInfo*> key;
+  key.reserve(fetches.size());
+  for (const Output& output : fetches) key.push_back(output.operation());
+  std::ranges::sort(key);
+  key.erase(std::unique(key.begin(), key.end()), key.end());
+  const std::lock_guard lock(mutex_);
+  const auto found = changes_.find(key);
+  if (found != changes_.end()) return found->second;
+  return changes_[std::move(key)] = graph_.changes_variables(fetches);
+}
+
+// Fed values replace those of placeholders, whose own checks are then not made.
+void Session::check_feeds(const Feeds& feeds) const {
+  for (size_t i = 0; i < feeds.size(); ++i) {
+    const auto& [output, value] = feeds[i];
+    if (output.graph() != &graph_ || !output.has_value())
+      throw InvalidArgumentError("{} cannot be fed: it is no value of this graph",
+                                 to_string(output));
+    const OutputInfo info = graph_.output_info(output);
+    if (value.dtype() != info.dtype ||
+        (info.shape && !info.shape->is_compatible_with(value.shape())))
+      throw InvalidArgumentError("{} is {} {}, it was fed {}", to_string(output), info.dtype,
+                                 info.shape ? to_string(*info.shape) : "of any shape",
+                                 describe(value));
+    for (size_t k = 0; k < i; ++k)
+      if (feeds[k].first == output)
+        throw InvalidArgumentError("{} is fed twice", to_string(output));
+  }
+}
+
+void Session::run_into(std::span<const Output> fetches, const Feeds& feeds,
+                       std::span<Tensor> results, const RunOptions& options,
+                       RunMetadata* metadata) {
+  assert(fetches.size() == results.size());
+  for (const Output& output : fetches)
+    if (output.graph() != &graph_)
+      throw InvalidArgumentError("{} is not an output of this graph", to_string(output));
+  check_feeds(feeds);
+  const internal::RunGate::Pass pass(
+      gate_, changes_variables(fetches) ? Access::kChange : Access::kRead, "run");
+  Request request;
+  for (const auto& [output, value] : feeds)
+    request.feed(place_of(output), internal::to_tensorflow(value));
+  // TensorFlow refuses to fetch what is fed.
+  constexpr size_t kNotFetched = static_cast<size_t>(-1);
+  std::vector<size_t> indices(fetches.size(), kNotFetched);
+  for (size_t i = 0; i < fetches.size(); ++i) {
+    if (!fetches[i].has_value())
+      request.target(node_of(fetches[i]).operation);
+    else if (!request.feeds(place_of(fetches[i])))
+      indices[i] = request.fetch(place_of(fetches[i]));
+  }
+  execute(request, describe_run(fetches), options, metadata);
+  request.convert(graph_.has_reference_variables() ? Sharing::kCopy : Sharing::kBorrow);
+  for (size_t i = 0; i < fetches.size(); ++i) {
+    if (indices[i] != kNotFetched)
+      results[i] = request.fetched_value(indices[i]);
+    else if (fetches[i].has_value())
+      results[i] = std::ranges::find(feeds, fetches[i], &Feeds::value_type::first)->second;
+    else
+      results[i].reset();
+  }
+}
+
+Snapshot Session::snapshot(std::span<const Variable> variables) {
+  const internal::RunGate::Pass pass(gate_, Access::kExclusive, "snapshot");
+  Request request;
+  for (const Variable& variable : variables)
+    for (const Graph::Part& part : checked_node(graph_, variable).parts)
+      request.fetch(place_of(part.value));
+  execute(request, "snapshot", {}, nullptr);
+  request.convert(Sharing::kBorrow);
+
+  std::vector<NamedTensor> tensors;
+  for (const Variable& variable : variables) {
+    const Graph::VariableNode& node = node_of(variable);
+    const auto value = [&](const Graph::Part& part) {
+      return request.fetched_value(request.fetch(place_of(part.value)));
+    };
+    if (node.parts.front().offset.empty()) {
+      tensors.push_back({node.name, value(node.parts.front())});
+      continue;
+    }
+    Tensor whole(node.dtype, node.shape);
+    for (const Graph::Part& part : node.parts)
+      internal::place_part(whole, value(part), part.offset);
+    tensors.push_back({node.name, std::move(whole)});
+  }
+  return Snapshot(std::move(tensors));
+}
+
+namespace {
+
+// What one initialiser is to assign.
+struct PartValue {
+  TF_Output place;  // What the initialiser takes.
+  const TF_Operation* initializer;
+  TensorPtr value;
+};
+
+// Throws: UnimplementedError if it is not an operation that assigns its second input.
+TF_Output assigned_input(const Graph::Part& part) {
+  TF_Operation* const initializer = node_of(part.initializer).operation;
+  const std::string_view type = TF_OperationOpType(initializer);
+  if (type != "Assign" && type != "AssignVariableOp")
+    throw UnimplementedError("the variable \"{}\" cannot be assigned: its initializer \"{}\" is {}",
+                             part.definition->variable_name, part.initializer.operation()->name,
+                             type);
+  return TF_OperationInput({initializer, 1});
+}
+
+Tensor value_of(const Assignment& assignment) {
+  if (assignment.variable.dtype() == DType::kString) return assignment.strings();
+  Tensor value(assignment.variable.dtype(), assignment.shape);
+  assignment.fill(value.mutable_bytes());
+  return value;
+}
+
+}  // namespace
+
+void Session::assign(std::span<const Assignment> assignments) {
+  const internal::RunGate::Pass pass(gate_, Access::kExclusive, "assign");
+  for (const Assignment& assignment : assignments)
+    if (!checked_node(graph_, assignment.variable).shape.is_compatible_with(assignment.shape))
+      throw InvalidArgumentError("variable \"{}\" has the shape {}, it was given {}",
+                                 assignment.variable.name(), assignment.variable.shape(),
+                                 assignment.shape);
+  std::vector<PartValue> values;
+  for (const Assignment& assignment : assignments) {
+    const Tensor value = value_of(assignment);
+    for (const Graph::Part& part : node_of(assignment.variable).parts)
+      values.push_back(
+          {assigned_input(part), node_of(part.initializer).operation,
+           internal::to_tensorflow(
+               part.offset.empty() ? value : internal::cut_part(value, part.offset, part.shape))});
+  }
+  // A place takes one value in a run.
+  while (!values.empty()) {
+    Request request;
+    std::vector<PartValue> later;
+    for (PartValue& part : values) {
+      if (request.feeds(part.place)) {
+        later.push_back(std::move(part));
+        continue;
+      }
+      request.feed(part.place, std::move(part.value));
+      request.target(part.initializer);
+    }
+    execute(request, "assign", {}, nullptr);
+    values = std::move(later);
+  }
+}
+
+}  // namespace crochet::tensorflow

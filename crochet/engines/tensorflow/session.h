@@ -1,0 +1,71 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "crochet/engines/tensorflow/graph.h"
+#include "crochet/engines/tensorflow/run_gate.h"
+#include "crochet/session/session.h"
+
+struct TF_Session;
+
+namespace crochet::tensorflow {
+
+// Runs an imported graph by TensorFlow, here or at an address. Variables have no values until they
+// are initialised or assigned; reading them before throws FailedPreconditionError.
+//
+// Runs of several threads go on together, as TensorFlow's do. Snapshots and assignments wait for
+// runs that change saved variables, and keep such runs waiting; for that what other runs change,
+// the state of input pipelines and local variables, does not count.
+//
+// Fed tensors are held, not copied, until TensorFlow lets go of them. Fetched ones hold
+// TensorFlow's memory, or are copies where that might be a reference variable's.
+class Session final : public crochet::Session {
+ public:
+  // Throws: InvalidArgumentError for a target or settings that TensorFlow does not know.
+  Session(Graph& graph, std::string target, const SessionConfig& config);
+  ~Session() override;
+
+  crochet::Graph& graph() const override { return graph_; }
+  const std::string& target() const override { return target_; }
+
+  // Throws besides: the error of TensorFlow's code, with the operation that failed;
+  // CancelledError if the session is closed meanwhile. After a DeadlineExceededError how much of
+  // the step was done is unknown.
+  void run_into(std::span<const Output> fetches, const Feeds& feeds, std::span<Tensor> results,
+                const RunOptions& options, RunMetadata* metadata) override;
+  // One run: of resource variables the memory is shared, of reference variables it is copied within
+  // the run.
+  Snapshot snapshot(std::span<const Variable> variables) override;
+  // Gives the values to the variables' own initialisers, all in one run but for those whose
+  // initialisers share what they take. Nothing is changed if a `fill` throws.
+  // Throws besides: InvalidArgumentError for shapes that are not the variables', which TensorFlow
+  // does not check; UnimplementedError for a variable whose initialiser assigns nothing.
+  void assign(std::span<const Assignment> assignments) override;
+  // Ends runs that hang, too. Waits until all have ended.
+  void close() override;
+
+ private:
+  class Request;
+
+  void execute(Request& request, std::string_view what, const RunOptions& options,
+               RunMetadata* metadata);
+  bool changes_variables(std::span<const Output> fetches);
+  void check_feeds(const Feeds& feeds) const;
+
+  Graph& graph_;  // Not owned; outlives this.
+  const std::string target_;
+  TF_Session* session_ = nullptr;
+  internal::RunGate gate_;
+
+  std::mutex mutex_;  // Guards what follows.
+  // Whether a run of these operations changes variables: finding out takes a look at the graph.
+  std::map<std::vector<const OperationInfo*>, bool> changes_;
+};
+
+}  // namespace crochet::tensorflow

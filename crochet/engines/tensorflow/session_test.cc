@@ -1,0 +1,232 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/engines/tensorflow/session.h"
+
+#include <atomic>
+#include <latch>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/engines/tensorflow/test_graphs.h"
+
+namespace crochet::tensorflow {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::Each;
+using testing::Field;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+Tensor filled(float value) {
+  Tensor tensor(DType::kFloat, {64});
+  for (float& element : tensor.mutable_flat<float>()) element = value;
+  return tensor;
+}
+
+class KindsTest : public testing::Test {
+ protected:
+  void assign(const std::string& name, const Tensor& value) {
+    const Assignment one = assignment(it_.variable(name), value);
+    it_.session->assign({&one, 1});
+  }
+  Operation operation(const std::string& name) { return it_.graph.operation(name); }
+
+  InitializedGraph it_{"kinds"};
+};
+
+TEST_F(KindsTest, NamesTheOperationThatFailed) {
+  const Feeds feeds = {{it_.graph.output("left"), Tensor::zeros<float>({2, 3})},
+                       {it_.graph.output("right"), Tensor::zeros<float>({2, 3})}};
+  EXPECT_THAT([&] { it_.session->run("product", feeds); },
+              ThrowsMessage<InvalidArgumentError>(
+                  AllOf(HasSubstr("run of product:0: operation \"product\": "),
+                        HasSubstr("Matrix size-incompatible"))));
+}
+
+TEST_F(KindsTest, HasNoValuesUntilInitialized) {
+  const auto session = it_.graph.new_session("");
+  EXPECT_THAT([&] { session->run("read_resource"); },
+              ThrowsMessage<FailedPreconditionError>(HasSubstr("uninitialized")));
+  EXPECT_THROW(session->snapshot(it_.graph.variables()), FailedPreconditionError);
+}
+
+TEST_F(KindsTest, SnapshotsAndAssignsEveryKind) {
+  const std::vector<std::pair<std::string, Tensor>> values = {
+      {"global_step", Tensor::scalar<int64_t>(41)},
+      {"resource", filled(3)},
+      {"reference", filled(4)},
+      {"flag", Tensor::scalar(false)},
+      {"half",
+       [] {
+         Tensor tensor(DType::kHalf, {2});
+         for (std::byte& byte : tensor.mutable_bytes()) byte = std::byte{0x3c};
+         return tensor;
+       }()},
+      {"words", Tensor::from({"dog", std::string(50, 'x')})},
+      {"parts", Tensor::from<float>({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, {5, 3})},
+      {"reference_parts",
+       Tensor::from<float>({15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1}, {5, 3})},
+      {"twin_a", Tensor::from<float>({5, 6})},
+      {"twin_b", Tensor::from<float>({7, 8})},
+      {"grown", Tensor::from<float>({1, 2, 3, 4}, {2, 2})}};
+  std::vector<Assignment> assignments;
+  std::vector<Variable> variables;
+  for (const auto& [name, value] : values) {
+    variables.push_back(it_.variable(name));
+    assignments.push_back(assignment(variables.back(), value));
+  }
+  const auto session = it_.graph.new_session("");  // Assigned without being initialised, too.
+  session->assign(assignments);
+  const std::vector<NamedTensor> found = session->snapshot(variables).tensors();
+  ASSERT_EQ(found.size(), values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    EXPECT_EQ(found[i].name, values[i].first);
+    EXPECT_EQ(found[i].tensor, values[i].second) << values[i].first;
+  }
+}
+
+TEST_F(KindsTest, PutsPartsTogetherAsTensorFlowDoes) {
+  const Tensor whole = it_.value("parts");
+  const auto rows = [&](int64_t first, int64_t last) {
+    return Tensor::from(whole.flat<float>().subspan(static_cast<size_t>(first * 3),
+                                                    static_cast<size_t>((last - first) * 3)),
+                        {last - first, 3});
+  };
+  const auto part = [&](int index) {
+    for (const VariableDef& definition : it_.graph.definition().variables.at("variables"))
+      if (definition.variable_name == fmt::format("parts/part_{}:0", index))
+        return it_.session->run(definition.snapshot_name).tensor();
+    return Tensor();
+  };
+  EXPECT_EQ(part(0), rows(0, 3));
+  EXPECT_EQ(part(1), rows(3, 5));
+  EXPECT_NE(whole.flat<float>()[0], 0);
+}
+
+TEST_F(KindsTest, ChecksShapesThatTensorFlowDoesNot) {
+  EXPECT_THAT(
+      [&] {
+        assign("resource", Tensor::zeros<float>({2, 2}));
+      },
+      ThrowsMessage<InvalidArgumentError>(
+          "variable \"resource\" has the shape [64], it was given [2,2]"));
+  EXPECT_EQ(it_.value("resource"), filled(1));
+}
+
+TEST_F(KindsTest, NeverChangesWhatIsHeld) {
+  for (const auto& [name, read] :
+       {std::pair<std::string, std::string>{"resource", "resource/Read/ReadVariableOp"},
+        {"reference", "reference/read"}}) {
+    const Tensor before = it_.value(name);
+    const Tensor fetched = it_.session->run(read).tensor();
+    it_.session->run(operation("change_" + name));
+    EXPECT_EQ(before, filled(1)) << name;
+    EXPECT_EQ(fetched, filled(1)) << name;
+    EXPECT_EQ(it_.value(name), filled(0.75)) << name;
+  }
+}
+
+// A variable shares the memory of what it is assigned from.
+TEST_F(KindsTest, NeverChangesWhatIsFed) {
+  const Tensor value = filled(8);
+  for (const std::string name : {"resource", "reference"}) {
+    it_.session->run(operation(name + "/Assign"), {{it_.graph.output(name + "_initial"), value}});
+    it_.session->run(operation("change_" + name));
+    EXPECT_EQ(it_.value(name), filled(7.75)) << name;
+    EXPECT_EQ(value, filled(8)) << name;
+  }
+}
+
+TEST_F(KindsTest, SnapshotsAreOfOneStepWhileOthersTrain) {
+  std::atomic<bool> stop = false;
+  std::thread trainer([&] {
+    const Fetches both = {operation("change_resource"), operation("change_reference")};
+    while (!stop) it_.session->run(both);
+  });
+  const std::vector<Variable> variables = {it_.variable("resource"), it_.variable("reference")};
+  for (int i = 0; i < 50; ++i) {
+    const std::vector<NamedTensor> tensors = it_.session->snapshot(variables).tensors();
+    const float first = tensors[0].tensor.flat<float>()[0];
+    for (const NamedTensor& tensor : tensors)
+      EXPECT_THAT(tensor.tensor.flat<float>(), Each(first)) << tensor.name;
+  }
+  stop = true;
+  trainer.join();
+}
+
+TEST_F(KindsTest, TimesOut) {
+  EXPECT_THAT([&] { it_.session->run("dequeue", {}, {.timeout_in_ms = 20}); },
+              ThrowsMessage<DeadlineExceededError>(HasSubstr("run of dequeue:0")));
+  EXPECT_EQ(it_.session->run("looked_up").tensor().num_elements(), 2);
+}
+
+TEST_F(KindsTest, SnapshotsBesideRunsThatHang) {
+  std::thread hanging([&] { EXPECT_EQ(it_.session->run("dequeue").scalar<int64_t>(), 3); });
+  EXPECT_EQ(it_.value("resource"), filled(1));
+  it_.session->run(operation("enqueue"));
+  hanging.join();
+}
+
+TEST_F(KindsTest, EndsRunsThatHangWhenItIsClosed) {
+  constexpr int kThreads = 3;
+  std::atomic<int> num_ended = 0;
+  std::latch begun(kThreads);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i)
+    threads.emplace_back([&, i] {
+      begun.count_down();
+      try {
+        it_.session->run(i == 0 ? operation("hanging_change")
+                                : Operation(it_.graph.output("dequeue").operation()));
+        ADD_FAILURE() << "the run ended by itself";
+      } catch (const CancelledError&) {
+        ++num_ended;
+      } catch (const FailedPreconditionError&) {  // It had not begun.
+        ++num_ended;
+      }
+    });
+  begun.wait();
+  it_.session->close();
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(num_ended, kThreads);
+}
+
+TEST_F(KindsTest, TracesARun) {
+  RunMetadata metadata;
+  it_.session->run("read_resource", {}, {.trace_level = TraceLevel::kFull}, &metadata);
+  EXPECT_GT(metadata.start_time, 1e9);
+  EXPECT_THAT(metadata.operations,
+              Contains(AllOf(Field(&OperationTiming::name, HasSubstr("read_resource")),
+                             Field(&OperationTiming::device, HasSubstr("CPU:0")))));
+}
+
+TEST_F(KindsTest, RefusesTargetsAndSettingsItDoesNotKnow) {
+  EXPECT_THROW(it_.graph.new_session("nonsense://x"), InvalidArgumentError);
+  EXPECT_THROW(it_.graph.new_session("", {.serialized = "\xff"}), InvalidArgumentError);
+  // ConfigProto.intra_op_parallelism_threads = 1.
+  EXPECT_NO_THROW(it_.graph.new_session("", {.serialized = "\x10\x01"}));
+}
+
+TEST_F(KindsTest, RefusesVariablesOfAnotherGraph) {
+  InitializedGraph other("contract_resource");
+  const Variable foreign = other.variable("vector");
+  EXPECT_THROW(it_.session->snapshot({{foreign}}), InvalidArgumentError);
+  const Assignment assigned = assignment(foreign, Tensor::from<int64_t>({1, 2}));
+  EXPECT_THROW(it_.session->assign({&assigned, 1}), InvalidArgumentError);
+}
+
+TEST_F(KindsTest, OutlivesNoSession) {
+  Tensor held;
+  {
+    InitializedGraph other("kinds");
+    held = other.value("resource");
+  }
+  EXPECT_EQ(held, filled(1));
+}
+
+}  // namespace
+}  // namespace crochet::tensorflow

@@ -1,0 +1,82 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/engines/tensorflow/state_access.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "crochet/engines/tensorflow/c_api.h"
+
+namespace crochet::tensorflow::internal {
+namespace {
+
+constexpr int kReferenceTypes = 100;
+
+template <size_t kCount>
+bool is_one_of(std::string_view type, const std::array<std::string_view, kCount>& types) {
+  return std::ranges::find(types, type) != types.end();
+}
+
+// Hand their first input on, a reference or a handle.
+bool is_forwarding(std::string_view type) {
+  static constexpr std::array<std::string_view, 13> kTypes = {
+      "Identity",   "Enter",    "Exit",    "Switch",    "Merge",    "NextIteration",
+      "IdentityN",  "RefEnter", "RefExit", "RefSwitch", "RefMerge", "RefNextIteration",
+      "RefIdentity"};
+  return is_one_of(type, kTypes);
+}
+
+bool is_reading(std::string_view type) {
+  static constexpr std::array<std::string_view, 6> kTypes = {
+      "ReadVariableOp", "VarIsInitializedOp", "IsVariableInitialized",
+      "VariableShape",  "ResourceGather",     "ResourceGatherNd"};
+  return is_one_of(type, kTypes) || is_forwarding(type);
+}
+
+// Where a reference or handle comes from.
+TF_Operation* origin(TF_Output output) {
+  while (is_forwarding(TF_OperationOpType(output.oper)) && TF_OperationNumInputs(output.oper) > 0) {
+    // A loop leads back to its beginning by its second input, which is not followed.
+    const bool is_list = std::string_view(TF_OperationOpType(output.oper)) == "IdentityN";
+    output = TF_OperationInput({output.oper, is_list ? output.index : 0});
+  }
+  return output.oper;
+}
+
+bool changes(TF_Operation* operation, const std::unordered_set<TF_Operation*>& variables) {
+  if (is_reading(TF_OperationOpType(operation))) return false;
+  for (int i = 0; i < TF_OperationNumInputs(operation); ++i) {
+    const int type = TF_OperationInputType({operation, i});
+    if (type <= kReferenceTypes && type != TF_RESOURCE) continue;
+    if (variables.contains(origin(TF_OperationInput({operation, i})))) return true;
+  }
+  return false;
+}
+
+void append_inputs(TF_Operation* operation, std::vector<TF_Operation*>& operations) {
+  for (int i = 0; i < TF_OperationNumInputs(operation); ++i)
+    operations.push_back(TF_OperationInput({operation, i}).oper);
+  std::vector<TF_Operation*> controls(static_cast<size_t>(TF_OperationNumControlInputs(operation)));
+  TF_OperationGetControlInputs(operation, controls.data(), static_cast<int>(controls.size()));
+  operations.insert(operations.end(), controls.begin(), controls.end());
+}
+
+}  // namespace
+
+bool changes_state(std::span<TF_Operation* const> roots,
+                   const std::unordered_set<TF_Operation*>& variables) {
+  std::unordered_set<TF_Operation*> seen;
+  std::vector<TF_Operation*> rest(roots.begin(), roots.end());
+  while (!rest.empty()) {
+    TF_Operation* const operation = rest.back();
+    rest.pop_back();
+    if (!seen.insert(operation).second) continue;
+    if (changes(operation, variables)) return true;
+    append_inputs(operation, rest);
+  }
+  return false;
+}
+
+}  // namespace crochet::tensorflow::internal

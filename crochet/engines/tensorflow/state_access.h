@@ -1,0 +1,17 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <unordered_set>
+
+struct TF_Operation;
+
+namespace crochet::tensorflow::internal {
+
+// True if a run of `roots`, with all that they need, has an operation that takes one of
+// `variables` and is not known to only read it: by reference, or by the handle of its resource.
+bool changes_state(std::span<TF_Operation* const> roots,
+                   const std::unordered_set<TF_Operation*>& variables);
+
+}  // namespace crochet::tensorflow::internal

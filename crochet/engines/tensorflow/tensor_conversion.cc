@@ -1,0 +1,113 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/engines/tensorflow/tensor_conversion.h"
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <tensorflow/c/tf_tstring.h>
+
+#include "crochet/base/error.h"
+
+namespace crochet::tensorflow::internal {
+namespace {
+
+bool is_aligned(const void* data) {
+  return reinterpret_cast<uintptr_t>(data) % kBufferAlignment == 0;
+}
+
+TF_DataType type_of(const Tensor& tensor) { return static_cast<TF_DataType>(tensor.dtype()); }
+
+TensorPtr allocate(const Tensor& tensor, size_t num_bytes) {
+  const std::span<const int64_t> dimensions = tensor.shape().dimensions();
+  TensorPtr result(
+      TF_AllocateTensor(type_of(tensor), dimensions.data(), tensor.shape().rank(), num_bytes));
+  if (!result || (num_bytes > 0 && TF_TensorData(result.get()) == nullptr))
+    throw ResourceExhaustedError("no memory for a tensor of {} bytes for TensorFlow", num_bytes);
+  return result;
+}
+
+TensorPtr copy_strings(const Tensor& tensor) {
+  const std::span<const std::string> strings = tensor.strings();
+  TensorPtr result = allocate(tensor, strings.size() * sizeof(TF_TString));
+  auto* element = static_cast<TF_TString*>(TF_TensorData(result.get()));
+  for (const std::string& string : strings) {
+    TF_StringInit(element);
+    TF_StringCopy(element++, string.data(), string.size());
+  }
+  return result;
+}
+
+TensorPtr copy_numbers(const Tensor& tensor) {
+  TensorPtr result = allocate(tensor, tensor.num_bytes());
+  if (tensor.num_bytes() > 0)
+    std::memcpy(TF_TensorData(result.get()), tensor.bytes().data(), tensor.num_bytes());
+  return result;
+}
+
+// TensorFlow's hold of a tensor is a copy of it, which shares its memory.
+TensorPtr share(const Tensor& tensor) {
+  auto holder = std::make_unique<Tensor>(tensor);
+  const std::span<const int64_t> dimensions = tensor.shape().dimensions();
+  void* const data = const_cast<std::byte*>(holder->bytes().data());
+  const auto let_go = [](void*, size_t, void* held) { delete static_cast<Tensor*>(held); };
+  // On failure too, the holder is let go of by TensorFlow.
+  TensorPtr result(TF_NewTensor(type_of(tensor), dimensions.data(), tensor.shape().rank(), data,
+                                tensor.num_bytes(), let_go, holder.release()));
+  if (!result)
+    throw InvalidArgumentError("TensorFlow does not take the tensor {}", describe(tensor));
+  return result;
+}
+
+Shape shape_of(const TF_Tensor* tensor) {
+  std::vector<int64_t> dimensions;
+  for (int i = 0; i < TF_NumDims(tensor); ++i) dimensions.push_back(TF_Dim(tensor, i));
+  return Shape(dimensions);
+}
+
+Tensor strings_of(const TF_Tensor* tensor) {
+  std::vector<std::string> strings(static_cast<size_t>(TF_TensorElementCount(tensor)));
+  const auto* element = static_cast<const TF_TString*>(TF_TensorData(tensor));
+  for (std::string& string : strings) {
+    string.assign(TF_StringGetDataPointer(element), TF_StringGetSize(element));
+    ++element;
+  }
+  return Tensor::from(std::move(strings), shape_of(tensor));
+}
+
+}  // namespace
+
+TensorPtr to_tensorflow(const Tensor& tensor) {
+  if (!tensor.is_set()) throw InvalidArgumentError("an unset tensor has no value for TensorFlow");
+  if (tensor.dtype() == DType::kString) return copy_strings(tensor);
+  return tensor.buffer() && tensor.num_bytes() > 0 && is_aligned(tensor.bytes().data())
+             ? share(tensor)
+             : copy_numbers(tensor);
+}
+
+Tensor from_tensorflow(TensorPtr tensor, Sharing sharing) {
+  const auto number = static_cast<int32_t>(TF_TensorType(tensor.get()));
+  const DType dtype = is_valid_dtype(number) ? static_cast<DType>(number) : DType::kInvalid;
+  if (dtype == DType::kString) return strings_of(tensor.get());
+  if (element_size(dtype) == 0)
+    throw UnimplementedError("a tensor of TensorFlow's type {} ({}) cannot leave TensorFlow",
+                             number, dtype_name(dtype));
+  Shape shape = shape_of(tensor.get());
+  const size_t num_bytes = TF_TensorByteSize(tensor.get());
+  if (num_bytes != Tensor::num_bytes(dtype, shape))
+    throw InternalError("TensorFlow gave {} bytes for {} {}", num_bytes, dtype, shape);
+  const auto* const data = static_cast<const std::byte*>(TF_TensorData(tensor.get()));
+  // Our tensors promise alignment, and TensorFlow's slices are not always at the start of memory.
+  if (num_bytes <= Tensor::kInlineBytes || sharing == Sharing::kCopy || !is_aligned(data)) {
+    Tensor copy(dtype, std::move(shape));
+    if (num_bytes > 0) std::memcpy(copy.mutable_bytes().data(), data, num_bytes);
+    return copy;
+  }
+  const auto release = [](void* held) noexcept { TF_DeleteTensor(static_cast<TF_Tensor*>(held)); };
+  Buffer buffer = Buffer::borrow({data, num_bytes}, release, tensor.get());
+  static_cast<void>(tensor.release());  // Now the buffer's.
+  return Tensor::from_buffer(dtype, std::move(shape), std::move(buffer));
+}
+
+}  // namespace crochet::tensorflow::internal

@@ -1,0 +1,120 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/engines/tensorflow/tensor_conversion.h"
+
+#include <numeric>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+
+namespace crochet::tensorflow::internal {
+namespace {
+
+Tensor counted(int64_t size) {
+  Tensor tensor(DType::kFloat, {size});
+  const std::span<float> values = tensor.mutable_flat<float>();
+  std::iota(values.begin(), values.end(), 0.0f);
+  return tensor;
+}
+
+Tensor there_and_back(const Tensor& tensor, Sharing sharing = Sharing::kBorrow) {
+  return from_tensorflow(to_tensorflow(tensor), sharing);
+}
+
+TEST(TensorConversionTest, TakesEveryTypeOfNumbersBothWays) {
+  for (int32_t number = 1; is_valid_dtype(number); ++number) {
+    const auto dtype = static_cast<DType>(number);
+    if (element_size(dtype) == 0) continue;
+    Tensor tensor(dtype, {3, 5});
+    for (std::byte& byte : tensor.mutable_bytes()) byte = std::byte{1};
+    EXPECT_EQ(there_and_back(tensor), tensor) << dtype_name(dtype);
+    EXPECT_EQ(TF_TensorType(to_tensorflow(tensor).get()), number);
+  }
+}
+
+TEST(TensorConversionTest, TakesScalarsAndEmptyTensors) {
+  for (const Tensor& tensor : {Tensor::scalar(7.5), Tensor::scalar(true),
+                               Tensor::zeros<float>({0, 3}), Tensor::zeros<int64_t>({0})}) {
+    const Tensor back = there_and_back(tensor);
+    EXPECT_EQ(back, tensor);
+    EXPECT_EQ(back.shape(), tensor.shape());
+  }
+}
+
+TEST(TensorConversionTest, TakesStringsOfEveryLength) {
+  std::vector<std::string> strings;
+  for (size_t length : {0, 1, 15, 16, 22, 23, 24, 100, 100'000})
+    strings.emplace_back(length, static_cast<char>('a' + length % 26));
+  strings.push_back(std::string("with\0zero", 9));
+  const Tensor tensor = Tensor::from(strings, {2, 5});
+  EXPECT_EQ(there_and_back(tensor), tensor);
+  EXPECT_EQ(there_and_back(Tensor::scalar(std::string("cat"))), Tensor::scalar(std::string("cat")));
+}
+
+TEST(TensorConversionTest, SharesAlignedMemory) {
+  const Tensor tensor = counted(100);
+  const TensorPtr shared = to_tensorflow(tensor);
+  EXPECT_EQ(TF_TensorData(shared.get()), tensor.bytes().data());
+}
+
+TEST(TensorConversionTest, CopiesMemoryThatIsNotAligned) {
+  alignas(64) static float values[101];
+  const Buffer buffer = Buffer::borrow(
+      {reinterpret_cast<const std::byte*>(values + 1), 100 * sizeof(float)}, [](void*) noexcept {},
+      nullptr);
+  const Tensor tensor = Tensor::from_buffer(DType::kFloat, {100}, buffer);
+  const TensorPtr copy = to_tensorflow(tensor);
+  EXPECT_NE(TF_TensorData(copy.get()), tensor.bytes().data());
+  EXPECT_EQ(from_tensorflow(to_tensorflow(tensor), Sharing::kBorrow), tensor);
+}
+
+TEST(TensorConversionTest, WritesToNothingThatTensorFlowHolds) {
+  Tensor tensor = counted(100);
+  const std::byte* const memory = tensor.bytes().data();
+  TensorPtr held = to_tensorflow(tensor);
+  tensor.mutable_flat<float>()[0] = 50;
+  EXPECT_NE(tensor.bytes().data(), memory);
+  EXPECT_EQ(*static_cast<const float*>(TF_TensorData(held.get())), 0);
+}
+
+TEST(TensorConversionTest, WritesInPlaceOnceTensorFlowLetGo) {
+  Tensor tensor = counted(100);
+  const std::byte* const memory = tensor.bytes().data();
+  to_tensorflow(tensor).reset();
+  EXPECT_FALSE(tensor.is_shared());
+  tensor.mutable_flat<float>()[0] = 50;
+  EXPECT_EQ(tensor.bytes().data(), memory);
+}
+
+TEST(TensorConversionTest, KeepsMemoryThatOnlyTensorFlowHolds) {
+  TensorPtr held = to_tensorflow(counted(100));
+  EXPECT_EQ(static_cast<const float*>(TF_TensorData(held.get()))[99], 99);
+}
+
+TEST(TensorConversionTest, BorrowsOrCopiesWhatComesBack) {
+  TensorPtr theirs = to_tensorflow(counted(100));
+  const void* const memory = TF_TensorData(theirs.get());
+  EXPECT_EQ(from_tensorflow(std::move(theirs), Sharing::kBorrow).bytes().data(), memory);
+  theirs = to_tensorflow(counted(100));
+  const Tensor copy = from_tensorflow(std::move(theirs), Sharing::kCopy);
+  EXPECT_NE(copy.bytes().data(), memory);
+  EXPECT_EQ(copy, counted(100));
+}
+
+TEST(TensorConversionTest, NeverWritesToBorrowedMemory) {
+  const Tensor original = counted(100);
+  Tensor borrowed = there_and_back(original);
+  borrowed.mutable_flat<float>()[0] = 50;
+  EXPECT_EQ(original.flat<float>()[0], 0);
+}
+
+TEST(TensorConversionTest, RefusesWhatHasNoElements) {
+  EXPECT_THROW(to_tensorflow(Tensor()), InvalidArgumentError);
+  TensorPtr unknown(TF_AllocateTensor(TF_FLOAT8_E5M2, nullptr, 0, 1));
+  EXPECT_THROW(from_tensorflow(std::move(unknown), Sharing::kBorrow), UnimplementedError);
+}
+
+}  // namespace
+}  // namespace crochet::tensorflow::internal

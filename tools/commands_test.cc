@@ -7,8 +7,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "crochet/checkpoint/checkpoint_reader.h"
 #include "crochet/checkpoint/checkpoint_state.h"
 #include "crochet/io/memory_file_system.h"
+#include "crochet/testing/temp_directory.h"
 #include "tools/inspection.h"
 #include "tools/tool_run.h"
 
@@ -357,7 +359,8 @@ TEST_F(CommandsTest, HelpAndVersionAreResults) {
   const ToolRun help = run({"--help"});
   EXPECT_EQ(help.code, kSuccess);
   EXPECT_THAT(help.err, IsEmpty());
-  for (const char* const command : {"list", "show", "verify", "diff", "convert", "repair", "pin", "unpin"}) {
+  for (const char* const command :
+       {"list", "show", "verify", "diff", "convert", "repair", "pin", "unpin"}) {
     EXPECT_THAT(help.out, HasSubstr(std::string("\n  ") + command));
     const ToolRun own = run({command, "--help"});
     EXPECT_EQ(own.code, kSuccess);
@@ -376,6 +379,58 @@ TEST_F(CommandsTest, AnOutputThatFailsIsTrouble) {
 
 std::string golden(const std::string& name) {
   return fmt::format("{}/tests/golden/bundle/{}", CROCHET_SOURCE_DIR, name);
+}
+
+// Two states of two tensors of 8 MiB, in real files.
+class LargeTensorsTest : public testing::Test {
+ protected:
+  LargeTensorsTest() {
+    const Tensor v(DType::kFloat, {1 << 21});
+    Tensor w(DType::kFloat, {1 << 21});
+    float next = 0;
+    for (float& value : w.mutable_flat<float>()) value = next++;
+    put_checkpoint(files_, a_, {{"v", v}, {"w", w}});
+    w.mutable_flat<float>()[7] = -1;
+    put_checkpoint(files_, b_, {{"v", v}, {"w", w}});
+  }
+  void SetUp() override { reset_peak_buffer_usage(); }
+  // What the commands' tensors took at most.
+  size_t peak_bytes() { return buffer_usage().peak_num_bytes; }
+
+  static constexpr size_t kTensorBytes = size_t{8} << 20;
+  const TempDirectory directory_;
+  FileSystem& files_ = FileSystem::posix();
+  const std::string a_ = directory_ / "a", b_ = directory_ / "b";
+};
+
+TEST_F(LargeTensorsTest, AreMappedAndNotHeld) {
+  const Json shown = run(files_, {"show", "--json", a_}).json();
+  EXPECT_EQ(shown["tensors"][1]["max"], (1 << 21) - 1);
+  const ToolRun difference = run(files_, {"diff", a_, b_});
+  EXPECT_EQ(difference.code, kNegative);
+  EXPECT_THAT(difference.out, HasSubstr("1 of 2097152 elements differ"));
+  EXPECT_LT(peak_bytes(), kTensorBytes / 4);
+}
+
+TEST_F(LargeTensorsTest, AreReadWhereMappingIsRefused) {
+  MemoryFileSystem files;
+  put_checkpoint(files, "a", {{"w", CheckpointReader(a_).read("w")}});
+  const Json shown = run(files, {"show", "--json", "a"}).json();
+  EXPECT_EQ(shown["tensors"][0]["max"], (1 << 21) - 1);
+}
+
+TEST_F(LargeTensorsTest, AreVerifiedAllTheSame) {
+  damage(files_, b_ + ".data-00000-of-00001", 2 * kTensorBytes - 1);
+  const ToolRun shown = run(files_, {"show", b_});
+  EXPECT_EQ(shown.code, kNegative);
+  EXPECT_THAT(shown.err, HasSubstr("crc32c of \"w\""));
+  EXPECT_EQ(run(files_, {"diff", a_, b_}).code, kTrouble);
+}
+
+TEST_F(LargeTensorsTest, AreCopiedOneAtATime) {
+  EXPECT_EQ(run(files_, {"convert", a_, directory_ / "a.safetensors"}).code, kSuccess);
+  EXPECT_LT(peak_bytes(), kTensorBytes * 5 / 4);
+  EXPECT_EQ(run(files_, {"diff", a_, directory_ / "a.safetensors"}).code, kSuccess);
 }
 
 TEST(GoldenCommandsTest, WhatTensorFlowWroteIsShownAndSound) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // crochet convert: a checkpoint, written anew.
+#include <functional>
 #include <memory>
 
 #include "crochet/base/pending_signal.h"
@@ -112,12 +113,37 @@ void check_target(FileSystem& files, const CheckpointReader& source, const Targe
     throw AlreadyExistsError("{}: exists; --force replaces it", path);
 }
 
-std::unique_ptr<CheckpointWriter> new_writer(FileSystem& files, const CheckpointReader& source,
-                                             const Target& target) {
-  if (target.format == CheckpointFormat::kSafetensors)
-    return std::make_unique<SafetensorsWriter>(
-        files, target.prefix, SafetensorsWriterOptions{.metadata = source.metadata()});
-  return std::make_unique<BundleWriter>(files, target.prefix);
+using Tensors = std::vector<std::pair<std::string, std::function<Tensor()>>>;
+
+// Reads each tensor twice, since the header has its checksum: none is held.
+std::unique_ptr<CheckpointWriter> safetensors_of(FileSystem& files, const std::string& prefix,
+                                                 const CheckpointReader& source,
+                                                 const Tensors& tensors) {
+  auto writer = std::make_unique<SafetensorsWriter>(
+      files, prefix, SafetensorsWriterOptions{.metadata = source.metadata()});
+  for (const auto& [name, read] : tensors) writer->add_later(name, read);
+  return writer;
+}
+
+std::unique_ptr<CheckpointWriter> bundle_of(FileSystem& files, const std::string& prefix,
+                                            const Tensors& tensors) {
+  auto writer = std::make_unique<BundleWriter>(files, prefix);
+  for (const auto& [name, read] : tensors) writer->add(name, read());
+  return writer;
+}
+
+// A writer that has been given all tensors.
+std::unique_ptr<CheckpointWriter> filled_writer(FileSystem& files, const CheckpointReader& source,
+                                                const Names& names, const Target& target) {
+  Tensors tensors;
+  for (const auto& entry : names)
+    tensors.emplace_back(entry.second, [&source, &name = entry.first] {
+      throw_if_signalled("converting");
+      return source.read(name);
+    });
+  return target.format == CheckpointFormat::kSafetensors
+             ? safetensors_of(files, target.prefix, source, tensors)
+             : bundle_of(files, target.prefix, tensors);
 }
 
 // Step, time and metrics are those of the source; what else is in a sidecar is the copy's own.
@@ -136,11 +162,7 @@ void write_target_sidecar(FileSystem& files, const std::string& prefix,
 uint64_t write(FileSystem& files, const CheckpointReader& reader, const Names& names,
                const Target& target) {
   const SignalGuard guard;  // A writer that goes removes what it has written.
-  const std::unique_ptr<CheckpointWriter> writer = new_writer(files, reader, target);
-  for (const auto& [old_name, new_name] : names) {
-    throw_if_signalled("converting");
-    writer->add(new_name, reader.read(old_name));
-  }
+  const std::unique_ptr<CheckpointWriter> writer = filled_writer(files, reader, names, target);
   writer->write_and_sync();
   // Beside the source, its sidecar stays the source's.
   const bool is_beside = reader.prefix() == target.prefix;

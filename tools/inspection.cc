@@ -103,6 +103,23 @@ void check_tensors(const CheckpointReader& reader, std::vector<std::string>& dam
   }
 }
 
+// Less is read as soon as it is verified.
+constexpr size_t kMinMappedBytes = size_t{1} << 20;
+
+bool is_large(const CheckpointReader& reader, const std::string& name) {
+  const auto found = reader.tensors().find(name);
+  if (found == reader.tensors().end()) return false;
+  const auto& [dtype, shape, num_slices] = found->second;
+  return num_slices == 0 && element_size(dtype) > 0 &&
+         static_cast<uint64_t>(shape.num_elements()) >= kMinMappedBytes / element_size(dtype);
+}
+
+// The elements are the file's pages, of which the system has no more in memory than it likes.
+Tensor verified_map(const CheckpointReader& reader, const std::string& name) {
+  reader.verify(name);
+  return reader.map(name);
+}
+
 }  // namespace
 
 bool is_damage(const Error& error) {
@@ -133,7 +150,7 @@ Inspection inspect(FileSystem& files, const FoundCheckpoint& checkpoint, Depth d
 
 ReadResult read_if_sound(const CheckpointReader& reader, const std::string& name) {
   try {
-    return {.tensor = reader.read(name)};
+    return {.tensor = is_large(reader, name) ? verified_map(reader, name) : reader.read(name)};
   } catch (const UnimplementedError& error) {
     return {.problem = error.what()};
   } catch (const Error& error) {

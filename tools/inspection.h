@@ -40,6 +40,8 @@ struct ReadResult {
   std::string problem = {};
   bool is_damaged = false;
 };
+// Its checksum has been verified. A large one is not held in memory, but mapped, where that can be
+// done.
 ReadResult read_if_sound(const CheckpointReader& reader, const std::string& name);
 
 }  // namespace crochet::tool

@@ -114,7 +114,7 @@ TEST_F(CheckpointManagerTest, TimesAndTheLastPreservedOneSurviveRestarts) {
   EXPECT_THAT(third.checkpoints(), ElementsAre("d/ckpt-5", "d/ckpt-6"));
 }
 
-// CM-17, in which TensorFlow forgets what it had listed: here nothing changes.
+// CM-17: TensorFlow forgets then what it had listed; here nothing changes.
 TEST_F(CheckpointManagerTest, AClockThatWentBackChangesNothing) {
   auto first = manager(1, 1.0);
   for (int i = 0; i < 3; ++i) {

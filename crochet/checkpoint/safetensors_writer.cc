@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <utility>
 
 #include "crochet/base/error.h"
@@ -83,6 +84,21 @@ Shape shape_of_bytes(const Tensor& tensor) {
   return Shape(dimensions);
 }
 
+// What the header has to say of a tensor.
+struct Stored {
+  Shape shape;
+  uint64_t num_bytes;
+  uint32_t crc;
+
+  friend bool operator==(const Stored&, const Stored&) = default;
+};
+
+Stored stored_of(const Tensor& tensor) {
+  const bool as_bytes = internal::safetensors_type_of(tensor.dtype()) == nullptr;
+  return {as_bytes ? shape_of_bytes(tensor) : tensor.shape(), stored_bytes(tensor),
+          stored_crc32c(tensor)};
+}
+
 }  // namespace
 
 using internal::SafetensorsTensor;
@@ -90,8 +106,10 @@ using internal::SafetensorsType;
 
 struct SafetensorsWriter::Item {
   int shard;
-  Tensor tensor;
-  const SafetensorsType* type;  // Of what is stored.
+  Tensor tensor;                 // Unset if it is read later.
+  std::function<Tensor()> read;  // Null for one that is held.
+  std::optional<Stored> known;   // Of one that is read later.
+  const SafetensorsType* type;   // Of what is stored.
   internal::Metadata notes;
 };
 
@@ -151,9 +169,12 @@ void SafetensorsWriter::check_name(std::string_view name) const {
   internal::json_string(name);  // That it is UTF-8.
 }
 
-void SafetensorsWriter::store(std::string name, const Tensor& tensor) {
+void SafetensorsWriter::store(std::string name, const Tensor& tensor,
+                              std::function<Tensor()> read) {
   Item item{.shard = shard_,
-            .tensor = tensor,
+            .tensor = read ? Tensor() : tensor,
+            .read = std::move(read),
+            .known = {},
             .type = internal::safetensors_type_of(tensor.dtype()),
             .notes = {}};
   if (item.type == nullptr) {
@@ -161,6 +182,7 @@ void SafetensorsWriter::store(std::string name, const Tensor& tensor) {
     item.notes.emplace(fmt::format("{}{}", internal::kDtypePrefix, name),
                        internal::encode(internal::StoredType{tensor.dtype(), tensor.shape()}));
   }
+  if (item.read) item.known = stored_of(tensor);
   items_.emplace(std::move(name), std::move(item));
 }
 
@@ -169,6 +191,15 @@ void SafetensorsWriter::add(std::string_view name, const Tensor& tensor) {
     check_set(name, tensor);
     check_name(name);
     store(std::string(name), tensor);
+  });
+}
+
+void SafetensorsWriter::add_later(std::string_view name, std::function<Tensor()> read) {
+  guarded(State::kAdding, "add_later()", [&] {
+    check_name(name);
+    const Tensor tensor = read();
+    check_set(name, tensor);
+    store(std::string(name), tensor, std::move(read));
   });
 }
 
@@ -229,7 +260,7 @@ std::string SafetensorsWriter::final_name(int shard) const {
                                   : safetensors_shard_filename(prefix_, shard, options_.num_shards);
 }
 
-std::string SafetensorsWriter::encode_header(int shard, std::vector<const Item*>& items) const {
+std::string SafetensorsWriter::encode_header(int shard, NamedItems& items) const {
   std::vector<std::pair<std::string_view, const Item*>> sorted;
   for (const auto& [name, item] : items_)
     if (item.shard == shard) sorted.emplace_back(name, &item);
@@ -241,17 +272,16 @@ std::string SafetensorsWriter::encode_header(int shard, std::vector<const Item*>
   uint64_t end = 0;
   for (const auto& [name, item] : sorted) {
     const uint64_t begin = end;
-    const bool as_bytes = internal::safetensors_type_of(item->tensor.dtype()) == nullptr;
-    end += stored_bytes(item->tensor);
-    header.tensors.push_back(
-        {.name = std::string(name),
-         .type = item->type,
-         .shape = as_bytes ? shape_of_bytes(item->tensor) : item->tensor.shape(),
-         .begin = begin,
-         .end = end});
+    const Stored stored = item->known ? *item->known : stored_of(item->tensor);
+    end += stored.num_bytes;
+    header.tensors.push_back({.name = std::string(name),
+                              .type = item->type,
+                              .shape = stored.shape,
+                              .begin = begin,
+                              .end = end});
     header.metadata.insert(item->notes.begin(), item->notes.end());
-    if (options_.checksums) crcs.push_back(stored_crc32c(item->tensor));
-    items.push_back(item);
+    crcs.push_back(stored.crc);
+    items.emplace_back(name, item);
   }
   if (!options_.checksums) {
     if (internal::has_notes(header.metadata))
@@ -268,18 +298,29 @@ std::string SafetensorsWriter::encode_header(int shard, std::vector<const Item*>
   return bytes;
 }
 
+Tensor SafetensorsWriter::read_again(std::string_view name, const Item& item) const {
+  Tensor tensor = item.read();
+  if (!tensor.is_set() || stored_of(tensor) != *item.known)
+    throw DataLossError("{}: \"{}\" has changed while it was written", prefix_, name);
+  return tensor;
+}
+
 void SafetensorsWriter::write_shard(int shard) {
-  std::vector<const Item*> items;
+  NamedItems items;
   const std::string header = encode_header(shard, items);
   uint64_t size = header.size();
-  for (const Item* const item : items) size += stored_bytes(item->tensor);
+  for (const auto& [name, item] : items)
+    size += item->known ? item->known->num_bytes : stored_bytes(item->tensor);
   temporaries_.push_back(internal::temporary_filename(final_name(shard)));
   file_ = size >= kChunkBytes ? files_.create_large(temporaries_.back(), size)
                               : files_.create(temporaries_.back());
   Output output(*file_);
   output.append(std::as_bytes(std::span(header)));
-  for (const Item* const item : items)
-    for_each_part(item->tensor, [&](std::span<const std::byte> bytes) { output.append(bytes); });
+  const auto append = [&](const Tensor& tensor) {
+    for_each_part(tensor, [&](std::span<const std::byte> bytes) { output.append(bytes); });
+  };
+  for (const auto& [name, item] : items)
+    append(item->read ? read_again(name, *item) : item->tensor);
   output.flush();
   total_bytes_ += size;
   data_bytes_ += size - header.size();

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "crochet/checkpoint/checkpoint_writer.h"
@@ -32,7 +34,8 @@ struct SafetensorsWriterOptions {
 //   writer.finish();  // runs/digits/model.ckpt-2000.safetensors
 //
 // Tensors are held (their memory is shared) until they are written: the format has them sorted by
-// type and name behind a header that tells of all, checksums too, so each is read twice.
+// type and name behind a header that tells of all, checksums too, so each is read twice. What is
+// larger than memory is added by add_later().
 // Strings and types that the format does not have are stored as bytes, slices as tensors of their
 // own, all with a note in the metadata; docs/safetensors_format.md has the details.
 //
@@ -50,6 +53,10 @@ class SafetensorsWriter final : public CheckpointWriter {
   // Names are UTF-8 and not "__metadata__". Throws: as CheckpointWriter; InvalidArgumentError
   // too if something needs a note and there are no checksums.
   void add(std::string_view name, const Tensor& tensor) override;
+  // Adds a tensor that is not held: `read` gives it now, and once more when it is written, so that
+  // one at a time is in memory. Throws: as add(); what `read` throws; DataLossError, when it is
+  // written, if it is another one then.
+  void add_later(std::string_view name, std::function<Tensor()> read);
   // The slice is a tensor "<name>[<slice>]" for other readers.
   void add_slice(std::string_view name, const Shape& full_shape, const TensorSlice& slice,
                  const Tensor& tensor) override;
@@ -75,12 +82,16 @@ class SafetensorsWriter final : public CheckpointWriter {
   void guarded(State required, const char* call, Step step);
   void check_set(std::string_view name, const Tensor& tensor) const;
   void check_name(std::string_view name) const;
-  void store(std::string name, const Tensor& tensor);
+  // `read`: where the tensor comes from later; null for one that is held.
+  void store(std::string name, const Tensor& tensor, std::function<Tensor()> read = {});
   void check_slice(std::string_view name, const Shape& full_shape, const TensorSlice& slice,
                    const Tensor& tensor);
   std::string final_name(int shard) const;
-  std::string encode_header(int shard, std::vector<const Item*>& items) const;
+  using NamedItems = std::vector<std::pair<std::string_view, const Item*>>;
+  std::string encode_header(int shard, NamedItems& items) const;
   void write_shard(int shard);
+  // Throws: DataLossError if it is not what the header says any more.
+  Tensor read_again(std::string_view name, const Item& item) const;
   void write_index();
   void close_file();
   void remove_temporaries() noexcept;

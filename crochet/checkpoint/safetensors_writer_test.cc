@@ -58,6 +58,45 @@ TEST_F(SafetensorsWriterTest, WritesTheFormatByteForByte) {
                                    "00 00 80 3f 00 00 00 40 00 00 40 40"));
 }
 
+TEST_F(SafetensorsWriterTest, WhatIsAddedLaterIsTheSameFileAndNeverHeld) {
+  constexpr int64_t kElements = 1 << 18;
+  const auto make = [](float first) {
+    Tensor tensor(DType::kFloat, {kElements});
+    for (float& value : tensor.mutable_flat<float>()) value = first++;
+    return tensor;
+  };
+  const size_t one = kElements * sizeof(float);
+  TensorMap tensors = {{"words", Tensor::from({"ab", ""})}};
+  for (int i = 0; i < 6; ++i) tensors.emplace(fmt::format("w{}", i), make(static_cast<float>(i)));
+  const std::string expected = written({}, tensors);
+  tensors.clear();
+  reset_peak_buffer_usage();
+  const size_t before = buffer_usage().num_bytes;
+  SafetensorsWriter writer(files_, "m");
+  for (int i = 0; i < 6; ++i)
+    writer.add_later(fmt::format("w{}", i), [=] { return make(static_cast<float>(i)); });
+  writer.add_later("words", [] { return Tensor::from({"ab", ""}); });
+  writer.finish();
+  EXPECT_LT(buffer_usage().peak_num_bytes, before + 2 * one);
+  EXPECT_EQ(read_file(files_, "m.safetensors"), expected);
+}
+
+TEST_F(SafetensorsWriterTest, WhatIsReadAnewMustBeTheSame) {
+  for (const Tensor& second :
+       {Tensor::from<float>({1, 3}), Tensor::from<float>({1, 2}, {2, 1}), Tensor()}) {
+    SafetensorsWriter writer(files_, "d/m");
+    bool is_second = false;
+    writer.add_later("w", [&] {
+      return std::exchange(is_second, true) ? second : Tensor::from<float>({1, 2});
+    });
+    EXPECT_THAT([&] { writer.finish(); },
+                testing::ThrowsMessage<DataLossError>(HasSubstr("\"w\" has changed")));
+    EXPECT_THAT(files_.list("d"), testing::IsEmpty());
+  }
+  SafetensorsWriter writer(files_, "d/m");
+  EXPECT_THROW(writer.add_later("w", [] { return Tensor(); }), InvalidArgumentError);
+}
+
 // The worked example of docs/safetensors_format.md.
 TEST_F(SafetensorsWriterTest, WritesTheExampleByteForByte) {
   EXPECT_EQ(written({}, {{"global_step", Tensor::scalar<int64_t>(7)},

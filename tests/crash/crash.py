@@ -4,10 +4,10 @@
 """Ends a program that trains and saves, in every way, and looks at what is left.
 
 What is true stands outside the program: the hashes of every variable after each step, as it said
-them before that step was saved, and the newest step that it called published. Whatever happened,
+them before that step was saved, and the newest step that it called durable. Whatever happened,
 the next run must
 
-- find a checkpoint of one step, bit-equal, not older than the newest published one;
+- find a checkpoint of one step, bit-equal, not older than the newest durable one;
 - find the left-overs of at most one save, and have removed them before its first step;
 - have ended within a bounded time.
 
@@ -34,8 +34,10 @@ TIME_LIMIT = 60  # Seconds; an end takes milliseconds.
 SECOND_SAVE = (20, 44)
 
 BASENAME = "model.ckpt"
-INDEX = re.compile(re.escape(BASENAME) + r"-(\d+)\.index")
-PART = re.compile(re.escape(BASENAME) + r"-(\d+)\.(data-\d{5}-of-\d{5}|json|meta)")
+FORMATS = ("bundle", "bundle", "safetensors")
+INDEX = re.compile(re.escape(BASENAME) + r"-(\d+)\.(index|safetensors|safetensors\.index\.json)")
+PART = re.compile(re.escape(BASENAME) +
+                  r"-(\d+)(\.(data-\d{5}-of-\d{5}|json|meta)|-\d{5}-of-\d{5}\.safetensors)")
 FOUND_ANYWAY = re.compile(r"checkpoint|\.lock|metrics\.jsonl|events\..*|graph\..*")
 
 
@@ -119,19 +121,19 @@ class Oracle:
     self.directory = directory
     self.quiet = quiet
     self.hashes = {}
-    self.published = 0
+    self.durable = 0
 
   def hear(self, words):
     if words[0] in ("ready", "step"):
       step = int(words[1])
       if self.hashes.setdefault(step, words[2:]) != words[2:]:
         raise Failure(f"step {step} had the hashes {self.hashes[step]}, now {words[2:]}")
-    elif words[0] == "published":
-      self.published = max(self.published, int(words[1]))
+    elif words[0] in ("durable", "published"):
+      self.durable = max(self.durable, int(words[1]))
 
   def check_restored(self, step, hashes):
-    if step < self.published:
-      raise Failure(f"step {step} was restored, {self.published} was published")
+    if step < self.durable:
+      raise Failure(f"step {step} was restored, {self.durable} was durable")
     if self.hashes.get(step) != hashes:
       raise Failure(f"step {step} was restored with other hashes")
     rest = left_overs(self.directory)
@@ -155,7 +157,8 @@ def kill_at_random(trainer, directory, number, seed):
   torn = 0
   for i in range(number):
     life = oracle.life(f"every={generator.choice((1, 2, 5))}",
-                       f"shards={generator.choice((1, 1, 3))}")
+                       f"shards={generator.choice((1, 1, 3))}",
+                       f"format={generator.choice(FORMATS)}")
     life.start()
     for _ in range(generator.randrange(1, 25)):
       life.read_line()
@@ -175,20 +178,21 @@ def kill_at_random(trainer, directory, number, seed):
 
 def kill_at_points(trainer, directory, _number, _seed):
   """Kills at operation 0, 1, 2, ... of a life of five saves, until one lives to its end."""
-  for shards in (1, 3):
-    first = os.path.join(directory, f"first{shards}")
+  for shards, form in ((1, "bundle"), (3, "bundle"), (1, "safetensors"), (3, "safetensors")):
+    kind = (f"shards={shards}", f"format={form}")
+    first = os.path.join(directory, f"first-{form}{shards}")
     base = Oracle(trainer, first)
-    life = base.life("steps=2", f"shards={shards}")
+    life = base.life("steps=2", *kind)
     life.start()
     if life.finish() != 0:
       raise Failure(f"a run of two steps failed: {life.lines}")
     point = 0
     while True:
-      place = os.path.join(directory, f"{shards}-{point}")
+      place = os.path.join(directory, f"{form}{shards}-{point}")
       shutil.copytree(first, place)
       oracle = Oracle(trainer, place)
-      oracle.hashes, oracle.published = dict(base.hashes), base.published
-      life = oracle.life("steps=5", f"shards={shards}", f"die_at={point}")
+      oracle.hashes, oracle.durable = dict(base.hashes), base.durable
+      life = oracle.life("steps=5", *kind, f"die_at={point}")
       try:
         life.start()
       except (Failure, BrokenPipeError):
@@ -208,7 +212,7 @@ def kill_at_points(trainer, directory, _number, _seed):
       point += 1
     if point < 20:
       raise Failure(f"only {point} points")
-    print(f"{point} points with {shards} data file(s)")
+    print(f"{point} points, {form} in {shards} data file(s)")
 
 
 # What each kind of exit makes of the exit code: an exact one, or a signal's.

@@ -6,6 +6,7 @@
 //
 //   ready <step> <hashes>     the state restored, or the first; goes on when a line is read
 //   step <step> <hashes>      the state after a step, before it is saved
+//   durable <step>            a save that survives everything from now on
 //   published <step>          a save that is over
 //   failed <step>             one that was given up
 //   over                      the run has ended and everything is destroyed
@@ -15,6 +16,7 @@
 //   steps=N       stop at this step; default: none
 //   every=N       save every N steps; default: 1
 //   shards=N      in so many data files; default: 1
+//   format=NAME   bundle or safetensors; default: bundle
 //   die_at=N      kill -9 at the N-th operation on files, an append half done
 //   exit=HOW      end by return, throw, exit, quick_exit, _exit, abort, terminate, SIGTERM, SIGINT,
 //                 SIGHUP, SIGSEGV or SIGKILL ...
@@ -31,9 +33,11 @@
 #include <iostream>
 #include <map>
 #include <random>
+#include <regex>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "crochet/crochet.h"
@@ -151,6 +155,24 @@ class TellPublished final : public CheckpointSaverListener {
   }
 };
 
+// Tells what is durable: the state file is begun when the name of a checkpoint's index is synced.
+// All this happens on the saver's thread.
+class TellDurable {
+ public:
+  void see(const std::string& operation) {
+    std::smatch found;
+    if (std::regex_match(operation, found, kIndexGetsItsName))
+      step_ = found[1];
+    else if (operation.find("/checkpoint.tmp") != std::string::npos && !step_.empty())
+      say("durable " + std::exchange(step_, ""));
+  }
+
+ private:
+  const std::regex kIndexGetsItsName{
+      "rename .*-([0-9]+)\\.(index|safetensors|safetensors\\.index\\.json)"};
+  std::string step_;
+};
+
 // Set once the saver is where the program is to end.
 std::atomic<bool> end_now = false;
 
@@ -187,10 +209,12 @@ void train_state(const Arguments& arguments, FileSystem& files) {
   if (const int64_t steps = arguments.number("steps", 0); steps > 0)
     hooks.push_back(StopAtStepHook({.last_step = steps}));
   const auto scaffold = std::make_shared<Scaffold>();
-  scaffold->saver = std::make_shared<Saver>(
-      SaverOptions{.num_shards = static_cast<int>(arguments.number("shards", 1)),
-                   .max_to_keep = 3,
-                   .files = &files});
+  scaffold->saver = std::make_shared<Saver>(SaverOptions{
+      .format = arguments.text("format") == "safetensors" ? CheckpointFormat::kSafetensors
+                                                          : CheckpointFormat::kTensorBundle,
+      .num_shards = static_cast<int>(arguments.number("shards", 1)),
+      .max_to_keep = 3,
+      .files = &files});
   const std::string how = arguments.text("exit");
   train({.graph = graph,
          .checkpoint_dir = arguments.dir,
@@ -218,6 +242,8 @@ int main(int argc, char** argv) {
   const Arguments arguments(argc, argv);
   FailingFileSystem files(FileSystem::posix());
   make_fail(files, arguments);
+  TellDurable durable;
+  files.watch([&](const std::string& operation) { durable.see(operation); });
   try {
     train_state(arguments, files);
   } catch (const std::exception& error) {

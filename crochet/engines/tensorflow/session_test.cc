@@ -142,7 +142,7 @@ TEST_F(KindsTest, NeverChangesWhatIsFed) {
 }
 
 // In the middle of each step, between two changes, the trainer waits for the feeder.
-TEST_F(KindsTest, SnapshotsAreOfOneStepWhileOthersTrain) {
+TEST_F(KindsTest, SnapshotsAndAssignsBetweenStepsWhileOthersTrain) {
   constexpr int kSteps = 60;
   constexpr int kOtherRuns = 10;
   std::atomic<bool> is_done = false;
@@ -158,15 +158,21 @@ TEST_F(KindsTest, SnapshotsAreOfOneStepWhileOthersTrain) {
     is_done = true;
   });
   const std::vector<Variable> variables = {it_.variable("resource"), it_.variable("reference")};
-  do {
+  const std::vector<Assignment> eights = {assignment(variables[0], filled(8)),
+                                          assignment(variables[1], filled(8))};
+  const auto expect_one_step = [&] {
     const std::vector<NamedTensor> tensors = it_.session->snapshot(variables).tensors();
     const float first = tensors[0].tensor.flat<float>()[0];
     for (const NamedTensor& tensor : tensors)
       EXPECT_THAT(tensor.tensor.flat<float>(), Each(first)) << tensor.name;
+  };
+  do {
+    expect_one_step();
+    it_.session->assign(eights);
   } while (!is_done);
   trainer.join();
   feeder.join();
-  EXPECT_EQ(it_.value("resource"), filled(1 - 0.25f * kSteps));
+  expect_one_step();
 }
 
 TEST_F(KindsTest, TimesOut) {

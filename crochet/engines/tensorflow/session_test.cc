@@ -141,21 +141,38 @@ TEST_F(KindsTest, NeverChangesWhatIsFed) {
   }
 }
 
-TEST_F(KindsTest, SnapshotsAreOfOneStepWhileOthersTrain) {
-  std::atomic<bool> stop = false;
+// In the middle of each step, between two changes, the trainer waits for the feeder.
+TEST_F(KindsTest, SnapshotsAndAssignsBetweenStepsWhileOthersTrain) {
+  constexpr int kSteps = 60;
+  constexpr int kOtherRuns = 10;
+  std::atomic<bool> is_done = false;
+  std::thread feeder([&] {
+    for (int step = 0; step < kSteps; ++step) {
+      for (int i = 0; i < kOtherRuns; ++i) it_.session->run("looked_up");
+      it_.session->run(operation("enqueue"));
+    }
+  });
   std::thread trainer([&] {
-    const Fetches both = {operation("change_resource"), operation("change_reference")};
-    while (!stop) it_.session->run(both);
+    const Fetches step = {operation("change_reference"), operation("hanging_change")};
+    for (int i = 0; i < kSteps; ++i) it_.session->run(step);
+    is_done = true;
   });
   const std::vector<Variable> variables = {it_.variable("resource"), it_.variable("reference")};
-  for (int i = 0; i < 50; ++i) {
+  const std::vector<Assignment> eights = {assignment(variables[0], filled(8)),
+                                          assignment(variables[1], filled(8))};
+  const auto expect_one_step = [&] {
     const std::vector<NamedTensor> tensors = it_.session->snapshot(variables).tensors();
     const float first = tensors[0].tensor.flat<float>()[0];
     for (const NamedTensor& tensor : tensors)
       EXPECT_THAT(tensor.tensor.flat<float>(), Each(first)) << tensor.name;
-  }
-  stop = true;
+  };
+  do {
+    expect_one_step();
+    it_.session->assign(eights);
+  } while (!is_done);
   trainer.join();
+  feeder.join();
+  expect_one_step();
 }
 
 TEST_F(KindsTest, TimesOut) {

@@ -62,8 +62,8 @@ class Graph final : public crochet::Graph {
   // that TensorFlow does not run or that is taken, and for outputs of another graph.
   Operation group(std::string name, std::span<const Output> operations);
 
-  // `target`: "" is this process, and else an address that TensorFlow knows, such as
-  // "grpc://localhost:2222". `config`: a serialized ConfigProto.
+  // `target`: "", this process. `config`: a serialized ConfigProto.
+  // Throws: UnimplementedError for another target; InvalidArgumentError for another config.
   std::unique_ptr<Session> new_session(const std::string& target,
                                        const SessionConfig& config = {}) override;
   const OperationInfo* find_operation(std::string_view name) const override;

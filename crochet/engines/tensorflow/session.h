@@ -27,7 +27,8 @@ namespace crochet::tensorflow {
 // TensorFlow's memory, or are copies where that might be a reference variable's.
 class Session final : public crochet::Session {
  public:
-  // Throws: InvalidArgumentError for a target or settings that TensorFlow does not know.
+  // Throws: UnimplementedError for another target than ""; InvalidArgumentError for settings that
+  // TensorFlow does not know.
   Session(Graph& graph, std::string target, const SessionConfig& config);
   ~Session() override;
 

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "crochet/base/error.h"
 #include "crochet/engines/tensorflow/test_graphs.h"
 
 namespace crochet::tensorflow {
@@ -45,6 +46,13 @@ TEST_F(KindsTest, NamesTheOperationThatFailed) {
               ThrowsMessage<InvalidArgumentError>(
                   AllOf(HasSubstr("run of product:0: operation \"product\": "),
                         HasSubstr("Matrix size-incompatible"))));
+}
+
+// With an absent member a run there would hang, whatever limits it was given.
+TEST_F(KindsTest, RunsInThisProcessOnly) {
+  for (const char* const target : {"grpc://localhost:2222", "local", "nonsense"})
+    EXPECT_THAT([&] { it_.graph.new_session(target); },
+                ThrowsMessage<UnimplementedError>(HasSubstr(target)));
 }
 
 TEST_F(KindsTest, HasNoValuesUntilInitialized) {

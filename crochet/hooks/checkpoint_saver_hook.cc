@@ -161,7 +161,7 @@ void CheckpointSaverHook::save_last(Session& session, int64_t step) {
 }
 
 void CheckpointSaverHook::find_metric(const Graph& graph) {
-  metric_ = {};
+  metric_ = Fetches();
   const std::shared_ptr<Saver> known = find_saver();
   if (!known || !known->options().keep_best) return;
   metric_name_ = known->options().keep_best->metric;

@@ -43,7 +43,8 @@ def contract(use_resource):
             trainable=False,
             collections=[v1.GraphKeys.LOCAL_VARIABLES],
         )
-        tf.identity(v1.assign_add(probes, tf.constant(1, tf.int64)), name="probe")
+        # TensorFlow loses additions to a reference that several threads make without its lock.
+        tf.identity(v1.assign_add(probes, tf.constant(1, tf.int64), use_locking=True), name="probe")
         # create_global_step() makes a resource whatever is asked for; older graphs have references.
         step = v1.get_variable(
             "global_step",
@@ -52,7 +53,7 @@ def contract(use_resource):
             trainable=False,
             collections=[v1.GraphKeys.GLOBAL_VARIABLES, v1.GraphKeys.GLOBAL_STEP],
         )
-        tf.group(v1.assign_add(step, tf.constant(1, tf.int64), name="add"), name="train")
+        tf.group(v1.assign_add(step, tf.constant(1, tf.int64), use_locking=True, name="add"), name="train")
     return graph
 
 

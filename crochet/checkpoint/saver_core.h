@@ -111,6 +111,7 @@ class SaverCore {
   // Requires: the mutex is held.
   std::vector<NotedMetrics>::iterator find_noted(const std::string& prefix);
   std::map<std::string, double> noted_metrics_of(const std::string& prefix);
+  void forget_recorded_metrics(const std::string& prefix);
   // Throws: ResourceExhaustedError if there is no room.
   void check_room(const Snapshot& snapshot, const std::string& prefix) const;
   // Begins a new list if the present one is of another directory.

@@ -116,6 +116,7 @@ void SaverCore::catch_up(double time) {
 }
 
 void SaverCore::note_published(const std::string& prefix, double time) {
+  forget_recorded_metrics(prefix);
   if (policies_.empty()) return;
   const std::lock_guard lock(mutex_);
   history_.add({.prefix = prefix, .time = time, .step = step_of_prefix(prefix)});
@@ -176,6 +177,18 @@ std::map<std::string, double> SaverCore::noted_metrics_of(const std::string& pre
   const std::lock_guard lock(mutex_);
   const auto noted = find_noted(prefix);
   return noted == noted_metrics_.end() ? std::map<std::string, double>() : noted->second;
+}
+
+// Of a save that failed behind its sidecar, too: others may write a later one.
+void SaverCore::forget_recorded_metrics(const std::string& prefix) {
+  try {
+    const auto sidecar = read_sidecar(files_, prefix);
+    const std::lock_guard lock(mutex_);
+    const auto noted = find_noted(prefix);
+    if (sidecar && noted != noted_metrics_.end() && are_known(noted->second, sidecar->metrics))
+      noted_metrics_.erase(noted);
+  } catch (const Error&) {  // They are recorded once more.
+  }
 }
 
 // Also what came while a save was being written, when its sidecar was made already.

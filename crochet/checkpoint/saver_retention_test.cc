@@ -356,6 +356,29 @@ TEST_F(SaverRetentionTest, ASaveThatIsTriedAgainKeepsItsMetrics) {
   }
 }
 
+// A save that failed behind its index did record them; what another process says then is newer.
+TEST_F(SaverRetentionTest, MetricsOfAFailedSaveAreNotWrittenOverLaterOnes) {
+  int num_kept = 0;
+  for (int64_t n = 0;; ++n) {
+    MemoryFileSystem disk;
+    FailingFileSystem failing(disk);
+    Saver best({.keep_best = KeepBest{"loss", 1}, .files = &failing, .clock = &clock_});
+    best.note_metrics("d/m-1", {{"loss", 5}});
+    failing.fail_operation(n, Code::kUnknown);
+    try {
+      best.save(*session_, "d/m", 1);
+    } catch (const Error&) {
+    }
+    if (failing.num_failures() == 0) break;
+    if (!checkpoint_exists(disk, "d/m-1")) continue;
+    ++num_kept;
+    record_metrics(disk, "d/m-1", {{"loss", 7}});
+    best.save(*session_, "d/m", 2);
+    EXPECT_EQ(read_sidecar(disk, "d/m-1")->metrics.at("loss"), 7) << "after " << n;
+  }
+  EXPECT_GT(num_kept, 0);
+}
+
 // The evaluation of step 1 ends while its save is being written.
 TEST_F(SaverRetentionTest, AMetricThatComesDuringItsSaveIsNotLost) {
   bool was_noted = true;

@@ -21,10 +21,11 @@ import sys
 # Of a process. Before them, crochet makes two until all of its buffers have been used: a state that
 # is replaced needs a third one for as long as a save holds it, and memory that a virtual machine
 # has never used is touched at half a GiB a second. The peers make one.
-MEASURED_SAVES = 3
+MEASURED_SAVES = {"crochet": 8, "peer": 3}
 FIRST_SAVES = {"crochet": 2, "peer": 1}
 MIB = 1 << 20
 GIB = 1 << 30
+PEER_SECONDS = 300  # For one process of a peer.
 KINDS = ("replace", "update", "body", "compute")
 PEERS = ("tf_saver", "tf2_async", "orbax_async", "torch_dcp_async", "torch_save", "safetensors")
 NAMES = {
@@ -59,7 +60,8 @@ class Bench:
 
   def __init__(self, options):
     self._options = options
-    self.missing = {}
+    self._done = set()
+    self.failures = collections.defaultdict(list)  # Why, by peer.
 
   def _directory(self):
     shutil.rmtree(self._options.dir, ignore_errors=True)
@@ -69,25 +71,34 @@ class Bench:
   def crochet(self, kind, size=GIB, variables=64, shards=1, saves=0):
     return run([os.path.join(self._options.bin, "checkpoint_save"), "--kind", kind, "--bytes",
                 str(size), "--variables", str(variables), "--shards", str(shards), "--saves",
-                str(saves or FIRST_SAVES["crochet"] + MEASURED_SAVES), "--dir",
+                str(saves or FIRST_SAVES["crochet"] + MEASURED_SAVES["crochet"]), "--dir",
                 self._directory()])
 
   def snapshots(self):
     return run([os.path.join(self._options.bin, "checkpoint_snapshot"), "--kinds", "snapshot"])
 
   def peer(self, name, size=GIB, variables=64):
-    if name in self.missing:
-      return None
+    if self.failures[name] and name not in self._done:
+      return None  # It is missing.
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers",
                           "checkpoint_save.py")
     try:
-      return run([self._options.python, script, "--peer", name, "--bytes", str(size),
-                  "--variables", str(variables), "--saves",
-                  str(FIRST_SAVES["peer"] + MEASURED_SAVES), "--dir", self._directory()])
+      result = run([self._options.python, script, "--peer", name, "--bytes", str(size),
+                    "--variables", str(variables), "--saves",
+                    str(FIRST_SAVES["peer"] + MEASURED_SAVES["peer"]), "--dir",
+                    self._directory()], timeout=PEER_SECONDS)
+      self._done.add(name)
+      return result
     except (Missing, subprocess.TimeoutExpired) as error:
-      self.missing[name] = str(error)
-      print(f"{NAMES[name]} is missing: {error}", file=sys.stderr)
+      why = f"it did not end within {PEER_SECONDS} s" if not isinstance(error, Missing) else error
+      self.failures[name].append(f"{size // MIB} MiB in {variables} variables: {why}")
+      print(f"{NAMES[name]}: {self.failures[name][-1]}", file=sys.stderr)
       return None
+
+  def failure_lines(self):
+    """What did not work, by name."""
+    return [f"{NAMES[name]}: {'a run failed' if name in self._done else 'missing'}: {why}"
+            for name, whys in self.failures.items() for why in whys]
 
   def fio(self, direction, size=GIB):
     """Seconds for so many bytes: to a new file until it is durable, or from a file that is there."""
@@ -103,7 +114,8 @@ class Bench:
 
 def of_saves(result, what):
   """The median over the last saves: the first ones touch fresh memory, and have a column."""
-  values = [save[what] for save in result["saves"][-MEASURED_SAVES:] if what in save]
+  first = FIRST_SAVES["crochet" if result["name"] == "crochet" else "peer"]
+  values = [save[what] for save in result["saves"][first:] if what in save]
   return statistics.median(values) if values else None
 
 
@@ -126,7 +138,7 @@ def measure_pairs(bench, pairs, size):
   write, read = [], []
   for _ in range(pairs):
     fio_write, fio_read = bench.fio("write", size), bench.fio("read", size)
-    ours = bench.crochet("alone", size, saves=FIRST_SAVES["peer"] + MEASURED_SAVES)
+    ours = bench.crochet("alone", size, saves=FIRST_SAVES["crochet"] + 3)
     write.append((fio_write, durable(ours)))
     read.append((fio_read, ours["restore_s"]))
   return {"write": write, "read": read}
@@ -188,13 +200,13 @@ def claims(results, pairs):
     rows += [(f"time lost by {NAMES[kind]} / by the best peer",
               [lost(results[kind][i]) / max(best_peer(results, i, lost), 0.001) for i in rounds],
               0.2, False) for kind in KINDS]
-    rows.append(("rate of a durable save, training / the fastest peer's",
-                 [best_peer(results, i, durable) / durable(results["replace"][i])
-                  for i in rounds], 2, True))
-  if any(results["tf_saver"]):
-    rows.append(("the same / TensorFlow's Saver",
-                 ratios_of(results, "tf_saver", "replace", lambda a, b: durable(a) / durable(b)),
-                 4, True))
+    for what, name in (("alone", "alone"), ("beside training", "replace")):
+      rows.append((f"rate of a durable save {what} / the fastest peer's",
+                   [best_peer(results, i, durable) / durable(results[name][i]) for i in rounds],
+                   2, True))
+      rows.append(("the same / TensorFlow's Saver",
+                   ratios_of(results, "tf_saver", name, lambda a, b: durable(a) / durable(b)),
+                   4, True))
   rows += [
       ("rate of a durable save alone / fio's", [a / b for a, b in pairs["write"]], 0.9, True),
       ("the same of variables of 10 KiB / of 64 variables",
@@ -209,6 +221,8 @@ def claims(results, pairs):
 def claims_table(results, pairs):
   lines = ["| ratio | median (of the rounds) | wanted | |", "| --- | ---: | ---: | --- |"]
   for what, values, wanted, more_is_better in claims(results, pairs):
+    if not values:
+      continue
     value = median(values)
     met = value >= wanted if more_is_better else value <= wanted
     lines.append(f"| {what} | {value:.2f} ({min(values):.2f} to {max(values):.2f}) "
@@ -250,7 +264,7 @@ def measure_scale(bench, options):
   for number in options.numbers:
     size = max(options.size, number * 4)
     add("variables", "crochet", number, bench.crochet("replace", size, number))
-    if number <= 10000:
+    if number <= 1000:  # With more, some need many minutes.
       for name in PEERS:
         add("variables", name, number, bench.peer(name, size, number))
   for shards in options.shards:
@@ -283,7 +297,7 @@ def draw(scale, directory):
     path = os.path.join(directory, f"checkpoints_{axis}.svg")
     figure.savefig(path, metadata={"Date": None})
     plt.close(figure)
-    paths.append((labels[axis], path))
+    paths.append(path)
   return paths
 
 
@@ -313,7 +327,7 @@ def main():
   parser.add_argument("--bin", required=True, help="where checkpoint_save is")
   parser.add_argument("--python", default=sys.executable, help="a Python with the peers")
   parser.add_argument("--dir", default="checkpoint_bench", help="on the disk to measure; emptied")
-  parser.add_argument("--rounds", type=int, default=5)
+  parser.add_argument("--rounds", type=int, default=5, help="0: plots only")
   parser.add_argument("--pairs", type=int, default=10, help="of fio and crochet")
   parser.add_argument("--size", type=int, default=GIB, help="bytes of state in the tables")
   parser.add_argument("--sizes", type=numbers, default=[1, 16, 128, 1024, 2048, 4096],
@@ -327,21 +341,23 @@ def main():
   options = parser.parse_args()
 
   bench = Bench(options)
-  snapshots = bench.snapshots()
-  pairs = measure_pairs(bench, options.pairs, options.size)
-  results = measure_rounds(bench, options.rounds, options.size)
-  loads = ", ".join(f"{load:.1f}" for load in results["load"])
-  lines = [f"{machine()}; {options.rounds} rounds of {MEASURED_SAVES} saves, {options.pairs} pairs "
-           f"with fio; load after each round: {loads}",
-           "", *main_table(results, options.size), "", *claims_table(results, pairs), "",
-           *snapshot_table(snapshots)]
-  lines += [""] + [f"Missing: {NAMES[name]} ({why})" for name, why in bench.missing.items()]
   if not options.no_plots:
     directory = os.path.dirname(options.document) if options.document else "."
     images = os.path.join(directory, "images")
     os.makedirs(images, exist_ok=True)
-    for label, path in draw(measure_scale(bench, options), images):
-      lines += ["", f"![Cost of a save by {label}]({os.path.relpath(path, directory)})"]
+    for path in draw(measure_scale(bench, options), images):
+      print(f"drawn: {path}", file=sys.stderr)
+  if not options.rounds:
+    return
+  snapshots = bench.snapshots()
+  pairs = measure_pairs(bench, options.pairs, options.size)
+  results = measure_rounds(bench, options.rounds, options.size)
+  loads = ", ".join(f"{load:.1f}" for load in results["load"])
+  lines = [f"{machine()}; {options.rounds} rounds of {MEASURED_SAVES['crochet']} saves, the peers' of "
+           f"{MEASURED_SAVES['peer']}; {options.pairs} pairs with fio; load after each round: {loads}",
+           "", *main_table(results, options.size), "", *claims_table(results, pairs), "",
+           *snapshot_table(snapshots)]
+  lines += [""] + bench.failure_lines()
   shutil.rmtree(options.dir, ignore_errors=True)
   if options.document:
     replace_section(options.document, lines)

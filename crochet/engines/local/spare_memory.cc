@@ -15,8 +15,8 @@ namespace {
 // Kept of a variable: one for a save that is being written and one for the save that waits behind.
 constexpr size_t kMaxSpare = 2;
 
-// Smaller memory is soon touched.
-constexpr size_t kMadeAheadFrom = size_t{1} << 20;
+// Less in all is soon touched.
+constexpr size_t kMadeAheadFrom = size_t{4} << 20;
 
 constexpr size_t kPageBytes = 4096;
 
@@ -44,7 +44,7 @@ Tensor SpareMemory::take(DType dtype, const Shape& shape) {
     }
     ++same.num_made;
   }
-  if (num_bytes >= kMadeAheadFrom) make_all_in_background();
+  make_all_in_background();
   return Tensor(dtype, shape);
 }
 
@@ -68,7 +68,8 @@ void SpareMemory::make_all_in_background() {
 size_t SpareMemory::lacking_size() {
   const std::lock_guard lock(mutex_);
   const auto found = std::ranges::find_if(by_size_, [](const auto& entry) {
-    return entry.first >= kMadeAheadFrom && entry.second.num_made < entry.second.num_variables;
+    const OfOneSize& same = entry.second;
+    return entry.first * same.num_variables >= kMadeAheadFrom && same.num_made < same.num_variables;
   });
   return found == by_size_.end() ? 0 : found->first;
 }

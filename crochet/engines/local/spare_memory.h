@@ -18,9 +18,9 @@ namespace crochet::local {
 // takes several times as long to be filled. All variables of a session share what is free, by its
 // size: a save needs as much as changes until it is written, which is other variables each time.
 //
-// The first time that large memory is lacking, a thread makes and touches what is missing for all
-// variables to change during one save. So only the first save meets fresh memory; and where a save
-// is written before anything changes, none is ever made.
+// The first time that some is lacking, and it is some MiB in all, a thread makes and touches what
+// is missing for all variables to change during one save. So only the first save meets fresh
+// memory; and where a save is written before anything changes, none is ever made.
 //
 // Not thread-safe: sessions use it under their run token.
 class SpareMemory {

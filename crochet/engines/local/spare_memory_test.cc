@@ -84,6 +84,17 @@ TEST_F(SpareMemoryTest, MakesLargeMemoryAheadForAllVariablesOnceSomeIsLacking) {
   EXPECT_EQ(buffer_usage().num_bytes, before);
 }
 
+TEST_F(SpareMemoryTest, MakesMuchSmallMemoryAheadToo) {
+  constexpr size_t kMany = 2000;
+  constexpr int64_t kElements = 1024;
+  constexpr size_t kAll = kMany * kElements * sizeof(float);
+  const size_t before = buffer_usage().num_bytes;
+  SpareMemory memory;
+  for (size_t i = 0; i < kMany; ++i) memory.expect(kElements * sizeof(float));
+  const Tensor first = memory.take(DType::kFloat, {kElements});
+  while (buffer_usage().num_bytes < before + kAll) std::this_thread::yield();
+}
+
 TEST_F(SpareMemoryTest, LeavesScalarsAndOtherSizesToTheAllocator) {
   memory_.give(Tensor::scalar(1.0f));
   EXPECT_EQ(describe(memory_.take(DType::kFloat, {3})).substr(0, 11), "float32 [3]");

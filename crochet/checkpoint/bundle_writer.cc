@@ -22,11 +22,6 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "the header says that tensors are little-endian");
 
-std::string parent_directory(const std::string& path) {
-  const std::string parent = directory_of(path);
-  return parent.empty() ? "." : parent;
-}
-
 }  // namespace
 
 BundleWriter::BundleWriter(FileSystem& files, std::string prefix,
@@ -77,7 +72,7 @@ void BundleWriter::begin_shard(int shard) {
 }
 
 void BundleWriter::next_shard() {
-  guarded(State::kAdding, "next_shard()", [&] {
+  guarded(WriterStages::kAdding, "next_shard()", [&] {
     const auto next = static_cast<int>(temp_data_.size());
     if (next == num_shards_)
       throw InvalidArgumentError("{}: a data file more than the {} there are to be", prefix_,
@@ -87,27 +82,16 @@ void BundleWriter::next_shard() {
 }
 
 BundleWriter::~BundleWriter() {
-  if (state_ == State::kAdding || state_ == State::kWritten) remove_temporaries();
+  if (stages_.is_unfinished()) remove_temporaries();
 }
 
 template <typename Step>
-void BundleWriter::guarded(State required, const char* call, Step step) {
-  if (state_ == State::kFailed)
-    throw FailedPreconditionError("{}: {} after an error; write anew", prefix_, call);
-  if (state_ != required)
-    throw FailedPreconditionError("{}: {} out of order: add, write_and_sync, publish", prefix_,
-                                  call);
-  try {
-    step();
-  } catch (...) {
-    state_ = State::kFailed;
-    remove_temporaries();
-    throw;
-  }
+void BundleWriter::guarded(WriterStages::Stage stage, const char* call, const Step& step) {
+  stages_.run(stage, call, step, [this] { remove_temporaries(); });
 }
 
 void BundleWriter::add(std::string_view name, const Tensor& tensor) {
-  guarded(State::kAdding, "add()", [&] {
+  guarded(WriterStages::kAdding, "add()", [&] {
     check_set(name, tensor);
     add_whole(name, tensor);
   });
@@ -115,7 +99,7 @@ void BundleWriter::add(std::string_view name, const Tensor& tensor) {
 
 void BundleWriter::add_slice(std::string_view name, const Shape& full_shape,
                              const TensorSlice& slice, const Tensor& tensor) {
-  guarded(State::kAdding, "add_slice()", [&] {
+  guarded(WriterStages::kAdding, "add_slice()", [&] {
     check_set(name, tensor);
     const TensorSlice resolved = internal::resolved(slice, full_shape);
     if (tensor.shape() != internal::shape_of(resolved))
@@ -174,7 +158,7 @@ std::string BundleWriter::store(const Tensor& tensor) {
 }
 
 void BundleWriter::write_and_sync() {
-  guarded(State::kAdding, "write_and_sync()", [&] {
+  guarded(WriterStages::kAdding, "write_and_sync()", [&] {
     while (static_cast<int>(temp_data_.size()) < num_shards_)
       begin_shard(static_cast<int>(temp_data_.size()));
     const std::string table = encode_index();  // While the disk is busy with the data.
@@ -182,12 +166,12 @@ void BundleWriter::write_and_sync() {
     finish_file(data_);
     held_.clear();
     write_index(table);
-    state_ = State::kWritten;
+    stages_.reach(WriterStages::kSynced);
   });
 }
 
 void BundleWriter::publish() {
-  guarded(State::kWritten, "publish()", [&] {
+  guarded(WriterStages::kSynced, "publish()", [&] {
     const std::string index = index_filename(prefix_);
     if (files_.exists(index)) {
       files_.remove(index);
@@ -198,7 +182,7 @@ void BundleWriter::publish() {
     files_.sync_directory(directory_);
     files_.rename(temp_index_, index);
     files_.sync_directory(directory_);
-    state_ = State::kPublished;
+    stages_.reach(WriterStages::kPublished);
   });
 }
 

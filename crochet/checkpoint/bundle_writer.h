@@ -14,6 +14,7 @@
 #include "crochet/checkpoint/bundle_format.h"
 #include "crochet/checkpoint/checkpoint_writer.h"
 #include "crochet/checkpoint/tensor_slice.h"
+#include "crochet/checkpoint/writer_stages.h"
 #include "crochet/io/file_system.h"
 #include "crochet/tensor/tensor.h"
 
@@ -93,14 +94,14 @@ class BundleWriter final : public CheckpointWriter {
   uint32_t index_crc32c() const override { return index_crc32c_; }
 
  private:
-  enum class State { kAdding, kWritten, kPublished, kFailed };
+  using WriterStages = internal::WriterStages;
 
   void open_shard(int shard);
   void begin_shard(int shard);
   void finish_file(std::unique_ptr<WritableFile>& file);
   std::string final_name(int shard) const;
   template <typename Step>
-  void guarded(State required, const char* call, Step step);
+  void guarded(WriterStages::Stage stage, const char* call, const Step& step);
   void check_name(std::string_view name) const;
   [[noreturn]] void throw_added_before(std::string_view name) const;
   void check_set(std::string_view name, const Tensor& tensor) const;
@@ -125,7 +126,7 @@ class BundleWriter final : public CheckpointWriter {
   const std::vector<uint64_t> expected_bytes_;
   const std::string temp_index_;
 
-  State state_ = State::kAdding;
+  WriterStages stages_{prefix_};
   std::vector<std::string> temp_data_;    // Of the shards so far.
   std::vector<Tensor> held_;              // Those that are written from where they are.
   std::unique_ptr<WritableFile> data_;    // The last of them.

@@ -25,11 +25,6 @@ uint64_t bytes_of(const Tensor& tensor) {
   return sum;
 }
 
-std::string directory_to_show(const std::string& prefix) {
-  const std::string directory = directory_of(prefix);
-  return directory.empty() ? "." : directory;
-}
-
 // The directory, or where it will be made.
 std::string existing_directory(FileSystem& files, std::string directory) {
   while (!directory.empty() && directory != "/" && !files.exists(directory))
@@ -66,14 +61,14 @@ void throw_if_full(FileSystem& files, const std::string& prefix, uint64_t needed
   if (!free || *free >= needed) return;
   throw ResourceExhaustedError(
       "{}: no room for the checkpoint {}: it needs {} bytes, {} are free; nothing was written",
-      directory_to_show(prefix), base_name(prefix), needed, *free);
+      parent_directory(prefix), base_name(prefix), needed, *free);
 }
 
 std::string note_if_full(FileSystem& files, const std::string& prefix, uint64_t needed) {
   const std::optional<uint64_t> free = free_bytes(files, directory_of(prefix));
   if (!free || *free >= needed) return "";
   return fmt::format("; the checkpoint needs {} bytes, {} has {} free", needed,
-                     directory_to_show(prefix), *free);
+                     parent_directory(prefix), *free);
 }
 
 }  // namespace crochet::internal

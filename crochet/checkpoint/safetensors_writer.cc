@@ -24,11 +24,6 @@ static_assert(std::endian::native == std::endian::little, "the format is little-
 // Small tensors are gathered to this size.
 constexpr size_t kChunkBytes = size_t{1} << 20;
 
-std::string parent_directory(const std::string& path) {
-  const std::string parent = directory_of(path);
-  return parent.empty() ? "." : parent;
-}
-
 // Calls `take(bytes)` for the parts of what is stored for a tensor:
 // strings := length:u64le* byte*
 template <typename Take>
@@ -135,23 +130,12 @@ SafetensorsWriter::SafetensorsWriter(FileSystem& files, std::string prefix,
 }
 
 SafetensorsWriter::~SafetensorsWriter() {
-  if (state_ != State::kPublished && state_ != State::kFailed) remove_temporaries();
+  if (stages_.is_unfinished()) remove_temporaries();
 }
 
 template <typename Step>
-void SafetensorsWriter::guarded(State required, const char* call, Step step) {
-  if (state_ == State::kFailed)
-    throw FailedPreconditionError("{}: {} after an error; write anew", prefix_, call);
-  if (state_ != required)
-    throw FailedPreconditionError("{}: {} out of order: add, write_and_sync, publish", prefix_,
-                                  call);
-  try {
-    step();
-  } catch (...) {
-    state_ = State::kFailed;
-    remove_temporaries();
-    throw;
-  }
+void SafetensorsWriter::guarded(WriterStages::Stage stage, const char* call, const Step& step) {
+  stages_.run(stage, call, step, [this] { remove_temporaries(); });
 }
 
 void SafetensorsWriter::check_set(std::string_view name, const Tensor& tensor) const {
@@ -187,7 +171,7 @@ void SafetensorsWriter::store(std::string name, const Tensor& tensor,
 }
 
 void SafetensorsWriter::add(std::string_view name, const Tensor& tensor) {
-  guarded(State::kAdding, "add()", [&] {
+  guarded(WriterStages::kAdding, "add()", [&] {
     check_set(name, tensor);
     check_name(name);
     store(std::string(name), tensor);
@@ -195,7 +179,7 @@ void SafetensorsWriter::add(std::string_view name, const Tensor& tensor) {
 }
 
 void SafetensorsWriter::add_later(std::string_view name, std::function<Tensor()> read) {
-  guarded(State::kAdding, "add_later()", [&] {
+  guarded(WriterStages::kAdding, "add_later()", [&] {
     check_name(name);
     const Tensor tensor = read();
     check_set(name, tensor);
@@ -225,7 +209,7 @@ void SafetensorsWriter::check_slice(std::string_view name, const Shape& full_sha
 
 void SafetensorsWriter::add_slice(std::string_view name, const Shape& full_shape,
                                   const TensorSlice& slice, const Tensor& tensor) {
-  guarded(State::kAdding, "add_slice()", [&] {
+  guarded(WriterStages::kAdding, "add_slice()", [&] {
     check_set(name, tensor);
     const TensorSlice resolved = internal::resolved(slice, full_shape);
     if (tensor.shape() != internal::shape_of(resolved))
@@ -247,7 +231,7 @@ void SafetensorsWriter::add_slice(std::string_view name, const Shape& full_shape
 }
 
 void SafetensorsWriter::next_shard() {
-  guarded(State::kAdding, "next_shard()", [&] {
+  guarded(WriterStages::kAdding, "next_shard()", [&] {
     if (shard_ + 1 == options_.num_shards)
       throw InvalidArgumentError("{}: a data file more than the {} there are to be", prefix_,
                                  options_.num_shards);
@@ -351,7 +335,7 @@ void SafetensorsWriter::write_index() {
 }
 
 void SafetensorsWriter::write() {
-  guarded(State::kAdding, "write()", [&] {
+  guarded(WriterStages::kAdding, "write()", [&] {
     for (int shard = 0; shard < options_.num_shards; ++shard) {
       if (file_) close_file();
       write_shard(shard);
@@ -361,20 +345,20 @@ void SafetensorsWriter::write() {
       write_index();
     }
     items_.clear();  // The tensors' memory is not needed any more.
-    state_ = State::kWritten;
+    stages_.reach(WriterStages::kWritten);
   });
 }
 
 void SafetensorsWriter::write_and_sync() {
-  if (state_ != State::kWritten) write();
-  guarded(State::kWritten, "write_and_sync()", [&] {
+  if (stages_.now() != WriterStages::kWritten) write();
+  guarded(WriterStages::kWritten, "write_and_sync()", [&] {
     close_file();
-    state_ = State::kSynced;
+    stages_.reach(WriterStages::kSynced);
   });
 }
 
 void SafetensorsWriter::publish() {
-  guarded(State::kSynced, "publish()", [&] {
+  guarded(WriterStages::kSynced, "publish()", [&] {
     if (options_.num_shards > 1) {
       const std::string index = safetensors_index_filename(prefix_);
       if (files_.exists(index)) {
@@ -389,7 +373,7 @@ void SafetensorsWriter::publish() {
       files_.rename(temporaries_.back(), final_name(0));
     }
     files_.sync_directory(directory_);
-    state_ = State::kPublished;
+    stages_.reach(WriterStages::kPublished);
   });
 }
 

@@ -13,6 +13,7 @@
 
 #include "crochet/checkpoint/checkpoint_writer.h"
 #include "crochet/checkpoint/safetensors_format.h"
+#include "crochet/checkpoint/writer_stages.h"
 
 namespace crochet {
 
@@ -74,12 +75,12 @@ class SafetensorsWriter final : public CheckpointWriter {
   uint32_t index_crc32c() const override { return index_crc32c_; }
 
  private:
-  enum class State { kAdding, kWritten, kSynced, kPublished, kFailed };
+  using WriterStages = internal::WriterStages;
   struct Item;
   struct Partitioned;
 
   template <typename Step>
-  void guarded(State required, const char* call, Step step);
+  void guarded(WriterStages::Stage stage, const char* call, const Step& step);
   void check_set(std::string_view name, const Tensor& tensor) const;
   void check_name(std::string_view name) const;
   // `read`: where the tensor comes from later; null for one that is held.
@@ -101,7 +102,7 @@ class SafetensorsWriter final : public CheckpointWriter {
   const std::string directory_;
   const SafetensorsWriterOptions options_;
 
-  State state_ = State::kAdding;
+  WriterStages stages_{prefix_};
   int shard_ = 0;  // To which tensors are added.
   std::map<std::string, Item, std::less<>> items_;
   std::map<std::string, Partitioned, std::less<>> partitioned_;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "crochet/base/error.h"
+#include "crochet/base/page.h"
 #include "crochet/io/crc32c.h"
 #include "crochet/io/errno_error.h"
 
@@ -23,9 +24,6 @@ constexpr size_t kPieceBytes = size_t{16} << 10;
 // Completions of one buffer that say "again", or that too little was written to go on from,
 // before they are believed to be an error.
 constexpr int kMaxRetries = 1000;
-
-// What every disk takes memory at, whatever its blocks are.
-constexpr size_t kPageBytes = 4096;
 
 bool is_at_page(std::span<const std::byte> bytes) {
   return reinterpret_cast<uintptr_t>(bytes.data()) % kPageBytes == 0;

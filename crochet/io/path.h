@@ -11,6 +11,8 @@ namespace crochet {
 std::string join_path(std::string_view directory, std::string_view name);
 // What stands before the last '/': "" for "file", "/" for "/file".
 std::string directory_of(std::string_view path);
+// The same, but "." for "file".
+std::string parent_directory(std::string_view path);
 // What stands behind the last '/'.
 std::string base_name(std::string_view path);
 bool is_absolute(std::string_view path);

@@ -26,6 +26,9 @@ TEST(PathTest, TakesApart) {
   EXPECT_EQ(directory_of("a/"), "a");
   EXPECT_EQ(base_name("a/"), "");
   EXPECT_EQ(directory_of(""), "");
+  EXPECT_EQ(parent_directory("file"), ".");
+  EXPECT_EQ(parent_directory("a/file"), "a");
+  EXPECT_EQ(parent_directory("/file"), "/");
 }
 
 TEST(PathTest, JoinsWhatItTookApart) {

@@ -9,11 +9,10 @@
 #include <new>
 
 #include "crochet/base/error.h"
+#include "crochet/base/page.h"
 
 namespace crochet {
 namespace {
-
-constexpr size_t kPageBytes = 4096;
 
 // x86-64 and most of AArch64 have huge pages of this size.
 constexpr size_t kHugePageBytes = size_t{1} << 21;

@@ -181,6 +181,10 @@ std::map<std::string, double> SaverCore::noted_metrics_of(const std::string& pre
 
 // Of a save that failed behind its sidecar, too: others may write a later one.
 void SaverCore::forget_recorded_metrics(const std::string& prefix) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (find_noted(prefix) == noted_metrics_.end()) return;
+  }
   try {
     const auto sidecar = read_sidecar(files_, prefix);
     const std::lock_guard lock(mutex_);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "crochet/base/log.h"
+#include "crochet/base/page.h"
 
 namespace crochet::local {
 namespace {
@@ -17,8 +18,6 @@ constexpr size_t kMaxSpare = 2;
 
 // Less in all is soon touched.
 constexpr size_t kMadeAheadFrom = size_t{4} << 20;
-
-constexpr size_t kPageBytes = 4096;
 
 // How many are asked whether somebody holds them, as there may be hundreds of thousands: it takes
 // less than to touch fresh memory.
@@ -33,6 +32,7 @@ void SpareMemory::expect(size_t num_bytes) {
 
 Tensor SpareMemory::take(DType dtype, const Shape& shape) {
   const size_t num_bytes = Tensor::num_bytes(dtype, shape);
+  bool lacking = false;
   {
     const std::lock_guard lock(mutex_);
     OfOneSize& same = by_size_[num_bytes];
@@ -43,8 +43,9 @@ Tensor SpareMemory::take(DType dtype, const Shape& shape) {
       same.buffers.push_back(std::move(buffer));  // Whoever holds it may do so for long.
     }
     ++same.num_made;
+    lacking = is_lacking(num_bytes, same);
   }
-  make_all_in_background();
+  if (lacking) make_all_in_background();
   return Tensor(dtype, shape);
 }
 
@@ -57,7 +58,7 @@ void SpareMemory::give(Tensor former) {
 }
 
 void SpareMemory::make_all_in_background() {
-  if (maker_.joinable() || lacking_size() == 0) return;
+  if (maker_.joinable()) return;
   try {
     maker_ = std::jthread([this](const std::stop_token& stop) { make_all(stop); });
   } catch (const std::exception& error) {
@@ -65,12 +66,14 @@ void SpareMemory::make_all_in_background() {
   }
 }
 
+bool SpareMemory::is_lacking(size_t num_bytes, const OfOneSize& same) {
+  return num_bytes * same.num_variables >= kMadeAheadFrom && same.num_made < same.num_variables;
+}
+
 size_t SpareMemory::lacking_size() {
   const std::lock_guard lock(mutex_);
-  const auto found = std::ranges::find_if(by_size_, [](const auto& entry) {
-    const OfOneSize& same = entry.second;
-    return entry.first * same.num_variables >= kMadeAheadFrom && same.num_made < same.num_variables;
-  });
+  const auto found = std::ranges::find_if(
+      by_size_, [](const auto& entry) { return is_lacking(entry.first, entry.second); });
   return found == by_size_.end() ? 0 : found->first;
 }
 

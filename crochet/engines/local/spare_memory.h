@@ -44,6 +44,8 @@ class SpareMemory {
     size_t num_made = 0;  // Fresh ones.
   };
 
+  // Worth to be made ahead, and not all of it is.
+  static bool is_lacking(size_t num_bytes, const OfOneSize& same);
   void make_all_in_background();
   void make_all(const std::stop_token& stop) noexcept;
   // Of those sizes that are lacking some; 0 if none is.

@@ -7,11 +7,13 @@
 
 #include "crochet/io/memory_file_system.h"
 #include "crochet/testing/failing_file_system.h"
+#include "crochet/testing/fake_clock.h"
 #include "crochet/testing/step_state.h"
 
 namespace crochet {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAreArray;
 using testing::IsEmpty;
 
@@ -136,6 +138,43 @@ TEST(SaveOrderTest, ASafetensorsFileGetsItsNameOnceItIsSynced) {
   EXPECT_THAT(
       operations_of_second_save({.format = CheckpointFormat::kSafetensors, .max_to_keep = 1}),
       ElementsAreArray(expected));
+}
+
+// The operations of a save, each behind the stage that its ticket had reached then.
+std::vector<std::string> operations_with_stages(const SaverOptions& options) {
+  MemoryFileSystem disk;
+  FailingFileSystem files(disk);
+  SaverOptions with_files = options;
+  with_files.files = &files;
+  Saver saver(with_files);
+  internal::StepState state;
+  const auto session = state.graph.new_session("");
+  const Snapshot snapshot = saver.snapshot(*session);
+  FakeClock clock;
+  SaveTicket ticket("d/m-1", 1, clock);
+  std::vector<std::string> operations;
+  files.watch([&](const std::string& operation) {
+    operations.push_back(
+        fmt::format("{}: {}", save_stage_name(ticket.stage()), simplified(operation)));
+  });
+  saver.write(snapshot, ticket);
+  return operations;
+}
+
+// Who waits for a stage may rely on it at once, whenever the power goes.
+TEST(SaveOrderTest, NoStageIsCalledReachedBeforeItIs) {
+  for (const auto format : {CheckpointFormat::kTensorBundle, CheckpointFormat::kSafetensors}) {
+    const std::string index =
+        format == CheckpointFormat::kTensorBundle ? "m-1.index" : "m-1.safetensors";
+    const auto operations = operations_with_stages({.format = format});
+    EXPECT_THAT(operations, Contains("written: rename " + index + ".tempstate -> " + index));
+    const auto durable = std::ranges::find_if(
+        operations, [](const std::string& text) { return text.starts_with("durable"); });
+    ASSERT_NE(durable, operations.end());
+    EXPECT_EQ(*durable, "durable: create checkpoint.tmp");
+    EXPECT_EQ(*(durable - 1), "written: sync_directory d");
+    EXPECT_EQ(operations.back(), "durable: sync_directory d");  // The state file's.
+  }
 }
 
 // How the names of a checkpoint change that is saved again under the same step.

@@ -11,6 +11,9 @@
 //   body      arrays of the caller, Loop::run(body)
 //   compute   arrays of the caller, Loop::run(compute, update); computing takes longer than a copy
 //   alone     variables of the engine, and nothing else goes on: each save is waited for
+//   disk      trains as `replace`, but nothing is saved: as many bytes of other memory are written
+//   to
+//             a file without crochet; what that costs training, the machine itself costs
 //
 // A save is published before the checkpoint that it replaces is removed, as fio's file is removed
 // outside its time.
@@ -21,18 +24,22 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <numeric>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "bare_write.h"
 #include "crochet/crochet.h"
 #include "page_cache.h"
 
@@ -96,6 +103,12 @@ class Computation {
   std::vector<float> values_ = std::vector<float>(4096, 1.0f);
 };
 
+// Of a save that has ended, counted from the end of its snapshot.
+struct Written {
+  double durable_s;
+  double published_s;
+};
+
 // When each step began and, of each save, what became of it.
 class Timeline {
  public:
@@ -103,7 +116,11 @@ class Timeline {
     size_t step;  // Behind which it was made.
     double trigger;
     double snapshot_s;
-    SaveTicket ticket;
+    std::function<std::optional<Written>()> written;  // Nothing while it goes on.
+
+    bool finished() const { return written().has_value(); }
+    double published_s() const { return snapshot_s + written().value().published_s; }
+    double durable_s() const { return snapshot_s + written().value().durable_s; }
   };
 
   explicit Timeline(const Options& options) : options_(options) {}
@@ -112,36 +129,33 @@ class Timeline {
   size_t steps() const { return starts_.size(); }
   bool save_is_due() const {
     if (saves_.empty()) return steps() > kUnmeasured + options_.quiet;
-    return saves_.back().ticket.finished() && quiet_steps() > options_.quiet;
+    return saves_.back().finished() && quiet_steps() > options_.quiet;
   }
   bool is_over() const {
-    return static_cast<int>(saves_.size()) == options_.saves && saves_.back().ticket.finished() &&
+    return static_cast<int>(saves_.size()) == options_.saves && saves_.back().finished() &&
            quiet_steps() > options_.quiet;
   }
-  void add(double trigger, double snapshot_s, SaveTicket ticket) {
-    saves_.push_back({steps() - 1, trigger, snapshot_s, std::move(ticket)});
+  void add(double trigger, double snapshot_s, std::function<std::optional<Written>()> written) {
+    saves_.push_back({steps() - 1, trigger, snapshot_s, std::move(written)});
   }
 
   nlohmann::json report() const {
     nlohmann::json result = nlohmann::json::array();
     const std::vector<double> took = durations();
     for (const Save& save : saves_) {
-      const double published = save.snapshot_s + save.ticket.seconds(SaveStage::kPublished).value();
-      const size_t end = steps_until(save.trigger + published, save.step);
+      const size_t end = steps_until(save.trigger + save.published_s(), save.step);
       double lost = 0;
       for (size_t step = save.step; step < end; ++step) lost += took[step];
       lost -= undisturbed(took, save.step, end) * static_cast<double>(end - save.step);
-      result.push_back(
-          {{"snapshot_s", save.snapshot_s},
-           {"lost_s", lost},
-           {"durable_s", save.snapshot_s + save.ticket.seconds(SaveStage::kDurable).value()},
-           {"published_s", published}});
+      result.push_back({{"snapshot_s", save.snapshot_s},
+                        {"lost_s", lost},
+                        {"durable_s", save.durable_s()},
+                        {"published_s", save.published_s()}});
     }
     return result;
   }
   // Of the first steps.
   double step_s() const { return median_of(durations(), kUnmeasured, options_.quiet); }
-  const std::string& last_prefix() const { return saves_.back().ticket.prefix(); }
   // Of the steps so far.
   std::vector<double> durations() const {
     std::vector<double> result(starts_.size());
@@ -173,8 +187,7 @@ class Timeline {
            2;
   }
   size_t quiet_steps() const {
-    const double end = saves_.back().trigger + saves_.back().snapshot_s +
-                       saves_.back().ticket.seconds(SaveStage::kPublished).value();
+    const double end = saves_.back().trigger + saves_.back().published_s();
     return static_cast<size_t>(std::ranges::count_if(starts_, [&](double t) { return t > end; }));
   }
 
@@ -206,9 +219,13 @@ class SavingHook final : public SessionRunHook {
     const double start = now();
     Snapshot snapshot = saver_.snapshot(context.session());
     const double snapshot_s = now() - start;
-    timeline_.add(start, snapshot_s,
-                  background_.enqueue(std::move(snapshot), options_.dir + "/model.ckpt",
-                                      static_cast<int64_t>(timeline_.steps())));
+    ticket_ = background_.enqueue(std::move(snapshot), options_.dir + "/model.ckpt",
+                                  static_cast<int64_t>(timeline_.steps()));
+    timeline_.add(start, snapshot_s, [ticket = *ticket_]() -> std::optional<Written> {
+      if (!ticket.finished()) return {};
+      return Written{ticket.seconds(SaveStage::kDurable).value(),
+                     ticket.seconds(SaveStage::kPublished).value()};
+    });
   }
   // The state is still there: measures how soon it is back.
   void end(Session& session) override {
@@ -216,7 +233,7 @@ class SavingHook final : public SessionRunHook {
     peak_ = memory("VmHWM:");
     drop_from_page_cache(options_.dir);
     const double start = now();
-    saver_.restore(session, timeline_.last_prefix());
+    saver_.restore(session, ticket_->prefix());
     restore_s_ = now() - start;
   }
   HookPlace place() const override { return HookPlace::kSaver; }
@@ -230,8 +247,50 @@ class SavingHook final : public SessionRunHook {
   Saver saver_;
   BackgroundSaver background_;
   std::optional<size_t> baseline_;
+  std::optional<SaveTicket> ticket_;  // Of the last save.
   size_t peak_ = 0;
   double restore_s_ = 0;
+};
+
+// Writes files of its own whenever the timeline says that a save is due.
+class DiskHook final : public SessionRunHook {
+ public:
+  DiskHook(const Options& options, Timeline& timeline)
+      : options_(options),
+        timeline_(timeline),
+        memory_(DType::kFloat, {static_cast<int64_t>(options.bytes / sizeof(float))}) {
+    uint64_t seed = 2;
+    fill_randomly(memory_.mutable_flat<float>(), seed);
+  }
+
+  std::optional<SessionRunArgs> before_run(SessionRunContext&) override {
+    timeline_.begin_step();
+    return {};
+  }
+  void after_run(SessionRunContext& context, const SessionRunValues&) override {
+    if (timeline_.is_over()) return context.request_stop("all files are written");
+    if (!timeline_.save_is_due()) return;
+    const auto took = std::make_shared<std::atomic<double>>(0);
+    const double start = now();
+    writer_ = std::jthread([this, took, start, number = num_files_++] {
+      const auto path = [this](int of) { return options_.dir + "/disk-" + std::to_string(of); };
+      write_bare(path(number), memory_.bytes());
+      *took = now() - start;
+      std::filesystem::remove(path(number - 1));
+    });
+    timeline_.add(start, 0, [took]() -> std::optional<Written> {
+      const double seconds = *took;
+      if (seconds == 0) return {};
+      return Written{seconds, seconds};
+    });
+  }
+
+ private:
+  const Options& options_;
+  Timeline& timeline_;
+  Tensor memory_;
+  int num_files_ = 0;
+  std::jthread writer_;  // Last: it ends first.
 };
 
 std::vector<std::vector<float>> random_arrays(const Options& options) {
@@ -279,9 +338,8 @@ nlohmann::json save_alone(const Options& options, std::vector<std::vector<float>
         background.enqueue(std::move(snapshot), options.dir + "/model.ckpt", i);
     ticket.wait();
     prefix = ticket.location();
-    saves.push_back(
-        {{"published_s", snapshot_s + ticket.seconds(SaveStage::kPublished).value()},
-         {"finished_s", now() - start}});
+    saves.push_back({{"published_s", snapshot_s + ticket.seconds(SaveStage::kPublished).value()},
+                     {"finished_s", now() - start}});
   }
   const size_t peak = memory("VmHWM:");
   drop_from_page_cache(options.dir);
@@ -293,7 +351,7 @@ nlohmann::json save_alone(const Options& options, std::vector<std::vector<float>
 }
 
 void train_graph(const Options& options, std::vector<std::vector<float>> arrays,
-                 const std::shared_ptr<SavingHook>& hook) {
+                 const std::shared_ptr<SessionRunHook>& hook) {
   local::Graph graph;
   std::vector<Output> steps;
   for (size_t i = 0; i < arrays.size(); ++i) {
@@ -301,7 +359,7 @@ void train_graph(const Options& options, std::vector<std::vector<float>> arrays,
         graph.variable("v" + std::to_string(i), Tensor::from(arrays[i], {std::ssize(arrays[i])}));
     std::vector<float>().swap(arrays[i]);
     const std::string name = "step" + std::to_string(i);
-    if (options.kind == "replace") {
+    if (options.kind != "update") {
       steps.push_back(
           graph.op(name, {replace(variable)},
                    [](std::span<const float> from, std::span<float> to) { step_over(from, to); }));
@@ -332,6 +390,23 @@ void train_loop(const Options& options, std::vector<std::vector<float>> arrays, 
   }
 }
 
+// What ctest takes for a test that is skipped.
+constexpr int kCannotBeMeasured = 77;
+
+// Says why if not: not every file system has O_DIRECT, nor every container io_uring.
+bool can_write_bare(const std::string& directory) {
+  std::filesystem::create_directories(directory);
+  const std::string path = directory + "/trial";
+  try {
+    write_bare(path, Tensor(DType::kUint8, {1 << 20}).bytes());
+    std::filesystem::remove(path);
+    return true;
+  } catch (const std::runtime_error& error) {
+    fmt::print(stderr, "checkpoint_save: the disk cannot be measured: {}\n", error.what());
+    return false;
+  }
+}
+
 nlohmann::json measure(const Options& options) {
   std::filesystem::create_directories(options.dir);
   auto arrays = random_arrays(options);
@@ -339,6 +414,12 @@ nlohmann::json measure(const Options& options) {
   nlohmann::json result;
   if (options.kind == "alone") {
     result = save_alone(options, std::move(arrays));
+  } else if (options.kind == "disk") {
+    Timeline timeline(options);
+    train_graph(options, std::move(arrays), std::make_shared<DiskHook>(options, timeline));
+    result = {{"step_s", timeline.step_s()},
+              {"saves", timeline.report()},
+              {"steps_s", timeline.durations()}};
   } else {
     Timeline timeline(options);
     const auto hook = std::make_shared<SavingHook>(options, timeline);
@@ -368,7 +449,7 @@ int main(int argc, char** argv) {
   Options options;
   CLI::App app("Measures what saving costs.", "checkpoint_save");
   app.add_option("--kind", options.kind)
-      ->check(CLI::IsMember({"replace", "update", "body", "compute", "alone"}));
+      ->check(CLI::IsMember({"replace", "update", "body", "compute", "alone", "disk"}));
   app.add_option("--dir", options.dir, "Where the checkpoints go; they stay there");
   app.add_option("--bytes", options.bytes)->check(CLI::PositiveNumber);
   app.add_option("--variables", options.variables)->check(CLI::PositiveNumber);
@@ -378,6 +459,7 @@ int main(int argc, char** argv) {
       ->check(CLI::PositiveNumber);
   CLI11_PARSE(app, argc, argv);
   try {
+    if (options.kind == "disk" && !can_write_bare(options.dir)) return kCannotBeMeasured;
     fmt::print("{}\n", measure(options).dump());
   } catch (const std::exception& error) {
     fmt::print(stderr, "checkpoint_save: {}\n", error.what());

@@ -1,0 +1,48 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+#include <liburing.h>
+
+// Writes a new file as fio does when it measures the disk, and nothing besides: room reserved,
+// blocks of 1 MiB by io_uring and O_DIRECT, 16 at a time, synced at the end. `bytes` starts at a
+// page and has whole blocks. Throws: std::runtime_error.
+inline void write_bare(const std::string& path, std::span<const std::byte> bytes) {
+  constexpr size_t kBlockBytes = size_t{1} << 20;
+  constexpr unsigned kDepth = 16;
+  const auto check = [&](bool well, const char* call) {
+    if (!well) throw std::runtime_error(path + ": " + call + " failed");
+  };
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_DIRECT, 0644);
+  check(file >= 0, "open");
+  check(::posix_fallocate(file, 0, static_cast<off_t>(bytes.size())) == 0, "posix_fallocate");
+  io_uring ring;
+  check(::io_uring_queue_init(kDepth, &ring, 0) == 0, "io_uring_queue_init");
+  unsigned in_flight = 0;
+  const auto wait_for_one = [&] {
+    io_uring_cqe* done = nullptr;
+    check(::io_uring_wait_cqe(&ring, &done) == 0, "io_uring_wait_cqe");
+    check(done->res == static_cast<int>(kBlockBytes), "write");
+    ::io_uring_cqe_seen(&ring, done);
+    --in_flight;
+  };
+  for (size_t offset = 0; offset < bytes.size(); offset += kBlockBytes) {
+    if (in_flight == kDepth) wait_for_one();
+    ::io_uring_prep_write(::io_uring_get_sqe(&ring), file, bytes.data() + offset, kBlockBytes,
+                          offset);
+    check(::io_uring_submit(&ring) == 1, "io_uring_submit");
+    ++in_flight;
+  }
+  while (in_flight > 0) wait_for_one();
+  check(::fdatasync(file) == 0, "fdatasync");
+  ::io_uring_queue_exit(&ring);
+  ::close(file);
+}

@@ -1,17 +1,28 @@
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
-# crochet_layer(<name> SOURCES ... DEPENDS ... [PRIVATE_DEPENDS ...])
+# crochet_layer(<name> [EXPORT <set> <name>] SOURCES ... DEPENDS ... [PRIVATE_DEPENDS ...])
 #
 # One folder of crochet/ is one layer: the library crochet_<name>, alias
-# crochet::<name>.
+# crochet::<name>, which has the name behind EXPORT in the installed package.
 function(crochet_layer name)
-  cmake_parse_arguments(LAYER "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  cmake_parse_arguments(LAYER "" "" "EXPORT;SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   add_library(crochet_${name} STATIC ${LAYER_SOURCES})
   add_library(crochet::${name} ALIAS crochet_${name})
-  target_include_directories(crochet_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
+  target_include_directories(crochet_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+                                                        $<INSTALL_INTERFACE:include>)
   target_compile_features(crochet_${name} PUBLIC cxx_std_20)
   set_target_properties(crochet_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_link_libraries(crochet_${name} PUBLIC ${LAYER_DEPENDS} PRIVATE ${LAYER_PRIVATE_DEPENDS})
+  set(export crochetTargets ${name})
+  if(LAYER_EXPORT)
+    set(export ${LAYER_EXPORT})
+  endif()
+  list(GET export 0 set)
+  list(GET export 1 exported_name)
+  set_target_properties(crochet_${name} PROPERTIES EXPORT_NAME ${exported_name})
+  if(CROCHET_INSTALL)
+    install(TARGETS crochet_${name} EXPORT ${set})
+  endif()
 endfunction()
 
 # Seconds for one test binary. Under ThreadSanitizer those that flip every bit take minutes, and

@@ -298,7 +298,8 @@ def draw(scale, directory):
                   label=name if name == "crochet" else NAMES[name])
       plot.set(xscale="log", yscale="log", xlabel=labels[axis], title=title)
       plot.grid(True, which="major", alpha=0.3)
-    plots[0].legend(fontsize=8)
+    figure.legend(*plots[0].get_legend_handles_labels(), loc="outside lower center", ncols=4,
+                  fontsize=8)
     path = os.path.join(directory, f"checkpoints_{axis}.svg")
     figure.savefig(path, metadata={"Date": None})
     plt.close(figure)

@@ -34,6 +34,7 @@ bool is_reference(TF_Output output) {
   return static_cast<int>(TF_OperationOutputType(output)) > kReferenceTypes;
 }
 
+// Nothing if nothing is known.
 std::optional<Shape> shape_of_output(TF_Graph* graph, TF_Output output) {
   Status status;
   const int rank = TF_GraphGetTensorNumDims(graph, output, status.get());
@@ -41,7 +42,12 @@ std::optional<Shape> shape_of_output(TF_Graph* graph, TF_Output output) {
   std::vector<int64_t> dimensions(static_cast<size_t>(rank));
   TF_GraphGetTensorShape(graph, output, dimensions.data(), rank, status.get());
   if (!status.ok()) return std::nullopt;
-  return Shape(dimensions);
+  try {
+    return Shape(dimensions);
+  } catch (const InvalidArgumentError&) {
+    // More elements than there are numbers: TensorFlow says so when it runs.
+    return std::nullopt;
+  }
 }
 
 // "w1" of "w1:0", as variables are called in checkpoints.

@@ -8,7 +8,7 @@
 
 #include "digits_data.h"
 
-// What the graph of make_digits_graph.py is fed.
+// What the graphs of make_digits_graph.py and softmax.cc are fed.
 namespace digits {
 
 inline constexpr Eigen::Index kBatchSize = 32;

@@ -14,7 +14,6 @@
 #include "crochet/engines/tensorflow/session.h"
 #include "crochet/engines/tensorflow/state_access.h"
 #include "crochet/engines/tensorflow/status.h"
-#include "crochet/engines/tensorflow/tensor_conversion.h"
 #include "crochet/session/queue_runner.h"
 
 namespace crochet::tensorflow {
@@ -35,6 +34,7 @@ bool is_reference(TF_Output output) {
   return static_cast<int>(TF_OperationOutputType(output)) > kReferenceTypes;
 }
 
+// Nothing if nothing is known.
 std::optional<Shape> shape_of_output(TF_Graph* graph, TF_Output output) {
   Status status;
   const int rank = TF_GraphGetTensorNumDims(graph, output, status.get());
@@ -42,7 +42,12 @@ std::optional<Shape> shape_of_output(TF_Graph* graph, TF_Output output) {
   std::vector<int64_t> dimensions(static_cast<size_t>(rank));
   TF_GraphGetTensorShape(graph, output, dimensions.data(), rank, status.get());
   if (!status.ok()) return std::nullopt;
-  return Shape(dimensions);
+  try {
+    return Shape(dimensions);
+  } catch (const InvalidArgumentError&) {
+    // More elements than there are numbers: TensorFlow says so when it runs.
+    return std::nullopt;
+  }
 }
 
 // "w1" of "w1:0", as variables are called in checkpoints.
@@ -78,6 +83,8 @@ Graph::Graph(std::string bytes, const std::string& name)
   add_queue_runners();
 }
 
+Graph::Graph() : definition_(), graph_(TF_NewGraph(), TF_DeleteGraph) {}
+
 Graph::~Graph() = default;
 
 void Graph::import_graph_def(const std::string& name) {
@@ -99,9 +106,13 @@ Graph::Node& Graph::add_node(TF_Operation* operation) {
   node->name = TF_OperationName(operation);
   node->num_outputs = TF_OperationNumOutputs(operation);
   node->operation = operation;
-  for (int i = 0; i < node->num_outputs; ++i)
-    node->outputs.push_back({.dtype = dtype_of_output({operation, i}),
-                             .shape = shape_of_output(graph_.get(), {operation, i})});
+  for (int i = 0; i < node->num_outputs; ++i) {
+    const DType dtype = dtype_of_output({operation, i});
+    node->outputs.push_back(
+        {.dtype = dtype, .shape = shape_of_output(graph_.get(), {operation, i})});
+    // Strings are copied anyway; handles of queues are such.
+    if (is_reference({operation, i}) && dtype != DType::kString) has_reference_variables_ = true;
+  }
   nodes_by_name_.emplace(node->name, node.get());
   nodes_.push_back(std::move(node));
   return *nodes_.back();
@@ -232,13 +243,38 @@ Output Graph::global_step() const {
   return read == nullptr ? Output() : Output(read, 0);
 }
 
+TF_Operation* Graph::global_step_handle() const {
+  const Output read = global_step();
+  return read ? TF_OperationInput({node_of(read).operation, 0}).oper : nullptr;
+}
+
+Variable Graph::add_variable(VariableDef definition,
+                             std::span<const std::string_view> collections) {
+  const VariableDef& kept = added_definitions_.emplace_back(std::move(definition));
+  auto node = std::make_unique<VariableNode>();
+  node->graph = this;
+  node->name = without_index(kept.variable_name);
+  node->parts.push_back(make_part(kept, "added"));
+  node->dtype = output_info(node->parts.front().value).dtype;
+  node->shape = node->parts.front().shape;
+  for (const std::string_view collection : collections)
+    added_to_collections_[std::string(collection)].push_back(&kept);
+  const bool is_saved =
+      std::ranges::find(collections, std::string_view("variables")) != collections.end();
+  auto& variables = is_saved ? variables_ : local_variables_;
+  return Variable(variables.emplace_back(std::move(node)).get());
+}
+
 std::vector<const VariableDef*> Graph::definitions(std::string_view collection) const {
   std::vector<const VariableDef*> result;
   std::unordered_set<std::string_view> names;
-  const auto found = definition_.variables.find(collection);
-  if (found == definition_.variables.end()) return result;
-  for (const VariableDef& definition : found->second)
-    if (names.insert(definition.variable_name).second) result.push_back(&definition);
+  if (const auto found = definition_.variables.find(collection);
+      found != definition_.variables.end())
+    for (const VariableDef& definition : found->second)
+      if (names.insert(definition.variable_name).second) result.push_back(&definition);
+  if (const auto found = added_to_collections_.find(collection);
+      found != added_to_collections_.end())
+    result.insert(result.end(), found->second.begin(), found->second.end());
   return result;
 }
 
@@ -287,10 +323,10 @@ Output Graph::report_uninitialized(const std::string& name,
     flags.push_back({flag.input({handle, 0}).colocate_with(handle).finish(), 0});
     names.emplace_back(without_index(definition->variable_name));
   }
-  const internal::TensorPtr value = internal::to_tensorflow(Tensor::from(std::move(names)));
   OperationBuilder constant(graph, "Const", name + "/names");
-  TF_Operation* const all_names =
-      constant.tensor("value", value.get()).type("dtype", TF_STRING).finish();
+  TF_Operation* const all_names = constant.attribute("value", Tensor::from(std::move(names)))
+                                      .attribute("dtype", DType::kString)
+                                      .finish();
   OperationBuilder pack(graph, "Pack", name + "/flags");
   OperationBuilder negation(graph, "LogicalNot", name + "/not");
   negation.input({pack.input_list(flags).finish(), 0});

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <span>
@@ -23,7 +24,8 @@ struct ImportOptions {
   FileSystem* files = nullptr;
 };
 
-// A graph that Python exported, run by TensorFlow.
+// A graph that is run by TensorFlow: one that Python exported, or one that is built here (see
+// graph_builder.h), or the first with additions.
 //
 //   auto graph = tensorflow::Graph::import_meta_graph("digits.meta");
 //   train({.graph = graph, .checkpoint_dir = "runs/digits"}, [&](MonitoredSession& session) {
@@ -43,6 +45,9 @@ struct ImportOptions {
 // Built by one thread; running sessions only read it. Must outlive its sessions.
 class Graph final : public crochet::Graph {
  public:
+  // Without operations.
+  Graph();
+
   // Reads what tf.compat.v1.train.export_meta_graph wrote to `path`.
   // Throws: NotFoundError and others of the file system; DataLossError and InvalidArgumentError
   // with the place in the file (see parse_meta_graph); what TensorFlow says of the graph, such as
@@ -71,16 +76,21 @@ class Graph final : public crochet::Graph {
   std::vector<Variable> variables() const override;
   OutputInfo output_info(const Output& output) const override;
   Output global_step() const override;
+  void add_global_step() override;
+  // Throws besides: FailedPreconditionError if the graph has no global step.
+  Operation add_global_step_increment(int64_t increment,
+                                      std::vector<Output> control_inputs) override;
 
   bool starts_initialized() const override { return variables_.empty(); }
   Output default_init_op() override;
   Output default_ready_op() override;
   Output default_ready_for_local_init_op() override;
   Output default_local_init_op() override;
-  // The bytes it was imported from.
-  std::shared_ptr<const std::string> meta_graph() const override { return bytes_; }
+  // The bytes it was imported from. Of one that was not, a MetaGraphDef that Python imports, too,
+  // and import_meta_graph(); null if it is empty.
+  std::shared_ptr<const std::string> meta_graph() const override;
 
-  // What the file said.
+  // What the file said, nothing of what was added.
   const MetaGraph& definition() const { return definition_; }
 
   // What sessions run.
@@ -110,7 +120,7 @@ class Graph final : public crochet::Graph {
   bool changes_variables(std::span<const Output> outputs) const;
 
  private:
-  class Builder;
+  friend class GraphBuilder;
 
   Graph(std::string bytes, const std::string& name);
 
@@ -120,7 +130,11 @@ class Graph final : public crochet::Graph {
   void add_variables(const std::string& file);
   void add_collections();
   void add_queue_runners();
+  // A variable whose operations were added, for these collections.
+  Variable add_variable(VariableDef definition, std::span<const std::string_view> collections);
   std::vector<const VariableDef*> definitions(std::string_view collection) const;
+  // The operation of the variable that counts the steps; null if there is none.
+  TF_Operation* global_step_handle() const;
   Output group_of_initializers(const std::string& name, std::string_view collection);
   Output report_uninitialized(const std::string& name,
                               const std::vector<const VariableDef*>& definitions);
@@ -133,7 +147,14 @@ class Graph final : public crochet::Graph {
   std::vector<std::unique_ptr<Node>> nodes_;
   std::map<std::string_view, const Node*> nodes_by_name_;
   std::vector<std::unique_ptr<VariableNode>> variables_;
+  std::vector<std::unique_ptr<VariableNode>> local_variables_;  // That were added.
   bool has_reference_variables_ = false;
+  // Those of variables that were added, and the collections these are in.
+  std::deque<VariableDef> added_definitions_;
+  std::map<std::string, std::vector<const VariableDef*>, std::less<>> added_to_collections_;
+  // What meta_graph() made, when there were so many nodes.
+  mutable std::shared_ptr<const std::string> built_bytes_;
+  mutable size_t built_size_ = 0;
 };
 
 // The node behind a small value of such a graph.

@@ -142,10 +142,12 @@ void check_nodes(const std::vector<NodeDef>& nodes, const std::string& file) {
   }
 }
 
+bool has_input(const NodeDef& node, std::string_view input) {
+  return std::ranges::find(node.inputs, input) != node.inputs.end();
+}
+
 bool adds_to(const NodeDef& node, std::string_view variable) {
-  constexpr std::array<std::string_view, 4> kAdding = {"AssignAddVariableOp", "AssignSubVariableOp",
-                                                       "AssignAdd", "AssignSub"};
-  if (std::ranges::find(kAdding, node.op) == kAdding.end() || node.inputs.empty()) return false;
+  if (!is_adding(node.op) || node.inputs.empty()) return false;
   const std::string_view input = node.inputs.front();
   return input == variable || input == fmt::format("{}:0", variable);
 }
@@ -164,6 +166,18 @@ void add_colocation(protozero::pbf_writer& node, std::string_view with) {
   protozero::pbf_writer value(entry, 2);
   protozero::pbf_writer list(value, kAttrList);
   list.add_string(kAttrString, fmt::format("loc:@{}", with));
+}
+
+// True if there is the node that make_step_read() makes, as in a graph that was built here.
+bool has_step_read(const std::vector<NodeDef>& nodes, std::string_view global_step,
+                   const std::string& file) {
+  const auto read = std::ranges::find(nodes, kGlobalStepNode, &NodeDef::name);
+  if (read == nodes.end()) return false;
+  if ((read->op != "ReadVariableOp" && read->op != "DeepCopy") || global_step.empty() ||
+      !has_input(*read, global_step))
+    throw InvalidArgumentError("{}: operation \"{}\" does not read the global step", file,
+                               kGlobalStepNode);
+  return true;
 }
 
 std::string make_step_read(const NodeDef& variable) {
@@ -227,6 +241,12 @@ bool is_legal_device(std::string_view device) {
   return true;
 }
 
+bool is_adding(std::string_view type) {
+  constexpr std::array<std::string_view, 4> kAdding = {"AssignAddVariableOp", "AssignSubVariableOp",
+                                                       "AssignAdd", "AssignSub"};
+  return std::ranges::find(kAdding, type) != kAdding.end();
+}
+
 std::string prepare_graph_def(std::string_view graph_def, std::string_view global_step,
                               const std::string& file) {
   Graph graph = read_graph(graph_def, file);
@@ -234,15 +254,18 @@ std::string prepare_graph_def(std::string_view graph_def, std::string_view globa
   const auto variable = std::ranges::find_if(graph.nodes, [&](const NodeDef& node) {
     return !global_step.empty() && node.name == global_step;
   });
+  const bool is_read = has_step_read(graph.nodes, global_step, file);
+  const std::string wait = fmt::format("^{}", kGlobalStepNode);
   std::string result;
   protozero::pbf_writer message(result);
   for (const NodeDef& node : graph.nodes) {
     std::string bytes(node.bytes);
-    if (variable != graph.nodes.end() && adds_to(node, global_step))
-      protozero::pbf_writer(bytes).add_string(kNodeInput, fmt::format("^{}", kGlobalStepNode));
+    if (variable != graph.nodes.end() && adds_to(node, global_step) && !has_input(node, wait))
+      protozero::pbf_writer(bytes).add_string(kNodeInput, wait);
     message.add_message(kGraphNode, bytes);
   }
-  if (variable != graph.nodes.end()) message.add_message(kGraphNode, make_step_read(*variable));
+  if (variable != graph.nodes.end() && !is_read)
+    message.add_message(kGraphNode, make_step_read(*variable));
   result += graph.rest;
   return result;
 }

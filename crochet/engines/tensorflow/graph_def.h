@@ -19,6 +19,10 @@ bool is_legal_device(std::string_view device);
 // The node, in a prepared graph, whose value is the global step before the run's changes.
 inline constexpr std::string_view kGlobalStepNode = "crochet/global_step";
 
+// True for the types of operations that add to, or subtract from, the variable that they are given
+// first.
+bool is_adding(std::string_view type);
+
 // The serialized GraphDef as it is imported, checked for what would break sessions later.
 //
 // If `global_step` names a variable of the graph, the node kGlobalStepNode is added, which reads

@@ -115,6 +115,18 @@ TEST(GraphDefTest, ReadsTheStepBeforeWhatAddsToIt) {
   }
 }
 
+TEST(GraphDefTest, KnowsTheReadOfTheStep) {
+  const std::string once = prepare_graph_def(
+      parse_meta_graph(golden_bytes("contract_resource"), "x").graph_def, "global_step", "x");
+  EXPECT_EQ(prepare_graph_def(once, "global_step", "x"), once);
+  for (const char* const type : {"NoOp", "ReadVariableOp"})
+    EXPECT_THAT(
+        [&] {
+          prepare_graph_def(graph({node("crochet/global_step", type)}), "global_step", "x.meta");
+        },
+        ThrowsMessage<InvalidArgumentError>(HasSubstr("does not read the global step")));
+}
+
 TEST(GraphDefTest, NamesThePlaceOfTheDamage) {
   const std::string bytes = graph({node("a", "NoOp"), "\x0a\x7f"});
   EXPECT_THAT([&] { prepare_graph_def(bytes, "", "x.meta"); },

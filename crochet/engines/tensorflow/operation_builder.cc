@@ -2,33 +2,74 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/engines/tensorflow/operation_builder.h"
 
+#include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "crochet/base/error.h"
+#include "crochet/engines/tensorflow/attribute_setter.h"
 #include "crochet/engines/tensorflow/graph_def.h"
+#include "crochet/engines/tensorflow/proto_reader.h"
 #include "crochet/engines/tensorflow/status.h"
 
 namespace crochet::tensorflow::internal {
 namespace {
 
+// Names with an underscore in front are those of TensorFlow's own nodes, "_SOURCE" among them.
 const char* checked_name(TF_Graph* graph, const std::string& name) {
-  if (!is_legal_operation_name(name))
+  if (!is_legal_operation_name(name) || name.front() == '_')
     throw InvalidArgumentError("\"{}\" is no name for an operation", name);
   if (TF_GraphOperationByName(graph, name.c_str()) != nullptr)
     throw AlreadyExistsError("the graph already has an operation \"{}\"", name);
   return name.c_str();
 }
 
+// The names of the attributes that the type has, as its OpDef lists them.
+std::vector<std::string> attributes_of(TF_Graph* graph, const std::string& type,
+                                       const std::string& name) {
+  // These are what TensorFlow itself puts into a graph that it runs.
+  if (type.starts_with('_'))
+    throw InvalidArgumentError("operation \"{}\": \"{}\" is for TensorFlow itself", name, type);
+  // TensorFlow 2.21 looks for a dimension at a null pointer if its lists are not of one length. Of
+  // all types it is the only one that a sweep over them found (operation_types_test.cc).
+  if (type == "XlaSparseGradientsStack")
+    throw UnimplementedError("operation \"{}\": {} is for TPUs, which are not supported", name,
+                             type);
+  const BufferPtr definition(TF_NewBuffer());
+  Status status;
+  TF_GraphGetOpDef(graph, type.c_str(), definition.get(), status.get());
+  if (!status.ok())
+    throw NotFoundError("operation \"{}\": TensorFlow {} has no operations of type \"{}\"", name,
+                        TF_Version(), type);
+  std::vector<std::string> attributes;
+  ProtoReader({static_cast<const char*>(definition->data), definition->length}, type)
+      .for_each_field([&](uint32_t field, ProtoReader& value) {
+        if (field != bytes_field(4)) return false;
+        value.message("attr").for_each_field([&](uint32_t inner, ProtoReader& part) {
+          if (inner != bytes_field(1)) return false;
+          attributes.push_back(part.text());
+          return true;
+        });
+        return true;
+      });
+  return attributes;
+}
+
 }  // namespace
 
-OperationBuilder::OperationBuilder(TF_Graph* graph, const char* type, std::string name)
-    : name_(std::move(name)),
-      description_(TF_NewOperation(graph, type, checked_name(graph, name_))) {}
+OperationBuilder::OperationBuilder(TF_Graph* graph, std::string type, std::string name)
+    : name_(std::move(name)), type_(std::move(type)) {
+  const char* const checked = checked_name(graph, name_);
+  attributes_ = attributes_of(graph, type_, name_);
+  description_ = TF_NewOperation(graph, type_.c_str(), checked);
+}
 
+// A description that was begun must be finished: TensorFlow has no other way to delete it. Two
+// values for one attribute see to it that nothing comes of it.
 OperationBuilder::~OperationBuilder() {
   if (description_ == nullptr) return;
+  for (const int64_t value : {0, 1}) TF_SetAttrInt(description_, "_abandoned", value);
   Status ignored;
   TF_FinishOperation(description_, ignored.get());
 }
@@ -65,11 +106,27 @@ OperationBuilder& OperationBuilder::tensor(const char* attribute, TF_Tensor* val
   return *this;
 }
 
+OperationBuilder& OperationBuilder::device(const std::string& device) {
+  if (!is_legal_device(device))
+    throw InvalidArgumentError("operation \"{}\": \"{}\" is no device", name_, device);
+  TF_SetDevice(description_, device.c_str());
+  return *this;
+}
+
+OperationBuilder& OperationBuilder::attribute(const std::string& name, const Attribute& value) {
+  const std::string what = fmt::format("operation \"{}\": attribute \"{}\"", name_, name);
+  if (std::ranges::find(attributes_, name) == attributes_.end())
+    throw InvalidArgumentError("{}: {} has none of that name; it has: {}", what, type_,
+                               fmt::join(attributes_, ", "));
+  set_attribute(description_, name.c_str(), value, what);
+  return *this;
+}
+
 TF_Operation* OperationBuilder::finish() {
   Status status;
   TF_Operation* const operation =
       TF_FinishOperation(std::exchange(description_, nullptr), status.get());
-  status.check(fmt::format("adding operation \"{}\"", name_));
+  status.check(fmt::format("operation \"{}\" of type {}", name_, type_));
   return operation;
 }
 

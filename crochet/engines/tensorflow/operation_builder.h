@@ -4,7 +4,9 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
+#include "crochet/engines/tensorflow/attribute.h"
 #include "crochet/engines/tensorflow/c_api.h"
 
 namespace crochet::tensorflow::internal {
@@ -12,17 +14,16 @@ namespace crochet::tensorflow::internal {
 // Adds one operation to a graph.
 //
 //   OperationBuilder builder(graph, "Pack", "crochet/flags");
-//   builder.input_list(flags).integer("axis", 0);
+//   builder.input_list(flags).attribute("axis", 0);
 //   TF_Operation* const pack = builder.finish();
 //
 // The operation is in the graph once finish() returns; until then, and if it throws, it is not.
 class OperationBuilder {
  public:
-  // Throws: InvalidArgumentError for a name that TensorFlow would take and not run, or one that is
+  // Throws: NotFoundError for a type that TensorFlow does not have; InvalidArgumentError for types
+  // of its own, and for a name that it would take and not run; AlreadyExistsError for one that is
   // taken.
-  OperationBuilder(TF_Graph* graph, const char* type, std::string name);
-  // A description that was begun must be finished: TensorFlow has no other way to delete it. What
-  // comes of that is an operation that nobody runs.
+  OperationBuilder(TF_Graph* graph, std::string type, std::string name);
   ~OperationBuilder();
   OperationBuilder(const OperationBuilder&) = delete;
   OperationBuilder& operator=(const OperationBuilder&) = delete;
@@ -33,12 +34,19 @@ class OperationBuilder {
   OperationBuilder& colocate_with(TF_Operation* operation);
   OperationBuilder& type(const char* attribute, TF_DataType value);
   OperationBuilder& tensor(const char* attribute, TF_Tensor* value);
+  // Throws: InvalidArgumentError for what TensorFlow would take and not run.
+  OperationBuilder& device(const std::string& device);
+  // Throws: InvalidArgumentError for an attribute that the type does not have, which TensorFlow
+  // would ignore, and for values it has no room for.
+  OperationBuilder& attribute(const std::string& name, const Attribute& value);
 
   // Throws: what TensorFlow says of it.
   TF_Operation* finish();
 
  private:
   const std::string name_;
+  const std::string type_;
+  std::vector<std::string> attributes_;  // That the type has.
   TF_OperationDescription* description_;
 };
 

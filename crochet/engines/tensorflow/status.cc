@@ -27,6 +27,8 @@ Status::~Status() { TF_DeleteStatus(status_); }
 
 bool Status::ok() const { return TF_GetCode(status_) == TF_OK; }
 
+std::string_view Status::message() const { return TF_Message(status_); }
+
 void Status::check(std::string_view what) const {
   if (ok()) return;
   const std::string_view message = TF_Message(status_);

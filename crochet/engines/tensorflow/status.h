@@ -23,6 +23,7 @@ class Status {
 
   TSL_Status* get() { return status_; }
   bool ok() const;
+  std::string_view message() const;
   // Nothing if all went well. Throws: the error of TensorFlow's code, "<what>: <message>". Where
   // the message names the operation that failed, "<what>: operation "<name>": <message>".
   void check(std::string_view what) const;

@@ -80,6 +80,9 @@ Tensor strings_of(const TF_Tensor* tensor) {
 
 TensorPtr to_tensorflow(const Tensor& tensor) {
   if (!tensor.is_set()) throw InvalidArgumentError("an unset tensor has no value for TensorFlow");
+  if (tensor.shape().rank() > kMaxRank)
+    throw InvalidArgumentError("a tensor of {} dimensions: TensorFlow has at most {}",
+                               tensor.shape().rank(), kMaxRank);
   if (tensor.dtype() == DType::kString) return copy_strings(tensor);
   return tensor.buffer() && tensor.num_bytes() > 0 && is_aligned(tensor.bytes().data())
              ? share(tensor)

@@ -7,10 +7,14 @@
 
 namespace crochet::tensorflow::internal {
 
+// TensorFlow's shapes have no more dimensions; it ends the process where one is given more.
+inline constexpr int kMaxRank = 254;
+
 // The tensor for TensorFlow. Memory at a multiple of kBufferAlignment is shared: it is held, and
 // so never written to, until TensorFlow lets go of it, on whatever thread that is; TensorFlow
 // only reads it. Other memory, what lies in the object, and strings are copied.
-// Throws: InvalidArgumentError for an unset tensor; ResourceExhaustedError without memory.
+// Throws: InvalidArgumentError for an unset tensor and one of more than kMaxRank dimensions;
+// ResourceExhaustedError without memory.
 TensorPtr to_tensorflow(const Tensor& tensor);
 
 // How a tensor of TensorFlow's is taken over.

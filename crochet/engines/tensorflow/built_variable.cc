@@ -1,0 +1,116 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "crochet/base/error.h"
+#include "crochet/engines/tensorflow/c_api.h"
+#include "crochet/engines/tensorflow/graph_builder.h"
+
+namespace crochet::tensorflow {
+namespace {
+
+const Graph::Part& whole_part(const Variable& variable) {
+  if (!variable || dynamic_cast<const Graph*>(variable.info()->graph) == nullptr)
+    throw InvalidArgumentError("\"{}\" is no variable that TensorFlow has",
+                               variable ? variable.name() : "(none)");
+  const Graph::VariableNode& node = node_of(variable);
+  if (!node.parts.front().offset.empty())
+    throw InvalidArgumentError("variable \"{}\" is in {} parts: use their own operations",
+                               node.name, node.parts.size());
+  return node.parts.front();
+}
+
+Output output_of(const Variable& variable, TF_Operation* operation) {
+  return Output(variable.info()->graph->find_operation(TF_OperationName(operation)), 0);
+}
+
+// The shape that a variable has for good. Throws: as GraphBuilder::variable().
+Shape shape_of_variable(const std::string& name, const OutputInfo& initial,
+                        const VariableOptions& options) {
+  if (element_size(initial.dtype) == 0 && initial.dtype != DType::kString)
+    throw UnimplementedError("variable \"{}\": of type {} it could not be saved", name,
+                             initial.dtype);
+  if (!options.shape) {
+    if (initial.shape) return *initial.shape;
+    throw UnimplementedError(
+        "variable \"{}\": the rank of its initial value is unknown, and no shape is given", name);
+  }
+  if (initial.shape && !initial.shape->is_compatible_with(*options.shape))
+    throw InvalidArgumentError("variable \"{}\": the initial value has the shape {}, expected {}",
+                               name, *initial.shape, *options.shape);
+  return *options.shape;
+}
+
+}  // namespace
+
+Output GraphBuilder::value(const Variable& variable) { return whole_part(variable).value; }
+
+Output GraphBuilder::handle(const Variable& variable) {
+  return output_of(variable, whole_part(variable).handle);
+}
+
+Operation GraphBuilder::initializer(const Variable& variable) {
+  return Operation(whole_part(variable).initializer.operation());
+}
+
+void GraphBuilder::check_free_in_checkpoints(const std::string& name) const {
+  if (std::ranges::find(graph_.saveables(), name, &RegisteredSaveable::name) !=
+      graph_.saveables().end())
+    throw AlreadyExistsError("the graph has an object \"{}\" already", name);
+  for (const Variable& variable : graph_.variables())
+    if (variable.name() == name)
+      throw AlreadyExistsError("the graph has a variable \"{}\" already", name);
+}
+
+void GraphBuilder::check_can_add_variable(const std::string& name) const {
+  check_can_add(name);
+  check_free_in_checkpoints(name);
+  for (const char* const part :
+       {"/initial_value", "/initial_value_checked", "/Assign", "/Read/ReadVariableOp"})
+    check_can_add(name + part);
+}
+
+Variable GraphBuilder::variable(const std::string& name, const Tensor& initial,
+                                const VariableOptions& options) {
+  check_can_add_variable(name);
+  if (!initial.is_set()) throw InvalidArgumentError("variable \"{}\" has no initial value", name);
+  shape_of_variable(name, {.dtype = initial.dtype(), .shape = initial.shape()}, options);
+  return add_variable(name, constant(name + "/initial_value", initial, {.device = options.device}),
+                      options);
+}
+
+Variable GraphBuilder::variable(const std::string& name, const OpInput& initial,
+                                const VariableOptions& options) {
+  check_can_add_variable(name);
+  const std::string what = fmt::format("variable \"{}\": the initial value", name);
+  if (initial.is_list()) throw InvalidArgumentError("{} is a list", what);
+  checked(initial.outputs().front(), what);
+  return add_variable(name, initial.outputs().front(), options);
+}
+
+Variable GraphBuilder::add_variable(const std::string& name, Output initial,
+                                    const VariableOptions& options) {
+  const OutputInfo info = graph_.output_info(initial);
+  const Shape shape = shape_of_variable(name, info, options);
+  const Output handle = op("VarHandleOp", name, {}, {{"dtype", info.dtype}, {"shape", shape}},
+                           {.device = options.device})[0];
+  const OpOptions beside = {.colocate_with = handle};
+  // What TensorFlow cannot tell now is checked in the run: the assignment does not.
+  if (info.shape != shape)
+    initial = op("EnsureShape", name + "/initial_value_checked", {initial}, {{"shape", shape}})[0];
+  op("AssignVariableOp", name + "/Assign", {handle, initial}, {}, beside);
+  op("ReadVariableOp", name + "/Read/ReadVariableOp", {handle}, {{"dtype", info.dtype}}, beside);
+
+  const VariableDef definition = {.variable_name = name + ":0",
+                                  .initializer_name = name + "/Assign",
+                                  .snapshot_name = name + "/Read/ReadVariableOp:0",
+                                  .initial_value_name = to_string(initial),
+                                  .slice = {},
+                                  .is_resource = true,
+                                  .trainable = options.trainable};
+  std::vector<std::string_view> collections = {options.local ? "local_variables" : "variables"};
+  if (options.trainable && !options.local) collections.push_back("trainable_variables");
+  return graph_.add_variable(definition, collections);
+}
+
+}  // namespace crochet::tensorflow

@@ -1,0 +1,39 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/engines/tensorflow/op_input.h"
+
+#include "crochet/base/error.h"
+#include "crochet/engines/tensorflow/graph_builder.h"
+
+namespace crochet::tensorflow {
+namespace {
+
+Output with_value(const Output& output) {
+  const OperationInfo* const info = output.operation();
+  if (info == nullptr || output.has_value()) return output;
+  if (info->num_outputs != 1)
+    throw InvalidArgumentError(
+        "\"{}\" as an input: the operation has {} outputs; say which one, as in {}[0]", info->name,
+        info->num_outputs, info->name);
+  return Output(info, 0);
+}
+
+}  // namespace
+
+OpInput::OpInput(Output output, Variable variable)
+    : outputs_({with_value(output)}), variable_(variable) {}
+
+OpInput::OpInput(const Variable& variable) : OpInput(GraphBuilder::value(variable), variable) {}
+
+OpInput::OpInput(std::initializer_list<OpInput> list) : is_list_(true) {
+  for (const OpInput& item : list) {
+    if (item.is_list_) throw InvalidArgumentError("a list of inputs that has a list in it");
+    outputs_.push_back(item.outputs_.front());
+  }
+}
+
+OpInput::OpInput(const std::vector<Output>& list) : is_list_(true) {
+  for (const Output& output : list) outputs_.push_back(with_value(output));
+}
+
+}  // namespace crochet::tensorflow

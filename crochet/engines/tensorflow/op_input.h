@@ -1,0 +1,41 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "crochet/session/output.h"
+
+namespace crochet::tensorflow {
+
+// Something that an operation is given: a value, or a list of them where it takes a list.
+//
+//   build.op("MatMul", "product", {images, weights});   // Two values.
+//   build.op("Pack", "packed", {{a, b, c}});            // One list of three.
+class OpInput {
+ public:
+  OpInput(Output output) : OpInput(output, Variable()) {}
+  // The only output of the operation. Throws: InvalidArgumentError if it has none, or several.
+  OpInput(const Operation& operation) : OpInput(static_cast<Output>(operation)) {}
+  // The variable's value, as GraphBuilder::value() gives it, and with its errors.
+  OpInput(const Variable& variable);
+  // A list. Throws: InvalidArgumentError if a list is in it.
+  OpInput(std::initializer_list<OpInput> list);
+  OpInput(const std::vector<Output>& list);
+
+  bool is_list() const { return is_list_; }
+  const std::vector<Output>& outputs() const { return outputs_; }  // One, unless it is a list.
+  // Set if it was made from one.
+  const Variable& variable() const { return variable_; }
+
+ private:
+  OpInput(Output output, Variable variable);
+
+  bool is_list_ = false;
+  std::vector<Output> outputs_;
+  Variable variable_;
+};
+
+}  // namespace crochet::tensorflow

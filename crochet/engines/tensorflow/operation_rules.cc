@@ -1,0 +1,72 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/engines/tensorflow/operation_rules.h"
+
+#include <string_view>
+
+#include "crochet/base/error.h"
+#include "crochet/engines/tensorflow/graph_def.h"
+#include "crochet/engines/tensorflow/status.h"
+
+namespace crochet::tensorflow::internal {
+namespace {
+
+bool is_handle(TF_Operation* operation) {
+  return std::string_view(TF_OperationOpType(operation)) == "VarHandleOp";
+}
+
+std::string shared_name(TF_Operation* handle) {
+  Status status;
+  const TF_AttrMetadata about = TF_OperationGetAttrMetadata(handle, "shared_name", status.get());
+  if (!status.ok() || about.total_size <= 0) return {};
+  std::string name(static_cast<size_t>(about.total_size), '\0');
+  TF_OperationGetAttrString(handle, "shared_name", name.data(), name.size(), status.get());
+  return status.ok() ? name : std::string();
+}
+
+bool has_known_shape(TF_Operation* handle) {
+  Status status;
+  const TF_AttrMetadata about = TF_OperationGetAttrMetadata(handle, "shape", status.get());
+  if (!status.ok() || about.total_size < 0) return false;
+  std::vector<int64_t> dimensions(static_cast<size_t>(about.total_size));
+  TF_OperationGetAttrShape(handle, "shape", dimensions.data(), static_cast<int>(dimensions.size()),
+                           status.get());
+  return status.ok() && Shape(dimensions).is_fully_known();
+}
+
+void check_is_alone(TF_Graph* graph, const std::string& name) {
+  size_t position = 0;
+  while (TF_Operation* const operation = TF_GraphNextOperation(graph, &position))
+    if (is_handle(operation) && shared_name(operation) == name)
+      throw AlreadyExistsError(
+          "variable \"{}\": it would be the same as \"{}\", which has that shared_name", name,
+          TF_OperationName(operation));
+}
+
+// Null without a global step.
+TF_Operation* global_step_read(const Graph& graph) {
+  const Output read = graph.global_step();
+  return read ? node_of(read).operation : nullptr;
+}
+
+}  // namespace
+
+RuledOperation apply_rules(const Graph& graph, const std::string& type, const std::string& name,
+                           const std::vector<std::vector<TF_Output>>& inputs, bool is_shared) {
+  RuledOperation rules;
+  if (type == "VarHandleOp" && !is_shared) {
+    check_is_alone(graph.tensorflow_graph(), name);
+    rules.attributes.emplace("shared_name", name);
+  }
+  TF_Operation* const first =
+      inputs.empty() || inputs.front().empty() ? nullptr : inputs.front().front().oper;
+  if (first == nullptr) return rules;
+  if (type == "AssignVariableOp" && is_handle(first) && has_known_shape(first))
+    rules.attributes.emplace("validate_shape", true);
+  TF_Operation* const step = global_step_read(graph);
+  if (step != nullptr && is_adding(type) && TF_OperationInput({step, 0}).oper == first)
+    rules.control_inputs.push_back(step);
+  return rules;
+}
+
+}  // namespace crochet::tensorflow::internal

@@ -1,0 +1,116 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Learns to read hand-written digits with a graph of TensorFlow's that is built here, without
+// Python. Run it twice, or kill it and run it again: it goes on where it was, and ends with the
+// same bits.
+#include <csignal>
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <crochet/crochet.h>
+#include <crochet/engines/tensorflow/graph_builder.h>
+#include <fmt/format.h>
+
+#include "digits_data.h"
+#include "feeds.h"
+
+using namespace crochet;
+using namespace digits;
+
+namespace {
+
+struct Options {
+  int64_t steps = 1000;
+  std::string dir = "runs/softmax";
+};
+
+void add_options(CLI::App& app, Options& options) {
+  app.add_option("--steps", options.steps, "Stop at this step, counted over all runs")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
+      ->capture_default_str();
+  app.add_option("--dir", options.dir,
+                 "Checkpoints and curves of the run; one that is there goes on")
+      ->capture_default_str();
+}
+
+// The placeholders "images" and "labels", the values "loss" and "accuracy", the operation "train".
+void build_softmax(tensorflow::Graph& graph) {
+  tensorflow::GraphBuilder build(graph);
+  const auto images = build.placeholder<float>("images", {-1, kPixels});
+  const auto labels = build.placeholder<int32_t>("labels", {-1});
+  const auto weights = build.variable("weights", Tensor::zeros<float>({kPixels, kClasses}));
+  const auto bias = build.variable("bias", Tensor::zeros<float>({kClasses}));
+
+  const auto product = build.op("MatMul", "product", {images, weights});
+  const auto logits = build.op("BiasAdd", "logits", {product, bias});
+  const auto depth = build.constant("depth", static_cast<int32_t>(kClasses));
+  const auto one_hot =
+      build.op("OneHot", "one_hot",
+               {labels, depth, build.constant("on", 1.0f), build.constant("off", 0.0f)});
+  const auto losses = build.op("SoftmaxCrossEntropyWithLogits", "losses", {logits, one_hot});
+  const auto axis = build.constant("axis", std::vector{0});
+  const auto loss = build.op("Mean", "loss", {losses[0], axis});
+  build.scalar_summary("curves/loss", loss);
+
+  const auto guesses = build.op("ArgMax", "guesses", {logits, build.constant("classes", 1)},
+                                {{"output_type", DType::kInt32}});
+  const auto hits = build.op("Cast", "hits", {build.op("Equal", "equal", {guesses, labels})},
+                             {{"DstT", DType::kFloat}});
+  build.op("Mean", "accuracy", {hits, axis});
+
+  const auto apply = build.gradient_descent("apply", loss, {.learning_rate = 0.5});
+  create_global_step(graph);
+  build.group("train", {increment_global_step(graph, 1, {apply})});
+}
+
+int run(const Options& options) {
+  const Digits digits = load_digits(default_digits_file());
+  tensorflow::Graph graph;
+  build_softmax(graph);
+  const Output images = graph.output("images");
+  const Output labels = graph.output("labels");
+  const Operation train_op = graph.operation("train");
+
+  const auto accuracy = std::make_shared<FinalOpsHook>(
+      "accuracy", Feeds{{images, images_of(digits.test)}, {labels, labels_of(digits.test)}});
+  const RunReport report = train(
+      {.graph = graph,
+       .checkpoint_dir = options.dir,
+       .hooks = {StopAtStepHook({.last_step = options.steps}), NanTensorHook("loss"),
+                 LoggingTensorHook({.tensors = {"loss"}, .every_n_iter = 100}),
+                 SignalHook({SIGINT, SIGTERM}), accuracy}},
+      [&](MonitoredSession& session) {
+        while (!session.should_stop())
+          // Which samples come next is said by the step, so a recovered run takes the same.
+          session.run_step_fn([&](StepContext& context) {
+            const Dataset batch = batch_of_step(digits.train, read_global_step(context.session()));
+            context.run_with_hooks(train_op,
+                                   {{images, images_of(batch)}, {labels, labels_of(batch)}});
+          });
+      });
+
+  if (const FetchValues& value = accuracy->final_ops_values())
+    fmt::print("accuracy {:.2f} %\n", 100 * value.scalar<float>());
+  fmt::print("{}\n", report);
+  return report.signal == 0 ? 0 : 128 + report.signal;  // What a shell says of a signal.
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app("Learns to read hand-written digits with a graph of TensorFlow's, built in C++.",
+               "digits_softmax");
+  add_options(app, options);
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return run(options);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "digits_softmax: {}\n", error.what());
+    return pending_signal() == 0 ? 1 : 128 + pending_signal();
+  }
+}

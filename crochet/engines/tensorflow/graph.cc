@@ -232,6 +232,10 @@ Output Graph::global_step() const {
   return read == nullptr ? Output() : Output(read, 0);
 }
 
+std::string Graph::global_step_name() const {
+  return global_step() ? std::string(global_step_variable(definition_)) : "";
+}
+
 std::vector<const VariableDef*> Graph::definitions(std::string_view collection) const {
   std::vector<const VariableDef*> result;
   std::unordered_set<std::string_view> names;

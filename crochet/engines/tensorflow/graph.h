@@ -71,6 +71,8 @@ class Graph final : public crochet::Graph {
   std::vector<Variable> variables() const override;
   OutputInfo output_info(const Output& output) const override;
   Output global_step() const override;
+  // The variable's name.
+  std::string global_step_name() const override;
 
   bool starts_initialized() const override { return variables_.empty(); }
   Output default_init_op() override;

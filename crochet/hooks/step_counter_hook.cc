@@ -29,7 +29,7 @@ StepCounterHook::StepCounterHook(const StepCounterHookOptions& options)
 
 void StepCounterHook::begin(Graph& graph) {
   step_ = require_global_step(graph, *this);
-  tag_ = step_.operation()->name + "/sec";
+  tag_ = graph.global_step_name() + "/sec";
   if (!writer_ && !options_.output_dir.empty())
     writer_ = SummaryWriter::for_directory(options_.output_dir);
 }

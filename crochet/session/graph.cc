@@ -82,6 +82,11 @@ OutputInfo Graph::output_info(const Output&) const { return {}; }
 
 Output Graph::global_step() const { return find_global_step(*this); }
 
+std::string Graph::global_step_name() const {
+  const Output step = global_step();
+  return step ? step.operation()->name : "";
+}
+
 void Graph::add_global_step() {
   throw UnimplementedError("this engine cannot add a global step to a graph");
 }

@@ -85,6 +85,9 @@ class Graph {
   // Fetched with a step that moves it, it is the value before. By default what
   // find_global_step() of session/global_step.h finds.
   virtual Output global_step() const;
+  // What the graph calls that counter, for the names of curves: "global_step". By default the name
+  // of the operation whose output global_step() is; "" without one.
+  virtual std::string global_step_name() const;
   // Adds "global_step", an int64 of value 0, and what adds `increment` to it, after
   // `control_inputs`: the engine's half of the functions in session/global_step.h, which
   // programs call. Throws: UnimplementedError if the engine extends no graphs.

@@ -265,6 +265,10 @@ Variable Graph::add_variable(VariableDef definition,
   return Variable(variables.emplace_back(std::move(node)).get());
 }
 
+std::string Graph::global_step_name() const {
+  return global_step() ? std::string(global_step_variable(definition_)) : "";
+}
+
 std::vector<const VariableDef*> Graph::definitions(std::string_view collection) const {
   std::vector<const VariableDef*> result;
   std::unordered_set<std::string_view> names;

@@ -80,6 +80,8 @@ class Graph final : public crochet::Graph {
   // Throws besides: FailedPreconditionError if the graph has no global step.
   Operation add_global_step_increment(int64_t increment,
                                       std::vector<Output> control_inputs) override;
+  // The variable's name.
+  std::string global_step_name() const override;
 
   bool starts_initialized() const override { return variables_.empty(); }
   Output default_init_op() override;

@@ -68,6 +68,12 @@ TEST(TensorFlowGraphTest, HasTheCollections) {
     EXPECT_THAT(with_scaffold.collection(name), SizeIs(1)) << name;
 }
 
+// Not that of the node that reads it.
+TEST(TensorFlowGraphTest, KnowsWhatTheStepIsCalled) {
+  EXPECT_EQ(import("contract_resource").global_step_name(), "global_step");
+  EXPECT_EQ(import("contract_reference").global_step_name(), "global_step");
+}
+
 TEST(TensorFlowGraphTest, HasTheQueueRunners) {
   const Graph graph = import("kinds");
   ASSERT_THAT(graph.background_loops(), SizeIs(1));

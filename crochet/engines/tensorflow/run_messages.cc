@@ -3,6 +3,8 @@
 #include "crochet/engines/tensorflow/run_messages.h"
 
 #include <algorithm>
+#include <chrono>
+#include <optional>
 #include <vector>
 
 #include <protozero/pbf_writer.hpp>
@@ -13,14 +15,41 @@ namespace crochet::tensorflow::internal {
 namespace {
 
 using std::chrono::microseconds;
-
-constexpr double kMicrosInASecond = 1e6;
+using std::chrono::nanoseconds;
 
 // One NodeExecStats, its times since 1970.
 struct NodeStats {
   OperationTiming timing;
-  int64_t all_start_micros = 0;
+  nanoseconds start = {};
 };
+
+// Times of a NodeExecStats, in nanoseconds where it says them so.
+struct NodeTimes {
+  std::optional<nanoseconds> all_start = {};
+  std::optional<nanoseconds> op_start = {};  // Since all_start, as is op_end.
+  std::optional<nanoseconds> op_end = {};
+};
+
+void set_micros(std::optional<nanoseconds>& time, int64_t micros) {
+  if (!time) time = microseconds(micros);
+}
+
+// The inputs in "c = Add(a, b:1, ^d)", which may have "[alloc 2.0MB] " before it. What is sent to
+// and received from other devices, "(edge @/job:ps)", is no operation's name.
+std::vector<std::string> inputs_in_label(std::string_view label) {
+  std::vector<std::string> inputs;
+  const size_t type = label.find(" = ");
+  const size_t open = type == std::string_view::npos ? type : label.find('(', type);
+  if (open == std::string_view::npos || !label.ends_with(')')) return inputs;
+  std::string_view rest = label.substr(open + 1, label.size() - open - 2);
+  while (!rest.empty()) {
+    const size_t comma = std::min(rest.find(", "), rest.size());
+    const std::string_view input = rest.substr(0, comma);
+    if (input.find(' ') == std::string_view::npos) inputs.emplace_back(input);
+    rest.remove_prefix(std::min(comma + 2, rest.size()));
+  }
+  return inputs;
+}
 
 int64_t read_requested_bytes(ProtoReader output) {
   int64_t bytes = 0;
@@ -45,34 +74,46 @@ int64_t read_requested_bytes(ProtoReader output) {
 NodeStats read_node(ProtoReader message, const std::string& device) {
   NodeStats node;
   node.timing.device = device;
-  int64_t op_start = 0;
-  int64_t op_end = 0;
+  NodeTimes times;
   message.for_each_field([&](uint32_t field, ProtoReader& value) {
     switch (field) {
       case bytes_field(1):
         node.timing.name = value.text();
         return true;
       case varint_field(2):
-        node.all_start_micros = value.int64();
+        set_micros(times.all_start, value.int64());
         return true;
       case varint_field(3):
-        op_start = value.int64();
+        set_micros(times.op_start, value.int64());
         return true;
       case varint_field(4):
-        op_end = value.int64();
+        set_micros(times.op_end, value.int64());
         return true;
       case bytes_field(7):
         node.timing.output_bytes += read_requested_bytes(value.message("output"));
         return true;
+      case bytes_field(8):
+        node.timing.inputs = inputs_in_label(value.view());
+        return true;
       case varint_field(10):
         node.timing.thread = value.int64();
+        return true;
+      case varint_field(13):
+        times.all_start = nanoseconds(value.int64());
+        return true;
+      case varint_field(14):
+        times.op_start = nanoseconds(value.int64());
+        return true;
+      case varint_field(15):
+        times.op_end = nanoseconds(value.int64());
         return true;
       default:
         return false;
     }
   });
-  node.all_start_micros += op_start;
-  node.timing.duration = microseconds(std::max<int64_t>(op_end - op_start, 0));
+  const nanoseconds op_start = times.op_start.value_or(nanoseconds(0));
+  node.start = times.all_start.value_or(nanoseconds(0)) + op_start;
+  node.timing.duration = std::max(times.op_end.value_or(nanoseconds(0)) - op_start, nanoseconds(0));
   return node;
 }
 
@@ -135,12 +176,12 @@ RunMetadata parse_run_metadata(std::string_view bytes) {
         return false;
     }
   });
-  std::ranges::stable_sort(nodes, {}, &NodeStats::all_start_micros);
+  std::ranges::stable_sort(nodes, {}, &NodeStats::start);
   if (nodes.empty()) return metadata;
-  const int64_t start = nodes.front().all_start_micros;
-  metadata.start_time = static_cast<double>(start) / kMicrosInASecond;
+  const nanoseconds start = nodes.front().start;
+  metadata.start_time = std::chrono::duration<double>(start).count();
   for (NodeStats& node : nodes) {
-    node.timing.start = microseconds(node.all_start_micros - start);
+    node.timing.start = node.start - start;
     metadata.operations.push_back(std::move(node.timing));
   }
   return metadata;

@@ -14,7 +14,8 @@ namespace crochet::tensorflow::internal {
 // DebugTensorWatch.
 std::string serialize(const RunOptions& options);
 
-// What a serialized RunMetadata says; inputs of operations are not in it.
+// What a serialized RunMetadata says. The inputs of operations are those in its labels, "c = Add(a,
+// b:1, ^d)"; those that come from other devices have none.
 // Throws: DataLossError if the bytes are none.
 RunMetadata parse_run_metadata(std::string_view bytes);
 

@@ -64,6 +64,42 @@ TEST(RunMessagesTest, ReadsRunMetadata) {
   EXPECT_THAT(metadata.partition_graphs, testing::ElementsAre("graph"));
 }
 
+// One node with a label, and with times in microseconds and nanoseconds.
+RunMetadata metadata_of(const char* label) {
+  std::string bytes;
+  {
+    pbf_writer metadata(bytes);
+    pbf_writer stats(metadata, 1);
+    pbf_writer device(stats, 1);
+    device.add_string(1, "/cpu:0");
+    pbf_writer node(device, 2);
+    node.add_string(1, "c");
+    node.add_int64(2, 1000);
+    node.add_int64(3, 10);
+    node.add_int64(4, 25);
+    node.add_string(8, label);
+    node.add_int64(13, 1'000'500);
+    node.add_int64(14, 10'250);
+    node.add_int64(15, 25'750);
+  }
+  return parse_run_metadata(bytes);
+}
+
+TEST(RunMessagesTest, PrefersNanoseconds) {
+  const RunMetadata metadata = metadata_of("");
+  EXPECT_DOUBLE_EQ(metadata.start_time, 0.00101075);
+  EXPECT_EQ(metadata.operations.at(0).duration, 15'500ns);
+}
+
+TEST(RunMessagesTest, FindsTheInputsOfAnOperation) {
+  const auto inputs = [](const char* label) { return metadata_of(label).operations.at(0).inputs; };
+  EXPECT_THAT(inputs("c = Add(a, b:1, ^d)"), testing::ElementsAre("a", "b:1", "^d"));
+  EXPECT_THAT(inputs("[alloc 2.0MB] c = Add(a)"), testing::ElementsAre("a"));
+  for (const char* const label :
+       {"", "c", "c = NoOp()", "_RecvX = _Recv(edge_4_a @/job:ps)", "c = Add(a", "(a)"})
+    EXPECT_THAT(inputs(label), testing::IsEmpty()) << label;
+}
+
 TEST(RunMessagesTest, NoticesCuts) {
   const std::string bytes = metadata_bytes();
   EXPECT_THROW(parse_run_metadata(bytes.substr(0, bytes.size() - 1)), DataLossError);

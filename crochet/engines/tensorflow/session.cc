@@ -129,8 +129,8 @@ void Session::close() {
   if (!deleted.ok()) log_warning("deleting a session of TensorFlow: {}", TF_Message(deleted.get()));
 }
 
-void Session::execute(Request& request, std::string_view what, const RunOptions& options,
-                      RunMetadata* metadata) {
+void Session::execute(Request& request, const std::function<std::string()>& what,
+                      const RunOptions& options, RunMetadata* metadata) {
   if (request.empty()) return;
   const std::string serialized = internal::serialize(options);
   internal::BufferPtr run_options;
@@ -141,7 +141,7 @@ void Session::execute(Request& request, std::string_view what, const RunOptions&
   const internal::BufferPtr run_metadata(is_recorded ? TF_NewBuffer() : nullptr);
   Status status;
   request.run(session_, run_options.get(), run_metadata.get(), status);
-  status.check(what);
+  if (!status.ok()) status.check(what());
   if (is_recorded)
     *metadata = internal::parse_run_metadata(
         {static_cast<const char*>(run_metadata->data), run_metadata->length});
@@ -200,7 +200,8 @@ void Session::run_into(std::span<const Output> fetches, const Feeds& feeds,
     else if (!request.feeds(place_of(fetches[i])))
       indices[i] = request.fetch(place_of(fetches[i]));
   }
-  execute(request, describe_run(fetches), options, metadata);
+  execute(
+      request, [&] { return describe_run(fetches); }, options, metadata);
   request.convert(graph_.has_reference_variables() ? Sharing::kCopy : Sharing::kBorrow);
   for (size_t i = 0; i < fetches.size(); ++i) {
     if (indices[i] != kNotFetched)
@@ -218,7 +219,8 @@ Snapshot Session::snapshot(std::span<const Variable> variables) {
   for (const Variable& variable : variables)
     for (const Graph::Part& part : checked_node(graph_, variable).parts)
       request.fetch(place_of(part.value));
-  execute(request, "snapshot", {}, nullptr);
+  execute(
+      request, [] { return std::string("snapshot"); }, {}, nullptr);
   request.convert(Sharing::kBorrow);
 
   std::vector<NamedTensor> tensors;
@@ -296,7 +298,8 @@ void Session::assign(std::span<const Assignment> assignments) {
       request.feed(part.place, std::move(part.value));
       request.target(part.initializer);
     }
-    execute(request, "assign", {}, nullptr);
+    execute(
+        request, [] { return std::string("assign"); }, {}, nullptr);
     values = std::move(later);
   }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <map>
 #include <mutex>
 #include <span>
@@ -54,8 +55,9 @@ class Session final : public crochet::Session {
  private:
   class Request;
 
-  void execute(Request& request, std::string_view what, const RunOptions& options,
-               RunMetadata* metadata);
+  // `what` says, in messages, what failed.
+  void execute(Request& request, const std::function<std::string()>& what,
+               const RunOptions& options, RunMetadata* metadata);
   bool changes_variables(std::span<const Output> fetches);
   void check_feeds(const Feeds& feeds) const;
 

@@ -73,11 +73,15 @@ bool remove_tmp(std::string_view& name) {
 }  // namespace
 
 std::optional<CheckpointFilename> parse_checkpoint_filename(std::string_view name) {
+  if (std::string_view directory = name;
+      remove_suffix(directory, kPartsSuffix) && remove_tempstate(directory))
+    return CheckpointFilename{CheckpointPart::kTemporaryDirectory, directory};
   const bool is_temporary = remove_tempstate(name);
   const bool is_replacement = !is_temporary && remove_tmp(name);
   if (!is_replacement) {
     if (auto file = remove_state_suffix(name)) {
-      if (is_temporary) file->part = CheckpointPart::kTemporary;
+      const bool is_unpublished = remove_tempstate(file->base);
+      if (is_temporary || is_unpublished) file->part = CheckpointPart::kTemporary;
       return file;
     }
   }

@@ -9,8 +9,18 @@
 
 namespace crochet::internal {
 
+// Behind a prefix, the directory in which TensorFlow's sharded savers write their parts.
+inline constexpr std::string_view kPartsSuffix = "_temp";
+
 // What a file's name says of the checkpoint it belongs to.
-enum class CheckpointPart { kIndex, kData, kSidecar, kMetaGraph, kTemporary };
+enum class CheckpointPart {
+  kIndex,
+  kData,
+  kSidecar,
+  kMetaGraph,
+  kTemporary,
+  kTemporaryDirectory,  // With temporary files in it.
+};
 
 struct CheckpointFilename {
   CheckpointPart part;
@@ -27,6 +37,8 @@ struct CheckpointFilename {
 //   <base>.json
 //   <base>.meta
 //   one of the first three lines and .tempstate<digits>, one of the last two and .tmp<32 hex>
+//   one of the first two lines with .tempstate<digits> behind <base>
+//   <base>.tempstate<digits>_temp, a directory
 //
 // The first line's are kIndex: the checkpoint is there if one of them is.
 // Nothing for any other name.

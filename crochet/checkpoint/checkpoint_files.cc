@@ -121,6 +121,7 @@ class Leftovers {
     const auto file = internal::parse_checkpoint_filename(name);
     if (!file || !internal::parse_step(file->base, basename_)) return false;
     if (file->part == CheckpointPart::kTemporary) return true;
+    if (file->part == CheckpointPart::kTemporaryDirectory) return true;
     if (file->part == CheckpointPart::kIndex) return false;
     const auto is_there = [&](const std::string& index) { return names_.contains(index); };
     if (std::ranges::none_of(index_filenames(std::string(file->base)), is_there)) return true;
@@ -220,8 +221,13 @@ std::vector<std::string> list_leftovers(FileSystem& files, const std::string& di
                                         const std::string& basename) {
   Leftovers leftovers(files, directory, basename);
   std::vector<std::string> paths;
-  for (const std::string& name : leftovers.names())
-    if (leftovers.contains(name)) paths.push_back(join_path(directory, name));
+  for (const std::string& name : leftovers.names()) {
+    if (!leftovers.contains(name)) continue;
+    std::string path = join_path(directory, name);
+    if (name.ends_with(internal::kPartsSuffix) && is_directory(files, path))
+      for (const std::string& part : files.list(path)) paths.push_back(join_path(path, part));
+    paths.push_back(std::move(path));
+  }
   return paths;
 }
 

@@ -220,14 +220,31 @@ Assignment RestorePlan::assignment(size_t number, CheckpointPass& pass) const {
           }};
 }
 
-RestoreReport RestorePlan::execute(Session& session) const {
-  // Objects are small: read all of them before anything is overwritten.
-  const std::vector<TensorMap> states = read_objects();
+void RestorePlan::assign_variables(Session& session) const {
   CheckpointPass pass(reader_, requests_);
   std::vector<Assignment> assignments;
   assignments.reserve(requests_.size());
   for (const size_t number : pass.order()) assignments.push_back(assignment(number, pass));
   session.assign(assignments);
+}
+
+// That it has all keys is known: what they do not find is a file.
+void RestorePlan::run(StateOperations& operations, Session& session) const {
+  try {
+    operations.restore(session, reader_.prefix());
+  } catch (const NotFoundError& error) {
+    throw DataLossError("checkpoint {}: the graph's own operations do not find all of it: {}",
+                        reader_.prefix(), error.what());
+  }
+}
+
+RestoreReport RestorePlan::execute(Session& session, StateOperations* operations) const {
+  // Objects are small: read all of them before anything is overwritten.
+  const std::vector<TensorMap> states = read_objects();
+  if (operations != nullptr)
+    run(*operations, session);
+  else
+    assign_variables(session);
   RestoreReport report = report_;
   for (size_t i = 0; i < objects_.size(); ++i) {
     const RegisteredSaveable& object = *objects_[i].object;

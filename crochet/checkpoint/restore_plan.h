@@ -13,6 +13,7 @@
 #include "crochet/checkpoint/restore_report.h"
 #include "crochet/checkpoint/saved_variable.h"
 #include "crochet/session/session.h"
+#include "crochet/session/state_operations.h"
 
 namespace crochet {
 
@@ -34,8 +35,9 @@ class RestorePlan {
   RestorePlan(const Graph& graph, const CheckpointReader& reader,
               const internal::VariableSelection& selection = {}, const RestoreRules& rules = {});
 
-  // Returns what came of it. Throws: DataLossError from reading.
-  RestoreReport execute(Session& session) const;
+  // Returns what came of it. With `operations`, these restore the variables.
+  // Throws: DataLossError from reading.
+  RestoreReport execute(Session& session, StateOperations* operations = nullptr) const;
 
  private:
   struct VariablePart {
@@ -59,6 +61,8 @@ class RestorePlan {
   void claim(std::string_view key) { claimed_.push_back(key); }
   void throw_if_problems() const;
   std::vector<TensorMap> read_objects() const;
+  void assign_variables(Session& session) const;
+  void run(StateOperations& operations, Session& session) const;
   // How `pass`, over the requests, gives one of the variables its value.
   Assignment assignment(size_t number, CheckpointPass& pass) const;
 

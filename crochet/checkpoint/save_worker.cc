@@ -220,7 +220,8 @@ void SaveWorker::save(SaveJob& job) {
     const bool last = is_last(number);
     const std::exception_ptr error = attempt(job, last ? SpaceCheck::kIgnore : SpaceCheck::kRefuse);
     if (!error) return;
-    if (!saver_->may_try_again(job.ticket, error)) return give_up_at_once(job, error);
+    const bool is_lost = job.snapshot.stored() != nullptr && job.snapshot.stored()->failed();
+    if (is_lost || !saver_->may_try_again(job.ticket, error)) return give_up_at_once(job, error);
     if (last) return give_up(job, error, number);
     log_warning("{}; next attempt in {:g} s", failure_text(job.ticket, error, previous),
                 to_seconds(duration));

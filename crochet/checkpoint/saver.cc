@@ -20,18 +20,6 @@ namespace {
 // What tickets and sidecars have for a save without a step.
 constexpr int64_t kNoStep = -1;
 
-// Data and sidecar get their names before the index does: without it they are no checkpoint.
-// True if it is one.
-bool remove_unless_published(FileSystem& files, const std::string& prefix) noexcept {
-  try {
-    if (checkpoint_exists(files, prefix)) return true;
-    remove_checkpoint(files, prefix);
-  } catch (const std::exception& error) {
-    log(Severity::kWarning, error.what());
-  }
-  return false;
-}
-
 // "<save_path>-<step>" without the step.
 std::string save_path_of(const SaveTicket& ticket) {
   const std::string& prefix = ticket.prefix();
@@ -100,6 +88,16 @@ void take_over_what_is_known(FileSystem& files, const std::string& prefix,
 
 }  // namespace
 
+bool remove_unless_published(FileSystem& files, const std::string& prefix) noexcept {
+  try {
+    if (checkpoint_exists(files, prefix)) return true;
+    remove_checkpoint(files, prefix);
+  } catch (const std::exception& error) {
+    log(Severity::kWarning, error.what());
+  }
+  return false;
+}
+
 SaverCore::SaverCore(SaverOptions options)
     : options_((internal::check_options(options), std::move(options))),
       selection_(options_.var_list, options_.filter),
@@ -148,11 +146,15 @@ std::string SaverCore::prefix_of(const std::string& save_path,
                                   : fmt::format("{}-{}", save_path, *global_step);
 }
 
-Snapshot SaverCore::snapshot(Session& session) const {
+Snapshot SaverCore::snapshot(Session& session, const std::string& prefix) const {
   check_built();
   const auto selected = selection_.select(session.graph());
   if (selected.empty() && is_empty(session.graph())) return {};
-  Snapshot snapshot = session.snapshot(selected.variables);
+  Snapshot snapshot;
+  if (const auto operations = prefix.empty() ? nullptr : operations_for(session))
+    snapshot.set_stored(store(*operations, session, prefix));
+  else
+    snapshot = session.snapshot(selected.variables);
   for (const RegisteredSaveable* const saveable : selected.objects)
     for (auto& [key, value] : saveable->object->save())
       snapshot.add({key.empty() ? saveable->name : join_path(saveable->name, key), value});
@@ -164,7 +166,7 @@ void SaverCore::write(const Snapshot& snapshot, SaveTicket& ticket, SpaceCheck c
   const std::lock_guard writing(writing_);
   const std::string& prefix = ticket.prefix();
   ticket.begin_attempt();
-  if (snapshot.tensors().empty()) return ticket.publish("");
+  if (snapshot.empty()) return ticket.publish("");
   follow_directory(directory_of(prefix));
   if (ticket.step() != kNoStep) {
     const std::string basename = base_name(save_path_of(ticket));
@@ -173,7 +175,9 @@ void SaverCore::write(const Snapshot& snapshot, SaveTicket& ticket, SpaceCheck c
   }
   const double time = retention_time();
   // What is durable already stays as it is: an attempt to write it again would put it at risk.
-  if (ticket.stage() < SaveStage::kDurable) {
+  if (ticket.stage() < SaveStage::kDurable && snapshot.stored() != nullptr) {
+    write_stored(snapshot, ticket, prefix, time);
+  } else if (ticket.stage() < SaveStage::kDurable) {
     if (check == SpaceCheck::kRefuse) check_room(snapshot, prefix);
     write_or_clean_up(snapshot, ticket, prefix, time);
   }
@@ -216,21 +220,27 @@ void SaverCore::write_files(const Snapshot& snapshot, SaveTicket& ticket, const 
   ticket.reach(SaveStage::kWritten);
   writer->write_and_sync();
   snapshot.verify();
+  write_notes(snapshot, ticket, prefix, time,
+              {.num_bytes = writer->total_bytes(), .index_crc32c = writer->index_crc32c()});
+  writer->publish();
+  ticket.set_num_bytes(writer->total_bytes());
+  ticket.reach(SaveStage::kDurable);
+  remove_replaced(files_, prefix, options_.format, options_.num_shards);
+}
+
+void SaverCore::write_notes(const Snapshot& snapshot, const SaveTicket& ticket,
+                            const std::string& prefix, double time, const Written& written) {
   CheckpointSidecar sidecar{.step = ticket.step(),
                             .unix_time = std::max(0.0, clock_.wall_time()),
                             .retention_time = time,
-                            .size_bytes = writer->total_bytes(),
-                            .index_crc32c = writer->index_crc32c(),
+                            .size_bytes = written.num_bytes,
+                            .index_crc32c = written.index_crc32c,
                             .metrics = noted_metrics_of(prefix)};
   take_over_what_is_known(files_, prefix, sidecar);
   write_sidecar(files_, prefix, sidecar);
   // Before it is published: an error after that would write the whole again.
   if (snapshot.meta_graph() != nullptr)
     replace_file(files_, prefix + ".meta", *snapshot.meta_graph());
-  writer->publish();
-  ticket.set_num_bytes(writer->total_bytes());
-  ticket.reach(SaveStage::kDurable);
-  remove_replaced(files_, prefix, options_.format, options_.num_shards);
 }
 
 void SaverCore::write_state_without(const std::vector<std::string>& surplus,
@@ -264,8 +274,8 @@ std::string SaverCore::save(Session& session, const std::string& save_path,
                             std::optional<int64_t> global_step) {
   check_built();
   SaveTicket ticket(prefix_of(save_path, global_step), global_step.value_or(kNoStep), clock_);
-  const Snapshot state = snapshot(session);
-  if (state.tensors().empty()) return "";
+  const Snapshot state = snapshot(session, ticket.prefix());
+  if (state.empty()) return "";
   write_somewhere(state, ticket);
   return ticket.location();
 }

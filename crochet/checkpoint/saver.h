@@ -68,6 +68,13 @@ class Saver {
   // Throws: InvalidArgumentError if there are none, unless allow_empty, or the graph lacks one that
   // is listed; FailedPreconditionError before build().
   Snapshot snapshot(Session& session) const { return core_->snapshot(session); }
+  // The same, to be written as `prefix`: where the graph's own operations save the variables
+  // (SaverOptions::writer), they do so now, under a temporary name. Why they cannot is an error of
+  // write(), unless the session is lost by it.
+  // Throws besides: AbortedError, UnavailableError and CancelledError of those operations.
+  Snapshot snapshot(Session& session, const std::string& prefix) const {
+    return core_->snapshot(session, prefix);
+  }
 
   // Writes a snapshot that this saver took, and returns when it is published; an empty one needs no
   // file. Called from any thread. An older checkpoint that cannot be removed is logged, and tried

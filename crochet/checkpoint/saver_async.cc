@@ -26,7 +26,7 @@ SaveTicket Saver::save_async(Session& session, const std::string& save_path, int
   if (!background_) background_ = std::make_unique<BackgroundSaver>(*this);
   background_->take_finished();  // Whoever wants to know has the tickets.
   background_->wait_for_turn();
-  return background_->enqueue(snapshot(session), save_path, step);
+  return background_->enqueue(snapshot(session, prefix_of(save_path, step)), save_path, step);
 }
 
 void Saver::wait(std::optional<double> deadline_secs) {

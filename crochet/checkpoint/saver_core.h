@@ -23,6 +23,7 @@
 #include "crochet/checkpoint/save_ticket.h"
 #include "crochet/checkpoint/saver_options.h"
 #include "crochet/session/session.h"
+#include "crochet/session/state_operations.h"
 
 namespace crochet::internal {
 
@@ -31,6 +32,10 @@ enum class SpaceCheck {
   kRefuse,  // Without room for the whole checkpoint nothing is begun.
   kIgnore,  // It is tried all the same: what file systems say may be wrong.
 };
+
+// Data, sidecar and graph get their names before the index does: without it they are no checkpoint,
+// and are removed. True if it is one.
+bool remove_unless_published(FileSystem& files, const std::string& prefix) noexcept;
 
 // What a Saver is (saver.h tells what each function does), in a form that a worker can share: it
 // may have a save to finish when the Saver is gone.
@@ -46,7 +51,7 @@ class SaverCore {
 
   void build(const Graph& graph);
   std::string prefix_of(const std::string& save_path, std::optional<int64_t> global_step) const;
-  Snapshot snapshot(Session& session) const;
+  Snapshot snapshot(Session& session, const std::string& prefix = {}) const;
 
   // Writes to ticket.prefix(). What an earlier attempt has made durable is not written again.
   void write(const Snapshot& snapshot, SaveTicket& ticket, SpaceCheck check = SpaceCheck::kRefuse);
@@ -95,6 +100,16 @@ class SaverCore {
   void check_built() const;
   bool is_empty(const Graph& graph) const;
   RestoreReport restore_from(Session& session, const CheckpointReader& reader) const;
+  // The graph's own, if they are to save this session; else null. Throws: FailedPreconditionError
+  // if they are to, and there are none.
+  std::shared_ptr<StateOperations> operations_for(const Session& session) const;
+  void log_operations_once(const StateOperations& operations, const Session& session) const;
+  // Has them save what is to become `prefix`. An error is kept for write(), unless the session is
+  // lost.
+  std::shared_ptr<StoredState> store(StateOperations& operations, Session& session,
+                                     const std::string& prefix) const;
+  RestoreReport restore_by(StateOperations& operations, Session& session,
+                           const CheckpointReader& reader) const;
   // restore() for a checkpoint that was found by its index.
   RestoreReport restore_listed(Session& session, const std::string& prefix) const;
   void wait_for_announced_writes();
@@ -102,7 +117,18 @@ class SaverCore {
   std::vector<std::string> candidates(const std::string& directory,
                                       const std::string& basename) const;
 
-  // `time` is that of the save by the retention's clock.
+  // Of data and index.
+  struct Written {
+    uint64_t num_bytes = 0;
+    uint32_t index_crc32c = 0;
+  };
+  // What stands beside the data: the sidecar and the graph. `time` is that of the save by the
+  // retention's clock.
+  void write_notes(const Snapshot& snapshot, const SaveTicket& ticket, const std::string& prefix,
+                   double time, const Written& written);
+  // Publishes what the graph's own operations have written; what a failure leaves is removed.
+  void write_stored(const Snapshot& snapshot, SaveTicket& ticket, const std::string& prefix,
+                    double time);
   void write_files(const Snapshot& snapshot, SaveTicket& ticket, const std::string& prefix,
                    double time);
   // The same; what a failure leaves is removed.
@@ -147,6 +173,7 @@ class SaverCore {
   FileSystem& files_;  // Not owned; outlives this.
   Clock& clock_;       // Not owned; outlives this.
   std::atomic<bool> built_;
+  mutable std::atomic<bool> operations_logged_ = false;
 
   std::mutex writing_;   // Held by the one save that is being written.
   std::mutex removing_;  // Held while a checkpoint is removed, or pinned.

@@ -72,6 +72,9 @@ bool SaverCore::can_fall_back(const SaveTicket& ticket) const {
 }
 
 void SaverCore::write_to_fallback(const Snapshot& snapshot, SaveTicket& ticket) {
+  if (snapshot.stored() != nullptr)
+    throw UnimplementedError("{}: what the graph's own operations wrote stays in its directory",
+                             ticket.prefix());
   const std::lock_guard writing(writing_);
   const std::string prefix = join_path(fallback_dir(), base_name(ticket.prefix()));
   ticket.begin_attempt();

@@ -17,6 +17,18 @@
 
 namespace crochet {
 
+// Who writes the variables, and reads them back.
+enum class StateWriter {
+  // The graph's own operations (StateOperations) where they say that they are the better way, as
+  // TensorFlow's do in a cluster, and no option asks for what only crochet can do; else crochet.
+  kDefault,
+  kCrochet,  // From a snapshot.
+  // The graph's own operations, into tensor bundles. Training waits for them; what follows, as
+  // sync, names, state file and retention, is crochet's as ever. Options of restores that only
+  // crochet has (reshape, allow_missing) let it restore.
+  kGraph,
+};
+
 struct SaverOptions {
   // What is saved and restored. Unset: all variables and objects of the graph, as it is at each
   // save. Entries of a checkpoint that are not listed are none of this saver's business.
@@ -28,6 +40,8 @@ struct SaverOptions {
   bool reshape = false;
   // The files of what is saved. Checkpoints of both formats are restored, kept and removed alike.
   CheckpointFormat format = CheckpointFormat::kTensorBundle;
+  // Not kGraph with var_list, filter, another format or num_shards.
+  StateWriter writer = StateWriter::kDefault;
   // Into how many data files a checkpoint is divided, in parts of about the same size.
   int num_shards = 1;
 

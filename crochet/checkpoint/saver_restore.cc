@@ -28,6 +28,10 @@ std::string reasons(const std::vector<RefusedCheckpoint>& refused) {
 }  // namespace
 
 RestoreReport SaverCore::restore_from(Session& session, const CheckpointReader& reader) const {
+  const bool is_plain = !options_.reshape && !options_.allow_missing &&
+                        reader.format() == CheckpointFormat::kTensorBundle;
+  if (const auto operations = is_plain ? operations_for(session) : nullptr)
+    return restore_by(*operations, session, reader);
   const RestoreRules rules{.reshape = options_.reshape,
                            .allow_missing = options_.allow_missing,
                            .allow_surplus = options_.allow_surplus};

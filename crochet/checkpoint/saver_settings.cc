@@ -24,6 +24,12 @@ void check_options(const SaverOptions& options) {
                                kMaxShards);
   if (options.defer_build && options.var_list)
     throw InvalidArgumentError("defer_build and var_list exclude each other");
+  if (options.writer == StateWriter::kGraph &&
+      (options.var_list || options.filter || options.num_shards != 1 ||
+       options.format != CheckpointFormat::kTensorBundle))
+    throw InvalidArgumentError(
+        "the graph's own operations are to save: var_list, filter, num_shards and another format "
+        "than the tensor bundle are not theirs");
   if (options.latest_filename.empty() || !directory_of(options.latest_filename).empty())
     throw InvalidArgumentError("latest_filename is \"{}\", expected a name without a directory",
                                options.latest_filename);

@@ -83,7 +83,8 @@ bool AsyncCheckpointSaverHook::save(Session& session, int64_t step) {
 void AsyncCheckpointSaverHook::hand_over(Session& session, int64_t step) {
   call_before_save(session, step);
   const int64_t superseded = background().num_superseded();
-  background().enqueue(saver().snapshot(session), save_path(), step);
+  background().enqueue(saver().snapshot(session, saver().prefix_of(save_path(), step)), save_path(),
+                       step);
   if (background().num_superseded() > superseded) note_skipped(step);
   last_saved_step_ = step;
 }
@@ -94,7 +95,7 @@ bool AsyncCheckpointSaverHook::save_before_deadline(Session& session, int64_t st
     return false;
   }
   call_before_save(session, step);
-  Snapshot snapshot = saver().snapshot(session);
+  Snapshot snapshot = saver().snapshot(session, saver().prefix_of(save_path(), step));
   const double expected = background().expected_secs(snapshot.num_bytes());
   if (expected > secs_left()) {
     left_unsaved_ = fmt::format("it is expected to take {:.1f} s, {:.1f} s are left", expected,

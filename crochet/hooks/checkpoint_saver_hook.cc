@@ -245,7 +245,7 @@ bool CheckpointSaverHook::save(Session& session, int64_t step) {
   };
   Snapshot snapshot;
   try {
-    snapshot = saver().snapshot(session);
+    snapshot = saver().snapshot(session, ticket.prefix());
     throw_if_too_late(step, snapshot.num_bytes());
     saver().write(snapshot, ticket);
   } catch (...) {

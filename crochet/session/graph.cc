@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <numeric>
 #include <system_error>
+#include <utility>
 
 #include <fmt/ranges.h>
 
@@ -14,11 +16,46 @@
 namespace crochet {
 namespace {
 
+// As many as a person reads.
+constexpr size_t kNamesInMessages = 8;
+
+std::string_view last_part(std::string_view name) { return name.substr(name.rfind('/') + 1); }
+
+// How many characters have to be inserted, removed or replaced.
+size_t edit_distance(std::string_view from, std::string_view to) {
+  std::vector<size_t> row(to.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < from.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i + 1);
+    for (size_t k = 0; k < to.size(); ++k) {
+      const size_t replaced = diagonal + (from[i] == to[k] ? 0 : 1);
+      diagonal = row[k + 1];
+      row[k + 1] = std::min({replaced, row[k] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+// A name whose scope was left out, or mistyped, is close, too.
+size_t distance(std::string_view wanted, std::string_view name) {
+  return std::min(edit_distance(wanted, name),
+                  edit_distance(last_part(wanted), last_part(name)) + 1);
+}
+
 [[noreturn]] void throw_unknown_name(const Graph& graph, std::string_view name) {
   std::vector<std::string> names = graph.operation_names();
   std::ranges::sort(names);
-  throw NotFoundError("the graph has nothing named \"{}\"; it has: {}", name,
-                      fmt::join(names, ", "));
+  if (names.size() <= kNamesInMessages)
+    throw NotFoundError("the graph has nothing named \"{}\"; it has: {}", name,
+                        fmt::join(names, ", "));
+  const std::string_view wanted = name.substr(0, name.rfind(':'));
+  std::vector<std::pair<size_t, const std::string*>> by_distance;
+  for (const std::string& known : names) by_distance.emplace_back(distance(wanted, known), &known);
+  std::ranges::stable_sort(by_distance, {}, &std::pair<size_t, const std::string*>::first);
+  std::vector<std::string_view> closest;
+  for (size_t i = 0; i < kNamesInMessages; ++i) closest.push_back(*by_distance[i].second);
+  throw NotFoundError("the graph has nothing named \"{}\"; of its {} names, the closest are: {}",
+                      name, names.size(), fmt::join(closest, ", "));
 }
 
 // std::nullopt for what is no number, a negative one, or one beyond int.

@@ -114,7 +114,7 @@ class Graph {
   // keep.
   virtual std::shared_ptr<const std::string> meta_graph() const { return nullptr; }
 
-  // The operation of this name. Throws: NotFoundError that lists the names there are.
+  // The operation of this name. Throws: NotFoundError with the names there are, or the closest.
   Operation operation(std::string_view name) const;
   // The output "name:k", or the only one of "name". Throws: NotFoundError as above, and for an
   // index too high; InvalidArgumentError for a name without an index if there are several outputs.

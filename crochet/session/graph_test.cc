@@ -82,6 +82,23 @@ TEST_F(GraphTest, FindsOperations) {
   EXPECT_THROW(graph_.operation("loss:0"), NotFoundError);
 }
 
+// With thousands of names, as a graph of TensorFlow's has, a list would tell nobody anything.
+TEST_F(GraphTest, TellsTheClosestOfManyNames) {
+  for (int i = 0; i < 1000; ++i) graph_.add(fmt::format("layer_{}/gradient_of_w", i), 1);
+  graph_.add("layer_7/bias", 1);
+  const auto expect_first = [&](const std::string& name, const std::string& first) {
+    EXPECT_THAT(
+        [&] { graph_.output(name); },
+        ThrowsMessage<NotFoundError>(::testing::AllOf(
+            ::testing::StartsWith("the graph has nothing named \"" + name +
+                                  "\"; of its 1005 names, the closest are: " + first + ", "),
+            ::testing::SizeIs(::testing::Le(400)))));
+  };
+  expect_first("trian:0", "train");
+  expect_first("layer_7/bais", "layer_7/bias");
+  expect_first("bias", "layer_7/bias");  // Without its scope.
+}
+
 TEST_F(GraphTest, FindsOutputs) {
   EXPECT_EQ(to_string(graph_.output("loss")), "loss:0");
   EXPECT_EQ(to_string(graph_.output("loss:0")), "loss:0");

@@ -10,6 +10,7 @@
 #include "crochet/base/log.h"
 #include "crochet/engines/tensorflow/c_api.h"
 #include "crochet/engines/tensorflow/graph_def.h"
+#include "crochet/engines/tensorflow/graph_saver.h"
 #include "crochet/engines/tensorflow/operation_builder.h"
 #include "crochet/engines/tensorflow/session.h"
 #include "crochet/engines/tensorflow/state_access.h"
@@ -62,6 +63,18 @@ std::string_view global_step_variable(const MetaGraph& definition) {
   return "global_step";
 }
 
+// Looks something up that the file names at `place`, which the error then says.
+template <typename Find>
+auto at_place(const std::string& place, Find find) {
+  try {
+    return find();
+  } catch (const NotFoundError& error) {
+    throw NotFoundError("{}: {}", place, error.what());
+  } catch (const InvalidArgumentError& error) {
+    throw InvalidArgumentError("{}: {}", place, error.what());
+  }
+}
+
 }  // namespace
 
 Graph Graph::import_meta_graph(const std::string& path, const ImportOptions& options) {
@@ -79,8 +92,10 @@ Graph::Graph(std::string bytes, const std::string& name)
       graph_(TF_NewGraph(), TF_DeleteGraph) {
   import_graph_def(name);
   add_variables(name);
-  add_collections();
-  add_queue_runners();
+  add_collections(name);
+  add_queue_runners(name);
+  if (definition_.saver || !definition_.savers.empty())
+    attach<StateOperations>(std::make_shared<GraphSaver>(*this));
 }
 
 Graph::Graph() : definition_(), graph_(TF_NewGraph(), TF_DeleteGraph) {}
@@ -119,8 +134,11 @@ Graph::Node& Graph::add_node(TF_Operation* operation) {
 }
 
 Graph::Part Graph::make_part(const VariableDef& definition, const std::string& file) {
-  Part part = {.definition = &definition, .handle = operation_of_tensor(definition.variable_name)};
-  part.initializer = operation(definition.initializer_name);
+  const std::string place =
+      fmt::format("{}: collection_def[\"variables\"]: \"{}\"", file, definition.variable_name);
+  Part part = {.definition = &definition};
+  part.handle = at_place(place, [&] { return operation_of_tensor(definition.variable_name); });
+  part.initializer = at_place(place, [&] { return operation(definition.initializer_name); });
   if (is_reference({part.handle, 0})) {
     has_reference_variables_ = true;
     const std::string name = fmt::format("crochet/snapshot/{}", TF_OperationName(part.handle));
@@ -128,7 +146,7 @@ Graph::Part Graph::make_part(const VariableDef& definition, const std::string& f
     copy.input({part.handle, 0}).colocate_with(part.handle);
     part.value = Output(&add_node(copy.finish()), 0);
   } else {
-    part.value = output(definition.snapshot_name);
+    part.value = at_place(place, [&] { return output(definition.snapshot_name); });
   }
   const OutputInfo info = output_info(part.value);
   if (!info.shape || (element_size(info.dtype) == 0 && info.dtype != DType::kString))
@@ -179,21 +197,28 @@ void Graph::add_variables(const std::string& file) {
   }
 }
 
-void Graph::add_collections() {
+void Graph::add_collections(const std::string& file) {
   for (const auto& [collection, names] : definition_.nodes)
     for (const std::string& name : names) {
       const bool is_operation = name.find(':') == std::string::npos;
-      add_to_collection(collection, is_operation ? Output(operation(name)) : output(name));
+      add_to_collection(collection,
+                        at_place(fmt::format("{}: collection_def[\"{}\"]", file, collection), [&] {
+                          return is_operation ? Output(operation(name)) : output(name);
+                        }));
     }
 }
 
-void Graph::add_queue_runners() {
+void Graph::add_queue_runners(const std::string& file) {
+  const auto find = [&](const std::string& name) {
+    return at_place(file + ": collection_def[\"queue_runners\"]",
+                    [&] { return Output(operation(name)); });
+  };
   for (const QueueRunnerDef& runner : definition_.queue_runners) {
     QueueRunnerOptions options = {.queue_name = runner.queue_name, .enqueue_ops = {}};
     for (const std::string& name : runner.enqueue_op_names)
-      options.enqueue_ops.push_back(operation(name));
-    if (!runner.close_op_name.empty()) options.close_op = operation(runner.close_op_name);
-    if (!runner.cancel_op_name.empty()) options.cancel_op = operation(runner.cancel_op_name);
+      options.enqueue_ops.push_back(find(name));
+    if (!runner.close_op_name.empty()) options.close_op = find(runner.close_op_name);
+    if (!runner.cancel_op_name.empty()) options.cancel_op = find(runner.cancel_op_name);
     if (!runner.queue_closed_exception_types.empty())
       options.queue_closed_codes = runner.queue_closed_exception_types;
     add_background_loop(std::make_shared<QueueRunner>(std::move(options)));
@@ -285,7 +310,8 @@ std::vector<const VariableDef*> Graph::definitions(std::string_view collection) 
 Output Graph::group_of_initializers(const std::string& name, std::string_view collection) {
   std::vector<Output> initializers;
   for (const VariableDef* const definition : definitions(collection))
-    initializers.push_back(operation(definition->initializer_name));
+    initializers.push_back(at_place(fmt::format("collection_def[\"{}\"]", collection),
+                                    [&] { return operation(definition->initializer_name); }));
   if (collection == "local_variables")
     for (const Output& table : this->collection("table_initializer")) initializers.push_back(table);
   return initializers.empty() ? Output() : Output(group(name, initializers));

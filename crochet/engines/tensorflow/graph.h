@@ -130,8 +130,8 @@ class Graph final : public crochet::Graph {
   Node& add_node(TF_Operation* operation);
   Part make_part(const VariableDef& definition, const std::string& file);
   void add_variables(const std::string& file);
-  void add_collections();
-  void add_queue_runners();
+  void add_collections(const std::string& file);
+  void add_queue_runners(const std::string& file);
   // A variable whose operations were added, for these collections.
   Variable add_variable(VariableDef definition, std::span<const std::string_view> collections);
   std::vector<const VariableDef*> definitions(std::string_view collection) const;
@@ -140,7 +140,7 @@ class Graph final : public crochet::Graph {
   Output group_of_initializers(const std::string& name, std::string_view collection);
   Output report_uninitialized(const std::string& name,
                               const std::vector<const VariableDef*>& definitions);
-  // Throws: InvalidArgumentError if the file names something that is not there.
+  // Throws: NotFoundError if the file names something that is not there.
   TF_Operation* operation_of_tensor(std::string_view tensor) const;
 
   const std::shared_ptr<const std::string> bytes_;

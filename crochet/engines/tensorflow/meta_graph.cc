@@ -29,6 +29,8 @@ constexpr std::array<std::string_view, 6> kVariableCollections = {
     "global_step",         "variables",       "local_variables",
     "trainable_variables", "model_variables", "metric_variables"};
 
+constexpr std::string_view kAssetsCollection = "saved_model_assets";
+
 SaveSlice read_slice(ProtoReader message) {
   SaveSlice slice;
   message.for_each_field([&](uint32_t field, ProtoReader& value) {
@@ -126,6 +128,9 @@ SaverDef read_saver(ProtoReader message) {
       case varint_field(5):
         saver.sharded = value.boolean();
         return true;
+      case varint_field(7):
+        saver.version = value.int64();
+        return true;
       default:
         return false;
     }
@@ -204,6 +209,77 @@ void add_messages(const std::string& collection, const std::string& place,
     graph.messages[collection] = std::move(messages);
 }
 
+// The tensors of one TensorInfo: of a sparse one, several with what tells them apart.
+using TensorNames = std::vector<std::pair<std::string, std::string>>;
+
+TensorNames read_sparse_info(ProtoReader message) {
+  TensorNames names;
+  message.for_each_field([&](uint32_t field, ProtoReader& value) {
+    switch (field) {
+      case bytes_field(1):
+        names.emplace_back("/values", value.text());
+        return true;
+      case bytes_field(2):
+        names.emplace_back("/indices", value.text());
+        return true;
+      case bytes_field(3):
+        names.emplace_back("/dense_shape", value.text());
+        return true;
+      default:
+        return false;
+    }
+  });
+  return names;
+}
+
+TensorNames read_tensor_info(ProtoReader message) {
+  TensorNames names;
+  message.for_each_field([&](uint32_t field, ProtoReader& value) {
+    switch (field) {
+      case bytes_field(1):
+        names = {{"", value.text()}};
+        return true;
+      case bytes_field(4):
+        names = read_sparse_info(value.message("coo_sparse"));
+        return true;
+      default:
+        return false;
+    }
+  });
+  return names;
+}
+
+AssetFileDef read_asset(ProtoReader message) {
+  AssetFileDef asset;
+  message.for_each_field([&](uint32_t field, ProtoReader& value) {
+    switch (field) {
+      case bytes_field(1):
+        for (const auto& [suffix, tensor] : read_tensor_info(value.message("tensor_info")))
+          asset.tensor_name = tensor;
+        return true;
+      case bytes_field(2):
+        asset.filename = value.text();
+        return true;
+      default:
+        return false;
+    }
+  });
+  return asset;
+}
+
+// Assets as the builder of TensorFlow 1 has them: messages of any type (Any), here of one.
+void read_asset_list(ProtoReader list, MetaGraph& graph) {
+  list.for_each_field([&](uint32_t field, ProtoReader& value) {
+    if (field != bytes_field(1)) return false;
+    value.message("value").for_each_field([&](uint32_t any_field, ProtoReader& any) {
+      if (any_field != bytes_field(2)) return false;
+      graph.assets.push_back(read_asset(any.message("value")));
+      return true;
+    });
+    return true;
+  });
+}
+
 void read_collection(ProtoReader message, const std::string& collection, MetaGraph& graph) {
   message.for_each_field([&](uint32_t field, ProtoReader& value) {
     switch (field) {
@@ -215,6 +291,10 @@ void read_collection(ProtoReader message, const std::string& collection, MetaGra
         return true;
       case bytes_field(3):
         graph.numbers[collection] = read_numbers(value.message("int64_list"));
+        return true;
+      case bytes_field(5):
+        if (collection != kAssetsCollection) return false;
+        read_asset_list(value.message("any_list"), graph);
         return true;
       default:
         return false;
@@ -242,14 +322,66 @@ void read_collection_entry(ProtoReader entry, const std::string& file, MetaGraph
                   collection, graph);
 }
 
-std::string read_version(ProtoReader message) {
-  std::string version;
+void read_meta_info(ProtoReader message, MetaGraph& graph) {
   message.for_each_field([&](uint32_t field, ProtoReader& value) {
-    if (field != bytes_field(5)) return false;
-    version = value.text();
-    return true;
+    switch (field) {
+      case bytes_field(4):
+        graph.tags.push_back(value.text());
+        return true;
+      case bytes_field(5):
+        graph.tensorflow_version = value.text();
+        return true;
+      default:
+        return false;
+    }
   });
-  return version;
+}
+
+// One entry of a map from name to message, which `read` takes.
+template <typename Read>
+void read_entry(ProtoReader entry, const std::string& place, Read read) {
+  std::string name;
+  std::string_view message;
+  entry.for_each_field([&](uint32_t field, ProtoReader& value) {
+    switch (field) {
+      case bytes_field(1):
+        name = value.text();
+        return true;
+      case bytes_field(2):
+        message = value.view();
+        return true;
+      default:
+        return false;
+    }
+  });
+  read(name, ProtoReader(message, fmt::format("{}[\"{}\"]", place, name)));
+}
+
+void add_tensors(ProtoReader entry, const std::string& place,
+                 std::map<std::string, std::string, std::less<>>& tensors) {
+  read_entry(entry, place, [&](const std::string& name, const ProtoReader& info) {
+    for (const auto& [suffix, tensor] : read_tensor_info(info)) tensors[name + suffix] = tensor;
+  });
+}
+
+SignatureDef read_signature(ProtoReader message) {
+  SignatureDef signature;
+  message.for_each_field([&](uint32_t field, ProtoReader& value) {
+    switch (field) {
+      case bytes_field(1):
+        add_tensors(value.message("inputs"), message.place() + ".inputs", signature.inputs);
+        return true;
+      case bytes_field(2):
+        add_tensors(value.message("outputs"), message.place() + ".outputs", signature.outputs);
+        return true;
+      case bytes_field(3):
+        signature.method_name = value.text();
+        return true;
+      default:
+        return false;
+    }
+  });
+  return signature;
 }
 
 }  // namespace
@@ -260,7 +392,7 @@ MetaGraph parse_meta_graph(std::string_view bytes, const std::string& name) {
   file.for_each_field([&](uint32_t field, ProtoReader& value) {
     switch (field) {
       case bytes_field(1):
-        graph.tensorflow_version = read_version(value.message("meta_info_def"));
+        read_meta_info(value.message("meta_info_def"), graph);
         return true;
       case bytes_field(2):
         graph.graph_def = value.text();
@@ -270,6 +402,15 @@ MetaGraph parse_meta_graph(std::string_view bytes, const std::string& name) {
         return true;
       case bytes_field(4):
         read_collection_entry(value.message("collection_def"), name, graph);
+        return true;
+      case bytes_field(5):
+        read_entry(value.message("signature_def"), name + ": signature_def",
+                   [&](const std::string& key, const ProtoReader& signature) {
+                     graph.signatures[key] = read_signature(signature);
+                   });
+        return true;
+      case bytes_field(6):
+        graph.assets.push_back(read_asset(value.message("asset_file_def")));
         return true;
       default:
         return false;

@@ -39,6 +39,8 @@ struct SaverDef {
   std::string restore_op_name;
   int64_t max_to_keep = 0;
   bool sharded = false;
+  // Of the checkpoints' format: 2 is V2; 1 and 0, which is what old files lack, are V1.
+  int64_t version = 0;
 };
 
 // A queue and what fills it (QueueRunnerDef).
@@ -51,9 +53,24 @@ struct QueueRunnerDef {
   std::vector<Code> queue_closed_exception_types;
 };
 
+// What a SavedModel says of one way to use it (SignatureDef): tensors by the names under which they
+// are asked for. A sparse input "x" is three, "x/values", "x/indices" and "x/dense_shape".
+struct SignatureDef {
+  std::string method_name;  // "tensorflow/serving/predict".
+  std::map<std::string, std::string, std::less<>> inputs;
+  std::map<std::string, std::string, std::less<>> outputs;
+};
+
+// A file that a SavedModel brings along (AssetFileDef, from the field or the collection).
+struct AssetFileDef {
+  std::string tensor_name;  // What its path is fed to.
+  std::string filename;     // In the folder "assets".
+};
+
 // A graph with what belongs to it, as tf.compat.v1.train.export_meta_graph writes it.
 struct MetaGraph {
   std::string tensorflow_version;  // Of the exporter: "2.21.0".
+  std::vector<std::string> tags;   // Of a SavedModel: "serve".
   std::string graph_def;           // A GraphDef, as it is in the file.
   std::optional<SaverDef> saver;
   // By collection. Operations and tensors, by name: "train_op", "init_op", "summaries".
@@ -65,6 +82,8 @@ struct MetaGraph {
   std::map<std::string, std::vector<VariableDef>, std::less<>> variables;
   std::vector<QueueRunnerDef> queue_runners;
   std::vector<SaverDef> savers;
+  std::map<std::string, SignatureDef, std::less<>> signatures;
+  std::vector<AssetFileDef> assets;
   // What of other collections is messages: serialized.
   std::map<std::string, std::vector<std::string>, std::less<>> messages;
 };

@@ -76,6 +76,7 @@ TEST(MetaGraphTest, ReadsWhatPythonWrote) {
   EXPECT_EQ(graph.saver->save_tensor_name, "save/control_dependency:0");
   EXPECT_EQ(graph.saver->restore_op_name, "save/restore_all");
   EXPECT_EQ(graph.saver->max_to_keep, 3);
+  EXPECT_EQ(graph.saver->version, 2);
   EXPECT_FALSE(graph.saver->sharded);
   EXPECT_THAT(graph.numbers, UnorderedElementsAre(testing::Pair("numbers", ElementsAre(7, -8))));
   EXPECT_THAT(graph.nodes.at("summaries"), ElementsAre("total:0"));
@@ -166,6 +167,78 @@ TEST(MetaGraphTest, NamesThePlaceOfTheDamage) {
   EXPECT_THAT([&] { parse_meta_graph(bytes, "x.meta"); },
               ThrowsMessage<DataLossError>(AllOf(
                   HasSubstr("x.meta: collection_def[\"savers\"][0]: "), HasSubstr("damaged"))));
+}
+
+// One entry of a map: the name, and the message.
+std::string entry_message(const std::string& name, const std::string& message) {
+  std::string bytes;
+  pbf_writer entry(bytes);
+  entry.add_string(1, name);
+  entry.add_message(2, message);
+  return bytes;
+}
+
+// What a SavedModel has besides: tags, one signature with a sparse input, and an asset.
+std::string saved_graph(const std::string& output_info) {
+  std::string bytes = MetaGraphBytes().bytes();
+  pbf_writer message(bytes);
+  {
+    pbf_writer info(message, 1);
+    info.add_string(4, "serve");
+    info.add_string(4, "gpu");
+    info.add_string(5, "2.21.0");
+  }
+  std::string sparse, input_info, signature;
+  {
+    pbf_writer writer(sparse);
+    writer.add_string(1, "v:0");
+    writer.add_string(2, "i:0");
+    writer.add_string(3, "s:0");
+  }
+  pbf_writer(input_info).add_message(4, sparse);
+  pbf_writer writer(signature);
+  writer.add_message(1, entry_message("x", input_info));
+  writer.add_message(2, entry_message("y", output_info));
+  writer.add_string(3, "predict");
+  message.add_message(5, entry_message("serving_default", signature));
+  pbf_writer asset(message, 6);
+  asset.add_message(1, std::string("\x0a\x03"
+                                   "p:0"));
+  asset.add_string(2, "words.txt");
+  return bytes;
+}
+
+TEST(MetaGraphTest, ReadsWhatASavedModelHasBesides) {
+  const MetaGraph graph = parse_meta_graph(saved_graph("\x0a\x03y:0"), "x");
+  EXPECT_EQ(graph.tensorflow_version, "2.21.0");
+  EXPECT_THAT(graph.tags, ElementsAre("serve", "gpu"));
+  ASSERT_THAT(graph.signatures, ElementsAre(Key("serving_default")));
+  const SignatureDef& signature = graph.signatures.at("serving_default");
+  EXPECT_EQ(signature.method_name, "predict");
+  EXPECT_THAT(signature.inputs,
+              ElementsAre(testing::Pair("x/dense_shape", "s:0"), testing::Pair("x/indices", "i:0"),
+                          testing::Pair("x/values", "v:0")));
+  EXPECT_THAT(signature.outputs, ElementsAre(testing::Pair("y", "y:0")));
+  ASSERT_THAT(graph.assets, SizeIs(1));
+  EXPECT_EQ(graph.assets[0].tensor_name, "p:0");
+  EXPECT_EQ(graph.assets[0].filename, "words.txt");
+}
+
+TEST(MetaGraphTest, NamesThePlaceOfTheDamageInASignature) {
+  EXPECT_THAT([] { parse_meta_graph(saved_graph("\x0a\x7f"), "x.pb"); },
+              ThrowsMessage<DataLossError>(
+                  HasSubstr("x.pb: signature_def[\"serving_default\"].outputs[\"y\"]: damaged")));
+  const std::string good = saved_graph("\x0a\x03y:0");
+  for (size_t i = 0; i < good.size(); ++i)
+    for (const char flip : {'\x01', '\x80', '\xff'}) {
+      std::string bytes = good;
+      bytes[i] = static_cast<char>(bytes[i] ^ flip);
+      try {
+        parse_meta_graph(bytes, "x");
+      } catch (const DataLossError&) {
+      } catch (const InvalidArgumentError&) {
+      }
+    }
 }
 
 TEST(MetaGraphTest, KeepsMessagesItDoesNotKnow) {

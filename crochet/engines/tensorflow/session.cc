@@ -41,6 +41,13 @@ std::string describe_run(std::span<const Output> fetches) {
   return fmt::format("run of {}", fmt::join(names, ", "));
 }
 
+// Operations of the graph may give a resource any shape.
+void check_part(const Graph::Part& part, const Shape& shape) {
+  if (shape != part.shape)
+    throw FailedPreconditionError("the part \"{}\" of a variable is {} now, expected {}",
+                                  part.definition->variable_name, shape, part.shape);
+}
+
 const Graph::VariableNode& checked_node(const Graph& graph, const Variable& variable) {
   if (!variable || variable.info()->graph != &graph)
     throw InvalidArgumentError("\"{}\" is no variable of this graph",
@@ -234,8 +241,11 @@ Snapshot Session::snapshot(std::span<const Variable> variables) {
       continue;
     }
     Tensor whole(node.dtype, node.shape);
-    for (const Graph::Part& part : node.parts)
-      internal::place_part(whole, value(part), part.offset);
+    for (const Graph::Part& part : node.parts) {
+      const Tensor& part_value = value(part);
+      check_part(part, part_value.shape());
+      internal::place_part(whole, part_value, part.offset);
+    }
     tensors.push_back({node.name, std::move(whole)});
   }
   return Snapshot(std::move(tensors));

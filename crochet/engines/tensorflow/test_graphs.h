@@ -5,6 +5,8 @@
 #include <memory>
 #include <string>
 
+#include <fmt/format.h>
+
 #include "crochet/engines/tensorflow/graph.h"
 #include "crochet/engines/tensorflow/session.h"
 #include "crochet/io/file_system.h"
@@ -13,7 +15,7 @@ namespace crochet::tensorflow {
 
 // The graphs of tests/golden/tensorflow/make_graphs.py.
 inline std::string golden_path(const std::string& name) {
-  return std::string(TENSORFLOW_GRAPHS) + "/" + name + ".meta";
+  return fmt::format("{}/{}.meta", TENSORFLOW_GRAPHS, name);
 }
 inline std::string golden_bytes(const std::string& name) {
   return read_file(FileSystem::posix(), golden_path(name));

@@ -8,15 +8,21 @@
 contract_resource.meta, contract_reference.meta: what the suite of engines asks for, of the two kinds of variables.
 kinds.meta: variables of many kinds, and operations that fail or hang.
 scaffold.meta: a graph whose Scaffold was finalized before the export.
+saving.meta: variables on two devices, with a sharded saver.
+scatter.meta: updates of rows.
+saved_model, simple_model, module_model: SavedModels by the builder, by simple_save, and of a tf.Module.
 """
 
 import os
+import shutil
 import sys
+import tempfile
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 
 import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
 
 v1 = tf.compat.v1
 
@@ -116,6 +122,136 @@ def scaffold():
     return graph
 
 
+def saving():
+    """What is saved by the graph's own operations: of two devices, so in two data files."""
+    graph = tf.Graph()
+    with graph.as_default(), tf.device("/cpu:0"):
+        v1.train.create_global_step()
+        v1.get_variable("a", initializer=tf.constant([[0, 1, 2], [3, 4, 5]], tf.float32), use_resource=True)
+        v1.get_variable("words", initializer=tf.constant(["cat", "a longer string than fits"]), use_resource=True,
+                        trainable=False)
+        with tf.device("/cpu:1"):
+            v1.get_variable("b", initializer=tf.constant([7, 8], tf.int64), use_resource=False)
+        v1.get_variable("parts", shape=[5, 3], initializer=v1.random_normal_initializer(seed=3),
+                        partitioner=v1.fixed_size_partitioner(2), use_resource=True)
+        step = v1.train.get_global_step()
+        changes = [v1.assign_add(variable, tf.ones_like(variable))
+                   for variable in v1.global_variables() if variable.dtype.base_dtype in (tf.float32, tf.int64)
+                   and variable is not step]
+        tf.group(v1.assign_add(step, 1), *changes, name="train")
+        saver = v1.train.Saver(sharded=True)
+    return graph, saver
+
+
+def scatter():
+    """Updates of some rows: of every kind of variable, and of all rows in one step."""
+    graph = tf.Graph()
+    with graph.as_default():
+        v1.train.create_global_step()
+        ids = v1.placeholder(tf.int32, [None], name="ids")
+        rows = tf.ones(tf.stack([tf.size(ids), 8]))
+        every = tf.range(64)
+        changes, steps = [], []
+        for name, use_resource in (("resource_a", True), ("resource_b", True), ("reference_a", False),
+                                   ("reference_b", False)):
+            table = v1.get_variable(name, initializer=tf.zeros([64, 8]), use_resource=use_resource)
+            changes.append(v1.scatter_add(table, ids, rows, use_locking=True))
+            for part in (every[:32], every[32:]):
+                # Half a table at a time: a step is in its midst for long.
+                with tf.control_dependencies(steps[-1:]):
+                    steps.append(v1.scatter_add(table, part, tf.ones([32, 8]), use_locking=True).op)
+        tf.group(*changes, name="change_rows")
+        with tf.control_dependencies(steps):
+            tf.group(v1.assign_add(v1.train.get_global_step(), 1), name="change_all")
+    return graph
+
+
+def predictor(vocabulary):
+    """A model with a table whose words are in a file."""
+    graph = tf.Graph()
+    with graph.as_default():
+        x = v1.placeholder(tf.float32, [None, 2], name="x")
+        w = v1.get_variable("w", initializer=tf.constant([[1, 2, 3], [4, 5, 6]], tf.float32), use_resource=True)
+        v1.get_variable("parts", initializer=tf.constant([[1.0], [2.0], [3.0]]), use_resource=True,
+                        partitioner=v1.fixed_size_partitioner(2))
+        y = tf.matmul(x, w, name="y")
+        words = v1.placeholder(tf.string, [None], name="words")
+        path = tf.constant(vocabulary, name="vocabulary")
+        v1.add_to_collection(v1.GraphKeys.ASSET_FILEPATHS, path)
+        table = tf.lookup.StaticHashTable(
+            tf.lookup.TextFileInitializer(path, tf.string, tf.lookup.TextFileIndex.WHOLE_LINE, tf.int64,
+                                          tf.lookup.TextFileIndex.LINE_NUMBER), -1)
+        numbers = tf.identity(table.lookup(words), name="numbers")
+    return graph, x, y, words, numbers
+
+
+def strip_op_lists(folder):
+    """Names of operations that the exporter's TensorFlow has: large, and read by nobody here."""
+    path = os.path.join(folder, "saved_model.pb")
+    model = saved_model_pb2.SavedModel()
+    with open(path, "rb") as file:
+        model.ParseFromString(file.read())
+    for meta_graph in model.meta_graphs:
+        meta_graph.meta_info_def.ClearField("stripped_op_list")
+    with open(path, "wb") as file:
+        file.write(model.SerializeToString(deterministic=True))
+
+
+def save_model(folder):
+    """By the builder, for two sets of tags."""
+    shutil.rmtree(folder, ignore_errors=True)
+    saved = v1.saved_model
+    with tempfile.TemporaryDirectory() as temporary:
+        vocabulary = os.path.join(temporary, "vocabulary.txt")
+        with open(vocabulary, "w") as file:
+            file.write("cat\ndog\n")
+        graph, x, y, words, numbers = predictor(vocabulary)
+        with graph.as_default(), v1.Session() as session:
+            session.run([v1.global_variables_initializer(), v1.tables_initializer()])
+            info = saved.utils.build_tensor_info
+            signatures = {
+                "serving_default": saved.signature_def_utils.predict_signature_def({"x": x}, {"y": y}),
+                "lookup": saved.signature_def_utils.build_signature_def(
+                    {"words": info(words)}, {"numbers": info(numbers)}, "look_up"),
+            }
+            builder = saved.builder.SavedModelBuilder(folder)
+            builder.add_meta_graph_and_variables(
+                session, ["serve"], signatures, assets_collection=v1.get_collection(v1.GraphKeys.ASSET_FILEPATHS),
+                main_op=v1.tables_initializer())
+            builder.add_meta_graph(["train", "cpu"])
+            builder.save()
+    strip_op_lists(folder)
+
+
+def save_simple_model(folder):
+    shutil.rmtree(folder, ignore_errors=True)
+    graph = tf.Graph()
+    with graph.as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, [None], name="x")
+        v = v1.get_variable("v", initializer=tf.constant(3.0), use_resource=False)
+        session.run(v1.global_variables_initializer())
+        v1.saved_model.simple_save(session, folder, {"x": x}, {"y": tf.multiply(x, v, name="y")})
+    strip_op_lists(folder)
+
+
+def save_module(folder):
+    """As TensorFlow 2 does: no collection has the variables."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+    class Scale(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.factor = tf.Variable(2.5, name="factor")
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, name="x")])
+        def __call__(self, x):
+            return {"y": x * self.factor}
+
+    module = Scale()
+    tf.saved_model.save(module, folder, signatures=module.__call__)
+    strip_op_lists(folder)
+
+
 def main():
     folder = sys.argv[1]
     export(contract(True), os.path.join(folder, "contract_resource.meta"))
@@ -123,6 +259,12 @@ def main():
     graph, saver = kinds()
     export(graph, os.path.join(folder, "kinds.meta"), saver)
     export(scaffold(), os.path.join(folder, "scaffold.meta"))
+    graph, saver = saving()
+    export(graph, os.path.join(folder, "saving.meta"), saver)
+    export(scatter(), os.path.join(folder, "scatter.meta"))
+    save_model(os.path.join(folder, "saved_model"))
+    save_simple_model(os.path.join(folder, "simple_model"))
+    save_module(os.path.join(folder, "module_model"))
 
 
 if __name__ == "__main__":

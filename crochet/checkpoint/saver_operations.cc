@@ -1,0 +1,126 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// A saver where the graph's own operations save and restore.
+#include <set>
+#include <vector>
+
+#include <fmt/ranges.h>
+
+#include "crochet/base/error.h"
+#include "crochet/base/log.h"
+#include "crochet/checkpoint/checkpoint_files.h"
+#include "crochet/checkpoint/restore_plan.h"
+#include "crochet/checkpoint/saver_core.h"
+#include "crochet/checkpoint/stored_bundle.h"
+#include "crochet/io/path.h"
+
+namespace crochet::internal {
+namespace {
+
+// A session with one of these is lost, or closed: the loop must know, not only the saver.
+bool ends_session(const Error& error) {
+  return error.code() == Code::kAborted || error.code() == Code::kUnavailable ||
+         error.code() == Code::kCancelled;
+}
+
+std::vector<std::string> not_saved(const StateOperations& operations, const Graph& graph) {
+  std::vector<std::string> names;
+  for (const Variable& variable : graph.variables())
+    if (!operations.saves(variable.name())) names.push_back(variable.name());
+  return names;
+}
+
+// What of the graph operations that save only some variables restore.
+VariableSelection selection_of(const StateOperations& operations, const Graph& graph) {
+  const std::vector<std::string> names = not_saved(operations, graph);
+  if (names.empty()) return {};
+  return {std::nullopt, [left_out = std::set<std::string, std::less<>>(names.begin(), names.end())](
+                            std::string_view name) { return !left_out.contains(name); }};
+}
+
+}  // namespace
+
+std::shared_ptr<StateOperations> SaverCore::operations_for(const Session& session) const {
+  if (options_.writer == StateWriter::kCrochet) return nullptr;
+  const auto attached = session.graph().attached<StateOperations>();
+  if (options_.writer == StateWriter::kGraph) {
+    if (attached.empty())
+      throw FailedPreconditionError(
+          "the graph has no operations that save and restore it, as the saver is to use");
+    return attached.back();
+  }
+  // What only crochet can do, and files that no operation can write to.
+  const bool is_special = options_.var_list || options_.filter || options_.files ||
+                          options_.format != CheckpointFormat::kTensorBundle ||
+                          options_.num_shards != 1;
+  if (attached.empty() || is_special || !attached.back()->preferred_for(session)) return nullptr;
+  return attached.back();
+}
+
+void SaverCore::log_operations_once(const StateOperations& operations,
+                                    const Session& session) const {
+  if (operations_logged_.exchange(true)) return;
+  log_info("checkpoints are written by the graph's own operations{}",
+           operations.preferred_for(session)
+               ? ": in a cluster no moment is between two steps of all workers, and the values are "
+                 "those that each variable has when it is read"
+               : "");
+  if (const auto names = not_saved(operations, session.graph()); !names.empty())
+    log_warning("the graph's own operations do not save {}", fmt::join(names, ", "));
+  if (!fallback_dir().empty())
+    log_warning("the second directory {} is not used: the graph's own operations save into one",
+                fallback_dir());
+}
+
+std::shared_ptr<StoredState> SaverCore::store(StateOperations& operations, Session& session,
+                                              const std::string& prefix) const {
+  log_operations_once(operations, session);
+  auto stored = std::make_shared<StoredBundle>(files_, prefix);
+  try {
+    if (const std::string directory = directory_of(prefix); !directory.empty())
+      files_.create_directories(directory);
+    operations.save(session, stored->prefix());
+    stored->open();
+  } catch (const Error& error) {
+    if (ends_session(error)) throw;
+    stored->fail(std::current_exception());
+  }
+  return stored;
+}
+
+void SaverCore::write_stored(const Snapshot& snapshot, SaveTicket& ticket,
+                             const std::string& prefix, double time) {
+  auto& stored = static_cast<StoredBundle&>(*snapshot.stored());
+  try {
+    stored.throw_if_failed();
+    stored.add(snapshot.tensors());
+    ticket.reach(SaveStage::kWritten);
+    stored.sync();
+    snapshot.verify();
+    write_notes(snapshot, ticket, prefix, time,
+                {.num_bytes = stored.num_bytes(), .index_crc32c = stored.index_crc32c()});
+    stored.publish();
+  } catch (...) {
+    // What has its final name is needed by the next attempt.
+    if (stored.is_being_published() && checkpoint_exists(files_, prefix))
+      note_published(prefix, time);
+    else if (!stored.is_being_published())
+      remove_unless_published(files_, prefix);
+    throw;
+  }
+  ticket.set_num_bytes(stored.num_bytes());
+  ticket.reach(SaveStage::kDurable);
+  remove_replaced(files_, prefix, CheckpointFormat::kTensorBundle, stored.num_shards());
+}
+
+RestoreReport SaverCore::restore_by(StateOperations& operations, Session& session,
+                                    const CheckpointReader& reader) const {
+  log_operations_once(operations, session);
+  const VariableSelection selection = selection_of(operations, session.graph());
+  // They may save more than variables, under names that only they know.
+  const RestoreRules rules{.allow_surplus = true};
+  return RestorePlan(session.graph(), reader, selection, rules).execute(session, &operations);
+}
+
+}  // namespace crochet::internal

@@ -1,0 +1,348 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Savers where operations of the graph's own save and restore.
+#include <errno.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+#include "crochet/checkpoint/bundle_writer.h"
+#include "crochet/checkpoint/checkpoint_files.h"
+#include "crochet/checkpoint/checkpoint_reader.h"
+#include "crochet/checkpoint/checkpoint_sidecar.h"
+#include "crochet/checkpoint/raw_bundle.h"
+#include "crochet/checkpoint/saver.h"
+#include "crochet/io/memory_file_system.h"
+#include "crochet/io/path.h"
+#include "crochet/testing/failing_file_system.h"
+#include "crochet/testing/fake_clock.h"
+#include "crochet/testing/log_capture.h"
+#include "crochet/testing/scripted_session.h"
+#include "crochet/testing/temp_directory.h"
+
+namespace crochet {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::ThrowsMessage;
+
+class Counter final : public Saveable {
+ public:
+  TensorMap save() const override { return {{"", Tensor::scalar(count)}}; }
+  void restore(const TensorMap& state) override {
+    count = single_value(state, DType::kInt64).scalar<int64_t>();
+  }
+  int64_t count = 0;
+};
+
+// Writes as TensorFlow's operations do: files that nobody has synced, here two for the data.
+class BundleOperations final : public StateOperations {
+ public:
+  explicit BundleOperations(FileSystem& files) : files_(&files) {}
+
+  bool preferred_for(const Session&) const override { return is_preferred; }
+  bool saves(std::string_view variable) const override { return variable != left_out; }
+  void save(Session& session, const std::string& prefix) override {
+    ++num_saves;
+    if (fail) fail();
+    MemoryFileSystem elsewhere;
+    BundleWriter writer(elsewhere, prefix, {.num_shards = 2});
+    std::vector<Variable> variables;
+    for (const Variable& variable : session.graph().variables())
+      if (saves(variable.name())) variables.push_back(variable);
+    const Snapshot snapshot = session.snapshot(variables);
+    for (const auto& [name, tensor] : snapshot.tensors()) {
+      writer.add(name, tensor);
+      if (name == snapshot.tensors().front().name) writer.next_shard();
+    }
+    writer.finish();
+    if (writes_elsewhere) return;
+    for (const std::string& name : elsewhere.list(directory_of(prefix))) {
+      const std::string path = join_path(directory_of(prefix), name);
+      const auto file = files_->create(path);
+      file->append(read_file(elsewhere, path));
+      file->close();
+    }
+  }
+  void restore(Session& session, const std::string& prefix) override {
+    ++num_restores;
+    if (fail) fail();
+    const CheckpointReader reader(prefix, *files_);
+    std::vector<Assignment> assignments;
+    for (const Variable& variable : session.graph().variables())
+      if (saves(variable.name()))
+        assignments.push_back({.variable = variable,
+                               .shape = variable.shape(),
+                               .fill = [&reader, variable](std::span<std::byte> to) {
+                                 reader.read_into(variable.name(), to);
+                               }});
+    session.assign(assignments);
+  }
+
+  bool is_preferred = false;
+  bool writes_elsewhere = false;
+  std::string left_out;
+  std::function<void()> fail;
+  int num_saves = 0;
+  int num_restores = 0;
+
+ private:
+  FileSystem* files_;
+};
+
+class SaverOperationsTest : public testing::Test {
+ protected:
+  SaverOperationsTest() {
+    graph_.variable("w", Tensor::from<float>({1, 2, 3, 4}, {2, 2}));
+    graph_.attach<StateOperations>(operations_);
+  }
+
+  SaverOptions options() {
+    return {.writer = StateWriter::kGraph, .max_to_keep = 2, .files = &failing_, .clock = &clock_};
+  }
+  std::string save_next_step(Saver& saver) {
+    session_->run(graph_.train());
+    const int64_t step = read_global_step(*session_);
+    counter_->count = 10 * step;
+    return saver.save(*session_, "d/model.ckpt", step);
+  }
+  void add_counter() { graph_.add_saveable({.name = "counter", .object = counter_}); }
+
+  LogCapture log_;
+  MemoryFileSystem files_;
+  FailingFileSystem failing_{files_};
+  FakeClock clock_{1'700'000'000};
+  ScriptedGraph graph_;
+  std::shared_ptr<BundleOperations> operations_ = std::make_shared<BundleOperations>(failing_);
+  std::shared_ptr<Counter> counter_ = std::make_shared<Counter>();
+  std::unique_ptr<Session> session_ = graph_.new_session("");
+};
+
+TEST_F(SaverOperationsTest, NamesWhatTheOperationsWrote) {
+  Saver saver(options());
+  EXPECT_EQ(save_next_step(saver), "d/model.ckpt-1");
+  EXPECT_EQ(operations_->num_saves, 1);
+  EXPECT_THAT(files_.list("d"), ElementsAre("checkpoint", "model.ckpt-1.data-00000-of-00002",
+                                            "model.ckpt-1.data-00001-of-00002",
+                                            "model.ckpt-1.index", "model.ckpt-1.json"));
+  CheckpointReader reader("d/model.ckpt-1", files_);
+  reader.verify();
+  EXPECT_EQ(reader.read("w"), Tensor::from<float>({1, 2, 3, 4}, {2, 2}));
+  const auto sidecar = read_sidecar(files_, "d/model.ckpt-1");
+  ASSERT_TRUE(sidecar);
+  EXPECT_EQ(sidecar->index_crc32c, index_crc32c_of(files_, "d/model.ckpt-1"));
+  uint64_t num_bytes = files_.file_size("d/model.ckpt-1.index");
+  for (int shard : {0, 1}) num_bytes += files_.file_size(data_filename("d/model.ckpt-1", shard, 2));
+  EXPECT_EQ(sidecar->size_bytes, num_bytes);
+  EXPECT_TRUE(log_.contains("written by the graph's own operations"));
+}
+
+TEST_F(SaverOperationsTest, AddsTheStateOfObjects) {
+  add_counter();
+  Saver saver(options());
+  save_next_step(saver);
+  EXPECT_THAT(files_.list("d"), testing::SizeIs(6));  // A data file more, and no left-overs.
+  counter_->count = 0;
+  const auto session = graph_.new_session("");
+  ASSERT_TRUE(saver.restore_newest(*session, "d", "model.ckpt"));
+  EXPECT_EQ(operations_->num_restores, 1);
+  EXPECT_EQ(counter_->count, 10);
+  EXPECT_EQ(read_global_step(*session), 1);
+}
+
+TEST_F(SaverOperationsTest, KeepsTheNewest) {
+  Saver saver(options());
+  for (int i = 0; i < 4; ++i) save_next_step(saver);
+  EXPECT_THAT(list_checkpoints(files_, "d", "model.ckpt"),
+              ElementsAre("d/model.ckpt-3", "d/model.ckpt-4"));
+  EXPECT_THAT(files_.list("d"), testing::SizeIs(9));
+}
+
+TEST_F(SaverOperationsTest, AreUsedWhereTheyAreTheBetterWay) {
+  const TempDirectory directory;
+  const auto num_saves_with = [&](SaverOptions options) {
+    operations_->num_saves = 0;
+    Saver(std::move(options)).snapshot(*session_, directory.path() + "/x-1");
+    return operations_->num_saves;
+  };
+  EXPECT_EQ(num_saves_with({}), 0);
+  operations_->is_preferred = true;
+  operations_->fail = [] { throw NotFoundError("not on this disk"); };
+  EXPECT_EQ(num_saves_with({}), 1);
+  EXPECT_EQ(num_saves_with({.writer = StateWriter::kCrochet}), 0);
+  EXPECT_EQ(num_saves_with({.filter = [](std::string_view) { return true; }}), 0);
+  EXPECT_EQ(num_saves_with({.format = CheckpointFormat::kSafetensors}), 0);
+  EXPECT_EQ(num_saves_with({.num_shards = 2}), 0);
+  EXPECT_EQ(num_saves_with({.files = &files_}), 0);
+  EXPECT_TRUE(log_.contains("in a cluster no moment is between two steps"));
+}
+
+TEST_F(SaverOperationsTest, RefusesWhatTheyCannotDo) {
+  const auto with = [](SaverOptions options) {
+    options.writer = StateWriter::kGraph;
+    return Saver(std::move(options)).options().writer;
+  };
+  EXPECT_THROW(with({.filter = [](std::string_view) { return true; }}), InvalidArgumentError);
+  EXPECT_THROW(with({.format = CheckpointFormat::kSafetensors}), InvalidArgumentError);
+  EXPECT_THROW(with({.num_shards = 2}), InvalidArgumentError);
+  ScriptedGraph without;
+  without.variable("w", Tensor::scalar(1.0f));
+  const auto session = without.new_session("");
+  Saver saver(options());
+  EXPECT_THAT([&] { saver.save(*session, "d/model.ckpt", 1); },
+              ThrowsMessage<FailedPreconditionError>(HasSubstr("no operations that save")));
+}
+
+// TensorFlow's operations give a variable whatever shape the file has.
+TEST_F(SaverOperationsTest, ChecksBeforeTheyRestore) {
+  Saver saver(options());
+  save_next_step(saver);
+  ScriptedGraph other;
+  other.variable("w", Tensor::from<float>({1, 2}));
+  other.attach<StateOperations>(operations_);
+  const auto session = other.new_session("");
+  EXPECT_THAT([&] { saver.restore(*session, "d/model.ckpt-1"); },
+              ThrowsMessage<InvalidArgumentError>(HasSubstr("\"w\"")));
+  other.variable("v", Tensor::from<float>({1, 2}));
+  EXPECT_THROW(saver.restore(*session, "d/model.ckpt-1"), InvalidArgumentError);
+  EXPECT_EQ(operations_->num_restores, 0);
+}
+
+TEST_F(SaverOperationsTest, WhatTheyDoNotFindIsDamage) {
+  Saver saver(options());
+  save_next_step(saver);
+  operations_->fail = [] { throw NotFoundError("no data file"); };
+  EXPECT_THAT([&] { saver.restore_newest(*session_, "d", "model.ckpt"); },
+              ThrowsMessage<DataLossError>(HasSubstr("no data file")));
+}
+
+TEST_F(SaverOperationsTest, RestoreOnlyWhatTheySave) {
+  graph_.variable("other", Tensor::scalar(3.0f));
+  const auto session = graph_.new_session("");
+  operations_->left_out = "other";
+  Saver saver(options());
+  saver.save(*session, "d/model.ckpt", 1);
+  EXPECT_FALSE(CheckpointReader("d/model.ckpt-1", files_).contains("other"));
+  EXPECT_TRUE(log_.contains("do not save other"));
+  EXPECT_NO_THROW(saver.restore(*session, "d/model.ckpt-1"));
+}
+
+TEST_F(SaverOperationsTest, RestoreWhatCrochetWrote) {
+  Saver({.files = &files_}).save(*session_, "d/model.ckpt", 5);
+  Saver saver(options());
+  saver.restore(*session_, "d/model.ckpt-5");
+  EXPECT_EQ(operations_->num_restores, 1);
+}
+
+// Where an option asks for what only crochet can do.
+TEST_F(SaverOperationsTest, LeaveSpecialRestoresToCrochet) {
+  Saver(options()).save(*session_, "d/model.ckpt", 1);
+  SaverOptions lenient = options();
+  lenient.allow_missing = true;
+  Saver(lenient).restore(*session_, "d/model.ckpt-1");
+  EXPECT_EQ(operations_->num_restores, 0);
+}
+
+TEST_F(SaverOperationsTest, SaysThatTheFilesAreNotHere) {
+  operations_->writes_elsewhere = true;
+  Saver saver(options());
+  EXPECT_THAT([&] { save_next_step(saver); },
+              ThrowsMessage<FailedPreconditionError>(HasSubstr("must share the directory")));
+}
+
+TEST_F(SaverOperationsTest, RemovesWhatIsNotWritten) {
+  Saver saver(options());
+  saver.snapshot(*session_, "d/model.ckpt-1");
+  EXPECT_THAT(files_.list("d"), IsEmpty());
+}
+
+// A save that failed goes on as any other: it is logged and counted; a lost session is the loop's.
+TEST_F(SaverOperationsTest, AFailureIsTheSavesUnlessTheSessionIsLost) {
+  Saver saver(options());
+  operations_->fail = [] { throw ResourceExhaustedError("no room"); };
+  const SaveTicket ticket = saver.save_async(*session_, "d/model.ckpt", 1);
+  saver.wait();
+  EXPECT_THAT([&] { ticket.wait(); }, ThrowsMessage<ResourceExhaustedError>("no room"));
+  EXPECT_EQ(ticket.num_attempts(), 1);  // None that is made later could save this state.
+  EXPECT_TRUE(log_.contains("no other attempt can help"));
+  operations_->fail = [] { throw UnavailableError("ps 0 is gone"); };
+  EXPECT_THROW(saver.save_async(*session_, "d/model.ckpt", 1), UnavailableError);
+}
+
+// Whichever operation of the disk fails, and whatever a power cut takes: the checkpoint before is
+// there, or the whole new one.
+TEST_F(SaverOperationsTest, IsWholeOrNotThereAfterAnyFailure) {
+  add_counter();
+  for (const FailedWork work : {FailedWork::kNothing, FailedWork::kAll}) {
+    for (int64_t n = 0;; ++n) {
+      MemoryFileSystem disk;
+      FailingFileSystem files(disk);
+      *operations_ = BundleOperations(files);
+      SaverOptions with = options();
+      with.files = &files;
+      Saver saver(with);
+      saver.save(*session_, "d/model.ckpt", 1);
+      files.set_failed_work(work);
+      files.fail_operation_with_errno(files.num_operations() + n, EIO, Failing::kFromThenOn);
+      bool is_saved = false;
+      try {
+        is_saved = saver.save(*session_, "d/model.ckpt", 2) == "d/model.ckpt-2";
+      } catch (const Error&) {
+      }
+      EXPECT_THAT(files.violations(), IsEmpty()) << n;
+      disk.power_cut({.names = n % 2 == 0 ? UnsyncedNames::kKept : UnsyncedNames::kLost});
+      const auto found = list_checkpoints(disk, "d", "model.ckpt");
+      ASSERT_THAT(found, testing::Not(IsEmpty())) << n;
+      for (const std::string& prefix : found) CheckpointReader(prefix, disk).verify();
+      EXPECT_TRUE(!is_saved || found.back() == "d/model.ckpt-2") << n;
+      if (files.num_failures() == 0) break;
+    }
+  }
+}
+
+// A disk that fails once: the next attempt finds what it needs.
+TEST_F(SaverOperationsTest, IsWrittenByALaterAttempt) {
+  add_counter();
+  for (int64_t n = 0;; ++n) {
+    MemoryFileSystem disk;
+    FailingFileSystem files(disk);
+    *operations_ = BundleOperations(disk);
+    SaverOptions with = options();
+    with.files = &files;
+    Saver saver(with);
+    const Snapshot snapshot = saver.snapshot(*session_, "d/model.ckpt-1");
+    SaveTicket ticket("d/model.ckpt-1", 1, clock_);
+    files.fail_operation_with_errno(files.num_operations() + n, EIO);
+    for (int attempt = 0; attempt < 2 && ticket.stage() < SaveStage::kPublished; ++attempt) {
+      try {
+        saver.write(snapshot, ticket);
+      } catch (const Error&) {
+      }
+    }
+    // A sync or a merge that failed cannot be made again: then that is known.
+    const bool is_lost = snapshot.stored()->failed();
+    EXPECT_NE(ticket.stage() == SaveStage::kPublished, is_lost) << n;
+    if (!is_lost) CheckpointReader("d/model.ckpt-1", disk).verify();
+    if (files.num_failures() == 0) break;
+  }
+}
+
+TEST_F(SaverOperationsTest, LeftoversAreRemoved) {
+  for (const char* const name :
+       {"m-2.tempstate18.index", "m-2.tempstate18.data-00000-of-00001",
+        "m-2.tempstate18.data-00000-of-00001.tempstate7", "m-2.tempstate18_temp/part-00000",
+        "m-x.tempstate18_temp/part-00000", "m-2_temp/part-00000"}) {
+    files_.create_directories(directory_of(join_path("d", name)));
+    internal::put_file(files_, join_path("d", name), "x");
+  }
+  EXPECT_THAT(list_checkpoints(files_, "d", "m"), IsEmpty());
+  remove_leftovers(files_, "d", "m");
+  EXPECT_THAT(files_.list("d"), ElementsAre("m-2_temp", "m-x.tempstate18_temp"));
+}
+
+}  // namespace
+}  // namespace crochet

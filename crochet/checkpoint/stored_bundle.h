@@ -1,0 +1,81 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "crochet/io/file_system.h"
+#include "crochet/session/snapshot.h"
+
+namespace crochet::internal {
+
+// A tensor bundle that others write, under a name of its own until it is published as a
+// checkpoint: "<prefix>.tempstate<number>".
+//
+//   StoredBundle stored(files, "runs/x/model.ckpt-100");
+//   operations.save(session, stored.prefix());
+//   stored.open();
+//   stored.sync();
+//   stored.publish();
+//
+// What is not published is removed in the end. For one thread at a time.
+class StoredBundle final : public StoredState {
+ public:
+  // `files` is not owned and outlives this.
+  StoredBundle(FileSystem& files, std::string final_prefix);
+  // Never throws.
+  ~StoredBundle() override;
+  StoredBundle(const StoredBundle&) = delete;
+  StoredBundle& operator=(const StoredBundle&) = delete;
+
+  // Where it is to be written.
+  const std::string& prefix() const { return prefix_; }
+
+  // Looks at what was written. Throws: FailedPreconditionError if it is not there, or not all of
+  // it; DataLossError for a damaged index.
+  void open();
+  // Notes instead why it was not written.
+  void fail(std::exception_ptr error) { error_ = std::move(error); }
+  bool failed() const override { return error_ != nullptr; }
+  void throw_if_failed() const;
+
+  // Adds tensors, in a data file more. Requires: open(). Throws: what the file system throws, after
+  // which it has failed; InvalidArgumentError for a name that is in it.
+  void add(const std::vector<NamedTensor>& tensors);
+
+  // Returns once all bytes would survive a power cut. After an error it has failed.
+  void sync();
+  // Gives the files their final names, as BundleWriter does: data first, the index last. After an
+  // error it may be called again.
+  void publish();
+  // True once the first file may have its final name.
+  bool is_being_published() const { return is_being_published_; }
+
+  // Of data and index. Requires: open().
+  uint64_t num_bytes() const override { return num_bytes_; }
+  // The masked crc32c of the index file's bytes. Requires: open().
+  uint32_t index_crc32c() const { return index_crc32c_; }
+  int num_shards() const { return num_shards_; }
+
+ private:
+  void merge(const std::vector<NamedTensor>& tensors);
+  void remove_rest() noexcept;
+
+  FileSystem& files_;  // Not owned; outlives this.
+  const std::string final_prefix_;
+  const std::string directory_;
+  std::string prefix_;
+  std::vector<std::string> former_prefixes_;  // Of what was merged.
+  std::exception_ptr error_;
+  int num_shards_ = 0;
+  std::vector<int> shards_;  // Those that are not renamed yet, the last first.
+  uint64_t num_bytes_ = 0;
+  uint32_t index_crc32c_ = 0;
+  bool is_synced_ = false;
+  bool is_being_published_ = false;
+};
+
+}  // namespace crochet::internal

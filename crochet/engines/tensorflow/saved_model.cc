@@ -1,0 +1,214 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/engines/tensorflow/saved_model.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <fmt/ranges.h>
+
+#include "crochet/base/error.h"
+#include "crochet/engines/tensorflow/graph_saver.h"
+#include "crochet/engines/tensorflow/proto_reader.h"
+#include "crochet/io/path.h"
+
+namespace crochet::tensorflow {
+namespace {
+
+using internal::bytes_field;
+using internal::ProtoReader;
+
+// Signatures of this name are not the user's.
+constexpr std::string_view kInternal = "__saved_model_";
+constexpr std::string_view kInitOpSignature = "__saved_model_init_op";
+constexpr std::array<const char*, 2> kInitOpCollections = {"saved_model_main_op", "legacy_init_op"};
+
+using Tags = std::set<std::string>;
+
+// One graph of the file.
+struct Candidate {
+  std::string_view bytes;
+  Tags tags;
+};
+
+Tags read_tags(ProtoReader meta_graph) {
+  Tags tags;
+  meta_graph.for_each_field([&](uint32_t field, ProtoReader& value) {
+    if (field != bytes_field(1)) return false;
+    value.message("meta_info_def").for_each_field([&](uint32_t info_field, ProtoReader& info) {
+      if (info_field != bytes_field(4)) return false;
+      tags.insert(info.text());
+      return true;
+    });
+    return true;
+  });
+  return tags;
+}
+
+std::vector<Candidate> read_candidates(std::string_view bytes, const std::string& path) {
+  std::vector<Candidate> candidates;
+  ProtoReader(bytes, path).for_each_field([&](uint32_t field, ProtoReader& value) {
+    if (field != bytes_field(2)) return false;
+    const std::string_view graph = value.view();
+    candidates.push_back(
+        {graph, read_tags({graph, fmt::format("{}: meta_graphs[{}]", path, candidates.size())})});
+    return true;
+  });
+  return candidates;
+}
+
+std::string describe(const Tags& tags) { return fmt::format("{{{}}}", fmt::join(tags, ", ")); }
+
+size_t choose(const std::vector<Candidate>& candidates, const Tags& tags, const std::string& path) {
+  std::vector<std::string> found;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    if (candidates[i].tags == tags) return i;
+    found.push_back(describe(candidates[i].tags));
+  }
+  throw NotFoundError("{}: no graph has the tags {}; there {}: {}", path, describe(tags),
+                      found.size() == 1 ? "is" : "are",
+                      found.empty() ? "none" : fmt::format("{}", fmt::join(found, ", ")));
+}
+
+std::string read_saved_model(FileSystem& files, const std::string& directory,
+                             const std::string& path) {
+  if (files.exists(path)) return read_file(files, path);
+  const std::string text = join_path(directory, "saved_model.pbtxt");
+  if (files.exists(text))
+    throw UnimplementedError("{}: the text form of a SavedModel is not read here", text);
+  throw NotFoundError("{}: there is no such file: the directory is no SavedModel", path);
+}
+
+// What a model says of itself must not lead out of it.
+bool is_within(const std::string& filename) {
+  if (filename.empty() || is_absolute(filename)) return false;
+  for (size_t begin = 0; begin <= filename.size();) {
+    const size_t end = std::min(filename.find('/', begin), filename.size());
+    if (filename.substr(begin, end - begin) == "..") return false;
+    begin = end + 1;
+  }
+  return true;
+}
+
+Output find_element(const Graph& graph, const std::string& name, const std::string& place) {
+  try {
+    if (name.find(':') != std::string::npos) return graph.output(name);
+    return Output(graph.operation(name));
+  } catch (const NotFoundError& error) {
+    throw NotFoundError("{}: {}", place, error.what());
+  }
+}
+
+}  // namespace
+
+SavedModel::SavedModel(std::string directory, const SavedModelOptions& options)
+    : directory_(std::move(directory)),
+      files_(options.files == nullptr ? FileSystem::posix() : *options.files) {
+  const std::string path = join_path(directory_, "saved_model.pb");
+  const std::string bytes = read_saved_model(files_, directory_, path);
+  const std::vector<Candidate> candidates = read_candidates(bytes, path);
+  const size_t index = choose(candidates, {options.tags.begin(), options.tags.end()}, path);
+  place_ = fmt::format("{}: meta_graphs[{}]", path, index);
+  // Graphs do not move.
+  graph_.reset(new Graph(Graph::from_meta_graph(std::string(candidates[index].bytes), place_)));
+  add_signatures();
+  add_assets();
+  find_init_op();
+}
+
+void SavedModel::add_signatures() {
+  for (const auto& [name, signature] : graph_->definition().signatures)
+    if (!name.starts_with(kInternal)) signatures_.emplace(name, resolve(signature, name));
+}
+
+Signature SavedModel::resolve(const SignatureDef& signature, const std::string& name) const {
+  Signature resolved = {.method_name = signature.method_name, .inputs = {}, .outputs = {}};
+  const auto place = [&](const char* which, const std::string& key) {
+    return fmt::format("{}.signature_def[\"{}\"].{}[\"{}\"]", place_, name, which, key);
+  };
+  for (const auto& [key, tensor] : signature.inputs)
+    resolved.inputs.emplace(key, find_element(*graph_, tensor, place("inputs", key)));
+  for (const auto& [key, tensor] : signature.outputs)
+    resolved.outputs.emplace(key, find_element(*graph_, tensor, place("outputs", key)));
+  return resolved;
+}
+
+void SavedModel::add_assets() {
+  const std::vector<AssetFileDef>& assets = graph_->definition().assets;
+  for (size_t i = 0; i < assets.size(); ++i) {
+    const std::string place = fmt::format("{}.assets[{}]", place_, i);
+    const Output tensor = find_element(*graph_, assets[i].tensor_name, place);
+    if (!tensor.has_value() || graph_->output_info(tensor).dtype != DType::kString)
+      throw InvalidArgumentError("{}: \"{}\" takes no path", place, assets[i].tensor_name);
+    if (!is_within(assets[i].filename))
+      throw InvalidArgumentError("{}: the file \"{}\" lies outside of the model", place,
+                                 assets[i].filename);
+    const std::string path = join_path(join_path(directory_, "assets"), assets[i].filename);
+    // Some exporters say it twice.
+    const auto known = std::ranges::find(init_feeds_, tensor, &Feeds::value_type::first);
+    if (known != init_feeds_.end() && known->second == Tensor::scalar(path)) continue;
+    if (!files_.exists(path))
+      throw NotFoundError("{}: there is no such file, {} needs it", path, place);
+    init_feeds_.emplace_back(tensor, Tensor::scalar(path));
+  }
+}
+
+void SavedModel::find_init_op() {
+  const MetaGraph& definition = graph_->definition();
+  if (const auto found = definition.signatures.find(kInitOpSignature);
+      found != definition.signatures.end() && found->second.outputs.size() == 1) {
+    const std::string place = fmt::format("{}.signature_def[\"{}\"]", place_, kInitOpSignature);
+    init_op_ = find_element(*graph_, found->second.outputs.begin()->second, place);
+    return;
+  }
+  for (const char* const collection : kInitOpCollections) {
+    const std::vector<Output> operations = graph_->collection(collection);
+    if (operations.size() > 1)
+      throw InvalidArgumentError("{}: the collection \"{}\" has {} operations, expected one",
+                                 place_, collection, operations.size());
+    if (operations.empty()) continue;
+    init_op_ = operations.front();
+    return;
+  }
+}
+
+const Signature& SavedModel::signature(std::string_view name) const {
+  if (const auto found = signatures_.find(name); found != signatures_.end()) return found->second;
+  std::vector<std::string_view> names;
+  for (const auto& [known, signature] : signatures_) names.push_back(known);
+  throw NotFoundError("{}: the model has no signature \"{}\"; it has: {}", directory_, name,
+                      fmt::join(names, ", "));
+}
+
+std::string SavedModel::variables_prefix() const {
+  if (!graph_->definition().saver) return "";
+  return join_path(join_path(directory_, "variables"), "variables");
+}
+
+void SavedModel::restore(crochet::Session& session) const {
+  const std::string prefix = variables_prefix();
+  if (prefix.empty()) return;
+  const std::string index = prefix + ".index";
+  if (!files_.exists(index))
+    throw NotFoundError("{}: there is no such file: the model's variables are gone", index);
+  GraphSaver(*graph_).restore(session, prefix);
+  const std::vector<Variable> variables = graph_->variables();
+  const Snapshot values = session.snapshot(variables);
+  for (size_t i = 0; i < variables.size(); ++i)
+    if (const Tensor& value = values.tensors()[i].tensor;
+        !value.shape().is_compatible_with(variables[i].shape()))
+      throw InvalidArgumentError("{}: \"{}\" is {} there and {} in the graph", prefix,
+                                 variables[i].name(), value.shape(), variables[i].shape());
+}
+
+std::unique_ptr<crochet::Session> SavedModel::new_session(const SessionConfig& config) {
+  std::unique_ptr<crochet::Session> session = graph_->new_session("", config);
+  restore(*session);
+  if (init_op_) session->run(init_op_, init_feeds_);
+  return session;
+}
+
+}  // namespace crochet::tensorflow

@@ -8,7 +8,8 @@
 The cases:
 
 trains      The example's script: the workers begin where they should, all end at the last step, a second run goes on.
-absent      A worker without the holder of its variables ends with an error that says so.
+absent      A worker without the holder of its variables ends with an error that says so, from the start or when that is lost
+            and never comes back.
 stopped     So it does if that holder stands still, from the start or while they train.
 chief_last  Workers that are there first wait for the chief.
 kills       Members are killed (SIGKILL) and started again, N times: each time all workers get new sessions or go on, and
@@ -93,6 +94,16 @@ def check_absent(args):
         worker = cluster.start("worker", 0)
         expect(cluster.wait(PATIENCE_SECS) == [1], "the worker did not fail", cluster)
         expect("no answer within 2 s" in worker.text(), "the error says something else", cluster)
+    options = ["--limit-secs", "2", "--steps", "100000000"]
+    with Cluster(args.program, args.graph, args.folder, workers=1, options=options) as cluster:
+        ps = cluster.start("ps", 0)
+        worker = cluster.start("worker", 0)
+        wait_until(lambda: first_steps(worker.text()), "no step", cluster)
+        worker_before = worker.text()
+        ps.end()
+        expect(cluster.wait(PATIENCE_SECS) == [1], "the worker did not fail", cluster)
+        said = worker.text()[len(worker_before):]
+        expect("recovering from: " in said and "no answer within 2 s" in said, "the error says something else", cluster)
 
 
 def check_stopped(args):

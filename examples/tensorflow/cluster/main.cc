@@ -54,7 +54,7 @@ void add_options(CLI::App& app, Options& options) {
       ->check(CLI::IsMember({"ps", "worker"}))
       ->capture_default_str();
   app.add_option("--task", options.task, "Which one of them")->capture_default_str();
-  app.add_option("--graph", options.graph, "What make_digits_graph.py --ps wrote")
+  app.add_option("--graph", options.graph, "What make_digits_graph.py wrote")
       ->capture_default_str();
   app.add_option("--steps", options.steps, "All stop at this step, counted over all workers")
       ->capture_default_str();
@@ -103,7 +103,8 @@ class FirstStepHook final : public SessionRunHook {
 int work(const Options& options, const tensorflow::Server& server) {
   const Digits digits = load_digits(default_digits_file());
   auto graph = tensorflow::Graph::import_meta_graph(
-      options.graph, {.task = tensorflow::task_device("worker", options.task)});
+      options.graph, {.task = tensorflow::task_device("worker", options.task),
+                      .ps_tasks = static_cast<int>(options.ps.size())});
   const Output images = graph.output("images");
   const Output labels = graph.output("labels");
   const Operation train_op = graph.operation("train");

@@ -8,6 +8,7 @@
 The cases:
 
 trains      The example's script: the workers begin where they should, all end at the last step, a second run goes on.
+spread      The workers place the variables of a graph that does not say where they are on two holders.
 absent      A worker without the holder of its variables ends with an error that says so, from the start or when that is lost
             and never comes back.
 stopped     So it does if that holder stands still, from the start or while they train.
@@ -87,6 +88,17 @@ def check_trains(args):
             expect(steps <= int(last) <= steps + WORKERS - 1, f"the table is {rows}")
         expect("accuracy " in done.stdout, done.stdout)
     expect(900 <= int(rows[0][2]) <= 902, f"the second run began anew: {rows}")
+
+
+def check_spread(args):
+    script = [sys.executable, os.path.join(EXAMPLE, "run_cluster.py"), args.program, args.graph, "--dir", args.folder]
+    script += ["--steps", "500", "--stagger", "100", "--ps", "2", "--workers", "2"]
+    done = subprocess.run(script, capture_output=True, text=True)
+    expect(done.returncode == 0, f"the script ended with {done.returncode}: {done.stdout}{done.stderr}")
+    rows = re.findall(r"^ *(\d+) +(\d+) +(\d+) +(\d+)$", done.stdout, re.MULTILINE)
+    # One step for both: it is where the workers look for it.
+    expect([row[1] for row in rows] == ["0", "69"] and int(rows[1][2]) >= 69, f"the table is {rows}")
+    expect(all(500 <= int(row[3]) <= 501 for row in rows), f"the table is {rows}")
 
 
 def check_absent(args):
@@ -217,6 +229,7 @@ def mixed(args, python_task):
 def main():
     cases = {
         "trains": check_trains,
+        "spread": check_spread,
         "absent": check_absent,
         "stopped": check_stopped,
         "chief_last": check_chief_last,

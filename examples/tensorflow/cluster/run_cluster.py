@@ -5,8 +5,9 @@
 
     run_cluster.py <digits_cluster> <digits.meta> [--workers N] [--ps N] [--steps N] [--stagger K] [--dir DIR]
 
-<digits.meta> is what ../make_digits_graph.py wrote, with --ps N or without: then the workers place its variables. Each member is a process of <digits_cluster>; worker 0 is the
-chief. Worker n begins at step int(K * log(n + 1)), which the table at the end shows beside the step at which it did.
+<digits.meta> is what ../make_digits_graph.py wrote, with --ps N or without: then the workers place its variables. Each
+member is a process of <digits_cluster>; worker 0 is the chief. Worker n begins at step int(K * log(n + 1)), which the
+table at the end shows beside the step at which it did.
 Run it again with more steps: the run goes on from its last checkpoint.
 """
 

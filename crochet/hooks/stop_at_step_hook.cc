@@ -9,6 +9,12 @@
 #include "crochet/hooks/global_step.h"
 
 namespace crochet {
+namespace {
+
+// Where others make steps, too, how many runs before the target the step is looked at after each.
+constexpr int64_t kRunsAhead = 4;
+
+}  // namespace
 
 StopAtStepHook::StopAtStepHook(const StopAtStepHookOptions& options)
     : num_steps_(options.num_steps), last_step_(options.last_step) {
@@ -28,6 +34,7 @@ StopAtStepHook::StopAtStepHook(const StopAtStepHookOptions& options)
 void StopAtStepHook::begin(Graph& graph) { step_ = require_global_step(graph, *this); }
 
 void StopAtStepHook::after_create_session(Session& session, Coordinator&) {
+  previous_step_.reset();
   if (last_step_) return;
   const int64_t step = read_global_step(session);
   last_step_ = step + std::min(*num_steps_, std::numeric_limits<int64_t>::max() - step);
@@ -38,8 +45,11 @@ std::optional<SessionRunArgs> StopAtStepHook::before_run(SessionRunContext&) {
 }
 
 void StopAtStepHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
+  const int64_t before = step_value(values.results.tensor());
+  const int64_t pace = std::max<int64_t>(before - previous_step_.value_or(before), 1);
+  previous_step_ = before;
   // Most runs add one step: only then is it worth a run to see what the step is now.
-  if (step_value(values.results.tensor()) + 1 < *last_step_) return;
+  if (*last_step_ - before > (pace == 1 ? 1 : kRunsAhead * pace)) return;
   const int64_t step = read_global_step(context.session());
   if (step >= *last_step_) context.request_stop(fmt::format("step {} is reached", *last_step_));
 }

@@ -20,6 +20,10 @@ struct StopAtStepHookOptions {
 // from a checkpoint keeps it, so no step is counted twice. A run that is restored
 // at or behind the target makes no step.
 //
+// Where several workers train one model, none makes a step behind the target but that which
+// was under way when another one reached it: the last step is less than last_step + workers. For
+// that the step is read once more after each run that ends near the target.
+//
 //   Loop loop({.hooks = {StopAtStepHook({.last_step = 10'000})}});
 //
 // Not thread-safe; the monitored session calls it from one thread.
@@ -37,6 +41,7 @@ class StopAtStepHook final : public SessionRunHook {
  private:
   std::optional<int64_t> num_steps_;
   std::optional<int64_t> last_step_;
+  std::optional<int64_t> previous_step_;  // Before the run before.
   Output step_;
 };
 

@@ -53,11 +53,24 @@ TEST(StopAtStepHookTest, MakesNoStepIfTheTargetIsReachedAlready) {
   EXPECT_EQ(train_to_the_end(graph, StopAtStepHook({.num_steps = 0})), 5);
 }
 
-// A target in the middle of a run is noticed there, or in the next run.
+// A target in the middle of a run is noticed there; by the first run of all in the next.
 TEST(StopAtStepHookTest, NoticesTheTargetInRunsOfManySteps) {
   ScriptedGraph graph({.steps_per_run = 4});
   EXPECT_EQ(train_to_the_end(graph, StopAtStepHook({.last_step = 9})), 12);
-  EXPECT_EQ(train_to_the_end(graph, StopAtStepHook({.last_step = 8})), 12);
+  EXPECT_EQ(train_to_the_end(graph, StopAtStepHook({.last_step = 8})), 8);
+  EXPECT_EQ(train_to_the_end(graph, StopAtStepHook({.last_step = 3})), 8);
+  EXPECT_EQ(train_to_the_end(graph, StopAtStepHook({.last_step = 20})), 20);
+}
+
+// Reading the step is a run of its own.
+TEST(StopAtStepHookTest, ReadsTheStepOnceIfNobodyElseTrains) {
+  ScriptedGraph graph;
+  MonitoredSession session(std::make_unique<ChiefSessionCreator>(graph),
+                           {StopAtStepHook({.last_step = 20})});
+  const auto before = graph.num_runs();
+  while (!session.should_stop()) session.run(graph.train());
+  EXPECT_EQ(graph.num_runs() - before, 21);
+  session.close();
 }
 
 TEST(StopAtStepHookTest, DoesNotStopBeforeTheTarget) {

@@ -14,10 +14,13 @@ Options with_scaffold(Options options) {
 }
 
 // Requires: the scaffold is finalized.
-SessionManager make_manager(Graph& graph, const Scaffold& scaffold, Clock* clock) {
+SessionManager make_manager(
+    Graph& graph, const Scaffold& scaffold, Clock* clock,
+    double recovery_wait_secs = SessionManagerOptions().recovery_wait_secs) {
   return SessionManager(graph, {.local_init_op = scaffold.local_init_op,
                                 .ready_op = scaffold.ready_op,
                                 .ready_for_local_init_op = scaffold.ready_for_local_init_op,
+                                .recovery_wait_secs = recovery_wait_secs,
                                 .clock = clock});
 }
 
@@ -63,12 +66,17 @@ WorkerSessionCreator::WorkerSessionCreator(Graph& graph, WorkerSessionCreatorOpt
   if (!(options_.max_wait_secs >= 0))
     throw InvalidArgumentError("WorkerSessionCreator: max_wait_secs is {}, expected 0 or more",
                                options_.max_wait_secs);
+  if (!(options_.recovery_wait_secs > 0))
+    throw InvalidArgumentError(
+        "WorkerSessionCreator: recovery_wait_secs is {}, expected more than 0",
+        options_.recovery_wait_secs);
 }
 
 std::unique_ptr<Session> WorkerSessionCreator::create_session() {
   Scaffold& scaffold = *options_.scaffold;
   scaffold.finalize(graph_);
-  if (!manager_) manager_.emplace(make_manager(graph_, scaffold, options_.clock));
+  if (!manager_)
+    manager_.emplace(make_manager(graph_, scaffold, options_.clock, options_.recovery_wait_secs));
   return manager_->wait_for_session({.master = options_.master,
                                      .config = options_.config,
                                      .max_wait_secs = options_.max_wait_secs});

@@ -64,8 +64,9 @@ struct WorkerSessionCreatorOptions {
   // Where the session runs, and how; see Graph::new_session.
   std::string master = {};
   SessionConfig config = {};
-  // How long to wait for the chief.
+  // How long to wait for the chief, and how long between two looks at whether it is ready.
   double max_wait_secs = 1800;
+  double recovery_wait_secs = 30;
   // The machine's if null. Not owned.
   Clock* clock = nullptr;
 };
@@ -74,7 +75,8 @@ struct WorkerSessionCreatorOptions {
 // what they share, and initialises local variables only.
 class WorkerSessionCreator final : public SessionCreator {
  public:
-  // Requires: the graph outlives this. Throws: InvalidArgumentError for a negative max_wait_secs.
+  // Requires: the graph outlives this. Throws: InvalidArgumentError for a negative max_wait_secs,
+  // or a recovery_wait_secs that is not above 0.
   explicit WorkerSessionCreator(Graph& graph, WorkerSessionCreatorOptions options = {});
 
   Graph& graph() const override { return graph_; }

@@ -144,8 +144,18 @@ TEST_F(WorkerSessionCreatorTest, GivesUpAfterHalfAnHour) {
   EXPECT_EQ(to_seconds(clock_.now() - FakeClock().now()), 1800);
 }
 
+TEST_F(WorkerSessionCreatorTest, LooksAsOftenAsItIsTold) {
+  ScriptedGraph graph({.starts_initialized = false});
+  WorkerSessionCreator creator(graph,
+                               {.max_wait_secs = 10, .recovery_wait_secs = 2.5, .clock = &clock_});
+  EXPECT_THROW(creator.create_session(), DeadlineExceededError);
+  EXPECT_EQ(to_seconds(clock_.now() - FakeClock().now()), 10);
+  EXPECT_EQ(graph.num_sessions(), 5);
+}
+
 TEST_F(WorkerSessionCreatorTest, RefusesANegativeWait) {
   ScriptedGraph graph;
+  EXPECT_THROW(WorkerSessionCreator(graph, {.recovery_wait_secs = 0}), InvalidArgumentError);
   EXPECT_THROW(WorkerSessionCreator(graph, {.max_wait_secs = -1}), InvalidArgumentError);
 }
 

@@ -53,6 +53,7 @@ std::unique_ptr<SessionCreator> make_creator(const MonitoredTrainingSessionOptio
                                                    .master = options.master,
                                                    .config = options.config,
                                                    .max_wait_secs = options.max_wait_secs,
+                                                   .recovery_wait_secs = options.recovery_wait_secs,
                                                    .clock = options.clock});
   return std::make_unique<ChiefSessionCreator>(
       options.graph,
@@ -96,6 +97,9 @@ void check_options(const MonitoredTrainingSessionOptions& options) {
                                options.stop_grace_period_secs);
   if (!(options.max_wait_secs >= 0))
     throw InvalidArgumentError("max_wait_secs is {}, expected 0 or more", options.max_wait_secs);
+  if (!(options.recovery_wait_secs > 0))
+    throw InvalidArgumentError("recovery_wait_secs is {}, expected more than 0",
+                               options.recovery_wait_secs);
   wire_default_hooks(default_hooks_of(options), {}, std::make_shared<Scaffold>());
 }
 

@@ -62,8 +62,10 @@ struct MonitoredTrainingSessionOptions {
   SessionConfig config = {};
   // How long threads of hooks may go on once the session is closed.
   double stop_grace_period_secs = 120;
-  // How long a process that is not the chief waits for it.
+  // How long a process that is not the chief waits for it, and how long between two looks at
+  // whether it is ready.
   double max_wait_secs = 7200;
+  double recovery_wait_secs = 30;
   // How often an AbortedError or UnavailableError is recovered from without getting past
   // the step that failed.
   int max_recoveries = 3;
@@ -76,7 +78,7 @@ struct MonitoredTrainingSessionOptions {
 };
 
 // Throws: InvalidArgumentError for intervals that are negative or exclude each other, a
-// negative grace period, wait or number of recoveries.
+// negative grace period, wait or number of recoveries, or a recovery_wait_secs that is not above 0.
 void check_options(const MonitoredTrainingSessionOptions& options);
 
 // Python's `with MonitoredTrainingSession(...) as session`: creates the session, restored,

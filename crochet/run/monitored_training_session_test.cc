@@ -354,6 +354,13 @@ TEST_F(TrainWorkerTest, WaitsAsLongAsItIsTold) {
   EXPECT_EQ(to_seconds(clock_.now() - FakeClock().now()), 60);
 }
 
+TEST_F(TrainWorkerTest, LooksAsOftenAsItIsTold) {
+  auto options = worker_options(3);
+  options.recovery_wait_secs = 0.5;
+  work(options);
+  EXPECT_EQ(to_seconds(clock_.now() - FakeClock().now()), 1);
+}
+
 TEST_F(TrainWorkerTest, EndsItsWaitOnASignal) {
   set_pending_signal(15);
   const RunReport report = work(worker_options(3));
@@ -371,6 +378,7 @@ TEST_F(TrainTest, RefusesBadOptionsBeforeAnythingBegins) {
   };
   expect_refused([](auto& bad) { bad.max_recoveries = -1; });
   expect_refused([](auto& bad) { bad.max_wait_secs = -1; });
+  expect_refused([](auto& bad) { bad.recovery_wait_secs = 0; });
   expect_refused([](auto& bad) { bad.stop_grace_period_secs = -1; });
   expect_refused([](auto& bad) { bad.save_checkpoint_secs = -1; });
   expect_refused(

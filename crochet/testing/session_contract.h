@@ -37,7 +37,8 @@ class SessionContractEngine {
   // A value that must be fed, float32 [?,2]; unset if the engine has no such thing.
   virtual Output placeholder() { return Output(); }
   // A session with the initial values.
-  virtual std::unique_ptr<Session> new_session() { return graph().new_session(""); }
+  virtual std::unique_ptr<Session> new_session() { return graph().new_session(target()); }
+  virtual std::string target() const { return ""; }
   // False if "probe" calls nothing.
   virtual bool calls_in_probe() const { return true; }
   // How often "probe" was computed, in this session if each session counts for itself.
@@ -102,7 +103,7 @@ TYPED_TEST_SUITE_P(SessionContract);
 
 TYPED_TEST_P(SessionContract, KnowsItsGraphAndTarget) {
   EXPECT_EQ(&this->session_->graph(), &this->graph());
-  EXPECT_EQ(this->session_->target(), "");
+  EXPECT_EQ(this->session_->target(), this->engine_.target());
 }
 
 TYPED_TEST_P(SessionContract, FindsWhatTheGraphHas) {

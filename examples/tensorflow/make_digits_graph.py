@@ -3,13 +3,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exports the graph that learns to read hand-written digits: for the program beside it, or any other.
 
-    make_digits_graph.py [--variables resource|reference] [--partitions N] [--seed S] <digits.meta>
+    make_digits_graph.py [--variables resource|reference] [--partitions N] [--seed S] [--ps N] <digits.meta>
 
 The graph has the placeholders "images" (float32 [?,64]) and "labels" (int32 [?]), the operation "train", which is one
-step of Adam, and the values "loss" and "accuracy".
+step of Adam, and the values "loss" and "accuracy". With --ps its variables are on N tasks of a job "ps", one after the
+other, and all else is on "/job:worker/task:0": the graph of a cluster (see cluster/).
 """
 
 import argparse
+import contextlib
 import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -32,9 +34,16 @@ def dense(name, inputs, units, partitions):
         return tf.matmul(inputs, tf.convert_to_tensor(kernel)) + bias
 
 
-def build(use_resource=True, partitions=1, seed=1):
+def devices(ps, task):
+    """Where operations go: anywhere, or variables to tasks of "ps" and all else to a worker."""
+    if ps == 0:
+        return contextlib.nullcontext()
+    return v1.device(v1.train.replica_device_setter(ps_tasks=ps, worker_device=f"/job:worker/task:{task}"))
+
+
+def build(use_resource=True, partitions=1, seed=1, ps=0, task=0):
     graph = tf.Graph()
-    with graph.as_default():
+    with graph.as_default(), devices(ps, task):
         v1.set_random_seed(seed)
         images = v1.placeholder(tf.float32, [None, PIXELS], name="images")
         labels = v1.placeholder(tf.int32, [None], name="labels")
@@ -56,9 +65,10 @@ def main():
     parser.add_argument("--variables", choices=["resource", "reference"], default="resource")
     parser.add_argument("--partitions", type=int, default=1, help="of the hidden layer's weights")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--ps", type=int, default=0, help="tasks of the job that holds the variables")
     parser.add_argument("path")
     args = parser.parse_args()
-    with build(args.variables == "resource", args.partitions, args.seed).as_default():
+    with build(args.variables == "resource", args.partitions, args.seed, args.ps).as_default():
         v1.train.export_meta_graph(args.path)
 
 

@@ -15,6 +15,7 @@
 #include "crochet/engines/tensorflow/session.h"
 #include "crochet/engines/tensorflow/state_access.h"
 #include "crochet/engines/tensorflow/status.h"
+#include "crochet/engines/tensorflow/task_placement.h"
 #include "crochet/session/queue_runner.h"
 
 namespace crochet::tensorflow {
@@ -79,18 +80,19 @@ auto at_place(const std::string& place, Find find) {
 
 Graph Graph::import_meta_graph(const std::string& path, const ImportOptions& options) {
   FileSystem& files = options.files == nullptr ? FileSystem::posix() : *options.files;
-  return from_meta_graph(read_file(files, path), path);
+  return from_meta_graph(read_file(files, path), path, options);
 }
 
-Graph Graph::from_meta_graph(std::string bytes, const std::string& name) {
-  return Graph(std::move(bytes), name);
+Graph Graph::from_meta_graph(std::string bytes, const std::string& name,
+                             const ImportOptions& options) {
+  return Graph(std::move(bytes), name, options);
 }
 
-Graph::Graph(std::string bytes, const std::string& name)
+Graph::Graph(std::string bytes, const std::string& name, const ImportOptions& options)
     : bytes_(std::make_shared<const std::string>(std::move(bytes))),
       definition_(parse_meta_graph(*bytes_, name)),
       graph_(TF_NewGraph(), TF_DeleteGraph) {
-  import_graph_def(name);
+  import_graph_def(name, options);
   add_variables(name);
   add_collections(name);
   add_queue_runners(name);
@@ -102,9 +104,22 @@ Graph::Graph() : definition_(), graph_(TF_NewGraph(), TF_DeleteGraph) {}
 
 Graph::~Graph() = default;
 
-void Graph::import_graph_def(const std::string& name) {
-  const std::string graph_def =
-      internal::prepare_graph_def(definition_.graph_def, global_step_variable(definition_), name);
+// The GraphDef with this task's work placed on it.
+std::string Graph::place(const std::string& name, const ImportOptions& options) const {
+  if (options.task.empty() ? options.ps_tasks != 0 : options.ps_tasks < 0)
+    throw InvalidArgumentError("{}: imported for task \"{}\" with variables on {} tasks", name,
+                               options.task, options.ps_tasks);
+  if (options.task.empty()) return definition_.graph_def;
+  internal::VariablePlacement spread = {.num_tasks = options.ps_tasks};
+  for (const VariableDef* const variable : definitions("variables"))
+    spread.variables.insert(without_index(variable->variable_name));
+  return internal::place_on_task(definition_.graph_def, internal::parse_task(options.task), spread,
+                                 name);
+}
+
+void Graph::import_graph_def(const std::string& name, const ImportOptions& options_of_import) {
+  const std::string graph_def = internal::prepare_graph_def(
+      place(name, options_of_import), global_step_variable(definition_), name);
   const internal::BufferPtr buffer(TF_NewBufferFromString(graph_def.data(), graph_def.size()));
   const internal::ImportOptionsPtr options(TF_NewImportGraphDefOptions());
   Status status;

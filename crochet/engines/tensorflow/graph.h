@@ -22,6 +22,15 @@ namespace crochet::tensorflow {
 struct ImportOptions {
   // The operating system's if null. Not owned.
   FileSystem* files = nullptr;
+  // In a cluster: the task that runs what is on its job, "/job:worker/task:1", whichever task the
+  // graph was exported for. What names no job is put there, too, unless it is colocated with what
+  // is elsewhere or works on a variable there; what is on other jobs, as variables on "/job:ps",
+  // stays there. Empty: all stays.
+  std::string task = {};
+  // For a graph that does not say where its variables are: put them on this many tasks of the job
+  // "ps", one after the other. Must be the same for all workers. Not without a task. 0: as all
+  // else.
+  int ps_tasks = 0;
 };
 
 // A graph that is run by TensorFlow: one that Python exported, or one that is built here (see
@@ -52,10 +61,12 @@ class Graph final : public crochet::Graph {
   // Throws: NotFoundError and others of the file system; DataLossError and InvalidArgumentError
   // with the place in the file (see parse_meta_graph); what TensorFlow says of the graph, such as
   // an operation that this build does not know; UnimplementedError for what cannot be
-  // saved: variables of unknown rank, or of types without values.
+  // saved: variables of unknown rank, or of types without values; InvalidArgumentError for a task
+  // that is none, or ps_tasks without one.
   static Graph import_meta_graph(const std::string& path, const ImportOptions& options = {});
   // The same of bytes; `name` is the one in messages.
-  static Graph from_meta_graph(std::string bytes, const std::string& name);
+  static Graph from_meta_graph(std::string bytes, const std::string& name,
+                               const ImportOptions& options = {});
 
   ~Graph() override;
   Graph(const Graph&) = delete;
@@ -67,8 +78,10 @@ class Graph final : public crochet::Graph {
   // that TensorFlow does not run or that is taken, and for outputs of another graph.
   Operation group(std::string name, std::span<const Output> operations);
 
-  // `target`: "", this process. `config`: a serialized ConfigProto.
-  // Throws: UnimplementedError for another target; InvalidArgumentError for another config.
+  // `target`: "", this process, or "grpc://<host>:<port>", a member of a cluster (server.h).
+  // `config`: a serialized ConfigProto; in a cluster see cluster_config.h.
+  // Throws: UnimplementedError for another target; InvalidArgumentError for another config;
+  // DeadlineExceededError if members of the cluster did not answer.
   std::unique_ptr<Session> new_session(const std::string& target,
                                        const SessionConfig& config = {}) override;
   const OperationInfo* find_operation(std::string_view name) const override;
@@ -124,9 +137,10 @@ class Graph final : public crochet::Graph {
  private:
   friend class GraphBuilder;
 
-  Graph(std::string bytes, const std::string& name);
+  Graph(std::string bytes, const std::string& name, const ImportOptions& options);
 
-  void import_graph_def(const std::string& name);
+  void import_graph_def(const std::string& name, const ImportOptions& options);
+  std::string place(const std::string& name, const ImportOptions& options) const;
   Node& add_node(TF_Operation* operation);
   Part make_part(const VariableDef& definition, const std::string& file);
   void add_variables(const std::string& file);

@@ -11,6 +11,7 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "crochet/base/error.h"
+#include "crochet/engines/tensorflow/device_name.h"
 #include "crochet/engines/tensorflow/proto_reader.h"
 
 namespace crochet::tensorflow::internal {
@@ -209,37 +210,7 @@ bool is_legal_operation_name(std::string_view name) {
   });
 }
 
-bool is_legal_device(std::string_view device) {
-  const auto is_word = [](std::string_view text) {
-    return !text.empty() && is_letter(text.front()) && std::ranges::all_of(text, [](char c) {
-      return is_letter(c) || is_digit(c) || c == '_';
-    });
-  };
-  const auto is_index = [](std::string_view text) {
-    return text == "*" ||
-           (!text.empty() && text.size() < 10 && std::ranges::all_of(text, is_digit));
-  };
-  while (!device.empty()) {
-    if (device.front() != '/') return false;
-    const size_t end = std::min(device.find('/', 1), device.size());
-    const std::string_view part = device.substr(1, end - 1);
-    device.remove_prefix(end);
-    const size_t colon = part.find(':');
-    if (colon == std::string_view::npos) return false;
-    const std::string_view key = part.substr(0, colon);
-    const std::string_view value = part.substr(colon + 1);
-    const size_t second = value.find(':');
-    if (key == "job" ? !is_word(value) && value != "*"
-        : key == "replica" || key == "task" || key == "cpu" || key == "CPU" || key == "gpu" ||
-                key == "GPU"
-            ? !is_index(value)
-            : key != "device" ||
-                  !(is_word(value.substr(0, second)) || value.substr(0, second) == "*") ||
-                  (second != std::string_view::npos && !is_index(value.substr(second + 1))))
-      return false;
-  }
-  return true;
-}
+bool is_legal_device(std::string_view device) { return parse_device_name(device).has_value(); }
 
 bool is_adding(std::string_view type) {
   constexpr std::array<std::string_view, 4> kAdding = {"AssignAddVariableOp", "AssignSubVariableOp",

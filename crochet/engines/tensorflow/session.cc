@@ -107,17 +107,19 @@ class Session::Request {
 };
 
 Session::Session(Graph& graph, std::string target, const SessionConfig& config)
-    : graph_(graph), target_(std::move(target)) {
-  // A run there hangs if a member is absent, and neither limits nor closing end it.
-  if (!target_.empty())
-    throw UnimplementedError("session at \"{}\": this engine runs in this process only, \"\"",
-                             target_);
+    : graph_(graph),
+      target_(std::move(target)),
+      remote_(internal::is_remote(target_) ? std::optional(internal::remote_target(target_, config))
+                                           : std::nullopt) {
+  if (remote_) internal::probe(*remote_);
+  const std::string& settings = remote_ ? remote_->config : config.serialized;
   const internal::SessionOptionsPtr options(TF_NewSessionOptions());
   Status status;
-  if (!config.serialized.empty()) {
-    TF_SetConfig(options.get(), config.serialized.data(), config.serialized.size(), status.get());
+  if (!settings.empty()) {
+    TF_SetConfig(options.get(), settings.data(), settings.size(), status.get());
     if (!status.ok()) throw InvalidArgumentError("the settings of a session are no ConfigProto");
   }
+  if (remote_) TF_SetTarget(options.get(), remote_->target.c_str());
   session_ = TF_NewSession(graph.tensorflow_graph(), options.get(), status.get());
   status.check("new session");
 }
@@ -126,6 +128,11 @@ Session::~Session() { close(); }
 
 void Session::close() {
   if (!gate_.close()) return gate_.wait_until_empty();
+  if (remote_) {
+    internal::RemoteClosing closing(session_, *remote_);
+    gate_.wait_until_empty();  // Runs there end by their own limits, too.
+    return closing.finish();
+  }
   // Ends runs that hang. To delete the session while one is in flight would crash.
   Status status;
   TF_CloseSession(session_, status.get());
@@ -148,7 +155,8 @@ void Session::execute(Request& request, const std::function<std::string()>& what
   const internal::BufferPtr run_metadata(is_recorded ? TF_NewBuffer() : nullptr);
   Status status;
   request.run(session_, run_options.get(), run_metadata.get(), status);
-  if (!status.ok()) status.check(what());
+  if (!status.ok())
+    status.check(remote_ ? fmt::format("{} at {}", what(), remote_->target) : std::string(what()));
   if (is_recorded)
     *metadata = internal::parse_run_metadata(
         {static_cast<const char*>(run_metadata->data), run_metadata->length});

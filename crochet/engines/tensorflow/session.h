@@ -5,11 +5,13 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "crochet/engines/tensorflow/graph.h"
+#include "crochet/engines/tensorflow/remote_session.h"
 #include "crochet/engines/tensorflow/run_gate.h"
 #include "crochet/session/session.h"
 
@@ -26,10 +28,16 @@ namespace crochet::tensorflow {
 //
 // Fed tensors are held, not copied, until TensorFlow lets go of them. Fetched ones hold
 // TensorFlow's memory, or are copies where that might be a reference variable's.
+//
+// A session in a cluster shares its variables with the other members: closing it leaves them,
+// and what other members change meanwhile is kept waiting by nobody. All its calls have limits; see
+// ClusterConfigOptions.
 class Session final : public crochet::Session {
  public:
-  // Throws: UnimplementedError for another target than ""; InvalidArgumentError for settings that
-  // TensorFlow does not know.
+  // `target`: "", this process, or "grpc://<host>:<port>", a member of a cluster, which must
+  // answer, as must those that the device filters include.
+  // Throws: UnimplementedError for another target; InvalidArgumentError for settings that
+  // TensorFlow does not know; DeadlineExceededError if members did not answer.
   Session(Graph& graph, std::string target, const SessionConfig& config);
   ~Session() override;
 
@@ -63,6 +71,7 @@ class Session final : public crochet::Session {
 
   Graph& graph_;  // Not owned; outlives this.
   const std::string target_;
+  const std::optional<internal::RemoteTarget> remote_;  // None in this process.
   TF_Session* session_ = nullptr;
   internal::RunGate gate_;
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/testing/session_contract.h"
 
+#include "crochet/engines/tensorflow/test_cluster.h"
 #include "crochet/engines/tensorflow/test_graphs.h"
 
 namespace crochet::tensorflow {
@@ -10,7 +11,10 @@ namespace {
 // Counts its probes in a local variable: operations of TensorFlow call nobody.
 class ImportedEngine : public SessionContractEngine {
  public:
-  explicit ImportedEngine(const char* name) : graph_(Graph::import_meta_graph(golden_path(name))) {
+  explicit ImportedEngine(const char* name, std::string target = {}, SessionConfig config = {})
+      : graph_(Graph::import_meta_graph(golden_path(name))),
+        target_(std::move(target)),
+        config_(std::move(config)) {
     init_ = graph_.default_init_op();
     local_init_ = graph_.default_local_init_op();
   }
@@ -18,10 +22,11 @@ class ImportedEngine : public SessionContractEngine {
   void extend(const std::string& name) override { graph_.group(name, {}); }
   Output placeholder() override { return graph_.output("placeholder"); }
   std::unique_ptr<crochet::Session> new_session() override {
-    std::unique_ptr<crochet::Session> session = graph_.new_session("");
+    std::unique_ptr<crochet::Session> session = graph_.new_session(target_, config_);
     session->run({init_, local_init_});
     return session;
   }
+  std::string target() const override { return target_; }
   bool calls_in_probe() const override { return false; }
   int64_t count_probes(crochet::Session& session) override {
     return session.run(graph_.definition().variables.at("local_variables").at(0).snapshot_name)
@@ -30,6 +35,8 @@ class ImportedEngine : public SessionContractEngine {
 
  private:
   Graph graph_;
+  const std::string target_;
+  const SessionConfig config_;
   Output init_;
   Output local_init_;
 };
@@ -40,6 +47,14 @@ struct ResourceEngine final : ImportedEngine {
 struct ReferenceEngine final : ImportedEngine {
   ReferenceEngine() : ImportedEngine("contract_reference") {}
 };
+struct RemoteResourceEngine final : ImportedEngine {
+  RemoteResourceEngine()
+      : ImportedEngine("contract_resource", test_server().target(), isolated_config()) {}
+};
+struct RemoteReferenceEngine final : ImportedEngine {
+  RemoteReferenceEngine()
+      : ImportedEngine("contract_reference", test_server().target(), isolated_config()) {}
+};
 
 }  // namespace
 }  // namespace crochet::tensorflow
@@ -48,5 +63,9 @@ namespace crochet {
 
 INSTANTIATE_TYPED_TEST_SUITE_P(TensorFlowResource, SessionContract, tensorflow::ResourceEngine);
 INSTANTIATE_TYPED_TEST_SUITE_P(TensorFlowReference, SessionContract, tensorflow::ReferenceEngine);
+INSTANTIATE_TYPED_TEST_SUITE_P(TensorFlowRemoteResource, SessionContract,
+                               tensorflow::RemoteResourceEngine);
+INSTANTIATE_TYPED_TEST_SUITE_P(TensorFlowRemoteReference, SessionContract,
+                               tensorflow::RemoteReferenceEngine);
 
 }  // namespace crochet

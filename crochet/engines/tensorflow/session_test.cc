@@ -48,11 +48,12 @@ TEST_F(KindsTest, NamesTheOperationThatFailed) {
                         HasSubstr("Matrix size-incompatible"))));
 }
 
-// With an absent member a run there would hang, whatever limits it was given.
-TEST_F(KindsTest, RunsInThisProcessOnly) {
-  for (const char* const target : {"grpc://localhost:2222", "local", "nonsense"})
+TEST_F(KindsTest, RunsHereOrInACluster) {
+  for (const char* const target : {"local", "nonsense", "localhost:2222"})
     EXPECT_THAT([&] { it_.graph.new_session(target); },
                 ThrowsMessage<UnimplementedError>(HasSubstr(target)));
+  for (const char* const target : {"grpc://", "grpc://localhost", "grpc://a:b", "grpc://a:0"})
+    EXPECT_THROW(it_.graph.new_session(target), InvalidArgumentError) << target;
 }
 
 TEST_F(KindsTest, HasNoValuesUntilInitialized) {

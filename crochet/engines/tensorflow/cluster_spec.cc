@@ -1,0 +1,90 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/engines/tensorflow/cluster_spec.h"
+
+#include <charconv>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "crochet/base/error.h"
+#include "crochet/engines/tensorflow/device_name.h"
+
+namespace crochet::tensorflow {
+namespace {
+
+constexpr int kLargestPort = 65535;
+
+bool is_host(std::string_view host) {
+  if (host.empty()) return false;
+  const bool is_bracketed = host.front() == '[' && host.back() == ']' && host.size() > 2;
+  const std::string_view inner = is_bracketed ? host.substr(1, host.size() - 2) : host;
+  return inner.find_first_of(is_bracketed ? "[]/, \t\n" : "[]/, \t\n:") == std::string_view::npos;
+}
+
+std::string names_of(const ClusterSpec::Jobs& jobs) {
+  std::vector<std::string> names;
+  for (const auto& [name, addresses] : jobs) names.push_back(fmt::format("\"{}\"", name));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+int port_of_address(std::string_view address) {
+  const size_t colon = address.rfind(':');
+  int port = -1;
+  if (colon != std::string_view::npos && is_host(address.substr(0, colon))) {
+    const char* const end = address.data() + address.size();
+    const auto [behind, error] = std::from_chars(address.data() + colon + 1, end, port);
+    if (behind != end || error != std::errc()) port = -1;
+  }
+  if (port < 0 || port > kLargestPort)
+    throw InvalidArgumentError("\"{}\" is no address: expected \"host:port\"", address);
+  return port;
+}
+
+std::string task_device(std::string_view job, int task) {
+  return fmt::format("/job:{}/task:{}", job, task);
+}
+
+ClusterSpec::ClusterSpec(Jobs jobs) : jobs_(std::move(jobs)) {
+  if (jobs_.empty()) throw InvalidArgumentError("a cluster needs a job");
+  std::map<std::string_view, std::string> tasks;  // By address.
+  for (const auto& [job, addresses] : jobs_) {
+    if (!is_legal_job_name(job)) throw InvalidArgumentError("\"{}\" is no name for a job", job);
+    if (addresses.empty()) throw InvalidArgumentError("the job \"{}\" has no tasks", job);
+    for (size_t task = 0; task < addresses.size(); ++task) {
+      const std::string name = task_device(job, static_cast<int>(task));
+      try {
+        if (port_of_address(addresses[task]) == 0) continue;
+      } catch (const InvalidArgumentError& error) {
+        throw InvalidArgumentError("{}: {}", name, error.what());
+      }
+      const auto [other, is_new] = tasks.emplace(addresses[task], name);
+      if (!is_new)
+        throw InvalidArgumentError("{} and {} have the same address, {}", other->second, name,
+                                   addresses[task]);
+    }
+  }
+}
+
+const std::vector<std::string>& ClusterSpec::addresses(std::string_view job) const {
+  const auto found = jobs_.find(std::string(job));
+  if (found == jobs_.end())
+    throw InvalidArgumentError("the cluster has no job \"{}\": it has {}", job, names_of(jobs_));
+  return found->second;
+}
+
+int ClusterSpec::num_tasks(std::string_view job) const {
+  return static_cast<int>(addresses(job).size());
+}
+
+const std::string& ClusterSpec::task_address(std::string_view job, int task) const {
+  const std::vector<std::string>& all = addresses(job);
+  if (task < 0 || static_cast<size_t>(task) >= all.size())
+    throw InvalidArgumentError("the job \"{}\" has no task {}: it has {}, from 0 on", job, task,
+                               all.size());
+  return all[static_cast<size_t>(task)];
+}
+
+}  // namespace crochet::tensorflow

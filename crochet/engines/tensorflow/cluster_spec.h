@@ -1,0 +1,46 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace crochet::tensorflow {
+
+// The members of a cluster: jobs, each with numbered tasks, each at an address.
+//
+//   const ClusterSpec cluster({{"ps", {"10.0.0.1:2222"}},
+//                              {"worker", {"10.0.0.2:2222", "10.0.0.3:2222"}}});
+//
+// All members are given the same. A value.
+class ClusterSpec {
+ public:
+  // Addresses by job, in order of the tasks.
+  using Jobs = std::map<std::string, std::vector<std::string>>;
+
+  // Throws: InvalidArgumentError for no job, a job without tasks, a name that is none ("ps-1"), an
+  // address that is not "host:port", and one that two tasks have. Port 0 is one that the
+  // member itself chooses; others cannot reach it.
+  explicit ClusterSpec(Jobs jobs);
+
+  const Jobs& jobs() const { return jobs_; }
+  // Throw: InvalidArgumentError for a job or a task that is not there.
+  int num_tasks(std::string_view job) const;
+  const std::string& task_address(std::string_view job, int task) const;
+
+ private:
+  const std::vector<std::string>& addresses(std::string_view job) const;
+
+  Jobs jobs_;
+};
+
+// "/job:worker/task:1".
+std::string task_device(std::string_view job, int task);
+
+// Throws: InvalidArgumentError unless it is "host:port", or "[::1]:port", with a port of at most
+// 65535; the port.
+int port_of_address(std::string_view address);
+
+}  // namespace crochet::tensorflow

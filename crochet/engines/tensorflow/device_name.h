@@ -1,0 +1,33 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace crochet::tensorflow {
+
+// A device, or a set of devices, as TensorFlow writes it:
+// "/job:worker/replica:0/task:1/device:CPU:0". What is unset, or "*" in the text, is any.
+struct DeviceName {
+  std::optional<std::string> job = {};
+  std::optional<int> replica = {};
+  std::optional<int> task = {};
+  std::optional<std::string> type = {};  // "CPU", "GPU".
+  std::optional<int> index = {};         // Among the devices of that type.
+
+  friend bool operator==(const DeviceName&, const DeviceName&) = default;
+};
+
+// None if TensorFlow does not understand the text. "" is any device; "/cpu:0" is "/device:CPU:0".
+// Of a part that is given twice the last one counts.
+std::optional<DeviceName> parse_device_name(std::string_view text);
+
+// The text with its parts in TensorFlow's order; "" for any device.
+std::string to_string(const DeviceName& device);
+
+// A letter, then letters, digits and "_".
+bool is_legal_job_name(std::string_view name);
+
+}  // namespace crochet::tensorflow

@@ -1,0 +1,113 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/engines/tensorflow/remote_session.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "crochet/base/error.h"
+#include "crochet/base/log.h"
+#include "crochet/engines/tensorflow/c_api.h"
+#include "crochet/engines/tensorflow/cluster_config.h"
+#include "crochet/engines/tensorflow/cluster_spec.h"
+#include "crochet/engines/tensorflow/server.h"
+#include "crochet/engines/tensorflow/status.h"
+
+namespace crochet::tensorflow::internal {
+namespace {
+
+constexpr std::string_view kScheme = "grpc://";
+
+double seconds_of(std::chrono::milliseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+// Throws: InvalidArgumentError if TensorFlow does not know the settings.
+SessionOptionsPtr session_options(const RemoteTarget& remote) {
+  SessionOptionsPtr options(TF_NewSessionOptions());
+  Status status;
+  TF_SetConfig(options.get(), remote.config.data(), remote.config.size(), status.get());
+  if (!status.ok()) throw InvalidArgumentError("the settings of a session are no ConfigProto");
+  TF_SetTarget(options.get(), remote.target.c_str());
+  return options;
+}
+
+// Throws: what TensorFlow says of the run.
+void run_nothing(TF_Session* session, const TF_Operation* nothing, Status& status) {
+  TF_SessionRun(session, nullptr, nullptr, nullptr, 0, nullptr, nullptr, 0, &nothing, 1, nullptr,
+                status.get());
+}
+
+}  // namespace
+
+RemoteTarget remote_target(const std::string& target, const SessionConfig& config) {
+  if (!target.starts_with(kScheme))
+    throw UnimplementedError(
+        "session at \"{}\": expected \"\", this process, or \"grpc://<host>:<port>\"", target);
+  if (port_of_address(target.substr(kScheme.size())) == 0)
+    throw InvalidArgumentError("session at \"{}\": nobody listens at port 0", target);
+  RemoteTarget remote = {.target = target_by_network(target),
+                         .config = config.serialized,
+                         .limit = operation_timeout_of(config.serialized)};
+  if (remote.limit.count() > 0) return remote;
+  remote.limit = kDefaultOperationTimeout;
+  remote.config = with_operation_timeout(remote.config, remote.limit);
+  return remote;
+}
+
+void probe(const RemoteTarget& remote) {
+  const SessionOptionsPtr options = session_options(remote);
+  const GraphPtr graph(TF_NewGraph());
+  Status status;
+  const TF_Operation* const nothing =
+      TF_FinishOperation(TF_NewOperation(graph.get(), "NoOp", "crochet/probe"), status.get());
+  TF_Session* const session = TF_NewSession(graph.get(), options.get(), status.get());
+  status.check(fmt::format("session at {}", remote.target));
+  run_nothing(session, nothing, status);
+  RemoteClosing(session, remote).finish();
+  if (TF_GetCode(status.get()) == TF_DEADLINE_EXCEEDED)
+    throw DeadlineExceededError(
+        "session at {}: no answer within {} s; the server there, or a member of its cluster that "
+        "the device filters include, is absent or stands still",
+        remote.target, seconds_of(remote.limit));
+  status.check(fmt::format("session at {}", remote.target));
+}
+
+struct RemoteClosing::State {
+  TF_Session* session = nullptr;  // Deleted by the thread.
+
+  std::mutex mutex;  // Guards what follows.
+  std::condition_variable changed;
+  bool may_delete = false;
+  bool is_deleted = false;
+};
+
+RemoteClosing::RemoteClosing(TF_Session* session, const RemoteTarget& remote)
+    : state_(std::make_shared<State>()), target_(remote.target), limit_(remote.limit) {
+  state_->session = session;
+  std::thread([state = state_] {
+    Status status;
+    // It complains if the session was never made there.
+    TF_CloseSession(state->session, status.get());
+    std::unique_lock lock(state->mutex);
+    state->changed.wait(lock, [&] { return state->may_delete; });
+    TF_DeleteSession(state->session, status.get());
+    state->is_deleted = true;
+    state->changed.notify_all();
+  }).detach();
+}
+
+void RemoteClosing::finish() {
+  std::unique_lock lock(state_->mutex);
+  state_->may_delete = true;
+  state_->changed.notify_all();
+  // Closing has the limit, too: this is for what does not keep it.
+  if (!state_->changed.wait_for(lock, 2 * limit_, [&] { return state_->is_deleted; }))
+    log_warning("the session at {} could not be closed within {} s; it is left behind", target_,
+                seconds_of(2 * limit_));
+}
+
+}  // namespace crochet::tensorflow::internal

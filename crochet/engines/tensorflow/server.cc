@@ -1,0 +1,178 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/engines/tensorflow/server.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <protozero/pbf_writer.hpp>
+
+#include "crochet/base/error.h"
+#include "crochet/base/log.h"
+#include "crochet/engines/tensorflow/c_api.h"
+#include "crochet/engines/tensorflow/cluster_config.h"
+#include "crochet/engines/tensorflow/status.h"
+
+namespace crochet::tensorflow {
+namespace {
+
+// The server of this process: never deleted, for that would abort it.
+struct ProcessServer {
+  std::mutex mutex;  // Guards what follows.
+  std::string device = {};
+  std::string target = {};  // As TensorFlow calls it.
+  TF_Server* server = nullptr;
+};
+
+ProcessServer& process_server() {
+  static ProcessServer* const server = new ProcessServer;
+  return *server;
+}
+
+class Socket {
+ public:
+  explicit Socket(int family) : number_(socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {}
+  ~Socket() {
+    if (number_ >= 0) ::close(number_);
+  }
+  Socket(const Socket&) = delete;
+  Socket& operator=(const Socket&) = delete;
+  int number() const { return number_; }
+
+ private:
+  const int number_;
+};
+
+// 0, or why this socket cannot have the port of all interfaces; 0 as a port is any.
+template <typename Address>
+int bind_error(const Socket& socket, Address address, in_port_t Address::*port_member, int& port) {
+  if (socket.number() < 0) return errno;
+  // As TensorFlow does: connections that were closed lately do not matter.
+  const int on = 1;
+  setsockopt(socket.number(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  address.*port_member = htons(static_cast<uint16_t>(port));
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  socklen_t size = sizeof(address);
+  if (bind(socket.number(), generic, size) != 0) return errno;
+  if (getsockname(socket.number(), generic, &size) != 0) return errno;
+  port = ntohs(address.*port_member);
+  return 0;
+}
+
+int bind_error(int& port) {
+  const Socket six(AF_INET6);
+  sockaddr_in6 any_six = {};
+  any_six.sin6_family = AF_INET6;
+  any_six.sin6_addr = in6addr_any;
+  const int error = bind_error(six, any_six, &sockaddr_in6::sin6_port, port);
+  if (error == 0 || error == EADDRINUSE || error == EACCES) return error;
+  // A machine without the sixth version.
+  const Socket four(AF_INET);
+  sockaddr_in any_four = {};
+  any_four.sin_family = AF_INET;
+  any_four.sin_addr.s_addr = htonl(INADDR_ANY);
+  return bind_error(four, any_four, &sockaddr_in::sin_port, port);
+}
+
+// TensorFlow says only that a server could not be started.
+void check_port_is_free(const std::string& device, const std::string& address) {
+  int port = port_of_address(address);
+  if (port == 0) return;
+  const int error = bind_error(port);
+  if (error == 0) return;
+  if (error == EACCES)
+    throw PermissionDeniedError("server of {}: port {} may not be used: {}", device, port,
+                                std::strerror(error));
+  throw FailedPreconditionError("server of {}: port {} of {} cannot be had: {}", device, port,
+                                address, std::strerror(error));
+}
+
+// By the loopback interface, but not as `target` says it.
+std::string other_name(const std::string& target, int port) {
+  const std::string name = fmt::format("grpc://127.0.0.1:{}", port);
+  return name == target ? fmt::format("grpc://localhost:{}", port) : name;
+}
+
+void add_job(protozero::pbf_writer& cluster, const std::string& name,
+             const std::vector<std::string>& addresses) {
+  protozero::pbf_writer job(cluster, 1);
+  job.add_string(1, name);
+  for (size_t task = 0; task < addresses.size(); ++task) {
+    protozero::pbf_writer entry(job, 2);
+    entry.add_int32(1, static_cast<int32_t>(task));
+    entry.add_string(2, addresses[task]);
+  }
+}
+
+}  // namespace
+
+namespace internal {
+
+std::string target_by_network(const std::string& target) {
+  ProcessServer& process = process_server();
+  const std::lock_guard lock(process.mutex);
+  if (target != process.target) return target;
+  return other_name(target, port_of_address(target.substr(target.rfind('/') + 1)));
+}
+
+std::string server_definition(const ServerOptions& options) {
+  std::string bytes;
+  protozero::pbf_writer message(bytes);
+  {
+    protozero::pbf_writer cluster(message, 1);
+    for (const auto& [name, addresses] : options.cluster.jobs()) add_job(cluster, name, addresses);
+  }
+  message.add_string(2, options.job_name);
+  message.add_int32(3, options.task_index);
+  if (!options.config.serialized.empty()) message.add_message(4, options.config.serialized);
+  message.add_string(5, "grpc");
+  return bytes;
+}
+
+int find_free_port() {
+  int port = 0;
+  if (const int error = bind_error(port); error != 0)
+    throw UnknownError("no free port: {}", std::strerror(error));
+  return port;
+}
+
+}  // namespace internal
+
+Server::Server(const ServerOptions& options) {
+  const std::string& address = options.cluster.task_address(options.job_name, options.task_index);
+  const std::string device = task_device(options.job_name, options.task_index);
+  internal::operation_timeout_of(options.config.serialized);
+  ProcessServer& process = process_server();
+  const std::lock_guard lock(process.mutex);
+  if (process.server != nullptr)
+    throw FailedPreconditionError(
+        "server of {}: this process is {} already, which it stays until it ends", device,
+        process.device);
+  check_port_is_free(device, address);
+  const std::string definition = internal::server_definition(options);
+  internal::Status status;
+  TF_Server* const server = TF_NewServer(definition.data(), definition.size(), status.get());
+  status.check(fmt::format("server of {} at {}", device, address));
+  process.server = server;
+  process.device = device;
+  TF_ServerStart(server, status.get());
+  status.check(fmt::format("server of {} at {}", device, address));
+  process.target = TF_ServerTarget(server);
+  port_ = port_of_address(process.target.substr(process.target.rfind('/') + 1));
+  target_ = other_name(process.target, port_);
+  log_info("{} listens at port {} of all interfaces", device, port_);
+}
+
+void Server::join() const {
+  while (true) std::this_thread::sleep_for(std::chrono::hours(1));
+}
+
+}  // namespace crochet::tensorflow

@@ -1,0 +1,250 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/engines/tensorflow/server.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <latch>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+
+#include "crochet/base/error.h"
+#include "crochet/engines/tensorflow/test_cluster.h"
+#include "crochet/engines/tensorflow/test_graphs.h"
+
+namespace crochet::tensorflow {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::AllOf;
+using testing::ExitedWithCode;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+ClusterSpec cluster_of_one(int port) {
+  return ClusterSpec({{"worker", {"localhost:" + std::to_string(port)}}});
+}
+
+// Takes connections and says nothing, as a process that was stopped.
+class SilentListener {
+ public:
+  SilentListener() : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_ANY);
+    socklen_t size = sizeof(address);
+    if (bind(socket_, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
+        listen(socket_, 16) != 0 ||
+        getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size) != 0)
+      throw UnknownError("no socket");
+    port_ = ntohs(address.sin_port);
+  }
+  ~SilentListener() { ::close(socket_); }
+  int port() const { return port_; }
+
+ private:
+  const int socket_;
+  int port_ = 0;
+};
+
+TEST(ServerTest, WritesAServerDef) {
+  const ServerOptions options = {
+      .cluster = ClusterSpec({{"ps", {"a:1"}}, {"worker", {"b:2", "c:3"}}}),
+      .job_name = "worker",
+      .task_index = 1,
+      .config = {"\x10\x01"}};
+  using namespace std::string_literals;
+  EXPECT_EQ(internal::server_definition(options),
+            "\x0a\x2b"s
+            "\x0a\x0d\x0a\x02ps\x12\x07\x08\x00\x12\x03"s
+            "a:1"s
+            "\x0a\x1a\x0a\x06worker\x12\x07\x08\x00\x12\x03"s
+            "b:2"s
+            "\x12\x07\x08\x01\x12\x03"s
+            "c:3"s
+            "\x12\x06worker\x18\x01\x22\x02\x10\x01\x2a\x04grpc"s);
+}
+
+TEST(ServerTest, SaysWhereItListens) {
+  EXPECT_GT(test_server().port(), 0);
+  EXPECT_EQ(test_server().target(), "grpc://127.0.0.1:" + std::to_string(test_server().port()));
+}
+
+TEST(ServerTest, IsOneAProcess) {
+  test_server();
+  EXPECT_THAT([] { Server({.cluster = cluster_of_one(0), .job_name = "worker"}); },
+              ThrowsMessage<FailedPreconditionError>(
+                  HasSubstr("this process is /job:worker/task:0 already")));
+}
+
+TEST(ServerTest, RefusesWhoIsNoMember) {
+  EXPECT_THROW(Server({.cluster = cluster_of_one(0), .job_name = "ps"}), InvalidArgumentError);
+  EXPECT_THROW(Server({.cluster = cluster_of_one(0), .job_name = "worker", .task_index = 1}),
+               InvalidArgumentError);
+  EXPECT_THROW(Server({.cluster = cluster_of_one(0), .job_name = "worker", .config = {"\x0a\x7f"}}),
+               InvalidArgumentError);
+}
+
+// In processes of their own: each may have one server.
+class ServerDeathTest : public testing::Test {
+ protected:
+  ServerDeathTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+TEST_F(ServerDeathTest, FindsThePortTaken) {
+  EXPECT_EXIT(
+      {
+        const SilentListener other;
+        try {
+          Server({.cluster = cluster_of_one(other.port()), .job_name = "worker"});
+        } catch (const FailedPreconditionError& error) {
+          std::fprintf(stderr, "%s\n", error.what());
+          // Nothing was begun: with another port it works.
+          Server({.cluster = cluster_of_one(0), .job_name = "worker"});
+          std::_Exit(3);
+        }
+        std::_Exit(0);
+      },
+      ExitedWithCode(3), "server of /job:worker/task:0: port .* cannot be had: Address already");
+}
+
+TEST_F(ServerDeathTest, GoesOnBehindTheObjectAndEndsWithTheProcess) {
+  EXPECT_EXIT(
+      {
+        const std::string target =
+            Server({.cluster = cluster_of_one(internal::find_free_port()), .job_name = "worker"})
+                .target();
+        auto graph = Graph::import_meta_graph(golden_path("scaffold"));
+        const auto session = graph.new_session(target);
+        session->run(graph.operation("init"));
+        std::exit(4);  // With an open session.
+      },
+      ExitedWithCode(4), "");
+}
+
+class RemoteSessionTest : public testing::Test {
+ protected:
+  std::unique_ptr<crochet::Session> new_session(const SessionConfig& config) {
+    auto session = it_.graph.new_session(test_server().target(), config);
+    session->run({it_.init, it_.local_init});
+    return session;
+  }
+  InitializedGraph it_{"kinds"};
+};
+
+TEST_F(RemoteSessionTest, RunsOnTheServer) {
+  const auto session = new_session(isolated_config());
+  EXPECT_EQ(session->target(), test_server().target());
+  EXPECT_EQ(session->run("looked_up").tensor().flat<int64_t>()[0], 2);
+  RunMetadata metadata;
+  session->run("read_resource", {}, {.trace_level = TraceLevel::kFull}, &metadata);
+  EXPECT_THAT(metadata.operations,
+              testing::Contains(testing::Field(&OperationTiming::device,
+                                               HasSubstr("/job:worker/replica:0/task:0"))));
+}
+
+// Where TensorFlow itself would keep no limit.
+TEST_F(RemoteSessionTest, KeepsLimitsByEveryName) {
+  const std::string port = std::to_string(test_server().port());
+  for (const char* const host : {"localhost", "127.0.0.1"}) {
+    const std::string target = fmt::format("grpc://{}:{}", host, port);
+    const auto session = it_.graph.new_session(target, isolated_config());
+    session->run(it_.init);
+    EXPECT_EQ(session->run("read_resource").tensor().num_elements(), 64);
+    EXPECT_THROW(it_.graph.new_session(target, cluster_config({.operation_timeout = 300ms})),
+                 DeadlineExceededError);
+  }
+}
+
+TEST_F(ServerDeathTest, KnowsTheNameThatTensorFlowHasForIt) {
+  EXPECT_EXIT(
+      {
+        const std::string port = std::to_string(internal::find_free_port());
+        const std::string own = "127.0.0.1:" + port;
+        const Server server({.cluster = ClusterSpec({{"worker", {own}}}), .job_name = "worker"});
+        const bool is_right = server.target() == "grpc://localhost:" + port &&
+                              internal::target_by_network("grpc://" + own) == server.target() &&
+                              internal::target_by_network(server.target()) == server.target();
+        std::_Exit(is_right ? 5 : 6);
+      },
+      ExitedWithCode(5), "");
+}
+
+TEST_F(RemoteSessionTest, SnapshotsAndAssignsAcrossTheNetwork) {
+  const auto session = new_session(isolated_config());
+  const std::vector<Variable> variables = it_.graph.variables();
+  const auto values = [&] {
+    std::vector<Tensor> tensors;
+    for (const NamedTensor& value : session->snapshot(variables).tensors())
+      tensors.push_back(value.tensor);
+    return tensors;
+  };
+  const std::vector<Tensor> initial = values();
+  session->run({it_.graph.operation("change_resource"), it_.graph.operation("change_reference")});
+  EXPECT_NE(values(), initial);
+  std::vector<Assignment> assignments;
+  for (size_t i = 0; i < variables.size(); ++i)
+    assignments.push_back(assignment(variables[i], initial[i]));
+  session->assign(assignments);
+  EXPECT_EQ(values(), initial);
+}
+
+TEST_F(RemoteSessionTest, LeavesTheVariablesOfTheCluster) {
+  auto graph = Graph::import_meta_graph(golden_path("scaffold"));
+  const SessionConfig config = cluster_config({.device_filters = {"/job:worker"}});
+  const auto first = graph.new_session(test_server().target(), config);
+  first->run(graph.operation("init"));
+  first->close();
+  EXPECT_THROW(first->run(graph.operation("init")), FailedPreconditionError);
+  const auto second = graph.new_session(test_server().target(), config);
+  EXPECT_EQ(second->snapshot(graph.variables()).tensors().size(), 2U);
+}
+
+TEST_F(RemoteSessionTest, SaysWhatIsAbsent) {
+  const SessionConfig all = cluster_config({.operation_timeout = 300ms});
+  EXPECT_THAT([&] { it_.graph.new_session(test_server().target(), all); },
+              ThrowsMessage<DeadlineExceededError>(
+                  AllOf(HasSubstr(test_server().target()), HasSubstr("within 0.3 s"))));
+}
+
+TEST_F(RemoteSessionTest, EndsWhereNobodyListensOrAnswers) {
+  const SilentListener silent;
+  for (const int port : {internal::find_free_port(), silent.port()}) {
+    const std::string target = "grpc://127.0.0.1:" + std::to_string(port);
+    EXPECT_THAT([&] { it_.graph.new_session(target, isolated_config(300ms)); },
+                ThrowsMessage<Error>(HasSubstr(target)));
+  }
+}
+
+// The limit holds for runs that name none.
+TEST_F(RemoteSessionTest, EndsRunsThatHang) {
+  const auto session = new_session(isolated_config(2s));
+  EXPECT_THAT([&] { session->run("dequeue"); },
+              ThrowsMessage<DeadlineExceededError>(
+                  AllOf(HasSubstr("run of dequeue:0"), HasSubstr(test_server().target()))));
+  EXPECT_EQ(session->run("looked_up").tensor().num_elements(), 2);
+}
+
+TEST_F(RemoteSessionTest, ClosesBesideRunsThatHang) {
+  const auto session = new_session(isolated_config());
+  std::latch begun(1);
+  std::thread hanging([&] {
+    begun.count_down();
+    EXPECT_THROW(session->run("dequeue"), Error);
+  });
+  begun.wait();
+  session->close();
+  hanging.join();
+}
+
+TEST_F(RemoteSessionTest, RefusesSettingsItDoesNotKnow) {
+  EXPECT_THROW(it_.graph.new_session(test_server().target(), {"\xff"}), InvalidArgumentError);
+}
+
+}  // namespace
+}  // namespace crochet::tensorflow

@@ -1,0 +1,172 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// One member of a cluster that learns to read hand-written digits: a holder of variables ("ps"), or
+// a worker. Worker 0 is the chief: it initialises or restores, and saves. run_cluster.py
+// beside this starts a whole cluster on one machine.
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <crochet/crochet.h>
+#include <crochet/engines/tensorflow/cluster_config.h>
+#include <crochet/engines/tensorflow/graph.h>
+#include <crochet/engines/tensorflow/server.h>
+#include <fmt/format.h>
+
+#include "digits_data.h"
+#include "feeds.h"
+
+using namespace crochet;
+using namespace digits;
+
+namespace {
+
+struct Options {
+  std::vector<std::string> ps;
+  std::vector<std::string> workers;
+  std::string job = "worker";
+  int task = 0;
+  std::string graph = "digits.meta";
+  int64_t steps = 1000;
+  double stagger = 0;
+  std::string dir = "runs/cluster";
+  int64_t save_steps = 200;
+  int64_t limit_secs = 60;
+  double recovery_wait_secs = 1;
+  int max_recoveries = 10;
+};
+
+void add_options(CLI::App& app, Options& options) {
+  app.add_option("--ps", options.ps, "host:port of each holder of variables")
+      ->delimiter(',')
+      ->required();
+  app.add_option("--workers", options.workers, "host:port of each worker")
+      ->delimiter(',')
+      ->required();
+  app.add_option("--job", options.job, "What this member is")
+      ->check(CLI::IsMember({"ps", "worker"}))
+      ->capture_default_str();
+  app.add_option("--task", options.task, "Which one of them")->capture_default_str();
+  app.add_option("--graph", options.graph, "What make_digits_graph.py wrote")
+      ->capture_default_str();
+  app.add_option("--steps", options.steps, "All stop at this step, counted over all workers")
+      ->capture_default_str();
+  app.add_option("--stagger", options.stagger, "Worker n starts at step int(this * log(n + 1))")
+      ->capture_default_str();
+  app.add_option("--dir", options.dir, "The chief's checkpoints; a run that is there goes on")
+      ->capture_default_str();
+  app.add_option("--save-steps", options.save_steps, "Steps between two of them")
+      ->capture_default_str();
+  app.add_option("--limit-secs", options.limit_secs, "How long to wait for an absent member")
+      ->check(CLI::Range(1, 86'400))
+      ->capture_default_str();
+  app.add_option("--recovery-wait-secs", options.recovery_wait_secs,
+                 "Between a worker's looks at whether the chief is ready")
+      ->capture_default_str();
+  app.add_option("--max-recoveries", options.max_recoveries, "In a row, without a step")
+      ->capture_default_str();
+}
+
+// Says at which step each session of this worker begins to train.
+class FirstStepHook final : public SessionRunHook {
+ public:
+  explicit FirstStepHook(int task) : task_(task) {}
+
+  void begin(Graph& graph) override { step_ = graph.global_step(); }
+  void after_create_session(Session&, Coordinator&) override { is_first_run_ = true; }
+  std::optional<SessionRunArgs> before_run(SessionRunContext&) override {
+    return SessionRunArgs{.fetches = step_};
+  }
+  void after_run(SessionRunContext&, const SessionRunValues& values) override {
+    ++num_steps_;
+    if (!is_first_run_) return;
+    is_first_run_ = false;
+    fmt::print("worker {} trains from step {}\n", task_, values.results.scalar<int64_t>());
+    std::fflush(stdout);
+  }
+  int64_t num_steps() const { return num_steps_; }
+
+ private:
+  const int task_;
+  Output step_;
+  bool is_first_run_ = true;
+  int64_t num_steps_ = 0;
+};
+
+int work(const Options& options, const tensorflow::Server& server) {
+  const Digits digits = load_digits(default_digits_file());
+  auto graph = tensorflow::Graph::import_meta_graph(
+      options.graph, {.task = tensorflow::task_device("worker", options.task),
+                      .ps_tasks = static_cast<int>(options.ps.size())});
+  const Output images = graph.output("images");
+  const Output labels = graph.output("labels");
+  const Operation train_op = graph.operation("train");
+  const bool is_chief = options.task == 0;
+
+  const auto first_step = std::make_shared<FirstStepHook>(options.task);
+  HookList hooks = {StopAtStepHook({.last_step = options.steps}),
+                    GlobalStepWaiterHook(staggered_start_step(options.task, options.stagger)),
+                    first_step, SignalHook({SIGINT, SIGTERM})};
+  const auto accuracy = std::make_shared<FinalOpsHook>(
+      "accuracy", Feeds{{images, images_of(digits.test)}, {labels, labels_of(digits.test)}});
+  if (is_chief) hooks.push_back(accuracy);
+
+  // Each worker takes every so-many-th batch.
+  int64_t next_batch = options.task;
+  const RunReport report =
+      train({.graph = graph,
+             .master = server.target(),
+             .is_chief = is_chief,
+             .checkpoint_dir = options.dir,
+             .hooks = hooks,
+             .save_checkpoint_steps = options.save_steps,
+             .config = tensorflow::cluster_config(
+                 {.device_filters = tensorflow::filters_of_task("worker", options.task),
+                  .operation_timeout = std::chrono::seconds(options.limit_secs)}),
+             .recovery_wait_secs = options.recovery_wait_secs,
+             .max_recoveries = options.max_recoveries},
+            [&](MonitoredSession& session) {
+              while (!session.should_stop()) {
+                const Dataset batch = batch_of_step(digits.train, next_batch);
+                session.run(train_op, {{images, images_of(batch)}, {labels, labels_of(batch)}});
+                next_batch += static_cast<int64_t>(options.workers.size());
+              }
+            });
+
+  if (const FetchValues& value = accuracy->final_ops_values())
+    fmt::print("accuracy {:.2f} %\n", 100 * value.scalar<float>());
+  fmt::print("worker {} ended at step {} after {} of its own and {} recoveries\n", options.task,
+             report.last_step, first_step->num_steps(), report.recoveries);
+  return report.signal == 0 ? 0 : 128 + report.signal;  // What a shell says of a signal.
+}
+
+int run(const Options& options) {
+  const tensorflow::Server server(
+      {.cluster = tensorflow::ClusterSpec({{"ps", options.ps}, {"worker", options.workers}}),
+       .job_name = options.job,
+       .task_index = options.task});
+  if (options.job == "ps") server.join();
+  return work(options, server);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app("A member of a cluster that learns to read hand-written digits.", "digits_cluster");
+  add_options(app, options);
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return run(options);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "digits_cluster: {}\n", error.what());
+    return pending_signal() == 0 ? 1 : 128 + pending_signal();
+  }
+}

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+# Copyright 2026 The crochet authors
+# SPDX-License-Identifier: Apache-2.0
+"""Trains the digits in a cluster on this machine: holders of variables, and workers that start one after another.
+
+    run_cluster.py <digits_cluster> <digits.meta> [--workers N] [--ps N] [--steps N] [--stagger K] [--dir DIR]
+
+<digits.meta> is what ../make_digits_graph.py wrote, with --ps N or without: then the workers place its variables. Each
+member is a process of <digits_cluster>; worker 0 is the chief. Worker n begins at step int(K * log(n + 1)), which the
+table at the end shows beside the step at which it did.
+Run it again with more steps: the run goes on from its last checkpoint.
+"""
+
+import argparse
+import ctypes
+import math
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+
+def free_ports(number):
+    """Ports that nobody listens at, chosen together so that none comes twice."""
+    sockets = [socket.socket() for _ in range(number)]
+    try:
+        for one in sockets:
+            one.bind(("", 0))
+        return [one.getsockname()[1] for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()
+
+
+def end_with_parent():
+    """For a child: ends it if this process is killed. Holders of variables never end by themselves."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+class Member:
+    """A process of the cluster, with what it said."""
+
+    def __init__(self, command, log):
+        self.log = log
+        with open(log, "ab") as file:
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, preexec_fn=end_with_parent
+            )
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def end(self):
+        """Ends this process, by its id, if it is there still; one that stands still, too."""
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+
+    def text(self):
+        with open(self.log, errors="replace") as file:
+            return file.read()
+
+
+class Cluster:
+    """Members on loopback, which end with the `with` block."""
+
+    def __init__(self, program, graph, directory, workers=3, ps=1, options=()):
+        self.program, self.graph, self.directory, self.options = program, graph, directory, list(options)
+        ports = free_ports(ps + workers)
+        self.addresses = {
+            "ps": [f"127.0.0.1:{port}" for port in ports[:ps]],
+            "worker": [f"127.0.0.1:{port}" for port in ports[ps:]],
+        }
+        self.members = {}
+        os.makedirs(directory, exist_ok=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for member in self.members.values():
+            member.end()
+
+    def log_path(self, job, task):
+        return os.path.join(self.directory, f"{job}-{task}.log")
+
+    def command(self, job, task):
+        command = [self.program, "--job", job, "--task", str(task)]
+        command += ["--ps", ",".join(self.addresses["ps"]), "--workers", ",".join(self.addresses["worker"])]
+        command += ["--graph", self.graph, "--dir", os.path.join(self.directory, "run")]
+        return command + self.options
+
+    def start(self, job, task, command=None):
+        """Starts a member; `command` is another program in its place."""
+        member = Member(command or self.command(job, task), self.log_path(job, task))
+        self.members[job, task] = member
+        return member
+
+    def start_all(self):
+        for job, addresses in self.addresses.items():
+            for task in range(len(addresses)):
+                self.start(job, task)
+
+    def workers(self):
+        return [member for (job, _), member in sorted(self.members.items()) if job == "worker"]
+
+    def wait(self, seconds):
+        """The exit statuses of the workers. Raises TimeoutError, with what they said, if they go on."""
+        deadline = time.monotonic() + seconds
+        try:
+            return [one.process.wait(max(deadline - time.monotonic(), 0.1)) for one in self.workers()]
+        except subprocess.TimeoutExpired:
+            raise TimeoutError(f"after {seconds} s the cluster goes on:\n{self.logs()}") from None
+
+    def logs(self):
+        return "\n".join(f"--- {job} {task}\n{one.text()[-3000:]}" for (job, task), one in sorted(self.members.items()))
+
+
+def first_steps(text):
+    """Where the sessions of a worker began to train."""
+    return [int(step) for step in re.findall(r"^worker \d+ trains from step (\d+)$", text, re.MULTILINE)]
+
+
+def last_step(text):
+    """The step at which a worker ended; None if it did not."""
+    found = re.findall(r"^worker \d+ ended at step (\d+) ", text, re.MULTILINE)
+    return int(found[-1]) if found else None
+
+
+def print_table(cluster, stagger):
+    print(f"{'worker':>6}  {'waits for':>9}  {'first step':>10}  {'last step':>9}")
+    for task, member in enumerate(cluster.workers()):
+        text = member.text()
+        first = first_steps(text)
+        print(f"{task:>6}  {int(stagger * math.log(task + 1)):>9}  {first[0] if first else '-':>10}  {last_step(text) or '-':>9}")
+    for line in re.findall(r"^accuracy .*$", cluster.workers()[0].text(), re.MULTILINE)[-1:]:
+        print(line)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("graph")
+    parser.add_argument("--workers", type=int, default=3)
+    parser.add_argument("--ps", type=int, default=1)
+    parser.add_argument("--steps", type=int, default=3000)
+    parser.add_argument("--stagger", type=float, default=1000)
+    parser.add_argument("--dir", default="runs/cluster")
+    parser.add_argument("--limit-secs", type=int, default=600, help="end the cluster if it goes on after this time")
+    args = parser.parse_args()
+    options = ["--steps", str(args.steps), "--stagger", str(args.stagger)]
+    with Cluster(args.program, args.graph, args.dir, args.workers, args.ps, options) as cluster:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # So that the members end, too.
+        for job, addresses in cluster.addresses.items():  # What an earlier run said.
+            for task in range(len(addresses)):
+                open(cluster.log_path(job, task), "w").close()
+        cluster.start_all()
+        statuses = cluster.wait(args.limit_secs)
+        print_table(cluster, args.stagger)
+        if any(statuses):
+            sys.exit(f"the workers ended with {statuses}:\n{cluster.logs()}")
+
+
+if __name__ == "__main__":
+    main()

@@ -79,9 +79,10 @@ class GraphBuilder {
 
   // An operation of any type but TensorFlow's internal ones ("_Send"), and functions.
   //
-  // Two things are not as TensorFlow has them: a VarHandleOp without a shared_name has its own
-  // name, as two without one would be the same variable; and what adds to the global step comes
-  // after the read that global_step() is.
+  // Three things are not as TensorFlow has them: a VarHandleOp without a shared_name has its own
+  // name, as two without one would be the same variable; an AssignVariableOp to a variable of known
+  // shape has validate_shape set; and what adds to the global step comes after the read that
+  // global_step() is. An attribute that the type does not have is an error, not ignored.
   //
   // Throws: NotFoundError for an unknown type; InvalidArgumentError for what TensorFlow does not
   // take, such as a wrong number or type of inputs, a missing attribute, shapes that do not go

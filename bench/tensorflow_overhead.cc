@@ -7,6 +7,7 @@
 //   empty/engine         Session::run_into of the same
 //   digits/raw           TF_SessionRun of a training step of examples/tensorflow, with its feeds
 //   digits/engine        Session::run_into
+//   digits/engine_step   the same with the global step fetched, which hooks ask for
 //   digits/no_hooks      MonitoredSession without hooks
 //   digits/usual_hooks   with StopAtStepHook, StepCounterHook, LoggingTensorHook,
 //                        AsyncCheckpointSaverHook and FinalOpsHook, between their triggers
@@ -125,15 +126,18 @@ struct Subject {
     return {name + "/raw",
             [graph, session, step = Output(graph->operation(target))] { session->run(step); }};
   }
-  Measured engine() const {
+  // With the global step as a value, if it is asked for.
+  Measured engine(bool with_step = false) const {
     const auto graph = new_graph();
     const Output init = graph->default_init_op();
     const std::shared_ptr<Session> session = graph->new_session("");
     if (init) session->run(init);
-    return {name + "/engine",
-            [graph, session, step = Output(graph->operation(target)), feeds = feeds(*graph)] {
-              Tensor result;
-              session->run_into({&step, 1}, feeds, {&result, 1}, {}, nullptr);
+    std::vector<Output> fetches = {graph->operation(target)};
+    if (with_step) fetches.push_back(graph->global_step());
+    return {name + (with_step ? "/engine_step" : "/engine"),
+            [graph, session, fetches, feeds = feeds(*graph)] {
+              std::vector<Tensor> results(fetches.size());
+              session->run_into(fetches, feeds, results, {}, nullptr);
             }};
   }
   Measured monitored(const std::string& loop, const HookList& hooks) const {
@@ -208,6 +212,7 @@ void run(const Options& options) {
                               "train", digits_feeds};
     loops.push_back(training.raw());
     loops.push_back(training.engine());
+    loops.push_back(training.engine(/*with_step=*/true));
     loops.push_back(training.monitored("no_hooks", {}));
     loops.push_back(training.monitored("usual_hooks", usual_hooks(files)));
   }

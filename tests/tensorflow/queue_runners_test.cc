@@ -398,8 +398,10 @@ TEST_F(TrainOnQueueTest, StopsWhatFillsTheQueue) {
 TEST_F(TrainOnQueueTest, AnErrorOfAThreadIsTheRuns) {
   graph_.add_background_loop(std::make_shared<QueueRunner>(
       QueueRunnerOptions{.queue_name = "bad", .enqueue_ops = {graph_.operation("not_found")}}));
-  // Waits for more data than there is, if nobody tells it.
-  EXPECT_THAT([&] { train_with({}); }, ThrowsMessage<NotFoundError>(HasSubstr("/nowhere/at/all")));
+  // The data does not end before the error is there.
+  const auto wait = [](Coordinator& coordinator) { coordinator.wait_for_stop(); };
+  EXPECT_THAT([&] { train_with({ThirdRunHook(wait)}); },
+              ThrowsMessage<NotFoundError>(HasSubstr("/nowhere/at/all")));
 }
 
 // Queues and local variables are the new session's: the data begins again, the training does not.

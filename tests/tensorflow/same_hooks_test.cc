@@ -135,8 +135,6 @@ struct Seen {
   std::string end;                  // The report, or the error.
   std::vector<std::string> checkpoints;
   std::vector<std::string> points;  // Of curves.
-
-  friend bool operator==(const Seen&, const Seen&) = default;
 };
 
 std::vector<std::string> points_in(FileSystem& files) {

@@ -206,6 +206,14 @@ TEST_F(GraphSaverTest, RefusesACheckpointOfAnotherShape) {
   EXPECT_EQ(values(*session_).front().tensor, before.front().tensor);
 }
 
+// Copied into the whole, it would reach past the end.
+TEST_F(GraphSaverTest, NoticesAPartThatWasGivenAnotherShape) {
+  session_->run(graph_.operation("grow_part"));
+  EXPECT_THAT([&] { values(*session_); },
+              ThrowsMessage<FailedPreconditionError>(
+                  "the part \"parts/part_1:0\" of a variable is [4,3] now, expected [2,3]"));
+}
+
 TEST_F(GraphSaverTest, RefusesACheckpointOfAnotherGraph) {
   InitializedGraph other("contract_resource");
   Saver().save(*other.session, path_, 3);

@@ -132,8 +132,11 @@ def saving():
                         trainable=False)
         with tf.device("/cpu:1"):
             v1.get_variable("b", initializer=tf.constant([7, 8], tf.int64), use_resource=False)
-        v1.get_variable("parts", shape=[5, 3], initializer=v1.random_normal_initializer(seed=3),
-                        partitioner=v1.fixed_size_partitioner(2), use_resource=True)
+        parts = v1.get_variable("parts", shape=[5, 3], initializer=v1.random_normal_initializer(seed=3),
+                                partitioner=v1.fixed_size_partitioner(2), use_resource=True)
+        # TensorFlow does not mind, if it does not see the shape before.
+        rows = v1.placeholder_with_default(tf.zeros([4, 3]), None)
+        tf.group(tf.raw_ops.AssignVariableOp(resource=list(parts)[1].handle, value=rows), name="grow_part")
         step = v1.train.get_global_step()
         changes = [v1.assign_add(variable, tf.ones_like(variable))
                    for variable in v1.global_variables() if variable.dtype.base_dtype in (tf.float32, tf.int64)

@@ -87,7 +87,8 @@ def check_trains(args):
             expect(first != "-" and int(first) >= int(waits_for), f"the table is {rows}")
             expect(steps <= int(last) <= steps + WORKERS - 1, f"the table is {rows}")
         expect("accuracy " in done.stdout, done.stdout)
-    expect(900 <= int(rows[0][2]) <= 902, f"the second run began anew: {rows}")
+    # Whoever was first found what the first run left.
+    expect(min(int(row[2]) for row in rows) >= 900, f"the second run began anew: {rows}")
 
 
 def check_spread(args):

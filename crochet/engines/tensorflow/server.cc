@@ -123,6 +123,15 @@ std::string target_by_network(const std::string& target) {
   return other_name(target, port_of_address(target.substr(target.rfind('/') + 1)));
 }
 
+std::optional<DeviceName> own_task_at(const std::string& target) {
+  ProcessServer& process = process_server();
+  const std::lock_guard lock(process.mutex);
+  if (process.server == nullptr || target.empty()) return std::nullopt;
+  const int port = port_of_address(process.target.substr(process.target.rfind('/') + 1));
+  if (target != process.target && target != other_name(process.target, port)) return std::nullopt;
+  return parse_device_name(process.device);
+}
+
 std::string server_definition(const ServerOptions& options) {
   std::string bytes;
   protozero::pbf_writer message(bytes);

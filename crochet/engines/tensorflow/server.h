@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "crochet/engines/tensorflow/cluster_spec.h"
+#include "crochet/engines/tensorflow/device_name.h"
 #include "crochet/session/graph.h"
 
 namespace crochet::tensorflow {
@@ -59,6 +61,9 @@ int find_free_port();
 // The same server as `target`, by a name under which TensorFlow does not find it in this process:
 // see remote_session.h.
 std::string target_by_network(const std::string& target);
+
+// Which task this process is, if its server is the one at `target`.
+std::optional<DeviceName> own_task_at(const std::string& target);
 
 // A serialized ServerDef.
 std::string server_definition(const ServerOptions& options);

@@ -175,6 +175,19 @@ TEST_F(ServerDeathTest, KnowsTheNameThatTensorFlowHasForIt) {
       ExitedWithCode(5), "");
 }
 
+// It would run on the other worker, and nobody would know.
+TEST_F(RemoteSessionTest, RefusesTheGraphOfAnotherWorker) {
+  const auto create = [](const char* task) {
+    auto graph = Graph::import_meta_graph(golden_path("kinds"), {.task = task});
+    graph.new_session(test_server().target(), isolated_config());
+  };
+  EXPECT_THAT([&] { create("/job:worker/task:7"); },
+              ThrowsMessage<FailedPreconditionError>(
+                  AllOf(HasSubstr("on /job:worker/task:7"), HasSubstr("ImportOptions::task"))));
+  EXPECT_NO_THROW(create("/job:worker/task:0"));
+  EXPECT_NO_THROW(create("/job:other/task:7"));
+}
+
 TEST_F(RemoteSessionTest, SnapshotsAndAssignsAcrossTheNetwork) {
   const auto session = new_session(isolated_config());
   const std::vector<Variable> variables = it_.graph.variables();

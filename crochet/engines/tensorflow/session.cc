@@ -12,7 +12,9 @@
 #include "crochet/base/log.h"
 #include "crochet/engines/tensorflow/c_api.h"
 #include "crochet/engines/tensorflow/run_messages.h"
+#include "crochet/engines/tensorflow/server.h"
 #include "crochet/engines/tensorflow/status.h"
+#include "crochet/engines/tensorflow/task_placement.h"
 #include "crochet/engines/tensorflow/tensor_conversion.h"
 #include "crochet/engines/tensorflow/tensor_parts.h"
 
@@ -111,7 +113,11 @@ Session::Session(Graph& graph, std::string target, const SessionConfig& config)
       target_(std::move(target)),
       remote_(internal::is_remote(target_) ? std::optional(internal::remote_target(target_, config))
                                            : std::nullopt) {
-  if (remote_) internal::probe(*remote_);
+  if (remote_) {
+    if (const auto task = internal::own_task_at(remote_->target))
+      internal::check_placed_on(graph.tensorflow_graph(), *task);
+    internal::probe(*remote_);
+  }
   const std::string& settings = remote_ ? remote_->config : config.serialized;
   const internal::SessionOptionsPtr options(TF_NewSessionOptions());
   Status status;

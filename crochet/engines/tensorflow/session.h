@@ -37,7 +37,8 @@ class Session final : public crochet::Session {
   // `target`: "", this process, or "grpc://<host>:<port>", a member of a cluster, which must
   // answer, as must those that the device filters include.
   // Throws: UnimplementedError for another target; InvalidArgumentError for settings that
-  // TensorFlow does not know; DeadlineExceededError if members did not answer.
+  // TensorFlow does not know; DeadlineExceededError if members did not answer;
+  // FailedPreconditionError for a graph of other workers than this one (ImportOptions::task).
   Session(Graph& graph, std::string target, const SessionConfig& config);
   ~Session() override;
 

@@ -13,6 +13,7 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "crochet/base/error.h"
+#include "crochet/engines/tensorflow/c_api.h"
 #include "crochet/engines/tensorflow/cluster_spec.h"
 #include "crochet/engines/tensorflow/proto_reader.h"
 
@@ -280,6 +281,23 @@ DeviceName parse_task(std::string_view text) {
     throw InvalidArgumentError("\"{}\" is no task: expected the like of \"/job:worker/task:1\"",
                                text);
   return *task;
+}
+
+void check_placed_on(TF_Graph* graph, const DeviceName& task) {
+  std::string other;
+  size_t position = 0;
+  while (TF_Operation* const operation = TF_GraphNextOperation(graph, &position)) {
+    const std::string_view text = TF_OperationDevice(operation);
+    const auto device = text.empty() ? std::nullopt : parse_device_name(text);
+    if (!device || device->job != task.job || !device->task) continue;
+    if (device->task == task.task) return;
+    other = text;
+  }
+  if (!other.empty())
+    throw FailedPreconditionError(
+        "the graph has operations on {}, and none on {}, which this process is: import it with "
+        "ImportOptions::task",
+        other, to_string(task));
 }
 
 std::string place_on_task(std::string_view graph_def, const DeviceName& task,

@@ -8,11 +8,17 @@
 
 #include "crochet/engines/tensorflow/device_name.h"
 
+struct TF_Graph;
+
 namespace crochet::tensorflow::internal {
 
 // A task by its device's name, "/job:worker/task:1". Throws: InvalidArgumentError if it has no job
 // or no task, or names more than a task.
 DeviceName parse_task(std::string_view text);
+
+// A graph that was exported for one worker runs on that one, or fails there, from all others.
+// Throws: FailedPreconditionError if the graph is for other tasks of the job than this one alone.
+void check_placed_on(TF_Graph* graph, const DeviceName& task);
 
 // Which variables are put where if they name no job.
 struct VariablePlacement {

@@ -32,6 +32,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "..", "examples", "tensorflow"))
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.training import training_util
 
 import make_digits_graph
 from check_training import Mismatch, read_feeds
@@ -85,6 +86,8 @@ def train_in_python(graph_path, directory, feeds, last_step, lost_at, stop_at):
     with tf.Graph().as_default() as graph:
         v1.train.import_meta_graph(graph_path)
         train_op = graph.get_operation_by_name("train")
+        # Python's hooks read the step in the run that adds to it, before or after: now always before, as crochet's.
+        train_op._add_control_input(training_util._get_or_create_global_step_read(graph).op)
         first = Recorder("first", lines)
         hooks = [
             first,

@@ -28,23 +28,33 @@ std::string simplified(const std::string& operation) {
   return std::regex_replace(text, std::regex("d/"), "");
 }
 
+// A session, and a saver whose files remember what was done to them.
+struct ObservedSaver {
+  explicit ObservedSaver(SaverOptions options) : saver(with_files(std::move(options))) {}
+
+  SaverOptions with_files(SaverOptions options) {
+    options.files = &files;
+    return options;
+  }
+
+  MemoryFileSystem disk;
+  FailingFileSystem files{disk};
+  Saver saver;
+  internal::StepState state;
+  std::unique_ptr<Session> session = state.graph.new_session("");
+};
+
 // Everything that one save does, in order; those appends that follow one another are one.
 std::vector<std::string> operations_of_second_save(const SaverOptions& options) {
-  MemoryFileSystem disk;
-  FailingFileSystem files(disk);
-  SaverOptions with_files = options;
-  with_files.files = &files;
-  Saver saver(with_files);
-  internal::StepState state;
-  const auto session = state.graph.new_session("");
-  state.advance(*session);
-  saver.save(*session, "d/m", 1);
-  const auto start = static_cast<size_t>(files.num_operations());
-  state.advance(*session);
-  saver.save(*session, "d/m", 2);
-  EXPECT_THAT(files.violations(), IsEmpty());
+  ObservedSaver observed(options);
+  observed.state.advance(*observed.session);
+  observed.saver.save(*observed.session, "d/m", 1);
+  const auto start = static_cast<size_t>(observed.files.num_operations());
+  observed.state.advance(*observed.session);
+  observed.saver.save(*observed.session, "d/m", 2);
+  EXPECT_THAT(observed.files.violations(), IsEmpty());
   std::vector<std::string> simple;
-  const std::vector<std::string> all = files.operations();
+  const std::vector<std::string> all = observed.files.operations();
   for (size_t i = start; i < all.size(); ++i) {
     std::string operation = simplified(all[i]);
     if (operation.starts_with("append ") && simple.back() == operation) continue;
@@ -142,22 +152,16 @@ TEST(SaveOrderTest, ASafetensorsFileGetsItsNameOnceItIsSynced) {
 
 // The operations of a save, each behind the stage that its ticket had reached then.
 std::vector<std::string> operations_with_stages(const SaverOptions& options) {
-  MemoryFileSystem disk;
-  FailingFileSystem files(disk);
-  SaverOptions with_files = options;
-  with_files.files = &files;
-  Saver saver(with_files);
-  internal::StepState state;
-  const auto session = state.graph.new_session("");
-  const Snapshot snapshot = saver.snapshot(*session);
+  ObservedSaver observed(options);
+  const Snapshot snapshot = observed.saver.snapshot(*observed.session);
   FakeClock clock;
   SaveTicket ticket("d/m-1", 1, clock);
   std::vector<std::string> operations;
-  files.watch([&](const std::string& operation) {
+  observed.files.watch([&](const std::string& operation) {
     operations.push_back(
         fmt::format("{}: {}", save_stage_name(ticket.stage()), simplified(operation)));
   });
-  saver.write(snapshot, ticket);
+  observed.saver.write(snapshot, ticket);
   return operations;
 }
 
@@ -179,17 +183,11 @@ TEST(SaveOrderTest, NoStageIsCalledReachedBeforeItIs) {
 
 // How the names of a checkpoint change that is saved again under the same step.
 std::vector<std::string> renewal(const SaverOptions& options) {
-  MemoryFileSystem disk;
-  FailingFileSystem files(disk);
-  SaverOptions with_files = options;
-  with_files.files = &files;
-  Saver saver(with_files);
-  internal::StepState state;
-  const auto session = state.graph.new_session("");
-  saver.save(*session, "d/m", 1);
-  const auto start = static_cast<ptrdiff_t>(files.num_operations());
-  saver.save(*session, "d/m", 1);
-  const std::vector<std::string> all = files.operations();
+  ObservedSaver observed(options);
+  observed.saver.save(*observed.session, "d/m", 1);
+  const auto start = static_cast<ptrdiff_t>(observed.files.num_operations());
+  observed.saver.save(*observed.session, "d/m", 1);
+  const std::vector<std::string> all = observed.files.operations();
   std::vector<std::string> changes;
   for (auto operation = all.begin() + start; operation != all.end(); ++operation) {
     const std::string text = simplified(*operation);

@@ -30,6 +30,18 @@ v1 = tf.compat.v1
 BATCH = 32
 
 
+class LastStep(v1.train.SessionRunHook):
+    """The step at which StopAtStepHook, before it in the list, has asked to stop."""
+
+    def begin(self):
+        self._counter = v1.train.get_global_step()
+        self.value = None
+
+    def after_run(self, run_context, run_values):
+        if run_context.stop_requested:
+            self.value = run_context.session.run(self._counter)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--task", type=int, required=True)
@@ -42,7 +54,7 @@ def main():
     server = tf.distribute.Server(cluster, job_name="worker", task_index=args.task)
     config = v1.ConfigProto(device_filters=["/job:ps", f"/job:worker/task:{args.task}"])
     random = np.random.default_rng(args.task)
-    steps, last = 0, None
+    steps, last_step = 0, LastStep()
     with make_digits_graph.build(ps=len(args.ps.split(",")), task=args.task).as_default() as graph:
         step = v1.train.get_global_step()
         print("ready", flush=True)
@@ -50,7 +62,7 @@ def main():
             time.sleep(0.05)
         with v1.train.MonitoredTrainingSession(
             master=server.target, is_chief=args.task == 0, checkpoint_dir=args.dir, config=config,
-            hooks=[v1.train.StopAtStepHook(last_step=args.steps)], save_checkpoint_steps=100,
+            hooks=[v1.train.StopAtStepHook(last_step=args.steps), last_step], save_checkpoint_steps=100,
             save_summaries_steps=None, save_summaries_secs=None, log_step_count_steps=None,
         ) as session:  # fmt: skip
             while not session.should_stop():
@@ -58,11 +70,11 @@ def main():
                     "images:0": random.random((BATCH, make_digits_graph.PIXELS), np.float32),
                     "labels:0": random.integers(0, make_digits_graph.CLASSES, BATCH, np.int32),
                 }
-                last, _ = session.run([step, graph.get_operation_by_name("train")], feeds)
+                before, _ = session.run([step, graph.get_operation_by_name("train")], feeds)
                 if steps == 0:
-                    print(f"worker {args.task} trains from step {last}", flush=True)
+                    print(f"worker {args.task} trains from step {before}", flush=True)
                 steps += 1
-    print(f"worker {args.task} ended at step {last + 1} after {steps} of its own and 0 recoveries", flush=True)
+    print(f"worker {args.task} ended at step {last_step.value} after {steps} of its own and 0 recoveries", flush=True)
 
 
 if __name__ == "__main__":

@@ -35,6 +35,7 @@ void StopAtStepHook::begin(Graph& graph) { step_ = require_global_step(graph, *t
 
 void StopAtStepHook::after_create_session(Session& session, Coordinator&) {
   previous_step_.reset();
+  pace_ = 1;
   if (last_step_) return;
   const int64_t step = read_global_step(session);
   last_step_ = step + std::min(*num_steps_, std::numeric_limits<int64_t>::max() - step);
@@ -46,10 +47,10 @@ std::optional<SessionRunArgs> StopAtStepHook::before_run(SessionRunContext&) {
 
 void StopAtStepHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
   const int64_t before = step_value(values.results.tensor());
-  const int64_t pace = std::max<int64_t>(before - previous_step_.value_or(before), 1);
+  pace_ = std::max(pace_, before - previous_step_.value_or(before));
   previous_step_ = before;
   // Most runs add one step: only then is it worth a run to see what the step is now.
-  if (*last_step_ - before > (pace == 1 ? 1 : kRunsAhead * pace)) return;
+  if (*last_step_ - before > (pace_ == 1 ? 1 : kRunsAhead * pace_)) return;
   const int64_t step = read_global_step(context.session());
   if (step >= *last_step_) context.request_stop(fmt::format("step {} is reached", *last_step_));
 }

@@ -42,6 +42,7 @@ class StopAtStepHook final : public SessionRunHook {
   std::optional<int64_t> num_steps_;
   std::optional<int64_t> last_step_;
   std::optional<int64_t> previous_step_;  // Before the run before.
+  int64_t pace_ = 1;  // The most steps that were seen between two runs of this session.
   Output step_;
 };
 

@@ -11,8 +11,11 @@
 namespace crochet {
 namespace {
 
-// Where others make steps, too, how many runs before the target the step is looked at after each.
+// How many runs before the last step it is read behind each run that is seen to add several.
 constexpr int64_t kRunsAhead = 4;
+// From how many steps before the last one, at the latest, others are watched: reading it takes
+// some tenths of a millisecond then, and a worker may stand still meanwhile.
+constexpr int64_t kWatchedSteps = 1000;
 
 }  // namespace
 
@@ -34,6 +37,7 @@ StopAtStepHook::StopAtStepHook(const StopAtStepHookOptions& options)
 void StopAtStepHook::begin(Graph& graph) { step_ = require_global_step(graph, *this); }
 
 void StopAtStepHook::after_create_session(Session& session, Coordinator&) {
+  others_train_ = !session.target().empty();
   previous_step_.reset();
   pace_ = 1;
   if (last_step_) return;
@@ -45,12 +49,20 @@ std::optional<SessionRunArgs> StopAtStepHook::before_run(SessionRunContext&) {
   return SessionRunArgs{.fetches = step_};
 }
 
+bool StopAtStepHook::is_near(int64_t step) const {
+  const int64_t distance = *last_step_ - step;
+  // Most runs add one step: only then is it worth a run to see what the step is now.
+  if (!others_train_) return distance <= (pace_ == 1 ? 1 : kRunsAhead * pace_);
+  // Behind its first run, which may have been long, the pace of the others is unknown.
+  return !previous_step_ || distance <= std::max(kWatchedSteps, kRunsAhead * pace_);
+}
+
 void StopAtStepHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
   const int64_t before = step_value(values.results.tensor());
   pace_ = std::max(pace_, before - previous_step_.value_or(before));
+  const bool is_read = is_near(before);
   previous_step_ = before;
-  // Most runs add one step: only then is it worth a run to see what the step is now.
-  if (*last_step_ - before > (pace_ == 1 ? 1 : kRunsAhead * pace_)) return;
+  if (!is_read) return;
   const int64_t step = read_global_step(context.session());
   if (step >= *last_step_) context.request_stop(fmt::format("step {} is reached", *last_step_));
 }

@@ -20,9 +20,11 @@ struct StopAtStepHookOptions {
 // from a checkpoint keeps it, so no step is counted twice. A run that is restored
 // at or behind the target makes no step.
 //
-// Where several workers train one model, none makes a step behind the target but that which
-// was under way when another one reached it: the last step is less than last_step + workers. For
-// that the step is read once more after each run that ends near the target.
+// Where several workers train one model, in sessions with a target, none makes a step behind the
+// last one but that which was under way when another worker reached it: the final step is less
+// than last_step + workers. For that the step is read once more behind each run of the last
+// thousand steps or so. A worker that stands still for more steps of the others than that may
+// begin one more.
 //
 //   Loop loop({.hooks = {StopAtStepHook({.last_step = 10'000})}});
 //
@@ -39,8 +41,12 @@ class StopAtStepHook final : public SessionRunHook {
   std::optional<int64_t> last_step() const override { return last_step_; }
 
  private:
+  // Whether the step is close enough to the last one to be read behind a run that began at `step`.
+  bool is_near(int64_t step) const;
+
   std::optional<int64_t> num_steps_;
   std::optional<int64_t> last_step_;
+  bool others_train_ = false;             // May train the variables of this session.
   std::optional<int64_t> previous_step_;  // Before the run before.
   int64_t pace_ = 1;  // The most steps that were seen between two runs of this session.
   Output step_;

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/hooks/stop_at_step_hook.h"
 
+#include <cstring>
 #include <limits>
+#include <map>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -60,6 +62,70 @@ TEST(StopAtStepHookTest, NoticesTheTargetInRunsOfManySteps) {
   EXPECT_EQ(train_to_the_end(graph, StopAtStepHook({.last_step = 8})), 8);
   EXPECT_EQ(train_to_the_end(graph, StopAtStepHook({.last_step = 3})), 8);
   EXPECT_EQ(train_to_the_end(graph, StopAtStepHook({.last_step = 20})), 20);
+}
+
+// The workers beside this one: while its n-th run is under way, counted from 0, they make as many
+// steps as `steps` says, or none.
+class OtherWorkers final : public SessionRunHook {
+ public:
+  explicit OtherWorkers(std::map<int64_t, int64_t> steps) : steps_(std::move(steps)) {}
+
+  void after_run(SessionRunContext& context, const SessionRunValues&) override {
+    const auto found = steps_.find(run_++);
+    if (found == steps_.end()) return;
+    Session& session = context.session();
+    const int64_t step = read_global_step(session) + found->second;
+    session.assign(std::vector{Assignment{
+        .variable = session.graph().variables().at(0), .shape = {}, .fill = [step](auto bytes) {
+          std::memcpy(bytes.data(), &step, sizeof(step));
+        }}});
+  }
+
+ private:
+  const std::map<int64_t, int64_t> steps_;
+  int64_t run_ = 0;
+};
+
+// How a worker with this target stops, beside others.
+struct End {
+  int64_t step = 0;
+  int64_t num_own = 0;    // Runs of its own.
+  int64_t num_reads = 0;  // Of the step, by the hook.
+};
+
+End train_beside(std::map<int64_t, int64_t> others, int64_t last_step,
+                 const std::string& target = "grpc://10.0.0.1:2222") {
+  ScriptedGraph graph;
+  MonitoredSession session(
+      std::make_unique<ChiefSessionCreator>(graph, ChiefSessionCreatorOptions{.master = target}),
+      {std::make_shared<OtherWorkers>(others), StopAtStepHook({.last_step = last_step})});
+  const int64_t before = graph.num_runs();
+  End end;
+  for (; !session.should_stop(); ++end.num_own) session.run(graph.train());
+  const auto reads_of_others = static_cast<int64_t>(others.size());
+  end.num_reads = graph.num_runs() - before - end.num_own - reads_of_others;
+  end.step = *session.current_step();
+  session.close();
+  return end;
+}
+
+// Whatever the others make meanwhile, no run begins behind the last step.
+TEST(StopAtStepHookTest, BeginsNoRunOnceOthersReachedTheLastStep) {
+  EXPECT_EQ(train_beside({{0, 50}}, 20).step, 51);          // In its first run.
+  EXPECT_EQ(train_beside({{500, 1000}}, 1200).step, 1501);  // It stood still, for the first time.
+  EXPECT_EQ(train_beside({{10, 1500}, {2000, 5600}}, 9000).step, 9101);  // As it did before.
+}
+
+// Far from the last step, reading it would only take time.
+TEST(StopAtStepHookTest, ReadsTheStepNearTheLastOneOnly) {
+  EXPECT_EQ(train_beside({}, 1500).num_reads, 1001);  // The first one, and the last thousand.
+  EXPECT_EQ(train_beside({{0, 400}}, 2500).num_reads, 1 + 4 * 401);
+}
+
+// In a session of this process nobody else trains, but in threads that use it, too.
+TEST(StopAtStepHookTest, ReadsTheStepOnceInThisProcess) {
+  EXPECT_EQ(train_beside({}, 1500, "").num_reads, 1);
+  EXPECT_EQ(train_beside({{0, 400}, {1, 1099}}, 1500, "").step, 1501);
 }
 
 // Reading the step is a run of its own.

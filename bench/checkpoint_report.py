@@ -18,6 +18,8 @@ import statistics
 import subprocess
 import sys
 
+from document import machine, replace_section
+
 # Of a process. Before them, crochet makes two until all of its buffers have been used: a state that
 # is replaced needs a third one for as long as a save holds it, and memory that a virtual machine
 # has never used is touched at half a GiB a second. The peers make one.
@@ -40,7 +42,6 @@ NAMES = {
     "torch_save": "torch.save",
     "safetensors": "safetensors",
 }
-BEGIN, END = "<!-- checkpoints: measured -->", "<!-- checkpoints: end -->"
 
 
 class Missing(Exception):
@@ -307,23 +308,6 @@ def draw(scale, directory):
   return paths
 
 
-def machine():
-  with open("/proc/cpuinfo", encoding="utf-8") as file:
-    models = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
-  return f"{models[0] if models else 'an unknown processor'}, {os.cpu_count()} cores"
-
-
-def replace_section(document, lines):
-  with open(document, encoding="utf-8") as file:
-    text = file.read()
-  if BEGIN not in text or END not in text:
-    sys.exit(f"{document} has no lines {BEGIN} and {END}")
-  before, rest = text.split(BEGIN, 1)
-  after = rest.split(END, 1)[1]
-  with open(document, "w", encoding="utf-8") as file:
-    file.write(before + BEGIN + "\n\n" + "\n".join(lines) + "\n\n" + END + after)
-
-
 def numbers(text):
   return [int(part) for part in text.split(",") if part]
 
@@ -367,7 +351,7 @@ def main():
   lines += [""] + bench.failure_lines()
   shutil.rmtree(options.dir, ignore_errors=True)
   if options.document:
-    replace_section(options.document, lines)
+    replace_section(options.document, "checkpoints", lines)
   print("\n".join(lines))
 
 

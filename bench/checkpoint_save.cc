@@ -11,9 +11,8 @@
 //   body      arrays of the caller, Loop::run(body)
 //   compute   arrays of the caller, Loop::run(compute, update); computing takes longer than a copy
 //   alone     variables of the engine, and nothing else goes on: each save is waited for
-//   disk      trains as `replace`, but nothing is saved: as many bytes of other memory are written
-//   to
-//             a file without crochet; what that costs training, the machine itself costs
+//   disk      trains as `replace`, but saves nothing: as many bytes of other memory go into a file
+//             without crochet; what that costs training, the machine itself costs
 //
 // A save is published before the checkpoint that it replaces is removed, as fio's file is removed
 // outside its time.

@@ -17,6 +17,8 @@ import statistics
 import subprocess
 import sys
 
+from document import machine
+
 NUM_IDLE_HOOKS = 10
 
 # What is compared: a name, the loop, what it is compared with, by how many the difference is
@@ -104,12 +106,6 @@ def print_alone(rounds, chains):
   for length, name in (("1", "one operation"), ("1000", "1,000 operations in a chain")):
     times = [statistics.median(chain["chain/" + length]) for chain in chains]
     print(f"| a run of {name} in the local engine | {number(statistics.median(times))} |")
-
-
-def machine():
-  with open("/proc/cpuinfo", encoding="utf-8") as file:
-    models = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
-  return f"{models[0] if models else 'an unknown processor'}, {os.cpu_count()} cores"
 
 
 def main():

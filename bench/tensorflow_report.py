@@ -16,9 +16,9 @@ import subprocess
 import sys
 import tempfile
 
-from compare import added, by_loop, machine, run
+from compare import added, by_loop, run
+from document import machine, replace_section
 
-BEGIN, END = "<!-- tensorflow: measured -->", "<!-- tensorflow: end -->"
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -117,17 +117,6 @@ def claims_table(rounds):
   return lines
 
 
-def replace_section(document, lines):
-  with open(document, encoding="utf-8") as file:
-    text = file.read()
-  if BEGIN not in text or END not in text:
-    sys.exit(f"{document} has no lines {BEGIN} and {END}")
-  before, rest = text.split(BEGIN, 1)
-  after = rest.split(END, 1)[1]
-  with open(document, "w", encoding="utf-8") as file:
-    file.write(before + BEGIN + "\n\n" + "\n".join(lines) + "\n\n" + END + after)
-
-
 def main():
   parser = argparse.ArgumentParser(description=__doc__)
   parser.add_argument("--bin", required=True, help="where tensorflow_overhead is")
@@ -147,7 +136,7 @@ def main():
            f"{', '.join(f'{load:.1f}' for load in loads)}", "", *claims_table(rounds), "",
            *steps_table(rounds)]
   if options.document:
-    replace_section(options.document, lines)
+    replace_section(options.document, "tensorflow", lines)
   print("\n".join(lines))
 
 

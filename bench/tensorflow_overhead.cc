@@ -11,8 +11,10 @@
 //   digits/no_hooks      MonitoredSession without hooks
 //   digits/usual_hooks   with StopAtStepHook, StepCounterHook, LoggingTensorHook,
 //                        AsyncCheckpointSaverHook and FinalOpsHook, between their triggers
+//   callers_thread/...   digits/raw and digits/usual_hooks with all operations on the thread that
+//                        called, as callers_thread_config() asks for
 //
-// digits/... are left out without --graph, what make_digits_graph.py wrote.
+// These are left out without --graph, what make_digits_graph.py wrote.
 // peers/tensorflow_overhead.py makes the same steps in Python.
 //
 // Steps come in blocks of 100: triggers come with the first of a block, the last 90 are timed, each
@@ -30,6 +32,7 @@
 
 #include <CLI/CLI.hpp>
 #include <crochet/crochet.h>
+#include <crochet/engines/tensorflow/callers_thread_config.h>
 #include <crochet/engines/tensorflow/graph.h>
 #include <crochet/io/memory_file_system.h>
 #include <nlohmann/json.hpp>
@@ -75,8 +78,10 @@ void check(TF_Status* status) {
 // TensorFlow by itself: everything is made beforehand. What it holds lives as long as the program.
 class RawSession {
  public:
-  explicit RawSession(const tensorflow::Graph& graph) {
+  RawSession(const tensorflow::Graph& graph, const SessionConfig& config) {
     TF_SessionOptions* const options = TF_NewSessionOptions();
+    TF_SetConfig(options, config.serialized.data(), config.serialized.size(), status_);
+    check(status_);
     session_ = TF_NewSession(graph.tensorflow_graph(), options, status_);
     check(status_);
     TF_DeleteSessionOptions(options);
@@ -113,6 +118,7 @@ struct Subject {
   std::function<tensorflow::Graph()> import;
   std::string target;
   std::function<Feeds(const Graph&)> feeds;
+  SessionConfig config = {};
 
   std::shared_ptr<tensorflow::Graph> new_graph() const {
     return std::shared_ptr<tensorflow::Graph>(new tensorflow::Graph(import()));
@@ -120,7 +126,7 @@ struct Subject {
   Measured raw() const {
     const auto graph = new_graph();
     const Output init = graph->default_init_op();
-    const auto session = std::make_shared<RawSession>(*graph);
+    const auto session = std::make_shared<RawSession>(*graph, config);
     if (init) session->run(init);
     for (const auto& [output, value] : feeds(*graph)) session->feed(output, value);
     return {name + "/raw",
@@ -130,7 +136,7 @@ struct Subject {
   Measured engine(bool with_step = false) const {
     const auto graph = new_graph();
     const Output init = graph->default_init_op();
-    const std::shared_ptr<Session> session = graph->new_session("");
+    const std::shared_ptr<Session> session = graph->new_session("", config);
     if (init) session->run(init);
     std::vector<Output> fetches = {graph->operation(target)};
     if (with_step) fetches.push_back(graph->global_step());
@@ -142,8 +148,9 @@ struct Subject {
   }
   Measured monitored(const std::string& loop, const HookList& hooks) const {
     const auto graph = new_graph();
-    const auto session =
-        std::make_shared<MonitoredSession>(std::make_unique<ChiefSessionCreator>(*graph), hooks);
+    auto creator =
+        std::make_unique<ChiefSessionCreator>(*graph, ChiefSessionCreatorOptions{.config = config});
+    const auto session = std::make_shared<MonitoredSession>(std::move(creator), hooks);
     return {name + "/" + loop,
             [graph, session, step = Output(graph->operation(target)), feeds = feeds(*graph)] {
               if (session->should_stop()) std::abort();
@@ -152,13 +159,13 @@ struct Subject {
   }
 };
 
-HookList usual_hooks(FileSystem& files) {
+HookList usual_hooks(FileSystem& files, const std::string& directory) {
   const auto saver = std::make_shared<Saver>(SaverOptions{.allow_empty = true, .files = &files});
   return {
       StopAtStepHook({.last_step = kNever}),
       StepCounterHook({.every_n_steps = 100}),
       LoggingTensorHook({.tensors = {"loss"}, .every_n_iter = 100}),
-      AsyncCheckpointSaverHook({.checkpoint_dir = "bench", .save_secs = 600, .saver = saver}),
+      AsyncCheckpointSaverHook({.checkpoint_dir = directory, .save_secs = 600, .saver = saver}),
       FinalOpsHook("loss"),
   };
 }
@@ -207,14 +214,18 @@ void run(const Options& options) {
   MemoryFileSystem files;
   std::vector<Measured> loops = {empty.raw(), empty.engine()};
   if (!options.graph.empty()) {
-    const Subject training = {"digits",
-                              [&] { return tensorflow::Graph::import_meta_graph(options.graph); },
-                              "train", digits_feeds};
+    Subject training = {"digits",
+                        [&] { return tensorflow::Graph::import_meta_graph(options.graph); },
+                        "train", digits_feeds};
     loops.push_back(training.raw());
     loops.push_back(training.engine());
     loops.push_back(training.engine(/*with_step=*/true));
     loops.push_back(training.monitored("no_hooks", {}));
-    loops.push_back(training.monitored("usual_hooks", usual_hooks(files)));
+    loops.push_back(training.monitored("usual_hooks", usual_hooks(files, training.name)));
+    training.name = "callers_thread";
+    training.config = tensorflow::callers_thread_config();
+    loops.push_back(training.raw());
+    loops.push_back(training.monitored("usual_hooks", usual_hooks(files, training.name)));
   }
   std::cout << measure(loops, options).dump(1) << '\n';
 }

@@ -65,6 +65,10 @@ def steps_table(rounds):
       ("digits in Python, `Session`", peer, "digits/bare"),
       ("digits in Python, `MonitoredSession` without hooks", peer, "digits/no_hooks"),
       ("digits in Python, with the set of hooks", peer, "digits/usual_hooks"),
+      ("on the caller's thread: digits, `TF_SessionRun`", ours, "callers_thread/raw"),
+      ("on the caller's thread: with the set of hooks", ours, "callers_thread/usual_hooks"),
+      ("on the caller's thread: in Python, with the set of hooks", peer,
+       "callers_thread/usual_hooks"),
   ):
     lines.append(f"| {name} | {micros(medians(rounds, side, loop))} |")
   return lines
@@ -99,6 +103,10 @@ def claims(rounds):
                                                         "digits/usual_hooks"), 1 / 3, ""),
       ("`TF_SessionRun` alone / Python's step with the set of hooks",
        ratio("digits/raw", "digits/usual_hooks"), None, ""),
+      ("a step with the set of hooks, all on the caller's thread / Python's, as usual",
+       ratio("callers_thread/usual_hooks", "digits/usual_hooks"), 1 / 3, ""),
+      ("the same / Python's, all on the caller's thread",
+       ratio("callers_thread/usual_hooks", "callers_thread/usual_hooks"), 1 / 3, ""),
       ("what a step with the set of hooks takes beyond `TF_SessionRun` / the same of Python's",
        beyond_tensorflow("digits/usual_hooks"), 1 / 3, ""),
   ]

@@ -27,7 +27,7 @@ tf1.logging.set_verbosity(tf1.logging.ERROR)
 BATCH, PIXELS = 32, 64
 
 
-def make_step(name, graph_path, directory):
+def make_step(name, graph_path, directory, config=None):
   """Returns a function that makes a step."""
   random = np.random.default_rng(1)
   feeds = {
@@ -44,7 +44,7 @@ def make_step(name, graph_path, directory):
       return lambda: session.run(train, feeds)
     hooks = usual_hooks(directory, loss) if name == "usual_hooks" else []
     # Its FinalOpsHook would want feeds, but the end never comes.
-    session = tf1.train.MonitoredSession(tf1.train.ChiefSessionCreator(), hooks)
+    session = tf1.train.MonitoredSession(tf1.train.ChiefSessionCreator(config=config), hooks)
 
   def step():
     if session.should_stop():
@@ -73,16 +73,19 @@ def main():
   benchmarks = []
   with tempfile.TemporaryDirectory() as directory:
     loops = {
-        name: make_step(name, options.graph, directory)
+        "digits/" + name: make_step(name, options.graph, os.path.join(directory, name))
         for name in ("bare", "no_hooks", "usual_hooks")
     }
+    callers_thread = tf1.ConfigProto(inter_op_parallelism_threads=-1)
+    loops["callers_thread/usual_hooks"] = make_step(
+        "usual_hooks", options.graph, os.path.join(directory, "callers_thread"), callers_thread)
     for repetition in range(options.repetitions):
       times = {name: [] for name in loops}
       for _ in range(options.blocks):
         for name, step in loops.items():
           add_block(step, times[name])
       benchmarks += [{
-          "name": "digits/" + name,
+          "name": name,
           "repetition_index": repetition,
           "step_ns": statistics.median(times[name]),
       } for name in loops]

@@ -29,8 +29,8 @@ struct InitializedGraph {
     local_init = graph.default_local_init_op();
     session = new_session();
   }
-  std::unique_ptr<crochet::Session> new_session() {
-    std::unique_ptr<crochet::Session> session = graph.new_session("");
+  std::unique_ptr<crochet::Session> new_session(const SessionConfig& config = {}) {
+    std::unique_ptr<crochet::Session> session = graph.new_session("", config);
     session->run(init);
     if (local_init) session->run(local_init);
     return session;

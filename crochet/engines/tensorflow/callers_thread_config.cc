@@ -1,0 +1,22 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/engines/tensorflow/callers_thread_config.h"
+
+#include <utility>
+
+#include <protozero/pbf_writer.hpp>
+
+namespace crochet::tensorflow {
+namespace {
+
+// The field of ConfigProto that says how many threads runs share; less than none is the caller's.
+constexpr uint32_t kInterOpParallelismThreads = 5;
+
+}  // namespace
+
+SessionConfig callers_thread_config(std::string base) {
+  protozero::pbf_writer(base).add_int32(kInterOpParallelismThreads, -1);
+  return {std::move(base)};
+}
+
+}  // namespace crochet::tensorflow

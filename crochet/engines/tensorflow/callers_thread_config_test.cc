@@ -1,0 +1,80 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/engines/tensorflow/callers_thread_config.h"
+
+#include <ctime>
+#include <latch>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+#include "crochet/engines/tensorflow/test_graphs.h"
+
+namespace crochet::tensorflow {
+namespace {
+
+TEST(CallersThreadConfigTest, ComesBehindWhatElseIsWanted) {
+  EXPECT_EQ(callers_thread_config().serialized, "\x28\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01");
+  EXPECT_EQ(callers_thread_config("\x10\x01").serialized,
+            "\x10\x01\x28\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01");
+}
+
+// A graph that was made ready in a session with these settings.
+struct CallersThreadTest : testing::Test {
+  CallersThreadTest() { session = it.new_session(callers_thread_config()); }
+
+  InitializedGraph it{"kinds"};
+  std::unique_ptr<crochet::Session> session;
+};
+
+double cpu_secs(clockid_t clock) {
+  timespec time{};
+  clock_gettime(clock, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// By default other threads take several times as long as this one.
+TEST_F(CallersThreadTest, ComputesOnTheThreadThatCalled) {
+  const Fetches step = {Output(it.graph.operation("change_reference")),
+                        it.graph.output("looked_up")};
+  session->run(step);
+  const double all = cpu_secs(CLOCK_PROCESS_CPUTIME_ID), own = cpu_secs(CLOCK_THREAD_CPUTIME_ID);
+  for (int i = 0; i < 500; ++i) session->run(step);
+  const double own_secs = cpu_secs(CLOCK_THREAD_CPUTIME_ID) - own;
+  const double all_secs = cpu_secs(CLOCK_PROCESS_CPUTIME_ID) - all;
+  EXPECT_LT(all_secs - own_secs, 0.2 * own_secs);
+}
+
+TEST_F(CallersThreadTest, ComputesTheSame) {
+  for (crochet::Session* const one : {session.get(), it.session.get()})
+    for (int i = 0; i < 3; ++i) one->run(it.graph.operation("change_reference"));
+  const std::vector<Variable> variables = it.graph.variables();
+  const auto expected = it.session->snapshot(variables).tensors();
+  const auto found = session->snapshot(variables).tensors();
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); ++i) EXPECT_EQ(found[i].tensor, expected[i].tensor);
+}
+
+TEST_F(CallersThreadTest, TimesOut) {
+  EXPECT_THROW(session->run("dequeue", {}, {.timeout_in_ms = 20}), DeadlineExceededError);
+  EXPECT_EQ(session->run("looked_up").tensor().num_elements(), 2);
+}
+
+TEST_F(CallersThreadTest, EndsARunThatHangsWhenItIsClosed) {
+  std::latch begun(1);
+  std::thread hanging([&] {
+    begun.count_down();
+    // The latter if it had not begun yet.
+    EXPECT_THAT([&] { session->run("dequeue"); },
+                testing::AnyOf(testing::Throws<CancelledError>(),
+                               testing::Throws<FailedPreconditionError>()));
+  });
+  begun.wait();
+  session->close();
+  hanging.join();
+}
+
+}  // namespace
+}  // namespace crochet::tensorflow

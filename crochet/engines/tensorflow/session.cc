@@ -13,6 +13,7 @@
 #include "crochet/engines/tensorflow/c_api.h"
 #include "crochet/engines/tensorflow/run_messages.h"
 #include "crochet/engines/tensorflow/server.h"
+#include "crochet/engines/tensorflow/session_options.h"
 #include "crochet/engines/tensorflow/status.h"
 #include "crochet/engines/tensorflow/task_placement.h"
 #include "crochet/engines/tensorflow/tensor_conversion.h"
@@ -118,14 +119,9 @@ Session::Session(Graph& graph, std::string target, const SessionConfig& config)
       internal::check_placed_on(graph.tensorflow_graph(), *task);
     internal::probe(*remote_);
   }
-  const std::string& settings = remote_ ? remote_->config : config.serialized;
-  const internal::SessionOptionsPtr options(TF_NewSessionOptions());
+  const internal::SessionOptionsPtr options = internal::session_options(
+      remote_ ? remote_->target : target_, remote_ ? remote_->config : config.serialized);
   Status status;
-  if (!settings.empty()) {
-    TF_SetConfig(options.get(), settings.data(), settings.size(), status.get());
-    if (!status.ok()) throw InvalidArgumentError("the settings of a session are no ConfigProto");
-  }
-  if (remote_) TF_SetTarget(options.get(), remote_->target.c_str());
   session_ = TF_NewSession(graph.tensorflow_graph(), options.get(), status.get());
   status.check("new session");
 }
@@ -162,7 +158,7 @@ void Session::execute(Request& request, const std::function<std::string()>& what
   Status status;
   request.run(session_, run_options.get(), run_metadata.get(), status);
   if (!status.ok())
-    status.check(remote_ ? fmt::format("{} at {}", what(), remote_->target) : std::string(what()));
+    status.check(remote_ ? fmt::format("{} at {}", what(), remote_->target) : what());
   if (is_recorded)
     *metadata = internal::parse_run_metadata(
         {static_cast<const char*>(run_metadata->data), run_metadata->length});

@@ -94,18 +94,6 @@ OperationBuilder& OperationBuilder::colocate_with(TF_Operation* operation) {
   return *this;
 }
 
-OperationBuilder& OperationBuilder::type(const char* attribute, TF_DataType value) {
-  TF_SetAttrType(description_, attribute, value);
-  return *this;
-}
-
-OperationBuilder& OperationBuilder::tensor(const char* attribute, TF_Tensor* value) {
-  Status status;
-  TF_SetAttrTensor(description_, attribute, value, status.get());
-  status.check(fmt::format("attribute \"{}\" of operation \"{}\"", attribute, name_));
-  return *this;
-}
-
 OperationBuilder& OperationBuilder::device(const std::string& device) {
   if (!is_legal_device(device))
     throw InvalidArgumentError("operation \"{}\": \"{}\" is no device", name_, device);

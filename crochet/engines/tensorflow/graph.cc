@@ -23,19 +23,13 @@ namespace crochet::tensorflow {
 namespace {
 
 using internal::at_place;
+using internal::is_reference;
 using internal::OperationBuilder;
 using internal::Status;
 
-// References are types of their own, with the numbers of the others and this.
-constexpr int kReferenceTypes = 100;
-
 DType dtype_of_output(TF_Output output) {
-  const int number = TF_OperationOutputType(output) % kReferenceTypes;
+  const int number = TF_OperationOutputType(output) % internal::kReferenceTypes;
   return is_valid_dtype(number) ? static_cast<DType>(number) : DType::kInvalid;
-}
-
-bool is_reference(TF_Output output) {
-  return static_cast<int>(TF_OperationOutputType(output)) > kReferenceTypes;
 }
 
 // Nothing if nothing is known.
@@ -115,9 +109,7 @@ void Graph::import_graph_def(const std::string& name, const ImportOptions& optio
   Status status;
   TF_GraphImportGraphDef(graph_.get(), buffer.get(), options.get(), status.get());
   status.check(name);
-  size_t position = 0;
-  while (TF_Operation* const operation = TF_GraphNextOperation(graph_.get(), &position))
-    add_node(operation);
+  for (TF_Operation* const operation : internal::operations_of(graph_.get())) add_node(operation);
 }
 
 Graph::Node& Graph::add_node(TF_Operation* operation) {

@@ -63,15 +63,9 @@ SaverDef choose(const MetaGraph& file) {
 std::vector<TF_Operation*> operations_behind(TF_Operation* root) {
   std::unordered_set<TF_Operation*> seen = {root};
   std::vector<TF_Operation*> all = {root};
-  for (size_t i = 0; i < all.size(); ++i) {
-    TF_Operation* const operation = all[i];
-    std::vector<TF_Operation*> next(static_cast<size_t>(TF_OperationNumControlInputs(operation)));
-    TF_OperationGetControlInputs(operation, next.data(), static_cast<int>(next.size()));
-    for (int k = 0; k < TF_OperationNumInputs(operation); ++k)
-      next.push_back(TF_OperationInput({operation, k}).oper);
-    for (TF_Operation* const one : next)
+  for (size_t i = 0; i < all.size(); ++i)
+    for (TF_Operation* const one : internal::operations_before(all[i]))
       if (seen.insert(one).second) all.push_back(one);
-  }
   return all;
 }
 

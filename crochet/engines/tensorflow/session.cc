@@ -23,16 +23,13 @@ namespace crochet::tensorflow {
 namespace {
 
 using internal::Access;
+using internal::is_same;
 using internal::Sharing;
 using internal::Status;
 using internal::TensorPtr;
 
 // As many as a person reads.
 constexpr size_t kNamesInMessages = 4;
-
-bool is_same(const TF_Output& a, const TF_Output& b) {
-  return a.oper == b.oper && a.index == b.index;
-}
 
 TF_Output place_of(const Output& output) { return {node_of(output).operation, output.index()}; }
 
@@ -159,9 +156,7 @@ void Session::execute(Request& request, const std::function<std::string()>& what
   request.run(session_, run_options.get(), run_metadata.get(), status);
   if (!status.ok())
     status.check(remote_ ? fmt::format("{} at {}", what(), remote_->target) : what());
-  if (is_recorded)
-    *metadata = internal::parse_run_metadata(
-        {static_cast<const char*>(run_metadata->data), run_metadata->length});
+  if (is_recorded) *metadata = internal::parse_run_metadata(internal::view_of(*run_metadata));
 }
 
 bool Session::changes_variables(std::span<const Output> fetches) {

@@ -252,8 +252,7 @@ DeviceName parse_task(std::string_view text) {
 
 void check_placed_on(TF_Graph* graph, const DeviceName& task) {
   std::string other;
-  size_t position = 0;
-  while (TF_Operation* const operation = TF_GraphNextOperation(graph, &position)) {
+  for (TF_Operation* const operation : operations_of(graph)) {
     const std::string_view text = TF_OperationDevice(operation);
     const auto device = text.empty() ? std::nullopt : parse_device_name(text);
     if (!device || device->job != task.job || !device->task) continue;

@@ -17,7 +17,11 @@ install(FILES ${PROJECT_BINARY_DIR}/crochetConfig.cmake
               ${PROJECT_SOURCE_DIR}/cmake/CrochetLibraries.cmake DESTINATION ${package_dir})
 install(EXPORT crochetTargets NAMESPACE crochet:: DESTINATION ${package_dir})
 
-set(left_out PATTERN "test_graphs.h" EXCLUDE)
+# What only the tests here include.
+set(left_out)
+foreach(header "test_*.h" raw_bundle.h scripted_calls.h)
+  list(APPEND left_out PATTERN "${header}" EXCLUDE)
+endforeach()
 if(CROCHET_WITH_TENSORFLOW)
   install(FILES ${PROJECT_SOURCE_DIR}/cmake/FindTensorFlowC.cmake DESTINATION ${package_dir})
   install(EXPORT crochetTensorFlowTargets NAMESPACE crochet:: DESTINATION ${package_dir})

@@ -5,10 +5,12 @@
 # Included by the build and by the installed package. What is not there is listed in
 # crochet_missing_libraries.
 set(crochet_missing_libraries)
-foreach(package Threads fmt leveldb Snappy nlohmann_json)
-  find_package(${package} QUIET)
-  if(NOT ${package}_FOUND)
-    list(APPEND crochet_missing_libraries ${package})
+foreach(crochet_needed Threads fmt leveldb Snappy "nlohmann_json 3.11")
+  separate_arguments(crochet_package UNIX_COMMAND "${crochet_needed}")
+  find_package(${crochet_package} QUIET)
+  list(GET crochet_package 0 crochet_package)
+  if(NOT ${crochet_package}_FOUND)
+    list(APPEND crochet_missing_libraries "${crochet_needed}")
   endif()
 endforeach()
 

@@ -60,7 +60,7 @@ double number_value(const internal::TextField& field) {
 // `path` as seen from `directory`.
 std::string relative_path(const std::string& path, const std::string& directory) {
   namespace fs = std::filesystem;
-  const fs::path from = fs::absolute(directory.empty() ? "." : directory).lexically_normal() / "";
+  const fs::path from = fs::absolute(or_current(directory)).lexically_normal() / "";
   return fs::absolute(path).lexically_normal().lexically_relative(from.parent_path()).string();
 }
 

@@ -29,7 +29,7 @@ uint64_t bytes_of(const Tensor& tensor) {
 std::string existing_directory(FileSystem& files, std::string directory) {
   while (!directory.empty() && directory != "/" && !files.exists(directory))
     directory = directory_of(directory);
-  return directory.empty() ? "." : directory;
+  return or_current(directory);
 }
 
 std::optional<uint64_t> free_bytes(FileSystem& files, const std::string& directory) {

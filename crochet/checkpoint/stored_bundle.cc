@@ -140,7 +140,7 @@ void StoredBundle::remove_rest() noexcept {
   try {
     std::vector<std::string> rests = former_prefixes_;
     rests.push_back(prefix_);
-    if (!files_.exists(directory_.empty() ? "." : directory_)) return;
+    if (!files_.exists(directory_)) return;
     for (const std::string& name : files_.list(directory_))
       for (const std::string& rest : rests) {
         const std::string path = join_path(directory_, name);

@@ -17,10 +17,11 @@ std::string directory_of(std::string_view path) {
   return slash == 0 ? "/" : std::string(path.substr(0, slash));
 }
 
-std::string parent_directory(std::string_view path) {
-  const std::string directory = directory_of(path);
-  return directory.empty() ? "." : directory;
+std::string or_current(std::string_view directory) {
+  return std::string(directory.empty() ? "." : directory);
 }
+
+std::string parent_directory(std::string_view path) { return or_current(directory_of(path)); }
 
 std::string base_name(std::string_view path) {
   return std::string(path.substr(path.rfind('/') + 1));  // npos + 1 is 0.

@@ -13,6 +13,8 @@ std::string join_path(std::string_view directory, std::string_view name);
 std::string directory_of(std::string_view path);
 // The same, but "." for "file".
 std::string parent_directory(std::string_view path);
+// A directory as the system knows it: "." for "".
+std::string or_current(std::string_view directory);
 // What stands behind the last '/'.
 std::string base_name(std::string_view path);
 bool is_absolute(std::string_view path);

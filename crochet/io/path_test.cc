@@ -29,6 +29,8 @@ TEST(PathTest, TakesApart) {
   EXPECT_EQ(parent_directory("file"), ".");
   EXPECT_EQ(parent_directory("a/file"), "a");
   EXPECT_EQ(parent_directory("/file"), "/");
+  EXPECT_EQ(or_current(""), ".");
+  EXPECT_EQ(or_current("a"), "a");
 }
 
 TEST(PathTest, JoinsWhatItTookApart) {

@@ -41,9 +41,6 @@ struct stat status_of(const std::string& path) {
   return status;
 }
 
-// What directory_of() gives for a plain name.
-std::string or_current(const std::string& directory) { return directory.empty() ? "." : directory; }
-
 void check(int result, const std::string& path, std::string_view operation) {
   if (result != 0) throw_errno(errno, path, operation);
 }

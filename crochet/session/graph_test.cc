@@ -132,6 +132,18 @@ TEST_F(GraphTest, SaysThatAnOperationHasNoValue) {
       ThrowsMessage<InvalidArgumentError>("\"train\" has no value: the operation has no outputs"));
 }
 
+TEST_F(GraphTest, GivesTheOnlyValueOfAnOperation) {
+  using internal::with_value;
+  EXPECT_EQ(with_value(graph_.operation("loss")), graph_.output("loss"));
+  EXPECT_EQ(with_value(graph_.output("gradients:2")), graph_.output("gradients:2"));
+  EXPECT_EQ(with_value(Output()), Output());
+  EXPECT_THAT([&] { with_value(graph_.operation("gradients")); },
+              ThrowsMessage<InvalidArgumentError>(
+                  "\"gradients\" as an input: the operation has 3 outputs; say which one, as in "
+                  "gradients[0]"));
+  EXPECT_THROW(with_value(graph_.operation("train")), InvalidArgumentError);
+}
+
 TEST_F(GraphTest, ResolvesNamesWhereverTheyAre) {
   const Output loss = graph_.output("loss");
   const Fetches resolved = graph_.resolve(

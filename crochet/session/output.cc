@@ -19,4 +19,14 @@ Output Operation::output(int index) const {
   return Output(info_, index);
 }
 
+Output internal::with_value(const Output& output) {
+  const OperationInfo* const info = output.operation();
+  if (info == nullptr || output.has_value()) return output;
+  if (info->num_outputs != 1)
+    throw InvalidArgumentError(
+        "\"{}\" as an input: the operation has {} outputs; say which one, as in {}[0]", info->name,
+        info->num_outputs, info->name);
+  return Output(info, 0);
+}
+
 }  // namespace crochet

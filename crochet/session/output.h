@@ -66,6 +66,14 @@ class Operation {
   const OperationInfo* info_ = nullptr;
 };
 
+namespace internal {
+
+// What an operation takes that is given `output`: itself, or, of an operation, its only output.
+// Throws: InvalidArgumentError if it has none, or several.
+Output with_value(const Output& output);
+
+}  // namespace internal
+
 // What every engine knows of a variable; engines derive from it and own it.
 struct VariableInfo {
   const Graph* graph = nullptr;

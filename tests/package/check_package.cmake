@@ -10,6 +10,13 @@ file(REMOVE_RECURSE ${scratch})
 run(${CMAKE_COMMAND} --install ${build} --prefix ${scratch}/first)
 file(RENAME ${scratch}/first ${scratch}/moved)
 
+# What only crochet's own tests include is not for others.
+file(GLOB_RECURSE surplus ${scratch}/moved/include/crochet/test_*.h
+     ${scratch}/moved/include/crochet/raw_bundle.h ${scratch}/moved/include/crochet/scripted_calls.h)
+if(surplus)
+  message(FATAL_ERROR "installed, and for tests alone: ${surplus}")
+endif()
+
 set(configure ${CMAKE_COMMAND} -S ${consumer} -G Ninja -D CMAKE_PREFIX_PATH=${scratch}/moved -D
     CMAKE_CXX_COMPILER=${compiler} -D CMAKE_CXX_FLAGS=${flags})
 set(with ${configure} -B ${scratch}/build -D WITH_TENSORFLOW=${with_tensorflow} -D

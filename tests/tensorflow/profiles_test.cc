@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "crochet/crochet.h"
-#include "crochet/engines/tensorflow/graph.h"
+#include "crochet/engines/tensorflow/test_graphs.h"
 #include "crochet/io/memory_file_system.h"
 #include "crochet/summary/event_file_reader.h"
 #include "crochet/testing/log_capture.h"
@@ -29,8 +29,7 @@ class TensorFlowProfileTest : public testing::Test {
     options.save_steps = 2;
     options.output_dir = "run";
     options.files = &files_;
-    auto graph =
-        tensorflow::Graph::import_meta_graph(std::string(TENSORFLOW_GRAPHS) + "/hooked.meta");
+    auto graph = tensorflow::import_golden("hooked");
     const Feeds feeds = {{graph.output("x"), Tensor::from<float>({1, 2})}};
     train({.graph = graph,
            .hooks = {StopAtStepHook({.last_step = 4}), ProfilerHook(options)},

@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/crochet.h"
-#include "crochet/engines/tensorflow/graph.h"
+#include "crochet/engines/tensorflow/test_graphs.h"
 #include "crochet/io/memory_file_system.h"
 #include "crochet/monitor/background_threads.h"
 #include "crochet/testing/log_capture.h"
@@ -27,8 +27,6 @@ using testing::SizeIs;
 using testing::ThrowsMessage;
 
 constexpr std::chrono::hours kLong(1);
-
-std::string graph_path() { return std::string(TENSORFLOW_GRAPHS) + "/queues.meta"; }
 
 std::vector<std::string> names_of(const CoordinatedThreads& threads) {
   std::vector<std::string> names;
@@ -64,7 +62,7 @@ class TensorFlowQueueTest : public testing::Test {
   }
 
   LogCapture log_;
-  tensorflow::Graph graph_ = tensorflow::Graph::import_meta_graph(graph_path());
+  tensorflow::Graph graph_ = tensorflow::import_golden("queues");
   Output init_ = graph_.default_init_op();
   Output local_init_ = graph_.default_local_init_op();
   std::unique_ptr<Session> session_ = new_session();
@@ -215,7 +213,7 @@ TEST_F(TensorFlowQueueTest, ReadsTheDefinitionsOfQueueRunners) {
   EXPECT_TRUE(graph_.find_operation(runners[0].cancel_op_name));
   EXPECT_THAT(runners[0].queue_closed_exception_types, ElementsAre(Code::kOutOfRange));
 
-  std::string bytes = read_file(FileSystem::posix(), graph_path());
+  std::string bytes = tensorflow::golden_bytes("queues");
   const std::string_view codes("\x2a\x01\x0b");
   const size_t at = bytes.find(codes);
   ASSERT_NE(at, std::string::npos);
@@ -374,7 +372,7 @@ class TrainOnQueueTest : public testing::Test {
 
   LogCapture log_;
   MemoryFileSystem files_;
-  tensorflow::Graph graph_ = tensorflow::Graph::import_meta_graph(graph_path());
+  tensorflow::Graph graph_ = tensorflow::import_golden("queues");
 };
 
 TEST_F(TrainOnQueueTest, EndsWithTheData) {

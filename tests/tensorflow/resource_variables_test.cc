@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/crochet.h"
-#include "crochet/engines/tensorflow/graph.h"
+#include "crochet/engines/tensorflow/test_graphs.h"
 #include "crochet/io/memory_file_system.h"
 #include "crochet/summary/event_file_reader.h"
 #include "crochet/testing/fake_clock.h"
@@ -19,29 +19,11 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-tensorflow::Graph import(const std::string& name) {
-  return tensorflow::Graph::import_meta_graph(std::string(TENSORFLOW_GRAPHS) + "/" + name +
-                                              ".meta");
-}
-
-Variable variable(const Graph& graph, const std::string& name) {
-  for (const Variable& variable : graph.variables())
-    if (variable.name() == name) return variable;
-  throw NotFoundError("no variable \"{}\"", name);
-}
-
-Tensor value(Session& session, const std::string& name) {
-  return session.snapshot({{variable(session.graph(), name)}}).tensors().at(0).tensor;
-}
-
-void assign(Session& session, const std::string& name, const Tensor& value) {
-  const Assignment assignment = {.variable = variable(session.graph(), name),
-                                 .shape = value.shape(),
-                                 .fill = [&](std::span<std::byte> to) {
-                                   std::copy_n(value.bytes().data(), to.size(), to.data());
-                                 }};
-  session.assign({&assignment, 1});
-}
+using tensorflow::assign;
+using tensorflow::import_golden;
+using tensorflow::initialized_session;
+using tensorflow::value_of;
+using tensorflow::variable_of;
 
 class TensorFlowVariablesTest : public testing::Test {
  protected:
@@ -54,7 +36,7 @@ class TensorFlowVariablesTest : public testing::Test {
 
 // BH-38: every 2 steps by hand, with a resource variable in a scope as the step: 1, 1, 3, 3, 5.
 TEST_F(TensorFlowVariablesTest, SaveEverySoManySteps) {
-  tensorflow::Graph graph = import("scoped");
+  tensorflow::Graph graph = import_golden("scoped");
   const Output init = graph.default_init_op();
   CheckpointSaverHook hook({.checkpoint_dir = "d",
                             .save_steps = 2,
@@ -80,7 +62,7 @@ TEST_F(TensorFlowVariablesTest, SaveEverySoManySteps) {
 
 // BH-60: every 8 of 30 runs; the summary is computed only then.
 TEST_F(TensorFlowVariablesTest, SummariesAreComputedWhenTheyAreDue) {
-  tensorflow::Graph graph = import("scoped");
+  tensorflow::Graph graph = import_golden("scoped");
   const auto writer = std::make_shared<SummaryWriter>("runs", files_, clock_);
   MonitoredSession session(
       graph,
@@ -98,7 +80,7 @@ TEST_F(TensorFlowVariablesTest, SummariesAreComputedWhenTheyAreDue) {
 
 // BH-41: the tag comes from the step's full name.
 TEST_F(TensorFlowVariablesTest, NameTheCurveOfTheSpeed) {
-  tensorflow::Graph graph = import("scoped");
+  tensorflow::Graph graph = import_golden("scoped");
   const auto writer = std::make_shared<SummaryWriter>("runs", files_, clock_);
   MonitoredSession session(
       graph, {StepCounterHook({.every_n_steps = 1, .summary_writer = writer, .clock = &clock_})});
@@ -116,17 +98,17 @@ TEST_F(TensorFlowVariablesTest, NameTheCurveOfTheSpeed) {
 
 // SM-17: an initialiser that contains a loop is initialised, and does not recurse endlessly.
 TEST_F(TensorFlowVariablesTest, InitializeByALoop) {
-  tensorflow::Graph graph = import("scoped");
+  tensorflow::Graph graph = import_golden("scoped");
   MonitoredSession session(graph);
   const auto again = graph.new_session("");
   again->run(graph.collection(kInitOpCollection).at(0));
-  EXPECT_EQ(value(*again, "looped").scalar<int32_t>(), 1 + 2 + 3);
+  EXPECT_EQ(value_of(*again, "looped").scalar<int32_t>(), 1 + 2 + 3);
   session.close();
 }
 
 // SV-2: saved and restored by the names of the variables; what is not initialised is not saved.
 TEST_F(TensorFlowVariablesTest, SaveAndRestore) {
-  tensorflow::Graph graph = import("parts_1");
+  tensorflow::Graph graph = import_golden("parts_1");
   const Output init = graph.default_init_op();
   Saver saver(in_memory());
   {
@@ -141,7 +123,7 @@ TEST_F(TensorFlowVariablesTest, SaveAndRestore) {
     const auto session = graph.new_session("");
     if (initialize) session->run(init);
     saver.restore(*session, "d/m-0");
-    EXPECT_EQ(value(*session, "plain"), Tensor::from<float>({30, 40}));
+    EXPECT_EQ(value_of(*session, "plain"), Tensor::from<float>({30, 40}));
   }
 }
 
@@ -151,35 +133,31 @@ TEST_F(TensorFlowVariablesTest, RestoreIntoOtherParts) {
   float next = 0;
   for (float& element : whole.mutable_flat<float>()) element = ++next;
   for (const char* const from : {"parts_1", "parts_2", "parts_3"}) {
-    tensorflow::Graph source = import(from);
-    const Output init = source.default_init_op();
-    const auto session = source.new_session("");
-    session->run(init);
+    tensorflow::Graph source = import_golden(from);
+    const auto session = initialized_session(source);
     assign(*session, "wide", whole);
     Saver(in_memory()).save(*session, std::string("d/") + from, 1);
     for (const char* const to : {"parts_1", "parts_2", "parts_3"}) {
-      tensorflow::Graph target = import(to);
+      tensorflow::Graph target = import_golden(to);
       const auto restored = target.new_session("");
       Saver(in_memory()).restore(*restored, std::string("d/") + from + "-1");
-      EXPECT_EQ(value(*restored, "wide"), whole) << from << " into " << to;
+      EXPECT_EQ(value_of(*restored, "wide"), whole) << from << " into " << to;
     }
   }
 }
 
 // SV-46: other names in the file than in the graph, and a variable of another name.
 TEST_F(TensorFlowVariablesTest, SaveUnderOtherNames) {
-  tensorflow::Graph graph = import("parts_1");
-  const Output init = graph.default_init_op();
-  const auto session = graph.new_session("");
-  session->run(init);
+  tensorflow::Graph graph = import_golden("parts_1");
+  const auto session = initialized_session(graph);
   SaverOptions renamed = in_memory();
-  renamed.var_list = std::vector{SavedVariable(variable(graph, "plain"), "save_prefix/plain")};
+  renamed.var_list = std::vector{SavedVariable(variable_of(graph, "plain"), "save_prefix/plain")};
   Saver(renamed).save(*session, "d/m", 1);
   const auto other = graph.new_session("");
   Saver(renamed).restore(*other, "d/m-1");
-  EXPECT_EQ(value(*other, "plain"), Tensor::from<float>({10, 20}));
+  EXPECT_EQ(value_of(*other, "plain"), Tensor::from<float>({10, 20}));
   SaverOptions old_names = in_memory();
-  old_names.var_list = std::vector{SavedVariable(variable(graph, "plain"))};
+  old_names.var_list = std::vector{SavedVariable(variable_of(graph, "plain"))};
   EXPECT_THAT([&] { Saver(old_names).restore(*other, "d/m-1"); },
               ThrowsMessage<NotFoundError>(HasSubstr("plain")));
 }

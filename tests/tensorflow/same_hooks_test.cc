@@ -12,7 +12,7 @@
 #include "crochet/checkpoint/checkpoint_files.h"
 #include "crochet/crochet.h"
 #include "crochet/eigen.h"
-#include "crochet/engines/tensorflow/graph.h"
+#include "crochet/engines/tensorflow/test_graphs.h"
 #include "crochet/io/memory_file_system.h"
 #include "crochet/summary/event_file_reader.h"
 #include "crochet/testing/fake_clock.h"
@@ -29,8 +29,7 @@ using testing::IsSupersetOf;
 
 // The graph of make_monitored_graphs.py: loss = w * x, then w -= 0.5 x, then the step.
 struct TensorFlowTraining {
-  tensorflow::Graph graph =
-      tensorflow::Graph::import_meta_graph(std::string(TENSORFLOW_GRAPHS) + "/hooked.meta");
+  tensorflow::Graph graph = tensorflow::import_golden("hooked");
   Operation train = graph.operation("train");
 };
 

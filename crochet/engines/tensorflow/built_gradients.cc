@@ -8,17 +8,6 @@
 #include "crochet/engines/tensorflow/graph_builder.h"
 
 namespace crochet::tensorflow {
-namespace {
-
-std::unordered_set<TF_Operation*> all_operations(TF_Graph* graph) {
-  std::unordered_set<TF_Operation*> operations;
-  size_t position = 0;
-  while (TF_Operation* const operation = TF_GraphNextOperation(graph, &position))
-    operations.insert(operation);
-  return operations;
-}
-
-}  // namespace
 
 std::vector<Output> GraphBuilder::gradients(const std::string& name, const std::vector<OpInput>& ys,
                                             const std::vector<OpInput>& xs) {
@@ -60,10 +49,10 @@ std::vector<Output> GraphBuilder::add_gradients(const std::string& name,
                                                 const std::vector<TF_Output>& ys,
                                                 const std::vector<TF_Output>& xs) {
   TF_Graph* const graph = graph_.tensorflow_graph();
-  const std::unordered_set<TF_Operation*> before = all_operations(graph);
+  const std::vector<TF_Operation*> known = internal::operations_of(graph);
+  const std::unordered_set<TF_Operation*> before(known.begin(), known.end());
   const std::vector<TF_Output> derivatives = internal::add_gradients(graph, name, ys, xs);
-  size_t position = 0;
-  while (TF_Operation* const operation = TF_GraphNextOperation(graph, &position))
+  for (TF_Operation* const operation : internal::operations_of(graph))
     if (!before.contains(operation)) graph_.add_node(operation);
   std::vector<Output> result;
   for (const TF_Output& derivative : derivatives)

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
+#include <vector>
 
 #include <tensorflow/c/c_api.h>
 
-// TensorFlow's C API with owners for what it hands out. For the sources of this folder: the headers
-// that users include name none of its types but by forward declaration.
+// TensorFlow's C API with owners for what it hands out, and words that it lacks. For the sources of
+// this folder: the headers that users include name none of its types but by forward declaration.
 namespace crochet::tensorflow::internal {
 
 template <auto kDelete>
@@ -21,5 +23,36 @@ using GraphPtr = std::unique_ptr<TF_Graph, Deleter<TF_DeleteGraph>>;
 using SessionOptionsPtr = std::unique_ptr<TF_SessionOptions, Deleter<TF_DeleteSessionOptions>>;
 using ImportOptionsPtr =
     std::unique_ptr<TF_ImportGraphDefOptions, Deleter<TF_DeleteImportGraphDefOptions>>;
+
+inline std::string_view view_of(const TF_Buffer& buffer) {
+  return {static_cast<const char*>(buffer.data), buffer.length};
+}
+
+inline bool is_same(const TF_Output& a, const TF_Output& b) {
+  return a.oper == b.oper && a.index == b.index;
+}
+
+// References are types of their own, with the numbers of the others and this.
+inline constexpr int kReferenceTypes = 100;
+inline bool is_reference(TF_DataType type) { return static_cast<int>(type) > kReferenceTypes; }
+inline bool is_reference(TF_Output output) { return is_reference(TF_OperationOutputType(output)); }
+
+// All operations of a graph.
+inline std::vector<TF_Operation*> operations_of(TF_Graph* graph) {
+  std::vector<TF_Operation*> operations;
+  size_t position = 0;
+  while (TF_Operation* const operation = TF_GraphNextOperation(graph, &position))
+    operations.push_back(operation);
+  return operations;
+}
+
+// Those that run before this one: whose values it takes, and its control inputs.
+inline std::vector<TF_Operation*> operations_before(TF_Operation* operation) {
+  std::vector<TF_Operation*> before(static_cast<size_t>(TF_OperationNumControlInputs(operation)));
+  TF_OperationGetControlInputs(operation, before.data(), static_cast<int>(before.size()));
+  for (int i = 0; i < TF_OperationNumInputs(operation); ++i)
+    before.push_back(TF_OperationInput({operation, i}).oper);
+  return before;
+}
 
 }  // namespace crochet::tensorflow::internal

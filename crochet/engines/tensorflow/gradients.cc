@@ -18,10 +18,6 @@ namespace {
 
 using Operations = std::unordered_set<TF_Operation*>;
 
-bool is_same(const TF_Output& a, const TF_Output& b) {
-  return a.oper == b.oper && a.index == b.index;
-}
-
 // What `ys` depend on by values, themselves among it.
 Operations ancestors(std::span<const TF_Output> ys) {
   Operations seen;

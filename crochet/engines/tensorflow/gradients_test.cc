@@ -17,13 +17,9 @@ using testing::ThrowsMessage;
 
 class GradientsTest : public testing::Test {
  protected:
-  std::unique_ptr<crochet::Session> initialized() {
-    const Output init = graph_.default_init_op();
-    std::unique_ptr<crochet::Session> session = graph_.new_session("");
-    if (init) session->run(init);
-    return session;
+  float run(const Output& output) {
+    return initialized_session(graph_)->run(output).scalar<float>();
   }
-  float run(const Output& output) { return initialized()->run(output).scalar<float>(); }
 
   Graph graph_;
   GraphBuilder build_{graph_};
@@ -72,7 +68,7 @@ TEST_F(GradientsTest, PutsEachDerivativeInItsPlace) {
   for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i);
   const auto y = build_.op("Mul", "y", {joined, build_.constant("numbers", numbers)});
   const auto gradients = build_.gradients("g", {y}, xs);
-  const auto session = initialized();
+  const auto session = initialized_session(graph_);
   float next = 0;
   for (int i = 0; i < 20; ++i) {
     const Tensor gradient = session->run(gradients[static_cast<size_t>(i)]).tensor();
@@ -143,7 +139,7 @@ TEST_F(GradientsTest, DescendsAlongThem) {
   const auto loss = build_.op("Sum", "loss", {more, build_.constant("axes", std::vector{0})});
   const auto train = build_.gradient_descent("train", loss, {.learning_rate = 0.125});
   EXPECT_EQ(train.name(), "train");
-  const auto session = initialized();
+  const auto session = initialized_session(graph_);
   session->run(train);
   const std::vector<NamedTensor> values = session->snapshot(graph_.variables()).tensors();
   EXPECT_EQ(values[0].tensor,
@@ -163,7 +159,7 @@ TEST_F(GradientsTest, DescendsByTheVariablesAndTheRateItIsGiven) {
   const auto rate = build_.placeholder<float>("rate", {});
   const auto train =
       build_.gradient_descent("train", loss, {.learning_rate_value = rate, .variables = {w}});
-  const auto session = initialized();
+  const auto session = initialized_session(graph_);
   session->run(train, {{rate, Tensor::scalar(0.25f)}});
   const std::vector<NamedTensor> values = session->snapshot(graph_.variables()).tensors();
   EXPECT_EQ(values[0].tensor, Tensor::scalar(1.0f));

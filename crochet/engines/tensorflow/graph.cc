@@ -8,6 +8,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
+#include "crochet/engines/tensorflow/at_place.h"
 #include "crochet/engines/tensorflow/c_api.h"
 #include "crochet/engines/tensorflow/graph_def.h"
 #include "crochet/engines/tensorflow/graph_saver.h"
@@ -21,19 +22,14 @@
 namespace crochet::tensorflow {
 namespace {
 
+using internal::at_place;
+using internal::is_reference;
 using internal::OperationBuilder;
 using internal::Status;
 
-// References are types of their own, with the numbers of the others and this.
-constexpr int kReferenceTypes = 100;
-
 DType dtype_of_output(TF_Output output) {
-  const int number = TF_OperationOutputType(output) % kReferenceTypes;
+  const int number = TF_OperationOutputType(output) % internal::kReferenceTypes;
   return is_valid_dtype(number) ? static_cast<DType>(number) : DType::kInvalid;
-}
-
-bool is_reference(TF_Output output) {
-  return static_cast<int>(TF_OperationOutputType(output)) > kReferenceTypes;
 }
 
 // Nothing if nothing is known.
@@ -62,18 +58,6 @@ std::string_view global_step_variable(const MetaGraph& definition) {
   if (found != definition.variables.end() && found->second.size() == 1)
     return without_index(found->second.front().variable_name);
   return "global_step";
-}
-
-// Looks something up that the file names at `place`, which the error then says.
-template <typename Find>
-auto at_place(const std::string& place, Find find) {
-  try {
-    return find();
-  } catch (const NotFoundError& error) {
-    throw NotFoundError("{}: {}", place, error.what());
-  } catch (const InvalidArgumentError& error) {
-    throw InvalidArgumentError("{}: {}", place, error.what());
-  }
 }
 
 }  // namespace
@@ -125,9 +109,7 @@ void Graph::import_graph_def(const std::string& name, const ImportOptions& optio
   Status status;
   TF_GraphImportGraphDef(graph_.get(), buffer.get(), options.get(), status.get());
   status.check(name);
-  size_t position = 0;
-  while (TF_Operation* const operation = TF_GraphNextOperation(graph_.get(), &position))
-    add_node(operation);
+  for (TF_Operation* const operation : internal::operations_of(graph_.get())) add_node(operation);
 }
 
 Graph::Node& Graph::add_node(TF_Operation* operation) {
@@ -213,14 +195,11 @@ void Graph::add_variables(const std::string& file) {
 }
 
 void Graph::add_collections(const std::string& file) {
-  for (const auto& [collection, names] : definition_.nodes)
-    for (const std::string& name : names) {
-      const bool is_operation = name.find(':') == std::string::npos;
-      add_to_collection(collection,
-                        at_place(fmt::format("{}: collection_def[\"{}\"]", file, collection), [&] {
-                          return is_operation ? Output(operation(name)) : output(name);
-                        }));
-    }
+  for (const auto& [collection, names] : definition_.nodes) {
+    const std::string place = fmt::format("{}: collection_def[\"{}\"]", file, collection);
+    for (const std::string& name : names)
+      add_to_collection(collection, internal::find_element(*this, name, place));
+  }
 }
 
 void Graph::add_queue_runners(const std::string& file) {

@@ -45,9 +45,7 @@ void GraphBuilder::check_can_add(std::string_view name) const {
 
 void GraphBuilder::check_free_prefix(const std::string& name) const {
   check_can_add(name);
-  size_t position = 0;
-  while (TF_Operation* const operation =
-             TF_GraphNextOperation(graph_.tensorflow_graph(), &position))
+  for (TF_Operation* const operation : internal::operations_of(graph_.tensorflow_graph()))
     if (std::string_view(TF_OperationName(operation)).starts_with(name + "/"))
       throw AlreadyExistsError("\"{}\" is taken: the graph already has an operation \"{}\"", name,
                                TF_OperationName(operation));

@@ -54,9 +54,11 @@ struct GradientDescentOptions {
 //   const auto x = build.placeholder<float>("x", {-1, 64});
 //   const auto y = build.placeholder<float>("y", {-1, 1});
 //   const auto w = build.variable("w", Tensor::zeros<float>({64, 1}));
-//   const auto error = build.op("SquaredDifference", "error", {build.op("MatMul", "xw", {x, w}),
-//   y}); const auto loss = build.op("Mean", "loss", {error, build.constant("axes", std::vector{0,
-//   1})}); const auto apply = build.gradient_descent("apply", loss, {.learning_rate = 0.1});
+//   const auto xw = build.op("MatMul", "xw", {x, w});
+//   const auto error = build.op("SquaredDifference", "error", {xw, y});
+//   const auto axes = build.constant("axes", std::vector{0, 1});
+//   const auto loss = build.op("Mean", "loss", {error, axes});
+//   const auto apply = build.gradient_descent("apply", loss, {.learning_rate = 0.1});
 //   get_or_create_global_step(graph);
 //   const auto train_op = increment_global_step(graph, 1, {apply});
 //

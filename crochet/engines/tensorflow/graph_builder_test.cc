@@ -19,18 +19,6 @@ using testing::ThrowsMessage;
 
 class GraphBuilderTest : public testing::Test {
  protected:
-  // A session whose variables have their initial values.
-  std::unique_ptr<crochet::Session> initialized() {
-    const Output init = graph_.default_init_op();
-    const Output local_init = graph_.default_local_init_op();
-    std::unique_ptr<crochet::Session> session = graph_.new_session("");
-    if (init) session->run(init);
-    if (local_init) session->run(local_init);
-    return session;
-  }
-  Tensor value(crochet::Session& session, const Variable& variable) {
-    return session.snapshot({{variable}}).tensors().at(0).tensor;
-  }
   Tensor run(const Fetches& fetches, const Feeds& feeds = {}) {
     return graph_.new_session("")->run(fetches, feeds).tensor();
   }
@@ -115,7 +103,7 @@ TEST_F(GraphBuilderTest, OrdersByControlInputs) {
                              {GraphBuilder::handle(v), build_.constant("two", 2.0f)});
   const auto behind = build_.op("ReadVariableOp", "behind", {GraphBuilder::handle(v)},
                                 {{"dtype", DType::kFloat}}, {.control_inputs = {add}});
-  EXPECT_EQ(initialized()->run(behind[0]).scalar<float>(), 3);
+  EXPECT_EQ(initialized_session(graph_)->run(behind[0]).scalar<float>(), 3);
 }
 
 TEST_F(GraphBuilderTest, PutsOperationsOnDevices) {
@@ -141,19 +129,19 @@ TEST_F(GraphBuilderTest, HasVariablesLikeThoseOfPython) {
   EXPECT_EQ(w.shape(), Shape{3});
   EXPECT_EQ(r.shape(), (Shape{2, 3}));
   EXPECT_FALSE(graph_.starts_initialized());
-  const auto session = initialized();
-  EXPECT_EQ(value(*session, w), Tensor::from<float>({1, 2, 3}));
-  EXPECT_EQ(value(*session, words), Tensor::from({"a", "b"}));
-  EXPECT_EQ(value(*session, r), value(*session, r));
+  const auto session = initialized_session(graph_);
+  EXPECT_EQ(value_of(*session, w), Tensor::from<float>({1, 2, 3}));
+  EXPECT_EQ(value_of(*session, words), Tensor::from({"a", "b"}));
+  EXPECT_EQ(value_of(*session, r), value_of(*session, r));
   EXPECT_EQ(session->run(build_.op("Neg", "negative", {w})[0]).tensor(),
             Tensor::from<float>({-1, -2, -3}));
   const std::vector<Assignment> assignments = {assignment(w, Tensor::from<float>({4, 5, 6})),
                                                assignment(words, Tensor::from({"c", "d"}))};
   session->assign(assignments);
-  EXPECT_EQ(value(*session, w), Tensor::from<float>({4, 5, 6}));
-  EXPECT_EQ(value(*session, words), Tensor::from({"c", "d"}));
+  EXPECT_EQ(value_of(*session, w), Tensor::from<float>({4, 5, 6}));
+  EXPECT_EQ(value_of(*session, words), Tensor::from({"c", "d"}));
   session->run(GraphBuilder::initializer(w));
-  EXPECT_EQ(value(*session, w), Tensor::from<float>({1, 2, 3}));
+  EXPECT_EQ(value_of(*session, w), Tensor::from<float>({1, 2, 3}));
 }
 
 TEST_F(GraphBuilderTest, KeepsLocalVariablesOutOfCheckpoints) {
@@ -167,7 +155,7 @@ TEST_F(GraphBuilderTest, KeepsLocalVariablesOutOfCheckpoints) {
   };
   EXPECT_EQ(names(ready), Tensor::from({"v", "local"}));
   EXPECT_EQ(names(ready_for_local), Tensor::from({"v"}));
-  const auto session = initialized();
+  const auto session = initialized_session(graph_);
   EXPECT_EQ(session->run(ready).tensor().num_elements(), 0);
   EXPECT_EQ(session->run(GraphBuilder::value(local)).scalar<int64_t>(), 5);
 }
@@ -187,7 +175,7 @@ TEST_F(GraphBuilderTest, ChecksTheShapesOfVariables) {
   // TensorFlow does not look, unless it is told to.
   const auto assign = build_.op("AssignVariableOp", "assign", {GraphBuilder::handle(v), any});
   EXPECT_THROW(session->run(assign, {{any, Tensor::zeros<float>({2})}}), InvalidArgumentError);
-  EXPECT_EQ(value(*session, v), Tensor::zeros<float>({3}));
+  EXPECT_EQ(value_of(*session, v), Tensor::zeros<float>({3}));
   const auto four = build_.constant("four", Tensor::zeros<float>({4}));
   EXPECT_THAT(
       [&] {
@@ -243,7 +231,7 @@ TEST_F(GraphBuilderTest, CountsSteps) {
   const auto handle = graph_.operation("global_step");
   const auto five =
       build_.op("AssignAddVariableOp", "five", {handle, build_.constant("5", int64_t{5})});
-  const auto session = initialized();
+  const auto session = initialized_session(graph_);
   EXPECT_EQ(session->run({step, one})[0].scalar<int64_t>(), 0);
   for (int i = 0; i < 20; ++i) {
     const int64_t before = read_global_step(*session);

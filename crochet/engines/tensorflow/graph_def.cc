@@ -12,21 +12,10 @@
 
 #include "crochet/base/error.h"
 #include "crochet/engines/tensorflow/device_name.h"
-#include "crochet/engines/tensorflow/proto_reader.h"
+#include "crochet/engines/tensorflow/graph_def_fields.h"
 
 namespace crochet::tensorflow::internal {
 namespace {
-
-// The fields of a GraphDef, NodeDef and AttrValue that matter here.
-constexpr uint32_t kGraphNode = 1;
-constexpr uint32_t kNodeName = 1;
-constexpr uint32_t kNodeOp = 2;
-constexpr uint32_t kNodeInput = 3;
-constexpr uint32_t kNodeDevice = 4;
-constexpr uint32_t kNodeAttr = 5;
-constexpr uint32_t kAttrList = 1;
-constexpr uint32_t kAttrString = 2;
-constexpr uint32_t kAttrType = 6;
 
 struct NodeDef {
   std::string_view bytes;
@@ -104,22 +93,12 @@ struct Graph {
 
 Graph read_graph(std::string_view graph_def, const std::string& file) {
   Graph graph;
-  const char* behind = graph_def.data();
-  protozero::pbf_reader message(graph_def.data(), graph_def.size());
   try {
-    while (message.next()) {
-      const uint32_t field = message.tag_and_type();
-      if (field == bytes_field(kGraphNode)) {
-        const protozero::data_view node = message.get_view();
-        graph.nodes.push_back(
-            read_node({node.data(), node.size()},
-                      fmt::format("{}: graph_def.node[{}]", file, graph.nodes.size())));
-      } else {
-        message.skip();
-        graph.rest.append(behind, message.data().data());
-      }
-      behind = message.data().data();
-    }
+    graph.rest =
+        copy_message(graph_def, kGraphNode, [&](protozero::pbf_writer&, std::string_view node) {
+          graph.nodes.push_back(
+              read_node(node, fmt::format("{}: graph_def.node[{}]", file, graph.nodes.size())));
+        });
   } catch (const protozero::exception& error) {
     throw DataLossError("{}: damaged or no GraphDef: {}", file, error.what());
   }
@@ -166,7 +145,7 @@ void add_colocation(protozero::pbf_writer& node, std::string_view with) {
   entry.add_string(1, "_class");
   protozero::pbf_writer value(entry, 2);
   protozero::pbf_writer list(value, kAttrList);
-  list.add_string(kAttrString, fmt::format("loc:@{}", with));
+  list.add_string(kListString, fmt::format("loc:@{}", with));
 }
 
 // True if there is the node that make_step_read() makes, as in a graph that was built here.

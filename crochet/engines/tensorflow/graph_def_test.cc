@@ -144,14 +144,8 @@ TEST(GraphDefTest, ThrowsNothingElseForFlippedBytesAndCuts) {
     } catch (const InvalidArgumentError&) {
     }
   };
-  for (size_t i = 0; i < good.size(); ++i) {
-    try_bytes(good.substr(0, i));
-    for (const char flip : {'\x01', '\x80', '\xff'}) {
-      std::string bytes = good;
-      bytes[i] = static_cast<char>(bytes[i] ^ flip);
-      try_bytes(bytes);
-    }
-  }
+  for (size_t i = 0; i < good.size(); ++i) try_bytes(good.substr(0, i));
+  for_each_flip(good, try_bytes);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
+#include "crochet/engines/tensorflow/at_place.h"
 #include "crochet/engines/tensorflow/c_api.h"
 #include "crochet/engines/tensorflow/status.h"
 #include "crochet/engines/tensorflow/tensor_conversion.h"
@@ -25,20 +26,13 @@ Tensor filename_of(const std::string& prefix) {
   return Tensor::scalar(std::filesystem::absolute(prefix).lexically_normal().string());
 }
 
-// What a graph lacks, said with the place in the file that names it.
-template <typename Find>
-auto named_by_saver(const char* field, const std::string& name, Find find) {
-  try {
-    return find();
-  } catch (const NotFoundError& error) {
-    throw NotFoundError("saver_def.{} = \"{}\": {}", field, name, error.what());
-  } catch (const InvalidArgumentError& error) {
-    throw InvalidArgumentError("saver_def.{} = \"{}\": {}", field, name, error.what());
-  }
+// Where the file names what a saver has.
+std::string place_of(const char* field, const std::string& name) {
+  return fmt::format("saver_def.{} = \"{}\"", field, name);
 }
 
 Output filename_place(const Graph& graph, const SaverDef& saver) {
-  return named_by_saver("filename_tensor_name", saver.filename_tensor_name, [&] {
+  return internal::at_place(place_of("filename_tensor_name", saver.filename_tensor_name), [&] {
     const Output place = graph.output(saver.filename_tensor_name);
     if (graph.output_info(place).dtype != DType::kString)
       throw InvalidArgumentError("is {}, expected a string", graph.output_info(place).dtype);
@@ -47,13 +41,13 @@ Output filename_place(const Graph& graph, const SaverDef& saver) {
 }
 
 Output save_tensor(const Graph& graph, const SaverDef& saver) {
-  return named_by_saver("save_tensor_name", saver.save_tensor_name,
-                        [&] { return graph.output(saver.save_tensor_name); });
+  return internal::at_place(place_of("save_tensor_name", saver.save_tensor_name),
+                            [&] { return graph.output(saver.save_tensor_name); });
 }
 
 Output restore_operation(const Graph& graph, const SaverDef& saver) {
-  return named_by_saver("restore_op_name", saver.restore_op_name,
-                        [&] { return Output(graph.operation(saver.restore_op_name)); });
+  return internal::at_place(place_of("restore_op_name", saver.restore_op_name),
+                            [&] { return Output(graph.operation(saver.restore_op_name)); });
 }
 
 SaverDef choose(const MetaGraph& file) {
@@ -69,15 +63,9 @@ SaverDef choose(const MetaGraph& file) {
 std::vector<TF_Operation*> operations_behind(TF_Operation* root) {
   std::unordered_set<TF_Operation*> seen = {root};
   std::vector<TF_Operation*> all = {root};
-  for (size_t i = 0; i < all.size(); ++i) {
-    TF_Operation* const operation = all[i];
-    std::vector<TF_Operation*> next(static_cast<size_t>(TF_OperationNumControlInputs(operation)));
-    TF_OperationGetControlInputs(operation, next.data(), static_cast<int>(next.size()));
-    for (int k = 0; k < TF_OperationNumInputs(operation); ++k)
-      next.push_back(TF_OperationInput({operation, k}).oper);
-    for (TF_Operation* const one : next)
+  for (size_t i = 0; i < all.size(); ++i)
+    for (TF_Operation* const one : internal::operations_before(all[i]))
       if (seen.insert(one).second) all.push_back(one);
-  }
   return all;
 }
 

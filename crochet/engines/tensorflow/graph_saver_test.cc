@@ -44,7 +44,7 @@ class GraphSaverTest : public testing::Test {
 
   LogCapture log_;
   TempDirectory directory_;
-  Graph graph_ = Graph::import_meta_graph(golden_path("saving"));
+  Graph graph_ = import_golden("saving");
   Output init_ = graph_.default_init_op();
   std::unique_ptr<crochet::Session> session_ = new_session();
   const std::string path_ = directory_ / "model.ckpt";
@@ -89,7 +89,7 @@ TEST_F(GraphSaverTest, SavesARunAndGoesOnFromIt) {
     const auto scaffold = std::make_shared<Scaffold>();
     scaffold->saver =
         std::make_shared<Saver>(SaverOptions{.writer = StateWriter::kGraph, .max_to_keep = 2});
-    Graph graph = Graph::import_meta_graph(golden_path("saving"));
+    Graph graph = import_golden("saving");
     return crochet::train({.graph = graph,
                            .checkpoint_dir = directory_ / "run",
                            .scaffold = scaffold,

@@ -20,18 +20,10 @@ using testing::SizeIs;
 using testing::ThrowsMessage;
 using testing::UnorderedElementsAre;
 
-Graph import(const char* name) { return Graph::import_meta_graph(golden_path(name)); }
-
 std::vector<std::string> variable_names(const Graph& graph) {
   std::vector<std::string> names;
   for (const Variable& variable : graph.variables()) names.push_back(variable.name());
   return names;
-}
-
-Variable variable(const Graph& graph, const std::string& name) {
-  for (const Variable& variable : graph.variables())
-    if (variable.name() == name) return variable;
-  throw NotFoundError("no {}", name);
 }
 
 std::vector<std::string> strings(const FetchValues& values) {
@@ -40,19 +32,19 @@ std::vector<std::string> strings(const FetchValues& values) {
 }
 
 TEST(TensorFlowGraphTest, HasTheVariablesThatAreSaved) {
-  const Graph graph = import("kinds");
+  const Graph graph = import_golden("kinds");
   EXPECT_THAT(variable_names(graph),
               UnorderedElementsAre("global_step", "resource", "reference", "flag", "half", "words",
                                    "parts", "reference_parts", "twin_a", "twin_b", "grown"));
-  EXPECT_EQ(variable(graph, "half").dtype(), DType::kHalf);
-  EXPECT_EQ(variable(graph, "flag").shape(), Shape());
-  EXPECT_EQ(variable(graph, "words").dtype(), DType::kString);
-  EXPECT_EQ(variable(graph, "parts").shape(), (Shape{5, 3}));
-  EXPECT_EQ(variable(graph, "reference").dtype(), DType::kFloat);
+  EXPECT_EQ(variable_of(graph, "half").dtype(), DType::kHalf);
+  EXPECT_EQ(variable_of(graph, "flag").shape(), Shape());
+  EXPECT_EQ(variable_of(graph, "words").dtype(), DType::kString);
+  EXPECT_EQ(variable_of(graph, "parts").shape(), (Shape{5, 3}));
+  EXPECT_EQ(variable_of(graph, "reference").dtype(), DType::kFloat);
 }
 
 TEST(TensorFlowGraphTest, KnowsTypesAndShapesOfOutputs) {
-  const Graph graph = import("kinds");
+  const Graph graph = import_golden("kinds");
   EXPECT_EQ(graph.output_info(graph.output("product")).dtype, DType::kFloat);
   const OutputInfo info = graph.output_info(graph.output("looked_up"));
   EXPECT_EQ(info.dtype, DType::kInt64);
@@ -62,9 +54,9 @@ TEST(TensorFlowGraphTest, KnowsTypesAndShapesOfOutputs) {
 }
 
 TEST(TensorFlowGraphTest, HasTheCollections) {
-  const Graph graph = import("kinds");
+  const Graph graph = import_golden("kinds");
   EXPECT_THAT(graph.collection("summaries"), ElementsAre(graph.output("total:0")));
-  const Graph with_scaffold = import("scaffold");
+  const Graph with_scaffold = import_golden("scaffold");
   for (const std::string_view name : {kInitOpCollection, kReadyOpCollection, kLocalInitOpCollection,
                                       kReadyForLocalInitOpCollection})
     EXPECT_THAT(with_scaffold.collection(name), SizeIs(1)) << name;
@@ -72,22 +64,22 @@ TEST(TensorFlowGraphTest, HasTheCollections) {
 
 // Not that of the node that reads it.
 TEST(TensorFlowGraphTest, KnowsWhatTheStepIsCalled) {
-  EXPECT_EQ(import("contract_resource").global_step_name(), "global_step");
-  EXPECT_EQ(import("contract_reference").global_step_name(), "global_step");
+  EXPECT_EQ(import_golden("contract_resource").global_step_name(), "global_step");
+  EXPECT_EQ(import_golden("contract_reference").global_step_name(), "global_step");
 }
 
 TEST(TensorFlowGraphTest, HasTheQueueRunners) {
-  const Graph graph = import("kinds");
+  const Graph graph = import_golden("kinds");
   ASSERT_THAT(graph.background_loops(), SizeIs(1));
   EXPECT_EQ(graph.background_loops().front()->name(), "queue");
 }
 
 TEST(TensorFlowGraphTest, KeepsTheFileForCheckpoints) {
-  EXPECT_EQ(*import("kinds").meta_graph(), golden_bytes("kinds"));
+  EXPECT_EQ(*import_golden("kinds").meta_graph(), golden_bytes("kinds"));
 }
 
 TEST(TensorFlowGraphTest, TellsWhatIsNotInitialized) {
-  Graph graph = import("kinds");
+  Graph graph = import_golden("kinds");
   const Output init = graph.default_init_op();
   const Output local_init = graph.default_local_init_op();
   const Output ready = graph.default_ready_op();
@@ -107,7 +99,7 @@ TEST(TensorFlowGraphTest, TellsWhatIsNotInitialized) {
 }
 
 TEST(TensorFlowGraphTest, AsksForNoLocalInitializationWhereThereIsNothing) {
-  Graph graph = import("scaffold");
+  Graph graph = import_golden("scaffold");
   EXPECT_TRUE(graph.default_init_op());
   EXPECT_FALSE(graph.default_local_init_op());
   EXPECT_FALSE(graph.default_ready_for_local_init_op());
@@ -123,8 +115,8 @@ TEST(TensorFlowGraphTest, GroupsOperations) {
 }
 
 TEST(TensorFlowGraphTest, AddsNothingThatWouldPoisonIt) {
-  Graph graph = import("contract_resource");
-  Graph other = import("contract_resource");
+  Graph graph = import_golden("contract_resource");
+  Graph other = import_golden("contract_resource");
   for (const char* const name : {"", "a b", "a:0", "/a"})
     EXPECT_THROW(graph.group(name, {}), InvalidArgumentError) << name;
   EXPECT_THROW(graph.group("train", {}), AlreadyExistsError);
@@ -135,7 +127,7 @@ TEST(TensorFlowGraphTest, AddsNothingThatWouldPoisonIt) {
 }
 
 TEST(TensorFlowGraphTest, KnowsWhatChangesVariables) {
-  const Graph graph = import("kinds");
+  const Graph graph = import_golden("kinds");
   const auto changes = [&](const Fetches& fetches) {
     std::vector<Output> outputs;
     flatten(graph.resolve(fetches), outputs);
@@ -159,12 +151,6 @@ TEST(TensorFlowGraphTest, SaysWhatIsWrongWithAFile) {
   const std::string bytes = golden_bytes("contract_resource");
   EXPECT_THAT([&] { Graph::from_meta_graph(bytes.substr(0, bytes.size() - 3), "x.meta"); },
               ThrowsMessage<DataLossError>(HasSubstr("x.meta: ")));
-}
-
-std::string replaced(std::string bytes, const std::string& from, const std::string& to) {
-  for (size_t at = bytes.find(from); at != std::string::npos; at = bytes.find(from, at + to.size()))
-    bytes.replace(at, from.size(), to);
-  return bytes;
 }
 
 TEST(TensorFlowGraphTest, SaysWhichOperationItDoesNotKnow) {
@@ -197,7 +183,7 @@ TEST(TensorFlowGraphTest, NamesThePlaceOfWhatIsNotThere) {
 }
 
 TEST(TensorFlowGraphTest, SuggestsTheNamesThatAreClose) {
-  const Graph graph = import("kinds");
+  const Graph graph = import_golden("kinds");
   EXPECT_THAT([&] { graph.output("change_resourc"); },
               ThrowsMessage<NotFoundError>(AllOf(HasSubstr("the closest are: change_resource, "),
                                                  testing::Not(HasSubstr("parts")))));

@@ -302,26 +302,6 @@ void read_collection(ProtoReader message, const std::string& collection, MetaGra
   });
 }
 
-// One entry of the map from name to CollectionDef.
-void read_collection_entry(ProtoReader entry, const std::string& file, MetaGraph& graph) {
-  std::string collection;
-  std::string_view definition;
-  entry.for_each_field([&](uint32_t field, ProtoReader& value) {
-    switch (field) {
-      case bytes_field(1):
-        collection = value.text();
-        return true;
-      case bytes_field(2):
-        definition = value.view();
-        return true;
-      default:
-        return false;
-    }
-  });
-  read_collection({definition, fmt::format("{}: collection_def[\"{}\"]", file, collection)},
-                  collection, graph);
-}
-
 void read_meta_info(ProtoReader message, MetaGraph& graph) {
   message.for_each_field([&](uint32_t field, ProtoReader& value) {
     switch (field) {
@@ -401,7 +381,10 @@ MetaGraph parse_meta_graph(std::string_view bytes, const std::string& name) {
         graph.saver = read_saver(value.message("saver_def"));
         return true;
       case bytes_field(4):
-        read_collection_entry(value.message("collection_def"), name, graph);
+        read_entry(value.message("collection_def"), name + ": collection_def",
+                   [&](const std::string& collection, const ProtoReader& definition) {
+                     read_collection(definition, collection, graph);
+                   });
         return true;
       case bytes_field(5):
         read_entry(value.message("signature_def"), name + ": signature_def",

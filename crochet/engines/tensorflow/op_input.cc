@@ -6,19 +6,8 @@
 #include "crochet/engines/tensorflow/graph_builder.h"
 
 namespace crochet::tensorflow {
-namespace {
 
-Output with_value(const Output& output) {
-  const OperationInfo* const info = output.operation();
-  if (info == nullptr || output.has_value()) return output;
-  if (info->num_outputs != 1)
-    throw InvalidArgumentError(
-        "\"{}\" as an input: the operation has {} outputs; say which one, as in {}[0]", info->name,
-        info->num_outputs, info->name);
-  return Output(info, 0);
-}
-
-}  // namespace
+using crochet::internal::with_value;
 
 OpInput::OpInput(Output output, Variable variable)
     : outputs_({with_value(output)}), variable_(variable) {}

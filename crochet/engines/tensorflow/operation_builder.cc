@@ -43,16 +43,15 @@ std::vector<std::string> attributes_of(TF_Graph* graph, const std::string& type,
     throw NotFoundError("operation \"{}\": TensorFlow {} has no operations of type \"{}\"", name,
                         TF_Version(), type);
   std::vector<std::string> attributes;
-  ProtoReader({static_cast<const char*>(definition->data), definition->length}, type)
-      .for_each_field([&](uint32_t field, ProtoReader& value) {
-        if (field != bytes_field(4)) return false;
-        value.message("attr").for_each_field([&](uint32_t inner, ProtoReader& part) {
-          if (inner != bytes_field(1)) return false;
-          attributes.push_back(part.text());
-          return true;
-        });
-        return true;
-      });
+  ProtoReader(view_of(*definition), type).for_each_field([&](uint32_t field, ProtoReader& value) {
+    if (field != bytes_field(4)) return false;
+    value.message("attr").for_each_field([&](uint32_t inner, ProtoReader& part) {
+      if (inner != bytes_field(1)) return false;
+      attributes.push_back(part.text());
+      return true;
+    });
+    return true;
+  });
   return attributes;
 }
 
@@ -91,18 +90,6 @@ OperationBuilder& OperationBuilder::control_input(TF_Operation* operation) {
 
 OperationBuilder& OperationBuilder::colocate_with(TF_Operation* operation) {
   TF_ColocateWith(description_, operation);
-  return *this;
-}
-
-OperationBuilder& OperationBuilder::type(const char* attribute, TF_DataType value) {
-  TF_SetAttrType(description_, attribute, value);
-  return *this;
-}
-
-OperationBuilder& OperationBuilder::tensor(const char* attribute, TF_Tensor* value) {
-  Status status;
-  TF_SetAttrTensor(description_, attribute, value, status.get());
-  status.check(fmt::format("attribute \"{}\" of operation \"{}\"", attribute, name_));
   return *this;
 }
 

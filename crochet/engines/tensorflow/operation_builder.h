@@ -32,8 +32,6 @@ class OperationBuilder {
   OperationBuilder& input_list(std::span<const TF_Output> outputs);
   OperationBuilder& control_input(TF_Operation* operation);
   OperationBuilder& colocate_with(TF_Operation* operation);
-  OperationBuilder& type(const char* attribute, TF_DataType value);
-  OperationBuilder& tensor(const char* attribute, TF_Tensor* value);
   // Throws: InvalidArgumentError for what TensorFlow would take and not run.
   OperationBuilder& device(const std::string& device);
   // Throws: InvalidArgumentError for an attribute that the type does not have, which TensorFlow

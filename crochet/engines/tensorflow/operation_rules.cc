@@ -35,8 +35,7 @@ bool has_known_shape(TF_Operation* handle) {
 }
 
 void check_is_alone(TF_Graph* graph, const std::string& name) {
-  size_t position = 0;
-  while (TF_Operation* const operation = TF_GraphNextOperation(graph, &position))
+  for (TF_Operation* const operation : operations_of(graph))
     if (is_handle(operation) && shared_name(operation) == name)
       throw AlreadyExistsError(
           "variable \"{}\": it would be the same as \"{}\", which has that shared_name", name,

@@ -67,7 +67,7 @@ OperationType read_type(ProtoReader definition) {
 std::vector<OperationType> all_types() {
   std::vector<OperationType> types;
   const internal::BufferPtr list(TF_GetAllOpList());
-  ProtoReader({static_cast<const char*>(list->data), list->length}, "types")
+  ProtoReader(internal::view_of(*list), "types")
       .for_each_field([&](uint32_t field, ProtoReader& value) {
         if (field != bytes_field(1)) return false;
         types.push_back(read_type(value.message("op")));

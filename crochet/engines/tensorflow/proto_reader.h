@@ -20,6 +20,8 @@ constexpr uint32_t varint_field(uint32_t number) {
 }
 constexpr uint32_t bytes_field(uint32_t number) { return protozero::tag_and_type(number, kBytes); }
 
+inline std::string_view view_of(protozero::data_view view) { return {view.data(), view.size()}; }
+
 // A message of a file, with its place there for messages: "digits.meta: meta_info_def".
 class ProtoReader {
  public:
@@ -40,10 +42,7 @@ class ProtoReader {
   }
 
   // The value of the field that was met.
-  std::string_view view() {
-    const protozero::data_view view = message_.get_view();
-    return {view.data(), view.size()};
-  }
+  std::string_view view() { return view_of(message_.get_view()); }
   std::string text() { return std::string(view()); }
   uint64_t varint() { return message_.get_uint64(); }
   int64_t int64() { return message_.get_int64(); }

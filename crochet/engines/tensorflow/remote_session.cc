@@ -14,6 +14,7 @@
 #include "crochet/engines/tensorflow/cluster_config.h"
 #include "crochet/engines/tensorflow/cluster_spec.h"
 #include "crochet/engines/tensorflow/server.h"
+#include "crochet/engines/tensorflow/session_options.h"
 #include "crochet/engines/tensorflow/status.h"
 
 namespace crochet::tensorflow::internal {
@@ -23,16 +24,6 @@ constexpr std::string_view kScheme = "grpc://";
 
 double seconds_of(std::chrono::milliseconds time) {
   return std::chrono::duration<double>(time).count();
-}
-
-// Throws: InvalidArgumentError if TensorFlow does not know the settings.
-SessionOptionsPtr session_options(const RemoteTarget& remote) {
-  SessionOptionsPtr options(TF_NewSessionOptions());
-  Status status;
-  TF_SetConfig(options.get(), remote.config.data(), remote.config.size(), status.get());
-  if (!status.ok()) throw InvalidArgumentError("the settings of a session are no ConfigProto");
-  TF_SetTarget(options.get(), remote.target.c_str());
-  return options;
 }
 
 // Throws: what TensorFlow says of the run.
@@ -59,7 +50,7 @@ RemoteTarget remote_target(const std::string& target, const SessionConfig& confi
 }
 
 void probe(const RemoteTarget& remote) {
-  const SessionOptionsPtr options = session_options(remote);
+  const SessionOptionsPtr options = session_options(remote.target, remote.config);
   const GraphPtr graph(TF_NewGraph());
   Status status;
   const TF_Operation* const nothing =

@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "crochet/base/error.h"
+#include "crochet/engines/tensorflow/at_place.h"
 #include "crochet/engines/tensorflow/graph_saver.h"
 #include "crochet/engines/tensorflow/proto_reader.h"
 #include "crochet/io/path.h"
@@ -19,6 +20,7 @@ namespace crochet::tensorflow {
 namespace {
 
 using internal::bytes_field;
+using internal::find_element;
 using internal::ProtoReader;
 
 // Signatures of this name are not the user's.
@@ -91,15 +93,6 @@ bool is_within(const std::string& filename) {
     begin = end + 1;
   }
   return true;
-}
-
-Output find_element(const Graph& graph, const std::string& name, const std::string& place) {
-  try {
-    if (name.find(':') != std::string::npos) return graph.output(name);
-    return Output(graph.operation(name));
-  } catch (const NotFoundError& error) {
-    throw NotFoundError("{}: {}", place, error.what());
-  }
 }
 
 }  // namespace

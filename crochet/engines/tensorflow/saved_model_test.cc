@@ -28,12 +28,6 @@ std::string model_path(const std::string& name) {
   return std::string(TENSORFLOW_GRAPHS) + "/" + name;
 }
 
-std::string replaced(std::string bytes, const std::string& from, const std::string& to) {
-  for (size_t at = bytes.find(from); at != std::string::npos; at = bytes.find(from, at + to.size()))
-    bytes.replace(at, from.size(), to);
-  return bytes;
-}
-
 // A copy of a model, to be damaged.
 class ModelCopy {
  public:

@@ -6,10 +6,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <mutex>
-#include <thread>
 
 #include <fmt/format.h>
 #include <netinet/in.h>
@@ -181,7 +179,8 @@ Server::Server(const ServerOptions& options) {
 }
 
 void Server::join() const {
-  while (true) std::this_thread::sleep_for(std::chrono::hours(1));
+  // TF_ServerJoin waits for a stop, which TensorFlow does not have for its servers.
+  while (true) pause();
 }
 
 }  // namespace crochet::tensorflow

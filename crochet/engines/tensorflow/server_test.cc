@@ -119,7 +119,7 @@ TEST_F(ServerDeathTest, GoesOnBehindTheObjectAndEndsWithTheProcess) {
         const std::string target =
             Server({.cluster = cluster_of_one(internal::find_free_port()), .job_name = "worker"})
                 .target();
-        auto graph = Graph::import_meta_graph(golden_path("scaffold"));
+        auto graph = import_golden("scaffold");
         const auto session = graph.new_session(target);
         session->run(graph.operation("init"));
         std::exit(4);  // With an open session.
@@ -208,7 +208,7 @@ TEST_F(RemoteSessionTest, SnapshotsAndAssignsAcrossTheNetwork) {
 }
 
 TEST_F(RemoteSessionTest, LeavesTheVariablesOfTheCluster) {
-  auto graph = Graph::import_meta_graph(golden_path("scaffold"));
+  auto graph = import_golden("scaffold");
   const SessionConfig config = cluster_config({.device_filters = {"/job:worker"}});
   const auto first = graph.new_session(test_server().target(), config);
   first->run(graph.operation("init"));

@@ -13,6 +13,7 @@
 #include "crochet/engines/tensorflow/c_api.h"
 #include "crochet/engines/tensorflow/run_messages.h"
 #include "crochet/engines/tensorflow/server.h"
+#include "crochet/engines/tensorflow/session_options.h"
 #include "crochet/engines/tensorflow/status.h"
 #include "crochet/engines/tensorflow/task_placement.h"
 #include "crochet/engines/tensorflow/tensor_conversion.h"
@@ -22,16 +23,13 @@ namespace crochet::tensorflow {
 namespace {
 
 using internal::Access;
+using internal::is_same;
 using internal::Sharing;
 using internal::Status;
 using internal::TensorPtr;
 
 // As many as a person reads.
 constexpr size_t kNamesInMessages = 4;
-
-bool is_same(const TF_Output& a, const TF_Output& b) {
-  return a.oper == b.oper && a.index == b.index;
-}
 
 TF_Output place_of(const Output& output) { return {node_of(output).operation, output.index()}; }
 
@@ -118,14 +116,9 @@ Session::Session(Graph& graph, std::string target, const SessionConfig& config)
       internal::check_placed_on(graph.tensorflow_graph(), *task);
     internal::probe(*remote_);
   }
-  const std::string& settings = remote_ ? remote_->config : config.serialized;
-  const internal::SessionOptionsPtr options(TF_NewSessionOptions());
+  const internal::SessionOptionsPtr options = internal::session_options(
+      remote_ ? remote_->target : target_, remote_ ? remote_->config : config.serialized);
   Status status;
-  if (!settings.empty()) {
-    TF_SetConfig(options.get(), settings.data(), settings.size(), status.get());
-    if (!status.ok()) throw InvalidArgumentError("the settings of a session are no ConfigProto");
-  }
-  if (remote_) TF_SetTarget(options.get(), remote_->target.c_str());
   session_ = TF_NewSession(graph.tensorflow_graph(), options.get(), status.get());
   status.check("new session");
 }
@@ -162,10 +155,8 @@ void Session::execute(Request& request, const std::function<std::string()>& what
   Status status;
   request.run(session_, run_options.get(), run_metadata.get(), status);
   if (!status.ok())
-    status.check(remote_ ? fmt::format("{} at {}", what(), remote_->target) : std::string(what()));
-  if (is_recorded)
-    *metadata = internal::parse_run_metadata(
-        {static_cast<const char*>(run_metadata->data), run_metadata->length});
+    status.check(remote_ ? fmt::format("{} at {}", what(), remote_->target) : what());
+  if (is_recorded) *metadata = internal::parse_run_metadata(internal::view_of(*run_metadata));
 }
 
 bool Session::changes_variables(std::span<const Output> fetches) {

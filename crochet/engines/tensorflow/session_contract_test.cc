@@ -12,9 +12,7 @@ namespace {
 class ImportedEngine : public SessionContractEngine {
  public:
   explicit ImportedEngine(const char* name, std::string target = {}, SessionConfig config = {})
-      : graph_(Graph::import_meta_graph(golden_path(name))),
-        target_(std::move(target)),
-        config_(std::move(config)) {
+      : graph_(import_golden(name)), target_(std::move(target)), config_(std::move(config)) {
     init_ = graph_.default_init_op();
     local_init_ = graph_.default_local_init_op();
   }

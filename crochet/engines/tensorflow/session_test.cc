@@ -31,8 +31,7 @@ Tensor filled(float value) {
 class KindsTest : public testing::Test {
  protected:
   void assign(const std::string& name, const Tensor& value) {
-    const Assignment one = assignment(it_.variable(name), value);
-    it_.session->assign({&one, 1});
+    tensorflow::assign(*it_.session, name, value);
   }
   Operation operation(const std::string& name) { return it_.graph.operation(name); }
 

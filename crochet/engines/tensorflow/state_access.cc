@@ -12,8 +12,6 @@
 namespace crochet::tensorflow::internal {
 namespace {
 
-constexpr int kReferenceTypes = 100;
-
 template <size_t kCount>
 bool is_one_of(std::string_view type, const std::array<std::string_view, kCount>& types) {
   return std::ranges::find(types, type) != types.end();
@@ -48,19 +46,11 @@ TF_Operation* origin(TF_Output output) {
 bool changes(TF_Operation* operation, const std::unordered_set<TF_Operation*>& variables) {
   if (is_reading(TF_OperationOpType(operation))) return false;
   for (int i = 0; i < TF_OperationNumInputs(operation); ++i) {
-    const int type = TF_OperationInputType({operation, i});
-    if (type <= kReferenceTypes && type != TF_RESOURCE) continue;
+    const TF_DataType type = TF_OperationInputType({operation, i});
+    if (!is_reference(type) && type != TF_RESOURCE) continue;
     if (variables.contains(origin(TF_OperationInput({operation, i})))) return true;
   }
   return false;
-}
-
-void append_inputs(TF_Operation* operation, std::vector<TF_Operation*>& operations) {
-  for (int i = 0; i < TF_OperationNumInputs(operation); ++i)
-    operations.push_back(TF_OperationInput({operation, i}).oper);
-  std::vector<TF_Operation*> controls(static_cast<size_t>(TF_OperationNumControlInputs(operation)));
-  TF_OperationGetControlInputs(operation, controls.data(), static_cast<int>(controls.size()));
-  operations.insert(operations.end(), controls.begin(), controls.end());
 }
 
 }  // namespace
@@ -74,7 +64,7 @@ bool changes_state(std::span<TF_Operation* const> roots,
     rest.pop_back();
     if (!seen.insert(operation).second) continue;
     if (changes(operation, variables)) return true;
-    append_inputs(operation, rest);
+    for (TF_Operation* const before : operations_before(operation)) rest.push_back(before);
   }
   return false;
 }

@@ -15,25 +15,12 @@
 #include "crochet/base/error.h"
 #include "crochet/engines/tensorflow/c_api.h"
 #include "crochet/engines/tensorflow/cluster_spec.h"
-#include "crochet/engines/tensorflow/proto_reader.h"
+#include "crochet/engines/tensorflow/graph_def_fields.h"
 
 namespace crochet::tensorflow::internal {
 namespace {
 
-// The fields of GraphDef, FunctionDefLibrary, FunctionDef and NodeDef that matter here.
-constexpr uint32_t kGraphNode = 1;
-constexpr uint32_t kGraphLibrary = 2;
-constexpr uint32_t kLibraryFunction = 1;
-constexpr uint32_t kFunctionNode = 3;
-constexpr uint32_t kNodeName = 1;
-constexpr uint32_t kNodeOp = 2;
-constexpr uint32_t kNodeInput = 3;
-constexpr uint32_t kNodeDevice = 4;
-constexpr uint32_t kNodeAttr = 5;
-
 constexpr std::string_view kColocation = "loc:@";
-
-std::string_view view_of(protozero::data_view view) { return {view.data(), view.size()}; }
 
 // Where one node is, and with which others.
 struct Place {
@@ -55,9 +42,9 @@ void read_groups(ProtoReader entry, std::vector<std::string_view>& groups) {
     }
     if (field != bytes_field(2)) return false;
     value.message("value").for_each_field([&](uint32_t kind, ProtoReader& list) {
-      if (kind != bytes_field(1)) return false;
+      if (kind != bytes_field(kAttrList)) return false;
       list.message("list").for_each_field([&](uint32_t element, ProtoReader& text) {
-        if (element != bytes_field(2)) return false;
+        if (element != bytes_field(kListString)) return false;
         strings.push_back(text.view());
         return true;
       });
@@ -113,26 +100,6 @@ Place read_place(std::string_view node, const std::string& file) {
       });
   place.groups.push_back(place.name);
   return place;
-}
-
-// A copy of a message in which `change` has written something else for each field `number`.
-// Throws: protozero's exceptions.
-template <typename Change>
-std::string copy_message(std::string_view bytes, uint32_t number, const Change& change) {
-  std::string result;
-  protozero::pbf_writer writer(result);
-  protozero::pbf_reader message(bytes.data(), bytes.size());
-  const char* behind = bytes.data();
-  while (message.next()) {
-    if (message.tag_and_type() == bytes_field(number)) {
-      change(writer, view_of(message.get_view()));
-    } else {
-      message.skip();
-      result.append(behind, message.data().data());
-    }
-    behind = message.data().data();
-  }
-  return result;
 }
 
 // Puts the nodes of one graph on a task.
@@ -285,8 +252,7 @@ DeviceName parse_task(std::string_view text) {
 
 void check_placed_on(TF_Graph* graph, const DeviceName& task) {
   std::string other;
-  size_t position = 0;
-  while (TF_Operation* const operation = TF_GraphNextOperation(graph, &position)) {
+  for (TF_Operation* const operation : operations_of(graph)) {
     const std::string_view text = TF_OperationDevice(operation);
     const auto device = text.empty() ? std::nullopt : parse_device_name(text);
     if (!device || device->job != task.job || !device->task) continue;

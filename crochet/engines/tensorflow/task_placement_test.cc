@@ -218,14 +218,8 @@ TEST(TaskPlacementTest, ThrowsNothingElseForFlippedBytesAndCuts) {
       // What a caller is told.
     }
   };
-  for (size_t i = 0; i < good.size(); ++i) {
-    try_bytes(good.substr(0, i));
-    for (const int flip : {0x01, 0x80, 0xff}) {
-      std::string bad = good;
-      bad[i] = static_cast<char>(bad[i] ^ flip);
-      try_bytes(bad);
-    }
-  }
+  for (size_t i = 0; i < good.size(); ++i) try_bytes(good.substr(0, i));
+  for_each_flip(good, try_bytes);
   EXPECT_THROW(place_on_task("\x0a\x7f", parse_task("/job:worker/task:1"), {}, "x"), DataLossError);
 }
 

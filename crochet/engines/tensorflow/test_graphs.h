@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -13,42 +14,29 @@
 
 namespace crochet::tensorflow {
 
-// The graphs of tests/golden/tensorflow/make_graphs.py.
+// The graphs of tests/golden/tensorflow.
 inline std::string golden_path(const std::string& name) {
   return fmt::format("{}/{}.meta", TENSORFLOW_GRAPHS, name);
 }
 inline std::string golden_bytes(const std::string& name) {
   return read_file(FileSystem::posix(), golden_path(name));
 }
+inline Graph import_golden(const std::string& name) {
+  return Graph::import_meta_graph(golden_path(name));
+}
 
-// A graph with a session whose variables have their initial values.
-struct InitializedGraph {
-  explicit InitializedGraph(const std::string& name)
-      : graph(Graph::import_meta_graph(golden_path(name))) {
-    init = graph.default_init_op();
-    local_init = graph.default_local_init_op();
-    session = new_session();
-  }
-  std::unique_ptr<crochet::Session> new_session(const SessionConfig& config = {}) {
-    std::unique_ptr<crochet::Session> session = graph.new_session("", config);
-    session->run(init);
-    if (local_init) session->run(local_init);
-    return session;
-  }
-  Variable variable(const std::string& name) const {
-    for (const Variable& variable : graph.variables())
-      if (variable.name() == name) return variable;
-    throw NotFoundError("the graph has no variable \"{}\"", name);
-  }
-  Tensor value(const std::string& name) {
-    return session->snapshot({{variable(name)}}).tensors().at(0).tensor;
-  }
+inline Variable variable_of(const crochet::Graph& graph, const std::string& name) {
+  for (const Variable& variable : graph.variables())
+    if (variable.name() == name) return variable;
+  throw NotFoundError("the graph has no variable \"{}\"", name);
+}
 
-  Graph graph;
-  Output init;
-  Output local_init;
-  std::unique_ptr<crochet::Session> session;
-};
+inline Tensor value_of(crochet::Session& session, const Variable& variable) {
+  return session.snapshot({{variable}}).tensors().at(0).tensor;
+}
+inline Tensor value_of(crochet::Session& session, const std::string& name) {
+  return value_of(session, variable_of(session.graph(), name));
+}
 
 // An assignment of this value.
 inline Assignment assignment(const Variable& variable, const Tensor& value) {
@@ -59,6 +47,60 @@ inline Assignment assignment(const Variable& variable, const Tensor& value) {
                 std::copy_n(value.bytes().data(), to.size(), to.data());
               },
           .strings = [value] { return value; }};
+}
+inline void assign(crochet::Session& session, const std::string& name, const Tensor& value) {
+  const Assignment one = assignment(variable_of(session.graph(), name), value);
+  session.assign({&one, 1});
+}
+
+// A graph with a session whose variables have their initial values.
+struct InitializedGraph {
+  explicit InitializedGraph(const std::string& name) : graph(import_golden(name)) {
+    init = graph.default_init_op();
+    local_init = graph.default_local_init_op();
+    session = new_session();
+  }
+  std::unique_ptr<crochet::Session> new_session(const SessionConfig& config = {}) {
+    std::unique_ptr<crochet::Session> session = graph.new_session("", config);
+    session->run(init);
+    if (local_init) session->run(local_init);
+    return session;
+  }
+  Variable variable(const std::string& name) const { return variable_of(graph, name); }
+  Tensor value(const std::string& name) { return value_of(*session, name); }
+
+  Graph graph;
+  Output init;
+  Output local_init;
+  std::unique_ptr<crochet::Session> session;
+};
+
+// The same of a graph that was built; once, if it has variables: their init operation is added.
+inline std::unique_ptr<crochet::Session> initialized_session(Graph& graph) {
+  const Output init = graph.default_init_op();
+  const Output local_init = graph.default_local_init_op();
+  std::unique_ptr<crochet::Session> session = graph.new_session("");
+  if (init) session->run(init);
+  if (local_init) session->run(local_init);
+  return session;
+}
+
+// The bytes with every `from` replaced, for files that name what is not there.
+inline std::string replaced(std::string bytes, const std::string& from, const std::string& to) {
+  for (size_t at = bytes.find(from); at != std::string::npos; at = bytes.find(from, at + to.size()))
+    bytes.replace(at, from.size(), to);
+  return bytes;
+}
+
+// Calls `use` with copies of the bytes, in each of which one byte has other bits.
+template <typename Use>
+void for_each_flip(const std::string& good, const Use& use) {
+  for (size_t i = 0; i < good.size(); ++i)
+    for (const char flip : {'\x01', '\x80', '\xff'}) {
+      std::string bytes = good;
+      bytes[i] = static_cast<char>(bytes[i] ^ flip);
+      use(bytes);
+    }
 }
 
 }  // namespace crochet::tensorflow

@@ -1,0 +1,52 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <protozero/pbf_writer.hpp>
+
+#include "crochet/engines/tensorflow/proto_reader.h"
+
+namespace crochet::tensorflow::internal {
+
+// The fields that matter here: of GraphDef, FunctionDefLibrary and FunctionDef,
+inline constexpr uint32_t kGraphNode = 1;
+inline constexpr uint32_t kGraphLibrary = 2;
+inline constexpr uint32_t kLibraryFunction = 1;
+inline constexpr uint32_t kFunctionNode = 3;
+// of NodeDef,
+inline constexpr uint32_t kNodeName = 1;
+inline constexpr uint32_t kNodeOp = 2;
+inline constexpr uint32_t kNodeInput = 3;
+inline constexpr uint32_t kNodeDevice = 4;
+inline constexpr uint32_t kNodeAttr = 5;
+// and of AttrValue and its list.
+inline constexpr uint32_t kAttrList = 1;
+inline constexpr uint32_t kAttrString = 2;
+inline constexpr uint32_t kAttrType = 6;
+inline constexpr uint32_t kListString = 2;
+
+// A copy of a message in which `change(writer, bytes)` has written something else, or nothing, for
+// each field `number`. Throws: protozero's exceptions for bytes that are no message.
+template <typename Change>
+std::string copy_message(std::string_view bytes, uint32_t number, const Change& change) {
+  std::string result;
+  protozero::pbf_writer writer(result);
+  protozero::pbf_reader message(bytes.data(), bytes.size());
+  const char* behind = bytes.data();
+  while (message.next()) {
+    if (message.tag_and_type() == bytes_field(number)) {
+      change(writer, view_of(message.get_view()));
+    } else {
+      message.skip();
+      result.append(behind, message.data().data());
+    }
+    behind = message.data().data();
+  }
+  return result;
+}
+
+}  // namespace crochet::tensorflow::internal

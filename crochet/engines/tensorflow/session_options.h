@@ -1,0 +1,15 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "crochet/engines/tensorflow/c_api.h"
+
+namespace crochet::tensorflow::internal {
+
+// What TensorFlow makes a session of. `target`: "" is this process; `config`: a serialized
+// ConfigProto. Throws: InvalidArgumentError if it is none that TensorFlow knows.
+SessionOptionsPtr session_options(const std::string& target, const std::string& config);
+
+}  // namespace crochet::tensorflow::internal

@@ -5,11 +5,13 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "crochet/engines/tensorflow/function.h"
 #include "crochet/engines/tensorflow/meta_graph.h"
 #include "crochet/io/file_system.h"
 #include "crochet/session/graph.h"
@@ -149,6 +151,8 @@ class Graph final : public crochet::Graph {
   // A variable whose operations were added, for these collections.
   Variable add_variable(VariableDef definition, std::span<const std::string_view> collections);
   std::vector<const VariableDef*> definitions(std::string_view collection) const;
+  // What operations may be given, by name. Throws: what TensorFlow says of them.
+  std::map<std::string, Function, std::less<>>& functions();
   // The operation of the variable that counts the steps; null if there is none.
   TF_Operation* global_step_handle() const;
   Output group_of_initializers(const std::string& name, std::string_view collection);
@@ -165,6 +169,8 @@ class Graph final : public crochet::Graph {
   std::vector<std::unique_ptr<VariableNode>> variables_;
   std::vector<std::unique_ptr<VariableNode>> local_variables_;  // That were added.
   bool has_reference_variables_ = false;
+  std::optional<std::map<std::string, Function, std::less<>>> functions_;  // Once they were needed.
+  bool is_function_body_ = false;  // What is added becomes a function.
   // Those of variables that were added, and the collections these are in.
   std::deque<VariableDef> added_definitions_;
   std::map<std::string, std::vector<const VariableDef*>, std::less<>> added_to_collections_;

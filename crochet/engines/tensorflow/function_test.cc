@@ -229,7 +229,27 @@ TEST_F(FunctionTest, IsImportedAgain) {
       0.75);
 }
 
-// TensorFlow's C++ has gradients of calls, and none of branches and loops.
+TEST_F(FunctionTest, IsKeptThoughNothingCallsIt) {
+  const auto before = graph_.meta_graph();
+  times("twice", 2);
+  Graph imported = Graph::from_meta_graph(*graph_.meta_graph(), "built");
+  EXPECT_EQ(GraphBuilder(imported).function("twice").name(), "twice");
+  EXPECT_THROW(
+      {
+        Graph other = Graph::from_meta_graph(*before, "before");
+        GraphBuilder(other).function("twice");
+      },
+      NotFoundError);
+}
+
+TEST_F(FunctionTest, HasGradientsWhereItIsCalled) {
+  const Function square = build_.function(
+      "square", {{"x", DType::kFloat}},
+      [](GraphBuilder& body, const Inputs& in) { return body.op("Square", "square", {in[0]}); });
+  const auto y = build_.op("PartitionedCall", "y", {{three_}}, {{"f", square}});
+  EXPECT_EQ(run(build_.gradients("g", {y}, {three_})[0]), 6);
+}
+
 TEST_F(FunctionTest, BranchesHaveNoGradients) {
   const Function twice = times("twice", 2);
   const auto y =

@@ -250,6 +250,26 @@ TEST_F(FunctionTest, HasGradientsWhereItIsCalled) {
   EXPECT_EQ(run(build_.gradients("g", {y}, {three_})[0]), 6);
 }
 
+// What has no gradient within a function is found in the run.
+TEST_F(FunctionTest, HasNoGradientsOfWhatHasNoneWhereItIsCalled) {
+  const Function twice = times("twice", 2);
+  const auto calls = [&](const char* name, const FunctionBody& body) {
+    return build_.op(
+        "PartitionedCall", name, {{three_}},
+        {{"f", build_.function(std::string("f_") + name, {{"x", DType::kFloat}}, body)}});
+  };
+  const auto selu = calls(
+      "selu", [](GraphBuilder& body, const Inputs& in) { return body.op("Selu", "y", {in[0]}); });
+  const auto branch = calls("branch", [&](GraphBuilder& body, const Inputs& in) {
+    return body.op("If", "y", {body.constant("flag", true), {in[0]}},
+                   {{"then_branch", twice}, {"else_branch", twice}});
+  });
+  for (const Operation& y : {selu, branch}) {
+    const Output gradient = build_.gradients("of_" + y.name(), {y}, {three_})[0];
+    EXPECT_THROW(run(gradient), Error) << y.name();
+  }
+}
+
 TEST_F(FunctionTest, BranchesHaveNoGradients) {
   const Function twice = times("twice", 2);
   const auto y =

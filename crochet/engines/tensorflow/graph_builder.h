@@ -177,8 +177,8 @@ class GraphBuilder {
   // Their operations have names that begin with "<name>/".
   //
   // They are those that TensorFlow's C++ has: about a third of Python's; there is none for If, Case
-  // and While. The
-  // graph is copied to try them first, so that a failure leaves nothing behind.
+  // and While. Through a call (PartitionedCall) they are found in the run, where what has none is
+  // an error. The graph is copied to try them first, so that a failure leaves nothing behind.
   // Throws besides: UnimplementedError, naming the operations, if one between xs and ys has no
   // gradient there, or belongs to a loop; InvalidArgumentError for other types, other graphs'
   // outputs, and lists among `ys` and `xs`.

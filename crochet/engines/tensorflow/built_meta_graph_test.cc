@@ -75,6 +75,7 @@ TEST(KeptGraphTest, HasWhatWasAdded) {
               ElementsAre(again.output("total"), again.output("added/curve")));
 }
 
+// SV-48: collections of operations, tensors, variables, numbers and messages come back.
 TEST(KeptGraphTest, HasWhatWasCollectedOfTheFilesOperations) {
   Graph graph = import("kinds");
   graph.add_to_collection("train_op", graph.operation("change_resource"));
@@ -86,6 +87,7 @@ TEST(KeptGraphTest, HasWhatWasCollectedOfTheFilesOperations) {
               ElementsAre("change_resource", "change_reference"));
 }
 
+// SV-53: which part of which variable a variable is, comes back.
 // What this version does not know of is kept, too.
 TEST(KeptGraphTest, HasAllElseOfTheFile) {
   const std::string unknown = "\xc2\x3e\x03xyz";  // Field 1000.
@@ -139,6 +141,22 @@ TEST(KeptGraphTest, HasTheFunctionsOfTheFileAndTheAddedOnes) {
   Graph again = import_again(imported);
   EXPECT_TRUE(GraphBuilder(again).function("first"));
   EXPECT_TRUE(GraphBuilder(again).function("second"));
+}
+
+// SV-65: a data set with a function comes back.
+TEST(KeptGraphTest, HasItsDataSets) {
+  Graph graph = import("dataset");
+  const Output start = graph.operation("initialize");
+  GraphBuilder build(graph);
+  build.op("Neg", "negative", {graph.output("next")});
+  Graph again = import_again(graph);
+  for (Graph* const each : {&graph, &again}) {
+    const auto session = each->new_session("");
+    session->run(each->operation(start.operation()->name));
+    for (const int64_t square : {0, 1, 4, 9})
+      EXPECT_EQ(session->run("negative").scalar<int64_t>(), -square);
+    EXPECT_THROW(session->run("negative"), OutOfRangeError);
+  }
 }
 
 // Copies of reference variables, the read of the step and whatever initialises are there already.

@@ -7,8 +7,10 @@
 #   TENSORFLOW_ROOT   the folder of the archive, or of the wheel's package (".../tensorflow")
 #   CROCHET_PYTHON    the Python to be asked where its wheel is, without TENSORFLOW_ROOT
 #
-# Defines the target TensorFlowC::TensorFlowC, TensorFlowC_FOUND, TensorFlowC_VERSION and
-# TensorFlowC_LIBRARY_DIR, where the libraries are at run time.
+# Defines the target TensorFlowC::TensorFlowC, TensorFlowC_FOUND, TensorFlowC_LIBRARY,
+# TensorFlowC_LIBRARY_DIR, where the libraries are at run time, and TensorFlowC_VERSION: what a
+# wheel's description or the file's name says, "libtensorflow.so.2.18.0"; else unset. TF_Version()
+# always knows.
 set(TENSORFLOW_ROOT "" CACHE PATH "TensorFlow's C API: an archive's or a wheel's folder")
 
 set(tensorflow_root "${TENSORFLOW_ROOT}")
@@ -46,7 +48,8 @@ find_library(
   NAMES libtensorflow_framework.so.2 tensorflow_framework ${tensorflow_hints}
   PATH_SUFFIXES lib .)
 
-# The headers do not say their version; a wheel lies beside its description.
+# The headers do not say their version; a wheel lies beside its description, and in an archive
+# libtensorflow.so.2 is a link to a name that has it.
 file(GLOB tensorflow_wheels "${tensorflow_root}/../tensorflow*-*.dist-info/METADATA")
 foreach(metadata IN LISTS tensorflow_wheels)
   if(metadata MATCHES "/tensorflow(_cpu)?-([0-9.]+)[^/]*[.]dist-info/")
@@ -54,6 +57,15 @@ foreach(metadata IN LISTS tensorflow_wheels)
     string(REGEX REPLACE "[.]$" "" TensorFlowC_VERSION "${TensorFlowC_VERSION}")
   endif()
 endforeach()
+set(tensorflow_file "${TensorFlowC_LIBRARY}")
+while(NOT TensorFlowC_VERSION AND IS_SYMLINK "${tensorflow_file}")
+  get_filename_component(tensorflow_folder "${tensorflow_file}" DIRECTORY)
+  file(READ_SYMLINK "${tensorflow_file}" tensorflow_file)
+  cmake_path(ABSOLUTE_PATH tensorflow_file BASE_DIRECTORY "${tensorflow_folder}")
+  if(tensorflow_file MATCHES "[.]so[.]([0-9]+[.][0-9]+[.][0-9]+)$")
+    set(TensorFlowC_VERSION "${CMAKE_MATCH_1}")
+  endif()
+endwhile()
 
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(

@@ -259,7 +259,7 @@ void SaveWorker::give_up_at_once(SaveJob& job, const std::exception_ptr& error) 
 void SaveWorker::give_up(SaveJob& job, const std::exception_ptr& error, int num_attempts) {
   const std::string what =
       fmt::format("saving {} failed: {}", job.ticket.prefix(), describe(error));
-  if (saver_->can_fall_back(job.ticket)) {
+  if (saver_->can_fall_back(job.snapshot, job.ticket)) {
     log_error("{}; after {} attempts, the second directory is tried", what, num_attempts);
     try {
       return saver_->write_to_fallback(job.snapshot, job.ticket);

@@ -163,6 +163,10 @@ Snapshot SaverCore::snapshot(Session& session, const std::string& prefix) const 
 }
 
 void SaverCore::write(const Snapshot& snapshot, SaveTicket& ticket, SpaceCheck check) {
+  if (is_stored_elsewhere(snapshot, ticket)) {
+    if (ticket.num_attempts() == 0) ticket.begin_attempt();  // The one where it belongs.
+    return write_to_fallback(snapshot, ticket);
+  }
   const std::lock_guard writing(writing_);
   const std::string& prefix = ticket.prefix();
   ticket.begin_attempt();

@@ -27,6 +27,8 @@
 
 namespace crochet::internal {
 
+class StoredBundle;
+
 // Whether a write heeds what the file system says of its free space.
 enum class SpaceCheck {
   kRefuse,  // Without room for the whole checkpoint nothing is begun.
@@ -55,13 +57,15 @@ class SaverCore {
 
   // Writes to ticket.prefix(). What an earlier attempt has made durable is not written again.
   void write(const Snapshot& snapshot, SaveTicket& ticket, SpaceCheck check = SpaceCheck::kRefuse);
-  // Writes to the second directory. Requires: there is one.
+  // Writes to the second directory. Requires: there is one; what the graph's own operations saved
+  // is there.
   void write_to_fallback(const Snapshot& snapshot, SaveTicket& ticket);
   // False for an error that every attempt would meet, wherever it writes: the state is torn, or
   // cannot be stored. True if it is the directory that is wrong.
   bool may_try_again(const SaveTicket& ticket, const std::exception_ptr& error) const;
-  // True if there is a second directory and the save may go there.
-  bool can_fall_back(const SaveTicket& ticket) const;
+  // True if there is a second directory and the save may go there: the graph's own operations, if
+  // they save, have decided where.
+  bool can_fall_back(const Snapshot& snapshot, const SaveTicket& ticket) const;
   // The first, and if that fails and there is a second directory, the second.
   void write_somewhere(const Snapshot& snapshot, SaveTicket& ticket);
   // The second directory; "" if there is none.
@@ -104,10 +108,18 @@ class SaverCore {
   // if they are to, and there are none.
   std::shared_ptr<StateOperations> operations_for(const Session& session) const;
   void log_operations_once(const StateOperations& operations, const Session& session) const;
-  // Has them save what is to become `prefix`. An error is kept for write(), unless the session is
-  // lost.
+  // Has them save what is to become `prefix`, or, if they cannot, what is to have that name in the
+  // second directory. An error is kept for write(), unless the session is lost.
   std::shared_ptr<StoredState> store(StateOperations& operations, Session& session,
                                      const std::string& prefix) const;
+  std::shared_ptr<StoredBundle> store_at(StateOperations& operations, Session& session,
+                                         const std::string& prefix) const;
+  // True if it could be other than for an error that every directory would meet; `prefix` is where
+  // it was met.
+  bool may_help_to_try_again(const std::string& prefix, const std::exception_ptr& error) const;
+  std::string fallback_prefix(const std::string& prefix) const;
+  // True if the graph's own operations have saved it into the second directory.
+  bool is_stored_elsewhere(const Snapshot& snapshot, const SaveTicket& ticket) const;
   RestoreReport restore_by(StateOperations& operations, Session& session,
                            const CheckpointReader& reader) const;
   // restore() for a checkpoint that was found by its index.

@@ -48,17 +48,22 @@ void SaverCore::write_somewhere(const Snapshot& snapshot, SaveTicket& ticket) {
   try {
     return write(snapshot, ticket);
   } catch (const Error& error) {
-    if (!can_fall_back(ticket) || !may_try_again(ticket, std::current_exception())) throw;
+    if (!can_fall_back(snapshot, ticket) || !may_try_again(ticket, std::current_exception())) throw;
     log_error("saving {} failed: {}; the second directory is tried", ticket.prefix(), error.what());
   }
   write_to_fallback(snapshot, ticket);
 }
 
 bool SaverCore::may_try_again(const SaveTicket& ticket, const std::exception_ptr& error) const {
+  return may_help_to_try_again(ticket.prefix(), error);
+}
+
+bool SaverCore::may_help_to_try_again(const std::string& prefix,
+                                      const std::exception_ptr& error) const {
   const auto code = code_of(error);
   if (code == Code::kInvalidArgument) {
     try {
-      return !is_directory(files_, directory_of(ticket.prefix()));
+      return !is_directory(files_, directory_of(prefix));
     } catch (const Error&) {
       return true;  // Something is wrong with it.
     }
@@ -67,19 +72,25 @@ bool SaverCore::may_try_again(const SaveTicket& ticket, const std::exception_ptr
 }
 
 // A checkpoint that is durable where it belongs needs no copy elsewhere.
-bool SaverCore::can_fall_back(const SaveTicket& ticket) const {
-  return !fallback_dir().empty() && ticket.stage() < SaveStage::kDurable;
+bool SaverCore::can_fall_back(const Snapshot& snapshot, const SaveTicket& ticket) const {
+  return !fallback_dir().empty() && ticket.stage() < SaveStage::kDurable &&
+         snapshot.stored() == nullptr;
+}
+
+std::string SaverCore::fallback_prefix(const std::string& prefix) const {
+  return join_path(fallback_dir(), base_name(prefix));
 }
 
 void SaverCore::write_to_fallback(const Snapshot& snapshot, SaveTicket& ticket) {
-  if (snapshot.stored() != nullptr)
-    throw UnimplementedError("{}: what the graph's own operations wrote stays in its directory",
-                             ticket.prefix());
   const std::lock_guard writing(writing_);
-  const std::string prefix = join_path(fallback_dir(), base_name(ticket.prefix()));
+  const std::string prefix = fallback_prefix(ticket.prefix());
   ticket.begin_attempt();
-  check_room(snapshot, prefix);
-  write_or_clean_up(snapshot, ticket, prefix, retention_time());
+  if (snapshot.stored() != nullptr) {
+    write_stored(snapshot, ticket, prefix, retention_time());
+  } else {
+    check_room(snapshot, prefix);
+    write_or_clean_up(snapshot, ticket, prefix, retention_time());
+  }
   log_warning("{} was written as {}", ticket.prefix(), prefix);
   try {
     tidy_fallback(prefix);

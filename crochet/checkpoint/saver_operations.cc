@@ -68,14 +68,32 @@ void SaverCore::log_operations_once(const StateOperations& operations,
                : "");
   if (const auto names = not_saved(operations, session.graph()); !names.empty())
     log_warning("the graph's own operations do not save {}", fmt::join(names, ", "));
-  if (!fallback_dir().empty())
-    log_warning("the second directory {} is not used: the graph's own operations save into one",
-                fallback_dir());
 }
 
+// The first error counts if there are two.
 std::shared_ptr<StoredState> SaverCore::store(StateOperations& operations, Session& session,
                                               const std::string& prefix) const {
   log_operations_once(operations, session);
+  auto stored = store_at(operations, session, prefix);
+  if (!stored->failed() || fallback_dir().empty() ||
+      !may_help_to_try_again(prefix, stored->error()))
+    return stored;
+  log_error("saving {} failed: {}; the second directory is tried", prefix,
+            describe(stored->error()));
+  auto second = store_at(operations, session, fallback_prefix(prefix));
+  if (!second->failed()) return second;
+  log_error("saving {} into the second directory failed, too: {}", prefix,
+            describe(second->error()));
+  return stored;
+}
+
+bool SaverCore::is_stored_elsewhere(const Snapshot& snapshot, const SaveTicket& ticket) const {
+  if (snapshot.stored() == nullptr || fallback_dir().empty()) return false;
+  return static_cast<const StoredBundle&>(*snapshot.stored()).final_prefix() != ticket.prefix();
+}
+
+std::shared_ptr<StoredBundle> SaverCore::store_at(StateOperations& operations, Session& session,
+                                                  const std::string& prefix) const {
   auto stored = std::make_shared<StoredBundle>(files_, prefix);
   try {
     if (const std::string directory = directory_of(prefix); !directory.empty())

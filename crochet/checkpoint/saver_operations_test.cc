@@ -4,6 +4,8 @@
 // Savers where operations of the graph's own save and restore.
 #include <errno.h>
 
+#include <set>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +14,7 @@
 #include "crochet/checkpoint/checkpoint_files.h"
 #include "crochet/checkpoint/checkpoint_reader.h"
 #include "crochet/checkpoint/checkpoint_sidecar.h"
+#include "crochet/checkpoint/checkpoint_state.h"
 #include "crochet/checkpoint/raw_bundle.h"
 #include "crochet/checkpoint/saver.h"
 #include "crochet/io/memory_file_system.h"
@@ -49,6 +52,11 @@ class BundleOperations final : public StateOperations {
   void save(Session& session, const std::string& prefix) override {
     ++num_saves;
     if (fail) fail();
+    if (full_directories.contains(directory_of(prefix))) {
+      // As TensorFlow does: what is there stays there.
+      files_->create(prefix + ".data-00000-of-00002.tempstate1")->close();
+      throw ResourceExhaustedError("{}: no room", prefix);
+    }
     MemoryFileSystem elsewhere;
     BundleWriter writer(elsewhere, prefix, {.num_shards = 2});
     std::vector<Variable> variables;
@@ -86,6 +94,7 @@ class BundleOperations final : public StateOperations {
   bool is_preferred = false;
   bool writes_elsewhere = false;
   std::string left_out;
+  std::set<std::string> full_directories;
   std::function<void()> fail;
   int num_saves = 0;
   int num_restores = 0;
@@ -327,6 +336,124 @@ TEST_F(SaverOperationsTest, IsWrittenByALaterAttempt) {
     const bool is_lost = snapshot.stored()->failed();
     EXPECT_NE(ticket.stage() == SaveStage::kPublished, is_lost) << n;
     if (!is_lost) CheckpointReader("d/model.ckpt-1", disk).verify();
+    if (files.num_failures() == 0) break;
+  }
+}
+
+class OperationsFallbackTest : public SaverOperationsTest {
+ protected:
+  OperationsFallbackTest() { add_counter(); }
+  SaverOptions options() {
+    SaverOptions result = SaverOperationsTest::options();
+    result.fallback_dir = "e";
+    return result;
+  }
+  std::vector<std::string> in(const std::string& directory) {
+    return list_checkpoints(files_, directory, "model.ckpt");
+  }
+};
+
+TEST_F(OperationsFallbackTest, TakesWhatTheOperationsCannotWriteWhereItBelongs) {
+  Saver saver(options());
+  save_next_step(saver);
+  const std::vector<std::string> before = files_.list("d");
+  operations_->full_directories = {"d"};
+  EXPECT_EQ(save_next_step(saver), "e/model.ckpt-2");
+  EXPECT_EQ(files_.list("d"), before);
+  EXPECT_THAT(in("e"), ElementsAre("e/model.ckpt-2"));
+  EXPECT_EQ(latest_checkpoint(files_, "d"), "d/model.ckpt-1");
+  EXPECT_EQ(latest_checkpoint(files_, "e"), "e/model.ckpt-2");
+  EXPECT_THAT(saver.last_checkpoints(), ElementsAre("d/model.ckpt-1"));
+  EXPECT_TRUE(log_.contains("no room; the second directory is tried"));
+  EXPECT_TRUE(log_.contains("d/model.ckpt-2 was written as e/model.ckpt-2"));
+  const auto sidecar = read_sidecar(files_, "e/model.ckpt-2");
+  ASSERT_TRUE(sidecar);
+  EXPECT_EQ(sidecar->index_crc32c, index_crc32c_of(files_, "e/model.ckpt-2"));
+}
+
+TEST_F(OperationsFallbackTest, IsRestoredFrom) {
+  Saver saver(options());
+  save_next_step(saver);
+  operations_->full_directories = {"d"};
+  save_next_step(saver);
+  counter_->count = 0;
+  const auto session = graph_.new_session("");
+  EXPECT_EQ(saver.restore_newest(*session, "d", "model.ckpt"), "e/model.ckpt-2");
+  EXPECT_EQ(operations_->num_restores, 1);
+  EXPECT_EQ(counter_->count, 20);
+  EXPECT_EQ(read_global_step(*session), 2);
+  operations_->full_directories = {};
+  save_next_step(saver);
+  EXPECT_EQ(saver.restore_newest(*session, "d", "model.ckpt"), "d/model.ckpt-3");
+}
+
+TEST_F(OperationsFallbackTest, IsCountedAndToldAsOfCrochetsOwnSaves) {
+  Saver saver(options());
+  operations_->full_directories = {"d"};
+  const SaveTicket ticket = saver.save_async(*session_, "d/model.ckpt", 7);
+  saver.wait();
+  EXPECT_EQ(ticket.stage(), SaveStage::kPublished);
+  EXPECT_EQ(ticket.prefix(), "d/model.ckpt-7");
+  EXPECT_EQ(ticket.location(), "e/model.ckpt-7");
+  EXPECT_EQ(ticket.num_attempts(), 2);
+  EXPECT_GT(ticket.num_bytes(), 0);
+}
+
+TEST_F(OperationsFallbackTest, KeepsItsOwnNewest) {
+  Saver saver(options());
+  operations_->full_directories = {"d"};
+  for (int i = 0; i < 4; ++i) save_next_step(saver);
+  EXPECT_THAT(in("e"), ElementsAre("e/model.ckpt-3", "e/model.ckpt-4"));
+  EXPECT_THAT(in("d"), IsEmpty());
+}
+
+TEST_F(OperationsFallbackTest, TheFirstErrorCountsIfBothFail) {
+  Saver saver(options());
+  operations_->full_directories = {"d", "e"};
+  EXPECT_THAT([&] { save_next_step(saver); },
+              ThrowsMessage<ResourceExhaustedError>(HasSubstr("d/model.ckpt-1")));
+  EXPECT_TRUE(log_.contains("saving d/model.ckpt-1 into the second directory failed, too: e/"));
+  EXPECT_THAT(files_.list("d"), IsEmpty());
+  EXPECT_THAT(files_.list("e"), IsEmpty());
+}
+
+// What no directory helps against: a lost session, and files that are not seen from here.
+TEST_F(OperationsFallbackTest, IsTriedOnlyWhereItMayHelp) {
+  Saver saver(options());
+  operations_->fail = [] { throw UnavailableError("ps 0 is gone"); };
+  EXPECT_THROW(save_next_step(saver), UnavailableError);
+  EXPECT_EQ(operations_->num_saves, 1);
+  operations_->fail = nullptr;
+  operations_->writes_elsewhere = true;
+  EXPECT_THROW(save_next_step(saver), FailedPreconditionError);
+  EXPECT_EQ(operations_->num_saves, 2);
+  EXPECT_FALSE(files_.exists("e"));
+}
+
+// Whichever operation of the second disk fails, too.
+TEST_F(OperationsFallbackTest, IsWholeOrNotThereAfterAnyFailure) {
+  for (int64_t n = 0;; ++n) {
+    MemoryFileSystem disk;
+    FailingFileSystem files(disk);
+    *operations_ = BundleOperations(files);
+    SaverOptions with = options();
+    with.files = &files;
+    Saver saver(with);
+    saver.save(*session_, "d/model.ckpt", 1);
+    operations_->full_directories = {"d"};
+    files.fail_operation_with_errno(files.num_operations() + n, EIO, Failing::kFromThenOn);
+    std::string saved;
+    try {
+      saved = saver.save(*session_, "d/model.ckpt", 2);
+    } catch (const Error&) {
+    }
+    EXPECT_THAT(files.violations(), IsEmpty()) << n;
+    disk.power_cut({.names = n % 2 == 0 ? UnsyncedNames::kKept : UnsyncedNames::kLost});
+    CheckpointReader("d/model.ckpt-1", disk).verify();
+    const auto found =
+        disk.exists("e") ? list_checkpoints(disk, "e", "model.ckpt") : std::vector<std::string>();
+    for (const std::string& prefix : found) CheckpointReader(prefix, disk).verify();
+    EXPECT_TRUE(saved.empty() || (saved == "e/model.ckpt-2" && found.size() == 1)) << n << saved;
     if (files.num_failures() == 0) break;
   }
 }

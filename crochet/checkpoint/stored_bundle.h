@@ -33,12 +33,15 @@ class StoredBundle final : public StoredState {
 
   // Where it is to be written.
   const std::string& prefix() const { return prefix_; }
+  // What it is to become.
+  const std::string& final_prefix() const { return final_prefix_; }
 
   // Looks at what was written. Throws: FailedPreconditionError if it is not there, or not all of
   // it; DataLossError for a damaged index.
   void open();
   // Notes instead why it was not written.
   void fail(std::exception_ptr error) { error_ = std::move(error); }
+  const std::exception_ptr& error() const { return error_; }
   bool failed() const override { return error_ != nullptr; }
   void throw_if_failed() const;
 

@@ -63,13 +63,15 @@ class SaveByOperationsTest : public testing::Test {
   SaveByOperationsTest() { graph_.attach<StateOperations>(operations_); }
 
   // Each step is saved.
-  std::shared_ptr<Hook> train(int64_t last_step, SaveErrorPolicy on_save_error) {
+  std::shared_ptr<Hook> train(int64_t last_step, SaveErrorPolicy on_save_error,
+                              const std::string& fallback_dir = "") {
     auto saver = std::make_shared<Saver>(SaverOptions{
         .writer = StateWriter::kGraph, .max_to_keep = 0, .files = &files_, .clock = &clock_});
     auto hook = std::make_shared<Hook>(CheckpointSaverHookOptions{.checkpoint_dir = "d",
                                                                   .save_steps = 1,
                                                                   .saver = saver,
                                                                   .on_save_error = on_save_error,
+                                                                  .fallback_dir = fallback_dir,
                                                                   .clock = &clock_});
     MonitoredSession session(
         std::make_unique<ChiefSessionCreator>(
@@ -109,6 +111,18 @@ TYPED_TEST(SaveByOperationsTest, ALostSessionIsRecovered) {
   EXPECT_EQ(this->saved().size(), 5);
   constexpr bool kWaits = std::is_same_v<TypeParam, CheckpointSaverHook>;
   EXPECT_EQ(hook->statistics().failed, kWaits ? 1 : 0);
+}
+
+TYPED_TEST(SaveByOperationsTest, TheSecondDirectoryTakesWhatTheFirstCannot) {
+  this->operations_->failing_save = 2;
+  this->operations_->fail = [] { throw ResourceExhaustedError("no room on ps 0"); };
+  const auto hook = this->train(2, SaveErrorPolicy::kContinue, "e");
+  EXPECT_THAT(this->saved(), ElementsAre("d/model.ckpt-0", "d/model.ckpt-2"));
+  EXPECT_THAT(list_checkpoints(this->files_, "e", "model.ckpt"), ElementsAre("e/model.ckpt-1"));
+  EXPECT_EQ(hook->statistics().saved, 3);
+  EXPECT_EQ(hook->statistics().saved_elsewhere, 1);
+  EXPECT_EQ(hook->statistics().retries, 1);
+  EXPECT_EQ(hook->statistics().failed, 0);
 }
 
 using SaveByOperationsAsyncTest = SaveByOperationsTest<AsyncCheckpointSaverHook>;

@@ -142,6 +142,12 @@ std::vector<Output> Graph::collection(std::string_view collection) const {
   return found == collections_.end() ? std::vector<Output>{} : found->second;
 }
 
+std::vector<std::string> Graph::collection_names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, outputs] : collections_) names.push_back(name);
+  return names;
+}
+
 void Graph::add_background_loop(std::shared_ptr<BackgroundLoop> loop) {
   if (!loop) throw InvalidArgumentError("a background loop to add that is a null pointer");
   check_not_finalized(loop->name());

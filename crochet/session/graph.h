@@ -131,6 +131,7 @@ class Graph {
   // Outputs that belong together under a name, in the order they were added.
   void add_to_collection(std::string_view collection, Output output);
   std::vector<Output> collection(std::string_view collection) const;
+  std::vector<std::string> collection_names() const;  // Sorted.
 
   // Work that goes on beside the runs of every session over this graph.
   // Throws: InvalidArgumentError for null.

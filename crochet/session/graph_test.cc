@@ -174,6 +174,7 @@ TEST_F(GraphTest, KeepsCollectionsInOrder) {
   graph_.add_to_collection("others", graph_.output("gradients:1"));
   EXPECT_THAT(graph_.collection("summaries"),
               ElementsAre(graph_.output("loss"), graph_.output("gradients:0")));
+  EXPECT_THAT(graph_.collection_names(), ElementsAre("others", "summaries"));
 }
 
 TEST_F(GraphTest, IsNotExtendedOnceFinalized) {

@@ -13,17 +13,19 @@
 #include <variant>
 #include <vector>
 
+#include "crochet/engines/tensorflow/function.h"
 #include "crochet/tensor/tensor.h"
 
 namespace crochet::tensorflow {
 
 // What an element of a list of attributes may be written as.
 template <typename T>
-concept AttributeElement = std::is_arithmetic_v<T> || std::same_as<T, DType> ||
-    std::same_as<T, Shape> || std::same_as<T, Tensor> || std::is_convertible_v<T, std::string>;
+concept AttributeElement =
+    std::is_arithmetic_v<T> || std::same_as<T, DType> || std::same_as<T, Shape> ||
+    std::same_as<T, Tensor> || std::same_as<T, Function> || std::is_convertible_v<T, std::string>;
 
-// An attribute of an operation: a number, a word, a type, a shape, a tensor, or a list of one of
-// them.
+// An attribute of an operation: a number, a word, a type, a shape, a tensor, a function, or a list
+// of one of them.
 //
 //   {{"transpose_a", true}, {"T", DType::kFloat}, {"shape", Shape{-1, 64}}, {"strides", {1, 2}}}
 //
@@ -34,9 +36,9 @@ class Attribute {
   // Without a value: a shape of unknown rank.
   using PartialShape = std::optional<Shape>;
   using Value = std::variant<int64_t, float, bool, std::string, DType, PartialShape, Tensor,
-                             std::vector<int64_t>, std::vector<float>, std::vector<bool>,
+                             Function, std::vector<int64_t>, std::vector<float>, std::vector<bool>,
                              std::vector<std::string>, std::vector<DType>,
-                             std::vector<PartialShape>, std::vector<Tensor>>;
+                             std::vector<PartialShape>, std::vector<Tensor>, std::vector<Function>>;
 
   // Of numbers: integers are int, the others float.
   template <typename T>
@@ -47,6 +49,7 @@ class Attribute {
   Attribute(Shape value) : value_(PartialShape(std::move(value))) {}
   Attribute(PartialShape value) : value_(std::move(value)) {}
   Attribute(Tensor value) : value_(std::move(value)) {}
+  Attribute(Function value) : value_(std::move(value)) {}
 
   // A list.
   template <AttributeElement T>

@@ -4,6 +4,8 @@
 
 #include <limits>
 
+#include <protozero/pbf_writer.hpp>
+
 #include "crochet/base/error.h"
 #include "crochet/engines/tensorflow/status.h"
 #include "crochet/engines/tensorflow/tensor_conversion.h"
@@ -13,6 +15,11 @@ namespace {
 
 // A graph is a protobuf message, which ends at 2 GiB.
 constexpr size_t kLargestTensorBytes = std::numeric_limits<int32_t>::max() - (size_t{1} << 20);
+
+// The fields of an AttrValue, of its list and of a NameAttrList.
+constexpr uint32_t kAttrList = 1;
+constexpr uint32_t kListFunc = 9;
+constexpr uint32_t kFuncName = 1;
 
 int size_of(const auto& values) { return static_cast<int>(values.size()); }
 
@@ -37,6 +44,9 @@ class Setter {
     Status status;
     TF_SetAttrTensor(description_, name_, tensor.get(), status.get());
     status.check(what_);
+  }
+  void operator()(const Function& value) {
+    TF_SetAttrFuncName(description_, name_, value.name().data(), value.name().size());
   }
 
   void operator()(const std::vector<int64_t>& values) {
@@ -81,6 +91,21 @@ class Setter {
     }
     Status status;
     TF_SetAttrTensorList(description_, name_, pointers.data(), size_of(pointers), status.get());
+    status.check(what_);
+  }
+  // The C API has a function for each kind of list but this one.
+  void operator()(const std::vector<Function>& values) {
+    std::string bytes;
+    {
+      protozero::pbf_writer attribute(bytes);
+      protozero::pbf_writer list(attribute, kAttrList);
+      for (const Function& value : values) {
+        protozero::pbf_writer function(list, kListFunc);
+        function.add_string(kFuncName, value.name());
+      }
+    }
+    Status status;
+    TF_SetAttrValueProto(description_, name_, bytes.data(), bytes.size(), status.get());
     status.check(what_);
   }
 

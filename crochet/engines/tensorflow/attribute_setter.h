@@ -10,6 +10,7 @@
 namespace crochet::tensorflow::internal {
 
 // Gives an operation that is being described one attribute; `what` is its place for messages.
+// Requires: functions are set, and in the graph.
 // Throws: InvalidArgumentError for a type that is none, a shape of more dimensions than
 // TensorFlow has, an unset tensor and one too large for a graph; what TensorFlow says.
 void set_attribute(TF_OperationDescription* description, const char* name, const Attribute& value,

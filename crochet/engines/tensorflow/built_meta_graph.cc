@@ -1,5 +1,6 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <array>
 
 #include "crochet/engines/tensorflow/c_api.h"
@@ -10,36 +11,69 @@
 namespace crochet::tensorflow {
 namespace {
 
-// What Python's programs, and a Scaffold here, look for.
-constexpr std::array<std::string_view, 7> kCollections = {kInitOpCollection,
-                                                          kReadyOpCollection,
-                                                          kReadyForLocalInitOpCollection,
-                                                          kLocalInitOpCollection,
-                                                          kSummaryOpCollection,
-                                                          kSummariesCollection,
-                                                          "train_op"};
+// Python's collections of variables, which are kept as such.
+constexpr std::array<std::string_view, 6> kVariableCollections = {
+    "global_step",         "variables",       "local_variables",
+    "trainable_variables", "model_variables", "metric_variables"};
+
+// Without these, and what is made of them, every graph can be imported again.
+bool is_of_crochet(std::string_view name) { return name.starts_with("crochet/"); }
+
+std::string graph_def_of(TF_Graph* graph) {
+  const internal::BufferPtr graph_def(TF_NewBuffer());
+  internal::Status status;
+  TF_GraphToGraphDef(graph, graph_def.get(), status.get());
+  status.check("the graph as a MetaGraphDef");
+  return {static_cast<const char*>(graph_def->data), graph_def->length};
+}
 
 }  // namespace
 
+// What the file had comes first in each collection.
+MetaGraph Graph::additions() const {
+  MetaGraph result;
+  for (const std::string& name : collection_names()) {
+    if (std::ranges::find(kVariableCollections, name) != kVariableCollections.end()) continue;
+    const std::vector<Output> all = collection(name);
+    const auto imported = definition_.nodes.find(name);
+    size_t next = imported == definition_.nodes.end() ? 0 : imported->second.size();
+    for (; next < all.size(); ++next) result.nodes[name].push_back(to_string(all[next]));
+  }
+  for (const auto& [name, variables] : added_to_collections_)
+    for (const VariableDef* const variable : variables) result.variables[name].push_back(*variable);
+  return result;
+}
+
+bool Graph::is_extended(const MetaGraph& additions) const {
+  const auto is_foreign = [](const auto& node) { return !is_of_crochet(node->name); };
+  const auto added = nodes_.begin() + static_cast<std::ptrdiff_t>(num_imported_);
+  return std::any_of(added, nodes_.end(), is_foreign) ||
+         static_cast<size_t>(TF_GraphNumFunctions(graph_.get())) != num_imported_functions_ ||
+         std::ranges::any_of(additions.nodes, [](const auto& entry) {
+           return !std::ranges::all_of(entry.second, is_of_crochet);
+         });
+}
+
+Graph::Size Graph::size_with(const MetaGraph& additions) const {
+  Size size = {.num_nodes = nodes_.size(),
+               .num_functions = static_cast<size_t>(TF_GraphNumFunctions(graph_.get())),
+               .num_collected = 0};
+  for (const auto& [name, nodes] : additions.nodes) size.num_collected += nodes.size();
+  return size;
+}
+
 // Made anew once the graph has grown: savers ask at each save.
 std::shared_ptr<const std::string> Graph::meta_graph() const {
-  if (bytes_ || nodes_.empty()) return bytes_;
-  if (built_bytes_ && built_size_ == nodes_.size()) return built_bytes_;
-  MetaGraph definition;
-  definition.tensorflow_version = TF_Version();
-  const internal::BufferPtr graph_def(TF_NewBuffer());
-  internal::Status status;
-  TF_GraphToGraphDef(graph_.get(), graph_def.get(), status.get());
-  status.check("the graph as a MetaGraphDef");
-  definition.graph_def.assign(static_cast<const char*>(graph_def->data), graph_def->length);
-  for (const std::string_view name : kCollections)
-    for (const Output& output : collection(name))
-      definition.nodes[std::string(name)].push_back(to_string(output));
-  for (const auto& [name, variables] : added_to_collections_)
-    for (const VariableDef* const variable : variables)
-      definition.variables[name].push_back(*variable);
-  built_size_ = nodes_.size();
-  built_bytes_ = std::make_shared<const std::string>(serialize(definition));
+  if (nodes_.empty()) return bytes_;
+  MetaGraph more = additions();
+  if (bytes_ && !is_extended(more)) return bytes_;
+  const Size size = size_with(more);
+  if (built_bytes_ && built_size_ == size) return built_bytes_;
+  more.tensorflow_version = TF_Version();
+  more.graph_def = graph_def_of(graph_.get());
+  built_size_ = size;
+  built_bytes_ =
+      std::make_shared<const std::string>(bytes_ ? extend(*bytes_, more) : serialize(more));
   return built_bytes_;
 }
 

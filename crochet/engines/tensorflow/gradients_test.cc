@@ -100,6 +100,27 @@ TEST_F(GradientsTest, RefusesLoops) {
               ThrowsMessage<UnimplementedError>(HasSubstr("\"enter\"")));
 }
 
+// SV-55, SV-56, SV-57 differs: through control flow the C API has no gradients; Python's are
+// exported.
+TEST_F(GradientsTest, AreExportedWithLoopsAndBranches) {
+  Graph graph = Graph::import_meta_graph(golden_path("control_flow"));
+  const Output x = graph.output("x");
+  const Output y = graph.output("y");
+  GraphBuilder build(graph);
+  EXPECT_THAT([&] { build.gradients("g", {y}, {x}); },
+              ThrowsMessage<UnimplementedError>(HasSubstr("control flow")));
+  GraphBuilder(graph).name("gradient/named", graph.output("gradient"));
+  Graph again = Graph::from_meta_graph(*graph.meta_graph(), "kept");
+  // What is below 100 is doubled twice, three times over.
+  for (const auto& [value, result, derivative] :
+       {std::tuple{1.0f, 64.0f, 64.0f}, std::tuple{10.0f, 160.0f, 16.0f}}) {
+    const auto session = again.new_session("");
+    const Feeds feeds = {{again.output("x"), Tensor::scalar(value)}};
+    EXPECT_EQ(session->run("y", feeds).scalar<float>(), result);
+    EXPECT_EQ(session->run("gradient/named", feeds).scalar<float>(), derivative);
+  }
+}
+
 TEST_F(GradientsTest, RefusesWhatHasNoDerivatives) {
   const auto integer = build_.constant("integer", 1);
   const auto word = build_.constant("word", "cat");
@@ -180,6 +201,7 @@ TEST_F(GradientsTest, RefusesADescentThatChangesNothing) {
   EXPECT_NO_THROW(build_.gradient_descent("train", v, {.learning_rate = 1}));
 }
 
+// SV-54: a graph without training is imported, extended, and trained.
 TEST_F(GradientsTest, TrainsImportedVariables) {
   InitializedGraph it("contract_resource");
   GraphBuilder build(it.graph);

@@ -110,6 +110,8 @@ void Graph::import_graph_def(const std::string& name, const ImportOptions& optio
   TF_GraphImportGraphDef(graph_.get(), buffer.get(), options.get(), status.get());
   status.check(name);
   for (TF_Operation* const operation : internal::operations_of(graph_.get())) add_node(operation);
+  num_imported_ = nodes_.size();
+  num_imported_functions_ = static_cast<size_t>(TF_GraphNumFunctions(graph_.get()));
 }
 
 Graph::Node& Graph::add_node(TF_Operation* operation) {
@@ -139,9 +141,7 @@ Graph::Part Graph::make_part(const VariableDef& definition, const std::string& f
   if (is_reference({part.handle, 0})) {
     has_reference_variables_ = true;
     const std::string name = fmt::format("crochet/snapshot/{}", TF_OperationName(part.handle));
-    OperationBuilder copy(graph_.get(), "DeepCopy", name);
-    copy.input({part.handle, 0}).colocate_with(part.handle);
-    part.value = Output(&add_node(copy.finish()), 0);
+    part.value = at_place(place, [&] { return copy_of(part.handle, name); });
   } else {
     part.value = at_place(place, [&] { return output(definition.snapshot_name); });
   }
@@ -158,6 +158,21 @@ Graph::Part Graph::make_part(const VariableDef& definition, const std::string& f
                                definition.slice->full_name, Shape(definition.slice->shape));
   part.offset = definition.slice->offset;
   return part;
+}
+
+// The graph has it already if it was kept beside a checkpoint.
+Output Graph::copy_of(TF_Operation* handle, const std::string& name) {
+  const OperationInfo* const known = find_operation(name);
+  if (known == nullptr) {
+    OperationBuilder copy(graph_.get(), "DeepCopy", name);
+    copy.input({handle, 0}).colocate_with(handle);
+    return Output(&add_node(copy.finish()), 0);
+  }
+  TF_Operation* const operation = node_of(Output(known, 0)).operation;
+  if (std::string_view(TF_OperationOpType(operation)) != "DeepCopy" ||
+      TF_OperationInput({operation, 0}).oper != handle)
+    throw InvalidArgumentError("operation \"{}\" does not copy it", name);
+  return Output(known, 0);
 }
 
 void Graph::add_variables(const std::string& file) {
@@ -308,7 +323,14 @@ Output Graph::group_of_initializers(const std::string& name, std::string_view co
                                     [&] { return operation(definition->initializer_name); }));
   if (collection == "local_variables")
     for (const Output& table : this->collection("table_initializer")) initializers.push_back(table);
-  return initializers.empty() ? Output() : Output(group(name, initializers));
+  return initializers.empty() ? Output() : Output(group(free_name(name), initializers));
+}
+
+// A graph that was kept beside a checkpoint has those of the run that kept it.
+std::string Graph::free_name(const std::string& name) const {
+  std::string result = name;
+  for (int i = 1; find_operation(result) != nullptr; ++i) result = fmt::format("{}_{}", name, i);
+  return result;
 }
 
 Output Graph::default_init_op() { return group_of_initializers("crochet/init", "variables"); }
@@ -332,10 +354,11 @@ Output Graph::default_ready_for_local_init_op() {
 }
 
 // names[where(not initialised)], by operations that exist: Pack, LogicalNot, Where and GatherNd.
-Output Graph::report_uninitialized(const std::string& name,
+Output Graph::report_uninitialized(const std::string& wanted_name,
                                    const std::vector<const VariableDef*>& definitions) {
   if (definitions.empty()) return Output();
-  check_not_finalized(name);
+  check_not_finalized(wanted_name);
+  const std::string name = free_name(wanted_name);
   TF_Graph* const graph = graph_.get();
   std::vector<TF_Output> flags;
   std::vector<std::string> names;

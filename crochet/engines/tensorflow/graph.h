@@ -5,11 +5,13 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "crochet/engines/tensorflow/function.h"
 #include "crochet/engines/tensorflow/meta_graph.h"
 #include "crochet/io/file_system.h"
 #include "crochet/session/graph.h"
@@ -101,8 +103,11 @@ class Graph final : public crochet::Graph {
   Output default_ready_op() override;
   Output default_ready_for_local_init_op() override;
   Output default_local_init_op() override;
-  // The bytes it was imported from. Of one that was not, a MetaGraphDef that Python imports, too,
-  // and import_meta_graph(); null if it is empty.
+  // A MetaGraphDef of the graph as it is now, which Python imports, too, and import_meta_graph():
+  // the bytes it was imported from as long as nothing was added, but for operations of crochet's
+  // own
+  // ("crochet/init"); then their graph and collections have the additions, and the rest is theirs.
+  // Null if the graph is empty.
   std::shared_ptr<const std::string> meta_graph() const override;
 
   // What the file said, nothing of what was added.
@@ -142,6 +147,8 @@ class Graph final : public crochet::Graph {
   void import_graph_def(const std::string& name, const ImportOptions& options);
   std::string place(const std::string& name, const ImportOptions& options) const;
   Node& add_node(TF_Operation* operation);
+  // The operation of this name that gives what a reference variable has, in memory of its own.
+  Output copy_of(TF_Operation* handle, const std::string& name);
   Part make_part(const VariableDef& definition, const std::string& file);
   void add_variables(const std::string& file);
   void add_collections(const std::string& file);
@@ -149,10 +156,18 @@ class Graph final : public crochet::Graph {
   // A variable whose operations were added, for these collections.
   Variable add_variable(VariableDef definition, std::span<const std::string_view> collections);
   std::vector<const VariableDef*> definitions(std::string_view collection) const;
+  // What operations may be given, by name. Throws: what TensorFlow says of them.
+  std::map<std::string, Function, std::less<>>& functions();
   // The operation of the variable that counts the steps; null if there is none.
   TF_Operation* global_step_handle() const;
+  // The name, or one that begins like it, of no operation.
+  std::string free_name(const std::string& name) const;
+  // What was added to collections: operations, tensors and variables.
+  MetaGraph additions() const;
+  // True if more was added than operations of crochet's own.
+  bool is_extended(const MetaGraph& additions) const;
   Output group_of_initializers(const std::string& name, std::string_view collection);
-  Output report_uninitialized(const std::string& name,
+  Output report_uninitialized(const std::string& wanted_name,
                               const std::vector<const VariableDef*>& definitions);
   // Throws: NotFoundError if the file names something that is not there.
   TF_Operation* operation_of_tensor(std::string_view tensor) const;
@@ -165,12 +180,23 @@ class Graph final : public crochet::Graph {
   std::vector<std::unique_ptr<VariableNode>> variables_;
   std::vector<std::unique_ptr<VariableNode>> local_variables_;  // That were added.
   bool has_reference_variables_ = false;
+  std::optional<std::map<std::string, Function, std::less<>>> functions_;  // Once they were needed.
+  bool is_function_body_ = false;  // What is added becomes a function.
   // Those of variables that were added, and the collections these are in.
   std::deque<VariableDef> added_definitions_;
   std::map<std::string, std::vector<const VariableDef*>, std::less<>> added_to_collections_;
-  // What meta_graph() made, when there were so many nodes.
+  size_t num_imported_ = 0;            // Of nodes_.
+  size_t num_imported_functions_ = 0;  // All there were.
+  // What meta_graph() made of a graph of this size.
+  struct Size {
+    size_t num_nodes = 0;
+    size_t num_functions = 0;
+    size_t num_collected = 0;
+    bool operator==(const Size&) const = default;
+  };
+  Size size_with(const MetaGraph& additions) const;
   mutable std::shared_ptr<const std::string> built_bytes_;
-  mutable size_t built_size_ = 0;
+  mutable Size built_size_;
 };
 
 // The node behind a small value of such a graph.

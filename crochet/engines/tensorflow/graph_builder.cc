@@ -6,6 +6,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/engines/tensorflow/c_api.h"
+#include "crochet/engines/tensorflow/function_rules.h"
 #include "crochet/engines/tensorflow/graph_def.h"
 #include "crochet/engines/tensorflow/operation_builder.h"
 #include "crochet/engines/tensorflow/operation_rules.h"
@@ -73,7 +74,9 @@ Operation GraphBuilder::op(const std::string& type, std::string name,
                            const std::vector<OpInput>& inputs, const Attributes& attributes,
                            const OpOptions& options) {
   check_can_add(name);
+  check_may_be_in_function(type, name);
   check_options(name, options);
+  check_functions(name, attributes);
   std::vector<std::vector<TF_Output>> places;
   for (size_t i = 0; i < inputs.size(); ++i) {
     places.emplace_back();
@@ -84,9 +87,9 @@ Operation GraphBuilder::op(const std::string& type, std::string name,
   if (const auto given = all.find("shared_name");
       given != all.end() && is_empty_word(given->second))
     all.erase(given);
-  const internal::RuledOperation rules =
-      internal::apply_rules(graph_, type, name, places, all.contains("shared_name"));
+  const internal::RuledOperation rules = internal::apply_rules(graph_, type, name, places, all);
   all.insert(rules.attributes.begin(), rules.attributes.end());
+  internal::apply_function_rules(type, name, places, all);
 
   OperationBuilder builder(graph_.tensorflow_graph(), type, std::move(name));
   for (size_t i = 0; i < inputs.size(); ++i)
@@ -131,6 +134,9 @@ Output GraphBuilder::histogram_summary(std::string name, const OpInput& values) 
 Output GraphBuilder::summary(const char* type, const char* tag, std::string name,
                              const OpInput& value) {
   check_can_add(name);
+  if (graph_.is_function_body_)
+    throw InvalidArgumentError(
+        "summary \"{}\": nobody looks for summaries in a function; return the value", name);
   const Output tags = constant(fmt::format("{}/{}", name, tag), name);
   const Output summary = op(type, std::move(name), {tags, value})[0];
   graph_.add_to_collection(kSummariesCollection, summary);

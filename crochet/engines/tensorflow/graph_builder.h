@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "crochet/engines/tensorflow/attribute.h"
+#include "crochet/engines/tensorflow/function.h"
 #include "crochet/engines/tensorflow/graph.h"
 #include "crochet/engines/tensorflow/op_input.h"
 #include "crochet/tensor/to_tensor.h"
@@ -37,6 +39,12 @@ struct VariableOptions {
   std::optional<Shape> shape = {};
   std::string device = {};
 };
+
+class GraphBuilder;
+
+// Adds a function's operations by `body`, and returns its outputs: one, a list of several, or
+// an empty list.
+using FunctionBody = std::function<OpInput(GraphBuilder& body, const std::vector<Output>& inputs)>;
 
 struct GradientDescentOptions {
   double learning_rate = 0;
@@ -79,18 +87,45 @@ class GraphBuilder {
   // Not owned; outlives this. Throws: InvalidArgumentError for the graph of another engine.
   explicit GraphBuilder(crochet::Graph& graph);
 
-  // An operation of any type but TensorFlow's internal ones ("_Send"), and functions.
+  // An operation of any type but TensorFlow's internal ones ("_Send").
   //
   // Three things are not as TensorFlow has them: a VarHandleOp without a shared_name has its own
   // name, as two without one would be the same variable; an AssignVariableOp to a variable of known
   // shape has validate_shape set; and what adds to the global step comes after the read that
   // global_step() is. An attribute that the type does not have is an error, not ignored.
   //
+  // Functions that it is given are compared with its inputs and outputs; where "Tout" is not given,
+  // it is what they give.
+  //
   // Throws: NotFoundError for an unknown type; InvalidArgumentError for what TensorFlow does not
   // take, such as a wrong number or type of inputs, a missing attribute, shapes that do not go
-  // together, and for illegal devices and outputs of another graph. Messages name the operation.
+  // together, and for illegal devices, outputs and functions of another graph, and functions of
+  // other types. Messages name the operation.
   Operation op(const std::string& type, std::string name, const std::vector<OpInput>& inputs = {},
                const Attributes& attributes = {}, const OpOptions& options = {});
+
+  // Makes a function of what `body` adds, for operations of this graph and for bodies of later
+  // functions:
+  //
+  //   const auto half = build.function("half", {{"x", DType::kFloat}}, [](auto& body, auto& x) {
+  //     return body.op("Mul", "y", {x[0], body.constant("half", 0.5f)});
+  //   });
+  //   const auto same =
+  //       build.function("same", {{"x", DType::kFloat}}, [](auto&, auto& x) { return x[0]; });
+  //   build.op("If", "halved", {is_large, {y}}, {{"then_branch", half}, {"else_branch", same}});
+  //
+  // The body has its own names and sees nothing of the graph but its functions: values, and handles
+  // of variables, are inputs. A call runs all operations of the body that have
+  // effects, whether or not an output needs them; their order is that of values and control inputs.
+  // Outputs in the body, and its builder, are gone once this returns.
+  //
+  // Throws besides: AlreadyExistsError if a function, or a type of operations, has the name;
+  // InvalidArgumentError for outputs that are not of the body, and for variables, placeholders and
+  // summaries in it; what `body` throws. Then nothing is added.
+  Function function(const std::string& name, const std::vector<FunctionInput>& inputs,
+                    const FunctionBody& body);
+  // The function of this name, of an imported graph, too. Throws: NotFoundError.
+  Function function(const std::string& name);
 
   // A value that is fed. Runs that need it and are not given it, or one that is different, throw
   // InvalidArgumentError.
@@ -143,8 +178,9 @@ class GraphBuilder {
   // values or variables: an output with the shape of x, or an unset one if no y depends on x.
   // Their operations have names that begin with "<name>/".
   //
-  // They are those that TensorFlow's C++ has: about a third of Python's. The
-  // graph is copied to try them first, so that a failure leaves nothing behind.
+  // They are those that TensorFlow's C++ has: about a third of Python's; there is none for If, Case
+  // and While. Through a call (PartitionedCall) they are found in the run, where what has none is
+  // an error. The graph is copied to try them first, so that a failure leaves nothing behind.
   // Throws besides: UnimplementedError, naming the operations, if one between xs and ys has no
   // gradient there, or belongs to a loop; InvalidArgumentError for other types, other graphs'
   // outputs, and lists among `ys` and `xs`.
@@ -174,6 +210,12 @@ class GraphBuilder {
   // Throws: AlreadyExistsError if something in checkpoints has this name.
   void check_free_in_checkpoints(const std::string& name) const;
   void check_can_add_variable(const std::string& name) const;
+  void check_can_add_function(const std::string& name,
+                              const std::vector<FunctionInput>& inputs) const;
+  // Throws: InvalidArgumentError for unset functions and those of other graphs.
+  void check_functions(const std::string& name, const Attributes& attributes) const;
+  // Throws: InvalidArgumentError for what makes no sense in a function, if this is one.
+  void check_may_be_in_function(const std::string& type, const std::string& name) const;
   // Throws: InvalidArgumentError for outputs of other graphs.
   void check_options(const std::string& name, const OpOptions& options) const;
   // Throws: InvalidArgumentError unless it is a value of this graph; `what` is its place.

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/crochet.h"
+#include "crochet/engines/tensorflow/graph_builder.h"
 #include "crochet/engines/tensorflow/test_graphs.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"
@@ -173,6 +174,30 @@ TEST(GraphSaverOfCollectionTest, TakesTheOnlyOne) {
   EXPECT_EQ(CheckpointReader(directory / "m-0").read("w"), Tensor::from<float>({1, 2}));
 }
 
+// SV-50: of several savers each saves and restores its own, also behind another import.
+TEST(GraphSaverOfCollectionTest, EachRestoresItsOwn) {
+  InitializedGraph it("savers");
+  const TempDirectory directory;
+  EXPECT_THROW(Saver({.writer = StateWriter::kGraph}).save(*it.session, directory / "m", 0),
+               FailedPreconditionError);
+  it.session->run(it.graph.operation("grow"));
+  GraphBuilder(it.graph).group("added", {});
+  Graph again = Graph::from_meta_graph(*it.graph.meta_graph(), "kept");
+  const auto session = again.new_session("");
+  const std::vector<std::string> names = {"v0", "v1"};
+  ASSERT_THAT(again.definition().savers, SizeIs(names.size()));
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string prefix = directory / names[i];
+    GraphSaver(it.graph, it.graph.definition().savers[i]).save(*it.session, prefix);
+    EXPECT_THAT(CheckpointReader(prefix).tensors(),
+                ElementsAre(testing::Pair(names[i], testing::_)));
+    GraphSaver(again, again.definition().savers[i]).restore(*session, prefix);
+  }
+  for (const std::string& name : names)
+    EXPECT_EQ(session->run(again.output(name + "/Read/ReadVariableOp")).tensor(), it.value(name));
+  EXPECT_EQ(it.value("v1"), Tensor::scalar(21.0f));
+}
+
 TEST_F(GraphSaverTest, SaysThatADirectoryIsNone) {
   replace_file(FileSystem::posix(), directory_ / "file", "");
   GraphSaver saver(graph_);
@@ -195,15 +220,32 @@ TEST_F(GraphSaverTest, NoticesDamage) {
 // TensorFlow's operations give a resource variable whatever shape the file has.
 TEST_F(GraphSaverTest, RefusesACheckpointOfAnotherShape) {
   const auto before = values(*session_);
-  const auto writer =
-      new_checkpoint_writer(CheckpointFormat::kTensorBundle, FileSystem::posix(), path_);
-  for (const auto& [name, tensor] : before)
-    writer->add(name, name == "a" ? Tensor::zeros<float>({2, 2}) : tensor);
-  writer->finish();
-  EXPECT_THAT([&] { by_graph_.restore(*session_, path_); },
-              ThrowsMessage<InvalidArgumentError>(AllOf(HasSubstr("\"a\""), HasSubstr("[2,2]"))));
-  EXPECT_THROW(by_crochet_.restore(*session_, path_), InvalidArgumentError);
-  EXPECT_EQ(values(*session_).front().tensor, before.front().tensor);
+  const std::map<std::string, Tensor> others = {{"a", Tensor::zeros<float>({2, 2})},
+                                                {"b", Tensor::zeros<int64_t>({3})},
+                                                {"parts", Tensor::zeros<float>({6, 3})},
+                                                {"global_step", Tensor::zeros<int64_t>({1})}};
+  for (const auto& [other, value] : others) {
+    const std::string path = fmt::format("{}-{}", path_, 7);
+    const auto writer =
+        new_checkpoint_writer(CheckpointFormat::kTensorBundle, FileSystem::posix(), path);
+    for (const auto& [name, tensor] : before) writer->add(name, name == other ? value : tensor);
+    writer->finish();
+    Shape shape;
+    for (const Variable& variable : graph_.variables())
+      if (variable.name() == other) shape = variable.shape();
+    const auto is_told = ThrowsMessage<InvalidArgumentError>(
+        AllOf(HasSubstr("model.ckpt-7 does not fit"),
+              HasSubstr(fmt::format("\"{}\" is {} {} in the checkpoint and {} {} in the program",
+                                    other, value.dtype(), value.shape(), value.dtype(), shape))));
+    for (Saver* const saver : {&by_graph_, &by_crochet_}) {
+      EXPECT_THAT([&] { saver->restore(*session_, path); }, is_told) << other;
+      EXPECT_THAT([&] { saver->restore_newest(*session_, directory_.path(), "model.ckpt"); },
+                  is_told)
+          << other;
+    }
+    const auto after = values(*session_);
+    for (size_t i = 0; i < before.size(); ++i) EXPECT_EQ(after[i].tensor, before[i].tensor);
+  }
 }
 
 // Copied into the whole, it would reach past the end.

@@ -9,6 +9,7 @@
 
 #include "crochet/engines/tensorflow/test_graphs.h"
 #include "crochet/session/queue_runner.h"
+#include "crochet/testing/temp_directory.h"
 
 namespace crochet::tensorflow {
 namespace {
@@ -76,6 +77,19 @@ TEST(TensorFlowGraphTest, HasTheQueueRunners) {
 
 TEST(TensorFlowGraphTest, KeepsTheFileForCheckpoints) {
   EXPECT_EQ(*import_golden("kinds").meta_graph(), golden_bytes("kinds"));
+}
+
+// SV-52 differs: text is refused; a file that is none, or not there, is an error of its kind.
+TEST(TensorFlowGraphTest, ReadsBinaryFilesAlone) {
+  const TempDirectory directory;
+  EXPECT_THAT([&] { Graph::import_meta_graph(directory / "none.meta"); },
+              ThrowsMessage<NotFoundError>(HasSubstr("none.meta")));
+  for (const char* const text :
+       {"meta_info_def {\n  tensorflow_version: \"2.21.0\"\n}\n", "junk"}) {
+    replace_file(FileSystem::posix(), directory / "text.meta", text);
+    EXPECT_THAT([&] { Graph::import_meta_graph(directory / "text.meta"); },
+                ThrowsMessage<DataLossError>(HasSubstr("text.meta")));
+  }
 }
 
 TEST(TensorFlowGraphTest, TellsWhatIsNotInitialized) {

@@ -2,7 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/engines/tensorflow/meta_graph_writer.h"
 
+#include <optional>
+
 #include <protozero/pbf_writer.hpp>
+
+#include "crochet/engines/tensorflow/proto_reader.h"
 
 namespace crochet::tensorflow {
 namespace {
@@ -27,13 +31,85 @@ std::string serialize(const VariableDef& variable) {
   return bytes;
 }
 
-void add_collection(protozero::pbf_writer& graph, const std::string& name, uint32_t kind,
-                    const std::vector<std::string>& items) {
+// A collection: names of operations and tensors, or messages.
+struct Items {
+  uint32_t kind = 0;
+  std::vector<std::string> all = {};
+};
+using Collections = std::map<std::string, Items, std::less<>>;
+
+Collections collections_of(const MetaGraph& graph) {
+  Collections collections;
+  for (const auto& [name, nodes] : graph.nodes)
+    collections[name] = {.kind = kNodeList, .all = nodes};
+  for (const auto& [name, variables] : graph.variables) {
+    Items items = {.kind = kBytesList};
+    for (const VariableDef& variable : variables) items.all.push_back(serialize(variable));
+    collections[name] = std::move(items);
+  }
+  return collections;
+}
+
+// `known`: the list that is there already.
+void add_collection(protozero::pbf_writer& graph, const std::string& name, const Items& items,
+                    std::string known = {}) {
+  protozero::pbf_writer list(known);
+  for (const std::string& item : items.all) list.add_string(1, item);
   protozero::pbf_writer entry(graph, kCollection);
   entry.add_string(1, name);
   protozero::pbf_writer collection(entry, 2);
-  protozero::pbf_writer list(collection, kind);
-  for (const std::string& item : items) list.add_string(1, item);
+  collection.add_message(items.kind, known);
+}
+
+// An entry of the map of collections.
+struct Entry {
+  std::string name;
+  std::string_view collection = {};
+};
+
+Entry read_entry(internal::ProtoReader message) {
+  Entry entry;
+  message.for_each_field([&](uint32_t field, internal::ProtoReader& value) {
+    if (field == internal::bytes_field(1))
+      entry.name = value.text();
+    else if (field == internal::bytes_field(2))
+      entry.collection = value.view();
+    else
+      return false;
+    return true;
+  });
+  return entry;
+}
+
+// The list in a collection; nothing if it is of another kind.
+std::optional<std::string> list_in(std::string_view collection, uint32_t kind) {
+  std::optional<std::string> list = std::string();
+  internal::ProtoReader(collection, "collection_def")
+      .for_each_field([&](uint32_t field, internal::ProtoReader& value) {
+        if (field != internal::bytes_field(kind)) {
+          list.reset();
+          return false;
+        }
+        if (list) list->append(value.view());
+        return list.has_value();
+      });
+  return list;
+}
+
+// Writes a collection with what is added to it, which is taken out of `added`; false, and nothing
+// is written, if nothing is. `field`: an entry of the map with its tag.
+bool add_extended(protozero::pbf_writer& graph, std::string_view field, Collections& added) {
+  protozero::pbf_reader reader(field.data(), field.size());
+  reader.next();
+  const protozero::data_view view = reader.get_view();
+  const Entry entry = read_entry({{view.data(), view.size()}, "collection_def"});
+  const auto found = added.find(entry.name);
+  if (found == added.end()) return false;
+  const Items items = std::move(found->second);
+  added.erase(found);
+  std::optional<std::string> known = list_in(entry.collection, items.kind);
+  if (known) add_collection(graph, entry.name, items, *std::move(known));
+  return known.has_value();
 }
 
 }  // namespace
@@ -46,13 +122,33 @@ std::string serialize(const MetaGraph& graph) {
     info.add_string(kTensorFlowVersion, graph.tensorflow_version);
   }
   message.add_string(kGraphDef, graph.graph_def);
-  for (const auto& [name, nodes] : graph.nodes) add_collection(message, name, kNodeList, nodes);
-  for (const auto& [name, variables] : graph.variables) {
-    std::vector<std::string> items;
-    for (const VariableDef& variable : variables) items.push_back(serialize(variable));
-    add_collection(message, name, kBytesList, items);
-  }
+  for (const auto& [name, items] : collections_of(graph)) add_collection(message, name, items);
   return bytes;
+}
+
+std::string extend(std::string_view bytes, const MetaGraph& more) {
+  Collections added = collections_of(more);
+  std::string result;
+  protozero::pbf_writer message(result);
+  protozero::pbf_reader file(bytes.data(), bytes.size());
+  try {
+    const char* begin = bytes.data();
+    while (file.next()) {
+      const uint32_t field = file.tag_and_type();
+      file.skip();
+      const std::string_view whole(begin, static_cast<size_t>(file.data().data() - begin));
+      begin = file.data().data();
+      const bool is_replaced =
+          field == internal::bytes_field(kGraphDef) ||
+          (field == internal::bytes_field(kCollection) && add_extended(message, whole, added));
+      if (!is_replaced) result.append(whole);
+    }
+  } catch (const protozero::exception& error) {
+    throw DataLossError("damaged or no MetaGraphDef: {}", error.what());
+  }
+  message.add_string(kGraphDef, more.graph_def);
+  for (const auto& [name, items] : added) add_collection(message, name, items);
+  return result;
 }
 
 }  // namespace crochet::tensorflow

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "crochet/base/error.h"
+#include "crochet/engines/tensorflow/function_rules.h"
 #include "crochet/engines/tensorflow/graph_def.h"
 #include "crochet/engines/tensorflow/status.h"
 
@@ -42,27 +43,44 @@ void check_is_alone(TF_Graph* graph, const std::string& name) {
           TF_OperationName(operation));
 }
 
+// An input of a function, whose variable's shape nobody knows now.
+bool is_argument(TF_Operation* handle) {
+  return std::string_view(TF_OperationOpType(handle)) == "Placeholder";
+}
+
 // Null without a global step.
 TF_Operation* global_step_read(const Graph& graph) {
   const Output read = graph.global_step();
   return read ? node_of(read).operation : nullptr;
 }
 
+bool is_among(TF_Operation* operation, const std::vector<std::vector<TF_Output>>& inputs) {
+  for (const std::vector<TF_Output>& list : inputs)
+    for (const TF_Output& input : list)
+      if (input.oper == operation) return true;
+  return false;
+}
+
 }  // namespace
 
 RuledOperation apply_rules(const Graph& graph, const std::string& type, const std::string& name,
-                           const std::vector<std::vector<TF_Output>>& inputs, bool is_shared) {
+                           const std::vector<std::vector<TF_Output>>& inputs,
+                           const Attributes& attributes) {
   RuledOperation rules;
-  if (type == "VarHandleOp" && !is_shared) {
+  if (type == "VarHandleOp" && !attributes.contains("shared_name")) {
     check_is_alone(graph.tensorflow_graph(), name);
     rules.attributes.emplace("shared_name", name);
   }
+  TF_Operation* const step = global_step_read(graph);
+  if (step != nullptr && !functions_in(attributes).empty() &&
+      is_among(TF_OperationInput({step, 0}).oper, inputs))
+    rules.control_inputs.push_back(step);
   TF_Operation* const first =
       inputs.empty() || inputs.front().empty() ? nullptr : inputs.front().front().oper;
   if (first == nullptr) return rules;
-  if (type == "AssignVariableOp" && is_handle(first) && has_known_shape(first))
+  if (type == "AssignVariableOp" &&
+      (is_argument(first) || (is_handle(first) && has_known_shape(first))))
     rules.attributes.emplace("validate_shape", true);
-  TF_Operation* const step = global_step_read(graph);
   if (step != nullptr && is_adding(type) && TF_OperationInput({step, 0}).oper == first)
     rules.control_inputs.push_back(step);
   return rules;

@@ -21,12 +21,15 @@ struct RuledOperation {
 //
 // - A variable without a shared_name has its own name. Without one it would be the same as all
 //   others that have none.
-// - What assigns to a variable of a known shape checks the shape in each run, too.
-// - What adds to the global step waits for the read that Graph::global_step() is.
+// - What assigns to a variable of a known shape, or within a function, checks the shape in each
+//   run, too.
+// - What adds to the global step, or has a function that may, waits for the read that
+//   Graph::global_step() is.
 //
-// `is_shared`: it is given a shared_name.
+// `attributes`: those that it is given.
 // Throws: AlreadyExistsError if a variable of another name has this one as its shared_name.
 RuledOperation apply_rules(const Graph& graph, const std::string& type, const std::string& name,
-                           const std::vector<std::vector<TF_Output>>& inputs, bool is_shared);
+                           const std::vector<std::vector<TF_Output>>& inputs,
+                           const Attributes& attributes);
 
 }  // namespace crochet::tensorflow::internal

@@ -76,8 +76,8 @@ std::vector<OperationType> all_types() {
   return types;
 }
 
-// Something for each attribute but functions.
-Attributes attributes_for(const OperationType& type, int64_t number) {
+// Something for each attribute.
+Attributes attributes_for(const OperationType& type, int64_t number, const Function& function) {
   Attributes result;
   for (const auto& [name, kind] : type.attributes) {
     if (kind == "type") result.emplace(name, DType::kFloat);
@@ -87,6 +87,8 @@ Attributes attributes_for(const OperationType& type, int64_t number) {
     if (kind == "string") result.emplace(name, "x");
     if (kind == "shape") result.emplace(name, Shape{2, -1});
     if (kind == "tensor") result.emplace(name, Tensor::scalar(1.0f));
+    if (kind == "func") result.emplace(name, function);
+    if (kind == "list(func)") result.emplace(name, std::vector{function, function});
     if (kind == "list(type)") result.emplace(name, std::vector{DType::kFloat, DType::kString});
     if (kind == "list(int)") result.emplace(name, std::vector{number, number, -number, number});
     if (kind == "list(float)") result.emplace(name, std::vector{1.0f});
@@ -102,6 +104,8 @@ int add_all(const std::vector<OperationType>& types, const Tensor& value, int ma
             bool as_list, int64_t number) {
   Graph graph;
   GraphBuilder build(graph);
+  const Function function = build.function("function", {{"x", value.dtype()}},
+                                           [](auto&, const auto& in) { return in[0]; });
   const OpInput input(build.constant("value", value));
   const OpInput list = {input, input};
   int num_added = 0;
@@ -111,7 +115,7 @@ int add_all(const std::vector<OperationType>& types, const Tensor& value, int ma
       if (as_list && num_inputs > 0) inputs.front() = list;
       try {
         build.op(type.name, fmt::format("of{}/{}", type.name, num_inputs), inputs,
-                 attributes_for(type, number));
+                 attributes_for(type, number, function));
         ++num_added;
       } catch (const Error& error) {
         EXPECT_THAT(error.what(), testing::HasSubstr("operation \"")) << type.name;

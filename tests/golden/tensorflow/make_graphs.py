@@ -10,6 +10,9 @@ kinds.meta: variables of many kinds, and operations that fail or hang.
 scaffold.meta: a graph whose Scaffold was finalized before the export.
 saving.meta: variables on two devices, with a sharded saver.
 scatter.meta: updates of rows.
+savers.meta: two savers in the collection, each of a variable of its own.
+control_flow.meta: loops and branches within one another, and a gradient through them.
+dataset.meta: a data set with a function.
 saved_model, simple_model, module_model: SavedModels by the builder, by simple_save, and of a tf.Module.
 """
 
@@ -169,6 +172,48 @@ def scatter():
     return graph
 
 
+def savers():
+    graph = tf.Graph()
+    with graph.as_default():
+        variables = [v1.get_variable(name, initializer=tf.constant(value), use_resource=True)
+                     for name, value in (("v0", 10.0), ("v1", 20.0))]
+        tf.group(*[v1.assign_add(variable, 1.0) for variable in variables], name="grow")
+        for variable in variables:
+            saver = v1.train.Saver({variable.op.name: variable}, name=f"saver_{variable.op.name}")
+            v1.add_to_collection(v1.GraphKeys.SAVERS, saver)
+    return graph
+
+
+def control_flow():
+    """Of the old kind: operations of the graph itself."""
+    v1.disable_control_flow_v2()
+    graph = tf.Graph()
+    with graph.as_default():
+        x = v1.placeholder(tf.float32, [], name="x")
+
+        def double_twice(value):
+            return v1.while_loop(lambda i, _: i < 2, lambda i, value: (i + 1, value * 2.0), [0, value])[1]
+
+        def body(i, value):
+            return i + 1, v1.cond(value > 100.0, lambda: tf.identity(value), lambda: double_twice(value))
+
+        y = tf.identity(v1.while_loop(lambda i, _: i < 3, body, [0, x])[1], name="y")
+        tf.identity(v1.gradients(y, x)[0], name="gradient")
+    v1.enable_control_flow_v2()
+    return graph
+
+
+def dataset():
+    graph = tf.Graph()
+    with graph.as_default():
+        squares = tf.data.Dataset.range(4).map(lambda number: number * number)
+        iterator = v1.data.make_initializable_iterator(squares)
+        tf.identity(iterator.get_next(), name="next")
+        with tf.control_dependencies([iterator.initializer]):
+            tf.no_op(name="initialize")
+    return graph
+
+
 def predictor(vocabulary):
     """A model with a table whose words are in a file."""
     graph = tf.Graph()
@@ -265,6 +310,9 @@ def main():
     graph, saver = saving()
     export(graph, os.path.join(folder, "saving.meta"), saver)
     export(scatter(), os.path.join(folder, "scatter.meta"))
+    export(savers(), os.path.join(folder, "savers.meta"))
+    export(control_flow(), os.path.join(folder, "control_flow.meta"))
+    export(dataset(), os.path.join(folder, "dataset.meta"))
     save_model(os.path.join(folder, "saved_model"))
     save_simple_model(os.path.join(folder, "simple_model"))
     save_module(os.path.join(folder, "module_model"))

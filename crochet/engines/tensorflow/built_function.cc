@@ -1,0 +1,228 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+
+#include "crochet/base/error.h"
+#include "crochet/engines/tensorflow/c_api.h"
+#include "crochet/engines/tensorflow/function_rules.h"
+#include "crochet/engines/tensorflow/graph_builder.h"
+#include "crochet/engines/tensorflow/graph_def.h"
+#include "crochet/engines/tensorflow/proto_reader.h"
+#include "crochet/engines/tensorflow/status.h"
+
+namespace crochet::tensorflow {
+namespace {
+
+using internal::bytes_field;
+using internal::FunctionPtr;
+using internal::ProtoReader;
+using internal::Status;
+using internal::varint_field;
+
+// The fields of an OpDef, an ArgDef and a FunctionDef that matter here.
+constexpr uint32_t kOpInput = 2;
+constexpr uint32_t kOpOutput = 3;
+constexpr uint32_t kOpIsStateful = 17;
+constexpr uint32_t kArgType = 3;
+constexpr uint32_t kFunctionSignature = 1;
+
+constexpr int kAllOperations = -1;
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+std::vector<FunctionPtr> functions_of(TF_Graph* graph) {
+  std::vector<TF_Function*> found(static_cast<size_t>(TF_GraphNumFunctions(graph)));
+  Status status;
+  const int count =
+      TF_GraphGetFunctions(graph, found.data(), static_cast<int>(found.size()), status.get());
+  status.check("the functions of a graph");
+  std::vector<FunctionPtr> functions;
+  for (int i = 0; i < count; ++i) functions.emplace_back(found[static_cast<size_t>(i)]);
+  return functions;
+}
+
+void copy_function(const TF_Function* function, TF_Graph* to, const std::string& what) {
+  Status status;
+  TF_GraphCopyFunction(to, function, nullptr, status.get());
+  status.check(what);
+}
+
+DType type_of_argument(ProtoReader argument) {
+  DType type = DType::kInvalid;
+  argument.for_each_field([&](uint32_t field, ProtoReader& value) {
+    if (field != varint_field(kArgType)) return false;
+    type = static_cast<DType>(value.int64());
+    return true;
+  });
+  return type;
+}
+
+FunctionInfo describe(TF_Function* function) {
+  FunctionInfo info = {.name = TF_FunctionName(function), .input_types = {}, .output_types = {}};
+  const internal::BufferPtr definition(TF_NewBuffer());
+  Status status;
+  TF_FunctionToFunctionDef(function, definition.get(), status.get());
+  status.check(fmt::format("function \"{}\"", info.name));
+  ProtoReader({static_cast<const char*>(definition->data), definition->length}, info.name)
+      .for_each_field([&](uint32_t field, ProtoReader& value) {
+        if (field != bytes_field(kFunctionSignature)) return false;
+        value.message("signature").for_each_field([&](uint32_t part, ProtoReader& argument) {
+          if (part == bytes_field(kOpInput))
+            info.input_types.push_back(type_of_argument(argument.message("input_arg")));
+          else if (part == bytes_field(kOpOutput))
+            info.output_types.push_back(type_of_argument(argument.message("output_arg")));
+          else
+            return false;
+          return true;
+        });
+        return true;
+      });
+  return info;
+}
+
+bool has_type(TF_Graph* graph, const std::string& type) {
+  const internal::BufferPtr definition(TF_NewBuffer());
+  Status status;
+  TF_GraphGetOpDef(graph, type.c_str(), definition.get(), status.get());
+  return status.ok();
+}
+
+bool is_stateful(TF_Graph* graph, TF_Operation* operation) {
+  const internal::BufferPtr definition(TF_NewBuffer());
+  Status status;
+  TF_GraphGetOpDef(graph, TF_OperationOpType(operation), definition.get(), status.get());
+  if (!status.ok()) return true;
+  bool result = false;
+  ProtoReader({static_cast<const char*>(definition->data), definition->length}, "OpDef")
+      .for_each_field([&](uint32_t field, ProtoReader& value) {
+        if (field != varint_field(kOpIsStateful)) return false;
+        result = value.boolean();
+        return true;
+      });
+  return result;
+}
+
+// What a body does besides computing its outputs: a call does all of it, where TensorFlow would
+// leave out what no output needs.
+std::vector<const TF_Operation*> effects(TF_Graph* graph) {
+  std::vector<const TF_Operation*> result;
+  size_t position = 0;
+  while (TF_Operation* const operation = TF_GraphNextOperation(graph, &position))
+    if (is_stateful(graph, operation)) result.push_back(operation);
+  return result;
+}
+
+FunctionPtr to_function(TF_Graph* body, const std::string& name,
+                        const std::vector<TF_Output>& inputs,
+                        const std::vector<TF_Output>& outputs) {
+  const std::vector<const TF_Operation*> all_effects = effects(body);
+  Status status;
+  FunctionPtr function(TF_GraphToFunctionWithControlOutputs(
+      body, name.c_str(), 0, kAllOperations, nullptr, static_cast<int>(inputs.size()),
+      inputs.data(), static_cast<int>(outputs.size()), outputs.data(), nullptr,
+      static_cast<int>(all_effects.size()), all_effects.data(), nullptr, nullptr, nullptr,
+      status.get()));
+  status.check(fmt::format("function \"{}\"", name));
+  return function;
+}
+
+}  // namespace
+
+// In imported graphs they are looked at when somebody asks.
+std::map<std::string, Function, std::less<>>& Graph::functions() {
+  if (functions_) return *functions_;
+  functions_.emplace();
+  for (const FunctionPtr& function : functions_of(graph_.get())) {
+    FunctionInfo info = describe(function.get());
+    const std::string name = info.name;
+    functions_->emplace(name, Function(std::move(info)));
+  }
+  return *functions_;
+}
+
+void GraphBuilder::check_can_add_function(const std::string& name,
+                                          const std::vector<FunctionInput>& inputs) const {
+  graph_.check_not_finalized(name);
+  if (!internal::is_legal_operation_name(name) || !is_letter(name.front()) ||
+      name.starts_with("crochet/"))
+    throw InvalidArgumentError("\"{}\" is no name for a function", name);
+  if (has_type(graph_.tensorflow_graph(), name))
+    throw AlreadyExistsError("\"{}\" is the name of a function or a type of operations already",
+                             name);
+  for (const FunctionInput& input : inputs)
+    if (input.name.empty() || !is_letter(input.name.front()))
+      throw InvalidArgumentError("function \"{}\": \"{}\" is no name for an input", name,
+                                 input.name);
+}
+
+Function GraphBuilder::function(const std::string& name) {
+  const auto& all = graph_.functions();
+  const auto found = all.find(name);
+  if (found == all.end()) throw NotFoundError("the graph has no function \"{}\"", name);
+  return found->second;
+}
+
+Function GraphBuilder::function(const std::string& name, const std::vector<FunctionInput>& inputs,
+                                const FunctionBody& body) {
+  check_can_add_function(name, inputs);
+  Graph body_graph;
+  body_graph.functions_ = graph_.functions();
+  for (const FunctionPtr& known : functions_of(graph_.tensorflow_graph()))
+    copy_function(known.get(), body_graph.tensorflow_graph(), name);
+
+  GraphBuilder build(body_graph);
+  std::vector<Output> arguments;
+  std::vector<TF_Output> input_places;
+  FunctionInfo info = {.name = name, .input_types = {}, .output_types = {}};
+  for (const FunctionInput& input : inputs) {
+    arguments.push_back(build.placeholder(input.name, input.dtype, input.shape));
+    input_places.push_back({node_of(arguments.back()).operation, 0});
+    info.input_types.push_back(input.dtype);
+  }
+  body_graph.is_function_body_ = true;
+  const OpInput results = body(build, arguments);
+  std::vector<TF_Output> output_places;
+  for (const Output& result : results.outputs()) {
+    const std::string what =
+        fmt::format("function \"{}\": output {}", name, info.output_types.size());
+    output_places.push_back(build.checked(result, what));
+    info.output_types.push_back(body_graph.output_info(result).dtype);
+  }
+
+  const FunctionPtr made =
+      to_function(body_graph.tensorflow_graph(), name, input_places, output_places);
+  for (const FunctionPtr& known : functions_of(body_graph.tensorflow_graph()))
+    copy_function(known.get(), graph_.tensorflow_graph(), name);
+  copy_function(made.get(), graph_.tensorflow_graph(), name);
+  auto& functions = graph_.functions();
+  functions.insert(body_graph.functions().begin(), body_graph.functions().end());
+  return functions.insert_or_assign(name, Function(std::move(info))).first->second;
+}
+
+void GraphBuilder::check_functions(const std::string& name, const Attributes& attributes) const {
+  for (const Function& function : internal::functions_in(attributes)) {
+    if (!function) throw InvalidArgumentError("operation \"{}\": an unset function", name);
+    const auto& all = graph_.functions();
+    const auto found = all.find(function.name());
+    if (found == all.end() || found->second != function)
+      throw InvalidArgumentError("operation \"{}\": the function \"{}\" is of another graph", name,
+                                 function.name());
+  }
+}
+
+void GraphBuilder::check_may_be_in_function(const std::string& type,
+                                            const std::string& name) const {
+  constexpr std::array<std::string_view, 3> kVariables = {"VarHandleOp", "VariableV2", "Variable"};
+  if (!graph_.is_function_body_) return;
+  if (std::ranges::find(kVariables, type) != kVariables.end())
+    throw InvalidArgumentError(
+        "operation \"{}\" of type {}: functions have no variables of their own; give it the handle "
+        "of one as an input, of type resource",
+        name, type);
+  if (type == "Placeholder" || type == "PlaceholderV2")
+    throw InvalidArgumentError(
+        "operation \"{}\" of type {}: nobody feeds a function; give it an input", name, type);
+}
+
+}  // namespace crochet::tensorflow

@@ -1,0 +1,52 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "crochet/tensor/dtype.h"
+#include "crochet/tensor/shape.h"
+
+namespace crochet::tensorflow {
+
+// What a function is given, and how its body calls it: a letter first.
+struct FunctionInput {
+  std::string name;
+  DType dtype = DType::kInvalid;  // kResource: the handle of a variable.
+  // Of all values that it will get. Unset: unknown.
+  std::optional<Shape> shape = {};
+};
+
+// What is known of a function.
+struct FunctionInfo {
+  std::string name;
+  std::vector<DType> input_types;
+  std::vector<DType> output_types;
+};
+
+// Operations under a name, which an operation of a graph runs: the branches of If, the body of
+// While. GraphBuilder::function() makes and finds them. A small value; equal if it is the same
+// function.
+class Function {
+ public:
+  // Stands for nothing; false in a condition.
+  Function() = default;
+  explicit Function(FunctionInfo info)
+      : info_(std::make_shared<const FunctionInfo>(std::move(info))) {}
+
+  explicit operator bool() const { return info_ != nullptr; }
+  const std::string& name() const { return info_->name; }
+  const std::vector<DType>& input_types() const { return info_->input_types; }
+  const std::vector<DType>& output_types() const { return info_->output_types; }
+
+  friend bool operator==(const Function&, const Function&) = default;
+
+ private:
+  std::shared_ptr<const FunctionInfo> info_;
+};
+
+}  // namespace crochet::tensorflow

@@ -7,7 +7,7 @@
 
 The graph has the placeholders "images" (float32 [?,64]) and "labels" (int32 [?]), the operation "train", which is one
 step of Adam, and the values "loss" and "accuracy". With --ps its variables are on N tasks of a job "ps", one after the
-other, and all else is on "/job:worker/task:0": the graph of a cluster (see cluster/).
+other, and all else is on "/job:worker/task:0": the graph of a cluster (see cluster/), with a saver of its own.
 """
 
 import argparse
@@ -69,7 +69,9 @@ def main():
     parser.add_argument("path")
     args = parser.parse_args()
     with build(args.variables == "resource", args.partitions, args.seed, args.ps).as_default():
-        v1.train.export_meta_graph(args.path)
+        # In a cluster the variables are saved where they are, by operations of the graph.
+        saver = v1.train.Saver(sharded=True).as_saver_def() if args.ps > 0 else None
+        v1.train.export_meta_graph(args.path, saver_def=saver)
 
 
 if __name__ == "__main__":

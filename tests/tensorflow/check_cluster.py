@@ -75,6 +75,12 @@ def expect_complete(cluster, steps, beyond=WORKERS - 1):
     return final
 
 
+def saves_by_graph(folder):
+    """Whether the chief said that the graph's own saver saves, and not crochet from a snapshot."""
+    with open(os.path.join(folder, "worker-0.log")) as file:
+        return "checkpoints are written by the graph's own operations: in a cluster" in file.read()
+
+
 def check_trains(args):
     script = [sys.executable, os.path.join(EXAMPLE, "run_cluster.py"), args.program, args.graph, "--dir", args.folder]
     for steps in (900, 4500):  # A worker may begin a second after another one.
@@ -88,6 +94,7 @@ def check_trains(args):
             expect(first != "-" and int(first) >= int(waits_for), f"the table is {rows}")
             expect(steps <= int(last) <= steps + WORKERS - 1, f"the table is {rows}")
         expect("accuracy " in done.stdout, done.stdout)
+        expect(saves_by_graph(args.folder), "the graph has a saver, which did not save")
     # Whoever was first found what the first run left.
     expect(min(int(row[2]) for row in rows) >= 900, f"the second run began anew: {rows}")
 
@@ -101,6 +108,7 @@ def check_spread(args):
     # One step for both: it is where the workers look for it.
     expect([row[1] for row in rows] == ["0", "69"] and int(rows[1][2]) >= 69, f"the table is {rows}")
     expect(all(500 <= int(row[3]) <= 501 for row in rows), f"the table is {rows}")
+    expect(not saves_by_graph(args.folder), "the graph has no saver, and yet it saved")
 
 
 def check_absent(args):

@@ -13,9 +13,11 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 
-#include "crochet/base/error.h"
+#include "crochet/crochet.h"
 #include "crochet/engines/tensorflow/test_cluster.h"
 #include "crochet/engines/tensorflow/test_graphs.h"
+#include "crochet/testing/log_capture.h"
+#include "crochet/testing/temp_directory.h"
 
 namespace crochet::tensorflow {
 namespace {
@@ -205,6 +207,46 @@ TEST_F(RemoteSessionTest, SnapshotsAndAssignsAcrossTheNetwork) {
     assignments.push_back(assignment(variables[i], initial[i]));
   session->assign(assignments);
   EXPECT_EQ(values(), initial);
+}
+
+// The graph's own saver writes parts as parts, crochet's writer all of a variable as one.
+TEST_F(RemoteSessionTest, IsSavedByTheGraphUnlessCrochetIsAskedTo) {
+  const LogCapture log;
+  const TempDirectory directory;
+  const auto is_saved_by_graph = [&](crochet::Session& session, StateWriter writer) {
+    Saver saver({.writer = writer});
+    const std::string prefix = saver.save(session, directory / "m", 1);
+    EXPECT_TRUE(FileSystem::posix().exists(prefix + ".json"));
+    const CheckpointReader reader(prefix);
+    reader.verify();
+    return reader.tensors().at("parts").num_slices == 2;
+  };
+  const auto session = new_session(isolated_config());
+  EXPECT_FALSE(is_saved_by_graph(*session, StateWriter::kCrochet));
+  EXPECT_FALSE(log.contains("graph's own operations"));
+  EXPECT_TRUE(is_saved_by_graph(*session, StateWriter::kDefault));
+  EXPECT_TRUE(log.contains("written by the graph's own operations: in a cluster"));
+  EXPECT_TRUE(is_saved_by_graph(*session, StateWriter::kGraph));
+  EXPECT_FALSE(is_saved_by_graph(*it_.session, StateWriter::kDefault));
+}
+
+// Neither of them gives a variable another shape.
+TEST_F(RemoteSessionTest, RefusesACheckpointOfAnotherShape) {
+  const TempDirectory directory;
+  const auto session = new_session(isolated_config());
+  const auto values = [&] { return session->snapshot(it_.graph.variables()).tensors(); };
+  const std::vector<NamedTensor> before = values();
+  const auto writer = new_checkpoint_writer(CheckpointFormat::kTensorBundle, FileSystem::posix(),
+                                            directory / "m-1");
+  for (const auto& [name, tensor] : before)
+    writer->add(name, name == "resource" ? Tensor::zeros<float>({65}) : tensor);
+  writer->finish();
+  for (const StateWriter by : {StateWriter::kDefault, StateWriter::kCrochet})
+    EXPECT_THAT([&] { Saver({.writer = by}).restore(*session, directory / "m-1"); },
+                ThrowsMessage<InvalidArgumentError>(
+                    HasSubstr("\"resource\" is float32 [65] in the checkpoint and float32 [64]")));
+  const std::vector<NamedTensor> after = values();
+  for (size_t i = 0; i < before.size(); ++i) EXPECT_EQ(after[i].tensor, before[i].tensor);
 }
 
 TEST_F(RemoteSessionTest, LeavesTheVariablesOfTheCluster) {

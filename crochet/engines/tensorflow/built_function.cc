@@ -107,8 +107,7 @@ bool is_stateful(TF_Graph* graph, TF_Operation* operation) {
 // leave out what no output needs.
 std::vector<const TF_Operation*> effects(TF_Graph* graph) {
   std::vector<const TF_Operation*> result;
-  size_t position = 0;
-  while (TF_Operation* const operation = TF_GraphNextOperation(graph, &position))
+  for (TF_Operation* const operation : internal::operations_of(graph))
     if (is_stateful(graph, operation)) result.push_back(operation);
   return result;
 }

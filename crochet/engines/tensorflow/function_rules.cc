@@ -12,7 +12,6 @@
 namespace crochet::tensorflow::internal {
 namespace {
 
-constexpr int kReferenceTypes = 100;
 constexpr const char* kOutputTypes = "Tout";
 
 // What a function gives.

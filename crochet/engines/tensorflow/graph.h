@@ -103,11 +103,10 @@ class Graph final : public crochet::Graph {
   Output default_ready_op() override;
   Output default_ready_for_local_init_op() override;
   Output default_local_init_op() override;
-  // A MetaGraphDef of the graph as it is now, which Python imports, too, and import_meta_graph():
-  // the bytes it was imported from as long as nothing was added, but for operations of crochet's
-  // own
-  // ("crochet/init"); then their graph and collections have the additions, and the rest is theirs.
-  // Null if the graph is empty.
+  // A MetaGraphDef of the graph as it is now, which Python imports, too, and import_meta_graph().
+  // Those are the bytes it was imported from, unless something was added besides operations of
+  // crochet's own ("crochet/init"): then their graph and collections have that, too, and the rest
+  // is theirs. Null if the graph is empty.
   std::shared_ptr<const std::string> meta_graph() const override;
 
   // What the file said, nothing of what was added.

@@ -15,7 +15,7 @@ enum class SaveOverlapPolicy {
 enum class SaveErrorPolicy {
   kContinue,  // Training goes on, with an error in the log; only the last save is thrown, at the
               // end.
-  kStop,      // The error is thrown, once, by the next run.
+  kStop,      // The error is thrown, once, by the next run, or at the end if there is none.
 };
 
 }  // namespace crochet

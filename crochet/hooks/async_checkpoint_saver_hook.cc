@@ -33,8 +33,9 @@ std::optional<SessionRunArgs> AsyncCheckpointSaverHook::before_run(SessionRunCon
 }
 
 void AsyncCheckpointSaverHook::throw_error_if_to_stop() {
-  if (options().on_save_error != SaveErrorPolicy::kStop || !last_error_) return;
-  std::rethrow_exception(std::exchange(last_error_, nullptr));
+  if (!untold_error_) return;
+  last_error_ = nullptr;
+  std::rethrow_exception(std::exchange(untold_error_, nullptr));
 }
 
 void AsyncCheckpointSaverHook::end(Session& session) {
@@ -122,6 +123,7 @@ void AsyncCheckpointSaverHook::finish(Session& session) {
     background().wait();
   deliver_finished(session);
   if (last_error_) std::rethrow_exception(last_error_);
+  throw_error_if_to_stop();
 }
 
 bool AsyncCheckpointSaverHook::deliver_finished(Session& session) {
@@ -131,6 +133,8 @@ bool AsyncCheckpointSaverHook::deliver_finished(Session& session) {
     note_ended(ticket);
     last_error_ = ticket.error();
     if (last_error_) {
+      // A later save that is well does not make up for it.
+      if (options().on_save_error == SaveErrorPolicy::kStop) untold_error_ = last_error_;
       if (last_saved_step_ == ticket.step()) last_saved_step_.reset();
       continue;
     }

@@ -63,6 +63,7 @@ class AsyncCheckpointSaverHook final : public CheckpointSaverHook {
 
   std::unique_ptr<BackgroundSaver> background_;  // Started with the first save.
   std::exception_ptr last_error_;                // Why the last save that ended failed.
+  std::exception_ptr untold_error_;              // With kStop: what is to be thrown next.
   std::string left_unsaved_;                     // Why the last step is not, for want of time.
 };
 

@@ -137,10 +137,14 @@ TEST_F(SaveByOperationsAsyncTest, TrainingGoesOnAfterASaveThatFailed) {
   EXPECT_TRUE(log_.contains("no room on ps 0"));
 }
 
+// By the next run or at the end, whichever comes first once it is known: also if the end saved well
+// what could not be saved before.
 TEST_F(SaveByOperationsAsyncTest, OrStopsIfItIsToldTo) {
   operations_->failing_save = 2;
   operations_->fail = [] { throw ResourceExhaustedError("no room on ps 0"); };
   EXPECT_THROW(train(1, SaveErrorPolicy::kStop), ResourceExhaustedError);
+  operations_->failing_save = operations_->num_saves + 2;
+  EXPECT_THROW(train(3, SaveErrorPolicy::kStop), ResourceExhaustedError);
 }
 
 }  // namespace

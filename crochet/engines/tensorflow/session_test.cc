@@ -8,6 +8,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include "crochet/base/error.h"
 #include "crochet/engines/tensorflow/test_graphs.h"
@@ -181,6 +182,14 @@ TEST_F(KindsTest, SnapshotsAndAssignsBetweenStepsWhileOthersTrain) {
   trainer.join();
   feeder.join();
   expect_one_step();
+}
+
+TEST_F(KindsTest, GivesBackTheMemoryOfStringsThatItWasFed) {
+  const Tensor strings = Tensor::from(std::vector<std::string>(2, std::string(10'000, 'x')), {2});
+  assign("words", strings);
+  const size_t before = mallinfo2().uordblks;
+  for (int i = 0; i < 200; ++i) assign("words", strings);
+  EXPECT_LT(mallinfo2().uordblks, before + 1'000'000);  // 4 MB were given.
 }
 
 TEST_F(KindsTest, TimesOut) {

@@ -3,6 +3,7 @@
 #include "crochet/engines/tensorflow/tensor_conversion.h"
 
 #include <cstring>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -28,14 +29,29 @@ TensorPtr allocate(const Tensor& tensor, size_t num_bytes) {
   return result;
 }
 
+// What strings hold, TensorFlow leaves to whoever gave it the tensor.
+void free_strings(void* data, size_t num_bytes, void*) {
+  auto* const elements = static_cast<TF_TString*>(data);
+  for (size_t i = 0; i < num_bytes / sizeof(TF_TString); ++i) TF_StringDealloc(elements + i);
+  ::operator delete(data, std::align_val_t(kBufferAlignment));
+}
+
 TensorPtr copy_strings(const Tensor& tensor) {
   const std::span<const std::string> strings = tensor.strings();
-  TensorPtr result = allocate(tensor, strings.size() * sizeof(TF_TString));
-  auto* element = static_cast<TF_TString*>(TF_TensorData(result.get()));
+  if (strings.empty()) return allocate(tensor, 0);
+  const size_t num_bytes = strings.size() * sizeof(TF_TString);
+  void* const data = ::operator new(num_bytes, std::align_val_t(kBufferAlignment));
+  auto* element = static_cast<TF_TString*>(data);
   for (const std::string& string : strings) {
     TF_StringInit(element);
     TF_StringCopy(element++, string.data(), string.size());
   }
+  const std::span<const int64_t> dimensions = tensor.shape().dimensions();
+  // On failure too, TensorFlow frees them.
+  TensorPtr result(TF_NewTensor(TF_STRING, dimensions.data(), tensor.shape().rank(), data,
+                                num_bytes, free_strings, nullptr));
+  if (!result)
+    throw InvalidArgumentError("TensorFlow does not take the tensor {}", describe(tensor));
   return result;
 }
 

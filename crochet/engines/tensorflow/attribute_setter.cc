@@ -7,6 +7,7 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "crochet/base/error.h"
+#include "crochet/engines/tensorflow/graph_def_fields.h"
 #include "crochet/engines/tensorflow/status.h"
 #include "crochet/engines/tensorflow/tensor_conversion.h"
 
@@ -15,11 +16,6 @@ namespace {
 
 // A graph is a protobuf message, which ends at 2 GiB.
 constexpr size_t kLargestTensorBytes = std::numeric_limits<int32_t>::max() - (size_t{1} << 20);
-
-// The fields of an AttrValue, of its list and of a NameAttrList.
-constexpr uint32_t kAttrList = 1;
-constexpr uint32_t kListFunc = 9;
-constexpr uint32_t kFuncName = 1;
 
 int size_of(const auto& values) { return static_cast<int>(values.size()); }
 

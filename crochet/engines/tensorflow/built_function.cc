@@ -64,7 +64,7 @@ FunctionInfo describe(TF_Function* function) {
   Status status;
   TF_FunctionToFunctionDef(function, definition.get(), status.get());
   status.check(fmt::format("function \"{}\"", info.name));
-  ProtoReader({static_cast<const char*>(definition->data), definition->length}, info.name)
+  ProtoReader(internal::view_of(*definition), info.name)
       .for_each_field([&](uint32_t field, ProtoReader& value) {
         if (field != bytes_field(kFunctionSignature)) return false;
         value.message("signature").for_each_field([&](uint32_t part, ProtoReader& argument) {
@@ -94,7 +94,7 @@ bool is_stateful(TF_Graph* graph, TF_Operation* operation) {
   TF_GraphGetOpDef(graph, TF_OperationOpType(operation), definition.get(), status.get());
   if (!status.ok()) return true;
   bool result = false;
-  ProtoReader({static_cast<const char*>(definition->data), definition->length}, "OpDef")
+  ProtoReader(internal::view_of(*definition), "OpDef")
       .for_each_field([&](uint32_t field, ProtoReader& value) {
         if (field != varint_field(kOpIsStateful)) return false;
         result = value.boolean();

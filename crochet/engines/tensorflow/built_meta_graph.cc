@@ -24,7 +24,7 @@ std::string graph_def_of(TF_Graph* graph) {
   internal::Status status;
   TF_GraphToGraphDef(graph, graph_def.get(), status.get());
   status.check("the graph as a MetaGraphDef");
-  return {static_cast<const char*>(graph_def->data), graph_def->length};
+  return std::string(internal::view_of(*graph_def));
 }
 
 }  // namespace

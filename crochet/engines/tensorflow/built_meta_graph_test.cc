@@ -19,8 +19,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-Graph import(const std::string& name) { return Graph::import_meta_graph(golden_path(name)); }
-
 Graph import_again(const Graph& graph) {
   return Graph::from_meta_graph(*graph.meta_graph(), "kept");
 }
@@ -45,7 +43,7 @@ int64_t producer_of(const std::string& graph_def) { return number_in(graph_def, 
 
 TEST(KeptGraphTest, IsTheFileAsLongAsNothingWasAdded) {
   for (const char* const name : {"kinds", "scaffold", "saving", "queues"}) {
-    Graph graph = import(name);
+    Graph graph = import_golden(name);
     EXPECT_EQ(*graph.meta_graph(), golden_bytes(name));
     // Operations of crochet's own are made anew in the next run.
     const Output init = graph.default_init_op();
@@ -56,7 +54,7 @@ TEST(KeptGraphTest, IsTheFileAsLongAsNothingWasAdded) {
 }
 
 TEST(KeptGraphTest, HasWhatWasAdded) {
-  Graph graph = import("kinds");
+  Graph graph = import_golden("kinds");
   GraphBuilder build(graph);
   const auto one = build.constant("added/one", 1.0f);
   const auto kept = graph.meta_graph();
@@ -77,7 +75,7 @@ TEST(KeptGraphTest, HasWhatWasAdded) {
 
 // SV-48: collections of operations, tensors, variables, numbers and messages come back.
 TEST(KeptGraphTest, HasWhatWasCollectedOfTheFilesOperations) {
-  Graph graph = import("kinds");
+  Graph graph = import_golden("kinds");
   graph.add_to_collection("train_op", graph.operation("change_resource"));
   EXPECT_THAT(import_again(graph).definition().nodes.at("train_op"),
               ElementsAre("change_resource"));
@@ -145,7 +143,7 @@ TEST(KeptGraphTest, HasTheFunctionsOfTheFileAndTheAddedOnes) {
 
 // SV-65: a data set with a function comes back.
 TEST(KeptGraphTest, HasItsDataSets) {
-  Graph graph = import("dataset");
+  Graph graph = import_golden("dataset");
   const Output start = graph.operation("initialize");
   GraphBuilder build(graph);
   build.op("Neg", "negative", {graph.output("next")});
@@ -161,7 +159,7 @@ TEST(KeptGraphTest, HasItsDataSets) {
 
 // Copies of reference variables, the read of the step and whatever initialises are there already.
 TEST(KeptGraphTest, IsKeptTheSameAgain) {
-  Graph first = import("contract_reference");
+  Graph first = import_golden("contract_reference");
   GraphBuilder(first).group("added", {});
   first.add_to_collection(kInitOpCollection, first.default_init_op());
   first.add_to_collection(kReadyOpCollection, first.default_ready_op());
@@ -191,7 +189,7 @@ TEST(KeptGraphTest, IsKeptTheSameAgain) {
 
 TEST(KeptGraphTest, IsRefusedIfItIsNotWhatItSays) {
   const std::string name = "crochet/snapshot/matrix";
-  Graph graph = import("contract_reference");
+  Graph graph = import_golden("contract_reference");
   GraphBuilder(graph).group("added", {});
   std::string bytes = *graph.meta_graph();
   const size_t at = bytes.find("DeepCopy", bytes.find(name));

@@ -43,14 +43,8 @@ class FunctionTest : public testing::Test {
           return Inputs();
         });
   }
-  std::unique_ptr<crochet::Session> initialized() {
-    const Output init = graph_.default_init_op();
-    std::unique_ptr<crochet::Session> session = graph_.new_session("");
-    if (init) session->run(init);
-    return session;
-  }
   float run(const Output& output, const Feeds& feeds = {}) {
-    return initialized()->run(output, feeds).scalar<float>();
+    return initialized_session(graph_)->run(output, feeds).scalar<float>();
   }
 
   Graph graph_;
@@ -111,7 +105,7 @@ TEST_F(FunctionTest, IsRunInALoop) {
         build_.op(type, type, {{build_.constant(std::string(type) + "/0", 0), three_}},
                   {{"cond", is_small}, {"body", doubled}});
     EXPECT_EQ(run(loop[1]), 192) << type;
-    EXPECT_EQ(initialized()->run(loop[0]).scalar<int32_t>(), 6) << type;
+    EXPECT_EQ(initialized_session(graph_)->run(loop[0]).scalar<int32_t>(), 6) << type;
   }
 }
 
@@ -150,7 +144,7 @@ TEST_F(FunctionTest, ChangesVariablesByTheirHandles) {
                 {{"then_branch", adds("add_1", 1)}, {"else_branch", adds("add_5", 5)}});
   const Operation call = build_.op("StatefulPartitionedCall", "call", {{GraphBuilder::handle(v)}},
                                    {{"f", build_.function("add_1")}});
-  const auto session = initialized();
+  const auto session = initialized_session(graph_);
   const auto value = [&] { return session->run(GraphBuilder::value(v)).scalar<float>(); };
   session->run(Output(branch), {{flag_, Tensor::scalar(true)}});
   EXPECT_EQ(value(), 11);
@@ -173,7 +167,7 @@ TEST_F(FunctionTest, DoesWhatNoOutputNeeds) {
       });
   const auto call = build_.op("StatefulPartitionedCall", "call",
                               {{GraphBuilder::handle(v), three_}}, {{"f", function}});
-  const auto session = initialized();
+  const auto session = initialized_session(graph_);
   for (int i = 1; i <= 3; ++i) {
     EXPECT_EQ(session->run(call[0]).scalar<float>(), 3);
     EXPECT_EQ(session->run(GraphBuilder::value(v)).scalar<float>(), 10 + static_cast<float>(i));
@@ -191,7 +185,7 @@ TEST_F(FunctionTest, ChecksShapesOfAssignmentsInTheRun) {
                                           });
   const Operation call = build_.op("StatefulPartitionedCall", "call",
                                    {{GraphBuilder::handle(v), value}}, {{"f", assign}});
-  const auto session = initialized();
+  const auto session = initialized_session(graph_);
   EXPECT_THROW(session->run(Output(call), {{value, Tensor::zeros<float>({3})}}),
                InvalidArgumentError);
   session->run(Output(call), {{value, Tensor::from<float>({1, 2})}});
@@ -207,7 +201,7 @@ TEST_F(FunctionTest, AddsToTheStepBehindItsRead) {
         return Inputs();
       });
   const Operation train = build_.op("StatefulPartitionedCall", "train", {{handle}}, {{"f", count}});
-  const auto session = initialized();
+  const auto session = initialized_session(graph_);
   for (int64_t step = 0; step < 20; ++step)
     EXPECT_EQ(session->run({graph_.global_step(), train})[0].scalar<int64_t>(), step);
 }

@@ -23,11 +23,13 @@ inline constexpr uint32_t kNodeOp = 2;
 inline constexpr uint32_t kNodeInput = 3;
 inline constexpr uint32_t kNodeDevice = 4;
 inline constexpr uint32_t kNodeAttr = 5;
-// and of AttrValue and its list.
+// and of AttrValue, its list and a NameAttrList.
 inline constexpr uint32_t kAttrList = 1;
 inline constexpr uint32_t kAttrString = 2;
 inline constexpr uint32_t kAttrType = 6;
 inline constexpr uint32_t kListString = 2;
+inline constexpr uint32_t kListFunc = 9;
+inline constexpr uint32_t kFuncName = 1;
 
 // A copy of a message in which `change(writer, bytes)` has written something else, or nothing, for
 // each field `number`. Throws: protozero's exceptions for bytes that are no message.

@@ -13,6 +13,7 @@
 //                        AsyncCheckpointSaverHook and FinalOpsHook, between their triggers
 //   callers_thread/...   digits/raw and digits/usual_hooks with all operations on the thread that
 //                        called, as callers_thread_config() asks for
+//   single_threaded/...  the same two by single_threaded_config()
 //
 // These are left out without --graph, what make_digits_graph.py wrote.
 // peers/tensorflow_overhead.py makes the same steps in Python.
@@ -28,12 +29,14 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 #include <crochet/crochet.h>
 #include <crochet/engines/tensorflow/callers_thread_config.h>
 #include <crochet/engines/tensorflow/graph.h>
+#include <crochet/engines/tensorflow/single_threaded_config.h>
 #include <crochet/io/memory_file_system.h>
 #include <nlohmann/json.hpp>
 #include <tensorflow/c/c_api.h>
@@ -222,10 +225,14 @@ void run(const Options& options) {
     loops.push_back(training.engine(/*with_step=*/true));
     loops.push_back(training.monitored("no_hooks", {}));
     loops.push_back(training.monitored("usual_hooks", usual_hooks(files, training.name)));
-    training.name = "callers_thread";
-    training.config = tensorflow::callers_thread_config();
-    loops.push_back(training.raw());
-    loops.push_back(training.monitored("usual_hooks", usual_hooks(files, training.name)));
+    for (const auto& [name, config] :
+         {std::pair("callers_thread", tensorflow::callers_thread_config()),
+          std::pair("single_threaded", tensorflow::single_threaded_config())}) {
+      training.name = name;
+      training.config = config;
+      loops.push_back(training.raw());
+      loops.push_back(training.monitored("usual_hooks", usual_hooks(files, training.name)));
+    }
   }
   std::cout << measure(loops, options).dump(1) << '\n';
 }

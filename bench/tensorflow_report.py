@@ -69,6 +69,11 @@ def steps_table(rounds):
       ("on the caller's thread: with the set of hooks", ours, "callers_thread/usual_hooks"),
       ("on the caller's thread: in Python, with the set of hooks", peer,
        "callers_thread/usual_hooks"),
+      ("by the single-threaded executor: digits, `TF_SessionRun`", ours, "single_threaded/raw"),
+      ("by the single-threaded executor: with the set of hooks", ours,
+       "single_threaded/usual_hooks"),
+      ("by the single-threaded executor: in Python, with the set of hooks", peer,
+       "single_threaded/usual_hooks"),
   ):
     lines.append(f"| {name} | {micros(medians(rounds, side, loop))} |")
   return lines
@@ -107,6 +112,10 @@ def claims(rounds):
        ratio("callers_thread/usual_hooks", "digits/usual_hooks"), 1 / 3, ""),
       ("the same / Python's, all on the caller's thread",
        ratio("callers_thread/usual_hooks", "callers_thread/usual_hooks"), 1 / 3, ""),
+      ("a step with the set of hooks, by the single-threaded executor / Python's, as usual",
+       ratio("single_threaded/usual_hooks", "digits/usual_hooks"), 1 / 3, ""),
+      ("the same / Python's, by the single-threaded executor",
+       ratio("single_threaded/usual_hooks", "single_threaded/usual_hooks"), 1 / 3, ""),
       ("what a step with the set of hooks takes beyond `TF_SessionRun` / the same of Python's",
        beyond_tensorflow("digits/usual_hooks"), 1 / 3, ""),
   ]

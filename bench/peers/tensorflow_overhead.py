@@ -77,8 +77,11 @@ def main():
         for name in ("bare", "no_hooks", "usual_hooks")
     }
     callers_thread = tf1.ConfigProto(inter_op_parallelism_threads=-1)
-    loops["callers_thread/usual_hooks"] = make_step(
-        "usual_hooks", options.graph, os.path.join(directory, "callers_thread"), callers_thread)
+    single_threaded = tf1.ConfigProto()
+    single_threaded.experimental.executor_type = "SINGLE_THREADED_EXECUTOR"
+    for name, config in (("callers_thread", callers_thread), ("single_threaded", single_threaded)):
+      loops[name + "/usual_hooks"] = make_step("usual_hooks", options.graph,
+                                               os.path.join(directory, name), config)
     for repetition in range(options.repetitions):
       times = {name: [] for name in loops}
       for _ in range(options.blocks):

@@ -19,6 +19,7 @@ struct Deleter {
 
 using TensorPtr = std::unique_ptr<TF_Tensor, Deleter<TF_DeleteTensor>>;
 using BufferPtr = std::unique_ptr<TF_Buffer, Deleter<TF_DeleteBuffer>>;
+using DeviceListPtr = std::unique_ptr<TF_DeviceList, Deleter<TF_DeleteDeviceList>>;
 using FunctionPtr = std::unique_ptr<TF_Function, Deleter<TF_DeleteFunction>>;
 using GraphPtr = std::unique_ptr<TF_Graph, Deleter<TF_DeleteGraph>>;
 using SessionOptionsPtr = std::unique_ptr<TF_SessionOptions, Deleter<TF_DeleteSessionOptions>>;

@@ -14,6 +14,7 @@
 #include "crochet/engines/tensorflow/run_messages.h"
 #include "crochet/engines/tensorflow/server.h"
 #include "crochet/engines/tensorflow/session_options.h"
+#include "crochet/engines/tensorflow/single_threaded_config.h"
 #include "crochet/engines/tensorflow/status.h"
 #include "crochet/engines/tensorflow/task_placement.h"
 #include "crochet/engines/tensorflow/tensor_conversion.h"
@@ -110,7 +111,8 @@ Session::Session(Graph& graph, std::string target, const SessionConfig& config)
     : graph_(graph),
       target_(std::move(target)),
       remote_(internal::is_remote(target_) ? std::optional(internal::remote_target(target_, config))
-                                           : std::nullopt) {
+                                           : std::nullopt),
+      is_single_threaded_(!remote_ && internal::is_single_threaded(config.serialized)) {
   if (remote_) {
     if (const auto task = internal::own_task_at(remote_->target))
       internal::check_placed_on(graph.tensorflow_graph(), *task);
@@ -121,6 +123,21 @@ Session::Session(Graph& graph, std::string target, const SessionConfig& config)
   Status status;
   session_ = TF_NewSession(graph.tensorflow_graph(), options.get(), status.get());
   status.check("new session");
+  if (is_single_threaded_) check_has_one_device();
+}
+
+// Each device has an executor. Of single-threaded ones the first would wait for the second.
+void Session::check_has_one_device() {
+  Status status;
+  const internal::DeviceListPtr devices(TF_SessionListDevices(session_, status.get()));
+  status.check("the devices of a session");
+  const int num_devices = TF_DeviceListCount(devices.get());
+  if (num_devices == 1) return;
+  close();
+  throw InvalidArgumentError(
+      "the settings of a session ask for the single-threaded executor, which runs on one device; "
+      "the session has {}",
+      num_devices);
 }
 
 Session::~Session() { close(); }
@@ -145,6 +162,11 @@ void Session::close() {
 void Session::execute(Request& request, const std::function<std::string()>& what,
                       const RunOptions& options, RunMetadata* metadata) {
   if (request.empty()) return;
+  if (is_single_threaded_ && options.inter_op_thread_pool < 0)
+    throw InvalidArgumentError(
+        "{}: inter_op_thread_pool is {}, in a session of the single-threaded executor: it could "
+        "not time out; expected at least 0",
+        what(), options.inter_op_thread_pool);
   const std::string serialized = internal::serialize(options);
   internal::BufferPtr run_options;
   if (!serialized.empty())

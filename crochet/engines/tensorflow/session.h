@@ -67,12 +67,14 @@ class Session final : public crochet::Session {
   // `what` says, in messages, what failed.
   void execute(Request& request, const std::function<std::string()>& what,
                const RunOptions& options, RunMetadata* metadata);
+  void check_has_one_device();
   bool changes_variables(std::span<const Output> fetches);
   void check_feeds(const Feeds& feeds) const;
 
   Graph& graph_;  // Not owned; outlives this.
   const std::string target_;
   const std::optional<internal::RemoteTarget> remote_;  // None in this process.
+  const bool is_single_threaded_;
   TF_Session* session_ = nullptr;
   internal::RunGate gate_;
 

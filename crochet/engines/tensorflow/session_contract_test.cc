@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/testing/session_contract.h"
 
+#include "crochet/engines/tensorflow/single_threaded_config.h"
 #include "crochet/engines/tensorflow/test_cluster.h"
 #include "crochet/engines/tensorflow/test_graphs.h"
 
@@ -42,6 +43,9 @@ class ImportedEngine : public SessionContractEngine {
 struct ResourceEngine final : ImportedEngine {
   ResourceEngine() : ImportedEngine("contract_resource") {}
 };
+struct SingleThreadedEngine final : ImportedEngine {
+  SingleThreadedEngine() : ImportedEngine("contract_resource", "", single_threaded_config()) {}
+};
 struct ReferenceEngine final : ImportedEngine {
   ReferenceEngine() : ImportedEngine("contract_reference") {}
 };
@@ -60,6 +64,8 @@ struct RemoteReferenceEngine final : ImportedEngine {
 namespace crochet {
 
 INSTANTIATE_TYPED_TEST_SUITE_P(TensorFlowResource, SessionContract, tensorflow::ResourceEngine);
+INSTANTIATE_TYPED_TEST_SUITE_P(TensorFlowSingleThreaded, SessionContract,
+                               tensorflow::SingleThreadedEngine);
 INSTANTIATE_TYPED_TEST_SUITE_P(TensorFlowReference, SessionContract, tensorflow::ReferenceEngine);
 INSTANTIATE_TYPED_TEST_SUITE_P(TensorFlowRemoteResource, SessionContract,
                                tensorflow::RemoteResourceEngine);

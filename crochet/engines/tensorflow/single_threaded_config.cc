@@ -1,0 +1,67 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/engines/tensorflow/single_threaded_config.h"
+
+#include <utility>
+
+#include <protozero/pbf_writer.hpp>
+
+#include "crochet/base/error.h"
+#include "crochet/engines/tensorflow/proto_reader.h"
+
+namespace crochet::tensorflow {
+namespace {
+
+// Fields of ConfigProto, and of what is experimental in it.
+constexpr uint32_t kInterOpParallelismThreads = 5;
+constexpr uint32_t kExperimental = 16;
+constexpr uint32_t kExecutorType = 3;
+
+constexpr std::string_view kSingleThreaded = "SINGLE_THREADED_EXECUTOR";
+
+}  // namespace
+
+// A message that is there twice is merged.
+SessionConfig single_threaded_config(std::string base) {
+  std::string experimental;
+  protozero::pbf_writer(experimental)
+      .add_string(kExecutorType, kSingleThreaded.data(), kSingleThreaded.size());
+  protozero::pbf_writer(base).add_message(kExperimental, experimental);
+  return {std::move(base)};
+}
+
+namespace internal {
+
+// Of a field that is there twice the last one counts.
+bool is_single_threaded(std::string_view config) {
+  std::string executor;
+  int32_t num_threads = 0;
+  try {
+    ProtoReader(config, "ConfigProto").for_each_field([&](uint32_t field, ProtoReader& value) {
+      if (field == varint_field(kInterOpParallelismThreads)) {
+        num_threads = static_cast<int32_t>(value.int64());
+      } else if (field == bytes_field(kExperimental)) {
+        value.message("experimental").for_each_field([&](uint32_t inner, ProtoReader& text) {
+          if (inner != bytes_field(kExecutorType)) return false;
+          executor = text.text();
+          return true;
+        });
+      } else {
+        return false;
+      }
+      return true;
+    });
+  } catch (const DataLossError& error) {
+    throw InvalidArgumentError("the settings of a session are no ConfigProto: {}", error.what());
+  }
+  if (executor != kSingleThreaded) return false;
+  if (num_threads < 0)
+    throw InvalidArgumentError(
+        "the settings of a session ask for {} with inter_op_parallelism_threads = {}: no run of it "
+        "could time out; expected one of them",
+        kSingleThreaded, num_threads);
+  return true;
+}
+
+}  // namespace internal
+}  // namespace crochet::tensorflow

@@ -81,18 +81,18 @@ FunctionInfo describe(TF_Function* function) {
   return info;
 }
 
-bool has_type(TF_Graph* graph, const std::string& type) {
-  const internal::BufferPtr definition(TF_NewBuffer());
+// The OpDef of a type of operations; nothing for an unknown one.
+internal::BufferPtr definition_of(TF_Graph* graph, const char* type) {
+  internal::BufferPtr definition(TF_NewBuffer());
   Status status;
-  TF_GraphGetOpDef(graph, type.c_str(), definition.get(), status.get());
-  return status.ok();
+  TF_GraphGetOpDef(graph, type, definition.get(), status.get());
+  if (!status.ok()) definition.reset();
+  return definition;
 }
 
 bool is_stateful(TF_Graph* graph, TF_Operation* operation) {
-  const internal::BufferPtr definition(TF_NewBuffer());
-  Status status;
-  TF_GraphGetOpDef(graph, TF_OperationOpType(operation), definition.get(), status.get());
-  if (!status.ok()) return true;
+  const internal::BufferPtr definition = definition_of(graph, TF_OperationOpType(operation));
+  if (!definition) return true;
   bool result = false;
   ProtoReader(internal::view_of(*definition), "OpDef")
       .for_each_field([&](uint32_t field, ProtoReader& value) {
@@ -146,7 +146,7 @@ void GraphBuilder::check_can_add_function(const std::string& name,
   if (!internal::is_legal_operation_name(name) || !is_letter(name.front()) ||
       name.starts_with("crochet/"))
     throw InvalidArgumentError("\"{}\" is no name for a function", name);
-  if (has_type(graph_.tensorflow_graph(), name))
+  if (definition_of(graph_.tensorflow_graph(), name.c_str()))
     throw AlreadyExistsError("\"{}\" is the name of a function or a type of operations already",
                              name);
   for (const FunctionInput& input : inputs)

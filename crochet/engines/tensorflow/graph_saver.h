@@ -39,12 +39,14 @@ class GraphSaver final : public StateOperations {
   // several; UnimplementedError for one that writes the V1 format; NotFoundError and
   // InvalidArgumentError if it names what the graph does not have, or what is no file name.
   void save(crochet::Session& session, const std::string& prefix) override;
-  void restore(crochet::Session& session, const std::string& prefix) override;
 
   // Throws: as save().
   const SaverDef& definition() const;
 
  private:
+  // TensorFlow's operations give a variable whatever shape the file has. Nobody calls this on a
+  // GraphSaver: a Saver restores by it, which compares names, types and shapes first.
+  void restore(crochet::Session& session, const std::string& prefix) override;
   void find_names() const;
 
   Graph& graph_;  // Not owned; outlives this.

@@ -132,7 +132,8 @@ TEST_F(GraphSaverTest, RefusesTheFirstFormat) {
     GraphSaver saver(graph_, old);
     EXPECT_THAT([&] { saver.save(*session_, path_); },
                 ThrowsMessage<UnimplementedError>(HasSubstr("V1 format")));
-    EXPECT_THROW(saver.restore(*session_, path_), UnimplementedError);
+    EXPECT_THROW(static_cast<StateOperations&>(saver).restore(*session_, path_),
+                 UnimplementedError);
     // Where nobody asked for it, crochet saves.
     ScriptedGraph cluster;
     EXPECT_FALSE(saver.preferred_for(*cluster.new_session("grpc://10.0.0.1:2222")));
@@ -191,7 +192,8 @@ TEST(GraphSaverOfCollectionTest, EachRestoresItsOwn) {
     GraphSaver(it.graph, it.graph.definition().savers[i]).save(*it.session, prefix);
     EXPECT_THAT(CheckpointReader(prefix).tensors(),
                 ElementsAre(testing::Pair(names[i], testing::_)));
-    GraphSaver(again, again.definition().savers[i]).restore(*session, prefix);
+    GraphSaver saver(again, again.definition().savers[i]);
+    static_cast<StateOperations&>(saver).restore(*session, prefix);
   }
   for (const std::string& name : names)
     EXPECT_EQ(session->run(again.output(name + "/Read/ReadVariableOp")).tensor(), it.value(name));
@@ -202,7 +204,8 @@ TEST_F(GraphSaverTest, SaysThatADirectoryIsNone) {
   replace_file(FileSystem::posix(), directory_ / "file", "");
   GraphSaver saver(graph_);
   EXPECT_THROW(saver.save(*session_, (directory_ / "file") + "/model"), Error);
-  EXPECT_THROW(saver.restore(*session_, directory_ / "none"), NotFoundError);
+  EXPECT_THROW(static_cast<StateOperations&>(saver).restore(*session_, directory_ / "none"),
+               NotFoundError);
 }
 
 TEST_F(GraphSaverTest, NoticesDamage) {

@@ -10,14 +10,6 @@
 #include "crochet/engines/tensorflow/proto_reader.h"
 
 namespace crochet::tensorflow {
-namespace internal {
-
-void ProtoReader::throw_damaged(std::string_view what) const {
-  throw DataLossError("{}: damaged or no MetaGraphDef: {}", place_, what);
-}
-
-}  // namespace internal
-
 namespace {
 
 using internal::bytes_field;
@@ -319,22 +311,9 @@ void read_meta_info(ProtoReader message, MetaGraph& graph) {
 
 // One entry of a map from name to message, which `read` takes.
 template <typename Read>
-void read_entry(ProtoReader entry, const std::string& place, Read read) {
-  std::string name;
-  std::string_view message;
-  entry.for_each_field([&](uint32_t field, ProtoReader& value) {
-    switch (field) {
-      case bytes_field(1):
-        name = value.text();
-        return true;
-      case bytes_field(2):
-        message = value.view();
-        return true;
-      default:
-        return false;
-    }
-  });
-  read(name, ProtoReader(message, fmt::format("{}[\"{}\"]", place, name)));
+void read_entry(const ProtoReader& entry, const std::string& place, Read read) {
+  const internal::MapEntry found = internal::read_map_entry(entry);
+  read(found.key, ProtoReader(found.value, fmt::format("{}[\"{}\"]", place, found.key)));
 }
 
 void add_tensors(ProtoReader entry, const std::string& place,

@@ -61,26 +61,6 @@ void add_collection(protozero::pbf_writer& graph, const std::string& name, const
   collection.add_message(items.kind, known);
 }
 
-// An entry of the map of collections.
-struct Entry {
-  std::string name;
-  std::string_view collection = {};
-};
-
-Entry read_entry(internal::ProtoReader message) {
-  Entry entry;
-  message.for_each_field([&](uint32_t field, internal::ProtoReader& value) {
-    if (field == internal::bytes_field(1))
-      entry.name = value.text();
-    else if (field == internal::bytes_field(2))
-      entry.collection = value.view();
-    else
-      return false;
-    return true;
-  });
-  return entry;
-}
-
 // The list in a collection; nothing if it is of another kind.
 std::optional<std::string> list_in(std::string_view collection, uint32_t kind) {
   std::optional<std::string> list = std::string();
@@ -102,13 +82,13 @@ bool add_extended(protozero::pbf_writer& graph, std::string_view field, Collecti
   protozero::pbf_reader reader(field.data(), field.size());
   reader.next();
   const protozero::data_view view = reader.get_view();
-  const Entry entry = read_entry({{view.data(), view.size()}, "collection_def"});
-  const auto found = added.find(entry.name);
+  const auto entry = internal::read_map_entry({internal::view_of(view), "collection_def"});
+  const auto found = added.find(entry.key);
   if (found == added.end()) return false;
   const Items items = std::move(found->second);
   added.erase(found);
-  std::optional<std::string> known = list_in(entry.collection, items.kind);
-  if (known) add_collection(graph, entry.name, items, *std::move(known));
+  std::optional<std::string> known = list_in(entry.value, items.kind);
+  if (known) add_collection(graph, entry.key, items, *std::move(known));
   return known.has_value();
 }
 

@@ -74,4 +74,11 @@ class ProtoReader {
   std::string place_;
 };
 
+// An entry of a map from text to messages.
+struct MapEntry {
+  std::string key;
+  std::string_view value;  // Within what was read.
+};
+MapEntry read_map_entry(ProtoReader entry);
+
 }  // namespace crochet::tensorflow::internal

@@ -187,7 +187,8 @@ void SavedModel::restore(crochet::Session& session) const {
   const std::string index = prefix + ".index";
   if (!files_.exists(index))
     throw NotFoundError("{}: there is no such file: the model's variables are gone", index);
-  GraphSaver(*graph_).restore(session, prefix);
+  GraphSaver saver(*graph_);
+  static_cast<StateOperations&>(saver).restore(session, prefix);
   const std::vector<Variable> variables = graph_->variables();
   const Snapshot values = session.snapshot(variables);
   for (size_t i = 0; i < variables.size(); ++i)

@@ -12,6 +12,7 @@ spread      The workers place the variables of a graph that does not say where t
 absent      A worker without the holder of its variables ends with an error that says so, from the start or when that is lost
             and never comes back.
 stopped     So it does if that holder stands still, from the start or while they train.
+interrupted The script gets a Ctrl-C, with all processes of its terminal: the run ends with a checkpoint of its last step.
 chief_last  Workers that are there first wait for the chief.
 kills       Members are killed (SIGKILL) and started again, N times: each time all workers get new sessions or go on, and
             in the end every run is complete.
@@ -109,6 +110,28 @@ def check_spread(args):
     expect([row[1] for row in rows] == ["0", "69"] and int(rows[1][2]) >= 69, f"the table is {rows}")
     expect(all(500 <= int(row[3]) <= 501 for row in rows), f"the table is {rows}")
     expect(not saves_by_graph(args.folder), "the graph has no saver, and yet it saved")
+
+
+def check_interrupted(args):
+    script = [sys.executable, os.path.join(EXAMPLE, "run_cluster.py"), args.program, args.graph, "--dir", args.folder]
+    done = subprocess.Popen(script + ["--steps", "100000000", "--stagger", "0"], start_new_session=True)
+    cluster = Cluster(args.program, args.graph, args.folder)  # To look at: it starts nothing.
+    log = cluster.log_path("worker", 0)
+
+    def chief():
+        with open(log) as file:
+            return file.read()
+
+    try:
+        wait_until(lambda: os.path.exists(log) and first_steps(chief()), "no step", cluster)
+        time.sleep(0.5)  # For steps behind the first checkpoint.
+        os.killpg(done.pid, signal.SIGINT)
+        expect(done.wait(PATIENCE_SECS) == 128 + signal.SIGINT, f"the script ended with {done.returncode}")
+    finally:
+        done.kill()
+    end = last_step(chief())
+    expect(end is not None and end > 0, f"the chief did not end in order:\n{chief()}")
+    expect(checkpoints(cluster)[-1] >= end, f"it ended at {end}, the checkpoints are of {checkpoints(cluster)}")
 
 
 def check_absent(args):
@@ -241,6 +264,7 @@ def main():
     cases = {
         "trains": check_trains,
         "spread": check_spread,
+        "interrupted": check_interrupted,
         "absent": check_absent,
         "stopped": check_stopped,
         "chief_last": check_chief_last,

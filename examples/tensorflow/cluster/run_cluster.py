@@ -8,7 +8,8 @@
 <digits.meta> is what ../make_digits_graph.py wrote, with --ps N or without: then the workers place its variables. Each
 member is a process of <digits_cluster>; worker 0 is the chief. Worker n begins at step int(K * log(n + 1)), which the
 table at the end shows beside the step at which it did.
-Run it again with more steps: the run goes on from its last checkpoint.
+Run it again with more steps: the run goes on from its last checkpoint. Ctrl-C, SIGTERM and SIGHUP end it in order, with
+a checkpoint; a second one at once.
 """
 
 import argparse
@@ -35,6 +36,20 @@ def free_ports(number):
             one.close()
 
 
+class Interrupted(Exception):
+    """A signal asks this process to end."""
+
+
+def interrupt(number, _):
+    raise Interrupted(number)
+
+
+def at_least_one(text):
+    if int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is less than 1")
+    return int(text)
+
+
 def end_with_parent():
     """For a child: ends it if this process is killed. Holders of variables never end by themselves."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
@@ -46,8 +61,14 @@ class Member:
     def __init__(self, command, log):
         self.log = log
         with open(log, "ab") as file:
+            # A session of its own: Ctrl-C would else end the holders before the chief has saved.
             self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, preexec_fn=end_with_parent
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+                preexec_fn=end_with_parent,
+                start_new_session=True,
             )
 
     def signal(self, number):
@@ -115,6 +136,13 @@ class Cluster:
         except subprocess.TimeoutExpired:
             raise TimeoutError(f"after {seconds} s the cluster goes on:\n{self.logs()}") from None
 
+    def interrupt(self, seconds):
+        """Asks the workers to end in order: the chief saves, for which the holders are still there."""
+        for one in self.workers():
+            if one.process.poll() is None:
+                one.signal(signal.SIGTERM)
+        self.wait(seconds)
+
     def logs(self):
         return "\n".join(f"--- {job} {task}\n{one.text()[-3000:]}" for (job, task), one in sorted(self.members.items()))
 
@@ -144,8 +172,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("graph")
-    parser.add_argument("--workers", type=int, default=3)
-    parser.add_argument("--ps", type=int, default=1)
+    parser.add_argument("--workers", type=at_least_one, default=3)
+    parser.add_argument("--ps", type=at_least_one, default=1)
     parser.add_argument("--steps", type=int, default=3000)
     parser.add_argument("--stagger", type=float, default=1000)
     parser.add_argument("--dir", default="runs/cluster")
@@ -153,12 +181,21 @@ def main():
     args = parser.parse_args()
     options = ["--steps", str(args.steps), "--stagger", str(args.stagger)]
     with Cluster(args.program, args.graph, args.dir, args.workers, args.ps, options) as cluster:
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # So that the members end, too.
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, interrupt)
         for job, addresses in cluster.addresses.items():  # What an earlier run said.
             for task in range(len(addresses)):
                 open(cluster.log_path(job, task), "w").close()
-        cluster.start_all()
-        statuses = cluster.wait(args.limit_secs)
+        try:
+            cluster.start_all()
+            statuses = cluster.wait(args.limit_secs)
+        except Interrupted as asked:
+            print("ending the workers; again: at once", file=sys.stderr)
+            try:
+                cluster.interrupt(args.limit_secs)
+            except Interrupted:
+                pass
+            sys.exit(128 + asked.args[0])  # What a shell says of a signal.
         print_table(cluster, args.stagger)
         if any(statuses):
             sys.exit(f"the workers ended with {statuses}:\n{cluster.logs()}")

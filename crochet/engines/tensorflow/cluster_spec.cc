@@ -13,13 +13,18 @@
 namespace crochet::tensorflow {
 namespace {
 
-constexpr int kLargestPort = 65535;
+constexpr unsigned kLargestPort = 65535;
 
 bool is_host(std::string_view host) {
   if (host.empty()) return false;
   const bool is_bracketed = host.front() == '[' && host.back() == ']' && host.size() > 2;
   const std::string_view inner = is_bracketed ? host.substr(1, host.size() - 2) : host;
   return inner.find_first_of(is_bracketed ? "[]/, \t\n" : "[]/, \t\n:") == std::string_view::npos;
+}
+
+// The same for "host:2222" and "host:02222".
+std::string normalized(std::string_view address, int port) {
+  return fmt::format("{}:{}", address.substr(0, address.rfind(':')), port);
 }
 
 std::string names_of(const ClusterSpec::Jobs& jobs) {
@@ -32,15 +37,17 @@ std::string names_of(const ClusterSpec::Jobs& jobs) {
 
 int port_of_address(std::string_view address) {
   const size_t colon = address.rfind(':');
-  int port = -1;
+  unsigned port = kLargestPort + 1;  // Without a sign: "-0" is none.
   if (colon != std::string_view::npos && is_host(address.substr(0, colon))) {
     const char* const end = address.data() + address.size();
     const auto [behind, error] = std::from_chars(address.data() + colon + 1, end, port);
-    if (behind != end || error != std::errc()) port = -1;
+    if (behind != end || error != std::errc()) port = kLargestPort + 1;
   }
-  if (port < 0 || port > kLargestPort)
-    throw InvalidArgumentError("\"{}\" is no address: expected \"host:port\"", address);
-  return port;
+  if (port > kLargestPort)
+    throw InvalidArgumentError(
+        "\"{}\" is no address: expected \"host:port\", with a port of at most {}", address,
+        kLargestPort);
+  return static_cast<int>(port);
 }
 
 std::string task_device(std::string_view job, int task) {
@@ -49,18 +56,20 @@ std::string task_device(std::string_view job, int task) {
 
 ClusterSpec::ClusterSpec(Jobs jobs) : jobs_(std::move(jobs)) {
   if (jobs_.empty()) throw InvalidArgumentError("a cluster needs a job");
-  std::map<std::string_view, std::string> tasks;  // By address.
+  std::map<std::string, std::string> tasks;  // By address.
   for (const auto& [job, addresses] : jobs_) {
     if (!is_legal_job_name(job)) throw InvalidArgumentError("\"{}\" is no name for a job", job);
     if (addresses.empty()) throw InvalidArgumentError("the job \"{}\" has no tasks", job);
     for (size_t task = 0; task < addresses.size(); ++task) {
       const std::string name = task_device(job, static_cast<int>(task));
+      int port = 0;
       try {
-        if (port_of_address(addresses[task]) == 0) continue;
+        port = port_of_address(addresses[task]);
       } catch (const InvalidArgumentError& error) {
         throw InvalidArgumentError("{}: {}", name, error.what());
       }
-      const auto [other, is_new] = tasks.emplace(addresses[task], name);
+      if (port == 0) continue;
+      const auto [other, is_new] = tasks.emplace(normalized(addresses[task], port), name);
       if (!is_new)
         throw InvalidArgumentError("{} and {} have the same address, {}", other->second, name,
                                    addresses[task]);

@@ -47,6 +47,9 @@ TEST(ClusterSpecTest, RefusesClustersThatCannotBe) {
   refuse({{"ps", {"a:1", "nowhere"}}}, "/job:ps/task:1: \"nowhere\" is no address");
   refuse({{"ps", {"a:1"}}, {"worker", {"b:1", "a:1"}}},
          "/job:ps/task:0 and /job:worker/task:1 have the same address, a:1");
+  refuse({{"ps", {"a:1"}}, {"worker", {"a:01"}}},
+         "/job:ps/task:0 and /job:worker/task:0 have the same address, a:01");
+  refuse({{"ps", {"a:65536"}}}, "with a port of at most 65535");
 }
 
 // Each chooses its own.
@@ -58,7 +61,7 @@ TEST(ClusterSpecTest, ReadsPorts) {
   EXPECT_EQ(port_of_address("a:1"), 1);
   EXPECT_EQ(port_of_address("[fe80::1]:2222"), 2222);
   for (const char* const address :
-       {"", ":1", "a", "a:", "a:x", "a:-1", "a:65536", "a:1 ", "a b:1", "::1:2222", "[]:1",
+       {"", ":1", "a", "a:", "a:x", "a:-1", "a:-0", "a:65536", "a:1 ", "a b:1", "::1:2222", "[]:1",
         "[::1:1", "grpc://a:1", "a:1,b:2", "a:99999999999"})
     EXPECT_THROW(port_of_address(address), InvalidArgumentError) << address;
 }

@@ -280,8 +280,12 @@ TEST_F(RemoteSessionTest, EndsWhereNobodyListensOrAnswers) {
 TEST_F(RemoteSessionTest, EndsRunsThatHang) {
   const auto session = new_session(isolated_config(2s));
   EXPECT_THAT([&] { session->run("dequeue"); },
-              ThrowsMessage<DeadlineExceededError>(
-                  AllOf(HasSubstr("run of dequeue:0"), HasSubstr(test_server().target()))));
+              ThrowsMessage<DeadlineExceededError>(AllOf(HasSubstr("run of dequeue:0"),
+                                                         HasSubstr(test_server().target()),
+                                                         HasSubstr("no answer within 2 s"))));
+  // A run's own limit.
+  EXPECT_THAT([&] { session->run("dequeue", {}, {.timeout_in_ms = 300}); },
+              ThrowsMessage<DeadlineExceededError>(HasSubstr("no answer within 0.3 s")));
   EXPECT_EQ(session->run("looked_up").tensor().num_elements(), 2);
 }
 

@@ -42,6 +42,16 @@ std::string describe_run(std::span<const Output> fetches) {
   return fmt::format("run of {}", fmt::join(names, ", "));
 }
 
+// Of a run in a cluster: where it was, and which limit it kept if it was cut short by one.
+std::string describe_place(const internal::RemoteTarget& remote, const RunOptions& options,
+                           Status& status) {
+  const std::string place = fmt::format(" at {}", remote.target);
+  if (TF_GetCode(status.get()) != TF_DEADLINE_EXCEEDED) return place;
+  const int64_t limit =
+      options.timeout_in_ms > 0 ? options.timeout_in_ms : int64_t{remote.limit.count()};
+  return fmt::format("{}: no answer within {} s", place, static_cast<double>(limit) / 1000);
+}
+
 // Operations of the graph may give a resource any shape.
 void check_part(const Graph::Part& part, const Shape& shape) {
   if (shape != part.shape)
@@ -177,7 +187,7 @@ void Session::execute(Request& request, const std::function<std::string()>& what
   Status status;
   request.run(session_, run_options.get(), run_metadata.get(), status);
   if (!status.ok())
-    status.check(remote_ ? fmt::format("{} at {}", what(), remote_->target) : what());
+    status.check(remote_ ? what() + describe_place(*remote_, options, status) : what());
   if (is_recorded) *metadata = internal::parse_run_metadata(internal::view_of(*run_metadata));
 }
 

@@ -13,6 +13,7 @@ absent      A worker without the holder of its variables ends with an error that
             and never comes back.
 stopped     So it does if that holder stands still, from the start or while they train.
 interrupted The script gets a Ctrl-C, with all processes of its terminal: the run ends with a checkpoint of its last step.
+chief_fails The script ends if the chief does, though the others wait for it. A member that cannot say why it fails fails too.
 chief_last  Workers that are there first wait for the chief.
 kills       Members are killed (SIGKILL) and started again, N times: each time all workers get new sessions or go on, and
             in the end every run is complete.
@@ -132,6 +133,19 @@ def check_interrupted(args):
     end = last_step(chief())
     expect(end is not None and end > 0, f"the chief did not end in order:\n{chief()}")
     expect(checkpoints(cluster)[-1] >= end, f"it ended at {end}, the checkpoints are of {checkpoints(cluster)}")
+
+
+def check_chief_fails(args):
+    os.makedirs(args.folder)
+    open(os.path.join(args.folder, "run"), "w").close()  # No place for checkpoints.
+    script = [sys.executable, os.path.join(EXAMPLE, "run_cluster.py"), args.program, args.graph, "--dir", args.folder]
+    done = subprocess.run(script, capture_output=True, text=True, timeout=PATIENCE_SECS)
+    expect(done.returncode == 1, f"the script ended with {done.returncode}: {done.stdout}{done.stderr}")
+    expect("the chief ended with [1]" in done.stderr and "mkdir failed" in done.stderr, done.stderr)
+    command = Cluster(args.program, args.graph, args.folder).command("worker", WORKERS)
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=full)
+    expect(done.returncode == 1, f"the member ended with {done.returncode}")
 
 
 def check_absent(args):
@@ -265,6 +279,7 @@ def main():
         "trains": check_trains,
         "spread": check_spread,
         "interrupted": check_interrupted,
+        "chief_fails": check_chief_fails,
         "absent": check_absent,
         "stopped": check_stopped,
         "chief_last": check_chief_last,

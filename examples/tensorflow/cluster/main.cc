@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -74,6 +75,13 @@ void add_options(CLI::App& app, Options& options) {
       ->capture_default_str();
 }
 
+// A full disk is no reason to end a run: fmt::print would throw.
+template <typename... Args>
+void say(fmt::format_string<Args...> format, Args&&... args) {
+  std::fputs(fmt::format(format, std::forward<Args>(args)...).c_str(), stdout);
+  std::fflush(stdout);
+}
+
 // Says at which step each session of this worker begins to train.
 class FirstStepHook final : public SessionRunHook {
  public:
@@ -88,8 +96,7 @@ class FirstStepHook final : public SessionRunHook {
     ++num_steps_;
     if (!is_first_run_) return;
     is_first_run_ = false;
-    fmt::print("worker {} trains from step {}\n", task_, values.results.scalar<int64_t>());
-    std::fflush(stdout);
+    say("worker {} trains from step {}\n", task_, values.results.scalar<int64_t>());
   }
   int64_t num_steps() const { return num_steps_; }
 
@@ -141,9 +148,9 @@ int work(const Options& options, const tensorflow::Server& server) {
             });
 
   if (const FetchValues& value = accuracy->final_ops_values())
-    fmt::print("accuracy {:.2f} %\n", 100 * value.scalar<float>());
-  fmt::print("worker {} ended at step {} after {} of its own and {} recoveries\n", options.task,
-             report.last_step, first_step->num_steps(), report.recoveries);
+    say("accuracy {:.2f} %\n", 100 * value.scalar<float>());
+  say("worker {} ended at step {} after {} of its own and {} recoveries\n", options.task,
+      report.last_step, first_step->num_steps(), report.recoveries);
   return report.signal == 0 ? 0 : 128 + report.signal;  // What a shell says of a signal.
 }
 
@@ -166,7 +173,7 @@ int main(int argc, char** argv) {
   try {
     return run(options);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "digits_cluster: {}\n", error.what());
+    std::fputs(fmt::format("digits_cluster: {}\n", error.what()).c_str(), stderr);
     return pending_signal() == 0 ? 1 : 128 + pending_signal();
   }
 }

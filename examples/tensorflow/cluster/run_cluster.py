@@ -130,9 +130,12 @@ class Cluster:
 
     def wait(self, seconds):
         """The exit statuses of the workers. Raises TimeoutError, with what they said, if they go on."""
+        return self.wait_for(self.workers(), seconds)
+
+    def wait_for(self, members, seconds):
         deadline = time.monotonic() + seconds
         try:
-            return [one.process.wait(max(deadline - time.monotonic(), 0.1)) for one in self.workers()]
+            return [one.process.wait(max(deadline - time.monotonic(), 0.1)) for one in members]
         except subprocess.TimeoutExpired:
             raise TimeoutError(f"after {seconds} s the cluster goes on:\n{self.logs()}") from None
 
@@ -188,6 +191,9 @@ def main():
                 open(cluster.log_path(job, task), "w").close()
         try:
             cluster.start_all()
+            chief = cluster.wait_for(cluster.workers()[:1], args.limit_secs)
+            if any(chief):  # The others would wait for it.
+                sys.exit(f"the chief ended with {chief}:\n{cluster.logs()}")
             statuses = cluster.wait(args.limit_secs)
         except Interrupted as asked:
             print("ending the workers; again: at once", file=sys.stderr)

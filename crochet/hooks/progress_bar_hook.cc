@@ -38,7 +38,8 @@ class ProgressBarHook::Screen {
                                                  .color = traits_.color,
                                                  .unicode = traits_.unicode}));
     } else {
-      fmt::print(stream_, "{}\n", render_progress_line(progress));
+      // fmt::print would throw where nothing can be written, which is no reason to end training.
+      std::fputs((render_progress_line(progress) + '\n').c_str(), stream_);
       std::fflush(stream_);
     }
   }

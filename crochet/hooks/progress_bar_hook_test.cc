@@ -68,6 +68,18 @@ TEST_F(ProgressBarHookTest, WritesALineNowAndThen) {
                                    "step 30, loss 0.25, 1 steps/s"));
 }
 
+// A log on a full disk.
+TEST_F(ProgressBarHookTest, LetsTrainingGoOnWhereItCannotWrite) {
+  std::FILE* const full = std::fopen("/dev/full", "w");
+  ASSERT_NE(full, nullptr);
+  std::setvbuf(full, nullptr, _IONBF, 0);  // As stderr is.
+  ProgressBarHookOptions unwritable = options(1);
+  unwritable.stream = full;
+  EXPECT_NO_THROW(train(ProgressBarHook(unwritable), 20, 100));
+  EXPECT_EQ(num_losses_, 20);
+  std::fclose(full);
+}
+
 TEST_F(ProgressBarHookTest, ComputesValuesOnlyWhenItShowsThem) {
   train(ProgressBarHook(options(10)), std::nullopt, 35);
   EXPECT_EQ(num_losses_, 3);

@@ -5,6 +5,7 @@
 // again: it goes on where it was, and ends with the same bits.
 #include <csignal>
 #include <exception>
+#include <iostream>
 #include <memory>
 
 #include <crochet/crochet.h>
@@ -84,10 +85,10 @@ int main(int argc, char** argv) {
     const auto options = parse_options(argc, argv);
     return options ? train(*options) : 0;
   } catch (const UsageError& error) {
-    fmt::print(stderr, "digits: {}\n", error.what());
+    std::cerr << "digits: " << error.what() << '\n';
     return 2;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "digits: {}\n", error.what());
+    std::cerr << "digits: " << error.what() << '\n';
     return pending_signal() == 0 ? 1 : exit_code(pending_signal());
   }
 }

@@ -5,6 +5,7 @@
 // twice, or kill it and run it again: it goes on where it was, and ends with the same bits.
 #include <csignal>
 #include <exception>
+#include <iostream>
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -107,7 +108,7 @@ int main(int argc, char** argv) {
   try {
     return run(options);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "graph: {}\n", error.what());
+    std::cerr << "graph: " << error.what() << '\n';
     return pending_signal() == 0 ? 1 : 128 + pending_signal();
   }
 }

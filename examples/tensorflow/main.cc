@@ -7,6 +7,7 @@
 #include <csignal>
 #include <exception>
 #include <fstream>
+#include <iostream>
 #include <memory>
 #include <string>
 
@@ -92,7 +93,7 @@ int main(int argc, char** argv) {
   try {
     return run(options);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "digits_tensorflow: {}\n", error.what());
+    std::cerr << "digits_tensorflow: " << error.what() << '\n';
     return pending_signal() == 0 ? 1 : 128 + pending_signal();
   }
 }

@@ -6,6 +6,7 @@
 // same bits.
 #include <csignal>
 #include <exception>
+#include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -110,7 +111,7 @@ int main(int argc, char** argv) {
   try {
     return run(options);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "digits_softmax: {}\n", error.what());
+    std::cerr << "digits_softmax: " << error.what() << '\n';
     return pending_signal() == 0 ? 1 : 128 + pending_signal();
   }
 }

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -173,7 +174,7 @@ int main(int argc, char** argv) {
   try {
     return run(options);
   } catch (const std::exception& error) {
-    std::fputs(fmt::format("digits_cluster: {}\n", error.what()).c_str(), stderr);
+    std::cerr << "digits_cluster: " << error.what() << '\n';
     return pending_signal() == 0 ? 1 : 128 + pending_signal();
   }
 }

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "crochet/engines/local/graph.h"
 #include "crochet/engines/tensorflow/test_graphs.h"
 #include "crochet/session/queue_runner.h"
 #include "crochet/testing/temp_directory.h"
@@ -52,6 +53,16 @@ TEST(TensorFlowGraphTest, KnowsTypesAndShapesOfOutputs) {
   EXPECT_EQ(info.shape, Shape{2});
   EXPECT_FALSE(graph.output_info(graph.output("left")).shape);
   EXPECT_EQ(graph.output_info(graph.operation("enqueue")).dtype, DType::kInvalid);
+}
+
+TEST(TensorFlowGraphTest, KnowsNothingOfOutputsThatAreNotItsOwn) {
+  const Graph graph = import_golden("kinds");
+  const Graph other = import_golden("kinds");
+  EXPECT_THROW(graph.output_info(other.output("total")), InvalidArgumentError);
+  EXPECT_THROW(graph.output_info(Output(graph.find_operation("total"), 1)), InvalidArgumentError);
+  local::Graph local;
+  EXPECT_THROW(graph.output_info(local.value("x", [] { return Tensor::scalar(1.0f); })),
+               InvalidArgumentError);
 }
 
 TEST(TensorFlowGraphTest, HasTheCollections) {
@@ -194,6 +205,16 @@ TEST(TensorFlowGraphTest, NamesThePlaceOfWhatIsNotThere) {
   // Names with an index are in collections alone: the graph's own nodes have none.
   expect_place("total:0", "tutal:0", "summaries");
   expect_place("parts/part_1:0", "parts/port_1:0", "variables");
+}
+
+// As many elements as the whole has, some of them twice, others never.
+TEST(TensorFlowGraphTest, RefusesPartsThatOverlap) {
+  const std::string offset("\x1a\x02\x03\x00", 4);
+  const std::string other_offset("\x1a\x02\x02\x00", 4);
+  const std::string bytes = replaced(golden_bytes("kinds"), offset, other_offset);
+  EXPECT_THAT([&] { Graph::from_meta_graph(bytes, "x.meta"); },
+              ThrowsMessage<InvalidArgumentError>(HasSubstr(
+                  "the parts \"parts/part_0:0\" and \"parts/part_1:0\" of \"parts\" overlap")));
 }
 
 TEST(TensorFlowGraphTest, SuggestsTheNamesThatAreClose) {

@@ -49,6 +49,20 @@ void check_part(const Graph::Part& part, const Shape& shape) {
                                   part.definition->variable_name, shape, part.shape);
 }
 
+// Before the run: a step that is made, and whose values are lost, would be made again.
+void check_fetch(const Graph& graph, const Output& output) {
+  graph.check_has(output);
+  if (!output.has_value()) return;
+  const DType dtype = node_of(output).outputs[static_cast<size_t>(output.index())].dtype;
+  if (element_size(dtype) == 0 && dtype != DType::kString)
+    throw UnimplementedError(
+        "{} cannot be fetched: it is of TensorFlow's type {} ({}), whose values cannot leave "
+        "TensorFlow",
+        to_string(output),
+        static_cast<int>(TF_OperationOutputType(place_of(output))) % internal::kReferenceTypes,
+        dtype);
+}
+
 const Graph::VariableNode& checked_node(const Graph& graph, const Variable& variable) {
   if (!variable || variable.info()->graph != &graph)
     throw InvalidArgumentError("\"{}\" is no variable of this graph",
@@ -216,9 +230,7 @@ void Session::run_into(std::span<const Output> fetches, const Feeds& feeds,
                        std::span<Tensor> results, const RunOptions& options,
                        RunMetadata* metadata) {
   assert(fetches.size() == results.size());
-  for (const Output& output : fetches)
-    if (output.graph() != &graph_)
-      throw InvalidArgumentError("{} is not an output of this graph", to_string(output));
+  for (const Output& output : fetches) check_fetch(graph_, output);
   check_feeds(feeds);
   const internal::RunGate::Pass pass(
       gate_, changes_variables(fetches) ? Access::kChange : Access::kRead, "run");

@@ -238,6 +238,25 @@ TEST_F(KindsTest, TracesARun) {
                              Field(&OperationTiming::device, HasSubstr("CPU:0")))));
 }
 
+// Not as an OutOfRangeError: that says that the data ended, and a loop would end by it, content.
+TEST_F(KindsTest, RefusesOutputsThatAreNot) {
+  const OperationInfo* const read = it_.graph.find_operation("read_resource");
+  for (const int index : {-2, 1, 7}) {
+    const Output none(read, index);
+    EXPECT_THROW(it_.session->run(none), InvalidArgumentError) << index;
+    EXPECT_THROW(it_.session->run("looked_up", {{none, filled(1)}}), InvalidArgumentError) << index;
+  }
+}
+
+TEST_F(KindsTest, RefusesToFetchWhatHasNoValuesBeforeItRuns) {
+  EXPECT_THAT(
+      [&] {
+        it_.session->run(Fetches::List{operation("change_resource"), operation("resource")[0]});
+      },
+      ThrowsMessage<UnimplementedError>(AllOf(HasSubstr("resource:0"), HasSubstr("(resource)"))));
+  EXPECT_EQ(it_.value("resource"), filled(1));
+}
+
 TEST_F(KindsTest, RefusesSettingsItDoesNotKnow) {
   EXPECT_THROW(it_.graph.new_session("", {.serialized = "\xff"}), InvalidArgumentError);
   // ConfigProto.intra_op_parallelism_threads = 1.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <optional>
+#include <unordered_set>
 
 #include <fmt/ranges.h>
 
@@ -15,6 +16,7 @@
 #include "crochet/engines/tensorflow/server.h"
 #include "crochet/engines/tensorflow/session_options.h"
 #include "crochet/engines/tensorflow/single_threaded_config.h"
+#include "crochet/engines/tensorflow/state_access.h"
 #include "crochet/engines/tensorflow/status.h"
 #include "crochet/engines/tensorflow/task_placement.h"
 #include "crochet/engines/tensorflow/tensor_conversion.h"
@@ -295,9 +297,28 @@ namespace {
 // What one initialiser is to assign.
 struct PartValue {
   TF_Output place;  // What the initialiser takes.
-  const TF_Operation* initializer;
+  TF_Operation* initializer;
   TensorPtr value;
 };
+
+// Throws: UnimplementedError if the initialisers come after operations that change other variables:
+// those would be run, too.
+void check_changes_no_others(const Graph& graph,
+                             const std::unordered_set<TF_Operation*>& initializers) {
+  std::vector<TF_Operation*> before;
+  for (TF_Operation* const initializer : initializers)
+    for (TF_Operation* const control : internal::control_inputs_of(initializer))
+      before.push_back(control);
+  if (before.empty()) return;
+  std::unordered_set<TF_Operation*> others;
+  for (const Variable& variable : graph.variables())
+    for (const Graph::Part& part : node_of(variable).parts)
+      if (!initializers.contains(node_of(part.initializer).operation)) others.insert(part.handle);
+  if (internal::changes_state(before, others))
+    throw UnimplementedError(
+        "assign: the initializer of one of the variables runs operations that change others, which "
+        "are not assigned: assign all of them in one call");
+}
 
 // Throws: UnimplementedError if it is not an operation that assigns its second input.
 TF_Output assigned_input(const Graph::Part& part) {
@@ -320,7 +341,6 @@ Tensor value_of(const Assignment& assignment) {
 }  // namespace
 
 void Session::assign(std::span<const Assignment> assignments) {
-  const internal::RunGate::Pass pass(gate_, Access::kExclusive, "assign");
   for (const Assignment& assignment : assignments)
     if (!checked_node(graph_, assignment.variable).shape.is_compatible_with(assignment.shape))
       throw InvalidArgumentError("variable \"{}\" has the shape {}, it was given {}",
@@ -335,9 +355,12 @@ void Session::assign(std::span<const Assignment> assignments) {
            internal::to_tensorflow(
                part.offset.empty() ? value : internal::cut_part(value, part.offset, part.shape))});
   }
+  // Behind the fills, which read files, and may run this session.
+  const internal::RunGate::Pass pass(gate_, Access::kExclusive, "assign");
   // A place takes one value in a run.
   while (!values.empty()) {
     Request request;
+    std::unordered_set<TF_Operation*> initializers;
     std::vector<PartValue> later;
     for (PartValue& part : values) {
       if (request.feeds(part.place)) {
@@ -346,7 +369,9 @@ void Session::assign(std::span<const Assignment> assignments) {
       }
       request.feed(part.place, std::move(part.value));
       request.target(part.initializer);
+      initializers.insert(part.initializer);
     }
+    check_changes_no_others(graph_, initializers);
     execute(
         request, [] { return std::string("assign"); }, {}, nullptr);
     values = std::move(later);

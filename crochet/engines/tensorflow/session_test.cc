@@ -11,6 +11,7 @@
 #include <malloc.h>
 
 #include "crochet/base/error.h"
+#include "crochet/engines/tensorflow/graph_builder.h"
 #include "crochet/engines/tensorflow/test_graphs.h"
 
 namespace crochet::tensorflow {
@@ -190,6 +191,49 @@ TEST_F(KindsTest, GivesBackTheMemoryOfStringsThatItWasFed) {
   const size_t before = mallinfo2().uordblks;
   for (int i = 0; i < 200; ++i) assign("words", strings);
   EXPECT_LT(mallinfo2().uordblks, before + 1'000'000);  // 4 MB were given.
+}
+
+// A restore reads files; nobody waits for it, nor does it wait for itself.
+TEST_F(KindsTest, TakesCallsFromWithinAFill) {
+  Assignment copied = assignment(it_.variable("resource"), filled(0));
+  copied.fill = [&](std::span<std::byte> to) {
+    it_.session->run(operation("change_resource"));
+    std::ranges::copy(it_.value("resource").bytes(), to.begin());
+    it_.session->run(operation("change_resource"));
+  };
+  it_.session->assign({&copied, 1});
+  EXPECT_EQ(it_.value("resource"), filled(0.75));
+}
+
+// "b" is initialised behind "a": a run of its initialiser alone would initialise "a" again.
+TEST(AssignTest, ChangesNothingElse) {
+  Graph built;
+  GraphBuilder build(built);
+  const Variable first = build.variable("a", Tensor::scalar(1.0f));
+  const Variable second = build.variable("b", Tensor::scalar(2.0f));
+  build.op("AssignVariableOp", "b/Behind",
+           {GraphBuilder::handle(second), build.constant("b/other", 3.0f)}, {},
+           {.control_inputs = {GraphBuilder::initializer(first)}});
+  // VariableDef.initializer_name.
+  Graph graph = Graph::from_meta_graph(replaced(*built.meta_graph(),
+                                                "\x12\x08"
+                                                "b/Assign",
+                                                "\x12\x08"
+                                                "b/Behind"),
+                                       "x.meta");
+  const auto session = initialized_session(graph);
+  const Assignment a = assignment(variable_of(graph, "a"), Tensor::scalar(8.0f));
+  const Assignment b = assignment(variable_of(graph, "b"), Tensor::scalar(9.0f));
+  const auto expect = [&](float first_value, float second_value) {
+    EXPECT_EQ(value_of(*session, "a").scalar<float>(), first_value);
+    EXPECT_EQ(value_of(*session, "b").scalar<float>(), second_value);
+  };
+  session->assign({&a, 1});
+  expect(8, 3);
+  EXPECT_THROW(session->assign({&b, 1}), UnimplementedError);
+  expect(8, 3);
+  session->assign({{a, b}});
+  expect(8, 9);
 }
 
 TEST_F(KindsTest, TimesOut) {

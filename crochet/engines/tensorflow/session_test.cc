@@ -303,6 +303,10 @@ TEST_F(KindsTest, RefusesToFetchWhatHasNoValuesBeforeItRuns) {
 
 TEST_F(KindsTest, RefusesSettingsItDoesNotKnow) {
   EXPECT_THROW(it_.graph.new_session("", {.serialized = "\xff"}), InvalidArgumentError);
+  // ConfigProto.session_inter_op_thread_pool = {num_threads: -1}: it would end the process.
+  const std::string no_pool = "\x62\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01";
+  EXPECT_THAT([&] { it_.graph.new_session("", {.serialized = no_pool}); },
+              ThrowsMessage<InvalidArgumentError>(HasSubstr("a pool of -1 threads")));
   // ConfigProto.intra_op_parallelism_threads = 1.
   EXPECT_NO_THROW(it_.graph.new_session("", {.serialized = "\x10\x01"}));
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <chrono>
 #include <optional>
 #include <unordered_set>
 
@@ -234,8 +235,9 @@ void Session::run_into(std::span<const Output> fetches, const Feeds& feeds,
   assert(fetches.size() == results.size());
   for (const Output& output : fetches) check_fetch(graph_, output);
   check_feeds(feeds);
-  const internal::RunGate::Pass pass(
-      gate_, changes_variables(fetches) ? Access::kChange : Access::kRead, "run");
+  const internal::RunGate::Pass pass(gate_,
+                                     changes_variables(fetches) ? Access::kChange : Access::kRead,
+                                     "run", std::chrono::milliseconds(options.timeout_in_ms));
   Request request;
   for (const auto& [output, value] : feeds)
     request.feed(place_of(output), internal::to_tensorflow(value));

@@ -48,10 +48,15 @@ inline std::vector<TF_Operation*> operations_of(TF_Graph* graph) {
   return operations;
 }
 
-// Those that run before this one: whose values it takes, and its control inputs.
-inline std::vector<TF_Operation*> operations_before(TF_Operation* operation) {
+inline std::vector<TF_Operation*> control_inputs_of(TF_Operation* operation) {
   std::vector<TF_Operation*> before(static_cast<size_t>(TF_OperationNumControlInputs(operation)));
   TF_OperationGetControlInputs(operation, before.data(), static_cast<int>(before.size()));
+  return before;
+}
+
+// Those that run before this one: whose values it takes, and its control inputs.
+inline std::vector<TF_Operation*> operations_before(TF_Operation* operation) {
+  std::vector<TF_Operation*> before = control_inputs_of(operation);
   for (int i = 0; i < TF_OperationNumInputs(operation); ++i)
     before.push_back(TF_OperationInput({operation, i}).oper);
   return before;

@@ -16,7 +16,8 @@ namespace crochet::tensorflow {
 //   train({.graph = graph, .config = tensorflow::callers_thread_config()}, body);
 //
 // An operation that waits for another one of its own run, such as a dequeue for an enqueue, keeps
-// that run waiting until its timeout.
+// that run waiting until its timeout. A timeout is looked at once nothing is left to compute: it
+// does not end a loop (While) that goes on for ever; closing the session does.
 //
 // `base` is what else is wanted: a serialized ConfigProto.
 SessionConfig callers_thread_config(std::string base = {});

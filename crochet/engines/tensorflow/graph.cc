@@ -53,6 +53,31 @@ std::string_view without_index(std::string_view tensor) {
   return tensor.substr(0, tensor.rfind(':'));
 }
 
+bool overlap(const Graph::Part& a, const Graph::Part& b) {
+  if (a.shape.num_elements() == 0 || b.shape.num_elements() == 0) return false;
+  for (int i = 0; i < a.shape.rank(); ++i) {
+    const auto at = static_cast<size_t>(i);
+    if (a.offset[at] >= b.offset[at] + b.shape[i] || b.offset[at] >= a.offset[at] + a.shape[i])
+      return false;
+  }
+  return true;
+}
+
+// All within the whole, as many elements as it has, and none twice: then they are the whole.
+void check_parts(const Graph::VariableNode& variable, const std::string& file) {
+  int64_t num_elements = 0;
+  for (const Graph::Part& part : variable.parts) num_elements += part.shape.num_elements();
+  if (num_elements != variable.shape.num_elements())
+    throw InvalidArgumentError("{}: the parts of \"{}\" have {} elements, the whole {}", file,
+                               variable.name, num_elements, variable.shape.num_elements());
+  for (auto a = variable.parts.begin(); a != variable.parts.end(); ++a)
+    for (auto b = variable.parts.begin(); b != a; ++b)
+      if (overlap(*a, *b))
+        throw InvalidArgumentError("{}: the parts \"{}\" and \"{}\" of \"{}\" overlap", file,
+                                   b->definition->variable_name, a->definition->variable_name,
+                                   variable.name);
+}
+
 std::string_view global_step_variable(const MetaGraph& definition) {
   const auto found = definition.variables.find(kGlobalStepCollection);
   if (found != definition.variables.end() && found->second.size() == 1)
@@ -197,12 +222,7 @@ void Graph::add_variables(const std::string& file) {
     node->parts.push_back(std::move(part));
   }
   for (const auto& node : variables_) {
-    int64_t num_elements = 0;
-    for (const Part& part : node->parts)
-      if (!part.offset.empty()) num_elements += part.shape.num_elements();
-    if (num_elements != 0 && num_elements != node->shape.num_elements())
-      throw InvalidArgumentError("{}: the parts of \"{}\" have {} elements, the whole {}", file,
-                                 node->name, num_elements, node->shape.num_elements());
+    if (node->parts.front().definition->slice) check_parts(*node, file);
     if (node->parts.size() > 1 && node->dtype == DType::kString)
       throw UnimplementedError("{}: the variable \"{}\" is of strings and partitioned", file,
                                node->name);
@@ -236,9 +256,7 @@ void Graph::add_queue_runners(const std::string& file) {
 
 Operation Graph::group(std::string name, std::span<const Output> operations) {
   check_not_finalized(name);
-  for (const Output& output : operations)
-    if (output.graph() != this)
-      throw InvalidArgumentError("{} is not an output of this graph", to_string(output));
+  for (const Output& output : operations) check_has(output);
   OperationBuilder builder(graph_.get(), "NoOp", std::move(name));
   for (const Output& output : operations) builder.control_input(node_of(output).operation);
   return Operation(&add_node(builder.finish()));
@@ -267,8 +285,18 @@ std::vector<Variable> Graph::variables() const {
   return variables;
 }
 
+void Graph::check_has(const Output& output) const {
+  if (output.graph() != this)
+    throw InvalidArgumentError("{} is not an output of this graph", to_string(output));
+  // TensorFlow would call it out of range, which is what the end of the data is called.
+  if (output.index() < Output::kNoValue || output.index() >= output.operation()->num_outputs)
+    throw InvalidArgumentError("{} is not an output of this graph: the operation has {}",
+                               to_string(output), output.operation()->num_outputs);
+}
+
 OutputInfo Graph::output_info(const Output& output) const {
   if (!output.has_value()) return {};
+  check_has(output);
   return node_of(output).outputs.at(static_cast<size_t>(output.index()));
 }
 

@@ -89,6 +89,7 @@ class Graph final : public crochet::Graph {
   const OperationInfo* find_operation(std::string_view name) const override;
   std::vector<std::string> operation_names() const override;
   std::vector<Variable> variables() const override;
+  // Throws: InvalidArgumentError for outputs of other graphs.
   OutputInfo output_info(const Output& output) const override;
   Output global_step() const override;
   void add_global_step() override;
@@ -132,6 +133,8 @@ class Graph final : public crochet::Graph {
   };
 
   TF_Graph* tensorflow_graph() const { return graph_.get(); }
+  // Throws: InvalidArgumentError unless it is an output, or an operation, of this graph.
+  void check_has(const Output& output) const;
   // True if the memory of what is fetched may be a variable's, which changes.
   bool has_reference_variables() const { return has_reference_variables_; }
   // True if a run of these changes variables that are saved, as far as one can tell from outside;

@@ -54,6 +54,15 @@ TEST(TensorFlowGraphTest, KnowsTypesAndShapesOfOutputs) {
   EXPECT_EQ(graph.output_info(graph.operation("enqueue")).dtype, DType::kInvalid);
 }
 
+TEST(TensorFlowGraphTest, KnowsNothingOfOutputsThatAreNotItsOwn) {
+  const Graph graph = import_golden("kinds");
+  const Graph other = import_golden("kinds");
+  EXPECT_THROW(graph.output_info(other.output("total")), InvalidArgumentError);
+  EXPECT_THROW(graph.output_info(Output(graph.find_operation("total"), 1)), InvalidArgumentError);
+  const OperationInfo of_another_engine = {.graph = nullptr, .name = "x", .num_outputs = 1};
+  EXPECT_THROW(graph.output_info(Output(&of_another_engine, 0)), InvalidArgumentError);
+}
+
 TEST(TensorFlowGraphTest, HasTheCollections) {
   const Graph graph = import_golden("kinds");
   EXPECT_THAT(graph.collection("summaries"), ElementsAre(graph.output("total:0")));
@@ -194,6 +203,16 @@ TEST(TensorFlowGraphTest, NamesThePlaceOfWhatIsNotThere) {
   // Names with an index are in collections alone: the graph's own nodes have none.
   expect_place("total:0", "tutal:0", "summaries");
   expect_place("parts/part_1:0", "parts/port_1:0", "variables");
+}
+
+// As many elements as the whole has, some of them twice, others never.
+TEST(TensorFlowGraphTest, RefusesPartsThatOverlap) {
+  const std::string offset("\x1a\x02\x03\x00", 4);
+  const std::string other_offset("\x1a\x02\x02\x00", 4);
+  const std::string bytes = replaced(golden_bytes("kinds"), offset, other_offset);
+  EXPECT_THAT([&] { Graph::from_meta_graph(bytes, "x.meta"); },
+              ThrowsMessage<InvalidArgumentError>(HasSubstr(
+                  "the parts \"parts/part_0:0\" and \"parts/part_1:0\" of \"parts\" overlap")));
 }
 
 TEST(TensorFlowGraphTest, SuggestsTheNamesThatAreClose) {

@@ -5,6 +5,12 @@
 #include "crochet/base/error.h"
 
 namespace crochet::tensorflow::internal {
+namespace {
+
+// Clocks that count in nanoseconds have no room for all milliseconds.
+constexpr std::chrono::milliseconds kNoLimit = std::chrono::hours(24 * 365);
+
+}  // namespace
 
 bool RunGate::may_enter(Access access) const {
   switch (access) {
@@ -18,11 +24,23 @@ bool RunGate::may_enter(Access access) const {
   return false;
 }
 
-void RunGate::enter(Access access, const char* call) {
+void RunGate::enter(Access access, const char* call, std::chrono::milliseconds limit) {
   std::unique_lock lock(mutex_);
   if (access == Access::kExclusive) ++num_waiting_exclusive_;
-  changed_.wait(lock, [&] { return is_closed_ || may_enter(access); });
+  const auto is_let_go = [&] { return is_closed_ || may_enter(access); };
+  bool is_in_time = true;
+  if (limit > std::chrono::milliseconds::zero() && limit < kNoLimit)
+    is_in_time = changed_.wait_for(lock, limit, is_let_go);
+  else
+    changed_.wait(lock, is_let_go);
   if (access == Access::kExclusive) --num_waiting_exclusive_;
+  if (!is_in_time) {
+    changed_.notify_all();
+    throw DeadlineExceededError(
+        "{} did not begin within {} ms: a snapshot or an assignment is made, or waits for runs "
+        "that change variables",
+        call, limit.count());
+  }
   if (is_closed_) throw FailedPreconditionError("{} on a closed session", call);
   ++num_inside_;
   if (access == Access::kChange) ++num_changing_;

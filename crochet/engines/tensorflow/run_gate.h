@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
@@ -25,8 +26,10 @@ class RunGate {
   // while it waits.
   class Pass {
    public:
-    Pass(RunGate& gate, Access access, const char* call) : gate_(gate), access_(access) {
-      gate.enter(access, call);
+    // Throws besides: DeadlineExceededError if it had to wait for so long; 0: there is no limit.
+    Pass(RunGate& gate, Access access, const char* call, std::chrono::milliseconds limit = {})
+        : gate_(gate), access_(access) {
+      gate.enter(access, call, limit);
     }
     ~Pass() { gate_.leave(access_); }
     Pass(const Pass&) = delete;
@@ -43,7 +46,7 @@ class RunGate {
   void wait_until_empty();
 
  private:
-  void enter(Access access, const char* call);
+  void enter(Access access, const char* call, std::chrono::milliseconds limit);
   void leave(Access access);
   // Requires: the mutex is held.
   bool may_enter(Access access) const;

@@ -72,6 +72,22 @@ TEST(RunGateTest, TurnsAwayThoseWhoWaitWhenItIsClosed) {
   gate.wait_until_empty();
 }
 
+TEST(RunGateTest, TurnsAwayThoseWhoWaitedForTooLong) {
+  RunGate gate;
+  const std::chrono::milliseconds limit(1);
+  {
+    const Pass inside(gate, Access::kExclusive, "snapshot");
+    EXPECT_THAT([&] { Pass(gate, Access::kChange, "run", limit); },
+                testing::ThrowsMessage<DeadlineExceededError>(
+                    testing::HasSubstr("run did not begin within 1 ms")));
+    EXPECT_THROW(Pass(gate, Access::kExclusive, "assign", limit), DeadlineExceededError);
+  }
+  // Those who were turned away keep nobody waiting.
+  const Pass changing(gate, Access::kChange, "run", limit);
+  // More than a clock can count.
+  const Pass patient(gate, Access::kChange, "run", std::chrono::milliseconds::max());
+}
+
 TEST(RunGateTest, WaitsForThoseInside) {
   RunGate gate;
   std::optional<Pass> inside(std::in_place, gate, Access::kRead, "run");

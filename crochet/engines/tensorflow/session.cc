@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cassert>
+#include <chrono>
 #include <optional>
+#include <unordered_set>
 
 #include <fmt/ranges.h>
 
@@ -15,6 +17,7 @@
 #include "crochet/engines/tensorflow/server.h"
 #include "crochet/engines/tensorflow/session_options.h"
 #include "crochet/engines/tensorflow/single_threaded_config.h"
+#include "crochet/engines/tensorflow/state_access.h"
 #include "crochet/engines/tensorflow/status.h"
 #include "crochet/engines/tensorflow/task_placement.h"
 #include "crochet/engines/tensorflow/tensor_conversion.h"
@@ -57,6 +60,20 @@ void check_part(const Graph::Part& part, const Shape& shape) {
   if (shape != part.shape)
     throw FailedPreconditionError("the part \"{}\" of a variable is {} now, expected {}",
                                   part.definition->variable_name, shape, part.shape);
+}
+
+// Before the run: a step that is made, and whose values are lost, would be made again.
+void check_fetch(const Graph& graph, const Output& output) {
+  graph.check_has(output);
+  if (!output.has_value()) return;
+  const DType dtype = node_of(output).outputs[static_cast<size_t>(output.index())].dtype;
+  if (element_size(dtype) == 0 && dtype != DType::kString)
+    throw UnimplementedError(
+        "{} cannot be fetched: it is of TensorFlow's type {} ({}), whose values cannot leave "
+        "TensorFlow",
+        to_string(output),
+        static_cast<int>(TF_OperationOutputType(place_of(output))) % internal::kReferenceTypes,
+        dtype);
 }
 
 const Graph::VariableNode& checked_node(const Graph& graph, const Variable& variable) {
@@ -226,12 +243,11 @@ void Session::run_into(std::span<const Output> fetches, const Feeds& feeds,
                        std::span<Tensor> results, const RunOptions& options,
                        RunMetadata* metadata) {
   assert(fetches.size() == results.size());
-  for (const Output& output : fetches)
-    if (output.graph() != &graph_)
-      throw InvalidArgumentError("{} is not an output of this graph", to_string(output));
+  for (const Output& output : fetches) check_fetch(graph_, output);
   check_feeds(feeds);
-  const internal::RunGate::Pass pass(
-      gate_, changes_variables(fetches) ? Access::kChange : Access::kRead, "run");
+  const internal::RunGate::Pass pass(gate_,
+                                     changes_variables(fetches) ? Access::kChange : Access::kRead,
+                                     "run", std::chrono::milliseconds(options.timeout_in_ms));
   Request request;
   for (const auto& [output, value] : feeds)
     request.feed(place_of(output), internal::to_tensorflow(value));
@@ -293,9 +309,28 @@ namespace {
 // What one initialiser is to assign.
 struct PartValue {
   TF_Output place;  // What the initialiser takes.
-  const TF_Operation* initializer;
+  TF_Operation* initializer;
   TensorPtr value;
 };
+
+// Throws: UnimplementedError if the initialisers come after operations that change other variables:
+// those would be run, too.
+void check_changes_no_others(const Graph& graph,
+                             const std::unordered_set<TF_Operation*>& initializers) {
+  std::vector<TF_Operation*> before;
+  for (TF_Operation* const initializer : initializers)
+    for (TF_Operation* const control : internal::control_inputs_of(initializer))
+      before.push_back(control);
+  if (before.empty()) return;
+  std::unordered_set<TF_Operation*> others;
+  for (const Variable& variable : graph.variables())
+    for (const Graph::Part& part : node_of(variable).parts)
+      if (!initializers.contains(node_of(part.initializer).operation)) others.insert(part.handle);
+  if (internal::changes_state(before, others))
+    throw UnimplementedError(
+        "assign: the initializer of one of the variables runs operations that change others, which "
+        "are not assigned: assign all of them in one call");
+}
 
 // Throws: UnimplementedError if it is not an operation that assigns its second input.
 TF_Output assigned_input(const Graph::Part& part) {
@@ -318,7 +353,6 @@ Tensor value_of(const Assignment& assignment) {
 }  // namespace
 
 void Session::assign(std::span<const Assignment> assignments) {
-  const internal::RunGate::Pass pass(gate_, Access::kExclusive, "assign");
   for (const Assignment& assignment : assignments)
     if (!checked_node(graph_, assignment.variable).shape.is_compatible_with(assignment.shape))
       throw InvalidArgumentError("variable \"{}\" has the shape {}, it was given {}",
@@ -333,9 +367,12 @@ void Session::assign(std::span<const Assignment> assignments) {
            internal::to_tensorflow(
                part.offset.empty() ? value : internal::cut_part(value, part.offset, part.shape))});
   }
+  // Behind the fills, which read files, and may run this session.
+  const internal::RunGate::Pass pass(gate_, Access::kExclusive, "assign");
   // A place takes one value in a run.
   while (!values.empty()) {
     Request request;
+    std::unordered_set<TF_Operation*> initializers;
     std::vector<PartValue> later;
     for (PartValue& part : values) {
       if (request.feeds(part.place)) {
@@ -344,7 +381,9 @@ void Session::assign(std::span<const Assignment> assignments) {
       }
       request.feed(part.place, std::move(part.value));
       request.target(part.initializer);
+      initializers.insert(part.initializer);
     }
+    check_changes_no_others(graph_, initializers);
     execute(
         request, [] { return std::string("assign"); }, {}, nullptr);
     values = std::move(later);

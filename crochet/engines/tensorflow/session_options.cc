@@ -3,15 +3,43 @@
 #include "crochet/engines/tensorflow/session_options.h"
 
 #include "crochet/base/error.h"
+#include "crochet/engines/tensorflow/proto_reader.h"
 #include "crochet/engines/tensorflow/status.h"
 
 namespace crochet::tensorflow::internal {
+
+namespace {
+
+// Fields of ConfigProto, and of a pool of threads.
+constexpr uint32_t kThreadPool = 12;
+constexpr uint32_t kNumThreads = 1;
+
+// TensorFlow ends the process by a pool of fewer than no threads.
+void check_thread_pools(std::string_view config) {
+  ProtoReader(config, "ConfigProto").for_each_field([&](uint32_t field, ProtoReader& value) {
+    if (field != bytes_field(kThreadPool)) return false;
+    value.message("session_inter_op_thread_pool")
+        .for_each_field([&](uint32_t inner, ProtoReader& number) {
+          if (inner != varint_field(kNumThreads)) return false;
+          if (const auto num_threads = static_cast<int32_t>(number.int64()); num_threads < 0)
+            throw InvalidArgumentError(
+                "the settings of a session ask for a pool of {} threads "
+                "(session_inter_op_thread_pool); expected at least 0",
+                num_threads);
+          return true;
+        });
+    return true;
+  });
+}
+
+}  // namespace
 
 SessionOptionsPtr session_options(const std::string& target, const std::string& config) {
   SessionOptionsPtr options(TF_NewSessionOptions());
   Status status;
   TF_SetConfig(options.get(), config.data(), config.size(), status.get());
   if (!status.ok()) throw InvalidArgumentError("the settings of a session are no ConfigProto");
+  check_thread_pools(config);
   TF_SetTarget(options.get(), target.c_str());
   return options;
 }

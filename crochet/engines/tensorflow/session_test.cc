@@ -11,6 +11,7 @@
 #include <malloc.h>
 
 #include "crochet/base/error.h"
+#include "crochet/engines/tensorflow/graph_builder.h"
 #include "crochet/engines/tensorflow/test_graphs.h"
 
 namespace crochet::tensorflow {
@@ -192,6 +193,49 @@ TEST_F(KindsTest, GivesBackTheMemoryOfStringsThatItWasFed) {
   EXPECT_LT(mallinfo2().uordblks, before + 1'000'000);  // 4 MB were given.
 }
 
+// A restore reads files; nobody waits for it, nor does it wait for itself.
+TEST_F(KindsTest, TakesCallsFromWithinAFill) {
+  Assignment copied = assignment(it_.variable("resource"), filled(0));
+  copied.fill = [&](std::span<std::byte> to) {
+    it_.session->run(operation("change_resource"));
+    std::ranges::copy(it_.value("resource").bytes(), to.begin());
+    it_.session->run(operation("change_resource"));
+  };
+  it_.session->assign({&copied, 1});
+  EXPECT_EQ(it_.value("resource"), filled(0.75));
+}
+
+// "b" is initialised behind "a": a run of its initialiser alone would initialise "a" again.
+TEST(AssignTest, ChangesNothingElse) {
+  Graph built;
+  GraphBuilder build(built);
+  const Variable first = build.variable("a", Tensor::scalar(1.0f));
+  const Variable second = build.variable("b", Tensor::scalar(2.0f));
+  build.op("AssignVariableOp", "b/Behind",
+           {GraphBuilder::handle(second), build.constant("b/other", 3.0f)}, {},
+           {.control_inputs = {GraphBuilder::initializer(first)}});
+  // VariableDef.initializer_name.
+  Graph graph = Graph::from_meta_graph(replaced(*built.meta_graph(),
+                                                "\x12\x08"
+                                                "b/Assign",
+                                                "\x12\x08"
+                                                "b/Behind"),
+                                       "x.meta");
+  const auto session = initialized_session(graph);
+  const Assignment a = assignment(variable_of(graph, "a"), Tensor::scalar(8.0f));
+  const Assignment b = assignment(variable_of(graph, "b"), Tensor::scalar(9.0f));
+  const auto expect = [&](float first_value, float second_value) {
+    EXPECT_EQ(value_of(*session, "a").scalar<float>(), first_value);
+    EXPECT_EQ(value_of(*session, "b").scalar<float>(), second_value);
+  };
+  session->assign({&a, 1});
+  expect(8, 3);
+  EXPECT_THROW(session->assign({&b, 1}), UnimplementedError);
+  expect(8, 3);
+  session->assign({{a, b}});
+  expect(8, 9);
+}
+
 TEST_F(KindsTest, TimesOut) {
   EXPECT_THAT([&] { it_.session->run("dequeue", {}, {.timeout_in_ms = 20}); },
               ThrowsMessage<DeadlineExceededError>(HasSubstr("run of dequeue:0")));
@@ -238,8 +282,31 @@ TEST_F(KindsTest, TracesARun) {
                              Field(&OperationTiming::device, HasSubstr("CPU:0")))));
 }
 
+// Not as an OutOfRangeError: that says that the data ended, and a loop would end by it, content.
+TEST_F(KindsTest, RefusesOutputsThatAreNot) {
+  const OperationInfo* const read = it_.graph.find_operation("read_resource");
+  for (const int index : {-2, 1, 7}) {
+    const Output none(read, index);
+    EXPECT_THROW(it_.session->run(none), InvalidArgumentError) << index;
+    EXPECT_THROW(it_.session->run("looked_up", {{none, filled(1)}}), InvalidArgumentError) << index;
+  }
+}
+
+TEST_F(KindsTest, RefusesToFetchWhatHasNoValuesBeforeItRuns) {
+  EXPECT_THAT(
+      [&] {
+        it_.session->run(Fetches::List{operation("change_resource"), operation("resource")[0]});
+      },
+      ThrowsMessage<UnimplementedError>(AllOf(HasSubstr("resource:0"), HasSubstr("(resource)"))));
+  EXPECT_EQ(it_.value("resource"), filled(1));
+}
+
 TEST_F(KindsTest, RefusesSettingsItDoesNotKnow) {
   EXPECT_THROW(it_.graph.new_session("", {.serialized = "\xff"}), InvalidArgumentError);
+  // ConfigProto.session_inter_op_thread_pool = {num_threads: -1}: it would end the process.
+  const std::string no_pool = "\x62\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01";
+  EXPECT_THAT([&] { it_.graph.new_session("", {.serialized = no_pool}); },
+              ThrowsMessage<InvalidArgumentError>(HasSubstr("a pool of -1 threads")));
   // ConfigProto.intra_op_parallelism_threads = 1.
   EXPECT_NO_THROW(it_.graph.new_session("", {.serialized = "\x10\x01"}));
 }

@@ -102,6 +102,7 @@ Graph::Graph(std::string bytes, const std::string& name, const ImportOptions& op
       definition_(parse_meta_graph(*bytes_, name)),
       graph_(TF_NewGraph(), TF_DeleteGraph) {
   import_graph_def(name, options);
+  check_global_step(name);
   add_variables(name);
   add_collections(name);
   add_queue_runners(name);
@@ -300,13 +301,32 @@ OutputInfo Graph::output_info(const Output& output) const {
   return node_of(output).outputs.at(static_cast<size_t>(output.index()));
 }
 
+void Graph::check_global_step(const std::string& file) const {
+  if (definition_.variables.contains(kGlobalStepCollection) && !step_read())
+    throw NotFoundError("{}: collection_def[\"{}\"]: the graph has no variable \"{}\"", file,
+                        kGlobalStepCollection, global_step_variable(definition_));
+}
+
 Output Graph::global_step() const {
+  const Output step = step_read();
+  if (!step) return step;
+  const OutputInfo info = output_info(step);
+  if ((info.dtype != DType::kInt32 && info.dtype != DType::kInt64) ||
+      (info.shape && info.shape->rank() != 0))
+    throw InvalidArgumentError(
+        "the global step \"{}\" is {} {}, expected a scalar of type int32 or int64",
+        global_step_variable(definition_), info.dtype,
+        info.shape ? to_string(*info.shape) : "of any shape");
+  return step;
+}
+
+Output Graph::step_read() const {
   const OperationInfo* const read = find_operation(internal::kGlobalStepNode);
   return read == nullptr ? Output() : Output(read, 0);
 }
 
 TF_Operation* Graph::global_step_handle() const {
-  const Output read = global_step();
+  const Output read = step_read();
   return read ? TF_OperationInput({node_of(read).operation, 0}).oper : nullptr;
 }
 
@@ -328,7 +348,7 @@ Variable Graph::add_variable(VariableDef definition,
 }
 
 std::string Graph::global_step_name() const {
-  return global_step() ? std::string(global_step_variable(definition_)) : "";
+  return step_read() ? std::string(global_step_variable(definition_)) : "";
 }
 
 std::vector<const VariableDef*> Graph::definitions(std::string_view collection) const {

@@ -91,6 +91,7 @@ class Graph final : public crochet::Graph {
   std::vector<Variable> variables() const override;
   // Throws: InvalidArgumentError for outputs of other graphs.
   OutputInfo output_info(const Output& output) const override;
+  // Throws: InvalidArgumentError if it is no scalar of type int32 or int64.
   Output global_step() const override;
   void add_global_step() override;
   // Throws besides: FailedPreconditionError if the graph has no global step.
@@ -155,6 +156,8 @@ class Graph final : public crochet::Graph {
   void add_variables(const std::string& file);
   void add_collections(const std::string& file);
   void add_queue_runners(const std::string& file);
+  void check_global_step(const std::string& file) const;
+  Output step_read() const;
   // A variable whose operations were added, for these collections.
   Variable add_variable(VariableDef definition, std::span<const std::string_view> collections);
   std::vector<const VariableDef*> definitions(std::string_view collection) const;

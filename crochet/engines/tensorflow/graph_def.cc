@@ -160,6 +160,10 @@ bool has_step_read(const std::vector<NodeDef>& nodes, std::string_view global_st
   return true;
 }
 
+bool is_variable(const NodeDef& node) {
+  return node.op == "VarHandleOp" || node.op == "VariableV2" || node.op == "Variable";
+}
+
 std::string make_step_read(const NodeDef& variable) {
   const bool is_resource = variable.op == "VarHandleOp";
   std::string bytes;
@@ -202,7 +206,7 @@ std::string prepare_graph_def(std::string_view graph_def, std::string_view globa
   Graph graph = read_graph(graph_def, file);
   check_nodes(graph.nodes, file);
   const auto variable = std::ranges::find_if(graph.nodes, [&](const NodeDef& node) {
-    return !global_step.empty() && node.name == global_step;
+    return !global_step.empty() && node.name == global_step && is_variable(node);
   });
   const bool is_read = has_step_read(graph.nodes, global_step, file);
   const std::string wait = fmt::format("^{}", kGlobalStepNode);

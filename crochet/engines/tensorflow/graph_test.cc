@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "crochet/engines/tensorflow/graph_builder.h"
 #include "crochet/engines/tensorflow/test_graphs.h"
 #include "crochet/session/queue_runner.h"
 #include "crochet/testing/temp_directory.h"
@@ -188,6 +189,34 @@ TEST(TensorFlowGraphTest, SaysWhichVariableIsNotThere) {
   const std::string bytes = replaced(golden_bytes("contract_resource"), "matrix:0", "mutrix:0");
   EXPECT_THAT([&] { Graph::from_meta_graph(bytes, "x.meta"); },
               ThrowsMessage<NotFoundError>(HasSubstr("mutrix")));
+}
+
+TEST(TensorFlowGraphTest, SaysThatTheGlobalStepIsNotThere) {
+  const std::string bytes =
+      replaced(golden_bytes("contract_resource"), "global_step:0", "glubal_step:0");
+  // Of no other collection, which would say so first.
+  const std::string alone = replaced(bytes, "\x0a\x09variables", "\x0a\x09voriables");
+  EXPECT_THAT(
+      [&] { Graph::from_meta_graph(alone, "x.meta"); },
+      ThrowsMessage<NotFoundError>(AllOf(HasSubstr("x.meta: collection_def[\"global_step\"]"),
+                                         HasSubstr("\"glubal_step\""))));
+}
+
+TEST(TensorFlowGraphTest, RefusesAGlobalStepThatDoesNotCount) {
+  Graph graph;
+  GraphBuilder(graph).variable("global_step", Tensor::scalar(1.0f));
+  const Graph imported = Graph::from_meta_graph(*graph.meta_graph(), "x.meta");
+  EXPECT_THAT([&] { imported.global_step(); },
+              ThrowsMessage<InvalidArgumentError>(
+                  AllOf(HasSubstr("\"global_step\""), HasSubstr("float32"))));
+}
+
+TEST(TensorFlowGraphTest, HasNoGlobalStepThatIsNoVariable) {
+  Graph graph;
+  GraphBuilder build(graph);
+  build.op("Identity", "global_step", {build.constant("one", int64_t{1})});
+  const Graph imported = Graph::from_meta_graph(*graph.meta_graph(), "x.meta");
+  EXPECT_FALSE(imported.global_step());
 }
 
 TEST(TensorFlowGraphTest, NamesThePlaceOfWhatIsNotThere) {

@@ -120,6 +120,35 @@ TEST(SingleThreadedGraphsTest, RefusesMoreThanOneDevice) {
               ThrowsMessage<InvalidArgumentError>(HasSubstr("the session has 2")));
 }
 
+// A loop that goes on for ever, and counts its rounds.
+TEST(SingleThreadedGraphsTest, EndsAnEndlessLoopWhenItIsClosed) {
+  Graph graph;
+  GraphBuilder build(graph);
+  const Variable rounds = build.variable("rounds", Tensor::scalar(0.0f));
+  const std::vector<FunctionInput> state = {{"rounds", DType::kResource}};
+  const Function always = build.function(
+      "always", state,
+      [](GraphBuilder& body, const std::vector<Output>&) { return body.constant("true", true); });
+  const Function count =
+      build.function("count", state, [](GraphBuilder& body, const std::vector<Output>& in) {
+        body.op("AssignAddVariableOp", "add", {in[0], body.constant("one", 1.0f)});
+        return in[0];
+      });
+  const auto loop =
+      build.op("While", "loop", {{build.handle(rounds)}}, {{"cond", always}, {"body", count}});
+  const Output read =
+      build.op("ReadVariableOp", "read", {build.handle(rounds)}, {{"dtype", DType::kFloat}})[0];
+  const Output init = graph.default_init_op();
+  for (const SessionConfig& config : {single_threaded_config(), callers_thread_config()}) {
+    const auto session = graph.new_session("", config);
+    session->run(init);
+    std::thread endless([&] { EXPECT_THROW(session->run(loop), CancelledError); });
+    while (session->run(read).scalar<float>() == 0) std::this_thread::yield();
+    session->close();
+    endless.join();
+  }
+}
+
 // Learns a matrix by functions, branches among them.
 struct Learning {
   Learning() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <ctime>
 #include <memory>
 #include <string>
 
@@ -83,6 +84,22 @@ inline std::unique_ptr<crochet::Session> initialized_session(Graph& graph) {
   if (init) session->run(init);
   if (local_init) session->run(local_init);
   return session;
+}
+
+inline double cpu_secs(clockid_t clock) {
+  timespec time{};
+  clock_gettime(clock, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// What other threads compute during 500 calls of `step`: a part of what this one does.
+template <typename Step>
+double share_of_other_threads(const Step& step) {
+  const double all = cpu_secs(CLOCK_PROCESS_CPUTIME_ID), own = cpu_secs(CLOCK_THREAD_CPUTIME_ID);
+  for (int i = 0; i < 500; ++i) step();
+  const double own_secs = cpu_secs(CLOCK_THREAD_CPUTIME_ID) - own;
+  const double all_secs = cpu_secs(CLOCK_PROCESS_CPUTIME_ID) - all;
+  return all_secs / own_secs - 1;
 }
 
 // The bytes with every `from` replaced, for files that name what is not there.

@@ -125,7 +125,6 @@ def check_interrupted(args):
 
     try:
         wait_until(lambda: os.path.exists(log) and first_steps(chief()), "no step", cluster)
-        time.sleep(0.5)  # For steps behind the first checkpoint.
         os.killpg(done.pid, signal.SIGINT)
         expect(done.wait(PATIENCE_SECS) == 128 + signal.SIGINT, f"the script ended with {done.returncode}")
     finally:

@@ -6,6 +6,8 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "crochet/base/immortal.h"
+
 namespace crochet {
 namespace {
 
@@ -32,8 +34,8 @@ class RealClock final : public Clock {
 }  // namespace
 
 Clock& Clock::real() {
-  static RealClock clock;
-  return clock;
+  static Immortal<RealClock> clock;
+  return *clock;
 }
 
 }  // namespace crochet

@@ -5,6 +5,7 @@
 #include <cxxabi.h>
 
 #include "crochet/base/class_name.h"
+#include "crochet/base/escape.h"
 
 namespace crochet {
 
@@ -45,6 +46,9 @@ const char* code_name(Code code) {
   }
   return "UNKNOWN";
 }
+
+Error::Error(Code code, std::string_view message)
+    : std::runtime_error(internal::escape_text(message)), code_(code) {}
 
 void throw_error(Code code, const std::string& message) {
   switch (code) {

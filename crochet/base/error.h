@@ -5,6 +5,7 @@
 #include <exception>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -35,10 +36,11 @@ enum class Code {
 const char* code_name(Code code);
 
 // What every error of this library derives from. what() says which object,
-// what happened, where, and what was found and expected.
+// what happened, where, and what was found and expected, in one line: control characters, line
+// breaks too, and bytes that are not UTF-8 are escaped, since names from files are in it.
 class Error : public std::runtime_error {
  public:
-  Error(Code code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  Error(Code code, std::string_view message);
 
   Code code() const noexcept { return code_; }
 

@@ -2,26 +2,154 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/base/log.h"
 
+#include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <ctime>
+#include <deque>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 
 #include <fmt/chrono.h>
+
+#include "crochet/base/escape.h"
+#include "crochet/base/process_owner.h"
 
 namespace crochet {
 namespace {
 
-// Recursive, so that a callback may log; leaked, so that threads may log at exit.
-struct Sink {
-  std::recursive_mutex mutex;  // Guards what follows.
-  LogCallback callback = log_to_stderr;
-};
+constexpr size_t kMaxWaiting = 10'000;
+constexpr int kMaxDepth = 10;
 
-Sink& sink() {
-  static Sink* const sink = new Sink;
-  return *sink;
-}
+using SharedCallback = std::shared_ptr<const LogCallback>;
+
+// Hands lines to the callback, one after another. The callback is the user's: it runs without the
+// mutex, in the thread that came first, and others leave their lines to that thread.
+class Sink {
+ public:
+  // Leaked, so that threads may log at exit.
+  static Sink& get() {
+    static Sink* const sink = [] {
+      static ForkActions actions = {before_fork, after_fork_in_parent, after_fork_in_child};
+      add_fork_actions(actions);
+      return new Sink;
+    }();
+    return *sink;
+  }
+
+  SharedCallback exchange(SharedCallback callback) {
+    const std::lock_guard lock(mutex_);
+    std::swap(callback, callback_);
+    return callback;
+  }
+
+  void log(Severity severity, std::string_view message) {
+    SharedCallback callback;
+    switch (enter(severity, message, callback)) {
+      case Turn::kNow:
+        call(callback, severity, message);
+        hand_over_waiting();
+        return;
+      case Turn::kWithinACall:
+        call(callback, severity, message);
+        --depth_;
+        return;
+      case Turn::kLater:
+        return;
+      case Turn::kNever:
+        log_to_stderr(severity, message);
+    }
+  }
+
+  void flush() {
+    std::unique_lock lock(mutex_);
+    if (caller_ == std::this_thread::get_id()) return;
+    const uint64_t target = num_taken_;
+    lock.unlock();
+    for (uint64_t done = num_done_; done < target; done = num_done_) num_done_.wait(done);
+  }
+
+ private:
+  struct Line {
+    Severity severity;
+    std::string message;
+  };
+  enum class Turn { kNow, kWithinACall, kLater, kNever };
+
+  Turn enter(Severity severity, std::string_view message, SharedCallback& callback) {
+    const std::lock_guard lock(mutex_);
+    callback = callback_;
+    if (caller_ == std::this_thread::get_id()) {
+      if (depth_ == kMaxDepth) return Turn::kNever;
+      ++depth_;
+      return Turn::kWithinACall;
+    }
+    const bool is_free = caller_ == std::thread::id();
+    if (is_free) {
+      caller_ = std::this_thread::get_id();
+    } else {
+      if (waiting_.size() >= kMaxWaiting) return Turn::kNever;
+      waiting_.push_back({severity, std::string(message)});
+    }
+    ++num_taken_;
+    return is_free ? Turn::kNow : Turn::kLater;
+  }
+
+  void hand_over_waiting() {
+    Line line;
+    for (SharedCallback callback; take_next(line, callback);)
+      call(callback, line.severity, line.message);
+  }
+
+  // False if there is none: then the next line is another thread's.
+  bool take_next(Line& line, SharedCallback& callback) {
+    SharedCallback former;  // Destroyed without the mutex: it may be the last owner.
+    const std::lock_guard lock(mutex_);
+    ++num_done_;
+    num_done_.notify_all();
+    former = std::exchange(callback, callback_);
+    if (waiting_.empty()) {
+      caller_ = {};
+      return false;
+    }
+    line = std::move(waiting_.front());
+    waiting_.pop_front();
+    return true;
+  }
+
+  static void call(const SharedCallback& callback, Severity severity,
+                   std::string_view message) noexcept {
+    try {
+      (*callback)(severity, message);
+    } catch (...) {  // A log line is not worth a training run.
+    }
+  }
+
+  // The child has only the thread that forked: nobody else is in a call there.
+  static void before_fork() { get().mutex_.lock(); }
+  static void after_fork_in_parent() { get().mutex_.unlock(); }
+  static void after_fork_in_child() {
+    Sink& sink = get();
+    const bool is_in_call = sink.caller_ == std::this_thread::get_id();
+    if (!is_in_call) {
+      sink.caller_ = {};
+      sink.depth_ = 0;
+    }
+    sink.waiting_.clear();  // The parent hands them over.
+    sink.num_taken_ = sink.num_done_ + (is_in_call ? 1 : 0);
+    sink.mutex_.unlock();
+  }
+
+  std::mutex mutex_;  // Guards what follows.
+  SharedCallback callback_ = std::make_shared<const LogCallback>(log_to_stderr);
+  std::thread::id caller_;  // The thread that is in a call, if any.
+  int depth_ = 0;           // Of calls within its call; only that thread touches it.
+  std::deque<Line> waiting_;
+  uint64_t num_taken_ = 0;              // Lines, without those logged within a call.
+  std::atomic<uint64_t> num_done_ = 0;  // Changed under the mutex; flush() waits without it.
+};
 
 }  // namespace
 
@@ -31,22 +159,22 @@ void log_to_stderr(Severity severity, std::string_view message) {
                       : severity == Severity::kWarning ? 'W'
                                                        : 'E';
   const std::string line =
-      fmt::format("{} {:%H:%M:%S} {}\n", letter, fmt::localtime(std::time(nullptr)), message);
+      fmt::format("{} {:%H:%M:%S} {}\n", letter, fmt::localtime(std::time(nullptr)),
+                  internal::escape_text(message));
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
 LogCallback set_log_callback(LogCallback callback) {
-  const std::lock_guard lock(sink().mutex);
   if (!callback) callback = log_to_stderr;
-  std::swap(callback, sink().callback);
-  return callback;
+  return *Sink::get().exchange(std::make_shared<const LogCallback>(std::move(callback)));
 }
+
+void flush_log() { Sink::get().flush(); }
 
 void log(Severity severity, std::string_view message) noexcept {
   try {
-    const std::lock_guard lock(sink().mutex);
-    sink().callback(severity, message);
-  } catch (...) {  // A log line is not worth a training run.
+    Sink::get().log(severity, internal::escape_text(message));
+  } catch (...) {  // No memory for it.
   }
 }
 

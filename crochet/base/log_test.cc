@@ -2,6 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/base/log.h"
 
+#include <atomic>
+#include <cstdlib>
+#include <latch>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -76,6 +80,127 @@ TEST_F(LogTest, CallsOneAtATime) {
       });
   }
   EXPECT_EQ(lines_.size(), 400);
+}
+
+// A callback that waits for a lock of the program, whose owner logs.
+TEST_F(LogTest, ALineOfAnotherThreadDoesNotWaitForTheCall) {
+  std::latch in_call(1), unlocked(1);
+  set_log_callback([&](Severity severity, std::string_view message) {
+    if (message == "first") {
+      in_call.count_down();
+      unlocked.wait();
+    }
+    lines_.emplace_back(severity, message);
+  });
+  std::jthread thread([] { log_info("first"); });
+  in_call.wait();
+  log_info("second");
+  log_info("third");
+  unlocked.count_down();
+  flush_log();
+  EXPECT_THAT(lines_, ElementsAre(Pair(Severity::kInfo, "first"), Pair(Severity::kInfo, "second"),
+                                  Pair(Severity::kInfo, "third")));
+}
+
+TEST_F(LogTest, ACallbackMayReplaceItself) {
+  const auto token = std::make_shared<int>();
+  set_log_callback([this, token](Severity severity, std::string_view message) {
+    set_log_callback(collect());
+    EXPECT_EQ(token.use_count(), 2) << "the callable that runs is gone";
+    lines_.emplace_back(severity, message);
+  });
+  log_info("first");
+  EXPECT_EQ(token.use_count(), 1);
+  log_info("second");
+  EXPECT_THAT(lines_, ElementsAre(Pair(Severity::kInfo, "first"), Pair(Severity::kInfo, "second")));
+}
+
+TEST_F(LogTest, ACallEndsAfterAnotherThreadReplacedTheCallback) {
+  std::latch in_call(1), replaced(1);
+  const auto token = std::make_shared<int>();
+  std::atomic<long> owners = 0;
+  set_log_callback([&in_call, &replaced, &owners, token](Severity, std::string_view) {
+    in_call.count_down();
+    replaced.wait();
+    owners = token.use_count();
+  });
+  std::jthread thread([] { log_info("first"); });
+  in_call.wait();
+  set_log_callback(collect());
+  log_info("second");
+  replaced.count_down();
+  flush_log();
+  EXPECT_EQ(owners, 2);
+  EXPECT_THAT(lines_, ElementsAre(Pair(Severity::kInfo, "second")));
+  thread.join();
+  EXPECT_EQ(token.use_count(), 1);
+}
+
+TEST_F(LogTest, ACallbackThatLogsAboutEveryLineEnds) {
+  int num_calls = 0;
+  set_log_callback([&](Severity, std::string_view) {
+    ++num_calls;
+    log_info("once more");
+  });
+  ::testing::internal::CaptureStderr();
+  log_info("a line");
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), MatchesRegex("I [0-9:]+ once more\n"));
+  EXPECT_EQ(num_calls, 11);
+}
+
+TEST_F(LogTest, LinesThatACallKeepsWaitingAreBounded) {
+  std::latch in_call(1), unlocked(1);
+  std::atomic<int> num_calls = 0;
+  set_log_callback([&](Severity, std::string_view) {
+    if (++num_calls > 1) return;
+    in_call.count_down();
+    unlocked.wait();
+  });
+  std::jthread thread([] { log_info("the first"); });
+  in_call.wait();
+  ::testing::internal::CaptureStderr();
+  for (int i = 0; i < 10'001; ++i) log_info("line {}", i);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), MatchesRegex("I [0-9:]+ line 10000\n"));
+  unlocked.count_down();
+  flush_log();
+  EXPECT_EQ(num_calls, 10'001);
+}
+
+// The thread that is in a call does not exist in the child.
+TEST_F(LogTest, AForkedChildLogsWhateverOtherThreadsDid) {
+  std::latch in_call(1), unlocked(1);
+  set_log_callback([&](Severity severity, std::string_view message) {
+    if (message == "in the child") return log_to_stderr(severity, message);
+    in_call.count_down();
+    unlocked.wait();
+  });
+  std::jthread thread([] { log_info("in the parent"); });
+  in_call.wait();
+  EXPECT_EXIT(
+      {
+        log_info("in the child");
+        flush_log();
+        std::_Exit(0);
+      },
+      ::testing::ExitedWithCode(0), "I [0-9:]+ in the child");
+  unlocked.count_down();
+}
+
+struct LogsAtExit {
+  ~LogsAtExit() { log_info("the last line"); }
+};
+
+TEST_F(LogTest, LogsWhileTheProgramExits) {
+  EXPECT_EXIT(
+      {
+        static const LogsAtExit at_exit;  // Destroyed after all that comes later.
+        static const std::string prefix = "a prefix too long for the object itself, and ";
+        set_log_callback([copy = prefix](Severity severity, std::string_view message) {
+          log_to_stderr(severity, copy + std::string(message));
+        });
+        std::exit(0);
+      },
+      ::testing::ExitedWithCode(0), "itself, and the last line");
 }
 
 TEST_F(LogTest, DefaultsToStderrWithoutDebugLines) {

@@ -1,0 +1,116 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/base/escape.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include <fmt/format.h>
+
+namespace crochet::internal {
+namespace {
+
+unsigned char byte_at(std::string_view text, size_t i) {
+  return static_cast<unsigned char>(text[i]);
+}
+
+// Almost all text is.
+bool is_plain(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return c >= 0x20 && c < 0x7f; });
+}
+
+// The bytes that the character at the start of `text` has; 0 if it is not UTF-8.
+size_t utf8_length(std::string_view text) {
+  const unsigned char first = byte_at(text, 0);
+  if (first < 0x80) return 1;
+  const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
+  for (size_t i = 1; i < length; ++i)
+    if ((byte_at(text, i) & 0xc0) != 0x80) return 0;
+  const unsigned char second = byte_at(text, 1);
+  // Overlong encodings, the halves of UTF-16's pairs, and what is beyond the last character.
+  if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f)) return 0;
+  if ((first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f)) return 0;
+  return length;
+}
+
+// The number of a UTF-8 character of at most three bytes; 0 for longer ones.
+uint32_t code_point(std::string_view character) {
+  const auto low_bits = [&](size_t i) { return uint32_t{byte_at(character, i)} & 0x3f; };
+  switch (character.size()) {
+    case 1:
+      return byte_at(character, 0);
+    case 2:
+      return (uint32_t{byte_at(character, 0)} & 0x1f) << 6 | low_bits(1);
+    case 3:
+      return (uint32_t{byte_at(character, 0)} & 0x0f) << 12 | low_bits(1) << 6 | low_bits(2);
+    default:
+      return 0;
+  }
+}
+
+bool is_control(std::string_view character) {
+  if (character.size() > 3) return false;
+  const uint32_t code = code_point(character);
+  return code < 0x20 || (code >= 0x7f && code < 0xa0) ||  // C0, DEL, C1.
+         code == 0x61c || code == 0x200e || code == 0x200f || (code >= 0x2066 && code <= 0x2069) ||
+         (code >= 0x2028 && code <= 0x202e);  // Separators, and directions again.
+}
+
+void append_bytes(std::string& result, std::string_view bytes) {
+  for (const char c : bytes) {
+    if (c == '\n' || c == '\t' || c == '\r')
+      result += c == '\n' ? "\\n" : c == '\t' ? "\\t" : "\\r";
+    else
+      result += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+  }
+}
+
+// Appends each character as it is, or calls `escape` for what must not stay.
+template <typename Escape>
+std::string escaped(std::string_view text, Escape escape) {
+  std::string result;
+  result.reserve(text.size());
+  while (!text.empty()) {
+    const size_t length = utf8_length(text);
+    const std::string_view character = text.substr(0, std::max<size_t>(length, 1));
+    if (length == 0 || is_control(character))
+      escape(result, character);
+    else
+      result += character;
+    text.remove_prefix(character.size());
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string escape_text(std::string_view message) {
+  return is_plain(message) ? std::string(message) : escaped(message, append_bytes);
+}
+
+std::string escape_name(std::string_view name) {
+  std::string result;
+  for (const char c : name) result += c == '\\' ? std::string("\\\\") : std::string(1, c);
+  return escape_text(result);
+}
+
+std::string escape_json(std::string_view document) {
+  return escaped(document, [](std::string& result, std::string_view character) {
+    if (character == "\n")  // Between tokens: in strings it is escaped already.
+      result += character;
+    else
+      result += fmt::format("\\u{:04x}", code_point(character));
+  });
+}
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const size_t length = utf8_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+}  // namespace crochet::internal

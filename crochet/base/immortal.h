@@ -1,0 +1,37 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <new>
+#include <utility>
+
+namespace crochet {
+
+// A static object that is never destroyed: threads may use it while the process exits, and so may
+// the destructors of other static objects.
+//
+//   static Immortal<Registry> registry(arguments);
+//   return *registry;
+//
+// All static objects of the library that have a destructor are in one of these; tests/lifetime
+// checks it. The same holds for thread_local objects, which `exit` destroys before the static ones:
+// there are none with a destructor.
+template <typename T>
+class Immortal {
+ public:
+  template <typename... Args>
+  explicit Immortal(Args&&... args) {
+    ::new (storage_) T(std::forward<Args>(args)...);
+  }
+  Immortal(const Immortal&) = delete;
+  Immortal& operator=(const Immortal&) = delete;
+
+  T& operator*() { return *std::launder(reinterpret_cast<T*>(storage_)); }
+  T* operator->() { return &**this; }
+
+ private:
+  alignas(T) std::byte storage_[sizeof(T)];
+};
+
+}  // namespace crochet

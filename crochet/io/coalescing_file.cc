@@ -32,26 +32,33 @@ uint32_t CoalescingFile::append_with_crc32c(uint32_t crc, std::span<const std::b
 }
 
 void CoalescingFile::gather(std::span<const std::byte> data) {
-  if (filled_ + data.size() > kChunkBytes) flush();
+  if (filled_ + data.size() > kChunkBytes) write_gathered();
   if (data.size() >= kChunkBytes) return file_->append(data);
   if (data.empty()) return;
   std::memcpy(buffer_.get() + filled_, data.data(), data.size());
   filled_ += data.size();
 }
 
-void CoalescingFile::flush() {
+void CoalescingFile::write_gathered() {
   if (filled_ > 0) file_->append(std::span(buffer_.get(), std::exchange(filled_, 0)));
+}
+
+void CoalescingFile::flush() {
+  state_.run("flush", [&] {
+    write_gathered();
+    file_->flush();
+  });
 }
 
 void CoalescingFile::sync() {
   state_.run("sync", [&] {
-    flush();
+    write_gathered();
     file_->sync();
   });
 }
 
 void CoalescingFile::close() {
-  if (!state_.is_dead() && !state_.is_closed()) state_.run("close", [&] { flush(); });
+  if (!state_.is_dead() && !state_.is_closed()) state_.run("close", [&] { write_gathered(); });
   state_.close();
   file_->close();
 }

@@ -16,7 +16,8 @@ namespace crochet {
 // Gathers what is appended in small pieces for another file, up to kChunkBytes; large pieces go
 // straight on.
 //
-// The other file has all after sync() or close(); without either, what was gathered last is lost.
+// The other file has all after flush(), sync() or close(); otherwise what was gathered last is
+// lost.
 class CoalescingFile final : public WritableFile {
  public:
   // Also what is handled at once: still in the cache when the write comes behind the checksum.
@@ -28,12 +29,13 @@ class CoalescingFile final : public WritableFile {
   using WritableFile::append;
   void append(std::span<const std::byte> data) override;
   uint32_t append_with_crc32c(uint32_t crc, std::span<const std::byte> data) override;
+  void flush() override;
   void sync() override;
   void close() override;
 
  private:
   void gather(std::span<const std::byte> data);
-  void flush();
+  void write_gathered();
 
   WritableState state_;
   std::unique_ptr<WritableFile> file_;

@@ -44,6 +44,17 @@ TEST_F(CoalescingFileTest, GathersSmallPiecesAndPassesLargeOnesOn) {
   EXPECT_TRUE(read_file(disk_, "a") == "head" + small + small + large + "tail");
 }
 
+TEST_F(CoalescingFileTest, FlushHandsOnWhatWasGathered) {
+  file_.append("head");
+  file_.flush();
+  EXPECT_THAT(files_.operations(), ElementsAre("create a", "append a 4"));
+  file_.flush();
+  file_.append("tail");
+  file_.close();
+  EXPECT_THAT(files_.operations(), ElementsAre("create a", "append a 4", "append a 4", "close a"));
+  EXPECT_THROW(file_.flush(), FailedPreconditionError);
+}
+
 TEST_F(CoalescingFileTest, AFullBufferIsNotYetTooMuch) {
   file_.append(std::string(kChunk - 1, 'x'));
   file_.append("y");

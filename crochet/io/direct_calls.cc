@@ -13,6 +13,10 @@
 #include <liburing.h>
 #include <linux/magic.h>
 
+#include "crochet/base/immortal.h"
+#include "crochet/io/open_file.h"
+#include "crochet/io/uring.h"
+
 namespace crochet {
 namespace {
 
@@ -39,8 +43,8 @@ int64_t told_alignment(int file) {
 
 }  // namespace
 
-int DirectCalls::open(const std::string& path, int flags) {
-  return or_errno(::open(path.c_str(), flags | O_CLOEXEC, mode_t{0666}));
+int DirectCalls::open(const FilePlace& place, int flags) {
+  return try_open_file(place, OpenFor::kReplacing, flags);
 }
 
 int64_t DirectCalls::block_bytes(int file) {
@@ -73,7 +77,7 @@ int DirectCalls::truncate(int file, uint64_t num_bytes) {
 int DirectCalls::sync(int file) { return or_errno(::fdatasync(file)); }
 
 int DirectCalls::make_ring(unsigned num_entries, io_uring* ring) {
-  return ::io_uring_queue_init(num_entries, ring, 0);
+  return make_uring(num_entries, ring);
 }
 
 int DirectCalls::register_buffer(io_uring* ring, std::span<std::byte> bytes) {
@@ -90,8 +94,8 @@ int DirectCalls::wait(io_uring* ring, io_uring_cqe** completion) {
 int DirectCalls::result_of(const WriteRequest&, int result) { return result; }
 
 DirectCalls& DirectCalls::real() {
-  static DirectCalls calls;
-  return calls;
+  static Immortal<DirectCalls> calls;
+  return *calls;
 }
 
 }  // namespace crochet

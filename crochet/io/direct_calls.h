@@ -10,6 +10,8 @@
 #include <span>
 #include <string>
 
+#include "crochet/io/file_place.h"
+
 struct io_uring;
 struct io_uring_cqe;
 
@@ -34,8 +36,8 @@ class DirectCalls {
  public:
   virtual ~DirectCalls() = default;
 
-  // Adds O_CLOEXEC. Returns a file descriptor.
-  virtual int open(const std::string& path, int flags);
+  // Opens a file to replace its content, with these flags too. Returns a file descriptor.
+  virtual int open(const FilePlace& place, int flags);
   // The unit, in bytes, of places and lengths that O_DIRECT takes in this file, at least the file
   // system's blocks. -EOPNOTSUPP where there is no disk to go to directly.
   virtual int64_t block_bytes(int file);

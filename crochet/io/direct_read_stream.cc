@@ -62,7 +62,7 @@ DirectReadStream::DirectReadStream(FileDescriptor file, std::string path, uint64
 }
 
 DirectReadStream::~DirectReadStream() {
-  if (plain_) return;
+  if (plain_ || !lane_.is_usable()) return;
   try {
     drain();
     give_back_(std::move(lane_));
@@ -139,11 +139,13 @@ bool DirectReadStream::consume(std::span<std::byte> destination, const Consume& 
 }
 
 void DirectReadStream::read(std::span<std::byte> destination) {
+  leave_lane_to_parent();
   if (!plain_ && consume(destination, copy)) return;
   plain_->read(destination);
 }
 
 uint32_t DirectReadStream::read_with_crc32c(uint32_t crc, std::span<std::byte> destination) {
+  leave_lane_to_parent();
   uint32_t extended = crc;
   const auto copy_piece = [&](std::span<const std::byte> from, std::span<std::byte> to) {
     extended = copy_with_crc32c(extended, from, to);
@@ -153,6 +155,7 @@ uint32_t DirectReadStream::read_with_crc32c(uint32_t crc, std::span<std::byte> d
 }
 
 void DirectReadStream::skip(uint64_t num_bytes) {
+  leave_lane_to_parent();
   if (plain_) return plain_->skip(num_bytes);
   position_ += num_bytes;
   try {
@@ -160,6 +163,10 @@ void DirectReadStream::skip(uint64_t num_bytes) {
   } catch (const Error& error) {
     go_on_plainly(error.what());
   }
+}
+
+void DirectReadStream::leave_lane_to_parent() {
+  if (!plain_ && !lane_.is_usable()) go_on_plainly("");
 }
 
 void DirectReadStream::go_on_plainly(const std::string& reason) {

@@ -18,7 +18,8 @@ namespace crochet {
 // error that a reader is promised.
 class DirectReadStream final : public ReadStream {
  public:
-  // Makes the stream that goes on by plain reads from an offset; `reason` is what went wrong.
+  // Makes the stream that goes on by plain reads from an offset; `reason` is what went wrong, ""
+  // in a forked child, where nothing did.
   using Plain =
       std::function<std::unique_ptr<ReadStream>(uint64_t offset, const std::string& reason)>;
   // Takes a lane that is of further use, nothing under way in it.
@@ -59,6 +60,8 @@ class DirectReadStream final : public ReadStream {
   // False if that cannot be done; then `plain_` goes on from where it began.
   template <typename Consume>
   bool consume(std::span<std::byte> destination, const Consume& consume);
+  // Ensures that a forked child reads plainly: the lane is its parent's.
+  void leave_lane_to_parent();
   void go_on_plainly(const std::string& reason);
   // Waits for all that is under way. Throws: Error.
   void drain();

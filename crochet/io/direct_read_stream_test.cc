@@ -108,7 +108,7 @@ class DirectReadStreamTest : public testing::Test {
     files_.create("plain")->append(plain_content_);
     plain_file_ = files_.open("plain");
     return std::make_unique<DirectReadStream>(
-        FileDescriptor("/dev/null", O_RDONLY), "the/file", offset, num_bytes,
+        FileDescriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC)), "the/file", offset, num_bytes,
         ReadLane{std::make_unique<ReadBlocks>(kNumBlocks, kBlockBytes),
                  std::make_unique<StringQueue>(log_)},
         [this, end = offset + num_bytes](uint64_t from, const std::string& reason) {

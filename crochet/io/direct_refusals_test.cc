@@ -11,8 +11,11 @@
 
 #include "crochet/base/error.h"
 #include "crochet/io/direct_writer.h"
+#include "crochet/io/posix_files.h"
 #include "crochet/io/scripted_calls.h"
+#include "crochet/testing/forked_child.h"
 #include "crochet/testing/log_capture.h"
+#include "crochet/testing/refused_call.h"
 #include "crochet/testing/temp_directory.h"
 
 namespace crochet {
@@ -282,6 +285,49 @@ TEST_F(DirectRefusalsTest, ABrokenRingIsNotUsedAgain) {
     expect_content(2);
     EXPECT_EQ(calls_.num_rings, 1);
   }
+}
+
+TEST_F(DirectRefusalsTest, ARingThatTakesNoRequestIsReplacedByThePageCache) {
+  for (const int error : {EPERM, EACCES, ENOSYS, EAGAIN}) {
+    calls_.on_submit = [=](int) { return -error; };
+    DirectWriter writer(options());
+    const auto file = writer.create(path_, 100'000);
+    file->append(pattern(100'000, 3));
+    file->sync();
+    file->close();
+    EXPECT_TRUE(read_file(FileSystem::posix(), path_) == pattern(100'000, 3));
+  }
+  calls_.on_submit = [](int) { return -EPERM; };
+  log_.clear();
+  expect_told_once("io_uring is refused: Operation not permitted (EPERM)");
+}
+
+// Of a real sandbox, which lets programs make rings but not use them: before the first file, and
+// between two of them.
+TEST_F(DirectRefusalsTest, ASandboxThatRefusesOnlyRequestsIsWrittenAndReadIn) {
+  constexpr int kNoSandbox = 77;
+  const std::string bytes = pattern(size_t{3} << 20, 9);
+  for (const int error : {EPERM, EACCES, ENOSYS})
+    for (const int num_before : {0, 2}) {
+      const int result = run_in_child([&] {
+        DirectWriter writer;
+        PosixStreams streams(ReadWay::kDirect);
+        for (int i = 0; i < 4; ++i) {
+          if (i == num_before && !refuse_system_call(SYS_io_uring_enter, error)) return kNoSandbox;
+          const auto file = writer.create(path_, bytes.size());
+          file->append(bytes);
+          file->sync();
+          file->close();
+          std::string found(bytes.size(), '?');
+          const PosixReadableFile written(path_, streams);
+          written.stream(0, bytes.size())->read(std::as_writable_bytes(std::span(found)));
+          if (found != bytes) return 1;
+        }
+        return 0;
+      });
+      if (result == kNoSandbox) GTEST_SKIP() << "no seccomp here";
+      EXPECT_EQ(result, 0) << error << " after " << num_before;
+    }
 }
 
 }  // namespace

@@ -63,11 +63,6 @@ void DirectWritableFile::give_ring_back() noexcept {
   pool_->give_back(std::move(ring_));
 }
 
-void DirectWritableFile::check_process() const {
-  if (!ring_->is_mine())
-    throw FailedPreconditionError("{}: opened before a fork, by the other process", state_.path());
-}
-
 void DirectWritableFile::append(std::span<const std::byte> data) {
   state_.run("append", [&] { copy_in(data, [](std::span<const std::byte>) {}); });
 }
@@ -83,7 +78,6 @@ uint32_t DirectWritableFile::append_with_crc32c(uint32_t crc, std::span<const st
 uint32_t DirectWritableFile::append_held_with_crc32c(uint32_t crc,
                                                      std::span<const std::byte> data) {
   state_.run("append", [&] {
-    check_process();
     for (auto part = write_in_place(data); !part.empty(); part = write_in_place(data)) {
       crc = extend_crc32c(crc, part);  // While the disk reads them, too.
       data = data.subspan(part.size());
@@ -114,7 +108,6 @@ std::span<const std::byte> DirectWritableFile::write_in_place(std::span<const st
 
 template <typename Look>
 void DirectWritableFile::copy_in(std::span<const std::byte> data, const Look& look) {
-  check_process();
   written_ = written_ && data.empty();
   while (!data.empty()) {
     const std::span<std::byte> place = room();
@@ -150,6 +143,10 @@ void DirectWritableFile::write_full_buffer() {
   start(request);
 }
 
+void DirectWritableFile::flush() {
+  state_.run("flush", [&] { write_all(); });
+}
+
 void DirectWritableFile::sync() {
   state_.run("sync", [&] {
     write_all();
@@ -167,7 +164,6 @@ void DirectWritableFile::close() {
 }
 
 void DirectWritableFile::write_all() {
-  check_process();
   if (written_) return;
   if (filled_ > 0) {
     const size_t whole = filled_ - filled_ % block_bytes_;
@@ -202,12 +198,14 @@ void DirectWritableFile::write_tail(size_t begin) {
 }
 
 void DirectWritableFile::start(const WriteRequest& request) {
-  if (!direct_) {
-    go_on_through_page_cache(request, 0);
-    return;
-  }
+  if (!direct_) return go_on_through_page_cache(request);
   const int result = ring_->start(request);
-  if (result < 0) fail(-result, "io_uring write");
+  if (result >= 0) return;
+  // With nothing in flight all is known: a sandbox may refuse each call of a ring that it let us
+  // make.
+  if (ring_->num_in_flight() > 0) fail(-result, "io_uring write");
+  leave_direct_way(Means::kRing, -result);
+  go_on_through_page_cache(request);
 }
 
 void DirectWritableFile::wait_for_one() {
@@ -225,7 +223,10 @@ void DirectWritableFile::end(const WriteCompletion& completion) {
   const WriteRequest& request = completion.request;
   const int result = completion.result;
   if (result < 0 && is_passing(-result)) return go_on_after(request, 0);
-  if (result < 0 && is_refusal(-result)) return go_on_through_page_cache(request, -result);
+  if (result < 0 && is_refusal(-result)) {
+    leave_direct_way(Means::kDirect, -result);
+    return go_on_through_page_cache(request);
+  }
   if (result < 0) fail(-result, "write");
   const auto written = static_cast<size_t>(result);
   if (written < request.end - request.begin) return go_on_after(request, written);
@@ -245,12 +246,14 @@ void DirectWritableFile::go_on_after(const WriteRequest& request, size_t written
   start(rest);
 }
 
-void DirectWritableFile::go_on_through_page_cache(const WriteRequest& request, int refusal) {
-  if (std::exchange(direct_, false)) {
-    const int result = calls_.set_direct(file_.get(), false);
-    if (result < 0) fail(-result, "fcntl");
-    on_refused_(refusal);
-  }
+void DirectWritableFile::leave_direct_way(Means means, int error) {
+  if (!std::exchange(direct_, false)) return;
+  const int result = calls_.set_direct(file_.get(), false);
+  if (result < 0) fail(-result, "fcntl");
+  on_refused_(means, error);
+}
+
+void DirectWritableFile::go_on_through_page_cache(const WriteRequest& request) {
   write_through_page_cache(ring_->bytes_of(request), request.offset);
   free_buffer(request.buffer);
 }

@@ -13,7 +13,6 @@
 #include "crochet/io/file_system.h"
 #include "crochet/io/writable_state.h"
 #include "crochet/io/write_ring.h"
-#include "crochet/io/write_ring_pool.h"
 
 namespace crochet {
 
@@ -30,12 +29,14 @@ struct DirectFile {
 // What is held by the caller is written from there, if it is aligned to pages and comes at a whole
 // block of the file. The last bytes, which are no whole block, go through the page cache.
 //
-// Readers see the bytes, and the length, after sync() or close(). Where the file system takes
-// O_DIRECT but then refuses to write so, the file goes on through the page cache.
+// Readers see the bytes, and the length, after flush(), sync() or close(). Where the file system
+// takes O_DIRECT but then refuses to write so, or the kernel makes a ring but then takes no
+// request, the file goes on through the page cache.
 class DirectWritableFile final : public WritableFile {
  public:
-  // Called once if a write is refused, with the errno.
-  using OnRefused = std::function<void(int error)>;
+  enum class Means { kDirect, kRing };
+  // Called once if a write is refused: what refused it, and the errno.
+  using OnRefused = std::function<void(Means means, int error)>;
 
   // Requires: a buffer of the ring is a multiple of the file's blocks.
   DirectWritableFile(DirectCalls& calls, DirectFile file, std::unique_ptr<WriteRing> ring,
@@ -47,12 +48,12 @@ class DirectWritableFile final : public WritableFile {
   void append(std::span<const std::byte> data) override;
   uint32_t append_with_crc32c(uint32_t crc, std::span<const std::byte> data) override;
   uint32_t append_held_with_crc32c(uint32_t crc, std::span<const std::byte> data) override;
+  void flush() override;
   void sync() override;
   void close() override;
 
  private:
   uint64_t length() const { return offset_ + filled_; }
-  void check_process() const;
 
   // Hands each piece of `data`, once it is in a buffer, to `look`.
   template <typename Look>
@@ -74,7 +75,8 @@ class DirectWritableFile final : public WritableFile {
   void wait_for_all();
   void end(const WriteCompletion& completion);
   void go_on_after(const WriteRequest& request, size_t written);
-  void go_on_through_page_cache(const WriteRequest& request, int refusal);
+  void go_on_through_page_cache(const WriteRequest& request);
+  void leave_direct_way(Means means, int error);
   void write_through_page_cache(std::span<const std::byte> bytes, uint64_t offset);
   void free_buffer(size_t buffer) { free_.push_back(buffer); }
   [[noreturn]] void fail(int error, const char* call) const;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <array>
@@ -16,10 +17,13 @@
 #include "crochet/io/coalescing_file.h"
 #include "crochet/io/direct_writable_file.h"
 #include "crochet/io/errno_error.h"
+#include "crochet/io/open_file.h"
 #include "crochet/io/posix_files.h"
 
 namespace crochet {
 namespace {
+
+using Means = DirectWritableFile::Means;
 
 // The largest block that a disk is known to ask for is 64 KiB; ring buffers must hold whole ones.
 constexpr size_t kBufferUnit = 4096;
@@ -30,27 +34,23 @@ bool is_no_room(int error) {
   return error == ENOSPC || error == EDQUOT || error == EFBIG || error == EIO;
 }
 
-uint64_t free_bytes_or_none(const std::string& path) noexcept {
-  try {
-    return FileSystem::posix().free_bytes(path);
-  } catch (const std::exception&) {
-    return 0;
-  }
+uint64_t free_bytes_or_none(int file) noexcept {
+  struct statvfs status;
+  if (retry_interrupted([&] { return ::fstatvfs(file, &status); }) != 0) return 0;
+  return uint64_t{status.f_bavail} * status.f_frsize;
 }
 
 }  // namespace
 
 // What was refused, so that it is told once.
 struct DirectWriter::Refusals {
-  enum Means { kDirect, kRing, kNumMeans };
-
   void tell(Means means, const std::string& path, int error) {
-    if (told[means].exchange(true)) return;
+    if (told[static_cast<size_t>(means)].exchange(true)) return;
     log_info("{}: written through the page cache, as {} is refused: {}. This is said once.", path,
-             means == kDirect ? "O_DIRECT" : "io_uring", errno_text(error));
+             means == Means::kDirect ? "O_DIRECT" : "io_uring", errno_text(error));
   }
 
-  std::array<std::atomic<bool>, kNumMeans> told{};
+  std::array<std::atomic<bool>, 2> told{};  // By means.
 };
 
 DirectWriter::DirectWriter(const DirectWriterOptions& options)
@@ -65,37 +65,37 @@ DirectWriter::DirectWriter(const DirectWriterOptions& options)
                                options.buffer_bytes, kBufferUnit);
 }
 
-std::unique_ptr<WritableFile> DirectWriter::create(const std::string& path,
+std::unique_ptr<WritableFile> DirectWriter::create(const FilePlace& place,
                                                    uint64_t expected_bytes) {
   if (options_.use_io_uring && options_.use_direct && expected_bytes >= options_.min_bytes)
-    if (auto file = create_direct(path, expected_bytes)) return file;
-  return create_plain(path, expected_bytes);
+    if (auto file = create_direct(place, expected_bytes)) return file;
+  return create_plain(place, expected_bytes);
 }
 
 // Null if the file cannot be one; then it may be there, and is empty.
-std::unique_ptr<WritableFile> DirectWriter::create_direct(const std::string& path,
+std::unique_ptr<WritableFile> DirectWriter::create_direct(const FilePlace& place,
                                                           uint64_t expected_bytes) {
-  constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_DIRECT;
-  int number = calls_.open(path, kFlags);
-  while (number == -EINTR) number = calls_.open(path, kFlags);
+  const std::string& path = place.path;
+  int number = calls_.open(place, O_DIRECT);
+  while (number == -EINTR) number = calls_.open(place, O_DIRECT);
   if (number < 0) {
-    if (number == -EINVAL || number == -EOPNOTSUPP)
-      refusals_->tell(Refusals::kDirect, path, -number);
+    if (number == -EINVAL || number == -EOPNOTSUPP) refusals_->tell(Means::kDirect, path, -number);
     return nullptr;  // Any other error will be met again, and told.
   }
   FileDescriptor descriptor(number);
+  number = descriptor.get();
   const int64_t block_bytes = calls_.block_bytes(number);
   if (block_bytes <= 0 || options_.buffer_bytes % static_cast<size_t>(block_bytes) != 0) {
-    refusals_->tell(Refusals::kDirect, path,
+    refusals_->tell(Means::kDirect, path,
                     block_bytes < 0 ? static_cast<int>(-block_bytes) : EINVAL);
     return nullptr;
   }
   std::unique_ptr<WriteRing> ring = take_ring(path);
   if (!ring) return nullptr;
   // With the length: writes that lengthen a file are made one after the other.
-  const bool reserved = reserve(number, path, 0, expected_bytes);
-  const auto on_refused = [refusals = refusals_, path](int error) {
-    refusals->tell(Refusals::kDirect, path, error);
+  const bool reserved = reserve(number, place, 0, expected_bytes);
+  const auto on_refused = [refusals = refusals_, path](Means means, int error) {
+    refusals->tell(means, path, error);
   };
   return std::make_unique<DirectWritableFile>(
       calls_,
@@ -106,34 +106,34 @@ std::unique_ptr<WritableFile> DirectWriter::create_direct(const std::string& pat
       std::move(ring), pool_, on_refused);
 }
 
-std::unique_ptr<WritableFile> DirectWriter::create_plain(const std::string& path,
+std::unique_ptr<WritableFile> DirectWriter::create_plain(const FilePlace& place,
                                                          uint64_t expected_bytes) {
-  FileDescriptor descriptor(path, O_WRONLY | O_CREAT | O_TRUNC);
+  FileDescriptor descriptor = open_file(place, OpenFor::kReplacing);
   // Small ones find out by writing.
   const bool reserved = expected_bytes >= options_.min_bytes &&
-                        reserve(descriptor.get(), path, FALLOC_FL_KEEP_SIZE, expected_bytes);
+                        reserve(descriptor.get(), place, FALLOC_FL_KEEP_SIZE, expected_bytes);
   return std::make_unique<CoalescingFile>(
-      path, std::make_unique<PosixWritableFile>(path, std::move(descriptor),
-                                                reserved ? expected_bytes : 0));
+      place.path, std::make_unique<PosixWritableFile>(place.path, std::move(descriptor),
+                                                      reserved ? expected_bytes : 0));
 }
 
 std::unique_ptr<WriteRing> DirectWriter::take_ring(const std::string& path) {
   if (auto ring = pool_->take()) return ring;
   int error = 0;
   auto ring = WriteRing::make(calls_, options_.num_buffers, options_.buffer_bytes, error);
-  if (!ring) refusals_->tell(Refusals::kRing, path, error);
+  if (!ring) refusals_->tell(Means::kRing, path, error);
   return ring;
 }
 
-bool DirectWriter::reserve(int file, const std::string& path, int mode, uint64_t num_bytes) {
+bool DirectWriter::reserve(int file, const FilePlace& place, int mode, uint64_t num_bytes) {
   if (num_bytes == 0) return false;
   int result = calls_.reserve(file, mode, num_bytes);
   while (result == -EINTR) result = calls_.reserve(file, mode, num_bytes);
   if (result >= 0) return true;
   if (!is_no_room(-result)) return false;  // Not here; a disk that is full is found by writing.
-  const uint64_t free_bytes = free_bytes_or_none(path);
-  ::unlink(path.c_str());
-  throw_no_room(-result, path, num_bytes, free_bytes);
+  const uint64_t free_bytes = free_bytes_or_none(file);
+  ::unlinkat(place.at(), place.name.c_str(), 0);
+  throw_no_room(-result, place.path, num_bytes, free_bytes);
 }
 
 }  // namespace crochet

@@ -9,8 +9,9 @@
 #include <string>
 
 #include "crochet/io/direct_calls.h"
+#include "crochet/io/file_place.h"
 #include "crochet/io/file_system.h"
-#include "crochet/io/write_ring_pool.h"
+#include "crochet/io/write_ring.h"
 
 namespace crochet {
 
@@ -41,17 +42,20 @@ class DirectWriter {
   explicit DirectWriter(const DirectWriterOptions& options = {});
 
   // As FileSystem::create_large.
-  std::unique_ptr<WritableFile> create(const std::string& path, uint64_t expected_bytes);
+  std::unique_ptr<WritableFile> create(const FilePlace& place, uint64_t expected_bytes);
+  std::unique_ptr<WritableFile> create(const std::string& path, uint64_t expected_bytes) {
+    return create(FilePlace{path, path}, expected_bytes);
+  }
 
  private:
   // What is told once.
   struct Refusals;
 
-  std::unique_ptr<WritableFile> create_direct(const std::string& path, uint64_t expected_bytes);
-  std::unique_ptr<WritableFile> create_plain(const std::string& path, uint64_t expected_bytes);
+  std::unique_ptr<WritableFile> create_direct(const FilePlace& place, uint64_t expected_bytes);
+  std::unique_ptr<WritableFile> create_plain(const FilePlace& place, uint64_t expected_bytes);
   std::unique_ptr<WriteRing> take_ring(const std::string& path);
   // False without means to reserve. Throws without room; then the file is removed.
-  bool reserve(int file, const std::string& path, int mode, uint64_t num_bytes);
+  bool reserve(int file, const FilePlace& place, int mode, uint64_t num_bytes);
 
   const DirectWriterOptions options_;
   DirectCalls& calls_;

@@ -394,6 +394,22 @@ TEST_F(DirectWriterTest, AFileMayBeWrittenByOneThreadAfterTheOther) {
   }
 }
 
+TEST_F(DirectWriterTest, FlushShowsReadersAllThatWasAppended) {
+  DirectWriter writer(small_buffers());
+  const auto file = writer.create(path_, content_.size());
+  const std::string_view all = content_;
+  size_t begin = 0;
+  // Within a buffer, at its end, and behind it.
+  for (const size_t end : {size_t{1}, size_t{4096}, size_t{70'001}, all.size()}) {
+    file->append(all.substr(begin, end - begin));
+    file->flush();
+    EXPECT_TRUE(content() == all.substr(0, end)) << end;
+    begin = end;
+  }
+  file->close();
+  EXPECT_TRUE(content() == all);
+}
+
 TEST_F(DirectWriterTest, RefusesBuffersThatCannotBe) {
   EXPECT_THROW(DirectWriter({.num_buffers = 0}), InvalidArgumentError);
   EXPECT_THROW(DirectWriter({.num_buffers = 4097}), InvalidArgumentError);

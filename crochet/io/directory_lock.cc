@@ -5,12 +5,20 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <limits.h>
 
 #include "crochet/base/error.h"
+#include "crochet/base/immortal.h"
 #include "crochet/base/log.h"
+#include "crochet/base/process_bound.h"
 #include "crochet/io/path.h"
 
 namespace crochet {
@@ -25,6 +33,10 @@ bool is_printable(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
 }
 
+// A saver without a run has the lock while it removes some files: a run that begins waits for that.
+constexpr int kNumMoments = 10;
+constexpr std::chrono::milliseconds kMoment(10);
+
 // The line that the holder of the lock wrote; it may be writing it just now.
 std::string holder_of(FileSystem& files, const std::string& path) {
   const auto unknown = "the holder did not say who it is";
@@ -38,12 +50,9 @@ std::string holder_of(FileSystem& files, const std::string& path) {
 }
 
 // A full disk must not keep a run from its lock: what frees space comes after.
-void write_holder(FileSystem& files, const std::string& path) {
+void write_holder(FileLock& lock, const std::string& path) {
   try {
-    // Emptied and written, not replaced: the lock is on this very file.
-    const std::unique_ptr<WritableFile> file = files.create(path);
-    file->append(fmt::format("pid {} on host {}\n", ::getpid(), host_name()));
-    file->close();
+    lock.write(fmt::format("pid {} on host {}\n", ::getpid(), host_name()));
   } catch (const Error& error) {
     log_warning("{}: the lock is held, but does not say by whom: {}", path, error.what());
   }
@@ -51,14 +60,138 @@ void write_holder(FileSystem& files, const std::string& path) {
 
 }  // namespace
 
+// What those share who have the lock.
+struct DirectoryLock::Held {
+  Held(const FileSystem& in, std::string locked_path, std::shared_ptr<Directory> opened,
+       std::unique_ptr<FileLock> file_lock)
+      : files(&in),
+        path(std::move(locked_path)),
+        directory(std::move(opened)),
+        lock(std::move(file_lock)) {}
+
+  const FileSystem* const files;  // Only compared.
+  const std::string path;
+  const std::shared_ptr<Directory> directory;
+  const std::unique_ptr<FileLock> lock;
+  std::atomic<bool> has_run = false;
+
+  void check() const {
+    directory->check_in_place();
+    if (!lock->is_held())
+      throw FailedPreconditionError(
+          "{}: its lock is lost: the file .lock was removed or replaced, or this process was "
+          "forked "
+          "from the one that holds the lock; nothing was changed",
+          path);
+  }
+};
+
+// The locks of this process.
+class DirectoryLock::AllHeld {
+ public:
+  // A child that was forked holds nothing of what its parent holds.
+  static AllHeld& instance() {
+    static Immortal<PerProcess<AllHeld>> all;
+    return **all;
+  }
+
+  std::shared_ptr<Held> find(const FileSystem& files, const std::string& path) {
+    return find_if([&](const Held& held) { return held.files == &files && held.path == path; });
+  }
+  std::shared_ptr<Held> find(const DirectoryIdentity& identity) {
+    return find_if([&](const Held& held) { return held.directory->identity() == identity; });
+  }
+
+  void add(const std::shared_ptr<Held>& held) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(held_, [](const auto& each) { return each.expired(); });
+    held_.push_back(held);
+  }
+
+ private:
+  template <typename Condition>
+  std::shared_ptr<Held> find_if(const Condition& is_it) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& each : held_)
+      if (auto held = each.lock(); held && is_it(*held)) return held;
+    return nullptr;
+  }
+
+  std::mutex mutex_;  // Guards what follows.
+  std::vector<std::weak_ptr<Held>> held_;
+};
+
+DirectoryLock::DirectoryLock(std::shared_ptr<Held> held, bool is_of_run)
+    : held_(std::move(held)), is_of_run_(is_of_run) {}
+
 DirectoryLock::DirectoryLock(FileSystem& files, const std::string& directory) {
   files.create_directories(directory);
+  const std::shared_ptr<Directory> opened = files.open_directory(directory);
   const std::string path = join_path(directory, ".lock");
-  lock_ = files.try_lock(path);
-  if (!lock_)
+  held_ = AllHeld::instance().find(opened->identity());
+  if (held_ && !held_->lock->is_held()) held_.reset();
+  if (!held_) {
+    std::unique_ptr<FileLock> lock = opened->try_lock(path);
+    for (int i = 0; !lock && i < kNumMoments; ++i) {
+      std::this_thread::sleep_for(kMoment);
+      lock = opened->try_lock(path);
+    }
+    if (lock) {
+      held_ = std::make_shared<Held>(files, directory, opened, std::move(lock));
+      AllHeld::instance().add(held_);
+    }
+  }
+  if (!held_ || held_->has_run.exchange(true)) {
+    held_.reset();
     throw FailedPreconditionError("{}: another run holds its lock: {}", directory,
-                                  holder_of(files, path));
-  write_holder(files, path);
+                                  holder_of(*opened, path));
+  }
+  is_of_run_ = true;
+  write_holder(*held_->lock, path);
 }
+
+DirectoryLock::DirectoryLock(DirectoryLock&& other) noexcept = default;
+
+DirectoryLock& DirectoryLock::operator=(DirectoryLock&& other) noexcept {
+  std::swap(held_, other.held_);
+  std::swap(is_of_run_, other.is_of_run_);
+  return *this;
+}
+
+DirectoryLock::~DirectoryLock() {
+  if (held_ && is_of_run_) held_->has_run = false;
+}
+
+std::optional<DirectoryLock> DirectoryLock::held_here(FileSystem& files, const std::string& path) {
+  std::shared_ptr<Held> held = AllHeld::instance().find(files, path);
+  if (!held) {
+    try {
+      held = AllHeld::instance().find(files.open_directory(path)->identity());
+    } catch (const NotFoundError&) {
+      return std::nullopt;
+    }
+  }
+  if (!held) return std::nullopt;
+  return DirectoryLock(std::move(held), false);
+}
+
+std::optional<DirectoryLock> DirectoryLock::for_a_moment(FileSystem& files, const std::string& path,
+                                                         Directory& directory) {
+  if (auto lock = held_here(files, path)) return lock;
+  auto lock = directory.try_lock(join_path(path, ".lock"));
+  if (!lock) return std::nullopt;
+  auto held = std::make_shared<Held>(files, path, files.open_directory(path), std::move(lock));
+  AllHeld::instance().add(held);
+  return DirectoryLock(std::move(held), false);
+}
+
+std::shared_ptr<Directory> DirectoryLock::directory(FileSystem& files) const {
+  if (held_->files == &files) return held_->directory;
+  auto opened = files.open_directory(held_->path);
+  if (opened->identity() != held_->directory->identity()) throw_not_in_place(held_->path);
+  return opened;
+}
+
+void DirectoryLock::check() const { held_->check(); }
 
 }  // namespace crochet

@@ -96,5 +96,37 @@ TEST(DirectoryLockTest, PassesOnWhatKeepsTheDirectoryFromBeingMade) {
   EXPECT_THROW(DirectoryLock(files, "run"), PermissionDeniedError);
 }
 
+TEST(DirectoryLockTest, IsLostWithItsDirectory) {
+  MemoryFileSystem files;
+  const DirectoryLock lock(files, "run");
+  EXPECT_NO_THROW(lock.check());
+  files.rename("run", "run.old");
+  EXPECT_THROW(lock.check(), FailedPreconditionError);
+  const DirectoryLock other(files, "run");
+  EXPECT_THROW(lock.check(), FailedPreconditionError);
+  EXPECT_NO_THROW(other.check());
+}
+
+TEST(DirectoryLockTest, IsLostWithItsFile) {
+  MemoryFileSystem files;
+  const DirectoryLock lock(files, "run");
+  files.remove("run/.lock");
+  EXPECT_THAT([&] { lock.check(); },
+              ThrowsMessage<FailedPreconditionError>(
+                  MatchesRegex("run: its lock is lost: the file .lock was removed or replaced.*")));
+  const DirectoryLock other(files, "run");
+  EXPECT_THROW(lock.check(), FailedPreconditionError);
+}
+
+TEST(DirectoryLockTest, NeverWritesThroughALink) {
+  TempDirectory directory;
+  FileSystem& files = FileSystem::posix();
+  files.create(directory / "thesis.tex")->append("years of work");
+  files.create_directories(directory / "run");
+  ASSERT_EQ(::symlink("../thesis.tex", (directory / "run/.lock").c_str()), 0);
+  EXPECT_THROW(DirectoryLock(files, directory / "run"), FailedPreconditionError);
+  EXPECT_EQ(read_file(files, directory / "thesis.tex"), "years of work");
+}
+
 }  // namespace
 }  // namespace crochet

@@ -2,17 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/io/file_descriptor.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include "crochet/io/errno_error.h"
+#include "crochet/io/high_descriptor.h"
 
 namespace crochet {
-
-FileDescriptor::FileDescriptor(const std::string& path, int flags)
-    : number_(retry_interrupted(
-          [&] { return ::open(path.c_str(), flags | O_CLOEXEC, mode_t{0666}); })) {
-  if (number_ < 0) throw_errno(errno, path, "open");
+FileDescriptor::FileDescriptor(int number) : number_(above_standard_streams(number)) {
+  if (number >= 0 && number_ < 0) throw_errno(errno, "a file", "fcntl");
 }
 
 FileDescriptor::~FileDescriptor() {

@@ -9,14 +9,13 @@
 
 namespace crochet {
 
-// Owns a file descriptor of the operating system.
+// Owns a file descriptor of the operating system, never one of the three standard ones: what a
+// program prints must not end up in a file of ours because the program was started without stderr.
 class FileDescriptor {
  public:
-  // Opens with O_CLOEXEC added to `flags`; new files get the mode 0666, less the
-  // umask. Throws: the errors of FileSystem.
-  FileDescriptor(const std::string& path, int flags);
-  // Takes one that is open.
-  explicit FileDescriptor(int number) : number_(number) {}
+  // Takes one that is open; if it is 0, 1 or 2 it is exchanged for a higher one. A negative number
+  // owns nothing. Throws: ResourceExhaustedError if there is no higher one; then it is closed.
+  explicit FileDescriptor(int number);
   FileDescriptor(FileDescriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
   FileDescriptor& operator=(FileDescriptor&& other) noexcept {
     std::swap(number_, other.number_);
@@ -26,7 +25,9 @@ class FileDescriptor {
   ~FileDescriptor();
 
   int get() const { return number_; }
-  // Throws: the errors of FileSystem; closed it is nevertheless.
+  // Gives it to the caller.
+  int release() { return std::exchange(number_, -1); }
+  // Throws: the errors of FileSystem; it is closed all the same.
   void close(const std::string& path);
 
  private:

@@ -5,12 +5,12 @@
 #include <errno.h>
 
 #include <algorithm>
-#include <random>
 
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
+#include "crochet/base/random.h"
 #include "crochet/io/coalescing_file.h"
 #include "crochet/io/crc32c.h"
 #include "crochet/io/errno_error.h"
@@ -39,9 +39,7 @@ class PlainReadStream final : public ReadStream {
 };
 
 std::string temporary_path(const std::string& path) {
-  thread_local std::random_device random;  // To make one may take as long as a small file.
-  return fmt::format("{}.tmp{:08x}{:08x}{:08x}{:08x}", path, random(), random(), random(),
-                     random());
+  return fmt::format("{}.tmp{:016x}{:016x}", path, random_number(), random_number());
 }
 
 void write_durably(FileSystem& files, const std::string& path, std::string_view content) {

@@ -26,12 +26,15 @@ class WritableFile {
   // Appends, and returns `crc` extended by the bytes, as extend_crc32c() does: a file that copies
   // them anyway computes it on the way.
   virtual uint32_t append_with_crc32c(uint32_t crc, std::span<const std::byte> data);
-  // The same of bytes that neither change nor go until sync() or close() returns or this is
-  // destroyed: some files write them from where they lie, if they and their place in the file
+  // The same of bytes that neither change nor go until flush(), sync() or close() returns or this
+  // is destroyed: some files write them from where they lie, if they and their place in the file
   // are aligned to the disk's blocks.
   virtual uint32_t append_held_with_crc32c(uint32_t crc, std::span<const std::byte> data) {
     return append_with_crc32c(crc, data);
   }
+  // Returns once the operating system has everything appended: it would survive the end of this
+  // process, but not a power cut. After an error the file is dead.
+  virtual void flush() {}
   // Returns once everything appended, and the file's length, would survive a
   // power cut. The name does not: see FileSystem::sync_directory. After an
   // error the file is dead: write a new one.
@@ -72,6 +75,9 @@ class ReadableFile {
   virtual ~ReadableFile() = default;
 
   virtual uint64_t size() const = 0;
+  // The bytes that the disk holds of it: less than size() if it has holes, which cost its author
+  // nothing.
+  virtual uint64_t stored_bytes() const { return size(); }
   // Fills all of `destination` from `offset` on.
   // Throws: DataLossError with offset, length and size if the file ends before.
   virtual void read_at(uint64_t offset, std::span<std::byte> destination) const = 0;
@@ -83,15 +89,29 @@ class ReadableFile {
   virtual std::unique_ptr<MappedBytes> map(uint64_t offset, uint64_t num_bytes) const;
 };
 
-// A lock on a file, held until destruction, also against other processes.
+// A lock on a file, held until destruction, also against other processes. A process that is forked
+// does not hold it.
 class FileLock {
  public:
   virtual ~FileLock() = default;
+
+  // False in a forked process, and once the file has lost its name or another has it: then somebody
+  // else may hold the lock of this name.
+  virtual bool is_held() const { return true; }
+  // Replaces what the file says, of who holds the lock for instance. Files without a content do
+  // nothing.
+  virtual void write(std::string_view) {}
 };
+
+class Directory;
 
 // Files, as the library needs them: real ones, in memory, or failing on demand.
 // Paths are as the operating system has them; nothing is a pattern. A directory
 // may be "", as directory_of("file") says it, for the current one.
+//
+// Files are plain files. Where pipes, devices or symbolic links exist, none is written to or waited
+// for: opening one to write is a FailedPreconditionError, as is a file with several names (hard
+// links); opening one to read is a DataLossError. Only a path that is read may lead through links.
 //
 // Every function that fails throws an error that has the path and what the
 // system said: NotFoundError (ENOENT, ENOTDIR), PermissionDeniedError (EACCES, EPERM, EROFS),
@@ -113,6 +133,11 @@ class FileSystem {
   // Opens a file to write behind its end; makes it if it is missing.
   virtual std::unique_ptr<WritableFile> append_to(const std::string& path) = 0;
   virtual std::unique_ptr<ReadableFile> open(const std::string& path) = 0;
+
+  // Opens a directory to work in, whatever its name stands for later; see directory.h. This one
+  // does by path what the directory is asked for. Requires: the file system outlives what is
+  // opened.
+  virtual std::shared_ptr<Directory> open_directory(const std::string& path);
 
   virtual bool exists(const std::string& path) = 0;
   virtual uint64_t file_size(const std::string& path) = 0;

@@ -9,8 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "crochet/io/directory.h"
+#include "crochet/io/file_descriptor.h"
 #include "crochet/io/memory_file_system.h"
 #include "crochet/io/posix_file_system.h"
+#include "crochet/io/posix_files.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/file_system_contract.h"
 #include "crochet/testing/log_capture.h"
@@ -161,7 +164,8 @@ TEST(PosixFileSystemTest, ReportsWhatTheSystemSaid) {
 
 // A full disk without one: the kernel's device for it.
 TEST(PosixFileSystemTest, AFullDiskIsResourceExhaustedAndKillsTheFile) {
-  const auto file = FileSystem::posix().append_to("/dev/full");
+  const auto file = std::make_unique<PosixWritableFile>(
+      "/dev/full", FileDescriptor(::open("/dev/full", O_WRONLY | O_CLOEXEC)), 0);
   EXPECT_THAT([&] { file->append("x"); },
               ThrowsMessage<ResourceExhaustedError>(
                   "/dev/full: write failed: No space left on device (ENOSPC)"));
@@ -232,7 +236,7 @@ TEST(PosixFileSystemTest, ALockHoldsAgainstOtherProcessesAndDiesWithItsOwn) {
   EXPECT_NE(FileSystem::posix().try_lock(directory / "lock"), nullptr);
 }
 
-TEST(PosixFileSystemTest, FollowsLinks) {
+TEST(PosixFileSystemTest, ReadsThroughLinksInPathsOnly) {
   TempDirectory directory;
   ASSERT_EQ(::symlink("real", (directory / "link").c_str()), 0);
   FileSystem& files = FileSystem::posix();
@@ -240,6 +244,187 @@ TEST(PosixFileSystemTest, FollowsLinks) {
   files.create(directory / "real")->append("x");
   EXPECT_TRUE(files.exists(directory / "link"));
   EXPECT_EQ(read_file(files, directory / "link"), "x");
+  const auto opened = files.open_directory(directory.path());
+  EXPECT_TRUE(opened->exists(directory / "link"));
+  EXPECT_THAT([&] { opened->open(directory / "link"); },
+              ThrowsMessage<DataLossError>((directory / "link") +
+                                           ": found a symbolic link, and links are not followed "
+                                           "here, expected a plain file"));
+}
+
+// What must not be touched, and several ways to it.
+class LinksOutTest : public ::testing::Test {
+ protected:
+  LinksOutTest() {
+    files_.create_directories(directory_ / "home");
+    files_.create_directories(directory_ / "run");
+    files_.create(directory_ / "home/thesis.tex")->append("years of work");
+    EXPECT_EQ(::symlink("../home/thesis.tex", (directory_ / "run/link").c_str()), 0);
+    EXPECT_EQ(::symlink("../home", (directory_ / "run/way").c_str()), 0);
+    EXPECT_EQ(::symlink("nothing", (directory_ / "run/dangling").c_str()), 0);
+    EXPECT_EQ(::symlink("loop", (directory_ / "run/loop").c_str()), 0);
+    EXPECT_EQ(::link((directory_ / "home/thesis.tex").c_str(), (directory_ / "run/hard").c_str()),
+              0);
+  }
+  ~LinksOutTest() override {
+    EXPECT_EQ(read_file(files_, directory_ / "home/thesis.tex"), "years of work");
+    EXPECT_THAT(files_.list(directory_ / "home"), ElementsAre("thesis.tex"));
+    EXPECT_FALSE(files_.exists(directory_ / "run/nothing"));
+  }
+
+  void expect_no_way_to_write(FileSystem& files, const std::string& path) {
+    EXPECT_THROW(files.create(path), FailedPreconditionError) << path;
+    EXPECT_THROW(files.create_large(path, 0), FailedPreconditionError) << path;
+    EXPECT_THROW(files.create_large(path, 10 << 20), FailedPreconditionError) << path;
+    EXPECT_THROW(files.append_to(path), FailedPreconditionError) << path;
+    EXPECT_THROW(files.truncate(path, 0), FailedPreconditionError) << path;
+    EXPECT_THROW(files.try_lock(path), FailedPreconditionError) << path;
+  }
+
+  TempDirectory directory_;
+  FileSystem& files_ = FileSystem::posix();
+};
+
+TEST_F(LinksOutTest, NothingIsWrittenThroughThem) {
+  const auto run = files_.open_directory(directory_ / "run");
+  for (const char* const name : {"run/link", "run/dangling", "run/loop", "run/hard"}) {
+    expect_no_way_to_write(files_, directory_ / name);
+    expect_no_way_to_write(*run, directory_ / name);
+  }
+}
+
+TEST_F(LinksOutTest, ADirectoryIsNotLeftThroughThem) {
+  const auto run = files_.open_directory(directory_ / "run");
+  const std::string file = directory_ / "run/way/thesis.tex";
+  EXPECT_THROW(run->list(directory_ / "run/way"), NotFoundError);
+  EXPECT_THROW(run->open_directory(directory_ / "run/way"), NotFoundError);
+  EXPECT_THROW(run->remove(file), NotFoundError);
+  EXPECT_THROW(run->create(file), NotFoundError);
+  EXPECT_THROW(run->open(file), NotFoundError);
+  EXPECT_THROW(run->rename(file, directory_ / "run/mine"), NotFoundError);
+  EXPECT_FALSE(run->exists(file));
+  EXPECT_FALSE(is_directory(*run, directory_ / "run/way"));
+  EXPECT_THROW(run->create_directories(directory_ / "run/way/new"), Error);
+}
+
+TEST_F(LinksOutTest, TheyThemselvesCanBeRemovedAndReplaced) {
+  const auto run = files_.open_directory(directory_ / "run");
+  run->remove(directory_ / "run/way");
+  replace_file(*run, directory_ / "run/link", "mine");
+  EXPECT_EQ(read_file(*run, directory_ / "run/link"), "mine");
+}
+
+TEST(PosixFileSystemTest, APipeOrASocketHoldsNobodyUp) {
+  TempDirectory directory;
+  const std::string pipe = directory / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0666), 0);
+  FileSystem& files = FileSystem::posix();
+  EXPECT_THAT([&] { files.open(pipe); },
+              ThrowsMessage<DataLossError>(pipe + ": found a pipe, expected a plain file"));
+  EXPECT_THROW(files.create(pipe), FailedPreconditionError);
+  EXPECT_THROW(files.append_to(pipe), FailedPreconditionError);
+  EXPECT_THROW(files.create_large(pipe, 10 << 20), FailedPreconditionError);
+  EXPECT_THROW(files.truncate(pipe, 0), FailedPreconditionError);
+  EXPECT_THROW(files.try_lock(pipe), FailedPreconditionError);
+  EXPECT_THROW(files.open("/dev/null"), DataLossError);
+  EXPECT_THROW(files.create("/dev/null"), FailedPreconditionError);
+}
+
+// Runs a function in a child process; returns its exit status.
+template <typename Body>
+int status_in_child(const Body& body) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(body());
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(PosixFileSystemTest, StandardDescriptorsAreNeverThoseOfFiles) {
+  TempDirectory directory;
+  const auto body = [&] {
+    for (const int number : {0, 1, 2}) ::close(number);
+    FileSystem& files = FileSystem::posix();
+    const auto created = files.create(directory / "a");
+    const auto large = files.create_large(directory / "b", 4 << 20);
+    const auto appended = files.append_to(directory / "c");
+    const auto read = files.open(directory / "a");
+    const auto lock = files.try_lock(directory / "lock");
+    const auto opened = files.open_directory(directory.path());
+    for (const int number : {0, 1, 2})
+      if (::write(number, "noise", 5) >= 0 || errno != EBADF) return 1;
+    created->append("clean");
+    created->close();
+    return read_file(files, directory / "a") == "clean" ? 0 : 2;
+  };
+  EXPECT_EQ(status_in_child(body), 0);
+}
+
+TEST(PosixFileSystemTest, ADescriptorIsNeverAStandardOne) {
+  const auto body = [] {
+    ::close(1);
+    const FileDescriptor file(::open("/dev/null", O_WRONLY));
+    return file.get() > 2 && ::fcntl(1, F_GETFD) < 0 ? 0 : 1;
+  };
+  EXPECT_EQ(status_in_child(body), 0);
+}
+
+TEST(PosixFileSystemTest, AForkedProcessHoldsNoLock) {
+  TempDirectory directory;
+  FileSystem& files = FileSystem::posix();
+  auto lock = files.try_lock(directory / "lock");
+  int ends[2], answers[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  ASSERT_EQ(::pipe(answers), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(ends[1]);
+    char unused = lock->is_held() ? 'y' : 'n';
+    const bool is_told = ::write(answers[1], &unused, 1) == 1;
+    while (::read(ends[0], &unused, 1) > 0) {
+    }
+    lock.reset();
+    ::_exit(is_told ? 0 : 1);
+  }
+  ::close(ends[0]);
+  char is_held = '?';
+  ASSERT_EQ(::read(answers[0], &is_held, 1), 1);
+  EXPECT_EQ(is_held, 'n');
+  lock.reset();
+  EXPECT_NE(files.try_lock(directory / "lock"), nullptr) << "the child is alive";
+  for (const int end : {ends[1], answers[0], answers[1]}) ::close(end);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(PosixFileSystemTest, OnlyTheOwnerMayOpenALockFile) {
+  TempDirectory directory;
+  FileSystem& files = FileSystem::posix();
+  files.create(directory / "old");
+  ASSERT_EQ(::chmod((directory / "old").c_str(), 0644), 0);
+  for (const char* const name : {"new", "old"}) {
+    const auto lock = files.try_lock(directory / name);
+    struct stat status;
+    ASSERT_EQ(::stat((directory / name).c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, 0600) << name;
+  }
+}
+
+// A program may change its working directory; what it opened stays where it is.
+TEST(PosixFileSystemTest, ADirectoryOfARelativePathIsInPlaceFromElsewhere) {
+  TempDirectory directory;
+  const auto body = [&] {
+    if (::chdir(directory.path().c_str()) != 0) return 1;
+    FileSystem& files = FileSystem::posix();
+    files.create_directories("run");
+    const auto run = files.open_directory("run");
+    if (::chdir("/") != 0) return 2;
+    run->check_in_place();
+    run->create("run/a")->append("x");
+    return files.exists(directory / "run/a") ? 0 : 3;
+  };
+  EXPECT_EQ(status_in_child(body), 0);
 }
 
 }  // namespace

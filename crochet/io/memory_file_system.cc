@@ -4,8 +4,11 @@
 
 #include <errno.h>
 
+#include "crochet/io/directory.h"
 #include "crochet/io/errno_error.h"
+#include "crochet/io/file_place.h"
 #include "crochet/io/memory_files.h"
+#include "crochet/io/path.h"
 
 namespace crochet {
 namespace {
@@ -21,7 +24,8 @@ std::shared_ptr<MemoryNode> find_node(const MemoryFiles& files, const std::strin
 std::shared_ptr<MemoryNode> find_file(const MemoryFiles& files, const std::string& path,
                                       std::string_view operation) {
   std::shared_ptr<MemoryNode> node = find_node(files, path, operation);
-  if (node->is_directory) throw_errno(EISDIR, path, operation);
+  if (node->is_directory)
+    throw FailedPreconditionError("{}: found a directory, expected a plain file", path);
   return node;
 }
 
@@ -57,6 +61,50 @@ bool is_within(const std::string& path, const std::string& directory) {
 }
 
 }  // namespace
+
+class MemoryFileSystem::OpenDirectory final : public ForwardingDirectory {
+ public:
+  OpenDirectory(MemoryFileSystem& files, const std::string& path)
+      : ForwardingDirectory(files, path), state_(files.state_) {
+    const std::lock_guard lock(state_->mutex);
+    node_ = find_directory(*state_, path, "open");
+  }
+
+  DirectoryIdentity identity() const override {
+    return {~uint64_t{0}, reinterpret_cast<uintptr_t>(node_.get())};
+  }
+  void check_in_place() override {
+    if (!is_in_place()) throw_not_in_place(path());
+  }
+
+ protected:
+  // The path as it was given, unless the directory has been moved.
+  std::string translated(const std::string& path) override {
+    const std::string name = name_within(this->path(), path);
+    if (is_in_place()) return path;
+    const std::lock_guard lock(state_->mutex);
+    const auto present = find_path(*state_->root, *node_);
+    if (!present) throw_errno(ENOENT, path, "open");
+    return name.empty() ? *present : join_path(*present, name);
+  }
+
+ private:
+  bool is_in_place() {
+    const std::lock_guard lock(state_->mutex);
+    try {
+      return find_place(state_->root, path(), "open").node == node_;
+    } catch (const NotFoundError&) {
+      return false;
+    }
+  }
+
+  const std::shared_ptr<MemoryFiles> state_;
+  std::shared_ptr<MemoryNode> node_;
+};
+
+std::shared_ptr<Directory> MemoryFileSystem::open_directory(const std::string& path) {
+  return std::make_shared<OpenDirectory>(*this, path);
+}
 
 MemoryFileSystem::MemoryFileSystem(const Clock& clock)
     : state_(std::make_shared<MemoryFiles>(clock)) {}
@@ -118,7 +166,9 @@ std::unique_ptr<WritableFile> MemoryFileSystem::append_to(const std::string& pat
 
 std::unique_ptr<ReadableFile> MemoryFileSystem::open(const std::string& path) {
   const std::lock_guard lock(state_->mutex);
-  return std::make_unique<MemoryReadableFile>(state_, find_file(*state_, path, "open"), path);
+  auto node = find_node(*state_, path, "open");
+  if (node->is_directory) throw DataLossError("{}: found a directory, expected a plain file", path);
+  return std::make_unique<MemoryReadableFile>(state_, std::move(node), path);
 }
 
 bool MemoryFileSystem::exists(const std::string& path) {

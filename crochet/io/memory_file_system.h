@@ -69,6 +69,9 @@ class MemoryFileSystem : public FileSystem {
                                              uint64_t expected_bytes) override;
   std::unique_ptr<WritableFile> append_to(const std::string& path) override;
   std::unique_ptr<ReadableFile> open(const std::string& path) override;
+  // What the directory is asked for comes to the functions of this, with the directory's path of
+  // that moment: what a derived class overrides counts for it, too.
+  std::shared_ptr<Directory> open_directory(const std::string& path) override;
 
   bool exists(const std::string& path) override;
   uint64_t file_size(const std::string& path) override;
@@ -85,6 +88,8 @@ class MemoryFileSystem : public FileSystem {
   uint64_t free_bytes(const std::string& path) override;
 
  private:
+  class OpenDirectory;
+
   std::shared_ptr<MemoryFiles> state_;  // Shared with the open files, which may live longer.
 };
 

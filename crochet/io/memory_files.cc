@@ -63,6 +63,18 @@ MemoryFileLock::MemoryFileLock(std::shared_ptr<MemoryFiles> files, std::shared_p
   node_->locked = true;
 }
 
+bool MemoryFileLock::is_held() const {
+  const std::lock_guard lock(files_->mutex);
+  return find_path(*files_->root, *node_).has_value();
+}
+
+void MemoryFileLock::write(std::string_view text) {
+  const std::lock_guard lock(files_->mutex);
+  node_->bytes = text.substr(0, files_->free_bytes() + node_->bytes.size());
+  node_->modified_time = files_->clock.wall_time();
+  if (node_->bytes.size() < text.size()) throw_errno(ENOSPC, "a lock file", "write");
+}
+
 MemoryFileLock::~MemoryFileLock() {
   const std::lock_guard lock(files_->mutex);
   node_->locked = false;

@@ -70,6 +70,9 @@ class MemoryFileLock final : public FileLock {
   MemoryFileLock(std::shared_ptr<MemoryFiles> files, std::shared_ptr<MemoryNode> node);
   ~MemoryFileLock() override;
 
+  bool is_held() const override;
+  void write(std::string_view text) override;
+
  private:
   std::shared_ptr<MemoryFiles> files_;
   std::shared_ptr<MemoryNode> node_;

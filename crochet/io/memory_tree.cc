@@ -103,6 +103,13 @@ MemoryPlace find_place(const std::shared_ptr<MemoryNode>& root, const std::strin
   return place;
 }
 
+std::optional<std::string> find_path(const MemoryNode& root, const MemoryNode& node) {
+  if (&root == &node) return "";
+  for (const auto& [name, entry] : root.entries)
+    if (const auto below = find_path(*entry, node)) return "/" + name + *below;
+  return std::nullopt;
+}
+
 uint64_t occupied_bytes(const MemoryNode& file) {
   return std::max<uint64_t>(file.bytes.size(), file.reserved_bytes);
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,10 @@ std::vector<std::string> path_parts(std::string_view path);
 // `path` is missing or is a file.
 MemoryPlace find_place(const std::shared_ptr<MemoryNode>& root, const std::string& path,
                        std::string_view operation);
+
+// The path of a node from `root` on, with a '/' before each name; nothing if it is not there any
+// more. Of the root: "".
+std::optional<std::string> find_path(const MemoryNode& root, const MemoryNode& node);
 
 // The bytes that a file takes, with those it has reserved.
 uint64_t occupied_bytes(const MemoryNode& file);

@@ -11,66 +11,55 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 #include <stdio.h>
 
+#include "crochet/base/error.h"
+#include "crochet/io/directory.h"
 #include "crochet/io/errno_error.h"
 #include "crochet/io/file_descriptor.h"
+#include "crochet/io/open_file.h"
 #include "crochet/io/path.h"
+#include "crochet/io/posix_file_lock.h"
 #include "crochet/io/posix_files.h"
 
 namespace crochet {
 namespace {
 
-class PosixFileLock final : public FileLock {
- public:
-  explicit PosixFileLock(FileDescriptor file) : file_(std::move(file)) {}
-
- private:
-  FileDescriptor file_;  // Closing it releases the lock.
-};
-
-struct CloseDirectory {
-  void operator()(DIR* stream) const { ::closedir(stream); }
-};
-
-struct stat status_of(const std::string& path) {
-  struct stat status;
-  if (::stat(path.c_str(), &status) != 0) throw_errno(errno, path, "stat");
-  return status;
-}
-
 void check(int result, const std::string& path, std::string_view operation) {
   if (result != 0) throw_errno(errno, path, operation);
 }
 
-class PosixFileSystem final : public FileSystem {
+// What both kinds of file system do, each with the places that its paths lead to.
+template <typename Base>
+class PosixOperations : public Base {
  public:
-  explicit PosixFileSystem(const DirectWriterOptions& options = {}) : large_(options) {}
-
   std::unique_ptr<WritableFile> create(const std::string& path) override {
-    return std::make_unique<PosixWritableFile>(path, O_TRUNC);
+    return std::make_unique<PosixWritableFile>(place_of(path), OpenFor::kReplacing);
   }
 
   std::unique_ptr<WritableFile> create_large(const std::string& path,
                                              uint64_t expected_bytes) override {
-    return large_.create(path, expected_bytes);
+    return large_->create(place_of(path), expected_bytes);
   }
 
   std::unique_ptr<WritableFile> append_to(const std::string& path) override {
-    return std::make_unique<PosixWritableFile>(path, O_APPEND);
+    return std::make_unique<PosixWritableFile>(place_of(path), OpenFor::kAppending);
   }
 
   std::unique_ptr<ReadableFile> open(const std::string& path) override {
-    return std::make_unique<PosixReadableFile>(path);
+    return std::make_unique<PosixReadableFile>(place_of(path));
   }
 
   bool exists(const std::string& path) override {
-    struct stat status;
-    if (::stat(or_current(path).c_str(), &status) == 0) return true;
-    if (errno == ENOENT || errno == ENOTDIR) return false;
-    throw_errno(errno, path, "stat");
+    try {
+      static_cast<void>(status_of(path));
+      return true;
+    } catch (const NotFoundError&) {
+      return false;
+    }
   }
 
   uint64_t file_size(const std::string& path) override {
@@ -83,76 +72,119 @@ class PosixFileSystem final : public FileSystem {
   }
 
   std::vector<std::string> list(const std::string& directory) override {
-    const std::unique_ptr<DIR, CloseDirectory> stream(::opendir(or_current(directory).c_str()));
-    if (!stream) throw_errno(errno, directory, "opendir");
+    const FileDescriptor opened = crochet::open_directory(place_of(directory));
     std::vector<std::string> names;
-    errno = 0;
-    while (const struct dirent* const entry = ::readdir(stream.get())) {
-      const std::string_view name = entry->d_name;
-      if (name != "." && name != "..") names.emplace_back(name);
+    // Some 1000 names; not by readdir(), which would take another descriptor.
+    alignas(struct dirent64) std::byte entries[size_t{32} << 10];
+    ssize_t num_bytes = 0;
+    while ((num_bytes = retry_interrupted(
+                [&] { return ::getdents64(opened.get(), entries, sizeof entries); })) > 0) {
+      for (ssize_t begin = 0; begin < num_bytes;) {
+        const auto* const entry = reinterpret_cast<const struct dirent64*>(entries + begin);
+        const std::string_view name = entry->d_name;
+        if (name != "." && name != "..") names.emplace_back(name);
+        begin += entry->d_reclen;
+      }
     }
-    if (errno != 0) throw_errno(errno, directory, "readdir");
+    if (num_bytes < 0) throw_errno(errno, directory, "readdir");
     std::ranges::sort(names);
     return names;
   }
 
   void rename(const std::string& from, const std::string& to) override {
-    check(::rename(from.c_str(), to.c_str()), from, fmt::format("rename to {}", to));
+    const FilePlace old_place = place_of(from);
+    const FilePlace place = place_of(to);
+    check(::renameat(old_place.at(), old_place.name.c_str(), place.at(), place.name.c_str()), from,
+          fmt::format("rename to {}", to));
   }
 
-  void remove(const std::string& path) override { check(::remove(path.c_str()), path, "remove"); }
+  void remove(const std::string& path) override {
+    const FilePlace place = place_of(path);
+    if (::unlinkat(place.at(), name_of(place), 0) == 0) return;
+    // POSIX lets a system say EPERM of a directory.
+    if (errno != EISDIR && errno != EPERM) throw_errno(errno, path, "remove");
+    const int error = errno;
+    if (::unlinkat(place.at(), name_of(place), AT_REMOVEDIR) != 0)
+      throw_errno(errno == ENOTDIR ? error : errno, path, "remove");
+  }
 
   void truncate(const std::string& path, uint64_t size) override {
-    check(retry_interrupted([&] { return ::truncate(path.c_str(), static_cast<off_t>(size)); }),
+    const FileDescriptor file = open_file(place_of(path), OpenFor::kCutting);
+    check(retry_interrupted([&] { return ::ftruncate(file.get(), static_cast<off_t>(size)); }),
           path, "truncate");
   }
 
   void create_directories(const std::string& path) override {
     if (path.empty() || is_made(path)) return;
-    create_directories(directory_of(path));
-    if (!is_made(path)) throw_errno(errno, path, "mkdir");
+    create_directories(directory_of(without_last_slashes(path)));
+    if (!is_made(path)) throw_errno(ENOENT, path, "mkdir");
   }
 
   void sync_directory(const std::string& path) override {
-    const FileDescriptor directory(or_current(path), O_RDONLY | O_DIRECTORY);
+    const FileDescriptor directory = crochet::open_directory(place_of(path));
     // EINVAL: this file system cannot sync directories, and nothing more can be done.
     if (retry_interrupted([&] { return ::fsync(directory.get()); }) != 0 && errno != EINVAL)
       throw_errno(errno, path, "fsync");
   }
 
   std::unique_ptr<FileLock> try_lock(const std::string& path) override {
-    FileDescriptor file(path, O_RDWR | O_CREAT);
-    // A lock of the open file, not of the process: a second holder in this
-    // process is refused too, and closing the file elsewhere does not unlock it.
-    struct flock whole_file = {};
-    whole_file.l_type = F_WRLCK;
-    whole_file.l_whence = SEEK_SET;
-    if (retry_interrupted([&] { return ::fcntl(file.get(), F_OFD_SETLK, &whole_file); }) == 0)
-      return std::make_unique<PosixFileLock>(std::move(file));
-    if (errno == EAGAIN || errno == EACCES) return nullptr;
-    throw_errno(errno, path, "lock");
+    return try_posix_lock(place_of(path));
   }
 
   uint64_t free_bytes(const std::string& path) override {
     struct statvfs status;
-    check(retry_interrupted([&] { return ::statvfs(or_current(path).c_str(), &status); }), path,
-          "statvfs");
+    const FileDescriptor file = open_to_look(place_of(path));
+    check(retry_interrupted([&] { return ::fstatvfs(file.get(), &status); }), path, "statvfs");
     return uint64_t{status.f_bavail} * status.f_frsize;
   }
 
+ protected:
+  explicit PosixOperations(std::shared_ptr<DirectWriter> large) : large_(std::move(large)) {}
+
+  virtual FilePlace place_of(const std::string& path) const = 0;
+  const std::shared_ptr<DirectWriter>& large() const { return large_; }
+
  private:
+  static const char* name_of(const FilePlace& place) {
+    return place.name.empty() ? "." : place.name.c_str();
+  }
+
+  static int stat_flags(const FilePlace& place) {
+    return place.directory ? AT_SYMLINK_NOFOLLOW : 0;
+  }
+
+  struct stat status_of(const std::string& path) {
+    const FilePlace place = place_of(path);
+    struct stat status;
+    if (::fstatat(place.at(), name_of(place), &status, stat_flags(place)) != 0)
+      throw_errno(errno, path, "stat");
+    return status;
+  }
+
   // False if the directory above is missing.
   bool is_made(const std::string& path) {
-    if (::mkdir(path.c_str(), mode_t{0777}) == 0) {
+    const std::optional<FilePlace> place = place_unless_missing(path);
+    if (!place) return false;
+    if (::mkdirat(place->at(), name_of(*place), mode_t{0777}) == 0) {
       sync_directory(directory_of(without_last_slashes(path)));
       return true;
     }
-    if (errno == ENOENT) return false;
     const int error = errno;
+    if (error == ENOENT) return false;
+    // Some systems call a directory that is there read-only.
     struct stat status;
-    if (::stat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode))
+    if (::fstatat(place->at(), name_of(*place), &status, stat_flags(*place)) != 0 ||
+        !S_ISDIR(status.st_mode))
       throw_errno(error, path, "mkdir");
     return true;
+  }
+
+  std::optional<FilePlace> place_unless_missing(const std::string& path) const {
+    try {
+      return place_of(path);
+    } catch (const NotFoundError&) {
+      return std::nullopt;
+    }
   }
 
   static std::string_view without_last_slashes(std::string_view path) {
@@ -160,7 +192,79 @@ class PosixFileSystem final : public FileSystem {
     return path;
   }
 
-  DirectWriter large_;
+  const std::shared_ptr<DirectWriter> large_;
+};
+
+// Where a path that may become relative to another directory leads today.
+std::string absolute(const std::string& path) {
+  if (is_absolute(path)) return path;
+  const std::unique_ptr<char, decltype(&::free)> current(::getcwd(nullptr, 0), &::free);
+  return current ? join_path(current.get(), or_current(path)) : or_current(path);
+}
+
+class PosixDirectory final : public PosixOperations<Directory> {
+ public:
+  PosixDirectory(const FilePlace& place, std::shared_ptr<DirectWriter> large)
+      : PosixOperations(std::move(large)),
+        path_(place.path),
+        absolute_path_(absolute(place.path)),
+        directory_(std::make_shared<FileDescriptor>(crochet::open_directory(place))) {
+    struct stat status;
+    if (::fstat(directory_->get(), &status) != 0) throw_errno(errno, path_, "fstat");
+    identity_ = identity_of(status);
+  }
+
+  const std::string& path() const override { return path_; }
+  DirectoryIdentity identity() const override { return identity_; }
+
+  void check_in_place() override {
+    struct stat status;
+    if (::stat(absolute_path_.c_str(), &status) != 0) {
+      if (errno == ENOENT || errno == ENOTDIR) throw_not_in_place(path_);
+      throw_errno(errno, path_, "stat");
+    }
+    if (identity_of(status) != identity_) throw_not_in_place(path_);
+  }
+
+  std::shared_ptr<Directory> open_directory(const std::string& path) override {
+    return std::make_shared<PosixDirectory>(place_of(path), large());
+  }
+
+ protected:
+  FilePlace place_of(const std::string& path) const override {
+    FilePlace place{path, name_within(path_, path), directory_};
+    // Name by name, as a link would be followed in the midst of a path.
+    for (size_t slash = place.name.find('/'); slash != std::string::npos;
+         slash = place.name.find('/')) {
+      FilePlace above{path, place.name.substr(0, slash), place.directory};
+      place.directory = std::make_shared<FileDescriptor>(crochet::open_directory(above));
+      place.name.erase(0, slash + 1);
+    }
+    return place;
+  }
+
+ private:
+  static DirectoryIdentity identity_of(const struct stat& status) {
+    return {status.st_dev, status.st_ino};
+  }
+
+  const std::string path_;
+  const std::string absolute_path_;
+  const std::shared_ptr<const FileDescriptor> directory_;
+  DirectoryIdentity identity_;
+};
+
+class PosixFileSystem final : public PosixOperations<FileSystem> {
+ public:
+  explicit PosixFileSystem(const DirectWriterOptions& options = {})
+      : PosixOperations(std::make_shared<DirectWriter>(options)) {}
+
+  std::shared_ptr<Directory> open_directory(const std::string& path) override {
+    return std::make_shared<PosixDirectory>(place_of(path), large());
+  }
+
+ protected:
+  FilePlace place_of(const std::string& path) const override { return {path, path}; }
 };
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include "crochet/io/posix_files.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,8 +14,8 @@
 
 namespace crochet {
 
-PosixWritableFile::PosixWritableFile(const std::string& path, int flags)
-    : state_(path), file_(path, O_WRONLY | O_CREAT | flags) {}
+PosixWritableFile::PosixWritableFile(const FilePlace& place, OpenFor purpose)
+    : state_(place.path), file_(open_file(place, purpose)) {}
 
 PosixWritableFile::PosixWritableFile(const std::string& path, FileDescriptor file,
                                      uint64_t reserved_bytes)
@@ -56,17 +55,37 @@ void PosixWritableFile::release_surplus() {
     throw_errno(errno, state_.path(), "truncate");
 }
 
-PosixReadableFile::PosixReadableFile(const std::string& path, PosixStreams& streams)
-    : path_(path), file_(path, O_RDONLY), streams_(streams), lanes_(streams.lanes()) {
-  struct stat status;
-  if (::fstat(file_.get(), &status) != 0) throw_errno(errno, path_, "fstat");
-  if (S_ISDIR(status.st_mode)) throw_errno(EISDIR, path_, "open");
-}
+PosixReadableFile::PosixReadableFile(const FilePlace& place, PosixStreams& streams)
+    : path_(place.path),
+      file_(open_file(place, OpenFor::kReading)),
+      streams_(streams),
+      lanes_(streams.lanes()) {}
 
 uint64_t PosixReadableFile::size() const {
   struct stat status;
   if (::fstat(file_.get(), &status) != 0) throw_errno(errno, path_, "fstat");
   return static_cast<uint64_t>(status.st_size);
+}
+
+// The number of blocks is quick to have, but some file systems have none to tell, or compress what
+// they hold: a file is said to have holes only if they are found.
+uint64_t PosixReadableFile::stored_bytes() const {
+  constexpr uint64_t kBlockBytes = 512;  // Of st_blocks, whatever the file system's are.
+  constexpr int kMaxExtents = 100'000;   // Files with more are what they say.
+  struct stat status;
+  if (::fstat(file_.get(), &status) != 0) throw_errno(errno, path_, "fstat");
+  const auto size = static_cast<uint64_t>(status.st_size);
+  if (static_cast<uint64_t>(status.st_blocks) * kBlockBytes >= size) return size;
+  uint64_t stored = 0;
+  off_t end = 0;
+  for (int i = 0; i < kMaxExtents; ++i) {
+    const off_t begin = ::lseek(file_.get(), end, SEEK_DATA);
+    if (begin < 0) return errno == ENXIO ? stored : size;
+    end = ::lseek(file_.get(), begin, SEEK_HOLE);
+    if (end < 0) return size;
+    stored += static_cast<uint64_t>(end - begin);
+  }
+  return size;
 }
 
 void PosixReadableFile::read_at(uint64_t offset, std::span<std::byte> destination) const {

@@ -3,7 +3,9 @@
 #pragma once
 
 #include "crochet/io/file_descriptor.h"
+#include "crochet/io/file_place.h"
 #include "crochet/io/file_system.h"
+#include "crochet/io/open_file.h"
 #include "crochet/io/posix_streams.h"
 #include "crochet/io/writable_state.h"
 
@@ -12,7 +14,7 @@ namespace crochet {
 // A file of the operating system that is written from where it is open.
 class PosixWritableFile final : public WritableFile {
  public:
-  PosixWritableFile(const std::string& path, int flags);
+  PosixWritableFile(const FilePlace& place, OpenFor purpose);
   // Takes a file that is open, and has room reserved for the first bytes; what it does not need
   // of it is released by sync() or close().
   PosixWritableFile(const std::string& path, FileDescriptor file, uint64_t reserved_bytes);
@@ -33,10 +35,15 @@ class PosixWritableFile final : public WritableFile {
 // A file of the operating system that is read at any place.
 class PosixReadableFile final : public ReadableFile {
  public:
-  explicit PosixReadableFile(const std::string& path,
+  explicit PosixReadableFile(const FilePlace& place,
                              PosixStreams& streams = PosixStreams::shared());
 
+  explicit PosixReadableFile(const std::string& path,
+                             PosixStreams& streams = PosixStreams::shared())
+      : PosixReadableFile(FilePlace{path, path}, streams) {}
+
   uint64_t size() const override;
+  uint64_t stored_bytes() const override;
   void read_at(uint64_t offset, std::span<std::byte> destination) const override;
   std::unique_ptr<ReadStream> stream(uint64_t offset, uint64_t num_bytes) const override;
   std::unique_ptr<MappedBytes> map(uint64_t offset, uint64_t num_bytes) const override;

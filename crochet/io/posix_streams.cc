@@ -2,16 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/io/posix_streams.h"
 
+#include <errno.h>
 #include <fcntl.h>
 
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "crochet/base/error.h"
+#include "crochet/base/immortal.h"
 #include "crochet/base/log.h"
+#include "crochet/base/process_bound.h"
 #include "crochet/io/buffered_read_stream.h"
 #include "crochet/io/direct_read_stream.h"
+#include "crochet/io/open_file.h"
 #include "crochet/io/page_cache.h"
 
 namespace crochet {
@@ -23,16 +25,11 @@ constexpr uint64_t kMinDirectBytes = uint64_t{1} << 20;
 // for what is there, and half of it for what is not.
 constexpr double kMostlyCached = 0.65;
 
-// The file that is open already, whatever its name stands for by now.
-FileDescriptor open_again_directly(int descriptor) {
-  return FileDescriptor(fmt::format("/proc/self/fd/{}", descriptor), O_RDONLY | O_DIRECT);
-}
-
 }  // namespace
 
 PosixStreams& PosixStreams::shared() {
-  static PosixStreams streams;
-  return streams;
+  static Immortal<PerProcess<PosixStreams>> streams;
+  return **streams;
 }
 
 std::shared_ptr<ReadLanes> PosixStreams::lanes() {
@@ -68,7 +65,7 @@ std::unique_ptr<ReadStream> PosixStreams::open(const ReadableFile& file, int des
   };
   if (!wants_direct(file, descriptor, offset, num_bytes)) return plain(offset, "");
   try {
-    FileDescriptor direct = open_again_directly(descriptor);
+    FileDescriptor direct = open_again(descriptor, O_RDONLY | O_DIRECT);
     ReadLane lane = lanes->take();
     return std::make_unique<DirectReadStream>(
         std::move(direct), path, offset, num_bytes, std::move(lane), plain,

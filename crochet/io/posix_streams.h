@@ -26,7 +26,7 @@ class PosixStreams {
  public:
   explicit PosixStreams(ReadWay way = ReadWay::kDirectIfCold) : way_(way) {}
 
-  // Those of this process.
+  // Those of this process; a forked child has its own.
   static PosixStreams& shared();
 
   // Lanes for the streams of a file: idle ones are kept as long as somebody holds this.

@@ -14,8 +14,10 @@
 
 #include "crochet/base/error.h"
 #include "crochet/io/crc32c.h"
+#include "crochet/io/open_file.h"
 #include "crochet/io/page_cache.h"
 #include "crochet/io/posix_files.h"
+#include "crochet/testing/forked_child.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/temp_directory.h"
 
@@ -40,7 +42,7 @@ const std::string& large_content() {
 
 // True if it is not in memory any more.
 bool drop_from_page_cache(const std::string& path, uint64_t num_bytes) {
-  const FileDescriptor file(path, O_RDONLY);
+  const FileDescriptor file = open_file({path, path}, OpenFor::kReading);
   return ::fdatasync(file.get()) == 0 &&
          ::posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED) == 0 &&
          part_in_page_cache(file.get(), 0, num_bytes) == 0;
@@ -91,7 +93,7 @@ TEST_P(PosixStreamsTest, ReadsWhatIsCold) {
   if (!drop_from_page_cache(path_, content_.size())) GTEST_SKIP() << "files live in memory here";
   expect_reads(0, content_.size());
   if (GetParam() == ReadWay::kBuffered || !log_.lines().empty()) return;
-  const FileDescriptor file(path_, O_RDONLY);
+  const FileDescriptor file = open_file({path_, path_}, OpenFor::kReading);
   EXPECT_EQ(part_in_page_cache(file.get(), 0, content_.size()), 0);
 }
 
@@ -209,7 +211,8 @@ TEST(ReadLanesTest, AreKeptWhileAFileIsOpen) {
 TEST(PageCacheTest, KnowsWhatWasJustWritten) {
   const TempDirectory directory;
   FileSystem::posix().create(directory / "file")->append(std::string(100'000, 'x'));
-  const FileDescriptor file(directory / "file", O_RDONLY);
+  const FileDescriptor file =
+      open_file({directory / "file", directory / "file"}, OpenFor::kReading);
   EXPECT_EQ(part_in_page_cache(file.get(), 0, 100'000), 1);
   EXPECT_EQ(part_in_page_cache(file.get(), 99'999, 1), 1);
   EXPECT_EQ(part_in_page_cache(file.get(), 5'000, 0), 0);
@@ -222,8 +225,48 @@ TEST(PageCacheTest, KnowsWhatWasDropped) {
   if (!drop_from_page_cache(path, 400'000)) GTEST_SKIP() << "files live in memory here";
   std::byte byte{};
   FileSystem::posix().open(path)->read_at(0, {&byte, 1});
-  const FileDescriptor file(path, O_RDONLY);
+  const FileDescriptor file = open_file({path, path}, OpenFor::kReading);
   EXPECT_EQ(part_in_page_cache(file.get(), 0, 1), 1);
+}
+
+// Reads all of a stream and tells whether that is right.
+bool reads_all(ReadStream& stream) {
+  std::string found(large_content().size(), '?');
+  stream.read(std::as_writable_bytes(std::span(found)));
+  return found == large_content();
+}
+
+// In a child of its own, so that a hang is a failure.
+TEST_P(PosixStreamsTest, AForkedProcessAndItsParentReadAtOnce) {
+  EXPECT_EQ(run_in_child([&] {
+              const PosixReadableFile file(path_, streams_);
+              const auto read_often = [&] {
+                for (int i = 0; i < 3; ++i)
+                  if (!reads_all(*file.stream(0, content_.size()))) return 1;
+                return 0;
+              };
+              if (read_often() != 0) return 1;  // Leaves an idle lane.
+              const pid_t other = fork_child(read_often);
+              const int result = read_often();
+              const int result_of_other = wait_for_child(other);
+              return result != 0 ? 2 : result_of_other != 0 ? 3 : 0;
+            }),
+            0);
+}
+
+TEST_P(PosixStreamsTest, AForkedProcessTakesNothingOfItsParentsStream) {
+  EXPECT_EQ(run_in_child([&] {
+              const PosixReadableFile file(path_, streams_);
+              const auto stream = file.stream(0, content_.size());  // Reads are under way.
+              auto destroyed = file.stream(0, content_.size());
+              const int result_of_child = run_in_child([&] {
+                destroyed.reset();
+                return reads_all(*stream) ? 0 : 1;
+              });
+              if (result_of_child != 0) return 2;
+              return reads_all(*stream) && reads_all(*destroyed) ? 0 : 3;
+            }),
+            0);
 }
 
 }  // namespace

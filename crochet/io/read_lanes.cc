@@ -18,26 +18,22 @@ ReadBlocks::ReadBlocks(size_t num_blocks, size_t block_bytes)
   if (memory == MAP_FAILED)
     throw ResourceExhaustedError("no memory for {} bytes to read ahead", size);
   ::madvise(memory, size, MADV_HUGEPAGE);  // Fewer pages to touch and to pin; a hint only.
+  ::madvise(memory, size, MADV_DONTFORK);
   memory_ = static_cast<std::byte*>(memory);
 }
 
-ReadBlocks::~ReadBlocks() { ::munmap(memory_, num_blocks_ * block_bytes_); }
+ReadBlocks::~ReadBlocks() {
+  // Elsewhere they are not mapped, and their addresses may be in use again.
+  if (owner_.is_here()) ::munmap(memory_, num_blocks_ * block_bytes_);
+}
 
 ReadLane ReadLanes::take() {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!idle_.empty()) {
-      ReadLane lane = std::move(idle_.back());
-      idle_.pop_back();
-      return lane;
-    }
-  }
+  if (const auto lane = idle_.take()) return std::move(*lane);
   return {std::make_unique<ReadBlocks>(kNumBlocks, kBlockBytes), make_uring_read_queue(kNumBlocks)};
 }
 
 void ReadLanes::give_back(ReadLane lane) {
-  const std::lock_guard lock(mutex_);
-  if (idle_.size() < kMaxIdle) idle_.push_back(std::move(lane));
+  idle_.give_back(std::make_unique<ReadLane>(std::move(lane)));
 }
 
 }  // namespace crochet

@@ -4,10 +4,10 @@
 
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <span>
-#include <vector>
 
+#include "crochet/base/process_owner.h"
+#include "crochet/io/idle_pool.h"
 #include "crochet/io/read_queue.h"
 
 namespace crochet {
@@ -15,7 +15,8 @@ namespace crochet {
 // What O_DIRECT asks of places in memory and in files, of every disk that is in use.
 inline constexpr size_t kDirectAlignment = 4096;
 
-// Memory that reads past the page cache may go to.
+// Memory that reads past the page cache may go to. A forked child does not have it: otherwise the
+// pages of parent and child would part ways while the kernel writes to them.
 class ReadBlocks {
  public:
   // Throws: ResourceExhaustedError.
@@ -31,6 +32,7 @@ class ReadBlocks {
   }
 
  private:
+  const ProcessOwner owner_;
   const size_t num_blocks_;
   const size_t block_bytes_;
   std::byte* memory_;
@@ -40,6 +42,10 @@ class ReadBlocks {
 struct ReadLane {
   std::unique_ptr<ReadBlocks> blocks;
   std::unique_ptr<ReadQueue> queue;  // Last: what is under way ends before the memory goes.
+  ProcessOwner owner = {};
+
+  // False in a forked child, where all that may be done is to destroy it.
+  bool is_usable() const { return owner.is_here(); }
 };
 
 // Lanes that are not in use, for the next streams: memory that was touched before is three
@@ -59,10 +65,7 @@ class ReadLanes {
   void give_back(ReadLane lane);
 
  private:
-  static constexpr size_t kMaxIdle = 2;
-
-  std::mutex mutex_;  // Guards what follows.
-  std::vector<ReadLane> idle_;
+  IdlePool<ReadLane> idle_;
 };
 
 }  // namespace crochet

@@ -28,9 +28,9 @@ class ScriptedCalls : public DirectCalls {
   int num_write_ats = 0, num_truncates = 0, num_syncs = 0, num_rings = 0, num_registers = 0;
   int num_submits = 0, num_waits = 0, num_results = 0;
 
-  int open(const std::string& path, int flags) override {
+  int open(const FilePlace& place, int flags) override {
     const int answer = ask(on_open, num_opens);
-    return answer != 0 ? answer : DirectCalls::open(path, flags);
+    return answer != 0 ? answer : DirectCalls::open(place, flags);
   }
   int64_t block_bytes(int file) override {
     const int answer = ask(on_block_bytes, num_block_bytes);

@@ -1,11 +1,12 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
+#include <unistd.h>
 
-#include <liburing.h>
-
+#include "crochet/base/process_owner.h"
 #include "crochet/io/errno_error.h"
 #include "crochet/io/read_queue.h"
+#include "crochet/io/uring.h"
 
 namespace crochet {
 namespace {
@@ -18,11 +19,15 @@ constexpr int kMaxRefusals = 1000;
 class UringReadQueue final : public ReadQueue {
  public:
   explicit UringReadQueue(size_t num_slots) {
-    const int result = ::io_uring_queue_init(static_cast<unsigned>(num_slots), &ring_, 0);
+    const int result = make_uring(static_cast<unsigned>(num_slots), &ring_);
     if (result < 0) throw_errno(-result, kName, "setup");
   }
 
   ~UringReadQueue() override {
+    if (!owner_.is_here()) {  // The mappings are not here, and the reads are not ours.
+      ::close(ring_.ring_fd);
+      return;
+    }
     try {
       while (num_under_way_ > 0) wait();
     } catch (const Error&) {
@@ -59,6 +64,7 @@ class UringReadQueue final : public ReadQueue {
     throw_errno(-result, kName, operation);
   }
 
+  const ProcessOwner owner_;
   struct io_uring ring_;
   int num_refusals_ = 0;
   size_t num_under_way_ = 0;

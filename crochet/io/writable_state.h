@@ -6,11 +6,12 @@
 #include <utility>
 
 #include "crochet/base/error.h"
+#include "crochet/base/process_owner.h"
 
 namespace crochet {
 
-// Keeps the promise of every WritableFile: after an error the file is dead, and
-// after close() it is closed.
+// Keeps the promise of every WritableFile: after an error the file is dead, after close() it is
+// closed, and a process that was forked since does not write to its parent's file.
 class WritableState {
  public:
   explicit WritableState(std::string path) : path_(std::move(path)) {}
@@ -18,9 +19,11 @@ class WritableState {
   const std::string& path() const { return path_; }
 
   // Runs one append or sync; if it throws, the file is dead from here on.
-  // Throws: FailedPreconditionError if the file is dead or closed already.
+  // Throws: FailedPreconditionError if the file is dead or closed already, and in a process that
+  // was forked since the file was opened.
   template <typename Operation>
   void run(const char* name, const Operation& operation) {
+    owner_.check(path_);
     check_open(name);
     if (failed_)
       throw FailedPreconditionError("{}: {} after an error: the file is dead", path_, name);
@@ -44,6 +47,7 @@ class WritableState {
     if (closed_) throw FailedPreconditionError("{}: {} of a closed file", path_, name);
   }
 
+  ProcessOwner owner_;
   std::string path_;
   bool failed_ = false;
   bool closed_ = false;

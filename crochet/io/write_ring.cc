@@ -6,10 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <atomic>
-
 #include <liburing.h>
-#include <pthread.h>
 #include <sched.h>
 
 namespace crochet {
@@ -35,16 +32,6 @@ std::span<std::byte> map_memory(size_t num_bytes) {
   return memory;
 }
 
-std::atomic<int> forks_so_far{0};
-
-// How often this process and those before it were forked; asked for at every append, where
-// getpid() would be a call of the system.
-int num_forks() {
-  static const int registered =
-      ::pthread_atfork(nullptr, nullptr, [] { forks_so_far.fetch_add(1); });
-  return registered == 0 ? forks_so_far.load(std::memory_order_relaxed) : ::getpid();
-}
-
 // The kernel was interrupted, or is short of memory for now.
 bool is_passing(int result) { return result == -EINTR || result == -EAGAIN || result == -EBUSY; }
 constexpr int kMaxTries = 10'000;
@@ -61,14 +48,13 @@ std::unique_ptr<WriteRing> WriteRing::make(DirectCalls& calls, size_t num_buffer
 }
 
 WriteRing::WriteRing(DirectCalls& calls, size_t num_buffers, size_t buffer_bytes)
-    : calls_(calls), num_forks_(num_forks()), buffer_bytes_(buffer_bytes), requests_(num_buffers) {}
+    : calls_(calls), buffer_bytes_(buffer_bytes), requests_(num_buffers) {}
 
 int WriteRing::set_up() {
   auto ring = std::make_unique<io_uring>();
   const int made = calls_.make_ring(static_cast<unsigned>(num_buffers()), ring.get());
   if (made < 0) return made;
   ring_ = std::move(ring);
-  ::io_uring_ring_dontfork(ring_.get());
   memory_ = map_memory(num_buffers() * buffer_bytes_);
   if (memory_.empty()) return -ENOMEM;
   registered_ = calls_.register_buffer(ring_.get(), memory_) >= 0;
@@ -83,8 +69,6 @@ WriteRing::~WriteRing() {
   if (ring_) ::io_uring_queue_exit(ring_.get());
   if (!memory_.empty()) ::munmap(memory_.data(), memory_.size());
 }
-
-bool WriteRing::is_mine() const { return num_forks() == num_forks_; }
 
 int WriteRing::broken(int error) {
   broken_ = true;

@@ -7,7 +7,9 @@
 #include <span>
 #include <vector>
 
+#include "crochet/base/process_owner.h"
 #include "crochet/io/direct_calls.h"
+#include "crochet/io/idle_pool.h"
 
 namespace crochet {
 
@@ -58,7 +60,9 @@ class WriteRing {
 
   size_t num_in_flight() const { return num_in_flight_; }
   bool is_broken() const { return broken_; }
-  bool is_mine() const;
+  bool is_mine() const { return owner_.is_here(); }
+  // For another file.
+  bool is_usable() const { return is_mine() && !broken_ && num_in_flight_ == 0; }
 
  private:
   WriteRing(DirectCalls& calls, size_t num_buffers, size_t buffer_bytes);
@@ -67,7 +71,7 @@ class WriteRing {
   int broken(int error);
 
   DirectCalls& calls_;
-  const int num_forks_;  // That led to the process which owns this.
+  const ProcessOwner owner_;
   const size_t buffer_bytes_;
   std::vector<WriteRequest> requests_;  // By buffer.
   std::span<std::byte> memory_;         // Of all buffers; empty before set_up().
@@ -76,5 +80,7 @@ class WriteRing {
   bool broken_ = false;
   size_t num_in_flight_ = 0;
 };
+
+using WriteRingPool = IdlePool<WriteRing>;
 
 }  // namespace crochet

@@ -1,0 +1,77 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+
+#include "crochet/io/file_system.h"
+
+namespace crochet {
+
+// Which directory it is, whatever its name: equal for one directory that was opened twice.
+struct DirectoryIdentity {
+  uint64_t device = 0;
+  uint64_t number = 0;
+
+  friend auto operator<=>(const DirectoryIdentity&, const DirectoryIdentity&) = default;
+};
+
+// A directory that is open: a FileSystem of what is in it. Paths are those of the file system that
+// opened it, "runs/x/a" for what has the name "a" in "runs/x", but they are followed from what was
+// opened, wherever that has been moved meanwhile, and never through a symbolic link.
+//
+// Of every path that is not in it: InvalidArgumentError. Thread-safe.
+class Directory : public FileSystem {
+ public:
+  // As it was named when it was opened.
+  virtual const std::string& path() const = 0;
+  virtual DirectoryIdentity identity() const = 0;
+  // Throws: FailedPreconditionError if path() does not lead to it any more: it was renamed, removed
+  // or replaced by another.
+  virtual void check_in_place() = 0;
+};
+
+// Throws the error of Directory::check_in_place().
+[[noreturn]] void throw_not_in_place(const std::string& path);
+
+// A directory that has its work done by another file system, by path.
+class ForwardingDirectory : public Directory {
+ public:
+  // Requires: `files` outlives this.
+  ForwardingDirectory(FileSystem& files, std::string path)
+      : files_(files), path_(std::move(path)) {}
+
+  const std::string& path() const override { return path_; }
+
+  std::unique_ptr<WritableFile> create(const std::string& path) override;
+  std::unique_ptr<WritableFile> create_large(const std::string& path,
+                                             uint64_t expected_bytes) override;
+  std::unique_ptr<WritableFile> append_to(const std::string& path) override;
+  std::unique_ptr<ReadableFile> open(const std::string& path) override;
+  std::shared_ptr<Directory> open_directory(const std::string& path) override;
+  bool exists(const std::string& path) override;
+  uint64_t file_size(const std::string& path) override;
+  double modified_time(const std::string& path) override;
+  std::vector<std::string> list(const std::string& path) override;
+  void rename(const std::string& from, const std::string& to) override;
+  void remove(const std::string& path) override;
+  void truncate(const std::string& path, uint64_t size) override;
+  void create_directories(const std::string& path) override;
+  void sync_directory(const std::string& path) override;
+  std::unique_ptr<FileLock> try_lock(const std::string& path) override;
+  uint64_t free_bytes(const std::string& path) override;
+
+ protected:
+  FileSystem& files() const { return files_; }
+  // The path by which the other file system knows what this one calls `path`.
+  // Throws: InvalidArgumentError if that is not in the directory.
+  virtual std::string translated(const std::string& path);
+
+ private:
+  FileSystem& files_;  // Not owned; outlives this.
+  const std::string path_;
+};
+
+}  // namespace crochet

@@ -1,0 +1,78 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/io/high_descriptor.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/io/direct_writer.h"
+#include "crochet/io/posix_files.h"
+#include "crochet/testing/forked_child.h"
+#include "crochet/testing/temp_directory.h"
+
+namespace crochet {
+namespace {
+
+void close_standard_streams() {
+  for (const int descriptor : {0, 1, 2}) ::close(descriptor);
+}
+
+// Closed, or kept from being given to a file: nothing can be printed there.
+bool are_standard_streams_closed() {
+  for (const int descriptor : {0, 1, 2})
+    if (::write(descriptor, "x", 1) >= 0 || errno != EBADF) return false;
+  return true;
+}
+
+TEST(HighDescriptorTest, LeavesHighOnesAndErrorsAlone) {
+  EXPECT_EQ(above_standard_streams(-1), -1);
+  EXPECT_EQ(above_standard_streams(3), 3);
+  EXPECT_EQ(above_standard_streams(1000), 1000);
+}
+
+TEST(HighDescriptorTest, MovesLowOnesAndKeepsExecFromInheritingThem) {
+  EXPECT_EQ(run_in_child([] {
+              close_standard_streams();
+              const int low = ::open("/dev/null", O_RDONLY);
+              const int high = above_standard_streams(low);
+              if (low != 0 || high < 3 || !are_standard_streams_closed()) return 1;
+              return ::fcntl(high, F_GETFD) == FD_CLOEXEC ? 0 : 2;
+            }),
+            0);
+}
+
+// Nothing that the library opens, files and rings, is where others print.
+TEST(HighDescriptorTest, DirectWritesAndReadsLeaveTheStandardStreamsClosed) {
+  const TempDirectory directory;
+  const std::string path = directory / "file";
+  const std::string content(size_t{3} << 20, 'x');
+  EXPECT_EQ(run_in_child([&] {
+              close_standard_streams();
+              DirectWriter writer;
+              const auto file = writer.create(path, content.size());
+              if (!are_standard_streams_closed()) return 1;
+              file->append(content);
+              file->sync();
+              if (!are_standard_streams_closed()) return 2;
+              file->close();
+              return 0;
+            }),
+            0);
+  EXPECT_EQ(run_in_child([&] {
+              PosixStreams streams(ReadWay::kDirect);
+              const PosixReadableFile file(path, streams);
+              close_standard_streams();
+              std::string found(content.size(), '?');
+              const auto stream = file.stream(0, content.size());
+              if (!are_standard_streams_closed()) return 2;
+              stream->read(std::as_writable_bytes(std::span(found)));
+              return found == content ? 0 : 3;
+            }),
+            0);
+}
+
+}  // namespace
+}  // namespace crochet

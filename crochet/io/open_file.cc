@@ -1,0 +1,166 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/io/open_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <optional>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "crochet/base/error.h"
+#include "crochet/io/errno_error.h"
+
+namespace crochet {
+namespace {
+
+int flags_of(OpenFor purpose) {
+  switch (purpose) {
+    case OpenFor::kReading:
+      return O_RDONLY;
+    case OpenFor::kReplacing:
+      return O_WRONLY | O_CREAT;
+    case OpenFor::kAppending:
+      return O_WRONLY | O_CREAT | O_APPEND;
+    case OpenFor::kCutting:
+      return O_WRONLY;
+    case OpenFor::kLocking:
+      return O_RDWR | O_CREAT;
+  }
+  return O_RDONLY;
+}
+
+mode_t mode_of(OpenFor purpose) { return purpose == OpenFor::kLocking ? 0600 : 0666; }
+
+// Whoever is not to be followed into a link is not: of a directory that is open, nothing is.
+bool follows_links(const FilePlace& place, OpenFor purpose) {
+  return !place.directory && purpose == OpenFor::kReading;
+}
+
+// A program that was started with standard descriptors closed gets descriptors for them that can
+// neither be read nor written, as if they were closed, so that no file of ours has their numbers
+// for a moment. They are not inherited.
+void occupy_standard_descriptors() noexcept {
+  for (int number = STDIN_FILENO; number <= STDERR_FILENO; ++number)
+    if (::fcntl(number, F_GETFD) < 0 && errno == EBADF)
+      if (const int placed = ::open("/", O_PATH | O_CLOEXEC); placed > STDERR_FILENO)
+        ::close(placed);
+}
+
+std::string_view kind_of(mode_t mode) {
+  if (S_ISDIR(mode)) return "a directory";
+  if (S_ISLNK(mode)) return "a symbolic link, and links are not followed here";
+  if (S_ISFIFO(mode)) return "a pipe";
+  if (S_ISSOCK(mode)) return "a socket";
+  return "a device";
+}
+
+// Why a file that is open must not be used; nothing if it may be.
+std::optional<std::string> objection(const struct stat& status, OpenFor purpose) {
+  if (!S_ISREG(status.st_mode))
+    return fmt::format("found {}, expected a plain file", kind_of(status.st_mode));
+  if (purpose == OpenFor::kReading || status.st_nlink < 2) return std::nullopt;
+  return fmt::format("found a file with {} names (hard links), which would all be changed",
+                     status.st_nlink);
+}
+
+[[noreturn]] void throw_objection(const FilePlace& place, OpenFor purpose,
+                                  const std::string& what) {
+  throw_error(purpose == OpenFor::kReading ? Code::kDataLoss : Code::kFailedPrecondition,
+              fmt::format("{}: {}", place.path, what));
+}
+
+// What the system says of links, directories and pipes when they are opened so.
+bool is_refusal_of_kind(int error) {
+  return error == ELOOP || error == EISDIR || error == ENXIO || error == ENODEV;
+}
+
+int open_at(const FilePlace& place, int flags, mode_t mode) noexcept {
+  occupy_standard_descriptors();
+  return retry_interrupted(
+      [&] { return ::openat(place.at(), place.name.c_str(), flags | O_CLOEXEC | O_NOCTTY, mode); });
+}
+
+int open_plain_file(const FilePlace& place, OpenFor purpose, int flags) noexcept {
+  // Without O_NONBLOCK a pipe would wait for somebody at its other end. Plain files ignore it.
+  return open_at(
+      place,
+      flags_of(purpose) | flags | O_NONBLOCK | (follows_links(place, purpose) ? 0 : O_NOFOLLOW),
+      mode_of(purpose));
+}
+
+// Emptied only once it is known that it may be: O_TRUNC does it before.
+int empty_if_replacing(int file, OpenFor purpose, off_t size) {
+  if (purpose != OpenFor::kReplacing || size == 0) return 0;
+  return retry_interrupted([&] { return ::ftruncate(file, 0); });
+}
+
+// Lock files that others made readable: who may read could hold a lock that keeps us out.
+void close_to_others(int file, OpenFor purpose, const struct stat& status) noexcept {
+  if (purpose == OpenFor::kLocking && (status.st_mode & 0077) != 0 &&
+      status.st_uid == ::geteuid() && ::fchmod(file, 0600) != 0)
+    errno = 0;  // As well as it can be done.
+}
+
+// Of a directory that is open, the directory itself has no name.
+FileDescriptor open_or_throw(FilePlace place, int flags) {
+  if (place.name.empty()) place.name.assign(1, '.');
+  FileDescriptor opened(open_at(place, flags | (place.directory ? O_NOFOLLOW : 0), 0));
+  if (opened.get() < 0) throw_errno(errno, place.path, "open");
+  return opened;
+}
+
+}  // namespace
+
+int try_open_file(const FilePlace& place, OpenFor purpose, int flags) noexcept {
+  const int file = open_plain_file(place, purpose, flags);
+  if (file < 0) return -errno;
+  struct stat status;
+  int error = 0;
+  if (::fstat(file, &status) != 0)
+    error = errno;
+  else if (!S_ISREG(status.st_mode) || (purpose != OpenFor::kReading && status.st_nlink > 1))
+    error = EISDIR;
+  else if (empty_if_replacing(file, purpose, status.st_size) != 0)
+    error = errno;
+  if (error == 0) return file;
+  ::close(file);
+  return -error;
+}
+
+FileDescriptor open_file(const FilePlace& place, OpenFor purpose, int flags) {
+  FileDescriptor file(open_plain_file(place, purpose, flags));
+  struct stat status;
+  if (file.get() < 0) {
+    const int error = errno;
+    if (is_refusal_of_kind(error) &&
+        ::fstatat(place.at(), place.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+        !S_ISREG(status.st_mode))
+      throw_objection(place, purpose, *objection(status, purpose));
+    throw_errno(error, place.path, "open");
+  }
+  if (::fstat(file.get(), &status) != 0) throw_errno(errno, place.path, "fstat");
+  if (const auto what = objection(status, purpose)) throw_objection(place, purpose, *what);
+  if (empty_if_replacing(file.get(), purpose, status.st_size) != 0)
+    throw_errno(errno, place.path, "truncate");
+  close_to_others(file.get(), purpose, status);
+  return file;
+}
+
+FileDescriptor open_again(int descriptor, int flags) {
+  const std::string path = fmt::format("/proc/self/fd/{}", descriptor);
+  FileDescriptor file(open_at({.path = path, .name = path}, flags, 0));
+  if (file.get() < 0) throw_errno(errno, path, "open");
+  return file;
+}
+
+FileDescriptor open_directory(const FilePlace& place) {
+  return open_or_throw(place, O_RDONLY | O_DIRECTORY);
+}
+
+FileDescriptor open_to_look(const FilePlace& place) { return open_or_throw(place, O_PATH); }
+
+}  // namespace crochet

@@ -1,0 +1,50 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/io/untrusted_file.h"
+
+namespace crochet::internal {
+namespace {
+
+// Zeros of a checkpoint may become holes: of a copy that looks for them, or in a file system that
+// compresses. Its other values do not.
+constexpr uint64_t kMaxHollowBytes = uint64_t{1} << 30;
+constexpr uint64_t kMaxHollowRatio = 1000;
+// Text and tables have no zeros, but compress well.
+constexpr uint64_t kMaxHollowTextBytes = uint64_t{1} << 20;
+constexpr uint64_t kMaxTextRatio = 64;
+
+void check_stored(const ReadableFile& file, const std::string& path, uint64_t free_bytes,
+                  uint64_t ratio) {
+  const uint64_t size = file.size();
+  if (size <= free_bytes) return;
+  const uint64_t stored = file.stored_bytes();
+  if ((size - free_bytes) / ratio > stored)
+    throw DataLossError("{}: {} bytes, of which the disk holds {}", path, size, stored);
+}
+
+}  // namespace
+
+std::unique_ptr<ReadableFile> open_untrusted_file(FileSystem& files, const std::string& path) {
+  std::unique_ptr<ReadableFile> file = files.open(path);
+  check_stored(*file, path, kMaxHollowBytes, kMaxHollowRatio);
+  return file;
+}
+
+std::string read_untrusted_file(FileSystem& files, const std::string& path, uint64_t max_bytes) {
+  const std::unique_ptr<ReadableFile> file = open_untrusted_file(files, path);
+  const uint64_t size = file->size();
+  if (size > max_bytes)
+    throw DataLossError("{}: {} bytes, expected at most {}", path, size, max_bytes);
+  check_stored(*file, path, kMaxHollowTextBytes, kMaxTextRatio);
+  return with_bounded_memory(path, [&] {
+    std::string content(size, '\0');
+    file->read_at(0, std::as_writable_bytes(std::span(content)));
+    return content;
+  });
+}
+
+void throw_no_memory(const std::string& path) {
+  throw DataLossError("{}: there is not as much memory as it claims to need", path);
+}
+
+}  // namespace crochet::internal

@@ -6,6 +6,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/io/path.h"
+#include "crochet/io/untrusted_file.h"
 
 namespace crochet {
 
@@ -30,7 +31,7 @@ std::vector<std::string> event_files(FileSystem& files, const std::string& direc
 }
 
 EventFileReader::EventFileReader(FileSystem& files, const std::string& path)
-    : path_(path), file_(files.open(path)), records_(*file_, path) {}
+    : path_(path), file_(internal::open_untrusted_file(files, path)), records_(*file_, path) {}
 
 std::optional<Event> EventFileReader::read() {
   const uint64_t offset = records_.offset();

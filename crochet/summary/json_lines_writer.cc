@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
+#include "crochet/base/log.h"
 #include "crochet/io/path.h"
 
 namespace crochet {
@@ -64,11 +67,15 @@ void append_line(WritableFile& file, const Json& object) {
   file.append(std::string_view(line));
 }
 
-// Bytes up to and with the last newline.
-uint64_t whole_lines_bytes(const ReadableFile& file) {
-  constexpr uint64_t kBlockBytes = 4096;
-  uint64_t end = file.size();
-  while (end > 0) {
+// More than any line: a longer one was not torn by a killed run.
+constexpr uint64_t kMaxTornBytes = uint64_t{64} << 20;
+
+// Bytes up to and with the last newline; nothing if a torn line would be longer than any.
+std::optional<uint64_t> whole_lines_bytes(const ReadableFile& file) {
+  constexpr uint64_t kBlockBytes = uint64_t{64} << 10;
+  const uint64_t size = file.size();
+  for (uint64_t end = size; end > 0;) {
+    if (size - end >= kMaxTornBytes) return std::nullopt;
     const uint64_t begin = end - std::min(end, kBlockBytes);
     std::string block(end - begin, '\0');
     file.read_at(begin, std::as_writable_bytes(std::span(block)));
@@ -79,10 +86,17 @@ uint64_t whole_lines_bytes(const ReadableFile& file) {
   return 0;
 }
 
-void cut_torn_line(FileSystem& files, const std::string& path) {
-  if (!files.exists(path)) return;
-  const uint64_t whole_bytes = whole_lines_bytes(*files.open(path));
-  if (whole_bytes < files.file_size(path)) files.truncate(path, whole_bytes);
+// Returns what to begin with, so that the next line is one of its own.
+std::string_view cut_torn_line(FileSystem& files, const std::string& path) {
+  if (!files.exists(path)) return "";
+  const std::optional<uint64_t> whole_bytes = whole_lines_bytes(*files.open(path));
+  if (!whole_bytes) {
+    log_warning("{}: no line ends in its last {} bytes; they stay as they are", path,
+                kMaxTornBytes);
+    return "\n";
+  }
+  if (*whole_bytes < files.file_size(path)) files.truncate(path, *whole_bytes);
+  return "";
 }
 
 }  // namespace
@@ -90,8 +104,9 @@ void cut_torn_line(FileSystem& files, const std::string& path) {
 JsonLinesWriter::JsonLinesWriter(FileSystem& files, std::string path)
     : files_(files), path_(std::move(path)) {
   files_.create_directories(directory_of(path_));
-  cut_torn_line(files_, path_);
+  const std::string_view begin = cut_torn_line(files_, path_);
   file_ = files_.append_to(path_);
+  if (!begin.empty()) file_->append(begin);
 }
 
 void JsonLinesWriter::write(int64_t step, double time, std::span<const SummaryValue> values) {

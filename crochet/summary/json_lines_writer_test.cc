@@ -14,6 +14,7 @@
 #include "crochet/base/error.h"
 #include "crochet/io/memory_file_system.h"
 #include "crochet/testing/failing_file_system.h"
+#include "crochet/testing/log_capture.h"
 
 namespace crochet {
 namespace {
@@ -136,6 +137,22 @@ TEST(JsonLinesWriterTest, FindsTheLastWholeLineFarFromTheEnd) {
     EXPECT_EQ(reopened("{}\n" + torn), "{}\n") << size << " bytes";
     EXPECT_EQ(reopened(torn), "") << size << " bytes";
   }
+}
+
+// Of a file of terabytes of nothing only the end is read.
+TEST(JsonLinesWriterTest, NoLineIsAsLongAsWhatItLeavesInPlace) {
+  MemoryFileSystem files;
+  const std::string other(size_t{65} << 20, 'x');
+  {
+    const auto file = files.create("m");
+    file->append(std::string_view(other));
+    file->close();
+  }
+  const LogCapture log;
+  JsonLinesWriter(files, "m").write_resumed(1, 2);
+  const std::string content = read_file(files, "m");
+  EXPECT_TRUE(content == other + "\n{\"resumed_at\":1,\"time\":2.0}\n") << content.size();
+  EXPECT_TRUE(log.contains("m: no line ends in its last 67108864 bytes"));
 }
 
 TEST(JsonLinesWriterTest, ThrowsWhenTheDiskIsFull) {

@@ -12,6 +12,9 @@
 namespace crochet {
 namespace {
 
+// An event is a protobuf message, which has less than 2 GiB.
+constexpr uint64_t kMaxRecordBytes = (uint64_t{1} << 31) - 1;
+
 template <typename Unsigned>
 void append_little_endian(std::string& buffer, Unsigned value) {
   for (size_t i = 0; i < sizeof(value); ++i) buffer += static_cast<char>(value >> (8 * i));
@@ -99,6 +102,9 @@ uint64_t RecordReader::read_length() const {
         "{}: the record at offset {} is cut: {} data bytes and a {}-byte checksum are promised, {} "
         "bytes are left",
         name_, offset_, length, kRecordFooterBytes, behind_header);
+  if (length > kMaxRecordBytes)
+    throw DataLossError("{}: the record at offset {} has {} bytes, expected at most {}", name_,
+                        offset_, length, kMaxRecordBytes);
   return length;
 }
 

@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "crochet/base/error.h"
+#include "crochet/base/immortal.h"
 #include "crochet/base/log.h"
+#include "crochet/base/process_bound.h"
 #include "crochet/io/path.h"
 #include "crochet/summary/event_file_reader.h"
 
@@ -23,10 +25,10 @@ struct SharedWriters {
   std::map<Key, std::weak_ptr<SummaryWriter>> writers;
 };
 
-// Leaked, so that it is there for threads that outlive main.
+// A forked process does not write to its parent's files.
 SharedWriters& shared_writers() {
-  static auto* const writers = new SharedWriters;
-  return *writers;
+  static Immortal<PerProcess<SharedWriters>> writers;
+  return **writers;
 }
 
 // One spelling for "runs/x", "runs/x/" and "./runs/x".

@@ -10,6 +10,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/page.h"
+#include "crochet/base/scheduling_point.h"
 
 namespace crochet {
 namespace {
@@ -122,8 +123,9 @@ Buffer::Buffer(const Buffer& other) noexcept : block_(other.block_) {
 }
 
 Buffer::~Buffer() {
-  if (block_ != nullptr && block_->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
-    block_->let_go();
+  if (block_ == nullptr) return;
+  internal::scheduling_point();
+  if (block_->references.fetch_sub(1, std::memory_order_acq_rel) == 1) block_->let_go();
 }
 
 size_t Buffer::size() const { return block_ == nullptr ? 0 : block_->size; }
@@ -148,8 +150,10 @@ uint64_t Buffer::version() const noexcept {
 }
 
 bool Buffer::is_unique() const noexcept {
-  return block_ != nullptr && !block_->is_borrowed() &&
-         block_->references.load(std::memory_order_acquire) == 1;
+  const bool is_unique = block_ != nullptr && !block_->is_borrowed() &&
+                         block_->references.load(std::memory_order_acquire) == 1;
+  internal::scheduling_point();  // Other holders may let go now.
+  return is_unique;
 }
 
 }  // namespace crochet

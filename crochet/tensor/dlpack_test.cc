@@ -423,7 +423,8 @@ TEST(ToDLPackTest, ACopyMayBeWrittenTo) {
   DLManagedTensor* const managed = to_dlpack_copy(tensor);
   static_cast<float*>(managed->dl_tensor.data)[0] = 7;
   EXPECT_EQ(tensor.flat<float>()[0], 1.5f);
-  EXPECT_EQ(from_dlpack(managed).flat<float>()[0], 7);
+  const Tensor back = from_dlpack(managed);
+  EXPECT_EQ(back.flat<float>()[0], 7);
 }
 
 TEST(ToDLPackTest, RefusesWhatDLPackHasNoWordFor) {

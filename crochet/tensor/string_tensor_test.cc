@@ -32,8 +32,9 @@ TEST(StringTensorTest, HoldsStringsOfAnyBytes) {
 TEST(StringTensorTest, HasItsLengthAsShapeIfNoneIsGiven) {
   EXPECT_EQ(Tensor::from({"a", "b"}).shape(), Shape{2});
   EXPECT_EQ(Tensor::scalar(kLong).shape(), Shape{});
-  EXPECT_THAT(Tensor::scalar(kLong).strings(), ElementsAre(kLong));
-  EXPECT_THAT(Tensor::from(std::vector<std::string>{}).strings(), IsEmpty());
+  const Tensor scalar = Tensor::scalar(kLong), none = Tensor::from(std::vector<std::string>{});
+  EXPECT_THAT(scalar.strings(), ElementsAre(kLong));
+  EXPECT_THAT(none.strings(), IsEmpty());
   EXPECT_EQ(Tensor::from(std::vector<std::string>{}, {0, 3}).num_elements(), 0);
 }
 
@@ -92,7 +93,8 @@ TEST(StringTensorTest, NumbersAreNoStrings) {
   EXPECT_THAT([&] { tensor.strings(); },
               ThrowsMessage<InvalidArgumentError>("a tensor of type float32 is not one of string"));
   EXPECT_THROW(tensor.mutable_strings(), InvalidArgumentError);
-  EXPECT_THROW(Tensor().strings(), InvalidArgumentError);
+  const Tensor unset;
+  EXPECT_THROW(unset.strings(), InvalidArgumentError);
 }
 
 TEST(StringTensorTest, EqualsWhatHasTheSameShapeAndStrings) {

@@ -105,12 +105,12 @@ Tensor Tensor::scalar(std::string value) {
   return from(std::move(strings), Shape{});
 }
 
-std::span<const std::string> Tensor::strings() const {
+std::span<const std::string> Tensor::strings() const& {
   check_dtype(DType::kString);
   return strings_in(buffer_);
 }
 
-std::span<std::string> Tensor::mutable_strings() {
+std::span<std::string> Tensor::mutable_strings() & {
   check_dtype(DType::kString);
   if (!buffer_.is_unique()) {
     const std::span<const std::string> shared = strings();
@@ -131,12 +131,12 @@ void Tensor::check_has_bytes() const {
                                shape_);
 }
 
-std::span<const std::byte> Tensor::bytes() const {
+std::span<const std::byte> Tensor::bytes() const& {
   check_has_bytes();
   return {buffer_ ? buffer_.data() : inline_, num_bytes()};
 }
 
-std::span<std::byte> Tensor::mutable_bytes() {
+std::span<std::byte> Tensor::mutable_bytes() & {
   check_has_bytes();
   if (!buffer_) return {inline_, num_bytes()};
   if (!buffer_.is_unique()) {
@@ -156,6 +156,14 @@ void Tensor::check_single() const {
   if (num_elements() != 1)
     throw InvalidArgumentError("a tensor {} has {} elements, expected one",
                                is_set() ? to_string(shape_) : "that is unset", num_elements());
+}
+
+void Tensor::check_bools() const {
+  const auto found = std::ranges::find_if(bytes(), [](std::byte b) { return b > std::byte{1}; });
+  if (found != bytes().end())
+    throw InvalidArgumentError("a tensor {} {}: the byte of element {}: found {}, expected 0 or 1",
+                               dtype_, shape_, found - bytes().begin(),
+                               std::to_integer<int>(*found));
 }
 
 double Tensor::to_double() const {
@@ -194,7 +202,7 @@ double Tensor::to_double() const {
     case DType::kUint64:
       return load(uint64_t{});
     case DType::kBool:
-      return load(bool{});
+      return *data == std::byte{} ? 0 : 1;
     case DType::kBfloat16:
       return bfloat16_to_double(load_bits());
     case DType::kHalf:

@@ -31,7 +31,9 @@ namespace crochet {
 //   const Tensor tags = Tensor::from({"cat", "dog"});
 //   fmt::print("{}\n", tags.strings()[1]);
 //
-// Values of at most kInlineBytes bytes live in the object: scalars cost no allocation.
+// Values of at most kInlineBytes bytes live in the object: scalars cost no allocation. What gives a
+// view of the elements does not compile for a temporary, which would leave the view without memory.
+//
 // Thread-safe as a plain value is: many readers, or one writer.
 class Tensor {
  public:
@@ -88,7 +90,8 @@ class Tensor {
 
   bool is_set() const { return dtype_ != DType::kInvalid; }
   DType dtype() const { return dtype_; }
-  const Shape& shape() const { return shape_; }
+  const Shape& shape() const& { return shape_; }
+  Shape shape() && { return std::move(shape_); }
   int64_t num_elements() const { return is_set() ? shape_.num_elements() : 0; }
   // Of all elements; of strings, what their characters take.
   size_t num_bytes() const {
@@ -102,35 +105,44 @@ class Tensor {
   // True if others hold the memory too, so that writing would copy it first.
   bool is_shared() const { return buffer_ && !buffer_.is_unique(); }
   // The elements' memory; unset if they are in the object, or strings.
-  const Buffer& buffer() const { return buffer_; }
+  const Buffer& buffer() const& { return buffer_; }
+  Buffer buffer() && { return std::move(buffer_); }
   // Buffer::version() of the memory: the same number twice means that nobody asked to write to it
   // in between, through whatever holder. 0 for elements that are in the object.
   uint64_t version() const { return buffer_.version(); }
   // The elements' memory, kBufferAlignment-aligned unless inline or borrowed from others, as
   // crochet/tensor/dlpack.h does.
   // Throws: InvalidArgumentError for strings.
-  std::span<const std::byte> bytes() const;
+  std::span<const std::byte> bytes() const&;
+  std::span<const std::byte> bytes() const&& = delete;
   // The same to write to; copies first if the memory is shared or borrowed. Throws as bytes().
-  std::span<std::byte> mutable_bytes();
+  std::span<std::byte> mutable_bytes() &;
 
-  // The elements in row-major order. Throws: InvalidArgumentError for another type.
+  // The elements in row-major order. Throws: InvalidArgumentError for another type, and for a bool
+  // whose byte is neither 0 nor 1, as a file or another library may have it: to read it as a bool
+  // would be undefined.
   template <Element T>
-  std::span<const T> flat() const {
+  std::span<const T> flat() const& {
     check_dtype(dtype_of<T>);
+    if constexpr (std::is_same_v<T, bool>) check_bools();
     return {reinterpret_cast<const T*>(bytes().data()), static_cast<size_t>(num_elements())};
   }
   template <Element T>
-  std::span<T> mutable_flat() {
+  std::span<const T> flat() const&& = delete;
+  // The same to write to; bools are not checked.
+  template <Element T>
+  std::span<T> mutable_flat() & {
     check_dtype(dtype_of<T>);
     return {reinterpret_cast<T*>(mutable_bytes().data()), static_cast<size_t>(num_elements())};
   }
   // The elements of a string tensor, and the same to write to. Throws: InvalidArgumentError
   // for another type.
-  std::span<const std::string> strings() const;
-  std::span<std::string> mutable_strings();
+  std::span<const std::string> strings() const&;
+  std::span<const std::string> strings() const&& = delete;
+  std::span<std::string> mutable_strings() &;
 
   // The value of a tensor of exactly one element. Throws: InvalidArgumentError
-  // for another type or number of elements.
+  // for another type or number of elements, and for a bool as flat().
   template <Element T>
   T scalar() const {
     check_single();
@@ -140,11 +152,13 @@ class Tensor {
   template <Element T>
   T single() const {
     if (buffer_) return flat<T>()[0];
+    if constexpr (std::is_same_v<T, bool>) return inline_[0] != std::byte{};
     T value;
     std::memcpy(&value, inline_, sizeof(T));
     return value;
   }
-  // The value of one element of any real type, as a double. Throws as scalar().
+  // The value of one element of any real type, as a double: of a bool, 1 unless its byte is 0.
+  // Throws as scalar(), but for such bools.
   double to_double() const;
 
   // True if both have the same type, shape and bytes, or strings.
@@ -156,6 +170,7 @@ class Tensor {
   void check_has_bytes() const;
   void check_dtype(DType wanted) const;
   void check_single() const;
+  void check_bools() const;
 
   DType dtype_ = DType::kInvalid;
   Shape shape_;

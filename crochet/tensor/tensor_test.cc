@@ -52,8 +52,9 @@ TEST(TensorTest, HoldsValuesInRowMajorOrder) {
 }
 
 TEST(TensorTest, ZerosAreZeros) {
-  EXPECT_THAT(Tensor::zeros<double>({3, 5}).flat<double>(), Each(0));
-  EXPECT_THAT(Tensor::zeros<double>({2}).flat<double>(), Each(0));
+  const Tensor large = Tensor::zeros<double>({3, 5}), small = Tensor::zeros<double>({2});
+  EXPECT_THAT(large.flat<double>(), Each(0));
+  EXPECT_THAT(small.flat<double>(), Each(0));
   EXPECT_EQ(Tensor::zeros<float>({0, 7}).num_bytes(), 0);
 }
 
@@ -257,6 +258,47 @@ TEST(TensorTest, KnowsWhetherOthersHoldItsMemory) {
   const Tensor copy = small;
   EXPECT_FALSE(copy.is_shared());
   EXPECT_FALSE(Tensor().is_shared());
+}
+
+// A view of a temporary's elements does not compile.
+template <typename T>
+concept GivesViews = requires(T&& tensor) {
+  std::forward<T>(tensor).template flat<float>();
+  std::forward<T>(tensor).strings();
+  std::forward<T>(tensor).bytes();
+};
+template <typename T>
+concept GivesAnyView = requires(T&& tensor) {
+  std::forward<T>(tensor).template flat<float>();
+}
+|| requires(T&& tensor) { std::forward<T>(tensor).strings(); }
+|| requires(T&& tensor) { std::forward<T>(tensor).bytes(); }
+|| requires(T&& tensor) { std::forward<T>(tensor).template mutable_flat<float>(); }
+|| requires(T&& tensor) { std::forward<T>(tensor).mutable_strings(); }
+|| requires(T&& tensor) { std::forward<T>(tensor).mutable_bytes(); };
+static_assert(GivesViews<Tensor&> && GivesViews<const Tensor&>);
+static_assert(!GivesAnyView<Tensor> && !GivesAnyView<const Tensor>);
+static_assert(std::is_same_v<decltype(std::declval<Tensor>().shape()), Shape>);
+static_assert(std::is_same_v<decltype(std::declval<Tensor>().buffer()), Buffer>);
+static_assert(std::is_same_v<decltype(std::declval<Tensor&>().shape()), const Shape&>);
+
+// A file or another library may have any byte for a bool.
+TEST(TensorTest, NeverReadsABoolThatIsNeitherTrueNorFalse) {
+  for (const Shape& shape : {Shape{}, Shape{3}, Shape{100}}) {
+    Tensor tensor = Tensor::zeros<bool>(shape);
+    const auto last = static_cast<size_t>(tensor.num_elements() - 1);
+    tensor.mutable_flat<bool>()[last] = true;
+    EXPECT_TRUE(tensor.flat<bool>()[last]);
+    tensor.mutable_bytes()[last] = std::byte{2};
+    EXPECT_THAT([&] { tensor.flat<bool>(); },
+                ThrowsMessage<InvalidArgumentError>(HasSubstr(
+                    fmt::format("the byte of element {}: found 2, expected 0 or 1", last))));
+    if (last > 0) continue;
+    EXPECT_THROW(tensor.scalar<bool>(), InvalidArgumentError);
+    EXPECT_TRUE(tensor.single<bool>());
+    EXPECT_EQ(tensor.to_double(), 1);
+    EXPECT_EQ(describe(tensor), "bool [] = 1");
+  }
 }
 
 }  // namespace

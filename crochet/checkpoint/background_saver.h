@@ -3,11 +3,11 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "crochet/base/process_bound.h"
+#include "crochet/base/thread.h"
 #include "crochet/checkpoint/save_policy.h"
 #include "crochet/checkpoint/save_ticket.h"
 #include "crochet/checkpoint/saver.h"
@@ -39,6 +39,11 @@ struct BackgroundSaverOptions {
 // in the tickets.
 //
 // The thread shares what the saver is, not the saver: close() with a deadline can leave it behind.
+// If the system gives no thread, with a warning, enqueue() writes the snapshot itself; the next
+// save asks for a thread again.
+//
+// In a process that was forked since it was made, all but take_finished() throws
+// FailedPreconditionError, and the destructor waits for nothing.
 //
 // enqueue() and the rest are for one thread, the training thread.
 class BackgroundSaver {
@@ -61,7 +66,7 @@ class BackgroundSaver {
   int64_t num_superseded();
 
   // The saves that ended since the last call, published or failed, in order; without those that
-  // were given up for newer ones.
+  // were given up for newer ones. In a forked process: none.
   std::vector<SaveTicket> take_finished();
 
   // Blocks until nothing is left to write.
@@ -70,7 +75,8 @@ class BackgroundSaver {
   bool wait_until(Clock::TimePoint deadline);
   // Waits so long; a save that fails is tried again at once from now on. If time is up, the thread
   // is left behind with what it has, once the snapshots' copies are made: `held` (a
-  // directory's lock, say) is given up when it ends. Later saves have a new thread.
+  // directory's lock, say) is given up when it ends. Later saves have a new thread. A thread that
+  // only has memory to free, since all is saved, is left behind without an error.
   // Throws: DeadlineExceededError that names what is not saved yet, and the last checkpoint that
   // is.
   void close(Clock::TimePoint deadline, std::shared_ptr<void> held = {});
@@ -81,15 +87,23 @@ class BackgroundSaver {
   // The checkpoint that was published last, or "none of this run".
   std::string last_published();
   // What is not saved yet: "d/model.ckpt-120 (step 120: written)".
+  // "" if all is saved.
   std::string unfinished();
 
  private:
-  void start();
+  struct State {
+    std::shared_ptr<internal::SaverCore> saver;
+    std::shared_ptr<internal::SaveWorker> worker;
+    Thread thread = {};  // Started with the first save. Last: it ends first.
+  };
 
-  const std::shared_ptr<internal::SaverCore> saver_;
+  // False if the system gives no thread.
+  bool start();
+  void leave_behind(std::shared_ptr<void> held);
+
   const BackgroundSaverOptions options_;
-  std::shared_ptr<internal::SaveWorker> worker_;
-  std::thread thread_;  // Started with the first save.
+  bool is_told_ = false;  // That there is no thread.
+  const ProcessBound<State> state_;
 };
 
 }  // namespace crochet

@@ -16,6 +16,7 @@
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
+#include "crochet/testing/no_threads.h"
 #include "crochet/testing/scripted_session.h"
 
 namespace crochet {
@@ -98,6 +99,36 @@ TEST_F(BackgroundSaverTest, FinishesWhatItHasBeforeItGoes) {
 }
 
 TEST_F(BackgroundSaverTest, MayGoWithoutASave) { BackgroundSaver background(saver_); }
+
+TEST_F(BackgroundSaverTest, WritesOnTheCallingThreadIfNoThreadCanBeStarted) {
+  for (const auto overlap :
+       {SaveOverlapPolicy::kWait, SaveOverlapPolicy::kNewestWins, SaveOverlapPolicy::kSkip}) {
+    BackgroundSaver background(saver_, {.overlap = overlap});
+    std::vector<SaveTicket> tickets;
+    {
+      const NoThreads none;
+      for (int i = 0; i < 2; ++i) tickets.push_back(save_next_step(background));
+    }
+    for (const SaveTicket& ticket : tickets) EXPECT_EQ(ticket.stage(), SaveStage::kPublished);
+    EXPECT_FALSE(background.busy());
+    EXPECT_EQ(background.take_finished().size(), 2);
+    save_next_step(background).wait();  // By a thread again.
+    background.close(clock_.now() + std::chrono::seconds(1));
+  }
+  EXPECT_EQ(restored_step(), 9);
+  EXPECT_TRUE(
+      log_.contains("saving: no thread can be started: Resource temporarily unavailable; "
+                    "training waits while checkpoints are written"));
+}
+
+TEST_F(BackgroundSaverTest, TriesAgainOnTheCallingThreadToo) {
+  BackgroundSaver background(saver_);
+  files_.fail_operation(files_.num_operations(), Code::kUnavailable, Failing::kOnce);
+  const NoThreads none;
+  const SaveTicket ticket = save_next_step(background);
+  EXPECT_EQ(ticket.stage(), SaveStage::kPublished);
+  EXPECT_EQ(ticket.num_attempts(), 2);
+}
 
 TEST_F(BackgroundSaverTest, RefusesANegativeNumberOfRetries) {
   EXPECT_THROW(BackgroundSaver(saver_, {.max_retries = -1}), InvalidArgumentError);

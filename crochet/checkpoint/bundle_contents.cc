@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "crochet/base/error.h"
@@ -26,8 +27,7 @@ Shape shape_wanted(const LocatedTensor& tensor) {
 }  // namespace
 
 BundleContents::BundleContents(std::string prefix, FileSystem& files)
-    : prefix_(std::move(prefix)),
-      opened_(open_checkpoint(files, prefix_)) {
+    : prefix_(std::move(prefix)), opened_(open_checkpoint(files, prefix_)) {
   for (const auto& [name, entry] : index().entries)
     if (name.front() != '\0')
       tensors_.emplace_hint(tensors_.end(), name,
@@ -41,11 +41,21 @@ const std::pair<const std::string, BundleEntry>& BundleContents::item(std::strin
   return *found;
 }
 
-std::vector<StoredSlice> BundleContents::parts_of(std::string_view name, const BundleEntry& entry,
+const std::vector<StoredSlice>& BundleContents::slices_of(const Item& item) const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = slices_.find(&item); found != slices_.end()) return found->second;
+  }
+  std::vector<StoredSlice> slices = all_slices(index(), item.first, item.second);
+  const std::lock_guard lock(mutex_);
+  return slices_.try_emplace(&item, std::move(slices)).first->second;
+}
+
+std::vector<StoredSlice> BundleContents::parts_of(const Item& item,
                                                   const TensorSlice& target) const {
   try {
-    std::vector<StoredSlice> parts = stored_slices(index(), name, entry, target);
-    for (const StoredSlice& part : parts) data().check_place(*part.entry, name);
+    std::vector<StoredSlice> parts = slices_within(slices_of(item), item.first, target);
+    for (const StoredSlice& part : parts) data().check_place(*part.entry, item.first);
     return parts;
   } catch (const InvalidArgumentError& error) {
     throw InvalidArgumentError("checkpoint {}: {}", prefix_, error.what());
@@ -53,7 +63,8 @@ std::vector<StoredSlice> BundleContents::parts_of(std::string_view name, const B
 }
 
 LocatedTensor BundleContents::locate(std::string_view key, const TensorSlice* slice) const {
-  const auto& [name, entry] = item(key);
+  const Item& found = item(key);
+  const auto& [name, entry] = found;
   if (entry.dtype != DType::kString && element_size(entry.dtype) == 0)
     throw UnimplementedError("{}: \"{}\" has the type {}; such cannot be read", prefix_, name,
                              entry.dtype);
@@ -63,7 +74,7 @@ LocatedTensor BundleContents::locate(std::string_view key, const TensorSlice* sl
     return located;
   }
   located.target = slice == nullptr ? whole_slice(entry.shape) : resolved(*slice, entry.shape);
-  located.parts = parts_of(name, entry, *located.target);
+  located.parts = parts_of(found, *located.target);
   return located;
 }
 
@@ -111,10 +122,16 @@ std::vector<std::string> BundleContents::read_strings(const LocatedTensor& tenso
 
 Tensor BundleContents::read(const LocatedTensor& tensor, BundlePass& pass) const {
   const Shape shape = shape_wanted(tensor);
-  if (tensor.entry->dtype == DType::kString) return Tensor::from(read_strings(tensor, pass), shape);
-  Tensor value(tensor.entry->dtype, shape);
-  read_numbers(tensor, pass, value.mutable_bytes());
-  return value;
+  try {
+    if (tensor.entry->dtype == DType::kString)
+      return Tensor::from(read_strings(tensor, pass), shape);
+    Tensor value(tensor.entry->dtype, shape);
+    read_numbers(tensor, pass, value.mutable_bytes());
+    return value;
+  } catch (const std::bad_alloc&) {  // Its bytes are there, so this machine is too small for it.
+    throw ResourceExhaustedError("{}: \"{}\" is {} {}: there is not enough memory for it", prefix_,
+                                 tensor.name, tensor.entry->dtype, shape);
+  }
 }
 
 void BundleContents::read_into(const LocatedTensor& tensor, BundlePass& pass,
@@ -160,10 +177,10 @@ void BundleContents::verify() const {
 }
 
 void BundleContents::verify(std::string_view key) const {
-  const auto& [name, whole] = item(key);
+  const Item& found = item(key);
   std::vector<NamedEntry> entries;
-  for (const StoredSlice& stored : all_slices(index(), name, whole))
-    add_if_readable(*stored.entry, name, entries);
+  for (const StoredSlice& stored : slices_of(found))
+    add_if_readable(*stored.entry, found.first, entries);
   verify(std::move(entries));
 }
 

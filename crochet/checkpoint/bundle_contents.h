@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -60,8 +61,11 @@ class BundleContents {
   void verify(std::string_view name) const;
 
  private:
-  std::vector<StoredSlice> parts_of(std::string_view name, const BundleEntry& entry,
-                                    const TensorSlice& target) const;
+  using Item = std::pair<const std::string, BundleEntry>;
+  // All slices of a tensor. They are found and compared once: some readers ask for one after the
+  // other.
+  const std::vector<StoredSlice>& slices_of(const Item& item) const;
+  std::vector<StoredSlice> parts_of(const Item& item, const TensorSlice& target) const;
   struct NamedEntry {
     const BundleEntry* entry;
     std::string_view name;
@@ -78,6 +82,9 @@ class BundleContents {
   const std::string prefix_;
   const OpenCheckpoint opened_;
   std::map<std::string, TensorInfo, std::less<>> tensors_;
+
+  mutable std::mutex mutex_;  // Guards what follows.
+  mutable std::map<const Item*, std::vector<StoredSlice>> slices_;
 };
 
 }  // namespace crochet::internal

@@ -9,6 +9,7 @@
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/string_coding.h"
 #include "crochet/io/crc32c.h"
+#include "crochet/io/untrusted_file.h"
 
 namespace crochet::internal {
 namespace {
@@ -69,18 +70,14 @@ class Input {
 
 }  // namespace
 
-const BundleData::OpenFile& BundleData::file(int shard) const {
-  const std::lock_guard lock(mutex_);
-  OpenFile& slot = open_[shard];
-  if (slot.file) return slot;
+template <typename Use>
+auto BundleData::with_file(int shard, const Use& use) const {
   const std::string path = data_filename(prefix_, shard, header_.num_shards);
   try {
-    slot.file = files_.open(path);
-    slot.size = slot.file->size();
+    return use(path);
   } catch (const NotFoundError&) {
     throw DataLossError("{}: there is no such file, {} needs it", path, index_filename(prefix_));
   }
-  return slot;
 }
 
 std::string BundleData::filename(const BundleEntry& entry) const {
@@ -88,7 +85,8 @@ std::string BundleData::filename(const BundleEntry& entry) const {
 }
 
 void BundleData::check_place(const BundleEntry& entry, std::string_view name) const {
-  const uint64_t file_size = file(entry.shard).size;
+  const uint64_t file_size = with_file(
+      entry.shard, [&](const std::string& path) { return open_.size(entry.shard, path); });
   const auto offset = static_cast<uint64_t>(entry.offset);
   const auto size = static_cast<uint64_t>(entry.size);
   if (offset > file_size || size > file_size - offset)
@@ -104,7 +102,8 @@ void BundleData::check_place(const BundleEntry& entry, std::string_view name) co
 
 std::unique_ptr<ReadStream> BundleData::stream(int shard, uint64_t offset,
                                                uint64_t num_bytes) const {
-  return file(shard).file->stream(offset, num_bytes);
+  return with_file(
+      shard, [&](const std::string& path) { return open_.stream(shard, path, offset, num_bytes); });
 }
 
 bool BundleData::is_of_this_order() const {
@@ -113,8 +112,10 @@ bool BundleData::is_of_this_order() const {
 
 std::unique_ptr<MappedBytes> BundleData::map(const BundleEntry& entry) const {
   if (!is_of_this_order() && component_size(entry.dtype) > 1) return nullptr;
-  return file(entry.shard)
-      .file->map(static_cast<uint64_t>(entry.offset), static_cast<uint64_t>(entry.size));
+  return with_file(entry.shard, [&](const std::string& path) {
+    return open_.get(entry.shard, path)
+        ->map(static_cast<uint64_t>(entry.offset), static_cast<uint64_t>(entry.size));
+  });
 }
 
 void BundleData::read(const BundleEntry& entry, std::string_view name, ReadStream& from,

@@ -4,15 +4,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "crochet/checkpoint/bundle_format.h"
+#include "crochet/checkpoint/open_files.h"
 #include "crochet/checkpoint/stored_data.h"
 #include "crochet/io/file_system.h"
 
@@ -24,7 +23,7 @@ namespace crochet::internal {
 class BundleData final : public StoredData {
  public:
   BundleData(FileSystem& files, std::string prefix, BundleHeader header)
-      : files_(files), prefix_(std::move(prefix)), header_(std::move(header)) {}
+      : prefix_(std::move(prefix)), header_(std::move(header)), open_(files) {}
 
   void check_place(const BundleEntry& entry, std::string_view name) const override;
   std::unique_ptr<ReadStream> stream(int shard, uint64_t offset, uint64_t num_bytes) const override;
@@ -36,21 +35,17 @@ class BundleData final : public StoredData {
   void verify(const BundleEntry& entry, std::string_view name, ReadStream& from) const override;
 
  private:
-  struct OpenFile {
-    std::unique_ptr<ReadableFile> file;
-    uint64_t size = 0;  // When it was opened; what has gone since is found by reading.
-  };
-  const OpenFile& file(int shard) const;
+  // What `use` returns, which is called with the data file's path and may open it.
+  // Throws: DataLossError if the file is missing.
+  template <typename Use>
+  auto with_file(int shard, const Use& use) const;
   std::string filename(const BundleEntry& entry) const;
   bool is_of_this_order() const;
   void compare_crc(uint32_t found, const BundleEntry& entry, std::string_view name) const;
 
-  FileSystem& files_;  // Not owned; outlives this.
   const std::string prefix_;
   const BundleHeader header_;
-
-  mutable std::mutex mutex_;  // Guards what follows.
-  mutable std::map<int, OpenFile> open_;
+  mutable OpenFiles open_;
 };
 
 }  // namespace crochet::internal

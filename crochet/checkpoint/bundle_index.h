@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -18,8 +19,12 @@ struct BundleIndex {
   std::map<std::string, BundleEntry, std::less<>> entries;
 };
 
-// Throws: NotFoundError if there is no such file; DataLossError; InvalidArgumentError for a version
-// that cannot be read.
+// What an index file may have: 100 bytes or so for each of ten million tensors.
+inline constexpr uint64_t kMaxIndexBytes = uint64_t{1} << 30;
+
+// Throws: NotFoundError if there is no such file; DataLossError, also if two entries have the same
+// bytes of a data file: the elements of all tensors together take no more than the files;
+// InvalidArgumentError for a version that cannot be read.
 BundleIndex read_bundle_index(FileSystem& files, const std::string& path);
 
 // The same for the bytes of a file. `file` is its name for messages.

@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/checkpoint/bundle_slices.h"
 
+#include <algorithm>
+#include <span>
 #include <utility>
 
 #include "crochet/base/error.h"
+#include "crochet/base/pending_signal.h"
 
 namespace crochet::internal {
 namespace {
@@ -32,33 +35,126 @@ const BundleEntry& entry_of_slice(const BundleIndex& index, std::string_view nam
   return entry;
 }
 
+bool overlap(const TensorSlice& a, const TensorSlice& b) {
+  for (size_t i = 0; i < a.size(); ++i)
+    if (a[i].start >= b[i].start + b[i].length || b[i].start >= a[i].start + a[i].length)
+      return false;
+  return true;
+}
+
+// Looks for two slices that overlap. Sorted by one dimension, slices fall into groups with gaps
+// between them; two slices of different groups do not overlap. What one dimension leaves together
+// the next ones divide. A group that none divides is compared pair by pair.
+class OverlapCheck {
+ public:
+  OverlapCheck(std::vector<StoredSlice>& slices, std::string_view name)
+      : name_(name), work_left_(kMinWork + kWorkPerExtent * slices.size() * rank_of(slices)) {
+    pending_.push_back({slices, 0, 0});
+  }
+
+  void run() {
+    while (!pending_.empty()) {
+      const Group group = pending_.back();
+      pending_.pop_back();
+      if (group.num_undivided == rank_of(group.slices))
+        compare_pairs(group.slices);
+      else
+        divide(group);
+    }
+  }
+
+ private:
+  struct Group {
+    std::span<StoredSlice> slices;
+    size_t dimension;      // By which to divide it.
+    size_t num_undivided;  // Dimensions before this one that left it as it is.
+  };
+
+  // Slices that are looked at, and pairs of them: half a second or so. Grids need 2 for each
+  // dimension of a slice.
+  static constexpr size_t kMinWork = 100'000'000;
+  static constexpr size_t kWorkPerExtent = 10;
+
+  static size_t rank_of(std::span<const StoredSlice> slices) { return slices.front().where.size(); }
+
+  void divide(const Group& group) {
+    const auto [slices, dimension, num_undivided] = group;
+    const auto extent = [dimension = dimension](const StoredSlice& slice) {
+      return slice.where[dimension];
+    };
+    count_work(slices.size());
+    std::ranges::sort(slices, {}, [&](const StoredSlice& slice) { return extent(slice).start; });
+    size_t begin = 0;
+    int64_t end = 0;
+    for (size_t i = 0; i <= slices.size(); ++i) {
+      if (i == slices.size() || (i > 0 && extent(slices[i]).start >= end)) {
+        const auto part = slices.subspan(begin, i - begin);
+        const bool is_divided = part.size() < slices.size();
+        if (part.size() > 1)
+          pending_.push_back(
+              {part, (dimension + 1) % rank_of(part), is_divided ? 0 : num_undivided + 1});
+        begin = i;
+      }
+      if (i < slices.size())
+        end = std::max(end, extent(slices[i]).start + extent(slices[i]).length);
+    }
+  }
+
+  void compare_pairs(std::span<const StoredSlice> slices) {
+    for (size_t i = 0; i < slices.size(); ++i) {
+      count_work(i);
+      for (size_t k = 0; k < i; ++k)
+        if (overlap(slices[i].where, slices[k].where))
+          throw DataLossError("the slices {} and {} of \"{}\" overlap", to_string(slices[k].where),
+                              to_string(slices[i].where), name_);
+    }
+  }
+
+  void count_work(size_t amount) {
+    throw_if_signalled("reading the slices of a tensor");
+    if (amount > work_left_)
+      throw DataLossError("\"{}\" is stored in slices that lie across each other", name_);
+    work_left_ -= amount;
+  }
+
+  const std::string_view name_;
+  size_t work_left_;
+  std::vector<Group> pending_;
+};
+
+bool is_before(const TensorSlice& a, const TensorSlice& b) {
+  return std::ranges::lexicographical_compare(a, b, {}, &SliceExtent::start, &SliceExtent::start);
+}
+
 }  // namespace
 
 std::vector<StoredSlice> all_slices(const BundleIndex& index, std::string_view name,
                                     const BundleEntry& entry) {
   if (entry.slices.empty()) return {{whole_slice(entry.shape), &entry}};
   std::vector<StoredSlice> all;
+  all.reserve(entry.slices.size());
   for (const TensorSlice& slice : entry.slices) {
     TensorSlice where = resolved_or_lost(slice, entry, name);
-    for (const StoredSlice& other : all)
-      if (intersection(where, other.where))
-        throw DataLossError("the slices {} and {} of \"{}\" overlap", to_string(other.where),
-                            to_string(where), name);
     const BundleEntry& stored = entry_of_slice(index, name, entry, slice, shape_of(where));
     all.push_back({std::move(where), &stored});
   }
+  OverlapCheck(all, name).run();
+  std::ranges::sort(all, is_before, &StoredSlice::where);
   return all;
 }
 
-std::vector<StoredSlice> stored_slices(const BundleIndex& index, std::string_view name,
-                                       const BundleEntry& entry, const TensorSlice& target) {
+std::vector<StoredSlice> slices_within(const std::vector<StoredSlice>& all, std::string_view name,
+                                       const TensorSlice& target) {
+  // Often it is one that is stored. An empty tensor has nothing in common with itself, and a
+  // checksum all the same.
+  const auto same = std::ranges::lower_bound(all, target, is_before, &StoredSlice::where);
+  if (same != all.end() && same->where == target) return {*same};
   std::vector<StoredSlice> needed;
   int64_t num_found = 0;
-  for (StoredSlice& stored : all_slices(index, name, entry)) {
-    const auto common = intersection(stored.where, target);
-    if (common) num_found += shape_of(*common).num_elements();
-    // An empty tensor has nothing in common with itself, and a checksum all the same.
-    if (common || stored.where == target) needed.push_back(std::move(stored));
+  for (const StoredSlice& stored : all) {
+    if (!overlap(stored.where, target)) continue;
+    num_found += shape_of(*intersection(stored.where, target)).num_elements();
+    needed.push_back(stored);
   }
   const int64_t num_wanted = shape_of(target).num_elements();
   if (num_found != num_wanted)

@@ -17,17 +17,19 @@ struct StoredSlice {
   const BundleEntry* entry;  // Of the index.
 };
 
-// All parts that a tensor is stored in; one that is stored whole is its only part.
-// Throws: DataLossError for parts that are missing, overlap or are not as the entry says.
+// All parts that a tensor is stored in, ordered by where they are; one that is stored whole is its
+// only part. Takes time n log n for the grids of n slices that partitioners make, and a bounded one
+// for any others.
+// Throws: DataLossError for parts that are missing, overlap, are not as the entry says or lie so
+// entangled that they cannot be told apart in that time; CancelledError if a signal is pending.
 std::vector<StoredSlice> all_slices(const BundleIndex& index, std::string_view name,
                                     const BundleEntry& entry);
 
 // What to read for a slice of a tensor: the parts that hold its elements, each element in
-// one of them. A tensor that is stored whole is its only part.
-// Requires: `target` is resolved, `entry` is the index's entry of the whole tensor.
-// Throws: InvalidArgumentError if the parts that are stored do not make up the slice;
-// DataLossError for parts that are missing, overlap or are not as the entry says.
-std::vector<StoredSlice> stored_slices(const BundleIndex& index, std::string_view name,
-                                       const BundleEntry& entry, const TensorSlice& target);
+// one of them.
+// Requires: `all` is what all_slices() returned for the tensor `name`; `target` is resolved.
+// Throws: InvalidArgumentError if the parts that are stored do not make up the slice.
+std::vector<StoredSlice> slices_within(const std::vector<StoredSlice>& all, std::string_view name,
+                                       const TensorSlice& target);
 
 }  // namespace crochet::internal

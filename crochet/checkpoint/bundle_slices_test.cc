@@ -3,15 +3,18 @@
 #include "crochet/checkpoint/bundle_slices.h"
 
 #include <numeric>
+#include <random>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/bundle_writer.h"
 #include "crochet/checkpoint/checkpoint_reader.h"
 #include "crochet/checkpoint/raw_bundle.h"
 #include "crochet/io/memory_file_system.h"
+#include "crochet/testing/allocation_counter.h"
 
 namespace crochet {
 namespace {
@@ -179,6 +182,112 @@ TEST_F(BundleSlicesTest, SlicesThatAreNotAsTheEntrySaysAreDataLoss) {
               ThrowsMessage<DataLossError>(HasSubstr("is int32 [2], expected float32 [2]")));
   EXPECT_THAT(read({{{0, 2}}}, {.dtype = DType::kFloat, .shape = {2, 1}}),
               ThrowsMessage<DataLossError>(HasSubstr("[2,1]")));
+}
+
+// Slices of "t", all of which the index has.
+internal::BundleIndex index_of(const Shape& shape, const std::vector<TensorSlice>& slices) {
+  internal::BundleIndex index;
+  for (const TensorSlice& slice : slices)
+    index.entries[internal::slice_key("t", slice)] = {.dtype = DType::kFloat,
+                                                      .shape = internal::shape_of(slice)};
+  index.entries["t"] = {.dtype = DType::kFloat, .shape = shape, .slices = slices};
+  return index;
+}
+std::vector<internal::StoredSlice> all_slices_of(const internal::BundleIndex& index) {
+  return internal::all_slices(index, "t", index.entries.at("t"));
+}
+
+// Small data and a small index could claim any number of elements.
+TEST_F(BundleSlicesTest, SlicesThatShareBytesAreDataLoss) {
+  RawBundle bundle;
+  const std::string bytes(4096, '\0');
+  std::vector<TensorSlice> slices;
+  for (int64_t i = 0; i < 1000; ++i) {
+    slices.push_back({{i * 1024, 1024}});
+    bundle.add(internal::slice_key("t", slices.back()), {.dtype = DType::kFloat, .shape = {1024}},
+               i == 0 ? bytes : "");
+    bundle.entries[internal::slice_key("t", slices.back())] = {
+        .dtype = DType::kFloat,
+        .shape = {1024},
+        .size = 4096,
+        .masked_crc32c = mask_crc32c(crc32c(bytes))};
+  }
+  bundle.entries["t"] = {.dtype = DType::kFloat, .shape = {1024 * 1000}, .slices = slices};
+  bundle.put(files_, "m-1");
+  const AllocationCounter allocations;
+  EXPECT_THAT([&] { CheckpointReader("m-1", files_).read("t"); },
+              ThrowsMessage<DataLossError>(HasSubstr("overlap in data file 0 at offset 0")));
+  EXPECT_LT(allocations.largest(), size_t{1} << 20);
+}
+
+// One comparison of each pair would allocate two million times.
+TEST_F(BundleSlicesTest, ManySlicesAreComparedInLittleTime) {
+  constexpr int64_t kCount = 2000;
+  std::vector<TensorSlice> slices;
+  for (int64_t i = kCount; i-- > 0;) slices.push_back({{0, 2}, {i, 1}});
+  const internal::BundleIndex index = index_of({2, kCount}, slices);
+  const AllocationCounter allocations;
+  const auto all = all_slices_of(index);
+  EXPECT_LT(allocations.count(), 50 * kCount);
+  ASSERT_EQ(all.size(), size_t{kCount});
+  EXPECT_EQ(all[7].where, (TensorSlice{{0, 2}, {7, 1}})) << "in order";
+  EXPECT_THAT(internal::slices_within(all, "t", {{0, 2}, {7, 1}}), testing::SizeIs(1));
+  EXPECT_THAT(internal::slices_within(all, "t", {{1, 1}, {7, 3}}), testing::SizeIs(3));
+}
+
+// The same answer as comparing each pair.
+TEST_F(BundleSlicesTest, FindsEveryOverlap) {
+  std::minstd_rand random(1);
+  int num_sound = 0;
+  for (int i = 0; i < 3000; ++i) {
+    const size_t rank = random() % 3 + 1;
+    std::vector<TensorSlice> slices;
+    bool overlap = false;
+    for (size_t k = random() % 5 + 1; k > 0; --k) {
+      TensorSlice slice;
+      for (size_t d = 0; d < rank; ++d) {
+        const auto start = static_cast<int64_t>(random() % 5);
+        slice.push_back({start, 1 + static_cast<int64_t>(random() % (5 - start))});
+      }
+      for (const TensorSlice& other : slices)
+        overlap = overlap || internal::intersection(slice, other);
+      slices.push_back(slice);
+    }
+    const internal::BundleIndex index = index_of(Shape(std::vector<int64_t>(rank, 5)), slices);
+    if (overlap) {
+      EXPECT_THROW(all_slices_of(index), DataLossError) << i;
+    } else {
+      EXPECT_NO_THROW(all_slices_of(index)) << i;
+      ++num_sound;
+    }
+  }
+  EXPECT_GT(num_sound, 500);
+}
+
+// Four arms around a middle: no cut divides them. One arm is of many slices.
+std::vector<TensorSlice> pinwheel(int64_t size) {
+  std::vector<TensorSlice> slices = {{{0, 1}, {0, 2}},
+                                     {{1, 2}, {0, 1}},
+                                     {{2, 1}, {1, size}},
+                                     {{0, 2}, {size, 1}},
+                                     {{1, 1}, {1, size - 1}}};
+  for (int64_t i = 2; i < size; ++i) slices.push_back({{0, 1}, {i, 1}});
+  return slices;
+}
+
+TEST_F(BundleSlicesTest, SlicesThatLieAcrossEachOtherTakeABoundedTime) {
+  EXPECT_THAT(all_slices_of(index_of({3, 101}, pinwheel(100))), testing::SizeIs(103));
+  EXPECT_THAT(
+      [] {
+        all_slices_of(index_of({3, 20'001}, pinwheel(20'000)));
+      },
+      ThrowsMessage<DataLossError>(HasSubstr("lie across each other")));
+}
+
+TEST_F(BundleSlicesTest, ComparingSlicesEndsWithASignal) {
+  set_pending_signal(15);
+  EXPECT_THROW(all_slices_of(index_of({3, 101}, pinwheel(100))), CancelledError);
+  set_pending_signal(0);
 }
 
 }  // namespace

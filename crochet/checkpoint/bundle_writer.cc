@@ -157,15 +157,24 @@ std::string BundleWriter::store(const Tensor& tensor) {
   return internal::encode(entry);
 }
 
-void BundleWriter::write_and_sync() {
-  guarded(WriterStages::kAdding, "write_and_sync()", [&] {
+void BundleWriter::write() {
+  guarded(WriterStages::kAdding, "write()", [&] {
     while (static_cast<int>(temp_data_.size()) < num_shards_)
       begin_shard(static_cast<int>(temp_data_.size()));
-    const std::string table = encode_index();  // While the disk is busy with the data.
+    table_ = encode_index();  // While the disk is busy with the data.
+    if (before_) before_->flush();
+    data_->flush();
+    held_.clear();
+    stages_.reach(WriterStages::kWritten);
+  });
+}
+
+void BundleWriter::write_and_sync() {
+  if (stages_.now() != WriterStages::kWritten) write();
+  guarded(WriterStages::kWritten, "write_and_sync()", [&] {
     finish_file(before_);
     finish_file(data_);
-    held_.clear();
-    write_index(table);
+    write_index(table_);
     stages_.reach(WriterStages::kSynced);
   });
 }

@@ -75,6 +75,7 @@ class BundleWriter final : public CheckpointWriter {
   // begun are there, and empty. Throws: InvalidArgumentError if this is the last one.
   void next_shard() override;
 
+  void write() override;
   // Writes the index too. Returns once all bytes would survive a power cut,
   // under their temporary names.
   void write_and_sync() override;
@@ -128,6 +129,7 @@ class BundleWriter final : public CheckpointWriter {
 
   WriterStages stages_{prefix_};
   std::vector<std::string> temp_data_;    // Of the shards so far.
+  std::string table_;                     // The index, once all tensors are written.
   std::vector<Tensor> held_;              // Those that are written from where they are.
   std::unique_ptr<WritableFile> data_;    // The last of them.
   std::unique_ptr<WritableFile> before_;  // The one before it, if it is not synced yet.

@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <random>
 
 #include <fmt/format.h>
+
+#include "crochet/base/random.h"
 
 namespace crochet::internal {
 namespace {
@@ -108,12 +109,12 @@ std::optional<int64_t> parse_step(std::string_view base, std::string_view basena
   return step;
 }
 
-bool is_temporary_state(std::string_view name) { return remove_tmp(name) && name == "checkpoint"; }
+bool is_temporary_state(std::string_view name, std::string_view latest_filename) {
+  return remove_tmp(name) && name == latest_filename;
+}
 
 std::string temporary_filename(const std::string& name) {
-  thread_local std::random_device device;  // To make one may take as long as a small file.
-  const uint64_t number = uint64_t{device()} << 32 | device();
-  return fmt::format("{}.tempstate{}", name, number);
+  return fmt::format("{}.tempstate{}", name, random_number());
 }
 
 }  // namespace crochet::internal

@@ -47,8 +47,8 @@ std::optional<CheckpointFilename> parse_checkpoint_filename(std::string_view nam
 // The step in `<basename>-<step>`; nothing for another name or a step beyond int64.
 std::optional<int64_t> parse_step(std::string_view base, std::string_view basename);
 
-// True for "checkpoint.tmp<32 hex>", which replacing the state file leaves.
-bool is_temporary_state(std::string_view name);
+// True for "<latest_filename>.tmp<32 hex>", which replacing the state file leaves.
+bool is_temporary_state(std::string_view name, std::string_view latest_filename);
 
 // "<name>.tempstate<digits>", with a number that nobody else has.
 std::string temporary_filename(const std::string& name);

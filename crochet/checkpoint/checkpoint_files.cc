@@ -13,12 +13,14 @@
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/bundle_format.h"
 #include "crochet/checkpoint/bundle_index.h"
+#include "crochet/checkpoint/checkpoint_directory.h"
 #include "crochet/checkpoint/checkpoint_filename.h"
 #include "crochet/checkpoint/checkpoint_sidecar.h"
 #include "crochet/checkpoint/safetensors_format.h"
 #include "crochet/checkpoint/safetensors_index.h"
 #include "crochet/io/crc32c.h"
 #include "crochet/io/path.h"
+#include "crochet/io/untrusted_file.h"
 
 namespace crochet {
 namespace {
@@ -104,8 +106,12 @@ std::optional<int> num_shards_of(FileSystem& files, const std::string& prefix) {
 // Finds what killed saves have left among the names in a directory.
 class Leftovers {
  public:
-  Leftovers(FileSystem& files, const std::string& directory, const std::string& basename)
-      : files_(files), directory_(directory), basename_(basename) {
+  Leftovers(FileSystem& files, const std::string& directory, const std::string& basename,
+            const std::string& latest_filename)
+      : files_(files),
+        directory_(directory),
+        basename_(basename),
+        latest_filename_(latest_filename) {
     for (const std::string& name : list_or_none(files, directory)) {
       names_.insert(name);
       const auto file = internal::parse_checkpoint_filename(name);
@@ -117,7 +123,7 @@ class Leftovers {
   const std::set<std::string>& names() const { return names_; }
 
   bool contains(const std::string& name) {
-    if (internal::is_temporary_state(name)) return true;
+    if (internal::is_temporary_state(name, latest_filename_)) return true;
     const auto file = internal::parse_checkpoint_filename(name);
     if (!file || !internal::parse_step(file->base, basename_)) return false;
     if (file->part == CheckpointPart::kTemporary) return true;
@@ -141,19 +147,10 @@ class Leftovers {
   FileSystem& files_;
   const std::string& directory_;
   const std::string& basename_;
+  const std::string& latest_filename_;
   std::set<std::string> names_;
   std::map<std::string, std::set<std::string>> shard_counts_;
 };
-
-// A suffix that none of the files has yet.
-std::string free_suffix(FileSystem& files, const std::vector<std::string>& paths) {
-  std::string suffix = ".damaged";
-  for (int i = 2;; ++i) {
-    const auto taken = [&](const std::string& path) { return files.exists(path + suffix); };
-    if (std::ranges::none_of(paths, taken)) return suffix;
-    suffix = fmt::format(".damaged-{}", i);
-  }
-}
 
 }  // namespace
 
@@ -170,9 +167,10 @@ std::optional<std::string> find_index(FileSystem& files, const std::string& pref
 uint32_t index_crc32c_of(FileSystem& files, const std::string& prefix) {
   const auto path = find_index(files, prefix);
   if (!path) throw NotFoundError("{}: there is no such checkpoint", prefix);
-  const std::string bytes = *path == safetensors_filename(prefix)
-                                ? internal::read_safetensors_head(files, *path)
-                                : read_file(files, *path);
+  const std::string bytes =
+      *path == safetensors_filename(prefix)
+          ? internal::read_safetensors_head(files, *path)
+          : internal::read_untrusted_file(files, *path, internal::kMaxIndexBytes);
   return mask_crc32c(crc32c(bytes));
 }
 
@@ -218,8 +216,9 @@ void remove_checkpoint(FileSystem& files, const std::string& prefix) {
 }
 
 std::vector<std::string> list_leftovers(FileSystem& files, const std::string& directory,
-                                        const std::string& basename) {
-  Leftovers leftovers(files, directory, basename);
+                                        const std::string& basename,
+                                        const std::string& latest_filename) {
+  Leftovers leftovers(files, directory, basename, latest_filename);
   std::vector<std::string> paths;
   for (const std::string& name : leftovers.names()) {
     if (!leftovers.contains(name)) continue;
@@ -231,30 +230,14 @@ std::vector<std::string> list_leftovers(FileSystem& files, const std::string& di
   return paths;
 }
 
-void remove_leftovers(FileSystem& files, const std::string& directory,
-                      const std::string& basename) {
-  if (list_or_none(files, directory).empty()) return;
-  // What a killed process did to names may be in the system's memory only. The checkpoint that it
-  // published last is to stay, and an index that it removed must not come back without its data.
-  try {
-    files.sync_directory(directory);
-  } catch (const Error& error) {
-    log_warning("{}: left-overs of killed saves stay for now: {}", directory, error.what());
-    return;
-  }
-  for (const std::string& path : list_leftovers(files, directory, basename)) {
-    try {
-      files.remove(path);
-      log_info("{}: removed; a save that did not finish left it", path);
-    } catch (const Error& error) {
-      log_warning("{}: left by a save that did not finish, cannot be removed: {}", path,
-                  error.what());
-    }
-  }
+void remove_leftovers(FileSystem& files, const std::string& directory, const std::string& basename,
+                      const std::string& latest_filename) {
+  if (auto found = internal::CheckpointDirectory::find(files, directory))
+    found->remove_leftovers(basename, latest_filename);
 }
 
-void remove_replaced(FileSystem& files, const std::string& prefix, CheckpointFormat format,
-                     int num_shards) {
+void internal::remove_replaced(FileSystem& files, const std::string& prefix,
+                               CheckpointFormat format, int num_shards) {
   const std::string directory = directory_of(prefix);
   const std::set<std::string> own = names_of(base_name(prefix), format, num_shards);
   const auto is_own = [&](const std::string& path) { return own.contains(base_name(path)); };
@@ -265,18 +248,23 @@ void remove_replaced(FileSystem& files, const std::string& prefix, CheckpointFor
     if (!is_own(path)) remove_if_there(files, path);
 }
 
-std::string set_aside(FileSystem& files, const std::string& prefix) {
-  // The index first: without it the checkpoint is no longer there.
-  std::vector<std::string> paths = index_filenames(prefix);
-  std::ranges::move(data_files(files, prefix), std::back_inserter(paths));
-  paths.push_back(sidecar_filename(prefix));
+bool internal::remove_unless_published(FileSystem& files, const std::string& prefix) noexcept {
+  try {
+    if (checkpoint_exists(files, prefix)) return true;
+    remove_checkpoint(files, prefix);
+  } catch (const std::exception& error) {
+    log(Severity::kWarning, error.what());
+  }
+  return false;
+}
+
+std::vector<std::string> internal::paths_of_checkpoint(FileSystem& files,
+                                                       const std::string& prefix) {
+  std::vector<std::string> paths = data_files(files, prefix);
   paths.push_back(prefix + ".meta");
-  std::string suffix = free_suffix(files, paths);
-  for (const std::string& path : paths)
-    if (files.exists(path)) files.rename(path, path + suffix);
-  files.sync_directory(directory_of(prefix));
-  log_warning("{}: the files of this damaged checkpoint now end in {}", prefix, suffix);
-  return suffix;
+  std::ranges::move(index_filenames(prefix), std::back_inserter(paths));
+  paths.push_back(sidecar_filename(prefix));
+  return paths;
 }
 
 }  // namespace crochet

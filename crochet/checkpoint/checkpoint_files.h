@@ -36,27 +36,39 @@ std::vector<std::string> list_checkpoints(FileSystem& files, const std::string& 
 std::vector<double> get_checkpoint_mtimes(FileSystem& files, std::span<const std::string> prefixes);
 
 // Removes `<prefix>.meta`, each index, all data files and the sidecar, in this order: without an
-// index the checkpoint is gone, and what else is there is a leftover. Missing files are fine.
+// index the checkpoint is gone, and what else is there is a leftover. Missing files are fine. An
+// order that is carried out as it is: nobody is asked whether the checkpoint is pinned, or whose
+// it is.
 void remove_checkpoint(FileSystem& files, const std::string& prefix);
 
 // What saves and removals that were killed have left of `<basename>-<digits>`: temporary
 // files; data files, sidecars and meta graphs without an index; data files of another number than
-// the index says; and temporary state files. A save that is running has such files, too.
+// the index says; and temporary files of the state file, `latest_filename`. A save that is running
+// has such files, too.
 std::vector<std::string> list_leftovers(FileSystem& files, const std::string& directory,
-                                        const std::string& basename);
+                                        const std::string& basename,
+                                        const std::string& latest_filename = "checkpoint");
 
-// Removes all of them and logs each one. Requires: no save is running in this directory, in any
-// process.
-void remove_leftovers(FileSystem& files, const std::string& directory, const std::string& basename);
+// Removes all of them, under the directory's lock, and logs each one.
+// Throws: FailedPreconditionError if another process holds that lock.
+void remove_leftovers(FileSystem& files, const std::string& directory, const std::string& basename,
+                      const std::string& latest_filename = "checkpoint");
+
+namespace internal {
 
 // Removes what a checkpoint of the same prefix in another format, or in another number of files,
 // has left: its index first. Requires: the one in `format` is published.
 void remove_replaced(FileSystem& files, const std::string& prefix, CheckpointFormat format,
                      int num_shards);
 
-// Renames each index, data files, sidecar and meta graph of a damaged checkpoint to
-// `<name>.damaged`, or
-// `<name>.damaged-2` and so on if one of these is taken. Returns the suffix.
-std::string set_aside(FileSystem& files, const std::string& prefix);
+// Data, sidecar and graph get their names before the index does: without it they are no checkpoint,
+// and are removed. True if it is one.
+bool remove_unless_published(FileSystem& files, const std::string& prefix) noexcept;
+
+// The paths that a checkpoint of either format with this prefix may have, data files as they are
+// there. The index comes last but for the sidecar.
+std::vector<std::string> paths_of_checkpoint(FileSystem& files, const std::string& prefix);
+
+}  // namespace internal
 
 }  // namespace crochet

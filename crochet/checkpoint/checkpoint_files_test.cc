@@ -178,6 +178,7 @@ TEST_F(CheckpointFilesTest, RemovesLeftoversAndNoForeignFiles) {
   put(sound);
   put(leftovers);
   remove_leftovers(files_, "d", "m");
+  files_.remove("d/.lock");
   EXPECT_THAT(files_.list("d"), UnorderedElementsAreArray(sound));
   EXPECT_THAT(log_.lines(Severity::kInfo), SizeIs(leftovers.size()));
   for (const std::string& name : leftovers) EXPECT_TRUE(log_.contains("d/" + name)) << name;
@@ -187,33 +188,26 @@ TEST_F(CheckpointFilesTest, RemovesLeftoversAndNoForeignFiles) {
 TEST_F(CheckpointFilesTest, ALeftoverThatStaysIsAWarning) {
   put({"m-2.json", "m-3.json"});
   FailingFileSystem files(files_);
-  files.fail_operation(1, Code::kPermissionDenied);
+  files.fail_operation(2, Code::kPermissionDenied);  // After the lock and the directory's sync.
   remove_leftovers(files, "d", "m");
-  EXPECT_THAT(files_.list("d"), SizeIs(1));
+  EXPECT_THAT(files_.list("d"), ElementsAre(".lock", "m-2.json"));
   EXPECT_THAT(log_.lines(Severity::kWarning), SizeIs(1));
 }
 
-TEST_F(CheckpointFilesTest, SetsADamagedCheckpointAside) {
-  put({"m-1.index", "m-1.data-00000-of-00002", "m-1.data-00001-of-00002", "m-1.json", "m-1.meta",
-       "m-2.index"});
-  EXPECT_EQ(set_aside(files_, "d/m-1"), ".damaged");
-  EXPECT_THAT(files_.list("d"), ElementsAre("m-1.data-00000-of-00002.damaged",
-                                            "m-1.data-00001-of-00002.damaged", "m-1.index.damaged",
-                                            "m-1.json.damaged", "m-1.meta.damaged", "m-2.index"));
-  put({"m-1.index"});
-  EXPECT_EQ(set_aside(files_, "d/m-1"), ".damaged-2");
-  put({"m-1.data-00000-of-00002"});  // All of a checkpoint get one suffix.
-  EXPECT_EQ(set_aside(files_, "d/m-1"), ".damaged-3");
-  EXPECT_TRUE(files_.exists("d/m-1.index.damaged-2"));
-  EXPECT_THAT(list_checkpoints(files_, "d", "m"), ElementsAre("d/m-2"));
-  EXPECT_THAT(log_.lines(Severity::kWarning), SizeIs(3));
+// C10: left-overs of a state file of another name.
+TEST_F(CheckpointFilesTest, RemovesLeftoversOfTheStateFileOfItsName) {
+  put({"best.tmp" + kHex, "checkpoint.tmp" + kHex, "m-1.index"});
+  remove_leftovers(files_, "d", "m", "best");
+  EXPECT_THAT(files_.list("d"), testing::IsSupersetOf(std::vector<std::string>{
+                                    "checkpoint.tmp" + kHex, "m-1.index"}));
+  EXPECT_FALSE(files_.exists("d/best.tmp" + kHex));
 }
 
-TEST_F(CheckpointFilesTest, WhatWasSetAsideStaysThereAfterAPowerCut) {
-  put({"m-1.index", "m-1.data-00000-of-00001"});
-  files_.sync_directory("d");
-  set_aside(files_, "d/m-1");
-  EXPECT_THAT(files_.unsynced_names(), IsEmpty());
+TEST_F(CheckpointFilesTest, RemovesNoLeftoversWhileAnotherRunHoldsTheLock) {
+  put({"m-2.json"});
+  const auto lock = files_.try_lock("d/.lock");  // As another process does.
+  EXPECT_THROW(remove_leftovers(files_, "d", "m"), FailedPreconditionError);
+  EXPECT_TRUE(files_.exists("d/m-2.json"));
 }
 
 }  // namespace

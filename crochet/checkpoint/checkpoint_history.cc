@@ -40,8 +40,7 @@ void take(FileSystem& files, const CheckpointSidecar* sidecar, CheckpointRecord&
   record.pinned = sidecar != nullptr && sidecar->pinned;
   record.preserved = sidecar != nullptr && sidecar->preserved;
   const uint32_t crc = sidecar ? sidecar->index_crc32c : 0;
-  // An index does not change: what matched once is not read again.
-  record.published = crc != 0 && (record.published || crc == index_crc32c_of(files, record.prefix));
+  record.published = crc != 0 && crc == index_crc32c_of(files, record.prefix);
 }
 
 void refresh_one(FileSystem& files, CheckpointRecord& record) {
@@ -165,6 +164,14 @@ void CheckpointHistory::update(const std::vector<CheckpointRecord>& records) {
       if (record.prefix == known.prefix) record = known;
 }
 
+void CheckpointHistory::take_over_sweep(const CheckpointHistory& copy,
+                                        const std::vector<std::string>& listed) {
+  const std::vector<std::string> left = copy.prefixes();
+  for (const std::string& prefix : listed)
+    if (std::ranges::find(left, prefix) == left.end()) remove(prefix);
+  set_last_preserved(copy.last_preserved_time_, copy.last_preserved_step_);
+}
+
 void CheckpointHistory::set_verified(const std::string& prefix) {
   for (CheckpointRecord& record : records_)
     if (record.prefix == prefix) record.verified = true;
@@ -249,24 +256,6 @@ void mark_preserved(FileSystem& files, const std::vector<std::string>& prefixes)
       log_warning("that checkpoint {} is to stay cannot be written into its sidecar: {}", prefix,
                   error.what());
     }
-  }
-}
-
-bool remove_or_warn(FileSystem& files, const std::string& prefix) {
-  try {
-    const auto sidecar = load_sidecar(files, prefix);
-    const bool is_there = find_index(files, prefix).has_value();  // Else the rest is to go.
-    if (is_there && (!sidecar || sidecar->pinned)) {
-      log_info("checkpoint {} stays: it {}", prefix,
-               sidecar ? "has just been pinned" : "has no sidecar any more");
-      return false;
-    }
-    remove_checkpoint(files, prefix);
-    return true;
-  } catch (const Error& error) {
-    log_warning("checkpoint {} is not needed any more and cannot be removed: {}", prefix,
-                error.what());
-    return false;
   }
 }
 

@@ -38,6 +38,8 @@ class CheckpointHistory {
   // Takes over what was learnt anew of those that are still listed.
   void update(const std::vector<CheckpointRecord>& records);
   void remove(const std::string& prefix);
+  // Takes over what became, in a copy of this, of those that were listed when it was made.
+  void take_over_sweep(const CheckpointHistory& copy, const std::vector<std::string>& listed);
   // Notes that a checkpoint was restored, if it is listed.
   void set_verified(const std::string& prefix);
 
@@ -57,7 +59,7 @@ class CheckpointHistory {
   void ask(Decide decide);
   Retention wish_for(const CheckpointRecord& record, size_t num_newer) const;
 
-  const std::vector<RetentionPolicy> policies_;
+  std::vector<RetentionPolicy> policies_;
   std::vector<CheckpointRecord> records_;
   double last_preserved_time_ = 0;
   int64_t last_preserved_step_ = 0;
@@ -77,10 +79,6 @@ void refresh(FileSystem& files, std::vector<CheckpointRecord>& records);
 // Writes into their sidecars that these stay for ever, in case the state file is lost. A warning if
 // that fails.
 void mark_preserved(FileSystem& files, const std::vector<std::string>& prefixes);
-
-// Removes a checkpoint that no policy keeps, unless it has been pinned by now. False, with a line
-// in the log, if it stays.
-bool remove_or_warn(FileSystem& files, const std::string& prefix);
 
 // What a saver finds in a directory where it, or one before it, has saved.
 struct FoundHistory {

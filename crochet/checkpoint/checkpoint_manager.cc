@@ -3,9 +3,11 @@
 #include "crochet/checkpoint/checkpoint_manager.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
+#include "crochet/checkpoint/checkpoint_directory.h"
 #include "crochet/checkpoint/checkpoint_files.h"
 #include "crochet/io/path.h"
 
@@ -44,20 +46,15 @@ bool is_among(const CheckpointRecord& record, const std::vector<std::string>& pr
   return std::ranges::find(prefixes, record.prefix) != prefixes.end();
 }
 
-// What a state lists and is on disk; before that what a kill did not let go, as the next save does.
-std::vector<CheckpointRecord> listed_records(FileSystem& files, const CheckpointState& state) {
-  std::vector<CheckpointRecord> records;
-  for (const std::string& prefix : state.removing_paths)
-    if (const auto record = internal::find_record(files, prefix)) records.push_back(*record);
+// What the state says of when a checkpoint of the directory was saved; a path in it is a hint: what
+// counts is the name.
+void take_times(const CheckpointState& state, std::vector<CheckpointRecord>& records) {
+  const std::vector<std::string>& paths = state.all_model_checkpoint_paths;
   const std::vector<double>& times = state.all_model_checkpoint_timestamps;
-  const std::vector<std::string>& prefixes = state.all_model_checkpoint_paths;
-  for (size_t i = 0; i < prefixes.size(); ++i) {
-    auto record = internal::find_record(files, prefixes[i]);
-    if (!record) continue;
-    if (times.size() == prefixes.size()) record->time = times[i];
-    records.push_back(*record);
-  }
-  return records;
+  if (times.size() != paths.size()) return;
+  for (CheckpointRecord& record : records)
+    for (size_t i = 0; i < paths.size(); ++i)
+      if (paths[i] == record.prefix) record.time = times[i];
 }
 
 }  // namespace
@@ -69,12 +66,12 @@ CheckpointManager::CheckpointManager(CheckpointManagerOptions options)
   FileSystem& files = saver_.files();
   const auto on_disk = list_checkpoints(files, options_.directory, options_.checkpoint_name);
   if (!on_disk.empty()) save_counter_ = *internal::step_of_prefix(on_disk.back());
-  history_.set_last_preserved(saver_.core_->retention_time() - 1, 0);  // As in TensorFlow.
+  history_.set_last_preserved((*saver_.core_)->retention_time() - 1, 0);  // As in TensorFlow.
   if (!on_disk.empty()) latest_ = on_disk.back();
   try {
     if (const auto state =
             load_checkpoint_state(files, options_.directory, options_.saver.latest_filename))
-      recover(*state);
+      recover(*state, on_disk);
   } catch (const InvalidArgumentError&) {
     throw;
   } catch (const Error& error) {
@@ -86,13 +83,16 @@ CheckpointManager::CheckpointManager(CheckpointManagerOptions options)
   }
 }
 
-void CheckpointManager::recover(const CheckpointState& state) {
-  latest_ = state.model_checkpoint_path;
+void CheckpointManager::recover(const CheckpointState& state,
+                                const std::vector<std::string>& on_disk) {
+  if (std::ranges::find(on_disk, state.model_checkpoint_path) != on_disk.end())
+    latest_ = state.model_checkpoint_path;
   const internal::FoundHistory found = internal::find_history(
       saver_.files(), options_.directory, options_.checkpoint_name, options_.saver.latest_filename);
-  const std::vector<CheckpointRecord> listed = listed_records(saver_.files(), state);
+  std::vector<CheckpointRecord> listed = found.listed;
+  take_times(state, listed);
   catch_up(state, listed);
-  const double now = saver_.core_->retention_time();
+  const double now = (*saver_.core_)->retention_time();
   double last_preserved = state.last_preserved_timestamp.value_or(0);
   if (!(last_preserved <= now)) {
     log_warning(
@@ -111,31 +111,36 @@ void CheckpointManager::recover(const CheckpointState& state) {
 // No time that an earlier process wrote is still to come.
 void CheckpointManager::catch_up(const CheckpointState& state,
                                  const std::vector<CheckpointRecord>& listed) {
-  saver_.core_->catch_up(state.last_preserved_timestamp.value_or(0));
-  for (const CheckpointRecord& record : listed) saver_.core_->catch_up(record.time);
+  (*saver_.core_)->catch_up(state.last_preserved_timestamp.value_or(0));
+  for (const CheckpointRecord& record : listed) (*saver_.core_)->catch_up(record.time);
 }
 
 std::string CheckpointManager::save(Session& session, std::optional<int64_t> checkpoint_number) {
+  if (!checkpoint_number && save_counter_ == std::numeric_limits<int64_t>::max())
+    throw OutOfRangeError("{}: the number of the newest checkpoint, {}, is the highest there is",
+                          options_.directory, save_counter_);
   const int64_t number = checkpoint_number.value_or(save_counter_ + 1);
   const std::string path = join_path(options_.directory, options_.checkpoint_name);
-  const double time = saver_.core_->retention_time();
+  const double time = (*saver_.core_)->retention_time();
   const std::string prefix = saver_.save(session, path, number);
   ++save_counter_;
   if (prefix.empty()) return prefix;
   latest_ = prefix;
   history_.add({.prefix = prefix, .time = time, .step = number, .published = true});
+  auto directory = internal::CheckpointDirectory::find(saver_.files(), options_.directory);
+  if (!directory) return prefix;  // Removed since.
   std::vector<CheckpointRecord> records = history_.records();
-  internal::refresh(saver_.files(), records);
+  internal::refresh(directory->files(), records);
   history_.update(records);
   const internal::Sweep sweep = history_.sweep();
-  internal::mark_preserved(saver_.files(), sweep.preserved);
-  write_state_without(sweep.surplus);
-  for (const std::string& old : sweep.surplus)
-    if (internal::remove_or_warn(saver_.files(), old)) history_.remove(old);
+  internal::mark_preserved(directory->files(), sweep.preserved);
+  write_state_without(directory->files(), sweep.surplus);
+  for (const std::string& old : directory->remove(sweep.surplus)) history_.remove(old);
   return prefix;
 }
 
-void CheckpointManager::write_state_without(const std::vector<std::string>& surplus) {
+void CheckpointManager::write_state_without(FileSystem& files,
+                                            const std::vector<std::string>& surplus) {
   UpdateCheckpointStateOptions state{.latest_filename = options_.saver.latest_filename,
                                      .last_preserved_timestamp = history_.last_preserved_time(),
                                      .removing_paths = surplus,
@@ -146,7 +151,7 @@ void CheckpointManager::write_state_without(const std::vector<std::string>& surp
     listed.push_back(record.prefix);
     state.all_model_checkpoint_timestamps.push_back(record.time);
   }
-  update_checkpoint_state(saver_.files(), options_.directory, *latest_, listed, state);
+  update_checkpoint_state(files, options_.directory, *latest_, listed, state);
 }
 
 }  // namespace crochet

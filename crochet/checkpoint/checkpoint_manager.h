@@ -52,7 +52,8 @@ class CheckpointManager {
   // Throws: as Saver::save.
   std::string save(Session& session, std::optional<int64_t> checkpoint_number = {});
 
-  // The newest one, whoever saved it; unset if there is none.
+  // The newest one, whoever saved it: what the state file says, if that is one of this name and
+  // directory, else the one with the highest number; unset if there is none.
   const std::optional<std::string>& latest_checkpoint() const { return latest_; }
   // Those that may be removed one day, oldest first.
   std::vector<std::string> checkpoints() const { return history_.prefixes(); }
@@ -64,9 +65,9 @@ class CheckpointManager {
   Saver& saver() { return saver_; }
 
  private:
-  void recover(const CheckpointState& state);
+  void recover(const CheckpointState& state, const std::vector<std::string>& on_disk);
   void catch_up(const CheckpointState& state, const std::vector<CheckpointRecord>& listed);
-  void write_state_without(const std::vector<std::string>& surplus);
+  void write_state_without(FileSystem& files, const std::vector<std::string>& surplus);
 
   const CheckpointManagerOptions options_;
   Saver saver_;

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/checkpoint/checkpoint_manager.h"
 
+#include <limits>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -269,6 +271,40 @@ TEST_F(CheckpointManagerTest, AFailedOperationLosesNoCheckpoint) {
     EXPECT_TRUE(latest_checkpoint(disk, "d").has_value()) << n;
     if (files.num_failures() == 0) break;
   }
+}
+
+// C1: the state file of a run may name checkpoints of any name, anywhere.
+TEST_F(CheckpointManagerTest, TakesNothingOfOthersFromTheStateFile) {
+  Saver others({.max_to_keep = 0, .files = &files_, .clock = &clock_});
+  others.save(*session_, "d/model.ckpt", 1);
+  others.save(*session_, "other/ckpt", 2);
+  replace_file(files_, "d/checkpoint",
+               "model_checkpoint_path: \"model.ckpt-1\"\n"
+               "all_model_checkpoint_paths: \"/other/ckpt-2\"\n"
+               "all_model_checkpoint_paths: \"../other/ckpt-2\"\n"
+               "all_model_checkpoint_paths: \"model.ckpt-1\"\n"
+               "# removing: \"../other/ckpt-2\"\n");
+  auto managing = manager(1);
+  EXPECT_EQ(managing.latest_checkpoint(), std::nullopt);
+  EXPECT_THAT(managing.checkpoints(), IsEmpty());
+  for (int i = 0; i < 3; ++i) managing.save(*session_);
+  EXPECT_THAT(managing.checkpoints(), ElementsAre("d/ckpt-3"));
+  EXPECT_TRUE(checkpoint_exists(files_, "d/model.ckpt-1"));
+  EXPECT_TRUE(checkpoint_exists(files_, "other/ckpt-2"));
+}
+
+TEST_F(CheckpointManagerTest, TheNewestIsTheOneThatTheStateFileNames) {
+  auto first = manager(5);
+  first.save(*session_, 5);
+  first.save(*session_, 3);
+  EXPECT_EQ(manager(5).latest_checkpoint(), "d/ckpt-3");
+}
+
+TEST_F(CheckpointManagerTest, HasNoNumberAfterTheHighest) {
+  auto numbered = manager(5);
+  numbered.save(*session_, std::numeric_limits<int64_t>::max());
+  EXPECT_THROW(manager(5).save(*session_), OutOfRangeError);
+  EXPECT_NO_THROW(manager(5).save(*session_, 1));
 }
 
 }  // namespace

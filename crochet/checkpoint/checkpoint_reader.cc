@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "crochet/base/error.h"
+#include "crochet/base/escape.h"
 #include "crochet/checkpoint/bundle_contents.h"
 
 namespace crochet {
@@ -91,7 +92,8 @@ void CheckpointReader::read_slice_into(std::string_view name, const TensorSlice&
 std::string CheckpointReader::debug_string() const {
   std::string text;
   for (const auto& [name, info] : tensors())
-    text += fmt::format("{} ({}) {}\n", name, data_type_name(info.dtype), info.shape);
+    text += fmt::format("{} ({}) {}\n", internal::escape_name(name), data_type_name(info.dtype),
+                        info.shape);
   return text;
 }
 

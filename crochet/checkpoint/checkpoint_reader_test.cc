@@ -12,6 +12,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/raw_bundle.h"
+#include "crochet/checkpoint/restore_report.h"
 #include "crochet/io/memory_file_system.h"
 
 namespace crochet {
@@ -132,9 +133,20 @@ TEST_F(CheckpointReaderTest, TellsWhatIsInABundle) {
             "v2 (DT_HALF) []\n"
             "v3 (DT_QUINT16) [1]\n");
   EXPECT_EQ(reader.tensors().at("v1").shape, (Shape{3, 2, 1}));
-  EXPECT_EQ(reader.read("v0").bytes()[23], std::byte('x'));
+  const Tensor read = reader.read("v0");
+  EXPECT_EQ(read.bytes()[23], std::byte('x'));
   EXPECT_THAT([&] { reader.read("w0"); },
               ThrowsMessage<NotFoundError>(HasSubstr("w0 not found in checkpoint")));
+}
+
+TEST_F(CheckpointReaderTest, NamesAreListedWithoutControlCharacters) {
+  RawBundle bundle;
+  bundle.add("a\n\x1b[2J\\", {.dtype = DType::kHalf}, "zz");
+  const CheckpointReader reader = put(bundle);
+  EXPECT_EQ(reader.debug_string(), "a\\n\\x1b[2J\\\\ (DT_HALF) []\n");
+  EXPECT_THAT([&] { reader.read("b\n"); }, ThrowsMessage<NotFoundError>(HasSubstr("Key b\\n not")));
+  EXPECT_EQ(to_string(RestoreReport{.prefix = "m-1", .surplus = {"a\n"}}),
+            "m-1: 0 restored, 1 surplus (a\\n)");
 }
 
 TEST_F(CheckpointReaderTest, AMissingDataFileIsDataLoss) {

@@ -14,11 +14,14 @@
 
 #include "crochet/base/clock.h"
 #include "crochet/base/error.h"
+#include "crochet/base/immortal.h"
 #include "crochet/base/log.h"
+#include "crochet/base/parse_json.h"
 #include "crochet/checkpoint/bundle_format.h"
 #include "crochet/checkpoint/checkpoint_files.h"
 #include "crochet/checkpoint/checkpoint_history.h"
 #include "crochet/io/path.h"
+#include "crochet/io/untrusted_file.h"
 
 namespace crochet {
 namespace {
@@ -161,27 +164,6 @@ CheckpointSidecar from_json(const json& object) {
           .preserved = get_bool(object, "preserved")};
 }
 
-json parse(const std::string& text) {
-  try {
-    return json::parse(text);
-  } catch (const json::exception& error) {
-    throw DataLossError("{}", error.what());
-  }
-}
-
-std::unique_ptr<FileLock> lock_sidecars(FileSystem& files, const std::string& directory) {
-  const std::string path = join_path(directory, ".sidecar_lock");
-  Clock& clock = Clock::real();  // What it waits for is another process.
-  const Clock::TimePoint start = clock.now();
-  while (true) {
-    if (auto lock = files.try_lock(path)) return lock;
-    if (clock.now() - start > kLockLimit)
-      throw DeadlineExceededError("{}: another process has held this lock for {} s", path,
-                                  kLockLimit.count());
-    clock.sleep_for(kLockPause);
-  }
-}
-
 // What can be known of a checkpoint by its files. Without the index's checksum: who saved it is
 // not known.
 CheckpointSidecar made_anew(FileSystem& files, const std::string& prefix) {
@@ -196,13 +178,26 @@ CheckpointSidecar made_anew(FileSystem& files, const std::string& prefix) {
 
 }  // namespace
 
+std::unique_ptr<FileLock> internal::lock_sidecars(FileSystem& files, const std::string& directory) {
+  const std::string path = join_path(directory, ".sidecar_lock");
+  Clock& clock = Clock::real();  // What it waits for is another process.
+  const Clock::TimePoint start = clock.now();
+  while (true) {
+    if (auto lock = files.try_lock(path)) return lock;
+    if (clock.now() - start > kLockLimit)
+      throw DeadlineExceededError("{}: another process has held this lock for {} s", path,
+                                  kLockLimit.count());
+    clock.sleep_for(kLockPause);
+  }
+}
+
 std::string sidecar_filename(std::string_view prefix) { return fmt::format("{}.json", prefix); }
 
 void write_sidecar(FileSystem& files, const std::string& prefix, CheckpointSidecar sidecar) {
   if (sidecar.library_version.empty()) sidecar.library_version = CROCHET_VERSION;
   if (sidecar.build.empty()) sidecar.build = CROCHET_BUILD;
-  static const std::vector<std::string> kOwnCommandLine = own_command_line();
-  if (sidecar.command_line.empty()) sidecar.command_line = kOwnCommandLine;
+  static Immortal<const std::vector<std::string>> own(own_command_line());
+  if (sidecar.command_line.empty()) sidecar.command_line = *own;
   // Arguments may be any bytes; those that are not UTF-8 are replaced.
   const std::string text = to_json(sidecar).dump(2, ' ', false, json::error_handler_t::replace);
   const std::string path = sidecar_filename(prefix);
@@ -216,15 +211,14 @@ std::optional<CheckpointSidecar> load_sidecar(FileSystem& files, const std::stri
   const std::string path = sidecar_filename(prefix);
   std::string text;
   try {
-    const uint64_t size = files.file_size(path);
-    if (size > kMaxSidecarBytes)
-      throw DataLossError("{}: {} bytes, the most are {}", path, size, kMaxSidecarBytes);
-    text = read_file(files, path);
+    text = internal::read_untrusted_file(files, path, kMaxSidecarBytes);
   } catch (const NotFoundError&) {
     return std::nullopt;
   }
+  const json object =
+      internal::with_bounded_memory(path, [&] { return internal::parse_json(text, path); });
   try {
-    return from_json(parse(text));
+    return from_json(object);
   } catch (const DataLossError& error) {
     throw DataLossError("{}: {}", path, error.what());
   }
@@ -255,7 +249,7 @@ void update_sidecar(FileSystem& files, const std::string& prefix,
     if (!find_index(files, prefix)) throw NotFoundError("{}: there is no such checkpoint", prefix);
   };
   check_there();
-  const auto lock = lock_sidecars(files, directory_of(prefix));
+  const auto lock = internal::lock_sidecars(files, directory_of(prefix));
   std::optional<CheckpointSidecar> sidecar = internal::load_if_sound(files, prefix);
   if (!sidecar) sidecar = made_anew(files, prefix);
   change(*sidecar);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -75,6 +76,8 @@ void record_metrics(FileSystem& files, const std::string& prefix,
 void set_pinned(FileSystem& files, const std::string& prefix, bool pinned);
 
 namespace internal {
+// The lock on `<directory>/.sidecar_lock`. Throws: as update_sidecar.
+std::unique_ptr<FileLock> lock_sidecars(FileSystem& files, const std::string& directory);
 // As read_sidecar() if it is damaged, and as load_sidecar() if it cannot be read now.
 std::optional<CheckpointSidecar> load_if_sound(FileSystem& files, const std::string& prefix);
 }  // namespace internal

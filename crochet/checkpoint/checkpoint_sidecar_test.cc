@@ -104,10 +104,19 @@ TEST_F(CheckpointSidecarTest, LoadingADamagedOneSaysWhatIsWrongAndWhere) {
   internal::put_file(files_, "m-1.json", std::string((1 << 20) + 1, ' '));
   EXPECT_THAT(
       [&] { load_sidecar(files_, "m-1"); },
-      testing::ThrowsMessage<DataLossError>("m-1.json: 1048577 bytes, the most are 1048576"));
-  // Neither the parser nor what it makes goes as deep as its input.
-  internal::put_file(files_, "m-1.json", std::string(1 << 20, '['));
-  EXPECT_THROW(load_sidecar(files_, "m-1"), DataLossError);
+      testing::ThrowsMessage<DataLossError>("m-1.json: 1048577 bytes, expected at most 1048576"));
+}
+
+// Neither the parser nor what becomes of its result goes as deep as the input.
+TEST_F(CheckpointSidecarTest, NestingEndsWithAnErrorAndNotWithTheStack) {
+  const std::string open(500'000, '['), close(500'000, ']');
+  for (const std::string& text :
+       {open, "{\"step\":" + open + close + "}", open + close, "{\"unknown\":" + open + close + "}",
+        "{\"metrics\":{\"loss\":" + open + close + "}}"}) {
+    internal::put_file(files_, "m-1.json", text);
+    EXPECT_THAT([&] { load_sidecar(files_, "m-1"); },
+                testing::ThrowsMessage<DataLossError>(HasSubstr("nested deeper than 32 levels")));
+  }
 }
 
 TEST_F(CheckpointSidecarTest, OneThatCouldNotBeReadBackIsNotWritten) {

@@ -12,12 +12,14 @@
 #include "crochet/checkpoint/checkpoint_files.h"
 #include "crochet/checkpoint/text_message.h"
 #include "crochet/io/path.h"
+#include "crochet/io/untrusted_file.h"
 
 namespace crochet {
 namespace {
 
-// Far more than any state: one that is larger is not read into memory.
-constexpr uint64_t kMaxStateBytes = uint64_t{64} << 20;
+// Far more than any state, which has some 100 bytes for each checkpoint: one that is larger is not
+// read into memory, where its fields take up to 30 times as much.
+constexpr uint64_t kMaxStateBytes = uint64_t{16} << 20;
 
 constexpr std::string_view kRemoving = "# removing: ";
 
@@ -65,14 +67,16 @@ std::string relative_path(const std::string& path, const std::string& directory)
 }
 
 CheckpointState read_state(FileSystem& files, const std::string& path) {
-  const uint64_t size = files.file_size(path);
-  if (size > kMaxStateBytes)
-    throw InvalidArgumentError("{} bytes, the most are {}", size, kMaxStateBytes);
-  return parse_checkpoint_state(read_file(files, path));
+  const std::string text = internal::read_untrusted_file(files, path, kMaxStateBytes);
+  try {
+    return internal::with_bounded_memory(path, [&] { return parse_checkpoint_state(text); });
+  } catch (const InvalidArgumentError& error) {
+    throw DataLossError("{}: {}", path, error.what());
+  }
 }
 
 void warn_unreadable(const std::string& path, const Error& error) {
-  log_warning("{}: {}", path, error.what());
+  log_warning("{}", error.what());
   log_warning("{} cannot be read; its checkpoints are not known", path);
 }
 
@@ -160,9 +164,6 @@ std::optional<CheckpointState> load_checkpoint_state(FileSystem& files,
   try {
     state = read_state(files, path);
   } catch (const NotFoundError&) {
-    return std::nullopt;
-  } catch (const InvalidArgumentError& error) {
-    warn_unreadable(path, error);
     return std::nullopt;
   } catch (const DataLossError& error) {
     warn_unreadable(path, error);

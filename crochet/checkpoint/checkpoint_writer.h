@@ -53,8 +53,9 @@ class CheckpointWriter {
   // InvalidArgumentError if this is the last one.
   virtual void next_shard() = 0;
 
-  // Hands the bytes of all tensors to the operating system; write_and_sync() does so too.
-  virtual void write() {}
+  // Returns once the operating system has the bytes of all tensors, under temporary names: they
+  // would survive the end of this process. write_and_sync() does so too.
+  virtual void write() = 0;
   // Returns once all bytes would survive a power cut, under their temporary names.
   virtual void write_and_sync() = 0;
   // Gives the files their final names, the one that makes it a checkpoint last. Returns once the

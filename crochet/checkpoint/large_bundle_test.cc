@@ -67,8 +67,9 @@ TEST_F(LargeBundleTest, APartitionedVariableBeyond31Bits) {
     Tensor value(DType::kUint8, {kPartSize});
     std::memset(value.mutable_bytes().data(), 'a' + i, kPartSize);
     value.mutable_flat<uint8_t>().back() = static_cast<uint8_t>(i);
-    parts.emplace_back(graph.variable(fmt::format("part_{}", i), std::move(value)), "whole",
-                       SaveSliceInfo{{kFullSize}, {{i * kPartSize, kPartSize}}});
+    const Variable part = graph.variable(fmt::format("part_{}", i), std::move(value));
+    parts.push_back(
+        SavedVariable(part).as("whole", SaveSliceInfo{{kFullSize}, {{i * kPartSize, kPartSize}}}));
   }
   Saver saver({.var_list = parts});
   const auto session = graph.new_session("");

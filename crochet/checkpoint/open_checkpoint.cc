@@ -18,11 +18,12 @@ OpenCheckpoint open_safetensors(FileSystem& files, const std::string& path) {
   SafetensorsIndex opened = read_safetensors(files, path);
   const bool has_checksums = std::ranges::all_of(
       opened.files, [](const SafetensorsFile& file) { return file.crcs.has_value(); });
-  return {.format = CheckpointFormat::kSafetensors,
-          .index = std::move(opened.index),
-          .data = std::make_unique<SafetensorsData>(std::move(opened.files)),
-          .metadata = std::move(opened.metadata),
-          .has_checksums = has_checksums};
+  return {
+      .format = CheckpointFormat::kSafetensors,
+      .index = std::move(opened.index),
+      .data = std::make_unique<SafetensorsData>(std::move(opened.files), std::move(opened.open)),
+      .metadata = std::move(opened.metadata),
+      .has_checksums = has_checksums};
 }
 
 OpenCheckpoint open_bundle(FileSystem& files, const std::string& prefix) {

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "crochet/base/escape.h"
+
 namespace crochet {
 namespace {
 
@@ -31,7 +33,7 @@ std::string to_string(const RestoreReport& report) {
   add_names(line, "surplus", report.surplus);
   for (const RefusedCheckpoint& refused : report.refused)
     line += fmt::format("; {} was refused: {}", refused.prefix, refused.reason);
-  return line;
+  return internal::escape_text(line);
 }
 
 }  // namespace crochet

@@ -73,7 +73,7 @@ RetentionPolicy keep_newest(int n);
 // Preserves a checkpoint if at least so many hours lie between it and the one preserved before.
 // Throws: InvalidArgumentError unless hours are positive.
 RetentionPolicy keep_every_hours(double hours);
-// Preserves the first checkpoint at or behind each multiple of n steps.
+// Preserves the first checkpoint at or after each multiple of n steps.
 // Throws: InvalidArgumentError for n below 1.
 RetentionPolicy keep_every_steps(int64_t n);
 

@@ -12,9 +12,15 @@ RetentionClock::RetentionClock(const Clock& clock)
 
 double RetentionClock::now() const { return start_time_ + to_seconds(clock_.now() - start_); }
 
-void RetentionClock::catch_up(double time) {
-  constexpr double kYear10000 = 253'402'300'800;  // A time behind it is a mistake in a file.
-  if (time < kYear10000) start_time_ = std::max(start_time_, time);
+bool RetentionClock::is_plausible(double time) const {
+  constexpr double kMaxAhead = 100 * 365.25 * 24 * 3600;
+  return time < std::max(0.0, clock_.wall_time()) + kMaxAhead;
 }
+
+void RetentionClock::catch_up(double time) {
+  if (is_plausible(time)) start_time_ = std::max(start_time_, time);
+}
+
+double RetentionClock::plausible(double time) const { return is_plausible(time) ? time : now(); }
 
 }  // namespace crochet::internal

@@ -22,6 +22,7 @@
 #include "crochet/checkpoint/checkpoint_sidecar.h"
 #include "crochet/checkpoint/raw_bundle.h"
 #include "crochet/checkpoint/saver.h"
+#include "crochet/io/directory_lock.h"
 #include "crochet/io/memory_file_system.h"
 #include "crochet/io/path.h"
 #include "crochet/testing/failing_file_system.h"
@@ -133,6 +134,7 @@ class Sequence {
   void restore() {
     ScriptedGraph graph;
     const auto session = graph.new_session("");
+    const DirectoryLock lock(disk_, "d");  // As a run has it: a damaged one is set aside.
     const std::set<int64_t> steps = model_.steps();
     const auto restored = saver_->restore_newest(*session, "d", "m");
     if (steps.empty()) {
@@ -284,6 +286,9 @@ class Sequence {
     const std::set<int64_t> steps = model_.steps();
     if (steps.size() < 2) return;
     const std::string damaged = prefix(*steps.rbegin());
+    const auto sidecar = read_sidecar(disk_, damaged);
+    // Only what is known to be a saver's, and is not pinned, is set aside.
+    if (!sidecar || sidecar->pinned || sidecar->index_crc32c == 0) return;
     say("{} is damaged", damaged);
     internal::put_file(disk_, damaged + ".data-00000-of-00001", "");
     disk_.sync_directory("d");
@@ -314,7 +319,7 @@ class Sequence {
       const auto step = file ? internal::parse_step(file->base, "m") : std::nullopt;
       const bool is_known = step ? steps.contains(*step)
                                  : foreign_.contains(name) || name == "checkpoint" ||
-                                       name == ".sidecar_lock" ||
+                                       name == ".lock" || name == ".sidecar_lock" ||
                                        name.find(".damaged") != std::string::npos;
       EXPECT_TRUE(is_known) << name;
     }

@@ -58,12 +58,12 @@ void SafetensorsData::check_place(const BundleEntry& entry, std::string_view nam
 
 std::unique_ptr<ReadStream> SafetensorsData::stream(int shard, uint64_t offset,
                                                     uint64_t num_bytes) const {
-  return files_[static_cast<size_t>(shard)].file->stream(offset, num_bytes);
+  return open_->stream(shard, files_[static_cast<size_t>(shard)].path, offset, num_bytes);
 }
 
 std::unique_ptr<MappedBytes> SafetensorsData::map(const BundleEntry& entry) const {
-  return file_of(entry).file->map(static_cast<uint64_t>(entry.offset),
-                                  static_cast<uint64_t>(entry.size));
+  return open_->get(entry.shard, file_of(entry).path)
+      ->map(static_cast<uint64_t>(entry.offset), static_cast<uint64_t>(entry.size));
 }
 
 void SafetensorsData::read(const BundleEntry& entry, std::string_view name, ReadStream& from,

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "crochet/checkpoint/safetensors_index.h"
@@ -14,7 +16,9 @@ namespace crochet::internal {
 // Thread-safe.
 class SafetensorsData final : public StoredData {
  public:
-  explicit SafetensorsData(std::vector<SafetensorsFile> files) : files_(std::move(files)) {}
+  // `open` has the files by their numbers in `files`.
+  SafetensorsData(std::vector<SafetensorsFile> files, std::unique_ptr<OpenFiles> open)
+      : files_(std::move(files)), open_(std::move(open)) {}
 
   void check_place(const BundleEntry& entry, std::string_view name) const override;
   std::unique_ptr<ReadStream> stream(int shard, uint64_t offset, uint64_t num_bytes) const override;
@@ -33,6 +37,7 @@ class SafetensorsData final : public StoredData {
   }
 
   const std::vector<SafetensorsFile> files_;
+  const std::unique_ptr<OpenFiles> open_;
 };
 
 }  // namespace crochet::internal

@@ -63,11 +63,6 @@ std::string shown(std::string_view text) {
                                        : fmt::format("{}... ({} bytes)", quoted, text.size());
 }
 
-void check_no_zero(std::string_view json, std::string_view file) {
-  if (const size_t place = json.find('\0'); place != std::string_view::npos)
-    throw DataLossError("{}: a zero byte after {} bytes of JSON", file, place);
-}
-
 std::string encode(const SafetensorsHeader& header, std::string_view file) {
   std::string bytes(kSafetensorsLengthBytes, '\0');
   bytes += '{';

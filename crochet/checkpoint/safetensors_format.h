@@ -66,7 +66,5 @@ SafetensorsHeader decode_safetensors_header(std::string_view json, uint64_t data
 std::string json_string(std::string_view text);
 // The same for messages, of any bytes: cut if it is long.
 std::string shown(std::string_view text);
-// Throws: DataLossError for a zero byte, which the JSON library takes for the end of the text.
-void check_no_zero(std::string_view json, std::string_view file);
 
 }  // namespace crochet::internal

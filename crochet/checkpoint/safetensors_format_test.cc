@@ -97,13 +97,14 @@ TEST_F(SafetensorsFormatTest, AMalformedHeaderIsDataLoss) {
   expect_damaged("{", 0, "byte 2");
   expect_damaged("{}}", 0, "byte 3");
   expect_damaged("{} {}", 0, "byte 4");
-  expect_damaged(std::string("{}\0", 3), 0, "a zero byte after 2 bytes");
+  expect_damaged(std::string("{}\0", 3), 0, "byte 2: a zero byte");
   expect_damaged("{\"\xff\":{}}", 0, "UTF-8");
   expect_damaged("{\"a\":/**/1}", 0, "byte");
   for (const std::string value : {"null", "true", "1", "-1", "1.5", "\"a\"", "[]"})
     expect_damaged("{\"a\":" + value + "}", 0, "expected an object");
-  expect_damaged("{\"a\":" + std::string(1'000'000, '['), 0, "has an array, expected an object");
-  expect_damaged("{\"a\":" + std::string(1'000'000, '{'), 0, "byte");
+  expect_damaged("{\"a\":" + std::string(1'000'000, '['), 0, "nested deeper than 32 levels");
+  expect_damaged("{\"a\":[]", 0, "has an array, expected an object");
+  expect_damaged("{\"a\":" + std::string(1'000'000, '{'), 0, "nested deeper");
   expect_damaged(R"({"a":{"a":{"a":{}}}})", 0, "has a field \"a\"");
   expect_damaged("{}", 1, "tells of 0 bytes of data, the file has 1");
 }
@@ -291,7 +292,7 @@ TEST_F(SafetensorsShardsTest, AMalformedIndexIsDataLoss) {
   expect("{\"weight_map\":1}", "something else, expected an object");
   expect("{\"weight_map\":{\"a\":1}}", "something else, expected a string");
   expect("{\"weight_map\":{\"a\":{}}}", "an object, expected a string");
-  expect("{\"metadata\":[" + std::string(1'000'000, '['), "an array");
+  expect("{\"metadata\":[" + std::string(1'000'000, '['), "nested deeper");
   expect("{" + good_ + "," + good_ + "}", "expected one weight_map");
   expect("{\"other\":{}," + good_ + "}", "expected one weight_map");
   expect("{\"weight_map\":{\"a\":\"x\",\"a\":\"x\"}}", "twice");

@@ -9,6 +9,7 @@
 #include "crochet/base/error.h"
 #include "crochet/io/crc32c.h"
 #include "crochet/io/path.h"
+#include "crochet/io/untrusted_file.h"
 
 namespace crochet::internal {
 namespace {
@@ -68,6 +69,7 @@ class Merge {
     for (const auto& [key, value] : file.header.metadata)
       if (!key.starts_with(kNotePrefix)) to_.metadata.emplace(key, value);
     check_notes(file);
+    to_.open->put(shard, file.path, std::exchange(file.file, nullptr));
     to_.files.push_back(std::move(file));
     to_.index.header.num_shards = shard + 1;
   }
@@ -183,11 +185,8 @@ void check_shard(const SafetensorsFile& file, const ShardIndex& index, const std
 }
 
 void add_shards(FileSystem& files, const std::string& path, Merge& merge) {
-  const uint64_t size = files.file_size(path);
-  if (size > kMaxSafetensorsHeaderBytes)
-    throw DataLossError("{}: {} bytes, expected at most {}", path, size,
-                        kMaxSafetensorsHeaderBytes);
-  const ShardIndex index = decode_shard_index(read_file(files, path), path);
+  const ShardIndex index =
+      decode_shard_index(read_untrusted_file(files, path, kMaxSafetensorsHeaderBytes), path);
   std::set<std::string> names;
   for (const auto& [tensor, name] : index.weight_map) names.insert(name);
   for (const auto& [name, crc] : index.header_crcs) names.insert(name);
@@ -206,11 +205,11 @@ void add_shards(FileSystem& files, const std::string& path, Merge& merge) {
 }  // namespace
 
 std::string read_safetensors_head(FileSystem& files, const std::string& path) {
-  return read_head(*files.open(path), path);
+  return read_head(*open_untrusted_file(files, path), path);
 }
 
 SafetensorsFile open_safetensors_file(FileSystem& files, const std::string& path) {
-  SafetensorsFile opened{.path = path, .file = files.open(path), .header = {}};
+  SafetensorsFile opened{.path = path, .file = open_untrusted_file(files, path), .header = {}};
   const std::string bytes = read_head(*opened.file, path);
   opened.data_offset = bytes.size();
   opened.header = decode_safetensors_header(std::string_view(bytes).substr(kSafetensorsLengthBytes),
@@ -227,13 +226,16 @@ SafetensorsFile open_safetensors_file(FileSystem& files, const std::string& path
 }
 
 SafetensorsIndex read_safetensors(FileSystem& files, const std::string& path) {
-  SafetensorsIndex index;
-  Merge merge(index);
-  if (path.ends_with(".json"))
-    add_shards(files, path, merge);
-  else
-    merge.add(open_safetensors_file(files, path));
-  return index;
+  return with_bounded_memory(path, [&] {
+    SafetensorsIndex index{
+        .files = {}, .open = std::make_unique<OpenFiles>(files), .index = {}, .metadata = {}};
+    Merge merge(index);
+    if (path.ends_with(".json"))
+      add_shards(files, path, merge);
+    else
+      merge.add(open_safetensors_file(files, path));
+    return index;
+  });
 }
 
 }  // namespace crochet::internal

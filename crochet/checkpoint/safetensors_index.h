@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "crochet/checkpoint/bundle_index.h"
+#include "crochet/checkpoint/open_files.h"
 #include "crochet/checkpoint/safetensors_notes.h"
 #include "crochet/io/file_system.h"
 
@@ -34,7 +35,7 @@ ShardIndex decode_shard_index(std::string_view text, std::string_view file);
 // A data file and what its header says.
 struct SafetensorsFile {
   std::string path;
-  std::shared_ptr<const ReadableFile> file;
+  std::shared_ptr<const ReadableFile> file;  // Null in an index, whose files are in `open`.
   uint64_t data_offset = 0;
   SafetensorsHeader header;
   std::optional<std::vector<uint32_t>> crcs = {};  // Of the tensors, in the header's order.
@@ -49,6 +50,7 @@ SafetensorsFile open_safetensors_file(FileSystem& files, const std::string& path
 // A whole checkpoint.
 struct SafetensorsIndex {
   std::vector<SafetensorsFile> files;
+  std::unique_ptr<OpenFiles> open;  // By their numbers in `files`.
   // As of a bundle: an entry's shard is a number of a file, its offset is in the file. Checksums
   // are masked, and mean something where the file has some. The type is kInvalid
   // where we have none.

@@ -7,15 +7,13 @@
 #include <optional>
 
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "crochet/base/error.h"
+#include "crochet/base/parse_json.h"
 #include "crochet/checkpoint/safetensors_format.h"
 
 namespace crochet::internal {
 namespace {
-
-using nlohmann::json;
 
 // TensorFlow's limit; no array library has more.
 constexpr size_t kMaxRank = 254;
@@ -47,7 +45,7 @@ std::optional<uint64_t> num_bits(std::span<const uint64_t> shape, const Safetens
   return result <= std::numeric_limits<int64_t>::max() ? std::optional(result) : std::nullopt;
 }
 
-Shape checked_shape(const RawTensor& raw, std::string_view file) {
+Shape checked_shape(const RawTensor& raw, std::string_view document) {
   try {
     std::vector<int64_t> dimensions;
     for (const uint64_t size : raw.shape) {
@@ -57,47 +55,47 @@ Shape checked_shape(const RawTensor& raw, std::string_view file) {
     }
     return Shape(dimensions);
   } catch (const InvalidArgumentError& error) {
-    throw DataLossError("{}: header: {} has the shape [{}]: {}", file, shown(raw.name),
+    throw DataLossError("{}: {} has the shape [{}]: {}", document, shown(raw.name),
                         fmt::join(raw.shape, ","), error.what());
   }
 }
 
-void check_size(const SafetensorsTensor& tensor, const RawTensor& raw, std::string_view file) {
+void check_size(const SafetensorsTensor& tensor, const RawTensor& raw, std::string_view document) {
   const std::optional<uint64_t> bits = num_bits(raw.shape, *tensor.type);
   if (!bits || *bits % 8 != 0)
-    throw DataLossError("{}: header: {} is {} {}: {}", file, shown(raw.name), tensor.type->name,
+    throw DataLossError("{}: {} is {} {}: {}", document, shown(raw.name), tensor.type->name,
                         tensor.shape, bits ? "no whole bytes" : "too large");
   if (tensor.begin > tensor.end || tensor.end - tensor.begin != *bits / 8)
-    throw DataLossError("{}: header: {} has data_offsets [{},{}], its {} {} takes {} bytes", file,
+    throw DataLossError("{}: {} has data_offsets [{},{}], its {} {} takes {} bytes", document,
                         shown(raw.name), tensor.begin, tensor.end, tensor.type->name, tensor.shape,
                         *bits / 8);
 }
 
-SafetensorsTensor checked_tensor(RawTensor& raw, std::string_view file) {
+SafetensorsTensor checked_tensor(RawTensor& raw, std::string_view document) {
   if (!raw.dtype || !raw.has_shape || raw.data_offsets.size() != 2)
-    throw DataLossError("{}: header: {} lacks {}", file, shown(raw.name),
+    throw DataLossError("{}: {} lacks {}", document, shown(raw.name),
                         !raw.dtype       ? "its dtype"
                         : !raw.has_shape ? "its shape"
                                          : "its two data_offsets");
   const SafetensorsType* const type = find_safetensors_type(*raw.dtype);
   if (type == nullptr)
-    throw DataLossError("{}: header: {} has the dtype {}, which the format does not have", file,
+    throw DataLossError("{}: {} has the dtype {}, which the format does not have", document,
                         shown(raw.name), shown(*raw.dtype));
   SafetensorsTensor tensor{.name = {},
                            .type = type,
-                           .shape = checked_shape(raw, file),
+                           .shape = checked_shape(raw, document),
                            .begin = raw.data_offsets.front(),
                            .end = raw.data_offsets.back()};
-  check_size(tensor, raw, file);
+  check_size(tensor, raw, document);
   tensor.name = std::move(raw.name);
   return tensor;
 }
 
 // Takes the header's parts as they come. What may come next depends on where it stands; all else
 // is an error at once, so that nesting and memory are bounded by the header's bytes.
-class HeaderHandler final : public nlohmann::json_sax<json> {
+class HeaderHandler final : public JsonHandler {
  public:
-  explicit HeaderHandler(std::string_view file) : file_(file) {}
+  explicit HeaderHandler(std::string_view document) : JsonHandler(document) {}
 
   std::vector<SafetensorsTensor> tensors;
   std::optional<std::map<std::string, std::string, std::less<>>> metadata;
@@ -108,12 +106,11 @@ class HeaderHandler final : public nlohmann::json_sax<json> {
   bool number_float(double, const std::string& text) override {
     fail(fmt::format("the number {}", shown(text)));
   }
-  bool binary(json::binary_t&) override { fail("binary data"); }
 
   bool number_unsigned(uint64_t value) override {
     if (place_ != Place::kNumbers) fail(fmt::format("the number {}", value));
     if (numbers_->size() == max_numbers_)
-      throw DataLossError("{}: header: {} has more than {} numbers", file_, where(), max_numbers_);
+      throw DataLossError("{}: {} has more than {} numbers", document(), where(), max_numbers_);
     numbers_->push_back(value);
     return true;
   }
@@ -145,7 +142,7 @@ class HeaderHandler final : public nlohmann::json_sax<json> {
   }
 
   bool end_object() override {
-    if (place_ == Place::kTensor) tensors.push_back(checked_tensor(tensor_, file_));
+    if (place_ == Place::kTensor) tensors.push_back(checked_tensor(tensor_, document()));
     place_ = place_ == Place::kHeader ? Place::kOutside : Place::kHeader;
     return true;
   }
@@ -177,10 +174,6 @@ class HeaderHandler final : public nlohmann::json_sax<json> {
     return true;
   }
 
-  bool parse_error(size_t position, const std::string&, const json::exception& error) override {
-    throw DataLossError("{}: header, byte {}: {}", file_, position, error.what());
-  }
-
  private:
   // Where the next part stands.
   enum class Place {
@@ -204,8 +197,8 @@ class HeaderHandler final : public nlohmann::json_sax<json> {
     } else if (name == "data_offsets") {
       begin_numbers(name, tensor_.has_offsets, tensor_.data_offsets, 2);
     } else {
-      throw DataLossError("{}: header: {} has a field {}, expected dtype, shape and data_offsets",
-                          file_, shown(tensor_.name), shown(name));
+      throw DataLossError("{}: {} has a field {}, expected dtype, shape and data_offsets",
+                          document(), shown(tensor_.name), shown(name));
     }
   }
 
@@ -240,10 +233,10 @@ class HeaderHandler final : public nlohmann::json_sax<json> {
   }
 
   [[noreturn]] void fail(std::string_view found) const {
-    throw DataLossError("{}: header: {} has {}, expected {}", file_, where(), found, expected());
+    throw DataLossError("{}: {} has {}, expected {}", document(), where(), found, expected());
   }
   [[noreturn]] void fail_twice(std::string_view key) const {
-    throw DataLossError("{}: header: {} has {} twice", file_, where(), shown(key));
+    throw DataLossError("{}: {} has {} twice", document(), where(), shown(key));
   }
 
   struct MetadataKey {
@@ -251,7 +244,6 @@ class HeaderHandler final : public nlohmann::json_sax<json> {
     bool empty_slot = true;
   };
 
-  const std::string_view file_;
   Place place_ = Place::kOutside;
   MetadataKey key_;
   bool has_tensor_ = false;
@@ -298,9 +290,9 @@ SafetensorsHeader decode_safetensors_header(std::string_view text, uint64_t data
                                             std::string_view file) {
   if (!text.starts_with('{'))
     throw DataLossError("{}: the header does not start with an opening brace", file);
-  check_no_zero(text, file);
-  HeaderHandler handler(file);
-  json::sax_parse(text.begin(), text.end(), &handler);
+  const std::string document = fmt::format("{}: header", file);
+  HeaderHandler handler(document);
+  parse_json(text, handler);
   SafetensorsHeader header;
   header.tensors = std::move(handler.tensors);
   check_names(header.tensors, file);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "crochet/base/error.h"
+#include "crochet/base/parse_json.h"
 #include "crochet/checkpoint/safetensors_index.h"
 
 namespace crochet::internal {
@@ -26,9 +27,9 @@ bool is_plain_name(std::string_view name) {
 }
 
 // Takes the parts as they come: two objects, all of whose values are scalars.
-class IndexHandler final : public nlohmann::json_sax<json> {
+class IndexHandler final : public JsonHandler {
  public:
-  explicit IndexHandler(std::string_view file) : file_(file) {}
+  explicit IndexHandler(std::string_view file) : JsonHandler(file) {}
 
   std::optional<Metadata> weight_map;
   std::optional<Metadata> metadata;  // Strings only.
@@ -38,12 +39,11 @@ class IndexHandler final : public nlohmann::json_sax<json> {
   bool number_integer(int64_t) override { return other(); }
   bool number_unsigned(uint64_t) override { return other(); }
   bool number_float(double, const std::string&) override { return other(); }
-  bool binary(json::binary_t&) override { return other(); }
 
   bool string(std::string& value) override {
     if (object_ == nullptr) fail("a string");
     if (!object_->emplace(key_, std::move(value)).second)
-      throw DataLossError("{}: {} is there twice", file_, shown(key_));
+      throw DataLossError("{}: {} is there twice", document(), shown(key_));
     return true;
   }
 
@@ -52,7 +52,7 @@ class IndexHandler final : public nlohmann::json_sax<json> {
     if (depth_ > 1) fail("an object");
     std::optional<Metadata>& object = key_ == "weight_map" ? weight_map : metadata;
     if (object || (key_ != "weight_map" && key_ != "metadata"))
-      throw DataLossError("{}: an object {}, expected one weight_map and one metadata", file_,
+      throw DataLossError("{}: an object {}, expected one weight_map and one metadata", document(),
                           shown(key_));
     object_ = &object.emplace();
     ++depth_;
@@ -70,9 +70,6 @@ class IndexHandler final : public nlohmann::json_sax<json> {
     key_ = std::move(name);
     return true;
   }
-  bool parse_error(size_t position, const std::string&, const json::exception& error) override {
-    throw DataLossError("{}: byte {}: {}", file_, position, error.what());
-  }
 
  private:
   bool other() const {
@@ -80,11 +77,10 @@ class IndexHandler final : public nlohmann::json_sax<json> {
     return true;
   }
   [[noreturn]] void fail(std::string_view found) const {
-    throw DataLossError("{}: {} is {}, expected {}", file_, shown(key_), found,
+    throw DataLossError("{}: {} is {}, expected {}", document(), shown(key_), found,
                         depth_ < 2 ? "an object" : "a string");
   }
 
-  const std::string_view file_;
   int depth_ = 0;
   std::string key_;
   Metadata* object_ = nullptr;  // In which it is.
@@ -117,9 +113,8 @@ std::string encode(const ShardIndex& index) {
 }
 
 ShardIndex decode_shard_index(std::string_view text, std::string_view file) {
-  check_no_zero(text, file);
   IndexHandler handler(file);
-  json::sax_parse(text.begin(), text.end(), &handler);
+  parse_json(text, handler);
   if (!handler.weight_map) throw DataLossError("{}: there is no \"weight_map\"", file);
   ShardIndex index;
   if (handler.metadata) take_checksums(*handler.metadata, text, file, index);

@@ -306,6 +306,7 @@ void SafetensorsWriter::write_shard(int shard) {
   for (const auto& [name, item] : items)
     append(item->read ? read_again(name, *item) : item->tensor);
   output.flush();
+  file_->flush();
   total_bytes_ += size;
   data_bytes_ += size - header.size();
   index_crc32c_ = mask_crc32c(crc32c(header));
@@ -330,6 +331,7 @@ void SafetensorsWriter::write_index() {
   temporaries_.push_back(internal::temporary_filename(safetensors_index_filename(prefix_)));
   file_ = files_.create(temporaries_.back());
   file_->append(text);
+  file_->flush();
   total_bytes_ += text.size();
   index_crc32c_ = mask_crc32c(crc32c(text));
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Saves for which there is no time left.
+#include <array>
 #include <latch>
 #include <thread>
 
@@ -118,6 +119,48 @@ TEST_F(SaveDeadlineTest, ReturnsAsSoonAsAllIsWritten) {
   opener.join();
   EXPECT_EQ(ticket.stage(), SaveStage::kPublished);
   EXPECT_TRUE(worker_ended_.try_wait());  // Nobody needs it any more.
+}
+
+// A save that is published, while the memory of its snapshot is still being freed.
+class FreeingTest : public SaveDeadlineTest {
+ protected:
+  ~FreeingTest() override { gate_.open(); }
+  SaveTicket save_what_is_freed_slowly(BackgroundSaver& background) {
+    const auto pass_gate = [](void* gate) noexcept { static_cast<Gate*>(gate)->pass(); };
+    std::vector<NamedTensor> tensors;
+    tensors.push_back({"w", Tensor::from_buffer(DType::kUint8, Shape{1 << 10},
+                                                Buffer::borrow(memory_, pass_gate, &gate_))});
+    const SaveTicket ticket = background.enqueue(Snapshot(std::move(tensors)), "d/model.ckpt", 7);
+    gate_.wait_for_waiting();
+    return ticket;
+  }
+
+ private:
+  alignas(64) std::array<std::byte, 1 << 10> memory_ = {};
+};
+
+TEST_F(FreeingTest, CountsAsSavedAtTheDeadline) {
+  auto background = std::make_unique<BackgroundSaver>(*saver_);
+  const SaveTicket ticket = save_what_is_freed_slowly(*background);
+  EXPECT_EQ(ticket.stage(), SaveStage::kPublished);
+  EXPECT_TRUE(background->busy());
+  EXPECT_TRUE(background->wait_until(clock_.now() + 1s));
+  EXPECT_EQ(background->unfinished(), "");
+  EXPECT_EQ(background->last_published(), "d/model.ckpt-7");
+  EXPECT_NO_THROW(background->close(clock_.now() + 1s, until_worker_ends()));
+  background.reset();  // Does not wait for the memory.
+  EXPECT_FALSE(worker_ended_.try_wait());
+  gate_.open();
+  worker_ended_.wait();
+}
+
+TEST_F(FreeingTest, IsDeliveredAtOnce) {
+  BackgroundSaver background(*saver_);
+  save_what_is_freed_slowly(background);
+  const std::vector<SaveTicket> finished = background.take_finished();
+  ASSERT_EQ(finished.size(), 1);
+  EXPECT_EQ(finished[0].step(), 7);
+  gate_.open();
 }
 
 TEST_F(SaveDeadlineTest, TriesAFailedSaveOnceMoreAndAtOnce) {

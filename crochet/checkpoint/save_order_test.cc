@@ -102,6 +102,8 @@ TEST(SaveOrderTest, OneSaveWritesSyncsAndRenamesInThisOrder) {
       "close checkpoint.tmp",
       "rename checkpoint.tmp -> checkpoint",
       "sync_directory d",
+      "lock .lock",          // Only its holder removes,
+      "lock .sidecar_lock",  // and nothing that is being pinned.
       "remove m-1.meta",
       "remove m-1.index",
       "sync_directory d",  // Gone, before its data is.
@@ -140,6 +142,8 @@ TEST(SaveOrderTest, ASafetensorsFileGetsItsNameOnceItIsSynced) {
       "close checkpoint.tmp",
       "rename checkpoint.tmp -> checkpoint",
       "sync_directory d",
+      "lock .lock",
+      "lock .sidecar_lock",
       "remove m-1.meta",
       "remove m-1.safetensors",
       "sync_directory d",

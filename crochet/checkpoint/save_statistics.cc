@@ -26,8 +26,9 @@ void SaveStatistics::add(const SaveTicket& ticket) {
     ++failed;
     return;
   }
+  if (ticket.location().empty()) return;  // There was nothing to save.
   ++saved;
-  if (ticket.location() != ticket.prefix() && !ticket.location().empty()) ++saved_elsewhere;
+  if (ticket.location() != ticket.prefix()) ++saved_elsewhere;
   bytes += ticket.num_bytes();
   written_secs += ticket.seconds(SaveStage::kWritten).value_or(0);
   durable_secs += ticket.seconds(SaveStage::kDurable).value_or(0);

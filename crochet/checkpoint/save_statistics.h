@@ -29,7 +29,7 @@ struct SaveStatistics {
   double durable_secs = 0;
   double published_secs = 0;
 
-  // Counts a save that has ended.
+  // Counts a save that has ended; one that had nothing to save is neither saved nor failed.
   void add(const SaveTicket& ticket);
 };
 

@@ -46,6 +46,13 @@ TEST_F(SaveStatisticsTest, AddsUpWhatWasSaved) {
             "stood still for 0.000 s; 1 in the second directory");
 }
 
+TEST_F(SaveStatisticsTest, DoesNotCountASaveOfNothing) {
+  statistics_.add(published(""));
+  EXPECT_EQ(statistics_.saved, 0);
+  EXPECT_EQ(statistics_.failed, 0);
+  EXPECT_EQ(statistics_.bytes, 0U);
+}
+
 TEST_F(SaveStatisticsTest, CountsRetriesAndFailures) {
   SaveTicket ticket("d/m-5", 5, clock_);
   for (int i = 0; i < 4; ++i) ticket.begin_attempt();

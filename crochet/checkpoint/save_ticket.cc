@@ -50,98 +50,99 @@ struct SaveTicket::State {
 };
 
 SaveTicket::SaveTicket(std::string prefix, int64_t step, Clock& clock)
-    : state_(std::make_shared<State>(std::move(prefix), step, clock)) {}
+    : state_(
+          std::make_shared<ProcessBound<State>>("a save ticket", std::move(prefix), step, clock)) {}
 
-const std::string& SaveTicket::prefix() const { return state_->prefix; }
-int64_t SaveTicket::step() const { return state_->step; }
+const std::string& SaveTicket::prefix() const { return state_->unchecked().prefix; }
+int64_t SaveTicket::step() const { return state_->unchecked().step; }
 
 SaveStage SaveTicket::stage() const {
-  const std::lock_guard lock(state_->mutex);
-  return state_->stage;
+  const std::lock_guard lock((*state_)->mutex);
+  return (*state_)->stage;
 }
 
 std::string SaveTicket::location() const {
-  const std::lock_guard lock(state_->mutex);
-  return state_->location;
+  const std::lock_guard lock((*state_)->mutex);
+  return (*state_)->location;
 }
 
 uint64_t SaveTicket::num_bytes() const {
-  const std::lock_guard lock(state_->mutex);
-  return state_->num_bytes;
+  const std::lock_guard lock((*state_)->mutex);
+  return (*state_)->num_bytes;
 }
 
 int SaveTicket::num_attempts() const {
-  const std::lock_guard lock(state_->mutex);
-  return state_->num_attempts;
+  const std::lock_guard lock((*state_)->mutex);
+  return (*state_)->num_attempts;
 }
 
 bool SaveTicket::finished() const {
-  const std::lock_guard lock(state_->mutex);
-  return state_->finished();
+  const std::lock_guard lock((*state_)->mutex);
+  return (*state_)->finished();
 }
 
 std::exception_ptr SaveTicket::error() const {
-  const std::lock_guard lock(state_->mutex);
-  return state_->error;
+  const std::lock_guard lock((*state_)->mutex);
+  return (*state_)->error;
 }
 
 std::optional<double> SaveTicket::seconds(SaveStage stage) const {
-  const std::lock_guard lock(state_->mutex);
-  return state_->seconds[static_cast<size_t>(stage)];
+  const std::lock_guard lock((*state_)->mutex);
+  return (*state_)->seconds[static_cast<size_t>(stage)];
 }
 
 void SaveTicket::wait(SaveStage stage) const {
-  std::unique_lock lock(state_->mutex);
-  state_->changed.wait(lock, [&] { return state_->stage >= stage || state_->error; });
-  if (state_->stage < stage) std::rethrow_exception(state_->error);
+  std::unique_lock lock((*state_)->mutex);
+  (*state_)->changed.wait(lock, [&] { return (*state_)->stage >= stage || (*state_)->error; });
+  if ((*state_)->stage < stage) std::rethrow_exception((*state_)->error);
 }
 
 void SaveTicket::wait_finished() const {
-  std::unique_lock lock(state_->mutex);
-  state_->changed.wait(lock, [&] { return state_->finished(); });
+  std::unique_lock lock((*state_)->mutex);
+  (*state_)->changed.wait(lock, [&] { return (*state_)->finished(); });
 }
 
 void SaveTicket::begin_attempt() {
-  const std::lock_guard lock(state_->mutex);
-  ++state_->num_attempts;
+  const std::lock_guard lock((*state_)->mutex);
+  ++(*state_)->num_attempts;
 }
 
 void SaveTicket::set_num_bytes(uint64_t num_bytes) {
-  const std::lock_guard lock(state_->mutex);
-  state_->num_bytes = num_bytes;
+  const std::lock_guard lock((*state_)->mutex);
+  (*state_)->num_bytes = num_bytes;
 }
 
 void SaveTicket::note_named() { note_time(SaveStage::kPublished); }
 
 void SaveTicket::publish(const std::string& location) {
   {
-    const std::lock_guard lock(state_->mutex);
-    state_->location = location;
+    const std::lock_guard lock((*state_)->mutex);
+    (*state_)->location = location;
   }
   reach(SaveStage::kPublished);
 }
 
 void SaveTicket::note_time(SaveStage stage) {
-  const double seconds = to_seconds(state_->clock.now() - state_->start);
-  const std::lock_guard lock(state_->mutex);
-  state_->seconds[static_cast<size_t>(stage)] = seconds;
+  const double seconds = to_seconds((*state_)->clock.now() - (*state_)->start);
+  const std::lock_guard lock((*state_)->mutex);
+  (*state_)->seconds[static_cast<size_t>(stage)] = seconds;
 }
 
 void SaveTicket::reach(SaveStage stage) {
   if (stage != SaveStage::kPublished || !seconds(stage)) note_time(stage);
   {
-    const std::lock_guard lock(state_->mutex);
-    state_->stage = std::max(state_->stage, stage);
+    const std::lock_guard lock((*state_)->mutex);
+    (*state_)->stage = std::max((*state_)->stage, stage);
   }
-  state_->changed.notify_all();
+  (*state_)->changed.notify_all();
 }
 
 void SaveTicket::fail(std::exception_ptr error) {
   {
-    const std::lock_guard lock(state_->mutex);
-    state_->error = std::move(error);
+    const std::lock_guard lock((*state_)->mutex);
+    (*state_)->error = std::move(error);
   }
-  state_->changed.notify_all();
+  (*state_)->changed.notify_all();
 }
 
 }  // namespace crochet

@@ -9,13 +9,14 @@
 #include <string>
 
 #include "crochet/base/clock.h"
+#include "crochet/base/process_bound.h"
 
 namespace crochet {
 
 // How far a save has come. Each stage includes those before it.
 enum class SaveStage {
   kSnapshotted,  // The state is held; training may change it.
-  kWritten,      // All bytes were handed to the operating system.
+  kWritten,      // The operating system has all bytes of the tensors.
   kDurable,      // The checkpoint is there, and would be after a power cut.
   kPublished,    // The state file names it too; older ones that nobody keeps are removed.
 };
@@ -23,6 +24,9 @@ enum class SaveStage {
 const char* save_stage_name(SaveStage stage);
 
 // Follows one save. A small value; copies follow the same save. Thread-safe.
+//
+// A forked process does not hear of its parent's saves: there, all but prefix() and step() throws
+// FailedPreconditionError.
 class SaveTicket {
  public:
   // A save that has reached kSnapshotted.
@@ -66,7 +70,7 @@ class SaveTicket {
   struct State;
   void note_time(SaveStage stage);
 
-  std::shared_ptr<State> state_;
+  std::shared_ptr<ProcessBound<State>> state_;
 };
 
 }  // namespace crochet

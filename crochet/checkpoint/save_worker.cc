@@ -100,13 +100,15 @@ bool SaveWorker::wait_until(Clock::TimePoint deadline, double progress_log_secs)
   const Clock::Duration interval = from_seconds(progress_log_secs);
   while (true) {
     std::stop_source idle;
+    bool saved = false;
     {
       const std::lock_guard lock(mutex_);
       if (is_idle()) return true;
+      saved = is_saved();
       idle_ = idle;
     }
     const Clock::TimePoint now = clock.now();
-    if (now >= deadline) return false;
+    if (now >= deadline) return saved;
     if (now > start) log_progress(now - start);
     clock.sleep_for(std::min(interval, deadline - now), idle.get_token());
   }
@@ -158,13 +160,16 @@ std::vector<SaveTicket> SaveWorker::take_finished() {
 std::vector<SaveTicket> SaveWorker::unfinished() {
   const std::lock_guard lock(mutex_);
   std::vector<SaveTicket> tickets;
-  if (running_) tickets.push_back(running_->ticket);
+  // One that is published is saved, though its memory may still be there.
+  if (running_ && running_->ticket.stage() < SaveStage::kPublished)
+    tickets.push_back(running_->ticket);
   if (next_) tickets.push_back(next_->ticket);
   return tickets;
 }
 
 std::string SaveWorker::last_published() {
   const std::lock_guard lock(mutex_);
+  if (running_ && !running_->ticket.location().empty()) return running_->ticket.location();
   return last_published_;
 }
 
@@ -174,38 +179,39 @@ SaveEstimate SaveWorker::estimate() {
 }
 
 void SaveWorker::work() {
-  while (true) {
-    std::shared_ptr<SaveJob> job;
-    {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return next_ || ending_; });
-      if (!next_) break;
-      job = running_ = std::make_shared<SaveJob>(*std::exchange(next_, std::nullopt));
-      busy_ = true;
-    }
-    changed_.notify_all();
-    run(std::move(job));
-  }
+  const auto wait_for_job = [this] {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return next_ || ending_; });
+    return next_.has_value();
+  };
+  while (wait_for_job()) run_next();
   // Last: others may begin where this one worked, or take away what it worked with.
   std::shared_ptr<void> held;
   const std::lock_guard lock(mutex_);
   held.swap(held_);
 }
 
-void SaveWorker::run(std::shared_ptr<SaveJob> job) {
+void SaveWorker::run_next() {
+  std::shared_ptr<SaveJob> job;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!next_) return;
+    job = running_ = std::make_shared<SaveJob>(*std::exchange(next_, std::nullopt));
+    busy_ = true;
+  }
+  changed_.notify_all();
   save(*job);
-  const SaveTicket ticket = job->ticket;
   {
     const std::lock_guard lock(mutex_);
     running_.reset();
+    finished_.push_back(job->ticket);
+    any_finished_ = true;
+    if (!job->ticket.location().empty()) last_published_ = job->ticket.location();
   }
   job.reset();  // The memory is free, the announcement ends.
   std::optional<std::stop_source> idle;
   {
     const std::lock_guard lock(mutex_);
-    finished_.push_back(ticket);
-    any_finished_ = true;
-    if (!ticket.location().empty()) last_published_ = ticket.location();
     busy_ = false;
     if (is_idle()) idle = std::exchange(idle_, std::nullopt);
   }

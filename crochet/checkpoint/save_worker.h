@@ -27,13 +27,16 @@ struct SaveJob {
 // What a BackgroundSaver and its thread share. The thread holds it too, and all that it needs is in
 // here or outlives the process's saves (file system and clock): so it can be left behind.
 //
-// Thread-safe; work() is the thread's, the rest is for the one who saves.
+// Thread-safe; work() is the thread's, the rest is for the caller that saves.
 class SaveWorker {
  public:
   SaveWorker(std::shared_ptr<SaverCore> saver, int max_retries);
 
   // Writes jobs until end() was called and none is left.
   void work();
+  // Writes the job that is next, if there is one, on the calling thread, for want of a thread of
+  // its own. Requires: work() is not running.
+  void run_next();
   void end();
 
   // The job that is next, which is returned if there was another one that had not begun.
@@ -45,7 +48,8 @@ class SaveWorker {
   bool wait_for_turn();
   // Waits until the worker has nothing to do; logs what it waits for every so many seconds.
   void wait(double progress_log_secs);
-  // The same by the saver's clock. False if the time came first.
+  // The same by the saver's clock. False if the time came first and a job is not saved yet: memory
+  // may still be freed.
   bool wait_until(Clock::TimePoint deadline, double progress_log_secs);
   // No pauses between attempts any more: time is short.
   void hurry();
@@ -55,7 +59,7 @@ class SaveWorker {
   bool busy();
   int64_t num_superseded();
   std::vector<SaveTicket> take_finished();
-  // Those that are running or next.
+  // Those that are being saved or next.
   std::vector<SaveTicket> unfinished();
   // Where the last one was published; "" if none was.
   std::string last_published();
@@ -63,7 +67,8 @@ class SaveWorker {
 
  private:
   bool is_idle() const { return !next_ && !busy_; }
-  void run(std::shared_ptr<SaveJob> job);
+  // Nothing is left to be saved, though memory may still be freed.
+  bool is_saved() const { return !next_ && !running_; }
   // Tries until the job is published, is given up, or gives way to a newer one.
   void save(SaveJob& job);
   // Fails it with an error that no other attempt can help.
@@ -81,9 +86,9 @@ class SaveWorker {
   std::mutex mutex_;  // Guards what follows.
   std::condition_variable changed_;
   std::optional<SaveJob> next_;
-  std::shared_ptr<SaveJob> running_;
-  bool busy_ = false;          // Until all of the running one is cleared away.
-  bool newer_is_due_ = false;  // Somebody waits for the turn.
+  std::shared_ptr<SaveJob> running_;  // Until it is saved or has failed.
+  bool busy_ = false;                 // And until its memory is free.
+  bool newer_is_due_ = false;         // Somebody waits for the turn.
   bool in_hurry_ = false;
   bool ending_ = false;
   std::optional<std::stop_source> pause_;  // Ends the pause before a retry.

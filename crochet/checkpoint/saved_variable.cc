@@ -31,9 +31,8 @@ void check_one_variable(const std::string& key, const SavedVariable& first,
 
 }  // namespace
 
-VariableSelection::VariableSelection(const std::optional<std::vector<SavedVariable>>& var_list,
-                                     Filter filter)
-    : has_list_(var_list.has_value()), filter_(std::move(filter)) {
+VariableSelection::VariableSelection(const VariableList& var_list, Filter filter)
+    : has_list_(static_cast<bool>(var_list)), filter_(std::move(filter)) {
   if (!var_list) return;
   for (const SavedVariable& variable : *var_list) {
     const auto [known, is_new] = by_name_.emplace(variable.name, variable);

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <string>
@@ -20,29 +22,60 @@ struct SaveSliceInfo {
   TensorSlice slice = {};
 };
 
+namespace internal {
+
+// The compiler shows its name where braces hold two names.
+struct WriteSavedVariableOfTheNameDotAsTheKeyOrOnePairOfBracesForAList {};
+
+}  // namespace internal
+
 // A variable or an object that a saver saves and restores, by its name in the graph, and the key
 // it has in the file: its own name unless another is given. The parts of a partitioned variable
 // are given one key and a slice each.
 //
-//   Saver({.var_list = {{"bias", {"dense/w", "kernel"}}}});
-//   Saver({.var_list = {{{"w_0", "w", {{{4, 2}, parse_slice("0,2:-")}}},
-//                        {"w_1", "w", {{{4, 2}, parse_slice("2,2:-")}}}}}});
+//   Saver({.var_list = {"bias", SavedVariable("dense/w").as("kernel")}});
+//   Saver({.var_list = {SavedVariable("w_0").as("w", SaveSliceInfo{{4, 2}, parse_slice("0,2:-")}),
+//                       SavedVariable("w_1").as("w", SaveSliceInfo{{4, 2},
+//                       parse_slice("2,2:-")})}});
 struct SavedVariable {
-  SavedVariable(std::string name_in, std::string key_in = {},
-                std::optional<SaveSliceInfo> slice_in = {})
-      : name(std::move(name_in)),
-        key(key_in.empty() ? name : std::move(key_in)),
-        slice(std::move(slice_in)) {}
-  SavedVariable(const char* name_in, std::string key_in = {},
-                std::optional<SaveSliceInfo> slice_in = {})
-      : SavedVariable(std::string(name_in), std::move(key_in), std::move(slice_in)) {}
-  SavedVariable(const Variable& variable, std::string key_in = {},
-                std::optional<SaveSliceInfo> slice_in = {})
-      : SavedVariable(variable.name(), std::move(key_in), std::move(slice_in)) {}
+  // A template: two names in braces would make a std::string of the characters between them.
+  template <std::convertible_to<std::string> Name>
+  SavedVariable(Name name_in) : name(std::move(name_in)), key(name) {}
+  SavedVariable(const Variable& variable) : SavedVariable(variable.name()) {}
+  // {{"v2", "v1"}}: two variables, or one with a key? Say which.
+  template <typename Name, typename Key>
+  SavedVariable(const Name&, const Key&,
+                internal::WriteSavedVariableOfTheNameDotAsTheKeyOrOnePairOfBracesForAList = {}) =
+      delete;
+
+  // The same under another key, and as a slice of what has that key.
+  SavedVariable as(std::string other_key, std::optional<SaveSliceInfo> of_slice = {}) const {
+    SavedVariable other = *this;
+    other.key = std::move(other_key);
+    other.slice = std::move(of_slice);
+    return other;
+  }
 
   std::string name;
   std::string key;
   std::optional<SaveSliceInfo> slice;
+};
+
+// What a saver is to save: unset, or a list, which may be empty.
+class VariableList {
+ public:
+  VariableList() = default;
+  VariableList(std::initializer_list<SavedVariable> variables) : variables_(variables) {}
+  VariableList(std::vector<SavedVariable> variables) : variables_(std::move(variables)) {}
+
+  // True if it is set.
+  explicit operator bool() const { return variables_.has_value(); }
+  // Requires: it is set.
+  const std::vector<SavedVariable>& operator*() const { return *variables_; }
+  const std::vector<SavedVariable>* operator->() const { return &*variables_; }
+
+ private:
+  std::optional<std::vector<SavedVariable>> variables_;
 };
 
 namespace internal {
@@ -58,7 +91,7 @@ class VariableSelection {
   VariableSelection() = default;
   // Throws: InvalidArgumentError if two whole variables, or one and a slice, share a key, one
   // variable has two keys, or slices of one key differ in the full shape or overlap.
-  VariableSelection(const std::optional<std::vector<SavedVariable>>& var_list, Filter filter);
+  VariableSelection(const VariableList& var_list, Filter filter);
 
   // False if parts of a checkpoint are not this selection's business.
   bool selects_all() const { return !has_list_ && !filter_; }

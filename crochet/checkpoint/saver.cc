@@ -71,32 +71,29 @@ void add_all(CheckpointWriter& writer, const Snapshot& snapshot,
   }
 }
 
-// The same state again, after an error behind its publication: what is known of it stays.
-void take_over_what_is_known(FileSystem& files, const std::string& prefix,
+// The same state again, after an error that came after its publication: what is known of it stays.
+// Another state of the same name: one that is pinned stays, under another name.
+void take_over_what_is_known(CheckpointDirectory& directory, const std::string& prefix,
                              CheckpointSidecar& sidecar) {
+  bool is_other_pinned = false;
   try {
-    const auto old = load_if_sound(files, prefix);
-    if (!old || old->index_crc32c != sidecar.index_crc32c) return;
-    sidecar.metrics.insert(old->metrics.begin(), old->metrics.end());
-    sidecar.pinned = old->pinned;
+    const auto old = load_if_sound(directory.files(), prefix);
+    if (!old) return;
+    if (old->index_crc32c == sidecar.index_crc32c) {
+      sidecar.metrics.insert(old->metrics.begin(), old->metrics.end());
+      sidecar.pinned = old->pinned;
+    } else {
+      is_other_pinned = old->pinned;
+    }
   } catch (const Error& error) {
     log_warning("what was known of {} cannot be read: it counts as pinned: {}", prefix,
                 error.what());
     sidecar.pinned = true;
   }
+  if (is_other_pinned) directory.keep_pinned(prefix);
 }
 
 }  // namespace
-
-bool remove_unless_published(FileSystem& files, const std::string& prefix) noexcept {
-  try {
-    if (checkpoint_exists(files, prefix)) return true;
-    remove_checkpoint(files, prefix);
-  } catch (const std::exception& error) {
-    log(Severity::kWarning, error.what());
-  }
-  return false;
-}
 
 SaverCore::SaverCore(SaverOptions options)
     : options_((internal::check_options(options), std::move(options))),
@@ -136,6 +133,8 @@ bool SaverCore::is_empty(const Graph& graph) const {
 
 std::string SaverCore::prefix_of(const std::string& save_path,
                                  std::optional<int64_t> global_step) const {
+  if (base_name(save_path).empty())
+    throw InvalidArgumentError("save_path \"{}\" has no name for the checkpoint", save_path);
   if (!global_step) {
     if (base_name(save_path) == options_.latest_filename)
       throw InvalidArgumentError("latest_filename \"{}\" collides with save_path \"{}\"",
@@ -148,10 +147,12 @@ std::string SaverCore::prefix_of(const std::string& save_path,
 
 Snapshot SaverCore::snapshot(Session& session, const std::string& prefix) const {
   check_built();
+  const auto operations = prefix.empty() ? nullptr : operations_for(session);
+  check_complete(session.graph(), operations.get());
   const auto selected = selection_.select(session.graph());
-  if (selected.empty() && is_empty(session.graph())) return {};
+  if (!operations && selected.empty() && is_empty(session.graph())) return {};
   Snapshot snapshot;
-  if (const auto operations = prefix.empty() ? nullptr : operations_for(session))
+  if (operations)
     snapshot.set_stored(store(*operations, session, prefix));
   else
     snapshot = session.snapshot(selected.variables);
@@ -167,87 +168,102 @@ void SaverCore::write(const Snapshot& snapshot, SaveTicket& ticket, SpaceCheck c
     if (ticket.num_attempts() == 0) ticket.begin_attempt();  // The one where it belongs.
     return write_to_fallback(snapshot, ticket);
   }
-  const std::lock_guard writing(writing_);
   const std::string& prefix = ticket.prefix();
+  std::unique_lock writing(writing_);
   ticket.begin_attempt();
   if (snapshot.empty()) return ticket.publish("");
-  follow_directory(directory_of(prefix));
+  CheckpointDirectory directory = directory_for(ticket, prefix);
+  FileSystem& files = directory.files();
+  follow_directory(directory.path());
   if (ticket.step() != kNoStep) {
     const std::string basename = base_name(save_path_of(ticket));
-    if (!learn_history(directory_of(prefix), basename))
-      do_without_history(directory_of(prefix), basename);
+    if (!learn_history(directory, basename)) do_without_history(directory.path(), basename);
   }
   const double time = retention_time();
   // What is durable already stays as it is: an attempt to write it again would put it at risk.
   if (ticket.stage() < SaveStage::kDurable && snapshot.stored() != nullptr) {
-    write_stored(snapshot, ticket, prefix, time);
+    write_stored(directory, snapshot, ticket, prefix, time);
   } else if (ticket.stage() < SaveStage::kDurable) {
-    if (check == SpaceCheck::kRefuse) check_room(snapshot, prefix);
-    write_or_clean_up(snapshot, ticket, prefix, time);
+    if (check == SpaceCheck::kRefuse) check_room(files, snapshot, prefix);
+    write_or_clean_up(directory, snapshot, ticket, prefix, time);
   }
-  const std::vector<std::string> surplus = add_and_sweep(prefix, time);
-  write_state_without(surplus, prefix);
+  note_published(files, prefix, time);
+  write_noted_metrics();
+  writing.unlock();
+  const std::vector<std::string> surplus = sweep(files);
+  writing.lock();
+  write_state_without(files, surplus, prefix);
   ticket.note_named();
-  remove_surplus(surplus);
+  remove_surplus(directory, surplus);
   ticket.publish(prefix);
 }
 
-void SaverCore::check_room(const Snapshot& snapshot, const std::string& prefix) const {
-  if (options_.check_free_space) throw_if_full(files_, prefix, bytes_of_checkpoint(snapshot));
-}
-
-void SaverCore::write_or_clean_up(const Snapshot& snapshot, SaveTicket& ticket,
-                                  const std::string& prefix, double time) {
+CheckpointDirectory SaverCore::directory_for(const SaveTicket& ticket,
+                                             const std::string& prefix) const {
   try {
-    write_files(snapshot, ticket, prefix, time);
+    return CheckpointDirectory::to_save_in(files_, directory_of(prefix));
   } catch (const NotFoundError& error) {
-    remove_unless_published(files_, prefix);
-    if (is_directory(files_, directory_of(prefix))) throw;
     throw InvalidArgumentError("Parent directory of {} doesn't exist, can't save. {}",
                                save_path_of(ticket), error.what());
+  }
+}
+
+void SaverCore::check_room(FileSystem& files, const Snapshot& snapshot,
+                           const std::string& prefix) const {
+  if (options_.check_free_space) throw_if_full(files, prefix, bytes_of_checkpoint(snapshot));
+}
+
+void SaverCore::write_or_clean_up(CheckpointDirectory& directory, const Snapshot& snapshot,
+                                  SaveTicket& ticket, const std::string& prefix, double time) {
+  FileSystem& files = directory.files();
+  try {
+    write_files(directory, snapshot, ticket, prefix, time);
   } catch (const ResourceExhaustedError& error) {
-    if (remove_unless_published(files_, prefix)) note_published(prefix, time);
+    if (remove_unless_published(files, prefix)) note_published(files, prefix, time);
     throw ResourceExhaustedError("{}{}", error.what(),
-                                 note_if_full(files_, prefix, bytes_of_checkpoint(snapshot)));
+                                 note_if_full(files, prefix, bytes_of_checkpoint(snapshot)));
   } catch (...) {
-    if (remove_unless_published(files_, prefix)) note_published(prefix, time);
+    if (remove_unless_published(files, prefix)) note_published(files, prefix, time);
     throw;
   }
 }
 
-void SaverCore::write_files(const Snapshot& snapshot, SaveTicket& ticket, const std::string& prefix,
-                            double time) {
-  const auto writer = new_checkpoint_writer(options_.format, files_, prefix, options_.num_shards,
+void SaverCore::write_files(CheckpointDirectory& directory, const Snapshot& snapshot,
+                            SaveTicket& ticket, const std::string& prefix, double time) {
+  FileSystem& files = directory.files();
+  const auto writer = new_checkpoint_writer(options_.format, files, prefix, options_.num_shards,
                                             bytes_of_shards(snapshot, options_.num_shards));
   add_all(*writer, snapshot, selection_, options_.num_shards);
   writer->write();
   ticket.reach(SaveStage::kWritten);
   writer->write_and_sync();
   snapshot.verify();
-  write_notes(snapshot, ticket, prefix, time,
+  write_notes(directory, snapshot, ticket, prefix, time,
               {.num_bytes = writer->total_bytes(), .index_crc32c = writer->index_crc32c()});
   writer->publish();
   ticket.set_num_bytes(writer->total_bytes());
   ticket.reach(SaveStage::kDurable);
-  remove_replaced(files_, prefix, options_.format, options_.num_shards);
+  remove_replaced(files, prefix, options_.format, options_.num_shards);
 }
 
-void SaverCore::write_notes(const Snapshot& snapshot, const SaveTicket& ticket,
-                            const std::string& prefix, double time, const Written& written) {
+void SaverCore::write_notes(CheckpointDirectory& directory, const Snapshot& snapshot,
+                            const SaveTicket& ticket, const std::string& prefix, double time,
+                            const Written& written) {
+  FileSystem& files = directory.files();
   CheckpointSidecar sidecar{.step = ticket.step(),
                             .unix_time = std::max(0.0, clock_.wall_time()),
                             .retention_time = time,
                             .size_bytes = written.num_bytes,
                             .index_crc32c = written.index_crc32c,
                             .metrics = noted_metrics_of(prefix)};
-  take_over_what_is_known(files_, prefix, sidecar);
-  write_sidecar(files_, prefix, sidecar);
+  take_over_what_is_known(directory, prefix, sidecar);
+  write_sidecar(files, prefix, sidecar);
   // Before it is published: an error after that would write the whole again.
   if (snapshot.meta_graph() != nullptr)
-    replace_file(files_, prefix + ".meta", *snapshot.meta_graph());
+    replace_file(files, prefix + ".meta", *snapshot.meta_graph());
 }
 
-void SaverCore::write_state_without(const std::vector<std::string>& surplus,
+void SaverCore::write_state_without(FileSystem& files, const std::vector<std::string>& surplus,
                                     const std::string& newest) {
   if (!options_.write_state) return;
   UpdateCheckpointStateOptions state{.latest_filename = options_.latest_filename,
@@ -260,18 +276,14 @@ void SaverCore::write_state_without(const std::vector<std::string>& surplus,
     // TensorFlow's savers do not write it: only those that need it do.
     if (policies_.size() > 1) state.last_preserved_timestamp = history_.last_preserved_time();
   }
-  update_checkpoint_state(files_, directory_of(newest), newest, listed, state);
+  update_checkpoint_state(files, directory_of(newest), newest, listed, state);
 }
 
-void SaverCore::remove_surplus(const std::vector<std::string>& prefixes) {
-  for (const std::string& prefix : prefixes) {
-    {
-      const std::lock_guard removing(removing_);
-      if (!internal::remove_or_warn(files_, prefix)) continue;
-    }
-    const std::lock_guard lock(mutex_);
-    history_.remove(prefix);
-  }
+void SaverCore::remove_surplus(CheckpointDirectory& directory,
+                               const std::vector<std::string>& prefixes) {
+  const std::vector<std::string> removed = directory.remove(prefixes);
+  const std::lock_guard lock(mutex_);
+  for (const std::string& prefix : removed) history_.remove(prefix);
 }
 
 std::string SaverCore::save(Session& session, const std::string& save_path,

@@ -18,7 +18,7 @@ Clock::TimePoint after(const Clock& clock, double seconds) {
 }  // namespace
 
 Saver::Saver(SaverOptions options)
-    : core_(std::make_shared<internal::SaverCore>(std::move(options))) {}
+    : core_("a saver", std::make_shared<internal::SaverCore>(std::move(options))) {}
 
 Saver::~Saver() = default;
 
@@ -33,9 +33,11 @@ void Saver::wait(std::optional<double> deadline_secs) {
   if (!background_) return;
   if (!deadline_secs) return background_->wait();
   if (background_->wait_until(after(clock(), *deadline_secs))) return;
+  const std::string unsaved = background_->unfinished();
+  if (unsaved.empty()) return;  // By now.
   throw DeadlineExceededError(
       "not saved within {:g} s: {}; the last checkpoint that is published: {}", *deadline_secs,
-      background_->unfinished(), background_->last_published());
+      unsaved, background_->last_published());
 }
 
 void Saver::close(std::optional<double> deadline_secs) {

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -16,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "crochet/checkpoint/checkpoint_directory.h"
 #include "crochet/checkpoint/checkpoint_history.h"
 #include "crochet/checkpoint/checkpoint_reader.h"
 #include "crochet/checkpoint/restore_report.h"
@@ -35,10 +37,6 @@ enum class SpaceCheck {
   kIgnore,  // It is tried all the same: what file systems say may be wrong.
 };
 
-// Data, sidecar and graph get their names before the index does: without it they are no checkpoint,
-// and are removed. True if it is one.
-bool remove_unless_published(FileSystem& files, const std::string& prefix) noexcept;
-
 // What a Saver is (saver.h tells what each function does), in a form that a worker can share: it
 // may have a save to finish when the Saver is gone.
 //
@@ -53,6 +51,7 @@ class SaverCore {
 
   void build(const Graph& graph);
   std::string prefix_of(const std::string& save_path, std::optional<int64_t> global_step) const;
+  void check_complete(const Session& session) const;
   Snapshot snapshot(Session& session, const std::string& prefix = {}) const;
 
   // Writes to ticket.prefix(). What an earlier attempt has made durable is not written again.
@@ -72,7 +71,10 @@ class SaverCore {
   std::string fallback_dir() const;
   void set_fallback_dir(const std::string& directory);
 
-  std::shared_ptr<void> announce_write();
+  // Says that a write of this checkpoint will come, from another thread: restore_newest() waits
+  // until all that was announced has been written or given up, that is, until the results are
+  // destroyed. Metrics that are noted of it are kept. Requires: the saver outlives the result.
+  std::shared_ptr<void> announce_write(const std::string& prefix);
   std::string save(Session& session, const std::string& save_path,
                    std::optional<int64_t> global_step);
 
@@ -98,6 +100,13 @@ class SaverCore {
   void catch_up(double time);
 
  private:
+  // A checkpoint to restore, in its directory.
+  struct Candidate {
+    std::shared_ptr<CheckpointDirectory> directory;
+    std::string prefix;
+  };
+  using ListCheckpoints = std::function<std::vector<std::string>(
+      FileSystem& files, const std::string& directory, const std::string& basename)>;
   // Of the checkpoint with this prefix, which may still be to come.
   using NotedMetrics = std::pair<std::string, std::map<std::string, double>>;
 
@@ -108,6 +117,9 @@ class SaverCore {
   // if they are to, and there are none.
   std::shared_ptr<StateOperations> operations_for(const Session& session) const;
   void log_operations_once(const StateOperations& operations, const Session& session) const;
+  // Throws: FailedPreconditionError if a checkpoint that `operations` write, or crochet if they are
+  // null, would lack state of the graph and the options do not allow that.
+  void check_complete(const Graph& graph, const StateOperations* operations) const;
   // Has them save what is to become `prefix`, or, if they cannot, what is to have that name in the
   // second directory. An error is kept for write(), unless the session is lost.
   std::shared_ptr<StoredState> store(StateOperations& operations, Session& session,
@@ -123,11 +135,11 @@ class SaverCore {
   RestoreReport restore_by(StateOperations& operations, Session& session,
                            const CheckpointReader& reader) const;
   // restore() for a checkpoint that was found by its index.
-  RestoreReport restore_listed(Session& session, const std::string& prefix) const;
+  RestoreReport restore_listed(Session& session, const Candidate& candidate) const;
   void wait_for_announced_writes();
   // Of both directories, the newest last.
-  std::vector<std::string> candidates(const std::string& directory,
-                                      const std::string& basename) const;
+  std::vector<Candidate> candidates(const std::string& directory, const std::string& basename,
+                                    const ListCheckpoints& list) const;
 
   // Of data and index.
   struct Written {
@@ -136,48 +148,51 @@ class SaverCore {
   };
   // What stands beside the data: the sidecar and the graph. `time` is that of the save by the
   // retention's clock.
-  void write_notes(const Snapshot& snapshot, const SaveTicket& ticket, const std::string& prefix,
-                   double time, const Written& written);
+  void write_notes(CheckpointDirectory& directory, const Snapshot& snapshot,
+                   const SaveTicket& ticket, const std::string& prefix, double time,
+                   const Written& written);
+  // The directory of what is to become `prefix`, made if it is missing. Throws: as write().
+  CheckpointDirectory directory_for(const SaveTicket& ticket, const std::string& prefix) const;
   // Publishes what the graph's own operations have written; what a failure leaves is removed.
-  void write_stored(const Snapshot& snapshot, SaveTicket& ticket, const std::string& prefix,
-                    double time);
-  void write_files(const Snapshot& snapshot, SaveTicket& ticket, const std::string& prefix,
-                   double time);
+  void write_stored(CheckpointDirectory& directory, const Snapshot& snapshot, SaveTicket& ticket,
+                    const std::string& prefix, double time);
+  void write_files(CheckpointDirectory& directory, const Snapshot& snapshot, SaveTicket& ticket,
+                   const std::string& prefix, double time);
   // The same; what a failure leaves is removed.
-  void write_or_clean_up(const Snapshot& snapshot, SaveTicket& ticket, const std::string& prefix,
-                         double time);
+  void write_or_clean_up(CheckpointDirectory& directory, const Snapshot& snapshot,
+                         SaveTicket& ticket, const std::string& prefix, double time);
   // Requires: the mutex is held.
   std::vector<NotedMetrics>::iterator find_noted(const std::string& prefix);
   std::map<std::string, double> noted_metrics_of(const std::string& prefix);
-  void forget_recorded_metrics(const std::string& prefix);
+  void forget_recorded_metrics(FileSystem& files, const std::string& prefix);
   // Throws: ResourceExhaustedError if there is no room.
-  void check_room(const Snapshot& snapshot, const std::string& prefix) const;
+  void check_room(FileSystem& files, const Snapshot& snapshot, const std::string& prefix) const;
   // Begins a new list if the present one is of another directory.
   void follow_directory(const std::string& directory);
   // Takes what is in the directory into the list, once for each path. False, with a line in the
   // log, if that cannot be read now.
-  bool learn_history(const std::string& directory, const std::string& basename);
+  bool learn_history(const CheckpointDirectory& directory, const std::string& basename);
   // Lists nothing of what is there: what cannot be read cannot be removed either.
   void do_without_history(const std::string& directory, const std::string& basename);
   // Requires: mutex_ is held.
   void take_over(const FoundHistory& found);
   void set_history(std::vector<CheckpointRecord> records);
   // Puts a checkpoint at the end of the list, unless all are kept. Its metrics are in its sidecar.
-  void note_published(const std::string& prefix, double time);
-  // Lists a checkpoint that was just published, and asks the policies which others are to go.
-  // Returns those.
-  std::vector<std::string> add_and_sweep(const std::string& prefix, double time);
+  void note_published(FileSystem& files, const std::string& prefix, double time);
+  // Asks the policies which of the listed checkpoints are to go, with no mutex held: they are
+  // functions of the user's. Returns those.
+  std::vector<std::string> sweep(FileSystem& files);
   // Replaces the state file by one that names the listed checkpoints but for these.
-  void write_state_without(const std::vector<std::string>& surplus, const std::string& newest);
-  void remove_surplus(const std::vector<std::string>& prefixes);
+  void write_state_without(FileSystem& files, const std::vector<std::string>& surplus,
+                           const std::string& newest);
+  void remove_surplus(CheckpointDirectory& directory, const std::vector<std::string>& prefixes);
   // Keeps the newest max_to_keep there, and its state file.
-  void tidy_fallback(const std::string& newest);
-  // Renames damaged checkpoints, so that nothing takes them for sound ones; the state file follows
-  // if it is known what it listed.
-  void set_aside_if_possible(const std::vector<RefusedCheckpoint>& damaged,
-                             const std::string& directory, const std::string& newest,
-                             bool list_is_known);
-  void note_verified(const std::string& prefix);
+  void tidy_fallback(CheckpointDirectory& directory, const std::string& newest);
+  // Learns what the directory has, and sets damaged checkpoints aside, so that nothing takes them
+  // for sound ones, if this process holds the lock. The state file follows if it is known what it
+  // listed.
+  void take_stock_after_restore(const std::string& directory, const std::string& basename,
+                                const std::string& restored, const std::vector<Candidate>& damaged);
 
   const SaverOptions options_;
   const VariableSelection selection_;
@@ -186,13 +201,13 @@ class SaverCore {
   Clock& clock_;       // Not owned; outlives this.
   std::atomic<bool> built_;
   mutable std::atomic<bool> operations_logged_ = false;
+  mutable std::atomic<bool> unsaved_logged_ = false;
 
-  std::mutex writing_;   // Held by the one save that is being written.
-  std::mutex removing_;  // Held while a checkpoint is removed, or pinned.
+  std::mutex writing_;  // Held by the one save that is being written.
 
   mutable std::mutex mutex_;  // Guards what follows.
   std::condition_variable write_ended_;
-  int announced_writes_ = 0;
+  std::multiset<std::string> announced_;  // Prefixes.
   std::string fallback_dir_;
   CheckpointHistory history_;
   RetentionClock retention_clock_;

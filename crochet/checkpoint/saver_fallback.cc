@@ -85,25 +85,25 @@ void SaverCore::write_to_fallback(const Snapshot& snapshot, SaveTicket& ticket) 
   const std::lock_guard writing(writing_);
   const std::string prefix = fallback_prefix(ticket.prefix());
   ticket.begin_attempt();
+  CheckpointDirectory directory = directory_for(ticket, prefix);
   if (snapshot.stored() != nullptr) {
-    write_stored(snapshot, ticket, prefix, retention_time());
+    write_stored(directory, snapshot, ticket, prefix, retention_time());
   } else {
-    check_room(snapshot, prefix);
-    write_or_clean_up(snapshot, ticket, prefix, retention_time());
+    check_room(directory.files(), snapshot, prefix);
+    write_or_clean_up(directory, snapshot, ticket, prefix, retention_time());
   }
   log_warning("{} was written as {}", ticket.prefix(), prefix);
   try {
-    tidy_fallback(prefix);
+    tidy_fallback(directory, prefix);
   } catch (const Error& error) {
-    log_warning("the checkpoint {} is whole, tidying up behind it failed: {}", prefix,
-                error.what());
+    log_warning("the checkpoint {} is whole, tidying up after it failed: {}", prefix, error.what());
   }
   ticket.publish(prefix);
 }
 
-void SaverCore::tidy_fallback(const std::string& newest) {
-  const std::string directory = directory_of(newest);
-  std::vector<std::string> kept = list_checkpoints(files_, directory, basename_of(newest));
+void SaverCore::tidy_fallback(CheckpointDirectory& directory, const std::string& newest) {
+  FileSystem& files = directory.files();
+  std::vector<std::string> kept = list_checkpoints(files, directory.path(), basename_of(newest));
   // After a restore of an older one there may be some of later steps.
   std::erase(kept, newest);
   kept.push_back(newest);
@@ -114,25 +114,34 @@ void SaverCore::tidy_fallback(const std::string& newest) {
   kept.erase(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(num_surplus));
   if (options_.write_state)
     update_checkpoint_state(
-        files_, directory, newest, kept,
+        files, directory.path(), newest, kept,
         {.latest_filename = options_.latest_filename, .save_relative_paths = true});
-  for (const std::string& prefix : surplus) remove_or_warn(files_, prefix);
+  directory.remove(surplus);
 }
 
-// That the second disk is not there today must not keep a run from what the first one has.
-std::vector<std::string> SaverCore::candidates(const std::string& directory,
-                                               const std::string& basename) const {
+// That the second disk is not there today must not keep a run from what the first one has. `list`
+// is asked of the first one if the second has nothing.
+std::vector<SaverCore::Candidate> SaverCore::candidates(const std::string& directory,
+                                                        const std::string& basename,
+                                                        const ListCheckpoints& list) const {
+  std::vector<Candidate> found;
+  const auto add = [&](const std::string& path, const ListCheckpoints& list_there) {
+    auto opened = CheckpointDirectory::find(files_, path);
+    if (!opened) return;
+    const auto shared = std::make_shared<CheckpointDirectory>(std::move(*opened));
+    for (std::string& prefix : list_there(shared->files(), path, basename))
+      found.push_back({shared, std::move(prefix)});
+  };
   const std::string second = fallback_dir();
-  std::vector<std::string> found;
   try {
-    if (!second.empty()) found = list_checkpoints(files_, second, basename);
+    if (!second.empty()) add(second, list_checkpoints);
   } catch (const Error& error) {
     log_warning("the second directory cannot be searched for checkpoints: {}", error.what());
   }
-  if (found.empty()) return checkpoint_candidates(files_, directory, basename);
-  // Those where they belong come behind: they are preferred.
-  std::ranges::move(list_checkpoints(files_, directory, basename), std::back_inserter(found));
-  std::ranges::stable_sort(found, {}, step_of_prefix);
+  add(directory, found.empty() ? list : list_checkpoints);
+  // Those where they belong come last among equal steps: they are preferred.
+  std::ranges::stable_sort(found, {},
+                           [](const Candidate& each) { return step_of_prefix(each.prefix); });
   return found;
 }
 

@@ -10,6 +10,7 @@
 #include "crochet/checkpoint/checkpoint_files.h"
 #include "crochet/checkpoint/checkpoint_manager.h"
 #include "crochet/checkpoint/checkpoint_state.h"
+#include "crochet/io/directory_lock.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"
@@ -182,6 +183,7 @@ TEST_F(SaverFallbackTest, IsRestoredFromThoughTheFirstOneHoldsNothing) {
 }
 
 TEST_F(SaverFallbackTest, NoStateFileNamesWhatIsElsewhere) {
+  const DirectoryLock lock(files_, "d");
   Saver saver(with({.fallback_dir = "e"}));
   save(saver, 1);
   break_disk("d");
@@ -195,6 +197,7 @@ TEST_F(SaverFallbackTest, NoStateFileNamesWhatIsElsewhere) {
 }
 
 TEST_F(SaverFallbackTest, ADamagedOneThereIsSkippedAndSetAside) {
+  const DirectoryLock lock(files_, "e");
   Saver saver(with({.fallback_dir = "e"}));
   save(saver, 1);
   break_disk("d");

@@ -13,9 +13,11 @@
 #include "crochet/checkpoint/checkpoint_files.h"
 #include "crochet/checkpoint/checkpoint_sidecar.h"
 #include "crochet/checkpoint/checkpoint_state.h"
+#include "crochet/checkpoint/raw_bundle.h"
 #include "crochet/checkpoint/saver.h"
 #include "crochet/io/memory_file_system.h"
 #include "crochet/io/path.h"
+#include "crochet/testing/allocation_counter.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"
@@ -203,6 +205,52 @@ TEST_F(SaverFilesTest, AnIndexThatIsGoneWhenItIsOpenedIsDamage) {
   const auto session = graph_.new_session("");
   EXPECT_EQ(saver.restore_newest(*session, directory.path(), "m"), directory / "m-1");
   EXPECT_TRUE(log_.contains("m-2 cannot be used"));
+}
+
+// Whatever its index is, memory and time are bounded, and the next checkpoint is tried.
+TEST_F(SaverFilesTest, AnIndexThatIsHugeHollowOrADirectoryIsDamage) {
+  for (const bool is_directory : {true, false})
+    for (const char* const suffix : {".index", ".safetensors", ".safetensors.index.json"}) {
+      const TempDirectory directory;
+      Saver saver;
+      saver.save(*session_, directory / "m", 1);
+      const std::string path = directory / (std::string("m-2") + suffix);
+      if (is_directory) {
+        std::filesystem::create_directory(path);
+      } else {
+        internal::put_file(FileSystem::posix(), path, "some");
+        std::filesystem::resize_file(path, uint64_t{200} << 30);
+      }
+      const auto session = graph_.new_session("");
+      const AllocationCounter allocations;
+      EXPECT_EQ(saver.restore_newest(*session, directory.path(), "m"), directory / "m-1") << path;
+      EXPECT_LT(allocations.largest(), size_t{1} << 28) << path;
+      EXPECT_TRUE(log_.contains("m-2 cannot be used")) << path;
+      log_.clear();
+    }
+}
+
+TEST_F(SaverFilesTest, ASidecarOrStateFileThatIsHugeOrADirectoryIsNotUsed) {
+  for (const bool is_directory : {true, false})
+    for (const char* const name : {"m-1.json", "checkpoint"}) {
+      const TempDirectory directory;
+      Saver saver;
+      saver.save(*session_, directory / "m", 1);
+      std::filesystem::remove(directory / name);
+      if (is_directory) {
+        std::filesystem::create_directory(directory / name);
+      } else {
+        internal::put_file(FileSystem::posix(), directory / name, "some");
+        std::filesystem::resize_file(directory / name, uint64_t{200} << 30);
+      }
+      const auto session = graph_.new_session("");
+      const AllocationCounter allocations;
+      EXPECT_EQ(Saver().restore_newest(*session, directory.path(), "m"), directory / "m-1") << name;
+      EXPECT_LT(allocations.largest(), size_t{1} << 20) << name;
+      EXPECT_TRUE(log_.contains(is_directory ? "found a directory, expected a plain file"
+                                             : "of which the disk holds"));
+      log_.clear();
+    }
 }
 
 // SV-32: what stands for the definition of a saver is its options.

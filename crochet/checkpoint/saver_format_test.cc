@@ -14,6 +14,7 @@
 #include "crochet/checkpoint/raw_bundle.h"
 #include "crochet/checkpoint/safetensors_writer.h"
 #include "crochet/checkpoint/saver.h"
+#include "crochet/io/directory_lock.h"
 #include "crochet/io/memory_file_system.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
@@ -132,8 +133,9 @@ TEST_F(SaverFormatTest, AChangeOfFormatKeepsRestoringAndRetaining) {
   save(options(kSafetensors, 1, 3), 6);
   save(options(kBundle, 1, 3), 7);
   EXPECT_THAT(list_checkpoints(files_, "d", "m"), ElementsAre("d/m-5", "d/m-6", "d/m-7"));
-  EXPECT_THAT(files_.list("d"), Each(testing::AnyOf("checkpoint", StartsWith("m-5."),
-                                                    StartsWith("m-6."), StartsWith("m-7."))));
+  EXPECT_THAT(files_.list("d"),
+              Each(testing::AnyOf("checkpoint", ".lock", ".sidecar_lock", StartsWith("m-5."),
+                                  StartsWith("m-6."), StartsWith("m-7."))));
 }
 
 TEST_F(SaverFormatTest, TheSamePrefixSavedAnewIsOfOneFormat) {
@@ -204,6 +206,8 @@ TEST_F(SaverFormatTest, ACrashWhileTheFormatChangesLeavesOneOfThem) {
 }
 
 TEST_F(SaverFormatTest, ADamagedOneIsSetAsideForAnOlderOneOfTheOtherFormat) {
+  files_.create_directories("d");
+  const DirectoryLock lock(files_, "d");
   save(options(kBundle), 1);
   save(options(kSafetensors), 2);
   save(options(kSafetensors, 2), 3);
@@ -228,6 +232,7 @@ TEST_F(SaverFormatTest, LeftoversAreKnown) {
   for (const auto& names : {leftovers, foreign})
     for (const std::string& name : names) internal::put_file(files_, "d/" + name, "x");
   remove_leftovers(files_, "d", "m");
+  files_.remove("d/.lock");
   EXPECT_THAT(files_.list("d"), AllOf(IsSupersetOf(sound), IsSupersetOf(foreign)));
   EXPECT_EQ(files_.list("d").size(), sound.size() + foreign.size());
 }

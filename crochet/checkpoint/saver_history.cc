@@ -35,15 +35,15 @@ constexpr std::chrono::milliseconds kSignalSlice(100);
 
 }  // namespace
 
-std::shared_ptr<void> SaverCore::announce_write() {
+std::shared_ptr<void> SaverCore::announce_write(const std::string& prefix) {
   {
     const std::lock_guard lock(mutex_);
-    ++announced_writes_;
+    announced_.insert(prefix);
   }
-  return {nullptr, [this](void*) {
+  return {nullptr, [this, prefix](void*) {
             {
               const std::lock_guard lock(mutex_);
-              --announced_writes_;
+              announced_.extract(prefix);
             }
             write_ended_.notify_all();
           }};
@@ -52,7 +52,7 @@ std::shared_ptr<void> SaverCore::announce_write() {
 // What is still being saved may be the newest.
 void SaverCore::wait_for_announced_writes() {
   std::unique_lock lock(mutex_);
-  while (!write_ended_.wait_for(lock, kSignalSlice, [this] { return announced_writes_ == 0; }))
+  while (!write_ended_.wait_for(lock, kSignalSlice, [this] { return announced_.empty(); }))
     throw_if_signalled("waiting for a save before restoring");
 }
 
@@ -67,9 +67,9 @@ void SaverCore::follow_directory(const std::string& directory) {
   history_directory_ = directory;
 }
 
-bool SaverCore::learn_history(const std::string& directory, const std::string& basename) {
+bool SaverCore::learn_history(const CheckpointDirectory& directory, const std::string& basename) {
   if (policies_.empty()) return true;
-  const std::string path = join_path(directory, basename);
+  const std::string path = join_path(directory.path(), basename);
   const auto is_known = [&] { return !learned_ || learned_->contains(path); };
   {
     const std::lock_guard lock(mutex_);
@@ -77,9 +77,10 @@ bool SaverCore::learn_history(const std::string& directory, const std::string& b
   }
   FoundHistory found;
   try {
-    found = find_history(files_, directory, basename, options_.latest_filename);
+    found = find_history(directory.files(), directory.path(), basename, options_.latest_filename);
   } catch (const Error& error) {
-    log_error("{}: which checkpoints are listed cannot be read now: {}", directory, error.what());
+    log_error("{}: which checkpoints are listed cannot be read now: {}", directory.path(),
+              error.what());
     return false;
   }
   const std::lock_guard lock(mutex_);
@@ -96,13 +97,15 @@ void SaverCore::do_without_history(const std::string& directory, const std::stri
 }
 
 void SaverCore::take_over(const FoundHistory& found) {
-  for (const CheckpointRecord& record : found.listed) {
-    history_.add(record);
-    retention_clock_.catch_up(record.time);
-  }
+  for (const CheckpointRecord& record : found.listed) retention_clock_.catch_up(record.time);
   retention_clock_.catch_up(found.last_preserved_time.value_or(0));
+  for (CheckpointRecord record : found.listed) {
+    record.time = retention_clock_.plausible(record.time);
+    history_.add(std::move(record));
+  }
   if (found.last_preserved_time)
-    history_.set_last_preserved(*found.last_preserved_time, found.last_preserved_step);
+    history_.set_last_preserved(retention_clock_.plausible(*found.last_preserved_time),
+                                found.last_preserved_step);
 }
 
 double SaverCore::retention_time() const {
@@ -115,37 +118,35 @@ void SaverCore::catch_up(double time) {
   retention_clock_.catch_up(time);
 }
 
-void SaverCore::note_published(const std::string& prefix, double time) {
-  forget_recorded_metrics(prefix);
+void SaverCore::note_published(FileSystem& files, const std::string& prefix, double time) {
+  forget_recorded_metrics(files, prefix);
   if (policies_.empty()) return;
   const std::lock_guard lock(mutex_);
   history_.add({.prefix = prefix, .time = time, .step = step_of_prefix(prefix)});
 }
 
-std::vector<std::string> SaverCore::add_and_sweep(const std::string& prefix, double time) {
-  note_published(prefix, time);
-  write_noted_metrics();
+std::vector<std::string> SaverCore::sweep(FileSystem& files) {
   if (policies_.empty()) return {};
-  std::vector<CheckpointRecord> records;
+  CheckpointHistory history(policies_);
   {
     const std::lock_guard lock(mutex_);
-    records = history_.records();
+    history = history_;
   }
-  refresh(files_, records);  // Without the mutex: training asks for it.
-  Sweep sweep;
+  const std::vector<std::string> asked = history.prefixes();
+  std::vector<CheckpointRecord> records = history.records();
+  refresh(files, records);
+  history.update(records);
+  const Sweep sweep = history.sweep();
   {
     const std::lock_guard lock(mutex_);
     history_.update(records);
-    sweep = history_.sweep();
+    history_.take_over_sweep(history, asked);
   }
-  mark_preserved(files_, sweep.preserved);
+  mark_preserved(files, sweep.preserved);
   return sweep.surplus;
 }
 
-void SaverCore::pin(const std::string& prefix) {
-  const std::lock_guard removing(removing_);
-  set_pinned(files_, prefix, true);
-}
+void SaverCore::pin(const std::string& prefix) { set_pinned(files_, prefix, true); }
 
 void SaverCore::unpin(const std::string& prefix) { set_pinned(files_, prefix, false); }
 
@@ -166,7 +167,12 @@ void SaverCore::note_metrics(const std::string& prefix,
     return;
   }
   noted_metrics_.emplace_back(prefix, metrics);
-  if (noted_metrics_.size() > kMaxNoted) noted_metrics_.erase(noted_metrics_.begin());
+  if (noted_metrics_.size() <= kMaxNoted) return;
+  // That of a save under way is not known to have no checkpoint.
+  const auto is_to_come = [&](const NotedMetrics& noted) {
+    return announced_.contains(noted.first);
+  };
+  noted_metrics_.erase(std::ranges::find_if_not(noted_metrics_, is_to_come));
 }
 
 std::vector<SaverCore::NotedMetrics>::iterator SaverCore::find_noted(const std::string& prefix) {
@@ -180,13 +186,13 @@ std::map<std::string, double> SaverCore::noted_metrics_of(const std::string& pre
 }
 
 // Of a save that failed behind its sidecar, too: others may write a later one.
-void SaverCore::forget_recorded_metrics(const std::string& prefix) {
+void SaverCore::forget_recorded_metrics(FileSystem& files, const std::string& prefix) {
   {
     const std::lock_guard lock(mutex_);
     if (find_noted(prefix) == noted_metrics_.end()) return;
   }
   try {
-    const auto sidecar = read_sidecar(files_, prefix);
+    const auto sidecar = read_sidecar(files, prefix);
     const std::lock_guard lock(mutex_);
     const auto noted = find_noted(prefix);
     if (sidecar && noted != noted_metrics_.end() && are_known(noted->second, sidecar->metrics))

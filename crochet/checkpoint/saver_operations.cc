@@ -24,6 +24,20 @@ bool ends_session(const Error& error) {
          error.code() == Code::kCancelled;
 }
 
+constexpr size_t kNamesInMessages = 8;
+
+std::string names_of(const std::vector<OtherState>& states) {
+  std::vector<std::string> names;
+  for (const OtherState& state : states) {
+    if (names.size() == kNamesInMessages) {
+      names.push_back(fmt::format("{} more", states.size() - kNamesInMessages));
+      break;
+    }
+    names.push_back(fmt::format("\"{}\" ({})", state.name, state.kind));
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 std::vector<std::string> not_saved(const StateOperations& operations, const Graph& graph) {
   std::vector<std::string> names;
   for (const Variable& variable : graph.variables())
@@ -35,11 +49,60 @@ std::vector<std::string> not_saved(const StateOperations& operations, const Grap
 VariableSelection selection_of(const StateOperations& operations, const Graph& graph) {
   const std::vector<std::string> names = not_saved(operations, graph);
   if (names.empty()) return {};
-  return {std::nullopt, [left_out = std::set<std::string, std::less<>>(names.begin(), names.end())](
-                            std::string_view name) { return !left_out.contains(name); }};
+  return {VariableList(),
+          [left_out = std::set<std::string, std::less<>>(names.begin(), names.end())](
+              std::string_view name) { return !left_out.contains(name); }};
+}
+
+// What a checkpoint would lack that the operations write, or crochet if they are null.
+std::vector<OtherState> unsaved_state(const Graph& graph, const StateOperations* operations) {
+  std::vector<OtherState> unsaved = graph.other_state();
+  if (operations == nullptr) return unsaved;
+  std::erase_if(unsaved,
+                [&](const OtherState& state) { return operations->saves_state(state.name); });
+  for (const Variable& variable : graph.variables())
+    if (!operations->saves_state(variable.name())) unsaved.push_back({variable.name(), "variable"});
+  return unsaved;
+}
+
+// True if the operations save all of the graph, and crochet does not.
+bool are_needed(const StateOperations& operations, const Graph& graph) {
+  try {
+    return !graph.other_state().empty() && operations.knows_names() &&
+           unsaved_state(graph, &operations).empty();
+  } catch (const Error&) {
+    return false;  // They cannot be used. A caller that asks for them is given the reason.
+  }
 }
 
 }  // namespace
+
+void SaverCore::check_complete(const Session& session) const {
+  check_complete(session.graph(), operations_for(session).get());
+}
+
+void SaverCore::check_complete(const Graph& graph, const StateOperations* operations) const {
+  if (options_.var_list) return;
+  std::vector<OtherState> unsaved = unsaved_state(graph, operations);
+  if (options_.filter)
+    std::erase_if(unsaved, [&](const OtherState& state) { return !options_.filter(state.name); });
+  if (unsaved.empty()) return;
+  const std::string names = names_of(unsaved);
+  if (options_.unsaved_state == UnsavedState::kWarn) {
+    if (!unsaved_logged_.exchange(true))
+      log_warning("checkpoints lack state of the graph, a resumed run begins without it: {}",
+                  names);
+    return;
+  }
+  throw FailedPreconditionError(
+      "a checkpoint would lack state of the graph: {}; {}, or allow a resumed run to begin without "
+      "it (unsaved_state = UnsavedState::kWarn)",
+      names,
+      operations == nullptr
+          ? "save by the graph's own operations if they have it (SaverOptions::writer = "
+            "StateWriter::kGraph)"
+          : "export the graph with a saver of all of its state");
+}
 
 std::shared_ptr<StateOperations> SaverCore::operations_for(const Session& session) const {
   if (options_.writer == StateWriter::kCrochet) return nullptr;
@@ -54,7 +117,10 @@ std::shared_ptr<StateOperations> SaverCore::operations_for(const Session& sessio
   const bool is_special = options_.var_list || options_.filter || options_.files ||
                           options_.format != CheckpointFormat::kTensorBundle ||
                           options_.num_shards != 1;
-  if (attached.empty() || is_special || !attached.back()->preferred_for(session)) return nullptr;
+  if (attached.empty() || is_special) return nullptr;
+  const StateOperations& operations = *attached.back();
+  if (!operations.preferred_for(session) && !are_needed(operations, session.graph()))
+    return nullptr;
   return attached.back();
 }
 
@@ -66,8 +132,6 @@ void SaverCore::log_operations_once(const StateOperations& operations,
                ? ": in a cluster no moment is between two steps of all workers, and the values are "
                  "those that each variable has when it is read"
                : "");
-  if (const auto names = not_saved(operations, session.graph()); !names.empty())
-    log_warning("the graph's own operations do not save {}", fmt::join(names, ", "));
 }
 
 // The first error counts if there are two.
@@ -94,10 +158,16 @@ bool SaverCore::is_stored_elsewhere(const Snapshot& snapshot, const SaveTicket& 
 
 std::shared_ptr<StoredBundle> SaverCore::store_at(StateOperations& operations, Session& session,
                                                   const std::string& prefix) const {
-  auto stored = std::make_shared<StoredBundle>(files_, prefix);
+  std::shared_ptr<Directory> directory;
+  std::exception_ptr no_directory;
   try {
-    if (const std::string directory = directory_of(prefix); !directory.empty())
-      files_.create_directories(directory);
+    directory = CheckpointDirectory::to_save_in(files_, directory_of(prefix)).shared_files();
+  } catch (const Error&) {
+    no_directory = std::current_exception();
+  }
+  const auto stored = std::make_shared<StoredBundle>(std::move(directory), prefix);
+  try {
+    if (no_directory) std::rethrow_exception(no_directory);
     operations.save(session, stored->prefix());
     stored->open();
   } catch (const Error& error) {
@@ -107,8 +177,9 @@ std::shared_ptr<StoredBundle> SaverCore::store_at(StateOperations& operations, S
   return stored;
 }
 
-void SaverCore::write_stored(const Snapshot& snapshot, SaveTicket& ticket,
-                             const std::string& prefix, double time) {
+void SaverCore::write_stored(CheckpointDirectory& directory, const Snapshot& snapshot,
+                             SaveTicket& ticket, const std::string& prefix, double time) {
+  FileSystem& files = directory.files();
   auto& stored = static_cast<StoredBundle&>(*snapshot.stored());
   try {
     stored.throw_if_failed();
@@ -116,20 +187,20 @@ void SaverCore::write_stored(const Snapshot& snapshot, SaveTicket& ticket,
     ticket.reach(SaveStage::kWritten);
     stored.sync();
     snapshot.verify();
-    write_notes(snapshot, ticket, prefix, time,
+    write_notes(directory, snapshot, ticket, prefix, time,
                 {.num_bytes = stored.num_bytes(), .index_crc32c = stored.index_crc32c()});
     stored.publish();
   } catch (...) {
     // What has its final name is needed by the next attempt.
-    if (stored.is_being_published() && checkpoint_exists(files_, prefix))
-      note_published(prefix, time);
+    if (stored.is_being_published() && checkpoint_exists(files, prefix))
+      note_published(files, prefix, time);
     else if (!stored.is_being_published())
-      remove_unless_published(files_, prefix);
+      remove_unless_published(files, prefix);
     throw;
   }
   ticket.set_num_bytes(stored.num_bytes());
   ticket.reach(SaveStage::kDurable);
-  remove_replaced(files_, prefix, CheckpointFormat::kTensorBundle, stored.num_shards());
+  remove_replaced(files, prefix, CheckpointFormat::kTensorBundle, stored.num_shards());
 }
 
 RestoreReport SaverCore::restore_by(StateOperations& operations, Session& session,

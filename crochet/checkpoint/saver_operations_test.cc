@@ -121,6 +121,35 @@ class SaverOperationsTest : public testing::Test {
   }
   void add_counter() { graph_.add_saveable({.name = "counter", .object = counter_}); }
 
+  // Saves a step while operation n and all after it fail, then cuts the power. False once nothing
+  // failed.
+  bool save_with_failures(int64_t step, FailedWork work, int64_t n) {
+    MemoryFileSystem disk;
+    FailingFileSystem files(disk);
+    *operations_ = BundleOperations(files);
+    SaverOptions with = options();
+    with.files = &files;
+    with.max_to_keep = 5;
+    Saver saver(with);
+    saver.save(*session_, "d/model.ckpt", 0);
+    saver.save(*session_, "d/model.ckpt", 1);
+    files.set_failed_work(work);
+    files.fail_operation_with_errno(files.num_operations() + n, EIO, Failing::kFromThenOn);
+    const std::string prefix = fmt::format("d/model.ckpt-{}", step);
+    bool is_saved = false;
+    try {
+      is_saved = saver.save(*session_, "d/model.ckpt", step) == prefix;
+    } catch (const Error&) {
+    }
+    EXPECT_THAT(files.violations(), IsEmpty()) << n;
+    disk.power_cut({.names = n % 2 == 0 ? UnsyncedNames::kKept : UnsyncedNames::kLost});
+    const auto found = list_checkpoints(disk, "d", "model.ckpt");
+    EXPECT_THAT(found, testing::Contains("d/model.ckpt-0")) << n;
+    for (const std::string& each : found) EXPECT_NO_THROW(CheckpointReader(each, disk).verify());
+    EXPECT_TRUE(!is_saved || found.back() == prefix) << n;
+    return files.num_failures() > 0;
+  }
+
   LogCapture log_;
   MemoryFileSystem files_;
   FailingFileSystem failing_{files_};
@@ -168,7 +197,7 @@ TEST_F(SaverOperationsTest, KeepsTheNewest) {
   for (int i = 0; i < 4; ++i) save_next_step(saver);
   EXPECT_THAT(list_checkpoints(files_, "d", "model.ckpt"),
               ElementsAre("d/model.ckpt-3", "d/model.ckpt-4"));
-  EXPECT_THAT(files_.list("d"), testing::SizeIs(9));
+  EXPECT_THAT(files_.list("d"), testing::SizeIs(11));  // With two lock files.
 }
 
 TEST_F(SaverOperationsTest, AreUsedWhereTheyAreTheBetterWay) {
@@ -233,11 +262,40 @@ TEST_F(SaverOperationsTest, RestoreOnlyWhatTheySave) {
   graph_.variable("other", Tensor::scalar(3.0f));
   const auto session = graph_.new_session("");
   operations_->left_out = "other";
-  Saver saver(options());
+  EXPECT_THAT([&] { Saver(options()).save(*session, "d/model.ckpt", 1); },
+              ThrowsMessage<FailedPreconditionError>(HasSubstr("\"other\" (variable)")));
+  EXPECT_THAT(files_.list(""), IsEmpty());
+  SaverOptions lenient = options();
+  lenient.unsaved_state = UnsavedState::kWarn;
+  Saver saver(lenient);
   saver.save(*session, "d/model.ckpt", 1);
   EXPECT_FALSE(CheckpointReader("d/model.ckpt-1", files_).contains("other"));
-  EXPECT_TRUE(log_.contains("do not save other"));
+  EXPECT_TRUE(log_.contains("lack state of the graph"));
+  EXPECT_TRUE(log_.contains("\"other\" (variable)"));
   EXPECT_NO_THROW(saver.restore(*session, "d/model.ckpt-1"));
+}
+
+// State that is no variable: saved by the operations if they can, refused if nobody can.
+TEST_F(SaverOperationsTest, SaveWhatCrochetCannot) {
+  const TempDirectory directory;
+  BundleOperations operations(FileSystem::posix());
+  graph_.attach<StateOperations>(std::shared_ptr<BundleOperations>(&operations, [](auto*) {}));
+  graph_.set_other_state({{"rows", "Table"}});
+  Saver saver;
+  EXPECT_NO_THROW(saver.check_complete(*session_));
+  EXPECT_NE(saver.save(*session_, directory / "m", 1), "");
+  EXPECT_EQ(operations.num_saves, 1);
+  EXPECT_THAT([&] { Saver({.writer = StateWriter::kCrochet}).check_complete(*session_); },
+              ThrowsMessage<FailedPreconditionError>(HasSubstr("\"rows\" (Table)")));
+
+  operations.left_out = "rows";
+  const auto is_refused = ThrowsMessage<FailedPreconditionError>(HasSubstr("\"rows\" (Table)"));
+  EXPECT_THAT([&] { saver.check_complete(*session_); }, is_refused);
+  EXPECT_THAT([&] { saver.save(*session_, directory / "m", 2); }, is_refused);
+  EXPECT_THAT([&] { saver.snapshot(*session_); }, is_refused);
+  EXPECT_THAT([&] { Saver({.writer = StateWriter::kGraph}).check_complete(*session_); },
+              is_refused);
+  EXPECT_FALSE(checkpoint_exists(FileSystem::posix(), directory / "m-2"));
 }
 
 TEST_F(SaverOperationsTest, RestoreWhatCrochetWrote) {
@@ -283,33 +341,14 @@ TEST_F(SaverOperationsTest, AFailureIsTheSavesUnlessTheSessionIsLost) {
 }
 
 // Whichever operation of the disk fails, and whatever a power cut takes: the checkpoint before is
-// there, or the whole new one.
+// there, or the whole new one. With what objects have, which is merged, and without; a new step,
+// and one that is there already.
 TEST_F(SaverOperationsTest, IsWholeOrNotThereAfterAnyFailure) {
-  add_counter();
-  for (const FailedWork work : {FailedWork::kNothing, FailedWork::kAll}) {
-    for (int64_t n = 0;; ++n) {
-      MemoryFileSystem disk;
-      FailingFileSystem files(disk);
-      *operations_ = BundleOperations(files);
-      SaverOptions with = options();
-      with.files = &files;
-      Saver saver(with);
-      saver.save(*session_, "d/model.ckpt", 1);
-      files.set_failed_work(work);
-      files.fail_operation_with_errno(files.num_operations() + n, EIO, Failing::kFromThenOn);
-      bool is_saved = false;
-      try {
-        is_saved = saver.save(*session_, "d/model.ckpt", 2) == "d/model.ckpt-2";
-      } catch (const Error&) {
-      }
-      EXPECT_THAT(files.violations(), IsEmpty()) << n;
-      disk.power_cut({.names = n % 2 == 0 ? UnsyncedNames::kKept : UnsyncedNames::kLost});
-      const auto found = list_checkpoints(disk, "d", "model.ckpt");
-      ASSERT_THAT(found, testing::Not(IsEmpty())) << n;
-      for (const std::string& prefix : found) CheckpointReader(prefix, disk).verify();
-      EXPECT_TRUE(!is_saved || found.back() == "d/model.ckpt-2") << n;
-      if (files.num_failures() == 0) break;
-    }
+  for (const bool is_merged : {false, true}) {
+    if (is_merged) add_counter();
+    for (const int64_t step : {1, 2})
+      for (const FailedWork work : {FailedWork::kNothing, FailedWork::kAll})
+        for (int64_t n = 0; save_with_failures(step, work, n); ++n) continue;
   }
 }
 
@@ -468,7 +507,7 @@ TEST_F(SaverOperationsTest, LeftoversAreRemoved) {
   }
   EXPECT_THAT(list_checkpoints(files_, "d", "m"), IsEmpty());
   remove_leftovers(files_, "d", "m");
-  EXPECT_THAT(files_.list("d"), ElementsAre("m-2_temp", "m-x.tempstate18_temp"));
+  EXPECT_THAT(files_.list("d"), ElementsAre(".lock", "m-2_temp", "m-x.tempstate18_temp"));
 }
 
 }  // namespace

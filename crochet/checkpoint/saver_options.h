@@ -20,7 +20,8 @@ namespace crochet {
 // Who writes the variables, and reads them back.
 enum class StateWriter {
   // The graph's own operations (StateOperations) where they say that they are the better way, as
-  // TensorFlow's do in a cluster, and no option asks for what only crochet can do; else crochet.
+  // TensorFlow's do in a cluster, or where they save all of the graph's state and crochet cannot,
+  // and no option asks for what only crochet can do; else crochet.
   kDefault,
   kCrochet,  // From a snapshot.
   // The graph's own operations, into tensor bundles. Training waits for them; what follows, as
@@ -29,10 +30,20 @@ enum class StateWriter {
   kGraph,
 };
 
+// What becomes of state of the graph that a checkpoint would lack: what no Variable stands for and
+// the graph's own operations do not save, as tables, iterators and queues, or variables that those
+// operations leave out.
+enum class UnsavedState {
+  kRefuse,  // Nothing is saved: a FailedPreconditionError names the state.
+  kWarn,    // It is left out, and a warning names it once. A resumed run begins without it.
+};
+
 struct SaverOptions {
   // What is saved and restored. Unset: all variables and objects of the graph, as it is at each
-  // save. Entries of a checkpoint that are not listed are none of this saver's business.
-  std::optional<std::vector<SavedVariable>> var_list = {};
+  // save. Entries of a checkpoint that are not listed are ignored by this saver.
+  //
+  //   {.var_list = {"bias", SavedVariable("dense/w").as("kernel")}}
+  VariableList var_list = {};
   // Asked with the names of variables and objects in the graph; what it refuses is left out.
   // Empty: nothing is.
   std::function<bool(std::string_view name)> filter = {};
@@ -42,13 +53,15 @@ struct SaverOptions {
   CheckpointFormat format = CheckpointFormat::kTensorBundle;
   // Not kGraph with var_list, filter, another format or num_shards.
   StateWriter writer = StateWriter::kDefault;
+  // A var_list says itself what is saved; a filter is asked about other state as well.
+  UnsavedState unsaved_state = UnsavedState::kRefuse;
   // Into how many data files a checkpoint is divided, in parts of about the same size.
   int num_shards = 1;
 
   // How many of the newest checkpoints to keep; 0 keeps all, and lists none but the newest.
   int max_to_keep = 5;
-  // Of those that max_to_keep would remove, one of every so many hours, and the first at or behind
-  // each multiple of so many steps, stay for ever. 0 is off.
+  // Of those that max_to_keep would remove, one of every n hours, and the first at or after each
+  // multiple of n steps, stay forever. 0 is off.
   std::optional<double> keep_checkpoint_every_n_hours = {};
   std::optional<int64_t> keep_checkpoint_every_n_steps = {};
   // Of those that max_to_keep would remove, the best by a metric stay as long as they are the best.

@@ -3,6 +3,7 @@
 //
 // How a saver takes checkpoints back.
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -47,17 +48,17 @@ RestoreReport SaverCore::restore_from(Session& session, const CheckpointReader& 
 
 RestoreReport SaverCore::restore(Session& session, const std::string& prefix) {
   check_built();
-  if (is_empty(session.graph())) return {};
+  if (!operations_for(session) && is_empty(session.graph())) return {};
   if (!checkpoint_exists(files_, prefix) || is_directory(files_, prefix))
     throw InvalidArgumentError("The passed save_path is not a valid checkpoint: {}", prefix);
   return restore_from(session, CheckpointReader(prefix, files_));
 }
 
-// That it is gone by now is damage; that keys are not in it is none.
-RestoreReport SaverCore::restore_listed(Session& session, const std::string& prefix) const {
+// That it is gone by now is damage; that keys are not in it is not.
+RestoreReport SaverCore::restore_listed(Session& session, const Candidate& candidate) const {
   const auto open = [&] {
     try {
-      return CheckpointReader(prefix, files_);
+      return CheckpointReader(candidate.prefix, candidate.directory->files());
     } catch (const NotFoundError& error) {
       throw DataLossError("{}", error.what());
     }
@@ -70,57 +71,59 @@ std::optional<std::string> SaverCore::restore_newest(Session& session, const std
                                                      RestoreReport* report) {
   check_built();
   wait_for_announced_writes();
-  std::vector<std::string> candidates = this->candidates(directory, basename);
+  std::vector<Candidate> candidates = this->candidates(directory, basename, checkpoint_candidates);
   if (candidates.empty()) return std::nullopt;
-  std::vector<RefusedCheckpoint> damaged;
+  std::vector<Candidate> damaged;
+  std::vector<RefusedCheckpoint> refused;
+  std::set<std::string> tried;
   while (!candidates.empty()) {
-    const std::string prefix = candidates.back();
+    const Candidate candidate = std::move(candidates.back());
+    candidates.pop_back();
+    tried.insert(candidate.prefix);
     throw_if_signalled("restoring");
     try {
-      RestoreReport restored = restore_listed(session, prefix);
-      follow_directory(directory);
-      const bool list_is_known = learn_history(directory, basename);  // Else the next save does.
-      note_verified(prefix);
-      if (!damaged.empty()) set_aside_if_possible(damaged, directory, prefix, list_is_known);
-      restored.refused = std::move(damaged);
+      RestoreReport restored = restore_listed(session, candidate);
+      take_stock_after_restore(directory, basename, candidate.prefix, damaged);
+      restored.refused = std::move(refused);
       if (report != nullptr) *report = std::move(restored);
-      return prefix;
+      return candidate.prefix;
     } catch (const DataLossError& error) {
-      log_error("checkpoint {} cannot be used: {}", prefix, error.what());
-      damaged.push_back({prefix, error.what()});
+      log_error("checkpoint {} cannot be used: {}", candidate.prefix, error.what());
+      refused.push_back({candidate.prefix, error.what()});
+      damaged.push_back(candidate);
     }
-    candidates.pop_back();
+    if (!candidates.empty()) continue;
+    // They may have been removed since they were listed, for newer ones that are there now.
+    candidates = this->candidates(directory, basename, list_checkpoints);
+    std::erase_if(candidates, [&](const Candidate& each) { return tried.contains(each.prefix); });
   }
   throw DataLossError(
       "{}: none of its {} checkpoints is sound (the newest is {}); no file was changed; "
       "to start afresh, use another directory or move them away; {}",
-      directory, damaged.size(), damaged.front().prefix, reasons(damaged));
-}
-
-void SaverCore::note_verified(const std::string& prefix) {
-  const std::lock_guard lock(mutex_);
-  history_.set_verified(prefix);
+      directory, refused.size(), refused.front().prefix, reasons(refused));
 }
 
 // Failing at that is no reason not to train.
-void SaverCore::set_aside_if_possible(const std::vector<RefusedCheckpoint>& damaged,
-                                      const std::string& directory, const std::string& newest,
-                                      bool list_is_known) {
-  std::vector<std::string> listed;
+void SaverCore::take_stock_after_restore(const std::string& directory, const std::string& basename,
+                                         const std::string& restored,
+                                         const std::vector<Candidate>& damaged) {
+  follow_directory(directory);
+  const auto own = CheckpointDirectory::find(files_, directory);
+  const bool list_is_known = own && learn_history(*own, basename);  // Else the next save does.
   {
     const std::lock_guard lock(mutex_);
-    for (const RefusedCheckpoint& one : damaged) history_.remove(one.prefix);
-    listed = history_.prefixes();
+    history_.set_verified(restored);
+    for (const Candidate& one : damaged) history_.remove(one.prefix);
   }
-  // No state file names what is in another directory.
-  const bool is_elsewhere = directory_of(newest) != directory_of(join_path(directory, "x"));
   try {
-    for (const RefusedCheckpoint& one : damaged) set_aside(files_, one.prefix);
-    if (!list_is_known) return;
-    if (!is_elsewhere)
-      write_state_without({}, newest);
+    for (const Candidate& one : damaged) one.directory->set_aside(one.prefix);
+    if (damaged.empty() || !list_is_known || !own->is_locked()) return;
+    // No state file names what is in another directory.
+    const std::vector<std::string> listed = last_checkpoints();
+    if (directory_of(restored) == directory_of(join_path(directory, "x")))
+      write_state_without(own->files(), {}, restored);
     else if (!listed.empty())
-      write_state_without({}, listed.back());
+      write_state_without(own->files(), {}, listed.back());
   } catch (const Error& error) {
     log_warning("damaged checkpoints cannot be set aside: {}", error.what());
   }

@@ -11,6 +11,7 @@
 #include "crochet/checkpoint/checkpoint_sidecar.h"
 #include "crochet/checkpoint/checkpoint_state.h"
 #include "crochet/io/crc32c.h"
+#include "crochet/io/directory_lock.h"
 #include "crochet/io/memory_file_system.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
@@ -121,7 +122,7 @@ TEST_F(SaverTest, KeepsTheNewestAndNamesThemInTheStateFile) {
   EXPECT_THAT(saver.last_checkpoints(), ElementsAre("d/model.ckpt-3", "d/model.ckpt-4"));
   EXPECT_THAT(list_checkpoints(files_, "d", "model.ckpt"),
               ElementsAre("d/model.ckpt-3", "d/model.ckpt-4"));
-  EXPECT_THAT(files_.list("d"), testing::SizeIs(7));
+  EXPECT_THAT(files_.list("d"), testing::SizeIs(9));  // With two lock files.
   const auto state = get_checkpoint_state(files_, "d");
   EXPECT_EQ(state->model_checkpoint_path, "d/model.ckpt-4");
   EXPECT_THAT(state->all_model_checkpoint_paths, ElementsAre("d/model.ckpt-3", "d/model.ckpt-4"));
@@ -172,6 +173,7 @@ TEST_F(SaverTest, DoesNotStartAfreshIfTheStateFileNamesWhatIsGone) {
 
 TEST_F(SaverTest, FallsBackToTheNewestSoundCheckpoint) {
   save_steps(saver_, 4);
+  const DirectoryLock lock(files_, "d");  // As a run has it.
   damage_step(4);
   damage_step(3);
   EXPECT_EQ(restored_step(saver_), 2);
@@ -183,6 +185,102 @@ TEST_F(SaverTest, FallsBackToTheNewestSoundCheckpoint) {
   EXPECT_EQ(latest_checkpoint(files_, "d"),
             "d/model.ckpt-2");  // For those who read the state file.
   EXPECT_EQ(restored_step(saver_), 2);
+}
+
+// C3: an evaluator that reads wrongly must not take the chief's checkpoint away.
+TEST_F(SaverTest, AReaderThatMeetsDamageChangesNothing) {
+  save_steps(saver_, 3);
+  damage_step(3);
+  const std::vector<std::string> names = files_.list("d");
+  const std::string state = read_file(files_, "d/checkpoint");
+  EXPECT_EQ(restored_step(saver_), 2);
+  EXPECT_EQ(files_.list("d"), names);
+  EXPECT_EQ(read_file(files_, "d/checkpoint"), state);
+  const auto chief = files_.try_lock("d/.lock");  // As another process does.
+  EXPECT_EQ(restored_step(saver_), 2);
+  EXPECT_EQ(read_file(files_, "d/checkpoint"), state);
+}
+
+// C9: a chief may remove what was listed, for a newer one, before it is opened.
+TEST_F(SaverTest, ListsAgainIfWhatItListedIsGone) {
+  class VanishingFiles final : public MemoryFileSystem {
+   public:
+    std::function<void()> before_open;
+    std::unique_ptr<ReadableFile> open(const std::string& path) override {
+      if (path == "d/model.ckpt-1.index" && before_open) std::exchange(before_open, {})();
+      return MemoryFileSystem::open(path);
+    }
+  };
+  VanishingFiles files;
+  Saver chief({.max_to_keep = 1, .files = &files});
+  Saver reader({.files = &files});
+  save_steps(chief, 1);
+  files.before_open = [&] { save_next_step(chief); };
+  EXPECT_EQ(restored_step(reader), 2);
+}
+
+// B9
+TEST_F(SaverTest, RefusesASavePathWithoutAName) {
+  for (const char* const path : {"", "d/", "/"}) {
+    EXPECT_THROW(saver_.save(*session_, path), InvalidArgumentError) << path;
+    EXPECT_THROW(saver_.save(*session_, path, 1), InvalidArgumentError) << path;
+  }
+  EXPECT_THAT(files_.list(""), testing::IsEmpty());
+}
+
+// C7: a run that began again from an older checkpoint comes to a step that somebody pinned.
+TEST_F(SaverTest, NeverReplacesAPinnedCheckpoint) {
+  save_steps(saver_, 2);
+  saver_.pin("d/model.ckpt-1");
+  const std::string data = read_file(files_, "d/model.ckpt-1.data-00000-of-00001");
+  saver_.save(*session_, "d/model.ckpt", 1);  // The state is another one by now.
+  EXPECT_EQ(read_file(files_, "d/model.ckpt-1.data-00000-of-00001.replaced"), data);
+  EXPECT_TRUE(files_.exists("d/model.ckpt-1.index.replaced"));
+  EXPECT_TRUE(read_sidecar(files_, "d/model.ckpt-1"));
+  EXPECT_FALSE(read_sidecar(files_, "d/model.ckpt-1")->pinned);
+}
+
+// B3: run A's directory is moved away, and run B begins in a new one of that name.
+TEST_F(SaverTest, SavesNothingIntoADirectoryThatIsNotTheOneItLocked) {
+  std::optional<DirectoryLock> a(std::in_place, files_, "d");
+  save_steps(saver_, 1);
+  files_.rename("d", "old");
+  EXPECT_THROW(save_next_step(saver_), FailedPreconditionError);
+  EXPECT_FALSE(files_.exists("d"));
+  const DirectoryLock b(files_, "d");
+  const auto names = files_.list("d");
+  EXPECT_THROW(save_next_step(saver_), FailedPreconditionError);
+  EXPECT_EQ(files_.list("d"), names);
+  EXPECT_THAT(list_checkpoints(files_, "old", "model.ckpt"), ElementsAre("old/model.ckpt-1"));
+}
+
+// D2: policies are functions of the user's, which may ask the saver, and save.
+TEST_F(SaverTest, PoliciesMayCallTheSaver) {
+  int depth = 0, calls = 0;
+  Saver* known = nullptr;
+  const auto policy = [&](const CheckpointRecord& checkpoint, const RetentionContext&) {
+    ++calls;
+    if (depth > 0) return Retention::kKeep;
+    ++depth;
+    known->last_checkpoints();
+    known->fallback_dir();
+    known->note_metrics(checkpoint.prefix, {{"loss", 1}});
+    known->record_metrics(checkpoint.prefix, {{"loss", 2}});
+    known->write_noted_metrics();
+    known->pin(checkpoint.prefix);
+    known->unpin(checkpoint.prefix);
+    known->set_fallback_dir("e");
+    known->save(*session_, "d/other", 77);
+    known->restore(*graph_.new_session(""), checkpoint.prefix);
+    known->restore_newest(*graph_.new_session(""), "d", "model.ckpt");
+    --depth;
+    return Retention::kRemove;
+  };
+  Saver saver({.max_to_keep = 1, .retention = {policy}, .files = &files_});
+  known = &saver;
+  save_steps(saver, 3);
+  EXPECT_GT(calls, 0);
+  EXPECT_EQ(latest_checkpoint(files_, "d"), "d/model.ckpt-3");
 }
 
 TEST_F(SaverTest, TreatsMissingFilesAsDamage) {
@@ -233,6 +331,7 @@ TEST_F(SaverTest, RestoresNoWrongValueFromAFlippedByte) {
 TEST_F(SaverTest, RestoresThoughTheDamagedOneCannotBeSetAside) {
   save_steps(saver_, 2);
   damage_step(2);
+  const DirectoryLock lock(files_, "d");
   for (const Code code : {Code::kPermissionDenied, Code::kNotFound}) {
     FailingFileSystem read_only(files_);
     read_only.fail_operation(0, code, Failing::kFromThenOn);

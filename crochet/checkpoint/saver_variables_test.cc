@@ -99,26 +99,28 @@ TEST_F(SaverVariablesTest, AListSavesVariablesUnderTheirNames) {
 
 // As the header of SavedVariable has them.
 TEST_F(SaverVariablesTest, ListsAreWrittenInBraces) {
-  const Saver named({.var_list = {{"bias", {"dense/w", "kernel"}}}});
-  const std::vector<SavedVariable>& names = named.options().var_list.value();
+  const Saver named({.var_list = {"bias", SavedVariable("dense/w").as("kernel")}});
+  const std::vector<SavedVariable>& names = *named.options().var_list;
   ASSERT_EQ(names.size(), 2u);
   EXPECT_EQ(names[0].key, "bias");
   EXPECT_EQ(names[1].name, "dense/w");
   EXPECT_EQ(names[1].key, "kernel");
-  const Saver sliced({.var_list = {{{"w_0", "w", {{{4, 2}, parse_slice("0,2:-")}}},
-                                    {"w_1", "w", {{{4, 2}, parse_slice("2,2:-")}}}}}});
-  const std::vector<SavedVariable>& parts = sliced.options().var_list.value();
+  const Saver sliced(
+      {.var_list = {SavedVariable("w_0").as("w", SaveSliceInfo{{4, 2}, parse_slice("0,2:-")}),
+                    SavedVariable("w_1").as("w", SaveSliceInfo{{4, 2}, parse_slice("2,2:-")})}});
+  const std::vector<SavedVariable>& parts = *sliced.options().var_list;
   ASSERT_EQ(parts.size(), 2u);
   EXPECT_EQ(parts[0].slice->full_shape, (Shape{4, 2}));
   EXPECT_EQ(parts[1].slice->slice, parse_slice("2,2:-"));
-  const Saver two({.var_list = {{"v0", "v1"}}});
+  const Saver two({.var_list = {"v0", "v1"}});
   EXPECT_EQ(two.options().var_list->size(), 2u);
 }
 
 // SV-47
 TEST_F(SaverVariablesTest, KeysOfTheListAreTheNamesInTheFile) {
   Model model({{"v0", one_}, {"v1", two_}});
-  saver_of({{"v0", "save_prefix/v0"}, {"v1", "save_prefix/v1"}}).save(model.open(), "m");
+  saver_of({SavedVariable("v0").as("save_prefix/v0"), SavedVariable("v1").as("save_prefix/v1")})
+      .save(model.open(), "m");
   EXPECT_THAT(saved(), ElementsAre(Key("save_prefix/v0"), Key("save_prefix/v1")));
 
   Model unmapped({{"v0", two_}, {"v1", one_}});
@@ -129,9 +131,9 @@ TEST_F(SaverVariablesTest, KeysOfTheListAreTheNamesInTheFile) {
       ThrowsMessage<NotFoundError>(HasSubstr("not found in checkpoint")));
 
   Model renamed({{"restore_prefix/v0", two_}, {"restore_prefix/v1", one_}});
-  const RestoreReport report =
-      saver_of({{"restore_prefix/v0", "save_prefix/v0"}, {"restore_prefix/v1", "save_prefix/v1"}})
-          .restore(renamed.open(), "m");
+  const RestoreReport report = saver_of({SavedVariable("restore_prefix/v0").as("save_prefix/v0"),
+                                         SavedVariable("restore_prefix/v1").as("save_prefix/v1")})
+                                   .restore(renamed.open(), "m");
   EXPECT_EQ(renamed.value("restore_prefix/v0"), one_);
   EXPECT_EQ(renamed.value("restore_prefix/v1"), two_);
   EXPECT_THAT(report.renamed, ElementsAre(Pair("restore_prefix/v0", "save_prefix/v0"),
@@ -154,33 +156,36 @@ TEST_F(SaverVariablesTest, TwoVariablesCannotHaveTheSameName) {
   const SaveSliceInfo lower{{4, 2}, parse_slice("2,2:-")};
   EXPECT_THAT(
       [&] {
-        saver_of({{"v0", "v"}, {"v1", "v"}});
+        saver_of({SavedVariable("v0").as("v"), SavedVariable("v1").as("v")});
       },
       ThrowsMessage<InvalidArgumentError>(HasSubstr("same name")));
   EXPECT_THAT(
       [&] {
-        saver_of({{"v0", "v", upper}, {"v1", "v"}});
+        saver_of({SavedVariable("v0").as("v", upper), SavedVariable("v1").as("v")});
       },
       ThrowsMessage<InvalidArgumentError>(HasSubstr("same name")));
   EXPECT_THAT(
       [&] {
-        saver_of({{"v0", "v", upper}, {"v1", "v", {{{6, 2}, lower.slice}}}});
+        saver_of({SavedVariable("v0").as("v", upper),
+                  SavedVariable("v1").as("v", SaveSliceInfo{{6, 2}, lower.slice})});
       },
       ThrowsMessage<InvalidArgumentError>(HasSubstr("slices of the same variable")));
   EXPECT_THAT(
       [&] {
-        saver_of({{"v0", "v", upper}, {"v1", "v", upper}});
+        saver_of({SavedVariable("v0").as("v", upper), SavedVariable("v1").as("v", upper)});
       },
       ThrowsMessage<InvalidArgumentError>(HasSubstr("overlap")));
-  EXPECT_NO_THROW(saver_of({{"v0", "v", upper}, {"v1", "v", lower}}));
-  EXPECT_NO_THROW(saver_of({{"v0", "v0", upper}, {"v1", "v1", upper}}));
+  EXPECT_NO_THROW(
+      saver_of({SavedVariable("v0").as("v", upper), SavedVariable("v1").as("v", lower)}));
+  EXPECT_NO_THROW(
+      saver_of({SavedVariable("v0").as("v0", upper), SavedVariable("v1").as("v1", upper)}));
 }
 
 // SV-14
 TEST_F(SaverVariablesTest, OneVariableCannotHaveTwoNames) {
   EXPECT_THAT(
       [&] {
-        saver_of({{"v0", "a"}, {"v0", "b"}});
+        saver_of({SavedVariable("v0").as("a"), SavedVariable("v0").as("b")});
       },
       ThrowsMessage<InvalidArgumentError>(
           HasSubstr("The same saveable will be restored with two names")));
@@ -237,7 +242,7 @@ TEST_F(SaverVariablesTest, ObjectsAreRenamedWithAllTheirEntries) {
   model.graph.add_saveable({.name = "table", .object = table});
   const RestoreReport expected{
       .prefix = "m", .restored = {"table_of_contents", "table"}, .renamed = {{"table", "t"}}};
-  Saver renaming = saver_of({{"table", "t"}, "table_of_contents"});
+  Saver renaming = saver_of({SavedVariable("table").as("t"), "table_of_contents"});
   renaming.save(model.open(), "m");
   EXPECT_THAT(saved(), ElementsAre(Key("t"), Key("t/a/b"), Key("table_of_contents")));
   table->rows.clear();
@@ -380,13 +385,16 @@ struct Partitioned {
     for (int i = 0; i < num_parts; ++i) {
       const std::string name = fmt::format("p/part_{}", i);
       model.graph.variable(name, counted({rows, 2}, first + static_cast<float>(2 * rows * i)));
-      list.emplace_back(name, "p", SaveSliceInfo{{12, 2}, {{rows * i, rows}, SliceExtent{}}});
+      list.push_back(
+          SavedVariable(name).as("p", SaveSliceInfo{{12, 2}, {{rows * i, rows}, SliceExtent{}}}));
     }
   }
   Tensor joined() {
     std::vector<float> all;
-    for (const Variable& part : model.graph.variables())
-      for (const float value : model.value(part.name()).flat<float>()) all.push_back(value);
+    for (const Variable& part : model.graph.variables()) {
+      const Tensor value = model.value(part.name());
+      all.insert(all.end(), value.flat<float>().begin(), value.flat<float>().end());
+    }
     return Tensor::from(all, {12, 2});
   }
 

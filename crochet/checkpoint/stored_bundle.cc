@@ -13,6 +13,7 @@
 #include "crochet/checkpoint/merge_bundles.h"
 #include "crochet/io/crc32c.h"
 #include "crochet/io/path.h"
+#include "crochet/io/untrusted_file.h"
 
 namespace crochet::internal {
 namespace {
@@ -30,7 +31,7 @@ std::string read_index(FileSystem& files, const std::string& prefix) {
         "{}: the operations that save have ended, and there is no such file: they write where they "
         "run, so all machines must share the directory",
         path);
-  return read_file(files, path);
+  return read_untrusted_file(files, path, kMaxIndexBytes);
 }
 
 // The data files whose bytes somebody needs.
@@ -48,16 +49,18 @@ void remove_parts(FileSystem& files, const std::string& directory) {
 
 }  // namespace
 
-StoredBundle::StoredBundle(FileSystem& files, std::string final_prefix)
-    : files_(files),
+StoredBundle::StoredBundle(std::shared_ptr<Directory> files, std::string final_prefix)
+    : files_(std::move(files)),
       final_prefix_(std::move(final_prefix)),
       directory_(directory_of(final_prefix_)),
       prefix_(temporary_filename(final_prefix_)) {}
 
-StoredBundle::~StoredBundle() { remove_rest(); }
+StoredBundle::~StoredBundle() {
+  if (owner_.is_here()) remove_rest();
+}
 
 void StoredBundle::open() {
-  const std::string bytes = read_index(files_, prefix_);
+  const std::string bytes = read_index(*files_, prefix_);
   const BundleIndex index = decode_bundle_index(bytes, index_filename(prefix_));
   const std::set<int> used = used_shards(index);
   num_shards_ = index.header.num_shards;
@@ -66,8 +69,8 @@ void StoredBundle::open() {
   shards_.clear();
   for (int shard = num_shards_ - 1; shard >= 0; --shard) {
     const std::string path = data_filename(prefix_, shard, num_shards_);
-    if (files_.exists(path)) {
-      num_bytes_ += files_.file_size(path);
+    if (files_->exists(path)) {
+      num_bytes_ += files_->file_size(path);
       shards_.push_back(shard);
     } else if (used.contains(shard)) {
       throw FailedPreconditionError(
@@ -94,11 +97,11 @@ void StoredBundle::add(const std::vector<NamedTensor>& tensors) {
 
 void StoredBundle::merge(const std::vector<NamedTensor>& tensors) {
   former_prefixes_ = {prefix_, temporary_filename(final_prefix_)};
-  BundleWriter writer(files_, former_prefixes_.back());
+  BundleWriter writer(*files_, former_prefixes_.back());
   for (const auto& [name, tensor] : tensors) writer.add(name, tensor);
   writer.finish();
   prefix_ = temporary_filename(final_prefix_);
-  merge_bundles(files_, former_prefixes_, prefix_);
+  merge_bundles(*files_, former_prefixes_, prefix_);
   open();
 }
 
@@ -107,8 +110,8 @@ void StoredBundle::sync() {
   throw_if_failed();
   if (is_synced_) return;
   try {
-    for (const int shard : shards_) sync_file(files_, data_filename(prefix_, shard, num_shards_));
-    sync_file(files_, index_filename(prefix_));
+    for (const int shard : shards_) sync_file(*files_, data_filename(prefix_, shard, num_shards_));
+    sync_file(*files_, index_filename(prefix_));
   } catch (...) {
     fail(std::current_exception());
     throw;
@@ -120,37 +123,38 @@ void StoredBundle::sync() {
 void StoredBundle::publish() {
   const std::string index = index_filename(final_prefix_);
   const std::string temporary_index = index_filename(prefix_);
-  if (files_.exists(index) && files_.exists(temporary_index)) {
-    files_.remove(index);
-    files_.sync_directory(directory_);
+  if (files_->exists(index) && files_->exists(temporary_index)) {
+    files_->remove(index);
+    files_->sync_directory(directory_);
   }
   is_being_published_ = true;
   for (; !shards_.empty(); shards_.pop_back()) {
     const std::string path = data_filename(prefix_, shards_.back(), num_shards_);
-    if (files_.exists(path))
-      files_.rename(path, data_filename(final_prefix_, shards_.back(), num_shards_));
+    if (files_->exists(path))
+      files_->rename(path, data_filename(final_prefix_, shards_.back(), num_shards_));
   }
-  files_.sync_directory(directory_);
-  if (files_.exists(temporary_index)) files_.rename(temporary_index, index);
-  files_.sync_directory(directory_);
+  files_->sync_directory(directory_);
+  if (files_->exists(temporary_index)) files_->rename(temporary_index, index);
+  files_->sync_directory(directory_);
 }
 
 // By their names: how many there are is not known if the operations have failed.
 void StoredBundle::remove_rest() noexcept {
+  if (!files_) return;
   try {
     std::vector<std::string> rests = former_prefixes_;
     rests.push_back(prefix_);
-    if (!files_.exists(directory_)) return;
-    for (const std::string& name : files_.list(directory_))
+    if (!files_->exists(directory_)) return;
+    for (const std::string& name : files_->list(directory_))
       for (const std::string& rest : rests) {
         const std::string path = join_path(directory_, name);
-        if (name.starts_with(base_name(rest) + ".")) files_.remove(path);
-        if (name == base_name(rest) + std::string(kPartsSuffix)) remove_parts(files_, path);
+        if (name.starts_with(base_name(rest) + ".")) files_->remove(path);
+        if (name == base_name(rest) + std::string(kPartsSuffix)) remove_parts(*files_, path);
       }
-    if (!is_being_published_ || files_.exists(index_filename(final_prefix_))) return;
+    if (!is_being_published_ || files_->exists(index_filename(final_prefix_))) return;
     for (int shard = 0; shard < num_shards_; ++shard) {
       const std::string path = data_filename(final_prefix_, shard, num_shards_);
-      if (files_.exists(path)) files_.remove(path);
+      if (files_->exists(path)) files_->remove(path);
     }
   } catch (const std::exception& error) {
     log(Severity::kWarning, error.what());

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "crochet/io/file_system.h"
+#include "crochet/base/process_owner.h"
+#include "crochet/io/directory.h"
 #include "crochet/session/snapshot.h"
 
 namespace crochet::internal {
@@ -15,7 +17,7 @@ namespace crochet::internal {
 // A tensor bundle that others write, under a name of its own until it is published as a
 // checkpoint: "<prefix>.tempstate<number>".
 //
-//   StoredBundle stored(files, "runs/x/model.ckpt-100");
+//   StoredBundle stored(files.open_directory("runs/x"), "runs/x/model.ckpt-100");
 //   operations.save(session, stored.prefix());
 //   stored.open();
 //   stored.sync();
@@ -24,8 +26,8 @@ namespace crochet::internal {
 // What is not published is removed in the end. For one thread at a time.
 class StoredBundle final : public StoredState {
  public:
-  // `files` is not owned and outlives this.
-  StoredBundle(FileSystem& files, std::string final_prefix);
+  // In this directory; null for one that can only fail().
+  StoredBundle(std::shared_ptr<Directory> files, std::string final_prefix);
   // Never throws.
   ~StoredBundle() override;
   StoredBundle(const StoredBundle&) = delete;
@@ -67,7 +69,8 @@ class StoredBundle final : public StoredState {
   void merge(const std::vector<NamedTensor>& tensors);
   void remove_rest() noexcept;
 
-  FileSystem& files_;  // Not owned; outlives this.
+  const ProcessOwner owner_;  // Of the files.
+  const std::shared_ptr<Directory> files_;
   const std::string final_prefix_;
   const std::string directory_;
   std::string prefix_;

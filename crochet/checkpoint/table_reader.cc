@@ -23,6 +23,9 @@ constexpr size_t kMaxSnappyRatio = 22;
 // With a restart every 16 entries, the keys of a block have at most 16 times
 // its bytes; twice that for writers with other intervals.
 constexpr size_t kMaxKeyRatio = 32;
+// What all entries take, keys in full, for each byte of the file. Both ratios in one table are no
+// table of names.
+constexpr size_t kMaxDecodedRatio = 64;
 
 struct BlockHandle {
   uint64_t offset;
@@ -48,6 +51,10 @@ class TableDecoder {
         if (!entries.empty() && key <= entries.back().first)
           throw DataLossError("{}: the keys of the block at offset {} do not increase", file_,
                               data.offset);
+        decoded_bytes_ += key.size() + content.size();
+        if (decoded_bytes_ > kMaxDecodedRatio * bytes_.size())
+          throw DataLossError("{}: {} bytes, and entries of more than {}", file_, bytes_.size(),
+                              kMaxDecodedRatio * bytes_.size());
         entries.emplace_back(key, content);
       });
     });
@@ -158,6 +165,7 @@ class TableDecoder {
   const std::string_view bytes_;
   const std::string_view file_;
   uint64_t total_block_bytes_ = 0;
+  uint64_t decoded_bytes_ = 0;
 };
 
 }  // namespace

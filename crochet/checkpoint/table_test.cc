@@ -242,6 +242,14 @@ TEST(TableTest, RefusesSnappyBlocksThatClaimTooMuch) {
   EXPECT_THAT(table.finish({table.add_block(packed, 1)}), IsDataLoss("claims 4294967295"));
 }
 
+// Each ratio is one that tables have; both at once would make a megabyte of a kilobyte.
+TEST(TableTest, RefusesPackedKeysThatWouldFillTheMemory) {
+  std::string entries = TableBytes::entry(0, std::string(100'000, 'a'), "");
+  for (uint32_t i = 0; i < 10; ++i) entries += TableBytes::entry(100'000 + i, "b", "");
+  EXPECT_NO_THROW(decode_table(table_of(entries), "x.index"));
+  EXPECT_THAT(table_of(entries, 1), IsDataLoss("and entries of more than"));
+}
+
 TEST(TableTest, RefusesMalformedSnappyBlocks) {
   TableBytes table;
   EXPECT_THAT(table.finish({table.add_block("\x05zzzz", 1)}), IsDataLoss("cannot be unpacked"));

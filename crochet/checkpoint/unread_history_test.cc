@@ -15,6 +15,7 @@
 #include "crochet/checkpoint/checkpoint_manager.h"
 #include "crochet/checkpoint/checkpoint_sidecar.h"
 #include "crochet/checkpoint/checkpoint_state.h"
+#include "crochet/io/directory_lock.h"
 #include "crochet/io/memory_file_system.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
@@ -157,6 +158,7 @@ TEST_F(UnreadHistoryTest, SettingAsideLeavesAStateFileThatCannotBeRead) {
   prepare(files_);
   files_.truncate("d/m-140.data-00000-of-00001", 1);
   const std::string state = read_file(files_, "d/checkpoint");
+  const DirectoryLock lock(files_, "d");
   Saver saver(with({.max_to_keep = 1}, files_));
   files_.refuse("d/checkpoint", 1);
   EXPECT_EQ(saver.restore_newest(*session_, "d", "m"), "d/m-130");

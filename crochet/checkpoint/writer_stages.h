@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "crochet/base/error.h"
+#include "crochet/base/process_owner.h"
 
 namespace crochet::internal {
 
@@ -19,13 +20,18 @@ class WriterStages {
 
   Stage now() const { return stage_; }
   void reach(Stage stage) { stage_ = stage; }
-  // True while there are files that nobody else will remove.
-  bool is_unfinished() const { return stage_ != kPublished && stage_ != kFailed; }
+  // True while there are files that nobody else will remove. In a forked process they are its
+  // parent's.
+  bool is_unfinished() const {
+    return owner_.is_here() && stage_ != kPublished && stage_ != kFailed;
+  }
 
   // Runs `step`, which belongs to the stage `required`; if it throws, so does this, behind
-  // `clean_up`, and the writer has failed. Throws: FailedPreconditionError in any other stage.
+  // `clean_up`, and the writer has failed. Throws: FailedPreconditionError in any other stage,
+  // and in a process that was forked since.
   template <typename Step, typename CleanUp>
   void run(Stage required, const char* call, const Step& step, const CleanUp& clean_up) {
+    owner_.check(prefix_);
     if (stage_ == kFailed)
       throw FailedPreconditionError("{}: {} after an error; write anew", prefix_, call);
     if (stage_ != required)
@@ -41,6 +47,7 @@ class WriterStages {
   }
 
  private:
+  ProcessOwner owner_;
   std::string prefix_;
   Stage stage_ = kAdding;
 };

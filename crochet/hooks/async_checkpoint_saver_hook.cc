@@ -84,8 +84,9 @@ bool AsyncCheckpointSaverHook::save(Session& session, int64_t step) {
 void AsyncCheckpointSaverHook::hand_over(Session& session, int64_t step) {
   call_before_save(session, step);
   const int64_t superseded = background().num_superseded();
-  background().enqueue(saver().snapshot(session, saver().prefix_of(save_path(), step)), save_path(),
-                       step);
+  Snapshot snapshot = saver().snapshot(session, saver().prefix_of(save_path(), step));
+  if (is_nothing(snapshot)) return;
+  background().enqueue(std::move(snapshot), save_path(), step);
   if (background().num_superseded() > superseded) note_skipped(step);
   last_saved_step_ = step;
 }
@@ -97,6 +98,7 @@ bool AsyncCheckpointSaverHook::save_before_deadline(Session& session, int64_t st
   }
   call_before_save(session, step);
   Snapshot snapshot = saver().snapshot(session, saver().prefix_of(save_path(), step));
+  if (is_nothing(snapshot)) return false;
   const double expected = background().expected_secs(snapshot.num_bytes());
   if (expected > secs_left()) {
     left_unsaved_ = fmt::format("it is expected to take {:.1f} s, {:.1f} s are left", expected,
@@ -152,7 +154,7 @@ void AsyncCheckpointSaverHook::release() {
         background_->close(deadline(), locks());
       else
         background_->wait();
-    } catch (const DeadlineExceededError& error) {
+    } catch (const Error& error) {  // The time is up, or a fork's child unwinds its parent's run.
       log_error("{}", error.what());
     }
     for (const SaveTicket& ticket : background_->take_finished()) note_ended(ticket);

@@ -3,6 +3,7 @@
 #include "crochet/hooks/checkpoint_saver_hook.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
@@ -18,8 +19,8 @@ namespace crochet {
 
 CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHookOptions options)
     : options_(std::move(options)),
-      timer_({.every_secs = options_.save_secs,
-              .every_steps = options_.save_steps,
+      timer_({.every_steps = options_.save_steps,
+              .every_secs = options_.save_secs,
               .clock = options_.clock}) {
   if (options_.saver && options_.scaffold)
     throw InvalidArgumentError(
@@ -65,9 +66,11 @@ void CheckpointSaverHook::begin(Graph& graph) {
   const std::shared_ptr<Saver> known = find_saver();
   FileSystem& files = known ? known->files() : FileSystem::posix();
   if (known) known->set_fallback_dir(options_.fallback_dir);
+  const std::string state_file =
+      known ? known->options().latest_filename : SaverOptions().latest_filename;
   std::shared_ptr<void> locks =
-      lock_directories(files, known ? known->fallback_dir() : options_.fallback_dir);
-  remove_leftovers(files, options_.checkpoint_dir, options_.checkpoint_basename);
+      lock_directories(files, known ? known->fallback_dir() : options_.fallback_dir, state_file);
+  remove_leftovers(files, options_.checkpoint_dir, options_.checkpoint_basename, state_file);
   find_metric(graph);
   for (const auto& listener : options_.listeners) listener->begin();
   writer_ = SummaryWriter::for_directory(options_.checkpoint_dir, files);
@@ -75,13 +78,14 @@ void CheckpointSaverHook::begin(Graph& graph) {
 }
 
 std::shared_ptr<void> CheckpointSaverHook::lock_directories(FileSystem& files,
-                                                            const std::string& second) {
+                                                            const std::string& second,
+                                                            const std::string& state_file) {
   auto locks = std::make_shared<std::vector<DirectoryLock>>();
   locks->emplace_back(files, options_.checkpoint_dir);
   if (second.empty()) return locks;
   try {
     locks->emplace_back(files, second);
-    remove_leftovers(files, second, options_.checkpoint_basename);
+    remove_leftovers(files, second, options_.checkpoint_basename, state_file);
   } catch (const FailedPreconditionError&) {
     throw;
   } catch (const Error& error) {  // It may never be needed.
@@ -92,6 +96,7 @@ std::shared_ptr<void> CheckpointSaverHook::lock_directories(FileSystem& files,
 
 void CheckpointSaverHook::after_create_session(Session& session, Coordinator& coordinator) {
   const int64_t step = read_global_step(session);
+  saver().check_complete(session);
   saver().set_fallback_dir(options_.fallback_dir);
   last_saved_step_.reset();
   step_rejected_ = false;
@@ -246,6 +251,7 @@ bool CheckpointSaverHook::save(Session& session, int64_t step) {
   Snapshot snapshot;
   try {
     snapshot = saver().snapshot(session, ticket.prefix());
+    if (is_nothing(snapshot)) return false;
     throw_if_too_late(step, snapshot.num_bytes());
     saver().write(snapshot, ticket);
   } catch (...) {
@@ -258,6 +264,14 @@ bool CheckpointSaverHook::save(Session& session, int64_t step) {
   if (!ticket.location().empty()) last_published_ = ticket.location();
   last_saved_step_ = step;
   return call_after_save(session, step);
+}
+
+bool CheckpointSaverHook::is_nothing(const Snapshot& snapshot) {
+  if (!snapshot.empty()) return false;
+  if (!std::exchange(nothing_logged_, true))
+    log_warning("{}: nothing is saved: the saver finds neither variables nor objects in the graph",
+                options_.checkpoint_dir);
+  return true;
 }
 
 void CheckpointSaverHook::finish(Session&) {}

@@ -25,8 +25,8 @@ namespace crochet {
 // graph's (registered_saver.h), or one with its defaults.
 struct CheckpointSaverHookOptions {
   std::string checkpoint_dir = {};
-  std::optional<double> save_secs = {};
   std::optional<int64_t> save_steps = {};
+  std::optional<double> save_secs = {};
   std::shared_ptr<Saver> saver = {};
   std::string checkpoint_basename = "model.ckpt";
   // Its saver is used, as it is at each save.
@@ -110,6 +110,8 @@ class CheckpointSaverHook : public SessionRunHook {
   // Counts a save that was not made, or that has ended.
   void note_skipped(int64_t step);
   void note_ended(const SaveTicket& ticket);
+  // True if there was nothing to save: no checkpoint is written, counted or reported then.
+  bool is_nothing(const Snapshot& snapshot);
   // Held for as long as something is written into the directories.
   std::shared_ptr<void> locks() const { return locks_; }
   bool step_is_rejected() const { return step_rejected_; }
@@ -127,7 +129,8 @@ class CheckpointSaverHook : public SessionRunHook {
   std::shared_ptr<Saver> find_saver() const;
   bool save_if_missing(Session& session, int64_t step);
   // Throws: FailedPreconditionError if another run holds one of the directories.
-  std::shared_ptr<void> lock_directories(FileSystem& files, const std::string& second);
+  std::shared_ptr<void> lock_directories(FileSystem& files, const std::string& second,
+                                         const std::string& state_file);
   void write_curves(int64_t step, std::vector<Scalar> scalars);
   // The value that the saver keeps the best of, if it is the graph's.
   void find_metric(const Graph& graph);
@@ -141,7 +144,8 @@ class CheckpointSaverHook : public SessionRunHook {
 
   CheckpointSaverHookOptions options_;
   SecondOrStepTimer timer_;
-  bool step_rejected_ = false;    // The last step.
+  bool step_rejected_ = false;  // The last step.
+  bool nothing_logged_ = false;
   const Graph* graph_ = nullptr;  // From begin on.
   std::shared_ptr<Saver> saver_;  // From the first session on, unless the scaffold has it.
   Output step_;

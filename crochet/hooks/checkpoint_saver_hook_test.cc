@@ -129,7 +129,7 @@ class CheckpointSaverHookTest : public testing::Test {
 
 // BH-20, BH-21: exactly one interval.
 TEST_F(CheckpointSaverHookTest, RefusesConflictingOptions) {
-  EXPECT_THROW(CheckpointSaverHook({.checkpoint_dir = "d", .save_secs = 1.0, .save_steps = 1}),
+  EXPECT_THROW(CheckpointSaverHook({.checkpoint_dir = "d", .save_steps = 1, .save_secs = 1.0}),
                InvalidArgumentError);
   EXPECT_THROW(CheckpointSaverHook({.checkpoint_dir = "d"}), InvalidArgumentError);
   EXPECT_THROW(CheckpointSaverHook({.save_steps = 1}), InvalidArgumentError);

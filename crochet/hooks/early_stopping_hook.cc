@@ -88,7 +88,7 @@ void EarlyStoppingHook::after_create_session(Session& session, Coordinator&) {
 }
 
 std::optional<SessionRunArgs> EarlyStoppingHook::before_run(SessionRunContext&) {
-  return values_.before_run();
+  return values_.before_run(*this);
 }
 
 void EarlyStoppingHook::after_run(SessionRunContext& context, const SessionRunValues& values) {

@@ -12,8 +12,8 @@ namespace crochet {
 
 EvaluationHook::EvaluationHook(EvaluationHookOptions options)
     : options_(std::move(options)),
-      timer_(Fetches::List{}, {.every_secs = options_.every_n_secs,
-                               .every_steps = options_.every_n_steps,
+      timer_(Fetches::List{}, {.every_steps = options_.every_n_steps,
+                               .every_secs = options_.every_n_secs,
                                .clock = options_.clock}),
       writer_(options_.summary_writer) {
   if (!options_.evaluate) throw InvalidArgumentError("EvaluationHook: there is no evaluation");
@@ -46,7 +46,7 @@ void EvaluationHook::after_create_session(Session& session, Coordinator&) {
 }
 
 std::optional<SessionRunArgs> EvaluationHook::before_run(SessionRunContext&) {
-  return timer_.before_run();
+  return timer_.before_run(*this);
 }
 
 void EvaluationHook::after_run(SessionRunContext& context, const SessionRunValues& values) {

@@ -10,7 +10,7 @@ namespace crochet {
 EveryHook::EveryHook(const EveryOptions& options, ValueList values,
                      std::function<void(int64_t, const FetchValues&)> function)
     : values_(values.fetches(),
-              {.every_secs = options.secs, .every_steps = options.steps, .clock = options.clock}),
+              {.every_steps = options.steps, .every_secs = options.secs, .clock = options.clock}),
       function_(std::move(function)) {}
 
 void EveryHook::begin(Graph& graph) { values_.begin(graph, *this); }
@@ -20,7 +20,7 @@ void EveryHook::after_create_session(Session& session, Coordinator&) {
 }
 
 std::optional<SessionRunArgs> EveryHook::before_run(SessionRunContext&) {
-  return values_.before_run();
+  return values_.before_run(*this);
 }
 
 void EveryHook::after_run(SessionRunContext& context, const SessionRunValues& values) {

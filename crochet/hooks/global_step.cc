@@ -3,6 +3,7 @@
 #include "crochet/hooks/global_step.h"
 
 #include "crochet/base/error.h"
+#include "crochet/session/session.h"
 
 namespace crochet {
 
@@ -13,8 +14,14 @@ Output require_global_step(const Graph& graph, const SessionRunHook& hook) {
   return step;
 }
 
-int64_t step_value(const Tensor& value) {
-  return value.dtype() == DType::kInt32 ? value.scalar<int32_t>() : value.scalar<int64_t>();
+void require_session(bool is_ready, const SessionRunHook& hook) {
+  if (!is_ready)
+    throw FailedPreconditionError(
+        "{}: before_run was called before begin and after_create_session, as MonitoredSession "
+        "calls them",
+        hook.name());
 }
+
+int64_t step_value(const Tensor& value) { return global_step_value(value); }
 
 }  // namespace crochet

@@ -10,6 +10,10 @@ namespace crochet {
 // FailedPreconditionError, naming the hook, if there is none.
 Output require_global_step(const Graph& graph, const SessionRunHook& hook);
 
+// Throws: FailedPreconditionError, naming the hook, unless `is_ready`: its before_run uses what its
+// begin and after_create_session found, which a session that is not a MonitoredSession must call.
+void require_session(bool is_ready, const SessionRunHook& hook);
+
 // The step a run fetched: the number of steps completed before it.
 int64_t step_value(const Tensor& value);
 

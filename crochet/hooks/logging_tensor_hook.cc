@@ -2,11 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/hooks/logging_tensor_hook.h"
 
+#include <algorithm>
 #include <set>
+#include <string_view>
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
+#include "crochet/hooks/global_step.h"
 #include "crochet/hooks/value_text.h"
 
 namespace crochet {
@@ -46,8 +49,8 @@ LoggingTensorHook::LoggingTensorHook(LoggingTensorHookOptions options)
   check_interval(options_);
   check_tensors(options_.tensors);
   if (options_.every_n_iter || options_.every_n_secs)
-    timer_.emplace(SecondOrStepTimerOptions{.every_secs = options_.every_n_secs,
-                                            .every_steps = options_.every_n_iter,
+    timer_.emplace(SecondOrStepTimerOptions{.every_steps = options_.every_n_iter,
+                                            .every_secs = options_.every_n_secs,
                                             .clock = options_.clock});
 }
 
@@ -64,6 +67,7 @@ void LoggingTensorHook::begin(Graph& graph) {
 }
 
 std::optional<SessionRunArgs> LoggingTensorHook::before_run(SessionRunContext&) {
+  require_session(!request_.empty(), *this);
   requested_ = timer_ && timer_->should_trigger_for_step(num_runs_);
   if (!requested_) return std::nullopt;
   return SessionRunArgs{.fetches = request_};
@@ -88,7 +92,12 @@ void LoggingTensorHook::log_values(const FetchValues& values) {
   if (timer_) elapsed = timer_->update_last_triggered_step(num_runs_);
   std::string text = line(values);
   if (elapsed && !options_.formatter) text += fmt::format(" ({:.3f} sec)", elapsed->secs);
-  log_info("{}", text);
+  std::string_view rest = text;
+  do {  // A formatter may make several lines.
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    log(Severity::kInfo, line);
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+  } while (!rest.empty());
 }
 
 std::string LoggingTensorHook::line(const FetchValues& values) const {

@@ -32,7 +32,8 @@ struct LoggingTensorHookOptions {
   std::optional<double> every_n_secs = {};
   // True: log once more when the run ends, also if the last run was logged.
   bool at_end = false;
-  // Makes the line from the values by tag; empty: "loss = 0.25, rate = 0.1 (1.204 sec)".
+  // Makes the line, or several, from the values by tag; empty: "loss = 0.25, rate = 0.1 (1.204
+  // sec)".
   std::function<std::string(const TensorMap& values)> formatter = {};
   // The machine's if null. Not owned.
   Clock* clock = nullptr;

@@ -136,6 +136,17 @@ TEST_F(LoggingTensorHookTest, LogsWhatTheFormatterMakes) {
   open.close();
 }
 
+TEST_F(LoggingTensorHookTest, LogsEachLineThatTheFormatterMakes) {
+  MonitoredSession open =
+      session(hook({.tensors = {loss_}, .every_n_iter = 1, .formatter = [](const TensorMap&) {
+                      return std::string("a\n  b\n");
+                    }}));
+  log_.clear();
+  open.run(graph_.train());
+  EXPECT_THAT(log_.lines(), ElementsAre("a", "  b"));
+  open.close();
+}
+
 TEST_F(LoggingTensorHookTest, LogsInOrderWithTagsAndTheTimeBetween) {
   graph_.value("gradient", {Tensor::from<float>({0.5f, -1})});
   graph_.value("accuracy", {Tensor()});

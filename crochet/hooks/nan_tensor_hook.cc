@@ -6,6 +6,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
+#include "crochet/hooks/global_step.h"
 
 namespace crochet {
 
@@ -22,6 +23,7 @@ void NanTensorHook::begin(Graph& graph) {
 }
 
 std::optional<SessionRunArgs> NanTensorHook::before_run(SessionRunContext&) {
+  require_session(loss_.as_output() != nullptr, *this);
   return SessionRunArgs{.fetches = loss_};
 }
 

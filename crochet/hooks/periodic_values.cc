@@ -39,7 +39,8 @@ void PeriodicValues::note_trigger(int64_t step) {
   timer_.update_last_triggered_step(every_steps_ ? step - step % *every_steps_ : step);
 }
 
-SessionRunArgs PeriodicValues::before_run() {
+SessionRunArgs PeriodicValues::before_run(const SessionRunHook& hook) {
+  require_session(static_cast<bool>(step_), hook);
   requested_ = timer_.should_trigger_for_step(next_step_);
   if (!requested_) return {.fetches = step_};
   return {.fetches = Fetches::List{step_, request_}};

@@ -31,10 +31,10 @@ class PeriodicValues {
   PeriodicValues(Fetches values, const SecondOrStepTimerOptions& interval);
 
   // The hook's functions of these names call these. begin throws as resolve_values, and
-  // require_global_step.
+  // require_global_step; before_run as require_session.
   void begin(Graph& graph, const SessionRunHook& hook);
   void after_create_session(Session& session);
-  SessionRunArgs before_run();
+  SessionRunArgs before_run(const SessionRunHook& hook);
   // Unset unless this step is due. Valid as long as `values`.
   std::optional<Due> after_run(SessionRunContext& context, const SessionRunValues& values);
 

@@ -29,8 +29,8 @@ TracedRun traced_run(const RunMetadata& metadata) {
 ProfilerHook::ProfilerHook(const ProfilerHookOptions& options)
     : options_(options),
       files_(options.files ? options.files : &FileSystem::posix()),
-      timer_({.every_secs = options.save_secs,
-              .every_steps = options.save_steps,
+      timer_({.every_steps = options.save_steps,
+              .every_secs = options.save_secs,
               .clock = options.clock}) {}
 
 void ProfilerHook::begin(Graph& graph) {
@@ -45,6 +45,7 @@ void ProfilerHook::after_create_session(Session& session, Coordinator&) {
 }
 
 std::optional<SessionRunArgs> ProfilerHook::before_run(SessionRunContext&) {
+  require_session(step_ && writer_, *this);
   requested_ = next_step_ && timer_.should_trigger_for_step(*next_step_);
   SessionRunArgs args{.fetches = step_};
   if (requested_) args.options = RunOptions{.trace_level = TraceLevel::kFull};

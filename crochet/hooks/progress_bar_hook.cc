@@ -83,6 +83,7 @@ bool ProgressBarHook::is_due(int64_t step, std::optional<int64_t> last_step) con
 }
 
 std::optional<SessionRunArgs> ProgressBarHook::before_run(SessionRunContext& context) {
+  require_session(screen_ != nullptr, *this);
   ++progress_.step;
   requested_ = is_due(progress_.step, context.last_step());
   if (!requested_) return std::nullopt;

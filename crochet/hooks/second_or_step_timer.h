@@ -11,8 +11,8 @@ namespace crochet {
 
 // Exactly one of the two is set.
 struct SecondOrStepTimerOptions {
-  std::optional<double> every_secs = {};
   std::optional<int64_t> every_steps = {};
+  std::optional<double> every_secs = {};
   // The machine's if null. Not owned.
   Clock* clock = nullptr;
 };

@@ -16,7 +16,7 @@ namespace {
 
 // BH-1, BH-2: exactly one interval.
 TEST(SecondOrStepTimerTest, TakesExactlyOneInterval) {
-  EXPECT_THROW(SecondOrStepTimer({.every_secs = 2.0, .every_steps = 10}), InvalidArgumentError);
+  EXPECT_THROW(SecondOrStepTimer({.every_steps = 10, .every_secs = 2.0}), InvalidArgumentError);
   EXPECT_THROW(SecondOrStepTimer({}), InvalidArgumentError);
 }
 

@@ -15,7 +15,7 @@ SecondOrStepTimer timer_of(const StepCounterHookOptions& options) {
   std::optional<int64_t> every_steps = options.every_n_steps;
   if (!every_steps && !options.every_n_secs) every_steps = kDefaultEverySteps;
   return SecondOrStepTimer(
-      {.every_secs = options.every_n_secs, .every_steps = every_steps, .clock = options.clock});
+      {.every_steps = every_steps, .every_secs = options.every_n_secs, .clock = options.clock});
 }
 
 }  // namespace
@@ -43,6 +43,7 @@ void StepCounterHook::after_create_session(Session& session, Coordinator&) {
 }
 
 std::optional<SessionRunArgs> StepCounterHook::before_run(SessionRunContext&) {
+  require_session(static_cast<bool>(step_), *this);
   return SessionRunArgs{.fetches = step_};
 }
 

@@ -42,15 +42,17 @@ void StopAtStepHook::after_create_session(Session& session, Coordinator&) {
   pace_ = 1;
   if (last_step_) return;
   const int64_t step = read_global_step(session);
-  last_step_ = step + std::min(*num_steps_, std::numeric_limits<int64_t>::max() - step);
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  last_step_ = step + std::min(*num_steps_, kMost - std::max<int64_t>(step, 0));
 }
 
 std::optional<SessionRunArgs> StopAtStepHook::before_run(SessionRunContext&) {
+  require_session(step_ && last_step_, *this);
   return SessionRunArgs{.fetches = step_};
 }
 
 bool StopAtStepHook::is_near(int64_t step) const {
-  const int64_t distance = *last_step_ - step;
+  const int64_t distance = std::min(*last_step_, kMaxGlobalStep) - step;
   // Most runs add one step: only then is it worth a run to see what the step is now.
   if (!others_train_) return distance <= (pace_ == 1 ? 1 : kRunsAhead * pace_);
   // Behind its first run, which may have been long, the pace of the others is unknown.

@@ -18,11 +18,11 @@ struct StopAtStepHookOptions {
 //
 // The target is fixed when the first session is created; a session recovered
 // from a checkpoint keeps it, so no step is counted twice. A run that is restored
-// at or behind the target makes no step.
+// at the target or past it makes no step.
 //
-// Where several workers train one model, in sessions with a target, none makes a step behind the
-// last one but that which was under way when another worker reached it: the final step is less
-// than last_step + workers. For that the step is read once more behind each run of the last
+// Where several workers train one model, in sessions with a target, each finishes the step that is
+// under way when another worker reaches the target, and makes no other: the final step is less
+// than last_step + workers. For that the step is read once more after each run of the last
 // thousand steps or so. A worker that stands still for more steps of the others than that may
 // begin one more.
 //
@@ -41,7 +41,7 @@ class StopAtStepHook final : public SessionRunHook {
   std::optional<int64_t> last_step() const override { return last_step_; }
 
  private:
-  // Whether the step is close enough to the last one to be read behind a run that began at `step`.
+  // Whether the step is close enough to the last one to be read after a run that began at `step`.
   bool is_near(int64_t step) const;
 
   std::optional<int64_t> num_steps_;

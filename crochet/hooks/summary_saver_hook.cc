@@ -8,6 +8,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/hooks/global_step.h"
+#include "crochet/hooks/periodic_values.h"
 
 namespace crochet {
 namespace {
@@ -49,8 +50,8 @@ std::string encoded_summary(const std::string& name, const Tensor& value) {
 
 SummarySaverHook::SummarySaverHook(const SummarySaverHookOptions& options)
     : options_(options),
-      timer_({.every_secs = options.save_secs,
-              .every_steps = options.save_steps,
+      timer_({.every_steps = options.save_steps,
+              .every_secs = options.save_secs,
               .clock = options.clock}),
       writer_(options.summary_writer) {
   if ((options_.scaffold != nullptr) != options_.summary_op.empty())
@@ -62,7 +63,7 @@ SummarySaverHook::SummarySaverHook(const SummarySaverHookOptions& options)
 
 void SummarySaverHook::begin(Graph& graph) {
   step_ = require_global_step(graph, *this);
-  if (!options_.scaffold) options_.summary_op = graph.resolve(options_.summary_op);
+  if (!options_.scaffold) options_.summary_op = resolve_values(graph, options_.summary_op, *this);
   if (!writer_ && !options_.output_dir.empty())
     writer_ = SummaryWriter::for_directory(options_.output_dir);
 }
@@ -95,6 +96,7 @@ void SummarySaverHook::note_leaves(const Graph& graph, const Fetches& fetches,
 }
 
 std::optional<SessionRunArgs> SummarySaverHook::before_run(SessionRunContext&) {
+  require_session(!request_.empty(), *this);
   requested_ = !next_step_ || timer_.should_trigger_for_step(*next_step_);
   if (!requested_) return SessionRunArgs{.fetches = step_};
   return SessionRunArgs{.fetches = request_};

@@ -49,8 +49,9 @@ int terminal_width(std::FILE* stream) {
 
 struct TerminalLine::State {
   std::FILE* stream;
-  std::mutex mutex;  // Guards what follows, and the order of output.
-  std::string text;  // What stands on the line now.
+  std::mutex mutex;    // Guards what follows, and the order of output.
+  std::string text;    // What stands on the line unless it is hidden.
+  int num_hidden = 0;  // Log lines being printed; more than one if printing one logs another.
 
   void write(const std::string& bytes) const {
     std::fwrite(bytes.data(), 1, bytes.size(), stream);
@@ -58,29 +59,46 @@ struct TerminalLine::State {
   }
 };
 
+// The line is hidden while this lives, and drawn later.
+class TerminalLine::Hidden {
+ public:
+  explicit Hidden(State& state) : state_(state) {
+    const std::lock_guard lock(state_.mutex);
+    if (state_.num_hidden++ == 0) state_.write(kClearLine);
+  }
+  ~Hidden() {
+    const std::lock_guard lock(state_.mutex);
+    if (--state_.num_hidden == 0) state_.write(state_.text);
+  }
+  Hidden(const Hidden&) = delete;
+  Hidden& operator=(const Hidden&) = delete;
+
+ private:
+  State& state_;
+};
+
 TerminalLine::TerminalLine(std::FILE* stream) : state_(std::make_shared<State>()) {
   state_->stream = stream;
   previous_log_ = set_log_callback({});
   set_log_callback(
       [state = state_, previous = previous_log_](Severity severity, std::string_view message) {
-        const std::lock_guard lock(state->mutex);
-        state->write(kClearLine);
-        previous(severity, message);
-        state->write(state->text);
+        const Hidden hidden(*state);
+        previous(severity, message);  // Without the mutex: it may be the user's.
       });
 }
 
 TerminalLine::~TerminalLine() {
   set_log_callback(previous_log_);
   const std::lock_guard lock(state_->mutex);
-  if (!state_->text.empty()) state_->write("\n");
+  if (!state_->text.empty() && state_->num_hidden == 0) state_->write("\n");
+  state_->text.clear();
 }
 
 void TerminalLine::draw(const std::string& text) {
   const std::lock_guard lock(state_->mutex);
   if (text == state_->text) return;
   state_->text = text;
-  state_->write(kClearLine + text);
+  if (state_->num_hidden == 0) state_->write(kClearLine + text);
 }
 
 }  // namespace crochet

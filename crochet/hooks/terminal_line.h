@@ -39,6 +39,7 @@ class TerminalLine {
 
  private:
   struct State;
+  class Hidden;
   std::shared_ptr<State> state_;  // Shared with the log callback.
   LogCallback previous_log_;
 };

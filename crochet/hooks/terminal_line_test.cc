@@ -3,12 +3,16 @@
 #include "crochet/hooks/terminal_line.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <map>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -62,10 +66,17 @@ class PseudoTerminal {
     ::close(master_);
   }
   std::FILE* stream() const { return stream_; }
-  std::string read() const {
-    std::string text(4096, '\0');
-    const ssize_t length = ::read(master_, text.data(), text.size());
-    text.resize(static_cast<size_t>(std::max<ssize_t>(length, 0)));
+  // The next bytes, as soon as there are so many: the kernel passes them on when it likes.
+  std::string read(size_t num_bytes) const {
+    constexpr int kMaxMilliseconds = 60'000;
+    std::string text;
+    struct pollfd ready = {.fd = master_, .events = POLLIN, .revents = 0};
+    while (text.size() < num_bytes && ::poll(&ready, 1, kMaxMilliseconds) == 1) {
+      std::string more(num_bytes - text.size(), '\0');
+      const ssize_t length = ::read(master_, more.data(), more.size());
+      if (length <= 0) break;
+      text += more.substr(0, static_cast<size_t>(length));
+    }
     return text;
   }
 
@@ -114,6 +125,10 @@ TEST(TerminalTraitsTest, AreNoneOfAFile) {
   std::fclose(file);
 }
 
+void expect_shown(const PseudoTerminal& terminal, std::string_view expected) {
+  EXPECT_EQ(terminal.read(expected.size()), expected);
+}
+
 TEST(TerminalLineTest, IsRedrawnInPlace) {
   const LogCapture log;
   const PseudoTerminal terminal(80);
@@ -123,7 +138,7 @@ TEST(TerminalLineTest, IsRedrawnInPlace) {
     line.draw("10%");
     line.draw("20%");
   }
-  EXPECT_EQ(terminal.read(), "\r\033[K10%\r\033[K20%\r\n");
+  expect_shown(terminal, "\r\033[K10%\r\033[K20%\r\n");
 }
 
 TEST(TerminalLineTest, LetsTheLogPassAboveIt) {
@@ -133,11 +148,55 @@ TEST(TerminalLineTest, LetsTheLogPassAboveIt) {
     TerminalLine line(terminal.stream());
     line.draw("10%");
     log_info("saved");
-    EXPECT_EQ(terminal.read(), "\r\033[K10%\r\033[K10%");
+    expect_shown(terminal, "\r\033[K10%\r\033[K10%");
   }
   log_info("later");
-  EXPECT_EQ(terminal.read(), "\r\n");
+  expect_shown(terminal, "\r\n");
   EXPECT_THAT(log.lines(), testing::ElementsAre("saved", "later"));
+}
+
+// The callback that was set before is the user's.
+TEST(TerminalLineTest, HoldsNoLockWhileALogLineIsPrinted) {
+  const PseudoTerminal terminal(80);
+  TerminalLine* bar = nullptr;
+  const LogCallback previous = set_log_callback([&](Severity, std::string_view message) {
+    if (message != "saved") return;
+    bar->draw("30%");
+    log_info("where it is");
+  });
+  {
+    TerminalLine line(terminal.stream());
+    bar = &line;
+    line.draw("10%");
+    log_info("saved");
+    expect_shown(terminal, "\r\033[K10%\r\033[K30%");
+  }
+  set_log_callback(previous);
+}
+
+// A log callback is the user's: it may log, and draw.
+TEST(TerminalLineLogTest, CallsTheFormerCallbackWithoutAMutex) {
+  std::FILE* const file = std::tmpfile();
+  std::vector<std::string> logged;
+  TerminalLine* drawn = nullptr;
+  set_log_callback([&](Severity, std::string_view message) {
+    logged.emplace_back(message);
+    if (drawn != nullptr) drawn->draw("50 %");
+  });
+  {
+    TerminalLine line(file);
+    drawn = &line;
+    line.draw("10 %");
+    log_info("a message");
+    drawn = nullptr;
+  }
+  set_log_callback({});
+  EXPECT_THAT(logged, testing::ElementsAre("a message"));
+  std::string text(1000, ' ');
+  std::rewind(file);
+  text.resize(std::fread(text.data(), 1, text.size(), file));
+  std::fclose(file);
+  EXPECT_NE(text.find("50 %"), std::string::npos) << "what was drawn meanwhile comes after it";
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ class CoordinatedSession final : public WrappedSession {
 
   // If the run fails because a thread met an AbortedError or UnavailableError, that one, the
   // cause, is thrown.
-  FetchValues run(const Fetches& fetches, const Feeds& feeds, const RunOptions& options = {},
+  FetchValues run(const Fetches& fetches, const Feeds& feeds = {}, const RunOptions& options = {},
                   RunMetadata* metadata = nullptr) override;
   // Throws: the error that a thread reported.
   bool should_stop() override;

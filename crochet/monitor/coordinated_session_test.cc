@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/monitor/hooked_session.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"
@@ -159,6 +160,16 @@ TEST(CoordinatedSessionGraceTest, NamesThreadsThatGoOnAndClosesAllTheSame) {
   EXPECT_TRUE(log.contains("threads still running after the stop: straggler"));
   EXPECT_EQ(inner->num_closes, 1);
   release.count_down();
+}
+
+TEST(CoordinatedSessionFeedsTest, RunsWithoutFeeds) {
+  ScriptedGraph graph;
+  const Output loss = graph.value("loss", {Tensor::scalar(1.0f)});
+  const std::unique_ptr<Session> engine = graph.new_session("");
+  const HookList hooks;
+  Coordinator coordinator;
+  CoordinatedSession session(std::make_unique<HookedSession>(*engine, hooks), coordinator);
+  EXPECT_EQ(session.run(loss).scalar<float>(), 1);
 }
 
 }  // namespace

@@ -8,21 +8,23 @@ namespace crochet {
 
 CoordinatedThread::CoordinatedThread(std::string name, std::function<void()> body)
     : name_(std::move(name)),
-      thread_([this, body = std::move(body)]() mutable { run(std::move(body)); }) {}
+      thread_(name_, [this, body = std::move(body)]() mutable { run(std::move(body)); }) {}
 
 void CoordinatedThread::run(std::function<void()> body) {
   body();
   body = nullptr;  // What it captured is gone once the thread counts as ended.
   {
     const std::lock_guard lock(mutex_);
-    ended_.request_stop();
+    has_ended_ = true;
   }
-  changed_.notify_all();
+  changed_->notify_all();
+  ended_.request_stop();  // Calls others: not under the mutex.
 }
 
 bool CoordinatedThread::wait(const std::stop_token& stop) const {
+  if (has_ended()) return true;
   std::unique_lock lock(mutex_);
-  return changed_.wait(lock, stop, [this] { return has_ended(); });
+  return changed_->wait(lock, stop, [this] { return has_ended(); });
 }
 
 }  // namespace crochet

@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/monitor/coordinated_thread.h"
 
+#include <atomic>
 #include <latch>
 #include <memory>
+#include <stop_token>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -47,6 +50,18 @@ TEST(CoordinatedThreadTest, DropsWhatItsBodyCapturedBeforeItCountsAsEnded) {
   const CoordinatedThread thread("reader", [captured = std::move(captured)] {});
   thread.wait();
   EXPECT_TRUE(seen.expired());
+}
+
+// They may ask the thread for anything: no mutex of its own is held.
+TEST(CoordinatedThreadTest, CallsThoseWhoAskedForItsEndWithoutAMutex) {
+  std::latch may_end(1);
+  CoordinatedThread thread("a", [&] { may_end.wait(); });
+  std::atomic<bool> had_ended = false;
+  const std::stop_callback at_end(thread.end_token(), [&] { had_ended = thread.wait(); });
+  may_end.count_down();
+  while (!thread.end_token().stop_requested()) std::this_thread::yield();
+  thread.wait();
+  while (!had_ended) std::this_thread::yield();
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "crochet/monitor/coordinator.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <fmt/ranges.h>
@@ -27,13 +28,13 @@ Coordinator::~Coordinator() {
 void Coordinator::request_stop(StopRequest request) {
   std::stop_source stop_source;
   {
-    const std::lock_guard lock(mutex_);
-    if (stopped_) return;
-    stopped_ = true;
-    request_ = std::move(request);
-    stop_source = stop_source_;
+    const std::lock_guard lock(state_->mutex);
+    if (state_->stopped) return;
+    state_->stopped = true;
+    state_->request = std::move(request);
+    stop_source = state_->stop_source;
   }
-  changed_.notify_all();
+  state_->changed.notify_all();
   stop_source.request_stop();  // Calls others: not under the mutex.
 }
 
@@ -41,12 +42,12 @@ void Coordinator::request_stop(std::exception_ptr error) {
   if (is_clean(error)) return request_stop(StopRequest{"a thread", describe(error)});
   std::optional<std::stop_source> stop_source;  // Unset: somebody asked before.
   {
-    const std::lock_guard lock(mutex_);
-    if (joined_) std::rethrow_exception(error);
-    if (!stopped_) {
-      error_ = error;
-      stopped_ = true;
-      stop_source = stop_source_;
+    const std::lock_guard lock(state_->mutex);
+    if (state_->joined) std::rethrow_exception(error);
+    if (!state_->stopped) {
+      state_->error = error;
+      state_->stopped = true;
+      stop_source = state_->stop_source;
     }
   }
   if (!stop_source) {
@@ -54,7 +55,7 @@ void Coordinator::request_stop(std::exception_ptr error) {
     return;
   }
   log_error("a thread of the session reports: {}", describe(error));
-  changed_.notify_all();
+  state_->changed.notify_all();
   stop_source->request_stop();
 }
 
@@ -76,49 +77,50 @@ void Coordinator::stop_on_exception(const std::function<void()>& body) {
   }
 }
 
-bool Coordinator::should_stop() const { return stopped_; }
+bool Coordinator::should_stop() const { return state_->stopped; }
 
 void Coordinator::wait_for_stop() const {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return should_stop(); });
+  std::unique_lock lock(state_->mutex);
+  state_->changed.wait(lock, [this] { return should_stop(); });
 }
 
 bool Coordinator::wait_for_stop(std::chrono::nanoseconds timeout) const {
-  std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, timeout, [this] { return should_stop(); });
+  std::unique_lock lock(state_->mutex);
+  return state_->changed.wait_for(lock, timeout, [this] { return should_stop(); });
 }
 
 std::stop_token Coordinator::stop_token() const {
-  const std::lock_guard lock(mutex_);
-  return stop_source_.get_token();
+  const std::lock_guard lock(state_->mutex);
+  return state_->stop_source.get_token();
 }
 
 std::optional<StopRequest> Coordinator::stop_request() const {
-  const std::lock_guard lock(mutex_);
-  return request_;
+  const std::lock_guard lock(state_->mutex);
+  return state_->request;
 }
 
 void Coordinator::raise_requested_exception() const {
   std::exception_ptr error;
   {
-    const std::lock_guard lock(mutex_);
-    error = error_;
+    const std::lock_guard lock(state_->mutex);
+    error = state_->error;
   }
   if (error) std::rethrow_exception(error);
 }
 
 void Coordinator::clear_stop() {
-  const std::lock_guard lock(mutex_);
-  stopped_ = joined_ = false;
-  request_.reset();
-  error_ = nullptr;
-  stop_source_ = {};
+  std::exception_ptr error;  // The user's: destroyed without the mutex.
+  const std::lock_guard lock(state_->mutex);
+  state_->stopped = state_->joined = false;
+  state_->request.reset();
+  error = std::exchange(state_->error, nullptr);
+  state_->stop_source = {};
 }
 
 void Coordinator::register_thread(std::shared_ptr<CoordinatedThread> thread) {
   if (!thread) throw InvalidArgumentError("a thread to register that is a null pointer");
-  const std::lock_guard lock(mutex_);
-  threads_.push_back(std::move(thread));
+  const std::lock_guard lock(state_->mutex);
+  state_->threads.push_back(std::move(thread));
 }
 
 std::shared_ptr<CoordinatedThread> Coordinator::start_thread(std::string name,
@@ -142,9 +144,14 @@ void Coordinator::join(const CoordinatedThreads& threads, const JoinOptions& opt
                                options.stop_grace_period_secs);
   const std::vector<std::string> stragglers = wait_for(threads_to_join(threads), options);
   {
-    const std::lock_guard lock(mutex_);
-    joined_ = true;
-    std::erase_if(threads_, [](const auto& thread) { return thread->has_ended(); });
+    CoordinatedThreads ended;  // What is the user's in them is destroyed without the mutex.
+    const std::lock_guard lock(state_->mutex);
+    state_->joined = true;
+    auto& threads_now = state_->threads;
+    const auto is_live = [](const auto& thread) { return !thread->has_ended(); };
+    const auto first = std::stable_partition(threads_now.begin(), threads_now.end(), is_live);
+    ended.assign(std::move_iterator(first), std::move_iterator(threads_now.end()));
+    threads_now.erase(first, threads_now.end());
   }
   if (!stragglers.empty())
     log_warning("threads still running after the stop: {}", fmt::join(stragglers, ", "));
@@ -155,14 +162,14 @@ void Coordinator::join(const CoordinatedThreads& threads, const JoinOptions& opt
 }
 
 bool Coordinator::joined() const {
-  const std::lock_guard lock(mutex_);
-  return joined_;
+  const std::lock_guard lock(state_->mutex);
+  return state_->joined;
 }
 
 CoordinatedThreads Coordinator::threads_to_join(const CoordinatedThreads& more) const {
   CoordinatedThreads threads = more;
-  const std::lock_guard lock(mutex_);
-  threads.insert(threads.end(), threads_.begin(), threads_.end());
+  const std::lock_guard lock(state_->mutex);
+  threads.insert(threads.end(), state_->threads.begin(), state_->threads.end());
   return threads;
 }
 
@@ -173,6 +180,7 @@ std::vector<std::string> Coordinator::wait_for(const CoordinatedThreads& threads
   const Clock::TimePoint deadline = clock_.now() + from_seconds(options.stop_grace_period_secs);
   std::vector<std::string> stragglers;
   for (const auto& thread : threads) {
+    if (thread->has_ended()) continue;
     // A sleep that lasts until the thread ends.
     if (const Clock::Duration left = deadline - clock_.now(); left > left.zero())
       clock_.sleep_for(left, thread->end_token());

@@ -16,6 +16,7 @@
 
 #include "crochet/base/clock.h"
 #include "crochet/base/error.h"
+#include "crochet/base/process_bound.h"
 #include "crochet/monitor/coordinated_thread.h"
 #include "crochet/monitor/stop_request.h"
 
@@ -52,6 +53,9 @@ struct JoinOptions {
 // stays registered: a coordinator waits in its destructor until all threads registered with
 // it have ended, however long that takes, so none outlives what it uses. A thread
 // that waits for something must therefore also wait for the stop: see stop_token().
+//
+// In a forked process it has neither threads nor a stop that was requested before: nothing waits
+// for what that process does not have.
 //
 // Thread-safe, but for the destructor.
 class Coordinator {
@@ -113,14 +117,17 @@ class Coordinator {
   const std::vector<Code> clean_stop_codes_;
   Clock& clock_;
 
-  mutable std::mutex mutex_;  // Guards what follows.
-  mutable std::condition_variable changed_;
-  std::atomic<bool> stopped_ = false;  // Changed under the mutex, read without, in every step.
-  bool joined_ = false;
-  std::optional<StopRequest> request_;
-  std::exception_ptr error_;
-  std::stop_source stop_source_;
-  CoordinatedThreads threads_;  // Registered, until they are joined.
+  struct State {
+    std::mutex mutex;  // Guards what follows.
+    std::condition_variable changed;
+    std::atomic<bool> stopped = false;  // Changed under the mutex, read without, in every step.
+    bool joined = false;
+    std::optional<StopRequest> request;
+    std::exception_ptr error;
+    std::stop_source stop_source;
+    CoordinatedThreads threads;  // Registered, until they are joined.
+  };
+  mutable PerProcess<State> state_;
 };
 
 }  // namespace crochet

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <latch>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -14,7 +15,9 @@
 
 #include "crochet/base/error.h"
 #include "crochet/testing/fake_clock.h"
+#include "crochet/testing/forked_child.h"
 #include "crochet/testing/log_capture.h"
+#include "crochet/testing/no_threads.h"
 
 namespace crochet {
 namespace {
@@ -318,6 +321,53 @@ TEST(CoordinatorTest, LogsTheErrorOfAThreadItStartedIfThatComesAfterTheJoin) {
   release.count_down();
   thread->wait();
   EXPECT_TRUE(log.contains("the thread \"late\", after it was joined: too late"));
+}
+
+// Its threads, and those that wait for it, are not in the child.
+TEST(CoordinatorTest, AForkedChildWaitsForNoThreadOfItsParent) {
+  std::optional<Coordinator> coordinator;
+  coordinator.emplace();
+  std::latch waiting(2);
+  const auto wait = [&] {
+    waiting.count_down();
+    coordinator->wait_for_stop();
+  };
+  const auto thread = coordinator->start_thread("reader", wait);
+  std::thread other(wait);
+  waiting.wait();
+  EXPECT_EQ(run_in_child([&] {
+              if (!thread->has_ended() || !thread->wait()) return 1;
+              coordinator->request_stop({"the child", "it ends"});
+              coordinator->join({thread});
+              coordinator.reset();
+              return 0;
+            }),
+            0);
+  EXPECT_FALSE(coordinator->should_stop());
+  coordinator->request_stop({"the test", "it ends"});
+  other.join();
+}
+
+TEST(CoordinatorTest, AThreadThatCannotBeStartedIsATypedError) {
+  Coordinator coordinator;
+  const NoThreads none;
+  EXPECT_THAT(
+      [&] { coordinator.start_thread("reader", [] {}); },
+      ThrowsMessage<ResourceExhaustedError>(HasSubstr("reader: no thread can be started: ")));
+  EXPECT_NO_THROW(coordinator.join());
+}
+
+// What it forgets may ask it for anything: no mutex of its own is held.
+TEST(CoordinatorTest, ForgetsErrorsWithoutAMutex) {
+  struct NosyError {
+    explicit NosyError(Coordinator& coordinator) : coordinator(&coordinator) {}
+    ~NosyError() { coordinator->stop_request(); }
+    Coordinator* coordinator;
+  };
+  Coordinator coordinator;
+  coordinator.request_stop(std::make_exception_ptr(NosyError(coordinator)));
+  coordinator.clear_stop();
+  EXPECT_FALSE(coordinator.should_stop());
 }
 
 }  // namespace

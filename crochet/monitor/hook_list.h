@@ -13,16 +13,24 @@
 
 namespace crochet {
 
-// A hook in a list: made from a temporary, which it takes over, or from a
-// shared_ptr, for hooks whose results are read afterwards. A named hook does not
-// convert, since a copy would lose its results: use std::make_shared.
+// A hook in a list: made from a temporary, which it adopts, or from a shared_ptr, for hooks whose
+// results are read afterwards. A named hook does not compile, since its results would be lost with
+// the copy.
+//
+//   const auto stop = std::make_shared<StopAtStepHook>(StopAtStepHookOptions{.num_steps = 10});
+//   HookList hooks = {SignalHook({SIGTERM}), stop};
+//
 // Throws: InvalidArgumentError for a null pointer.
 class HookHandle {
  public:
   template <typename Hook>
-  requires(std::derived_from<std::remove_cvref_t<Hook>, SessionRunHook> &&
-           !std::is_lvalue_reference_v<Hook> && !std::is_const_v<Hook>) HookHandle(Hook&& hook)
-      : hook_(std::make_shared<Hook>(std::move(hook))) {}
+  requires std::derived_from<std::remove_cvref_t<Hook>, SessionRunHook> HookHandle(Hook&& hook) {
+    constexpr bool kIsTemporary = !std::is_lvalue_reference_v<Hook> && !std::is_const_v<Hook>;
+    static_assert(kIsTemporary,
+                  "crochet does not copy a named hook into a list: make it with "
+                  "std::make_shared<Hook>(...) and pass the pointer");
+    if constexpr (kIsTemporary) hook_ = std::make_shared<Hook>(std::move(hook));
+  }
 
   template <std::derived_from<SessionRunHook> Hook>
   HookHandle(std::shared_ptr<Hook> hook) : hook_(std::move(hook)) {

@@ -14,15 +14,16 @@ namespace crochet {
 // caller asks for, into one run of the engine.
 class HookedSession final : public WrappedSession {
  public:
-  // Requires: session and hooks outlive this.
+  // Requires: session and hooks outlive this; so a temporary list does not compile.
   HookedSession(Session& session, const HookList& hooks);
+  HookedSession(Session& session, HookList&& hooks) = delete;
 
   Graph& graph() const override { return session_.graph(); }
   const std::string& target() const override { return session_.target(); }
 
   // Throws: FailedPreconditionError after a stop was requested, or if two of hooks and
   // caller feed the same output; what hooks and engine throw.
-  FetchValues run(const Fetches& fetches, const Feeds& feeds, const RunOptions& options = {},
+  FetchValues run(const Fetches& fetches, const Feeds& feeds = {}, const RunOptions& options = {},
                   RunMetadata* metadata = nullptr) override;
   bool should_stop() override { return stop_ || carried_over_; }
   void close() override;

@@ -321,5 +321,19 @@ TEST_F(HookedSessionTest, ForgetsOptionsAndRecords) {
   EXPECT_THAT(first_->run_metadata.operations, IsEmpty());
 }
 
+// A list that is gone before the session's first run does not compile; neither do arguments.
+static_assert(std::is_constructible_v<HookedSession, Session&, const HookList&>);
+static_assert(!std::is_constructible_v<HookedSession, Session&, HookList>);
+static_assert(std::is_constructible_v<SessionRunContext, const SessionRunArgs&, Session&,
+                                      std::optional<int64_t>>);
+static_assert(
+    !std::is_constructible_v<SessionRunContext, SessionRunArgs, Session&, std::optional<int64_t>>);
+
+TEST_F(HookedSessionTest, RunsWithoutFeeds) {
+  const HookList hooks;
+  HookedSession session(*session_, hooks);
+  EXPECT_EQ(session.run(loss_).scalar<float>(), 1);
+}
+
 }  // namespace
 }  // namespace crochet

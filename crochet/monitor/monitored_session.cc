@@ -18,6 +18,25 @@ std::optional<int64_t> step_of(Session& session) {
 
 }  // namespace
 
+// A function that calls hooks and operations, while it does so.
+class MonitoredSession::Call {
+ public:
+  // Throws: FailedPreconditionError within another call: the session could be gone when that goes
+  // on.
+  Call(MonitoredSession& owner, const char* what) : owner_(owner) {
+    if (owner.calling_ != nullptr)
+      throw FailedPreconditionError("{} was called from within {} of the same session", what,
+                                    owner.calling_);
+    owner.calling_ = what;
+  }
+  ~Call() { owner_.calling_ = nullptr; }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+ private:
+  MonitoredSession& owner_;
+};
+
 // What is made anew at each recovery: the engine's session, its threads' coordinator, and
 // the wrappers that call hooks and watch threads.
 class MonitoredSession::Life final : public WrappedSession {
@@ -51,7 +70,12 @@ class MonitoredSession::Life final : public WrappedSession {
   bool should_stop() override { return coordinated_.should_stop(); }
   void close() override {
     retire();
-    coordinated_.close();
+    try {
+      coordinated_.close();
+    } catch (...) {
+      owner_.error_of_thread_ = std::current_exception();
+      throw;
+    }
     session_->close();
   }
 
@@ -96,6 +120,7 @@ MonitoredSession::MonitoredSession(std::unique_ptr<SessionCreator> creator, Hook
     : creator_(std::move(creator)),
       hooks_(std::move(hooks)),
       options_(std::move(options)),
+      recovers_(recovery == Recovery::kOn),
       graph_was_finalized_(creator_->graph().finalized()) {
   if (!(options_.stop_grace_period_secs >= 0))
     throw InvalidArgumentError("stop_grace_period_secs is {}, expected 0 or more",
@@ -106,8 +131,7 @@ MonitoredSession::MonitoredSession(std::unique_ptr<SessionCreator> creator, Hook
     create_stack(recovery);
     first_step_ = life_->start_step();
   } catch (...) {
-    abort(std::current_exception());
-    throw;
+    std::rethrow_exception(abort(std::current_exception()));
   }
 }
 
@@ -186,12 +210,14 @@ void MonitoredSession::stop_if_finished() {
 FetchValues MonitoredSession::run(const Fetches& fetches, const Feeds& feeds,
                                   const RunOptions& options, RunMetadata* metadata) {
   check_open("run");
+  const Call call(*this, "run");
   return stack_->run(fetches, feeds, options, metadata);
 }
 
 FetchValues MonitoredSession::run_once(const Fetches& fetches, const Feeds& feeds,
                                        const RunOptions& options, RunMetadata* metadata) {
   check_open("run_with_hooks");
+  const Call call(*this, "run_with_hooks");
   return recoverable_ != nullptr ? recoverable_->run_once(fetches, feeds, options, metadata)
                                  : stack_->run(fetches, feeds, options, metadata);
 }
@@ -204,7 +230,12 @@ Session* MonitoredSession::engine_session() const {
   return life_ != nullptr ? &life_->session() : nullptr;
 }
 
-bool MonitoredSession::should_stop() { return closed_ || stack_->should_stop(); }
+bool MonitoredSession::should_stop() {
+  if (closed_) return true;
+  if (calling_ != nullptr) return stop_request().has_value();
+  const Call call(*this, "should_stop");
+  return stack_->should_stop();
+}
 
 void MonitoredSession::request_stop(std::string reason) {
   if (closed_) return;
@@ -223,8 +254,11 @@ std::optional<int64_t> MonitoredSession::current_step() {
 
 void MonitoredSession::close() {
   if (closed_) return;
-  if (life_ == nullptr)  // A recovery failed: there is no session to end.
-    return abort(std::make_exception_ptr(CancelledError("the session was lost")));
+  const Call call(*this, "close");
+  if (life_ == nullptr) {  // A recovery failed: there is no session to end.
+    end_by(std::make_exception_ptr(CancelledError("the session was lost")));
+    return;
+  }
   std::exception_ptr first_error;
   const auto attempt = [&first_error](const std::string& what, const auto& action) {
     try {
@@ -242,8 +276,29 @@ void MonitoredSession::close() {
   if (first_error) std::rethrow_exception(first_error);
 }
 
-void MonitoredSession::abort(std::exception_ptr error) noexcept {
-  if (closed_) return;
+std::exception_ptr MonitoredSession::cause_of(std::exception_ptr error) const noexcept {
+  std::exception_ptr cause = error_of_thread_;
+  try {
+    if (life_ != nullptr) life_->coordinator().raise_requested_exception();
+  } catch (...) {
+    cause = std::current_exception();
+  }
+  return cause && !(recovers_ && is_preemption(cause)) ? cause : error;
+}
+
+std::exception_ptr MonitoredSession::abort(std::exception_ptr error) noexcept {
+  if (closed_) return error;
+  if (calling_ != nullptr) {
+    log_error("abort was called from within {} of the same session: {}", calling_, describe(error));
+    return error;
+  }
+  const Call call(*this, "abort");
+  return end_by(std::move(error));
+}
+
+std::exception_ptr MonitoredSession::end_by(std::exception_ptr error) noexcept {
+  const std::exception_ptr first = error;
+  error = cause_of(first);
   for (size_t i = 0; i < num_begun_; ++i) {
     try {
       hooks_[i]->on_error(error);
@@ -254,9 +309,13 @@ void MonitoredSession::abort(std::exception_ptr error) noexcept {
   try {
     if (stack_) stack_->close();
   } catch (...) {
-    log_error("closing the session: {}", describe(std::current_exception()));
+    if (std::current_exception() != error_of_thread_)
+      log_error("closing the session: {}", describe(std::current_exception()));
   }
+  error = cause_of(first);  // A thread may have reported an error only when it was joined.
+  if (error != first) log_warning("after the error of a thread: {}", describe(first));
   release();
+  return error;
 }
 
 void MonitoredSession::release() {
@@ -270,10 +329,8 @@ void run_in_scope(MonitoredSession& session, const std::function<void()>& body) 
   try {
     body();
   } catch (...) {
-    if (!is_end_of_input(std::current_exception())) {
-      session.abort(std::current_exception());
-      throw;
-    }
+    if (!is_end_of_input(std::current_exception()))
+      std::rethrow_exception(session.abort(std::current_exception()));
     log_info("the run ends: {}", describe(std::current_exception()));
     if (!session.stop_request()) session.request_stop("the data ended");
   }

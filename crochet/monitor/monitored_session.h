@@ -38,7 +38,8 @@ struct MonitoredSessionOptions {
 //     while (!session.should_stop()) session.run(train_op);
 //   });
 //
-// For one thread.
+// For one thread. What it calls, hooks and operations, may ask it for anything and may request a
+// stop; run, run_step_fn and close throw a FailedPreconditionError there, and abort does nothing.
 class MonitoredSession {
  public:
   // Calls begin of all hooks, makes the graph final, creates the session, calls
@@ -71,15 +72,27 @@ class MonitoredSession {
   //     context.session().run(shuffle);                        // no hooks
   //     return context.run_with_hooks(loss).scalar<float>();
   //   });
-  template <std::invocable<StepContext&> StepFn>
-  std::invoke_result_t<StepFn&, StepContext&> run_step_fn(StepFn step_fn) {
-    check_open("run_step_fn");
-    StepContext context(*this);
-    if (recoverable_ == nullptr) return step_fn(context);
-    return recoverable_->retry(
-        [&]() -> std::invoke_result_t<StepFn&, StepContext&> { return step_fn(context); });
+  template <typename StepFn>
+  decltype(auto) run_step_fn(StepFn step_fn) {
+    static_assert(!std::is_member_function_pointer_v<StepFn>,
+                  "crochet needs the object whose member function is called: "
+                  "session.run_step_fn(&Model::step_fn, model)");
+    static_assert(
+        std::is_member_function_pointer_v<StepFn> || std::invocable<StepFn&, StepContext&>,
+        "crochet calls a step function with one parameter, a StepContext&");
+    if constexpr (std::invocable<StepFn&, StepContext&>) return retry_step(step_fn);
+  }
+  // The same with a member function: run_step_fn(&Model::step_fn, model).
+  template <typename StepFn, typename Object>
+  requires std::invocable<StepFn, Object&, StepContext&>
+  decltype(auto) run_step_fn(StepFn step_fn, Object& object) {
+    const auto bound = [&](StepContext& context) -> decltype(auto) {
+      return std::invoke(step_fn, object, context);
+    };
+    return retry_step(bound);
   }
 
+  // From within a hook or an operation it says whether a stop was requested, and recovers nothing.
   bool should_stop();
   // Asks to stop, on the program's own behalf.
   void request_stop(std::string reason);
@@ -88,7 +101,9 @@ class MonitoredSession {
   // throws; the first error is rethrown. Calling it again does nothing.
   void close();
   // Ends the run because of an error: on_error of all hooks, then the session. Never throws.
-  void abort(std::exception_ptr error) noexcept;
+  // Returns what the run failed with: the error that a thread of the session reported, as its
+  // cause, unless it is one to recover from; else `error`.
+  std::exception_ptr abort(std::exception_ptr error) noexcept;
 
   // Who asked to stop, and why.
   std::optional<StopRequest> stop_request() const;
@@ -109,8 +124,21 @@ class MonitoredSession {
 
  private:
   friend class StepContext;
+  class Call;
   class Life;
 
+  template <typename StepFn>
+  std::invoke_result_t<StepFn&, StepContext&> retry_step(StepFn& step_fn) {
+    check_open("run_step_fn");
+    StepContext context(*this);
+    if (recoverable_ == nullptr) return step_fn(context);
+    return recoverable_->retry(
+        [&]() -> std::invoke_result_t<StepFn&, StepContext&> { return step_fn(context); });
+  }
+  // The error that a thread of the session reported, unless it is one to recover from, or `error`.
+  std::exception_ptr cause_of(std::exception_ptr error) const noexcept;
+  // abort() of a session that is open.
+  std::exception_ptr end_by(std::exception_ptr error) noexcept;
   void create_stack(Recovery recovery);
   FetchValues run_once(const Fetches& fetches, const Feeds& feeds, const RunOptions& options,
                        RunMetadata* metadata);
@@ -125,20 +153,24 @@ class MonitoredSession {
   const std::unique_ptr<SessionCreator> creator_;
   const HookList hooks_;
   const MonitoredSessionOptions options_;
+  const bool recovers_;
   const bool graph_was_finalized_;
   size_t num_begun_ = 0;  // The hooks before this one began.
   std::vector<std::string> hook_state_names_;
   std::optional<int64_t> first_step_;
   std::optional<int64_t> closed_at_step_;
   std::optional<StopRequest> stop_;
+  const char* calling_ = nullptr;              // What calls hooks and operations now.
+  std::exception_ptr error_of_thread_;         // Of the last life, once it was closed.
   Life* life_ = nullptr;                       // The present one, owned by stack_.
   RecoverableSession* recoverable_ = nullptr;  // The stack, if it recovers.
   std::unique_ptr<WrappedSession> stack_;
   bool closed_ = false;
 };
 
-// Python's `with session:`. Runs the body, then closes. An OutOfRangeError or
-// StopIteration ends the run cleanly; any other error aborts it and is rethrown.
+// Python's `with session:`. Runs the body, then closes. An OutOfRangeError or StopIteration ends
+// the run cleanly. Any other error aborts it, and what abort() returns is thrown: if a thread of
+// the session reported an error, too, that one, which is usually why the body failed.
 void run_in_scope(MonitoredSession& session, const std::function<void()>& body);
 
 }  // namespace crochet

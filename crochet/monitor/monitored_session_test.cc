@@ -404,5 +404,69 @@ TEST_F(MonitoredSessionTest, RefusesANegativeGracePeriod) {
                InvalidArgumentError);
 }
 
+// D8: as in Python, which leaves the `with` by what the coordinator's join throws.
+TEST_F(MonitoredSessionTest, PassesTheErrorOfAThreadOnThoughItsScopeThrowsToo) {
+  MonitoredSession session(creator(), both());
+  const auto run = [&] {
+    run_in_scope(session, [&] {
+      first_->coordinator().request_stop(std::make_exception_ptr(DataLossError("the cause")));
+      throw std::runtime_error("a consequence");
+    });
+  };
+  EXPECT_THAT(run, ThrowsMessage<DataLossError>("the cause"));
+  EXPECT_THAT(second_->errors, ElementsAre("the cause"));
+  EXPECT_TRUE(log_.contains("after the error of a thread: a consequence"));
+}
+
+TEST_F(MonitoredSessionTest, EndsByWhatAThreadMetIfThatCancelledTheRun) {
+  MonitoredSession session(creator(), both());
+  graph_.fail_run(graph_.num_runs(), CancelledError("the queue is closed"));
+  const auto run = [&] {
+    run_in_scope(session, [&] {
+      first_->coordinator().request_stop(std::make_exception_ptr(DataLossError("a bad record")));
+      session.run(graph_.train());
+    });
+  };
+  EXPECT_THAT(run, ThrowsMessage<DataLossError>("a bad record"));
+}
+
+TEST_F(MonitoredSessionTest, EndsByAnErrorThatAThreadReportsOnlyWhenItIsJoined) {
+  MonitoredSession session(creator(), both());
+  first_->coordinator().start_thread("late", [this] {
+    first_->coordinator().wait_for_stop();
+    throw DataLossError("the cause");
+  });
+  // The stop is this thread's own; what is reported after it is only logged, as ever.
+  EXPECT_THAT([&] { run_in_scope(session, [] { throw std::runtime_error("mine"); }); },
+              testing::ThrowsMessage<std::runtime_error>("mine"));
+  EXPECT_TRUE(log_.contains("the cause"));
+}
+
+TEST_F(MonitoredSessionTest, KeepsItsScopesErrorIfAThreadMetOneToRecoverFrom) {
+  MonitoredSession session(creator(), both());
+  const auto run = [&] {
+    run_in_scope(session, [&] {
+      first_->coordinator().request_stop(std::make_exception_ptr(AbortedError("preempted")));
+      throw std::runtime_error("mine");
+    });
+  };
+  EXPECT_THAT(run, testing::ThrowsMessage<std::runtime_error>("mine"));
+}
+
+TEST_F(MonitoredSessionTest, EndsByTheErrorOfAThreadIfAHookFailsWhenTheSessionIsMade) {
+  class FailingHook final : public SessionRunHook {
+    void after_create_session(Session&, Coordinator& coordinator) override {
+      coordinator.request_stop(std::make_exception_ptr(DataLossError("the cause")));
+      throw CancelledError("a consequence");
+    }
+  };
+  EXPECT_THAT(
+      [&] {
+        MonitoredSession(creator(), {FailingHook(), first_});
+      },
+      ThrowsMessage<DataLossError>("the cause"));
+  EXPECT_THAT(first_->errors, ElementsAre("the cause"));
+}
+
 }  // namespace
 }  // namespace crochet

@@ -32,9 +32,12 @@ struct SessionRunValues {
 // The run that is under way: one object an attempt, shared by all hooks.
 class SessionRunContext {
  public:
+  // Requires: the arguments outlive this; so temporary ones do not compile.
   SessionRunContext(const SessionRunArgs& original_args, Session& session,
                     std::optional<int64_t> last_step)
       : original_args_(original_args), session_(session), last_step_(last_step) {}
+  SessionRunContext(SessionRunArgs&& original_args, Session& session,
+                    std::optional<int64_t> last_step) = delete;
 
   // What the caller asked for.
   const SessionRunArgs& original_args() const { return original_args_; }

@@ -283,5 +283,19 @@ TEST_F(StepFnTest, HasNoSessionOnceItIsClosedFromWithin) {
   });
 }
 
+struct Model {
+  float step_fn(StepContext& context) {
+    ++calls;
+    return context.run_with_hooks("loss").scalar<float>();
+  }
+  int calls = 0;
+};
+
+TEST_F(StepFnTest, MayBeAMemberFunction) {
+  Model model;
+  EXPECT_EQ(session().run_step_fn(&Model::step_fn, model), 0.5f);
+  EXPECT_EQ(model.calls, 1);
+}
+
 }  // namespace
 }  // namespace crochet

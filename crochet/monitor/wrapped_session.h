@@ -23,7 +23,7 @@ class WrappedSession {
   virtual Graph& graph() const = 0;
   virtual const std::string& target() const = 0;
 
-  virtual FetchValues run(const Fetches& fetches, const Feeds& feeds,
+  virtual FetchValues run(const Fetches& fetches, const Feeds& feeds = {},
                           const RunOptions& options = {}, RunMetadata* metadata = nullptr) = 0;
   // True if the loop should end.
   virtual bool should_stop() = 0;

@@ -69,8 +69,8 @@ std::shared_ptr<AsyncCheckpointSaverHook> make_saver(const DefaultHooksOptions& 
   if (options.checkpoint_dir.empty() || (!secs && !steps)) return nullptr;
   return std::make_shared<AsyncCheckpointSaverHook>(
       CheckpointSaverHookOptions{.checkpoint_dir = options.checkpoint_dir,
-                                 .save_secs = secs,
                                  .save_steps = steps,
+                                 .save_secs = secs,
                                  .checkpoint_basename = options.checkpoint_basename,
                                  .scaffold = scaffold,
                                  .listeners = options.saving_listeners,

@@ -24,8 +24,8 @@ struct DefaultHooksOptions {
   HookList chief_only_hooks = {};
   std::string checkpoint_dir = {};
   std::string checkpoint_basename = "model.ckpt";
-  std::optional<double> save_checkpoint_secs = {};  // Default: 600.
   std::optional<int64_t> save_checkpoint_steps = {};
+  std::optional<double> save_checkpoint_secs = {};  // Default: 600.
   std::vector<std::shared_ptr<CheckpointSaverListener>> saving_listeners = {};
   std::vector<MetricSource> checkpoint_metrics = {};
   // What becomes of a save that is due while another one is being written, and of one that cannot

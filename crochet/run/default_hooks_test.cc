@@ -64,8 +64,8 @@ TEST(DefaultHooksTest, SwitchesOffWhatIsZero) {
 TEST(DefaultHooksTest, TakesOneOfAPairAsTheWholeOfIt) {
   const auto num_savers = [](std::optional<double> secs, std::optional<int64_t> steps) {
     return names({.checkpoint_dir = "run",
-                  .save_checkpoint_secs = secs,
                   .save_checkpoint_steps = steps,
+                  .save_checkpoint_secs = secs,
                   .save_summaries_steps = 0,
                   .log_step_count_steps = 0})
         .size();
@@ -99,7 +99,7 @@ TEST(DefaultHooksTest, WritesSummariesWithoutCheckpoints) {
 
 TEST(DefaultHooksTest, RefusesConflictingAndNegativeIntervals) {
   EXPECT_THROW(
-      names({.checkpoint_dir = "run", .save_checkpoint_secs = 1, .save_checkpoint_steps = 1}),
+      names({.checkpoint_dir = "run", .save_checkpoint_steps = 1, .save_checkpoint_secs = 1}),
       InvalidArgumentError);
   EXPECT_THROW(names({.summary_dir = "run", .save_summaries_steps = 1, .save_summaries_secs = 1}),
                InvalidArgumentError);

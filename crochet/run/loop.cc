@@ -4,6 +4,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/checkpoint_files.h"
+#include "crochet/run/training_run.h"
 
 namespace crochet {
 namespace {
@@ -19,6 +20,20 @@ std::function<bool()> has_checkpoint(const Saver& saver, const std::string& dire
     return holds_one(directory) || holds_one(second);
   };
 }
+
+// Set while this lives.
+class ScopedFlag {
+ public:
+  explicit ScopedFlag(bool& flag) : flag_(flag) { flag_ = true; }
+  ~ScopedFlag() { flag_ = false; }
+  ScopedFlag(const ScopedFlag&) = delete;
+  ScopedFlag& operator=(const ScopedFlag&) = delete;
+
+ private:
+  bool& flag_;
+};
+
+int64_t next_step(const Tensor& completed) { return global_step_value(completed) + 1; }
 
 }  // namespace
 
@@ -49,8 +64,8 @@ MonitoredTrainingSessionOptions Loop::training_options() {
           .checkpoint_basename = options_.checkpoint_basename,
           .scaffold = scaffold_,
           .hooks = options_.hooks,
-          .save_checkpoint_secs = options_.save_checkpoint_secs,
           .save_checkpoint_steps = options_.save_checkpoint_steps,
+          .save_checkpoint_secs = options_.save_checkpoint_secs,
           .saving_listeners = options_.saving_listeners,
           .checkpoint_metrics = options_.checkpoint_metrics,
           .save_overlap = options_.save_overlap,
@@ -71,6 +86,8 @@ MonitoredTrainingSessionOptions Loop::training_options() {
 
 void Loop::check_not_run(const char* what) const {
   if (has_run_) throw FailedPreconditionError("Loop::{} after run()", what);
+  if (is_restoring_)
+    throw FailedPreconditionError("Loop::{} was called from within Loop::restore", what);
 }
 
 void Loop::add_hook(HookHandle hook) {
@@ -80,12 +97,24 @@ void Loop::add_hook(HookHandle hook) {
 
 int64_t Loop::restore() {
   check_not_run("restore");
+  if (options_.checkpoint_dir.empty()) return 0;
+  const ScopedFlag restoring(is_restoring_);
   const std::unique_ptr<Session> session = graph_.new_session("");
-  if (options_.checkpoint_dir.empty() ||
-      !scaffold_->saver->restore_newest(*session, options_.checkpoint_dir,
-                                        options_.checkpoint_basename))
-    return 0;
-  return read_global_step(*session);
+  RestoreReport report;
+  const std::optional<std::string> prefix = scaffold_->saver->restore_newest(
+      *session, options_.checkpoint_dir, options_.checkpoint_basename, &report);
+  if (!prefix) return 0;
+  const int64_t step = read_global_step(*session);
+  restored_ = {.prefix = *prefix, .report = std::move(report), .names = tracked_names()};
+  return step;
+}
+
+std::set<std::string, std::less<>> Loop::tracked_names() const {
+  std::set<std::string, std::less<>> names;
+  for (const Variable& variable : graph_.variables())
+    if (variable != global_step_) names.insert(variable.name());
+  for (const RegisteredSaveable& saveable : graph_.saveables()) names.insert(saveable.name);
+  return names;
 }
 
 Operation Loop::add_step(const Callable& compute, const Callable& update) {
@@ -97,7 +126,7 @@ Operation Loop::add_step(const Callable& compute, const Callable& update) {
         graph_.add({.name = "loop/compute",
                     .reads = {step},
                     .kernel = [this, &compute, step](local::KernelContext& context) {
-                      step_.number_ = context.variable(step).scalar<int64_t>() + 1;
+                      step_.number_ = next_step(context.variable(step));
                       compute(step_);
                     }}));
   }
@@ -108,7 +137,7 @@ Operation Loop::add_step(const Callable& compute, const Callable& update) {
                   .changes_borrowed = true,
                   .intact_at_end_of_input = !compute,
                   .kernel = [this, &update, step](local::KernelContext& context) {
-                    step_.number_ = context.variable(step).scalar<int64_t>() + 1;
+                    step_.number_ = next_step(context.variable(step));
                     update(step_);
                   }});
   const Operation train = graph_.increment_global_step({body});
@@ -123,7 +152,15 @@ RunReport Loop::run_steps(const Callable& compute, const Callable& update) {
   check_not_run("run");
   has_run_ = true;
   const Operation train = add_step(compute, update);
-  return crochet::train(training_options(), [&](MonitoredSession& session) {
+  const MonitoredTrainingSessionOptions options = training_options();
+  const auto make_creator =
+      [&](const std::shared_ptr<Scaffold>& scaffold) -> std::unique_ptr<SessionCreator> {
+    std::unique_ptr<SessionCreator> creator = internal::make_creator(options, scaffold);
+    if (!restored_) return creator;
+    return std::make_unique<internal::ContinuedSessionCreator>(*restored_, scaffold,
+                                                               std::move(creator));
+  };
+  return internal::train(options, make_creator, [&](MonitoredSession& session) {
     while (!session.should_stop()) {
       session.run(train);
       if (step_.stop_) session.request_stop(*std::exchange(step_.stop_, std::nullopt));

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "crochet/io/file_system.h"
 #include "crochet/monitor/hook_list.h"
 #include "crochet/monitor/scaffold.h"
+#include "crochet/run/continued_session_creator.h"
 #include "crochet/run/monitored_training_session.h"
 #include "crochet/run/run_report.h"
 #include "crochet/run/tracker.h"
@@ -33,8 +35,8 @@ struct LoopOptions {
   std::string checkpoint_dir = {};
   std::string checkpoint_basename = "model.ckpt";
   CheckpointFormat checkpoint_format = CheckpointFormat::kTensorBundle;
-  std::optional<double> save_checkpoint_secs = {};  // Default: 600.
   std::optional<int64_t> save_checkpoint_steps = {};
+  std::optional<double> save_checkpoint_secs = {};  // Default: 600.
   // Called around the saves of these.
   std::vector<std::shared_ptr<CheckpointSaverListener>> saving_listeners = {};
   // Recorded with the checkpoints, for keep_best: what an evaluation finds. A value of the graph
@@ -53,8 +55,8 @@ struct LoopOptions {
   std::optional<double> deadline_secs = {};
   // How many of the newest checkpoints stay; 0 keeps all.
   int max_to_keep = 5;
-  // Of the others, those that stay for ever: one of every so many hours, and the first at or
-  // behind each multiple of so many steps.
+  // Of the others, those that stay forever: one of every n hours, and the first at or after each
+  // multiple of n steps.
   std::optional<double> keep_checkpoint_every_n_hours = {};
   std::optional<int64_t> keep_checkpoint_every_n_steps = {};
   // And those that are the best by a metric, as long as they are: a scalar of the loop, or one of
@@ -106,7 +108,8 @@ class Step {
 //
 // The next run of the program goes on where this one ended, or was killed.
 //
-// For one thread. What is tracked, and what the callables use, must outlive run().
+// For one thread. What is tracked, and what the callables use, must outlive run(). What it calls
+// may not call it: its functions throw a FailedPreconditionError then.
 class Loop {
  public:
   // Throws: InvalidArgumentError for conflicting options.
@@ -147,7 +150,9 @@ class Loop {
   void add_hook(HookHandle hook);
 
   // Restores the newest checkpoint now, for programs that need its state before run(), and
-  // returns its step; 0, and no change, if there is none. Requires: all is tracked already.
+  // returns its step; 0, and no change, if there is none. run() then continues from what is tracked
+  // as it is when it is called, changes since restore() included, and takes only the step and the
+  // state of hooks from that checkpoint. Requires: all is tracked already.
   int64_t restore();
 
   // Makes steps by calling `body` until a hook, a signal or `body` asks to stop. A save
@@ -192,6 +197,7 @@ class Loop {
   }
   Operation add_step(const Callable& compute, const Callable& update);
   RunReport run_steps(const Callable& compute, const Callable& update);
+  std::set<std::string, std::less<>> tracked_names() const;
 
   LoopOptions options_;
   std::shared_ptr<Scaffold> scaffold_;
@@ -205,7 +211,9 @@ class Loop {
   };
   std::vector<Value> values_;
   Step step_;
+  std::optional<internal::EarlyRestore> restored_;  // By restore().
   bool has_run_ = false;
+  bool is_restoring_ = false;
 };
 
 }  // namespace crochet

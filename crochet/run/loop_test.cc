@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/run/loop.h"
 
+#include <limits>
+#include <random>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -9,6 +11,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/pending_signal.h"
+#include "crochet/checkpoint/bundle_writer.h"
 #include "crochet/checkpoint/checkpoint_files.h"
 #include "crochet/checkpoint/checkpoint_reader.h"
 #include "crochet/checkpoint/checkpoint_state.h"
@@ -290,6 +293,134 @@ TEST_F(LoopTest, RestoresAtOnceIfAsked) {
   EXPECT_EQ(count, 12);
 }
 
+// Counts its runs over restarts.
+class CountingHook final : public SessionRunHook {
+ public:
+  explicit CountingHook(int64_t& runs) : runs_(runs) {}
+  void after_run(SessionRunContext&, const SessionRunValues&) override { ++runs_; }
+  SaveableMap saveables() override { return {{"runs", saveable_value(runs_)}}; }
+  std::string name() const override { return "CountingHook"; }
+
+ private:
+  int64_t& runs_;
+};
+
+class LoopRestoreTest : public LoopTest {
+ protected:
+  // Ten steps, of which all but the count stay as they are.
+  void make_checkpoint() {
+    int64_t count = 0, runs = 0;
+    std::vector<float> weights = {1, 2, 3};
+    std::mt19937 generator(5);
+    Loop loop(options({StopAtStepHook({.last_step = 10}), CountingHook(runs)}));
+    track(loop, count, weights, generator);
+    loop.run([&] { ++count; });
+  }
+  static void track(Loop& loop, int64_t& count, std::vector<float>& weights,
+                    std::mt19937& generator) {
+    loop.track("count", count);
+    loop.track("weights", weights);
+    loop.track("generator", generator);
+  }
+
+  int64_t count_ = 0, runs_ = 0;
+  std::vector<float> weights_;
+  std::mt19937 generator_{7};
+};
+
+// Arrays, numbers and objects: what the program changed before its run stays changed.
+TEST_F(LoopRestoreTest, KeepsWhatWasChangedBeforeTheRun) {
+  make_checkpoint();
+  Loop loop(options({StopAtStepHook({.last_step = 12}), CountingHook(runs_)}));
+  track(loop, count_, weights_, generator_);
+  EXPECT_EQ(loop.restore(), 10);
+  EXPECT_EQ(count_, 10);
+  EXPECT_EQ(weights_, (std::vector<float>{1, 2, 3}));
+  EXPECT_EQ(generator_, std::mt19937(5));
+  count_ = 100;
+  weights_ = {7};
+  generator_.seed(9);
+  const RunReport report = loop.run([&](Step& step) {
+    EXPECT_EQ(step.number(), count_ - 89);
+    EXPECT_EQ(weights_, std::vector<float>{7});
+    EXPECT_EQ(generator_, std::mt19937(9));
+    ++count_;
+  });
+  EXPECT_EQ(report.first_step, 10);
+  EXPECT_THAT(report.resumed_from, Optional(10));
+  EXPECT_EQ(report.last_step, 12);
+  EXPECT_EQ(count_, 102);
+  EXPECT_EQ(runs_, 12) << "the state of hooks is the checkpoint's";
+  EXPECT_EQ(stored_count(12), 102);
+}
+
+TEST_F(LoopRestoreTest, StillGoesBackToTheCheckpointInARecovery) {
+  make_checkpoint();
+  Loop loop(options({StopAtStepHook({.last_step = 12}), CountingHook(runs_)}));
+  track(loop, count_, weights_, generator_);
+  loop.restore();
+  count_ = 100;
+  bool failed = false;
+  const RunReport report = loop.run([&] {
+    if (!std::exchange(failed, true)) throw AbortedError("lost");
+    ++count_;
+  });
+  EXPECT_EQ(report.recoveries, 1);
+  EXPECT_EQ(count_, 12);
+  EXPECT_EQ(runs_, 12);
+}
+
+TEST_F(LoopRestoreTest, MayBeRepeated) {
+  make_checkpoint();
+  Loop loop(options({StopAtStepHook({.last_step = 11}), CountingHook(runs_)}));
+  track(loop, count_, weights_, generator_);
+  EXPECT_EQ(loop.restore(), 10);
+  count_ = 100;
+  EXPECT_EQ(loop.restore(), 10);
+  EXPECT_EQ(count_, 10);
+  loop.run([&] { ++count_; });
+  EXPECT_EQ(count_, 11);
+}
+
+TEST_F(LoopRestoreTest, ChangesNothingAboutAFreshStart) {
+  Loop loop(options({StopAtStepHook({.last_step = 2})}));
+  loop.track("count", count_);
+  count_ = 5;
+  EXPECT_EQ(loop.restore(), 0);
+  const RunReport report = loop.run([&] { ++count_; });
+  EXPECT_EQ(report.resumed_from, std::nullopt);
+  EXPECT_EQ(count_, 7);
+}
+
+// A damaged or foreign checkpoint may say so.
+TEST_F(LoopRestoreTest, RefusesAStepThatCannotBeCounted) {
+  for (const int64_t step : {std::numeric_limits<int64_t>::max(), kMaxGlobalStep + 1,
+                             std::numeric_limits<int64_t>::min()}) {
+    MemoryFileSystem files;
+    {
+      BundleWriter writer(files, "run/model.ckpt-1");
+      writer.add("global_step", Tensor::scalar(step));
+      writer.add("count", Tensor::scalar<int64_t>(3));
+      writer.finish();
+    }
+    for (const bool restores_first : {false, true}) {
+      LoopOptions with = options({});
+      with.files = &files;
+      Loop loop(with);
+      loop.track("count", count_);
+      const auto run = [&] {
+        if (restores_first) loop.restore();
+        loop.run([](Step& made) {
+          ADD_FAILURE() << "made step " << made.number();
+          made.request_stop("enough");
+        });
+      };
+      EXPECT_THAT(run, ThrowsMessage<FailedPreconditionError>(HasSubstr("the global step: found")))
+          << step;
+    }
+  }
+}
+
 TEST_F(LoopTest, RefusesACheckpointOfAnotherProgram) {
   count_to(10);
   float count = 0, extra = 0;
@@ -438,22 +569,26 @@ TEST_F(LoopTest, SavesOneStepWhileTheNextOnesAreMade) {
   Loop loop(options({StopAtStepHook({.last_step = 60})}, 1));
   loop.track("fixed", std::span(fixed));
   loop.track("grows", grows);
+  std::vector<std::unique_ptr<MemoryFileSystem>> disks;  // Only what is synced may count.
   loop.run([] {},
            [&](Step& step) {
              std::ranges::fill(fixed, static_cast<float>(step.number()));
              std::ranges::fill(grows, static_cast<float>(step.number()));
-             if (step.number() % 10 == 0) files_.power_cut();  // Only what is synced may count.
+             if (step.number() % 10 == 0) disks.push_back(files_.after_power_cut());
            });
-  for (const std::string& prefix : list_checkpoints(files_, "run", "model.ckpt")) {
-    const CheckpointReader reader(prefix, files_);
-    const auto step = static_cast<float>(reader.read("global_step").scalar<int64_t>());
-    EXPECT_THAT(reader.read("fixed").flat<float>(), testing::Each(step)) << prefix;
-    EXPECT_THAT(reader.read("grows").flat<float>(), testing::Each(step)) << prefix;
-  }
+  for (const auto& disk : disks)
+    for (const std::string& prefix : list_checkpoints(*disk, "run", "model.ckpt")) {
+      const CheckpointReader reader(prefix, *disk);
+      const auto step = static_cast<float>(reader.read("global_step").scalar<int64_t>());
+      for (const char* const name : {"fixed", "grows"}) {
+        const Tensor saved = reader.read(name);
+        EXPECT_THAT(saved.flat<float>(), testing::Each(step)) << prefix;
+      }
+    }
 }
 
 TEST_F(LoopTest, FindsMistakesBeforeItRuns) {
-  EXPECT_THROW(Loop({.checkpoint_dir = "x", .save_checkpoint_secs = 1, .save_checkpoint_steps = 1}),
+  EXPECT_THROW(Loop({.checkpoint_dir = "x", .save_checkpoint_steps = 1, .save_checkpoint_secs = 1}),
                InvalidArgumentError);
   EXPECT_THROW(Loop({.save_summaries_steps = -1}), InvalidArgumentError);
   EXPECT_THROW(Loop({.stop_grace_period_secs = -1}), InvalidArgumentError);

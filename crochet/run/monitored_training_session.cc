@@ -7,6 +7,7 @@
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/registered_saver.h"
 #include "crochet/run/default_hooks.h"
+#include "crochet/run/training_run.h"
 
 namespace crochet {
 namespace {
@@ -16,8 +17,8 @@ DefaultHooksOptions default_hooks_of(const MonitoredTrainingSessionOptions& opti
           .chief_only_hooks = options.chief_only_hooks,
           .checkpoint_dir = options.checkpoint_dir,
           .checkpoint_basename = options.checkpoint_basename,
-          .save_checkpoint_secs = options.save_checkpoint_secs,
           .save_checkpoint_steps = options.save_checkpoint_steps,
+          .save_checkpoint_secs = options.save_checkpoint_secs,
           .saving_listeners = options.saving_listeners,
           .checkpoint_metrics = options.checkpoint_metrics,
           .save_overlap = options.save_overlap,
@@ -37,31 +38,13 @@ std::shared_ptr<Scaffold> scaffold_of(const MonitoredTrainingSessionOptions& opt
   if (!scaffold->saver) scaffold->saver = registered_saver(options.graph);
   if (!scaffold->saver)
     scaffold->saver = std::make_shared<Saver>(SaverOptions{.format = options.checkpoint_format,
+                                                           .unsaved_state = options.unsaved_state,
                                                            .allow_empty = true,
                                                            .files = options.files,
                                                            .clock = options.clock});
   // Known before the hooks begin: what is there may be the newest to restore.
   scaffold->saver->set_fallback_dir(options.fallback_dir);
   return scaffold;
-}
-
-std::unique_ptr<SessionCreator> make_creator(const MonitoredTrainingSessionOptions& options,
-                                             std::shared_ptr<Scaffold> scaffold) {
-  if (!options.is_chief)
-    return std::make_unique<WorkerSessionCreator>(
-        options.graph, WorkerSessionCreatorOptions{.scaffold = std::move(scaffold),
-                                                   .master = options.master,
-                                                   .config = options.config,
-                                                   .max_wait_secs = options.max_wait_secs,
-                                                   .recovery_wait_secs = options.recovery_wait_secs,
-                                                   .clock = options.clock});
-  return std::make_unique<ChiefSessionCreator>(
-      options.graph,
-      ChiefSessionCreatorOptions{.scaffold = std::move(scaffold),
-                                 .master = options.master,
-                                 .config = options.config,
-                                 .checkpoint_dir = options.checkpoint_dir,
-                                 .checkpoint_basename = options.checkpoint_basename});
 }
 
 std::unique_ptr<MonitoredSession> make_session(const MonitoredTrainingSessionOptions& options,
@@ -105,11 +88,41 @@ void check_options(const MonitoredTrainingSessionOptions& options) {
 
 RunReport train(const MonitoredTrainingSessionOptions& options,
                 const std::function<void(MonitoredSession& session)>& body) {
+  return internal::train(
+      options,
+      [&](const std::shared_ptr<Scaffold>& scaffold) {
+        return internal::make_creator(options, scaffold);
+      },
+      body);
+}
+
+std::unique_ptr<SessionCreator> internal::make_creator(
+    const MonitoredTrainingSessionOptions& options, const std::shared_ptr<Scaffold>& scaffold) {
+  if (!options.is_chief)
+    return std::make_unique<WorkerSessionCreator>(
+        options.graph, WorkerSessionCreatorOptions{.scaffold = scaffold,
+                                                   .master = options.master,
+                                                   .config = options.config,
+                                                   .max_wait_secs = options.max_wait_secs,
+                                                   .recovery_wait_secs = options.recovery_wait_secs,
+                                                   .clock = options.clock});
+  return std::make_unique<ChiefSessionCreator>(
+      options.graph,
+      ChiefSessionCreatorOptions{.scaffold = scaffold,
+                                 .master = options.master,
+                                 .config = options.config,
+                                 .checkpoint_dir = options.checkpoint_dir,
+                                 .checkpoint_basename = options.checkpoint_basename});
+}
+
+RunReport internal::train(const MonitoredTrainingSessionOptions& options,
+                          const MakeCreator& make_creator,
+                          const std::function<void(MonitoredSession& session)>& body) {
   check_options(options);
   const std::shared_ptr<Scaffold> scaffold = scaffold_of(options);
   const WiredHooks wired = wire_default_hooks(default_hooks_of(options), options.hooks, scaffold);
 
-  std::unique_ptr<SessionCreator> creator = make_creator(options, scaffold);
+  std::unique_ptr<SessionCreator> creator = make_creator(scaffold);
   const SessionCreator& session_creator = *creator;  // The session will own it.
   RunReport report;
   std::unique_ptr<MonitoredSession> session;

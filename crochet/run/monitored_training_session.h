@@ -10,6 +10,7 @@
 
 #include "crochet/checkpoint/checkpoint_writer.h"
 #include "crochet/checkpoint/save_policy.h"
+#include "crochet/checkpoint/saver_options.h"
 #include "crochet/hooks/checkpoint_saver_listener.h"
 #include "crochet/hooks/metric_source.h"
 #include "crochet/io/file_system.h"
@@ -32,12 +33,14 @@ struct MonitoredTrainingSessionOptions {
   std::string checkpoint_basename = "model.ckpt";
   // Of the saver that is made if neither the scaffold nor the graph has one.
   CheckpointFormat checkpoint_format = CheckpointFormat::kTensorBundle;
+  // Of that saver, too: whether checkpoints may lack state of the graph, such as iterators.
+  UnsavedState unsaved_state = UnsavedState::kRefuse;
   // One with all defaults if null; a saver is added if it has none.
   std::shared_ptr<Scaffold> scaffold = {};
   HookList hooks = {};
   HookList chief_only_hooks = {};
-  std::optional<double> save_checkpoint_secs = {};  // Default: 600.
   std::optional<int64_t> save_checkpoint_steps = {};
+  std::optional<double> save_checkpoint_secs = {};  // Default: 600.
   // Called around the saves of these.
   std::vector<std::shared_ptr<CheckpointSaverListener>> saving_listeners = {};
   // Recorded with the checkpoints, for keep_best of the scaffold's saver: what an evaluation finds.

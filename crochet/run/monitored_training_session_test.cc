@@ -85,6 +85,30 @@ TEST_F(TrainTest, SavesAtTheEndAndGoesOnThere) {
   EXPECT_EQ(resumed.saves, 0);
 }
 
+// A saver that finds nothing to save writes nothing: no checkpoint is counted or reported then.
+TEST_F(TrainTest, ReportsNoCheckpointIfNothingIsSaved) {
+  for (const std::optional<double> deadline_secs : {std::optional<double>(), std::optional(60.0)}) {
+    CountingGraph graph;
+    auto nothing = options(graph);
+    nothing.scaffold = std::make_shared<Scaffold>();
+    nothing.scaffold->saver =
+        std::make_shared<Saver>(SaverOptions{.filter = [](std::string_view) { return false; },
+                                             .allow_empty = true,
+                                             .files = &files_,
+                                             .clock = &clock_});
+    nothing.save_checkpoint_steps = 1;
+    nothing.deadline_secs = deadline_secs;
+    const RunReport report = make_steps(nothing, graph.step, 3);
+    EXPECT_EQ(report.last_step, 3);
+    EXPECT_EQ(report.saves, 0);
+    EXPECT_EQ(report.failed_saves, 0);
+    EXPECT_EQ(report.saving.saved, 0);
+    EXPECT_EQ(to_string(report).find("checkpoint"), std::string::npos) << to_string(report);
+    EXPECT_TRUE(log_.contains("nothing is saved"));
+    EXPECT_THAT(checkpoints(), testing::IsEmpty());
+  }
+}
+
 // MS-12: saves every so many steps.
 TEST_F(TrainTest, SavesEverySoManySteps) {
   CountingGraph first;

@@ -6,6 +6,8 @@
 
 #include <fmt/ranges.h>
 
+#include "crochet/base/escape.h"
+
 namespace crochet {
 namespace {
 
@@ -35,8 +37,8 @@ std::string to_string(const RunReport& report) {
                         ? "1 retry of a save"
                         : fmt::format("{} retries of saves", report.saving.retries));
   const std::string details = facts.empty() ? "" : fmt::format(" ({})", fmt::join(facts, ", "));
-  return fmt::format("step {}{}: {}: {}", report.last_step, details, report.stop.who,
-                     report.stop.reason);
+  return internal::escape_text(fmt::format("step {}{}: {}: {}", report.last_step, details,
+                                           report.stop.who, report.stop.reason));
 }
 
 }  // namespace crochet

@@ -52,17 +52,13 @@ Tensor parse_generator_state(const std::string& text) {
   return Tensor::from(numbers);
 }
 
-std::string print_generator_state(const TensorMap& state) {
+std::string print_generator_state(std::span<const uint64_t> numbers) {
   std::string text;
-  for (const uint64_t number : single_vector(state, DType::kUint64).flat<uint64_t>()) {
+  for (const uint64_t number : numbers) {
     if (!text.empty()) text += ' ';
     text += std::to_string(number);
   }
   return text;
-}
-
-void throw_bad_generator_state() {
-  throw InvalidArgumentError("the numbers that were stored are no state of this kind of generator");
 }
 
 }  // namespace crochet::internal

@@ -10,6 +10,7 @@
 #include <sstream>
 #include <vector>
 
+#include "crochet/run/generator_state.h"
 #include "crochet/session/saveable.h"
 
 namespace crochet::internal {
@@ -52,39 +53,43 @@ class SaveableTensor final : public Saveable {
   Tensor& value_;
 };
 
+// The vector of `dtype` that was stored. Throws: InvalidArgumentError if it is another tensor.
+const Tensor& single_vector(const TensorMap& state, DType dtype);
+
 // The numbers that a generator's state consists of, as the standard has every
 // engine write them: decimals with spaces between. Stored as uint64 [n].
 Tensor parse_generator_state(const std::string& text);
-// The inverse. Throws: InvalidArgumentError unless the state is one uint64 vector.
-std::string print_generator_state(const TensorMap& state);
-[[noreturn]] void throw_bad_generator_state();
+// The inverse.
+std::string print_generator_state(std::span<const uint64_t> numbers);
 
 template <RandomGenerator T>
 class SaveableGenerator final : public Saveable {
  public:
   explicit SaveableGenerator(T& value) : value_(value) {}
 
-  TensorMap save() const override {
-    std::ostringstream text;
-    text.imbue(std::locale::classic());
-    text << value_;
-    return {{"", parse_generator_state(text.str())}};
-  }
+  TensorMap save() const override { return {{"", state_of(value_)}}; }
 
   void restore(const TensorMap& state) override {
-    std::istringstream text(print_generator_state(state));
+    const Tensor& stored = single_vector(state, DType::kUint64);
+    check_generator_state<T>(stored.flat<uint64_t>());
+    std::istringstream text(print_generator_state(stored.flat<uint64_t>()));
     text.imbue(std::locale::classic());
-    T restored;
-    if (!(text >> restored)) throw_bad_generator_state();
+    T restored = value_;
+    // It must have taken all of the numbers, and as they are.
+    if (!(text >> restored) || state_of(restored) != stored) throw_bad_generator_state();
     value_ = restored;
   }
 
  private:
+  static Tensor state_of(const T& value) {
+    std::ostringstream text;
+    text.imbue(std::locale::classic());
+    text << value;
+    return parse_generator_state(text.str());
+  }
+
   T& value_;
 };
-
-// The vector of `dtype` that was stored. Throws: InvalidArgumentError if it is another tensor.
-const Tensor& single_vector(const TensorMap& state, DType dtype);
 
 template <typename T>
 concept AssignableSequence = requires(T& value) {

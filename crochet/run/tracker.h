@@ -33,8 +33,8 @@ namespace crochet {
 // Parts may be: numbers; std::array, span, std::vector and other standard
 // sequences and sets of numbers; Tensor; Eigen matrices (with <crochet/eigen.h>); standard random
 // generators; anything with `TensorMap save() const` and `void restore(const TensorMap&)`; and
-// structs that list their parts. Anything else does not compile, and neither does a
-// temporary, unless it is a span or lists its parts.
+// structs that list their parts. Anything else does not compile, and neither does a temporary other
+// than a span: it would be gone, with all it owns, before the first save.
 //
 // What is tracked stays the caller's and must stay where it is until the loop has run;
 // the memory of a container may move.
@@ -116,15 +116,11 @@ inline constexpr bool kIsSpan = false;
 template <typename Number, size_t kExtent>
 inline constexpr bool kIsSpan<std::span<Number, kExtent>> = !std::is_const_v<Number>;
 
-// What only refers to things that outlive it.
-template <typename T>
-concept TrackableAsTemporary = TracksItself<T> || TrackedByFunction<T> || kIsSpan<T>;
-
 }  // namespace internal
 
 template <typename T>
 Tracker& Tracker::operator()(std::string_view name, T&& value) {
-  static_assert(std::is_lvalue_reference_v<T> || internal::TrackableAsTemporary<T>,
+  static_assert(std::is_lvalue_reference_v<T> || internal::kIsSpan<T>,
                 "crochet cannot track a temporary: what is tracked must outlive the loop");
   track_part(name, value);
   return *this;

@@ -24,13 +24,26 @@ std::string joined_keys(const FetchValues::Map& map) {
 
 }  // namespace
 
-const Tensor& FetchValues::tensor() const {
+const Tensor& FetchValues::tensor() const& {
   if (const Tensor* const tensor = as_tensor()) return *tensor;
   throw InvalidArgumentError("one tensor was expected of a run that was asked for {}",
                              kind_of(*this));
 }
 
-const FetchValues& FetchValues::operator[](size_t index) const {
+// What is in the temporary is not const, so it may be moved out of it.
+Tensor FetchValues::tensor() && {
+  return std::move(const_cast<Tensor&>(static_cast<const FetchValues&>(*this).tensor()));
+}
+
+FetchValues FetchValues::operator[](size_t index) && {
+  return std::move(const_cast<FetchValues&>(static_cast<const FetchValues&>(*this)[index]));
+}
+
+FetchValues FetchValues::operator[](std::string_view key) && {
+  return std::move(const_cast<FetchValues&>(static_cast<const FetchValues&>(*this)[key]));
+}
+
+const FetchValues& FetchValues::operator[](size_t index) const& {
   const List* const list = as_list();
   if (list == nullptr)
     throw InvalidArgumentError("item {} was expected of a run that was asked for {}", index,
@@ -40,7 +53,7 @@ const FetchValues& FetchValues::operator[](size_t index) const {
   return (*list)[index];
 }
 
-const FetchValues& FetchValues::operator[](std::string_view key) const {
+const FetchValues& FetchValues::operator[](std::string_view key) const& {
   const Map* const map = as_map();
   if (map == nullptr)
     throw InvalidArgumentError("item \"{}\" was expected of a run that was asked for {}", key,

@@ -35,9 +35,10 @@ TEST_F(FetchesTest, AskForNothingByDefault) {
 }
 
 TEST_F(FetchesTest, AskForOneOutputOrOperation) {
-  EXPECT_EQ(*Fetches(loss_).as_output(), loss_);
-  EXPECT_EQ(*Fetches(Operation(&train_)).as_output(), Output(&train_, Output::kNoValue));
-  EXPECT_EQ(*Fetches("loss").as_name(), "loss");
+  const Fetches output = loss_, operation = Operation(&train_), name = "loss";
+  EXPECT_EQ(*output.as_output(), loss_);
+  EXPECT_EQ(*operation.as_output(), Output(&train_, Output::kNoValue));
+  EXPECT_EQ(*name.as_name(), "loss");
 }
 
 TEST_F(FetchesTest, AskForLists) {
@@ -56,7 +57,7 @@ TEST_F(FetchesTest, AskForNamesInListsAndMaps) {
   const Fetches list = Fetches::List{"a", loss_, "b"};
   ASSERT_EQ(list.as_list()->size(), 3);
   EXPECT_EQ(*list.as_list()->at(0).as_name(), "a");
-  const Fetches map = {{"x", "a"}, {"y", "b"}};
+  const Fetches map = Fetches::Map{{"x", "a"}, {"y", "b"}};
   EXPECT_EQ(*map.as_map()->at("y").as_name(), "b");
 }
 
@@ -123,6 +124,65 @@ TEST_F(FetchesTest, AnOperationHasItsOutputsOnly) {
     EXPECT_THROW(gradients.output(index), InvalidArgumentError) << index;
   EXPECT_THAT([&] { gradients[3]; }, ThrowsMessage<InvalidArgumentError>(
                                          "operation \"gradients\" has 3 outputs, none of index 3"));
+}
+
+TEST_F(FetchesTest, AskForListsOfNamesInBraces) {
+  const Fetches names = {"loss", "accuracy"};
+  ASSERT_NE(names.as_list(), nullptr);
+  ASSERT_EQ(names.as_list()->size(), 2u);
+  EXPECT_EQ(*names.as_list()->at(0).as_name(), "loss");
+  EXPECT_EQ(*names.as_list()->at(1).as_name(), "accuracy");
+  const Fetches mixed = {"loss", dw_, std::string("accuracy"), Operation(&train_), Fetches{db_}};
+  ASSERT_EQ(mixed.as_list()->size(), 5u);
+  EXPECT_EQ(*mixed.as_list()->at(1).as_output(), dw_);
+  EXPECT_EQ(*mixed.as_list()->at(2).as_name(), "accuracy");
+  const Fetches nested = {{"losses", {"total", loss_}}};
+  EXPECT_EQ(*nested.as_map()->at("losses").as_list()->at(0).as_name(), "total");
+  const Fetches map = Fetches::Map{{"loss", "total"}};
+  EXPECT_EQ(*map.as_map()->at("loss").as_name(), "total");
+}
+
+// {{"loss", "accuracy"}} could be a list of names or a map of one: it is neither.
+static_assert(std::is_constructible_v<Fetches::Entry, const char*, Output>);
+static_assert(std::is_constructible_v<Fetches::Entry, const char*, Fetches>);
+static_assert(!std::is_constructible_v<Fetches::Entry, const char*, const char*>);
+static_assert(!std::is_constructible_v<Fetches::Entry, const char (&)[5], const char (&)[9]>);
+static_assert(!std::is_constructible_v<Fetches::Entry, std::string, std::string>);
+
+// What is in a temporary is gone with it: a value, or no compilation.
+using Values = FetchValues;
+static_assert(std::is_same_v<decltype(std::declval<Values&>().tensor()), const Tensor&>);
+static_assert(std::is_same_v<decltype(std::declval<Values>().tensor()), Tensor>);
+static_assert(std::is_same_v<decltype(std::declval<const Values&>()["a"]), const Values&>);
+static_assert(std::is_same_v<decltype(std::declval<Values>()["a"]), Values>);
+static_assert(std::is_same_v<decltype(std::declval<Values>()[size_t{0}]), Values>);
+template <typename T>
+concept PointsIntoValues = requires(T&& values) {
+  std::forward<T>(values).as_tensor();
+}
+|| requires(T&& values) { std::forward<T>(values).as_list(); }
+|| requires(T&& values) { std::forward<T>(values).as_map(); };
+template <typename T>
+concept PointsIntoFetches = requires(T&& fetches) {
+  std::forward<T>(fetches).as_output();
+}
+|| requires(T&& fetches) { std::forward<T>(fetches).as_name(); }
+|| requires(T&& fetches) { std::forward<T>(fetches).as_list(); }
+|| requires(T&& fetches) { std::forward<T>(fetches).as_map(); };
+static_assert(PointsIntoValues<const FetchValues&> && PointsIntoFetches<const Fetches&>);
+static_assert(!PointsIntoValues<FetchValues> && !PointsIntoValues<const FetchValues>);
+static_assert(!PointsIntoFetches<Fetches> && !PointsIntoFetches<const Fetches>);
+
+TEST_F(FetchesTest, ValuesOfATemporaryAreMovedOut) {
+  const auto make = [] {
+    const FetchValues one(Tensor::from<float>(std::vector<float>(100, 7)));
+    return FetchValues(FetchValues::Map{{"a", FetchValues(FetchValues::List{one, one})}});
+  };
+  const Tensor& tensor = make()["a"][1].tensor();
+  EXPECT_EQ(tensor.flat<float>()[99], 7);
+  EXPECT_FALSE(tensor.is_shared());
+  EXPECT_THROW(make()["b"], InvalidArgumentError);
+  EXPECT_THROW(make().tensor(), InvalidArgumentError);
 }
 
 }  // namespace

@@ -42,11 +42,11 @@ size_t distance(std::string_view wanted, std::string_view name) {
                   edit_distance(last_part(wanted), last_part(name)) + 1);
 }
 
-[[noreturn]] void throw_unknown_name(const Graph& graph, std::string_view name) {
-  std::vector<std::string> names = graph.operation_names();
+[[noreturn]] void throw_unknown_name(const char* what, std::string_view name,
+                                     std::vector<std::string> names) {
   std::ranges::sort(names);
   if (names.size() <= kNamesInMessages)
-    throw NotFoundError("the graph has nothing named \"{}\"; it has: {}", name,
+    throw NotFoundError("the graph has {} named \"{}\"; it has: {}", what, name,
                         fmt::join(names, ", "));
   const std::string_view wanted = name.substr(0, name.rfind(':'));
   std::vector<std::pair<size_t, const std::string*>> by_distance;
@@ -54,8 +54,12 @@ size_t distance(std::string_view wanted, std::string_view name) {
   std::ranges::stable_sort(by_distance, {}, &std::pair<size_t, const std::string*>::first);
   std::vector<std::string_view> closest;
   for (size_t i = 0; i < kNamesInMessages; ++i) closest.push_back(*by_distance[i].second);
-  throw NotFoundError("the graph has nothing named \"{}\"; of its {} names, the closest are: {}",
+  throw NotFoundError("the graph has {} named \"{}\"; of its {} names, the closest are: {}", what,
                       name, names.size(), fmt::join(closest, ", "));
+}
+
+[[noreturn]] void throw_unknown_name(const Graph& graph, std::string_view name) {
+  throw_unknown_name("nothing", name, graph.operation_names());
 }
 
 // std::nullopt for what is no number, a negative one, or one beyond int.
@@ -95,8 +99,22 @@ Output Graph::output(std::string_view name) const {
   return Output(info, *index);
 }
 
+Output Graph::requested(std::string_view name) const {
+  const OperationInfo* const info = find_operation(name);
+  return info != nullptr && info->num_outputs == 0 ? Output(Operation(info)) : output(name);
+}
+
+Variable Graph::variable_named(std::string_view name) const {
+  const std::vector<Variable> all = variables();
+  const auto found = std::ranges::find(all, name, &Variable::name);
+  if (found != all.end()) return *found;
+  std::vector<std::string> names;
+  for (const Variable& variable : all) names.push_back(variable.name());
+  throw_unknown_name("no variable", name, std::move(names));
+}
+
 Fetches Graph::resolve(const Fetches& fetches) const {
-  if (const std::string* const name = fetches.as_name()) return output(*name);
+  if (const std::string* const name = fetches.as_name()) return requested(*name);
   if (const Output* const output = fetches.as_output()) {
     if (output->graph() != this)
       throw InvalidArgumentError("{} is not an output of this graph", to_string(*output));

@@ -59,6 +59,12 @@ inline constexpr std::string_view kHistogramSummariesCollection = "histogram_sum
 // Tensors of strings; ours.
 inline constexpr std::string_view kTextSummariesCollection = "text_summaries";
 
+// State of a session that is not a variable, and that runs change: a table, an iterator, a queue.
+struct OtherState {
+  std::string name;  // "rows"; of the operation that holds it.
+  std::string kind;  // For messages: "MutableHashTableV2".
+};
+
 // What can be computed: operations with outputs, and variables. The engine's
 // half of the contract with sessions; what all engines share is in this class.
 //
@@ -78,6 +84,9 @@ class Graph {
   virtual std::vector<std::string> operation_names() const = 0;
   // The variables that are saved, those of all sessions of a cluster: the global ones.
   virtual std::vector<Variable> variables() const = 0;
+  // The state that a snapshot of variables() lacks. A saver refuses to leave it out unless it is
+  // told to: an engine that cannot save some of its state lists it here.
+  virtual std::vector<OtherState> other_state() const { return {}; }
   // Engines that know nothing of an output before it is computed need not say anything.
   virtual OutputInfo output_info(const Output& output) const;
 
@@ -119,7 +128,12 @@ class Graph {
   // The output "name:k", or the only one of "name". Throws: NotFoundError as above, and for an
   // index too high; InvalidArgumentError for a name without an index if there are several outputs.
   Output output(std::string_view name) const;
-  // The same request with names replaced by outputs. Throws as output(), and
+  // The one of variables() that has this name. Throws: NotFoundError as above.
+  Variable variable_named(std::string_view name) const;
+  // What a request by this name runs: output(name), or an operation that has no outputs. An engine
+  // may have a value for more names. Throws: as output().
+  virtual Output requested(std::string_view name) const;
+  // The same request with names replaced by what requested() finds. Throws as that, and
   // InvalidArgumentError for an output of another graph.
   Fetches resolve(const Fetches& fetches) const;
 

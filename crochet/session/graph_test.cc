@@ -155,6 +155,8 @@ TEST_F(GraphTest, ResolvesNamesWhereverTheyAre) {
   EXPECT_THAT(leaves, ElementsAre(loss, graph_.output("gradients:1"), loss,
                                   Output(graph_.operation("train"))));
   EXPECT_TRUE(resolved.as_map()->at("c").empty());
+  const Fetches train = graph_.resolve("train");
+  EXPECT_EQ(*train.as_output(), Output(graph_.operation("train")));
   EXPECT_THROW(graph_.resolve(Fetches::List{"loss", "lost"}), NotFoundError);
 }
 

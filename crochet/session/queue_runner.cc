@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <iterator>
 #include <utility>
 
 #include "crochet/base/log.h"
@@ -202,8 +203,12 @@ QueueRunner::QueueRunner(QueueRunnerOptions options)
 QueueRunner::~QueueRunner() = default;
 
 std::vector<BackgroundTask> QueueRunner::tasks(Session& session, std::stop_token stop) {
+  std::vector<std::shared_ptr<Work>> ended;  // Their errors are the user's: gone after the mutex.
   const std::lock_guard lock(mutex_);
-  std::erase_if(works_, [](const auto& work) { return !work->is_live(); });
+  const auto is_live = [](const auto& work) { return work->is_live(); };
+  const auto first = std::stable_partition(works_.begin(), works_.end(), is_live);
+  ended.assign(std::move_iterator(first), std::move_iterator(works_.end()));
+  works_.erase(first, works_.end());
   if (std::ranges::any_of(works_, [&](const auto& work) { return work->is_for(session); }))
     return {};
   const bool can_stop = stop.stop_possible();

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/session/session.h"
 
+#include <algorithm>
+
 #include "crochet/base/error.h"
 
 namespace crochet {
@@ -17,12 +19,46 @@ FetchValues Session::run(const Fetches& fetches, const Feeds& feeds, const RunOp
   return unflatten(resolved, rest);
 }
 
+Tensor Session::read_variable(std::string_view name) {
+  const Variable variable = graph().variable_named(name);
+  return snapshot({&variable, 1}).tensors().at(0).tensor;
+}
+
+void Session::assign_variable(std::string_view name, const Tensor& value) {
+  const Variable variable = graph().variable_named(name);
+  if (value.dtype() != variable.dtype())
+    throw InvalidArgumentError("variable \"{}\" is {} {}: found {}, expected {}", name,
+                               variable.dtype(), variable.shape(), describe(value),
+                               variable.dtype());
+  const Assignment assignment = {.variable = variable,
+                                 .shape = value.shape(),
+                                 .fill =
+                                     [&](std::span<std::byte> memory) {
+                                       const std::span<const std::byte> bytes = value.bytes();
+                                       std::ranges::copy(bytes, memory.begin());
+                                     },
+                                 .strings = [&] { return value; }};
+  assign({&assignment, 1});
+}
+
+int64_t checked_global_step(int64_t step) {
+  if (step > kMaxGlobalStep || step < -kMaxGlobalStep)
+    throw FailedPreconditionError("the global step: found {}, expected at most {}", step,
+                                  kMaxGlobalStep);
+  return step;
+}
+
+int64_t global_step_value(const Tensor& value) {
+  return checked_global_step(value.dtype() == DType::kInt32 ? value.scalar<int32_t>()
+                                                            : value.scalar<int64_t>());
+}
+
 int64_t read_global_step(Session& session) {
   const Output step = session.graph().global_step();
   if (!step) throw FailedPreconditionError("the graph has no global step");
   Tensor value;
   session.run_into({&step, 1}, {}, {&value, 1}, {}, nullptr);
-  return value.dtype() == DType::kInt32 ? value.scalar<int32_t>() : value.scalar<int64_t>();
+  return global_step_value(value);
 }
 
 }  // namespace crochet

@@ -5,6 +5,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "crochet/session/fetches.h"
@@ -66,10 +67,31 @@ class Session {
   // As run_into, for requests of any structure. Names are looked up in the graph.
   FetchValues run(const Fetches& fetches, const Feeds& feeds = {}, const RunOptions& options = {},
                   RunMetadata* metadata = nullptr);
+
+  // The value of one variable, by its name in checkpoints, as snapshot() and assign() have it.
+  //
+  //   Tensor rate = session.read_variable("learning_rate");
+  //   session.assign_variable("learning_rate", Tensor::scalar(0.01f));
+  //
+  // Throw: NotFoundError with the names there are, or the closest; what those throw.
+  // InvalidArgumentError for a value of another type.
+  Tensor read_variable(std::string_view name);
+  void assign_variable(std::string_view name, const Tensor& value);
 };
 
-// The number of completed steps, in a run of its own. Throws:
-// FailedPreconditionError if the graph counts none.
+// The largest number of completed steps: 2^60 steps of a nanosecond take 36 years. Hooks may add to
+// a step and subtract from it without an overflow.
+inline constexpr int64_t kMaxGlobalStep = int64_t{1} << 60;
+
+// Returns the step. Throws: FailedPreconditionError for one beyond kMaxGlobalStep, or below its
+// negative, as a damaged or foreign checkpoint may have it.
+int64_t checked_global_step(int64_t step);
+// The checked step that a fetched Graph::global_step() is. Throws: as above, and
+// InvalidArgumentError for a tensor that is not a scalar int32 or int64.
+int64_t global_step_value(const Tensor& value);
+
+// The number of completed steps, in a run of its own. Throws: FailedPreconditionError if the graph
+// counts none; as global_step_value().
 int64_t read_global_step(Session& session);
 
 }  // namespace crochet

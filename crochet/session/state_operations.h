@@ -27,6 +27,11 @@ class StateOperations {
   virtual bool preferred_for(const Session& session) const = 0;
   // True if the variable is among what they save.
   virtual bool saves(std::string_view variable) const = 0;
+  // True if the names of all that they save are known, so that a checkpoint can be compared with
+  // the graph before it is restored. If not, a saver runs them only where its options say so.
+  virtual bool knows_names() const { return true; }
+  // True if they save this state, a variable or one of Graph::other_state(), under whatever name.
+  virtual bool saves_state(std::string_view name) const { return saves(name); }
 
   // Returns once the files of `prefix` are written; nobody has synced them. Each variable has the
   // value that it had when it was read. Throws: as Session::run_into.

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "crochet/io/directory.h"
 #include "crochet/io/errno_error.h"
 #include "crochet/io/writable_state.h"
 #include "crochet/testing/failing_calls.h"
@@ -83,6 +84,11 @@ class FailingFileSystem::File final : public WritableFile {
           },
           [&] { file_->append(data.first(data.size() / 2)); });
     });
+  }
+
+  // No operation of its own: what it hands on was appended.
+  void flush() override {
+    state_.run("flush", [&] { file_->flush(); });
   }
 
   void sync() override {
@@ -160,8 +166,45 @@ class FailingFileSystem::ReadFile final : public ReadableFile {
   std::shared_ptr<State> shared_;
 };
 
+class FailingFileSystem::Lock final : public FileLock {
+ public:
+  Lock(std::unique_ptr<FileLock> lock, std::string path, std::shared_ptr<State> state)
+      : lock_(std::move(lock)), path_(std::move(path)), state_(std::move(state)) {}
+
+  bool is_held() const override { return lock_->is_held(); }
+  void write(std::string_view text) override {
+    state_->run(fmt::format("write_lock {}", path_), [&] { lock_->write(text); });
+  }
+
+ private:
+  const std::unique_ptr<FileLock> lock_;
+  const std::string path_;
+  const std::shared_ptr<State> state_;
+};
+
+class FailingFileSystem::OpenDirectory final : public ForwardingDirectory {
+ public:
+  OpenDirectory(std::shared_ptr<Directory> directory, const std::shared_ptr<State>& state)
+      : ForwardingDirectory(calls_, directory->path()),
+        directory_(std::move(directory)),
+        calls_(*directory_, state) {}
+
+  DirectoryIdentity identity() const override { return directory_->identity(); }
+  void check_in_place() override {
+    calls_.state_->reads.begin(fmt::format("check_in_place {}", path()));
+    directory_->check_in_place();
+  }
+
+ private:
+  const std::shared_ptr<Directory> directory_;
+  FailingFileSystem calls_;  // Of the directory, counted with all others.
+};
+
 FailingFileSystem::FailingFileSystem(FileSystem& files)
-    : files_(files), state_(std::make_shared<State>()) {}
+    : FailingFileSystem(files, std::make_shared<State>()) {}
+
+FailingFileSystem::FailingFileSystem(FileSystem& files, std::shared_ptr<State> state)
+    : files_(files), state_(std::move(state)) {}
 
 FailingFileSystem::~FailingFileSystem() = default;
 
@@ -256,6 +299,11 @@ std::unique_ptr<ReadableFile> FailingFileSystem::open(const std::string& path) {
   return std::make_unique<ReadFile>(files_.open(path), path, state_);
 }
 
+std::shared_ptr<Directory> FailingFileSystem::open_directory(const std::string& path) {
+  state_->reads.begin(fmt::format("open_directory {}", path));
+  return std::make_shared<OpenDirectory>(files_.open_directory(path), state_);
+}
+
 bool FailingFileSystem::exists(const std::string& path) {
   state_->reads.begin(fmt::format("exists {}", path));
   return files_.exists(path);
@@ -309,7 +357,8 @@ void FailingFileSystem::sync_directory(const std::string& path) {
 std::unique_ptr<FileLock> FailingFileSystem::try_lock(const std::string& path) {
   std::unique_ptr<FileLock> lock;
   state_->run(fmt::format("lock {}", path), [&] { lock = files_.try_lock(path); });
-  return lock;
+  if (!lock) return nullptr;
+  return std::make_unique<Lock>(std::move(lock), path, state_);
 }
 
 uint64_t FailingFileSystem::free_bytes(const std::string& path) {

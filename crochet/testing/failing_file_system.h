@@ -42,9 +42,10 @@ enum class FailedWork {
 //
 // Operations read "create a", "create_large a 4096" (bytes expected), "append_to a",
 // "append a 4096" (bytes), "sync a", "close a", "rename a -> b", "remove a", "truncate a 12",
-// "create_directories d", "sync_directory d", "lock a". Reading calls read "open a",
-// "read a 12 4096" (offset, bytes), "exists a", "file_size a", "modified_time a", "list d",
-// "free_bytes d".
+// "create_directories d", "sync_directory d", "lock a", "write_lock a". Reading calls read "open
+// a", "read a 12 4096" (offset, bytes), "exists a", "file_size a", "modified_time a", "list d",
+// "free_bytes d", "open_directory d", "check_in_place d". A directory that is open shares the
+// counts.
 //
 // Thread-safe.
 class FailingFileSystem final : public FileSystem {
@@ -98,6 +99,7 @@ class FailingFileSystem final : public FileSystem {
                                              uint64_t expected_bytes) override;
   std::unique_ptr<WritableFile> append_to(const std::string& path) override;
   std::unique_ptr<ReadableFile> open(const std::string& path) override;
+  std::shared_ptr<Directory> open_directory(const std::string& path) override;
 
   bool exists(const std::string& path) override;
   uint64_t file_size(const std::string& path) override;
@@ -118,6 +120,10 @@ class FailingFileSystem final : public FileSystem {
   class File;
   class ReadFile;
   class Stream;
+  class Lock;
+  class OpenDirectory;
+
+  FailingFileSystem(FileSystem& files, std::shared_ptr<State> state);
 
   FileSystem& files_;
   std::shared_ptr<State> state_;  // Shared with the open files.

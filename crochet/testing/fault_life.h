@@ -219,15 +219,16 @@ class FaultLife {
     const std::vector<std::string> sound = list_checkpoints(files, directory, kBasename);
     const int64_t newest = sound.empty() ? 0 : step_of_prefix(sound.back()).value_or(0);
     for (const std::string& name : files.list(directory)) {
-      if (name == "checkpoint" || name == ".lock" || name == "metrics.jsonl" ||
-          name.starts_with("events."))
+      if (name == "checkpoint" || name == ".lock" || name == ".sidecar_lock" ||
+          name == "metrics.jsonl" || name.starts_with("events."))
         continue;
       const auto file = parse_checkpoint_filename(name);
       const std::string base(file ? file->base : std::string_view(name));
       if (!file || file->part == CheckpointPart::kTemporary ||
           step_of_prefix(base).value_or(0) > newest)
-        found.saves.insert(is_temporary_state(name) && !sound.empty() ? base_name(sound.back())
-                                                                      : base);
+        found.saves.insert(is_temporary_state(name, "checkpoint") && !sound.empty()
+                               ? base_name(sound.back())
+                               : base);
       else if (!checkpoint_exists(files, join_path(directory, base)))
         found.removals.insert(base);
     }

@@ -19,6 +19,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/io/crc32c.h"
+#include "crochet/io/directory.h"
 #include "crochet/io/file_system.h"
 #include "crochet/io/path.h"
 
@@ -238,7 +239,8 @@ TEST_P(FileSystemContract, NamesTheLargeFileThatCannotBeMade) {
   for (const uint64_t expected : {0, 2'000'000}) {
     const std::string file = path("missing/file");
     expect_error<NotFoundError>(file, [&] { files_.create_large(file, expected); });
-    expect_error<UnknownError>(path("d"), [&] { files_.create_large(path("d"), expected); });
+    expect_error<FailedPreconditionError>(path("d"),
+                                          [&] { files_.create_large(path("d"), expected); });
   }
 }
 
@@ -333,9 +335,12 @@ TEST_P(FileSystemContract, AFileIsNoDirectory) {
 
 TEST_P(FileSystemContract, ADirectoryIsNoFile) {
   files_.create_directories(path("d"));
-  expect_error<UnknownError>(path("d"), [&] { files_.open(path("d")); });
-  expect_error<UnknownError>(path("d"), [&] { files_.create(path("d")); });
-  expect_error<UnknownError>(path("d"), [&] { files_.truncate(path("d"), 0); });
+  expect_error<DataLossError>(path("d"), [&] { files_.open(path("d")); });
+  expect_error<FailedPreconditionError>(path("d"), [&] { files_.create(path("d")); });
+  expect_error<FailedPreconditionError>(path("d"), [&] { files_.create_large(path("d"), 0); });
+  expect_error<FailedPreconditionError>(path("d"), [&] { files_.append_to(path("d")); });
+  expect_error<FailedPreconditionError>(path("d"), [&] { files_.truncate(path("d"), 0); });
+  expect_error<FailedPreconditionError>(path("d"), [&] { files_.try_lock(path("d")); });
 }
 
 TEST_P(FileSystemContract, KnowsWhatExists) {
@@ -505,6 +510,96 @@ TEST_P(FileSystemContract, LeavesNothingWhenAReplacementFails) {
   files_.create_directories(path("d/e"));
   EXPECT_THROW(replace_file(files_, path("d"), "a file over a directory"), Error);
   EXPECT_THAT(files_.list(scratch_.directory), ::testing::ElementsAre("d"));
+}
+
+TEST_P(FileSystemContract, ALockKnowsItsFileAndWritesIntoIt) {
+  const auto lock = files_.try_lock(path("lock"));
+  lock->write("a long text");
+  EXPECT_EQ(read_file(files_, path("lock")), "a long text");
+  lock->write("short");
+  EXPECT_EQ(read_file(files_, path("lock")), "short");
+  EXPECT_TRUE(lock->is_held());
+  files_.remove(path("lock"));
+  EXPECT_FALSE(lock->is_held());
+  const auto other = files_.try_lock(path("lock"));
+  EXPECT_TRUE(other->is_held());
+  EXPECT_FALSE(lock->is_held());
+}
+
+TEST_P(FileSystemContract, ADirectoryHasTheFilesOfItsPath) {
+  files_.create_directories(path("d/inner"));
+  write(path("d/a"), "one");
+  const auto directory = files_.open_directory(path("d"));
+  EXPECT_EQ(directory->path(), path("d"));
+  EXPECT_EQ(read_file(*directory, path("d/a")), "one");
+  EXPECT_THAT(directory->list(path("d")), ::testing::ElementsAre("a", "inner"));
+  directory->create(path("d/b"))->append("two");
+  directory->create_large(path("d/c"), 3)->append("two");
+  directory->append_to(path("d/b"))->append("!");
+  directory->sync_directory(path("d"));
+  directory->rename(path("d/b"), path("d/inner/b"));
+  EXPECT_TRUE(directory->exists(path("d")));
+  EXPECT_FALSE(directory->exists(path("d/b")));
+  EXPECT_EQ(directory->file_size(path("d/inner/b")), 4);
+  EXPECT_EQ(read_file(files_, path("d/inner/b")), "two!");
+  directory->truncate(path("d/inner/b"), 1);
+  directory->remove(path("d/c"));
+  EXPECT_EQ(directory->modified_time(path("d/a")), files_.modified_time(path("d/a")));
+  EXPECT_GT(directory->free_bytes(path("d")), 0);
+  directory->create_directories(path("d"));
+  directory->create_directories(path("d/more/of/it"));
+  EXPECT_TRUE(is_directory(files_, path("d/more/of/it")));
+  EXPECT_THAT(directory->open_directory(path("d/inner"))->list(path("d/inner")),
+              ::testing::ElementsAre("b"));
+  EXPECT_NO_THROW(directory->check_in_place());
+}
+
+TEST_P(FileSystemContract, ADirectoryReachesNothingElse) {
+  files_.create_directories(path("d"));
+  write(path("a"), "one");
+  const auto directory = files_.open_directory(path("d"));
+  for (const std::string& other : {path("a"), path("dd"), path("d/../a"), std::string("/etc")}) {
+    expect_error<InvalidArgumentError>(other, [&] { directory->open(other); });
+    expect_error<InvalidArgumentError>(other, [&] { directory->create(other); });
+    expect_error<InvalidArgumentError>(other, [&] { directory->remove(other); });
+    expect_error<InvalidArgumentError>(other, [&] { directory->rename(path("d/x"), other); });
+    expect_error<InvalidArgumentError>(other, [&] { directory->list(other); });
+  }
+  EXPECT_EQ(read_file(files_, path("a")), "one");
+}
+
+TEST_P(FileSystemContract, OnlyADirectoryIsOpenedAsOne) {
+  write(path("a"), "one");
+  expect_error<NotFoundError>(path("a"), [&] { files_.open_directory(path("a")); });
+  expect_error<NotFoundError>(path("missing"), [&] { files_.open_directory(path("missing")); });
+}
+
+TEST_P(FileSystemContract, ADirectoryIsTheSameWhereverItIsMoved) {
+  files_.create_directories(path("d"));
+  write(path("d/a"), "one");
+  const auto directory = files_.open_directory(path("d"));
+  EXPECT_EQ(directory->identity(), files_.open_directory(path("d"))->identity());
+  files_.rename(path("d"), path("moved"));
+  EXPECT_THROW(directory->check_in_place(), FailedPreconditionError);
+  files_.create_directories(path("d"));
+  write(path("d/a"), "another");
+  EXPECT_THROW(directory->check_in_place(), FailedPreconditionError);
+  EXPECT_NE(directory->identity(), files_.open_directory(path("d"))->identity());
+  EXPECT_EQ(directory->identity(), files_.open_directory(path("moved"))->identity());
+  EXPECT_EQ(read_file(*directory, path("d/a")), "one");
+  directory->create(path("d/b"))->append("two");
+  directory->remove(path("d/a"));
+  EXPECT_EQ(read_file(files_, path("moved/b")), "two");
+  EXPECT_EQ(read_file(files_, path("d/a")), "another");
+  EXPECT_THAT(directory->list(path("d")), ::testing::ElementsAre("b"));
+}
+
+TEST_P(FileSystemContract, ADirectoryThatIsGoneHasNothing) {
+  files_.create_directories(path("d"));
+  const auto directory = files_.open_directory(path("d"));
+  files_.remove(path("d"));
+  EXPECT_THROW(directory->check_in_place(), FailedPreconditionError);
+  expect_error<NotFoundError>(path("d/a"), [&] { directory->create(path("d/a")); });
 }
 
 }  // namespace crochet

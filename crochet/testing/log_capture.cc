@@ -10,9 +10,13 @@ LogCapture::LogCapture()
         entries_.emplace_back(severity, message);
       })) {}
 
-LogCapture::~LogCapture() { set_log_callback(std::move(previous_)); }
+LogCapture::~LogCapture() {
+  set_log_callback(std::move(previous_));
+  flush_log();  // A call in another thread may be in this object.
+}
 
 std::vector<std::string> LogCapture::lines() const {
+  flush_log();
   const std::lock_guard lock(mutex_);
   std::vector<std::string> lines;
   for (const auto& [severity, line] : entries_) lines.push_back(line);
@@ -20,6 +24,7 @@ std::vector<std::string> LogCapture::lines() const {
 }
 
 std::vector<std::string> LogCapture::lines(Severity severity) const {
+  flush_log();
   const std::lock_guard lock(mutex_);
   std::vector<std::string> lines;
   for (const auto& [its_severity, line] : entries_)
@@ -28,6 +33,7 @@ std::vector<std::string> LogCapture::lines(Severity severity) const {
 }
 
 bool LogCapture::contains(std::string_view text) const {
+  flush_log();
   const std::lock_guard lock(mutex_);
   for (const auto& [severity, line] : entries_)
     if (line.find(text) != std::string::npos) return true;
@@ -35,6 +41,7 @@ bool LogCapture::contains(std::string_view text) const {
 }
 
 void LogCapture::clear() {
+  flush_log();
   const std::lock_guard lock(mutex_);
   entries_.clear();
 }

@@ -85,6 +85,8 @@ class ScriptedGraph final : public Graph {
   // An output: the names of those of the variables that have no value.
   Output uninitialized(const std::string& name, std::vector<Variable> variables);
 
+  // What other_state() says; nothing until then.
+  void set_other_state(std::vector<OtherState> states) { other_state_ = std::move(states); }
   // What meta_graph() says; null until then.
   void set_meta_graph(std::string bytes) {
     meta_graph_ = std::make_shared<const std::string>(std::move(bytes));
@@ -116,6 +118,7 @@ class ScriptedGraph final : public Graph {
   const OperationInfo* find_operation(std::string_view name) const override;
   std::vector<std::string> operation_names() const override;
   std::vector<Variable> variables() const override;
+  std::vector<OtherState> other_state() const override { return other_state_; }
   // Of values that come from a list, and of the step.
   OutputInfo output_info(const Output& output) const override;
   void add_global_step() override;
@@ -159,6 +162,7 @@ class ScriptedGraph final : public Graph {
   Output step_;
   const VariableNode* step_variable_ = nullptr;
   std::shared_ptr<const std::string> meta_graph_;
+  std::vector<OtherState> other_state_;
   std::map<int64_t, Thrower> run_failures_;
   std::map<int64_t, Thrower> session_failures_;
 

@@ -8,26 +8,25 @@
 namespace crochet::local {
 namespace {
 
-// One for a save that is being written and one for the save that waits behind it.
+// One for a save that is being written and one for the save that waits for it.
 constexpr size_t kMaxKept = 2;
 
 }  // namespace
 
 CopyMemory::Lent CopyMemory::lend(DType dtype, const Shape& shape) {
-  assert(Tensor::num_bytes(dtype, shape) > Tensor::kInlineBytes);
-  // An array that was resized has no use for memory of its former size.
-  std::erase_if(kept_, [&](const Tensor& t) {
-    return !t.is_shared() && (t.dtype() != dtype || t.shape() != shape);
-  });
-  auto free = std::ranges::find_if(kept_, [](const Tensor& t) { return !t.is_shared(); });
+  const size_t num_bytes = Tensor::num_bytes(dtype, shape);
+  assert(num_bytes > Tensor::kInlineBytes);
+  // Memory of a former size is of no more use, whether a snapshot still holds it or not.
+  std::erase_if(kept_, [=](const Buffer& kept) { return kept.size() != num_bytes; });
+  auto free = std::ranges::find_if(kept_, &Buffer::is_unique);
   if (free == kept_.end()) {
-    Tensor fresh(dtype, shape);
+    Buffer fresh(num_bytes);
     if (kept_.size() == kMaxKept) kept_.erase(kept_.begin());
     kept_.push_back(std::move(fresh));
     free = kept_.end() - 1;
   }
-  std::byte* const data = free->mutable_bytes().data();  // While it is not shared.
-  return {.tensor = *free, .data = data};
+  std::byte* const data = free->mutable_data();  // While it is not shared.
+  return {.tensor = Tensor::from_buffer(dtype, shape, *free), .data = data};
 }
 
 }  // namespace crochet::local

@@ -11,6 +11,9 @@ namespace crochet::local {
 // Memory for the copies of one borrowed array that snapshots hold. What former snapshots no longer
 // hold is used again: fresh memory takes several times as long to be filled.
 //
+// Other threads let go of snapshots at any moment, so whether memory is free is asked once for each
+// decision; and only memory of the size that is asked for is ever kept, so what is free also fits.
+//
 // Not thread-safe.
 class CopyMemory {
  public:
@@ -23,7 +26,8 @@ class CopyMemory {
   Lent lend(DType dtype, const Shape& shape);
 
  private:
-  std::vector<Tensor> kept_;  // The newest last; those of snapshots that are still held, too.
+  // Of one size; the newest last. Also what snapshots still hold.
+  std::vector<Buffer> kept_;
 };
 
 }  // namespace crochet::local

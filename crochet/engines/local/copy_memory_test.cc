@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "crochet/testing/scheduling.h"
+
 namespace crochet::local {
 namespace {
 
@@ -58,6 +60,33 @@ TEST(CopyMemoryTest, IsLetGoWhenTheArrayHasAnotherShape) {
   }
   EXPECT_EQ(buffer_usage().num_bytes, before + 99 * 4);
 }
+
+// What the writer of a save holds, until it is done: at the first look at the memory.
+Tensor held_by_the_writer;
+
+class CopyMemoryRaceTest : public testing::TestWithParam<std::pair<DType, Shape>> {};
+
+TEST_P(CopyMemoryRaceTest, LendsWhatWasAskedForThoughFormerMemoryBecomesFreeMeanwhile) {
+  CopyMemory memory;
+  held_by_the_writer = memory.lend(DType::kFloat, kShape).tensor;
+  const auto& [dtype, shape] = GetParam();
+  const ScopedSchedulingHook writer_is_done([]() noexcept {
+    // Taken out first: letting go is a scheduling point, too.
+    const Tensor released = std::exchange(held_by_the_writer, Tensor());
+  });
+  const CopyMemory::Lent lent = memory.lend(dtype, shape);
+  EXPECT_EQ(describe(lent.tensor), describe(Tensor(dtype, shape)));
+  EXPECT_EQ(lent.tensor.buffer().size(), Tensor::num_bytes(dtype, shape));
+  EXPECT_EQ(lent.data, lent.tensor.bytes().data());
+}
+
+INSTANTIATE_TEST_SUITE_P(OtherArrays, CopyMemoryRaceTest,
+                         testing::Values(std::pair(DType::kFloat, Shape{101}),
+                                         std::pair(DType::kFloat, Shape{99}),
+                                         std::pair(DType::kFloat, Shape{10, 10}),
+                                         std::pair(DType::kInt32, Shape{100}),
+                                         std::pair(DType::kDouble, Shape{50}),
+                                         std::pair(DType::kFloat, Shape{1 << 20})));
 
 }  // namespace
 }  // namespace crochet::local

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <unordered_set>
 
 #include "crochet/base/error.h"
 #include "crochet/engines/local/session.h"
@@ -12,6 +13,16 @@ namespace crochet::local {
 namespace {
 
 constexpr const char* kGlobalStepName = "global_step";
+
+// A variable that is named twice is still copied, and swapped with its next value, once.
+std::vector<size_t> unique_indices(std::span<const Variable> variables) {
+  std::unordered_set<size_t> seen;
+  std::vector<size_t> indices;
+  for (const Variable& variable : variables)
+    if (const size_t index = node_of(variable).index; seen.insert(index).second)
+      indices.push_back(index);
+  return indices;
+}
 
 // A shape whose sizes may change has the rank of today's and no sizes.
 Shape forget_sizes(const Shape& shape) {
@@ -45,9 +56,8 @@ Graph::Node& Graph::add_node(OperationOptions options) {
                 .changes_state = options.changes_state()};
   for (const Output& input : options.inputs)
     node->input_places.push_back(node_of(input).place(input.index()));
-  for (const Variable& variable : options.updates) node->updates.push_back(node_of(variable).index);
-  for (const Variable& variable : options.replaces)
-    node->replaces.push_back(node_of(variable).index);
+  node->updates = unique_indices(options.updates);
+  node->replaces = unique_indices(options.replaces);
   node->options = std::move(options);
   num_places_ += static_cast<size_t>(node->num_outputs);
   nodes_by_name_.emplace(node->name, node.get());
@@ -220,10 +230,13 @@ Operation Graph::increment_global_step(std::vector<Output> control_inputs) {
 Operation Graph::add_global_step_increment(int64_t increment, std::vector<Output> control_inputs) {
   if (!global_step_variable_)
     throw FailedPreconditionError("increment_global_step: the graph has made no global step");
+  checked_global_step(increment);
   std::string name = increment == 1 ? "increment_global_step"
                                     : fmt::format("increment_global_step_by_{}", increment);
   return op(std::move(name), {update(global_step_variable_)},
-            [increment](int64_t& step) { step += increment; },
+            [increment](int64_t& step) {
+              step = checked_global_step(checked_global_step(step) + increment);
+            },
             {.control_inputs = std::move(control_inputs)});
 }
 

@@ -5,8 +5,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cassert>
-#include <system_error>
+#include <thread>
 #include <utility>
+
+#include "crochet/base/error.h"
+#include "crochet/base/process_owner.h"
+#include "crochet/base/scheduling_point.h"
 
 namespace crochet::local {
 namespace {
@@ -98,7 +102,11 @@ class ParallelCopier::BackgroundBatch final : public Batch, public PendingCopies
   BackgroundBatch(std::vector<Copy> copies, std::vector<Tensor> holders)
       : Batch(copies), kept_copies_(std::move(copies)), holders_(std::move(holders)) {}
 
-  void wait() override { done_.wait(false, std::memory_order_acquire); }
+  void wait() override {
+    if (done_.load(std::memory_order_acquire)) return;
+    owner_.check("the copies of a snapshot");
+    done_.wait(false, std::memory_order_acquire);
+  }
 
   BackgroundBatch* in_background() override { return this; }
 
@@ -113,6 +121,7 @@ class ParallelCopier::BackgroundBatch final : public Batch, public PendingCopies
   std::shared_ptr<BackgroundBatch> self;
 
  private:
+  const ProcessOwner owner_;
   const std::vector<Copy> kept_copies_;
   std::vector<Tensor> holders_;
   std::atomic<bool> done_ = false;
@@ -127,15 +136,15 @@ ParallelCopier::~ParallelCopier() {
     ending_ = true;
   }
   changed_.notify_all();
-  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();  // Waits for them.
 }
 
 bool ParallelCopier::start_threads() {
   // One at least: without any, nothing could be copied in the background.
   try {
     while (static_cast<int>(threads_.size()) < std::max(1, num_helpers_))
-      threads_.emplace_back(&ParallelCopier::work, this);
-  } catch (const std::system_error&) {
+      threads_.emplace_back("copying", [this] { work(); });
+  } catch (const ResourceExhaustedError&) {
     // The system has no more of them: those that wait for copies make them.
   }
   return !threads_.empty();
@@ -190,7 +199,9 @@ void ParallelCopier::make_piece(Batch& batch, std::unique_lock<std::mutex>& lock
   const Piece piece = batch.claim();
   if (!batch.has_unclaimed()) unlink(batch);
   lock.unlock();
+  internal::scheduling_point();
   batch.make(piece);
+  internal::scheduling_point();
   lock.lock();
   batch.release();
   if (!batch.is_done()) return;

@@ -6,9 +6,9 @@
 #include <memory>
 #include <mutex>
 #include <span>
-#include <thread>
 #include <vector>
 
+#include "crochet/base/thread.h"
 #include "crochet/engines/local/borrowed_array.h"
 #include "crochet/session/snapshot.h"
 
@@ -16,7 +16,9 @@ namespace crochet::local {
 
 // Copies arrays in pieces, by several threads: now, with the calling thread among them, or in the
 // background while the caller does something else. The threads are started at the first copy that
-// is worth it, and kept.
+// is worth it, and kept. Where the system gives none, callers that wait for copies make them.
+//
+// Of one process: a session that is used in a forked child has another one there.
 //
 // Thread-safe.
 class ParallelCopier {
@@ -65,7 +67,7 @@ class ParallelCopier {
                             // that wait come first.
   int num_background_ = 0;  // Batches in the background that are not done.
   bool ending_ = false;
-  std::vector<std::thread> threads_;
+  std::vector<Thread> threads_;
 };
 
 }  // namespace crochet::local

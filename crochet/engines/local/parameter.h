@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "crochet/base/immortal.h"
 #include "crochet/engines/local/tensor_spec.h"
 
 namespace crochet::local {
@@ -89,8 +90,8 @@ bool admits(const Tensor& tensor) {
   if constexpr (requires { Parameter<P>::admits(tensor); }) {
     return Parameter<P>::admits(tensor);
   } else {
-    static const TensorSpec spec = Parameter<P>::spec();
-    return spec.admits(tensor);
+    static Immortal<const TensorSpec> spec(Parameter<P>::spec());
+    return spec->admits(tensor);
   }
 }
 

@@ -16,41 +16,43 @@ void RunToken::check_not_held(const char* what) const {
 }
 
 int RunToken::num_waiting() const {
-  const std::lock_guard lock(mutex_);
-  return num_waiting_;
+  State& state = *state_;
+  const std::lock_guard lock(state.mutex);
+  return state.num_waiting;
 }
 
 RunToken::Holder::Holder(RunToken& token, Access access, const char* what)
-    : token_(token), access_(access), outer_(held_) {
+    : token_(token), state_(&*token.state_), access_(access), outer_(held_) {
   token_.check_not_held(what);
   {
-    std::unique_lock lock(token_.mutex_);
+    std::unique_lock lock(state_->mutex);
     const int more = access >= Access::kExclusive ? 1 : 0;
-    ++token_.num_waiting_;
-    token_.num_waiting_for_more_ += more;
-    token_.changed_.wait(lock, [&] { return token_.may_enter(access); });
-    --token_.num_waiting_;
-    token_.num_waiting_for_more_ -= more;
-    ++token_.holders(access);
+    ++state_->num_waiting;
+    state_->num_waiting_for_more += more;
+    state_->changed.wait(lock, [&] { return state_->may_enter(access); });
+    --state_->num_waiting;
+    state_->num_waiting_for_more -= more;
+    ++state_->holders_of(access);
   }
   held_ = this;
 }
 
 RunToken::Holder::~Holder() {
   held_ = outer_;
+  if (state_ != &*token_.state_) return;  // Forked within a run: it is the parent's that holds it.
   // Under the lock: the next holder may be the one that destroys the token.
-  const std::lock_guard lock(token_.mutex_);
-  --token_.holders(access_);
-  token_.changed_.notify_all();
+  const std::lock_guard lock(state_->mutex);
+  --state_->holders_of(access_);
+  state_->changed.notify_all();
 }
 
-bool RunToken::may_enter(Access access) {
-  if (holders(Access::kAlone) > 0) return false;
+bool RunToken::State::may_enter(Access access) {
+  if (holders_of(Access::kAlone) > 0) return false;
   if (access == Access::kNone) return true;
-  if (holders(Access::kExclusive) > 0) return false;
-  if (access == Access::kShared) return num_waiting_for_more_ == 0;
-  if (holders(Access::kShared) > 0) return false;
-  return access == Access::kExclusive || holders(Access::kNone) == 0;
+  if (holders_of(Access::kExclusive) > 0) return false;
+  if (access == Access::kShared) return num_waiting_for_more == 0;
+  if (holders_of(Access::kShared) > 0) return false;
+  return access == Access::kExclusive || holders_of(Access::kNone) == 0;
 }
 
 }  // namespace crochet::local

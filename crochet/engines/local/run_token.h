@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "crochet/base/process_bound.h"
 namespace crochet::local {
 
 // How much of a session's state a call wants.
@@ -18,8 +19,12 @@ enum class Access {
 
 // The right to use a session's state. No mutex is held meanwhile, so callables of users may block
 // as they like; asking for it again on a thread that has it is an error, not a deadlock.
+// A forked child has the right of nobody else in its way.
 // Who wants it exclusively does not wait for shares that are asked for later.
 class RunToken {
+ private:
+  struct State;
+
  public:
   // Holds the right from construction to destruction.
   class Holder {
@@ -33,6 +38,7 @@ class RunToken {
    private:
     friend class RunToken;
     RunToken& token_;
+    State* const state_;  // Of the process that made this.
     const Access access_;
     const Holder* const outer_;  // This thread's holder of another token, or null.
   };
@@ -43,16 +49,20 @@ class RunToken {
   int num_waiting() const;
 
  private:
-  int& holders(Access access) { return holders_[static_cast<size_t>(access)]; }
-  bool may_enter(Access access);
-
   static thread_local const Holder* held_;  // The rights of this thread, innermost first.
 
-  mutable std::mutex mutex_;  // Guards what follows.
-  std::condition_variable changed_;
-  std::array<int, 4> holders_ = {};  // By access.
-  int num_waiting_ = 0;
-  int num_waiting_for_more_ = 0;  // Than a share.
+  struct State {
+    int& holders_of(Access access) { return holders[static_cast<size_t>(access)]; }
+    bool may_enter(Access access);
+
+    std::mutex mutex;  // Guards what follows.
+    std::condition_variable changed;
+    std::array<int, 4> holders = {};  // By access.
+    int num_waiting = 0;
+    int num_waiting_for_more = 0;  // Than a share.
+  };
+
+  mutable PerProcess<State> state_;
 };
 
 }  // namespace crochet::local

@@ -36,9 +36,18 @@ ArrayView bytes_of(const Tensor& tensor) {
           .data = const_cast<std::byte*>(bytes.data())};
 }
 
+// The memory of programs gets no bool that it would be undefined to read: see Tensor::flat().
+void check_bools(const Tensor& value) {
+  if (value.dtype() == DType::kBool) static_cast<void>(value.flat<bool>());
+}
+
 }  // namespace
 
-Session::Session(Graph& graph) : graph_(graph), copier_(graph.copy_threads()) { follow_graph(); }
+Session::Session(Graph& graph)
+    : graph_(graph),
+      copier_([n = graph.copy_threads()] { return std::make_unique<ParallelCopier>(n); }) {
+  follow_graph();
+}
 
 Session::~Session() { close(); }
 
@@ -99,7 +108,7 @@ void Session::call(const Graph::Node& node, RunFrame& frame) {
 }
 
 void Session::change(const Graph::Node& node, KernelContext& context) {
-  if (node.options.changes_borrowed) copier_.drain();
+  if (node.options.changes_borrowed) copier_->drain();
   // What may fail for want of memory comes before anything is changed.
   make_unique(node);
   for (const size_t variable : node.replaces) owned_[variable].prepare_next();
@@ -117,20 +126,21 @@ void Session::change(const Graph::Node& node, KernelContext& context) {
 
 void Session::make_unique(const Graph::Node& node) {
   update_copies_.clear();
+  copied_variables_.clear();
   for (const size_t variable : node.updates) {
     VariableMemory& memory = owned_[variable];
-    if (!memory.needs_copy()) {
+    if (memory.value().dtype() == DType::kString) {
       memory.make_unique();
       continue;
     }
-    memory.prepare_copy();
+    if (!memory.prepare_copy()) continue;
+    copied_variables_.push_back(&memory);
     const ArrayView bytes = bytes_of(memory.value());
     update_copies_.push_back({.from = bytes, .to = memory.next().mutable_bytes().data()});
   }
   if (update_copies_.empty()) return;
-  copier_.copy(update_copies_);
-  for (const size_t variable : node.updates)
-    if (owned_[variable].needs_copy()) owned_[variable].commit_copy();
+  copier_->copy(update_copies_);
+  for (VariableMemory* const memory : copied_variables_) memory->commit_copy();
 }
 
 // Takes a snapshot: what is owned is shared, what is borrowed is copied.
@@ -152,9 +162,9 @@ class Session::SnapshotMaker {
   }
 
   Snapshot finish() {
-    session_.copier_.copy(now_);
+    session_.copier_->copy(now_);
     std::shared_ptr<PendingCopies> copies =
-        session_.copier_.copy_in_background(std::move(later_), std::move(holders_));
+        session_.copier_->copy_in_background(std::move(later_), std::move(holders_));
     if (!checks_) return Snapshot(std::move(tensors_), std::move(copies));
     checks_->set_copies(std::move(copies));
     return Snapshot(std::move(tensors_), std::move(checks_));
@@ -217,7 +227,7 @@ void Session::assign(std::span<const Assignment> assignments) {
       throw InvalidArgumentError("variable \"{}\" has the shape {}, it was given {}",
                                  assignment.variable.name(), assignment.variable.shape(),
                                  assignment.shape);
-  copier_.drain();
+  copier_->drain();
   half_done_ = "assign";
   for (const Assignment& assignment : assignments) {
     const Graph::VariableNode& node = node_of(assignment.variable);
@@ -236,21 +246,24 @@ void Session::assign_owned(const Graph::VariableNode& node, const Assignment& as
     memory.value() = assignment.strings();
     return;
   }
-  if (!memory.value().is_shared()) return assignment.fill(memory.value().mutable_bytes());
+  if (node.dtype != DType::kBool && !memory.value().is_shared())
+    return assignment.fill(memory.value().mutable_bytes());
   memory.prepare_next();
   assignment.fill(memory.next().mutable_bytes());
+  check_bools(memory.next());
   memory.commit_next();
 }
 
 void Session::assign_borrowed(const Graph::VariableNode& node, const Assignment& assignment) {
   if (node.array.resize) node.array.resize(assignment.shape);
   const ArrayView view = checked_view(node);
-  if (view.order == MemoryOrder::kRowMajor) {
+  if (view.order == MemoryOrder::kRowMajor && view.dtype != DType::kBool) {
     assignment.fill({view.data, view.num_bytes()});
     return;
   }
   Tensor row_major(view.dtype, view.shape);
   assignment.fill(row_major.mutable_bytes());
+  check_bools(row_major);
   copy_in(row_major.bytes(), view);
 }
 
@@ -259,7 +272,7 @@ void Session::close() {
   token_.check_not_held("close");
   closed_ = true;  // Before waiting: no further run gets between.
   const RunToken::Holder holder(token_, Access::kAlone, "close");
-  copier_.drain();
+  copier_->drain();
 }
 
 }  // namespace crochet::local

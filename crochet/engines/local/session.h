@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "crochet/base/process_bound.h"
 #include "crochet/engines/local/copy_memory.h"
 #include "crochet/engines/local/graph.h"
 #include "crochet/engines/local/parallel_copier.h"
@@ -60,17 +61,19 @@ class Session final : public crochet::Session {
   PlanCache plans_;
   RunFramePool frames_;
 
-  std::mutex growth_;                  // Held while the graph is followed.
-  RunToken token_;                     // Guards what follows.
+  std::mutex growth_;  // Held while the graph is followed.
+  RunToken token_;     // Guards what follows.
   SpareMemory spare_;
   std::vector<VariableMemory> owned_;  // By the variable's index; unset if borrowed.
   std::string half_done_;              // What failed in the middle of a step; "" if nothing did.
-  std::vector<ParallelCopier::Copy> update_copies_;  // Of make_unique(); used again.
+  // Of make_unique(); used again.
+  std::vector<ParallelCopier::Copy> update_copies_;
+  std::vector<VariableMemory*> copied_variables_;
 
   std::mutex copy_memory_mutex_;         // Guards what follows: several threads may take snapshots.
   std::vector<CopyMemory> copy_memory_;  // By the variable's index.
 
-  ParallelCopier copier_;  // Last: ends before what it reads is gone.
+  PerProcess<ParallelCopier> copier_;  // Last: ends before what it reads is gone.
 };
 
 }  // namespace crochet::local

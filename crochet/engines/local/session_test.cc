@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/engines/local/session.h"
 
+#include <array>
 #include <cstring>
 #include <latch>
+#include <limits>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -37,6 +39,9 @@ BorrowedArray borrow_vector(std::vector<float>& array) {
 Tensor snapshot_of(crochet::Session& session, const Variable& variable) {
   return session.snapshot({&variable, 1}).tensors().at(0).tensor;
 }
+
+float element(const Tensor& tensor, size_t index) { return tensor.flat<float>()[index]; }
+const std::byte* address_of(const Tensor& tensor) { return tensor.bytes().data(); }
 
 void assign(crochet::Session& session, const Variable& variable, const Tensor& value) {
   const Assignment assignment = {variable, value.shape(), [&](std::span<std::byte> destination) {
@@ -110,10 +115,10 @@ TEST(LocalSessionTest, SharesAnOwnedVariableWithASnapshotUntilItIsUpdated) {
   const auto session = graph.new_session("");
   session->run(update);
   const Tensor first = snapshot_of(*session, variable);
-  EXPECT_EQ(snapshot_of(*session, variable).bytes().data(), first.bytes().data());
+  EXPECT_EQ(address_of(snapshot_of(*session, variable)), first.bytes().data());
   session->run(update);
   EXPECT_EQ(first.flat<float>()[99], 1);
-  EXPECT_EQ(snapshot_of(*session, variable).flat<float>()[99], 2);
+  EXPECT_EQ(element(snapshot_of(*session, variable), 99), 2);
 }
 
 TEST(LocalSessionTest, UpdatesInPlaceWhenNoSnapshotIsHeld) {
@@ -122,9 +127,9 @@ TEST(LocalSessionTest, UpdatesInPlaceWhenNoSnapshotIsHeld) {
   const Operation update = add_one(graph, "update", variable);
   const auto session = graph.new_session("");
   session->run(update);
-  const std::byte* const place = snapshot_of(*session, variable).bytes().data();
+  const std::byte* const place = address_of(snapshot_of(*session, variable));
   session->run(update);
-  EXPECT_EQ(snapshot_of(*session, variable).bytes().data(), place);
+  EXPECT_EQ(address_of(snapshot_of(*session, variable)), place);
 }
 
 TEST(LocalSessionTest, GivesNewSessionsTheInitialValue) {
@@ -358,6 +363,71 @@ TEST(LocalSessionTest, WaitsWithClosingForTheRunInFlight) {
   closer.join();
   runner.join();
   EXPECT_THROW(session->run(slow), FailedPreconditionError);
+}
+
+TEST(LocalSessionTest, ReadsAndAssignsVariablesByName) {
+  Graph graph;
+  graph.variable("rate", Tensor::scalar(0.5f));
+  graph.variable("words", Tensor::from({"a", "b"}));
+  std::vector<double> weights = {1, 2, 3};
+  graph.borrow("weights", {.view = [&weights] {
+                 return ArrayView{DType::kDouble,
+                                  {static_cast<int64_t>(weights.size())},
+                                  reinterpret_cast<std::byte*>(weights.data())};
+               }});
+  const auto session = graph.new_session("");
+  const Tensor before = session->read_variable("rate");
+  session->assign_variable("rate", Tensor::scalar(0.25f));
+  EXPECT_EQ(session->read_variable("rate").scalar<float>(), 0.25f);
+  EXPECT_EQ(before.scalar<float>(), 0.5f);
+  session->assign_variable("words", Tensor::from({"c", "d"}));
+  EXPECT_EQ(session->read_variable("words"), Tensor::from({"c", "d"}));
+  session->assign_variable("weights", Tensor::from<double>({4, 5, 6}));
+  EXPECT_EQ(weights, (std::vector<double>{4, 5, 6}));
+  EXPECT_THAT([&] { session->read_variable("rat"); },
+              ThrowsMessage<NotFoundError>(
+                  "the graph has no variable named \"rat\"; it has: rate, weights, words"));
+  EXPECT_THROW(session->assign_variable("rate", Tensor::scalar(1)), InvalidArgumentError);
+  EXPECT_THROW(session->assign_variable("rate", Tensor::from<float>({1, 2})), InvalidArgumentError);
+  EXPECT_EQ(session->read_variable("rate").scalar<float>(), 0.25f);
+}
+
+// A damaged checkpoint may have any byte for a bool.
+TEST(LocalSessionTest, AssignsNoBoolThatIsNeitherTrueNorFalse) {
+  Graph graph;
+  graph.variable("owned", Tensor::zeros<bool>({20}));
+  std::array<bool, 20> borrowed = {};
+  graph.borrow(
+      "borrowed", {.view = [&borrowed] {
+        return ArrayView{DType::kBool, {20}, reinterpret_cast<std::byte*>(borrowed.data())};
+      }});
+  const auto session = graph.new_session("");
+  Tensor bad = Tensor::zeros<bool>({20});
+  bad.mutable_flat<bool>()[3] = true;
+  for (const char* const name : {"owned", "borrowed"}) {
+    session->assign_variable(name, bad);
+    EXPECT_EQ(session->read_variable(name), bad);
+  }
+  bad.mutable_bytes()[7] = std::byte{2};
+  for (const char* const name : {"owned", "borrowed"})
+    EXPECT_THROW(session->assign_variable(name, bad), InvalidArgumentError) << name;
+  for (const bool& value : borrowed) EXPECT_EQ(value, &value == &borrowed[3]);
+}
+
+TEST(LocalSessionTest, CountsNoStepBeyondTheLargest) {
+  Graph graph;
+  const Operation train = graph.increment_global_step();
+  const auto session = graph.new_session("");
+  session->assign_variable("global_step", Tensor::scalar(kMaxGlobalStep - 1));
+  session->run(train);
+  EXPECT_EQ(read_global_step(*session), kMaxGlobalStep);
+  EXPECT_THROW(session->run(train), FailedPreconditionError);
+  for (const int64_t step :
+       {std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()}) {
+    session->assign_variable("global_step", Tensor::scalar(step));
+    EXPECT_THROW(session->run(train), FailedPreconditionError);
+    EXPECT_THROW(read_global_step(*session), FailedPreconditionError);
+  }
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <ranges>
 #include <utility>
 
+#include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/base/page.h"
 
@@ -25,17 +26,19 @@ size_t max_asked(size_t num_bytes) { return 8 + num_bytes / kPageBytes; }
 
 }  // namespace
 
+SpareMemory::~SpareMemory() { stop_.request_stop(); }
+
 void SpareMemory::expect(size_t num_bytes) {
-  const std::lock_guard lock(mutex_);
-  ++by_size_[num_bytes].num_variables;
+  const std::lock_guard lock(state_->mutex);
+  ++state_->by_size[num_bytes].num_variables;
 }
 
 Tensor SpareMemory::take(DType dtype, const Shape& shape) {
   const size_t num_bytes = Tensor::num_bytes(dtype, shape);
   bool lacking = false;
   {
-    const std::lock_guard lock(mutex_);
-    OfOneSize& same = by_size_[num_bytes];
+    const std::lock_guard lock(state_->mutex);
+    OfOneSize& same = state_->by_size[num_bytes];
     for (size_t asked = std::min(max_asked(num_bytes), same.buffers.size()); asked > 0; --asked) {
       Buffer buffer = std::move(same.buffers.front());
       same.buffers.pop_front();
@@ -51,18 +54,21 @@ Tensor SpareMemory::take(DType dtype, const Shape& shape) {
 
 void SpareMemory::give(Tensor former) {
   if (!former.buffer()) return;
-  const std::lock_guard lock(mutex_);
-  OfOneSize& same = by_size_[former.buffer().size()];
+  Buffer surplus;  // Freed without the mutex.
+  const std::lock_guard lock(state_->mutex);
+  OfOneSize& same = state_->by_size[former.buffer().size()];
   same.buffers.push_back(former.buffer());
-  if (same.buffers.size() > kMaxSpare * same.num_variables) same.buffers.pop_front();
+  if (same.buffers.size() <= kMaxSpare * same.num_variables) return;
+  surplus = std::move(same.buffers.front());
+  same.buffers.pop_front();
 }
 
 void SpareMemory::make_all_in_background() {
   if (maker_.joinable()) return;
   try {
-    maker_ = std::jthread([this](const std::stop_token& stop) { make_all(stop); });
-  } catch (const std::exception& error) {
-    log_debug("no thread makes memory ahead: {}", error.what());
+    maker_ = Thread("making memory ahead", [this] { make_all(); });
+  } catch (const ResourceExhaustedError& error) {
+    log_debug("{}", error.what());
   }
 }
 
@@ -71,23 +77,23 @@ bool SpareMemory::is_lacking(size_t num_bytes, const OfOneSize& same) {
 }
 
 size_t SpareMemory::lacking_size() {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(state_->mutex);
   const auto found = std::ranges::find_if(
-      by_size_, [](const auto& entry) { return is_lacking(entry.first, entry.second); });
-  return found == by_size_.end() ? 0 : found->first;
+      state_->by_size, [](const auto& entry) { return is_lacking(entry.first, entry.second); });
+  return found == state_->by_size.end() ? 0 : found->first;
 }
 
-void SpareMemory::make_all(const std::stop_token& stop) noexcept {
+void SpareMemory::make_all() noexcept {
   try {
-    for (size_t size = lacking_size(); size > 0 && !stop.stop_requested(); size = lacking_size()) {
+    for (size_t size = lacking_size(); size > 0 && !stop_.stop_requested(); size = lacking_size()) {
       {
-        const std::lock_guard lock(mutex_);
-        ++by_size_[size].num_made;
+        const std::lock_guard lock(state_->mutex);
+        ++state_->by_size[size].num_made;
       }
       Buffer buffer(size);
       for (size_t i = 0; i < size; i += kPageBytes) buffer.mutable_data()[i] = std::byte{};
-      const std::lock_guard lock(mutex_);
-      by_size_[size].buffers.push_front(std::move(buffer));
+      const std::lock_guard lock(state_->mutex);
+      state_->by_size[size].buffers.push_front(std::move(buffer));
     }
   } catch (const std::exception& error) {
     log_debug("no memory is made ahead: {}", error.what());

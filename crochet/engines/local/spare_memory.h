@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <deque>
 #include <mutex>
-#include <thread>
+#include <stop_token>
 #include <unordered_map>
 
+#include "crochet/base/process_bound.h"
+#include "crochet/base/thread.h"
 #include "crochet/tensor/tensor.h"
 
 namespace crochet::local {
@@ -22,10 +24,13 @@ namespace crochet::local {
 // is missing for all variables to change during one save. So only the first save meets fresh
 // memory; and where a save is written before anything changes, none is ever made.
 //
+// A forked child has none of its parent's, and gets fresh memory.
+//
 // Not thread-safe: sessions use it under their run token.
 class SpareMemory {
  public:
   SpareMemory() = default;
+  ~SpareMemory();
   SpareMemory(const SpareMemory&) = delete;
   SpareMemory& operator=(const SpareMemory&) = delete;
 
@@ -47,13 +52,19 @@ class SpareMemory {
   // Worth to be made ahead, and not all of it is.
   static bool is_lacking(size_t num_bytes, const OfOneSize& same);
   void make_all_in_background();
-  void make_all(const std::stop_token& stop) noexcept;
+  void make_all() noexcept;
   // Of those sizes that are lacking some; 0 if none is.
   size_t lacking_size();
 
-  std::mutex mutex_;  // Guards what follows.
-  std::unordered_map<size_t, OfOneSize> by_size_;
-  std::jthread maker_;  // Last: it ends first.
+  // What the thread shares.
+  struct State {
+    std::mutex mutex;  // Guards what follows.
+    std::unordered_map<size_t, OfOneSize> by_size;
+  };
+
+  PerProcess<State> state_;
+  std::stop_source stop_;
+  Thread maker_;  // Last: it ends first.
 };
 
 }  // namespace crochet::local

@@ -25,8 +25,11 @@ Tensor snapshot_of(crochet::Session& session, const Variable& variable) {
   return session.snapshot({&variable, 1}).tensors().at(0).tensor;
 }
 
+float element(const Tensor& tensor, size_t index) { return tensor.flat<float>()[index]; }
+const std::byte* address_of(const Tensor& tensor) { return tensor.bytes().data(); }
+
 const void* memory_of(crochet::Session& session, const Variable& variable) {
-  return snapshot_of(session, variable).bytes().data();
+  return address_of(snapshot_of(session, variable));
 }
 
 void assign_zeros(crochet::Session& session, const Variable& variable) {
@@ -55,10 +58,30 @@ TEST(VariableChangesTest, UpdateChangesInPlace) {
   const void* const place = memory_of(*session, w);
   session->run(apply);
   EXPECT_EQ(memory_of(*session, w), place);
-  EXPECT_EQ(snapshot_of(*session, w).flat<float>()[99], 2);
+  EXPECT_EQ(element(snapshot_of(*session, w), 99), 2);
   EXPECT_EQ(snapshot_of(*session, n), Tensor::scalar(int64_t{28}));
   session->run(apply);
   EXPECT_EQ(snapshot_of(*session, m), Tensor::from<float>({1, 3, 2, 4}, {2, 2}));
+}
+
+TEST(VariableChangesTest, MayNameAVariableTwice) {
+  Graph graph;
+  const OwnedVariable w = graph.variable("w", Tensor::zeros<float>({100}));
+  const OwnedVariable m = graph.variable("m", Tensor::zeros<float>({100}));
+  const Operation change = graph.add({.name = "change",
+                                      .updates = {m, m},
+                                      .replaces = {w, w},
+                                      .kernel = [&](KernelContext& context) {
+                                        std::ranges::fill(context.next(w).mutable_flat<float>(), 1);
+                                        context.variable(m).mutable_flat<float>()[0] += 1;
+                                      }});
+  const auto session = graph.new_session("");
+  const std::vector<Tensor> held = {snapshot_of(*session, w), snapshot_of(*session, m)};
+  session->run(change);
+  EXPECT_EQ(element(snapshot_of(*session, w), 99), 1);
+  EXPECT_EQ(element(snapshot_of(*session, m), 0), 1);
+  EXPECT_EQ(held[0].flat<float>()[99], 0);
+  EXPECT_EQ(held[1].flat<float>()[0], 0);
 }
 
 TEST(VariableChangesTest, ReplaceReadsTheOldAndWritesTheNext) {
@@ -104,7 +127,7 @@ TEST(VariableChangesTest, ReplaceNeverCopies) {
   Tensor fresh(DType::kFloat, {100});
   session->run(nothing);  // Back to the first memory, if nothing was held.
   session->run(nothing);
-  EXPECT_NE(snapshot_of(*session, w).bytes().data(), held.bytes().data());
+  EXPECT_NE(address_of(snapshot_of(*session, w)), held.bytes().data());
   EXPECT_EQ(held.flat<float>()[0], 1);
 }
 
@@ -119,7 +142,7 @@ void expect_memory_is_used_again(OpInput input, Graph& graph, const OwnedVariabl
   std::deque<Tensor> held;
   for (int step = 0; step < 50; ++step) {
     session->run(op);
-    EXPECT_EQ(snapshot_of(*session, w).flat<float>()[0], static_cast<float>(step + 1));
+    EXPECT_EQ(element(snapshot_of(*session, w), 0), static_cast<float>(step + 1));
     places.insert(memory_of(*session, w));
     if (step % 3 == 0) held.push_back(snapshot_of(*session, w));
     if (held.size() > 1) {
@@ -235,9 +258,9 @@ TEST_F(FailingStepTest, GivesASnapshotIfWhatFailsComesBeforeOrBehindAllChanges) 
   const auto behind = graph_.op("behind", [this] { fails(); }, {.control_inputs = {change}});
   const auto session = graph_.new_session("");
   EXPECT_THROW(session->run({before, change}), std::runtime_error);
-  EXPECT_EQ(snapshot_of(*session, a_).flat<float>()[0], 0);
+  EXPECT_EQ(element(snapshot_of(*session, a_), 0), 0);
   EXPECT_THROW(session->run(behind), std::runtime_error);
-  EXPECT_EQ(snapshot_of(*session, a_).flat<float>()[0], 1);
+  EXPECT_EQ(element(snapshot_of(*session, a_), 0), 1);
 }
 
 TEST_F(FailingStepTest, GivesASnapshotIfTheInputEndedBeforeAnUpdateThatSaysSo) {

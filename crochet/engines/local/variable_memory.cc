@@ -21,8 +21,7 @@ VariableMemory::VariableMemory(const Tensor& initial, SpareMemory& spare)
 void VariableMemory::make_unique() {
   if (value_.dtype() == DType::kString) {
     value_.mutable_strings();
-  } else if (needs_copy()) {
-    prepare_copy();
+  } else if (prepare_copy()) {
     std::ranges::copy(value_.bytes(), next_.mutable_bytes().begin());
     commit_copy();
   }
@@ -36,8 +35,10 @@ void VariableMemory::prepare_next() {
   }
 }
 
-void VariableMemory::prepare_copy() {
+bool VariableMemory::prepare_copy() {
+  if (!value_.is_shared()) return false;
   if (!can_use_next()) take_next();
+  return true;
 }
 
 void VariableMemory::take_next() {

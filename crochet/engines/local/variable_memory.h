@@ -25,10 +25,11 @@ class VariableMemory {
   const Tensor& value() const { return value_; }
   // Makes sure that nobody else holds the value, by a copy if need be.
   void make_unique();
-  // The same by somebody else's copy: if true, prepare_copy() is to be called, the value's bytes
-  // are to be copied to next(), and commit_copy() called.
-  bool needs_copy() const { return value_.dtype() != DType::kString && value_.is_shared(); }
-  void prepare_copy();
+  // The same by the caller's copy. True if somebody else holds the value, which is asked once, as
+  // they may let go at any moment: then the value's bytes are to be copied to next(), and
+  // commit_copy() is to be called.
+  // Requires: the value is not one of strings.
+  bool prepare_copy();
   void commit_copy();
 
   // Memory for the next value, of undefined content, that nobody else holds.

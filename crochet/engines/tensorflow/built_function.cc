@@ -8,6 +8,7 @@
 #include "crochet/engines/tensorflow/function_rules.h"
 #include "crochet/engines/tensorflow/graph_builder.h"
 #include "crochet/engines/tensorflow/graph_def.h"
+#include "crochet/engines/tensorflow/graph_functions.h"
 #include "crochet/engines/tensorflow/proto_reader.h"
 #include "crochet/engines/tensorflow/status.h"
 
@@ -16,6 +17,7 @@ namespace {
 
 using internal::bytes_field;
 using internal::FunctionPtr;
+using internal::functions_of;
 using internal::ProtoReader;
 using internal::Status;
 using internal::varint_field;
@@ -30,17 +32,6 @@ constexpr uint32_t kFunctionSignature = 1;
 constexpr int kAllOperations = -1;
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
-std::vector<FunctionPtr> functions_of(TF_Graph* graph) {
-  std::vector<TF_Function*> found(static_cast<size_t>(TF_GraphNumFunctions(graph)));
-  Status status;
-  const int count =
-      TF_GraphGetFunctions(graph, found.data(), static_cast<int>(found.size()), status.get());
-  status.check("the functions of a graph");
-  std::vector<FunctionPtr> functions;
-  for (int i = 0; i < count; ++i) functions.emplace_back(found[static_cast<size_t>(i)]);
-  return functions;
-}
 
 void copy_function(const TF_Function* function, TF_Graph* to, const std::string& what) {
   Status status;

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include <tensorflow/c/c_api.h>
@@ -60,6 +61,15 @@ inline std::vector<TF_Operation*> operations_before(TF_Operation* operation) {
   for (int i = 0; i < TF_OperationNumInputs(operation); ++i)
     before.push_back(TF_OperationInput({operation, i}).oper);
   return before;
+}
+
+// All operations that a run of these runs, they among them.
+inline std::vector<TF_Operation*> operations_run_by(std::vector<TF_Operation*> roots) {
+  std::unordered_set<TF_Operation*> seen(roots.begin(), roots.end());
+  for (size_t i = 0; i < roots.size(); ++i)
+    for (TF_Operation* const one : operations_before(roots[i]))
+      if (seen.insert(one).second) roots.push_back(one);
+  return roots;
 }
 
 }  // namespace crochet::tensorflow::internal

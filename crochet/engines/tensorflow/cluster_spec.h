@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <string_view>
@@ -24,6 +25,8 @@ class ClusterSpec {
   // address that is not "host:port", and one that two tasks have. Port 0 is one that the
   // member itself chooses; others cannot reach it.
   explicit ClusterSpec(Jobs jobs);
+  // The same for jobs that are written out: with a single one, braces could mean two things.
+  ClusterSpec(std::initializer_list<Jobs::value_type> jobs) : ClusterSpec(Jobs(jobs)) {}
 
   const Jobs& jobs() const { return jobs_; }
   // Throw: InvalidArgumentError for a job or a task that is not there.

@@ -66,5 +66,14 @@ TEST(ClusterSpecTest, ReadsPorts) {
     EXPECT_THROW(port_of_address(address), InvalidArgumentError) << address;
 }
 
+TEST(ClusterSpecTest, TakesASingleJob) {
+  const ClusterSpec spec({{"local", {"localhost:0"}}});
+  EXPECT_EQ(spec.num_tasks("local"), 1);
+  const ClusterSpec two({{"local", {"a:1", "b:1"}}});
+  EXPECT_EQ(two.task_address("local", 1), "b:1");
+  const ClusterSpec same = {{"local", {"localhost:0"}}};
+  EXPECT_EQ(same.jobs(), spec.jobs());
+}
+
 }  // namespace
 }  // namespace crochet::tensorflow

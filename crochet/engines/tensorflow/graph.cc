@@ -12,6 +12,7 @@
 #include "crochet/engines/tensorflow/c_api.h"
 #include "crochet/engines/tensorflow/graph_def.h"
 #include "crochet/engines/tensorflow/graph_saver.h"
+#include "crochet/engines/tensorflow/meta_graph_writer.h"
 #include "crochet/engines/tensorflow/operation_builder.h"
 #include "crochet/engines/tensorflow/session.h"
 #include "crochet/engines/tensorflow/state_access.h"
@@ -97,13 +98,29 @@ Graph Graph::from_meta_graph(std::string bytes, const std::string& name,
   return Graph(std::move(bytes), name, options);
 }
 
+Graph Graph::import_graph_def(const std::string& path, const ImportOptions& options) {
+  FileSystem& files = options.files == nullptr ? FileSystem::posix() : *options.files;
+  return from_graph_def(read_file(files, path), path, options);
+}
+
+Graph Graph::from_graph_def(std::string bytes, const std::string& name,
+                            const ImportOptions& options) {
+  internal::check_is_binary(bytes, name);
+  if (bytes.empty()) throw InvalidArgumentError("{}: a GraphDef without operations", name);
+  MetaGraph graph;
+  graph.tensorflow_version = TF_Version();
+  graph.graph_def = std::move(bytes);
+  return from_meta_graph(serialize(graph), name, options);
+}
+
 Graph::Graph(std::string bytes, const std::string& name, const ImportOptions& options)
     : bytes_(std::make_shared<const std::string>(std::move(bytes))),
       definition_(parse_meta_graph(*bytes_, name)),
       graph_(TF_NewGraph(), TF_DeleteGraph) {
-  import_graph_def(name, options);
+  import_nodes(name, options);
   check_global_step(name);
   add_variables(name);
+  take_names_of_saver();
   add_collections(name);
   add_queue_runners(name);
   if (definition_.saver || !definition_.savers.empty())
@@ -127,7 +144,7 @@ std::string Graph::place(const std::string& name, const ImportOptions& options) 
                                  name);
 }
 
-void Graph::import_graph_def(const std::string& name, const ImportOptions& options_of_import) {
+void Graph::import_nodes(const std::string& name, const ImportOptions& options_of_import) {
   const std::string graph_def = internal::prepare_graph_def(
       place(name, options_of_import), global_step_variable(definition_), name);
   const internal::BufferPtr buffer(TF_NewBufferFromString(graph_def.data(), graph_def.size()));
@@ -323,6 +340,18 @@ Output Graph::global_step() const {
 Output Graph::step_read() const {
   const OperationInfo* const read = find_operation(internal::kGlobalStepNode);
   return read == nullptr ? Output() : Output(read, 0);
+}
+
+Output Graph::requested(std::string_view name) const {
+  const Output found = crochet::Graph::requested(name);
+  TF_Operation* const operation = node_of(found).operation;
+  if (operation == global_step_handle()) return global_step();
+  if (std::string_view(TF_OperationOpType(operation)) != "VarHandleOp") return found;
+  for (const std::string_view collection : {"variables", "local_variables"})
+    for (const VariableDef* const definition : definitions(collection))
+      if (without_index(definition->variable_name) == TF_OperationName(operation))
+        return output(definition->snapshot_name);
+  return found;
 }
 
 TF_Operation* Graph::global_step_handle() const {

@@ -5,7 +5,9 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +22,10 @@ struct TF_Graph;
 struct TF_Operation;
 
 namespace crochet::tensorflow {
+
+namespace internal {
+struct SaverEntry;
+}
 
 struct ImportOptions {
   // The operating system's if null. Not owned.
@@ -69,6 +75,11 @@ class Graph final : public crochet::Graph {
   // The same of bytes; `name` is the one in messages.
   static Graph from_meta_graph(std::string bytes, const std::string& name,
                                const ImportOptions& options = {});
+  // The same of a GraphDef alone, as tf.io.write_graph writes it, in binary form. It names no
+  // variables: those that it has are other_state().
+  static Graph import_graph_def(const std::string& path, const ImportOptions& options = {});
+  static Graph from_graph_def(std::string bytes, const std::string& name,
+                              const ImportOptions& options = {});
 
   ~Graph() override;
   Graph(const Graph&) = delete;
@@ -88,7 +99,14 @@ class Graph final : public crochet::Graph {
                                        const SessionConfig& config = {}) override;
   const OperationInfo* find_operation(std::string_view name) const override;
   std::vector<std::string> operation_names() const override;
+  // Under the names that the graph's saver gives them in checkpoints, if it has one.
   std::vector<Variable> variables() const override;
+  // Tables that grow, iterators, queues and others (see resource_types.h), and variables that are
+  // in no collection; and what the graph's saver writes besides the values of variables().
+  std::vector<OtherState> other_state() const override;
+  // The name of a resource variable, whose only output is its handle, stands for its value; that of
+  // the global step for global_step().
+  Output requested(std::string_view name) const override;
   // Throws: InvalidArgumentError for outputs of other graphs.
   OutputInfo output_info(const Output& output) const override;
   // Throws: InvalidArgumentError if it is no scalar of type int32 or int64.
@@ -141,19 +159,24 @@ class Graph final : public crochet::Graph {
   // True if a run of these changes variables that are saved, as far as one can tell from outside;
   // in doubt it does.
   bool changes_variables(std::span<const Output> outputs) const;
+  // True if a run of these writes a checkpoint, as a saver's operations do: it is to be of the
+  // state between two steps.
+  bool saves_state(std::span<const Output> outputs) const;
 
  private:
   friend class GraphBuilder;
 
   Graph(std::string bytes, const std::string& name, const ImportOptions& options);
 
-  void import_graph_def(const std::string& name, const ImportOptions& options);
+  void import_nodes(const std::string& name, const ImportOptions& options);
   std::string place(const std::string& name, const ImportOptions& options) const;
   Node& add_node(TF_Operation* operation);
   // The operation of this name that gives what a reference variable has, in memory of its own.
   Output copy_of(TF_Operation* handle, const std::string& name);
   Part make_part(const VariableDef& definition, const std::string& file);
   void add_variables(const std::string& file);
+  // Gives the variables the names that the graph's saver has for them, where it has one.
+  void take_names_of_saver();
   void add_collections(const std::string& file);
   void add_queue_runners(const std::string& file);
   void check_global_step(const std::string& file) const;
@@ -163,6 +186,13 @@ class Graph final : public crochet::Graph {
   std::vector<const VariableDef*> definitions(std::string_view collection) const;
   // What operations may be given, by name. Throws: what TensorFlow says of them.
   std::map<std::string, Function, std::less<>>& functions();
+  // What the graph's only saver writes; empty if there are several, or that cannot be known.
+  std::vector<internal::SaverEntry> entries_of_saver() const;
+  // Of all variables that are saved, or are a session's own.
+  std::set<std::string> known_resources() const;
+  // Of the queue and the accumulators of a SyncReplicasOptimizer.
+  std::set<std::string> resources_of_sync_replicas() const;
+  std::vector<OtherState> find_other_state() const;
   // The operation of the variable that counts the steps; null if there is none.
   TF_Operation* global_step_handle() const;
   // The name, or one that begins like it, of no operation.
@@ -184,6 +214,11 @@ class Graph final : public crochet::Graph {
   std::map<std::string_view, const Node*> nodes_by_name_;
   std::vector<std::unique_ptr<VariableNode>> variables_;
   std::vector<std::unique_ptr<VariableNode>> local_variables_;  // That were added.
+  // What the graph's saver writes that is not the value of a variable under its name.
+  std::vector<std::string> other_entries_;
+  mutable std::mutex other_state_mutex_;  // Guards what follows.
+  mutable std::vector<OtherState> other_state_;
+  mutable size_t num_nodes_searched_ = 0;
   bool has_reference_variables_ = false;
   std::optional<std::map<std::string, Function, std::less<>>> functions_;  // Once they were needed.
   bool is_function_body_ = false;  // What is added becomes a function.

@@ -372,7 +372,8 @@ TEST_F(GraphBuilderTest, CollectsSummaries) {
   const auto histogram =
       build_.histogram_summary("weights", build_.constant("b", std::vector{1.0f, 2.0f}));
   EXPECT_THAT(graph_.collection(kSummariesCollection), ElementsAre(scalar, histogram));
-  EXPECT_THAT(run(scalar).strings()[0], HasSubstr("loss"));
+  const Tensor summary = run(scalar);
+  EXPECT_THAT(summary.strings()[0], HasSubstr("loss"));
   EXPECT_EQ(run(histogram).dtype(), DType::kString);
 }
 

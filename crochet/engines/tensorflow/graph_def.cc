@@ -105,9 +105,42 @@ Graph read_graph(std::string_view graph_def, const std::string& file) {
   return graph;
 }
 
+// TensorFlow would take them, and fail in the first run.
+void check_needs_no_python(std::string_view type, std::string_view operation,
+                           const std::string& file) {
+  constexpr std::array<std::string_view, 3> kPython = {"PyFunc", "PyFuncStateless", "EagerPyFunc"};
+  if (std::ranges::find(kPython, type) == kPython.end()) return;
+  throw UnimplementedError(
+      "{}: operation \"{}\" ({}) calls a function of the Python program that built the graph, "
+      "which is not there: build it of TensorFlow's operations",
+      file, operation, type);
+}
+
+void check_function(ProtoReader function, const std::string& file) {
+  function.for_each_field([&](uint32_t field, ProtoReader& value) {
+    if (field != bytes_field(kFunctionNode)) return false;
+    const NodeDef node = read_node(value.view(), file);
+    check_needs_no_python(node.op, node.name, file);
+    return true;
+  });
+}
+
+void check_functions(std::string_view rest_of_graph, const std::string& file) {
+  ProtoReader(rest_of_graph, file).for_each_field([&](uint32_t field, ProtoReader& value) {
+    if (field != bytes_field(kGraphLibrary)) return false;
+    value.message("library").for_each_field([&](uint32_t inner, ProtoReader& function) {
+      if (inner != bytes_field(kLibraryFunction)) return false;
+      check_function(function.message("function"), file);
+      return true;
+    });
+    return true;
+  });
+}
+
 void check_nodes(const std::vector<NodeDef>& nodes, const std::string& file) {
   const NodeDef* nameless = nullptr;
   for (const NodeDef& node : nodes) {
+    check_needs_no_python(node.op, node.name, file);
     if (!is_legal_operation_name(node.name))
       throw InvalidArgumentError("{}: \"{}\" is no name for an operation", file, node.name);
     if (!is_legal_device(node.device))
@@ -205,6 +238,7 @@ std::string prepare_graph_def(std::string_view graph_def, std::string_view globa
                               const std::string& file) {
   Graph graph = read_graph(graph_def, file);
   check_nodes(graph.nodes, file);
+  check_functions(graph.rest, file);
   const auto variable = std::ranges::find_if(graph.nodes, [&](const NodeDef& node) {
     return !global_step.empty() && node.name == global_step && is_variable(node);
   });

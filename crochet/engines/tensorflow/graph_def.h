@@ -30,7 +30,8 @@ bool is_adding(std::string_view type);
 // with a training step is always the one before. In functions and loops nothing is changed.
 //
 // Throws: DataLossError for bytes that are no GraphDef; InvalidArgumentError for illegal names and
-// devices, and for a variable without a shared name beside another such: they would be one.
+// devices, and for a variable without a shared name beside another such: they would be one;
+// UnimplementedError for operations that call functions of a Python program.
 std::string prepare_graph_def(std::string_view graph_def, std::string_view global_step,
                               const std::string& file);
 

@@ -41,6 +41,24 @@ std::string graph(const std::vector<std::string>& nodes) {
   return bytes;
 }
 
+TEST(GraphDefTest, RefusesFunctionsOfPython) {
+  for (const char* const type : {"PyFunc", "PyFuncStateless", "EagerPyFunc"}) {
+    const auto is_refused =
+        ThrowsMessage<UnimplementedError>(HasSubstr("x: operation \"a\" (" + std::string(type)));
+    EXPECT_THAT([&] { prepare_graph_def(graph({node("a", type)}), "", "x"); }, is_refused);
+    // In the body of a function, too.
+    std::string in_function;
+    {
+      pbf_writer message(in_function);
+      pbf_writer library(message, 2);
+      pbf_writer function(library, 1);
+      function.add_message(3, node("a", type));
+    }
+    EXPECT_THAT([&] { prepare_graph_def(in_function, "", "x"); }, is_refused);
+  }
+  EXPECT_NO_THROW(prepare_graph_def(graph({node("a", "NoOp")}), "", "x"));
+}
+
 TEST(GraphDefTest, KnowsLegalNames) {
   for (const char* const name : {"a", "A/b", ".x", "7", "a/b_c-d.e\\f", "while/body>1", "_send"})
     EXPECT_TRUE(is_legal_operation_name(name)) << name;

@@ -2,17 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/engines/tensorflow/graph_saver.h"
 
+#include <algorithm>
 #include <filesystem>
-#include <unordered_set>
 #include <utility>
-#include <vector>
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/engines/tensorflow/at_place.h"
-#include "crochet/engines/tensorflow/c_api.h"
-#include "crochet/engines/tensorflow/status.h"
-#include "crochet/engines/tensorflow/tensor_conversion.h"
+#include "crochet/engines/tensorflow/saver_entries.h"
 #include "crochet/session/session.h"
 
 namespace crochet::tensorflow {
@@ -59,28 +56,6 @@ SaverDef choose(const MetaGraph& file) {
       file.savers.size(), file.savers.size());
 }
 
-// All operations that a run of `root` runs.
-std::vector<TF_Operation*> operations_behind(TF_Operation* root) {
-  std::unordered_set<TF_Operation*> seen = {root};
-  std::vector<TF_Operation*> all = {root};
-  for (size_t i = 0; i < all.size(); ++i)
-    for (TF_Operation* const one : internal::operations_before(all[i]))
-      if (seen.insert(one).second) all.push_back(one);
-  return all;
-}
-
-// The strings of a constant; nothing for another operation.
-std::optional<Tensor> constant_strings(TF_Operation* operation) {
-  if (std::string_view(TF_OperationOpType(operation)) != "Const") return std::nullopt;
-  internal::Status status;
-  TF_Tensor* value = nullptr;
-  TF_OperationGetAttrTensor(operation, "value", &value, status.get());
-  if (!status.ok()) return std::nullopt;
-  Tensor strings = internal::from_tensorflow(internal::TensorPtr(value), internal::Sharing::kCopy);
-  if (strings.dtype() != DType::kString) return std::nullopt;
-  return strings;
-}
-
 }  // namespace
 
 GraphSaver::GraphSaver(Graph& graph) : graph_(graph) {}
@@ -96,24 +71,20 @@ const SaverDef& GraphSaver::definition() const {
         "neither written nor read here: export the graph with tf.compat.v1.train.Saver's default, "
         "write_version=SaverDef.V2, or let crochet save",
         definition_->version);
-  if (!is_checked_) find_names();
+  if (!is_checked_) read();
   is_checked_ = true;
   return *definition_;
 }
 
-// The names of the tensors that a saver's operations write are constants.
-void GraphSaver::find_names() const {
+void GraphSaver::read() const {
   filename_place(graph_, *definition_);
   restore_operation(graph_, *definition_);
-  std::set<std::string, std::less<>> names;
-  const Output root = save_tensor(graph_, *definition_);
-  for (TF_Operation* const operation : operations_behind(node_of(root).operation)) {
-    if (std::string_view(TF_OperationOpType(operation)) != "SaveV2") continue;
-    const auto strings = constant_strings(TF_OperationInput({operation, 1}).oper);
-    if (!strings) return;
-    for (const std::string& name : strings->strings()) names.insert(name);
-  }
-  names_ = std::move(names);
+  internal::SaverContents contents =
+      internal::read_saver(node_of(save_tensor(graph_, *definition_)).operation);
+  sources_ = std::move(contents.sources);
+  if (!contents.entries) return;
+  names_.emplace();
+  for (const internal::SaverEntry& entry : *contents.entries) names_->insert(entry.key);
 }
 
 bool GraphSaver::preferred_for(const crochet::Session& session) const {
@@ -130,6 +101,22 @@ bool GraphSaver::preferred_for(const crochet::Session& session) const {
 bool GraphSaver::saves(std::string_view variable) const {
   definition();
   return !names_ || names_->contains(variable);
+}
+
+bool GraphSaver::knows_names() const {
+  definition();
+  return names_.has_value();
+}
+
+bool GraphSaver::saves_state(std::string_view name) const {
+  definition();
+  const auto is_source = [&](TF_Operation* operation) { return sources_.contains(operation); };
+  for (const Variable& variable : graph_.variables())
+    if (variable.name() == name)
+      return std::ranges::all_of(node_of(variable).parts, is_source, &Graph::Part::handle);
+  if (const OperationInfo* const operation = graph_.find_operation(name))
+    return is_source(static_cast<const Graph::Node&>(*operation).operation);
+  return names_ && names_->contains(name);
 }
 
 void GraphSaver::save(crochet::Session& session, const std::string& prefix) {

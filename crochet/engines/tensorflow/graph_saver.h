@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 
 #include "crochet/engines/tensorflow/graph.h"
 #include "crochet/session/state_operations.h"
@@ -35,6 +36,10 @@ class GraphSaver final : public StateOperations {
   bool preferred_for(const crochet::Session& session) const override;
   // Throws: as save().
   bool saves(std::string_view variable) const override;
+  // False if a function writes, as in a model of TensorFlow 2. Throws: as save().
+  bool knows_names() const override;
+  // True if what is saved is computed from it. Throws: as save().
+  bool saves_state(std::string_view name) const override;
   // Throws besides what the session throws: FailedPreconditionError if there is no such saver, or
   // several; UnimplementedError for one that writes the V1 format; NotFoundError and
   // InvalidArgumentError if it names what the graph does not have, or what is no file name.
@@ -47,7 +52,7 @@ class GraphSaver final : public StateOperations {
   // TensorFlow's operations give a variable whatever shape the file has. Nobody calls this on a
   // GraphSaver: a Saver restores by it, which compares names, types and shapes first.
   void restore(crochet::Session& session, const std::string& prefix) override;
-  void find_names() const;
+  void read() const;
 
   Graph& graph_;  // Not owned; outlives this.
   // Found when they are needed: a graph whose saver is of no use is still one to be trained.
@@ -55,6 +60,7 @@ class GraphSaver final : public StateOperations {
   mutable bool is_checked_ = false;
   mutable bool is_useless_ = false;
   mutable std::optional<std::set<std::string, std::less<>>> names_;  // Unset: all that there are.
+  mutable std::unordered_set<TF_Operation*> sources_;                // Of the values.
 };
 
 }  // namespace crochet::tensorflow

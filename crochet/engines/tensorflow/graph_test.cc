@@ -94,12 +94,14 @@ TEST(TensorFlowGraphTest, ReadsBinaryFilesAlone) {
   const TempDirectory directory;
   EXPECT_THAT([&] { Graph::import_meta_graph(directory / "none.meta"); },
               ThrowsMessage<NotFoundError>(HasSubstr("none.meta")));
-  for (const char* const text :
-       {"meta_info_def {\n  tensorflow_version: \"2.21.0\"\n}\n", "junk"}) {
+  const auto import = [&](const char* text) {
     replace_file(FileSystem::posix(), directory / "text.meta", text);
-    EXPECT_THAT([&] { Graph::import_meta_graph(directory / "text.meta"); },
-                ThrowsMessage<DataLossError>(HasSubstr("text.meta")));
-  }
+    Graph::import_meta_graph(directory / "text.meta");
+  };
+  EXPECT_THAT([&] { import("junk"); }, ThrowsMessage<DataLossError>(HasSubstr("text.meta")));
+  EXPECT_THAT(
+      [&] { import("meta_info_def {\n  tensorflow_version: \"2.21.0\"\n}\n"); },
+      ThrowsMessage<UnimplementedError>(HasSubstr("text.meta: this is a graph in text form")));
 }
 
 TEST(TensorFlowGraphTest, TellsWhatIsNotInitialized) {
@@ -217,6 +219,37 @@ TEST(TensorFlowGraphTest, HasNoGlobalStepThatIsNoVariable) {
   build.op("Identity", "global_step", {build.constant("one", int64_t{1})});
   const Graph imported = Graph::from_meta_graph(*graph.meta_graph(), "x.meta");
   EXPECT_FALSE(imported.global_step());
+}
+
+TEST(TensorFlowGraphTest, ImportsAGraphDefAlone) {
+  const TempDirectory directory;
+  const std::string path = directory / "graph.pb";
+  replace_file(FileSystem::posix(), path,
+               parse_meta_graph(golden_bytes("contract_resource"), "x").graph_def);
+  Graph graph = Graph::import_graph_def(path);
+  // It names no variables: they are state that savers refuse to lose.
+  EXPECT_TRUE(graph.variables().empty());
+  EXPECT_EQ(graph.other_state().size(), 4U);
+  const auto session = graph.new_session("");
+  session->run(graph.operation("vector/Assign"));
+  EXPECT_EQ(session->run("vector/Read/ReadVariableOp").tensor(), Tensor::from<int64_t>({7, 8}));
+  EXPECT_THROW(Graph::from_graph_def("", "x"), InvalidArgumentError);
+  EXPECT_THROW(Graph::from_graph_def("\xff", "x"), DataLossError);
+  EXPECT_THROW(Graph::from_graph_def("node {\n}", "x"), UnimplementedError);
+}
+
+TEST(TensorFlowGraphTest, ReportsADeviceThatTheSessionDoesNotHave) {
+  for (const char* const device : {"/device:GPU:0", "/job:ps/task:3"}) {
+    Graph graph;
+    GraphBuilder build(graph);
+    build.op("NoOp", "placed", {}, {}, {.device = device});
+    const auto session = graph.new_session("");
+    EXPECT_THAT([&] { session->run("placed"); },
+                ThrowsMessage<InvalidArgumentError>(AllOf(
+                    HasSubstr("operation \"placed\": is on the device \"" + std::string(device)),
+                    HasSubstr("which the session does not have: it has /job:localhost/"),
+                    testing::Not(HasSubstr("Make sure")))));
+  }
 }
 
 TEST(TensorFlowGraphTest, NamesThePlaceOfWhatIsNotThere) {

@@ -343,9 +343,32 @@ SignatureDef read_signature(ProtoReader message) {
   return signature;
 }
 
+// Fields of a MetaGraphDef and of a GraphDef, as one of them begins in text form.
+constexpr std::array<std::string_view, 10> kFields = {
+    "meta_info_def",  "graph_def", "saver_def", "collection_def", "signature_def",
+    "asset_file_def", "node",      "library",   "versions",       "object_graph_def"};
+
 }  // namespace
 
+// In binary form a field of 32 bytes or of 9 may look like a space, what follows not like a name.
+void internal::check_is_binary(std::string_view bytes, const std::string& name) {
+  constexpr std::string_view kSpaces = " \t\r\n";
+  const size_t begin = std::min(bytes.find_first_not_of(kSpaces), bytes.size());
+  const std::string_view rest = bytes.substr(begin);
+  const bool is_text = std::ranges::any_of(kFields, [&](std::string_view field) {
+    if (!rest.starts_with(field)) return false;
+    const size_t next = rest.find_first_not_of(kSpaces, field.size());
+    return next != std::string_view::npos && (rest[next] == '{' || rest[next] == ':');
+  });
+  if (is_text)
+    throw UnimplementedError(
+        "{}: this is a graph in text form, which is not read here: export it in binary form "
+        "(as_text=False)",
+        name);
+}
+
 MetaGraph parse_meta_graph(std::string_view bytes, const std::string& name) {
+  internal::check_is_binary(bytes, name);
   MetaGraph graph;
   ProtoReader file(bytes, name);
   file.for_each_field([&](uint32_t field, ProtoReader& value) {
@@ -379,7 +402,9 @@ MetaGraph parse_meta_graph(std::string_view bytes, const std::string& name) {
     }
   });
   if (graph.graph_def.empty())
-    throw InvalidArgumentError("{}: the MetaGraphDef has no graph_def", name);
+    throw InvalidArgumentError(
+        "{}: the MetaGraphDef has no graph_def; a GraphDef alone is read by import_graph_def",
+        name);
   return graph;
 }
 

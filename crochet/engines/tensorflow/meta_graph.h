@@ -88,10 +88,17 @@ struct MetaGraph {
   std::map<std::string, std::vector<std::string>, std::less<>> messages;
 };
 
+namespace internal {
+
+// Throws: UnimplementedError if the bytes are a MetaGraphDef, or a GraphDef, in text form.
+void check_is_binary(std::string_view bytes, const std::string& name);
+
+}  // namespace internal
+
 // Reads a MetaGraphDef; `name` is the one in messages.
 // Throws: DataLossError with the place, such as "digits.meta: collection_def["variables"][2]", if
 // the bytes are no such message; InvalidArgumentError if it has no graph, or a variable lacks what
-// it needs.
+// it needs; UnimplementedError for the text form.
 MetaGraph parse_meta_graph(std::string_view bytes, const std::string& name);
 
 }  // namespace crochet::tensorflow

@@ -157,9 +157,20 @@ TEST(MetaGraphTest, RefusesVariablesThatLackNames) {
               ThrowsMessage<InvalidArgumentError>(HasSubstr("collection_def[\"global_step\"][0]")));
 }
 
+TEST(MetaGraphTest, ReportsTheTextForm) {
+  for (const char* const text :
+       {"meta_info_def {\n  tags: \"serve\"\n}\n", "\ngraph_def {\n}", "graph_def: <>",
+        "node {\n  name: \"a\"\n}", "versions { producer: 1 }"})
+    EXPECT_THAT(
+        [&] { parse_meta_graph(text, "x.pbtxt"); },
+        ThrowsMessage<UnimplementedError>(HasSubstr("x.pbtxt: this is a graph in text form")))
+        << text;
+}
+
 TEST(MetaGraphTest, RefusesAFileWithoutAGraph) {
-  EXPECT_THAT([] { parse_meta_graph("", "x.meta"); },
-              ThrowsMessage<InvalidArgumentError>("x.meta: the MetaGraphDef has no graph_def"));
+  EXPECT_THAT(
+      [] { parse_meta_graph("", "x.meta"); },
+      ThrowsMessage<InvalidArgumentError>(HasSubstr("x.meta: the MetaGraphDef has no graph_def")));
 }
 
 TEST(MetaGraphTest, NamesThePlaceOfTheDamage) {

@@ -4,12 +4,13 @@
 
 #include <condition_variable>
 #include <mutex>
-#include <thread>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
+#include "crochet/base/thread.h"
+#include "crochet/engines/tensorflow/absent_members.h"
 #include "crochet/engines/tensorflow/c_api.h"
 #include "crochet/engines/tensorflow/cluster_config.h"
 #include "crochet/engines/tensorflow/cluster_spec.h"
@@ -62,9 +63,16 @@ void probe(const RemoteTarget& remote) {
   if (TF_GetCode(status.get()) == TF_DEADLINE_EXCEEDED)
     throw DeadlineExceededError(
         "session at {}: no answer within {} s; the server there, or a member of its cluster that "
-        "the device filters include, is absent or stands still",
-        remote.target, seconds_of(remote.limit));
+        "the device filters include, is absent or stands still{}",
+        remote.target, seconds_of(remote.limit), describe_absent(remote));
   status.check(fmt::format("session at {}", remote.target));
+}
+
+std::string describe_absent(const RemoteTarget& remote) {
+  const std::optional<ClusterSpec> cluster = own_cluster_at(remote.target);
+  if (!cluster) return "";
+  const std::vector<std::string> absent = absent_members(*cluster, remote.config);
+  return absent.empty() ? "" : fmt::format("; absent: {}", fmt::join(absent, ", "));
 }
 
 struct RemoteClosing::State {
@@ -79,7 +87,7 @@ struct RemoteClosing::State {
 RemoteClosing::RemoteClosing(TF_Session* session, const RemoteTarget& remote)
     : state_(std::make_shared<State>()), target_(remote.target), limit_(remote.limit) {
   state_->session = session;
-  std::thread([state = state_] {
+  Thread("closing the session at " + target_, [state = state_] {
     Status status;
     // It complains if the session was never made there.
     TF_CloseSession(state->session, status.get());

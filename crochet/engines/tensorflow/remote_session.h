@@ -37,6 +37,11 @@ RemoteTarget remote_target(const std::string& target, const SessionConfig& confi
 // Throws: DeadlineExceededError if one did not within the limit; what else TensorFlow says.
 void probe(const RemoteTarget& remote);
 
+// "; absent: /job:ps/task:0 at 10.0.0.1:2222 (Connection refused)", of the members that the session
+// waits for; "" if all are there, or the server at the target, which knows them, is another
+// process.
+std::string describe_absent(const RemoteTarget& remote);
+
 // Closes a session in a thread of its own, for a member that stands still keeps it waiting. After
 // twice the limit the thread is left behind, with the session.
 class RemoteClosing {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <optional>
 #include <set>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "crochet/engines/tensorflow/at_place.h"
 #include "crochet/engines/tensorflow/graph_saver.h"
 #include "crochet/engines/tensorflow/proto_reader.h"
+#include "crochet/engines/tensorflow/string_constants.h"
 #include "crochet/io/path.h"
 
 namespace crochet::tensorflow {
@@ -106,10 +108,26 @@ SavedModel::SavedModel(std::string directory, const SavedModelOptions& options)
   const size_t index = choose(candidates, {options.tags.begin(), options.tags.end()}, path);
   place_ = fmt::format("{}: meta_graphs[{}]", path, index);
   // Graphs do not move.
-  graph_.reset(new Graph(Graph::from_meta_graph(std::string(candidates[index].bytes), place_)));
+  graph_.reset(new Graph(Graph::from_meta_graph(with_own_assets(candidates[index].bytes), place_)));
   add_signatures();
   add_assets();
   find_init_op();
+}
+
+// The exporter's paths may be of another machine, and whatever runs an initialiser of a table reads
+// from them: the graph has the paths of this directory.
+std::string SavedModel::with_own_assets(std::string_view meta_graph) const {
+  internal::StringConstants paths;
+  for (const AssetFileDef& asset : parse_meta_graph(meta_graph, place_).assets)
+    if (is_within(asset.filename))
+      paths[asset.tensor_name.substr(0, asset.tensor_name.rfind(':'))] =
+          std::filesystem::absolute(asset_path(asset)).lexically_normal().string();
+  if (paths.empty()) return std::string(meta_graph);
+  return internal::with_string_constants(meta_graph, paths, place_);
+}
+
+std::string SavedModel::asset_path(const AssetFileDef& asset) const {
+  return join_path(join_path(directory_, "assets"), asset.filename);
 }
 
 void SavedModel::add_signatures() {
@@ -139,7 +157,7 @@ void SavedModel::add_assets() {
     if (!is_within(assets[i].filename))
       throw InvalidArgumentError("{}: the file \"{}\" lies outside of the model", place,
                                  assets[i].filename);
-    const std::string path = join_path(join_path(directory_, "assets"), assets[i].filename);
+    const std::string path = asset_path(assets[i]);
     // Some exporters say it twice.
     const auto known = std::ranges::find(init_feeds_, tensor, &Feeds::value_type::first);
     if (known != init_feeds_.end() && known->second == Tensor::scalar(path)) continue;

@@ -64,13 +64,16 @@ class SavedModel {
 
   // Fills tables and whatever the exporter wanted done (main_op, legacy_init_op); unset if nothing.
   Output init_op() const { return init_op_; }
-  // What it is run with: the paths of the assets.
+  // The paths of the assets, by the tensors that take them. Those that are constants have these
+  // values in graph(), wherever the model was exported: runs need not be fed with them.
   const Feeds& init_feeds() const { return init_feeds_; }
 
   // A session in which both was done.
   std::unique_ptr<crochet::Session> new_session(const SessionConfig& config = {});
 
  private:
+  std::string with_own_assets(std::string_view meta_graph) const;
+  std::string asset_path(const AssetFileDef& asset) const;
   void add_signatures();
   Signature resolve(const SignatureDef& signature, const std::string& name) const;
   void add_assets();

@@ -67,6 +67,25 @@ TEST(SavedModelTest, RunsItsSignatures) {
             Tensor::from<int64_t>({1, -1, 0}));
 }
 
+// Whatever initialises its tables finds the files, where no feeds can be given, too.
+TEST(SavedModelTest, TrainsWithAssetsWhereverItLies) {
+  const ModelCopy copy;
+  replace_file(FileSystem::posix(), copy.path() + "/assets/vocabulary.txt", "fish\nowl\n");
+  SavedModel model(copy.path());
+  const Signature& lookup = model.signature("lookup");
+  const auto scaffold = std::make_shared<Scaffold>();
+  scaffold->init_fn = [&](crochet::Session& session) { model.restore(session); };
+  scaffold->local_init_op = model.init_op();
+  Tensor numbers;
+  crochet::train({.graph = model.graph(), .scaffold = scaffold}, [&](MonitoredSession& session) {
+    numbers = session
+                  .run(lookup.outputs.at("numbers"),
+                       {{lookup.inputs.at("words"), Tensor::from({"owl", "fish", "cat"})}})
+                  .tensor();
+  });
+  EXPECT_EQ(numbers, Tensor::from<int64_t>({1, 0, -1}));
+}
+
 TEST(SavedModelTest, ReadsWhatSimpleSaveWrote) {
   SavedModel model(model_path("simple_model"));
   const auto session = model.new_session();

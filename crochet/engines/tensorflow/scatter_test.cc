@@ -46,8 +46,10 @@ TEST_F(ScatterTest, ASnapshotStaysAsItIs) {
     EXPECT_EQ(between.tensors()[0].tensor.flat<float>()[0], 2 + 2 * static_cast<float>(i));
   }
   expect_all(before, 1);
-  EXPECT_EQ(it_.value("resource_a").flat<float>()[0], 11);
-  EXPECT_EQ(it_.value("reference_a").flat<float>()[8], 6);
+  const Tensor resource = it_.value("resource_a");
+  const Tensor reference = it_.value("reference_a");
+  EXPECT_EQ(resource.flat<float>()[0], 11);
+  EXPECT_EQ(reference.flat<float>()[8], 6);
 }
 
 TEST_F(ScatterTest, ASnapshotIsOfOneStepWhileOthersTrain) {
@@ -82,9 +84,10 @@ TEST_F(ScatterTest, ACheckpointIsOfOneStepWhileTrainingGoesOn) {
   for (int i = 0; i < kSaves; ++i) {
     const int saved_step = 5 * i + 1;
     const CheckpointReader reader(fmt::format("{}-{}", directory / "m", saved_step));
-    for (const Variable& table : tables_)
-      EXPECT_THAT(reader.read(table.name()).flat<float>(), Each(static_cast<float>(saved_step)))
-          << table.name();
+    for (const Variable& table : tables_) {
+      const Tensor saved = reader.read(table.name());
+      EXPECT_THAT(saved.flat<float>(), Each(static_cast<float>(saved_step))) << table.name();
+    }
   }
 }
 

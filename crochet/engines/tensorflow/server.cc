@@ -27,6 +27,7 @@ struct ProcessServer {
   std::mutex mutex;  // Guards what follows.
   std::string device = {};
   std::string target = {};  // As TensorFlow calls it.
+  std::optional<ClusterSpec> cluster = {};
   TF_Server* server = nullptr;
 };
 
@@ -99,6 +100,13 @@ std::string other_name(const std::string& target, int port) {
   return name == target ? fmt::format("grpc://localhost:{}", port) : name;
 }
 
+// Requires: the mutex is held.
+bool is_at(const ProcessServer& process, const std::string& target) {
+  if (process.server == nullptr || target.empty()) return false;
+  const int port = port_of_address(process.target.substr(process.target.rfind('/') + 1));
+  return target == process.target || target == other_name(process.target, port);
+}
+
 void add_job(protozero::pbf_writer& cluster, const std::string& name,
              const std::vector<std::string>& addresses) {
   protozero::pbf_writer job(cluster, 1);
@@ -124,10 +132,13 @@ std::string target_by_network(const std::string& target) {
 std::optional<DeviceName> own_task_at(const std::string& target) {
   ProcessServer& process = process_server();
   const std::lock_guard lock(process.mutex);
-  if (process.server == nullptr || target.empty()) return std::nullopt;
-  const int port = port_of_address(process.target.substr(process.target.rfind('/') + 1));
-  if (target != process.target && target != other_name(process.target, port)) return std::nullopt;
-  return parse_device_name(process.device);
+  return is_at(process, target) ? parse_device_name(process.device) : std::nullopt;
+}
+
+std::optional<ClusterSpec> own_cluster_at(const std::string& target) {
+  ProcessServer& process = process_server();
+  const std::lock_guard lock(process.mutex);
+  return is_at(process, target) ? process.cluster : std::nullopt;
 }
 
 std::string server_definition(const ServerOptions& options) {
@@ -170,6 +181,7 @@ Server::Server(const ServerOptions& options) {
   status.check(fmt::format("server of {} at {}", device, address));
   process.server = server;
   process.device = device;
+  process.cluster = options.cluster;
   TF_ServerStart(server, status.get());
   status.check(fmt::format("server of {} at {}", device, address));
   process.target = TF_ServerTarget(server);

@@ -65,6 +65,9 @@ std::string target_by_network(const std::string& target);
 // Which task this process is, if its server is the one at `target`.
 std::optional<DeviceName> own_task_at(const std::string& target);
 
+// The members of the cluster that the server at `target` knows, if it is this process's.
+std::optional<ClusterSpec> own_cluster_at(const std::string& target);
+
 // A serialized ServerDef.
 std::string server_definition(const ServerOptions& options);
 

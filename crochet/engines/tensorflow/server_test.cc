@@ -14,6 +14,7 @@
 #include <netinet/in.h>
 
 #include "crochet/crochet.h"
+#include "crochet/engines/tensorflow/sync_replicas_hook.h"
 #include "crochet/engines/tensorflow/test_cluster.h"
 #include "crochet/engines/tensorflow/test_graphs.h"
 #include "crochet/testing/log_capture.h"
@@ -142,7 +143,8 @@ class RemoteSessionTest : public testing::Test {
 TEST_F(RemoteSessionTest, RunsOnTheServer) {
   const auto session = new_session(isolated_config());
   EXPECT_EQ(session->target(), test_server().target());
-  EXPECT_EQ(session->run("looked_up").tensor().flat<int64_t>()[0], 2);
+  const Tensor looked_up = session->run("looked_up").tensor();
+  EXPECT_EQ(looked_up.flat<int64_t>()[0], 2);
   RunMetadata metadata;
   session->run("read_resource", {}, {.trace_level = TraceLevel::kFull}, &metadata);
   EXPECT_THAT(metadata.operations,
@@ -214,7 +216,7 @@ TEST_F(RemoteSessionTest, IsSavedByTheGraphUnlessCrochetIsAskedTo) {
   const LogCapture log;
   const TempDirectory directory;
   const auto is_saved_by_graph = [&](crochet::Session& session, StateWriter writer) {
-    Saver saver({.writer = writer});
+    Saver saver({.writer = writer, .unsaved_state = UnsavedState::kWarn});
     const std::string prefix = saver.save(session, directory / "m", 1);
     EXPECT_TRUE(FileSystem::posix().exists(prefix + ".json"));
     const CheckpointReader reader(prefix);
@@ -262,9 +264,11 @@ TEST_F(RemoteSessionTest, LeavesTheVariablesOfTheCluster) {
 
 TEST_F(RemoteSessionTest, SaysWhatIsAbsent) {
   const SessionConfig all = cluster_config({.operation_timeout = 300ms});
-  EXPECT_THAT([&] { it_.graph.new_session(test_server().target(), all); },
-              ThrowsMessage<DeadlineExceededError>(
-                  AllOf(HasSubstr(test_server().target()), HasSubstr("within 0.3 s"))));
+  EXPECT_THAT(
+      [&] { it_.graph.new_session(test_server().target(), all); },
+      ThrowsMessage<DeadlineExceededError>(AllOf(
+          HasSubstr(test_server().target()), HasSubstr("within 0.3 s"),
+          HasSubstr("absent: /job:absent/task:0 at 127.0.0.1:"), HasSubstr("Connection refused"))));
 }
 
 TEST_F(RemoteSessionTest, EndsWhereNobodyListensOrAnswers) {
@@ -299,6 +303,38 @@ TEST_F(RemoteSessionTest, ClosesBesideRunsThatHang) {
   begun.wait();
   session->close();
   hanging.join();
+}
+
+// The chief's thread waits for gradients when the run ends: nothing waits for it.
+TEST(SyncReplicasTest, TrainsInSteps) {
+  const LogCapture log;
+  const TempDirectory directory;
+  for (const int64_t last_step : {3, 5}) {
+    auto graph = Graph::import_meta_graph(golden_path("sync"), {.task = "/job:worker/task:0"});
+    EXPECT_TRUE(graph.other_state().empty());
+    const RunReport report =
+        crochet::train({.graph = graph,
+                        .master = test_server().target(),
+                        .checkpoint_dir = directory / "run",
+                        .hooks = {SyncReplicasHook(), StopAtStepHook({.last_step = last_step})},
+                        .config = cluster_config({.device_filters = {"/job:worker"}})},
+                       [&](MonitoredSession& session) {
+                         while (!session.should_stop()) session.run("train");
+                       });
+    EXPECT_GE(report.last_step, last_step);
+    const CheckpointReader reader(*latest_checkpoint(FileSystem::posix(), directory / "run"));
+    const auto step = static_cast<float>(reader.read("global_step").scalar<int64_t>());
+    EXPECT_EQ(reader.read("sync_w"), Tensor::from<float>({1 - step / 2, 2 - step / 2}));
+  }
+  EXPECT_FALSE(log.contains("threads still running"));
+}
+
+TEST(SyncReplicasTest, SaysWhatTheGraphLacks) {
+  Graph graph = import_golden("contract_resource");
+  SyncReplicasHook hook;
+  EXPECT_THAT([&] { hook.begin(graph); },
+              ThrowsMessage<FailedPreconditionError>(
+                  AllOf(HasSubstr("sync_replicas/chief_init_op"), HasSubstr("sync_replicas.py"))));
 }
 
 TEST_F(RemoteSessionTest, RefusesSettingsItDoesNotKnow) {

@@ -52,7 +52,8 @@ std::string describe_place(const internal::RemoteTarget& remote, const RunOption
   if (TF_GetCode(status.get()) != TF_DEADLINE_EXCEEDED) return place;
   const int64_t limit =
       options.timeout_in_ms > 0 ? options.timeout_in_ms : int64_t{remote.limit.count()};
-  return fmt::format("{}: no answer within {} s", place, static_cast<double>(limit) / 1000);
+  return fmt::format("{}: no answer within {} s{}", place, static_cast<double>(limit) / 1000,
+                     internal::describe_absent(remote));
 }
 
 // Operations of the graph may give a resource any shape.
@@ -137,6 +138,7 @@ class Session::Request {
 Session::Session(Graph& graph, std::string target, const SessionConfig& config)
     : graph_(graph),
       target_(std::move(target)),
+      config_(config),
       remote_(internal::is_remote(target_) ? std::optional(internal::remote_target(target_, config))
                                            : std::nullopt),
       is_single_threaded_(!remote_ && internal::is_single_threaded(config.serialized)) {
@@ -208,16 +210,20 @@ void Session::execute(Request& request, const std::function<std::string()>& what
   if (is_recorded) *metadata = internal::parse_run_metadata(internal::view_of(*run_metadata));
 }
 
-bool Session::changes_variables(std::span<const Output> fetches) {
+// In a cluster nobody can keep the other members' changes waiting.
+Access Session::access_of(std::span<const Output> fetches) {
   std::vector<const OperationInfo*> key;
   key.reserve(fetches.size());
   for (const Output& output : fetches) key.push_back(output.operation());
   std::ranges::sort(key);
   key.erase(std::unique(key.begin(), key.end()), key.end());
   const std::lock_guard lock(mutex_);
-  const auto found = changes_.find(key);
-  if (found != changes_.end()) return found->second;
-  return changes_[std::move(key)] = graph_.changes_variables(fetches);
+  const auto found = accesses_.find(key);
+  if (found != accesses_.end()) return found->second;
+  const Access access = graph_.changes_variables(fetches)         ? Access::kChange
+                        : !remote_ && graph_.saves_state(fetches) ? Access::kExclusive
+                                                                  : Access::kRead;
+  return accesses_[std::move(key)] = access;
 }
 
 // Fed values replace those of placeholders, whose own checks are then not made.
@@ -245,9 +251,8 @@ void Session::run_into(std::span<const Output> fetches, const Feeds& feeds,
   assert(fetches.size() == results.size());
   for (const Output& output : fetches) check_fetch(graph_, output);
   check_feeds(feeds);
-  const internal::RunGate::Pass pass(gate_,
-                                     changes_variables(fetches) ? Access::kChange : Access::kRead,
-                                     "run", std::chrono::milliseconds(options.timeout_in_ms));
+  const internal::RunGate::Pass pass(gate_, access_of(fetches), "run",
+                                     std::chrono::milliseconds(options.timeout_in_ms));
   Request request;
   for (const auto& [output, value] : feeds)
     request.feed(place_of(output), internal::to_tensorflow(value));

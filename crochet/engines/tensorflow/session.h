@@ -44,6 +44,10 @@ class Session final : public crochet::Session {
 
   crochet::Graph& graph() const override { return graph_; }
   const std::string& target() const override { return target_; }
+  // A new session over the same graph at the same place, with the same settings.
+  std::unique_ptr<Session> another() const {
+    return std::make_unique<Session>(graph_, target_, config_);
+  }
 
   // Throws besides: the error of TensorFlow's code, with the operation that failed;
   // CancelledError if the session is closed meanwhile. After a DeadlineExceededError how much of
@@ -68,19 +72,20 @@ class Session final : public crochet::Session {
   void execute(Request& request, const std::function<std::string()>& what,
                const RunOptions& options, RunMetadata* metadata);
   void check_has_one_device();
-  bool changes_variables(std::span<const Output> fetches);
+  internal::Access access_of(std::span<const Output> fetches);
   void check_feeds(const Feeds& feeds) const;
 
   Graph& graph_;  // Not owned; outlives this.
   const std::string target_;
+  const SessionConfig config_;
   const std::optional<internal::RemoteTarget> remote_;  // None in this process.
   const bool is_single_threaded_;
   TF_Session* session_ = nullptr;
   internal::RunGate gate_;
 
   std::mutex mutex_;  // Guards what follows.
-  // Whether a run of these operations changes variables: finding out takes a look at the graph.
-  std::map<std::vector<const OperationInfo*>, bool> changes_;
+  // What a run of these operations does to variables: finding out takes a look at the graph.
+  std::map<std::vector<const OperationInfo*>, internal::Access> accesses_;
 };
 
 }  // namespace crochet::tensorflow

@@ -11,8 +11,11 @@
 #include <malloc.h>
 
 #include "crochet/base/error.h"
+#include "crochet/crochet.h"
 #include "crochet/engines/tensorflow/graph_builder.h"
+#include "crochet/engines/tensorflow/graph_saver.h"
 #include "crochet/engines/tensorflow/test_graphs.h"
+#include "crochet/testing/temp_directory.h"
 
 namespace crochet::tensorflow {
 namespace {
@@ -198,7 +201,8 @@ TEST_F(KindsTest, TakesCallsFromWithinAFill) {
   Assignment copied = assignment(it_.variable("resource"), filled(0));
   copied.fill = [&](std::span<std::byte> to) {
     it_.session->run(operation("change_resource"));
-    std::ranges::copy(it_.value("resource").bytes(), to.begin());
+    const Tensor value = it_.value("resource");
+    std::ranges::copy(value.bytes(), to.begin());
     it_.session->run(operation("change_resource"));
   };
   it_.session->assign({&copied, 1});
@@ -247,6 +251,32 @@ TEST_F(KindsTest, SnapshotsBesideRunsThatHang) {
   EXPECT_EQ(it_.value("resource"), filled(1));
   it_.session->run(operation("enqueue"));
   hanging.join();
+}
+
+// So do saves by the graph's own operations.
+TEST_F(KindsTest, SavesByTheGraphBetweenStepsWhileOthersTrain) {
+  constexpr int kSteps = 20;
+  std::atomic<bool> is_done = false;
+  std::thread feeder([&] {
+    for (int step = 0; step < kSteps; ++step) {
+      for (int i = 0; i < 10; ++i) it_.session->run("looked_up");
+      it_.session->run(operation("enqueue"));
+    }
+  });
+  std::thread trainer([&] {
+    const Fetches step = {operation("change_reference"), operation("hanging_change")};
+    for (int i = 0; i < kSteps; ++i) it_.session->run(step);
+    is_done = true;
+  });
+  const TempDirectory directory;
+  GraphSaver saver(it_.graph);
+  do {
+    saver.save(*it_.session, directory / "m");
+    const CheckpointReader reader(directory / "m");
+    EXPECT_EQ(reader.read("resource"), reader.read("reference"));
+  } while (!is_done);
+  trainer.join();
+  feeder.join();
 }
 
 TEST_F(KindsTest, EndsRunsThatHangWhenItIsClosed) {
@@ -326,6 +356,44 @@ TEST_F(KindsTest, OutlivesNoSession) {
     held = other.value("resource");
   }
   EXPECT_EQ(held, filled(1));
+}
+
+// Names of operations and of variables are requests, as with the local engine.
+TEST(SessionNamesTest, RunsOperationsByName) {
+  InitializedGraph it("contract_resource");
+  EXPECT_FALSE(it.session->run("train").tensor().is_set());
+  EXPECT_EQ(it.value("global_step"), Tensor::scalar<int64_t>(1));
+  it.session->run(Fetches::List{"train", "train"});
+  EXPECT_EQ(it.value("global_step"), Tensor::scalar<int64_t>(2));
+  EXPECT_THROW(it.session->run("^train"), NotFoundError);
+}
+
+TEST(SessionNamesTest, ReadsVariablesByName) {
+  for (const char* const name : {"contract_resource", "contract_reference"}) {
+    InitializedGraph it(name);
+    // Fetched beside what moves it, it is the step before.
+    const FetchValues values = it.session->run(Fetches::List{"global_step", "train"});
+    EXPECT_EQ(values[0].scalar<int64_t>(), 0) << name;
+    EXPECT_EQ(it.session->run("global_step:0").scalar<int64_t>(), 1) << name;
+    EXPECT_EQ(it.session->run("vector").tensor(), Tensor::from<int64_t>({7, 8})) << name;
+    EXPECT_EQ(it.session->run("probes").scalar<int64_t>(), 0) << name;
+  }
+}
+
+TEST(SessionNamesTest, AScaffoldTakesNamesOfOperations) {
+  Graph graph = import_golden("contract_resource");
+  const std::vector<Output> initializers = {graph.default_init_op()};
+  graph.group("my_init", initializers);
+  graph.group("my_local_init", std::vector<Output>{graph.default_local_init_op()});
+  const auto scaffold = std::make_shared<Scaffold>();
+  scaffold->init_op = "my_init";
+  scaffold->local_init_op = Fetches::List{"my_local_init"};
+  const RunReport report =
+      crochet::train({.graph = graph, .scaffold = scaffold}, [](MonitoredSession& session) {
+        session.run("train");
+        EXPECT_EQ(session.run("global_step").scalar<int64_t>(), 1);
+      });
+  EXPECT_EQ(report.last_step, 1);
 }
 
 }  // namespace

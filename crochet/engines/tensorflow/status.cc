@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/engines/tensorflow/status.h"
 
+#include <optional>
+#include <string>
+
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
@@ -17,6 +20,29 @@ Code code_of(TF_Code code) {
                  number <= static_cast<int>(Code::kUnauthenticated)
              ? static_cast<Code>(number)
              : Code::kUnknown;
+}
+
+// The text between two others; nothing unless both are there.
+std::optional<std::string_view> between(std::string_view text, std::string_view before,
+                                        std::string_view after) {
+  const size_t begin = text.find(before);
+  if (begin == std::string_view::npos) return std::nullopt;
+  const std::string_view rest = text.substr(begin + before.size());
+  const size_t end = rest.find(after);
+  if (end == std::string_view::npos) return std::nullopt;
+  return rest.substr(0, end);
+}
+
+// What a message of several lines says of a device that is not there; else the message.
+std::string readable(std::string_view message) {
+  const auto wanted = between(message, " was explicitly assigned to ", " but available devices");
+  const auto present = between(message, "available devices are [ ", " ]");
+  if (!message.starts_with("Cannot assign a device for operation") || !wanted || !present)
+    return std::string(message);
+  return fmt::format(
+      "is on the device \"{}\", which the session does not have: it has {}; export the graph for "
+      "these, have the session see the other one's task, or set ConfigProto.allow_soft_placement",
+      *wanted, *present);
 }
 
 }  // namespace
@@ -36,7 +62,7 @@ void Status::check(std::string_view what) const {
   throw_error(code_of(TF_GetCode(status_)),
               operation.empty()
                   ? fmt::format("{}: {}", what, message)
-                  : fmt::format("{}: operation \"{}\": {}", what, operation, message));
+                  : fmt::format("{}: operation \"{}\": {}", what, operation, readable(message)));
 }
 
 std::string_view failed_operation(std::string_view message) {

@@ -47,10 +47,10 @@ TEST(TensorFlowStatusTest, TakesCodesItDoesNotKnowForUnknown) {
 
 TEST(TensorFlowStatusTest, NamesTheOperation) {
   Status status;
-  TF_SetStatus(status.get(), TF_INVALID_ARGUMENT, "wrong sizes\n\t [[{{node a/MatMul}}]]");
+  TF_SetStatus(status.get(), TF_INVALID_ARGUMENT, "wrong sizes\\n\\t [[{{node a/MatMul}}]]");
   EXPECT_THAT([&] { status.check("run"); },
               ThrowsMessage<InvalidArgumentError>(
-                  "run: operation \"a/MatMul\": wrong sizes\n\t [[{{node a/MatMul}}]]"));
+                  "run: operation \"a/MatMul\": wrong sizes\\n\\t [[{{node a/MatMul}}]]"));
 }
 
 TEST(TensorFlowStatusTest, FindsNoOperationWhereNoneIsNamed) {

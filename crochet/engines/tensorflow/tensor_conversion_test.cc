@@ -96,7 +96,8 @@ TEST(TensorConversionTest, KeepsMemoryThatOnlyTensorFlowHolds) {
 TEST(TensorConversionTest, BorrowsOrCopiesWhatComesBack) {
   TensorPtr theirs = to_tensorflow(counted(100));
   const void* const memory = TF_TensorData(theirs.get());
-  EXPECT_EQ(from_tensorflow(std::move(theirs), Sharing::kBorrow).bytes().data(), memory);
+  const Tensor borrowed = from_tensorflow(std::move(theirs), Sharing::kBorrow);
+  EXPECT_EQ(borrowed.bytes().data(), memory);
   theirs = to_tensorflow(counted(100));
   const Tensor copy = from_tensorflow(std::move(theirs), Sharing::kCopy);
   EXPECT_NE(copy.bytes().data(), memory);

@@ -1,0 +1,19 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "crochet/engines/tensorflow/cluster_spec.h"
+
+namespace crochet::tensorflow::internal {
+
+// The members of a cluster that take no connection now, of those that a session with these settings
+// waits for: "/job:ps/task:0 at 10.0.0.1:2222 (Connection refused)". A member that was suspended
+// still takes connections. Waits a moment for each.
+// `config`: a serialized ConfigProto, of which the device filters count.
+std::vector<std::string> absent_members(const ClusterSpec& cluster, std::string_view config);
+
+}  // namespace crochet::tensorflow::internal

@@ -1,0 +1,224 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What state a graph has, and under which names it is saved.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "crochet/engines/tensorflow/c_api.h"
+#include "crochet/engines/tensorflow/graph.h"
+#include "crochet/engines/tensorflow/graph_def_fields.h"
+#include "crochet/engines/tensorflow/graph_functions.h"
+#include "crochet/engines/tensorflow/resource_types.h"
+#include "crochet/engines/tensorflow/saver_entries.h"
+#include "crochet/engines/tensorflow/status.h"
+#include "crochet/engines/tensorflow/sync_replicas_hook.h"
+
+namespace crochet::tensorflow {
+namespace {
+
+using internal::bytes_field;
+using internal::ProtoReader;
+using internal::SaverEntry;
+
+std::string text_attribute(TF_Operation* operation, const char* name) {
+  internal::Status status;
+  const TF_AttrMetadata about = TF_OperationGetAttrMetadata(operation, name, status.get());
+  if (!status.ok() || about.type != TF_ATTR_STRING) return "";
+  std::string text(static_cast<size_t>(about.total_size), '\0');
+  TF_OperationGetAttrString(operation, name, text.data(), text.size(), status.get());
+  return status.ok() ? text : "";
+}
+
+// Operations that share one hold the same state.
+std::string resource_of(TF_Operation* operation) {
+  const std::string shared_name = text_attribute(operation, "shared_name");
+  return shared_name.empty() ? TF_OperationName(operation) : shared_name;
+}
+
+std::string shared_name_in(ProtoReader attr) {
+  const internal::MapEntry entry = internal::read_map_entry(std::move(attr));
+  std::string shared_name;
+  if (entry.key != "shared_name") return shared_name;
+  ProtoReader(entry.value, "attr").for_each_field([&](uint32_t field, ProtoReader& value) {
+    if (field != bytes_field(internal::kAttrString)) return false;
+    shared_name = value.text();
+    return true;
+  });
+  return shared_name;
+}
+
+struct FunctionNode {
+  OtherState state;
+  std::string shared_name;
+};
+
+FunctionNode read_function_node(ProtoReader node) {
+  FunctionNode result;
+  node.for_each_field([&](uint32_t field, ProtoReader& value) {
+    switch (field) {
+      case bytes_field(internal::kNodeName):
+        result.state.name = value.text();
+        return true;
+      case bytes_field(internal::kNodeOp):
+        result.state.kind = value.text();
+        return true;
+      case bytes_field(internal::kNodeAttr):
+        result.shared_name += shared_name_in(value.message("attr"));
+        return true;
+      default:
+        return false;
+    }
+  });
+  return result;
+}
+
+// Calls `use` with each operation in the body of a function.
+template <typename Use>
+void for_each_node(TF_Function* function, const Use& use) {
+  const internal::BufferPtr definition(TF_NewBuffer());
+  internal::Status status;
+  TF_FunctionToFunctionDef(function, definition.get(), status.get());
+  status.check("a function of the graph");
+  ProtoReader(internal::view_of(*definition), TF_FunctionName(function))
+      .for_each_field([&](uint32_t field, ProtoReader& value) {
+        if (field != bytes_field(internal::kFunctionNode)) return false;
+        use(read_function_node(value.message("node_def")));
+        return true;
+      });
+}
+
+using EntriesByVariable = std::map<const TF_Operation*, const SaverEntry*>;
+
+bool is_entry_of(const SaverEntry& entry, const Graph::Part& part) {
+  return entry.variable == part.handle && entry.slice.empty() == part.offset.empty();
+}
+
+// The variable's key in the saver's files; its own name if its parts have several, or none.
+std::string name_in_files(const Graph::VariableNode& variable, const EntriesByVariable& entries) {
+  std::string name;
+  for (const Graph::Part& part : variable.parts) {
+    const auto found = entries.find(part.handle);
+    if (found == entries.end() || !is_entry_of(*found->second, part)) return variable.name;
+    if (name.empty()) name = found->second->key;
+    if (name != found->second->key) return variable.name;
+  }
+  return name;
+}
+
+}  // namespace
+
+// Where a name would then be that of two variables, the one with that name keeps it.
+void Graph::take_names_of_saver() {
+  const std::vector<SaverEntry> entries = entries_of_saver();
+  EntriesByVariable by_variable;
+  for (const SaverEntry& entry : entries)
+    if (entry.variable != nullptr) by_variable.emplace(entry.variable, &entry);
+  std::map<VariableNode*, std::string> names;
+  for (const auto& variable : variables_)
+    names[variable.get()] = name_in_files(*variable, by_variable);
+  for (bool is_changed = true; is_changed;) {
+    is_changed = false;
+    std::map<std::string, int> counts;
+    for (const auto& [variable, name] : names) ++counts[name];
+    for (auto& [variable, name] : names) {
+      if (counts[name] == 1 || name == variable->name) continue;
+      name = variable->name;
+      is_changed = true;
+    }
+  }
+  std::set<std::pair<const TF_Operation*, std::string>> written;
+  for (const auto& [variable, name] : names) {
+    variable->name = name;
+    for (const Part& part : variable->parts) written.emplace(part.handle, name);
+  }
+  std::set<std::string> others;
+  for (const SaverEntry& entry : entries)
+    if (!written.contains({entry.variable, entry.key})) others.insert(entry.key);
+  other_entries_.assign(others.begin(), others.end());
+}
+
+std::vector<SaverEntry> Graph::entries_of_saver() const {
+  const bool has_one = definition_.saver || definition_.savers.size() == 1;
+  if (!has_one) return {};
+  const SaverDef& saver = definition_.saver ? *definition_.saver : definition_.savers.front();
+  const std::string_view tensor = saver.save_tensor_name;
+  const OperationInfo* const root = find_operation(tensor.substr(0, tensor.rfind(':')));
+  // A GraphSaver reports that once it is used.
+  if (root == nullptr) return {};
+  return internal::read_saver(static_cast<const Node&>(*root).operation)
+      .entries.value_or(std::vector<SaverEntry>());
+}
+
+bool Graph::saves_state(std::span<const Output> outputs) const {
+  std::vector<TF_Operation*> roots;
+  for (const Output& output : outputs) roots.push_back(node_of(output).operation);
+  return std::ranges::any_of(internal::operations_run_by(std::move(roots)), [](TF_Operation* one) {
+    return std::string_view(TF_OperationOpType(one)) == "SaveV2";
+  });
+}
+
+std::set<std::string> Graph::known_resources() const {
+  std::set<std::string> resources;
+  for (const auto& variable : variables_)
+    for (const Part& part : variable->parts) resources.insert(resource_of(part.handle));
+  // Those of each session alone are initialised by it.
+  for (const VariableDef* const definition : definitions("local_variables")) {
+    const std::string_view tensor = definition->variable_name;
+    const OperationInfo* const handle = find_operation(tensor.substr(0, tensor.rfind(':')));
+    if (handle != nullptr)
+      resources.insert(resource_of(static_cast<const Node&>(*handle).operation));
+  }
+  return resources;
+}
+
+// With each session the hook for synchronous replicas fills their queue, and the gradients that
+// their accumulators hold are those of steps that are not done.
+std::set<std::string> Graph::resources_of_sync_replicas() const {
+  std::vector<TF_Operation*> roots;
+  for (const std::string_view collection : kSyncReplicasCollections)
+    for (const Output& output : this->collection(collection))
+      roots.push_back(node_of(output).operation);
+  std::set<std::string> resources;
+  for (TF_Operation* const operation : internal::operations_run_by(std::move(roots))) {
+    const std::string_view type = TF_OperationOpType(operation);
+    if (type.find("ConditionalAccumulator") != std::string_view::npos ||
+        type.find("FIFOQueue") != std::string_view::npos)
+      resources.insert(resource_of(operation));
+  }
+  return resources;
+}
+
+std::vector<OtherState> Graph::find_other_state() const {
+  std::vector<OtherState> states;
+  internal::ResourceTypes types(graph_.get());
+  std::set<std::string> known = known_resources();
+  known.merge(resources_of_sync_replicas());
+  for (const auto& node : nodes_) {
+    const char* const type = TF_OperationOpType(node->operation);
+    if (types.hold_state(type) && !known.contains(resource_of(node->operation)))
+      states.push_back({node->name, type});
+  }
+  for (const internal::FunctionPtr& function : internal::functions_of(graph_.get()))
+    for_each_node(function.get(), [&](FunctionNode node) {
+      if (!types.hold_state(node.state.kind) || known.contains(node.shared_name)) return;
+      node.state.name = fmt::format("{}/{}", TF_FunctionName(function.get()), node.state.name);
+      states.push_back(std::move(node.state));
+    });
+  for (const std::string& entry : other_entries_)
+    states.push_back({entry, "entry of the graph's saver"});
+  return states;
+}
+
+// Found again once the graph has grown: savers ask at each save.
+std::vector<OtherState> Graph::other_state() const {
+  const std::lock_guard lock(other_state_mutex_);
+  if (num_nodes_searched_ != nodes_.size()) other_state_ = find_other_state();
+  num_nodes_searched_ = nodes_.size();
+  return other_state_;
+}
+
+}  // namespace crochet::tensorflow

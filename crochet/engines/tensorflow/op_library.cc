@@ -1,0 +1,28 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/engines/tensorflow/op_library.h"
+
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "crochet/base/error.h"
+#include "crochet/engines/tensorflow/c_api.h"
+#include "crochet/engines/tensorflow/status.h"
+
+namespace crochet::tensorflow {
+
+// To delete the handle leaves the library loaded.
+void load_op_library(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error))
+    throw NotFoundError("{}: there is no such file: no library of operations is loaded", path);
+  internal::Status status;
+  // With a path: without one the linker would look elsewhere first.
+  const std::string absolute = std::filesystem::absolute(path).string();
+  TF_Library* const library = TF_LoadLibrary(absolute.c_str(), status.get());
+  status.check(fmt::format("{}: loading a library of operations", path));
+  TF_DeleteLibraryHandle(library);
+}
+
+}  // namespace crochet::tensorflow

@@ -1,0 +1,107 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/engines/tensorflow/resource_types.h"
+
+#include <algorithm>
+#include <array>
+
+#include "crochet/engines/tensorflow/c_api.h"
+#include "crochet/engines/tensorflow/proto_reader.h"
+#include "crochet/engines/tensorflow/status.h"
+
+namespace crochet::tensorflow::internal {
+namespace {
+
+// The fields of OpDef and of its arguments.
+constexpr uint32_t kInputArg = 2;
+constexpr uint32_t kOutputArg = 3;
+constexpr uint32_t kIsStateful = 17;
+constexpr uint32_t kArgType = 3;
+constexpr uint32_t kArgIsReference = 16;
+
+bool is_one_of(std::string_view type, const auto& types) {
+  return std::ranges::find(types, type) != types.end();
+}
+
+// Their state has no handle, or is one of any type.
+constexpr std::array<std::string_view, 8> kStateful = {
+    "Variable", "VariableV2",      "AutoReloadVariable", "Stage",
+    "MapStage", "OrderedMapStage", "RecordInput",        "Skipgram"};
+
+constexpr std::array<std::string_view, 24> kWithoutState = {
+    // Filled once, by an initialiser that every session runs.
+    "HashTable", "HashTableV2",
+    // End with the run, or with the step of a loop.
+    "Stack", "StackV2", "TensorArray", "TensorArrayV2", "TensorArrayV3", "TensorArrayGrad",
+    "TensorArrayGradV2", "TensorArrayGradV3", "TemporaryVariable",
+    // The name of what another operation holds.
+    "IteratorFromStringHandle", "IteratorFromStringHandleV2", "MultiDeviceIteratorFromStringHandle",
+    // Files that are written, locks, threads.
+    "SummaryWriter", "MutexV2", "ThreadPoolHandle", "ExperimentalThreadPoolHandle",
+    "StatsAggregatorHandle", "StatsAggregatorHandleV2", "ExperimentalStatsAggregatorHandle",
+    "CollectiveInitializeCommunicator", "RpcClient", "RpcServer"};
+
+struct Arg {
+  int64_t type = 0;  // 0 if it depends on an attribute.
+  bool is_reference = false;
+};
+
+Arg read_arg(ProtoReader message) {
+  Arg arg;
+  message.for_each_field([&](uint32_t field, ProtoReader& value) {
+    switch (field) {
+      case varint_field(kArgType):
+        arg.type = value.int64();
+        return true;
+      case varint_field(kArgIsReference):
+        arg.is_reference = value.boolean();
+        return true;
+      default:
+        return false;
+    }
+  });
+  return arg;
+}
+
+// Old resources are named by a reference to a string.
+bool is_resource(const Arg& arg) {
+  return arg.type == TF_RESOURCE || (arg.type == TF_STRING && arg.is_reference);
+}
+
+}  // namespace
+
+bool ResourceTypes::hold_state(std::string_view type) {
+  if (const auto found = known_.find(type); found != known_.end()) return found->second;
+  const std::string name(type);
+  return known_[name] = find_out(name);
+}
+
+bool ResourceTypes::find_out(const std::string& type) const {
+  if (is_one_of(type, kStateful)) return true;
+  // Anonymous resources end with the run that made them; dummies are handles of nothing.
+  if (is_one_of(type, kWithoutState) || type.starts_with("Anonymous") || type.starts_with("Dummy"))
+    return false;
+  const BufferPtr definition(TF_NewBuffer());
+  Status status;
+  TF_GraphGetOpDef(graph_, type.c_str(), definition.get(), status.get());
+  if (!status.ok()) return false;  // A function that is called.
+  bool is_stateful = false, gives_resource = false, takes_resource = false;
+  ProtoReader(view_of(*definition), type).for_each_field([&](uint32_t field, ProtoReader& value) {
+    switch (field) {
+      case bytes_field(kInputArg):
+        takes_resource = is_resource(read_arg(value.message("input_arg"))) || takes_resource;
+        return true;
+      case bytes_field(kOutputArg):
+        gives_resource = is_resource(read_arg(value.message("output_arg"))) || gives_resource;
+        return true;
+      case varint_field(kIsStateful):
+        is_stateful = value.boolean();
+        return true;
+      default:
+        return false;
+    }
+  });
+  return is_stateful && gives_resource && !takes_resource;
+}
+
+}  // namespace crochet::tensorflow::internal

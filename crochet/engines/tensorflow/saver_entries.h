@@ -1,0 +1,34 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+struct TF_Operation;
+
+namespace crochet::tensorflow::internal {
+
+// One tensor that a saver's operations write.
+struct SaverEntry {
+  std::string key;    // Its name in checkpoints.
+  std::string slice;  // "5 3 0,3:0,3", of a part of a partitioned variable; "" of a whole one.
+  // The operation of the variable whose value it is; null if it is another value, as the rows of a
+  // table are.
+  TF_Operation* variable = nullptr;
+};
+
+// What a saver of the graph writes.
+struct SaverContents {
+  // Unset if that cannot be known: the names are not constants, or a function writes.
+  std::optional<std::vector<SaverEntry>> entries;
+  // All operations that the values come from, with those of variables, tables and iterators.
+  std::unordered_set<TF_Operation*> sources;
+};
+
+// `root` is what a run fetches to save (SaverDef.save_tensor_name).
+SaverContents read_saver(TF_Operation* root);
+
+}  // namespace crochet::tensorflow::internal

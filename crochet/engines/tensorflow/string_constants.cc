@@ -1,0 +1,94 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/engines/tensorflow/string_constants.h"
+
+#include "crochet/base/error.h"
+#include "crochet/engines/tensorflow/graph_def_fields.h"
+#include "crochet/tensor/dtype.h"
+
+namespace crochet::tensorflow::internal {
+namespace {
+
+// MetaGraphDef.graph_def, AttrValue.tensor, and the fields of a TensorProto.
+constexpr uint32_t kMetaGraphGraph = 2;
+constexpr uint32_t kAttrTensor = 8;
+constexpr uint32_t kTensorType = 1;
+constexpr uint32_t kTensorShape = 2;
+constexpr uint32_t kTensorStrings = 8;
+
+struct NameAndType {
+  std::string name;
+  std::string type;
+};
+
+NameAndType read_node(std::string_view node) {
+  NameAndType result;
+  ProtoReader(node, "node").for_each_field([&](uint32_t field, ProtoReader& value) {
+    switch (field) {
+      case bytes_field(kNodeName):
+        result.name = value.text();
+        return true;
+      case bytes_field(kNodeOp):
+        result.type = value.text();
+        return true;
+      default:
+        return false;
+    }
+  });
+  return result;
+}
+
+std::string with_string(std::string_view tensor, const std::string& text) {
+  std::string result;
+  protozero::pbf_writer writer(result);
+  writer.add_enum(kTensorType, static_cast<int32_t>(DType::kString));
+  ProtoReader(tensor, "tensor").for_each_field([&](uint32_t field, ProtoReader& value) {
+    if (field != bytes_field(kTensorShape)) return false;
+    writer.add_message(kTensorShape, value.text());
+    return true;
+  });
+  writer.add_string(kTensorStrings, text);
+  return result;
+}
+
+// The entry of the attribute "value" with another one; other entries as they are.
+std::string change_attr(std::string_view entry, const std::string& text) {
+  const MapEntry found = read_map_entry({entry, "attr"});
+  if (found.key != "value") return std::string(entry);
+  const std::string value = copy_message(found.value, kAttrTensor,
+                                         [&](protozero::pbf_writer& attr, std::string_view old) {
+                                           attr.add_message(kAttrTensor, with_string(old, text));
+                                         });
+  std::string result;
+  protozero::pbf_writer writer(result);
+  writer.add_string(1, found.key);
+  writer.add_message(2, value);
+  return result;
+}
+
+}  // namespace
+
+std::string with_string_constants(std::string_view meta_graph, const StringConstants& values,
+                                  const std::string& name) {
+  const auto change_node = [&](protozero::pbf_writer& graph, std::string_view node) {
+    const NameAndType what = read_node(node);
+    const auto found = values.find(what.name);
+    if (found == values.end() || what.type != "Const")
+      return graph.add_message(kGraphNode, node.data(), node.size());
+    graph.add_message(
+        kGraphNode,
+        copy_message(node, kNodeAttr, [&](protozero::pbf_writer& writer, std::string_view entry) {
+          writer.add_message(kNodeAttr, change_attr(entry, found->second));
+        }));
+  };
+  try {
+    return copy_message(
+        meta_graph, kMetaGraphGraph, [&](protozero::pbf_writer& writer, std::string_view graph) {
+          writer.add_message(kMetaGraphGraph, copy_message(graph, kGraphNode, change_node));
+        });
+  } catch (const protozero::exception& error) {
+    throw DataLossError("{}: damaged or no GraphDef: {}", name, error.what());
+  }
+}
+
+}  // namespace crochet::tensorflow::internal

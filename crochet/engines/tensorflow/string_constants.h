@@ -1,0 +1,21 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace crochet::tensorflow::internal {
+
+// By the name of the operation.
+using StringConstants = std::map<std::string, std::string, std::less<>>;
+
+// The MetaGraphDef with other values for these constants, which keep their shapes. Names of other
+// operations change nothing.
+// Throws: DataLossError for bytes that are not a MetaGraphDef; `name` is the one in messages.
+std::string with_string_constants(std::string_view meta_graph, const StringConstants& values,
+                                  const std::string& name);
+
+}  // namespace crochet::tensorflow::internal

@@ -15,9 +15,12 @@ set(TENSORFLOW_ROOT "" CACHE PATH "TensorFlow's C API: an archive's or a wheel's
 
 set(tensorflow_root "${TENSORFLOW_ROOT}")
 if(NOT tensorflow_root AND CROCHET_PYTHON)
-  # Found, not imported: importing takes seconds.
+  # Found, not imported: importing takes seconds. With -c Python looks for modules in the working
+  # directory first, which may be anybody's.
   execute_process(
-    COMMAND "${CROCHET_PYTHON}" -c "from importlib.util import find_spec
+    COMMAND "${CROCHET_PYTHON}" -c "import sys
+sys.path = [folder for folder in sys.path if folder]
+from importlib.util import find_spec
 spec = find_spec('tensorflow')
 print(spec.submodule_search_locations[0] if spec else '')"
     OUTPUT_VARIABLE tensorflow_root

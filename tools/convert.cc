@@ -170,7 +170,7 @@ uint64_t write(FileSystem& files, const CheckpointReader& reader, const Names& n
   if (source.sidecar && !is_beside)
     write_target_sidecar(files, target.prefix, *source.sidecar, *writer);
   writer->publish();
-  if (!is_beside) remove_replaced(files, target.prefix, target.format, 1);
+  if (!is_beside) internal::remove_replaced(files, target.prefix, target.format, 1);
   return writer->total_bytes();
 }
 

@@ -11,6 +11,7 @@
 #include "crochet/checkpoint/bundle_index.h"
 #include "crochet/checkpoint/safetensors_format.h"
 #include "crochet/io/crc32c.h"
+#include "crochet/io/untrusted_file.h"
 
 namespace crochet::tool {
 namespace {
@@ -39,7 +40,9 @@ static_assert(std::endian::native == std::endian::little, "lengths are little-en
 
 // The bytes that a sidecar's checksum is of: of a safetensors file, length and header only.
 uint32_t index_crc(FileSystem& files, const std::string& path) {
-  if (!path.ends_with(".safetensors")) return mask_crc32c(crc32c(read_file(files, path)));
+  if (!path.ends_with(".safetensors"))
+    return mask_crc32c(
+        crc32c(internal::read_untrusted_file(files, path, internal::kMaxIndexBytes)));
   const auto file = files.open(path);
   std::array<std::byte, internal::kSafetensorsLengthBytes> length_bytes;
   file->read_at(0, length_bytes);
@@ -126,7 +129,7 @@ bool is_damage(const Error& error) {
   using enum Code;
   const Code code = error.code();
   return code == kDataLoss || code == kInvalidArgument || code == kNotFound ||
-         code == kUnimplemented || code == kUnknown;
+         code == kUnimplemented;
 }
 
 Inspection inspect(FileSystem& files, const FoundCheckpoint& checkpoint, Depth depth) {

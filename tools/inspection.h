@@ -27,10 +27,12 @@ struct Inspection {
 
   bool is_sound() const { return damage.empty(); }
 };
-// Throws: errors that say nothing about the checkpoint, as PermissionDeniedError does.
+// Throws: errors that say nothing about the checkpoint and may pass: PermissionDeniedError,
+// ResourceExhaustedError, UnknownError (EIO, say). Then there is no answer, and nothing is to be
+// changed.
 Inspection inspect(FileSystem& files, const FoundCheckpoint& checkpoint, Depth depth);
 
-// True for errors that say that a file is damaged.
+// True for errors that say that a file is damaged, false for those that may pass.
 bool is_damage(const Error& error);
 
 // A tensor for a command that goes on if one is damaged.

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "crochet/base/log.h"
+#include "crochet/checkpoint/checkpoint_directory.h"
 #include "crochet/checkpoint/checkpoint_files.h"
 #include "crochet/checkpoint/checkpoint_history.h"
 #include "crochet/checkpoint/checkpoint_state.h"
@@ -145,17 +146,18 @@ Outcome examine(FileSystem& files, const std::string& directory, const Options& 
 
 // Without a sound checkpoint nothing is changed but what killed saves left: what is damaged may be
 // all there is.
-void carry_out(FileSystem& files, const Options& options, Outcome& outcome) {
+void carry_out(internal::CheckpointDirectory& directory, const Options& options,
+               Outcome& outcome) {
+  FileSystem& files = directory.files();
   if (outcome.state && !outcome.state_was_right)
     replace_file(files, join_path(outcome.directory, kStateFile), to_text(*outcome.state));
   if (outcome.state && options.set_aside)
     for (auto& each : outcome.checkpoints)
-      if (!each.damage.empty()) each.suffix = set_aside(files, each.found.prefix);
+      if (!each.damage.empty())
+        each.suffix = directory.set_aside(each.found.prefix).value_or("");
   if (!options.clean) return;
-  for (auto& leftover : outcome.leftovers) {
-    files.remove(leftover.path);
-    leftover.removed = true;
-  }
+  directory.remove_leftovers(outcome.basename, kStateFile);
+  for (auto& leftover : outcome.leftovers) leftover.removed = !files.exists(leftover.path);
 }
 
 bool has_work(const Outcome& outcome, const Options& options) {
@@ -233,9 +235,11 @@ int repair(const Context& context, const Options& options) {
     throw NotFoundError("{}: no such directory", options.path);
   std::optional<DirectoryLock> lock;
   if (!options.dry_run) lock.emplace(files, directory);
-  Outcome outcome = examine(files, directory, options);
+  auto opened = internal::CheckpointDirectory::find(files, directory);
+  if (!opened) throw NotFoundError("{}: no such directory", directory);
+  Outcome outcome = examine(opened->files(), directory, options);
   const bool had_work = has_work(outcome, options);
-  if (!options.dry_run) carry_out(files, options, outcome);
+  if (!options.dry_run) carry_out(*opened, options, outcome);
   if (context.json())
     context.print_json(as_json(outcome, options));
   else

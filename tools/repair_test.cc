@@ -1,8 +1,11 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
+#include <map>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "crochet/base/error.h"
 #include "crochet/checkpoint/checkpoint_files.h"
 #include "crochet/checkpoint/checkpoint_state.h"
 #include "crochet/io/directory_lock.h"
@@ -17,6 +20,17 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+
+// The disk of this machine reads one file wrongly, or not at all, at the moment.
+class FlakyFiles final : public MemoryFileSystem {
+ public:
+  std::string unreadable = {};
+
+  std::unique_ptr<ReadableFile> open(const std::string& path) override {
+    if (path == unreadable) throw UnknownError("{}: read failed: Input/output error (EIO)", path);
+    return MemoryFileSystem::open(path);
+  }
+};
 
 class RepairTest : public testing::Test {
  protected:
@@ -42,8 +56,34 @@ class RepairTest : public testing::Test {
     return run(files_, arguments);
   }
 
-  MemoryFileSystem files_;
+  // Every file of the run, and its content.
+  std::map<std::string, std::string> contents() {
+    files_.unreadable.clear();
+    std::map<std::string, std::string> contents;
+    for (const std::string& name : files_.list("run"))
+      contents[name] = read_file(files_, "run/" + name);
+    return contents;
+  }
+
+  FlakyFiles files_;
 };
+
+TEST_F(RepairTest, WhatCannotBeReadAtTheMomentIsNotDamaged) {
+  write_state({10, 20, 30});
+  ASSERT_EQ(repair({"--set-aside"}).code, kSuccess);
+  const auto before = contents();
+  for (const char* const suffix : {".index", ".data-00000-of-00001"})
+    for (const std::vector<std::string>& arguments : {std::vector<std::string>{"repair", "run"},
+                                                      {"repair", "--set-aside", "--clean", "run"},
+                                                      {"verify", "run"},
+                                                      {"list", "--verify", "run"}}) {
+      files_.unreadable = prefix(30) + suffix;
+      const ToolRun result = run(files_, arguments);
+      EXPECT_EQ(result.code, kTrouble) << result.out;
+      EXPECT_THAT(result.err, HasSubstr("(EIO)"));
+      EXPECT_EQ(contents(), before) << suffix;
+    }
+}
 
 TEST_F(RepairTest, MakesAStateFileOfTheSoundCheckpoints) {
   damage_data(20);

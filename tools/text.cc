@@ -10,68 +10,12 @@
 
 #include <fmt/format.h>
 
+#include "crochet/base/escape.h"
+
 namespace crochet::tool {
 namespace {
 
-unsigned char byte_at(std::string_view text, size_t i) {
-  return static_cast<unsigned char>(text[i]);
-}
 bool is_continuation(unsigned char byte) { return (byte & 0xc0) == 0x80; }
-
-// The bytes that the character at the start of `text` has; 0 if it is no UTF-8.
-size_t utf8_length(std::string_view text) {
-  const unsigned char first = byte_at(text, 0);
-  if (first < 0x80) return 1;
-  const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i)
-    if (!is_continuation(byte_at(text, i))) return 0;
-  const unsigned char second = byte_at(text, 1);
-  // Longer than need be, the halves of UTF-16's pairs, and beyond the last character.
-  if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f)) return 0;
-  if ((first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f)) return 0;
-  return length;
-}
-
-// ASCII's, and those of two bytes, which some terminals obey.
-bool is_control(std::string_view character) {
-  const unsigned char first = byte_at(character, 0);
-  return first < 0x20 || first == 0x7f || (first == 0xc2 && byte_at(character, 1) < 0xa0);
-}
-
-void escape(std::string& result, std::string_view bytes) {
-  for (const char c : bytes) {
-    if (c == '\n' || c == '\t' || c == '\r')
-      result += c == '\n' ? "\\n" : c == '\t' ? "\\t" : "\\r";
-    else
-      result += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-  }
-}
-
-std::string escaped(std::string_view text, bool double_backslash) {
-  std::string result;
-  while (!text.empty()) {
-    const size_t length = utf8_length(text);
-    const std::string_view character = text.substr(0, std::max<size_t>(length, 1));
-    if (length == 0 || is_control(character))
-      escape(result, character);
-    else if (double_backslash && character == "\\")
-      result += "\\\\";
-    else
-      result += character;
-    text.remove_prefix(character.size());
-  }
-  return result;
-}
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const size_t length = utf8_length(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
 
 // In characters, as a terminal shows them.
 size_t width(std::string_view text) {
@@ -81,10 +25,10 @@ size_t width(std::string_view text) {
 
 }  // namespace
 
-std::string printable(std::string_view name) { return escaped(name, true); }
-std::string printable_text(std::string_view message) { return escaped(message, false); }
+std::string printable(std::string_view name) { return internal::escape_name(name); }
+std::string printable_text(std::string_view message) { return internal::escape_text(message); }
 std::string json_text(std::string_view name) {
-  return is_utf8(name) ? std::string(name) : printable(name);
+  return internal::is_utf8(name) ? std::string(name) : printable(name);
 }
 
 std::string size_text(uint64_t bytes) {

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "crochet/base/error.h"
+#include "crochet/base/escape.h"
 #include "crochet/base/log.h"
 #include "tools/command.h"
 #include "tools/output.h"
@@ -25,7 +26,10 @@ class LogToStream {
           if (severity >= Severity::kWarning)
             err << "crochet: " << printable_text(message) << std::endl;
         })) {}
-  ~LogToStream() { set_log_callback(previous_); }
+  ~LogToStream() {
+    set_log_callback(previous_);
+    flush_log();  // A call in another thread may be using the stream.
+  }
   LogToStream(const LogToStream&) = delete;
   LogToStream& operator=(const LogToStream&) = delete;
 
@@ -89,7 +93,7 @@ void Context::print(std::string_view text) const {
 }
 
 void Context::print_json(const Json& document) const {
-  print(document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  print(internal::escape_json(document.dump(2, ' ', false, Json::error_handler_t::replace)) + "\n");
 }
 
 void Context::complain(std::string_view message) const {

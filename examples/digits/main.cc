@@ -54,8 +54,8 @@ int train(const Options& options) {
 
   Loop loop({
       .checkpoint_dir = options.dir,
-      .save_checkpoint_secs = options.save_secs,
       .save_checkpoint_steps = options.save_steps,
+      .save_checkpoint_secs = options.save_secs,
       .hooks = {StopAtStepHook({.last_step = options.steps}), NanTensorHook("loss"),
                 ProgressBarHook({.values = {"loss", "accuracy"}}), SignalHook({SIGINT, SIGTERM}),
                 best, final_values},

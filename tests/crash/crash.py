@@ -38,7 +38,7 @@ FORMATS = ("bundle", "bundle", "safetensors")
 INDEX = re.compile(re.escape(BASENAME) + r"-(\d+)\.(index|safetensors|safetensors\.index\.json)")
 PART = re.compile(re.escape(BASENAME) +
                   r"-(\d+)(\.(data-\d{5}-of-\d{5}|json|meta)|-\d{5}-of-\d{5}\.safetensors)")
-FOUND_ANYWAY = re.compile(r"checkpoint|\.lock|metrics\.jsonl|events\..*|graph\..*")
+FOUND_ANYWAY = re.compile(r"checkpoint|\.lock|\.sidecar_lock|metrics\.jsonl|events\..*|graph\..*")
 
 
 class Failure(Exception):

@@ -5,7 +5,8 @@
 #
 #   cmake -D ROOT=<folder with crochet/ and tools/> -P layering.cmake
 #
-# Prints a line for each include that the table does not allow, and then fails.
+# and looks for calls that only one file may make. Prints a line for each include that the table
+# does not allow and for each such call, and then fails.
 cmake_minimum_required(VERSION 3.25)
 
 # folder | the layers it may include besides itself. "." stands for the headers
@@ -22,7 +23,7 @@ set(table
     "monitor            | checkpoint session tensor io base"
     "hooks              | monitor summary checkpoint session tensor io base"
     "engines/local      | session tensor io base"
-    "engines/tensorflow | session tensor io base"
+    "engines/tensorflow | monitor session tensor io base"
     "run                | hooks engines/local monitor summary checkpoint session tensor io base"
     "engines/libtorch   | run hooks engines/local monitor summary checkpoint session tensor io base"
     "testing            | *"
@@ -38,6 +39,36 @@ foreach(line IN LISTS table)
   list(APPEND folders "${folder}")
   set("allowed_${folder}" "${folder};${allowed}")
 endforeach()
+
+# the files | a regular expression of what no other file may call, tests excepted. Each first one of
+# these files has checks that every caller needs: of what JSON may cost, of what is opened, of what
+# is removed and by whom.
+set(reserved
+    "crochet/base/parse_json.cc | [Jj]son::(parse|accept|from_[a-z]+)\\(|sax_parse\\("
+    "crochet/io/open_file.cc,crochet/io/posix_file_system.cc,crochet/checkpoint/checkpoint_sidecar.cc | [ (!=]::open(at2?)?\\(|fopen\\(|opendir\\(|mkstemp\\(|fstream "
+    "crochet/io/posix_file_system.cc,crochet/io/direct_writer.cc | [ (!=]::(unlink|unlinkat|rmdir|rename|renameat2?|mkdir|mkdirat)\\(|filesystem::(remove|rename|create_dir|copy|resize)"
+    "crochet/checkpoint/checkpoint_directory.cc,crochet/checkpoint/checkpoint_files.cc,crochet/checkpoint/checkpoint_files.h | remove_checkpoint\\(")
+
+# Appends to `violations` what of one file is reserved for others.
+function(check_calls file)
+  if(file MATCHES "_test\\.cc$|/tool_run\\.h$|^crochet/testing/|/test_[a-z]+\\.h$")
+    return()
+  endif()
+  foreach(line IN LISTS reserved)
+    string(REGEX MATCH "^([^ ]+) \\| (.*)$" matched "${line}")
+    string(REPLACE "," ";" owners "${CMAKE_MATCH_1}")
+    set(call "${CMAKE_MATCH_2}")
+    if(file IN_LIST owners)
+      continue()
+    endif()
+    file(STRINGS "${ROOT}/${file}" calls REGEX "${call}")
+    if(calls)
+      list(GET owners 0 owner)
+      list(APPEND violations "${file}: only ${owner} may call what it calls")
+    endif()
+  endforeach()
+  set(violations "${violations}" PARENT_SCOPE)
+endfunction()
 
 # The line of the table for a path below crochet/, "tools/..." for a tool; empty if none has it.
 function(find_folder path out)
@@ -78,6 +109,7 @@ file(GLOB_RECURSE files RELATIVE "${ROOT}" "${ROOT}/crochet/*.h" "${ROOT}/croche
 foreach(file IN LISTS files)
   string(REGEX REPLACE "^crochet/" "" path "${file}")
   check_file("${file}" "${path}")
+  check_calls("${file}")
 endforeach()
 
 list(LENGTH files num_files)
@@ -87,6 +119,6 @@ endif()
 if(violations)
   list(JOIN violations "\n" text)
   message("${text}")
-  message(FATAL_ERROR "includes that the table of layers does not allow")
+  message(FATAL_ERROR "includes or calls that are not allowed")
 endif()
 message(STATUS "${num_files} files include what their layers may")

@@ -9,7 +9,9 @@
 2. Has the program train and save by the graph's own operations and by crochet: same variables, and Python's Saver
    restores both.
 3. Python's Saver saves, the program restores by the graph's own operations and goes on: same variables.
-4. Exports SavedModels by the builder, by simple_save and of a tf.Module: same output.
+4. The same with a Saver's defaults on both sides, of graphs with a table, and with keys that are not the variables'
+   names: state and keys are those of the graph's saver.
+5. Exports SavedModels by the builder, by simple_save and of a tf.Module: same output.
 """
 
 import os
@@ -92,6 +94,59 @@ def check_kind(kind, program, folder):
     compare(f"{kind}: restored from Python, by crochet", read(second + "-crochet"), read(saved))
 
 
+def export_table(path):
+    """Each step adds a row to a table."""
+    with tf.Graph().as_default():
+        step = v1.train.create_global_step()
+        rows = tf.lookup.experimental.MutableHashTable(tf.int64, tf.int64, -1, name="rows")
+        number = tf.identity(step)
+        with tf.control_dependencies([rows.insert(number, number * number)]):
+            tf.group(v1.assign_add(step, 1), name="train")
+        v1.train.export_meta_graph(path, saver_def=v1.train.Saver().as_saver_def())
+    return {"global_step", "rows-keys", "rows-values"}
+
+
+def export_renamed(path):
+    with tf.Graph().as_default():
+        step = v1.train.create_global_step()
+        w = v1.get_variable("w", initializer=tf.constant([1.0, 2.0]), use_resource=True)
+        tf.group(v1.assign_add(step, 1), v1.assign_add(w, tf.ones_like(w)), name="train")
+        saver = v1.train.Saver({"step": step, "model/w": w})
+        v1.train.export_meta_graph(path, saver_def=saver.as_saver_def())
+    return {"step", "model/w"}
+
+
+def check_defaults(export, program, folder):
+    """Two steps here, one in Python, two here again: the same as five in Python."""
+    graph = os.path.join(folder, f"{export.__name__}.meta")
+    names = export(graph)
+
+    def saved_by_python(start, steps, prefix):
+        with tf.Graph().as_default(), v1.Session() as session:
+            saver = v1.train.import_meta_graph(graph)
+            if start:
+                saver.restore(session, start)
+            else:
+                session.run(v1.global_variables_initializer())
+            for _ in range(steps):
+                session.run("train")
+            return saver.save(session, os.path.join(folder, prefix), write_meta_graph=False)
+
+    # Rows have no order.
+    def state(prefix):
+        values = read(prefix)
+        if set(values) != names:
+            raise Mismatch(f"{prefix}: has {sorted(values)}, expected {sorted(names)}")
+        return {name: np.sort(value, axis=0) if value.ndim else value for name, value in values.items()}
+
+    first = os.path.join(folder, f"{export.__name__}-first")
+    run(program, "default", graph, "-", "2", first)
+    second = saved_by_python(first, 1, f"{export.__name__}-second")
+    third = os.path.join(folder, f"{export.__name__}-third")
+    run(program, "default", graph, second, "2", third)
+    compare(export.__name__, state(third), state(saved_by_python(None, 5, f"{export.__name__}-python")))
+
+
 def save_models(folder):
     """By name: a function that is given a folder."""
 
@@ -142,6 +197,8 @@ def main():
     os.makedirs(folder)
     for kind in KINDS:
         check_kind(kind, program, folder)
+    for export in (export_table, export_renamed):
+        check_defaults(export, program, folder)
     for path, expected in save_models(folder):
         found = [float.fromhex(line) for line in run(program, "model", path).split()]
         if np.float32(found).tolist() != expected:

@@ -355,6 +355,7 @@ class TrainOnQueueTest : public testing::Test {
   RunReport train_with(HookList hooks) {
     return train({.graph = graph_,
                   .checkpoint_dir = "run",
+                  .unsaved_state = UnsavedState::kWarn,
                   .hooks = std::move(hooks),
                   .save_checkpoint_steps = 1,
                   .log_step_count_steps = 0,
@@ -375,13 +376,24 @@ class TrainOnQueueTest : public testing::Test {
   tensorflow::Graph graph_ = tensorflow::import_golden("queues");
 };
 
+// What is in a queue is lost with its session.
+TEST_F(TrainOnQueueTest, IsRefusedUnlessTheQueueMayBeLost) {
+  EXPECT_THAT(
+      [&] {
+        train({.graph = graph_, .checkpoint_dir = "run", .files = &files_},
+              [](MonitoredSession&) {});
+      },
+      ThrowsMessage<FailedPreconditionError>(HasSubstr("\"examples\" (FIFOQueueV2)")));
+  EXPECT_EQ(total(), -1);
+}
+
 TEST_F(TrainOnQueueTest, EndsWithTheData) {
   const RunReport report = train_with({});
   EXPECT_EQ(report.last_step, 5);
   EXPECT_EQ(report.stop.reason, "the data ended");
   EXPECT_EQ(total(), 1 + 2 + 3 + 4 + 5);
   EXPECT_THAT(log_.lines(Severity::kError), IsEmpty());
-  EXPECT_THAT(log_.lines(Severity::kWarning), IsEmpty());
+  EXPECT_THAT(log_.lines(Severity::kWarning), ElementsAre(HasSubstr("lack state of the graph")));
 }
 
 // The runner waits for room in its queue; closing ends that, and it is no error.
@@ -390,7 +402,7 @@ TEST_F(TrainOnQueueTest, StopsWhatFillsTheQueue) {
   EXPECT_EQ(report.last_step, 2);
   EXPECT_EQ(total(), 1 + 2);
   EXPECT_THAT(log_.lines(Severity::kError), IsEmpty());
-  EXPECT_THAT(log_.lines(Severity::kWarning), IsEmpty());
+  EXPECT_THAT(log_.lines(Severity::kWarning), ElementsAre(HasSubstr("lack state of the graph")));
 }
 
 TEST_F(TrainOnQueueTest, AnErrorOfAThreadIsTheRuns) {

@@ -151,7 +151,8 @@ TEST_F(TensorFlowVariablesTest, SaveUnderOtherNames) {
   tensorflow::Graph graph = import_golden("parts_1");
   const auto session = initialized_session(graph);
   SaverOptions renamed = in_memory();
-  renamed.var_list = std::vector{SavedVariable(variable_of(graph, "plain"), "save_prefix/plain")};
+  renamed.var_list =
+      std::vector{SavedVariable(variable_of(graph, "plain")).as("save_prefix/plain")};
   Saver(renamed).save(*session, "d/m", 1);
   const auto other = graph.new_session("");
   Saver(renamed).restore(*other, "d/m-1");

@@ -13,7 +13,12 @@ scatter.meta: updates of rows.
 savers.meta: two savers in the collection, each of a variable of its own.
 control_flow.meta: loops and branches within one another, and a gradient through them.
 dataset.meta: a data set with a function.
+table.meta, iterator.meta: a table that grows and an iterator that advances, both saved by the graph's saver.
+renamed.meta: a saver with keys that are not the variables' names.
+sync.meta: a SyncReplicasOptimizer of one replica, with its collections.
+averages.meta: a saver of ExponentialMovingAverage.variables_to_restore() beside the averages themselves.
 saved_model, simple_model, module_model: SavedModels by the builder, by simple_save, and of a tf.Module.
+module_training: a tf.Module whose signature "train" changes its variables.
 """
 
 import os
@@ -25,6 +30,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 
 import tensorflow as tf
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "examples", "tensorflow"))
+from sync_replicas import add_sync_replicas
 from tensorflow.core.protobuf import saved_model_pb2
 
 v1 = tf.compat.v1
@@ -214,6 +222,73 @@ def dataset():
     return graph
 
 
+def table():
+    """Each step adds the row step -> step * step to a table."""
+    graph = tf.Graph()
+    with graph.as_default():
+        step = v1.train.create_global_step()
+        rows = tf.lookup.experimental.MutableHashTable(tf.int64, tf.int64, -1, name="rows")
+        number = tf.identity(step, name="number")
+        with tf.control_dependencies([rows.insert(number, number * number)]):
+            tf.group(v1.assign_add(step, 1), name="train")
+        tf.identity(rows.size(), name="size")
+        tf.identity(rows.lookup(v1.placeholder(tf.int64, [], name="key")), name="row")
+        saver = v1.train.Saver()
+    return graph, saver
+
+
+def iterator():
+    """Each step adds the next number of a data set to a variable."""
+    graph = tf.Graph()
+    with graph.as_default():
+        step = v1.train.create_global_step()
+        numbers = v1.data.make_one_shot_iterator(tf.data.Dataset.range(1, 1000))
+        v1.add_to_collection(v1.GraphKeys.SAVEABLE_OBJECTS, tf.data.experimental.make_saveable_from_iterator(numbers))
+        total = v1.get_variable("total", initializer=tf.constant(0, tf.int64), use_resource=True)
+        tf.group(v1.assign_add(step, 1), v1.assign_add(total, numbers.get_next()), name="train")
+        saver = v1.train.Saver()
+    return graph, saver
+
+
+def renamed():
+    graph = tf.Graph()
+    with graph.as_default():
+        step = v1.train.create_global_step()
+        w = v1.get_variable("w", initializer=tf.constant([1.0, 2.0]), use_resource=True)
+        r = v1.get_variable("r", initializer=tf.constant([3.0]), use_resource=False)
+        parts = v1.get_variable("parts", initializer=tf.constant([[1.0], [2.0], [3.0]]), use_resource=True,
+                                partitioner=v1.fixed_size_partitioner(2))
+        v1.get_variable("plain", initializer=tf.constant(4.0), use_resource=True)
+        changes = [v1.assign_add(one, tf.ones_like(one)) for one in (w, r, *parts)]
+        tf.group(v1.assign_add(step, 1), *changes, name="train")
+        saver = v1.train.Saver({"model/w": w, "model/r": r, "model/parts": parts, "global_step": step})
+    return graph, saver
+
+
+def sync():
+    graph = tf.Graph()
+    with graph.as_default(), tf.device("/job:worker/task:0"):
+        step = v1.train.create_global_step()
+        w = v1.get_variable("sync_w", initializer=tf.constant([1.0, 2.0]), use_resource=True)
+        optimizer = v1.train.SyncReplicasOptimizer(v1.train.GradientDescentOptimizer(0.5), 1, total_num_replicas=1)
+        tf.group(optimizer.apply_gradients([(tf.ones_like(w), w)], global_step=step), name="train")
+        add_sync_replicas(optimizer)
+        saver = v1.train.Saver()
+    return graph, saver
+
+
+def averages():
+    graph = tf.Graph()
+    with graph.as_default():
+        step = v1.train.create_global_step()
+        w = v1.get_variable("w", initializer=tf.constant([1.0, 2.0]), use_resource=True)
+        average = tf.train.ExponentialMovingAverage(0.5)
+        with tf.control_dependencies([v1.assign_add(w, tf.ones_like(w))]):
+            tf.group(v1.assign_add(step, 1), average.apply([w]), name="train")
+        saver = v1.train.Saver(average.variables_to_restore())
+    return graph, saver
+
+
 def predictor(vocabulary):
     """A model with a table whose words are in a file."""
     graph = tf.Graph()
@@ -300,6 +375,26 @@ def save_module(folder):
     strip_op_lists(folder)
 
 
+def save_training_module(folder):
+    """Counts its steps in a variable that no collection has, as all variables of TensorFlow 2."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+    class Growth(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.step = tf.Variable(0, dtype=tf.int64, name="global_step")
+            self.total = tf.Variable(0.0, name="total")
+
+        @tf.function(input_signature=[tf.TensorSpec([], tf.float32, name="x")])
+        def train(self, x):
+            self.step.assign_add(1)
+            return {"total": self.total.assign_add(x)}
+
+    module = Growth()
+    tf.saved_model.save(module, folder, signatures={"train": module.train})
+    strip_op_lists(folder)
+
+
 def main():
     folder = sys.argv[1]
     export(contract(True), os.path.join(folder, "contract_resource.meta"))
@@ -313,9 +408,13 @@ def main():
     export(savers(), os.path.join(folder, "savers.meta"))
     export(control_flow(), os.path.join(folder, "control_flow.meta"))
     export(dataset(), os.path.join(folder, "dataset.meta"))
+    for make in (table, iterator, renamed, averages, sync):
+        graph, saver = make()
+        export(graph, os.path.join(folder, f"{make.__name__}.meta"), saver)
     save_model(os.path.join(folder, "saved_model"))
     save_simple_model(os.path.join(folder, "simple_model"))
     save_module(os.path.join(folder, "module_model"))
+    save_training_module(os.path.join(folder, "module_training"))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,150 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writes the inputs that no fuzzer finds by itself, since they are long, deep and have structure:
+//
+//   make_seeds <directory>      <directory>/<target>/<name> for each
+//
+// Each one broke a parser once, or is of the kind that did.
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "crochet/checkpoint/raw_bundle.h"
+#include "crochet/checkpoint/safetensors_format.h"
+#include "crochet/checkpoint/tensor_slice.h"
+#include "crochet/summary/record_file.h"
+
+using namespace crochet;
+using namespace crochet::internal;
+
+namespace {
+
+constexpr size_t kDepth = 100'000;
+
+std::string nested(const std::string& open, const std::string& close) {
+  std::string text;
+  for (size_t i = 0; i < kDepth; ++i) text += open;
+  for (size_t i = 0; i < kDepth; ++i) text += close;
+  return text;
+}
+
+std::string many(const std::string& item, size_t count) {
+  std::string text;
+  for (size_t i = 0; i < count; ++i) text += (i == 0 ? "" : ",") + item;
+  return text;
+}
+
+std::map<std::string, std::string> sidecars() {
+  return {{"nested-step", "{\"step\":" + nested("[", "]") + "}"},
+          {"nested-unknown", "{\"x\":" + nested("{\"a\":", "}") + "}"},
+          {"nested-metric", "{\"metrics\":{\"loss\":" + nested("[", "]") + "}}"},
+          {"open-brackets", std::string(kDepth, '[')},
+          {"brackets-in-strings", "{\"build\":\"" + std::string(kDepth, '[') + "\\\"[\"}"},
+          {"long-argument", "{\"command_line\":[\"" + std::string(kDepth, 'x') + "\"]}"},
+          {"many-arguments", "{\"command_line\":[" + many("\"a\"", 50'000) + "]}"},
+          {"wrong-and-long", "{\"pinned\":\"" + std::string(kDepth, '\x1b') + "\"}"},
+          {"year-9999", "{\"step\":1,\"retention_time\":253402300799}"}};
+}
+
+std::map<std::string, std::string> states() {
+  std::string paths;
+  for (int i = 0; i < 5000; ++i)
+    paths += "all_model_checkpoint_paths: \"m-" + std::to_string(i) + "\"\n";
+  return {{"nested-messages", nested("a{", "}")},
+          {"nested-lists", nested("a:[", "]")},
+          {"open-messages", nested("a<", "")},
+          {"many-paths", "model_checkpoint_path: \"m-1\"\n" + paths},
+          {"names-with-escapes", "model_checkpoint_path: \"\\033[2J\\n\\x9b\"\n"}};
+}
+
+// The index of a tensor "t" in slices, whose bytes follow one another or are all the same.
+std::string sliced(const Shape& shape, const std::vector<TensorSlice>& slices, bool same_bytes) {
+  std::map<std::string, std::string> table{{"", encode(BundleHeader{})}};
+  BundleEntry whole{.dtype = DType::kUint8, .shape = shape, .slices = slices};
+  table["t"] = encode(whole);
+  int64_t offset = 0;
+  for (const TensorSlice& slice : slices) {
+    BundleEntry part{.dtype = DType::kUint8, .shape = shape_of(slice), .offset = offset};
+    part.size = part.shape.num_elements();
+    if (!same_bytes) offset += part.size;
+    table[slice_key("t", slice)] = encode(part);
+  }
+  return encode_table(table);
+}
+
+std::map<std::string, std::string> indexes() {
+  constexpr int64_t kCount = 20'000;
+  std::vector<TensorSlice> rows, columns, few, across, overlapping;
+  for (int64_t i = 0; i < kCount; ++i) {
+    rows.push_back({{i, 1}});
+    columns.push_back({{0, 2}, {i, 1}});
+    overlapping.push_back({{0, 1}, {i, 2}});
+  }
+  for (int64_t i = 0; i < 64; ++i) few.push_back({{i, 1}, {0, 4}});
+  across = {{{0, 1}, {0, 2}}, {{1, 2}, {0, 1}}, {{2, 1}, {1, kCount}}, {{0, 2}, {kCount, 1}}};
+  for (int64_t i = 2; i < kCount; ++i) across.push_back({{0, 1}, {i, 1}});
+  return {{"slices", sliced({kCount}, rows, false)},
+          {"slices-of-columns", sliced({2, kCount}, columns, false)},
+          {"slices-in-the-data", sliced({64, 4}, few, false)},
+          {"slices-sharing-bytes", sliced({kCount}, rows, true)},
+          {"slices-across-each-other", sliced({3, kCount + 1}, across, false)},
+          {"slices-overlapping", sliced({1, kCount + 1}, overlapping, false)}};
+}
+
+std::string safetensors_of(const std::string& header) {
+  std::string bytes(kSafetensorsLengthBytes, '\0');
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(header.size() >> (8 * i));
+  return bytes + header;
+}
+
+std::map<std::string, std::string> safetensors() {
+  std::string shared;
+  for (int i = 0; i < 5000; ++i)
+    shared += (i == 0 ? "{\"" : ",\"") + std::to_string(i) +
+              R"(":{"dtype":"U8","shape":[0],"data_offsets":[0,0]})";
+  return {{"nested-tensor", safetensors_of("{\"a\":" + nested("[", "]") + "}")},
+          {"nested-metadata", safetensors_of("{\"__metadata__\":" + nested("{\"a\":", "}") + "}")},
+          {"many-empty", safetensors_of(shared + "}")}};
+}
+
+std::map<std::string, std::string> events() {
+  std::string nested_message;  // A field that no event has, in itself.
+  for (int i = 0; i < 1000; ++i) {
+    std::string length;
+    for (size_t left = nested_message.size(); true; left >>= 7) {
+      length += static_cast<char>((left & 0x7f) | (left > 0x7f ? 0x80 : 0));
+      if (left <= 0x7f) break;
+    }
+    nested_message = '\x2a' + length + nested_message;
+  }
+  std::string record, long_record;
+  append_record(record, nested_message);
+  append_record(long_record, std::string(kDepth, '\0'));
+  return {{"nested-summary", record}, {"zeros", long_record}};
+}
+
+void write(const std::filesystem::path& directory,
+           const std::map<std::string, std::string>& inputs) {
+  std::filesystem::create_directories(directory);
+  for (const auto& [name, content] : inputs)
+    put_file(FileSystem::posix(), directory / name, content);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: make_seeds DIRECTORY\n");
+    return 2;
+  }
+  const std::filesystem::path directory = argv[1];
+  write(directory / "sidecar", sidecars());
+  write(directory / "state", states());
+  write(directory / "index", indexes());
+  write(directory / "safetensors", safetensors());
+  write(directory / "events", events());
+  return 0;
+}

@@ -1,0 +1,50 @@
+# Copyright 2026 The crochet authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Threads are started by crochet/base/thread.h alone, which knows what to do when the system gives
+# none and in a forked process; the handler of forks is registered by crochet/base/process_owner.cc.
+#
+#   cmake -D ROOT=<folder with crochet/> -P threads.cmake
+#
+# Prints a line for each other place, and then fails. Tests may start threads as they like.
+cmake_minimum_required(VERSION 3.25)
+
+set(pattern "std::jthread|std::async|std::thread[^:]|pthread_create|thrd_create|pthread_atfork")
+set(allowed crochet/base/thread.h crochet/base/thread.cc crochet/base/process_owner.cc)
+
+set(violations "")
+file(GLOB_RECURSE files RELATIVE "${ROOT}" "${ROOT}/crochet/*.h" "${ROOT}/crochet/*.cc"
+     "${ROOT}/tools/*.h" "${ROOT}/tools/*.cc")
+list(FILTER files EXCLUDE REGEX "_test\\.cc$|^crochet/testing/")
+list(LENGTH files num_files)
+if(num_files EQUAL 0)
+  message(FATAL_ERROR "${ROOT}: no source files")
+endif()
+list(REMOVE_ITEM files ${allowed})
+foreach(file IN LISTS files)
+  file(READ "${ROOT}/${file}" text)
+  if(NOT text MATCHES "${pattern}")
+    continue()
+  endif()
+  string(REPLACE ";" "," text "${text}")
+  string(REPLACE "[" "(" text "${text}")
+  string(REPLACE "]" ")" text "${text}")
+  string(REPLACE "\n" ";" lines "${text}")
+  set(number 0)
+  foreach(line IN LISTS lines)
+    math(EXPR number "${number} + 1")
+    # What a comment says is no thread.
+    string(REGEX REPLACE "//.*" "" code "${line}")
+    if(code MATCHES "${pattern}")
+      list(APPEND violations "${file}:${number}: ${code}")
+    endif()
+  endforeach()
+endforeach()
+
+if(violations)
+  list(LENGTH violations num_violations)
+  list(JOIN violations "\n" text)
+  message("${text}")
+  message(FATAL_ERROR "${num_violations} lines start threads without crochet/base/thread.h")
+endif()
+message(STATUS "${num_files} files start no threads of their own")

@@ -1,0 +1,79 @@
+# Copyright 2026 The crochet authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Compiles tracked.cc for types that can be tracked, and stated.cc for statements that can be made,
+# which must go well; and both for those that cannot: they must fail, and the errors must say what
+# to do.
+#
+#   cmake -D COMPILER=<c++> -D INCLUDES=<folders> -D FOLDER=<tests/refusals> -P refusals.cmake
+cmake_minimum_required(VERSION 3.25)
+list(TRANSFORM INCLUDES PREPEND "-I")
+
+# Puts the errors into `out`, and what the compiler says with them; "" if there are none.
+function(errors_of out source)
+  execute_process(COMMAND ${COMPILER} -std=c++20 -fsyntax-only ${INCLUDES} ${ARGN} ${FOLDER}/${source}
+                  RESULT_VARIABLE result ERROR_VARIABLE text)
+  if(result EQUAL 0)
+    set(text "")
+  endif()
+  set(${out} "${text}" PARENT_SCOPE)
+endfunction()
+
+function(expect_no_error source)
+  errors_of(text ${source} ${ARGN})
+  if(NOT text STREQUAL "")
+    message(SEND_ERROR "${ARGN}: expected no error, found \"${text}\"")
+  endif()
+endfunction()
+
+function(expect_error pattern source)
+  errors_of(text ${source} ${ARGN})
+  if(NOT text MATCHES "error:" OR NOT text MATCHES "${pattern}")
+    message(SEND_ERROR "${ARGN}: expected \"${pattern}\", found \"${text}\"")
+  endif()
+endfunction()
+
+set(advice "crochet cannot track this type: give it `void track\\(crochet::Tracker&\\)`")
+expect_no_error(tracked.cc "-DTRACKED=std::vector<float>")
+expect_error("${advice}" tracked.cc -DTRACKED=Opaque)
+expect_error("${advice}" tracked.cc -DTRACKED=SavesOnly)
+expect_error("${advice}" tracked.cc "-DTRACKED=const std::vector<float>")
+expect_error("${advice}" tracked.cc "-DTRACKED=std::vector<std::string>")
+expect_error("${advice}" tracked.cc "-DTRACKED=std::span<const float>")
+
+# A struct that lists its parts may own them.
+set(too_short "crochet cannot track a temporary: what is tracked must outlive the loop")
+expect_no_error(tracked.cc "-DTRACKED=std::span<float>" -DTEMPORARY)
+expect_no_error(tracked.cc -DTRACKED=Parts)
+expect_error("${too_short}" tracked.cc -DTRACKED=Parts -DTEMPORARY)
+expect_error("${too_short}" tracked.cc "-DTRACKED=std::vector<float>" -DTEMPORARY)
+
+# Everything that may be written; and what may not.
+expect_no_error(stated.cc)
+
+# Two names in two pairs of braces are a list or a map: neither is guessed.
+set(one_pair "WriteOnePairOfBracesForAListOfNamesOrFetchesMapForAMapOfNames")
+expect_error("${one_pair}" stated.cc "-DSTATEMENT=session.run({{\"loss\", \"accuracy\"}})")
+expect_error("${one_pair}" stated.cc
+             "-DSTATEMENT=session.run({{\"loss\", \"a\"}, {\"rate\", \"b\"}})")
+
+# Two variables, or one under another key.
+set(explicit_key "WriteSavedVariableOfTheNameDotAsTheKey")
+expect_error("${explicit_key}" stated.cc "-DSTATEMENT=Saver({.var_list = {{\"v2\", \"v1\"}}})")
+expect_error("${explicit_key}" stated.cc "-DSTATEMENT=Saver({.var_list = {{{\"v2\", \"v1\"}}}})")
+
+# What would dangle.
+expect_error("deleted" stated.cc "-DSTATEMENT=auto s = session.run(\"a\").tensor().flat<float>()")
+expect_error("deleted" stated.cc "-DSTATEMENT=auto* p = session.run(\"a\").as_tensor()")
+expect_error("deleted" stated.cc "-DSTATEMENT=HookedSession hooked(session, {PlainHook()})")
+
+# A named hook would be copied, and its results lost.
+expect_error("static assertion.*std::make_shared<Hook>" stated.cc
+             "-DSTATEMENT=HookList hooks = {named_hook}")
+expect_error("static assertion.*std::make_shared<Hook>" stated.cc
+             "-DSTATEMENT=Loop loop({.hooks = {named_hook}})")
+
+expect_error("session.run_step_fn\\(&Model::step_fn, model\\)" stated.cc
+             "-DSTATEMENT=monitored.run_step_fn(&Model::step_fn)")
+expect_error("a step function with one parameter, a StepContext&" stated.cc
+             "-DSTATEMENT=monitored.run_step_fn([](int) {})")

@@ -1,0 +1,34 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Makes all statements that are allowed, and a STATEMENT that is not, if there is one; compiled,
+// never run. See refusals.cmake.
+#include "crochet/checkpoint/saver.h"
+#include "crochet/monitor/hooked_session.h"
+#include "crochet/monitor/monitored_session.h"
+#include "crochet/run/loop.h"
+
+using namespace crochet;
+
+class PlainHook final : public SessionRunHook {};
+
+struct Model {
+  float step_fn(StepContext& context) { return context.run_with_hooks("loss").scalar<float>(); }
+};
+
+void state(Session& session, MonitoredSession& monitored, Model& model, PlainHook& named_hook) {
+#ifdef STATEMENT
+  STATEMENT;
+#endif
+  session.run({"loss", "accuracy"});
+  session.run(Fetches::Map{{"loss", "accuracy"}});
+  const Tensor& tensor = session.run("loss").tensor();
+  const FetchValues& value = session.run({"loss", "accuracy"})[0];
+  const Saver two({.var_list = {"v2", "v1"}});
+  const Saver renamed({.var_list = {SavedVariable("v2").as("v1")}});
+  const HookList hooks = {PlainHook(), std::make_shared<PlainHook>()};
+  monitored.run_step_fn(&Model::step_fn, model);
+  static_cast<void>(tensor);
+  static_cast<void>(value);
+  static_cast<void>(named_hook);
+}

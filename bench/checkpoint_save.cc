@@ -397,7 +397,8 @@ bool can_write_bare(const std::string& directory) {
   std::filesystem::create_directories(directory);
   const std::string path = directory + "/trial";
   try {
-    write_bare(path, Tensor(DType::kUint8, {1 << 20}).bytes());
+    const Tensor bytes(DType::kUint8, {1 << 20});
+    write_bare(path, bytes.bytes());
     std::filesystem::remove(path);
     return true;
   } catch (const std::runtime_error& error) {

@@ -26,6 +26,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 TIME_LIMIT = 60  # Seconds; an end takes milliseconds.
@@ -35,6 +36,8 @@ SECOND_SAVE = (20, 44)
 
 BASENAME = "model.ckpt"
 FORMATS = ("bundle", "bundle", "safetensors")
+# What the program does besides training: forks children, has closed its standard descriptors.
+SURROUNDINGS = ((), (), ("forks=yes",), ("closed=yes",), ("forks=yes", "closed=yes"))
 INDEX = re.compile(re.escape(BASENAME) + r"-(\d+)\.(index|safetensors|safetensors\.index\.json)")
 PART = re.compile(re.escape(BASENAME) +
                   r"-(\d+)(\.(data-\d{5}-of-\d{5}|json|meta)|-\d{5}-of-\d{5}\.safetensors)")
@@ -68,6 +71,13 @@ class Life:
     self.process = subprocess.Popen([os.path.abspath(oracle.trainer), oracle.directory, *arguments],
                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                     stderr=subprocess.PIPE if oracle.quiet else None)
+    self._gave_up = False
+    self._watchdog = threading.Timer(TIME_LIMIT, self._give_up)
+    self._watchdog.start()
+
+  def _give_up(self):
+    self._gave_up = True
+    self.process.kill()
 
   def read_line(self):
     """Returns the words of what the program says next; nothing at its end."""
@@ -94,16 +104,15 @@ class Life:
 
   def finish(self):
     """Reads what is left and returns the exit code, the negative signal of a killed program."""
-    deadline = time.monotonic() + TIME_LIMIT
-    while self.read_line():
-      if time.monotonic() > deadline:
-        break
     try:
-      return self.process.wait(timeout=max(1, deadline - time.monotonic()))
-    except subprocess.TimeoutExpired as error:
-      self.process.kill()
-      raise Failure(f"still running after {TIME_LIMIT} s: {self.lines[-3:]}") from error
+      while self.read_line():
+        pass
+      code = self.process.wait()
+      if self._gave_up:
+        raise Failure(f"still running after {TIME_LIMIT} s: {self.lines[-3:]}")
+      return code
     finally:
+      self._watchdog.cancel()
       self.process.stdout.close()
       self.process.stdin.close()
       if self.process.stderr:
@@ -130,6 +139,8 @@ class Oracle:
         raise Failure(f"step {step} had the hashes {self.hashes[step]}, now {words[2:]}")
     elif words[0] in ("durable", "published"):
       self.durable = max(self.durable, int(words[1]))
+    elif words[0] == "child":
+      raise Failure(" ".join(words))
 
   def check_restored(self, step, hashes):
     if step < self.durable:
@@ -158,7 +169,8 @@ def kill_at_random(trainer, directory, number, seed):
   for i in range(number):
     life = oracle.life(f"every={generator.choice((1, 2, 5))}",
                        f"shards={generator.choice((1, 1, 3))}",
-                       f"format={generator.choice(FORMATS)}")
+                       f"format={generator.choice(FORMATS)}",
+                       *generator.choice(SURROUNDINGS))
     life.start()
     for _ in range(generator.randrange(1, 25)):
       life.read_line()
@@ -229,13 +241,14 @@ EXITS = {
     "SIGHUP": -signal.SIGHUP,
     "SIGSEGV": -signal.SIGSEGV,
     "SIGKILL": -signal.SIGKILL,
+    "leave": 1,
 }
 
 
 def end_at(trainer, directory, how, point):
   place = os.path.join(directory, f"{how}-{point}")
   oracle = Oracle(trainer, place)
-  life = oracle.life(f"exit={how}", f"at={point}")
+  life = oracle.life(f"exit={how}", f"at={point}", *SURROUNDINGS[point % len(SURROUNDINGS)])
   life.start()
   code = life.finish()
   if code != EXITS[how]:

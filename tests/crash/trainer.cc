@@ -10,6 +10,7 @@
 //   published <step>          a save that is over
 //   failed <step>             one that was given up
 //   over                      the run has ended and everything is destroyed
+//   child <what>              a forked child that did not end as it should
 //
 //   trainer <dir> [key=value ...]
 //
@@ -19,19 +20,27 @@
 //   format=NAME   bundle or safetensors; default: bundle
 //   die_at=N      kill -9 at the N-th operation on files, an append half done
 //   exit=HOW      end by return, throw, exit, quick_exit, _exit, abort, terminate, SIGTERM, SIGINT,
-//                 SIGHUP, SIGSEGV or SIGKILL ...
+//                 SIGHUP, SIGSEGV, SIGKILL or leave ...
 //   at=N          ... when the saver is at the N-th operation on files, which waits in vain for
-//                 the end of the program's main thread for 50 ms
+//                 the end of the program's main thread for 50 ms; `leave` is a SIGTERM then,
+//                 with a deadline that the operation misses: it ends while the process exits
+//   forks=yes     fork a child after each step, which ends in one of several ways
+//   closed=yes    close descriptors 0 to 2 first, and print on them all the time
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
-#include <iostream>
 #include <map>
+#include <memory>
+#include <optional>
 #include <random>
 #include <regex>
 #include <stdexcept>
@@ -47,9 +56,19 @@ using namespace crochet;
 
 namespace {
 
+// The oracle's pipes, out of the way of what is closed; a child has none to talk on.
+int hears = STDIN_FILENO;
+int talks = STDOUT_FILENO;
+
 void say(const std::string& line) {
   const std::string text = line + "\n";
-  if (::write(STDOUT_FILENO, text.data(), text.size()) < 0) ::_exit(3);
+  if (talks >= 0 && ::write(talks, text.data(), text.size()) < 0) ::_exit(3);
+}
+
+void wait_for_a_line() {
+  char letter = 0;
+  while (letter != '\n')
+    if (::read(hears, &letter, 1) <= 0) ::_exit(3);
 }
 
 struct Arguments {
@@ -135,8 +154,7 @@ class Teller final : public SessionRunHook {
 
   void after_create_session(Session& session, Coordinator&) override {
     say(fmt::format("ready {} {}", read_global_step(session), state_.hashes(session)));
-    std::string line;
-    std::getline(std::cin, line);
+    wait_for_a_line();
   }
   void after_run(SessionRunContext& context, const SessionRunValues&) override {
     say(fmt::format("step {} {}", read_global_step(context.session()),
@@ -173,8 +191,97 @@ class TellDurable {
   std::string step_;
 };
 
-// Set once the saver is where the program is to end.
+// Set once the saver is where the program is to end, and once the process exits.
 std::atomic<bool> end_now = false;
+std::atomic<bool> exiting = false;
+
+// From this operation on the saver's next one is not done before the process exits; -1: all are.
+int64_t leave_at = -1;
+
+void leave_the_saver(int64_t operation) {
+  static std::atomic<bool> is_left = false;
+  if (leave_at < 0 || operation < leave_at || ::gettid() == ::getpid() || is_left.exchange(true))
+    return;
+  ::kill(::getpid(), SIGTERM);
+  exiting.wait(false);
+}
+
+// Lets the saver that was left behind go on among objects that are destroyed already.
+void let_the_saver_go_on() {
+  exiting = true;
+  exiting.notify_all();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+}
+
+// Thrown by a child, through everything that its parent has set up.
+struct ChildUnwinds {};
+
+enum class ChildEnds { kAtOnce, kByExit, kByUnwinding, kAfterSaving };
+
+// What a child does is refused or its own business, and never its parent's.
+void be_the_child(ChildEnds how, Saver& saver, Session& session, const std::string& directory) {
+  talks = -1;
+  ::alarm(20);
+  switch (how) {
+    case ChildEnds::kAtOnce:
+      ::_exit(0);
+    case ChildEnds::kByExit:
+      std::exit(0);
+    case ChildEnds::kByUnwinding:
+      throw ChildUnwinds();
+    case ChildEnds::kAfterSaving:
+      break;
+  }
+  try {
+    saver.save(session, directory + "/model.ckpt", 1);
+  } catch (const FailedPreconditionError&) {
+    ::_exit(0);
+  }
+  ::_exit(5);
+}
+
+// Forks a child, which ends in the ways above by turns, and waits for it.
+void fork_after(int64_t step, Saver& saver, Session& session, const std::string& directory) {
+  const pid_t child = ::fork();
+  if (child == 0) be_the_child(static_cast<ChildEnds>(step % 4), saver, session, directory);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  if (status != 0) say(fmt::format("child of step {} ended with status {:#x}", step, status));
+}
+
+void print_on_closed_descriptors() {
+  std::fputs("what a program prints where nothing is open\n", stdout);
+  std::fflush(stdout);
+  std::fputs("and its errors\n", stderr);
+}
+
+void close_standard_descriptors() {
+  hears = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 100);
+  talks = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 100);
+  for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::close(file);
+}
+
+// Forks, where it is asked for, and prints where nothing is open.
+class Surroundings final : public SessionRunHook {
+ public:
+  Surroundings(const Arguments& arguments, std::shared_ptr<Saver> saver)
+      : forks_(!arguments.text("forks").empty()),
+        prints_(!arguments.text("closed").empty()),
+        dir_(arguments.dir),
+        saver_(std::move(saver)) {}
+
+  void after_run(SessionRunContext& context, const SessionRunValues&) override {
+    if (prints_) print_on_closed_descriptors();
+    Session& session = context.session();
+    if (forks_) fork_after(read_global_step(session), *saver_, session, dir_);
+  }
+
+ private:
+  const bool forks_;
+  const bool prints_;
+  const std::string dir_;
+  const std::shared_ptr<Saver> saver_;
+};
 
 void end_by(const std::string& how) {
   static const std::map<std::string, int> kSignals = {
@@ -195,6 +302,10 @@ void make_fail(FailingFileSystem& files, const Arguments& arguments) {
     files.fail_operation(n, [](const std::string&) { ::kill(::getpid(), SIGKILL); });
   const int64_t n = arguments.number("at", -1);
   if (n < 0) return;
+  if (arguments.text("exit") == "leave") {
+    leave_at = n;
+    return;
+  }
   files.fail_operation(n, [](const std::string& operation) {
     end_now = true;
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -215,13 +326,17 @@ void train_state(const Arguments& arguments, FileSystem& files) {
       .num_shards = static_cast<int>(arguments.number("shards", 1)),
       .max_to_keep = 3,
       .files = &files});
+  hooks.push_back(std::make_shared<Surroundings>(arguments, scaffold->saver));
   const std::string how = arguments.text("exit");
+  std::optional<double> deadline_secs;
+  if (how == "leave") deadline_secs = 0.05;
   train({.graph = graph,
          .checkpoint_dir = arguments.dir,
          .scaffold = scaffold,
          .hooks = hooks,
          .save_checkpoint_steps = arguments.number("every", 1),
          .saving_listeners = {std::make_shared<TellPublished>()},
+         .deadline_secs = deadline_secs,
          .save_summaries_steps = 0,
          .log_step_count_steps = 0,
          .files = &files},
@@ -240,12 +355,21 @@ void train_state(const Arguments& arguments, FileSystem& files) {
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
   const Arguments arguments(argc, argv);
-  FailingFileSystem files(FileSystem::posix());
+  if (!arguments.text("closed").empty()) close_standard_descriptors();
+  // A saver that was left behind needs them until the process has ended.
+  auto& files = *new FailingFileSystem(FileSystem::posix());
+  auto& durable = *new TellDurable;
+  std::atexit(let_the_saver_go_on);
+  static std::atomic<int64_t> operations = 0;
   make_fail(files, arguments);
-  TellDurable durable;
-  files.watch([&](const std::string& operation) { durable.see(operation); });
+  files.watch([&](const std::string& operation) {
+    leave_the_saver(operations++);
+    durable.see(operation);
+  });
   try {
     train_state(arguments, files);
+  } catch (const ChildUnwinds&) {
+    return 0;
   } catch (const std::exception& error) {
     say(fmt::format("failed {}", error.what()));
     return 1;

@@ -101,7 +101,6 @@ std::vector<std::string> CheckpointDirectory::remove(const std::vector<std::stri
                 path(), prefixes.size());
     return removed;
   }
-  lock->check();
   for (const std::string& prefix : prefixes)
     if (remove_or_warn(prefix)) removed.push_back(prefix);
   return removed;
@@ -113,7 +112,6 @@ void CheckpointDirectory::remove_leftovers(const std::string& basename,
   if (!lock)
     throw FailedPreconditionError("{}: left-overs of killed saves stay: another run holds the lock",
                                   path());
-  lock->check();
   // What a killed process did to names may be in the system's memory only. The checkpoint that it
   // published last is to stay, and an index that it removed must not come back without its data.
   try {
@@ -158,7 +156,6 @@ void CheckpointDirectory::keep_pinned(const std::string& prefix) {
   if (!lock)
     throw FailedPreconditionError(
         "{}: not replaced: it is pinned, and another run holds the lock of its directory", prefix);
-  lock->check();
   const auto no_changes = lock_sidecars(*directory_, path());
   const std::string suffix = rename_all(prefix, ".replaced");
   log_warning("{}: it is pinned, and another one of this name is written: its files now end in {}",

@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "crochet/base/clock.h"
 #include "crochet/base/error.h"
 #include "crochet/base/immortal.h"
 #include "crochet/base/log.h"
@@ -35,7 +34,7 @@ constexpr size_t kMaxCommandLineBytes = size_t{64} << 10;
 // The year 9999: a time behind it is a mistake, and would make sums of times inexact.
 constexpr double kMaxTime = 253'402'300'799;
 
-constexpr std::chrono::milliseconds kLockPause(2);
+// Whoever changes a sidecar needs milliseconds.
 constexpr std::chrono::seconds kLockLimit(10);
 
 // The system's, since a library has no argv.
@@ -180,15 +179,11 @@ CheckpointSidecar made_anew(FileSystem& files, const std::string& prefix) {
 
 std::unique_ptr<FileLock> internal::lock_sidecars(FileSystem& files, const std::string& directory) {
   const std::string path = join_path(directory, ".sidecar_lock");
-  Clock& clock = Clock::real();  // What it waits for is another process.
-  const Clock::TimePoint start = clock.now();
-  while (true) {
-    if (auto lock = files.try_lock(path)) return lock;
-    if (clock.now() - start > kLockLimit)
-      throw DeadlineExceededError("{}: another process has held this lock for {} s", path,
-                                  kLockLimit.count());
-    clock.sleep_for(kLockPause);
-  }
+  auto lock = try_lock_for(files, path, kLockLimit);
+  if (!lock)
+    throw DeadlineExceededError("{}: another process has held this lock for {} s", path,
+                                kLockLimit.count());
+  return lock;
 }
 
 std::string sidecar_filename(std::string_view prefix) { return fmt::format("{}.json", prefix); }

@@ -8,7 +8,6 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -20,6 +19,7 @@
 #include "crochet/base/log.h"
 #include "crochet/base/process_bound.h"
 #include "crochet/io/path.h"
+#include "crochet/io/untrusted_file.h"
 
 namespace crochet {
 namespace {
@@ -34,14 +34,15 @@ bool is_printable(std::string_view text) {
 }
 
 // A saver without a run has the lock while it removes some files: a run that begins waits for that.
-constexpr int kNumMoments = 10;
-constexpr std::chrono::milliseconds kMoment(10);
+constexpr std::chrono::milliseconds kMoment(100);
+
+constexpr uint64_t kMaxHolderBytes = 4096;
 
 // The line that the holder of the lock wrote; it may be writing it just now.
 std::string holder_of(FileSystem& files, const std::string& path) {
   const auto unknown = "the holder did not say who it is";
   try {
-    const std::string content = read_file(files, path);
+    const std::string content = internal::read_untrusted_file(files, path, kMaxHolderBytes);
     const std::string line = content.substr(0, content.find('\n'));
     return !line.empty() && is_printable(line) ? line : unknown;
   } catch (const Error&) {
@@ -80,8 +81,7 @@ struct DirectoryLock::Held {
     if (!lock->is_held())
       throw FailedPreconditionError(
           "{}: its lock is lost: the file .lock was removed or replaced, or this process was "
-          "forked "
-          "from the one that holds the lock; nothing was changed",
+          "forked from the one that holds the lock; nothing was changed",
           path);
   }
 };
@@ -131,12 +131,7 @@ DirectoryLock::DirectoryLock(FileSystem& files, const std::string& directory) {
   held_ = AllHeld::instance().find(opened->identity());
   if (held_ && !held_->lock->is_held()) held_.reset();
   if (!held_) {
-    std::unique_ptr<FileLock> lock = opened->try_lock(path);
-    for (int i = 0; !lock && i < kNumMoments; ++i) {
-      std::this_thread::sleep_for(kMoment);
-      lock = opened->try_lock(path);
-    }
-    if (lock) {
+    if (auto lock = try_lock_for(*opened, path, kMoment)) {
       held_ = std::make_shared<Held>(files, directory, opened, std::move(lock));
       AllHeld::instance().add(held_);
     }
@@ -177,10 +172,14 @@ std::optional<DirectoryLock> DirectoryLock::held_here(FileSystem& files, const s
 
 std::optional<DirectoryLock> DirectoryLock::for_a_moment(FileSystem& files, const std::string& path,
                                                          Directory& directory) {
-  if (auto lock = held_here(files, path)) return lock;
+  if (auto lock = held_here(files, path)) {
+    lock->check();
+    return lock;
+  }
   auto lock = directory.try_lock(join_path(path, ".lock"));
   if (!lock) return std::nullopt;
   auto held = std::make_shared<Held>(files, path, files.open_directory(path), std::move(lock));
+  held->check();
   AllHeld::instance().add(held);
   return DirectoryLock(std::move(held), false);
 }

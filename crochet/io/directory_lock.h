@@ -31,6 +31,7 @@ class DirectoryLock {
   static std::optional<DirectoryLock> held_here(FileSystem& files, const std::string& path);
   // The same; if this process has no lock on it, one that is to be given back soon: a run that
   // begins meanwhile waits only a moment for it. Nothing if another process has the lock.
+  // Throws: as check().
   static std::optional<DirectoryLock> for_a_moment(FileSystem& files, const std::string& path,
                                                    Directory& directory);
 

@@ -104,6 +104,18 @@ bool is_directory(FileSystem& files, const std::string& path) {
   }
 }
 
+std::unique_ptr<FileLock> try_lock_for(FileSystem& files, const std::string& path,
+                                       Clock::Duration limit) {
+  constexpr std::chrono::milliseconds kPause(2);
+  Clock& clock = Clock::real();
+  const Clock::TimePoint end = clock.now() + limit;
+  while (true) {
+    auto lock = files.try_lock(path);
+    if (lock || clock.now() > end) return lock;
+    clock.sleep_for(kPause);
+  }
+}
+
 std::string read_file(FileSystem& files, const std::string& path) {
   const std::unique_ptr<ReadableFile> file = files.open(path);
   std::string content(file->size(), '\0');

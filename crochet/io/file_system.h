@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "crochet/base/clock.h"
+
 namespace crochet {
 
 // A new file that is being written from its start, or an old one that grows.
@@ -173,6 +175,11 @@ bool is_directory(FileSystem& files, const std::string& path);
 
 // The whole of a file.
 std::string read_file(FileSystem& files, const std::string& path);
+
+// The lock, as FileSystem::try_lock() gives it, tried again and again until `limit` is over by the
+// machine's clock, as what is waited for is another process. Null if it is still held then.
+std::unique_ptr<FileLock> try_lock_for(FileSystem& files, const std::string& path,
+                                       Clock::Duration limit);
 
 // Replaces a file so that a reader, also one after a power cut, finds the old
 // content or the new one, whole: temporary name, sync, rename, directory sync.

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <optional>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -58,24 +57,13 @@ std::string_view kind_of(mode_t mode) {
   return "a device";
 }
 
-// Why a file that is open must not be used; nothing if it may be.
-std::optional<std::string> objection(const struct stat& status, OpenFor purpose) {
-  if (!S_ISREG(status.st_mode))
-    return fmt::format("found {}, expected a plain file", kind_of(status.st_mode));
-  if (purpose == OpenFor::kReading || status.st_nlink < 2) return std::nullopt;
-  return fmt::format("found a file with {} names (hard links), which would all be changed",
-                     status.st_nlink);
-}
+// An error of try_open_file(): what was opened is no plain file. Another one is EMLINK: it has
+// several names, which would all be changed.
+constexpr int kNotPlain = EISDIR;
 
-[[noreturn]] void throw_objection(const FilePlace& place, OpenFor purpose,
-                                  const std::string& what) {
-  throw_error(purpose == OpenFor::kReading ? Code::kDataLoss : Code::kFailedPrecondition,
-              fmt::format("{}: {}", place.path, what));
-}
-
-// What the system says of links, directories and pipes when they are opened so.
+// What try_open_file() and the system say of links, directories, pipes and devices.
 bool is_refusal_of_kind(int error) {
-  return error == ELOOP || error == EISDIR || error == ENXIO || error == ENODEV;
+  return error == kNotPlain || error == ELOOP || error == ENXIO || error == ENODEV;
 }
 
 int open_at(const FilePlace& place, int flags, mode_t mode) noexcept {
@@ -113,6 +101,22 @@ FileDescriptor open_or_throw(FilePlace place, int flags) {
   return opened;
 }
 
+// The error of try_open_file(), in words: what stands there is looked at once more for them.
+[[noreturn]] void throw_refusal(const FilePlace& place, OpenFor purpose, int error) {
+  const Code code = purpose == OpenFor::kReading ? Code::kDataLoss : Code::kFailedPrecondition;
+  const int flags = follows_links(place, purpose) ? 0 : AT_SYMLINK_NOFOLLOW;
+  struct stat status;
+  const bool is_there = ::fstatat(place.at(), place.name.c_str(), &status, flags) == 0;
+  if (is_there && is_refusal_of_kind(error) && !S_ISREG(status.st_mode))
+    throw_error(code, fmt::format("{}: found {}, expected a plain file", place.path,
+                                  kind_of(status.st_mode)));
+  if (is_there && error == EMLINK)
+    throw_error(code, fmt::format("{}: found a file with {} names (hard links), which would all be "
+                                  "changed",
+                                  place.path, status.st_nlink));
+  throw_errno(error, place.path, "open");
+}
+
 }  // namespace
 
 int try_open_file(const FilePlace& place, OpenFor purpose, int flags) noexcept {
@@ -122,32 +126,24 @@ int try_open_file(const FilePlace& place, OpenFor purpose, int flags) noexcept {
   int error = 0;
   if (::fstat(file, &status) != 0)
     error = errno;
-  else if (!S_ISREG(status.st_mode) || (purpose != OpenFor::kReading && status.st_nlink > 1))
-    error = EISDIR;
+  else if (!S_ISREG(status.st_mode))
+    error = kNotPlain;
+  else if (purpose != OpenFor::kReading && status.st_nlink > 1)
+    error = EMLINK;
   else if (empty_if_replacing(file, purpose, status.st_size) != 0)
     error = errno;
-  if (error == 0) return file;
-  ::close(file);
-  return -error;
+  if (error != 0) {
+    ::close(file);
+    return -error;
+  }
+  close_to_others(file, purpose, status);
+  return file;
 }
 
 FileDescriptor open_file(const FilePlace& place, OpenFor purpose, int flags) {
-  FileDescriptor file(open_plain_file(place, purpose, flags));
-  struct stat status;
-  if (file.get() < 0) {
-    const int error = errno;
-    if (is_refusal_of_kind(error) &&
-        ::fstatat(place.at(), place.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-        !S_ISREG(status.st_mode))
-      throw_objection(place, purpose, *objection(status, purpose));
-    throw_errno(error, place.path, "open");
-  }
-  if (::fstat(file.get(), &status) != 0) throw_errno(errno, place.path, "fstat");
-  if (const auto what = objection(status, purpose)) throw_objection(place, purpose, *what);
-  if (empty_if_replacing(file.get(), purpose, status.st_size) != 0)
-    throw_errno(errno, place.path, "truncate");
-  close_to_others(file.get(), purpose, status);
-  return file;
+  const int file = try_open_file(place, purpose, flags);
+  if (file < 0) throw_refusal(place, purpose, -file);
+  return FileDescriptor(file);
 }
 
 FileDescriptor open_again(int descriptor, int flags) {

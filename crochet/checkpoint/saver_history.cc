@@ -172,7 +172,8 @@ void SaverCore::note_metrics(const std::string& prefix,
   const auto is_to_come = [&](const NotedMetrics& noted) {
     return announced_.contains(noted.first);
   };
-  noted_metrics_.erase(std::ranges::find_if_not(noted_metrics_, is_to_come));
+  const auto oldest = std::ranges::find_if_not(noted_metrics_, is_to_come);
+  if (oldest != noted_metrics_.end()) noted_metrics_.erase(oldest);
 }
 
 std::vector<SaverCore::NotedMetrics>::iterator SaverCore::find_noted(const std::string& prefix) {

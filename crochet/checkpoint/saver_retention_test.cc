@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/checkpoint/background_saver.h"
 #include "crochet/checkpoint/checkpoint_files.h"
 #include "crochet/checkpoint/checkpoint_sidecar.h"
 #include "crochet/checkpoint/checkpoint_state.h"
@@ -21,6 +22,7 @@
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"
+#include "crochet/testing/watched_file_system.h"
 
 namespace crochet {
 namespace {
@@ -402,6 +404,25 @@ TEST_F(SaverRetentionTest, AMetricThatComesDuringItsSaveIsNotLost) {
       EXPECT_EQ(read_sidecar(disk, "d/m-1")->metrics["loss"], 5) << "noted in operation " << n;
     }
   }
+}
+
+// Between the note and the sidecar lies a save that takes longer than many steps.
+TEST_F(SaverRetentionTest, TheMetricOfASaveUnderWayOutlivesThoseOfSavesThatNeverCome) {
+  WatchedFileSystem disk;
+  Gate gate;
+  disk.on_create([&](const std::string& path) {
+    if (path.find(".data-") != std::string::npos) gate.pass();
+  });
+  Saver best({.keep_best = KeepBest{"loss", 1}, .files = &disk, .clock = &clock_});
+  BackgroundSaver background(best);
+  best.note_metrics("d/m-1", {{"loss", 5}});
+  background.enqueue(best.snapshot(*session_), "d/m", 1);
+  gate.wait_for_waiting();
+  for (int64_t step = 2; step < 300; ++step)
+    best.note_metrics(best.prefix_of("d/m", step), {{"loss", 6}});
+  gate.open();
+  background.wait();
+  EXPECT_EQ(read_sidecar(disk, "d/m-1")->metrics["loss"], 5);
 }
 
 // The last value is the one that counts, whichever of them a save was in time for.

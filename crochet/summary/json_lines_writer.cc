@@ -86,16 +86,32 @@ std::optional<uint64_t> whole_lines_bytes(const ReadableFile& file) {
   return 0;
 }
 
+// True if a line of ours may begin so; some file systems leave zeros after a power cut.
+bool is_begin_of_line(std::string_view text) {
+  constexpr std::string_view kBegins[] = {"{\"step\":", "{\"resumed_at\":"};
+  return text.starts_with('\0') || std::ranges::any_of(kBegins, [&](std::string_view begin) {
+           return begin.starts_with(text.substr(0, begin.size()));
+         });
+}
+
 // Returns what to begin with, so that the next line is one of its own.
 std::string_view cut_torn_line(FileSystem& files, const std::string& path) {
   if (!files.exists(path)) return "";
-  const std::optional<uint64_t> whole_bytes = whole_lines_bytes(*files.open(path));
+  const std::unique_ptr<ReadableFile> file = files.open(path);
+  const std::optional<uint64_t> whole_bytes = whole_lines_bytes(*file);
   if (!whole_bytes) {
     log_warning("{}: no line ends in its last {} bytes; they stay as they are", path,
                 kMaxTornBytes);
     return "\n";
   }
-  if (*whole_bytes < files.file_size(path)) files.truncate(path, *whole_bytes);
+  if (*whole_bytes == file->size()) return "";
+  std::string begin(std::min<uint64_t>(16, file->size() - *whole_bytes), '\0');
+  file->read_at(*whole_bytes, std::as_writable_bytes(std::span(begin)));
+  if (!is_begin_of_line(begin)) {
+    log_warning("{}: its last line has no end and is not one of ours; it stays as it is", path);
+    return "\n";
+  }
+  files.truncate(path, *whole_bytes);
   return "";
 }
 

@@ -139,6 +139,15 @@ TEST(JsonLinesWriterTest, FindsTheLastWholeLineFarFromTheEnd) {
   }
 }
 
+TEST(JsonLinesWriterTest, WhatItDidNotWriteStaysThoughItHasNoEnd) {
+  const LogCapture log;
+  for (const std::string other : {"notes", "{\"stop\":", "[1, 2]", "{}", " "}) {
+    EXPECT_EQ(reopened(other), other + "\n");
+    EXPECT_EQ(reopened("{}\n" + other), "{}\n" + other + "\n");
+  }
+  EXPECT_TRUE(log.contains("m: its last line has no end and is not one of ours"));
+}
+
 // Of a file of terabytes of nothing only the end is read.
 TEST(JsonLinesWriterTest, NoLineIsAsLongAsWhatItLeavesInPlace) {
   MemoryFileSystem files;

@@ -2,13 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/engines/tensorflow/graph.h"
 
+#include <filesystem>
 #include <random>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "crochet/engines/tensorflow/graph_builder.h"
+#include "crochet/engines/tensorflow/saved_model.h"
 #include "crochet/engines/tensorflow/test_graphs.h"
+#include "crochet/io/file_system.h"
 #include "crochet/session/queue_runner.h"
 #include "crochet/testing/temp_directory.h"
 
@@ -102,6 +105,22 @@ TEST(TensorFlowGraphTest, ReadsBinaryFilesAlone) {
   EXPECT_THAT(
       [&] { import("meta_info_def {\n  tensorflow_version: \"2.21.0\"\n}\n"); },
       ThrowsMessage<UnimplementedError>(HasSubstr("text.meta: this is a graph in text form")));
+}
+
+// A file of holes would take its length in memory.
+TEST(TensorFlowGraphTest, ReadsNoMoreThanTheDiskHolds) {
+  const TempDirectory directory;
+  const std::string path = directory / "saved_model.pb";
+  replace_file(FileSystem::posix(), path, "");
+  for (const uint64_t size : {uint64_t{1} << 30, uint64_t{200} << 30}) {
+    std::filesystem::resize_file(path, size);
+    EXPECT_THAT([&] { Graph::import_meta_graph(path); },
+                ThrowsMessage<DataLossError>(HasSubstr(path)));
+    EXPECT_THAT([&] { Graph::import_graph_def(path); },
+                ThrowsMessage<DataLossError>(HasSubstr(path)));
+    EXPECT_THAT([&] { SavedModel(directory.path()); },
+                ThrowsMessage<DataLossError>(HasSubstr(path)));
+  }
 }
 
 TEST(TensorFlowGraphTest, TellsWhatIsNotInitialized) {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "crochet/engines/tensorflow/proto_reader.h"
+#include "crochet/io/untrusted_file.h"
 
 namespace crochet::tensorflow {
 namespace {
@@ -365,6 +366,11 @@ void internal::check_is_binary(std::string_view bytes, const std::string& name) 
         "{}: this is a graph in text form, which is not read here: export it in binary form "
         "(as_text=False)",
         name);
+}
+
+std::string internal::read_graph_file(FileSystem& files, const std::string& path) {
+  constexpr uint64_t kMaxMessageBytes = (uint64_t{1} << 31) - 1;
+  return crochet::internal::read_untrusted_file(files, path, kMaxMessageBytes);
 }
 
 MetaGraph parse_meta_graph(std::string_view bytes, const std::string& name) {

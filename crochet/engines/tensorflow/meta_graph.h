@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "crochet/base/error.h"
+#include "crochet/io/file_system.h"
 
 namespace crochet::tensorflow {
 
@@ -92,6 +93,10 @@ namespace internal {
 
 // Throws: UnimplementedError if the bytes are a MetaGraphDef, or a GraphDef, in text form.
 void check_is_binary(std::string_view bytes, const std::string& name);
+
+// The bytes of a file with a graph. Throws: the errors of FileSystem; DataLossError for more than
+// protobuf reads, 2 GiB, and for a file that is mostly holes.
+std::string read_graph_file(FileSystem& files, const std::string& path);
 
 }  // namespace internal
 

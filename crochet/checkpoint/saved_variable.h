@@ -25,7 +25,7 @@ struct SaveSliceInfo {
 namespace internal {
 
 // The compiler shows its name where braces hold two names.
-struct WriteSavedVariableOfTheNameDotAsTheKeyOrOnePairOfBracesForAList {};
+struct UseOnePairOfBracesOrSavedVariable {};
 
 }  // namespace internal
 
@@ -42,11 +42,10 @@ struct SavedVariable {
   template <std::convertible_to<std::string> Name>
   SavedVariable(Name name_in) : name(std::move(name_in)), key(name) {}
   SavedVariable(const Variable& variable) : SavedVariable(variable.name()) {}
-  // {{"v2", "v1"}}: two variables, or one with a key? Say which.
+  // {{"v2", "v1"}}: two variables, or one with a key? Say which. (In one line, as clang shows the
+  // first line of a declaration.)
   template <typename Name, typename Key>
-  SavedVariable(const Name&, const Key&,
-                internal::WriteSavedVariableOfTheNameDotAsTheKeyOrOnePairOfBracesForAList = {}) =
-      delete;
+  SavedVariable(const Name&, const Key&, internal::UseOnePairOfBracesOrSavedVariable = {}) = delete;
 
   // The same under another key, and as a slice of what has that key.
   SavedVariable as(std::string other_key, std::optional<SaveSliceInfo> of_slice = {}) const {

@@ -78,17 +78,17 @@ class Fetches::Item {
 namespace internal {
 
 // The compiler shows its name where two names stand in two pairs of braces.
-struct WriteOnePairOfBracesForAListOfNamesOrFetchesMapForAMapOfNames {};
+struct UseOnePairOfBracesForAListOrFetchesMap {};
 
 }  // namespace internal
 
 class Fetches::Entry {
  public:
   Entry(std::string key, Fetches value) : key_(std::move(key)), value_(std::move(value)) {}
-  // {{"loss", "accuracy"}}: two names, or one with a key? Say which.
+  // {{"loss", "accuracy"}}: two names, or one with a key? Say which. (In one line, as clang shows
+  // the first line of a declaration.)
   template <std::convertible_to<std::string_view> Name>
-  Entry(std::string key, const Name& name,
-        internal::WriteOnePairOfBracesForAListOfNamesOrFetchesMapForAMapOfNames = {}) = delete;
+  Entry(std::string, const Name&, internal::UseOnePairOfBracesForAListOrFetchesMap = {}) = delete;
 
  private:
   friend class Fetches;

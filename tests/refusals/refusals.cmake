@@ -52,13 +52,13 @@ expect_error("${too_short}" tracked.cc "-DTRACKED=std::vector<float>" -DTEMPORAR
 expect_no_error(stated.cc)
 
 # Two names in two pairs of braces are a list or a map: neither is guessed.
-set(one_pair "WriteOnePairOfBracesForAListOfNamesOrFetchesMapForAMapOfNames")
+set(one_pair "UseOnePairOfBracesForAListOrFetchesMap")
 expect_error("${one_pair}" stated.cc "-DSTATEMENT=session.run({{\"loss\", \"accuracy\"}})")
 expect_error("${one_pair}" stated.cc
              "-DSTATEMENT=session.run({{\"loss\", \"a\"}, {\"rate\", \"b\"}})")
 
 # Two variables, or one under another key.
-set(explicit_key "WriteSavedVariableOfTheNameDotAsTheKey")
+set(explicit_key "UseOnePairOfBracesOrSavedVariable")
 expect_error("${explicit_key}" stated.cc "-DSTATEMENT=Saver({.var_list = {{\"v2\", \"v1\"}}})")
 expect_error("${explicit_key}" stated.cc "-DSTATEMENT=Saver({.var_list = {{{\"v2\", \"v1\"}}}})")
 
@@ -68,9 +68,9 @@ expect_error("deleted" stated.cc "-DSTATEMENT=auto* p = session.run(\"a\").as_te
 expect_error("deleted" stated.cc "-DSTATEMENT=HookedSession hooked(session, {PlainHook()})")
 
 # A named hook would be copied, and its results lost.
-expect_error("static assertion.*std::make_shared<Hook>" stated.cc
+expect_error("static.assert.*std::make_shared<Hook>" stated.cc
              "-DSTATEMENT=HookList hooks = {named_hook}")
-expect_error("static assertion.*std::make_shared<Hook>" stated.cc
+expect_error("static.assert.*std::make_shared<Hook>" stated.cc
              "-DSTATEMENT=Loop loop({.hooks = {named_hook}})")
 
 expect_error("session.run_step_fn\\(&Model::step_fn, model\\)" stated.cc

@@ -26,7 +26,7 @@ void state(Session& session, MonitoredSession& monitored, Model& model, PlainHoo
   const FetchValues& value = session.run({"loss", "accuracy"})[0];
   const Saver two({.var_list = {"v2", "v1"}});
   const Saver renamed({.var_list = {SavedVariable("v2").as("v1")}});
-  const HookList hooks = {PlainHook(), std::make_shared<PlainHook>()};
+  const HookList list = {PlainHook(), std::make_shared<PlainHook>()};
   monitored.run_step_fn(&Model::step_fn, model);
   static_cast<void>(tensor);
   static_cast<void>(value);

@@ -49,10 +49,8 @@ endforeach()
 file(CREATE_LINK ${library} ${archive}/lib/libtensorflow.so.${version} SYMBOLIC)
 file(CREATE_LINK ${framework} ${archive}/lib/libtensorflow_framework.so.${version} SYMBOLIC)
 
-# All that the component and its tests include of TensorFlow, in one program; but for the library of
-# operations that a test loads, for which the archive has no headers.
+# All that the component and its tests include of TensorFlow, in one program.
 file(GLOB sources ${source}/crochet/engines/tensorflow/*)
-list(FILTER sources EXCLUDE REGEX "/test_ops\\.cc$")
 set(includes)
 foreach(file IN LISTS sources)
   file(STRINGS ${file} lines REGEX "^#include [<\"](tensorflow|tsl|xla|absl|google|Eigen)/")

@@ -8,6 +8,7 @@
 
 #include "crochet/checkpoint/checkpoint_state.h"
 #include "crochet/io/memory_file_system.h"
+#include "crochet/testing/attack_count.h"
 #include "tools/tool_run.h"
 
 namespace crochet::tool {
@@ -51,6 +52,7 @@ class DamagedFilesTest : public testing::TestWithParam<CheckpointFormat> {
   }
 
   MemoryFileSystem files_;
+  AttackCount damaged_{"damaged_files"};
 };
 
 TEST_P(DamagedFilesTest, EveryFlippedByteAndEveryCutIsNoCrash) {
@@ -60,6 +62,7 @@ TEST_P(DamagedFilesTest, EveryFlippedByteAndEveryCutIsNoCrash) {
     const std::string path = "run/" + name;
     const std::string good = read_file(files_, path);
     ++num_files;
+    damaged_.add(static_cast<int64_t>(2 * good.size()));
     for (size_t i = 0; i < good.size(); ++i) {
       SCOPED_TRACE(fmt::format("{}, byte {}", path, i));
       std::string bad = good;
@@ -84,6 +87,7 @@ TEST_P(DamagedFilesTest, ConvertWritesNothingOfADamagedCheckpoint) {
     if (base == "checkpoint" || base.ends_with(".json")) continue;
     const std::string name = "run/" + base;
     const std::string good = read_file(files_, name);
+    damaged_.add(static_cast<int64_t>(good.size()));
     for (size_t i = 0; i < good.size(); ++i) {
       std::string bad = good;
       bad[i] = static_cast<char>(bad[i] ^ 0x10);

@@ -18,6 +18,7 @@
 #include "crochet/checkpoint/saver.h"
 #include "crochet/io/memory_file_system.h"
 #include "crochet/testing/allocation_counter.h"
+#include "crochet/testing/attack_count.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"
@@ -156,6 +157,7 @@ class CheckpointBitsTest : public testing::Test {
     for (size_t bit = 0; bit < 8 * bytes.size() && !HasFailure(); ++bit) {
       bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << bit % 8));
       check(bit);
+      damaged_.add();
       bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << bit % 8));
       log_.clear();  // Or it grows, and counts among the allocations.
       if (HasFailure()) ADD_FAILURE() << path << ": bit " << bit;
@@ -169,6 +171,7 @@ class CheckpointBitsTest : public testing::Test {
     while (!bytes.empty() && !HasFailure()) {
       bytes.pop_back();
       check(bytes.size());
+      damaged_.add();
       log_.clear();  // Or it grows, and counts among the allocations.
       if (HasFailure()) ADD_FAILURE() << path << ": cut to " << bytes.size();
     }
@@ -179,6 +182,7 @@ class CheckpointBitsTest : public testing::Test {
   const std::string kIndex = index_filename(kPrefix);
 
   LogCapture log_;
+  AttackCount damaged_{"damaged_files"};
   ScriptedGraph graph_;
   std::unique_ptr<Session> session_;
   DamagedFiles files_;

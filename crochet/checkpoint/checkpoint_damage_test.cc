@@ -11,6 +11,7 @@
 #include "crochet/checkpoint/checkpoint_reader.h"
 #include "crochet/checkpoint/raw_bundle.h"
 #include "crochet/io/memory_file_system.h"
+#include "crochet/testing/attack_count.h"
 
 namespace crochet {
 namespace {
@@ -67,6 +68,7 @@ bool is_noticed(const BundleFiles& bundle) {
 }
 
 int count_unnoticed_flips(const BundleFiles& good, std::string BundleFiles::*file) {
+  AttackCount damaged("damaged_files");
   int num_unnoticed = 0;
   for (size_t i = 0; i < (good.*file).size(); ++i) {
     for (const int mask : {0x01, 0x10, 0x80, 0xff}) {
@@ -74,6 +76,7 @@ int count_unnoticed_flips(const BundleFiles& good, std::string BundleFiles::*fil
       BundleFiles bad = good;
       (bad.*file)[i] = static_cast<char>((bad.*file)[i] ^ mask);
       num_unnoticed += is_noticed(bad) ? 0 : 1;
+      damaged.add();
     }
   }
   return num_unnoticed;
@@ -97,6 +100,8 @@ TEST(CheckpointDamageTest, FlippedPaddingHarmsNothing) {
 TEST(CheckpointDamageTest, EveryCutLengthIsNoticed) {
   const BundleFiles good = small_bundle(1);
   EXPECT_FALSE(is_noticed(good));
+  AttackCount damaged("damaged_files");
+  damaged.add(static_cast<int64_t>(good.index.size() + good.data.size()));
   for (size_t size = 0; size < good.index.size(); ++size)
     EXPECT_TRUE(is_noticed({good.index.substr(0, size), good.data}))
         << size << " bytes of the index";
@@ -133,6 +138,7 @@ TEST(CheckpointDamageTest, EveryFlippedByteAndCutOfSeveralDataFilesIsNoticed) {
     return false;
   };
   ASSERT_TRUE(is_whole());
+  AttackCount damaged("damaged_files");
   int num_unnoticed = 0;
   for (const std::string& name : files.list("")) {
     const std::string good = read_file(files, name);
@@ -143,6 +149,7 @@ TEST(CheckpointDamageTest, EveryFlippedByteAndCutOfSeveralDataFilesIsNoticed) {
       num_unnoticed += is_whole() ? 1 : 0;
       internal::put_file(files, name, good.substr(0, i));
       EXPECT_FALSE(is_whole()) << name << " cut to " << i << " bytes";
+      damaged.add(2);
     }
     files.remove(name);
     EXPECT_THROW(CheckpointReader(kPrefix, files).verify(), Error) << name;
@@ -164,9 +171,11 @@ TEST(CheckpointDamageTest, EveryFlippedByteOfAnEntryBehindAGoodChecksumIsNoCrash
   }
   std::map<std::string, std::string> table{{"", internal::encode(bundle.header)}};
   for (const auto& [name, entry] : bundle.entries) table[name] = internal::encode(entry);
+  AttackCount damaged("damaged_files");
   int num_noticed = 0;
   for (auto& [name, value] : table) {
     for (size_t bit = 0; bit < 8 * value.size(); ++bit) {
+      damaged.add();
       const char original = value[bit / 8];
       value[bit / 8] = static_cast<char>(original ^ (1 << bit % 8));
       MemoryFileSystem files;

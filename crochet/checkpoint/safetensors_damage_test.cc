@@ -10,6 +10,7 @@
 #include "crochet/checkpoint/raw_bundle.h"
 #include "crochet/checkpoint/safetensors_writer.h"
 #include "crochet/io/memory_file_system.h"
+#include "crochet/testing/attack_count.h"
 
 namespace crochet {
 namespace {
@@ -69,6 +70,7 @@ class SafetensorsDamageTest : public testing::Test {
 
   void expect_damage_is_noticed(const std::string& name) {
     const std::string good = read_file(files_, name);
+    damaged_.add(static_cast<int64_t>(9 * good.size()) + 1);
     for (size_t bit = 0; bit < 8 * good.size(); ++bit) {
       std::string bad = good;
       bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << bit % 8));
@@ -86,6 +88,7 @@ class SafetensorsDamageTest : public testing::Test {
   }
 
   MemoryFileSystem files_;
+  AttackCount damaged_{"damaged_files"};
 };
 
 TEST_F(SafetensorsDamageTest, EveryFlippedBitAndEveryCutIsNoticed) {
@@ -137,6 +140,7 @@ TEST_F(SafetensorsDamageTest, EveryFlippedBitOfAFileWithoutChecksumsIsNoCrash) {
   for (const auto& [name, tensor] : expected) writer.add(name, tensor);
   writer.finish();
   const std::string good = read_file(files_, "m.safetensors");
+  damaged_.add(static_cast<int64_t>(8 * good.size()));
   int num_noticed = 0;
   for (size_t bit = 0; bit < 8 * good.size(); ++bit) {
     std::string bad = good;

@@ -11,6 +11,7 @@
 #include "crochet/checkpoint/checkpoint_state.h"
 #include "crochet/checkpoint/saver.h"
 #include "crochet/io/memory_file_system.h"
+#include "crochet/testing/attack_count.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"
@@ -59,8 +60,10 @@ class SaveCrashTest : public testing::TestWithParam<std::tuple<PowerCut, Checkpo
 // Whichever operation is the last one before the power goes, the old checkpoint or the new
 // one is there, whole, and what is left behind does not hinder the next save.
 TEST_P(SaveCrashTest, LeavesTheOldCheckpointOrTheNew) {
+  AttackCount cuts("power_cuts");
   for (const int max_to_keep : {1, 5}) {
     for (int64_t n = 0;; ++n) {
+      cuts.add();
       MemoryFileSystem disk;
       save(disk, max_to_keep, 1);
       disk.power_cut(std::get<PowerCut>(GetParam()));  // The first save is safe.

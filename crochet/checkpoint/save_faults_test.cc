@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "crochet/testing/attack_count.h"
 #include "crochet/testing/fault_life.h"
 
 namespace crochet {
@@ -33,6 +34,8 @@ class SaveFaultsTest : public testing::TestWithParam<LifeOptions> {
       fail(files, n);
       FaultLife life(GetParam());
       life.live(files, 2);
+      errors_.add(static_cast<int64_t>(files.num_failures()));
+      cuts_.add();
       life.expect_heard(files.failures());
       EXPECT_THAT(files.violations(), IsEmpty());
       const int64_t promised = std::max<int64_t>(2, life.newest_durable());
@@ -47,6 +50,9 @@ class SaveFaultsTest : public testing::TestWithParam<LifeOptions> {
       ASSERT_LT(n, 1000);
     }
   }
+
+  AttackCount errors_{"io_errors"};
+  AttackCount cuts_{"power_cuts"};
 };
 
 // All of them, and for lives that differ in the files only, one of each kind.

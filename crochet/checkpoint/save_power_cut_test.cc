@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "crochet/testing/attack_count.h"
 #include "crochet/testing/fault_life.h"
 
 namespace crochet {
@@ -44,12 +45,12 @@ class SavePowerCutTest : public testing::TestWithParam<LifeOptions> {
   // Lives once, and lets the power fail before operation `n`; judges what is left.
   void expect_sound_after(const MemoryFileSystem& disk, const FaultLife& life,
                           const PowerCut& cut) {
-    ++num_cuts_;
+    cuts_.add();
     life.expect_sound(*disk.after_power_cut(cut), std::max<int64_t>(2, life.newest_durable()));
   }
 
   const std::unique_ptr<MemoryFileSystem> start_;
-  int64_t num_cuts_ = 0;
+  AttackCount cuts_{"power_cuts"};
 };
 
 constexpr UnsyncedBytes kAllBytes[] = {UnsyncedBytes::kLost, UnsyncedBytes::kHalf,
@@ -74,7 +75,7 @@ TEST_P(SavePowerCutTest, LeavesASoundCheckpointAtEveryMoment) {
   });
   life.live(files, 2);
   EXPECT_EQ(life.newest_durable(), 4);
-  EXPECT_GT(num_cuts_, 4 * files.num_operations());
+  EXPECT_GT(cuts_.number(), 4 * files.num_operations());
 }
 
 INSTANTIATE_TEST_SUITE_P(All, SavePowerCutTest,

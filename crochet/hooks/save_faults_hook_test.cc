@@ -10,6 +10,7 @@
 
 #include "crochet/hooks/async_checkpoint_saver_hook.h"
 #include "crochet/monitor/monitored_session.h"
+#include "crochet/testing/attack_count.h"
 #include "crochet/testing/fault_life.h"
 
 namespace crochet {
@@ -123,12 +124,17 @@ class SaveFaultsHookTest : public testing::TestWithParam<std::tuple<int, Failing
       fail(files, n);
       TrainingLife life;
       life.train(files);
+      errors_.add(static_cast<int64_t>(files.num_failures()));
+      cuts_.add();
       life.expect_sound(files, *disk);
       if (HasFailure()) break;               // One report is enough.
       if (files.num_failures() == 0) break;  // Each call has had its turn.
       ASSERT_LT(n, 1000);
     }
   }
+
+  AttackCount errors_{"io_errors"};
+  AttackCount cuts_{"power_cuts"};
 };
 
 TEST_P(SaveFaultsHookTest, TrainingGoesOnWhicheverOperationFails) {

@@ -70,9 +70,10 @@ class OverlapCheck {
     size_t num_undivided;  // Dimensions before this one that left it as it is.
   };
 
-  // Slices that are looked at, and pairs of them: half a second or so. Grids need 2 for each
-  // dimension of a slice.
-  static constexpr size_t kMinWork = 100'000'000;
+  // Slices examined, and pairs of slices compared: about 50 ms. A grid needs 2 for each dimension
+  // of a slice. An index can have many tensors of slices, so this must be little for the bytes that
+  // one takes: 4,500 slices that nothing divides, a quarter of a megabyte.
+  static constexpr size_t kMinWork = 10'000'000;
   static constexpr size_t kWorkPerExtent = 10;
 
   static size_t rank_of(std::span<const StoredSlice> slices) { return slices.front().where.size(); }

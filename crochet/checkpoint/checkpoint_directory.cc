@@ -29,6 +29,13 @@ std::string free_suffix(FileSystem& files, const std::vector<std::string>& paths
   }
 }
 
+// "<the first line> (and 2 others)".
+std::string first_of(const std::vector<std::string>& lines) {
+  if (lines.size() == 1) return lines.front();
+  const size_t num_others = lines.size() - 1;
+  return fmt::format("{} (and {} other{})", lines.front(), num_others, num_others == 1 ? "" : "s");
+}
+
 }  // namespace
 
 CheckpointDirectory::CheckpointDirectory(FileSystem& files, std::shared_ptr<Directory> directory,
@@ -75,21 +82,12 @@ std::optional<std::string> CheckpointDirectory::objection(const std::string& pre
 }
 
 // Whoever pins it does so before, and is heeded, or comes after, and finds it gone.
-bool CheckpointDirectory::remove_or_warn(const std::string& prefix) {
-  try {
-    const auto lock = lock_sidecars(*directory_, path());
-    const bool is_there = find_index(*directory_, prefix).has_value();  // Else the rest is to go.
-    if (const auto reason = is_there ? objection(prefix) : std::nullopt) {
-      log_info("checkpoint {} stays: {}", prefix, *reason);
-      return false;
-    }
-    remove_checkpoint(*directory_, prefix);
-    return true;
-  } catch (const Error& error) {
-    log_warning("checkpoint {} is not needed any more and cannot be removed: {}", prefix,
-                error.what());
-    return false;
-  }
+std::optional<std::string> CheckpointDirectory::remove_or_keep(const std::string& prefix) {
+  const auto lock = lock_sidecars(*directory_, path());
+  const bool is_there = find_index(*directory_, prefix).has_value();  // Else the rest is to go.
+  auto reason = is_there ? objection(prefix) : std::nullopt;
+  if (!reason) remove_checkpoint(*directory_, prefix);
+  return reason;
 }
 
 std::vector<std::string> CheckpointDirectory::remove(const std::vector<std::string>& prefixes) {
@@ -101,8 +99,21 @@ std::vector<std::string> CheckpointDirectory::remove(const std::vector<std::stri
                 path(), prefixes.size());
     return removed;
   }
-  for (const std::string& prefix : prefixes)
-    if (remove_or_warn(prefix)) removed.push_back(prefix);
+  // Every save asks for them again: a line for each would make the log grow with the square.
+  std::vector<std::string> kept, failed;
+  for (const std::string& prefix : prefixes) {
+    try {
+      if (const auto reason = remove_or_keep(prefix))
+        kept.push_back(fmt::format("checkpoint {} stays: {}", prefix, *reason));
+      else
+        removed.push_back(prefix);
+    } catch (const Error& error) {
+      failed.push_back(fmt::format("checkpoint {} is not needed any more and cannot be removed: {}",
+                                   prefix, error.what()));
+    }
+  }
+  if (!kept.empty()) log_info("{}", first_of(kept));
+  if (!failed.empty()) log_warning("{}", first_of(failed));
   return removed;
 }
 

@@ -36,8 +36,9 @@ class CheckpointDirectory {
   // True while this process holds the lock.
   bool is_locked() const;
 
-  // Removes those of these checkpoints that may be removed, and returns them. Each one that stays,
-  // since it is pinned, replaced by somebody else or cannot be removed, is a line in the log.
+  // Removes those of these checkpoints that may be removed, and returns them. If others stay, since
+  // they are pinned, replaced by somebody else or cannot be removed, the log has a line with the
+  // first of them and their number.
   std::vector<std::string> remove(const std::vector<std::string>& prefixes);
 
   // Removes what list_leftovers() finds. What cannot be removed is a warning.
@@ -59,7 +60,9 @@ class CheckpointDirectory {
   CheckpointDirectory(FileSystem& files, std::shared_ptr<Directory> directory,
                       std::optional<DirectoryLock> lock);
 
-  bool remove_or_warn(const std::string& prefix);
+  // Removes it, or returns why it stays.
+  // Throws: what the file system throws.
+  std::optional<std::string> remove_or_keep(const std::string& prefix);
   // Gives all files of a checkpoint the suffix, or one with a number that is free. Returns it.
   std::string rename_all(const std::string& prefix, const std::string& suffix);
   // Why a checkpoint is not to be touched; nothing if it may be.

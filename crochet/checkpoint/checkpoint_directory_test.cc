@@ -25,8 +25,10 @@ namespace {
 using testing::Contains;
 using testing::ElementsAre;
 using testing::EndsWith;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+using testing::SizeIs;
 using testing::StartsWith;
 
 // A checkpoint as a saver publishes it.
@@ -100,6 +102,17 @@ TEST_F(CheckpointDirectoryTest, KeepsWhatHasNoSidecarOrIsPinned) {
   put_file(files_, "d/m-3.json", "damaged");
   EXPECT_THAT(directory().remove({"d/m-1", "d/m-2", "d/m-3"}), IsEmpty());
   for (const char* const prefix : {"d/m-1", "d/m-2", "d/m-3"}) EXPECT_EQ(value_of(prefix), 1);
+}
+
+// Every save would write them again.
+TEST_F(CheckpointDirectoryTest, LogsOneLineForAllRemovalsThatFail) {
+  for (const char* const prefix : {"d/m-1", "d/m-2", "d/m-3"}) publish(files_, prefix);
+  files_.create_directories("d/.sidecar_lock");  // Which cannot be locked.
+  EXPECT_THAT(directory().remove({"d/m-1", "d/m-2", "d/m-3"}), IsEmpty());
+  ASSERT_THAT(log_.lines(), SizeIs(1));
+  EXPECT_THAT(log_.lines().front(),
+              HasSubstr("d/m-1 is not needed any more and cannot be removed"));
+  EXPECT_THAT(log_.lines().front(), EndsWith("(and 2 others)"));
 }
 
 TEST_F(CheckpointDirectoryTest, ReachesNothingOutside) {

@@ -133,7 +133,8 @@ bool SaverCore::is_empty(const Graph& graph) const {
 
 std::string SaverCore::prefix_of(const std::string& save_path,
                                  std::optional<int64_t> global_step) const {
-  if (base_name(save_path).empty())
+  const std::string name = base_name(save_path);
+  if (name.empty() || name == "." || name == "..")
     throw InvalidArgumentError("save_path \"{}\" has no name for the checkpoint", save_path);
   if (!global_step) {
     if (base_name(save_path) == options_.latest_filename)

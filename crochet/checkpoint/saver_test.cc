@@ -221,7 +221,7 @@ TEST_F(SaverTest, ListsAgainIfWhatItListedIsGone) {
 
 // B9
 TEST_F(SaverTest, RefusesASavePathWithoutAName) {
-  for (const char* const path : {"", "d/", "/"}) {
+  for (const char* const path : {"", "d/", "/", ".", "..", "d/.."}) {
     EXPECT_THROW(saver_.save(*session_, path), InvalidArgumentError) << path;
     EXPECT_THROW(saver_.save(*session_, path, 1), InvalidArgumentError) << path;
   }

@@ -54,9 +54,9 @@ struct CheckpointSaverHookOptions {
 };
 
 // Saves a checkpoint "<checkpoint_dir>/<checkpoint_basename>-<step>" when a session is created,
-// then every so many steps or seconds, and at the end, while training waits. A step that is
-// on disk already, the one just restored say, is not written again; one that a hook
-// rejected (SessionRunContext::reject_step), since its loss is NaN say, is not written at all.
+// then every n steps or seconds, and at the end, while training waits. The step that was just
+// restored is not written again; a step that a hook rejected (SessionRunContext::reject_step),
+// because its loss is NaN for example, is not written at all.
 //
 // From begin to the end it holds the directory's lock, so two runs cannot write into
 // one directory. What a killed save left there is removed in begin.

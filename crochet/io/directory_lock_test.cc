@@ -37,6 +37,15 @@ TEST(DirectoryLockTest, TellsTheSecondHolderWhoTheFirstIs) {
   EXPECT_THAT(read_file(files, "runs/digits/.lock"), MatchesRegex(holder + "[^ \n]+\n"));
 }
 
+TEST(DirectoryLockTest, RefusesADirectoryThatAnotherProcessHasLocked) {
+  MemoryFileSystem files;
+  files.create_directories("run");
+  const std::unique_ptr<FileLock> other = files.try_lock("run/.lock");
+  EXPECT_THAT([&] { DirectoryLock(files, "run"); },
+              ThrowsMessage<FailedPreconditionError>(
+                  "run: another run holds its lock: the holder did not say who it is"));
+}
+
 TEST(DirectoryLockTest, ExcludesOnRealDisksToo) {
   TempDirectory directory;
   FileSystem& files = FileSystem::posix();

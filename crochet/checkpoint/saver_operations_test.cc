@@ -327,6 +327,20 @@ TEST_F(SaverOperationsTest, RemovesWhatIsNotWritten) {
   EXPECT_THAT(files_.list("d"), IsEmpty());
 }
 
+TEST_F(SaverOperationsTest, PublishesNoTornSnapshot) {
+  struct Torn final : PendingCopies {
+    void wait() override {}
+    void verify() const override { throw FailedPreconditionError("counter is of two steps"); }
+  };
+  Saver saver(options());
+  const auto sound = std::make_shared<Snapshot>(saver.snapshot(*session_, "d/model.ckpt-1"));
+  Snapshot torn({}, std::make_shared<Torn>());
+  torn.set_stored(std::shared_ptr<StoredState>(sound, sound->stored()));
+  SaveTicket ticket("d/model.ckpt-1", 1, clock_);
+  EXPECT_THROW(saver.write(torn, ticket), FailedPreconditionError);
+  EXPECT_THAT(list_checkpoints(files_, "d", "model.ckpt"), IsEmpty());
+}
+
 // A save that failed goes on as any other: it is logged and counted; a lost session is the loop's.
 TEST_F(SaverOperationsTest, AFailureIsTheSavesUnlessTheSessionIsLost) {
   Saver saver(options());
@@ -335,6 +349,7 @@ TEST_F(SaverOperationsTest, AFailureIsTheSavesUnlessTheSessionIsLost) {
   saver.wait();
   EXPECT_THAT([&] { ticket.wait(); }, ThrowsMessage<ResourceExhaustedError>("no room"));
   EXPECT_EQ(ticket.num_attempts(), 1);  // None that is made later could save this state.
+  EXPECT_EQ(ticket.stage(), SaveStage::kSnapshotted);
   EXPECT_TRUE(log_.contains("no other attempt can help"));
   operations_->fail = [] { throw UnavailableError("ps 0 is gone"); };
   EXPECT_THROW(saver.save_async(*session_, "d/model.ckpt", 1), UnavailableError);

@@ -341,6 +341,23 @@ TEST_F(SaverOperationsTest, PublishesNoTornSnapshot) {
   EXPECT_THAT(list_checkpoints(files_, "d", "model.ckpt"), IsEmpty());
 }
 
+TEST_F(SaverOperationsTest, LeavesNoSidecarOfASaveThatFailedBeforeItWasPublished) {
+  graph_.set_meta_graph("the graph");
+  Saver saver(options());
+  save_next_step(saver);
+  const std::vector<std::string> operations = failing_.operations();
+  const auto graph_begins = std::ranges::find_if(operations, [](const std::string& operation) {
+    return operation.starts_with("create d/model.ckpt-1.meta");
+  });
+  ASSERT_NE(graph_begins, operations.end());
+  failing_.fail_operation_with_errno(
+      failing_.num_operations() + (graph_begins - operations.begin()), EIO);
+  EXPECT_THROW(save_next_step(saver), Error);
+  EXPECT_THAT(failing_.failures(), ElementsAre(HasSubstr("d/model.ckpt-2.meta")));
+  for (const std::string& name : files_.list("d"))
+    EXPECT_FALSE(name.starts_with("model.ckpt-2")) << name;
+}
+
 // A save that failed goes on as any other: it is logged and counted; a lost session is the loop's.
 TEST_F(SaverOperationsTest, AFailureIsTheSavesUnlessTheSessionIsLost) {
   Saver saver(options());

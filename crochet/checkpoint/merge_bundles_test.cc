@@ -10,6 +10,8 @@
 #include "crochet/checkpoint/checkpoint_reader.h"
 #include "crochet/checkpoint/raw_bundle.h"
 #include "crochet/io/memory_file_system.h"
+#include "crochet/io/path.h"
+#include "crochet/testing/attack_count.h"
 #include "crochet/testing/failing_file_system.h"
 
 namespace crochet {
@@ -140,6 +142,26 @@ TEST(MergeBundlesTest, RefusesMissingInputsAndAnOutputThatIsThere) {
   EXPECT_THAT([&] { merge_bundles(files, kParts, "out/m"); },
               ThrowsMessage<DataLossError>(HasSubstr("in/b.data-00000-of-00001")));
   EXPECT_TRUE(files.exists(data_filename("in/a", 0, 1)));
+}
+
+// A disk may write the name of the index before those of the data.
+TEST(MergeBundlesTest, IsWholeWhicheverNewNameADiskHasKept) {
+  MemoryFileSystem disk;
+  write_parts(disk);
+  FailingFileSystem files(disk);
+  AttackCount cuts("power_cuts");
+  files.watch([&](const std::string& operation) {
+    SCOPED_TRACE("before " + operation);
+    for (const std::string& name : disk.unsynced_names()) {
+      if (directory_of(name) != "out") continue;
+      cuts.add();
+      const auto left = disk.after_power_cut({.kept_names = {name}});
+      if (!left->exists("out/m.index")) merge_bundles(*left, kParts, "out/m");
+      expect_merged(*left);
+    }
+  });
+  merge_bundles(files, kParts, "out/m");
+  EXPECT_GT(cuts.number(), 3);
 }
 
 class MergeBundlesCrashTest : public testing::TestWithParam<PowerCut> {};

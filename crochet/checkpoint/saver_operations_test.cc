@@ -327,6 +327,16 @@ TEST_F(SaverOperationsTest, RemovesWhatIsNotWritten) {
   EXPECT_THAT(files_.list("d"), IsEmpty());
 }
 
+TEST_F(SaverOperationsTest, ReplacesACheckpointOfAnotherNumberOfDataFiles) {
+  BundleWriter writer(files_, "d/model.ckpt-1");
+  writer.add("w", Tensor::scalar(1.0f));
+  writer.finish();
+  Saver saver(options());
+  save_next_step(saver);
+  EXPECT_TRUE(files_.exists("d/model.ckpt-1.data-00001-of-00002"));
+  EXPECT_FALSE(files_.exists("d/model.ckpt-1.data-00000-of-00001"));
+}
+
 TEST_F(SaverOperationsTest, PublishesNoTornSnapshot) {
   struct Torn final : PendingCopies {
     void wait() override {}

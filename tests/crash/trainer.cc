@@ -36,6 +36,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -294,6 +295,7 @@ void end_by(const std::string& how) {
   if (how == "_exit") ::_exit(7);
   if (how == "abort") std::abort();
   if (how == "terminate") std::terminate();
+  if (how == "SIGSEGV") std::signal(SIGSEGV, SIG_DFL);  // Sanitizers have a handler of their own.
   if (const auto found = kSignals.find(how); found != kSignals.end()) ::raise(found->second);
 }
 

@@ -93,7 +93,7 @@ std::optional<std::string> CheckpointDirectory::remove_or_keep(const std::string
 std::vector<std::string> CheckpointDirectory::remove(const std::vector<std::string>& prefixes) {
   std::vector<std::string> removed;
   if (prefixes.empty()) return removed;
-  const auto lock = DirectoryLock::for_a_moment(files_, path(), *directory_);
+  const auto lock = DirectoryLock::for_a_moment(files_, path(), directory_);
   if (!lock) {
     log_warning("{}: {} checkpoints that are not needed any more stay: another run holds the lock",
                 path(), prefixes.size());
@@ -119,7 +119,7 @@ std::vector<std::string> CheckpointDirectory::remove(const std::vector<std::stri
 
 void CheckpointDirectory::remove_leftovers(const std::string& basename,
                                            const std::string& latest_filename) {
-  const auto lock = DirectoryLock::for_a_moment(files_, path(), *directory_);
+  const auto lock = DirectoryLock::for_a_moment(files_, path(), directory_);
   if (!lock)
     throw FailedPreconditionError("{}: left-overs of killed saves stay: another run holds the lock",
                                   path());
@@ -163,7 +163,7 @@ std::optional<std::string> CheckpointDirectory::set_aside(const std::string& pre
 
 void CheckpointDirectory::keep_pinned(const std::string& prefix) {
   if (!find_index(*directory_, prefix)) return;
-  const auto lock = DirectoryLock::for_a_moment(files_, path(), *directory_);
+  const auto lock = DirectoryLock::for_a_moment(files_, path(), directory_);
   if (!lock)
     throw FailedPreconditionError(
         "{}: not replaced: it is pinned, and another run holds the lock of its directory", prefix);

@@ -171,14 +171,14 @@ std::optional<DirectoryLock> DirectoryLock::held_here(FileSystem& files, const s
 }
 
 std::optional<DirectoryLock> DirectoryLock::for_a_moment(FileSystem& files, const std::string& path,
-                                                         Directory& directory) {
+                                                         std::shared_ptr<Directory> directory) {
   if (auto lock = held_here(files, path)) {
     lock->check();
     return lock;
   }
-  auto lock = directory.try_lock(join_path(path, ".lock"));
+  auto lock = directory->try_lock(join_path(path, ".lock"));
   if (!lock) return std::nullopt;
-  auto held = std::make_shared<Held>(files, path, files.open_directory(path), std::move(lock));
+  auto held = std::make_shared<Held>(files, path, std::move(directory), std::move(lock));
   held->check();
   AllHeld::instance().add(held);
   return DirectoryLock(std::move(held), false);

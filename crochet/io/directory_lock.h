@@ -29,11 +29,11 @@ class DirectoryLock {
   // A share in the lock that this process holds on the directory that `path` leads to, or led to
   // when it was locked; nothing if there is none.
   static std::optional<DirectoryLock> held_here(FileSystem& files, const std::string& path);
-  // The same; if this process has no lock on it, one that is to be given back soon: a run that
-  // begins meanwhile waits only a moment for it. Nothing if another process has the lock.
+  // The same; if this process has no lock on it, one on `directory` that is given back soon: a run
+  // that begins meanwhile waits only a moment for it. Nothing if another process has the lock.
   // Throws: as check().
   static std::optional<DirectoryLock> for_a_moment(FileSystem& files, const std::string& path,
-                                                   Directory& directory);
+                                                   std::shared_ptr<Directory> directory);
 
   // The directory that is locked, whatever its path leads to by now. Of a file system that it was
   // not locked in, it is opened anew.

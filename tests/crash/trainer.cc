@@ -361,9 +361,9 @@ int main(int argc, char** argv) {
   // A saver that was left behind needs them until the process has ended.
   auto& files = *new FailingFileSystem(FileSystem::posix());
   auto& durable = *new TellDurable;
-  std::atexit(let_the_saver_go_on);
   static std::atomic<int64_t> operations = 0;
   make_fail(files, arguments);
+  if (leave_at >= 0) std::atexit(let_the_saver_go_on);
   files.watch([&](const std::string& operation) {
     leave_the_saver(operations++);
     durable.see(operation);

@@ -15,8 +15,8 @@ namespace crochet {
 //   return *registry;
 //
 // All static objects of the library that have a destructor are in one of these; tests/lifetime
-// checks it. The same holds for thread_local objects, which `exit` destroys before the static ones:
-// there are none with a destructor.
+// checks it. No thread_local object has a destructor, because `exit` destroys those before the
+// static ones.
 template <typename T>
 class Immortal {
  public:

@@ -30,7 +30,7 @@ class Thread {
   bool joinable() const noexcept { return thread_ != nullptr && owner_.is_here(); }
   // Waits until the body has returned, if this is a thread.
   void join();
-  // Leaves it behind, if this is a thread. Requires: all that the body uses lives as long as it.
+  // Detaches it, if this is a thread. Requires: everything that the body uses outlives the thread.
   void detach();
 
  private:

@@ -61,8 +61,8 @@ namespace internal {
 void remove_replaced(FileSystem& files, const std::string& prefix, CheckpointFormat format,
                      int num_shards);
 
-// Data, sidecar and graph get their names before the index does: without it they are no checkpoint,
-// and are removed. True if it is one.
+// Data, sidecar and graph get their names before the index does. Without an index they are not a
+// checkpoint, and are removed. True if the index exists.
 bool remove_unless_published(FileSystem& files, const std::string& prefix) noexcept;
 
 // The paths that a checkpoint of either format with this prefix may have, data files as they are

@@ -107,7 +107,7 @@ INSTANTIATE_TEST_SUITE_P(Formats, ManyShardsTest,
 // In a child of its own, which has a lower limit.
 TEST_P(ManyShardsTest, NeedsFewDescriptors) {
   constexpr int kNumShards = 300;
-  MemoryFileSystem memory;  // To sync so many files would take its time.
+  MemoryFileSystem memory;  // Syncing that many files on a disk would be slow.
   const auto writer = new_checkpoint_writer(GetParam(), memory, "d/model.ckpt-1", kNumShards);
   for (int i = 0; i < kNumShards; ++i) {
     if (i > 0) writer->next_shard();

@@ -28,7 +28,7 @@
 #include <nlohmann/json.hpp>
 #include <stdio.h>
 
-#include "crochet/checkpoint/bundle_format.h"
+#include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/crochet.h"
 
 using namespace crochet;

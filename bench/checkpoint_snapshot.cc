@@ -27,7 +27,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "crochet/checkpoint/background_saver.h"
+#include "crochet/checkpoint/saver/background_saver.h"
 #include "crochet/crochet.h"
 
 using namespace crochet;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The header and the entries of a bundle's index, which are what its table holds.
-#include "crochet/checkpoint/bundle_format.h"
+#include "crochet/checkpoint/bundle/bundle_format.h"
 #include "fuzz_target.h"
 
 using namespace crochet;

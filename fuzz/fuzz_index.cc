@@ -6,8 +6,8 @@
 // that is ever tried.
 #include <optional>
 
-#include "crochet/checkpoint/checkpoint_reader.h"
-#include "crochet/checkpoint/coding.h"
+#include "crochet/checkpoint/bundle/coding.h"
+#include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/io/crc32c.h"
 #include "fuzz_target.h"
 

@@ -4,7 +4,7 @@
 // A safetensors file, of which every tensor is read. The first eight bytes, the header's length,
 // are made to fit: the header ends at the last brace. What crochet notes of checksums stays as it
 // is: a header without those is sound, too.
-#include "crochet/checkpoint/checkpoint_reader.h"
+#include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "fuzz_target.h"
 
 using namespace crochet;

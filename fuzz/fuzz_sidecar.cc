@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What is known of a checkpoint: `<prefix>.json`.
-#include "crochet/checkpoint/checkpoint_sidecar.h"
+#include "crochet/checkpoint/directory/checkpoint_sidecar.h"
+#include "crochet/checkpoint/layout/file_names.h"
 #include "fuzz_target.h"
 
 using namespace crochet;

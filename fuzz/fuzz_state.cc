@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The state file `checkpoint`.
-#include "crochet/checkpoint/checkpoint_state.h"
+#include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "fuzz_target.h"
 
 using namespace crochet;

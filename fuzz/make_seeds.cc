@@ -12,10 +12,13 @@
 #include <string>
 #include <vector>
 
-#include "crochet/checkpoint/raw_bundle.h"
-#include "crochet/checkpoint/safetensors_format.h"
-#include "crochet/checkpoint/tensor_slice.h"
+#include "crochet/checkpoint/bundle/bundle_format.h"
+#include "crochet/checkpoint/layout/slice_key.h"
+#include "crochet/checkpoint/layout/stored_tensor.h"
+#include "crochet/checkpoint/safetensors/safetensors_format.h"
 #include "crochet/summary/record_file.h"
+#include "crochet/tensor/tensor_slice.h"
+#include "crochet/testing/raw_bundle.h"
 
 using namespace crochet;
 using namespace crochet::internal;
@@ -63,11 +66,11 @@ std::map<std::string, std::string> states() {
 // The index of a tensor "t" in slices, whose bytes follow one another or are all the same.
 std::string sliced(const Shape& shape, const std::vector<TensorSlice>& slices, bool same_bytes) {
   std::map<std::string, std::string> table{{"", encode(BundleHeader{})}};
-  BundleEntry whole{.dtype = DType::kUint8, .shape = shape, .slices = slices};
+  StoredTensor whole{.dtype = DType::kUint8, .shape = shape, .slices = slices};
   table["t"] = encode(whole);
   int64_t offset = 0;
   for (const TensorSlice& slice : slices) {
-    BundleEntry part{.dtype = DType::kUint8, .shape = shape_of(slice), .offset = offset};
+    StoredTensor part{.dtype = DType::kUint8, .shape = shape_of(slice), .offset = offset};
     part.size = part.shape.num_elements();
     if (!same_bytes) offset += part.size;
     table[slice_key("t", slice)] = encode(part);

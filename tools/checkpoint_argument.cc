@@ -3,8 +3,7 @@
 #include "tools/checkpoint_argument.h"
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/bundle_format.h"
-#include "crochet/checkpoint/checkpoint_filename.h"
+#include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/io/path.h"
 #include "tools/found_checkpoint.h"
 

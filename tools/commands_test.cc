@@ -7,8 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "crochet/checkpoint/checkpoint_reader.h"
-#include "crochet/checkpoint/checkpoint_state.h"
+#include "crochet/checkpoint/directory/checkpoint_state.h"
+#include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/io/memory_file_system.h"
 #include "crochet/testing/temp_directory.h"
 #include "tools/inspection.h"

@@ -6,9 +6,12 @@
 #include <memory>
 
 #include "crochet/base/pending_signal.h"
-#include "crochet/checkpoint/bundle_writer.h"
-#include "crochet/checkpoint/checkpoint_files.h"
-#include "crochet/checkpoint/safetensors_writer.h"
+#include "crochet/checkpoint/bundle/bundle_writer.h"
+#include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/directory/checkpoint_sidecar.h"
+#include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/checkpoint/safetensors/safetensors_writer.h"
 #include "tools/checkpoint_argument.h"
 #include "tools/command.h"
 #include "tools/found_checkpoint.h"

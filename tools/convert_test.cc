@@ -6,8 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/pending_signal.h"
-#include "crochet/checkpoint/checkpoint_reader.h"
-#include "crochet/checkpoint/safetensors_writer.h"
+#include "crochet/checkpoint/directory/checkpoint_sidecar.h"
+#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/safetensors/safetensors_writer.h"
 #include "crochet/io/memory_file_system.h"
 #include "tools/signal_guard.h"
 #include "tools/tool_run.h"

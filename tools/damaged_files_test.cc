@@ -6,7 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "crochet/checkpoint/checkpoint_state.h"
+#include "crochet/checkpoint/directory/checkpoint_state.h"
+#include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/io/memory_file_system.h"
 #include "crochet/testing/attack_count.h"
 #include "tools/tool_run.h"

@@ -11,12 +11,10 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
-#include "crochet/checkpoint/bundle_format.h"
-#include "crochet/checkpoint/checkpoint_filename.h"
-#include "crochet/checkpoint/checkpoint_files.h"
-#include "crochet/checkpoint/checkpoint_history.h"
-#include "crochet/checkpoint/checkpoint_state.h"
-#include "crochet/checkpoint/safetensors_format.h"
+#include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/directory/checkpoint_history.h"
+#include "crochet/checkpoint/directory/checkpoint_state.h"
+#include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/io/path.h"
 
 namespace crochet::tool {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "crochet/checkpoint/checkpoint_sidecar.h"
-#include "crochet/checkpoint/checkpoint_writer.h"
+#include "crochet/checkpoint/directory/checkpoint_sidecar.h"
+#include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/io/file_system.h"
 
 namespace crochet::tool {

@@ -8,10 +8,13 @@
 #include <cstring>
 #include <map>
 
-#include "crochet/checkpoint/bundle_index.h"
-#include "crochet/checkpoint/safetensors_format.h"
+#include "crochet/checkpoint/bundle/bundle_index.h"
+#include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/checkpoint/safetensors/safetensors_format.h"
 #include "crochet/io/crc32c.h"
 #include "crochet/io/untrusted_file.h"
+#include "crochet/tensor/tensor_slice.h"
 
 namespace crochet::tool {
 namespace {

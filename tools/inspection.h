@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/checkpoint_reader.h"
+#include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "tools/found_checkpoint.h"
 
 namespace crochet::tool {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/io/path.h"
 #include "tools/checkpoint_argument.h"
 #include "tools/command.h"

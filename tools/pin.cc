@@ -4,7 +4,7 @@
 // crochet pin, crochet unpin: checkpoints that no run removes, and those that it may again.
 #include <memory>
 
-#include "crochet/checkpoint/checkpoint_sidecar.h"
+#include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "tools/checkpoint_argument.h"
 #include "tools/command.h"
 #include "tools/text.h"

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/io/memory_file_system.h"
 #include "tools/tool_run.h"
 

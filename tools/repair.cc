@@ -6,10 +6,11 @@
 #include <set>
 
 #include "crochet/base/log.h"
-#include "crochet/checkpoint/checkpoint_directory.h"
-#include "crochet/checkpoint/checkpoint_files.h"
-#include "crochet/checkpoint/checkpoint_history.h"
-#include "crochet/checkpoint/checkpoint_state.h"
+#include "crochet/checkpoint/directory/checkpoint_directory.h"
+#include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/directory/checkpoint_history.h"
+#include "crochet/checkpoint/directory/checkpoint_state.h"
+#include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/io/path.h"
 #include "tools/checkpoint_argument.h"
@@ -146,15 +147,13 @@ Outcome examine(FileSystem& files, const std::string& directory, const Options& 
 
 // Without a sound checkpoint nothing is changed but what killed saves left: what is damaged may be
 // all there is.
-void carry_out(internal::CheckpointDirectory& directory, const Options& options,
-               Outcome& outcome) {
+void carry_out(internal::CheckpointDirectory& directory, const Options& options, Outcome& outcome) {
   FileSystem& files = directory.files();
   if (outcome.state && !outcome.state_was_right)
     replace_file(files, join_path(outcome.directory, kStateFile), to_text(*outcome.state));
   if (outcome.state && options.set_aside)
     for (auto& each : outcome.checkpoints)
-      if (!each.damage.empty())
-        each.suffix = directory.set_aside(each.found.prefix).value_or("");
+      if (!each.damage.empty()) each.suffix = directory.set_aside(each.found.prefix).value_or("");
   if (!options.clean) return;
   directory.remove_leftovers(outcome.basename, kStateFile);
   for (auto& leftover : outcome.leftovers) leftover.removed = !files.exists(leftover.path);

@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/checkpoint_files.h"
-#include "crochet/checkpoint/checkpoint_state.h"
+#include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/io/memory_file_system.h"
 #include "tools/tool_run.h"

@@ -4,6 +4,7 @@
 // crochet verify: is all there, and as it was written?
 #include <memory>
 
+#include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "tools/checkpoint_argument.h"
 #include "tools/command.h"
 #include "tools/inspection.h"

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "crochet/checkpoint/background_saver.h"
+#include "crochet/checkpoint/saver/background_saver.h"
 #include "crochet/hooks/checkpoint_saver_hook.h"
 
 namespace crochet {

@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/checkpoint_files.h"
-#include "crochet/checkpoint/checkpoint_reader.h"
+#include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/io/memory_file_system.h"
 #include "crochet/monitor/monitored_session.h"
 #include "crochet/testing/failing_file_system.h"

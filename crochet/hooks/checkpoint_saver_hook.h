@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "crochet/checkpoint/save_estimate.h"
-#include "crochet/checkpoint/save_policy.h"
-#include "crochet/checkpoint/save_statistics.h"
-#include "crochet/checkpoint/saver.h"
+#include "crochet/checkpoint/saver/save_estimate.h"
+#include "crochet/checkpoint/saver/save_policy.h"
+#include "crochet/checkpoint/saver/save_statistics.h"
+#include "crochet/checkpoint/saver/saver.h"
 #include "crochet/hooks/checkpoint_saver_listener.h"
 #include "crochet/hooks/metric_source.h"
 #include "crochet/hooks/second_or_step_timer.h"

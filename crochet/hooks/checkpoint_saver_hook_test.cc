@@ -6,9 +6,10 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/checkpoint_files.h"
-#include "crochet/checkpoint/checkpoint_reader.h"
-#include "crochet/checkpoint/registered_saver.h"
+#include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/file/index_file.h"
+#include "crochet/checkpoint/saver/registered_saver.h"
 #include "crochet/io/memory_file_system.h"
 #include "crochet/monitor/monitored_session.h"
 #include "crochet/summary/event_file_reader.h"

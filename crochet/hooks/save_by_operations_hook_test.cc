@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/bundle_writer.h"
-#include "crochet/checkpoint/checkpoint_files.h"
+#include "crochet/checkpoint/bundle/bundle_writer.h"
+#include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/hooks/async_checkpoint_saver_hook.h"
 #include "crochet/io/memory_file_system.h"
 #include "crochet/monitor/monitored_session.h"

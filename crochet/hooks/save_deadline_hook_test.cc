@@ -11,7 +11,8 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/pending_signal.h"
-#include "crochet/checkpoint/checkpoint_files.h"
+#include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/file/index_file.h"
 #include "crochet/hooks/async_checkpoint_saver_hook.h"
 #include "crochet/monitor/monitored_session.h"
 #include "crochet/summary/event_file_reader.h"

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/checkpoint_reader.h"
+#include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/io/memory_file_system.h"
 #include "crochet/monitor/monitored_session.h"
 #include "crochet/testing/log_capture.h"

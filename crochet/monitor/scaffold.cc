@@ -6,7 +6,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
-#include "crochet/checkpoint/registered_saver.h"
+#include "crochet/checkpoint/saver/registered_saver.h"
 
 namespace crochet {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "crochet/checkpoint/saver.h"
+#include "crochet/checkpoint/saver/saver.h"
 #include "crochet/monitor/init_fn.h"
 #include "crochet/session/session.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "crochet/base/clock.h"
-#include "crochet/checkpoint/saver.h"
+#include "crochet/checkpoint/saver/saver.h"
 #include "crochet/session/session.h"
 
 namespace crochet {

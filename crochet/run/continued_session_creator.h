@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "crochet/checkpoint/saver.h"
+#include "crochet/checkpoint/saver/saver.h"
 #include "crochet/monitor/session_creator.h"
 
 namespace crochet::internal {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "crochet/checkpoint/save_policy.h"
+#include "crochet/checkpoint/saver/save_policy.h"
 #include "crochet/hooks/async_checkpoint_saver_hook.h"
 #include "crochet/hooks/checkpoint_saver_listener.h"
 #include "crochet/hooks/metric_source.h"

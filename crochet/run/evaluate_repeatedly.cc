@@ -7,9 +7,9 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
-#include "crochet/checkpoint/checkpoint_filename.h"
-#include "crochet/checkpoint/checkpoint_files.h"
-#include "crochet/checkpoint/checkpoints_iterator.h"
+#include "crochet/checkpoint/directory/checkpoints_iterator.h"
+#include "crochet/checkpoint/file/index_file.h"
+#include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/io/path.h"
 #include "crochet/summary/summary_writer.h"
 

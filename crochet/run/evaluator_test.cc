@@ -8,7 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/checkpoint_files.h"
+#include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/file/index_file.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/io/memory_file_system.h"
 #include "crochet/run/loop.h"

@@ -3,7 +3,7 @@
 #include "crochet/run/loop.h"
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/checkpoint_files.h"
+#include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/run/training_run.h"
 
 namespace crochet {

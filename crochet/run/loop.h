@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "crochet/base/clock.h"
-#include "crochet/checkpoint/checkpoint_writer.h"
-#include "crochet/checkpoint/retention.h"
-#include "crochet/checkpoint/save_policy.h"
+#include "crochet/checkpoint/directory/retention.h"
+#include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/saver/save_policy.h"
 #include "crochet/engines/local/graph.h"
 #include "crochet/hooks/checkpoint_saver_listener.h"
 #include "crochet/hooks/metric_source.h"

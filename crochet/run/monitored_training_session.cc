@@ -5,7 +5,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
-#include "crochet/checkpoint/registered_saver.h"
+#include "crochet/checkpoint/saver/registered_saver.h"
 #include "crochet/run/default_hooks.h"
 #include "crochet/run/training_run.h"
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "crochet/checkpoint/checkpoint_writer.h"
-#include "crochet/checkpoint/save_policy.h"
-#include "crochet/checkpoint/saver_options.h"
+#include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/saver/save_policy.h"
+#include "crochet/checkpoint/saver/saver_options.h"
 #include "crochet/hooks/checkpoint_saver_listener.h"
 #include "crochet/hooks/metric_source.h"
 #include "crochet/io/file_system.h"

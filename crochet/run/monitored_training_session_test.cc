@@ -9,8 +9,8 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/pending_signal.h"
-#include "crochet/checkpoint/checkpoint_files.h"
-#include "crochet/checkpoint/registered_saver.h"
+#include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/saver/registered_saver.h"
 #include "crochet/engines/local/graph.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/io/memory_file_system.h"

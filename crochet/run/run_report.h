@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "crochet/checkpoint/restore_report.h"
-#include "crochet/checkpoint/save_statistics.h"
+#include "crochet/checkpoint/saver/restore_report.h"
+#include "crochet/checkpoint/saver/save_statistics.h"
 #include "crochet/monitor/stop_request.h"
 
 namespace crochet {

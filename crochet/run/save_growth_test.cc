@@ -15,7 +15,8 @@
 #include <malloc.h>
 
 #include "crochet/base/log.h"
-#include "crochet/checkpoint/checkpoint_files.h"
+#include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/engines/local/graph.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/run/monitored_training_session.h"

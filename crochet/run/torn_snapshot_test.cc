@@ -12,8 +12,8 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/checkpoint_files.h"
-#include "crochet/checkpoint/checkpoint_reader.h"
+#include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/eigen.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/io/memory_file_system.h"

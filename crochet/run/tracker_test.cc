@@ -12,8 +12,8 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/checkpoint_reader.h"
-#include "crochet/checkpoint/saver.h"
+#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/saver/saver.h"
 #include "crochet/eigen.h"
 #include "crochet/io/memory_file_system.h"
 

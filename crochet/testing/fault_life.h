@@ -17,10 +17,13 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/background_saver.h"
-#include "crochet/checkpoint/checkpoint_filename.h"
-#include "crochet/checkpoint/checkpoint_history.h"
-#include "crochet/checkpoint/checkpoint_state.h"
+#include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/directory/checkpoint_history.h"
+#include "crochet/checkpoint/directory/checkpoint_state.h"
+#include "crochet/checkpoint/file/index_file.h"
+#include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/checkpoint/saver/background_saver.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/io/memory_file_system.h"
 #include "crochet/io/path.h"

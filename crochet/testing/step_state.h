@@ -11,9 +11,8 @@
 
 #include <fmt/format.h>
 
-#include "crochet/checkpoint/checkpoint_files.h"
-#include "crochet/checkpoint/checkpoint_reader.h"
-#include "crochet/checkpoint/saver.h"
+#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/saver/saver.h"
 #include "crochet/session/global_step.h"
 #include "crochet/testing/scripted_session.h"
 

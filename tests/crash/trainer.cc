@@ -50,6 +50,7 @@
 #include <utility>
 #include <vector>
 
+#include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/crochet.h"
 #include "crochet/testing/failing_file_system.h"
 

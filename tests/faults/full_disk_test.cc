@@ -12,7 +12,9 @@
 #include <sched.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/checkpoint_history.h"
+#include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/directory/checkpoint_history.h"
+#include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/step_state.h"
 #include "crochet/testing/temp_directory.h"

@@ -8,9 +8,10 @@
 #include <cstdio>
 #include <random>
 
-#include "crochet/checkpoint/bundle_writer.h"
-#include "crochet/checkpoint/merge_bundles.h"
+#include "crochet/checkpoint/bundle/bundle_writer.h"
+#include "crochet/checkpoint/bundle/merge_bundles.h"
 #include "crochet/io/file_system.h"
+#include "crochet/tensor/tensor_slice.h"
 #include "tests/interop/interop_tensors.h"
 
 using namespace crochet;

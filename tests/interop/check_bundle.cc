@@ -8,7 +8,8 @@
 #include <cstdio>
 #include <fstream>
 
-#include "crochet/checkpoint/checkpoint_reader.h"
+#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/tensor/tensor_slice.h"
 #include "tests/interop/interop_tensors.h"
 
 using namespace crochet;

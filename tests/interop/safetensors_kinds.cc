@@ -9,8 +9,8 @@
 #include <cstdio>
 #include <random>
 
-#include "crochet/checkpoint/safetensors_types.h"
-#include "crochet/checkpoint/safetensors_writer.h"
+#include "crochet/checkpoint/safetensors/safetensors_types.h"
+#include "crochet/checkpoint/safetensors/safetensors_writer.h"
 #include "crochet/io/path.h"
 #include "tests/interop/interop_tensors.h"
 

@@ -17,9 +17,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "crochet/checkpoint/checkpoint_manager.h"
-#include "crochet/checkpoint/checkpoint_state.h"
-#include "crochet/checkpoint/saver.h"
+#include "crochet/checkpoint/directory/checkpoint_state.h"
+#include "crochet/checkpoint/saver/checkpoint_manager.h"
+#include "crochet/checkpoint/saver/saver.h"
 #include "crochet/testing/scripted_session.h"
 
 using namespace crochet;

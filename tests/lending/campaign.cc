@@ -30,7 +30,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
-#include "crochet/checkpoint/checkpoint_reader.h"
+#include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/hooks/checkpoint_saver_listener.h"
 #include "crochet/io/memory_file_system.h"
 #include "crochet/run/loop.h"

@@ -3,7 +3,7 @@
 //
 // Makes all statements that are allowed, and a STATEMENT that is not, if there is one; compiled,
 // never run. See refusals.cmake.
-#include "crochet/checkpoint/saver.h"
+#include "crochet/checkpoint/saver/saver.h"
 #include "crochet/monitor/hooked_session.h"
 #include "crochet/monitor/monitored_session.h"
 #include "crochet/run/loop.h"

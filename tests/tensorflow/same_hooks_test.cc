@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "crochet/checkpoint/checkpoint_files.h"
+#include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/crochet.h"
 #include "crochet/eigen.h"
 #include "crochet/engines/tensorflow/test_graphs.h"

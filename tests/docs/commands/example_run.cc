@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "crochet/checkpoint/bundle_writer.h"
-#include "crochet/checkpoint/checkpoint_sidecar.h"
-#include "crochet/checkpoint/checkpoint_state.h"
+#include "crochet/checkpoint/bundle/bundle_writer.h"
+#include "crochet/checkpoint/directory/checkpoint_sidecar.h"
+#include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/tensor/tensor.h"
 
 namespace {

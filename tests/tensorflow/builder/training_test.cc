@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/checkpoint_reader.h"
-#include "crochet/checkpoint/registered_saver.h"
+#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/saver/registered_saver.h"
 #include "crochet/engines/tensorflow/graph_builder.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/run/monitored_training_session.h"

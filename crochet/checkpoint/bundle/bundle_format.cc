@@ -1,0 +1,327 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/bundle/bundle_format.h"
+
+#include <fmt/format.h>
+#include <protozero/pbf_reader.hpp>
+#include <protozero/pbf_writer.hpp>
+
+#include "crochet/base/error.h"
+#include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/tensor/tensor_slice.h"
+
+namespace crochet::internal {
+namespace {
+
+using protozero::pbf_reader;
+using protozero::pbf_wire_type;
+using protozero::pbf_writer;
+
+// The format's version that this reader reads, and the oldest producer.
+constexpr int32_t kVersion = 1;
+constexpr int32_t kMinProducer = 0;
+// TensorFlow's shapes have at most this many dimensions.
+constexpr size_t kMaxRank = 254;
+
+constexpr uint32_t varint_field(uint32_t number) {
+  return protozero::tag_and_type(number, pbf_wire_type::varint);
+}
+constexpr uint32_t message_field(uint32_t number) {
+  return protozero::tag_and_type(number, pbf_wire_type::length_delimited);
+}
+constexpr uint32_t fixed32_field(uint32_t number) {
+  return protozero::tag_and_type(number, pbf_wire_type::fixed32);
+}
+
+// Calls `field(tag and type)` for each field of a message; it reads the field and returns true, or
+// returns false and the field is skipped.
+template <typename Field>
+void for_each_field(pbf_reader& message, Field field) {
+  while (message.next())
+    if (!field(message.tag_and_type())) message.skip();
+}
+
+void put_int32(pbf_writer& message, uint32_t tag, int32_t value) {
+  if (value != 0) message.add_int32(tag, value);
+}
+void put_int64(pbf_writer& message, uint32_t tag, int64_t value) {
+  if (value != 0) message.add_int64(tag, value);
+}
+
+void read_version(pbf_reader message, BundleHeader& header) {
+  for_each_field(message, [&](uint32_t field) {
+    switch (field) {
+      case varint_field(1):
+        header.producer = message.get_int32();
+        return true;
+      case varint_field(2):
+        header.min_consumer = message.get_int32();
+        return true;
+      case varint_field(3):
+        header.bad_consumers.push_back(message.get_int32());
+        return true;
+      case message_field(3):
+        for (const int32_t consumer : message.get_packed_int32())
+          header.bad_consumers.push_back(consumer);
+        return true;
+      default:
+        return false;
+    }
+  });
+}
+
+void check_version(const BundleHeader& header, std::string_view file) {
+  if (header.producer < kMinProducer)
+    throw InvalidArgumentError("{}: Checkpoint producer version {} below min producer {} supported",
+                               file, header.producer, kMinProducer);
+  if (header.min_consumer > kVersion)
+    throw InvalidArgumentError("{}: Checkpoint min consumer version {} above current version {}",
+                               file, header.min_consumer, kVersion);
+  for (const int32_t consumer : header.bad_consumers)
+    if (consumer == kVersion)
+      throw InvalidArgumentError("{}: Checkpoint disallows consumer version {}", file, kVersion);
+}
+
+int64_t read_dimension(pbf_reader message) {
+  int64_t size = 0;
+  for_each_field(message, [&](uint32_t field) {
+    if (field != varint_field(1)) return false;
+    size = message.get_int64();
+    return true;
+  });
+  return size;
+}
+
+// What is said of one entry before it is known to be sound.
+struct RawEntry {
+  int32_t dtype = 0;
+  std::vector<int64_t> dimensions;
+  bool unknown_rank = false;
+  StoredTensor entry;
+};
+
+void read_shape(pbf_reader message, RawEntry& raw) {
+  for_each_field(message, [&](uint32_t field) {
+    switch (field) {
+      case message_field(2):
+        raw.dimensions.push_back(read_dimension(message.get_message()));
+        return true;
+      case varint_field(3):
+        // Not get_bool(): that looks at a byte behind the end of a message that is cut here.
+        raw.unknown_rank = message.get_uint64() != 0;
+        return true;
+      default:
+        return false;
+    }
+  });
+}
+
+SliceExtent read_extent(pbf_reader message) {
+  SliceExtent extent;
+  for_each_field(message, [&](uint32_t field) {
+    switch (field) {
+      case varint_field(1):
+        extent.start = message.get_int64();
+        return true;
+      case varint_field(2):
+        extent.length = message.get_int64();
+        return true;
+      default:
+        return false;
+    }
+  });
+  return extent;
+}
+
+TensorSlice read_slice(pbf_reader message) {
+  TensorSlice slice;
+  for_each_field(message, [&](uint32_t field) {
+    if (field != message_field(1)) return false;
+    slice.push_back(read_extent(message.get_message()));
+    return true;
+  });
+  return slice;
+}
+
+RawEntry read_entry(pbf_reader message) {
+  RawEntry raw;
+  for_each_field(message, [&](uint32_t field) {
+    switch (field) {
+      case varint_field(1):
+        raw.dtype = message.get_enum();
+        return true;
+      case message_field(2):
+        read_shape(message.get_message(), raw);
+        return true;
+      case varint_field(3):
+        raw.entry.shard = message.get_int32();
+        return true;
+      case varint_field(4):
+        raw.entry.offset = message.get_int64();
+        return true;
+      case varint_field(5):
+        raw.entry.size = message.get_int64();
+        return true;
+      case fixed32_field(6):
+        raw.entry.masked_crc32c = message.get_fixed32();
+        return true;
+      case message_field(7):
+        raw.entry.slices.push_back(read_slice(message.get_message()));
+        return true;
+      default:
+        return false;
+    }
+  });
+  return raw;
+}
+
+Shape checked_shape(std::vector<int64_t> dimensions) {
+  for (const int64_t size : dimensions)
+    if (size < 0) throw DataLossError("a dimension of size {}", size);
+  try {
+    return Shape(std::move(dimensions));
+  } catch (const InvalidArgumentError& error) {
+    throw DataLossError("{}", error.what());
+  }
+}
+
+// Requires: the shape is the entry's own.
+void check_size(const StoredTensor& entry) {
+  const size_t element_bytes = element_size(entry.dtype);
+  if (element_bytes == 0) return;  // Strings and variants tell their own size.
+  int64_t expected = 0;
+  if (__builtin_mul_overflow(entry.shape.num_elements(), element_bytes, &expected))
+    throw DataLossError("{} {} has more than 2^63 bytes", entry.dtype, entry.shape);
+  if (entry.size != expected)
+    throw DataLossError("{} bytes are stored, {} {} has {}", entry.size, entry.dtype, entry.shape,
+                        expected);
+}
+
+void check_slices(const StoredTensor& entry) {
+  for (const TensorSlice& slice : entry.slices) {
+    if (slice.size() != static_cast<size_t>(entry.shape.rank()))
+      throw DataLossError("a slice has {} dimensions, the tensor {}", slice.size(),
+                          entry.shape.rank());
+    for (const SliceExtent& extent : slice)
+      if (extent.start < 0 || extent.length < SliceExtent::kWholeDimension)
+        throw DataLossError("a slice starts at {} and is {} long", extent.start, extent.length);
+  }
+}
+
+StoredTensor checked_entry(RawEntry raw) {
+  if (!is_valid_dtype(raw.dtype)) throw DataLossError("there is no element type {}", raw.dtype);
+  if (raw.unknown_rank) throw DataLossError("the number of dimensions is not known");
+  if (raw.dimensions.size() > kMaxRank)
+    throw DataLossError("{} dimensions, the most are {}", raw.dimensions.size(), kMaxRank);
+  StoredTensor entry = std::move(raw.entry);
+  entry.dtype = static_cast<DType>(raw.dtype);
+  entry.shape = checked_shape(std::move(raw.dimensions));
+  check_slices(entry);
+  if (!entry.slices.empty()) return entry;
+  if (entry.shard < 0 || entry.offset < 0 || entry.size < 0)
+    throw DataLossError("the place of the data is negative: shard {}, offset {}, size {}",
+                        entry.shard, entry.offset, entry.size);
+  check_size(entry);
+  return entry;
+}
+
+void put_shape(pbf_writer& message, const Shape& shape) {
+  std::string bytes;
+  pbf_writer writer(bytes);
+  for (const int64_t size : shape.dimensions()) {
+    std::string dimension;
+    pbf_writer dimension_writer(dimension);
+    put_int64(dimension_writer, 1, size);
+    writer.add_message(2, dimension);
+  }
+  message.add_message(2, bytes);  // Also for a scalar, whose shape is empty.
+}
+
+void put_slice(pbf_writer& message, const TensorSlice& slice) {
+  std::string bytes;
+  pbf_writer writer(bytes);
+  for (const SliceExtent& extent : slice) {
+    std::string extent_bytes;
+    pbf_writer extent_writer(extent_bytes);
+    put_int64(extent_writer, 1, extent.start);
+    // A length of its own presence: without one, the dimension is whole.
+    if (extent.length != SliceExtent::kWholeDimension) extent_writer.add_int64(2, extent.length);
+    writer.add_message(1, extent_bytes);
+  }
+  message.add_message(7, bytes);
+}
+
+}  // namespace
+
+std::string encode(const BundleHeader& header) {
+  std::string version;
+  pbf_writer version_writer(version);
+  put_int32(version_writer, 1, header.producer);
+  put_int32(version_writer, 2, header.min_consumer);
+  if (!header.bad_consumers.empty())
+    version_writer.add_packed_int32(3, header.bad_consumers.begin(), header.bad_consumers.end());
+  std::string bytes;
+  pbf_writer writer(bytes);
+  put_int32(writer, 1, header.num_shards);
+  put_int32(writer, 2, header.big_endian ? 1 : 0);
+  writer.add_message(3, version);
+  return bytes;
+}
+
+std::string encode(const StoredTensor& entry) {
+  std::string bytes;
+  pbf_writer writer(bytes);
+  put_int32(writer, 1, static_cast<int32_t>(entry.dtype));
+  put_shape(writer, entry.shape);
+  put_int32(writer, 3, entry.shard);
+  put_int64(writer, 4, entry.offset);
+  put_int64(writer, 5, entry.size);
+  if (entry.masked_crc32c != 0) writer.add_fixed32(6, entry.masked_crc32c);
+  for (const TensorSlice& slice : entry.slices) put_slice(writer, slice);
+  return bytes;
+}
+
+BundleHeader decode_header(std::string_view bytes, std::string_view file) {
+  BundleHeader header{.num_shards = 0, .producer = 0};
+  int32_t endianness = 0;
+  try {
+    pbf_reader message(bytes.data(), bytes.size());
+    for_each_field(message, [&](uint32_t field) {
+      switch (field) {
+        case varint_field(1):
+          header.num_shards = message.get_int32();
+          return true;
+        case varint_field(2):
+          endianness = message.get_enum();
+          return true;
+        case message_field(3):
+          read_version(message.get_message(), header);
+          return true;
+        default:
+          return false;
+      }
+    });
+  } catch (const protozero::exception& error) {
+    throw DataLossError("{}: the header is malformed: {}", file, error.what());
+  }
+  check_version(header, file);
+  if (header.num_shards < 1 || header.num_shards > kMaxShards)
+    throw DataLossError("{}: the header says {} data files, expected 1 to {}", file,
+                        header.num_shards, kMaxShards);
+  if (endianness != 0 && endianness != 1)
+    throw DataLossError("{}: the header says byte order {}, known are 0 and 1", file, endianness);
+  header.big_endian = endianness == 1;
+  return header;
+}
+
+StoredTensor decode_entry(std::string_view bytes, std::string_view name, std::string_view file) {
+  try {
+    return checked_entry(read_entry(pbf_reader(bytes.data(), bytes.size())));
+  } catch (const DataLossError& error) {
+    throw DataLossError("{}: entry \"{}\": {}", file, name, error.what());
+  } catch (const protozero::exception& error) {
+    throw DataLossError("{}: entry \"{}\" is malformed: {}", file, name, error.what());
+  }
+}
+
+}  // namespace crochet::internal

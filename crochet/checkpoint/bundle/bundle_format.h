@@ -1,0 +1,38 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "crochet/checkpoint/layout/stored_tensor.h"
+
+namespace crochet::internal {
+
+// What the key "" of the index says of the whole bundle.
+struct BundleHeader {
+  int32_t num_shards = 1;
+  // The byte order of the tensors' data; everything else is little-endian.
+  bool big_endian = false;
+  // The format's version, and the readers that may not read it.
+  int32_t producer = 1;
+  int32_t min_consumer = 0;
+  std::vector<int32_t> bad_consumers = {};
+
+  friend bool operator==(const BundleHeader&, const BundleHeader&) = default;
+};
+
+// As protobuf messages, field for field TensorFlow's BundleHeaderProto and
+// BundleEntryProto, zeros left out.
+std::string encode(const BundleHeader& header);
+std::string encode(const StoredTensor& entry);
+
+// The inverse, for bytes that are not trusted. `file` and `name` are for messages.
+// Throws: DataLossError for malformed bytes and impossible values;
+// InvalidArgumentError for a version that this reader cannot read.
+BundleHeader decode_header(std::string_view bytes, std::string_view file);
+StoredTensor decode_entry(std::string_view bytes, std::string_view name, std::string_view file);
+
+}  // namespace crochet::internal

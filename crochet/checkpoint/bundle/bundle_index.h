@@ -1,0 +1,28 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "crochet/checkpoint/bundle/bundle_format.h"
+#include "crochet/checkpoint/layout/stored_tensor.h"
+#include "crochet/io/file_system.h"
+
+namespace crochet::internal {
+
+// The index file of a bundle, decoded and checked.
+struct BundleIndex {
+  BundleHeader header;
+  StoredTensors entries;
+};
+
+// Throws: NotFoundError if there is no such file; DataLossError, also if two entries have the same
+// bytes of a data file: the elements of all tensors together take no more than the files;
+// InvalidArgumentError for a version that cannot be read.
+BundleIndex read_bundle_index(FileSystem& files, const std::string& path);
+
+// The same for the bytes of a file. `file` is its name for messages.
+BundleIndex decode_bundle_index(std::string_view bytes, std::string_view file);
+
+}  // namespace crochet::internal

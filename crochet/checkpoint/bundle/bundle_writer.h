@@ -1,0 +1,145 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/layout/stored_tensor.h"
+#include "crochet/checkpoint/layout/writer_stages.h"
+#include "crochet/io/file_system.h"
+#include "crochet/tensor/tensor.h"
+#include "crochet/tensor/tensor_slice.h"
+
+namespace crochet {
+
+struct BundleWriterOptions {
+  // Every tensor starts at a multiple of this many bytes in the data file; those of a MiB and more
+  // start at a page (kDataPageBytes) in any case, so that they are written and mapped as they are.
+  size_t alignment = 1;
+  // The number of data files; see next_shard().
+  int num_shards = 1;
+  // About how many bytes each data file will have, so that room for them is reserved first and
+  // they are written in the fastest way; 0, or nothing, if that is not known.
+  std::vector<uint64_t> expected_bytes = {};
+};
+
+// Writes a checkpoint, so that it is whole or not there, whatever stops the program or the
+// machine.
+//
+//   BundleWriter writer(FileSystem::posix(), "runs/digits/model.ckpt-2000");
+//   writer.add("model/w1", w1);
+//   writer.finish();
+//
+// The bytes go to `<data name>.tempstate<number>` at once, in the order of the
+// calls; nothing has its final name before publish(). Without publish(), and
+// after an error, the temporary files are removed; then every call throws
+// FailedPreconditionError and a new writer is needed.
+//
+// Not thread-safe.
+class BundleWriter final : public CheckpointWriter {
+ public:
+  // Makes the directory if it is missing. `files` is not owned and outlives this.
+  // Throws: InvalidArgumentError for an alignment of 0, and for no data files or more than 99999.
+  BundleWriter(FileSystem& files, std::string prefix, const BundleWriterOptions& options = {});
+  // Never throws.
+  ~BundleWriter() override;
+  BundleWriter(const BundleWriter&) = delete;
+  BundleWriter& operator=(const BundleWriter&) = delete;
+
+  // Throws: InvalidArgumentError for a name that is empty, starts with a zero
+  // byte or was added before, and for an unset tensor.
+  void add(std::string_view name, const Tensor& tensor) override;
+
+  // Adds a part of a tensor that is too large for one piece of memory, or lies in
+  // several. `full_shape` is that of the whole; readers see one tensor, of which they
+  // find whatever part was added.
+  //
+  //   writer.add_slice("embedding", {1000, 64}, parse_slice("0,500:-"), upper);
+  //   writer.add_slice("embedding", {1000, 64}, parse_slice("500,500:-"), lower);
+  //
+  // Throws: as add(); InvalidArgumentError for a slice that reaches outside, overlaps
+  // another one or has not the tensor's shape, and if type or full shape differ from
+  // those of the slices before.
+  void add_slice(std::string_view name, const Shape& full_shape, const TensorSlice& slice,
+                 const Tensor& tensor) override;
+
+  // Ends this data file: what is added from now on goes to the next one. Those that are never
+  // begun are there, and empty. Throws: InvalidArgumentError if this is the last one.
+  void next_shard() override;
+
+  void write() override;
+  // Writes the index too. Returns once all bytes would survive a power cut,
+  // under their temporary names.
+  void write_and_sync() override;
+  // Gives the files their final names: the data first, the index last, since a
+  // checkpoint exists once its index does. One of the same prefix is replaced:
+  // its index goes first, so that no index ever stands beside data of another.
+  // Returns once the names would survive a power cut.
+  // Requires: write_and_sync().
+  void publish() override;
+
+  const std::string& prefix() const { return prefix_; }
+  size_t num_tensors() const { return num_tensors_; }
+  uint64_t data_bytes() const { return finished_bytes_ + shard_bytes_; }
+  // Of data and index. Requires: write_and_sync().
+  uint64_t total_bytes() const override { return data_bytes() + index_bytes_; }
+  // The masked crc32c of the index file's bytes. Requires: write_and_sync().
+  uint32_t index_crc32c() const override { return index_crc32c_; }
+
+ private:
+  using WriterStages = internal::WriterStages;
+
+  void open_shard(int shard);
+  void begin_shard(int shard);
+  void finish_file(std::unique_ptr<WritableFile>& file);
+  std::string final_name(int shard) const;
+  template <typename Step>
+  void guarded(WriterStages::Stage stage, const char* call, const Step& step);
+  void check_name(std::string_view name) const;
+  [[noreturn]] void throw_added_before(std::string_view name) const;
+  void check_set(std::string_view name, const Tensor& tensor) const;
+  void add_whole(std::string_view name, const Tensor& tensor);
+  // The entry of the whole tensor, for one more slice of it.
+  internal::StoredTensor& entry_for_slice(std::string_view name, const Shape& full_shape,
+                                          const TensorSlice& resolved, const Tensor& tensor);
+  // Writes the elements; returns what is to be known of them, for the index.
+  std::string store(const Tensor& tensor);
+  // Returns the crc32c.
+  uint32_t append_elements(const Tensor& tensor);
+  void pad(size_t alignment);
+  std::string encode_index();
+  void write_index(const std::string& table);
+  void remove_temporaries() noexcept;
+
+  FileSystem& files_;  // Not owned; outlives this.
+  const std::string prefix_;
+  const std::string directory_;
+  const size_t alignment_;
+  const int num_shards_;
+  const std::vector<uint64_t> expected_bytes_;
+  const std::string temp_index_;
+
+  WriterStages stages_{prefix_};
+  std::vector<std::string> temp_data_;    // Of the shards so far.
+  std::string table_;                     // The index, once all tensors are written.
+  std::vector<Tensor> held_;              // Those that are written from where they are.
+  std::unique_ptr<WritableFile> data_;    // The last of them.
+  std::unique_ptr<WritableFile> before_;  // The one before it, if it is not synced yet.
+  uint64_t shard_bytes_ = 0;
+  uint64_t finished_bytes_ = 0;               // Of the shards before.
+  std::map<std::string, std::string> index_;  // The table, without its header.
+  std::map<std::string, internal::StoredTensor, std::less<>> partitioned_;
+  size_t num_tensors_ = 0;
+  uint64_t index_bytes_ = 0;
+  uint32_t index_crc32c_ = 0;
+};
+
+}  // namespace crochet

@@ -1,0 +1,162 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/bundle/merge_bundles.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "crochet/base/error.h"
+#include "crochet/checkpoint/bundle/bundle_format.h"
+#include "crochet/checkpoint/bundle/bundle_index.h"
+#include "crochet/checkpoint/bundle/table_writer.h"
+#include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/checkpoint/layout/stored_tensor.h"
+#include "crochet/io/path.h"
+#include "crochet/tensor/tensor_slice.h"
+
+namespace crochet {
+namespace {
+
+using internal::BundleHeader;
+using internal::BundleIndex;
+using internal::StoredTensor;
+
+struct Input {
+  std::string prefix;
+  BundleIndex index;
+};
+
+std::vector<Input> read_inputs(FileSystem& files, std::span<const std::string> prefixes) {
+  std::vector<Input> inputs;
+  for (const std::string& prefix : prefixes)
+    inputs.push_back({prefix, internal::read_bundle_index(files, index_filename(prefix))});
+  return inputs;
+}
+
+// All but the number of data files has to agree.
+BundleHeader common_header(const std::vector<Input>& inputs) {
+  BundleHeader first = inputs.front().index.header;
+  for (const Input& input : inputs) {
+    BundleHeader header = input.index.header;
+    header.num_shards = first.num_shards;
+    if (header != first)
+      throw InvalidArgumentError("{} and {} differ in byte order or version of the format",
+                                 inputs.front().prefix, input.prefix);
+  }
+  return first;
+}
+
+// What becomes of the inputs: one index, and new names for data files.
+class Merge {
+ public:
+  Merge(const std::vector<Input>& inputs, std::string output)
+      : output_(std::move(output)), header_(common_header(inputs)) {
+    for (const Input& input : inputs) number_shards(input);
+    for (const Input& input : inputs)
+      for (const auto& [name, entry] : input.index.entries) add(input, name, entry);
+    // The header of a bundle without data says one file, too.
+    header_.num_shards = std::max(1, static_cast<int>(sources_.size()));
+    if (header_.num_shards > internal::kMaxShards)
+      throw InvalidArgumentError("{}: {} data files, the most are {}", output_, sources_.size(),
+                                 internal::kMaxShards);
+  }
+
+  // The data files in their order, by the names they have in the inputs.
+  const std::vector<std::string>& sources() const { return sources_; }
+  std::string destination(size_t i) const {
+    return data_filename(output_, static_cast<int>(i), header_.num_shards);
+  }
+  std::string table() const {
+    std::map<std::string, std::string> table{{"", encode(header_)}};
+    for (const auto& [name, entry] : entries_) table.emplace(name, encode(entry));
+    return internal::encode_table(table);
+  }
+
+ private:
+  // Files that no entry needs get no number: header and names must agree.
+  void number_shards(const Input& input) {
+    std::set<int32_t> used;
+    for (const auto& [name, entry] : input.index.entries)
+      if (entry.slices.empty()) used.insert(entry.shard);
+    for (const int32_t shard : used) {
+      numbers_[{&input, shard}] = static_cast<int32_t>(sources_.size());
+      sources_.push_back(data_filename(input.prefix, shard, input.index.header.num_shards));
+    }
+  }
+
+  void add(const Input& input, const std::string& name, StoredTensor entry) {
+    if (entry.slices.empty()) entry.shard = numbers_.at({&input, entry.shard});
+    const auto [known, is_new] = entries_.try_emplace(name, entry);
+    if (!is_new) add_slices(input, name, known->second, entry);
+  }
+
+  void add_slices(const Input& input, const std::string& name, StoredTensor& to,
+                  const StoredTensor& from) const {
+    if (to.slices.empty() || from.slices.empty())
+      throw InvalidArgumentError("{}: \"{}\" is in {} and in an input before it", output_, name,
+                                 input.prefix);
+    if (to.dtype != from.dtype || to.shape != from.shape)
+      throw InvalidArgumentError("{}: \"{}\" is {} {} in {} and {} {} in an input before it",
+                                 output_, name, from.dtype, from.shape, input.prefix, to.dtype,
+                                 to.shape);
+    for (const TensorSlice& slice : from.slices) {
+      for (const TensorSlice& other : to.slices)
+        if (internal::intersection(internal::resolved(slice, to.shape),
+                                   internal::resolved(other, to.shape)))
+          throw InvalidArgumentError(
+              "{}: slice {} of \"{}\" in {} overlaps {} in an input before it", output_,
+              to_string(slice), name, input.prefix, to_string(other));
+      to.slices.push_back(slice);
+    }
+  }
+
+  const std::string output_;
+  BundleHeader header_;
+  std::map<std::pair<const Input*, int32_t>, int32_t> numbers_;
+  std::vector<std::string> sources_;
+  std::map<std::string, StoredTensor> entries_;
+};
+
+void check_data(FileSystem& files, const Merge& merge) {
+  for (size_t i = 0; i < merge.sources().size(); ++i)
+    if (!files.exists(merge.sources()[i]) && !files.exists(merge.destination(i)))
+      throw DataLossError("{}: there is no such file, its index needs it", merge.sources()[i]);
+}
+
+// What an interrupted call has renamed is where it belongs.
+void rename_data(FileSystem& files, const Merge& merge) {
+  for (size_t i = 0; i < merge.sources().size(); ++i)
+    if (files.exists(merge.sources()[i])) files.rename(merge.sources()[i], merge.destination(i));
+}
+
+void remove_input(FileSystem& files, const Input& input) {
+  files.remove(index_filename(input.prefix));
+  for (int shard = 0; shard < input.index.header.num_shards; ++shard) {
+    const std::string unused = data_filename(input.prefix, shard, input.index.header.num_shards);
+    if (files.exists(unused)) files.remove(unused);
+  }
+}
+
+}  // namespace
+
+void merge_bundles(FileSystem& files, std::span<const std::string> prefixes,
+                   const std::string& output) {
+  if (prefixes.empty()) throw InvalidArgumentError("{}: nothing to merge", output);
+  if (files.exists(index_filename(output)))
+    throw AlreadyExistsError("{}: there is such a checkpoint", output);
+  const std::vector<Input> inputs = read_inputs(files, prefixes);
+  const Merge merge(inputs, output);
+  check_data(files, merge);
+
+  const std::string directory = directory_of(output);
+  if (!directory.empty()) files.create_directories(directory);
+  rename_data(files, merge);
+  files.sync_directory(directory);
+  replace_file(files, index_filename(output), merge.table());
+  for (const Input& input : inputs) remove_input(files, input);
+}
+
+}  // namespace crochet

@@ -1,0 +1,177 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/bundle/table_reader.h"
+
+#include <cstdint>
+
+#include <snappy.h>
+
+#include "crochet/base/error.h"
+#include "crochet/checkpoint/bundle/coding.h"
+#include "crochet/io/crc32c.h"
+
+namespace crochet::internal {
+namespace {
+
+constexpr size_t kFooterBytes = 48;
+constexpr size_t kTrailerBytes = 5;  // Type and checksum.
+constexpr uint32_t kMagicLow = 0x8b80fb57;
+constexpr uint32_t kMagicHigh = 0xdb477524;
+
+// Snappy's densest element makes 64 bytes of 3; a claim of more is a lie.
+constexpr size_t kMaxSnappyRatio = 22;
+// With a restart every 16 entries, the keys of a block have at most 16 times
+// its bytes; twice that for writers with other intervals.
+constexpr size_t kMaxKeyRatio = 32;
+// What all entries take, keys in full, for each byte of the file. Both ratios in one table are no
+// table of names.
+constexpr size_t kMaxDecodedRatio = 64;
+
+struct BlockHandle {
+  uint64_t offset;
+  uint64_t size;
+};
+
+struct Footer {
+  BlockHandle metaindex;
+  BlockHandle index;
+};
+
+class TableDecoder {
+ public:
+  TableDecoder(std::string_view bytes, std::string_view file) : bytes_(bytes), file_(file) {}
+
+  TableEntries decode() {
+    const Footer footer = read_footer();
+    visit_entries(footer.metaindex, [](std::string_view, std::string_view) {});
+    TableEntries entries;
+    visit_entries(footer.index, [&](std::string_view, std::string_view value) {
+      const BlockHandle data = take_handle(value, "index block", footer.index.offset);
+      visit_entries(data, [&](std::string_view key, std::string_view content) {
+        if (!entries.empty() && key <= entries.back().first)
+          throw DataLossError("{}: the keys of the block at offset {} do not increase", file_,
+                              data.offset);
+        decoded_bytes_ += key.size() + content.size();
+        if (decoded_bytes_ > kMaxDecodedRatio * bytes_.size())
+          throw DataLossError("{}: {} bytes, and entries of more than {}", file_, bytes_.size(),
+                              kMaxDecodedRatio * bytes_.size());
+        entries.emplace_back(key, content);
+      });
+    });
+    return entries;
+  }
+
+ private:
+  Footer read_footer() const {
+    if (bytes_.size() < kFooterBytes)
+      throw DataLossError("{}: {} bytes, a table has at least {}", file_, bytes_.size(),
+                          kFooterBytes);
+    const size_t offset = bytes_.size() - kFooterBytes;
+    std::string_view magic = bytes_.substr(bytes_.size() - 8);
+    const uint32_t low = *take_fixed32(magic);
+    const uint32_t high = *take_fixed32(magic);
+    if (low != kMagicLow || high != kMagicHigh)
+      throw DataLossError(
+          "{}: the magic number at offset {} is {:08x}{:08x}, a table's is {:08x}{:08x}", file_,
+          bytes_.size() - 8, high, low, kMagicHigh, kMagicLow);
+    std::string_view handles = bytes_.substr(offset, kFooterBytes - 8);
+    const BlockHandle metaindex = take_handle(handles, "footer", offset);
+    const BlockHandle index = take_handle(handles, "footer", offset);
+    return {metaindex, index};
+  }
+
+  BlockHandle take_handle(std::string_view& from, std::string_view where, uint64_t at) const {
+    const auto offset = take_varint64(from);
+    const auto size = offset ? take_varint64(from) : std::nullopt;
+    if (!size)
+      throw DataLossError("{}: the {} at offset {} has no whole block handle", file_, where, at);
+    const uint64_t limit = bytes_.size() - kFooterBytes;
+    if (*offset > limit || *size > limit - *offset || limit - *offset - *size < kTrailerBytes)
+      throw DataLossError(
+          "{}: the {} at offset {} names a block of {} bytes at offset {}, the blocks end at {}",
+          file_, where, at, *size, *offset, limit);
+    return {*offset, *size};
+  }
+
+  // The content of a block, in the file itself or unpacked into `storage`.
+  std::string_view read_block(const BlockHandle& block, std::string& storage) {
+    // Blocks that overlap could make a small file fill the memory.
+    total_block_bytes_ += block.size + kTrailerBytes;
+    if (total_block_bytes_ > bytes_.size())
+      throw DataLossError("{}: the block at offset {} overlaps another", file_, block.offset);
+    const std::string_view content = bytes_.substr(block.offset, block.size);
+    std::string_view trailer = bytes_.substr(block.offset + block.size, kTrailerBytes);
+    const uint32_t found = crc32c(bytes_.substr(block.offset, block.size + 1));
+    const char type = trailer.front();
+    trailer.remove_prefix(1);
+    const uint32_t expected = unmask_crc32c(*take_fixed32(trailer));
+    if (found != expected)
+      throw DataLossError("{}: crc32c of the block at offset {} is {:08x}, its trailer says {:08x}",
+                          file_, block.offset, found, expected);
+    if (type == 0) return content;
+    if (type == 1) return unpack(content, block.offset, storage);
+    throw DataLossError("{}: the block at offset {} has type {}, known are 0 and 1", file_,
+                        block.offset, static_cast<unsigned char>(type));
+  }
+
+  std::string_view unpack(std::string_view packed, uint64_t offset, std::string& storage) const {
+    size_t size = 0;
+    if (!snappy::GetUncompressedLength(packed.data(), packed.size(), &size) ||
+        size > kMaxSnappyRatio * packed.size())
+      throw DataLossError("{}: the packed block at offset {} has {} bytes and claims {}", file_,
+                          offset, packed.size(), size);
+    storage.resize(size);
+    if (!snappy::RawUncompress(packed.data(), packed.size(), storage.data()))
+      throw DataLossError("{}: the packed block at offset {} cannot be unpacked", file_, offset);
+    return storage;
+  }
+
+  // The content without its restart points, which only searching needs.
+  std::string_view without_restarts(std::string_view content, uint64_t offset) const {
+    std::string_view tail = content.substr(content.size() - std::min<size_t>(content.size(), 4));
+    const auto num_restarts = take_fixed32(tail);
+    if (!num_restarts || *num_restarts > content.size() / 4 - 1)
+      throw DataLossError("{}: the block at offset {} has {} bytes and claims {} restart points",
+                          file_, offset, content.size(), num_restarts.value_or(0));
+    return content.substr(0, content.size() - 4 * (size_t{*num_restarts} + 1));
+  }
+
+  template <typename Visit>
+  void visit_entries(const BlockHandle& block, Visit visit) {
+    std::string storage;
+    const std::string_view content = read_block(block, storage);
+    std::string_view rest = without_restarts(content, block.offset);
+    std::string key;
+    size_t key_bytes = 0;
+    while (!rest.empty()) {
+      const auto at = static_cast<size_t>(rest.data() - content.data());
+      const auto shared = take_varint32(rest);
+      const auto unshared = shared ? take_varint32(rest) : std::nullopt;
+      const auto value_bytes = unshared ? take_varint32(rest) : std::nullopt;
+      if (!value_bytes || *shared > key.size() || uint64_t{*unshared} + *value_bytes > rest.size())
+        throw DataLossError("{}: the entry at byte {} of the block at offset {} is malformed",
+                            file_, at, block.offset);
+      key.resize(*shared);
+      key.append(rest.substr(0, *unshared));
+      key_bytes += key.size();
+      if (key_bytes > kMaxKeyRatio * content.size())
+        throw DataLossError("{}: the block at offset {} has {} bytes and keys of more than {}",
+                            file_, block.offset, content.size(), key_bytes);
+      visit(key, rest.substr(*unshared, *value_bytes));
+      rest.remove_prefix(size_t{*unshared} + *value_bytes);
+    }
+  }
+
+  const std::string_view bytes_;
+  const std::string_view file_;
+  uint64_t total_block_bytes_ = 0;
+  uint64_t decoded_bytes_ = 0;
+};
+
+}  // namespace
+
+TableEntries decode_table(std::string_view bytes, std::string_view file) {
+  return TableDecoder(bytes, file).decode();
+}
+
+}  // namespace crochet::internal

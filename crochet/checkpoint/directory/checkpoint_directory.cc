@@ -1,0 +1,186 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/directory/checkpoint_directory.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "crochet/base/error.h"
+#include "crochet/base/log.h"
+#include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/directory/checkpoint_sidecar.h"
+#include "crochet/checkpoint/file/index_file.h"
+
+namespace crochet::internal {
+namespace {
+
+// A suffix that does not replace a file: none of those that are still to be renamed has it. Those
+// that a killed process renamed already may have it.
+std::string free_suffix(FileSystem& files, const std::vector<std::string>& paths,
+                        const std::string& wanted) {
+  std::string suffix = wanted;
+  for (int i = 2;; ++i) {
+    const auto taken = [&](const std::string& path) {
+      return files.exists(path) && files.exists(path + suffix);
+    };
+    if (std::ranges::none_of(paths, taken)) return suffix;
+    suffix = fmt::format("{}-{}", wanted, i);
+  }
+}
+
+// "<the first line> (and 2 others)".
+std::string first_of(const std::vector<std::string>& lines) {
+  if (lines.size() == 1) return lines.front();
+  const size_t num_others = lines.size() - 1;
+  return fmt::format("{} (and {} other{})", lines.front(), num_others, num_others == 1 ? "" : "s");
+}
+
+}  // namespace
+
+CheckpointDirectory::CheckpointDirectory(FileSystem& files, std::shared_ptr<Directory> directory,
+                                         std::optional<DirectoryLock> lock)
+    : files_(files), directory_(std::move(directory)) {
+  if (lock) lock_ = std::make_shared<const DirectoryLock>(std::move(*lock));
+}
+
+std::optional<CheckpointDirectory> CheckpointDirectory::find(FileSystem& files,
+                                                             const std::string& path) {
+  try {
+    auto lock = DirectoryLock::held_here(files, path);
+    auto directory = lock ? lock->directory(files) : files.open_directory(path);
+    return CheckpointDirectory(files, std::move(directory), std::move(lock));
+  } catch (const NotFoundError&) {
+    return std::nullopt;
+  }
+}
+
+CheckpointDirectory CheckpointDirectory::to_save_in(FileSystem& files, const std::string& path) {
+  auto lock = DirectoryLock::held_here(files, path);
+  if (lock) lock->check();
+  if (!lock && !files.exists(path)) files.create_directories(path);
+  auto directory = lock ? lock->directory(files) : files.open_directory(path);
+  return {files, std::move(directory), std::move(lock)};
+}
+
+bool CheckpointDirectory::is_locked() const {
+  try {
+    if (lock_) lock_->check();
+    return lock_ != nullptr;
+  } catch (const FailedPreconditionError&) {
+    return false;
+  }
+}
+
+std::optional<std::string> CheckpointDirectory::objection(const std::string& prefix) {
+  const auto sidecar = load_sidecar(*directory_, prefix);
+  if (!sidecar) return "it has no sidecar that says who saved it";
+  if (sidecar->pinned) return "it is pinned";
+  if (sidecar->index_crc32c == 0 || sidecar->index_crc32c != index_crc32c_of(*directory_, prefix))
+    return "its index is not the one that was published with its sidecar";
+  return std::nullopt;
+}
+
+// Whoever pins it does so before, and is heeded, or comes after, and finds it gone.
+std::optional<std::string> CheckpointDirectory::remove_or_keep(const std::string& prefix) {
+  const auto lock = lock_sidecars(*directory_, path());
+  const bool is_there = find_index(*directory_, prefix).has_value();  // Else the rest is to go.
+  auto reason = is_there ? objection(prefix) : std::nullopt;
+  if (!reason) remove_checkpoint(*directory_, prefix);
+  return reason;
+}
+
+std::vector<std::string> CheckpointDirectory::remove(const std::vector<std::string>& prefixes) {
+  std::vector<std::string> removed;
+  if (prefixes.empty()) return removed;
+  const auto lock = DirectoryLock::for_a_moment(files_, path(), directory_);
+  if (!lock) {
+    log_warning("{}: {} checkpoints that are not needed any more stay: another run holds the lock",
+                path(), prefixes.size());
+    return removed;
+  }
+  // Every save asks for them again: a line for each would make the log grow with the square.
+  std::vector<std::string> kept, failed;
+  for (const std::string& prefix : prefixes) {
+    try {
+      if (const auto reason = remove_or_keep(prefix))
+        kept.push_back(fmt::format("checkpoint {} stays: {}", prefix, *reason));
+      else
+        removed.push_back(prefix);
+    } catch (const Error& error) {
+      failed.push_back(fmt::format("checkpoint {} is not needed any more and cannot be removed: {}",
+                                   prefix, error.what()));
+    }
+  }
+  if (!kept.empty()) log_info("{}", first_of(kept));
+  if (!failed.empty()) log_warning("{}", first_of(failed));
+  return removed;
+}
+
+void CheckpointDirectory::remove_leftovers(const std::string& basename,
+                                           const std::string& latest_filename) {
+  const auto lock = DirectoryLock::for_a_moment(files_, path(), directory_);
+  if (!lock)
+    throw FailedPreconditionError("{}: left-overs of killed saves stay: another run holds the lock",
+                                  path());
+  // What a killed process did to names may be in the system's memory only. The checkpoint that it
+  // published last is to stay, and an index that it removed must not come back without its data.
+  try {
+    directory_->sync_directory(path());
+  } catch (const Error& error) {
+    log_warning("{}: left-overs of killed saves stay for now: {}", path(), error.what());
+    return;
+  }
+  for (const std::string& leftover :
+       list_leftovers(*directory_, path(), basename, latest_filename)) {
+    try {
+      directory_->remove(leftover);
+      log_info("{}: removed; a save that did not finish left it", leftover);
+    } catch (const Error& error) {
+      log_warning("{}: left by a save that did not finish, cannot be removed: {}", leftover,
+                  error.what());
+    }
+  }
+}
+
+std::optional<std::string> CheckpointDirectory::set_aside(const std::string& prefix) {
+  if (!is_locked()) {
+    log_warning(
+        "checkpoint {} is damaged and stays as it is: only the run that holds the "
+        "directory's lock sets it aside",
+        prefix);
+    return std::nullopt;
+  }
+  const auto lock = lock_sidecars(*directory_, path());
+  if (const auto reason = objection(prefix)) {
+    log_warning("checkpoint {} is damaged and stays as it is: {}", prefix, *reason);
+    return std::nullopt;
+  }
+  std::string suffix = rename_all(prefix, ".damaged");
+  log_warning("{}: the files of this damaged checkpoint now end in {}", prefix, suffix);
+  return suffix;
+}
+
+void CheckpointDirectory::keep_pinned(const std::string& prefix) {
+  if (!find_index(*directory_, prefix)) return;
+  const auto lock = DirectoryLock::for_a_moment(files_, path(), directory_);
+  if (!lock)
+    throw FailedPreconditionError(
+        "{}: not replaced: it is pinned, and another run holds the lock of its directory", prefix);
+  const auto no_changes = lock_sidecars(*directory_, path());
+  const std::string suffix = rename_all(prefix, ".replaced");
+  log_warning("{}: it is pinned, and another one of this name is written: its files now end in {}",
+              prefix, suffix);
+}
+
+std::string CheckpointDirectory::rename_all(const std::string& prefix, const std::string& wanted) {
+  const std::vector<std::string> paths = paths_of_checkpoint(*directory_, prefix);
+  std::string suffix = free_suffix(*directory_, paths, wanted);
+  for (const std::string& path : paths)
+    if (directory_->exists(path)) directory_->rename(path, path + suffix);
+  directory_->sync_directory(path());
+  return suffix;
+}
+
+}  // namespace crochet::internal

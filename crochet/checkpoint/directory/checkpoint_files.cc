@@ -1,0 +1,234 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/directory/checkpoint_files.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "crochet/base/error.h"
+#include "crochet/base/log.h"
+#include "crochet/checkpoint/directory/checkpoint_directory.h"
+#include "crochet/checkpoint/file/index_file.h"
+#include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/io/crc32c.h"
+#include "crochet/io/path.h"
+#include "crochet/io/untrusted_file.h"
+
+namespace crochet {
+namespace {
+
+using internal::CheckpointPart;
+
+std::vector<std::string> list_or_none(FileSystem& files, const std::string& directory) {
+  try {
+    return files.list(directory);
+  } catch (const NotFoundError&) {
+    return {};
+  }
+}
+
+// The data files of a prefix beside those with an index's name, whatever their number.
+std::vector<std::string> data_files(FileSystem& files, const std::string& prefix) {
+  std::vector<std::string> paths;
+  const std::string directory = directory_of(prefix);
+  const std::string base = base_name(prefix);
+  for (const std::string& name : list_or_none(files, directory)) {
+    const auto file = internal::parse_checkpoint_filename(name);
+    if (file && file->part == CheckpointPart::kData && file->base == base)
+      paths.push_back(join_path(directory, name));
+  }
+  return paths;
+}
+
+bool remove_if_there(FileSystem& files, const std::string& path) {
+  try {
+    files.remove(path);
+    return true;
+  } catch (const NotFoundError&) {
+    return false;
+  }
+}
+
+// Made sure of before the data goes: an index without data would be a damaged checkpoint.
+void remove_indexes(FileSystem& files, const std::string& directory,
+                    const std::vector<std::string>& paths) {
+  bool removed = false;
+  for (const std::string& path : paths)
+    if (files.exists(path) && remove_if_there(files, path)) removed = true;
+  if (removed) files.sync_directory(directory);
+}
+
+// The names of the checkpoint's own files: the one that makes it a checkpoint, and the data's.
+std::set<std::string> names_of(const std::string& base, CheckpointFormat format, int num_shards) {
+  std::set<std::string> names;
+  const bool is_bundle = format == CheckpointFormat::kTensorBundle;
+  if (is_bundle)
+    names.insert(index_filename(base));
+  else if (num_shards == 1)
+    return {safetensors_filename(base)};
+  else
+    names.insert(safetensors_index_filename(base));
+  for (int shard = 0; shard < num_shards; ++shard)
+    names.insert(is_bundle ? data_filename(base, shard, num_shards)
+                           : safetensors_shard_filename(base, shard, num_shards));
+  return names;
+}
+
+bool is_of(const internal::CheckpointFilename& file, int num_shards) {
+  int value = 0;
+  const char* const end = file.num_shards.data() + file.num_shards.size();
+  const auto [stop, error] = std::from_chars(file.num_shards.data(), end, value);
+  return error == std::errc() && stop == end && value == num_shards;
+}
+
+// Finds what killed saves have left among the names in a directory.
+class Leftovers {
+ public:
+  Leftovers(FileSystem& files, const std::string& directory, const std::string& basename,
+            const std::string& latest_filename)
+      : files_(files),
+        directory_(directory),
+        basename_(basename),
+        latest_filename_(latest_filename) {
+    for (const std::string& name : list_or_none(files, directory)) {
+      names_.insert(name);
+      const auto file = internal::parse_checkpoint_filename(name);
+      if (file && file->part == CheckpointPart::kData)
+        shard_counts_[std::string(file->base)].insert(std::string(file->num_shards));
+    }
+  }
+
+  const std::set<std::string>& names() const { return names_; }
+
+  bool contains(const std::string& name) {
+    if (internal::is_temporary_state(name, latest_filename_)) return true;
+    const auto file = internal::parse_checkpoint_filename(name);
+    if (!file || !internal::parse_step(file->base, basename_)) return false;
+    if (file->part == CheckpointPart::kTemporary) return true;
+    if (file->part == CheckpointPart::kTemporaryDirectory) return true;
+    if (file->part == CheckpointPart::kIndex) return false;
+    const auto is_there = [&](const std::string& index) { return names_.contains(index); };
+    if (std::ranges::none_of(internal::index_filenames(std::string(file->base)), is_there))
+      return true;
+    return file->part == CheckpointPart::kData && is_of_another_number(*file);
+  }
+
+ private:
+  // Of a checkpoint that was replaced by one in more or fewer data files.
+  bool is_of_another_number(const internal::CheckpointFilename& file) {
+    const std::string base(file.base);
+    if (shard_counts_.at(base).size() < 2) return false;  // No index need be read.
+    if (names_.contains(safetensors_index_filename(base))) return false;
+    const std::optional<int> expected =
+        internal::num_shards_of(files_, join_path(directory_, base));
+    return expected && !is_of(file, *expected);
+  }
+
+  FileSystem& files_;
+  const std::string& directory_;
+  const std::string& basename_;
+  const std::string& latest_filename_;
+  std::set<std::string> names_;
+  std::map<std::string, std::set<std::string>> shard_counts_;
+};
+
+}  // namespace
+
+std::vector<std::string> list_checkpoints(FileSystem& files, const std::string& directory,
+                                          const std::string& basename) {
+  std::vector<std::pair<int64_t, std::string>> found;
+  for (const std::string& name : list_or_none(files, directory)) {
+    const auto file = internal::parse_checkpoint_filename(name);
+    if (!file || file->part != CheckpointPart::kIndex) continue;
+    if (const auto step = internal::parse_step(file->base, basename))
+      found.emplace_back(*step, join_path(directory, file->base));
+  }
+  std::ranges::sort(found);
+  found.erase(std::unique(found.begin(), found.end()), found.end());  // Two formats of one prefix.
+  std::vector<std::string> prefixes;
+  prefixes.reserve(found.size());
+  for (auto& [step, prefix] : found) prefixes.push_back(std::move(prefix));
+  return prefixes;
+}
+
+std::vector<double> get_checkpoint_mtimes(FileSystem& files,
+                                          std::span<const std::string> prefixes) {
+  std::vector<double> times;
+  for (const std::string& prefix : prefixes) {
+    std::vector<std::string> paths = internal::index_filenames(prefix);
+    paths.push_back(prefix);
+    for (const std::string& path : paths) {
+      try {  // Another process may remove it at any time: there is no asking before.
+        times.push_back(files.modified_time(path));
+        break;
+      } catch (const NotFoundError&) {
+      }
+    }
+  }
+  return times;
+}
+
+void remove_checkpoint(FileSystem& files, const std::string& prefix) {
+  remove_if_there(files, prefix + ".meta");
+  remove_indexes(files, directory_of(prefix), internal::index_filenames(prefix));
+  for (const std::string& path : data_files(files, prefix)) remove_if_there(files, path);
+  remove_if_there(files, sidecar_filename(prefix));
+}
+
+std::vector<std::string> list_leftovers(FileSystem& files, const std::string& directory,
+                                        const std::string& basename,
+                                        const std::string& latest_filename) {
+  Leftovers leftovers(files, directory, basename, latest_filename);
+  std::vector<std::string> paths;
+  for (const std::string& name : leftovers.names()) {
+    if (!leftovers.contains(name)) continue;
+    std::string path = join_path(directory, name);
+    if (name.ends_with(internal::kPartsSuffix) && is_directory(files, path))
+      for (const std::string& part : files.list(path)) paths.push_back(join_path(path, part));
+    paths.push_back(std::move(path));
+  }
+  return paths;
+}
+
+void remove_leftovers(FileSystem& files, const std::string& directory, const std::string& basename,
+                      const std::string& latest_filename) {
+  if (auto found = internal::CheckpointDirectory::find(files, directory))
+    found->remove_leftovers(basename, latest_filename);
+}
+
+void internal::remove_replaced(FileSystem& files, const std::string& prefix,
+                               CheckpointFormat format, int num_shards) {
+  const std::string directory = directory_of(prefix);
+  const std::set<std::string> own = names_of(base_name(prefix), format, num_shards);
+  const auto is_own = [&](const std::string& path) { return own.contains(base_name(path)); };
+  std::vector<std::string> indexes = internal::index_filenames(prefix);
+  std::erase_if(indexes, is_own);
+  remove_indexes(files, directory, indexes);
+  for (const std::string& path : data_files(files, prefix))
+    if (!is_own(path)) remove_if_there(files, path);
+}
+
+bool internal::remove_unless_published(FileSystem& files, const std::string& prefix) noexcept {
+  try {
+    if (checkpoint_exists(files, prefix)) return true;
+    remove_checkpoint(files, prefix);
+  } catch (const std::exception& error) {
+    log(Severity::kWarning, error.what());
+  }
+  return false;
+}
+
+std::vector<std::string> internal::paths_of_checkpoint(FileSystem& files,
+                                                       const std::string& prefix) {
+  std::vector<std::string> paths = data_files(files, prefix);
+  paths.push_back(prefix + ".meta");
+  std::ranges::move(internal::index_filenames(prefix), std::back_inserter(paths));
+  paths.push_back(sidecar_filename(prefix));
+  return paths;
+}
+
+}  // namespace crochet

@@ -1,0 +1,277 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/directory/checkpoint_history.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "crochet/base/error.h"
+#include "crochet/base/log.h"
+#include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/directory/checkpoint_sidecar.h"
+#include "crochet/checkpoint/directory/checkpoint_state.h"
+#include "crochet/checkpoint/file/index_file.h"
+#include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/io/path.h"
+
+namespace crochet::internal {
+namespace {
+
+std::optional<CheckpointState> state_if_sound(FileSystem& files, const std::string& directory,
+                                              const std::string& latest_filename) {
+  try {
+    return load_checkpoint_state(files, directory, latest_filename);
+  } catch (const InvalidArgumentError& error) {
+    log_warning("{}", error.what());
+    return std::nullopt;
+  }
+}
+
+struct OnDisk {
+  CheckpointRecord record;
+  bool is_known = true;  // What its sidecar says, if there is one.
+};
+
+// What the sidecar, if there is one, says besides the time.
+void take(FileSystem& files, const CheckpointSidecar* sidecar, CheckpointRecord& record) {
+  record.metrics = sidecar ? sidecar->metrics : std::map<std::string, double>();
+  record.pinned = sidecar != nullptr && sidecar->pinned;
+  record.preserved = sidecar != nullptr && sidecar->preserved;
+  const uint32_t crc = sidecar ? sidecar->index_crc32c : 0;
+  record.published = crc != 0 && crc == index_crc32c_of(files, record.prefix);
+}
+
+void refresh_one(FileSystem& files, CheckpointRecord& record) {
+  try {
+    // A list without times is its user's: it may name what is not there.
+    record.gone = std::isfinite(record.time) && !find_index(files, record.prefix);
+    if (record.gone) return;
+    const auto sidecar = load_sidecar(files, record.prefix);
+    take(files, sidecar ? &*sidecar : nullptr, record);
+  } catch (const DataLossError& error) {
+    if (record.published) log_warning("{}", error.what());
+    take(files, nullptr, record);
+  } catch (const NotFoundError&) {  // Somebody has just removed the index.
+    record.gone = true;
+  } catch (const Error& error) {
+    log_warning("what is known of {} cannot be read now: {}", record.prefix, error.what());
+    record.pinned = true;
+  }
+}
+
+// Without reading the index: who published it is still to be found out.
+std::optional<OnDisk> find_on_disk(FileSystem& files, const std::string& prefix) {
+  const std::vector<double> times = get_checkpoint_mtimes(files, {&prefix, 1});
+  if (times.empty()) return std::nullopt;
+  OnDisk found{.record = {.prefix = prefix, .time = times[0], .step = step_of_prefix(prefix)}};
+  try {
+    const auto sidecar = load_if_sound(files, prefix);
+    if (!sidecar) return found;
+    found.record.preserved = sidecar->preserved;
+    for (const double time : {sidecar->unix_time, sidecar->retention_time})
+      if (time > 0) found.record.time = time;
+  } catch (const Error& error) {
+    log_warning("what is known of {} cannot be read now: {}", prefix, error.what());
+    found.is_known = false;
+  }
+  return found;
+}
+
+// Where the checkpoints of a directory stand in its state file.
+class Listing {
+ public:
+  explicit Listing(const CheckpointState& state) {
+    for (const std::string& path : state.removing_paths) places_[base_name(path)] = kRemoving;
+    int place = 0;
+    for (const std::string& path : state.all_model_checkpoint_paths)
+      places_[base_name(path)] = ++place;
+  }
+
+  // Nothing if it is not named. Those that are being removed come first.
+  std::optional<int> place_of(const OnDisk& checkpoint) const {
+    const auto found = places_.find(base_name(checkpoint.record.prefix));
+    return found == places_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  static constexpr int kRemoving = 0;
+  static constexpr int kBehindAll = std::numeric_limits<int>::max();
+
+ private:
+  std::map<std::string, int> places_;
+};
+
+// Divides what is on disk, by step, into what is listed and what stays for ever. An older one that
+// is not listed was preserved by a policy, or by a saver that kept all.
+void divide(FileSystem& files, std::vector<OnDisk> on_disk, const Listing& listing,
+            FoundHistory& history) {
+  const OnDisk* newest = nullptr;  // By step, of those that the state lists.
+  double newest_time = 0;
+  for (const OnDisk& checkpoint : on_disk)
+    if (listing.place_of(checkpoint).value_or(Listing::kRemoving) != Listing::kRemoving) {
+      newest = &checkpoint;
+      newest_time = std::max(newest_time, checkpoint.record.time);
+    }
+  // A killed save did not list it any more.
+  const auto is_newer = [&](OnDisk& checkpoint) {
+    if (newest == nullptr || checkpoint.record.step > newest->record.step) return true;
+    // That of its file says nothing: files are copied.
+    if (!checkpoint.is_known || !(checkpoint.record.time > newest_time)) return false;
+    refresh_one(files, checkpoint.record);
+    return checkpoint.record.published;
+  };
+  std::vector<std::pair<int, CheckpointRecord>> listed;
+  for (OnDisk& checkpoint : on_disk) {
+    auto place = listing.place_of(checkpoint);
+    const bool is_preserved = checkpoint.record.preserved;
+    if (!place && !is_preserved && is_newer(checkpoint)) place = Listing::kBehindAll;
+    if (place && !is_preserved) {
+      listed.emplace_back(*place, checkpoint.record);
+    } else {
+      history.last_preserved_time = checkpoint.record.time;
+      history.last_preserved_step = checkpoint.record.step.value_or(0);
+    }
+  }
+  std::ranges::stable_sort(listed, {}, [](const auto& entry) { return entry.first; });
+  for (auto& [place, record] : listed) history.listed.push_back(std::move(record));
+  for (CheckpointRecord& record : history.listed) refresh_one(files, record);
+}
+
+}  // namespace
+
+std::vector<std::string> CheckpointHistory::prefixes_without(
+    const std::vector<std::string>& left_out) const {
+  std::vector<std::string> prefixes;
+  for (const CheckpointRecord& record : records_)
+    if (std::ranges::find(left_out, record.prefix) == left_out.end())
+      prefixes.push_back(record.prefix);
+  return prefixes;
+}
+
+void CheckpointHistory::add(CheckpointRecord record) {
+  remove(record.prefix);
+  records_.push_back(std::move(record));
+}
+
+void CheckpointHistory::remove(const std::string& prefix) {
+  std::erase_if(records_, [&](const CheckpointRecord& record) { return record.prefix == prefix; });
+}
+
+void CheckpointHistory::update(const std::vector<CheckpointRecord>& records) {
+  for (const CheckpointRecord& known : records)
+    for (CheckpointRecord& record : records_)
+      if (record.prefix == known.prefix) record = known;
+}
+
+void CheckpointHistory::take_over_sweep(const CheckpointHistory& copy,
+                                        const std::vector<std::string>& listed) {
+  const std::vector<std::string> left = copy.prefixes();
+  for (const std::string& prefix : listed)
+    if (std::ranges::find(left, prefix) == left.end()) remove(prefix);
+  set_last_preserved(copy.last_preserved_time_, copy.last_preserved_step_);
+}
+
+void CheckpointHistory::set_verified(const std::string& prefix) {
+  for (CheckpointRecord& record : records_)
+    if (record.prefix == prefix) record.verified = true;
+}
+
+void CheckpointHistory::set_last_preserved(double time, int64_t step) {
+  last_preserved_time_ = time;
+  last_preserved_step_ = step;
+}
+
+Retention CheckpointHistory::wish_for(const CheckpointRecord& record, size_t num_newer) const {
+  if (record.gone) return Retention::kRemove;  // What is left of it.
+  if (record.preserved) return Retention::kPreserve;
+  const Retention wish = combine(policies_, record,
+                                 {.num_newer = num_newer,
+                                  .last_preserved_time = last_preserved_time_,
+                                  .last_preserved_step = last_preserved_step_,
+                                  .listed = records_});
+  if (wish != Retention::kRemove) return wish;
+  if (record.pinned) return Retention::kHold;
+  return std::isfinite(record.time) ? Retention::kRemove : Retention::kPreserve;
+}
+
+template <typename Decide>
+void CheckpointHistory::ask(Decide decide) {
+  const auto is_sound = [](const CheckpointRecord& record) { return record.is_sound(); };
+  auto num_newer = static_cast<size_t>(std::ranges::count_if(records_, is_sound));
+  std::vector<CheckpointRecord> left;
+  for (const CheckpointRecord& record : records_) {
+    const bool is_last_sound = record.is_sound() && --num_newer == 0;
+    const bool may_go = &record != &records_.back() && !is_last_sound;
+    if (!may_go || decide(record, wish_for(record, num_newer))) left.push_back(record);
+  }
+  records_ = std::move(left);
+}
+
+Sweep CheckpointHistory::sweep() {
+  Sweep result;
+  if (policies_.empty()) return result;
+  ask([&](const CheckpointRecord& record, Retention wish) {
+    if (wish != Retention::kPreserve) return true;
+    if (record.preserved) return false;  // By an earlier process.
+    set_last_preserved(std::isfinite(record.time) ? record.time : last_preserved_time_,
+                       record.step.value_or(last_preserved_step_));
+    if (record.published) result.preserved.push_back(record.prefix);
+    return false;
+  });
+  ask([&](const CheckpointRecord& record, Retention wish) {
+    if (wish != Retention::kRemove) return true;
+    if (record.published || record.gone) {
+      result.surplus.push_back(record.prefix);
+      return true;
+    }
+    log_info("checkpoint {} stays: it has no sidecar that says who saved it", record.prefix);
+    return false;
+  });
+  return result;
+}
+
+std::optional<CheckpointRecord> find_record(FileSystem& files, const std::string& prefix) {
+  std::optional<OnDisk> found = find_on_disk(files, prefix);
+  if (!found) return std::nullopt;
+  refresh_one(files, found->record);
+  return found->record;
+}
+
+void refresh(FileSystem& files, std::vector<CheckpointRecord>& records) {
+  for (CheckpointRecord& record : records) refresh_one(files, record);
+}
+
+void mark_preserved(FileSystem& files, const std::vector<std::string>& prefixes) {
+  for (const std::string& prefix : prefixes) {
+    try {
+      update_sidecar(files, prefix, [](CheckpointSidecar& sidecar) { sidecar.preserved = true; });
+    } catch (const Error& error) {
+      log_warning("that checkpoint {} is to stay cannot be written into its sidecar: {}", prefix,
+                  error.what());
+    }
+  }
+}
+
+FoundHistory find_history(FileSystem& files, const std::string& directory,
+                          const std::string& basename, const std::string& latest_filename) {
+  FoundHistory history;
+  std::vector<OnDisk> on_disk;
+  for (const std::string& prefix : list_checkpoints(files, directory, basename))
+    if (auto found = find_on_disk(files, prefix)) on_disk.push_back(std::move(*found));
+  if (on_disk.empty()) return history;
+  const auto state = state_if_sound(files, directory, latest_filename);
+  double marked_time = 0;
+  for (const OnDisk& checkpoint : on_disk)
+    if (checkpoint.record.preserved) marked_time = std::max(marked_time, checkpoint.record.time);
+  divide(files, std::move(on_disk), Listing(state.value_or(CheckpointState{})), history);
+  // A kill may have come between what a sidecar and what the state file says.
+  if (state && state->last_preserved_timestamp && std::isfinite(*state->last_preserved_timestamp))
+    history.last_preserved_time = std::max(*state->last_preserved_timestamp, marked_time);
+  if (!history.last_preserved_time && !history.listed.empty())
+    history.last_preserved_time = history.listed.front().time;
+  return history;
+}
+
+}  // namespace crochet::internal

@@ -1,0 +1,267 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/directory/checkpoint_sidecar.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <fstream>
+#include <limits>
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "crochet/base/error.h"
+#include "crochet/base/immortal.h"
+#include "crochet/base/log.h"
+#include "crochet/base/parse_json.h"
+#include "crochet/checkpoint/directory/checkpoint_history.h"
+#include "crochet/checkpoint/file/index_file.h"
+#include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/io/path.h"
+#include "crochet/io/untrusted_file.h"
+
+namespace crochet {
+namespace {
+
+using nlohmann::json;
+
+// Far more than any sidecar: one that is larger is not read into memory, nor written.
+constexpr uint64_t kMaxSidecarBytes = uint64_t{1} << 20;
+// A command line may have 2 MiB; nobody reads as much.
+constexpr size_t kMaxCommandLineBytes = size_t{64} << 10;
+// The year 9999: a time behind it is a mistake, and would make sums of times inexact.
+constexpr double kMaxTime = 253'402'300'799;
+
+// Whoever changes a sidecar needs milliseconds.
+constexpr std::chrono::seconds kLockLimit(10);
+
+// The system's, since a library has no argv.
+std::vector<std::string> own_command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> arguments;
+  size_t size = 0;
+  for (std::string argument; std::getline(file, argument, '\0');) {
+    size += argument.size() + 1;
+    if (size > kMaxCommandLineBytes) {
+      arguments.emplace_back("...");
+      break;
+    }
+    arguments.push_back(argument);
+  }
+  return arguments;
+}
+
+json to_json(const CheckpointSidecar& sidecar) {
+  return {{"step", sidecar.step},
+          {"unix_time", sidecar.unix_time},
+          {"retention_time", sidecar.retention_time},
+          {"size_bytes", sidecar.size_bytes},
+          {"index_crc32c", fmt::format("{:08x}", sidecar.index_crc32c)},
+          {"library_version", sidecar.library_version},
+          {"build", sidecar.build},
+          {"command_line", sidecar.command_line},
+          {"metrics", sidecar.metrics},
+          {"pinned", sidecar.pinned},
+          {"preserved", sidecar.preserved}};
+}
+
+[[noreturn]] void throw_wrong(const std::string& name, const json& value, const char* expected) {
+  std::string found = value.dump(-1, ' ', true, json::error_handler_t::replace);
+  if (found.size() > 40) found = found.substr(0, 40) + "...";
+  throw DataLossError("{} is {}, expected {}", name, found, expected);
+}
+
+// A member of the type that `is` says, or nothing if there is none.
+const json* member(const json& object, const char* name, bool (json::*is)() const noexcept,
+                   const char* expected) {
+  const auto found = object.find(name);
+  if (found == object.end()) return nullptr;
+  if (!((*found).*is)()) throw_wrong(name, *found, expected);
+  return &*found;
+}
+
+std::string get_string(const json& object, const char* name) {
+  const json* const value = member(object, name, &json::is_string, "a string");
+  return value ? value->get<std::string>() : "";
+}
+
+bool get_bool(const json& object, const char* name) {
+  const json* const value = member(object, name, &json::is_boolean, "true or false");
+  return value && value->get<bool>();
+}
+
+int64_t get_step(const json& object) {
+  const json* const value = member(object, "step", &json::is_number_integer, "an integer");
+  if (value == nullptr) return 0;
+  if (value->is_number_unsigned() &&
+      value->get<uint64_t>() > uint64_t{std::numeric_limits<int64_t>::max()})
+    throw_wrong("step", *value, "less than 2^63");
+  return value->get<int64_t>();
+}
+
+uint64_t get_size(const json& object) {
+  const json* const value =
+      member(object, "size_bytes", &json::is_number_unsigned, "an integer of 0 or more");
+  return value ? value->get<uint64_t>() : 0;
+}
+
+double get_time(const json& object, const char* name) {
+  const json* const value = member(object, name, &json::is_number, "a number");
+  const double time = value ? value->get<double>() : 0;
+  if (!(time >= 0 && time <= kMaxTime)) throw_wrong(name, *value, "seconds since 1970");
+  return time;
+}
+
+uint32_t get_crc(const json& object) {
+  const std::string text = get_string(object, "index_crc32c");
+  if (text.empty() && !object.contains("index_crc32c")) return 0;
+  uint32_t crc = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), crc, 16);
+  if (text.size() != 8 || error != std::errc() || end != text.data() + text.size())
+    throw_wrong("index_crc32c", object["index_crc32c"], "8 hex digits");
+  return crc;
+}
+
+std::vector<std::string> get_command_line(const json& object) {
+  const json* const values = member(object, "command_line", &json::is_array, "a list");
+  std::vector<std::string> arguments;
+  if (values == nullptr) return arguments;
+  for (const json& value : *values) {
+    if (!value.is_string()) throw_wrong("an element of command_line", value, "a string");
+    arguments.push_back(value.get<std::string>());
+  }
+  return arguments;
+}
+
+// JSON has no NaN: a metric that is not finite is null.
+std::map<std::string, double> get_metrics(const json& object) {
+  const json* const values = member(object, "metrics", &json::is_object, "an object");
+  std::map<std::string, double> metrics;
+  if (values == nullptr) return metrics;
+  for (const auto& [name, value] : values->items()) {
+    if (!value.is_null() && !value.is_number()) throw_wrong(name, value, "a number or null");
+    metrics[name] =
+        value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
+  }
+  return metrics;
+}
+
+CheckpointSidecar from_json(const json& object) {
+  if (!object.is_object()) throw_wrong("the file", object, "an object");
+  return {.step = get_step(object),
+          .unix_time = get_time(object, "unix_time"),
+          .retention_time = get_time(object, "retention_time"),
+          .size_bytes = get_size(object),
+          .index_crc32c = get_crc(object),
+          .library_version = get_string(object, "library_version"),
+          .build = get_string(object, "build"),
+          .command_line = get_command_line(object),
+          .metrics = get_metrics(object),
+          .pinned = get_bool(object, "pinned"),
+          .preserved = get_bool(object, "preserved")};
+}
+
+// What can be known of a checkpoint by its files. Without the index's checksum: who saved it is
+// not known.
+CheckpointSidecar made_anew(FileSystem& files, const std::string& prefix) {
+  const double time =
+      files.modified_time(find_index(files, prefix).value_or(index_filename(prefix)));
+  return {.step = internal::step_of_prefix(prefix).value_or(-1),
+          .unix_time = std::clamp(time, 0.0, kMaxTime),
+          .library_version = "unknown",
+          .build = "unknown",
+          .command_line = {"unknown"}};
+}
+
+}  // namespace
+
+std::unique_ptr<FileLock> internal::lock_sidecars(FileSystem& files, const std::string& directory) {
+  const std::string path = join_path(directory, ".sidecar_lock");
+  auto lock = try_lock_for(files, path, kLockLimit);
+  if (!lock)
+    throw DeadlineExceededError("{}: another process has held this lock for {} s", path,
+                                kLockLimit.count());
+  return lock;
+}
+
+void write_sidecar(FileSystem& files, const std::string& prefix, CheckpointSidecar sidecar) {
+  if (sidecar.library_version.empty()) sidecar.library_version = CROCHET_VERSION;
+  if (sidecar.build.empty()) sidecar.build = CROCHET_BUILD;
+  static Immortal<const std::vector<std::string>> own(own_command_line());
+  if (sidecar.command_line.empty()) sidecar.command_line = *own;
+  // Arguments may be any bytes; those that are not UTF-8 are replaced.
+  const std::string text = to_json(sidecar).dump(2, ' ', false, json::error_handler_t::replace);
+  const std::string path = sidecar_filename(prefix);
+  if (text.size() >= kMaxSidecarBytes)
+    throw InvalidArgumentError("{} would have {} bytes, the most are {}", path, text.size() + 1,
+                               kMaxSidecarBytes);
+  replace_file(files, path, text + "\n");
+}
+
+std::optional<CheckpointSidecar> load_sidecar(FileSystem& files, const std::string& prefix) {
+  const std::string path = sidecar_filename(prefix);
+  std::string text;
+  try {
+    text = internal::read_untrusted_file(files, path, kMaxSidecarBytes);
+  } catch (const NotFoundError&) {
+    return std::nullopt;
+  }
+  const json object =
+      internal::with_bounded_memory(path, [&] { return internal::parse_json(text, path); });
+  try {
+    return from_json(object);
+  } catch (const DataLossError& error) {
+    throw DataLossError("{}: {}", path, error.what());
+  }
+}
+
+std::optional<CheckpointSidecar> read_sidecar(FileSystem& files, const std::string& prefix) {
+  try {
+    return internal::load_if_sound(files, prefix);
+  } catch (const Error& error) {
+    log_warning("what is known of {} cannot be read now: {}", prefix, error.what());
+    return std::nullopt;
+  }
+}
+
+std::optional<CheckpointSidecar> internal::load_if_sound(FileSystem& files,
+                                                         const std::string& prefix) {
+  try {
+    return load_sidecar(files, prefix);
+  } catch (const DataLossError& error) {
+    log_warning("{}: damaged, not used: {}", sidecar_filename(prefix), error.what());
+    return std::nullopt;
+  }
+}
+
+void update_sidecar(FileSystem& files, const std::string& prefix,
+                    const std::function<void(CheckpointSidecar& sidecar)>& change) {
+  const auto check_there = [&] {
+    if (!find_index(files, prefix)) throw NotFoundError("{}: there is no such checkpoint", prefix);
+  };
+  check_there();
+  const auto lock = internal::lock_sidecars(files, directory_of(prefix));
+  std::optional<CheckpointSidecar> sidecar = internal::load_if_sound(files, prefix);
+  if (!sidecar) sidecar = made_anew(files, prefix);
+  change(*sidecar);
+  write_sidecar(files, prefix, *sidecar);
+  if (find_index(files, prefix)) return;
+  // Its saver has removed it meanwhile, and may have done so before this sidecar came.
+  files.remove(sidecar_filename(prefix));
+  check_there();
+}
+
+void record_metrics(FileSystem& files, const std::string& prefix,
+                    const std::map<std::string, double>& metrics) {
+  update_sidecar(files, prefix, [&](CheckpointSidecar& sidecar) {
+    for (const auto& [name, value] : metrics) sidecar.metrics[name] = value;
+  });
+}
+
+void set_pinned(FileSystem& files, const std::string& prefix, bool pinned) {
+  update_sidecar(files, prefix, [&](CheckpointSidecar& sidecar) { sidecar.pinned = pinned; });
+}
+
+}  // namespace crochet

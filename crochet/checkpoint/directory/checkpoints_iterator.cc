@@ -1,0 +1,110 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/directory/checkpoints_iterator.h"
+
+#include <chrono>
+#include <vector>
+
+#include "crochet/base/error.h"
+#include "crochet/base/log.h"
+#include "crochet/base/pending_signal.h"
+#include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/file/checkpoint_reader.h"
+
+namespace crochet {
+namespace {
+
+constexpr std::chrono::seconds kPollEvery(1);
+
+}  // namespace
+
+CheckpointsIterator::CheckpointsIterator(std::string checkpoint_dir,
+                                         CheckpointsIteratorOptions options)
+    : directory_(std::move(checkpoint_dir)),
+      options_(std::move(options)),
+      files_(options_.files ? *options_.files : FileSystem::posix()),
+      clock_(options_.clock ? *options_.clock : Clock::real()) {
+  if (directory_.empty()) throw InvalidArgumentError("checkpoints_iterator: no directory");
+  if (!(options_.min_interval_secs >= 0) || !(options_.timeout_secs.value_or(0) >= 0))
+    throw InvalidArgumentError(
+        "checkpoints_iterator: min_interval_secs is {} and timeout_secs {}, expected 0 or more",
+        options_.min_interval_secs, options_.timeout_secs.value_or(0));
+}
+
+std::optional<std::string> CheckpointsIterator::next() {
+  if (last_time_) {
+    const Clock::Duration left =
+        *last_time_ + from_seconds(options_.min_interval_secs) - clock_.now();
+    if (left > Clock::Duration::zero()) sleep_unless_signalled(clock_, left, options_.stop);
+  }
+  while (!is_over()) {
+    if (auto found = wait_for_new()) {
+      last_time_ = clock_.now();
+      std::string prefix = found->first;
+      seen_.insert(*std::move(found));
+      return prefix;
+    }
+    if (is_over()) break;
+    if (!options_.timeout_fn) {
+      log_info("{}: no new checkpoint for {} seconds", directory_, *options_.timeout_secs);
+      break;
+    }
+    if (options_.timeout_fn()) break;
+  }
+  return std::nullopt;
+}
+
+bool CheckpointsIterator::is_over() const {
+  return pending_signal() != 0 || options_.stop.stop_requested();
+}
+
+std::optional<CheckpointsIterator::Identity> CheckpointsIterator::wait_for_new() {
+  const Clock::TimePoint start = clock_.now();
+  while (!is_over()) {
+    if (auto found = newest()) return found;
+    const Clock::Duration waited = clock_.now() - start;
+    if (options_.timeout_secs && waited + kPollEvery > from_seconds(*options_.timeout_secs)) break;
+    sleep_unless_signalled(clock_, kPollEvery, options_.stop);
+  }
+  return std::nullopt;
+}
+
+// The newest checkpoint, if it is readable and was not seen before.
+std::optional<CheckpointsIterator::Identity> CheckpointsIterator::newest() {
+  const std::vector<std::string> prefixes =
+      list_checkpoints(files_, directory_, options_.checkpoint_basename);
+  forget_all_but({prefixes.begin(), prefixes.end()});
+  for (auto prefix = prefixes.rbegin(); prefix != prefixes.rend(); ++prefix) {
+    const auto time = time_of(*prefix);
+    if (!time) continue;  // Removed a moment ago.
+    Identity identity(*prefix, *time);
+    if (seen_.contains(identity)) return std::nullopt;
+    if (is_readable(*prefix)) return identity;
+    seen_.insert(std::move(identity));
+  }
+  return std::nullopt;
+}
+
+std::optional<double> CheckpointsIterator::time_of(const std::string& prefix) const {
+  const std::vector<double> times = get_checkpoint_mtimes(files_, std::span(&prefix, 1));
+  return times.empty() ? std::nullopt : std::optional(times.front());
+}
+
+bool CheckpointsIterator::is_readable(const std::string& prefix) const {
+  try {
+    const CheckpointReader reader(prefix, files_);
+    return true;
+  } catch (const Error& error) {
+    if (error.code() == Code::kNotFound) return false;  // Removed a moment ago.
+    if (error.code() != Code::kDataLoss) throw;
+    log_warning("checkpoint {} is passed over: {}", prefix, error.what());
+    return false;
+  }
+}
+
+void CheckpointsIterator::forget_all_but(const std::set<std::string>& prefixes) {
+  std::erase_if(seen_,
+                [&](const Identity& identity) { return !prefixes.contains(identity.first); });
+}
+
+}  // namespace crochet

@@ -1,0 +1,74 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/directory/disk_space.h"
+
+#include "crochet/base/error.h"
+#include "crochet/base/log.h"
+#include "crochet/checkpoint/layout/stored_tensor.h"
+#include "crochet/io/path.h"
+
+namespace crochet::internal {
+namespace {
+
+// An entry of the index: type, shape, shard, offset, size and checksum as a message, and what the
+// table adds. Large shapes take a little more, shared beginnings of keys less.
+constexpr uint64_t kBytesOfEntry = 64;
+// Header and footer of the table, sidecar and state file: each a block or less of a disk.
+constexpr uint64_t kBytesBeside = 4 * 4096;
+// In front of each string, at most.
+constexpr uint64_t kBytesOfLength = 5;
+
+uint64_t bytes_of(const Tensor& tensor) {
+  if (tensor.dtype() != DType::kString) return tensor.num_bytes() + data_alignment(tensor) - 1;
+  uint64_t sum = 0;
+  for (const std::string& string : tensor.strings()) sum += kBytesOfLength + string.size();
+  return sum;
+}
+
+// The directory, or where it will be made.
+std::string existing_directory(FileSystem& files, std::string directory) {
+  while (!directory.empty() && directory != "/" && !files.exists(directory))
+    directory = directory_of(directory);
+  return or_current(directory);
+}
+
+std::optional<uint64_t> free_bytes(FileSystem& files, const std::string& directory) {
+  try {
+    return files.free_bytes(existing_directory(files, directory));
+  } catch (const Error& error) {
+    log_warning("how much is free is not known: {}", error.what());
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+uint64_t bytes_of_checkpoint(const Snapshot& snapshot) {
+  uint64_t sum = kBytesBeside;
+  for (const auto& [name, tensor] : snapshot.tensors())
+    sum += bytes_of(tensor) + name.size() + kBytesOfEntry;
+  if (snapshot.meta_graph() != nullptr) sum += snapshot.meta_graph()->size();
+  return sum;
+}
+
+std::optional<uint64_t> known_free_bytes(FileSystem& files, const std::string& directory) {
+  const std::optional<uint64_t> free = free_bytes(files, directory);
+  return free == 0 ? std::nullopt : free;
+}
+
+void throw_if_full(FileSystem& files, const std::string& prefix, uint64_t needed) {
+  const std::optional<uint64_t> free = known_free_bytes(files, directory_of(prefix));
+  if (!free || *free >= needed) return;
+  throw ResourceExhaustedError(
+      "{}: no room for the checkpoint {}: it needs {} bytes, {} are free; nothing was written",
+      parent_directory(prefix), base_name(prefix), needed, *free);
+}
+
+std::string note_if_full(FileSystem& files, const std::string& prefix, uint64_t needed) {
+  const std::optional<uint64_t> free = free_bytes(files, directory_of(prefix));
+  if (!free || *free >= needed) return "";
+  return fmt::format("; the checkpoint needs {} bytes, {} has {} free", needed,
+                     parent_directory(prefix), *free);
+}
+
+}  // namespace crochet::internal

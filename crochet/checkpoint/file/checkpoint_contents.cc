@@ -1,0 +1,198 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/file/checkpoint_contents.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "crochet/base/error.h"
+
+namespace crochet::internal {
+namespace {
+
+// Smaller ones are read as soon as a page is mapped.
+constexpr uint64_t kMinMappedBytes = uint64_t{64} << 10;
+
+bool is_aligned(const std::byte* data, size_t alignment) {
+  return reinterpret_cast<uintptr_t>(data) % alignment == 0;
+}
+
+Shape shape_wanted(const LocatedTensor& tensor) {
+  return tensor.target ? shape_of(*tensor.target) : tensor.entry->shape;
+}
+
+}  // namespace
+
+CheckpointContents::CheckpointContents(std::string prefix, FileSystem& files)
+    : prefix_(std::move(prefix)), opened_(open_checkpoint(files, prefix_)) {
+  for (const auto& [name, entry] : stored())
+    if (name.front() != '\0')
+      tensors_.emplace_hint(tensors_.end(), name,
+                            TensorInfo{entry.dtype, entry.shape, entry.slices.size()});
+}
+
+const std::pair<const std::string, StoredTensor>& CheckpointContents::item(
+    std::string_view name) const {
+  const auto found = stored().find(name);
+  if (found == stored().end() || name.starts_with('\0'))
+    throw NotFoundError("Key {} not found in checkpoint {}", name, prefix_);
+  return *found;
+}
+
+const std::vector<StoredPart>& CheckpointContents::slices_of(const Item& item) const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = slices_.find(&item); found != slices_.end()) return found->second;
+  }
+  std::vector<StoredPart> slices = all_slices(stored(), item.first, item.second);
+  const std::lock_guard lock(mutex_);
+  return slices_.try_emplace(&item, std::move(slices)).first->second;
+}
+
+std::vector<StoredPart> CheckpointContents::parts_of(const Item& item,
+                                                     const TensorSlice& target) const {
+  try {
+    std::vector<StoredPart> parts = slices_within(slices_of(item), item.first, target);
+    for (const StoredPart& part : parts) data().check_place(*part.entry, item.first);
+    return parts;
+  } catch (const InvalidArgumentError& error) {
+    throw InvalidArgumentError("checkpoint {}: {}", prefix_, error.what());
+  }
+}
+
+LocatedTensor CheckpointContents::locate(std::string_view key, const TensorSlice* slice) const {
+  const Item& found = item(key);
+  const auto& [name, entry] = found;
+  if (entry.dtype != DType::kString && element_size(entry.dtype) == 0)
+    throw UnimplementedError("{}: \"{}\" has the type {}; such cannot be read", prefix_, name,
+                             entry.dtype);
+  LocatedTensor located{name, &entry};
+  if (slice == nullptr && entry.slices.empty()) {
+    data().check_place(entry, name);
+    return located;
+  }
+  located.target = slice == nullptr ? whole_slice(entry.shape) : resolved(*slice, entry.shape);
+  located.parts = parts_of(found, *located.target);
+  return located;
+}
+
+void CheckpointContents::read_entry(const StoredTensor& entry, std::string_view name, ReadRun& pass,
+                                    std::span<std::byte> destination) const {
+  pass.take(entry, [&](ReadStream& from) { data().read(entry, name, from, destination); });
+}
+
+void CheckpointContents::read_numbers(const LocatedTensor& tensor, ReadRun& pass,
+                                      std::span<std::byte> destination) const {
+  if (!tensor.target) return read_entry(*tensor.entry, tensor.name, pass, destination);
+  for (const StoredPart& part : tensor.parts) {
+    if (part.where == *tensor.target) {
+      read_entry(*part.entry, tensor.name, pass, destination);
+      continue;
+    }
+    Tensor from(part.entry->dtype, part.entry->shape);
+    read_entry(*part.entry, tensor.name, pass, from.mutable_bytes());
+    const size_t size = element_size(from.dtype());
+    for_each_common_row(part.where, *tensor.target, [&](const CommonRow& row) {
+      std::memcpy(destination.data() + static_cast<size_t>(row.offset_in_to) * size,
+                  from.bytes().data() + static_cast<size_t>(row.offset_in_from) * size,
+                  static_cast<size_t>(row.length) * size);
+    });
+  }
+}
+
+std::vector<std::string> CheckpointContents::read_strings(const LocatedTensor& tensor,
+                                                          ReadRun& pass) const {
+  const auto read = [&](const StoredTensor& entry) {
+    return pass.take(
+        entry, [&](ReadStream& stream) { return data().read_strings(entry, tensor.name, stream); });
+  };
+  if (!tensor.target) return read(*tensor.entry);
+  std::vector<std::string> strings(static_cast<size_t>(shape_of(*tensor.target).num_elements()));
+  for (const StoredPart& part : tensor.parts) {
+    std::vector<std::string> from = read(*part.entry);
+    for_each_common_row(part.where, *tensor.target, [&](const CommonRow& row) {
+      const auto first = from.begin() + row.offset_in_from;
+      std::move(first, first + row.length, strings.begin() + row.offset_in_to);
+    });
+  }
+  return strings;
+}
+
+Tensor CheckpointContents::read(const LocatedTensor& tensor, ReadRun& pass) const {
+  const Shape shape = shape_wanted(tensor);
+  try {
+    if (tensor.entry->dtype == DType::kString)
+      return Tensor::from(read_strings(tensor, pass), shape);
+    Tensor value(tensor.entry->dtype, shape);
+    read_numbers(tensor, pass, value.mutable_bytes());
+    return value;
+  } catch (const std::bad_alloc&) {  // Its bytes are there, so this machine is too small for it.
+    throw ResourceExhaustedError("{}: \"{}\" is {} {}: there is not enough memory for it", prefix_,
+                                 tensor.name, tensor.entry->dtype, shape);
+  }
+}
+
+void CheckpointContents::read_into(const LocatedTensor& tensor, ReadRun& pass,
+                                   std::span<std::byte> destination) const {
+  const DType dtype = tensor.entry->dtype;
+  if (dtype == DType::kString)
+    throw InvalidArgumentError("{}: \"{}\" is {} {}: strings are no bytes in one piece", prefix_,
+                               tensor.name, dtype, shape_wanted(tensor));
+  const size_t size = Tensor::num_bytes(dtype, shape_wanted(tensor));
+  if (destination.size() != size)
+    throw InvalidArgumentError("{}: \"{}\" has {} bytes, the destination {}", prefix_, tensor.name,
+                               size, destination.size());
+  read_numbers(tensor, pass, destination);
+}
+
+std::optional<Tensor> CheckpointContents::map(const LocatedTensor& tensor) const {
+  const StoredTensor& entry = *tensor.entry;
+  const auto size = static_cast<uint64_t>(entry.size);
+  if (tensor.target || entry.dtype == DType::kString || size < kMinMappedBytes) return std::nullopt;
+  std::unique_ptr<MappedBytes> mapped = data().map(entry);
+  if (!mapped || !is_aligned(mapped->bytes().data(), element_size(entry.dtype)))
+    return std::nullopt;
+  const std::span<const std::byte> bytes = mapped->bytes();
+  Buffer buffer = Buffer::borrow(
+      bytes, [](void* context) noexcept { delete static_cast<MappedBytes*>(context); },
+      mapped.get());
+  static_cast<void>(mapped.release());  // The buffer's now.
+  return Tensor::from_buffer(entry.dtype, entry.shape, std::move(buffer));
+}
+
+void CheckpointContents::add_if_readable(const StoredTensor& entry, std::string_view name,
+                                         std::vector<NamedEntry>& entries) const {
+  data().check_place(entry, name);
+  if (entry.dtype == DType::kString || element_size(entry.dtype) > 0)
+    entries.push_back({&entry, name});
+}
+
+void CheckpointContents::verify() const {
+  std::vector<NamedEntry> entries;
+  for (const auto& [name, entry] : stored())
+    if (entry.slices.empty()) add_if_readable(entry, name, entries);
+  verify(std::move(entries));
+}
+
+void CheckpointContents::verify(std::string_view key) const {
+  const Item& found = item(key);
+  std::vector<NamedEntry> entries;
+  for (const StoredPart& stored : slices_of(found))
+    add_if_readable(*stored.entry, found.first, entries);
+  verify(std::move(entries));
+}
+
+void CheckpointContents::verify(std::vector<NamedEntry> entries) const {
+  std::ranges::sort(entries, [](const NamedEntry& a, const NamedEntry& b) {
+    return ReadRun::is_before(*a.entry, *b.entry);
+  });
+  std::vector<const StoredTensor*> announced;
+  for (const NamedEntry& item : entries) announced.push_back(item.entry);
+  ReadRun pass(data(), announced);
+  for (const NamedEntry& item : entries)
+    pass.take(*item.entry, [&](ReadStream& from) { data().verify(*item.entry, item.name, from); });
+}
+
+}  // namespace crochet::internal

@@ -1,0 +1,92 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/file/open_checkpoint.h"
+#include "crochet/checkpoint/file/read_run.h"
+#include "crochet/checkpoint/file/stored_parts.h"
+#include "crochet/checkpoint/layout/stored_tensor.h"
+#include "crochet/tensor/tensor.h"
+#include "crochet/tensor/tensor_slice.h"
+
+namespace crochet::internal {
+
+// A tensor, or a part of one, and where its bytes are.
+struct LocatedTensor {
+  std::string_view name;      // The index's.
+  const StoredTensor* entry;  // Of the whole tensor.
+  // Of a part, or of a tensor that is stored in parts; else unset, and the entry's bytes are it.
+  std::optional<TensorSlice> target = {};  // Resolved.
+  std::vector<StoredPart> parts = {};
+};
+
+// What a CheckpointReader knows of a checkpoint of either format.
+//
+// Thread-safe.
+class CheckpointContents {
+ public:
+  // Throws: as CheckpointReader's constructor.
+  CheckpointContents(std::string prefix, FileSystem& files);
+
+  const std::string& prefix() const { return prefix_; }
+  const OpenCheckpoint& opened() const { return opened_; }
+  const StoredTensors& stored() const { return opened_.tensors; }
+  const TensorSource& data() const { return *opened_.data; }
+  // Without the slices.
+  const std::map<std::string, TensorInfo, std::less<>>& tensors() const { return tensors_; }
+  // An item of the index. Throws: NotFoundError.
+  const std::pair<const std::string, StoredTensor>& item(std::string_view name) const;
+
+  // Finds a tensor, or with `slice` a part of it, and checks the places of all its bytes, so that
+  // memory may be taken for them. Throws: as CheckpointReader::read_slice().
+  LocatedTensor locate(std::string_view name, const TensorSlice* slice = nullptr) const;
+  // Reads it, from what `pass` has announced or by itself.
+  // Throws: DataLossError; read_into() as that of CheckpointReader.
+  Tensor read(const LocatedTensor& tensor, ReadRun& pass) const;
+  void read_into(const LocatedTensor& tensor, ReadRun& pass,
+                 std::span<std::byte> destination) const;
+  // The tensor in the file's own pages, not verified; nothing if it cannot be had so.
+  std::optional<Tensor> map(const LocatedTensor& tensor) const;
+
+  // As CheckpointReader's.
+  void verify() const;
+  void verify(std::string_view name) const;
+
+ private:
+  using Item = std::pair<const std::string, StoredTensor>;
+  // All slices of a tensor. They are found and compared once: some readers ask for one after the
+  // other.
+  const std::vector<StoredPart>& slices_of(const Item& item) const;
+  std::vector<StoredPart> parts_of(const Item& item, const TensorSlice& target) const;
+  struct NamedEntry {
+    const StoredTensor* entry;
+    std::string_view name;
+  };
+  void add_if_readable(const StoredTensor& entry, std::string_view name,
+                       std::vector<NamedEntry>& entries) const;
+  void verify(std::vector<NamedEntry> entries) const;
+  void read_numbers(const LocatedTensor& tensor, ReadRun& pass,
+                    std::span<std::byte> destination) const;
+  void read_entry(const StoredTensor& entry, std::string_view name, ReadRun& pass,
+                  std::span<std::byte> destination) const;
+  std::vector<std::string> read_strings(const LocatedTensor& tensor, ReadRun& pass) const;
+
+  const std::string prefix_;
+  const OpenCheckpoint opened_;
+  std::map<std::string, TensorInfo, std::less<>> tensors_;
+
+  mutable std::mutex mutex_;  // Guards what follows.
+  mutable std::map<const Item*, std::vector<StoredPart>> slices_;
+};
+
+}  // namespace crochet::internal

@@ -1,0 +1,93 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/file/checkpoint_pass.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "crochet/checkpoint/file/checkpoint_contents.h"
+#include "crochet/checkpoint/layout/stored_tensor.h"
+
+namespace crochet {
+
+using internal::CheckpointContents;
+using internal::LocatedTensor;
+using internal::ReadRun;
+using internal::StoredPart;
+using internal::StoredTensor;
+
+namespace {
+
+std::vector<LocatedTensor> locate_all(const CheckpointContents& contents,
+                                      const std::vector<TensorRequest>& requests) {
+  std::vector<LocatedTensor> located;
+  located.reserve(requests.size());
+  for (const TensorRequest& request : requests)
+    located.push_back(contents.locate(request.name, request.slice ? &*request.slice : nullptr));
+  return located;
+}
+
+std::vector<const StoredTensor*> entries_of(const std::vector<LocatedTensor>& located) {
+  std::vector<const StoredTensor*> entries;
+  entries.reserve(located.size());
+  for (const LocatedTensor& tensor : located) {
+    if (!tensor.target) entries.push_back(tensor.entry);
+    for (const StoredPart& part : tensor.parts) entries.push_back(part.entry);
+  }
+  return entries;
+}
+
+// Of a tensor in several data files the part in the last one counts: those before are read once
+// more, but all the others stay in one go. Null for an empty slice of a tensor in parts.
+const StoredTensor* last_entry(const LocatedTensor& tensor) {
+  if (!tensor.target) return tensor.entry;
+  return tensor.parts.empty() ? nullptr : tensor.parts.back().entry;
+}
+
+bool is_before(const LocatedTensor& a, const LocatedTensor& b) {
+  const StoredTensor* const last = last_entry(a);
+  const StoredTensor* const other = last_entry(b);
+  if (last == nullptr || other == nullptr) return last == nullptr && other != nullptr;
+  return ReadRun::is_before(*last, *other);
+}
+
+// A tensor in several parts takes them in the order of the files, too.
+void sort_parts(LocatedTensor& tensor) {
+  std::ranges::sort(tensor.parts, [](const StoredPart& a, const StoredPart& b) {
+    return ReadRun::is_before(*a.entry, *b.entry);
+  });
+}
+
+}  // namespace
+
+struct CheckpointPass::State {
+  State(const CheckpointContents& from, std::vector<LocatedTensor> located)
+      : contents(from), tensors(std::move(located)), pass(from.data(), entries_of(tensors)) {}
+
+  const CheckpointContents& contents;
+  const std::vector<LocatedTensor> tensors;
+  ReadRun pass;
+};
+
+CheckpointPass::CheckpointPass(const CheckpointReader& reader,
+                               const std::vector<TensorRequest>& requests) {
+  std::vector<LocatedTensor> located = locate_all(*reader.contents_, requests);
+  for (LocatedTensor& tensor : located) sort_parts(tensor);
+  order_.resize(located.size());
+  std::iota(order_.begin(), order_.end(), size_t{0});
+  const auto is_before_of = [&](size_t a, size_t b) { return is_before(located[a], located[b]); };
+  if (!std::ranges::is_sorted(order_, is_before_of)) std::ranges::stable_sort(order_, is_before_of);
+  state_ = std::make_unique<State>(*reader.contents_, std::move(located));
+}
+
+CheckpointPass::~CheckpointPass() = default;
+
+Tensor CheckpointPass::read(size_t number) {
+  return state_->contents.read(state_->tensors[number], state_->pass);
+}
+
+void CheckpointPass::read_into(size_t number, std::span<std::byte> destination) {
+  state_->contents.read_into(state_->tensors[number], state_->pass, destination);
+}
+
+}  // namespace crochet

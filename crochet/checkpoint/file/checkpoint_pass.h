@@ -1,0 +1,52 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/tensor/tensor_slice.h"
+
+namespace crochet {
+
+// A tensor of a checkpoint, or a part of one.
+struct TensorRequest {
+  std::string name;
+  std::optional<TensorSlice> slice = {};
+};
+
+// Reads many tensors of a checkpoint at the speed of the disk: each data file from its start to
+// its end, ahead of whoever takes them, as long as they are taken in order().
+//
+//   CheckpointPass pass(reader, {{"model/w1"}, {"model/w2"}});
+//   for (const size_t i : pass.order()) use(pass.read(i));
+//
+// Another order is right too, and slower. What is not taken is left out. Up to 32 MiB are read
+// ahead. Not thread-safe.
+class CheckpointPass {
+ public:
+  // Finds all that is wanted, and reads nothing. Requires: `reader` outlives this.
+  // Throws: as CheckpointReader::read_slice() for what can be known by now: missing names and
+  // slices, data files that are missing or too short.
+  CheckpointPass(const CheckpointReader& reader, const std::vector<TensorRequest>& requests);
+  ~CheckpointPass();
+
+  // The numbers of the requests, in the order in which they lie in the files.
+  const std::vector<size_t>& order() const { return order_; }
+
+  // As those of CheckpointReader, for the request of this number.
+  Tensor read(size_t number);
+  void read_into(size_t number, std::span<std::byte> destination);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+  std::vector<size_t> order_;
+};
+
+}  // namespace crochet

@@ -1,0 +1,105 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/file/checkpoint_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "crochet/base/error.h"
+#include "crochet/base/escape.h"
+#include "crochet/checkpoint/file/checkpoint_contents.h"
+#include "crochet/checkpoint/layout/stored_tensor.h"
+
+namespace crochet {
+namespace {
+
+// TensorFlow's name of a type in its messages: "DT_FLOAT".
+std::string data_type_name(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat:
+      return "DT_FLOAT";
+    case DType::kDouble:
+      return "DT_DOUBLE";
+    case DType::kHalf:
+      return "DT_HALF";
+    default: {
+      std::string name = fmt::format("DT_{}", dtype);
+      std::ranges::transform(name, name.begin(), [](char c) {
+        return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+      });
+      return name;
+    }
+  }
+}
+
+}  // namespace
+
+using internal::CheckpointContents;
+using internal::ReadRun;
+using internal::StoredTensor;
+
+CheckpointReader::CheckpointReader(std::string prefix, FileSystem& files)
+    : contents_(std::make_unique<CheckpointContents>(std::move(prefix), files)) {}
+CheckpointReader::~CheckpointReader() = default;
+CheckpointReader::CheckpointReader(CheckpointReader&&) noexcept = default;
+CheckpointReader& CheckpointReader::operator=(CheckpointReader&&) noexcept = default;
+
+const std::string& CheckpointReader::prefix() const { return contents_->prefix(); }
+
+const std::map<std::string, TensorInfo, std::less<>>& CheckpointReader::tensors() const {
+  return contents_->tensors();
+}
+
+CheckpointFormat CheckpointReader::format() const { return contents_->opened().format; }
+
+bool CheckpointReader::has_checksums() const { return contents_->opened().has_checksums; }
+
+const std::map<std::string, std::string, std::less<>>& CheckpointReader::metadata() const {
+  return contents_->opened().metadata;
+}
+
+Tensor CheckpointReader::read(std::string_view name) const {
+  ReadRun pass(contents_->data());
+  return contents_->read(contents_->locate(name), pass);
+}
+
+Tensor CheckpointReader::map(std::string_view name) const {
+  const internal::LocatedTensor located = contents_->locate(name);
+  if (std::optional<Tensor> mapped = contents_->map(located)) return *std::move(mapped);
+  ReadRun pass(contents_->data());
+  return contents_->read(located, pass);
+}
+
+Tensor CheckpointReader::read_slice(std::string_view name, const TensorSlice& slice) const {
+  ReadRun pass(contents_->data());
+  return contents_->read(contents_->locate(name, &slice), pass);
+}
+
+const std::vector<TensorSlice>& CheckpointReader::slices(std::string_view name) const {
+  return contents_->item(name).second.slices;
+}
+
+void CheckpointReader::read_into(std::string_view name, std::span<std::byte> destination) const {
+  ReadRun pass(contents_->data());
+  contents_->read_into(contents_->locate(name), pass, destination);
+}
+
+void CheckpointReader::read_slice_into(std::string_view name, const TensorSlice& slice,
+                                       std::span<std::byte> destination) const {
+  ReadRun pass(contents_->data());
+  contents_->read_into(contents_->locate(name, &slice), pass, destination);
+}
+
+std::string CheckpointReader::debug_string() const {
+  std::string text;
+  for (const auto& [name, info] : tensors())
+    text += fmt::format("{} ({}) {}\n", internal::escape_name(name), data_type_name(info.dtype),
+                        info.shape);
+  return text;
+}
+
+void CheckpointReader::verify() const { contents_->verify(); }
+
+void CheckpointReader::verify(std::string_view name) const { contents_->verify(name); }
+
+}  // namespace crochet

@@ -1,0 +1,44 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/file/index_file.h"
+
+#include <utility>
+
+#include "crochet/base/error.h"
+#include "crochet/checkpoint/bundle/bundle_index.h"
+#include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/checkpoint/safetensors/safetensors_index.h"
+#include "crochet/io/crc32c.h"
+#include "crochet/io/untrusted_file.h"
+
+namespace crochet {
+
+bool checkpoint_exists(FileSystem& files, const std::string& prefix) {
+  return find_index(files, prefix) || files.exists(prefix);
+}
+
+std::optional<std::string> find_index(FileSystem& files, const std::string& prefix) {
+  for (std::string& path : internal::index_filenames(prefix))
+    if (files.exists(path)) return std::move(path);
+  return std::nullopt;
+}
+
+uint32_t index_crc32c_of(FileSystem& files, const std::string& prefix) {
+  const auto path = find_index(files, prefix);
+  if (!path) throw NotFoundError("{}: there is no such checkpoint", prefix);
+  const std::string bytes =
+      *path == safetensors_filename(prefix)
+          ? internal::read_safetensors_head(files, *path)
+          : internal::read_untrusted_file(files, *path, internal::kMaxIndexBytes);
+  return mask_crc32c(crc32c(bytes));
+}
+
+std::optional<int> internal::num_shards_of(FileSystem& files, const std::string& prefix) {
+  try {
+    return internal::read_bundle_index(files, index_filename(prefix)).header.num_shards;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace crochet

@@ -1,0 +1,23 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/file/new_checkpoint_writer.h"
+
+#include <utility>
+
+#include "crochet/checkpoint/bundle/bundle_writer.h"
+#include "crochet/checkpoint/safetensors/safetensors_writer.h"
+
+namespace crochet {
+
+std::unique_ptr<CheckpointWriter> new_checkpoint_writer(CheckpointFormat format, FileSystem& files,
+                                                        std::string prefix, int num_shards,
+                                                        std::vector<uint64_t> expected_bytes) {
+  if (format == CheckpointFormat::kSafetensors)
+    return std::make_unique<SafetensorsWriter>(files, std::move(prefix),
+                                               SafetensorsWriterOptions{.num_shards = num_shards});
+  return std::make_unique<BundleWriter>(
+      files, std::move(prefix),
+      BundleWriterOptions{.num_shards = num_shards, .expected_bytes = std::move(expected_bytes)});
+}
+
+}  // namespace crochet

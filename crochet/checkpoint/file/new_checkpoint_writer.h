@@ -1,0 +1,21 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/io/file_system.h"
+
+namespace crochet {
+
+// `files` is not owned and outlives the writer. `expected_bytes`, if they are known, are about
+// those of each data file. Throws: InvalidArgumentError for no data files or more than 99999.
+std::unique_ptr<CheckpointWriter> new_checkpoint_writer(CheckpointFormat format, FileSystem& files,
+                                                        std::string prefix, int num_shards = 1,
+                                                        std::vector<uint64_t> expected_bytes = {});
+
+}  // namespace crochet

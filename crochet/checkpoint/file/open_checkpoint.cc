@@ -1,0 +1,67 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/file/open_checkpoint.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "crochet/base/error.h"
+#include "crochet/checkpoint/bundle/bundle_data.h"
+#include "crochet/checkpoint/bundle/bundle_index.h"
+#include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/checkpoint/safetensors/safetensors_data.h"
+#include "crochet/io/path.h"
+
+namespace crochet::internal {
+namespace {
+
+OpenCheckpoint open_safetensors(FileSystem& files, const std::string& path) {
+  SafetensorsIndex opened = read_safetensors(files, path);
+  const bool has_checksums = std::ranges::all_of(
+      opened.files, [](const SafetensorsFile& file) { return file.crcs.has_value(); });
+  return {
+      .format = CheckpointFormat::kSafetensors,
+      .tensors = std::move(opened.tensors),
+      .data = std::make_unique<SafetensorsData>(std::move(opened.files), std::move(opened.open)),
+      .metadata = std::move(opened.metadata),
+      .has_checksums = has_checksums};
+}
+
+OpenCheckpoint open_bundle(FileSystem& files, const std::string& prefix) {
+  BundleIndex index = read_bundle_index(files, index_filename(prefix));
+  return {.format = CheckpointFormat::kTensorBundle,
+          .tensors = std::move(index.entries),
+          .data = std::make_unique<BundleData>(files, prefix, std::move(index.header)),
+          .metadata = {},
+          .has_checksums = true};
+}
+
+[[noreturn]] void throw_no_prefix(const std::string& file) {
+  const std::string name = base_name(file);
+  if (const auto part = parse_checkpoint_filename(name))
+    throw NotFoundError("{} is one file of a checkpoint, which is called {}", file,
+                        join_path(directory_of(file), part->base));
+  throw UnimplementedError(
+      "{} is a file and there is no {}: TensorFlow's V1 format is not supported; let TensorFlow "
+      "write the checkpoint anew",
+      file, index_filename(file));
+}
+
+bool is_safetensors_name(std::string_view path) {
+  return path.ends_with(".safetensors") || path.ends_with(".safetensors.index.json");
+}
+
+}  // namespace
+
+OpenCheckpoint open_checkpoint(FileSystem& files, const std::string& prefix) {
+  if (files.exists(index_filename(prefix))) return open_bundle(files, prefix);
+  for (const std::string& path : {safetensors_filename(prefix), safetensors_index_filename(prefix)})
+    if (files.exists(path)) return open_safetensors(files, path);
+  if (files.exists(prefix) && !is_directory(files, prefix)) {
+    if (is_safetensors_name(prefix)) return open_safetensors(files, prefix);
+    throw_no_prefix(prefix);
+  }
+  return open_bundle(files, prefix);  // Which says that it is not there.
+}
+
+}  // namespace crochet::internal

@@ -1,0 +1,28 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/layout/stored_tensor.h"
+#include "crochet/checkpoint/layout/tensor_source.h"
+#include "crochet/checkpoint/safetensors/safetensors_notes.h"
+#include "crochet/io/file_system.h"
+
+namespace crochet::internal {
+
+// A checkpoint of either format, as a reader sees it.
+struct OpenCheckpoint {
+  CheckpointFormat format;
+  StoredTensors tensors;
+  std::unique_ptr<TensorSource> data;
+  Metadata metadata;
+  bool has_checksums;
+};
+
+// Throws: as CheckpointReader's constructor.
+OpenCheckpoint open_checkpoint(FileSystem& files, const std::string& prefix);
+
+}  // namespace crochet::internal

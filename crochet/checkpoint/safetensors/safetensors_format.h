@@ -1,0 +1,56 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "crochet/checkpoint/safetensors/safetensors_types.h"
+#include "crochet/tensor/shape.h"
+
+namespace crochet::internal {
+
+// file := length(header):u64le  header  data
+//
+// The header is JSON, spaces behind it: {"__metadata__": {key: string, ...}, name: {"dtype": "F32",
+// "shape": [2,3], "data_offsets": [begin,end]}, ...}. The tensors' bytes, little-endian and
+// row-major, cover the data without holes.
+inline constexpr uint64_t kSafetensorsLengthBytes = sizeof(uint64_t);
+// The format's own library reads no larger ones.
+inline constexpr uint64_t kMaxSafetensorsHeaderBytes = 100'000'000;
+
+struct SafetensorsTensor {
+  std::string name;
+  const SafetensorsType* type;  // Never null.
+  Shape shape;
+  uint64_t begin;  // In the data.
+  uint64_t end;
+};
+
+struct SafetensorsHeader {
+  std::vector<SafetensorsTensor> tensors;  // In the order in which they stand in the header.
+  std::map<std::string, std::string, std::less<>> metadata;
+};
+
+// Length and header, so that what follows is 8-aligned. Without metadata the bytes are those that
+// Python's package writes. `file` is for messages.
+// Requires: the tensors cover the data, in this order.
+// Throws: InvalidArgumentError for names and metadata that are no UTF-8, and for a header that is
+// too large.
+std::string encode(const SafetensorsHeader& header, std::string_view file);
+
+// The inverse, without the length, for bytes that are not trusted. `data_bytes` is what the
+// file has behind the header.
+// Throws: DataLossError for whatever does not fit the format.
+SafetensorsHeader decode_safetensors_header(std::string_view json, uint64_t data_bytes,
+                                            std::string_view file);
+
+// A string as JSON has it, with quotes. Throws: InvalidArgumentError if it is no UTF-8.
+std::string json_string(std::string_view text);
+// The same for messages, of any bytes: cut if it is long.
+std::string shown(std::string_view text);
+
+}  // namespace crochet::internal

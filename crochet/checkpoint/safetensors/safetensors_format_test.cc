@@ -1,0 +1,312 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/safetensors/safetensors_format.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/safetensors/safetensors_notes.h"
+#include "crochet/io/memory_file_system.h"
+#include "crochet/tensor/tensor_slice.h"
+#include "crochet/testing/raw_bundle.h"
+
+namespace crochet {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+using testing::ThrowsMessage;
+
+// Length, header and so many bytes of data.
+std::string raw_file(const std::string& json, size_t data_bytes) {
+  std::string file(8, '\0');
+  for (size_t i = 0; i < 8; ++i) file[i] = static_cast<char>(json.size() >> (8 * i));
+  return file + json + std::string(data_bytes, '\x01');
+}
+
+class SafetensorsFormatTest : public testing::Test {
+ protected:
+  CheckpointReader open(const std::string& bytes) {
+    internal::put_file(files_, "m.safetensors", bytes);
+    return CheckpointReader("m", files_);
+  }
+  void expect_damaged(const std::string& json, size_t data_bytes, const std::string& message) {
+    EXPECT_THAT(
+        [&] { open(raw_file(json, data_bytes)); },
+        ThrowsMessage<DataLossError>(AllOf(StartsWith("m.safetensors"), HasSubstr(message))))
+        << json.substr(0, 200);
+  }
+  // Of a tensor `a` with these fields, and 8 bytes of data.
+  void expect_bad_tensor(const std::string& fields, const std::string& message) {
+    expect_damaged("{\"a\":{" + fields + "}}", 8, message);
+  }
+
+  MemoryFileSystem files_;
+};
+
+TEST_F(SafetensorsFormatTest, ReadsWhatOthersMayWrite) {
+  const CheckpointReader reader =
+      open(raw_file(" {\"b\" : {\"data_offsets\":[4, 8],\"shape\":[2,2],\"dtype\":\"I8\"} ,\n"
+                    "\"__metadata__\":{\"format\":\"pt\"},"
+                    "\"\\u0061\\n\":{\"dtype\":\"U32\",\"shape\":[],\"data_offsets\":[0,4]}}  " +
+                        std::string(1, '\t'),
+                    8)
+               .replace(8, 1, "{")
+               .replace(9, 1, " "));
+  EXPECT_EQ(reader.read("b"), Tensor::from<int8_t>({1, 1, 1, 1}, {2, 2}));
+  EXPECT_EQ(reader.read("a\n"), Tensor::scalar<uint32_t>(0x01010101));
+  EXPECT_FALSE(reader.has_checksums());
+  EXPECT_EQ(reader.metadata().at("format"), "pt");
+  reader.verify();
+}
+
+TEST_F(SafetensorsFormatTest, TypesThatWeDoNotHaveAreListedAndNotRead) {
+  const CheckpointReader reader =
+      open(raw_file(R"({"f":{"dtype":"F8_E4M3","shape":[2],"data_offsets":[0,2]},)"
+                    R"("g":{"dtype":"F4","shape":[2,3],"data_offsets":[2,5]}})",
+                    5));
+  EXPECT_EQ(reader.tensors().find("f")->second.dtype, DType::kInvalid);
+  EXPECT_EQ(reader.tensors().find("g")->second.shape, Shape({2, 3}));
+  EXPECT_THROW(reader.read("f"), UnimplementedError);
+  reader.verify();
+  expect_damaged(R"({"g":{"dtype":"F4","shape":[3],"data_offsets":[0,1]}})", 1, "no whole bytes");
+}
+
+TEST_F(SafetensorsFormatTest, TheLengthIsBounded) {
+  const auto expect = [&](const std::string& bytes, const std::string& message) {
+    EXPECT_THAT([&] { open(bytes); }, ThrowsMessage<DataLossError>(HasSubstr(message)));
+  };
+  expect("", "0 bytes, expected 8");
+  expect("1234567", "7 bytes, expected 8");
+  expect(std::string(8, '\0'), "opening brace");
+  expect(std::string(8, '\xff') + "{}",
+         "the header has 18446744073709551615 bytes, expected at most 2");
+  expect(std::string("\x03\0\0\0\0\0\0\0{}", 10), "the header has 3 bytes, expected at most 2");
+  // 100,000,001 bytes, of a file that says so.
+  std::string large = raw_file("{}" + std::string(99'999'999, ' '), 0);
+  expect(large, "expected at most 100000000");
+}
+
+TEST_F(SafetensorsFormatTest, AMalformedHeaderIsDataLoss) {
+  expect_damaged("", 0, "opening brace");
+  expect_damaged("[]", 0, "opening brace");
+  expect_damaged(" {}", 0, "opening brace");
+  expect_damaged("\xef\xbb\xbf{}", 0, "opening brace");
+  expect_damaged("{", 0, "byte 2");
+  expect_damaged("{}}", 0, "byte 3");
+  expect_damaged("{} {}", 0, "byte 4");
+  expect_damaged(std::string("{}\0", 3), 0, "byte 2: a zero byte");
+  expect_damaged("{\"\xff\":{}}", 0, "UTF-8");
+  expect_damaged("{\"a\":/**/1}", 0, "byte");
+  for (const std::string value : {"null", "true", "1", "-1", "1.5", "\"a\"", "[]"})
+    expect_damaged("{\"a\":" + value + "}", 0, "expected an object");
+  expect_damaged("{\"a\":" + std::string(1'000'000, '['), 0, "nested deeper than 32 levels");
+  expect_damaged("{\"a\":[]", 0, "has an array, expected an object");
+  expect_damaged("{\"a\":" + std::string(1'000'000, '{'), 0, "nested deeper");
+  expect_damaged(R"({"a":{"a":{"a":{}}}})", 0, "has a field \"a\"");
+  expect_damaged("{}", 1, "tells of 0 bytes of data, the file has 1");
+}
+
+TEST_F(SafetensorsFormatTest, MalformedMetadataIsDataLoss) {
+  for (const std::string value : {"null", "1", "\"a\"", "[]"})
+    expect_damaged("{\"__metadata__\":" + value + "}", 0, "__metadata__ has");
+  for (const std::string value : {"null", "true", "1", "1.0", "[]", "{}"})
+    expect_damaged("{\"__metadata__\":{\"a\":" + value + "}}", 0, "expected a string");
+  expect_damaged(R"({"__metadata__":{"a":"","a":""}})", 0, "has \"a\" twice");
+  expect_damaged(R"({"__metadata__":{},"__metadata__":{}})", 0, "twice");
+}
+
+TEST_F(SafetensorsFormatTest, AMalformedTensorIsDataLoss) {
+  const std::string type = R"("dtype":"U8",)";
+  const std::string shape = R"("shape":[8],)";
+  const std::string offsets = R"("data_offsets":[0,8])";
+  EXPECT_NO_THROW(open(raw_file("{\"a\":{" + type + shape + offsets + "}}", 8)));
+  expect_bad_tensor("", "lacks its dtype");
+  expect_bad_tensor(shape + offsets, "lacks its dtype");
+  expect_bad_tensor(type + offsets, "lacks its shape");
+  expect_bad_tensor(type + R"("shape":[8])", "lacks its two data_offsets");
+  expect_bad_tensor(type + shape + R"("data_offsets":[8])", "lacks its two data_offsets");
+  expect_bad_tensor(type + shape + R"("data_offsets":[0,8,8])", "more than 2 numbers");
+  expect_bad_tensor(type + type + shape + offsets, "has \"dtype\" twice");
+  expect_bad_tensor(type + shape + shape + offsets, "has \"shape\" twice");
+  expect_bad_tensor(type + shape + offsets + "," + offsets, "has \"data_offsets\" twice");
+  expect_bad_tensor(type + shape + offsets + R"(,"more":1)", "has a field \"more\"");
+  expect_bad_tensor(R"("dtype":"u8",)" + shape + offsets, "dtype \"u8\", which the format");
+  expect_bad_tensor(R"("dtype":8,)" + shape + offsets, "expected a string: the dtype");
+  expect_bad_tensor(R"("dtype":null,)" + shape + offsets, "has null");
+  for (const std::string number :
+       {"-8", "8.0", "1e1", "18446744073709551616", "\"8\"", "null", "[8]", "{}"})
+    expect_bad_tensor(type + "\"shape\":[" + number + "]," + offsets, "expected a number");
+  expect_bad_tensor(type + "\"shape\":[1e999]," + offsets, "byte");
+  expect_bad_tensor(type + R"("shape":8,)" + offsets, "expected an array");
+  expect_bad_tensor(type + R"("shape":[18446744073709551615],)" + offsets, "beyond 2^63 - 1");
+  expect_bad_tensor(type + R"("shape":[4294967296,4294967296],)" + offsets,
+                    "more elements than 2^63");
+  expect_bad_tensor(type + R"("shape":[4611686018427387904,2],)" + offsets, "shape");
+  expect_bad_tensor(R"("dtype":"F64","shape":[1152921504606846976],)" + offsets, "too large");
+  expect_bad_tensor(type + R"("shape":[7],)" + offsets, "takes 7 bytes");
+  expect_bad_tensor(type + shape + R"("data_offsets":[8,0])", "data_offsets [8,0]");
+  expect_bad_tensor(type + shape + R"("data_offsets":[1,9])",
+                    "begins at 1 of the data, expected 0");
+  expect_bad_tensor(type + R"("shape":[9],"data_offsets":[0,9])", "tells of 9 bytes");
+  expect_bad_tensor(type + R"("shape":[7],"data_offsets":[0,7])", "tells of 7 bytes");
+  expect_bad_tensor(
+      type + R"("shape":[18446744073709551615],"data_offsets":[0,18446744073709551615])",
+      "beyond 2^63 - 1");
+  std::string ones = "1";
+  for (int i = 0; i < 254; ++i) ones += ",1";
+  expect_bad_tensor(type + "\"shape\":[" + ones + "]," + offsets, "more than 254 numbers");
+}
+
+TEST_F(SafetensorsFormatTest, TensorsCoverTheDataWithoutHolesOrOverlaps) {
+  const auto two = [](const std::string& name, int begin, int end) {
+    return fmt::format(R"({{"a":{{"dtype":"U8","shape":[4],"data_offsets":[0,4]}},)"
+                       R"("{}":{{"dtype":"U8","shape":[{}],"data_offsets":[{},{}]}}}})",
+                       name, end - begin, begin, end);
+  };
+  EXPECT_NO_THROW(open(raw_file(two("b", 4, 8), 8)));
+  expect_damaged(two("a", 4, 8), 8, "\"a\" is there twice");
+  expect_damaged(two("", 4, 8), 8, "has no name");
+  expect_damaged(two("\\u0000b", 4, 8), 8, "zero byte");
+  expect_damaged(two("b", 5, 8), 8, "begins at 5 of the data, expected 4, without a hole");
+  expect_damaged(two("b", 3, 8), 8, "begins at 3 of the data, expected 4, without an overlap");
+  expect_damaged(two("b", 0, 4), 4, "begins at 0 of the data, expected 4, without an overlap");
+  expect_damaged(two("b", 2, 2), 4, "without an overlap");
+  expect_damaged(two("b", 4, 7), 8, "tells of 7 bytes of data, the file has 8");
+  expect_damaged(two("b", 4, 9), 8, "tells of 9 bytes of data, the file has 8");
+}
+
+// A file that says that it is ours is held to it.
+TEST_F(SafetensorsFormatTest, NotesThatDoNotFitAreDataLoss) {
+  const auto file = [&](std::map<std::string, std::string, std::less<>> metadata,
+                        const Shape& shape = {16}) {
+    const auto bytes = static_cast<uint64_t>(shape.num_elements());
+    metadata.emplace("crochet.crc32c", "deadbeef");
+    metadata.emplace("crochet.header_crc32c", "00000000");
+    std::string header =
+        internal::encode({.tensors = {{.name = "a",
+                                       .type = internal::find_safetensors_type("U8"),
+                                       .shape = shape,
+                                       .begin = 0,
+                                       .end = bytes}},
+                          .metadata = metadata},
+                         "m");
+    if (metadata.at("crochet.header_crc32c") == "00000000")
+      internal::put_checksum(header, "crochet.header_crc32c");
+    return header + std::string(bytes, '\x01');
+  };
+  const auto expect = [&](const std::string& key, const std::string& value, const Shape& shape,
+                          const std::string& message) {
+    EXPECT_THAT(
+        [&] {
+          open(file({{key, value}}, shape));
+        },
+        ThrowsMessage<DataLossError>(HasSubstr(message)))
+        << key << " " << value;
+  };
+  EXPECT_NO_THROW(open(file({})));
+  EXPECT_THROW(open(file({})).read("a"), DataLossError);  // deadbeef.
+  EXPECT_NO_THROW(open(file({{"crochet.dtype.a", "complex128 [1]"}}, {1, 16})));
+  expect("crochet.header_crc32c", "12345678", {16}, "a program that writes such a file anew");
+  expect("crochet.header_crc32c", "1234567", {16}, "is not 8 hex digits");
+  for (const std::string crcs :
+       {"", "deadbee", "DEADBEEF", "deadbeef deadbeef", "deadbeef ", "+eadbeef"})
+    expect("crochet.crc32c", crcs, {16}, "no list of checksums of 1 tensors");
+  for (const std::string text :
+       {"", "complex128", "complex128 [2]", "complex128 [1,1]", "float32 [4]", "nothing [1]",
+        "variant [1]", "complex128 [1", "complex128 [-1]", "complex128 [1,]x", "string [1]",
+        "complex128 [99999999999999999999]"})
+    expect("crochet.dtype.a", text, {1, 16}, "the metadata says");
+  for (const std::string text : {"", "[32]", "[32] 0,16", "[32] x w", "32 0,16 w", "[-1] 0,16 w"})
+    expect("crochet.slice.a", text, {16}, "the metadata says");
+  expect("crochet.dtype.b", "complex128 [1]", {1, 16}, "there is no such tensor");
+  expect("crochet.slice.b", "[32] 0,16 w", {16}, "there is no such tensor");
+  // A slice is looked at when it is read.
+  EXPECT_THROW(open(file({{"crochet.slice.a", "[32] 0,8 w"}})).read_slice("w", parse_slice("0,8")),
+               DataLossError);
+  EXPECT_THROW(open(file({{"crochet.slice.a", "[32] 30,16 w"}})).read("w"), DataLossError);
+  // Strings: 16 bytes are two lengths, far too large ones.
+  const CheckpointReader strings = open(file({{"crochet.dtype.a", "string [2]"}}));
+  EXPECT_THAT([&] { strings.read("a"); },
+              ThrowsMessage<DataLossError>(HasSubstr("a string has 72340172838076673 bytes")));
+  EXPECT_THROW(strings.verify(), DataLossError);
+  EXPECT_THROW(open(file({{"crochet.dtype.a", "string [4611686018427387904]"}})).read("a"),
+               DataLossError);
+  EXPECT_THROW(open(file({{"crochet.dtype.a", "string [0]"}})).read("a"), DataLossError);
+}
+
+TEST_F(SafetensorsFormatTest, ChecksumsAreBothOrNone) {
+  for (const std::string key : {"crochet.crc32c", "crochet.dtype.a", "crochet."})
+    expect_damaged("{\"__metadata__\":{\"" + key + "\":\"00000000\"}}", 0,
+                   "the metadata has \"crochet.*\" and no \"crochet.header_crc32c\"");
+  std::string header = raw_file(R"({"__metadata__":{"crochet.header_crc32c":"00000000"}})", 0);
+  internal::put_checksum(header, "crochet.header_crc32c");
+  EXPECT_THAT([&] { open(header); },
+              ThrowsMessage<DataLossError>(HasSubstr("and no \"crochet.crc32c\"")));
+}
+
+class SafetensorsShardsTest : public SafetensorsFormatTest {
+ protected:
+  SafetensorsShardsTest() {
+    put("m-00001-of-00002.safetensors", "a");
+    put("m-00002-of-00002.safetensors", "b");
+  }
+  void put(const std::string& name, const std::string& tensor) {
+    internal::put_file(
+        files_, name,
+        raw_file("{\"" + tensor + "\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]}}", 1));
+  }
+  CheckpointReader open_index(const std::string& json) {
+    internal::put_file(files_, "m.safetensors.index.json", json);
+    return CheckpointReader("m", files_);
+  }
+  static std::string map_to(const std::string& a, const std::string& b) {
+    return "\"weight_map\":{\"a\":\"" + a + "\",\"b\":\"" + b + "\"}";
+  }
+
+  const std::string good_ = map_to("m-00001-of-00002.safetensors", "m-00002-of-00002.safetensors");
+};
+
+// As Hugging Face's tools write it.
+TEST_F(SafetensorsShardsTest, ReadsAnIndexOfOthers) {
+  const CheckpointReader reader = open_index(
+      "{\n  \"metadata\": {\n    \"total_size\": 2, \"total_parameters\": 2.0, \"x\": null\n  },\n "
+      " " +
+      good_ + "\n}\n");
+  EXPECT_EQ(reader.tensors().size(), 2u);
+  EXPECT_EQ(reader.read("b"), Tensor::scalar<uint8_t>(1));
+  EXPECT_FALSE(reader.has_checksums());
+  EXPECT_NO_THROW(open_index("{" + good_ + "}"));
+}
+
+TEST_F(SafetensorsShardsTest, AMalformedIndexIsDataLoss) {
+  const auto expect = [&](const std::string& json, const std::string& message) {
+    EXPECT_THAT([&] { open_index(json); }, ThrowsMessage<DataLossError>(HasSubstr(message)))
+        << json.substr(0, 200);
+  };
+  expect("", "byte 1");
+  expect("{}", "no \"weight_map\"");
+  expect("[]", "an array");
+  expect("{\"weight_map\":1}", "something else, expected an object");
+  expect("{\"weight_map\":{\"a\":1}}", "something else, expected a string");
+  expect("{\"weight_map\":{\"a\":{}}}", "an object, expected a string");
+  expect("{\"metadata\":[" + std::string(1'000'000, '['), "nested deeper");
+  expect("{" + good_ + "," + good_ + "}", "expected one weight_map");
+  expect("{\"other\":{}," + good_ + "}", "expected one weight_map");
+  expect("{\"weight_map\":{\"a\":\"x\",\"a\":\"x\"}}", "twice");
+  for (const std::string name : {"", ".", "..", "../m", "/m", "a/b", "a\\u0000b"})
+    expect("{\"weight_map\":{\"a\":\"" + name + "\"}}", "a name without a directory");
+  expect("{" + map_to("m-00001-of-00002.safetensors", "gone") + "}", "no such file");
+  expect("{" + map_to("m-00002-of-00002.safetensors", "m-00001-of-00002.safetensors") + "}",
+         "says it is in m-00002");
+  expect("{\"weight_map\":{\"b\":\"m-00001-of-00002.safetensors\"}}", "says nothing of it");
+  put("m-00002-of-00002.safetensors", "c");
+  expect("{" + good_ + "}", "says nothing of it");
+  expect("{\"metadata\":{\"crochet.index_crc32c\":\"00000000\"}," + good_ + "}", "crc32c of");
+}
+
+}  // namespace
+}  // namespace crochet

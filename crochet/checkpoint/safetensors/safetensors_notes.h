@@ -1,0 +1,68 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "crochet/checkpoint/safetensors/safetensors_format.h"
+#include "crochet/tensor/tensor_slice.h"
+
+namespace crochet::internal {
+
+// What we write into the metadata of a safetensors file, for what the format itself cannot say:
+//
+//   crochet.header_crc32c    8 hex digits: the crc32c of length and header, these digits as zeros
+//   crochet.crc32c           8 hex digits for each tensor, in the header's order, spaces between
+//   crochet.dtype.<name>     "<dtype> <shape>": what the bytes of the U8 tensor <name> are
+//   crochet.slice.<name>     "<shape> <slice> <key>": the tensor <name> is this slice of <key>
+//
+// A file that has any of these has the first two. Crcs are not masked: none is taken over another.
+using Metadata = std::map<std::string, std::string, std::less<>>;
+
+inline constexpr std::string_view kNotePrefix = "crochet.";
+inline constexpr std::string_view kHeaderChecksumKey = "crochet.header_crc32c";
+inline constexpr std::string_view kChecksumsKey = "crochet.crc32c";
+inline constexpr std::string_view kDtypePrefix = "crochet.dtype.";
+inline constexpr std::string_view kSlicePrefix = "crochet.slice.";
+
+bool has_notes(const Metadata& metadata);
+
+std::string encode_checksums(std::span<const uint32_t> crcs);
+// Nothing if the text is not so many checksums.
+std::optional<std::vector<uint32_t>> decode_checksums(std::string_view text, size_t count);
+
+// The text between the quotes behind `"<key>":"`, which compact JSON has once at most: within a
+// string the quotes would be escaped. Nothing unless it has 8 characters.
+std::optional<size_t> find_checksum(std::string_view json, std::string_view key);
+// The crc32c of bytes with the 8 at `position` as zero digits.
+uint32_t crc32c_without(std::string_view bytes, size_t position);
+// Compares the checksum that the bytes have of themselves; returns it. `file` is for messages.
+// Throws: DataLossError.
+uint32_t verified_checksum(std::string_view bytes, std::string_view key, std::string_view file);
+// Puts the checksum of the bytes into their place. Requires: they have the key.
+void put_checksum(std::string& bytes, std::string_view key);
+
+struct StoredType {
+  DType dtype = DType::kInvalid;
+  Shape shape = {};
+
+  friend bool operator==(const StoredType&, const StoredType&) = default;
+};
+std::string encode(const StoredType& type);
+std::optional<StoredType> decode_stored_type(std::string_view text);
+
+struct SliceNote {
+  Shape full_shape = {};
+  TensorSlice slice = {};
+  std::string key = {};
+};
+std::string encode(const SliceNote& note);
+std::optional<SliceNote> decode_slice_note(std::string_view text);
+
+}  // namespace crochet::internal

@@ -1,0 +1,117 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/layout/writer_stages.h"
+#include "crochet/tensor/tensor_slice.h"
+
+namespace crochet {
+
+struct SafetensorsWriterOptions {
+  // The number of data files: one is `<prefix>.safetensors`; several have an index beside them.
+  int num_shards = 1;
+  // Puts checksums of header and tensors into the metadata, to be verified by CheckpointReader.
+  // Without them, a file of whole tensors of the format's own types is, byte for byte, what
+  // Python's package writes.
+  bool checksums = true;
+  // More for `__metadata__`, of every data file: {"format", "pt"}.
+  std::map<std::string, std::string, std::less<>> metadata = {};
+};
+
+// Writes a checkpoint in the safetensors format.
+//
+//   SafetensorsWriter writer(FileSystem::posix(), "runs/digits/model.ckpt-2000");
+//   writer.add("model/w1", w1);
+//   writer.finish();  // runs/digits/model.ckpt-2000.safetensors
+//
+// Tensors are held (their memory is shared) until they are written: the format has them sorted by
+// type and name behind a header that tells of all, checksums too, so each is read twice. What is
+// larger than memory is added by add_later().
+// Strings and types that the format does not have are stored as bytes, slices as tensors of their
+// own, all with a note in the metadata; docs/safetensors_format.md has the details.
+//
+// Not thread-safe.
+class SafetensorsWriter final : public CheckpointWriter {
+ public:
+  // Makes the directory if it is missing. `files` is not owned and outlives this.
+  // Throws: InvalidArgumentError for no data files or more than 99999, and for metadata that is
+  // ours to write ("crochet.*").
+  SafetensorsWriter(FileSystem& files, std::string prefix, SafetensorsWriterOptions options = {});
+  ~SafetensorsWriter() override;
+  SafetensorsWriter(const SafetensorsWriter&) = delete;
+  SafetensorsWriter& operator=(const SafetensorsWriter&) = delete;
+
+  // Names are UTF-8 and not "__metadata__". Throws: as CheckpointWriter; InvalidArgumentError
+  // too if something needs a note and there are no checksums.
+  void add(std::string_view name, const Tensor& tensor) override;
+  // Adds a tensor that is not held: `read` gives it now, and once more when it is written, so that
+  // one at a time is in memory. Throws: as add(); what `read` throws; DataLossError, when it is
+  // written, if it is another one then.
+  void add_later(std::string_view name, std::function<Tensor()> read);
+  // The slice is a tensor "<name>[<slice>]" for other readers.
+  void add_slice(std::string_view name, const Shape& full_shape, const TensorSlice& slice,
+                 const Tensor& tensor) override;
+  void next_shard() override;
+
+  // Throws: InvalidArgumentError if a header gets larger than the format allows.
+  void write() override;
+  void write_and_sync() override;
+  // One data file replaces another of the same prefix in one step; of several, the old index goes
+  // first.
+  void publish() override;
+
+  const std::string& prefix() const { return prefix_; }
+  uint64_t total_bytes() const override { return total_bytes_; }
+  uint32_t index_crc32c() const override { return index_crc32c_; }
+
+ private:
+  using WriterStages = internal::WriterStages;
+  struct Item;
+  struct Partitioned;
+
+  template <typename Step>
+  void guarded(WriterStages::Stage stage, const char* call, const Step& step);
+  void check_set(std::string_view name, const Tensor& tensor) const;
+  void check_name(std::string_view name) const;
+  // `read`: where the tensor comes from later; null for one that is held.
+  void store(std::string name, const Tensor& tensor, std::function<Tensor()> read = {});
+  void check_slice(std::string_view name, const Shape& full_shape, const TensorSlice& slice,
+                   const Tensor& tensor);
+  std::string final_name(int shard) const;
+  using NamedItems = std::vector<std::pair<std::string_view, const Item*>>;
+  std::string encode_header(int shard, NamedItems& items) const;
+  void write_shard(int shard);
+  // Throws: DataLossError if it is not what the header says any more.
+  Tensor read_again(std::string_view name, const Item& item) const;
+  void write_index();
+  void close_file();
+  void remove_temporaries() noexcept;
+
+  FileSystem& files_;  // Not owned; outlives this.
+  const std::string prefix_;
+  const std::string directory_;
+  const SafetensorsWriterOptions options_;
+
+  WriterStages stages_{prefix_};
+  int shard_ = 0;  // To which tensors are added.
+  std::map<std::string, Item, std::less<>> items_;
+  std::map<std::string, Partitioned, std::less<>> partitioned_;
+  std::vector<std::string> temporaries_;  // Of the shards so far, then of the index.
+  std::vector<uint32_t> header_crcs_;     // Of the shards, as in the metadata.
+  std::unique_ptr<WritableFile> file_;    // The last of them.
+  uint64_t data_bytes_ = 0;
+  uint64_t total_bytes_ = 0;
+  uint32_t index_crc32c_ = 0;
+};
+
+}  // namespace crochet

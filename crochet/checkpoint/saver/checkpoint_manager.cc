@@ -1,0 +1,158 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/saver/checkpoint_manager.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "crochet/base/error.h"
+#include "crochet/base/log.h"
+#include "crochet/checkpoint/directory/checkpoint_directory.h"
+#include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/io/path.h"
+
+namespace crochet {
+namespace {
+
+const CheckpointManagerOptions& checked(const CheckpointManagerOptions& options) {
+  if (options.directory.empty())
+    throw InvalidArgumentError("a CheckpointManager needs a directory");
+  if (options.max_to_keep && *options.max_to_keep <= 0)
+    throw InvalidArgumentError("max_to_keep is {}, expected 1 or more, or unset to keep all",
+                               *options.max_to_keep);
+  return options;
+}
+
+std::vector<RetentionPolicy> policies_of(const CheckpointManagerOptions& options) {
+  if (!options.max_to_keep) return {};
+  std::vector<RetentionPolicy> policies = {keep_newest(*options.max_to_keep)};
+  if (const double hours = options.keep_checkpoint_every_n_hours.value_or(0); hours != 0)
+    policies.push_back(keep_every_hours(hours));
+  policies.insert(policies.end(), options.retention.begin(), options.retention.end());
+  return policies;
+}
+
+SaverOptions saver_options_of(const CheckpointManagerOptions& options) {
+  SaverOptions saver = options.saver;
+  if (!saver.fallback_dir.empty())
+    throw InvalidArgumentError("a CheckpointManager has no second directory, it was given \"{}\"",
+                               saver.fallback_dir);
+  saver.max_to_keep = 0;
+  saver.write_state = false;
+  return saver;
+}
+
+bool is_among(const CheckpointRecord& record, const std::vector<std::string>& prefixes) {
+  return std::ranges::find(prefixes, record.prefix) != prefixes.end();
+}
+
+// What the state says of when a checkpoint of the directory was saved; a path in it is a hint: what
+// counts is the name.
+void take_times(const CheckpointState& state, std::vector<CheckpointRecord>& records) {
+  const std::vector<std::string>& paths = state.all_model_checkpoint_paths;
+  const std::vector<double>& times = state.all_model_checkpoint_timestamps;
+  if (times.size() != paths.size()) return;
+  for (CheckpointRecord& record : records)
+    for (size_t i = 0; i < paths.size(); ++i)
+      if (paths[i] == record.prefix) record.time = times[i];
+}
+
+}  // namespace
+
+CheckpointManager::CheckpointManager(CheckpointManagerOptions options)
+    : options_(checked(options)),
+      saver_(saver_options_of(options_)),
+      history_(policies_of(options_)) {
+  FileSystem& files = saver_.files();
+  const auto on_disk = list_checkpoints(files, options_.directory, options_.checkpoint_name);
+  if (!on_disk.empty()) save_counter_ = *internal::step_of_prefix(on_disk.back());
+  history_.set_last_preserved((*saver_.core_)->retention_time() - 1, 0);  // As in TensorFlow.
+  if (!on_disk.empty()) latest_ = on_disk.back();
+  try {
+    if (const auto state =
+            load_checkpoint_state(files, options_.directory, options_.saver.latest_filename))
+      recover(*state, on_disk);
+  } catch (const InvalidArgumentError&) {
+    throw;
+  } catch (const Error& error) {
+    history_.set({});
+    log_error(
+        "{}: which checkpoints are listed cannot be read now; those that are there stay, whatever "
+        "policies say: {}",
+        options_.directory, error.what());
+  }
+}
+
+void CheckpointManager::recover(const CheckpointState& state,
+                                const std::vector<std::string>& on_disk) {
+  if (std::ranges::find(on_disk, state.model_checkpoint_path) != on_disk.end())
+    latest_ = state.model_checkpoint_path;
+  const internal::FoundHistory found = internal::find_history(
+      saver_.files(), options_.directory, options_.checkpoint_name, options_.saver.latest_filename);
+  std::vector<CheckpointRecord> listed = found.listed;
+  take_times(state, listed);
+  catch_up(state, listed);
+  const double now = (*saver_.core_)->retention_time();
+  double last_preserved = state.last_preserved_timestamp.value_or(0);
+  if (!(last_preserved <= now)) {
+    log_warning(
+        "{}: the time of the last preserved checkpoint, {:g} s, is none; those that are there stay "
+        "for ever",
+        options_.directory, last_preserved);
+    last_preserved = now;
+  }
+  history_.set_last_preserved(last_preserved, found.last_preserved_step);
+  // What may have been preserved already is never removed.
+  for (const CheckpointRecord& record : listed)
+    if (std::min(record.time, now) > last_preserved || is_among(record, state.removing_paths))
+      history_.add(record);
+}
+
+// No time that an earlier process wrote is still to come.
+void CheckpointManager::catch_up(const CheckpointState& state,
+                                 const std::vector<CheckpointRecord>& listed) {
+  (*saver_.core_)->catch_up(state.last_preserved_timestamp.value_or(0));
+  for (const CheckpointRecord& record : listed) (*saver_.core_)->catch_up(record.time);
+}
+
+std::string CheckpointManager::save(Session& session, std::optional<int64_t> checkpoint_number) {
+  if (!checkpoint_number && save_counter_ == std::numeric_limits<int64_t>::max())
+    throw OutOfRangeError("{}: the number of the newest checkpoint, {}, is the highest there is",
+                          options_.directory, save_counter_);
+  const int64_t number = checkpoint_number.value_or(save_counter_ + 1);
+  const std::string path = join_path(options_.directory, options_.checkpoint_name);
+  const double time = (*saver_.core_)->retention_time();
+  const std::string prefix = saver_.save(session, path, number);
+  ++save_counter_;
+  if (prefix.empty()) return prefix;
+  latest_ = prefix;
+  history_.add({.prefix = prefix, .time = time, .step = number, .published = true});
+  auto directory = internal::CheckpointDirectory::find(saver_.files(), options_.directory);
+  if (!directory) return prefix;  // Removed since.
+  std::vector<CheckpointRecord> records = history_.records();
+  internal::refresh(directory->files(), records);
+  history_.update(records);
+  const internal::Sweep sweep = history_.sweep();
+  internal::mark_preserved(directory->files(), sweep.preserved);
+  write_state_without(directory->files(), sweep.surplus);
+  for (const std::string& old : directory->remove(sweep.surplus)) history_.remove(old);
+  return prefix;
+}
+
+void CheckpointManager::write_state_without(FileSystem& files,
+                                            const std::vector<std::string>& surplus) {
+  UpdateCheckpointStateOptions state{.latest_filename = options_.saver.latest_filename,
+                                     .last_preserved_timestamp = history_.last_preserved_time(),
+                                     .removing_paths = surplus,
+                                     .save_relative_paths = true};
+  std::vector<std::string> listed;
+  for (const CheckpointRecord& record : history_.records()) {
+    if (std::ranges::find(surplus, record.prefix) != surplus.end()) continue;
+    listed.push_back(record.prefix);
+    state.all_model_checkpoint_timestamps.push_back(record.time);
+  }
+  update_checkpoint_state(files, options_.directory, *latest_, listed, state);
+}
+
+}  // namespace crochet

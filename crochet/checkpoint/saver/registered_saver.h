@@ -1,0 +1,20 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "crochet/checkpoint/saver/saver.h"
+#include "crochet/session/graph.h"
+
+namespace crochet {
+
+// Makes `saver` the one of the graph: Scaffold and CheckpointSaverHook take it if they are given
+// none of their own. TensorFlow's collection SAVERS.
+void register_saver(Graph& graph, std::shared_ptr<Saver> saver);
+
+// The saver of the graph; null if it has none. Throws: FailedPreconditionError if several
+// were registered.
+std::shared_ptr<Saver> registered_saver(const Graph& graph);
+
+}  // namespace crochet

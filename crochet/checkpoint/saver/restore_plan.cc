@@ -1,0 +1,287 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/saver/restore_plan.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include <fmt/ranges.h>
+
+#include "crochet/base/error.h"
+#include "crochet/base/log.h"
+#include "crochet/base/pending_signal.h"
+#include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/directory/checkpoint_state.h"
+#include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/io/path.h"
+
+namespace crochet {
+namespace {
+
+// Hooks keep their state under this name; it comes and goes with them.
+constexpr std::string_view kHookState = "hooks/";
+
+using internal::VariableSelection;
+
+// Who owns an entry of the file: a variable, or of the objects whose key it starts with the one
+// with the longest.
+class Owners {
+ public:
+  Owners(const Graph& graph, const VariableSelection& selection)
+      : graph_(graph), selection_(selection) {
+    for (const RegisteredSaveable& object : graph.saveables())
+      objects_.emplace(selection.place_of(object.name).key, &object);
+  }
+
+  // Null for a variable's entry and for nobody's; else the object, and the entry's key within it.
+  const RegisteredSaveable* object_of(const std::string& entry, std::string& key) {
+    if (objects_.empty()) return nullptr;
+    std::string_view owner = entry;
+    while (true) {
+      if (const auto found = objects_.find(owner); found != objects_.end()) {
+        if (is_variable(entry)) return nullptr;
+        key = entry.substr(std::min(owner.size() + 1, entry.size()));
+        return found->second;
+      }
+      const size_t slash = owner.rfind('/');
+      if (slash == std::string_view::npos) return nullptr;
+      owner = owner.substr(0, slash);
+    }
+  }
+
+ private:
+  // Few entries are asked for, of programs with many variables mostly none.
+  bool is_variable(const std::string& entry) {
+    if (variables_.empty())
+      for (const Variable& variable : graph_.variables())
+        variables_.insert(selection_.place_of(variable.name()).key);
+    return variables_.contains(entry);
+  }
+
+  const Graph& graph_;
+  const VariableSelection& selection_;
+  std::map<std::string, const RegisteredSaveable*, std::less<>> objects_;
+  std::unordered_set<std::string> variables_;  // Filled when it is needed.
+};
+
+// What the checkpoint has for a variable, if that is a slice.
+Shape stored_shape(const TensorInfo& info, const VariableSelection::Place& place) {
+  if (place.slice == nullptr) return info.shape;
+  return internal::shape_of(internal::resolved(place.slice->slice, place.slice->full_shape));
+}
+
+bool can_be_reshaped(const Shape& from, const Shape& to) {
+  return to.is_fully_known() && from.num_elements() == to.num_elements();
+}
+
+}  // namespace
+
+RestorePlan::RestorePlan(const Graph& graph, const CheckpointReader& reader,
+                         const VariableSelection& selection, const RestoreRules& rules)
+    : reader_(reader) {
+  report_.prefix = reader.prefix();
+  const VariableSelection::Selected selected = selection.select(graph);
+  for (const Variable& variable : selected.variables)
+    plan_variable(variable, selection.place_of(variable.name()), rules);
+  plan_objects(graph, selection, selected.objects, rules);
+  find_surplus(selection.selects_all(), rules);
+  throw_if_problems();
+}
+
+void RestorePlan::throw_if_problems() const {
+  if (not_found_.empty() && problems_.empty()) return;
+  std::vector<std::string> all = not_found_;
+  all.insert(all.end(), problems_.begin(), problems_.end());
+  const std::string message = fmt::format("checkpoint {} does not fit this program: {}",
+                                          reader_.prefix(), fmt::join(all, "; "));
+  throw_error(problems_.empty() ? Code::kNotFound : Code::kInvalidArgument, message);
+}
+
+void RestorePlan::note_missing(const std::string& name, const std::string& problem,
+                               bool is_problem) {
+  if (is_problem)
+    not_found_.push_back(problem);
+  else
+    report_.missing.push_back(name);
+}
+
+void RestorePlan::note_restored(const std::string& name, const std::string& key) {
+  report_.restored.push_back(name);
+  if (key != name) report_.renamed.emplace(name, key);
+}
+
+void RestorePlan::plan_variable(const Variable& variable, const VariableSelection::Place& place,
+                                const RestoreRules& rules) {
+  const std::string& name = variable.name();
+  const auto found = reader_.tensors().find(place.key);
+  if (found == reader_.tensors().end())
+    return note_missing(name,
+                        fmt::format("Key {} not found in checkpoint, where the program has {} {}",
+                                    place.key, variable.dtype(), variable.shape()),
+                        !rules.allow_missing);
+  claim(found->first);
+  const TensorInfo& info = found->second;
+  if (info.dtype != variable.dtype())
+    return problems_.push_back(
+        fmt::format("\"{}\" is {} {} in the checkpoint and {} {} in the program, which is not the "
+                    "original dtype",
+                    name, info.dtype, info.shape, variable.dtype(), variable.shape()));
+  if (place.slice != nullptr && place.slice->full_shape != info.shape)
+    return problems_.push_back(
+        fmt::format("\"{}\" is a slice of {}, \"{}\" is {} in the checkpoint", name,
+                    place.slice->full_shape, place.key, info.shape));
+  Shape shape = stored_shape(info, place);
+  if (!shape.is_compatible_with(variable.shape())) {
+    if (!rules.reshape || !can_be_reshaped(shape, variable.shape()))
+      return problems_.push_back(
+          fmt::format("\"{}\" is {} {} in the checkpoint and {} {} in the program", name,
+                      info.dtype, shape, variable.dtype(), variable.shape()));
+    shape = variable.shape();
+    report_.reshaped.push_back(name);
+  }
+  note_restored(name, place.key);
+  variables_.push_back({variable, std::move(shape)});
+  requests_.push_back({place.key, place.slice ? std::optional(place.slice->slice) : std::nullopt});
+}
+
+void RestorePlan::plan_objects(const Graph& graph, const VariableSelection& selection,
+                               const std::vector<const RegisteredSaveable*>& objects,
+                               const RestoreRules& rules) {
+  Owners owners(graph, selection);
+  std::map<const RegisteredSaveable*, std::vector<std::pair<std::string, std::string>>> keys;
+  std::string key;
+  for (const auto& [name, info] : reader_.tensors())
+    if (const RegisteredSaveable* const owner = owners.object_of(name, key))
+      keys[owner].emplace_back(key, name);
+  for (const RegisteredSaveable* const object : objects) {
+    ObjectPart part{object, std::move(keys[object])};
+    for (const auto& [within, name] : part.keys) claim(reader_.tensors().find(name)->first);
+    if (!part.keys.empty()) {
+      objects_.push_back(std::move(part));
+      note_restored(object->name, selection.place_of(object->name).key);
+      continue;
+    }
+    if (object->optional)
+      log_warning("checkpoint {} has no state of \"{}\"; it starts anew", reader_.prefix(),
+                  object->name);
+    note_missing(object->name,
+                 fmt::format("Key {} not found in checkpoint, where the program has an object",
+                             selection.place_of(object->name).key),
+                 !object->optional && !rules.allow_missing);
+  }
+}
+
+void RestorePlan::find_surplus(bool wants_all, const RestoreRules& rules) {
+  std::ranges::sort(claimed_);
+  auto next = claimed_.begin();
+  for (const auto& [name, info] : reader_.tensors()) {
+    while (next != claimed_.end() && *next < name) ++next;
+    if (next != claimed_.end() && *next == name) continue;
+    report_.surplus.push_back(name);
+    if (!wants_all) continue;
+    if (name.starts_with(kHookState)) {
+      log_warning("checkpoint {}: no hook of this run takes the state \"{}\"", reader_.prefix(),
+                  name);
+    } else if (!rules.allow_surplus) {
+      problems_.push_back(
+          fmt::format("\"{}\" ({} {}) is not in the program", name, info.dtype, info.shape));
+    }
+  }
+}
+
+std::vector<TensorMap> RestorePlan::read_objects() const {
+  std::vector<TensorRequest> requests;
+  std::vector<std::pair<size_t, const std::string*>> places;  // Object and key, by request.
+  for (size_t i = 0; i < objects_.size(); ++i) {
+    for (const auto& [key, name] : objects_[i].keys) {
+      requests.push_back({name});
+      places.emplace_back(i, &key);
+    }
+  }
+  CheckpointPass pass(reader_, requests);
+  std::vector<TensorMap> states(objects_.size());
+  for (const size_t number : pass.order())
+    states[places[number].first].emplace(*places[number].second, pass.read(number));
+  return states;
+}
+
+Assignment RestorePlan::assignment(size_t number, CheckpointPass& pass) const {
+  const VariablePart& part = variables_[number];
+  if (part.variable.dtype() == DType::kString)
+    return {.variable = part.variable, .shape = part.shape, .strings = [&pass, &part, number] {
+              const Tensor value = pass.read(number);
+              const auto strings = value.strings();
+              return Tensor::from(std::vector<std::string>(strings.begin(), strings.end()),
+                                  part.shape);
+            }};
+  return {part.variable, part.shape, [&pass, number](std::span<std::byte> destination) {
+            throw_if_signalled("restoring");
+            pass.read_into(number, destination);
+          }};
+}
+
+void RestorePlan::assign_variables(Session& session) const {
+  CheckpointPass pass(reader_, requests_);
+  std::vector<Assignment> assignments;
+  assignments.reserve(requests_.size());
+  for (const size_t number : pass.order()) assignments.push_back(assignment(number, pass));
+  session.assign(assignments);
+}
+
+// That it has all keys is known: what they do not find is a file.
+void RestorePlan::run(StateOperations& operations, Session& session) const {
+  try {
+    operations.restore(session, reader_.prefix());
+  } catch (const NotFoundError& error) {
+    throw DataLossError("checkpoint {}: the graph's own operations do not find all of it: {}",
+                        reader_.prefix(), error.what());
+  }
+}
+
+RestoreReport RestorePlan::execute(Session& session, StateOperations* operations) const {
+  // Objects are small: read all of them before anything is overwritten.
+  const std::vector<TensorMap> states = read_objects();
+  if (operations != nullptr)
+    run(*operations, session);
+  else
+    assign_variables(session);
+  RestoreReport report = report_;
+  for (size_t i = 0; i < objects_.size(); ++i) {
+    const RegisteredSaveable& object = *objects_[i].object;
+    try {
+      object.object->restore(states[i]);
+    } catch (const InvalidArgumentError& error) {
+      const std::string message = fmt::format("checkpoint {}: \"{}\" cannot be restored: {}",
+                                              reader_.prefix(), object.name, error.what());
+      if (!object.optional) throw InvalidArgumentError("{}", message);
+      log_warning("{}; it starts anew", message);
+      std::erase(report.restored, object.name);
+      report.renamed.erase(object.name);
+      report.missing.push_back(object.name);
+    }
+  }
+  return report;
+}
+
+std::vector<std::string> checkpoint_candidates(FileSystem& files, const std::string& directory,
+                                               const std::string& basename) {
+  if (!files.exists(directory)) return {};
+  std::vector<std::string> candidates = list_checkpoints(files, directory, basename);
+  if (!candidates.empty()) return candidates;
+  for (const std::string& name : files.list(directory))
+    if (const auto file = internal::parse_checkpoint_filename(name);
+        file && file->part == internal::CheckpointPart::kIndex)
+      throw FailedPreconditionError(
+          "{} holds the checkpoint {} and none of the name {}-<step>: restore it by its name, or "
+          "use "
+          "another directory",
+          directory, file->base, basename);
+  if (const auto state = get_checkpoint_state(files, directory))
+    throw DataLossError(
+        "{} names the checkpoint {}, which is not there; to start afresh, remove {}",
+        join_path(directory, "checkpoint"), state->model_checkpoint_path,
+        join_path(directory, "checkpoint"));
+  return {};
+}
+
+}  // namespace crochet

@@ -1,0 +1,86 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "crochet/checkpoint/file/checkpoint_pass.h"
+#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/saver/restore_report.h"
+#include "crochet/checkpoint/saver/saved_variable.h"
+#include "crochet/session/session.h"
+#include "crochet/session/state_operations.h"
+
+namespace crochet {
+
+// How much a checkpoint may differ from the graph that takes it over.
+struct RestoreRules {
+  bool reshape = false;
+  bool allow_missing = false;
+  bool allow_surplus = false;
+};
+
+// How the tensors of one checkpoint become the state of one graph. Making the
+// plan checks all names, types and shapes; executing it reads each data file from its start to
+// its end, into the variables, after a look that all of it is there.
+class RestorePlan {
+ public:
+  // Throws: an error that lists all that does not fit: NotFoundError if nothing but names is
+  // missing from the checkpoint, else InvalidArgumentError.
+  // Requires: the graph and the reader outlive this.
+  RestorePlan(const Graph& graph, const CheckpointReader& reader,
+              const internal::VariableSelection& selection = {}, const RestoreRules& rules = {});
+
+  // Returns what came of it. With `operations`, these restore the variables.
+  // Throws: DataLossError from reading.
+  RestoreReport execute(Session& session, StateOperations* operations = nullptr) const;
+
+ private:
+  struct VariablePart {
+    Variable variable;
+    Shape shape;  // That it is given.
+  };
+  struct ObjectPart {
+    const RegisteredSaveable* object;
+    std::vector<std::pair<std::string, std::string>> keys;  // Key of the object, name in the file.
+  };
+
+  void plan_variable(const Variable& variable, const internal::VariableSelection::Place& place,
+                     const RestoreRules& rules);
+  void plan_objects(const Graph& graph, const internal::VariableSelection& selection,
+                    const std::vector<const RegisteredSaveable*>& objects,
+                    const RestoreRules& rules);
+  void find_surplus(bool wants_all, const RestoreRules& rules);
+  void note_missing(const std::string& name, const std::string& problem, bool is_problem);
+  void note_restored(const std::string& name, const std::string& key);
+  // The entry that the program takes over from the checkpoint.
+  void claim(std::string_view key) { claimed_.push_back(key); }
+  void throw_if_problems() const;
+  std::vector<TensorMap> read_objects() const;
+  void assign_variables(Session& session) const;
+  void run(StateOperations& operations, Session& session) const;
+  // How `pass`, over the requests, gives one of the variables its value.
+  Assignment assignment(size_t number, CheckpointPass& pass) const;
+
+  const CheckpointReader& reader_;
+  std::vector<VariablePart> variables_;
+  std::vector<TensorRequest> requests_;  // Of the variables, in the same order.
+  std::vector<ObjectPart> objects_;
+  RestoreReport report_;
+  std::vector<std::string_view> claimed_;  // The reader's names.
+  std::vector<std::string> not_found_;     // Problems: keys the checkpoint does not have,
+  std::vector<std::string> problems_;      // and all others.
+};
+
+// Prefixes that a directory may be restored from, the best last: the checkpoints
+// "<basename>-<step>" whose index is there, by step, whether the state file names them or not.
+// Throws: DataLossError if the state file names a checkpoint and none is there;
+// FailedPreconditionError if there are only checkpoints of other names.
+std::vector<std::string> checkpoint_candidates(FileSystem& files, const std::string& directory,
+                                               const std::string& basename);
+
+}  // namespace crochet

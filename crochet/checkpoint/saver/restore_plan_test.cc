@@ -1,0 +1,185 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/saver/restore_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+#include "crochet/checkpoint/bundle/bundle_writer.h"
+#include "crochet/io/memory_file_system.h"
+#include "crochet/testing/log_capture.h"
+#include "crochet/testing/scripted_session.h"
+
+namespace crochet {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::ThrowsMessage;
+
+// Keeps whatever it is given; refuses if it is told to.
+class Keeper final : public Saveable {
+ public:
+  TensorMap save() const override { return state; }
+  void restore(const TensorMap& given) override {
+    if (refuses) throw InvalidArgumentError("not mine");
+    state = given;
+  }
+  std::vector<std::string> keys() const {
+    std::vector<std::string> keys;
+    for (const auto& [key, value] : state) keys.push_back(key);
+    return keys;
+  }
+
+  TensorMap state;
+  bool refuses = false;
+};
+
+class RestorePlanTest : public testing::Test {
+ protected:
+  // Makes the checkpoint "ckpt" of zeros of these names.
+  void write(const std::vector<std::pair<std::string, Tensor>>& tensors) {
+    BundleWriter writer(files_, "ckpt");
+    for (const auto& [name, value] : tensors) writer.add(name, value);
+    writer.finish();
+  }
+  std::shared_ptr<Keeper> add_object(const std::string& name, bool optional = false) {
+    auto keeper = std::make_shared<Keeper>();
+    graph_.add_saveable({.name = name, .object = keeper, .optional = optional});
+    return keeper;
+  }
+  void restore() {
+    if (!session_) session_ = graph_.new_session("");
+    const CheckpointReader reader("ckpt", files_);
+    RestorePlan(graph_, reader).execute(*session_);
+  }
+  Tensor value(const Variable& variable) {
+    return session_->snapshot({&variable, 1}).tensors()[0].tensor;
+  }
+
+  LogCapture log_;
+  MemoryFileSystem files_;
+  ScriptedGraph graph_{{.counts_steps = false}};
+  std::unique_ptr<Session> session_;
+  const Tensor one_ = Tensor::scalar(1.0f);
+};
+
+TEST_F(RestorePlanTest, RestoresStringsOfObjects) {
+  const auto object = add_object("vocabulary");
+  const Tensor words = Tensor::from({"cat", "", "dog"});
+  write({{"vocabulary/words", words}, {"vocabulary/unknown", Tensor::scalar("?")}});
+  restore();
+  EXPECT_EQ(object->state.at("words"), words);
+  EXPECT_EQ(object->state.at("unknown"), Tensor::scalar("?"));
+}
+
+TEST_F(RestorePlanTest, ListsAllThatDoesNotFitAndChangesNothing) {
+  const Variable fits = graph_.variable("fits", Tensor::scalar(7.0f));
+  graph_.variable("missing", Tensor::zeros<float>({2}));
+  graph_.variable("other_shape", Tensor::zeros<float>({2, 3}));
+  graph_.variable("other_type", Tensor::zeros<float>({2}));
+  const auto object = add_object("missing_object");
+  write({{"fits", one_},
+         {"other_shape", Tensor::zeros<float>({3, 2})},
+         {"other_type", Tensor::zeros<double>({2})},
+         {"surplus", Tensor::zeros<int32_t>({4})}});
+  EXPECT_THAT([&] { restore(); },
+              ThrowsMessage<InvalidArgumentError>(
+                  AllOf(HasSubstr("Key missing not found in checkpoint"),
+                        HasSubstr("\"other_shape\" is float32 [3,2] in the checkpoint and float32 "
+                                  "[2,3] in the program"),
+                        HasSubstr("\"other_type\" is float64 [2]"),
+                        HasSubstr("Key missing_object not found in checkpoint"),
+                        HasSubstr("\"surplus\" (int32 [4]) is not in the program"))));
+  EXPECT_EQ(value(fits), Tensor::scalar(7.0f));
+}
+
+TEST_F(RestorePlanTest, ReadsObjectsBeforeItOverwritesVariables) {
+  const Variable w = graph_.variable("w", Tensor::scalar(7.0f));
+  const auto object = add_object("object");
+  write({{"object", Tensor::from<float>(std::vector<float>(100, 1))}, {"w", one_}});
+  std::string data = read_file(files_, "ckpt.data-00000-of-00001");
+  data[10] ^= 1;
+  files_.create("ckpt.data-00000-of-00001")->append(data);
+  EXPECT_THROW(restore(), DataLossError);
+  EXPECT_EQ(value(w), Tensor::scalar(7.0f));
+}
+
+TEST_F(RestorePlanTest, GivesAnObjectItsEntriesByTheirKeys) {
+  const auto object = add_object("batches");
+  write({{"batches", one_}, {"batches/position", one_}, {"batches/rng/state", one_}});
+  restore();
+  EXPECT_THAT(object->keys(), ElementsAre("", "position", "rng/state"));
+}
+
+TEST_F(RestorePlanTest, GivesAnEntryToTheObjectOfTheLongestName) {
+  const auto outer = add_object("model");
+  const auto inner = add_object("model/optimizer");
+  write({{"model/epoch", one_}, {"model/optimizer", one_}, {"model/optimizer/rate", one_}});
+  restore();
+  EXPECT_THAT(outer->keys(), ElementsAre("epoch"));
+  EXPECT_THAT(inner->keys(), ElementsAre("", "rate"));
+}
+
+TEST_F(RestorePlanTest, GivesNoVariableToAnObject) {
+  const Variable w = graph_.variable("model/w", Tensor::scalar(7.0f));
+  const auto object = add_object("model");
+  write({{"model/epoch", one_}, {"model/w", one_}});
+  restore();
+  EXPECT_THAT(object->keys(), ElementsAre("epoch"));
+  EXPECT_EQ(value(w), one_);
+}
+
+TEST_F(RestorePlanTest, TakesNamesThatOnlyBeginAlikeForOthers) {
+  add_object("batch");
+  write({{"batch", one_}, {"batches", one_}});
+  EXPECT_THAT([&] { restore(); }, ThrowsMessage<InvalidArgumentError>(HasSubstr("\"batches\"")));
+}
+
+TEST_F(RestorePlanTest, SaysWhichObjectRefuses) {
+  add_object("batches")->refuses = true;
+  write({{"batches", one_}});
+  EXPECT_THAT([&] { restore(); },
+              ThrowsMessage<InvalidArgumentError>(
+                  AllOf(HasSubstr("ckpt"), HasSubstr("\"batches\""), HasSubstr("not mine"))));
+}
+
+TEST_F(RestorePlanTest, WarnsOfOptionalObjectsThatAreMissingOrRefuse) {
+  add_object("hooks/Missing/best", true);
+  add_object("hooks/Refusing/best", true)->refuses = true;
+  write({{"hooks/Refusing/best", one_}, {"hooks/Surplus/best", one_}});
+  restore();
+  EXPECT_TRUE(log_.contains("has no state of \"hooks/Missing/best\""));
+  EXPECT_TRUE(log_.contains("\"hooks/Refusing/best\" cannot be restored"));
+  EXPECT_TRUE(log_.contains("\"hooks/Surplus/best\""));
+}
+
+TEST(CheckpointCandidatesTest, AreTheCheckpointsOfTheNameByStep) {
+  MemoryFileSystem files;
+  files.create_directories("d");
+  for (const char* const name : {"a-9.index", "a-10.index", "ab-3.index", "a-x.index", "b.index"})
+    files.create(std::string("d/") + name);
+  EXPECT_THAT(checkpoint_candidates(files, "d", "a"), ElementsAre("d/a-9", "d/a-10"));
+}
+
+TEST(CheckpointCandidatesTest, AreNoneInAnEmptyDirectory) {
+  MemoryFileSystem files;
+  EXPECT_THAT(checkpoint_candidates(files, "d", "a"), IsEmpty());
+  files.create_directories("d");
+  files.create("d/metrics.jsonl");
+  EXPECT_THAT(checkpoint_candidates(files, "d", "a"), IsEmpty());
+}
+
+TEST(CheckpointCandidatesTest, AreAnErrorIfOnlyOtherNamesAreThere) {
+  MemoryFileSystem files;
+  files.create_directories("d");
+  files.create("d/b-9.index");
+  EXPECT_THAT(
+      [&] { checkpoint_candidates(files, "d", "a"); },
+      ThrowsMessage<FailedPreconditionError>(AllOf(HasSubstr("b-9"), HasSubstr("a-<step>"))));
+}
+
+}  // namespace
+}  // namespace crochet

@@ -1,0 +1,39 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/saver/restore_report.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "crochet/base/escape.h"
+
+namespace crochet {
+namespace {
+
+// A checkpoint of another program would fill pages otherwise.
+constexpr size_t kMaxNames = 10;
+
+void add_names(std::string& line, const char* what, const std::vector<std::string>& names) {
+  if (names.empty()) return;
+  const auto shown = names.begin() + static_cast<ptrdiff_t>(std::min(names.size(), kMaxNames));
+  line += fmt::format(", {} {} ({}{})", names.size(), what, fmt::join(names.begin(), shown, ", "),
+                      names.size() > kMaxNames ? ", ..." : "");
+}
+
+}  // namespace
+
+std::string to_string(const RestoreReport& report) {
+  std::string line = fmt::format("{}: {} restored", report.prefix, report.restored.size());
+  if (!report.renamed.empty())
+    line += fmt::format(", {} of them from other names", report.renamed.size());
+  add_names(line, "reshaped", report.reshaped);
+  add_names(line, "missing", report.missing);
+  add_names(line, "surplus", report.surplus);
+  for (const RefusedCheckpoint& refused : report.refused)
+    line += fmt::format("; {} was refused: {}", refused.prefix, refused.reason);
+  return internal::escape_text(line);
+}
+
+}  // namespace crochet

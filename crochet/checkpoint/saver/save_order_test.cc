@@ -1,0 +1,238 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include <regex>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/io/memory_file_system.h"
+#include "crochet/testing/failing_file_system.h"
+#include "crochet/testing/fake_clock.h"
+#include "crochet/testing/step_state.h"
+
+namespace crochet {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAreArray;
+using testing::IsEmpty;
+
+// "append d/m-2.index.tempstate123 45" as "append m-2.index.tempstate": neither random numbers nor
+// sizes, and large files are created as others are.
+std::string simplified(const std::string& operation) {
+  static const std::regex random("\\.(tempstate|tmp)[0-9a-f]+");
+  static const std::regex size("^((append|create_large) [^ ]*) [0-9]+$");
+  std::string text = std::regex_replace(operation, random, ".$1");
+  text = std::regex_replace(text, size, "$1");
+  text = std::regex_replace(text, std::regex("create_large"), "create");
+  return std::regex_replace(text, std::regex("d/"), "");
+}
+
+// A session, and a saver whose files remember what was done to them.
+struct ObservedSaver {
+  explicit ObservedSaver(SaverOptions options) : saver(with_files(std::move(options))) {}
+
+  SaverOptions with_files(SaverOptions options) {
+    options.files = &files;
+    return options;
+  }
+
+  MemoryFileSystem disk;
+  FailingFileSystem files{disk};
+  Saver saver;
+  internal::StepState state;
+  std::unique_ptr<Session> session = state.graph.new_session("");
+};
+
+// Everything that one save does, in order; those appends that follow one another are one.
+std::vector<std::string> operations_of_second_save(const SaverOptions& options) {
+  ObservedSaver observed(options);
+  observed.state.advance(*observed.session);
+  observed.saver.save(*observed.session, "d/m", 1);
+  const auto start = static_cast<size_t>(observed.files.num_operations());
+  observed.state.advance(*observed.session);
+  observed.saver.save(*observed.session, "d/m", 2);
+  EXPECT_THAT(observed.files.violations(), IsEmpty());
+  std::vector<std::string> simple;
+  const std::vector<std::string> all = observed.files.operations();
+  for (size_t i = start; i < all.size(); ++i) {
+    std::string operation = simplified(all[i]);
+    if (operation.starts_with("append ") && simple.back() == operation) continue;
+    simple.push_back(std::move(operation));
+  }
+  return simple;
+}
+
+// A change of this list is a change of what a crash leaves: docs/checkpoints.md and the tests
+// of power cuts have to follow.
+TEST(SaveOrderTest, OneSaveWritesSyncsAndRenamesInThisOrder) {
+  const std::vector<std::string> expected = {
+      "create m-2.data-00000-of-00002.tempstate",
+      "append m-2.data-00000-of-00002.tempstate",
+      "create m-2.data-00001-of-00002.tempstate",
+      "append m-2.data-00001-of-00002.tempstate",
+      "sync m-2.data-00000-of-00002.tempstate",
+      "close m-2.data-00000-of-00002.tempstate",
+      "sync m-2.data-00001-of-00002.tempstate",
+      "close m-2.data-00001-of-00002.tempstate",
+      "create m-2.index.tempstate",
+      "append m-2.index.tempstate",
+      "sync m-2.index.tempstate",
+      "close m-2.index.tempstate",
+      "create m-2.json.tmp",
+      "append m-2.json.tmp",
+      "sync m-2.json.tmp",
+      "close m-2.json.tmp",
+      "rename m-2.json.tmp -> m-2.json",
+      "sync_directory d",
+      "create m-2.meta.tmp",
+      "append m-2.meta.tmp",
+      "sync m-2.meta.tmp",
+      "close m-2.meta.tmp",
+      "rename m-2.meta.tmp -> m-2.meta",
+      "sync_directory d",
+      "rename m-2.data-00000-of-00002.tempstate -> m-2.data-00000-of-00002",
+      "rename m-2.data-00001-of-00002.tempstate -> m-2.data-00001-of-00002",
+      "sync_directory d",
+      "rename m-2.index.tempstate -> m-2.index",
+      "sync_directory d",  // Now it exists, and is durable.
+      "create checkpoint.tmp",
+      "append checkpoint.tmp",
+      "sync checkpoint.tmp",
+      "close checkpoint.tmp",
+      "rename checkpoint.tmp -> checkpoint",
+      "sync_directory d",
+      "lock .lock",          // Only its holder removes,
+      "lock .sidecar_lock",  // and nothing that is being pinned.
+      "remove m-1.meta",
+      "remove m-1.index",
+      "sync_directory d",  // Gone, before its data is.
+      "remove m-1.data-00000-of-00002",
+      "remove m-1.data-00001-of-00002",
+      "remove m-1.json",
+  };
+  EXPECT_THAT(operations_of_second_save({.num_shards = 2, .max_to_keep = 1}),
+              ElementsAreArray(expected));
+}
+
+// The same with safetensors: its header, which is the index, and the data are in one file.
+TEST(SaveOrderTest, ASafetensorsFileGetsItsNameOnceItIsSynced) {
+  const std::vector<std::string> expected = {
+      "create m-2.safetensors.tempstate",
+      "append m-2.safetensors.tempstate",
+      "sync m-2.safetensors.tempstate",
+      "close m-2.safetensors.tempstate",
+      "create m-2.json.tmp",
+      "append m-2.json.tmp",
+      "sync m-2.json.tmp",
+      "close m-2.json.tmp",
+      "rename m-2.json.tmp -> m-2.json",
+      "sync_directory d",
+      "create m-2.meta.tmp",
+      "append m-2.meta.tmp",
+      "sync m-2.meta.tmp",
+      "close m-2.meta.tmp",
+      "rename m-2.meta.tmp -> m-2.meta",
+      "sync_directory d",
+      "rename m-2.safetensors.tempstate -> m-2.safetensors",
+      "sync_directory d",  // Now it exists, and is durable.
+      "create checkpoint.tmp",
+      "append checkpoint.tmp",
+      "sync checkpoint.tmp",
+      "close checkpoint.tmp",
+      "rename checkpoint.tmp -> checkpoint",
+      "sync_directory d",
+      "lock .lock",
+      "lock .sidecar_lock",
+      "remove m-1.meta",
+      "remove m-1.safetensors",
+      "sync_directory d",
+      "remove m-1.json",
+  };
+  EXPECT_THAT(
+      operations_of_second_save({.format = CheckpointFormat::kSafetensors, .max_to_keep = 1}),
+      ElementsAreArray(expected));
+}
+
+// The operations of a save, each behind the stage that its ticket had reached then.
+std::vector<std::string> operations_with_stages(const SaverOptions& options) {
+  ObservedSaver observed(options);
+  const Snapshot snapshot = observed.saver.snapshot(*observed.session);
+  FakeClock clock;
+  SaveTicket ticket("d/m-1", 1, clock);
+  std::vector<std::string> operations;
+  observed.files.watch([&](const std::string& operation) {
+    operations.push_back(
+        fmt::format("{}: {}", save_stage_name(ticket.stage()), simplified(operation)));
+  });
+  observed.saver.write(snapshot, ticket);
+  return operations;
+}
+
+// Who waits for a stage may rely on it at once, whenever the power goes.
+TEST(SaveOrderTest, NoStageIsCalledReachedBeforeItIs) {
+  for (const auto format : {CheckpointFormat::kTensorBundle, CheckpointFormat::kSafetensors}) {
+    const std::string index =
+        format == CheckpointFormat::kTensorBundle ? "m-1.index" : "m-1.safetensors";
+    const auto operations = operations_with_stages({.format = format});
+    EXPECT_THAT(operations, Contains("written: rename " + index + ".tempstate -> " + index));
+    const auto durable = std::ranges::find_if(
+        operations, [](const std::string& text) { return text.starts_with("durable"); });
+    ASSERT_NE(durable, operations.end());
+    EXPECT_EQ(*durable, "durable: create checkpoint.tmp");
+    EXPECT_EQ(*(durable - 1), "written: sync_directory d");
+    EXPECT_EQ(operations.back(), "durable: sync_directory d");  // The state file's.
+  }
+}
+
+// How the names of a checkpoint change that is saved again under the same step.
+std::vector<std::string> renewal(const SaverOptions& options) {
+  ObservedSaver observed(options);
+  observed.saver.save(*observed.session, "d/m", 1);
+  const auto start = static_cast<ptrdiff_t>(observed.files.num_operations());
+  observed.saver.save(*observed.session, "d/m", 1);
+  const std::vector<std::string> all = observed.files.operations();
+  std::vector<std::string> changes;
+  for (auto operation = all.begin() + start; operation != all.end(); ++operation) {
+    const std::string text = simplified(*operation);
+    if (text.starts_with("create checkpoint")) break;
+    if (text.starts_with("remove") || text.starts_with("sync_dir") ||
+        (text.starts_with("rename m-1") && text.find(".tempstate") != std::string::npos))
+      changes.push_back(text);
+  }
+  return changes;
+}
+
+// What is there under the step's own name goes first, index before all: at no time is there an
+// index without its data.
+TEST(SaveOrderTest, AnIndexOfTheSameStepIsRemovedBeforeItsDataIsReplaced) {
+  const std::vector<std::string> expected = {
+      "sync_directory d",  // The sidecar's.
+      "sync_directory d",  // The meta graph's.
+      "remove m-1.index",
+      "sync_directory d",
+      "rename m-1.data-00000-of-00001.tempstate -> m-1.data-00000-of-00001",
+      "sync_directory d",
+      "rename m-1.index.tempstate -> m-1.index",
+      "sync_directory d"};
+  EXPECT_THAT(renewal({}), ElementsAreArray(expected));
+}
+
+TEST(SaveOrderTest, ASafetensorsIndexOfTheSameStepIsRemovedFirstToo) {
+  const std::vector<std::string> expected = {
+      "sync_directory d",  // The sidecar's.
+      "sync_directory d",  // The meta graph's.
+      "remove m-1.safetensors.index.json",
+      "sync_directory d",
+      "rename m-1-00001-of-00002.safetensors.tempstate -> m-1-00001-of-00002.safetensors",
+      "rename m-1-00002-of-00002.safetensors.tempstate -> m-1-00002-of-00002.safetensors",
+      "sync_directory d",
+      "rename m-1.safetensors.index.json.tempstate -> m-1.safetensors.index.json",
+      "sync_directory d"};
+  EXPECT_THAT(renewal({.format = CheckpointFormat::kSafetensors, .num_shards = 2}),
+              ElementsAreArray(expected));
+}
+
+}  // namespace
+}  // namespace crochet

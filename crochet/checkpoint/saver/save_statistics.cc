@@ -1,0 +1,56 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/saver/save_statistics.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace crochet {
+namespace {
+
+std::string size_text(uint64_t bytes) {
+  constexpr double kStep = 1000;
+  const char* const units[] = {"bytes", "kB", "MB", "GB", "TB"};
+  auto value = static_cast<double>(bytes);
+  size_t unit = 0;
+  for (; value >= kStep && unit + 1 < std::size(units); ++unit) value /= kStep;
+  return fmt::format("{:.3g} {}", value, units[unit]);
+}
+
+}  // namespace
+
+void SaveStatistics::add(const SaveTicket& ticket) {
+  retries += std::max(0, ticket.num_attempts() - 1);
+  if (ticket.error()) {
+    ++failed;
+    return;
+  }
+  if (ticket.location().empty()) return;  // There was nothing to save.
+  ++saved;
+  if (ticket.location() != ticket.prefix()) ++saved_elsewhere;
+  bytes += ticket.num_bytes();
+  written_secs += ticket.seconds(SaveStage::kWritten).value_or(0);
+  durable_secs += ticket.seconds(SaveStage::kDurable).value_or(0);
+  published_secs += ticket.seconds(SaveStage::kPublished).value_or(0);
+}
+
+std::string to_string(const SaveStatistics& statistics) {
+  std::string text =
+      fmt::format("{} checkpoint{}", statistics.saved, statistics.saved == 1 ? "" : "s");
+  if (statistics.saved > 0)
+    text += fmt::format(", {}, published {:.3f} s after their snapshots in the mean",
+                        size_text(statistics.bytes),
+                        statistics.published_secs / static_cast<double>(statistics.saved));
+  text += fmt::format(", training stood still for {:.3f} s", statistics.blocked_secs);
+  const auto add = [&text](int64_t number, const char* what) {
+    if (number > 0) text += fmt::format("; {} {}", number, what);
+  };
+  add(statistics.saved_elsewhere, "in the second directory");
+  add(statistics.failed, "failed");
+  add(statistics.skipped, "skipped");
+  add(statistics.retries, statistics.retries == 1 ? "retry" : "retries");
+  return text;
+}
+
+}  // namespace crochet

@@ -1,0 +1,148 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/saver/save_ticket.h"
+
+#include <algorithm>
+#include <array>
+#include <condition_variable>
+#include <mutex>
+
+namespace crochet {
+namespace {
+
+constexpr size_t kNumStages = static_cast<size_t>(SaveStage::kPublished) + 1;
+
+}  // namespace
+
+const char* save_stage_name(SaveStage stage) {
+  switch (stage) {
+    case SaveStage::kSnapshotted:
+      return "snapshotted";
+    case SaveStage::kWritten:
+      return "written";
+    case SaveStage::kDurable:
+      return "durable";
+    case SaveStage::kPublished:
+      return "published";
+  }
+  return "unknown";
+}
+
+struct SaveTicket::State {
+  State(std::string its_prefix, int64_t its_step, Clock& its_clock)
+      : prefix(std::move(its_prefix)), step(its_step), clock(its_clock), start(clock.now()) {}
+
+  bool finished() const { return stage == SaveStage::kPublished || error != nullptr; }
+
+  const std::string prefix;
+  const int64_t step;
+  Clock& clock;  // Not owned; outlives this.
+  const Clock::TimePoint start;
+
+  std::mutex mutex;  // Guards what follows.
+  std::condition_variable changed;
+  SaveStage stage = SaveStage::kSnapshotted;
+  std::string location;
+  uint64_t num_bytes = 0;
+  int num_attempts = 0;
+  std::exception_ptr error;
+  std::array<std::optional<double>, kNumStages> seconds = {0.0};
+};
+
+SaveTicket::SaveTicket(std::string prefix, int64_t step, Clock& clock)
+    : state_(
+          std::make_shared<ProcessBound<State>>("a save ticket", std::move(prefix), step, clock)) {}
+
+const std::string& SaveTicket::prefix() const { return state_->unchecked().prefix; }
+int64_t SaveTicket::step() const { return state_->unchecked().step; }
+
+SaveStage SaveTicket::stage() const {
+  const std::lock_guard lock((*state_)->mutex);
+  return (*state_)->stage;
+}
+
+std::string SaveTicket::location() const {
+  const std::lock_guard lock((*state_)->mutex);
+  return (*state_)->location;
+}
+
+uint64_t SaveTicket::num_bytes() const {
+  const std::lock_guard lock((*state_)->mutex);
+  return (*state_)->num_bytes;
+}
+
+int SaveTicket::num_attempts() const {
+  const std::lock_guard lock((*state_)->mutex);
+  return (*state_)->num_attempts;
+}
+
+bool SaveTicket::finished() const {
+  const std::lock_guard lock((*state_)->mutex);
+  return (*state_)->finished();
+}
+
+std::exception_ptr SaveTicket::error() const {
+  const std::lock_guard lock((*state_)->mutex);
+  return (*state_)->error;
+}
+
+std::optional<double> SaveTicket::seconds(SaveStage stage) const {
+  const std::lock_guard lock((*state_)->mutex);
+  return (*state_)->seconds[static_cast<size_t>(stage)];
+}
+
+void SaveTicket::wait(SaveStage stage) const {
+  std::unique_lock lock((*state_)->mutex);
+  (*state_)->changed.wait(lock, [&] { return (*state_)->stage >= stage || (*state_)->error; });
+  if ((*state_)->stage < stage) std::rethrow_exception((*state_)->error);
+}
+
+void SaveTicket::wait_finished() const {
+  std::unique_lock lock((*state_)->mutex);
+  (*state_)->changed.wait(lock, [&] { return (*state_)->finished(); });
+}
+
+void SaveTicket::begin_attempt() {
+  const std::lock_guard lock((*state_)->mutex);
+  ++(*state_)->num_attempts;
+}
+
+void SaveTicket::set_num_bytes(uint64_t num_bytes) {
+  const std::lock_guard lock((*state_)->mutex);
+  (*state_)->num_bytes = num_bytes;
+}
+
+void SaveTicket::note_named() { note_time(SaveStage::kPublished); }
+
+void SaveTicket::publish(const std::string& location) {
+  {
+    const std::lock_guard lock((*state_)->mutex);
+    (*state_)->location = location;
+  }
+  reach(SaveStage::kPublished);
+}
+
+void SaveTicket::note_time(SaveStage stage) {
+  const double seconds = to_seconds((*state_)->clock.now() - (*state_)->start);
+  const std::lock_guard lock((*state_)->mutex);
+  (*state_)->seconds[static_cast<size_t>(stage)] = seconds;
+}
+
+void SaveTicket::reach(SaveStage stage) {
+  if (stage != SaveStage::kPublished || !seconds(stage)) note_time(stage);
+  {
+    const std::lock_guard lock((*state_)->mutex);
+    (*state_)->stage = std::max((*state_)->stage, stage);
+  }
+  (*state_)->changed.notify_all();
+}
+
+void SaveTicket::fail(std::exception_ptr error) {
+  {
+    const std::lock_guard lock((*state_)->mutex);
+    (*state_)->error = std::move(error);
+  }
+  (*state_)->changed.notify_all();
+}
+
+}  // namespace crochet

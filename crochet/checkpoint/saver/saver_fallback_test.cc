@@ -1,0 +1,335 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The second directory of a saver, and disks without room.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+#include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/directory/checkpoint_state.h"
+#include "crochet/checkpoint/saver/background_saver.h"
+#include "crochet/checkpoint/saver/checkpoint_manager.h"
+#include "crochet/io/directory_lock.h"
+#include "crochet/testing/fake_clock.h"
+#include "crochet/testing/log_capture.h"
+#include "crochet/testing/scripted_session.h"
+#include "crochet/testing/watched_file_system.h"
+
+namespace crochet {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using testing::ThrowsMessage;
+
+class SaverFallbackTest : public testing::Test {
+ protected:
+  SaverOptions with(SaverOptions options) {
+    options.files = &files_;
+    options.clock = &clock_;
+    return options;
+  }
+  void break_disk(const std::string& directory) {
+    files_.on_create([directory](const std::string& path) {
+      if (path.starts_with(directory + "/")) throw UnknownError("{}: broken", path);
+    });
+  }
+  void heal_disk() { files_.on_create({}); }
+  std::string save(Saver& saver, int64_t step) { return saver.save(*session_, "d/m", step); }
+  SaveTicket save_in_background(Saver& saver, int64_t step) {
+    BackgroundSaver background(saver);
+    const SaveTicket ticket = background.enqueue(saver.snapshot(*session_), "d/m", step);
+    background.wait();
+    return ticket;
+  }
+  std::vector<std::string> in(const std::string& directory) {
+    return list_checkpoints(files_, directory, "m");
+  }
+  std::optional<std::string> restored(Saver& saver) {
+    const auto session = graph_.new_session("");
+    return saver.restore_newest(*session, "d", "m");
+  }
+  void damage(const std::string& prefix) { files_.truncate(prefix + ".data-00000-of-00001", 3); }
+
+  LogCapture log_;
+  WatchedFileSystem files_;
+  FakeClock clock_;
+  ScriptedGraph graph_;
+  std::unique_ptr<Session> session_ = graph_.new_session("");
+};
+
+TEST_F(SaverFallbackTest, TakesWhatCannotBeWrittenWhereItBelongs) {
+  Saver saver(with({.fallback_dir = "e"}));
+  save(saver, 1);
+  break_disk("d");
+  EXPECT_EQ(save(saver, 2), "e/m-2");
+  EXPECT_THAT(in("d"), ElementsAre("d/m-1"));
+  EXPECT_THAT(in("e"), ElementsAre("e/m-2"));
+  EXPECT_TRUE(log_.contains("d/m-2 was written as e/m-2"));
+}
+
+TEST_F(SaverFallbackTest, EachDirectoryHasItsOwnStateFile) {
+  Saver saver(with({.fallback_dir = "e"}));
+  save(saver, 1);
+  break_disk("d");
+  save(saver, 2);
+  EXPECT_EQ(latest_checkpoint(files_, "d"), "d/m-1");
+  EXPECT_EQ(latest_checkpoint(files_, "e"), "e/m-2");
+  EXPECT_THAT(saver.last_checkpoints(), ElementsAre("d/m-1"));
+}
+
+TEST_F(SaverFallbackTest, WithoutOneTheErrorIsThrown) {
+  Saver saver(with({}));
+  break_disk("d");
+  EXPECT_THROW(save(saver, 1), UnknownError);
+}
+
+TEST_F(SaverFallbackTest, IsTriedAfterTheRetries) {
+  Saver saver(with({.fallback_dir = "e"}));
+  break_disk("d");
+  const Clock::TimePoint start = clock_.now();
+  const SaveTicket ticket = save_in_background(saver, 3);
+  EXPECT_EQ(ticket.stage(), SaveStage::kPublished);
+  EXPECT_EQ(ticket.prefix(), "d/m-3");
+  EXPECT_EQ(ticket.location(), "e/m-3");
+  EXPECT_EQ(ticket.num_attempts(), 5);
+  EXPECT_DOUBLE_EQ(to_seconds(clock_.now() - start), 1 + 2 + 4);
+  EXPECT_THAT(in("e"), ElementsAre("e/m-3"));
+}
+
+TEST_F(SaverFallbackTest, TheFirstErrorCountsIfBothFail) {
+  Saver saver(with({.fallback_dir = "e"}));
+  files_.on_create([](const std::string& path) {
+    if (path.starts_with("d/")) throw PermissionDeniedError("{}: no", path);
+    throw UnknownError("{}: broken", path);
+  });
+  const SaveTicket ticket = save_in_background(saver, 3);
+  EXPECT_THROW(ticket.wait(), PermissionDeniedError);
+  EXPECT_EQ(ticket.location(), "");
+  EXPECT_TRUE(log_.contains("saving d/m-3 into the second directory failed, too: e/m-3"));
+}
+
+// It is durable where it belongs: only the state file is missing, and a copy would not help that.
+TEST_F(SaverFallbackTest, WhatIsDurableIsNotWrittenThereToo) {
+  Saver saver(with({.fallback_dir = "e"}));
+  files_.on_create([](const std::string& path) {
+    if (path.starts_with("d/checkpoint.tmp")) throw UnknownError("{}: broken", path);
+  });
+  EXPECT_THROW(save(saver, 1), UnknownError);
+  EXPECT_TRUE(save_in_background(saver, 2).error());
+  EXPECT_THAT(in("d"), ElementsAre("d/m-1", "d/m-2"));
+  EXPECT_THAT(in("e"), IsEmpty());
+}
+
+// What is torn is torn everywhere.
+TEST_F(SaverFallbackTest, GetsNoStateThatCannotBeSaved) {
+  Saver saver(with({.fallback_dir = "e"}));
+  const Tensor tensor = Tensor::scalar(1.0f);
+  const auto snapshot = [&] {
+    class Torn final : public PendingCopies {
+      void wait() override {}
+      void verify() const override { throw FailedPreconditionError("\"a\" is torn"); }
+    };
+    return Snapshot({{"a", tensor}}, std::make_shared<Torn>());
+  };
+  SaveTicket ticket(saver.prefix_of("d/m", 1), 1, clock_);
+  EXPECT_THROW(saver.write(snapshot(), ticket), FailedPreconditionError);
+  BackgroundSaver background(saver);
+  EXPECT_THROW(background.enqueue(snapshot(), "d/m", 2).wait(), FailedPreconditionError);
+  EXPECT_FALSE(files_.exists("e"));
+  EXPECT_THAT(in("d"), IsEmpty());
+}
+
+TEST_F(SaverFallbackTest, TakesWhatADirectoryThatIsNoneCannot) {
+  files_.create("d")->close();
+  Saver saver(with({.fallback_dir = "e"}));
+  EXPECT_EQ(save(saver, 1), "e/m-1");
+  EXPECT_EQ(save_in_background(saver, 2).location(), "e/m-2");
+}
+
+TEST_F(SaverFallbackTest, TheNewestOfBothIsRestored) {
+  Saver saver(with({.fallback_dir = "e"}));
+  save(saver, 1);
+  break_disk("d");
+  save(saver, 2);
+  heal_disk();
+  EXPECT_EQ(restored(saver), "e/m-2");
+  save(saver, 3);
+  EXPECT_EQ(restored(saver), "d/m-3");
+  // Another process knows as much.
+  Saver next(with({.fallback_dir = "e"}));
+  EXPECT_EQ(restored(next), "d/m-3");
+}
+
+TEST_F(SaverFallbackTest, OfTheSameStepTheFirstOneCounts) {
+  Saver saver(with({.fallback_dir = "e"}));
+  break_disk("d");
+  save(saver, 2);
+  heal_disk();
+  save(saver, 2);
+  EXPECT_EQ(restored(saver), "d/m-2");
+}
+
+TEST_F(SaverFallbackTest, IsRestoredFromThoughTheFirstOneHoldsNothing) {
+  Saver saver(with({.fallback_dir = "e"}));
+  break_disk("d");
+  save(saver, 2);
+  heal_disk();
+  EXPECT_EQ(restored(saver), "e/m-2");
+}
+
+TEST_F(SaverFallbackTest, NoStateFileNamesWhatIsElsewhere) {
+  const DirectoryLock lock(files_, "d");
+  Saver saver(with({.fallback_dir = "e"}));
+  save(saver, 1);
+  break_disk("d");
+  save(saver, 3);
+  heal_disk();
+  save(saver, 4);
+  damage("d/m-4");
+  EXPECT_EQ(restored(saver), "e/m-3");
+  EXPECT_EQ(latest_checkpoint(files_, "d"), "d/m-1");
+  EXPECT_TRUE(files_.exists("d/m-4.index.damaged"));
+}
+
+TEST_F(SaverFallbackTest, ADamagedOneThereIsSkippedAndSetAside) {
+  const DirectoryLock lock(files_, "e");
+  Saver saver(with({.fallback_dir = "e"}));
+  save(saver, 1);
+  break_disk("d");
+  save(saver, 2);
+  heal_disk();
+  damage("e/m-2");
+  EXPECT_EQ(restored(saver), "d/m-1");
+  EXPECT_TRUE(files_.exists("e/m-2.index.damaged"));
+}
+
+TEST_F(SaverFallbackTest, KeepsItsOwnNewest) {
+  Saver saver(with({.max_to_keep = 2, .fallback_dir = "e"}));
+  save(saver, 1);
+  break_disk("d");
+  for (int64_t step = 2; step <= 5; ++step) save(saver, step);
+  EXPECT_THAT(in("d"), ElementsAre("d/m-1"));
+  EXPECT_THAT(in("e"), ElementsAre("e/m-4", "e/m-5"));
+}
+
+// After a restore of an older step, those of later steps are there still.
+TEST_F(SaverFallbackTest, NeverRemovesWhatItHasJustWritten) {
+  Saver saver(with({.max_to_keep = 1, .fallback_dir = "e"}));
+  break_disk("d");
+  save(saver, 9);
+  save(saver, 5);
+  EXPECT_THAT(in("e"), ElementsAre("e/m-5"));
+}
+
+TEST_F(SaverFallbackTest, CanBeGivenLater) {
+  Saver saver(with({}));
+  saver.set_fallback_dir("e");
+  saver.set_fallback_dir("");
+  break_disk("d");
+  EXPECT_EQ(save(saver, 2), "e/m-2");
+}
+
+TEST_F(SaverFallbackTest, ManagersHaveNone) {
+  EXPECT_THROW(
+      CheckpointManager({.directory = "d", .max_to_keep = 3, .saver = with({.fallback_dir = "e"})}),
+      InvalidArgumentError);
+}
+
+// A disk that is known to lack the room.
+class FullDiskTest : public SaverFallbackTest {
+ protected:
+  void leave_free(uint64_t num_bytes) {
+    files_.say_free([num_bytes] { return num_bytes; });
+  }
+  void count_files() {
+    files_.on_create([this](const std::string&) { ++num_created_; });
+  }
+  int num_created_ = 0;
+};
+
+TEST_F(FullDiskTest, IsSeenBeforeAnythingIsWritten) {
+  graph_.variable("w", Tensor::zeros<float>({1000}));
+  session_ = graph_.new_session("");
+  Saver saver(with({}));
+  save(saver, 1);
+  const auto before = files_.list("d");
+  leave_free(4000);
+  count_files();
+  EXPECT_THAT([&] { save(saver, 2); },
+              ThrowsMessage<ResourceExhaustedError>(
+                  AllOf(HasSubstr("d: no room for the checkpoint m-2: it needs 20"),
+                        HasSubstr("4000 are free; nothing was written"))));
+  EXPECT_EQ(num_created_, 0);
+  EXPECT_EQ(files_.list("d"), before);
+}
+
+TEST_F(FullDiskTest, StringsNeedTheirLengths) {
+  graph_.variable("text", Tensor::scalar(std::string(100'000, 'x')));
+  session_ = graph_.new_session("");
+  Saver saver(with({}));
+  files_.create_directories("d");
+  leave_free(90'000);
+  EXPECT_THROW(save(saver, 2), ResourceExhaustedError);
+}
+
+TEST_F(FullDiskTest, IsToldInFullButOnce) {
+  Saver saver(with({}));
+  files_.create_directories("d");
+  files_.set_capacity(10);
+  const SaveTicket ticket = save_in_background(saver, 1);
+  EXPECT_THROW(ticket.wait(), ResourceExhaustedError);
+  int in_full = 0;
+  for (const std::string& line : log_.lines(Severity::kWarning))
+    in_full += line.find("bytes") != std::string::npos ? 1 : 0;
+  EXPECT_EQ(in_full, 1);
+  EXPECT_TRUE(log_.contains("saving d/m-1 failed again, for the same reason"));
+  EXPECT_THAT(log_.lines(Severity::kError), SizeIs(1));
+  EXPECT_THAT(files_.list("d"), IsEmpty());
+}
+
+TEST_F(FullDiskTest, WhoCannotSayHasRoom) {
+  Saver saver(with({}));
+  leave_free(0);
+  EXPECT_EQ(save(saver, 1), "d/m-1");
+  files_.say_free([]() -> uint64_t { throw UnimplementedError("statvfs: ENOSYS"); });
+  EXPECT_EQ(save(saver, 2), "d/m-2");
+}
+
+TEST_F(FullDiskTest, ALieDelaysASaveAndKeepsNoneFromBeingMade) {
+  Saver saver(with({}));
+  files_.create_directories("d");
+  leave_free(100);
+  const SaveTicket ticket = save_in_background(saver, 1);
+  EXPECT_EQ(ticket.stage(), SaveStage::kPublished);
+  EXPECT_EQ(ticket.num_attempts(), 4);
+  EXPECT_THROW(save(saver, 2), ResourceExhaustedError);
+  Saver unbelieving(with({.check_free_space = false}));
+  EXPECT_EQ(save(unbelieving, 2), "d/m-2");
+}
+
+TEST_F(FullDiskTest, SaysWhatIsFreeIfItWasNotForeseen) {
+  Saver saver(with({.check_free_space = false}));
+  save(saver, 1);
+  files_.set_capacity(50);
+  EXPECT_THAT([&] { save(saver, 2); },
+              ThrowsMessage<ResourceExhaustedError>(AllOf(HasSubstr("No space left"),
+                                                          HasSubstr("; the checkpoint needs"),
+                                                          HasSubstr("d has 0 free"))));
+  EXPECT_THAT(in("d"), ElementsAre("d/m-1"));
+}
+
+TEST_F(FullDiskTest, SendsSavesToTheSecondDirectory) {
+  Saver saver(with({.fallback_dir = "e"}));
+  files_.create_directories("d");
+  bool first = true;
+  files_.say_free([&first]() -> uint64_t { return std::exchange(first, false) ? 1 : 1'000'000; });
+  EXPECT_EQ(save(saver, 1), "e/m-1");
+}
+
+}  // namespace
+}  // namespace crochet

@@ -1,0 +1,51 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/saver/saver_settings.h"
+
+#include "crochet/base/error.h"
+#include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/io/path.h"
+
+namespace crochet::internal {
+
+void check_options(const SaverOptions& options) {
+  if (options.max_to_keep < 0)
+    throw InvalidArgumentError("max_to_keep is {}, expected 0 (keep all) or more",
+                               options.max_to_keep);
+  if (!(options.keep_checkpoint_every_n_hours.value_or(0) >= 0))
+    throw InvalidArgumentError("keep_checkpoint_every_n_hours is {}, expected 0 (off) or more",
+                               *options.keep_checkpoint_every_n_hours);
+  if (options.keep_checkpoint_every_n_steps.value_or(0) < 0)
+    throw InvalidArgumentError("keep_checkpoint_every_n_steps is {}, expected 0 (off) or more",
+                               *options.keep_checkpoint_every_n_steps);
+  if (options.keep_best) keep_best(*options.keep_best);  // Throws.
+  if (options.num_shards < 1 || options.num_shards > kMaxShards)
+    throw InvalidArgumentError("num_shards is {}, expected 1 to {}", options.num_shards,
+                               kMaxShards);
+  if (options.defer_build && options.var_list)
+    throw InvalidArgumentError("defer_build and var_list exclude each other");
+  if (options.writer == StateWriter::kGraph &&
+      (options.var_list || options.filter || options.num_shards != 1 ||
+       options.format != CheckpointFormat::kTensorBundle))
+    throw InvalidArgumentError(
+        "the graph's own operations are to save: var_list, filter, num_shards and another format "
+        "than the tensor bundle are not theirs");
+  if (options.latest_filename.empty() || !directory_of(options.latest_filename).empty())
+    throw InvalidArgumentError("latest_filename is \"{}\", expected a name without a directory",
+                               options.latest_filename);
+}
+
+std::vector<RetentionPolicy> policies_of(const SaverOptions& options) {
+  if (options.max_to_keep == 0) return {};
+  std::vector<RetentionPolicy> policies = {keep_newest(options.max_to_keep)};
+  if (const double hours = options.keep_checkpoint_every_n_hours.value_or(0); hours > 0)
+    policies.push_back(keep_every_hours(hours));
+  if (const int64_t steps = options.keep_checkpoint_every_n_steps.value_or(0); steps > 0)
+    policies.push_back(keep_every_steps(steps));
+  if (options.keep_best) policies.push_back(keep_best(*options.keep_best));
+  policies.insert(policies.end(), options.retention.begin(), options.retention.end());
+  return policies;
+}
+
+}  // namespace crochet::internal

@@ -1,0 +1,17 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "crochet/checkpoint/saver/saver_options.h"
+
+namespace crochet::internal {
+
+// Throws: InvalidArgumentError for options out of range or at odds with each other.
+void check_options(const SaverOptions& options);
+
+// Those that the options ask for; none if all checkpoints are kept.
+std::vector<RetentionPolicy> policies_of(const SaverOptions& options);
+
+}  // namespace crochet::internal

@@ -1,0 +1,164 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/saver/stored_bundle.h"
+
+#include <set>
+#include <utility>
+
+#include "crochet/base/error.h"
+#include "crochet/base/log.h"
+#include "crochet/checkpoint/bundle/bundle_index.h"
+#include "crochet/checkpoint/bundle/bundle_writer.h"
+#include "crochet/checkpoint/bundle/merge_bundles.h"
+#include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/io/crc32c.h"
+#include "crochet/io/path.h"
+#include "crochet/io/untrusted_file.h"
+
+namespace crochet::internal {
+namespace {
+
+void sync_file(FileSystem& files, const std::string& path) {
+  const auto file = files.append_to(path);
+  file->sync();
+  file->close();
+}
+
+std::string read_index(FileSystem& files, const std::string& prefix) {
+  const std::string path = index_filename(prefix);
+  if (!files.exists(path))
+    throw FailedPreconditionError(
+        "{}: the operations that save have ended, and there is no such file: they write where they "
+        "run, so all machines must share the directory",
+        path);
+  return read_untrusted_file(files, path, kMaxIndexBytes);
+}
+
+// The data files whose bytes somebody needs.
+std::set<int> used_shards(const BundleIndex& index) {
+  std::set<int> used;
+  for (const auto& [name, entry] : index.entries)
+    if (entry.slices.empty()) used.insert(entry.shard);
+  return used;
+}
+
+void remove_parts(FileSystem& files, const std::string& directory) {
+  for (const std::string& name : files.list(directory)) files.remove(join_path(directory, name));
+  files.remove(directory);
+}
+
+}  // namespace
+
+StoredBundle::StoredBundle(std::shared_ptr<Directory> files, std::string final_prefix)
+    : files_(std::move(files)),
+      final_prefix_(std::move(final_prefix)),
+      directory_(directory_of(final_prefix_)),
+      prefix_(temporary_filename(final_prefix_)) {}
+
+StoredBundle::~StoredBundle() {
+  if (owner_.is_here()) remove_rest();
+}
+
+void StoredBundle::open() {
+  const std::string bytes = read_index(*files_, prefix_);
+  const BundleIndex index = decode_bundle_index(bytes, index_filename(prefix_));
+  const std::set<int> used = used_shards(index);
+  num_shards_ = index.header.num_shards;
+  num_bytes_ = bytes.size();
+  index_crc32c_ = mask_crc32c(crc32c(bytes));
+  shards_.clear();
+  for (int shard = num_shards_ - 1; shard >= 0; --shard) {
+    const std::string path = data_filename(prefix_, shard, num_shards_);
+    if (files_->exists(path)) {
+      num_bytes_ += files_->file_size(path);
+      shards_.push_back(shard);
+    } else if (used.contains(shard)) {
+      throw FailedPreconditionError(
+          "{}: there is no such file, its index needs it: all machines must share the directory",
+          path);
+    }
+  }
+}
+
+void StoredBundle::throw_if_failed() const {
+  if (error_) std::rethrow_exception(error_);
+}
+
+void StoredBundle::add(const std::vector<NamedTensor>& tensors) {
+  if (tensors.empty() || !former_prefixes_.empty()) return;  // By an earlier attempt.
+  sync();                                                    // What is merged is renamed.
+  try {
+    merge(tensors);
+  } catch (...) {
+    fail(std::current_exception());
+    throw;
+  }
+}
+
+void StoredBundle::merge(const std::vector<NamedTensor>& tensors) {
+  former_prefixes_ = {prefix_, temporary_filename(final_prefix_)};
+  BundleWriter writer(*files_, former_prefixes_.back());
+  for (const auto& [name, tensor] : tensors) writer.add(name, tensor);
+  writer.finish();
+  prefix_ = temporary_filename(final_prefix_);
+  merge_bundles(*files_, former_prefixes_, prefix_);
+  open();
+}
+
+// After a sync that failed nobody knows what the disk has, whatever a second one says.
+void StoredBundle::sync() {
+  throw_if_failed();
+  if (is_synced_) return;
+  try {
+    for (const int shard : shards_) sync_file(*files_, data_filename(prefix_, shard, num_shards_));
+    sync_file(*files_, index_filename(prefix_));
+  } catch (...) {
+    fail(std::current_exception());
+    throw;
+  }
+  is_synced_ = true;
+}
+
+// What an earlier attempt has renamed, whatever came back, is where it belongs.
+void StoredBundle::publish() {
+  const std::string index = index_filename(final_prefix_);
+  const std::string temporary_index = index_filename(prefix_);
+  if (files_->exists(index) && files_->exists(temporary_index)) {
+    files_->remove(index);
+    files_->sync_directory(directory_);
+  }
+  is_being_published_ = true;
+  for (; !shards_.empty(); shards_.pop_back()) {
+    const std::string path = data_filename(prefix_, shards_.back(), num_shards_);
+    if (files_->exists(path))
+      files_->rename(path, data_filename(final_prefix_, shards_.back(), num_shards_));
+  }
+  files_->sync_directory(directory_);
+  if (files_->exists(temporary_index)) files_->rename(temporary_index, index);
+  files_->sync_directory(directory_);
+}
+
+// By their names: how many there are is not known if the operations have failed.
+void StoredBundle::remove_rest() noexcept {
+  if (!files_) return;
+  try {
+    std::vector<std::string> rests = former_prefixes_;
+    rests.push_back(prefix_);
+    if (!files_->exists(directory_)) return;
+    for (const std::string& name : files_->list(directory_))
+      for (const std::string& rest : rests) {
+        const std::string path = join_path(directory_, name);
+        if (name.starts_with(base_name(rest) + ".")) files_->remove(path);
+        if (name == base_name(rest) + std::string(kPartsSuffix)) remove_parts(*files_, path);
+      }
+    if (!is_being_published_ || files_->exists(index_filename(final_prefix_))) return;
+    for (int shard = 0; shard < num_shards_; ++shard) {
+      const std::string path = data_filename(final_prefix_, shard, num_shards_);
+      if (files_->exists(path)) files_->remove(path);
+    }
+  } catch (const std::exception& error) {
+    log(Severity::kWarning, error.what());
+  }
+}
+
+}  // namespace crochet::internal

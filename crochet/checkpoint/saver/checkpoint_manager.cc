@@ -120,11 +120,11 @@ std::string CheckpointManager::save(Session& session, std::optional<int64_t> che
   if (!checkpoint_number && save_counter_ == std::numeric_limits<int64_t>::max())
     throw OutOfRangeError("{}: the number of the newest checkpoint, {}, is the highest there is",
                           options_.directory, save_counter_);
-  const int64_t number = checkpoint_number.value_or(save_counter_ + 1);
+  const int64_t number = checkpoint_number ? *checkpoint_number : save_counter_ + 1;
   const std::string path = join_path(options_.directory, options_.checkpoint_name);
   const double time = (*saver_.core_)->retention_time();
   const std::string prefix = saver_.save(session, path, number);
-  ++save_counter_;
+  if (save_counter_ < std::numeric_limits<int64_t>::max()) ++save_counter_;
   if (prefix.empty()) return prefix;
   latest_ = prefix;
   history_.add({.prefix = prefix, .time = time, .step = number, .published = true});

@@ -5,15 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "crochet/checkpoint/layout/added_tensors.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
-#include "crochet/checkpoint/layout/stored_tensor.h"
-#include "crochet/checkpoint/layout/writer_stages.h"
+#include "crochet/checkpoint/layout/staged_files.h"
 #include "crochet/io/file_system.h"
 #include "crochet/tensor/tensor.h"
 #include "crochet/tensor/tensor_slice.h"
@@ -49,8 +47,6 @@ class BundleWriter final : public CheckpointWriter {
   // Makes the directory if it is missing. `files` is not owned and outlives this.
   // Throws: InvalidArgumentError for an alignment of 0, and for no data files or more than 99999.
   BundleWriter(FileSystem& files, std::string prefix, const BundleWriterOptions& options = {});
-  // Never throws.
-  ~BundleWriter() override;
   BundleWriter(const BundleWriter&) = delete;
   BundleWriter& operator=(const BundleWriter&) = delete;
 
@@ -95,51 +91,35 @@ class BundleWriter final : public CheckpointWriter {
   uint32_t index_crc32c() const override { return index_crc32c_; }
 
  private:
-  using WriterStages = internal::WriterStages;
+  using StagedFiles = internal::StagedFiles;
 
-  void open_shard(int shard);
-  void begin_shard(int shard);
-  void finish_file(std::unique_ptr<WritableFile>& file);
+  void begin_shard();
   std::string final_name(int shard) const;
-  template <typename Step>
-  void guarded(WriterStages::Stage stage, const char* call, const Step& step);
-  void check_name(std::string_view name) const;
-  [[noreturn]] void throw_added_before(std::string_view name) const;
-  void check_set(std::string_view name, const Tensor& tensor) const;
   void add_whole(std::string_view name, const Tensor& tensor);
-  // The entry of the whole tensor, for one more slice of it.
-  internal::StoredTensor& entry_for_slice(std::string_view name, const Shape& full_shape,
-                                          const TensorSlice& resolved, const Tensor& tensor);
   // Writes the elements; returns what is to be known of them, for the index.
   std::string store(const Tensor& tensor);
   // Returns the crc32c.
   uint32_t append_elements(const Tensor& tensor);
   void pad(size_t alignment);
   std::string encode_index();
-  void write_index(const std::string& table);
-  void remove_temporaries() noexcept;
 
-  FileSystem& files_;  // Not owned; outlives this.
   const std::string prefix_;
-  const std::string directory_;
   const size_t alignment_;
   const int num_shards_;
   const std::vector<uint64_t> expected_bytes_;
-  const std::string temp_index_;
 
-  WriterStages stages_{prefix_};
-  std::vector<std::string> temp_data_;    // Of the shards so far.
-  std::string table_;                     // The index, once all tensors are written.
-  std::vector<Tensor> held_;              // Those that are written from where they are.
-  std::unique_ptr<WritableFile> data_;    // The last of them.
-  std::unique_ptr<WritableFile> before_;  // The one before it, if it is not synced yet.
-  uint64_t shard_bytes_ = 0;
-  uint64_t finished_bytes_ = 0;               // Of the shards before.
+  internal::AddedTensors added_;
   std::map<std::string, std::string> index_;  // The table, without its header.
-  std::map<std::string, internal::StoredTensor, std::less<>> partitioned_;
+  std::string table_;                         // The index, once all tensors are written.
+  std::vector<Tensor> held_;                  // Those that are written from where they are.
+  int num_begun_ = 0;                         // Of the shards.
+  WritableFile* data_ = nullptr;              // The last of them.
+  uint64_t shard_bytes_ = 0;
+  uint64_t finished_bytes_ = 0;  // Of the shards before.
   size_t num_tensors_ = 0;
   uint64_t index_bytes_ = 0;
   uint32_t index_crc32c_ = 0;
+  StagedFiles staged_;  // After what is written from: files are closed first.
 };
 
 }  // namespace crochet

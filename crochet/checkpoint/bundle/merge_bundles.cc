@@ -13,8 +13,8 @@
 #include "crochet/checkpoint/bundle/bundle_index.h"
 #include "crochet/checkpoint/bundle/table_writer.h"
 #include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/checkpoint/layout/staged_files.h"
 #include "crochet/checkpoint/layout/stored_tensor.h"
-#include "crochet/io/path.h"
 #include "crochet/tensor/tensor_slice.h"
 
 namespace crochet {
@@ -126,12 +126,6 @@ void check_data(FileSystem& files, const Merge& merge) {
       throw DataLossError("{}: there is no such file, its index needs it", merge.sources()[i]);
 }
 
-// What an interrupted call has renamed is where it belongs.
-void rename_data(FileSystem& files, const Merge& merge) {
-  for (size_t i = 0; i < merge.sources().size(); ++i)
-    if (files.exists(merge.sources()[i])) files.rename(merge.sources()[i], merge.destination(i));
-}
-
 void remove_input(FileSystem& files, const Input& input) {
   files.remove(index_filename(input.prefix));
   for (int shard = 0; shard < input.index.header.num_shards; ++shard) {
@@ -151,11 +145,12 @@ void merge_bundles(FileSystem& files, std::span<const std::string> prefixes,
   const Merge merge(inputs, output);
   check_data(files, merge);
 
-  const std::string directory = directory_of(output);
-  if (!directory.empty()) files.create_directories(directory);
-  rename_data(files, merge);
-  files.sync_directory(directory);
-  replace_file(files, index_filename(output), merge.table());
+  internal::StagedFiles staged(files, output);
+  for (size_t i = 0; i < merge.sources().size(); ++i)
+    staged.rename_too(merge.sources()[i], merge.destination(i));
+  staged.create(index_filename(output)).append(merge.table());
+  staged.sync();
+  staged.publish();
   for (const Input& input : inputs) remove_input(files, input);
 }
 

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "crochet/base/error.h"
-#include "crochet/base/log.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/checkpoint/safetensors/safetensors_format.h"
 #include "crochet/checkpoint/safetensors/safetensors_index.h"
@@ -108,48 +107,27 @@ struct SafetensorsWriter::Item {
   internal::Metadata notes;
 };
 
-struct SafetensorsWriter::Partitioned {
-  DType dtype;
-  Shape full_shape;
-  std::vector<TensorSlice> slices;  // Resolved.
-};
-
 SafetensorsWriter::SafetensorsWriter(FileSystem& files, std::string prefix,
                                      SafetensorsWriterOptions options)
-    : files_(files),
-      prefix_(std::move(prefix)),
-      directory_(parent_directory(prefix_)),
-      options_(std::move(options)) {
+    : prefix_(std::move(prefix)),
+      options_(std::move(options)),
+      added_(prefix_),
+      staged_(files, prefix_) {
   if (options_.num_shards < 1 || options_.num_shards > internal::kMaxShards)
     throw InvalidArgumentError("{}: {} data files, expected 1 to {}", prefix_, options_.num_shards,
                                internal::kMaxShards);
   if (internal::has_notes(options_.metadata))
     throw InvalidArgumentError("{}: metadata \"{}*\" is the writer's own", prefix_,
                                internal::kNotePrefix);
-  if (!files_.exists(directory_)) files_.create_directories(directory_);
 }
 
-SafetensorsWriter::~SafetensorsWriter() {
-  if (stages_.is_unfinished()) remove_temporaries();
-}
-
-template <typename Step>
-void SafetensorsWriter::guarded(WriterStages::Stage stage, const char* call, const Step& step) {
-  stages_.run(stage, call, step, [this] { remove_temporaries(); });
-}
-
-void SafetensorsWriter::check_set(std::string_view name, const Tensor& tensor) const {
-  if (!tensor.is_set()) throw InvalidArgumentError("{}: \"{}\" is unset", prefix_, name);
-}
+SafetensorsWriter::~SafetensorsWriter() = default;
 
 void SafetensorsWriter::check_name(std::string_view name) const {
-  if (name.empty()) throw InvalidArgumentError("{}: a tensor without a name", prefix_);
-  if (name.front() == '\0')
-    throw InvalidArgumentError("{}: the name of a tensor starts with a zero byte", prefix_);
+  added_.check_name(name);
   if (name == "__metadata__")
     throw InvalidArgumentError("{}: no tensor can be called \"{}\" in this format", prefix_, name);
-  if (items_.contains(name) || partitioned_.contains(name))
-    throw InvalidArgumentError("{}: \"{}\" was added before", prefix_, name);
+  if (items_.contains(name) || added_.is_partitioned(name)) added_.throw_added_before(name);
   internal::json_string(name);  // That it is UTF-8.
 }
 
@@ -171,56 +149,31 @@ void SafetensorsWriter::store(std::string name, const Tensor& tensor,
 }
 
 void SafetensorsWriter::add(std::string_view name, const Tensor& tensor) {
-  guarded(WriterStages::kAdding, "add()", [&] {
-    check_set(name, tensor);
+  staged_.run(StagedFiles::kAdding, StagedFiles::kAdding, "add()", [&] {
+    added_.check_set(name, tensor);
     check_name(name);
     store(std::string(name), tensor);
   });
 }
 
 void SafetensorsWriter::add_later(std::string_view name, std::function<Tensor()> read) {
-  guarded(WriterStages::kAdding, "add_later()", [&] {
+  staged_.run(StagedFiles::kAdding, StagedFiles::kAdding, "add_later()", [&] {
     check_name(name);
     const Tensor tensor = read();
-    check_set(name, tensor);
+    added_.check_set(name, tensor);
     store(std::string(name), tensor, std::move(read));
   });
 }
 
-void SafetensorsWriter::check_slice(std::string_view name, const Shape& full_shape,
-                                    const TensorSlice& slice, const Tensor& tensor) {
-  const auto found = partitioned_.find(name);
-  if (found == partitioned_.end()) {
-    check_name(name);
-    partitioned_.emplace(name, Partitioned{tensor.dtype(), full_shape, {slice}});
-    return;
-  }
-  Partitioned& whole = found->second;
-  if (whole.dtype != tensor.dtype() || whole.full_shape != full_shape)
-    throw InvalidArgumentError("{}: a slice of \"{}\" is one of {} {}, those before of {} {}",
-                               prefix_, name, tensor.dtype(), full_shape, whole.dtype,
-                               whole.full_shape);
-  for (const TensorSlice& other : whole.slices)
-    if (internal::intersection(slice, other))
-      throw InvalidArgumentError("{}: the slices {} and {} of \"{}\" overlap", prefix_,
-                                 to_string(other), to_string(slice), name);
-  whole.slices.push_back(slice);
-}
-
 void SafetensorsWriter::add_slice(std::string_view name, const Shape& full_shape,
                                   const TensorSlice& slice, const Tensor& tensor) {
-  guarded(WriterStages::kAdding, "add_slice()", [&] {
-    check_set(name, tensor);
-    const TensorSlice resolved = internal::resolved(slice, full_shape);
-    if (tensor.shape() != internal::shape_of(resolved))
-      throw InvalidArgumentError("{}: slice {} of \"{}\" {} was given as {}", prefix_,
-                                 to_string(slice), name, full_shape, describe(tensor));
-    if (resolved == internal::whole_slice(full_shape)) {
+  staged_.run(StagedFiles::kAdding, StagedFiles::kAdding, "add_slice()", [&] {
+    if (!added_.is_partitioned(name)) check_name(name);
+    if (!added_.add_slice(name, full_shape, slice, tensor, items_.contains(name))) {
       check_name(name);
       store(std::string(name), tensor);
       return;
     }
-    check_slice(name, full_shape, resolved, tensor);
     std::string part = fmt::format("{}[{}]", name, to_string(slice));
     check_name(part);
     store(part, tensor);
@@ -231,9 +184,9 @@ void SafetensorsWriter::add_slice(std::string_view name, const Shape& full_shape
 }
 
 void SafetensorsWriter::next_shard() {
-  guarded(WriterStages::kAdding, "next_shard()", [&] {
+  staged_.run(StagedFiles::kAdding, StagedFiles::kAdding, "next_shard()", [&] {
     if (shard_ + 1 == options_.num_shards)
-      throw InvalidArgumentError("{}: a data file more than the {} there are to be", prefix_,
+      throw InvalidArgumentError("{}: one data file more than the {} expected", prefix_,
                                  options_.num_shards);
     ++shard_;
   });
@@ -295,10 +248,8 @@ void SafetensorsWriter::write_shard(int shard) {
   uint64_t size = header.size();
   for (const auto& [name, item] : items)
     size += item->known ? item->known->num_bytes : stored_bytes(item->tensor);
-  temporaries_.push_back(internal::temporary_filename(final_name(shard)));
-  file_ = size >= kChunkBytes ? files_.create_large(temporaries_.back(), size)
-                              : files_.create(temporaries_.back());
-  Output output(*file_);
+  Output output(size >= kChunkBytes ? staged_.create_large(final_name(shard), size)
+                                    : staged_.create(final_name(shard)));
   output.append(std::as_bytes(std::span(header)));
   const auto append = [&](const Tensor& tensor) {
     for_each_part(tensor, [&](std::span<const std::byte> bytes) { output.append(bytes); });
@@ -306,18 +257,12 @@ void SafetensorsWriter::write_shard(int shard) {
   for (const auto& [name, item] : items)
     append(item->read ? read_again(name, *item) : item->tensor);
   output.flush();
-  file_->flush();
   total_bytes_ += size;
   data_bytes_ += size - header.size();
   index_crc32c_ = mask_crc32c(crc32c(header));
   if (options_.checksums)
     header_crcs_.push_back(internal::crc32c_without(
         header, *internal::find_checksum(header, internal::kHeaderChecksumKey)));
-}
-
-void SafetensorsWriter::close_file() {
-  file_->sync();
-  std::exchange(file_, nullptr)->close();
 }
 
 void SafetensorsWriter::write_index() {
@@ -328,66 +273,29 @@ void SafetensorsWriter::write_index() {
   for (size_t i = 0; i < header_crcs_.size(); ++i)
     index.header_crcs.emplace(base_name(final_name(static_cast<int>(i))), header_crcs_[i]);
   const std::string text = internal::encode(index);
-  temporaries_.push_back(internal::temporary_filename(safetensors_index_filename(prefix_)));
-  file_ = files_.create(temporaries_.back());
-  file_->append(text);
-  file_->flush();
+  staged_.create(safetensors_index_filename(prefix_)).append(text);
   total_bytes_ += text.size();
   index_crc32c_ = mask_crc32c(crc32c(text));
 }
 
 void SafetensorsWriter::write() {
-  guarded(WriterStages::kAdding, "write()", [&] {
-    for (int shard = 0; shard < options_.num_shards; ++shard) {
-      if (file_) close_file();
-      write_shard(shard);
-    }
-    if (options_.num_shards > 1) {
-      close_file();
-      write_index();
-    }
+  staged_.run(StagedFiles::kAdding, StagedFiles::kWritten, "write()", [&] {
+    for (int shard = 0; shard < options_.num_shards; ++shard) write_shard(shard);
+    if (options_.num_shards > 1) write_index();
+    staged_.flush();
     items_.clear();  // The tensors' memory is not needed any more.
-    stages_.reach(WriterStages::kWritten);
   });
 }
 
 void SafetensorsWriter::write_and_sync() {
-  if (stages_.now() != WriterStages::kWritten) write();
-  guarded(WriterStages::kWritten, "write_and_sync()", [&] {
-    close_file();
-    stages_.reach(WriterStages::kSynced);
-  });
+  if (staged_.stage() != StagedFiles::kWritten) write();
+  staged_.run(StagedFiles::kWritten, StagedFiles::kSynced, "write_and_sync()",
+              [&] { staged_.sync(); });
 }
 
 void SafetensorsWriter::publish() {
-  guarded(WriterStages::kSynced, "publish()", [&] {
-    if (options_.num_shards > 1) {
-      const std::string index = safetensors_index_filename(prefix_);
-      if (files_.exists(index)) {
-        files_.remove(index);
-        files_.sync_directory(directory_);
-      }
-      for (int shard = 0; shard < options_.num_shards; ++shard)
-        files_.rename(temporaries_[static_cast<size_t>(shard)], final_name(shard));
-      files_.sync_directory(directory_);
-      files_.rename(temporaries_.back(), index);
-    } else {
-      files_.rename(temporaries_.back(), final_name(0));
-    }
-    files_.sync_directory(directory_);
-    stages_.reach(WriterStages::kPublished);
-  });
-}
-
-void SafetensorsWriter::remove_temporaries() noexcept {
-  file_.reset();
-  for (const std::string& path : temporaries_) {
-    try {
-      if (files_.exists(path)) files_.remove(path);
-    } catch (const std::exception& error) {
-      log(Severity::kWarning, error.what());
-    }
-  }
+  staged_.run(StagedFiles::kSynced, StagedFiles::kPublished, "publish()",
+              [&] { staged_.publish(); });
 }
 
 }  // namespace crochet

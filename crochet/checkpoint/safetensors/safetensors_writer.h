@@ -11,8 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "crochet/checkpoint/layout/added_tensors.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
-#include "crochet/checkpoint/layout/writer_stages.h"
+#include "crochet/checkpoint/layout/staged_files.h"
 #include "crochet/tensor/tensor_slice.h"
 
 namespace crochet {
@@ -75,18 +76,12 @@ class SafetensorsWriter final : public CheckpointWriter {
   uint32_t index_crc32c() const override { return index_crc32c_; }
 
  private:
-  using WriterStages = internal::WriterStages;
+  using StagedFiles = internal::StagedFiles;
   struct Item;
-  struct Partitioned;
 
-  template <typename Step>
-  void guarded(WriterStages::Stage stage, const char* call, const Step& step);
-  void check_set(std::string_view name, const Tensor& tensor) const;
   void check_name(std::string_view name) const;
   // `read`: where the tensor comes from later; null for one that is held.
   void store(std::string name, const Tensor& tensor, std::function<Tensor()> read = {});
-  void check_slice(std::string_view name, const Shape& full_shape, const TensorSlice& slice,
-                   const Tensor& tensor);
   std::string final_name(int shard) const;
   using NamedItems = std::vector<std::pair<std::string_view, const Item*>>;
   std::string encode_header(int shard, NamedItems& items) const;
@@ -94,24 +89,18 @@ class SafetensorsWriter final : public CheckpointWriter {
   // Throws: DataLossError if it is not what the header says any more.
   Tensor read_again(std::string_view name, const Item& item) const;
   void write_index();
-  void close_file();
-  void remove_temporaries() noexcept;
 
-  FileSystem& files_;  // Not owned; outlives this.
   const std::string prefix_;
-  const std::string directory_;
   const SafetensorsWriterOptions options_;
 
-  WriterStages stages_{prefix_};
   int shard_ = 0;  // To which tensors are added.
   std::map<std::string, Item, std::less<>> items_;
-  std::map<std::string, Partitioned, std::less<>> partitioned_;
-  std::vector<std::string> temporaries_;  // Of the shards so far, then of the index.
-  std::vector<uint32_t> header_crcs_;     // Of the shards, as in the metadata.
-  std::unique_ptr<WritableFile> file_;    // The last of them.
+  internal::AddedTensors added_;
+  std::vector<uint32_t> header_crcs_;  // Of the shards, as in the metadata.
   uint64_t data_bytes_ = 0;
   uint64_t total_bytes_ = 0;
   uint32_t index_crc32c_ = 0;
+  StagedFiles staged_;
 };
 
 }  // namespace crochet

@@ -18,12 +18,6 @@
 namespace crochet::internal {
 namespace {
 
-void sync_file(FileSystem& files, const std::string& path) {
-  const auto file = files.append_to(path);
-  file->sync();
-  file->close();
-}
-
 std::string read_index(FileSystem& files, const std::string& prefix) {
   const std::string path = index_filename(prefix);
   if (!files.exists(path))
@@ -66,18 +60,19 @@ void StoredBundle::open() {
   num_shards_ = index.header.num_shards;
   num_bytes_ = bytes.size();
   index_crc32c_ = mask_crc32c(crc32c(bytes));
-  shards_.clear();
-  for (int shard = num_shards_ - 1; shard >= 0; --shard) {
+  staged_.emplace(*files_, final_prefix_);
+  for (int shard = 0; shard < num_shards_; ++shard) {
     const std::string path = data_filename(prefix_, shard, num_shards_);
     if (files_->exists(path)) {
       num_bytes_ += files_->file_size(path);
-      shards_.push_back(shard);
+      staged_->adopt(path, data_filename(final_prefix_, shard, num_shards_), is_synced_);
     } else if (used.contains(shard)) {
       throw FailedPreconditionError(
           "{}: there is no such file, its index needs it: all machines must share the directory",
           path);
     }
   }
+  staged_->adopt(index_filename(prefix_), index_filename(final_prefix_), is_synced_);
 }
 
 void StoredBundle::throw_if_failed() const {
@@ -110,32 +105,12 @@ void StoredBundle::sync() {
   throw_if_failed();
   if (is_synced_) return;
   try {
-    for (const int shard : shards_) sync_file(*files_, data_filename(prefix_, shard, num_shards_));
-    sync_file(*files_, index_filename(prefix_));
+    staged_->sync();
   } catch (...) {
     fail(std::current_exception());
     throw;
   }
   is_synced_ = true;
-}
-
-// What an earlier attempt has renamed, whatever came back, is where it belongs.
-void StoredBundle::publish() {
-  const std::string index = index_filename(final_prefix_);
-  const std::string temporary_index = index_filename(prefix_);
-  if (files_->exists(index) && files_->exists(temporary_index)) {
-    files_->remove(index);
-    files_->sync_directory(directory_);
-  }
-  is_being_published_ = true;
-  for (; !shards_.empty(); shards_.pop_back()) {
-    const std::string path = data_filename(prefix_, shards_.back(), num_shards_);
-    if (files_->exists(path))
-      files_->rename(path, data_filename(final_prefix_, shards_.back(), num_shards_));
-  }
-  files_->sync_directory(directory_);
-  if (files_->exists(temporary_index)) files_->rename(temporary_index, index);
-  files_->sync_directory(directory_);
 }
 
 // By their names: how many there are is not known if the operations have failed.
@@ -151,11 +126,6 @@ void StoredBundle::remove_rest() noexcept {
         if (name.starts_with(base_name(rest) + ".")) files_->remove(path);
         if (name == base_name(rest) + std::string(kPartsSuffix)) remove_parts(*files_, path);
       }
-    if (!is_being_published_ || files_->exists(index_filename(final_prefix_))) return;
-    for (int shard = 0; shard < num_shards_; ++shard) {
-      const std::string path = data_filename(final_prefix_, shard, num_shards_);
-      if (files_->exists(path)) files_->remove(path);
-    }
   } catch (const std::exception& error) {
     log(Severity::kWarning, error.what());
   }

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "crochet/base/process_owner.h"
+#include "crochet/checkpoint/layout/staged_files.h"
 #include "crochet/io/directory.h"
 #include "crochet/session/snapshot.h"
 
@@ -53,11 +55,10 @@ class StoredBundle final : public StoredState {
 
   // Returns once all bytes would survive a power cut. After an error it has failed.
   void sync();
-  // Gives the files their final names, as BundleWriter does: data first, the index last. After an
-  // error it may be called again.
-  void publish();
+  // Gives the files their final names. After an error it may be called again. Requires: sync().
+  void publish() { staged_->publish(); }
   // True once the first file may have its final name.
-  bool is_being_published() const { return is_being_published_; }
+  bool is_being_published() const { return staged_ && staged_->is_being_published(); }
 
   // Of data and index. Requires: open().
   uint64_t num_bytes() const override { return num_bytes_; }
@@ -77,11 +78,10 @@ class StoredBundle final : public StoredState {
   std::vector<std::string> former_prefixes_;  // Of what was merged.
   std::exception_ptr error_;
   int num_shards_ = 0;
-  std::vector<int> shards_;  // Those that are not renamed yet, the last first.
   uint64_t num_bytes_ = 0;
   uint32_t index_crc32c_ = 0;
   bool is_synced_ = false;
-  bool is_being_published_ = false;
+  std::optional<StagedFiles> staged_;  // Once it is open.
 };
 
 }  // namespace crochet::internal

@@ -1,0 +1,140 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/layout/staged_files.h"
+
+#include <exception>
+#include <utility>
+
+#include "crochet/base/log.h"
+#include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/io/path.h"
+
+namespace crochet::internal {
+namespace {
+
+void remove_if_there(FileSystem& files, const std::string& path) noexcept {
+  try {
+    if (files.exists(path)) files.remove(path);
+  } catch (const std::exception& error) {
+    log(Severity::kWarning, error.what());
+  }
+}
+
+// True too if that cannot be known.
+bool may_exist(FileSystem& files, const std::string& path) noexcept {
+  try {
+    return files.exists(path);
+  } catch (const std::exception& error) {
+    log(Severity::kWarning, error.what());
+    return true;
+  }
+}
+
+}  // namespace
+
+StagedFiles::StagedFiles(FileSystem& files, std::string prefix)
+    : files_(files), prefix_(std::move(prefix)), directory_(parent_directory(prefix_)) {}
+
+StagedFiles::~StagedFiles() {
+  if (owner_.is_here() && stage_ != kPublished && stage_ != kFailed) remove_unpublished();
+}
+
+void StagedFiles::check(Stage required, const char* call) const {
+  owner_.check(prefix_);
+  if (stage_ == kFailed)
+    throw FailedPreconditionError("{}: {} after an error; a new writer is needed", prefix_, call);
+  if (stage_ != required)
+    throw FailedPreconditionError("{}: {} out of order: add, write_and_sync, publish", prefix_,
+                                  call);
+}
+
+template <typename Create>
+WritableFile& StagedFiles::begin(const std::string& name, const Create& create) {
+  if (!is_directory_made_ && !files_.exists(directory_)) files_.create_directories(directory_);
+  is_directory_made_ = true;
+  if (staged_.size() > 1) sync(staged_[staged_.size() - 2]);
+  // Known before it is made: there may be a file although making it failed.
+  File& file =
+      staged_.emplace_back(File{.path = temporary_filename(name), .name = name, .is_ours = true});
+  file.open = create(file.path);
+  return *file.open;
+}
+
+WritableFile& StagedFiles::create(const std::string& name) {
+  return begin(name, [&](const std::string& path) { return files_.create(path); });
+}
+
+WritableFile& StagedFiles::create_large(const std::string& name, uint64_t expected_bytes) {
+  return begin(name,
+               [&](const std::string& path) { return files_.create_large(path, expected_bytes); });
+}
+
+void StagedFiles::adopt(const std::string& path, const std::string& name, bool is_synced) {
+  staged_.push_back({.path = path, .name = name, .is_ours = true, .is_synced = is_synced});
+}
+
+void StagedFiles::rename_too(const std::string& path, const std::string& name) {
+  staged_.push_back(
+      {.path = path, .name = name, .is_ours = false, .is_synced = true, .may_have_its_name = true});
+}
+
+void StagedFiles::flush() {
+  for (File& file : staged_)
+    if (file.open) file.open->flush();
+}
+
+void StagedFiles::sync() {
+  for (File& file : staged_) sync(file);
+}
+
+void StagedFiles::sync(File& file) {
+  if (file.is_synced) return;
+  if (!file.open) file.open = files_.append_to(file.path);
+  file.open->sync();
+  std::exchange(file.open, nullptr)->close();
+  file.is_synced = true;
+}
+
+void StagedFiles::publish() {
+  const bool is_one_file = staged_.size() == 1;
+  if (!is_one_file) remove_old_index();
+  is_being_published_ = true;
+  for (size_t i = 0; i + 1 < staged_.size(); ++i) give_name(staged_[i]);
+  if (!is_one_file) files_.sync_directory(directory_);
+  give_name(staged_.back());
+  files_.sync_directory(directory_);
+  stage_ = kPublished;
+}
+
+// An attempt that failed may have removed it all the same, and a power cut may bring it back until
+// the directory is synced.
+void StagedFiles::remove_old_index() {
+  if (is_removal_synced_) return;
+  if (files_.exists(staged_.back().name)) {
+    is_index_removed_ = true;
+    files_.remove(staged_.back().name);
+  }
+  if (is_index_removed_) files_.sync_directory(directory_);
+  is_removal_synced_ = true;
+}
+
+void StagedFiles::give_name(File& file) {
+  if (file.may_have_its_name && !files_.exists(file.path)) return;
+  file.may_have_its_name = true;
+  files_.rename(file.path, file.name);
+}
+
+// Data that has its name is of no use without its index.
+void StagedFiles::remove_unpublished() noexcept {
+  for (File& file : staged_) file.open.reset();
+  const bool is_index_there = !is_being_published_ || may_exist(files_, staged_.back().name);
+  for (const File& file : staged_) {
+    if (!file.is_ours) continue;
+    if (is_index_there || may_exist(files_, file.path))
+      remove_if_there(files_, file.path);
+    else
+      remove_if_there(files_, file.name);
+  }
+}
+
+}  // namespace crochet::internal

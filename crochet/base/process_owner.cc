@@ -12,10 +12,12 @@
 #include "crochet/base/error.h"
 
 namespace crochet {
+
+constinit std::atomic<int> internal::forks_so_far = 0;
+
 namespace {
 
-// How often this process and those before it were forked.
-constinit std::atomic<int> forks_so_far = 0;
+using internal::forks_so_far;
 
 constinit std::atomic<ForkActions*> first_actions = nullptr;
 
@@ -25,6 +27,7 @@ void run_all(Action action) {
     (each->*action)();
 }
 
+// Registers the handler of forks. The number of forks so far; -1 if the system refuses.
 int fork_generation() noexcept {
   static const bool is_registered =
       ::pthread_atfork([] { run_all(&ForkActions::before); },
@@ -33,7 +36,7 @@ int fork_generation() noexcept {
                          forks_so_far.fetch_add(1, std::memory_order_relaxed);
                          run_all(&ForkActions::in_child);
                        }) == 0;
-  return is_registered ? forks_so_far.load(std::memory_order_relaxed) : ::getpid();
+  return is_registered ? forks_so_far.load(std::memory_order_relaxed) : -1;
 }
 
 struct LeftObject {
@@ -46,7 +49,9 @@ constinit std::atomic<LeftObject*> left_objects = nullptr;
 
 ProcessOwner::ProcessOwner() noexcept : generation_(fork_generation()), pid_(::getpid()) {}
 
-bool ProcessOwner::is_here() const noexcept { return generation_ == fork_generation(); }
+bool ProcessOwner::is_here_unregistered() const noexcept {
+  return generation_ == -1 && pid_ == ::getpid();
+}
 
 void ProcessOwner::throw_forked(std::string_view what) const {
   throw FailedPreconditionError("{}: belongs to process {}, from which this process {} was forked",

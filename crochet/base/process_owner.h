@@ -4,9 +4,15 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <string_view>
 
 namespace crochet {
+
+namespace internal {
+// How often this process and those before it were forked, since the first ProcessOwner was made.
+extern constinit std::atomic<int> forks_so_far;
+}  // namespace internal
 
 // The process that made an object.
 //
@@ -25,7 +31,10 @@ class ProcessOwner {
   ProcessOwner() noexcept;
 
   // True in the process that made this.
-  bool is_here() const noexcept;
+  bool is_here() const noexcept {
+    return generation_ == internal::forks_so_far.load(std::memory_order_relaxed) ||
+           is_here_unregistered();
+  }
   // Throws: FailedPreconditionError in any other process: "<what>: belongs to process 12, from
   // which this process 13 was forked".
   void check(std::string_view what) const {
@@ -34,8 +43,9 @@ class ProcessOwner {
 
  private:
   [[noreturn]] void throw_forked(std::string_view what) const;
+  bool is_here_unregistered() const noexcept;
 
-  int generation_;
+  int generation_;  // -1 if forks cannot be counted.
   pid_t pid_;
 };
 
@@ -43,8 +53,8 @@ class ProcessOwner {
 // it. Thread-safe.
 void leave_to_parent(const void* object) noexcept;
 
-// What a fork does besides, at the hands of the one handler of forks: `before` it in the parent, and
-// afterwards in each of the two, where no other thread has run since.
+// What a fork does besides, at the hands of the one handler of forks: `before` it in the parent,
+// and afterwards in each of the two, where no other thread has run since.
 struct ForkActions {
   void (*before)();
   void (*in_parent)();

@@ -36,7 +36,7 @@ CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHookOptions options)
   if (std::ranges::find(options_.listeners, nullptr) != options_.listeners.end())
     throw InvalidArgumentError("a checkpoint hook was given a listener that is a null pointer");
   if (options_.fallback_dir == options_.checkpoint_dir)
-    throw InvalidArgumentError("a checkpoint hook was given \"{}\" as its second directory, too",
+    throw InvalidArgumentError("a checkpoint hook was given \"{}\" as its fallback directory, too",
                                options_.checkpoint_dir);
   if (!(options_.deadline_secs.value_or(0) >= 0))
     throw InvalidArgumentError("deadline_secs is {}, expected 0 or more", *options_.deadline_secs);
@@ -90,7 +90,7 @@ std::shared_ptr<void> CheckpointSaverHook::lock_directories(FileSystem& files,
   } catch (const FailedPreconditionError&) {
     throw;
   } catch (const Error& error) {  // It may never be needed.
-    log_warning("the second directory for checkpoints cannot be used now: {}", error.what());
+    log_warning("the fallback directory for checkpoints cannot be used now: {}", error.what());
   }
   return locks;
 }

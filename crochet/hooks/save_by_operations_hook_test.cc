@@ -14,6 +14,7 @@
 #include "crochet/hooks/async_checkpoint_saver_hook.h"
 #include "crochet/io/memory_file_system.h"
 #include "crochet/monitor/monitored_session.h"
+#include "crochet/session/state_operations.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"

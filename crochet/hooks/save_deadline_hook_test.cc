@@ -412,7 +412,7 @@ TEST_F(SaveDeadlineHookTest, ASecondDirectoryThatCannotBeLockedIsNoReasonNotToTr
   begin({.save_steps = 2, .fallback_dir = "e"});
   train(2);
   session_->close();
-  EXPECT_TRUE(log_.contains("the second directory for checkpoints cannot be used now"));
+  EXPECT_TRUE(log_.contains("the fallback directory for checkpoints cannot be used now"));
   EXPECT_EQ(checkpoints().back(), "d/model.ckpt-2");
 }
 

@@ -204,7 +204,7 @@ TEST_F(LoopSavingTest, GoesOnFromTheSecondDirectory) {
   EXPECT_EQ(report.saving.saved, report.saves);
   EXPECT_EQ(report.saving.retries, 4);
   EXPECT_GT(report.saving.bytes, 0U);
-  EXPECT_THAT(to_string(report), HasSubstr("1 in the second directory, 4 retries of saves"));
+  EXPECT_THAT(to_string(report), HasSubstr("1 in the fallback directory, 4 retries of saves"));
   EXPECT_THAT(whole_steps("second"), ElementsAre(5));
   files_.on_create({});
   EXPECT_EQ(count_to(7).resumed_from, 5);

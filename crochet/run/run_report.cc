@@ -31,7 +31,7 @@ std::string to_string(const RunReport& report) {
   if (report.failed_saves > 0) facts.push_back(count(report.failed_saves, "failed save"));
   if (report.saving.skipped > 0) facts.push_back(count(report.saving.skipped, "skipped save"));
   if (report.saving.saved_elsewhere > 0)
-    facts.push_back(fmt::format("{} in the second directory", report.saving.saved_elsewhere));
+    facts.push_back(fmt::format("{} in the fallback directory", report.saving.saved_elsewhere));
   if (report.saving.retries > 0)
     facts.push_back(report.saving.retries == 1
                         ? "1 retry of a save"

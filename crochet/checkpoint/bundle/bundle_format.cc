@@ -7,6 +7,7 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "crochet/base/error.h"
+#include "crochet/checkpoint/bundle/string_coding.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/tensor/tensor_slice.h"
 
@@ -252,6 +253,11 @@ void put_slice(pbf_writer& message, const TensorSlice& slice) {
 }
 
 }  // namespace
+
+uint64_t max_stored_bytes(const Tensor& tensor) {
+  if (tensor.dtype() != DType::kString) return tensor.num_bytes() + data_alignment(tensor) - 1;
+  return tensor.num_bytes() + max_strings_head_bytes(tensor.num_elements());
+}
 
 std::string encode(const BundleHeader& header) {
   std::string version;

@@ -24,6 +24,9 @@ struct BundleHeader {
   friend bool operator==(const BundleHeader&, const BundleHeader&) = default;
 };
 
+// The most bytes that a tensor takes in a data file, with what comes before it.
+uint64_t max_stored_bytes(const Tensor& tensor);
+
 // As protobuf messages, field for field TensorFlow's BundleHeaderProto and
 // BundleEntryProto, zeros left out.
 std::string encode(const BundleHeader& header);

@@ -12,6 +12,7 @@
 #include "crochet/checkpoint/bundle/table_writer.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/checkpoint/layout/slice_key.h"
+#include "crochet/checkpoint/layout/stored_tensor.h"
 #include "crochet/io/crc32c.h"
 
 namespace crochet {

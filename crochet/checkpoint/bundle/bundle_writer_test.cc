@@ -13,6 +13,7 @@
 #include "crochet/checkpoint/bundle/bundle_index.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/checkpoint/layout/stored_tensor.h"
 #include "crochet/io/crc32c.h"
 #include "crochet/io/memory_file_system.h"
 #include "crochet/testing/failing_file_system.h"

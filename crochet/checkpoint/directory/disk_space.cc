@@ -4,7 +4,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
-#include "crochet/checkpoint/layout/stored_tensor.h"
+#include "crochet/checkpoint/bundle/bundle_format.h"
 #include "crochet/io/path.h"
 
 namespace crochet::internal {
@@ -15,16 +15,6 @@ namespace {
 constexpr uint64_t kBytesOfEntry = 64;
 // Header and footer of the table, sidecar and state file: each a block or less of a disk.
 constexpr uint64_t kBytesBeside = 4 * 4096;
-// In front of each string, at most.
-constexpr uint64_t kBytesOfLength = 5;
-
-uint64_t bytes_of(const Tensor& tensor) {
-  if (tensor.dtype() != DType::kString) return tensor.num_bytes() + data_alignment(tensor) - 1;
-  uint64_t sum = 0;
-  for (const std::string& string : tensor.strings()) sum += kBytesOfLength + string.size();
-  return sum;
-}
-
 // The directory, or where it will be made.
 std::string existing_directory(FileSystem& files, std::string directory) {
   while (!directory.empty() && directory != "/" && !files.exists(directory))
@@ -46,7 +36,7 @@ std::optional<uint64_t> free_bytes(FileSystem& files, const std::string& directo
 uint64_t bytes_of_checkpoint(const Snapshot& snapshot) {
   uint64_t sum = kBytesBeside;
   for (const auto& [name, tensor] : snapshot.tensors())
-    sum += bytes_of(tensor) + name.size() + kBytesOfEntry;
+    sum += max_stored_bytes(tensor) + name.size() + kBytesOfEntry;
   if (snapshot.meta_graph() != nullptr) sum += snapshot.meta_graph()->size();
   return sum;
 }

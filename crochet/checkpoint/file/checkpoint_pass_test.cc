@@ -11,6 +11,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/bundle/bundle_writer.h"
+#include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/saver/restore_plan.h"
 #include "crochet/io/memory_file_system.h"
 #include "crochet/testing/allocation_counter.h"

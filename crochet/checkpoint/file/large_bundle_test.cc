@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/checkpoint/bundle/bundle_writer.h"
+#include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/io/crc32c.h"
 #include "crochet/testing/scripted_session.h"

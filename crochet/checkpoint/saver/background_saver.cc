@@ -14,8 +14,9 @@ namespace crochet {
 
 BackgroundSaver::BackgroundSaver(Saver& saver, const BackgroundSaverOptions& options)
     : options_(options),
-      state_("a background saver", State{*saver.core_, std::make_shared<internal::SaveWorker>(
-                                                           *saver.core_, options.max_retries)}) {
+      state_("a background saver",
+             State{*saver.publisher_, std::make_shared<internal::SaveWorker>(
+                                          *saver.publisher_, options.max_retries)}) {
   if (options_.max_retries < 0)
     throw InvalidArgumentError("max_retries is {}, expected 0 or more", options_.max_retries);
   if (!(options_.progress_log_secs > 0))
@@ -41,7 +42,7 @@ bool BackgroundSaver::start() {
 
 SaveTicket BackgroundSaver::enqueue(Snapshot snapshot, const std::string& save_path, int64_t step) {
   const bool waits = options_.overlap != SaveOverlapPolicy::kNewestWins;
-  internal::SaverCore& saver = *state_->saver;
+  internal::Publisher& saver = *state_->saver;
   internal::SaveWorker& worker = *state_->worker;
   SaveTicket ticket(saver.prefix_of(save_path, step), step, saver.clock());
   const bool has_thread = start();

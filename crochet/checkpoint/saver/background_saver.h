@@ -20,9 +20,9 @@ class SaveWorker;
 
 struct BackgroundSaverOptions {
   // A save that fails is written again, to new files, this often, after waiting
-  // 1 s, 2 s, 4 s, ..., and then into the saver's second directory, if it has one. A newer snapshot
-  // ends the waiting, and a signal to end, after which it is tried once more. An error that every
-  // attempt would meet, as for a torn snapshot, ends the save at once.
+  // 1 s, 2 s, 4 s, ..., and then into the saver's fallback directory, if it has one. A newer
+  // snapshot ends the waiting, and a signal to end, after which it is tried once more. An error
+  // that every attempt would meet, as for a torn snapshot, ends the save at once.
   int max_retries = 3;
   SaveOverlapPolicy overlap = SaveOverlapPolicy::kWait;
   // How often wait() logs what it is waiting for.
@@ -92,7 +92,7 @@ class BackgroundSaver {
 
  private:
   struct State {
-    std::shared_ptr<internal::SaverCore> saver;
+    std::shared_ptr<internal::Publisher> saver;
     std::shared_ptr<internal::SaveWorker> worker;
     Thread thread = {};  // Started with the first save. Last: it ends first.
   };

@@ -7,9 +7,11 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
-#include "crochet/checkpoint/directory/checkpoint_directory.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/directory/checkpoint_history.h"
+#include "crochet/checkpoint/directory/checkpoint_list.h"
 #include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/checkpoint/saver/publisher.h"
 #include "crochet/io/path.h"
 
 namespace crochet {
@@ -36,11 +38,17 @@ std::vector<RetentionPolicy> policies_of(const CheckpointManagerOptions& options
 SaverOptions saver_options_of(const CheckpointManagerOptions& options) {
   SaverOptions saver = options.saver;
   if (!saver.fallback_dir.empty())
-    throw InvalidArgumentError("a CheckpointManager has no second directory, it was given \"{}\"",
+    throw InvalidArgumentError("a CheckpointManager has no fallback directory, it was given \"{}\"",
                                saver.fallback_dir);
-  saver.max_to_keep = 0;
-  saver.write_state = false;
+  saver.max_to_keep = options.max_to_keep.value_or(0);
   return saver;
+}
+
+internal::CheckpointListOptions list_of(const CheckpointManagerOptions& options) {
+  return {.policies = policies_of(options),
+          .lists_all = true,
+          .latest_filename = options.saver.latest_filename,
+          .writes_times = true};
 }
 
 bool is_among(const CheckpointRecord& record, const std::vector<std::string>& prefixes) {
@@ -62,12 +70,13 @@ void take_times(const CheckpointState& state, std::vector<CheckpointRecord>& rec
 
 CheckpointManager::CheckpointManager(CheckpointManagerOptions options)
     : options_(checked(options)),
-      saver_(saver_options_of(options_)),
-      history_(policies_of(options_)) {
+      saver_(saver_options_of(options_), list_of(options_)),
+      list_((*saver_.publisher_)->list()) {
   FileSystem& files = saver_.files();
   const auto on_disk = list_checkpoints(files, options_.directory, options_.checkpoint_name);
   if (!on_disk.empty()) save_counter_ = *internal::step_of_prefix(on_disk.back());
-  history_.set_last_preserved((*saver_.core_)->retention_time() - 1, 0);  // As in TensorFlow.
+  list_.set({});                                 // What is in it is said here.
+  list_.set_last_preserved(list_.now() - 1, 0);  // As in TensorFlow.
   if (!on_disk.empty()) latest_ = on_disk.back();
   try {
     if (const auto state =
@@ -76,7 +85,6 @@ CheckpointManager::CheckpointManager(CheckpointManagerOptions options)
   } catch (const InvalidArgumentError&) {
     throw;
   } catch (const Error& error) {
-    history_.set({});
     log_error(
         "{}: which checkpoints are listed cannot be read now; those that are there stay, whatever "
         "policies say: {}",
@@ -93,7 +101,7 @@ void CheckpointManager::recover(const CheckpointState& state,
   std::vector<CheckpointRecord> listed = found.listed;
   take_times(state, listed);
   catch_up(state, listed);
-  const double now = (*saver_.core_)->retention_time();
+  const double now = list_.now();
   double last_preserved = state.last_preserved_timestamp.value_or(0);
   if (!(last_preserved <= now)) {
     log_warning(
@@ -102,18 +110,20 @@ void CheckpointManager::recover(const CheckpointState& state,
         options_.directory, last_preserved);
     last_preserved = now;
   }
-  history_.set_last_preserved(last_preserved, found.last_preserved_step);
+  list_.set_last_preserved(last_preserved, found.last_preserved_step);
   // What may have been preserved already is never removed.
-  for (const CheckpointRecord& record : listed)
-    if (std::min(record.time, now) > last_preserved || is_among(record, state.removing_paths))
-      history_.add(record);
+  std::erase_if(listed, [&](const CheckpointRecord& record) {
+    return !(std::min(record.time, now) > last_preserved) &&
+           !is_among(record, state.removing_paths);
+  });
+  list_.set(std::move(listed));
 }
 
 // No time that an earlier process wrote is still to come.
 void CheckpointManager::catch_up(const CheckpointState& state,
                                  const std::vector<CheckpointRecord>& listed) {
-  (*saver_.core_)->catch_up(state.last_preserved_timestamp.value_or(0));
-  for (const CheckpointRecord& record : listed) (*saver_.core_)->catch_up(record.time);
+  list_.catch_up(state.last_preserved_timestamp.value_or(0));
+  for (const CheckpointRecord& record : listed) list_.catch_up(record.time);
 }
 
 std::string CheckpointManager::save(Session& session, std::optional<int64_t> checkpoint_number) {
@@ -122,37 +132,11 @@ std::string CheckpointManager::save(Session& session, std::optional<int64_t> che
                           options_.directory, save_counter_);
   const int64_t number = checkpoint_number ? *checkpoint_number : save_counter_ + 1;
   const std::string path = join_path(options_.directory, options_.checkpoint_name);
-  const double time = (*saver_.core_)->retention_time();
   const std::string prefix = saver_.save(session, path, number);
   if (save_counter_ < std::numeric_limits<int64_t>::max()) ++save_counter_;
   if (prefix.empty()) return prefix;
   latest_ = prefix;
-  history_.add({.prefix = prefix, .time = time, .step = number, .published = true});
-  auto directory = internal::CheckpointDirectory::find(saver_.files(), options_.directory);
-  if (!directory) return prefix;  // Removed since.
-  std::vector<CheckpointRecord> records = history_.records();
-  internal::refresh(directory->files(), records);
-  history_.update(records);
-  const internal::Sweep sweep = history_.sweep();
-  internal::mark_preserved(directory->files(), sweep.preserved);
-  write_state_without(directory->files(), sweep.surplus);
-  for (const std::string& old : directory->remove(sweep.surplus)) history_.remove(old);
   return prefix;
-}
-
-void CheckpointManager::write_state_without(FileSystem& files,
-                                            const std::vector<std::string>& surplus) {
-  UpdateCheckpointStateOptions state{.latest_filename = options_.saver.latest_filename,
-                                     .last_preserved_timestamp = history_.last_preserved_time(),
-                                     .removing_paths = surplus,
-                                     .save_relative_paths = true};
-  std::vector<std::string> listed;
-  for (const CheckpointRecord& record : history_.records()) {
-    if (std::ranges::find(surplus, record.prefix) != surplus.end()) continue;
-    listed.push_back(record.prefix);
-    state.all_model_checkpoint_timestamps.push_back(record.time);
-  }
-  update_checkpoint_state(files, options_.directory, *latest_, listed, state);
 }
 
 }  // namespace crochet

@@ -7,11 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "crochet/checkpoint/directory/checkpoint_history.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
+#include "crochet/checkpoint/directory/retention.h"
 #include "crochet/checkpoint/saver/saver.h"
 
 namespace crochet {
+
+namespace internal {
+class CheckpointList;
+}
 
 struct CheckpointManagerOptions {
   std::string directory = {};
@@ -56,7 +60,7 @@ class CheckpointManager {
   // directory, else the one with the highest number; unset if there is none.
   const std::optional<std::string>& latest_checkpoint() const { return latest_; }
   // Those that may be removed one day, oldest first.
-  std::vector<std::string> checkpoints() const { return history_.prefixes(); }
+  std::vector<std::string> checkpoints() const { return saver_.last_checkpoints(); }
   // Saves so far. The first manager of a directory begins with 0, a later one with the highest
   // number there is, so that it overwrites nothing.
   int64_t save_counter() const { return save_counter_; }
@@ -67,11 +71,10 @@ class CheckpointManager {
  private:
   void recover(const CheckpointState& state, const std::vector<std::string>& on_disk);
   void catch_up(const CheckpointState& state, const std::vector<CheckpointRecord>& listed);
-  void write_state_without(FileSystem& files, const std::vector<std::string>& surplus);
 
   const CheckpointManagerOptions options_;
   Saver saver_;
-  internal::CheckpointHistory history_;
+  internal::CheckpointList& list_;  // The saver's.
   std::optional<std::string> latest_;
   int64_t save_counter_ = 0;
 };

@@ -10,9 +10,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
-#include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
-#include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/io/path.h"
 
 namespace crochet {
@@ -261,27 +259,6 @@ RestoreReport RestorePlan::execute(Session& session, StateOperations* operations
     }
   }
   return report;
-}
-
-std::vector<std::string> checkpoint_candidates(FileSystem& files, const std::string& directory,
-                                               const std::string& basename) {
-  if (!files.exists(directory)) return {};
-  std::vector<std::string> candidates = list_checkpoints(files, directory, basename);
-  if (!candidates.empty()) return candidates;
-  for (const std::string& name : files.list(directory))
-    if (const auto file = internal::parse_checkpoint_filename(name);
-        file && file->part == internal::CheckpointPart::kIndex)
-      throw FailedPreconditionError(
-          "{} holds the checkpoint {} and none of the name {}-<step>: restore it by its name, or "
-          "use "
-          "another directory",
-          directory, file->base, basename);
-  if (const auto state = get_checkpoint_state(files, directory))
-    throw DataLossError(
-        "{} names the checkpoint {}, which is not there; to start afresh, remove {}",
-        join_path(directory, "checkpoint"), state->model_checkpoint_path,
-        join_path(directory, "checkpoint"));
-  return {};
 }
 
 }  // namespace crochet

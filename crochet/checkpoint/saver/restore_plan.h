@@ -76,11 +76,4 @@ class RestorePlan {
   std::vector<std::string> problems_;      // and all others.
 };
 
-// Prefixes that a directory may be restored from, the best last: the checkpoints
-// "<basename>-<step>" whose index is there, by step, whether the state file names them or not.
-// Throws: DataLossError if the state file names a checkpoint and none is there;
-// FailedPreconditionError if there are only checkpoints of other names.
-std::vector<std::string> checkpoint_candidates(FileSystem& files, const std::string& directory,
-                                               const std::string& basename);
-
 }  // namespace crochet

@@ -7,6 +7,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/bundle/bundle_writer.h"
+#include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/io/memory_file_system.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"
@@ -154,31 +155,6 @@ TEST_F(RestorePlanTest, WarnsOfOptionalObjectsThatAreMissingOrRefuse) {
   EXPECT_TRUE(log_.contains("has no state of \"hooks/Missing/best\""));
   EXPECT_TRUE(log_.contains("\"hooks/Refusing/best\" cannot be restored"));
   EXPECT_TRUE(log_.contains("\"hooks/Surplus/best\""));
-}
-
-TEST(CheckpointCandidatesTest, AreTheCheckpointsOfTheNameByStep) {
-  MemoryFileSystem files;
-  files.create_directories("d");
-  for (const char* const name : {"a-9.index", "a-10.index", "ab-3.index", "a-x.index", "b.index"})
-    files.create(std::string("d/") + name);
-  EXPECT_THAT(checkpoint_candidates(files, "d", "a"), ElementsAre("d/a-9", "d/a-10"));
-}
-
-TEST(CheckpointCandidatesTest, AreNoneInAnEmptyDirectory) {
-  MemoryFileSystem files;
-  EXPECT_THAT(checkpoint_candidates(files, "d", "a"), IsEmpty());
-  files.create_directories("d");
-  files.create("d/metrics.jsonl");
-  EXPECT_THAT(checkpoint_candidates(files, "d", "a"), IsEmpty());
-}
-
-TEST(CheckpointCandidatesTest, AreAnErrorIfOnlyOtherNamesAreThere) {
-  MemoryFileSystem files;
-  files.create_directories("d");
-  files.create("d/b-9.index");
-  EXPECT_THAT(
-      [&] { checkpoint_candidates(files, "d", "a"); },
-      ThrowsMessage<FailedPreconditionError>(AllOf(HasSubstr("b-9"), HasSubstr("a-<step>"))));
 }
 
 }  // namespace

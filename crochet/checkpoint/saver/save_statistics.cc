@@ -46,7 +46,7 @@ std::string to_string(const SaveStatistics& statistics) {
   const auto add = [&text](int64_t number, const char* what) {
     if (number > 0) text += fmt::format("; {} {}", number, what);
   };
-  add(statistics.saved_elsewhere, "in the second directory");
+  add(statistics.saved_elsewhere, "in the fallback directory");
   add(statistics.failed, "failed");
   add(statistics.skipped, "skipped");
   add(statistics.retries, statistics.retries == 1 ? "retry" : "retries");

@@ -18,7 +18,7 @@ struct SaveStatistics {
   int64_t skipped = 0;
   // Attempts beyond the first of each save.
   int64_t retries = 0;
-  // Of those that were saved, those that had to go to the second directory.
+  // Of those that were saved, those that had to go to the fallback directory.
   int64_t saved_elsewhere = 0;
   // Of all that were saved: data and index.
   uint64_t bytes = 0;

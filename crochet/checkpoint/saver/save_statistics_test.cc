@@ -43,7 +43,7 @@ TEST_F(SaveStatisticsTest, AddsUpWhatWasSaved) {
   EXPECT_EQ(statistics_.retries, 0);
   EXPECT_EQ(to_string(statistics_),
             "2 checkpoints, 3 kB, published 3.000 s after their snapshots in the mean, training "
-            "stood still for 0.000 s; 1 in the second directory");
+            "stood still for 0.000 s; 1 in the fallback directory");
 }
 
 TEST_F(SaveStatisticsTest, DoesNotCountASaveOfNothing) {

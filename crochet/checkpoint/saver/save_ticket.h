@@ -34,7 +34,7 @@ class SaveTicket {
 
   // "runs/digits/model.ckpt-200": where it is to be.
   const std::string& prefix() const;
-  // Where it is: prefix(), or the same name in the second directory. Empty until it is published,
+  // Where it is: prefix(), or the same name in the fallback directory. Empty until it is published,
   // and if there was nothing to save.
   std::string location() const;
   int64_t step() const;

@@ -36,7 +36,7 @@ void request_stop(const std::optional<std::stop_source>& source) {
 
 }  // namespace
 
-SaveWorker::SaveWorker(std::shared_ptr<SaverCore> saver, int max_retries)
+SaveWorker::SaveWorker(std::shared_ptr<Publisher> saver, int max_retries)
     : saver_(std::move(saver)), max_retries_(max_retries) {}
 
 void SaveWorker::end() {
@@ -227,7 +227,8 @@ void SaveWorker::save(SaveJob& job) {
     const std::exception_ptr error = attempt(job, last ? SpaceCheck::kIgnore : SpaceCheck::kRefuse);
     if (!error) return;
     const bool is_lost = job.snapshot.stored() != nullptr && job.snapshot.stored()->failed();
-    if (is_lost || !saver_->may_try_again(job.ticket, error)) return give_up_at_once(job, error);
+    if (is_lost || !saver_->may_try_again(job.ticket.prefix(), error))
+      return give_up_at_once(job, error);
     if (last) return give_up(job, error, number);
     log_warning("{}; next attempt in {:g} s", failure_text(job.ticket, error, previous),
                 to_seconds(duration));
@@ -266,11 +267,11 @@ void SaveWorker::give_up(SaveJob& job, const std::exception_ptr& error, int num_
   const std::string what =
       fmt::format("saving {} failed: {}", job.ticket.prefix(), describe(error));
   if (saver_->can_fall_back(job.snapshot, job.ticket)) {
-    log_error("{}; after {} attempts, the second directory is tried", what, num_attempts);
+    log_error("{}; after {} attempts, the fallback directory is tried", what, num_attempts);
     try {
       return saver_->write_to_fallback(job.snapshot, job.ticket);
     } catch (...) {
-      log_error("saving {} into the second directory failed, too: {}", job.ticket.prefix(),
+      log_error("saving {} into the fallback directory failed, too: {}", job.ticket.prefix(),
                 describe(std::current_exception()));
     }
   }

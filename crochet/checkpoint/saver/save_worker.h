@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "crochet/checkpoint/saver/publisher.h"
 #include "crochet/checkpoint/saver/save_estimate.h"
 #include "crochet/checkpoint/saver/save_ticket.h"
-#include "crochet/checkpoint/saver/saver_core.h"
 #include "crochet/session/snapshot.h"
 
 namespace crochet::internal {
@@ -30,7 +30,7 @@ struct SaveJob {
 // Thread-safe; work() is the thread's, the rest is for the caller that saves.
 class SaveWorker {
  public:
-  SaveWorker(std::shared_ptr<SaverCore> saver, int max_retries);
+  SaveWorker(std::shared_ptr<Publisher> saver, int max_retries);
 
   // Writes jobs until end() was called and none is left.
   void work();
@@ -80,7 +80,7 @@ class SaveWorker {
   // False if the job is to give way.
   bool pause(Clock::Duration duration);
 
-  const std::shared_ptr<SaverCore> saver_;
+  const std::shared_ptr<Publisher> saver_;
   const int max_retries_;
 
   std::mutex mutex_;  // Guards what follows.

@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The second directory of a saver, and disks without room.
+// The fallback directory of a saver, and disks without room.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -110,7 +110,7 @@ TEST_F(SaverFallbackTest, TheFirstErrorCountsIfBothFail) {
   const SaveTicket ticket = save_in_background(saver, 3);
   EXPECT_THROW(ticket.wait(), PermissionDeniedError);
   EXPECT_EQ(ticket.location(), "");
-  EXPECT_TRUE(log_.contains("saving d/m-3 into the second directory failed, too: e/m-3"));
+  EXPECT_TRUE(log_.contains("saving d/m-3 into the fallback directory failed, too: e/m-3"));
 }
 
 // It is durable where it belongs: only the state file is missing, and a copy would not help that.

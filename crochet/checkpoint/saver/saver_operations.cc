@@ -9,16 +9,20 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
-#include "crochet/checkpoint/directory/checkpoint_files.h"
-#include "crochet/checkpoint/file/index_file.h"
+#include "crochet/checkpoint/directory/checkpoint_directory.h"
+#include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/saver/publisher.h"
 #include "crochet/checkpoint/saver/restore_plan.h"
-#include "crochet/checkpoint/saver/saver_core.h"
+#include "crochet/checkpoint/saver/saver.h"
 #include "crochet/checkpoint/saver/stored_bundle.h"
 #include "crochet/io/path.h"
+#include "crochet/session/state_operations.h"
 
-namespace crochet::internal {
+namespace crochet {
 namespace {
+
+using internal::StoredBundle;
 
 // A session with one of these is lost, or closed: the loop must know, not only the saver.
 bool ends_session(const Error& error) {
@@ -48,7 +52,7 @@ std::vector<std::string> not_saved(const StateOperations& operations, const Grap
 }
 
 // What of the graph operations that save only some variables restore.
-VariableSelection selection_of(const StateOperations& operations, const Graph& graph) {
+internal::VariableSelection selection_of(const StateOperations& operations, const Graph& graph) {
   const std::vector<std::string> names = not_saved(operations, graph);
   if (names.empty()) return {};
   return {VariableList(),
@@ -77,93 +81,13 @@ bool are_needed(const StateOperations& operations, const Graph& graph) {
   }
 }
 
-}  // namespace
-
-void SaverCore::check_complete(const Session& session) const {
-  check_complete(session.graph(), operations_for(session).get());
-}
-
-void SaverCore::check_complete(const Graph& graph, const StateOperations* operations) const {
-  if (options_.var_list) return;
-  std::vector<OtherState> unsaved = unsaved_state(graph, operations);
-  if (options_.filter)
-    std::erase_if(unsaved, [&](const OtherState& state) { return !options_.filter(state.name); });
-  if (unsaved.empty()) return;
-  const std::string names = names_of(unsaved);
-  if (options_.unsaved_state == UnsavedState::kWarn) {
-    if (!unsaved_logged_.exchange(true))
-      log_warning("checkpoints lack state of the graph, a resumed run begins without it: {}",
-                  names);
-    return;
-  }
-  throw FailedPreconditionError(
-      "a checkpoint would lack state of the graph: {}; {}, or allow a resumed run to begin without "
-      "it (unsaved_state = UnsavedState::kWarn)",
-      names,
-      operations == nullptr
-          ? "save by the graph's own operations if they have it (SaverOptions::writer = "
-            "StateWriter::kGraph)"
-          : "export the graph with a saver of all of its state");
-}
-
-std::shared_ptr<StateOperations> SaverCore::operations_for(const Session& session) const {
-  if (options_.writer == StateWriter::kCrochet) return nullptr;
-  const auto attached = session.graph().attached<StateOperations>();
-  if (options_.writer == StateWriter::kGraph) {
-    if (attached.empty())
-      throw FailedPreconditionError(
-          "the graph has no operations that save and restore it, as the saver is to use");
-    return attached.back();
-  }
-  // What only crochet can do, and files that no operation can write to.
-  const bool is_special = options_.var_list || options_.filter || options_.files ||
-                          options_.format != CheckpointFormat::kTensorBundle ||
-                          options_.num_shards != 1;
-  if (attached.empty() || is_special) return nullptr;
-  const StateOperations& operations = *attached.back();
-  if (!operations.preferred_for(session) && !are_needed(operations, session.graph()))
-    return nullptr;
-  return attached.back();
-}
-
-void SaverCore::log_operations_once(const StateOperations& operations,
-                                    const Session& session) const {
-  if (operations_logged_.exchange(true)) return;
-  log_info("checkpoints are written by the graph's own operations{}",
-           operations.preferred_for(session)
-               ? ": in a cluster no moment is between two steps of all workers, and the values are "
-                 "those that each variable has when it is read"
-               : "");
-}
-
-// The first error counts if there are two.
-std::shared_ptr<StoredState> SaverCore::store(StateOperations& operations, Session& session,
-                                              const std::string& prefix) const {
-  log_operations_once(operations, session);
-  auto stored = store_at(operations, session, prefix);
-  if (!stored->failed() || fallback_dir().empty() ||
-      !may_help_to_try_again(prefix, stored->error()))
-    return stored;
-  log_error("saving {} failed: {}; the second directory is tried", prefix,
-            describe(stored->error()));
-  auto second = store_at(operations, session, fallback_prefix(prefix));
-  if (!second->failed()) return second;
-  log_error("saving {} into the second directory failed, too: {}", prefix,
-            describe(second->error()));
-  return stored;
-}
-
-bool SaverCore::is_stored_elsewhere(const Snapshot& snapshot, const SaveTicket& ticket) const {
-  if (snapshot.stored() == nullptr || fallback_dir().empty()) return false;
-  return static_cast<const StoredBundle&>(*snapshot.stored()).final_prefix() != ticket.prefix();
-}
-
-std::shared_ptr<StoredBundle> SaverCore::store_at(StateOperations& operations, Session& session,
-                                                  const std::string& prefix) const {
+std::shared_ptr<StoredBundle> store_at(StateOperations& operations, Session& session,
+                                       FileSystem& files, const std::string& prefix) {
   std::shared_ptr<Directory> directory;
   std::exception_ptr no_directory;
   try {
-    directory = CheckpointDirectory::to_save_in(files_, directory_of(prefix)).shared_files();
+    directory =
+        internal::CheckpointDirectory::to_save_in(files, directory_of(prefix)).shared_files();
   } catch (const Error&) {
     no_directory = std::current_exception();
   }
@@ -179,39 +103,89 @@ std::shared_ptr<StoredBundle> SaverCore::store_at(StateOperations& operations, S
   return stored;
 }
 
-void SaverCore::write_stored(CheckpointDirectory& directory, const Snapshot& snapshot,
-                             SaveTicket& ticket, const std::string& prefix, double time) {
-  FileSystem& files = directory.files();
-  auto& stored = static_cast<StoredBundle&>(*snapshot.stored());
-  try {
-    stored.throw_if_failed();
-    stored.add(snapshot.tensors());
-    ticket.reach(SaveStage::kWritten);
-    stored.sync();
-    snapshot.verify();
-    write_notes(directory, snapshot, ticket, prefix, time,
-                {.num_bytes = stored.num_bytes(), .index_crc32c = stored.index_crc32c()});
-    stored.publish();
-  } catch (...) {
-    // What has its final name is needed by the next attempt.
-    if (stored.is_being_published() && checkpoint_exists(files, prefix))
-      note_published(files, prefix, time);
-    else if (!stored.is_being_published())
-      remove_unless_published(files, prefix);
-    throw;
-  }
-  ticket.set_num_bytes(stored.num_bytes());
-  ticket.reach(SaveStage::kDurable);
-  remove_replaced(files, prefix, CheckpointFormat::kTensorBundle, stored.num_shards());
+}  // namespace
+
+void Saver::check_complete(const Session& session) const {
+  check_complete(session.graph(), operations_for(session).get());
 }
 
-RestoreReport SaverCore::restore_by(StateOperations& operations, Session& session,
-                                    const CheckpointReader& reader) const {
+void Saver::check_complete(const Graph& graph, const StateOperations* operations) const {
+  if (options().var_list) return;
+  std::vector<OtherState> unsaved = unsaved_state(graph, operations);
+  if (options().filter)
+    std::erase_if(unsaved, [&](const OtherState& state) { return !options().filter(state.name); });
+  if (unsaved.empty()) return;
+  const std::string names = names_of(unsaved);
+  if (options().unsaved_state == UnsavedState::kWarn) {
+    if (!unsaved_logged_.exchange(true))
+      log_warning("checkpoints lack state of the graph, a resumed run begins without it: {}",
+                  names);
+    return;
+  }
+  throw FailedPreconditionError(
+      "a checkpoint would lack state of the graph: {}; {}, or allow a resumed run to begin without "
+      "it (unsaved_state = UnsavedState::kWarn)",
+      names,
+      operations == nullptr
+          ? "save by the graph's own operations if they have it (SaverOptions::writer = "
+            "StateWriter::kGraph)"
+          : "export the graph with a saver of all of its state");
+}
+
+std::shared_ptr<StateOperations> Saver::operations_for(const Session& session) const {
+  if (options().writer == StateWriter::kCrochet) return nullptr;
+  const auto attached = session.graph().attached<StateOperations>();
+  if (options().writer == StateWriter::kGraph) {
+    if (attached.empty())
+      throw FailedPreconditionError(
+          "the graph has no operations that save and restore it, as the saver is to use");
+    return attached.back();
+  }
+  // What only crochet can do, and files that no operation can write to.
+  const bool is_special = options().var_list || options().filter || options().files ||
+                          options().format != CheckpointFormat::kTensorBundle ||
+                          options().num_shards != 1;
+  if (attached.empty() || is_special) return nullptr;
+  const StateOperations& operations = *attached.back();
+  if (!operations.preferred_for(session) && !are_needed(operations, session.graph()))
+    return nullptr;
+  return attached.back();
+}
+
+void Saver::log_operations_once(const StateOperations& operations, const Session& session) const {
+  if (operations_logged_.exchange(true)) return;
+  log_info("checkpoints are written by the graph's own operations{}",
+           operations.preferred_for(session)
+               ? ": in a cluster no moment is between two steps of all workers, and the values are "
+                 "those that each variable has when it is read"
+               : "");
+}
+
+// The first error counts if there are two.
+std::shared_ptr<StoredState> Saver::store(StateOperations& operations, Session& session,
+                                          const std::string& prefix) const {
   log_operations_once(operations, session);
-  const VariableSelection selection = selection_of(operations, session.graph());
+  const internal::Publisher& publisher = **publisher_;
+  auto stored = store_at(operations, session, files(), prefix);
+  if (!stored->failed() || fallback_dir().empty() ||
+      !publisher.may_try_again(prefix, stored->error()))
+    return stored;
+  log_error("saving {} failed: {}; the fallback directory is tried", prefix,
+            describe(stored->error()));
+  auto second = store_at(operations, session, files(), publisher.fallback_prefix(prefix));
+  if (!second->failed()) return second;
+  log_error("saving {} into the fallback directory failed, too: {}", prefix,
+            describe(second->error()));
+  return stored;
+}
+
+RestoreReport Saver::restore_by(StateOperations& operations, Session& session,
+                                const CheckpointReader& reader) const {
+  log_operations_once(operations, session);
+  const internal::VariableSelection selection = selection_of(operations, session.graph());
   // They may save more than variables, under names that only they know.
   const RestoreRules rules{.allow_surplus = true};
   return RestorePlan(session.graph(), reader, selection, rules).execute(session, &operations);
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet

@@ -21,6 +21,7 @@
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/io/memory_file_system.h"
 #include "crochet/io/path.h"
+#include "crochet/session/state_operations.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
@@ -448,7 +449,7 @@ TEST_F(OperationsFallbackTest, TakesWhatTheOperationsCannotWriteWhereItBelongs) 
   EXPECT_EQ(latest_checkpoint(files_, "d"), "d/model.ckpt-1");
   EXPECT_EQ(latest_checkpoint(files_, "e"), "e/model.ckpt-2");
   EXPECT_THAT(saver.last_checkpoints(), ElementsAre("d/model.ckpt-1"));
-  EXPECT_TRUE(log_.contains("no room; the second directory is tried"));
+  EXPECT_TRUE(log_.contains("no room; the fallback directory is tried"));
   EXPECT_TRUE(log_.contains("d/model.ckpt-2 was written as e/model.ckpt-2"));
   const auto sidecar = read_sidecar(files_, "e/model.ckpt-2");
   ASSERT_TRUE(sidecar);
@@ -496,7 +497,7 @@ TEST_F(OperationsFallbackTest, TheFirstErrorCountsIfBothFail) {
   operations_->full_directories = {"d", "e"};
   EXPECT_THAT([&] { save_next_step(saver); },
               ThrowsMessage<ResourceExhaustedError>(HasSubstr("d/model.ckpt-1")));
-  EXPECT_TRUE(log_.contains("saving d/model.ckpt-1 into the second directory failed, too: e/"));
+  EXPECT_TRUE(log_.contains("saving d/model.ckpt-1 into the fallback directory failed, too: e/"));
   EXPECT_THAT(files_.list("d"), IsEmpty());
   EXPECT_THAT(files_.list("e"), IsEmpty());
 }

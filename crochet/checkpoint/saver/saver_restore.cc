@@ -10,15 +10,19 @@
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
-#include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/directory/restore_candidates.h"
+#include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/saver/publisher.h"
 #include "crochet/checkpoint/saver/restore_plan.h"
-#include "crochet/checkpoint/saver/saver_core.h"
+#include "crochet/checkpoint/saver/saver.h"
 #include "crochet/io/path.h"
 
-namespace crochet::internal {
+namespace crochet {
 namespace {
+
+using internal::RestoreCandidate;
 
 std::string reasons(const std::vector<RefusedCheckpoint>& refused) {
   constexpr size_t kMaxReasons = 10;
@@ -28,17 +32,27 @@ std::string reasons(const std::vector<RefusedCheckpoint>& refused) {
   return text;
 }
 
+// That it is gone by now is damage; that keys are not in it is not.
+CheckpointReader open_listed(const RestoreCandidate& candidate) {
+  try {
+    return CheckpointReader(candidate.prefix, candidate.directory->files());
+  } catch (const NotFoundError& error) {
+    throw DataLossError("{}", error.what());
+  }
+}
+
 }  // namespace
 
-RestoreReport SaverCore::restore_from(Session& session, const CheckpointReader& reader) const {
-  const bool is_plain = !options_.reshape && !options_.allow_missing &&
+RestoreReport Saver::restore_from(Session& session, const CheckpointReader& reader) const {
+  const bool is_plain = !options().reshape && !options().allow_missing &&
                         reader.format() == CheckpointFormat::kTensorBundle;
   if (const auto operations = is_plain ? operations_for(session) : nullptr)
     return restore_by(*operations, session, reader);
-  const RestoreRules rules{.reshape = options_.reshape,
-                           .allow_missing = options_.allow_missing,
-                           .allow_surplus = options_.allow_surplus};
-  RestoreReport report = RestorePlan(session.graph(), reader, selection_, rules).execute(session);
+  const RestoreRules rules{.reshape = options().reshape,
+                           .allow_missing = options().allow_missing,
+                           .allow_surplus = options().allow_surplus};
+  RestoreReport report =
+      RestorePlan(session.graph(), reader, (*publisher_)->selection(), rules).execute(session);
   if (!reader.has_checksums())
     log_warning("checkpoint {} has no checksums: damaged values in it cannot be noticed",
                 reader.prefix());
@@ -48,43 +62,37 @@ RestoreReport SaverCore::restore_from(Session& session, const CheckpointReader& 
   return report;
 }
 
-RestoreReport SaverCore::restore(Session& session, const std::string& prefix) {
+RestoreReport Saver::restore(Session& session, const std::string& prefix) {
   check_built();
   if (!operations_for(session) && is_empty(session.graph())) return {};
-  if (!checkpoint_exists(files_, prefix) || is_directory(files_, prefix))
+  if (!checkpoint_exists(files(), prefix) || is_directory(files(), prefix))
     throw InvalidArgumentError("The passed save_path is not a valid checkpoint: {}", prefix);
-  return restore_from(session, CheckpointReader(prefix, files_));
+  return restore_from(session, CheckpointReader(prefix, files()));
 }
 
-// That it is gone by now is damage; that keys are not in it is not.
-RestoreReport SaverCore::restore_listed(Session& session, const Candidate& candidate) const {
-  const auto open = [&] {
-    try {
-      return CheckpointReader(candidate.prefix, candidate.directory->files());
-    } catch (const NotFoundError& error) {
-      throw DataLossError("{}", error.what());
-    }
-  };
-  return restore_from(session, open());
-}
-
-std::optional<std::string> SaverCore::restore_newest(Session& session, const std::string& directory,
-                                                     const std::string& basename,
-                                                     RestoreReport* report) {
+std::optional<std::string> Saver::restore_newest(Session& session, const std::string& directory,
+                                                 const std::string& basename,
+                                                 RestoreReport* report) {
   check_built();
-  wait_for_announced_writes();
-  std::vector<Candidate> candidates = this->candidates(directory, basename, checkpoint_candidates);
-  if (candidates.empty()) return std::nullopt;
-  std::vector<Candidate> damaged;
+  (*publisher_)->wait_for_announced_writes();
+  const auto find = [&] {
+    return internal::find_candidates(files(), directory, fallback_dir(), basename);
+  };
+  std::vector<RestoreCandidate> candidates = find();
+  if (candidates.empty()) {
+    internal::check_holds_no_checkpoint(files(), directory, basename);
+    return std::nullopt;
+  }
+  std::vector<RestoreCandidate> damaged;
   std::vector<RefusedCheckpoint> refused;
   std::set<std::string> tried;
   while (!candidates.empty()) {
-    const Candidate candidate = std::move(candidates.back());
+    const RestoreCandidate candidate = std::move(candidates.back());
     candidates.pop_back();
     tried.insert(candidate.prefix);
     throw_if_signalled("restoring");
     try {
-      RestoreReport restored = restore_listed(session, candidate);
+      RestoreReport restored = restore_from(session, open_listed(candidate));
       take_stock_after_restore(directory, basename, candidate.prefix, damaged);
       restored.refused = std::move(refused);
       if (report != nullptr) *report = std::move(restored);
@@ -96,8 +104,9 @@ std::optional<std::string> SaverCore::restore_newest(Session& session, const std
     }
     if (!candidates.empty()) continue;
     // They may have been removed since they were listed, for newer ones that are there now.
-    candidates = this->candidates(directory, basename, list_checkpoints);
-    std::erase_if(candidates, [&](const Candidate& each) { return tried.contains(each.prefix); });
+    candidates = find();
+    std::erase_if(candidates,
+                  [&](const RestoreCandidate& each) { return tried.contains(each.prefix); });
   }
   throw DataLossError(
       "{}: none of its {} checkpoints is sound (the newest is {}); no file was changed; "
@@ -106,29 +115,28 @@ std::optional<std::string> SaverCore::restore_newest(Session& session, const std
 }
 
 // Failing at that is no reason not to train.
-void SaverCore::take_stock_after_restore(const std::string& directory, const std::string& basename,
-                                         const std::string& restored,
-                                         const std::vector<Candidate>& damaged) {
-  follow_directory(directory);
-  const auto own = CheckpointDirectory::find(files_, directory);
-  const bool list_is_known = own && learn_history(*own, basename);  // Else the next save does.
-  {
-    const std::lock_guard lock(mutex_);
-    history_.set_verified(restored);
-    for (const Candidate& one : damaged) history_.remove(one.prefix);
-  }
+void Saver::take_stock_after_restore(const std::string& directory, const std::string& basename,
+                                     const std::string& restored,
+                                     const std::vector<RestoreCandidate>& damaged) {
+  internal::CheckpointList& list = (*publisher_)->list();
+  list.follow(directory);
+  const auto own = internal::CheckpointDirectory::find(files(), directory);
+  const bool list_is_known = own && list.learn(*own, basename);  // Else the next save does.
+  std::vector<std::string> prefixes;
+  for (const RestoreCandidate& one : damaged) prefixes.push_back(one.prefix);
+  list.note_restored(restored, prefixes);
   try {
-    for (const Candidate& one : damaged) one.directory->set_aside(one.prefix);
+    for (const RestoreCandidate& one : damaged) one.directory->set_aside(one.prefix);
     if (damaged.empty() || !list_is_known || !own->is_locked()) return;
     // No state file names what is in another directory.
-    const std::vector<std::string> listed = last_checkpoints();
+    const std::vector<std::string> listed = list.prefixes();
     if (directory_of(restored) == directory_of(join_path(directory, "x")))
-      write_state_without(own->files(), {}, restored);
+      list.write_state_without(own->files(), {}, restored);
     else if (!listed.empty())
-      write_state_without(own->files(), {}, listed.back());
+      list.write_state_without(own->files(), {}, listed.back());
   } catch (const Error& error) {
     log_warning("damaged checkpoints cannot be set aside: {}", error.what());
   }
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet

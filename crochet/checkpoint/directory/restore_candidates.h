@@ -1,0 +1,33 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "crochet/checkpoint/directory/checkpoint_directory.h"
+#include "crochet/io/file_system.h"
+
+namespace crochet::internal {
+
+// A checkpoint that may be restored, in its directory.
+struct RestoreCandidate {
+  std::shared_ptr<CheckpointDirectory> directory;
+  std::string prefix;
+};
+
+// The checkpoints "<basename>-<step>" of a directory and of the fallback directory ("" for none)
+// whose index is there, by step, the best last, whether a state file names them or not.
+// Throws: what the file system throws for the first; the second one may be missing today.
+std::vector<RestoreCandidate> find_candidates(FileSystem& files, const std::string& directory,
+                                              const std::string& fallback_dir,
+                                              const std::string& basename);
+
+// Before a fresh start, where find_candidates() finds nothing.
+// Throws: DataLossError if the state file names a checkpoint that is not there;
+// FailedPreconditionError if there are checkpoints of other names only.
+void check_holds_no_checkpoint(FileSystem& files, const std::string& directory,
+                               const std::string& basename);
+
+}  // namespace crochet::internal

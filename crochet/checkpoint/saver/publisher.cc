@@ -1,0 +1,372 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/saver/publisher.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "crochet/base/error.h"
+#include "crochet/base/log.h"
+#include "crochet/base/pending_signal.h"
+#include "crochet/checkpoint/bundle/bundle_format.h"
+#include "crochet/checkpoint/directory/checkpoint_directory.h"
+#include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/directory/checkpoint_sidecar.h"
+#include "crochet/checkpoint/directory/disk_space.h"
+#include "crochet/checkpoint/file/index_file.h"
+#include "crochet/checkpoint/file/new_checkpoint_writer.h"
+#include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/saver/saver_settings.h"
+#include "crochet/checkpoint/saver/stored_bundle.h"
+#include "crochet/io/path.h"
+
+namespace crochet::internal {
+namespace {
+
+// A signal's handler can wake nobody: who waits looks for one this often.
+constexpr std::chrono::milliseconds kSignalSlice(100);
+
+// "<save_path>-<step>" without the step.
+std::string save_path_of(const SaveTicket& ticket) {
+  const std::string& prefix = ticket.prefix();
+  return ticket.step() == kNoStep ? prefix : prefix.substr(0, prefix.rfind('-'));
+}
+
+// The data file in which the middle of an entry falls, if all are of the same size.
+int shard_of(size_t begin, size_t size, size_t total, int num_shards) {
+  if (total == 0) return 0;
+  const double middle = static_cast<double>(begin) + static_cast<double>(size) / 2;
+  return std::min(num_shards - 1,
+                  static_cast<int>(middle / static_cast<double>(total) * num_shards));
+}
+
+// About what the data files will have.
+std::vector<uint64_t> bytes_of_shards(const Snapshot& snapshot, int num_shards) {
+  std::vector<uint64_t> bytes(static_cast<size_t>(num_shards));
+  const size_t total = snapshot.num_bytes();
+  size_t done = 0;
+  for (const auto& [name, tensor] : snapshot.tensors()) {
+    const int shard = shard_of(done, tensor.num_bytes(), total, num_shards);
+    bytes[static_cast<size_t>(shard)] += max_stored_bytes(tensor);
+    done += tensor.num_bytes();
+  }
+  return bytes;
+}
+
+void add_all(CheckpointWriter& writer, const Snapshot& snapshot, const VariableSelection& selection,
+             int num_shards) {
+  const size_t total = snapshot.num_bytes();
+  size_t done = 0;
+  int shard = 0;
+  for (const auto& [name, tensor] : snapshot.tensors()) {
+    for (; shard < shard_of(done, tensor.num_bytes(), total, num_shards); ++shard)
+      writer.next_shard();
+    done += tensor.num_bytes();
+    const auto [key, slice] = selection.place_of(name);
+    if (slice == nullptr)
+      writer.add(key, tensor);
+    else
+      writer.add_slice(key, slice->full_shape, slice->slice, tensor);
+  }
+}
+
+// The same state again, after an error that came after its publication: what is known of it stays.
+// Another state of the same name: one that is pinned stays, under another name.
+void take_over_what_is_known(CheckpointDirectory& directory, const std::string& prefix,
+                             CheckpointSidecar& sidecar) {
+  bool is_other_pinned = false;
+  try {
+    const auto old = load_if_sound(directory.files(), prefix);
+    if (!old) return;
+    if (old->index_crc32c == sidecar.index_crc32c) {
+      sidecar.metrics.insert(old->metrics.begin(), old->metrics.end());
+      sidecar.pinned = old->pinned;
+    } else {
+      is_other_pinned = old->pinned;
+    }
+  } catch (const Error& error) {
+    log_warning("what was known of {} cannot be read: it counts as pinned: {}", prefix,
+                error.what());
+    sidecar.pinned = true;
+  }
+  if (is_other_pinned) directory.keep_pinned(prefix);
+}
+
+std::optional<Code> code_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& e) {
+    return e.code();
+  } catch (...) {
+    return std::nullopt;
+  }
+}
+
+// The fallback directory keeps the newest ones, and lists all that it keeps.
+CheckpointListOptions fallback_list_of(const SaverOptions& options) {
+  CheckpointListOptions list{.lists_all = true,
+                             .latest_filename = options.latest_filename,
+                             .writes_state = options.write_state};
+  if (options.max_to_keep > 0) list.policies = {keep_newest(options.max_to_keep)};
+  return list;
+}
+
+}  // namespace
+
+struct Publisher::Target {
+  std::string prefix;
+  CheckpointDirectory directory;
+  CheckpointList& list;
+  double time;  // Of the save, by the clock of the list.
+
+  FileSystem& files() const { return directory.files(); }
+};
+
+Publisher::Publisher(SaverOptions options, CheckpointListOptions list)
+    : options_((check_options(options), std::move(options))),
+      selection_(options_.var_list, options_.filter),
+      files_(options_.files ? *options_.files : FileSystem::posix()),
+      clock_(options_.clock ? *options_.clock : Clock::real()),
+      list_(clock_, std::move(list)),
+      fallback_list_(clock_, fallback_list_of(options_)),
+      fallback_dir_(options_.fallback_dir) {}
+
+std::string Publisher::prefix_of(const std::string& save_path,
+                                 std::optional<int64_t> global_step) const {
+  const std::string name = base_name(save_path);
+  if (name.empty() || name == "." || name == "..")
+    throw InvalidArgumentError("save_path \"{}\" has no name for the checkpoint", save_path);
+  if (!global_step) {
+    if (name == options_.latest_filename)
+      throw InvalidArgumentError("latest_filename \"{}\" collides with save_path \"{}\"",
+                                 options_.latest_filename, save_path);
+    return save_path;
+  }
+  return options_.pad_step_number ? fmt::format("{}-{:08d}", save_path, *global_step)
+                                  : fmt::format("{}-{}", save_path, *global_step);
+}
+
+Publisher::Target Publisher::target_of(const SaveTicket& ticket, const std::string& prefix,
+                                       CheckpointList& list) const {
+  try {
+    Target target{.prefix = prefix,
+                  .directory = CheckpointDirectory::to_save_in(files_, directory_of(prefix)),
+                  .list = list,
+                  .time = 0};
+    list.follow(target.directory.path());
+    if (ticket.step() != kNoStep) {
+      const std::string basename = base_name(save_path_of(ticket));
+      if (!list.learn(target.directory, basename))
+        list.do_without(target.directory.path(), basename);
+    }
+    target.time = list.now();
+    return target;
+  } catch (const NotFoundError& error) {
+    throw InvalidArgumentError("Parent directory of {} doesn't exist, can't save. {}",
+                               save_path_of(ticket), error.what());
+  }
+}
+
+void Publisher::write(const Snapshot& snapshot, SaveTicket& ticket, SpaceCheck check) {
+  if (is_stored_elsewhere(snapshot, ticket)) {
+    if (ticket.num_attempts() == 0) ticket.begin_attempt();  // The one where it belongs.
+    return write_to_fallback(snapshot, ticket);
+  }
+  std::unique_lock writing(writing_);
+  ticket.begin_attempt();
+  if (snapshot.empty()) return ticket.publish("");
+  Target target = target_of(ticket, ticket.prefix(), list_);
+  // What is durable already stays as it is: an attempt to write it again would put it at risk.
+  if (ticket.stage() < SaveStage::kDurable) make_durable(target, snapshot, ticket, check);
+  tidy(target, ticket, writing);
+  ticket.publish(target.prefix);
+}
+
+void Publisher::write_to_fallback(const Snapshot& snapshot, SaveTicket& ticket) {
+  std::unique_lock writing(writing_);
+  ticket.begin_attempt();
+  Target target = target_of(ticket, fallback_prefix(ticket.prefix()), fallback_list_);
+  make_durable(target, snapshot, ticket, SpaceCheck::kRefuse);
+  log_warning("{} was written as {}", ticket.prefix(), target.prefix);
+  try {
+    tidy(target, ticket, writing);
+  } catch (const Error& error) {
+    log_warning("the checkpoint {} is whole, tidying up after it failed: {}", target.prefix,
+                error.what());
+  }
+  ticket.publish(target.prefix);
+}
+
+void Publisher::write_somewhere(const Snapshot& snapshot, SaveTicket& ticket) {
+  try {
+    return write(snapshot, ticket);
+  } catch (const Error& error) {
+    if (!can_fall_back(snapshot, ticket) ||
+        !may_try_again(ticket.prefix(), std::current_exception()))
+      throw;
+    log_error("saving {} failed: {}; the fallback directory is tried", ticket.prefix(),
+              error.what());
+  }
+  write_to_fallback(snapshot, ticket);
+}
+
+void Publisher::make_durable(Target& target, const Snapshot& snapshot, SaveTicket& ticket,
+                             SpaceCheck check) {
+  if (snapshot.stored() != nullptr) return adopt_files(target, snapshot, ticket);
+  if (options_.check_free_space && check == SpaceCheck::kRefuse)
+    throw_if_full(target.files(), target.prefix, bytes_of_checkpoint(snapshot));
+  try {
+    write_files(target, snapshot, ticket);
+  } catch (const ResourceExhaustedError& error) {
+    if (remove_unless_published(target.files(), target.prefix)) note_published(target);
+    throw ResourceExhaustedError(
+        "{}{}", error.what(),
+        note_if_full(target.files(), target.prefix, bytes_of_checkpoint(snapshot)));
+  } catch (...) {
+    if (remove_unless_published(target.files(), target.prefix)) note_published(target);
+    throw;
+  }
+}
+
+void Publisher::write_files(Target& target, const Snapshot& snapshot, SaveTicket& ticket) {
+  const int num_shards = options_.num_shards;
+  const auto writer = new_checkpoint_writer(options_.format, target.files(), target.prefix,
+                                            num_shards, bytes_of_shards(snapshot, num_shards));
+  add_all(*writer, snapshot, selection_, num_shards);
+  writer->write();
+  ticket.reach(SaveStage::kWritten);
+  writer->write_and_sync();
+  snapshot.verify();
+  write_notes(target, snapshot, ticket,
+              {.num_bytes = writer->total_bytes(), .index_crc32c = writer->index_crc32c()});
+  writer->publish();
+  ticket.set_num_bytes(writer->total_bytes());
+  ticket.reach(SaveStage::kDurable);
+  remove_replaced(target.files(), target.prefix, options_.format, num_shards);
+}
+
+void Publisher::adopt_files(Target& target, const Snapshot& snapshot, SaveTicket& ticket) {
+  auto& stored = static_cast<StoredBundle&>(*snapshot.stored());
+  try {
+    stored.throw_if_failed();
+    stored.add(snapshot.tensors());
+    ticket.reach(SaveStage::kWritten);
+    stored.sync();
+    snapshot.verify();
+    write_notes(target, snapshot, ticket,
+                {.num_bytes = stored.num_bytes(), .index_crc32c = stored.index_crc32c()});
+    stored.publish();
+  } catch (...) {
+    // What has its final name is needed by the next attempt.
+    if (stored.is_being_published() && checkpoint_exists(target.files(), target.prefix))
+      note_published(target);
+    else if (!stored.is_being_published())
+      remove_unless_published(target.files(), target.prefix);
+    throw;
+  }
+  ticket.set_num_bytes(stored.num_bytes());
+  ticket.reach(SaveStage::kDurable);
+  remove_replaced(target.files(), target.prefix, CheckpointFormat::kTensorBundle,
+                  stored.num_shards());
+}
+
+void Publisher::write_notes(Target& target, const Snapshot& snapshot, const SaveTicket& ticket,
+                            const Written& written) {
+  CheckpointSidecar sidecar{.step = ticket.step(),
+                            .unix_time = std::max(0.0, clock_.wall_time()),
+                            .retention_time = target.time,
+                            .size_bytes = written.num_bytes,
+                            .index_crc32c = written.index_crc32c,
+                            .metrics = metrics_.of(target.prefix)};
+  take_over_what_is_known(target.directory, target.prefix, sidecar);
+  write_sidecar(target.files(), target.prefix, sidecar);
+  // Before it is published: an error after that would write the whole again.
+  if (snapshot.meta_graph() != nullptr)
+    replace_file(target.files(), target.prefix + ".meta", *snapshot.meta_graph());
+}
+
+void Publisher::note_published(Target& target) {
+  metrics_.forget_recorded(target.files(), target.prefix);
+  target.list.add(target.prefix, target.time);
+}
+
+void Publisher::tidy(Target& target, SaveTicket& ticket, std::unique_lock<std::mutex>& writing) {
+  note_published(target);
+  metrics_.write(files_);
+  writing.unlock();
+  const std::vector<std::string> surplus = target.list.sweep(target.files());
+  writing.lock();
+  target.list.write_state_without(target.files(), surplus, target.prefix);
+  ticket.note_named();
+  target.list.remove_surplus(target.directory, surplus);
+}
+
+bool Publisher::may_try_again(const std::string& prefix, const std::exception_ptr& error) const {
+  const auto code = code_of(error);
+  if (code == Code::kInvalidArgument) {
+    try {
+      return !is_directory(files_, directory_of(prefix));
+    } catch (const Error&) {
+      return true;  // Something is wrong with it.
+    }
+  }
+  return code != Code::kFailedPrecondition && code != Code::kUnimplemented;
+}
+
+// A checkpoint that is durable where it belongs needs no copy elsewhere.
+bool Publisher::can_fall_back(const Snapshot& snapshot, const SaveTicket& ticket) const {
+  return !fallback_dir().empty() && ticket.stage() < SaveStage::kDurable &&
+         snapshot.stored() == nullptr;
+}
+
+bool Publisher::is_stored_elsewhere(const Snapshot& snapshot, const SaveTicket& ticket) const {
+  if (snapshot.stored() == nullptr || fallback_dir().empty()) return false;
+  return static_cast<const StoredBundle&>(*snapshot.stored()).final_prefix() != ticket.prefix();
+}
+
+std::string Publisher::fallback_dir() const {
+  const std::lock_guard lock(mutex_);
+  return fallback_dir_;
+}
+
+void Publisher::set_fallback_dir(const std::string& directory) {
+  if (directory.empty()) return;
+  const std::lock_guard lock(mutex_);
+  fallback_dir_ = directory;
+}
+
+std::string Publisher::fallback_prefix(const std::string& prefix) const {
+  return join_path(fallback_dir(), base_name(prefix));
+}
+
+std::shared_ptr<void> Publisher::announce_write(const std::string& prefix) {
+  {
+    const std::lock_guard lock(mutex_);
+    announced_.insert(prefix);
+  }
+  return {nullptr, [this, prefix](void*) {
+            {
+              const std::lock_guard lock(mutex_);
+              announced_.extract(prefix);
+            }
+            write_ended_.notify_all();
+          }};
+}
+
+void Publisher::wait_for_announced_writes() {
+  std::unique_lock lock(mutex_);
+  while (!write_ended_.wait_for(lock, kSignalSlice, [this] { return announced_.empty(); }))
+    throw_if_signalled("waiting for a save before restoring");
+}
+
+void Publisher::note_metrics(const std::string& prefix,
+                             const std::map<std::string, double>& metrics) {
+  metrics_.note(prefix, metrics, [this](const std::string& noted) {
+    const std::lock_guard lock(mutex_);
+    return announced_.contains(noted);
+  });
+}
+
+}  // namespace crochet::internal

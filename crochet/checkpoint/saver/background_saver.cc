@@ -2,21 +2,258 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/checkpoint/saver/background_saver.h"
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <stop_token>
 #include <utility>
 
 #include <fmt/ranges.h>
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
-#include "crochet/checkpoint/saver/save_worker.h"
+#include "crochet/base/pending_signal.h"
+#include "crochet/checkpoint/saver/publisher.h"
+#include "crochet/checkpoint/saver/save_estimate.h"
+#include "crochet/session/snapshot.h"
 
 namespace crochet {
+namespace {
+
+using internal::Publisher;
+using internal::SaveEstimate;
+using internal::SpaceCheck;
+
+constexpr std::chrono::seconds kFirstRetryAfter(1);
+// A signal's handler can wake nobody: who waits looks for one this often.
+constexpr std::chrono::milliseconds kSignalSlice(100);
+
+// The numbers of a full disk that was foreseen are told once, however often it is tried.
+std::string failure_text(const SaveTicket& ticket, const std::exception_ptr& error,
+                         const std::exception_ptr& previous) {
+  const std::string reason = describe(error);
+  if (previous && describe(previous) == reason)
+    return fmt::format("saving {} failed again, for the same reason", ticket.prefix());
+  return fmt::format("saving {} failed: {}", ticket.prefix(), reason);
+}
+
+void log_progress(Clock::Duration so_far) {
+  log_info("waiting for a checkpoint to be written: {:.0f} s so far", to_seconds(so_far));
+}
+
+void request_stop(const std::optional<std::stop_source>& source) {
+  if (source) std::stop_source(*source).request_stop();
+}
+
+}  // namespace
+
+struct BackgroundSaver::Job {
+  Snapshot snapshot;
+  SaveTicket ticket;
+  std::shared_ptr<void> announcement;  // To the publisher, until the job has ended.
+};
+
+// What the saver and its thread share. All that the thread needs is in here or outlives the
+// process's saves (file system and clock): so it can be left behind.
+//
+// Thread-safe; work() is the thread's.
+struct BackgroundSaver::Queue {
+  Queue(std::shared_ptr<Publisher> its_publisher, int its_max_retries)
+      : publisher(std::move(its_publisher)), max_retries(its_max_retries) {}
+
+  // Writes jobs until end() was called and none is left.
+  void work();
+  // Writes the job that is next, if there is one, on the calling thread. Requires: work() is not
+  // running.
+  void run_next();
+  void end();
+  // Makes a job the next one. Returns another one that was next and had not begun.
+  std::optional<Job> replace_next(Job job);
+  // Waits until no job is next: the thread has it.
+  void wait_for_place();
+
+  // Requires of these two: the mutex is held.
+  bool is_idle() const { return !next && !busy; }
+  // Nothing is left to be saved, though memory may still be freed.
+  bool is_saved() const { return !next && !running; }
+
+  // Tries until the job is published, is given up, or gives way to a newer one.
+  void save(Job& job);
+  // Null, or why it failed.
+  std::exception_ptr attempt(Job& job, SpaceCheck check);
+  bool is_last(int attempt);
+  void give_up(Job& job, const std::exception_ptr& error, int num_attempts);
+  // False if the job is to give way.
+  bool pause_for(Clock::Duration duration);
+
+  const std::shared_ptr<Publisher> publisher;
+  const int max_retries;
+
+  std::mutex mutex;  // Guards what follows.
+  std::condition_variable changed;
+  std::optional<Job> next;
+  std::shared_ptr<Job> running;  // Until it is saved or has failed.
+  bool busy = false;             // And until its memory is free.
+  bool newer_is_due = false;     // Somebody waits for the turn.
+  bool in_hurry = false;
+  bool ending = false;
+  std::optional<std::stop_source> pause;  // Ends the pause before a retry.
+  std::optional<std::stop_source> idle;   // Ends a wait with a deadline.
+  int64_t num_superseded = 0;
+  std::string last_published;
+  SaveEstimate estimate;
+  std::vector<SaveTicket> finished;
+  std::atomic<bool> any_finished = false;  // Read without the mutex, in every step.
+  std::shared_ptr<void> held;
+};
+
+void BackgroundSaver::Queue::end() {
+  {
+    const std::lock_guard lock(mutex);
+    ending = true;
+  }
+  changed.notify_all();
+}
+
+std::optional<BackgroundSaver::Job> BackgroundSaver::Queue::replace_next(Job job) {
+  std::optional<Job> former;
+  std::optional<std::stop_source> to_end;
+  {
+    const std::lock_guard lock(mutex);
+    former = std::exchange(next, std::move(job));
+    if (former) ++num_superseded;
+    to_end = pause;
+  }
+  request_stop(to_end);
+  changed.notify_all();
+  return former;
+}
+
+void BackgroundSaver::Queue::wait_for_place() {
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [this] { return !next; });
+}
+
+void BackgroundSaver::Queue::work() {
+  const auto wait_for_job = [this] {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [this] { return next || ending; });
+    return next.has_value();
+  };
+  while (wait_for_job()) run_next();
+  // Last: others may begin where this one worked, or take away what it worked with.
+  std::shared_ptr<void> last;
+  const std::lock_guard lock(mutex);
+  last.swap(held);
+}
+
+void BackgroundSaver::Queue::run_next() {
+  std::shared_ptr<Job> job;
+  {
+    const std::lock_guard lock(mutex);
+    if (!next) return;
+    job = running = std::make_shared<Job>(*std::exchange(next, std::nullopt));
+    busy = true;
+  }
+  changed.notify_all();
+  save(*job);
+  {
+    const std::lock_guard lock(mutex);
+    running.reset();
+    finished.push_back(job->ticket);
+    any_finished = true;
+    if (!job->ticket.location().empty()) last_published = job->ticket.location();
+  }
+  job.reset();  // The memory is free, the announcement ends.
+  std::optional<std::stop_source> to_end;
+  {
+    const std::lock_guard lock(mutex);
+    busy = false;
+    if (is_idle()) to_end = std::exchange(idle, std::nullopt);
+  }
+  request_stop(to_end);
+  changed.notify_all();
+}
+
+void BackgroundSaver::Queue::save(Job& job) {
+  Clock::Duration duration = kFirstRetryAfter;
+  std::exception_ptr previous;
+  for (int number = 1;; ++number, duration *= 2) {
+    const bool last = is_last(number);
+    const std::exception_ptr error = attempt(job, last ? SpaceCheck::kIgnore : SpaceCheck::kRefuse);
+    if (!error) return;
+    const bool is_lost = job.snapshot.stored() != nullptr && job.snapshot.stored()->failed();
+    if (is_lost || !publisher->may_try_again(job.ticket.prefix(), error)) {
+      log_error("saving {} failed: {}; no other attempt can help, training goes on",
+                job.ticket.prefix(), describe(error));
+      return job.ticket.fail(error);
+    }
+    if (last) return give_up(job, error, number);
+    log_warning("{}; next attempt in {:g} s", failure_text(job.ticket, error, previous),
+                to_seconds(duration));
+    previous = error;
+    if (pause_for(duration)) continue;
+    log_warning("{} gives way to a newer save", job.ticket.prefix());
+    return job.ticket.fail(error);
+  }
+}
+
+std::exception_ptr BackgroundSaver::Queue::attempt(Job& job, SpaceCheck check) {
+  const Clock::TimePoint start = publisher->clock().now();
+  try {
+    publisher->write(job.snapshot, job.ticket, check);
+  } catch (...) {
+    return std::current_exception();
+  }
+  const double seconds = to_seconds(publisher->clock().now() - start);
+  const std::lock_guard lock(mutex);
+  if (job.ticket.num_bytes() > 0) estimate.measured(job.ticket.num_bytes(), seconds);
+  return nullptr;
+}
+
+bool BackgroundSaver::Queue::is_last(int attempt) {
+  const std::lock_guard lock(mutex);
+  return attempt > max_retries || in_hurry || pending_signal() != 0;
+}
+
+void BackgroundSaver::Queue::give_up(Job& job, const std::exception_ptr& error, int num_attempts) {
+  const std::string what =
+      fmt::format("saving {} failed: {}", job.ticket.prefix(), describe(error));
+  if (publisher->can_fall_back(job.snapshot, job.ticket)) {
+    log_error("{}; after {} attempts, the fallback directory is tried", what, num_attempts);
+    try {
+      return publisher->write_to_fallback(job.snapshot, job.ticket);
+    } catch (...) {
+      log_error("saving {} into the fallback directory failed, too: {}", job.ticket.prefix(),
+                describe(std::current_exception()));
+    }
+  }
+  log_error("{}; given up after {} attempts, training goes on", what, num_attempts);
+  job.ticket.fail(error);
+}
+
+bool BackgroundSaver::Queue::pause_for(Clock::Duration duration) {
+  const auto gives_way = [this] { return next || newer_is_due; };
+  std::stop_source wake;
+  {
+    const std::lock_guard lock(mutex);
+    if (gives_way()) return false;
+    if (in_hurry) return true;
+    pause = wake;
+  }
+  sleep_unless_signalled(publisher->clock(), duration, wake.get_token());
+  const std::lock_guard lock(mutex);
+  pause.reset();
+  return !gives_way();
+}
 
 BackgroundSaver::BackgroundSaver(Saver& saver, const BackgroundSaverOptions& options)
     : options_(options),
       state_("a background saver",
-             State{*saver.publisher_, std::make_shared<internal::SaveWorker>(
-                                          *saver.publisher_, options.max_retries)}) {
+             State{std::make_shared<Queue>(*saver.publisher_, options.max_retries)}) {
   if (options_.max_retries < 0)
     throw InvalidArgumentError("max_retries is {}, expected 0 or more", options_.max_retries);
   if (!(options_.progress_log_secs > 0))
@@ -25,13 +262,13 @@ BackgroundSaver::BackgroundSaver(Saver& saver, const BackgroundSaverOptions& opt
 }
 
 BackgroundSaver::~BackgroundSaver() {
-  if (state_.is_here()) state_->worker->end();
+  if (state_.is_here()) state_->queue->end();
 }
 
 bool BackgroundSaver::start() {
   if (state_->thread.joinable()) return true;
   try {
-    state_->thread = Thread("saving", [worker = state_->worker] { worker->work(); });
+    state_->thread = Thread("saving", [queue = state_->queue] { queue->work(); });
     return true;
   } catch (const ResourceExhaustedError& error) {
     if (!std::exchange(is_told_, true))
@@ -42,43 +279,104 @@ bool BackgroundSaver::start() {
 
 SaveTicket BackgroundSaver::enqueue(Snapshot snapshot, const std::string& save_path, int64_t step) {
   const bool waits = options_.overlap != SaveOverlapPolicy::kNewestWins;
-  internal::Publisher& saver = *state_->saver;
-  internal::SaveWorker& worker = *state_->worker;
-  SaveTicket ticket(saver.prefix_of(save_path, step), step, saver.clock());
+  Queue& queue = *state_->queue;
+  Publisher& publisher = *queue.publisher;
+  SaveTicket ticket(publisher.prefix_of(save_path, step), step, publisher.clock());
   const bool has_thread = start();
-  if (waits) worker.wait_for_place();
-  if (const auto former = worker.replace_next(
-          {std::move(snapshot), ticket, saver.announce_write(ticket.prefix())})) {
+  if (waits) queue.wait_for_place();
+  if (const auto former = queue.replace_next(
+          {std::move(snapshot), ticket, publisher.announce_write(ticket.prefix())})) {
     log_warning("{} is given up for {}: saves take longer than their interval",
                 former->ticket.prefix(), ticket.prefix());
     SaveTicket(former->ticket)
         .fail(std::make_exception_ptr(CancelledError("given up for {}", ticket.prefix())));
   }
-  if (!has_thread) worker.run_next();
+  if (!has_thread) queue.run_next();
   // Returning before the running save ends would hold a snapshot more.
-  if (waits) worker.wait_for_place();
+  if (waits) queue.wait_for_place();
   return ticket;
 }
 
-bool BackgroundSaver::wait_for_turn() { return state_->worker->wait_for_turn(); }
+bool BackgroundSaver::wait_for_turn() {
+  Queue& queue = *state_->queue;
+  std::optional<std::stop_source> pause;
+  {
+    const std::lock_guard lock(queue.mutex);
+    if (queue.is_idle()) return true;
+    queue.newer_is_due = true;
+    pause = queue.pause;
+  }
+  request_stop(pause);
+  std::unique_lock lock(queue.mutex);
+  bool idle = false;
+  while (pending_signal() == 0 && !idle)
+    idle = queue.changed.wait_for(lock, kSignalSlice, [&] { return queue.is_idle(); });
+  queue.newer_is_due = false;
+  return idle;
+}
 
-bool BackgroundSaver::busy() { return state_->worker->busy(); }
+bool BackgroundSaver::busy() {
+  const std::lock_guard lock(state_->queue->mutex);
+  return !state_->queue->is_idle();
+}
 
-int64_t BackgroundSaver::num_superseded() { return state_->worker->num_superseded(); }
+int64_t BackgroundSaver::num_superseded() {
+  const std::lock_guard lock(state_->queue->mutex);
+  return state_->queue->num_superseded;
+}
 
 std::vector<SaveTicket> BackgroundSaver::take_finished() {
   if (!state_.is_here()) return {};
-  return state_->worker->take_finished();
+  Queue& queue = *state_->queue;
+  if (!queue.any_finished) return {};
+  const std::lock_guard lock(queue.mutex);
+  queue.any_finished = false;
+  return std::exchange(queue.finished, {});
 }
 
-void BackgroundSaver::wait() { state_->worker->wait(options_.progress_log_secs); }
+void BackgroundSaver::wait() {
+  Queue& queue = *state_->queue;
+  const std::chrono::duration<double> interval(options_.progress_log_secs);
+  const Clock& clock = queue.publisher->clock();
+  const Clock::TimePoint start = clock.now();
+  std::unique_lock lock(queue.mutex);
+  while (!queue.changed.wait_for(lock, interval, [&] { return queue.is_idle(); })) {
+    lock.unlock();  // The log calls others.
+    log_progress(clock.now() - start);
+    lock.lock();
+  }
+}
 
 bool BackgroundSaver::wait_until(Clock::TimePoint deadline) {
-  return state_->worker->wait_until(deadline, options_.progress_log_secs);
+  Queue& queue = *state_->queue;
+  Clock& clock = queue.publisher->clock();
+  const Clock::TimePoint start = clock.now();
+  const Clock::Duration interval = from_seconds(options_.progress_log_secs);
+  while (true) {
+    std::stop_source idle;
+    bool saved = false;
+    {
+      const std::lock_guard lock(queue.mutex);
+      if (queue.is_idle()) return true;
+      saved = queue.is_saved();
+      queue.idle = idle;
+    }
+    const Clock::TimePoint now = clock.now();
+    if (now >= deadline) return saved;
+    if (now > start) log_progress(now - start);
+    clock.sleep_for(std::min(interval, deadline - now), idle.get_token());
+  }
 }
 
 void BackgroundSaver::close(Clock::TimePoint deadline, std::shared_ptr<void> held) {
-  state_->worker->hurry();
+  Queue& queue = *state_->queue;
+  std::optional<std::stop_source> pause;
+  {
+    const std::lock_guard lock(queue.mutex);
+    queue.in_hurry = true;
+    pause = queue.pause;
+  }
+  request_stop(pause);
   if (wait_until(deadline) && !busy()) return;
   const std::string unsaved = unfinished();
   const std::string last = last_published();
@@ -90,28 +388,54 @@ void BackgroundSaver::close(Clock::TimePoint deadline, std::shared_ptr<void> hel
       unsaved, last);
 }
 
+// Copies that snapshots wait for are made first: the thread must not need the session any more.
 void BackgroundSaver::leave_behind(std::shared_ptr<void> held) {
-  state_->worker->leave_with(std::move(held));
-  state_->worker->end();
+  Queue& queue = *state_->queue;
+  std::vector<Snapshot> snapshots;
+  {
+    const std::lock_guard lock(queue.mutex);
+    queue.held = std::move(held);
+    if (queue.running) snapshots.push_back(queue.running->snapshot);
+    if (queue.next) snapshots.push_back(queue.next->snapshot);
+  }
+  for (const Snapshot& snapshot : snapshots) {
+    try {
+      static_cast<void>(snapshot.tensors());
+    } catch (...) {  // The thread meets it too, and says so.
+    }
+  }
+  queue.end();
   state_->thread.detach();
-  // Whoever saves once more has another one, that knows nothing of this.
-  state_->worker = std::make_shared<internal::SaveWorker>(state_->saver, options_.max_retries);
+  // Later saves have another one, which knows nothing of this.
+  state_->queue = std::make_shared<Queue>(queue.publisher, options_.max_retries);
 }
 
 double BackgroundSaver::expected_secs(uint64_t num_bytes) {
-  return state_->worker->estimate().seconds_for(num_bytes);
+  const std::lock_guard lock(state_->queue->mutex);
+  return state_->queue->estimate.seconds_for(num_bytes);
 }
 
 std::string BackgroundSaver::last_published() {
-  const std::string last = state_->worker->last_published();
+  Queue& queue = *state_->queue;
+  const std::lock_guard lock(queue.mutex);
+  std::string last = queue.last_published;
+  if (queue.running && !queue.running->ticket.location().empty())
+    last = queue.running->ticket.location();
   return last.empty() ? "none of this run" : last;
 }
 
 std::string BackgroundSaver::unfinished() {
+  Queue& queue = *state_->queue;
   std::vector<std::string> names;
-  for (const SaveTicket& ticket : state_->worker->unfinished())
+  const auto add = [&](const SaveTicket& ticket) {
     names.push_back(fmt::format("{} (step {}: {})", ticket.prefix(), ticket.step(),
                                 save_stage_name(ticket.stage())));
+  };
+  const std::lock_guard lock(queue.mutex);
+  // One that is published is saved, though its memory may still be there.
+  if (queue.running && queue.running->ticket.stage() < SaveStage::kPublished)
+    add(queue.running->ticket);
+  if (queue.next) add(queue.next->ticket);
   return fmt::format("{}", fmt::join(names, ", "));
 }
 

@@ -14,10 +14,6 @@
 
 namespace crochet {
 
-namespace internal {
-class SaveWorker;
-}
-
 struct BackgroundSaverOptions {
   // A save that fails is written again, to new files, this often, after waiting
   // 1 s, 2 s, 4 s, ..., and then into the saver's fallback directory, if it has one. A newer
@@ -91,10 +87,11 @@ class BackgroundSaver {
   std::string unfinished();
 
  private:
+  struct Job;
+  struct Queue;
   struct State {
-    std::shared_ptr<internal::Publisher> saver;
-    std::shared_ptr<internal::SaveWorker> worker;
-    Thread thread = {};  // Started with the first save. Last: it ends first.
+    std::shared_ptr<Queue> queue;  // The thread shares it.
+    Thread thread = {};            // Started with the first save. Last: it ends first.
   };
 
   // False if the system gives no thread.

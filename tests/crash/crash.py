@@ -68,12 +68,8 @@ class Life:
   def __init__(self, oracle, *arguments):
     self._oracle = oracle
     self.lines = []
-    # In a child that was forked beside other threads, the search for leaks hangs or fails: locks of
-    # the sanitizer's own are held by threads that are not there.
-    asan_options = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
     self.process = subprocess.Popen([os.path.abspath(oracle.trainer), oracle.directory, *arguments],
                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                    env=os.environ | {"ASAN_OPTIONS": asan_options},
                                     stderr=subprocess.PIPE if oracle.quiet else None)
     self._gave_up = False
     self._watchdog = threading.Timer(TIME_LIMIT, self._give_up)

@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
+#include <utility>
 
-#include "crochet/checkpoint/saver/background_saver.h"
 #include "crochet/hooks/checkpoint_saver_hook.h"
 
 namespace crochet {
@@ -30,41 +29,14 @@ namespace crochet {
 // training.
 class AsyncCheckpointSaverHook final : public CheckpointSaverHook {
  public:
-  explicit AsyncCheckpointSaverHook(CheckpointSaverHookOptions options);
-
-  void after_create_session(Session& session, Coordinator& coordinator) override;
-  std::optional<SessionRunArgs> before_run(SessionRunContext& context) override;
-  void end(Session& session) override;
+  explicit AsyncCheckpointSaverHook(CheckpointSaverHookOptions options)
+      : CheckpointSaverHook(std::move(options), Writing::kInBackground) {}
 
   int64_t num_saved() const { return statistics().saved; }
   int64_t num_failed() const { return statistics().failed; }
   // Saves that were due while another one was being written, and not made: with kSkip, and
   // with kNewestWins.
   int64_t num_skipped() const { return statistics().skipped; }
-
- protected:
-  bool save(Session& session, int64_t step) override;
-  void finish(Session& session) override;
-  // A snapshot that is held is still written, before the lock is given back; with a
-  // deadline, the writer may keep it.
-  void release() override;
-
- private:
-  BackgroundSaver& background();
-  // Takes note of saves that ended. True if a listener asks to stop.
-  bool deliver_finished(Session& session);
-  void throw_error_if_to_stop();
-  // Takes the state and hands it over.
-  void hand_over(Session& session, int64_t step);
-  // Finishes what is being written. Throws: DeadlineExceededError.
-  void finish_running(Session& session);
-  // The same for the last save, if there is time for it.
-  bool save_before_deadline(Session& session, int64_t step);
-
-  std::unique_ptr<BackgroundSaver> background_;  // Started with the first save.
-  std::exception_ptr last_error_;                // Why the last save that ended failed.
-  std::exception_ptr untold_error_;              // With kStop: what is to be thrown next.
-  std::string left_unsaved_;                     // Why the last step is not, for want of time.
 };
 
 }  // namespace crochet

@@ -19,7 +19,11 @@
 namespace crochet {
 
 CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHookOptions options)
+    : CheckpointSaverHook(std::move(options), Writing::kWaits) {}
+
+CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHookOptions options, Writing writing)
     : options_(std::move(options)),
+      writing_(writing),
       timer_({.every_steps = options_.save_steps,
               .every_secs = options_.save_secs,
               .clock = options_.clock}) {
@@ -53,6 +57,13 @@ Saver& CheckpointSaverHook::saver() {
   if (!saver_) saver_ = find_saver();
   if (!saver_) saver_ = std::make_shared<Saver>(SaverOptions{.allow_empty = true});
   return *saver_;
+}
+
+BackgroundSaver& CheckpointSaverHook::background() {
+  if (!background_)
+    background_ = std::make_unique<BackgroundSaver>(
+        saver(), BackgroundSaverOptions{.overlap = options_.overlap});
+  return *background_;
 }
 
 std::string CheckpointSaverHook::save_path() const {
@@ -96,6 +107,7 @@ std::shared_ptr<void> CheckpointSaverHook::lock_directories(FileSystem& files,
 }
 
 void CheckpointSaverHook::after_create_session(Session& session, Coordinator& coordinator) {
+  if (background_) background_->wait();  // What an earlier session handed over.
   const int64_t step = read_global_step(session);
   saver().check_complete(session);
   saver().set_fallback_dir(options_.fallback_dir);
@@ -113,7 +125,9 @@ bool CheckpointSaverHook::save_if_missing(Session& session, int64_t step) {
   return false;
 }
 
-std::optional<SessionRunArgs> CheckpointSaverHook::before_run(SessionRunContext&) {
+std::optional<SessionRunArgs> CheckpointSaverHook::before_run(SessionRunContext& context) {
+  if (deliver_finished(context.session())) context.request_stop("a listener asks for it");
+  throw_error_if_to_stop();
   metric_requested_ = !metric_.empty() && may_save_after_next_run();
   if (!metric_requested_) return SessionRunArgs{.fetches = step_};
   return SessionRunArgs{.fetches = Fetches::List{step_, metric_}};
@@ -136,8 +150,11 @@ void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRun
 }
 
 void CheckpointSaverHook::end(Session& session) {
+  if (options_.deadline_secs)
+    finish_running(session);
+  else if (background_ && options_.overlap == SaveOverlapPolicy::kSkip)
+    background_->wait();
   try {
-    if (options_.deadline_secs) deadline();
     const int64_t step = read_global_step(session);
     if (step_rejected_)
       log_warning("step {} is not saved: a hook rejected it", step);
@@ -208,6 +225,18 @@ void CheckpointSaverHook::note_metrics(int64_t step) {
 void CheckpointSaverHook::on_error(std::exception_ptr) { release(); }
 
 void CheckpointSaverHook::release() {
+  if (background_) {
+    try {
+      if (options_.deadline_secs)
+        background_->close(deadline(), locks_);
+      else
+        background_->wait();
+    } catch (const Error& error) {  // The time is up, or a fork's child unwinds its parent's run.
+      log_error("{}", error.what());
+    }
+    for (const SaveTicket& ticket : background_->take_finished()) note_ended(ticket);
+    background_.reset();
+  }
   if (locks_) log_info("{}: {}", options_.checkpoint_dir, to_string(statistics_));
   writer_.reset();
   locks_.reset();
@@ -227,44 +256,117 @@ bool CheckpointSaverHook::is_left_to_the_end(int64_t step) const {
   return true;
 }
 
-void CheckpointSaverHook::throw_if_too_late(int64_t step, uint64_t num_bytes) {
-  if (!has_deadline()) return;
-  const double expected = estimate_.seconds_for(num_bytes);
+void CheckpointSaverHook::finish_running(Session& session) {
+  const Clock::TimePoint deadline = this->deadline();
+  if (!background_ || !background_->busy()) return;
+  log_info("{:.1f} s are left to end: {} is finished first", secs_left(),
+           background_->unfinished());
+  try {
+    background_->close(deadline, locks_);
+  } catch (const DeadlineExceededError& error) {
+    const int64_t step = read_global_step(session);
+    const bool is_lost = last_saved_step_ != step && !step_rejected_;
+    release();
+    if (!is_lost) throw;
+    throw DeadlineExceededError("the state of step {} is not saved; {}", step, error.what());
+  }
+  deliver_finished(session);
+}
+
+bool CheckpointSaverHook::is_time_for(int64_t step, uint64_t num_bytes) {
+  if (!has_deadline()) return true;
+  const double expected = background().expected_secs(num_bytes);
   const double left = std::max(0.0, secs_left());
-  if (left <= 0 || expected > left)
-    throw DeadlineExceededError(
-        "the state of step {} is not saved: it is expected to take {:.1f} s, {:.1f} s are left; "
-        "the last checkpoint that is published: {}",
-        step, expected, left, last_published_);
+  if (left <= 0 || expected > left) {
+    left_unsaved_ =
+        fmt::format("it is expected to take {:.1f} s, {:.1f} s are left", expected, left);
+    return false;
+  }
   log_info("step {} is saved: it is expected to take {:.1f} s, {:.1f} s are left", step, expected,
            left);
+  return true;
 }
 
 bool CheckpointSaverHook::save(Session& session, int64_t step) {
-  if (is_left_to_the_end(step)) return false;
-  call_before_save(session, step);
-  const Clock::TimePoint start = saver().clock().now();
-  SaveTicket ticket(saver().prefix_of(save_path(), step), step, saver().clock());
-  const auto note = [&] {
-    note_blocked(step, saver().clock().now() - start);
-    note_ended(ticket);
-  };
-  Snapshot snapshot;
-  try {
-    snapshot = saver().snapshot(session, ticket.prefix());
-    if (is_nothing(snapshot)) return false;
-    throw_if_too_late(step, snapshot.num_bytes());
-    saver().write(snapshot, ticket);
-  } catch (...) {
-    ticket.fail(std::current_exception());
-    note();
-    throw;
+  if (is_left_to_the_end(step)) return deliver_finished(session);
+  if (has_deadline() && secs_left() <= 0) {
+    left_unsaved_ = "no time is left";
+    return false;
   }
-  note();
-  estimate_.measured(snapshot.num_bytes(), to_seconds(saver().clock().now() - start));
-  if (!ticket.location().empty()) last_published_ = ticket.location();
+  const Clock::TimePoint start = saver().clock().now();
+  if (writing_ == Writing::kInBackground && !has_deadline()) {
+    if (options_.overlap == SaveOverlapPolicy::kSkip && background().busy()) {
+      log_warning("the checkpoint of step {} is skipped: another one is still being written", step);
+      note_skipped(step);
+      return deliver_finished(session);
+    }
+    // Before the snapshot is taken: one more than is being written would cost its memory.
+    if (options_.overlap == SaveOverlapPolicy::kWait && !background().wait_for_turn() &&
+        is_left_to_the_end(step))
+      return deliver_finished(session);
+  }
+  call_before_save(session, step);
+  const int64_t superseded = background().num_superseded();
+  Snapshot snapshot = saver().snapshot(session, saver().prefix_of(save_path(), step));
+  if (is_nothing(snapshot) || !is_time_for(step, snapshot.num_bytes()))
+    return deliver_finished(session);
   last_saved_step_ = step;
-  return call_after_save(session, step);
+  if (writing_ == Writing::kInBackground) {
+    background().enqueue(std::move(snapshot), save_path(), step);
+  } else {
+    try {
+      background().write_now(snapshot, save_path(), step);
+    } catch (...) {
+      note_blocked(step, saver().clock().now() - start);
+      deliver_finished(session);
+      throw;
+    }
+  }
+  if (background().num_superseded() > superseded) note_skipped(step);
+  note_blocked(step, saver().clock().now() - start);
+  return deliver_finished(session);
+}
+
+bool CheckpointSaverHook::deliver_finished(Session& session) {
+  if (!background_) return false;
+  bool stop = false;
+  for (const SaveTicket& ticket : background_->take_finished()) {
+    note_ended(ticket);
+    last_error_ = ticket.error();
+    if (last_error_) {
+      // A later save that is well does not make up for it.
+      if (writing_ == Writing::kInBackground && options_.on_save_error == SaveErrorPolicy::kStop)
+        untold_error_ = last_error_;
+      if (last_saved_step_ == ticket.step()) last_saved_step_.reset();
+      continue;
+    }
+    log_debug("checkpoint {} took {:.3f} s", ticket.prefix(),
+              ticket.seconds(SaveStage::kPublished).value_or(0));
+    stop = call_after_save(session, ticket.step()) || stop;
+  }
+  return stop;
+}
+
+void CheckpointSaverHook::throw_error_if_to_stop() {
+  if (!untold_error_) return;
+  last_error_ = nullptr;
+  std::rethrow_exception(std::exchange(untold_error_, nullptr));
+}
+
+void CheckpointSaverHook::finish(Session& session) {
+  if (!left_unsaved_.empty()) {
+    deliver_finished(session);
+    throw DeadlineExceededError(
+        "the state of step {} is not saved: {}; the last checkpoint that is published: {}",
+        read_global_step(session), left_unsaved_, background().last_published());
+  }
+  if (has_deadline())
+    background().close(deadline(), locks_);
+  else
+    background().wait();
+  deliver_finished(session);
+  if (last_error_) std::rethrow_exception(last_error_);
+  throw_error_if_to_stop();
 }
 
 bool CheckpointSaverHook::is_nothing(const Snapshot& snapshot) {
@@ -274,8 +376,6 @@ bool CheckpointSaverHook::is_nothing(const Snapshot& snapshot) {
                 options_.checkpoint_dir);
   return true;
 }
-
-void CheckpointSaverHook::finish(Session&) {}
 
 void CheckpointSaverHook::note_blocked(int64_t step, Clock::Duration duration) {
   blocked_secs_[step] += to_seconds(duration);

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "crochet/checkpoint/saver/save_estimate.h"
+#include "crochet/checkpoint/saver/background_saver.h"
 #include "crochet/checkpoint/saver/save_policy.h"
 #include "crochet/checkpoint/saver/save_statistics.h"
 #include "crochet/checkpoint/saver/saver.h"
@@ -91,18 +91,52 @@ class CheckpointSaverHook : public SessionRunHook {
   const SaveStatistics& statistics() const { return statistics_; }
 
  protected:
-  // Takes the state of `step` and sees to it that it is written. True if a listener
-  // asks to stop.
-  virtual bool save(Session& session, int64_t step);
-  // Returns once what was handed to save() is written; throws if the last one could not be.
-  virtual void finish(Session& session);
-  // Gives the directory back, to whatever end the run came.
-  virtual void release();
+  enum class Writing { kWaits, kInBackground };
+  CheckpointSaverHook(CheckpointSaverHookOptions options, Writing writing);
 
+ private:
   // Of a session that is there.
   Saver& saver();
+  // The saver as far as it is known; null before a session is made if it is made with that.
+  std::shared_ptr<Saver> find_saver() const;
+  BackgroundSaver& background();
   std::string save_path() const;
-  const CheckpointSaverHookOptions& options() const { return options_; }
+  // Throws: FailedPreconditionError if another run holds one of the directories.
+  std::shared_ptr<void> lock_directories(FileSystem& files, const std::string& second,
+                                         const std::string& state_file);
+
+  // The value that the saver keeps the best of, if it is the graph's.
+  void find_metric(const Graph& graph);
+  bool may_save_after_next_run() const;
+  // What belongs to the checkpoint of this step, or to an earlier one.
+  void note_metrics(int64_t step);
+  void note_metric(int64_t step, const Tensor& value);
+
+  // Takes the state of `step` and sees to it that it is written. True if a listener asks to stop.
+  bool save(Session& session, int64_t step);
+  bool save_if_missing(Session& session, int64_t step);
+  void save_last(Session& session, int64_t step);
+  // True if a signal asks to end, and there is a deadline: then the last save is the next one.
+  bool is_left_to_the_end(int64_t step) const;
+  // False, and noted, if so many bytes cannot be saved before the deadline.
+  bool is_time_for(int64_t step, uint64_t num_bytes);
+  // True if there was nothing to save: no checkpoint is written, counted or reported then.
+  bool is_nothing(const Snapshot& snapshot);
+  // Takes note of saves that ended. True if a listener asks to stop.
+  bool deliver_finished(Session& session);
+  void throw_error_if_to_stop();
+  // Finishes what is being written before the last save is begun. Throws: DeadlineExceededError.
+  void finish_running(Session& session);
+  // Returns once all is written; throws if the last save could not be.
+  void finish(Session& session);
+  // Gives the directory back, to whatever end the run came. A snapshot that is held is still
+  // written before that; with a deadline, the writer may keep the locks.
+  void release();
+  // When all must be done: set once the run ends. Requires: deadline_secs.
+  Clock::TimePoint deadline();
+  bool has_deadline() const { return deadline_.has_value(); }
+  double secs_left() { return to_seconds(deadline() - saver().clock().now()); }
+
   void call_before_save(Session& session, int64_t step);
   bool call_after_save(Session& session, int64_t step);
   // For how long training stood still for the save of a step.
@@ -110,39 +144,10 @@ class CheckpointSaverHook : public SessionRunHook {
   // Counts a save that was not made, or that has ended.
   void note_skipped(int64_t step);
   void note_ended(const SaveTicket& ticket);
-  // True if there was nothing to save: no checkpoint is written, counted or reported then.
-  bool is_nothing(const Snapshot& snapshot);
-  // Held for as long as something is written into the directories.
-  std::shared_ptr<void> locks() const { return locks_; }
-  bool step_is_rejected() const { return step_rejected_; }
-  // When all must be done: set once the run ends. Requires: deadline_secs.
-  Clock::TimePoint deadline();
-  bool has_deadline() const { return deadline_.has_value(); }
-  double secs_left() { return to_seconds(deadline() - saver().clock().now()); }
-  // True if a signal asks to end, and there is a deadline: then the last save is the next one.
-  bool is_left_to_the_end(int64_t step) const;
-  // The step whose save began last, if it has not failed.
-  std::optional<int64_t> last_saved_step_;
-
- private:
-  // The saver as far as it is known; null before a session is made if it is made with that.
-  std::shared_ptr<Saver> find_saver() const;
-  bool save_if_missing(Session& session, int64_t step);
-  // Throws: FailedPreconditionError if another run holds one of the directories.
-  std::shared_ptr<void> lock_directories(FileSystem& files, const std::string& second,
-                                         const std::string& state_file);
   void write_curves(int64_t step, std::vector<Scalar> scalars);
-  // The value that the saver keeps the best of, if it is the graph's.
-  void find_metric(const Graph& graph);
-  bool may_save_after_next_run() const;
-  // What belongs to the checkpoint of this step, or to an earlier one.
-  void note_metrics(int64_t step);
-  void note_metric(int64_t step, const Tensor& value);
-  void save_last(Session& session, int64_t step);
-  // Throws: DeadlineExceededError if so many bytes cannot be saved before the deadline.
-  void throw_if_too_late(int64_t step, uint64_t num_bytes);
 
   CheckpointSaverHookOptions options_;
+  const Writing writing_;
   SecondOrStepTimer timer_;
   bool step_rejected_ = false;  // The last step.
   bool nothing_logged_ = false;
@@ -154,13 +159,17 @@ class CheckpointSaverHook : public SessionRunHook {
   bool metric_requested_ = false;
   int64_t next_step_ = 0;                 // What the next run is likely to complete.
   std::map<std::string, int64_t> noted_;  // The step of each source's point that was noted last.
-  std::shared_ptr<void> locks_;
+  std::shared_ptr<void> locks_;           // Held for as long as something is written.
   std::shared_ptr<SummaryWriter> writer_;
   SaveStatistics statistics_;
   std::map<int64_t, double> blocked_secs_;  // By step, until the save has ended.
   std::optional<Clock::TimePoint> deadline_;
-  internal::SaveEstimate estimate_;
-  std::string last_published_ = "none of this run";
+  // The step whose save began last, if it has not failed.
+  std::optional<int64_t> last_saved_step_;
+  std::unique_ptr<BackgroundSaver> background_;  // From the first save on.
+  std::exception_ptr last_error_;                // Why the last save that ended failed.
+  std::exception_ptr untold_error_;              // With kStop: what is to be thrown next.
+  std::string left_unsaved_;                     // Why the last step is not, for want of time.
 };
 
 }  // namespace crochet

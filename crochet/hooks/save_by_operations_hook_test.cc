@@ -110,8 +110,7 @@ TYPED_TEST(SaveByOperationsTest, ALostSessionIsRecovered) {
   const auto hook = this->train(4, SaveErrorPolicy::kContinue);
   EXPECT_EQ(this->operations_->num_restores, 1);
   EXPECT_EQ(this->saved().size(), 5);
-  constexpr bool kWaits = std::is_same_v<TypeParam, CheckpointSaverHook>;
-  EXPECT_EQ(hook->statistics().failed, kWaits ? 1 : 0);
+  EXPECT_EQ(hook->statistics().failed, 0) << "it was not the save that failed";
 }
 
 TYPED_TEST(SaveByOperationsTest, TheSecondDirectoryTakesWhatTheFirstCannot) {

@@ -75,10 +75,12 @@ struct BackgroundSaver::Queue {
   // Waits until no job is next: the thread has it.
   void wait_for_place();
 
-  // Requires of these two: the mutex is held.
+  // Requires of these: the mutex is held.
   bool is_idle() const { return !next && !busy; }
   // Nothing is left to be saved, though memory may still be freed.
   bool is_saved() const { return !next && !running; }
+  void note_finished(const SaveTicket& ticket);
+  void measure(const SaveTicket& ticket, Clock::Duration duration);
 
   // Tries until the job is published, is given up, or gives way to a newer one.
   void save(Job& job);
@@ -163,9 +165,7 @@ void BackgroundSaver::Queue::run_next() {
   {
     const std::lock_guard lock(mutex);
     running.reset();
-    finished.push_back(job->ticket);
-    any_finished = true;
-    if (!job->ticket.location().empty()) last_published = job->ticket.location();
+    note_finished(job->ticket);
   }
   job.reset();  // The memory is free, the announcement ends.
   std::optional<std::stop_source> to_end;
@@ -208,10 +208,19 @@ std::exception_ptr BackgroundSaver::Queue::attempt(Job& job, SpaceCheck check) {
   } catch (...) {
     return std::current_exception();
   }
-  const double seconds = to_seconds(publisher->clock().now() - start);
   const std::lock_guard lock(mutex);
-  if (job.ticket.num_bytes() > 0) estimate.measured(job.ticket.num_bytes(), seconds);
+  measure(job.ticket, publisher->clock().now() - start);
   return nullptr;
+}
+
+void BackgroundSaver::Queue::note_finished(const SaveTicket& ticket) {
+  finished.push_back(ticket);
+  any_finished = true;
+  if (!ticket.location().empty()) last_published = ticket.location();
+}
+
+void BackgroundSaver::Queue::measure(const SaveTicket& ticket, Clock::Duration duration) {
+  if (ticket.num_bytes() > 0) estimate.measured(ticket.num_bytes(), to_seconds(duration));
 }
 
 bool BackgroundSaver::Queue::is_last(int attempt) {
@@ -295,6 +304,27 @@ SaveTicket BackgroundSaver::enqueue(Snapshot snapshot, const std::string& save_p
   // Returning before the running save ends would hold a snapshot more.
   if (waits) queue.wait_for_place();
   return ticket;
+}
+
+void BackgroundSaver::write_now(const Snapshot& snapshot, const std::string& save_path,
+                                int64_t step) {
+  Queue& queue = *state_->queue;
+  Publisher& publisher = *queue.publisher;
+  SaveTicket ticket(publisher.prefix_of(save_path, step), step, publisher.clock());
+  const Clock::TimePoint start = publisher.clock().now();
+  std::exception_ptr error;
+  try {
+    publisher.write_somewhere(snapshot, ticket);
+  } catch (...) {
+    error = std::current_exception();
+    ticket.fail(error);
+  }
+  {
+    const std::lock_guard lock(queue.mutex);
+    if (!error) queue.measure(ticket, publisher.clock().now() - start);
+    queue.note_finished(ticket);
+  }
+  if (error) std::rethrow_exception(error);
 }
 
 bool BackgroundSaver::wait_for_turn() {

@@ -26,7 +26,7 @@
 #include "bench/blocks.h"
 #include "bench/null_engine.h"
 #include "crochet/crochet.h"
-#include "crochet/io/memory_file_system.h"
+#include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/temp_directory.h"
 
 using namespace crochet;

@@ -37,7 +37,7 @@
 #include <crochet/engines/tensorflow/callers_thread_config.h>
 #include <crochet/engines/tensorflow/graph.h>
 #include <crochet/engines/tensorflow/single_threaded_config.h>
-#include <crochet/io/memory_file_system.h>
+#include <crochet/testing/memory_file_system.h>
 #include <nlohmann/json.hpp>
 #include <tensorflow/c/c_api.h>
 

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "crochet/base/error.h"
-#include "crochet/io/memory_file_system.h"
+#include "crochet/testing/memory_file_system.h"
 
 namespace crochet {
 

@@ -9,7 +9,7 @@
 
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "crochet/io/memory_file_system.h"
+#include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/temp_directory.h"
 #include "tools/inspection.h"
 #include "tools/tool_run.h"

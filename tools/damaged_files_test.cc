@@ -8,8 +8,8 @@
 
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
-#include "crochet/io/memory_file_system.h"
 #include "crochet/testing/attack_count.h"
+#include "crochet/testing/memory_file_system.h"
 #include "tools/tool_run.h"
 
 namespace crochet::tool {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
-#include "crochet/io/memory_file_system.h"
+#include "crochet/testing/memory_file_system.h"
 #include "tools/tool_run.h"
 
 namespace crochet::tool {

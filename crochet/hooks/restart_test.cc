@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "crochet/hooks/checkpoint_saver_hook.h"
-#include "crochet/io/memory_file_system.h"
 #include "crochet/monitor/monitored_session.h"
 #include "crochet/testing/log_capture.h"
+#include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/scripted_session.h"
 
 namespace crochet {

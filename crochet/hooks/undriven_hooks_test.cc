@@ -24,9 +24,9 @@
 #include "crochet/hooks/stop_after_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/hooks/summary_saver_hook.h"
-#include "crochet/io/memory_file_system.h"
 #include "crochet/monitor/hooked_session.h"
 #include "crochet/testing/log_capture.h"
+#include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/scripted_session.h"
 
 namespace crochet {

@@ -12,10 +12,10 @@
 #include "crochet/base/error.h"
 #include "crochet/io/direct_writer.h"
 #include "crochet/io/posix_files.h"
-#include "crochet/io/scripted_calls.h"
 #include "crochet/testing/forked_child.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/refused_call.h"
+#include "crochet/testing/scripted_calls.h"
 #include "crochet/testing/temp_directory.h"
 
 namespace crochet {

@@ -20,8 +20,8 @@
 
 #include "crochet/base/error.h"
 #include "crochet/io/crc32c.h"
-#include "crochet/io/scripted_calls.h"
 #include "crochet/testing/log_capture.h"
+#include "crochet/testing/scripted_calls.h"
 #include "crochet/testing/temp_directory.h"
 
 namespace crochet {

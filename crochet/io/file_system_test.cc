@@ -11,12 +11,12 @@
 
 #include "crochet/io/directory.h"
 #include "crochet/io/file_descriptor.h"
-#include "crochet/io/memory_file_system.h"
 #include "crochet/io/posix_file_system.h"
 #include "crochet/io/posix_files.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/file_system_contract.h"
 #include "crochet/testing/log_capture.h"
+#include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/temp_directory.h"
 
 namespace crochet {

@@ -5,7 +5,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/io/file_system.h"
-#include "crochet/io/memory_file_system.h"
+#include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/temp_directory.h"
 
 namespace crochet {

@@ -7,8 +7,8 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/saver/registered_saver.h"
-#include "crochet/io/memory_file_system.h"
 #include "crochet/monitor/session_creator.h"
+#include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/scripted_session.h"
 
 namespace crochet {

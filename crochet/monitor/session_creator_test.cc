@@ -6,9 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/io/memory_file_system.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
+#include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/scripted_session.h"
 
 namespace crochet {

@@ -16,10 +16,10 @@
 #include "crochet/hooks/every.h"
 #include "crochet/hooks/logging_tensor_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"
-#include "crochet/io/memory_file_system.h"
 #include "crochet/run/loop.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
+#include "crochet/testing/memory_file_system.h"
 
 namespace crochet {
 namespace {

@@ -12,11 +12,11 @@
 #include "crochet/hooks/nan_tensor_hook.h"
 #include "crochet/hooks/step_counter_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"
-#include "crochet/io/memory_file_system.h"
 #include "crochet/monitor/monitored_session.h"
 #include "crochet/run/loop.h"
 #include "crochet/testing/allocation_counter.h"
 #include "crochet/testing/log_capture.h"
+#include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/temp_directory.h"
 
 namespace crochet {

@@ -15,7 +15,7 @@
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/eigen.h"
-#include "crochet/io/memory_file_system.h"
+#include "crochet/testing/memory_file_system.h"
 
 namespace elsewhere {
 

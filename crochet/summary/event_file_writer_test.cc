@@ -11,11 +11,11 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/io/memory_file_system.h"
 #include "crochet/io/path.h"
 #include "crochet/summary/event_file_reader.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
+#include "crochet/testing/memory_file_system.h"
 
 namespace crochet {
 namespace {

@@ -12,9 +12,9 @@
 #include <nlohmann/json.hpp>
 
 #include "crochet/base/error.h"
-#include "crochet/io/memory_file_system.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/log_capture.h"
+#include "crochet/testing/memory_file_system.h"
 
 namespace crochet {
 namespace {

@@ -5,9 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "crochet/io/memory_file_system.h"
 #include "crochet/summary/event_file_reader.h"
 #include "crochet/summary/summary_writer.h"
+#include "crochet/testing/memory_file_system.h"
 
 namespace crochet {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "crochet/base/error.h"
 #include "crochet/io/crc32c.h"
-#include "crochet/io/memory_file_system.h"
 #include "crochet/testing/failing_file_system.h"
+#include "crochet/testing/memory_file_system.h"
 
 namespace crochet {
 namespace {

@@ -13,11 +13,11 @@
 #include <nlohmann/json.hpp>
 
 #include "crochet/base/error.h"
-#include "crochet/io/memory_file_system.h"
 #include "crochet/summary/event_file_reader.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
+#include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/temp_directory.h"
 
 namespace crochet {

@@ -25,11 +25,11 @@
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/checkpoint/saver/background_saver.h"
 #include "crochet/io/directory_lock.h"
-#include "crochet/io/memory_file_system.h"
 #include "crochet/io/path.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
+#include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/step_state.h"
 
 namespace crochet::internal {

@@ -7,8 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "crochet/io/memory_file_system.h"
 #include "crochet/testing/failing_file_system.h"
+#include "crochet/testing/memory_file_system.h"
 
 namespace crochet {
 namespace {

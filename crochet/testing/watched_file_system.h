@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "crochet/io/memory_file_system.h"
+#include "crochet/testing/memory_file_system.h"
 
 namespace crochet {
 

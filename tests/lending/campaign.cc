@@ -32,8 +32,8 @@
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/hooks/checkpoint_saver_listener.h"
-#include "crochet/io/memory_file_system.h"
 #include "crochet/run/loop.h"
+#include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/scheduling.h"
 
 using namespace crochet;

@@ -12,9 +12,9 @@
 
 #include "crochet/crochet.h"
 #include "crochet/engines/tensorflow/test_graphs.h"
-#include "crochet/io/memory_file_system.h"
 #include "crochet/monitor/background_threads.h"
 #include "crochet/testing/log_capture.h"
+#include "crochet/testing/memory_file_system.h"
 
 namespace crochet {
 namespace {

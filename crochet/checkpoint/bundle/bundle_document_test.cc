@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/checkpoint/bundle/bundle_writer.h"
-#include "crochet/io/memory_file_system.h"
+#include "crochet/testing/memory_file_system.h"
 
 namespace crochet {
 namespace {

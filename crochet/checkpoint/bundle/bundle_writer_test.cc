@@ -15,9 +15,9 @@
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/checkpoint/layout/stored_tensor.h"
 #include "crochet/io/crc32c.h"
-#include "crochet/io/memory_file_system.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/log_capture.h"
+#include "crochet/testing/memory_file_system.h"
 
 namespace crochet {
 namespace {

@@ -11,9 +11,9 @@
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/bundle/bundle_writer.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
-#include "crochet/io/memory_file_system.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
+#include "crochet/testing/memory_file_system.h"
 
 namespace crochet {
 namespace {

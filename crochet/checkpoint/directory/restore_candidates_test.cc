@@ -7,7 +7,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
-#include "crochet/io/memory_file_system.h"
+#include "crochet/testing/memory_file_system.h"
 
 namespace crochet::internal {
 namespace {

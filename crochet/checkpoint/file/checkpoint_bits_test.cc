@@ -15,11 +15,11 @@
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/checkpoint/saver/saver.h"
-#include "crochet/io/memory_file_system.h"
 #include "crochet/testing/allocation_counter.h"
 #include "crochet/testing/attack_count.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
+#include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/raw_bundle.h"
 #include "crochet/testing/scripted_session.h"
 

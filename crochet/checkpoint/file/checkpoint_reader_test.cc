@@ -15,7 +15,7 @@
 #include "crochet/checkpoint/layout/slice_key.h"
 #include "crochet/checkpoint/layout/stored_tensor.h"
 #include "crochet/checkpoint/saver/restore_report.h"
-#include "crochet/io/memory_file_system.h"
+#include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/raw_bundle.h"
 
 namespace crochet {

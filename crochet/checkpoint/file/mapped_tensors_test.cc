@@ -10,8 +10,8 @@
 #include "crochet/checkpoint/bundle/bundle_writer.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/layout/file_names.h"
-#include "crochet/io/memory_file_system.h"
 #include "crochet/tensor/tensor_slice.h"
+#include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/raw_bundle.h"
 #include "crochet/testing/temp_directory.h"
 

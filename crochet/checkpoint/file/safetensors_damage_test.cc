@@ -8,9 +8,9 @@
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/safetensors/safetensors_writer.h"
-#include "crochet/io/memory_file_system.h"
 #include "crochet/tensor/tensor_slice.h"
 #include "crochet/testing/attack_count.h"
+#include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/raw_bundle.h"
 
 namespace crochet {

@@ -15,8 +15,8 @@
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/checkpoint/layout/slice_key.h"
-#include "crochet/io/memory_file_system.h"
 #include "crochet/testing/allocation_counter.h"
+#include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/raw_bundle.h"
 
 namespace crochet {

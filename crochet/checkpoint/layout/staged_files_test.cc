@@ -12,9 +12,9 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/io/memory_file_system.h"
 #include "crochet/testing/attack_count.h"
 #include "crochet/testing/failing_file_system.h"
+#include "crochet/testing/memory_file_system.h"
 
 namespace crochet::internal {
 namespace {

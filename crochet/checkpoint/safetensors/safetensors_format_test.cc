@@ -8,8 +8,8 @@
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/safetensors/safetensors_notes.h"
-#include "crochet/io/memory_file_system.h"
 #include "crochet/tensor/tensor_slice.h"
+#include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/raw_bundle.h"
 
 namespace crochet {

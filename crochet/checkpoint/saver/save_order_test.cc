@@ -6,9 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
-#include "crochet/io/memory_file_system.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
+#include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/step_state.h"
 
 namespace crochet {

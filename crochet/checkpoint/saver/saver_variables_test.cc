@@ -11,9 +11,9 @@
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/saver/saver.h"
-#include "crochet/io/memory_file_system.h"
 #include "crochet/tensor/tensor_slice.h"
 #include "crochet/testing/log_capture.h"
+#include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/scripted_session.h"
 
 namespace crochet {

@@ -15,9 +15,9 @@
 #include "crochet/checkpoint/bundle/bundle_writer.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/file/index_file.h"
-#include "crochet/io/memory_file_system.h"
 #include "crochet/testing/attack_count.h"
 #include "crochet/testing/failing_file_system.h"
+#include "crochet/testing/memory_file_system.h"
 
 namespace crochet::internal {
 namespace {

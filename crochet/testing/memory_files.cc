@@ -1,6 +1,6 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/io/memory_files.h"
+#include "crochet/testing/memory_files.h"
 
 #include <errno.h>
 

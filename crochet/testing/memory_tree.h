@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "crochet/io/memory_file_system.h"
+#include "crochet/testing/memory_file_system.h"
 
 namespace crochet {
 

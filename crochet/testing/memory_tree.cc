@@ -1,6 +1,6 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/io/memory_tree.h"
+#include "crochet/testing/memory_tree.h"
 
 #include <errno.h>
 

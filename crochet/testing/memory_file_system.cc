@@ -1,14 +1,14 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/io/memory_file_system.h"
+#include "crochet/testing/memory_file_system.h"
 
 #include <errno.h>
 
 #include "crochet/io/directory.h"
 #include "crochet/io/errno_error.h"
 #include "crochet/io/file_place.h"
-#include "crochet/io/memory_files.h"
 #include "crochet/io/path.h"
+#include "crochet/testing/memory_files.h"
 
 namespace crochet {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "crochet/base/clock.h"
-#include "crochet/io/memory_tree.h"
 #include "crochet/io/writable_state.h"
+#include "crochet/testing/memory_tree.h"
 
 namespace crochet {
 

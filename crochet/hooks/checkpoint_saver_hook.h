@@ -118,7 +118,7 @@ class CheckpointSaverHook : public SessionRunHook {
   void save_last(Session& session, int64_t step);
   // True if a signal asks to end, and there is a deadline: then the last save is the next one.
   bool is_left_to_the_end(int64_t step) const;
-  // False, and noted, if so many bytes cannot be saved before the deadline.
+  // False if `num_bytes` cannot be saved before the deadline; finish() then says so.
   bool is_time_for(int64_t step, uint64_t num_bytes);
   // True if there was nothing to save: no checkpoint is written, counted or reported then.
   bool is_nothing(const Snapshot& snapshot);

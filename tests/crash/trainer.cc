@@ -245,8 +245,8 @@ void be_the_child(ChildEnds how, Saver& saver, Session& session, const std::stri
 // Forks a child, which ends in the ways above by turns, and waits for it.
 void fork_after(int64_t step, Saver& saver, Session& session, const std::string& directory) {
 #ifdef __SANITIZE_ADDRESS__
-  // GCC 12's allocator with checks does not take its locks when a process forks: where another
-  // thread had one, the child waits for ever as soon as it allocates or frees.
+  // AddressSanitizer of GCC 12 does not hold its allocator's locks across a fork: if another thread
+  // had one, the child waits forever as soon as it allocates or frees.
   const ChildEnds how = ChildEnds::kAtOnce;
 #else
   const ChildEnds how = static_cast<ChildEnds>(step % 4);

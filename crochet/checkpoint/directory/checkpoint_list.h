@@ -19,7 +19,7 @@ namespace crochet::internal {
 struct CheckpointListOptions {
   // None: nothing is ever removed.
   std::vector<RetentionPolicy> policies = {};
-  // Lists all checkpoints although there are no policies; else only the newest one is named.
+  // Lists all checkpoints even without policies. Otherwise the state file names only the newest.
   bool lists_all = false;
   std::string latest_filename = "checkpoint";
   bool writes_state = true;

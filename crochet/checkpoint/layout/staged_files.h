@@ -40,7 +40,7 @@ class StagedFiles {
   // Begins the file that is to be called `name`; the index comes last. The directory is made if it
   // is missing. The file before may still be on its way to the disk; those before that are synced.
   WritableFile& create(const std::string& name);
-  // The same for a file of about so many bytes; see FileSystem::create_large().
+  // The same for a file of about `expected_bytes`; see FileSystem::create_large().
   WritableFile& create_large(const std::string& name, uint64_t expected_bytes);
   // Takes a file that others have written. It is removed with the rest.
   void adopt(const std::string& path, const std::string& name, bool is_synced);

@@ -31,7 +31,7 @@ constexpr std::chrono::seconds kFirstRetryAfter(1);
 // A signal's handler can wake nobody: who waits looks for one this often.
 constexpr std::chrono::milliseconds kSignalSlice(100);
 
-// The numbers of a full disk that was foreseen are told once, however often it is tried.
+// The reason is logged once, however often the same error is met again.
 std::string failure_text(const SaveTicket& ticket, const std::exception_ptr& error,
                          const std::exception_ptr& previous) {
   const std::string reason = describe(error);
@@ -57,7 +57,7 @@ struct BackgroundSaver::Job {
 };
 
 // What the saver and its thread share. All that the thread needs is in here or outlives the
-// process's saves (file system and clock): so it can be left behind.
+// process's saves (file system and clock), so close() can detach the thread.
 //
 // Thread-safe; work() is the thread's.
 struct BackgroundSaver::Queue {

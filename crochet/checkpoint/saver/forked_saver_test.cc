@@ -111,7 +111,7 @@ TEST_F(ForkedSaverTest, AChildDoesNotWaitForASaveOfItsParent) {
 
 TEST_F(ForkedSaverTest, AChildSavesByASaverOfItsOwn) {
 #ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "ThreadSanitizer knows no threads of a child whose parent has threads";
+  GTEST_SKIP() << "ThreadSanitizer does not support threads in the child of a process with threads";
 #endif
   save_behind_gate();
   EXPECT_EQ(run_in_child([&] {

@@ -66,7 +66,7 @@ class Publisher {
   // True if there is a fallback directory and the save may go there: the graph's own operations, if
   // they save, have decided where.
   bool can_fall_back(const Snapshot& snapshot, const SaveTicket& ticket) const;
-  // "" if there is none.
+  // Empty if it has no fallback directory.
   std::string fallback_dir() const;
   void set_fallback_dir(const std::string& directory);
   std::string fallback_prefix(const std::string& prefix) const;

@@ -192,8 +192,8 @@ class Saver {
   // Throws: FailedPreconditionError if a checkpoint that `operations` write, or crochet if they are
   // null, would lack state of the graph and the options do not allow that.
   void check_complete(const Graph& graph, const StateOperations* operations) const;
-  // The graph's own, if they are to save this session; else null. Throws: FailedPreconditionError
-  // if they are to, and there are none.
+  // The graph's own operations if they save this session, otherwise null. Throws:
+  // FailedPreconditionError if the options demand them and the graph has none.
   std::shared_ptr<StateOperations> operations_for(const Session& session) const;
   void log_operations_once(const StateOperations& operations, const Session& session) const;
   // Has them save what is to become `prefix`, or, if they cannot, what is to have that name in the

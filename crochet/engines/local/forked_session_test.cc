@@ -65,7 +65,7 @@ TEST_F(ForkedSessionTest, AChildRunsWhileARunOfItsParentIsUnderWay) {
 
 TEST_F(ForkedSessionTest, AChildChangesWhatItsParentHasInASnapshot) {
 #ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "ThreadSanitizer knows no threads of a child whose parent has threads";
+  GTEST_SKIP() << "ThreadSanitizer does not support threads in the child of a process with threads";
 #endif
   const Snapshot snapshot = session_->snapshot(graph_.variables());
   session_->run(add_);  // By the copier's threads and spare memory.

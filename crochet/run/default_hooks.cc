@@ -8,7 +8,7 @@
 #include "crochet/hooks/step_counter_hook.h"
 #include "crochet/hooks/summary_saver_hook.h"
 
-namespace crochet {
+namespace crochet::internal {
 namespace {
 
 constexpr double kSaveCheckpointSecs = 600;
@@ -29,7 +29,7 @@ std::optional<T> unless_off(const std::optional<T>& interval) {
 }
 
 // Null if there is no directory for it.
-std::shared_ptr<SummaryWriter> summary_writer(const DefaultHooksOptions& options) {
+std::shared_ptr<SummaryWriter> summary_writer(const MonitoredTrainingSessionOptions& options) {
   const std::string& directory =
       options.summary_dir.empty() ? options.checkpoint_dir : options.summary_dir;
   if (directory.empty()) return nullptr;
@@ -38,7 +38,7 @@ std::shared_ptr<SummaryWriter> summary_writer(const DefaultHooksOptions& options
                                       options.clock ? *options.clock : Clock::real());
 }
 
-void add_summary_hooks(const DefaultHooksOptions& options,
+void add_summary_hooks(const MonitoredTrainingSessionOptions& options,
                        const std::shared_ptr<Scaffold>& scaffold, HookList& hooks) {
   const auto writer = summary_writer(options);
   if (!writer) return;
@@ -60,7 +60,7 @@ void add_summary_hooks(const DefaultHooksOptions& options,
                                        .clock = options.clock}));
 }
 
-std::shared_ptr<AsyncCheckpointSaverHook> make_saver(const DefaultHooksOptions& options,
+std::shared_ptr<AsyncCheckpointSaverHook> make_saver(const MonitoredTrainingSessionOptions& options,
                                                      const std::shared_ptr<Scaffold>& scaffold) {
   std::optional<double> secs = options.save_checkpoint_secs;
   if (!secs && !options.save_checkpoint_steps) secs = kSaveCheckpointSecs;
@@ -85,8 +85,8 @@ std::shared_ptr<AsyncCheckpointSaverHook> make_saver(const DefaultHooksOptions& 
 
 }  // namespace
 
-WiredHooks wire_default_hooks(const DefaultHooksOptions& options, const HookList& users_hooks,
-                              std::shared_ptr<Scaffold> scaffold) {
+WiredHooks wire_default_hooks(const MonitoredTrainingSessionOptions& options,
+                              const std::shared_ptr<Scaffold>& scaffold) {
   check_interval("save_checkpoint_secs", options.save_checkpoint_secs);
   check_interval("save_checkpoint_steps", options.save_checkpoint_steps);
   check_interval("save_summaries_secs", options.save_summaries_secs);
@@ -98,10 +98,10 @@ WiredHooks wire_default_hooks(const DefaultHooksOptions& options, const HookList
     add_summary_hooks(options, scaffold, wired.hooks);
     wired.saver = make_saver(options, scaffold);
   }
-  wired.hooks.insert(wired.hooks.end(), users_hooks.begin(), users_hooks.end());
+  wired.hooks.insert(wired.hooks.end(), options.hooks.begin(), options.hooks.end());
   if (wired.saver) wired.hooks.emplace_back(wired.saver);
   std::ranges::stable_sort(wired.hooks, {}, [](const HookHandle& hook) { return hook->place(); });
   return wired;
 }
 
-}  // namespace crochet
+}  // namespace crochet::internal

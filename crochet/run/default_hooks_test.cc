@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/engines/local/graph.h"
 #include "crochet/hooks/final_ops_hook.h"
 #include "crochet/hooks/signal_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"
@@ -16,65 +17,81 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-std::vector<std::string> names(const DefaultHooksOptions& options,
-                               const HookList& users_hooks = {}) {
-  std::vector<std::string> names;
-  for (const HookHandle& hook :
-       wire_default_hooks(options, users_hooks, std::make_shared<Scaffold>()).hooks)
-    names.push_back(hook->name());
-  return names;
-}
+class DefaultHooksTest : public testing::Test {
+ protected:
+  std::vector<std::string> names(const MonitoredTrainingSessionOptions& options) {
+    std::vector<std::string> names;
+    for (const HookHandle& hook :
+         internal::wire_default_hooks(options, std::make_shared<Scaffold>()).hooks)
+      names.push_back(hook->name());
+    return names;
+  }
 
-TEST(DefaultHooksTest, PutsTheSaverBehindTheUsersHooksAndWhatGuardsItLast) {
-  EXPECT_THAT(names({.checkpoint_dir = "run"}, {SignalHook({SIGTERM}), FinalOpsHook("accuracy")}),
+  local::Graph graph_;
+};
+
+TEST_F(DefaultHooksTest, PutsTheSaverBehindTheUsersHooksAndWhatGuardsItLast) {
+  EXPECT_THAT(names({.graph = graph_,
+                     .checkpoint_dir = "run",
+                     .hooks = {SignalHook({SIGTERM}), FinalOpsHook("accuracy")}}),
               ElementsAre("StepCounterHook", "SummarySaverHook", "FinalOpsHook",
                           "AsyncCheckpointSaverHook", "SignalHook"));
 }
 
-TEST(DefaultHooksTest, PutsTheChiefsOwnHooksFirst) {
-  EXPECT_THAT(names({.chief_only_hooks = {FinalOpsHook("accuracy")}, .checkpoint_dir = "run"},
-                    {StopAtStepHook({.last_step = 1})}),
+TEST_F(DefaultHooksTest, PutsTheChiefsOwnHooksFirst) {
+  EXPECT_THAT(names({.graph = graph_,
+                     .checkpoint_dir = "run",
+                     .hooks = {StopAtStepHook({.last_step = 1})},
+                     .chief_only_hooks = {FinalOpsHook("accuracy")}}),
               ElementsAre("FinalOpsHook", "StepCounterHook", "SummarySaverHook", "StopAtStepHook",
                           "AsyncCheckpointSaverHook"));
 }
 
-TEST(DefaultHooksTest, GivesWorkersTheUsersHooksOnly) {
-  EXPECT_THAT(names({.is_chief = false,
-                     .chief_only_hooks = {FinalOpsHook("accuracy")},
+TEST_F(DefaultHooksTest, GivesWorkersTheUsersHooksOnly) {
+  EXPECT_THAT(names({.graph = graph_,
+                     .is_chief = false,
                      .checkpoint_dir = "run",
-                     .summary_dir = "logs"},
-                    {SignalHook({SIGTERM}), StopAtStepHook({.last_step = 1})}),
+                     .hooks = {SignalHook({SIGTERM}), StopAtStepHook({.last_step = 1})},
+                     .chief_only_hooks = {FinalOpsHook("accuracy")},
+                     .summary_dir = "logs"}),
               ElementsAre("StopAtStepHook", "SignalHook"));
 }
 
-TEST(DefaultHooksTest, AddsNothingWithoutADirectory) { EXPECT_THAT(names({}), IsEmpty()); }
+TEST_F(DefaultHooksTest, AddsNothingWithoutADirectory) {
+  EXPECT_THAT(names({.graph = graph_}), IsEmpty());
+}
 
-TEST(DefaultHooksTest, SwitchesOffWhatIsZero) {
-  EXPECT_THAT(names({.checkpoint_dir = "run",
+TEST_F(DefaultHooksTest, SwitchesOffWhatIsZero) {
+  EXPECT_THAT(names({.graph = graph_,
+                     .checkpoint_dir = "run",
                      .save_checkpoint_secs = 0,
                      .save_summaries_steps = 0,
                      .log_step_count_steps = 0}),
               IsEmpty());
-  EXPECT_THAT(
-      names({.checkpoint_dir = "run", .save_summaries_steps = 0, .log_step_count_steps = 0}),
-      ElementsAre("AsyncCheckpointSaverHook"));
+  EXPECT_THAT(names({.graph = graph_,
+                     .checkpoint_dir = "run",
+                     .save_summaries_steps = 0,
+                     .log_step_count_steps = 0}),
+              ElementsAre("AsyncCheckpointSaverHook"));
 }
 
 // Of a pair: what is not given beside a given one is off, and so is a 0.
-TEST(DefaultHooksTest, TakesOneOfAPairAsTheWholeOfIt) {
-  const auto num_savers = [](std::optional<double> secs, std::optional<int64_t> steps) {
-    return names({.checkpoint_dir = "run",
+TEST_F(DefaultHooksTest, TakesOneOfAPairAsTheWholeOfIt) {
+  const auto num_savers = [this](std::optional<double> secs, std::optional<int64_t> steps) {
+    return names({.graph = graph_,
+                  .checkpoint_dir = "run",
                   .save_checkpoint_steps = steps,
                   .save_checkpoint_secs = secs,
                   .save_summaries_steps = 0,
                   .log_step_count_steps = 0})
         .size();
   };
-  const auto num_summaries = [](std::optional<double> secs, std::optional<int64_t> steps) {
-    return names({.summary_dir = "run",
+  const auto num_summaries = [this](std::optional<double> secs, std::optional<int64_t> steps) {
+    return names({.graph = graph_,
                   .save_summaries_steps = steps,
                   .save_summaries_secs = secs,
-                  .log_step_count_steps = 0})
+                  .log_step_count_steps = 0,
+                  .summary_dir = "run"})
         .size();
   };
   const auto check = [](const auto& num_hooks) {
@@ -92,19 +109,24 @@ TEST(DefaultHooksTest, TakesOneOfAPairAsTheWholeOfIt) {
   check(num_summaries);
 }
 
-TEST(DefaultHooksTest, WritesSummariesWithoutCheckpoints) {
-  EXPECT_THAT(names({.summary_dir = "logs", .save_summaries_secs = 1}),
+TEST_F(DefaultHooksTest, WritesSummariesWithoutCheckpoints) {
+  EXPECT_THAT(names({.graph = graph_, .save_summaries_secs = 1, .summary_dir = "logs"}),
               ElementsAre("StepCounterHook", "SummarySaverHook"));
 }
 
-TEST(DefaultHooksTest, RefusesConflictingAndNegativeIntervals) {
-  EXPECT_THROW(
-      names({.checkpoint_dir = "run", .save_checkpoint_steps = 1, .save_checkpoint_secs = 1}),
-      InvalidArgumentError);
-  EXPECT_THROW(names({.summary_dir = "run", .save_summaries_steps = 1, .save_summaries_secs = 1}),
+TEST_F(DefaultHooksTest, RefusesConflictingAndNegativeIntervals) {
+  EXPECT_THROW(names({.graph = graph_,
+                      .checkpoint_dir = "run",
+                      .save_checkpoint_steps = 1,
+                      .save_checkpoint_secs = 1}),
                InvalidArgumentError);
-  EXPECT_THROW(names({.log_step_count_steps = -1}), InvalidArgumentError);
-  EXPECT_THROW(names({.save_checkpoint_secs = -0.5}), InvalidArgumentError);
+  EXPECT_THROW(names({.graph = graph_,
+                      .save_summaries_steps = 1,
+                      .save_summaries_secs = 1,
+                      .summary_dir = "run"}),
+               InvalidArgumentError);
+  EXPECT_THROW(names({.graph = graph_, .log_step_count_steps = -1}), InvalidArgumentError);
+  EXPECT_THROW(names({.graph = graph_, .save_checkpoint_secs = -0.5}), InvalidArgumentError);
 }
 
 }  // namespace

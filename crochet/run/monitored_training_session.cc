@@ -12,27 +12,6 @@
 namespace crochet {
 namespace {
 
-DefaultHooksOptions default_hooks_of(const MonitoredTrainingSessionOptions& options) {
-  return {.is_chief = options.is_chief,
-          .chief_only_hooks = options.chief_only_hooks,
-          .checkpoint_dir = options.checkpoint_dir,
-          .checkpoint_basename = options.checkpoint_basename,
-          .save_checkpoint_steps = options.save_checkpoint_steps,
-          .save_checkpoint_secs = options.save_checkpoint_secs,
-          .saving_listeners = options.saving_listeners,
-          .checkpoint_metrics = options.checkpoint_metrics,
-          .save_overlap = options.save_overlap,
-          .on_save_error = options.on_save_error,
-          .fallback_dir = options.fallback_dir,
-          .deadline_secs = options.deadline_secs,
-          .summary_dir = options.summary_dir,
-          .save_summaries_steps = options.save_summaries_steps,
-          .save_summaries_secs = options.save_summaries_secs,
-          .log_step_count_steps = options.log_step_count_steps,
-          .files = options.files,
-          .clock = options.clock};
-}
-
 std::shared_ptr<Scaffold> scaffold_of(const MonitoredTrainingSessionOptions& options) {
   auto scaffold = options.scaffold ? options.scaffold : std::make_shared<Scaffold>();
   if (!scaffold->saver) scaffold->saver = registered_saver(options.graph);
@@ -83,7 +62,7 @@ void check_options(const MonitoredTrainingSessionOptions& options) {
   if (!(options.recovery_wait_secs > 0))
     throw InvalidArgumentError("recovery_wait_secs is {}, expected more than 0",
                                options.recovery_wait_secs);
-  wire_default_hooks(default_hooks_of(options), {}, std::make_shared<Scaffold>());
+  internal::wire_default_hooks(options, std::make_shared<Scaffold>());
 }
 
 RunReport train(const MonitoredTrainingSessionOptions& options,
@@ -120,7 +99,7 @@ RunReport internal::train(const MonitoredTrainingSessionOptions& options,
                           const std::function<void(MonitoredSession& session)>& body) {
   check_options(options);
   const std::shared_ptr<Scaffold> scaffold = scaffold_of(options);
-  const WiredHooks wired = wire_default_hooks(default_hooks_of(options), options.hooks, scaffold);
+  const WiredHooks wired = wire_default_hooks(options, scaffold);
 
   std::unique_ptr<SessionCreator> creator = make_creator(scaffold);
   const SessionCreator& session_creator = *creator;  // The session will own it.

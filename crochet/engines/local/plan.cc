@@ -146,6 +146,7 @@ void Plan::summarize() {
     computes_fed_outputs_ |= std::ranges::any_of(
         fed_, [node](const Output& output) { return output.operation() == node; });
   }
+  using internal::Access;
   access_ = alone ? Access::kExclusive : reads ? Access::kShared : Access::kNone;
   for (auto fetch = fetches_.begin(); fetch != fetches_.end(); ++fetch)
     is_last_fetch_.push_back(std::find(fetch + 1, fetches_.end(), *fetch) == fetches_.end());

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "crochet/engines/local/graph.h"
-#include "crochet/engines/local/run_token.h"
+#include "crochet/session/access_gate.h"
 
 namespace crochet::local {
 
@@ -21,7 +21,7 @@ class Plan {
   bool matches(std::span<const Output> fetches, const Feeds& feeds) const;
   const std::vector<const Graph::Node*>& order() const { return order_; }
   // What the run wants of the session's state.
-  Access access() const { return access_; }
+  internal::Access access() const { return access_; }
   // How many operations of the run change state.
   size_t num_changes() const { return num_changes_; }
   // True if an operation that runs has outputs that are fed.
@@ -51,7 +51,7 @@ class Plan {
   std::vector<Output> fed_;
   std::vector<bool> needed_;  // By the node's index.
   std::vector<const Graph::Node*> order_;
-  Access access_ = Access::kNone;
+  internal::Access access_ = internal::Access::kNone;
   size_t num_changes_ = 0;
   bool computes_fed_outputs_ = false;
   std::vector<Places> places_;

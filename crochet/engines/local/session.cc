@@ -51,10 +51,6 @@ Session::Session(Graph& graph)
 
 Session::~Session() { close(); }
 
-void Session::check_open(const char* what) const {
-  if (closed_) throw FailedPreconditionError("{} on a closed session", what);
-}
-
 void Session::follow_graph() {
   const std::lock_guard lock(growth_);
   for (size_t index = owned_.size(); index < graph_.variable_nodes().size(); ++index)
@@ -66,10 +62,9 @@ void Session::run_into(std::span<const Output> fetches, const Feeds& feeds,
                        RunMetadata* metadata) {
   assert(fetches.size() == results.size());
   RunTrace trace(options, metadata);
-  token_.check_not_held("run");
+  gate_.check_outside("run");
   const std::shared_ptr<const Plan> plan = plans_.find(graph_, fetches, feeds);
-  const RunToken::Holder holder(token_, plan->access(), "run");
-  check_open("run");
+  const internal::AccessGate::Pass pass(gate_, plan->access(), "run");
   follow_graph();
   RunFramePool::Lease lease(frames_, graph_.num_places(), *plan);
   lease.frame().feed(feeds);
@@ -200,8 +195,7 @@ class Session::SnapshotMaker {
 };
 
 Snapshot Session::snapshot(std::span<const Variable> variables) {
-  const RunToken::Holder holder(token_, Access::kShared, "snapshot");
-  check_open("snapshot");
+  const internal::AccessGate::Pass pass(gate_, internal::Access::kShared, "snapshot");
   follow_graph();
   if (!half_done_.empty())
     throw FailedPreconditionError(
@@ -219,8 +213,7 @@ CopyMemory::Lent Session::lend_copy_memory(const Graph::VariableNode& node, cons
 }
 
 void Session::assign(std::span<const Assignment> assignments) {
-  const RunToken::Holder holder(token_, Access::kExclusive, "assign");
-  check_open("assign");
+  const internal::AccessGate::Pass pass(gate_, internal::Access::kExclusive, "assign");
   follow_graph();
   for (const Assignment& assignment : assignments)
     if (!assignment.shape.is_compatible_with(checked_node(graph_, assignment.variable).shape))
@@ -268,10 +261,8 @@ void Session::assign_borrowed(const Graph::VariableNode& node, const Assignment&
 }
 
 void Session::close() {
-  if (closed_) return;
-  token_.check_not_held("close");
-  closed_ = true;  // Before waiting: no further run gets between.
-  const RunToken::Holder holder(token_, Access::kAlone, "close");
+  if (!gate_.close()) return;
+  gate_.wait_until_empty();
   copier_->drain();
 }
 

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -14,8 +13,8 @@
 #include "crochet/engines/local/parallel_copier.h"
 #include "crochet/engines/local/plan_cache.h"
 #include "crochet/engines/local/run_frame.h"
-#include "crochet/engines/local/run_token.h"
 #include "crochet/engines/local/run_trace.h"
+#include "crochet/session/access_gate.h"
 #include "crochet/session/session.h"
 
 namespace crochet::local {
@@ -42,7 +41,6 @@ class Session final : public crochet::Session {
  private:
   class SnapshotMaker;
 
-  void check_open(const char* what) const;
   // Makes room for what the graph got since the last call.
   void follow_graph();
   void execute(const Plan& plan, const Feeds& feeds, RunFrame& frame, RunTrace& trace);
@@ -56,13 +54,12 @@ class Session final : public crochet::Session {
 
   Graph& graph_;  // Not owned; outlives this.
   const std::string target_;
-  std::atomic<bool> closed_ = false;
 
   PlanCache plans_;
   RunFramePool frames_;
 
-  std::mutex growth_;  // Held while the graph is followed.
-  RunToken token_;     // Guards what follows.
+  std::mutex growth_;          // Held while the graph is followed.
+  internal::AccessGate gate_;  // Guards what follows.
   SpareMemory spare_;
   std::vector<VariableMemory> owned_;  // By the variable's index; unset if borrowed.
   std::string half_done_;              // What failed in the middle of a step; "" if nothing did.

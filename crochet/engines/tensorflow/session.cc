@@ -26,7 +26,8 @@
 namespace crochet::tensorflow {
 namespace {
 
-using internal::Access;
+using crochet::internal::Access;
+using crochet::internal::AccessGate;
 using internal::is_same;
 using internal::Sharing;
 using internal::Status;
@@ -220,9 +221,9 @@ Access Session::access_of(std::span<const Output> fetches) {
   const std::lock_guard lock(mutex_);
   const auto found = accesses_.find(key);
   if (found != accesses_.end()) return found->second;
-  const Access access = graph_.changes_variables(fetches)         ? Access::kChange
+  const Access access = graph_.changes_variables(fetches)         ? Access::kShared
                         : !remote_ && graph_.saves_state(fetches) ? Access::kExclusive
-                                                                  : Access::kRead;
+                                                                  : Access::kNone;
   return accesses_[std::move(key)] = access;
 }
 
@@ -251,8 +252,8 @@ void Session::run_into(std::span<const Output> fetches, const Feeds& feeds,
   assert(fetches.size() == results.size());
   for (const Output& output : fetches) check_fetch(graph_, output);
   check_feeds(feeds);
-  const internal::RunGate::Pass pass(gate_, access_of(fetches), "run",
-                                     std::chrono::milliseconds(options.timeout_in_ms));
+  const AccessGate::Pass pass(gate_, access_of(fetches), "run",
+                              std::chrono::milliseconds(options.timeout_in_ms));
   Request request;
   for (const auto& [output, value] : feeds)
     request.feed(place_of(output), internal::to_tensorflow(value));
@@ -279,7 +280,7 @@ void Session::run_into(std::span<const Output> fetches, const Feeds& feeds,
 }
 
 Snapshot Session::snapshot(std::span<const Variable> variables) {
-  const internal::RunGate::Pass pass(gate_, Access::kExclusive, "snapshot");
+  const AccessGate::Pass pass(gate_, Access::kExclusive, "snapshot");
   Request request;
   for (const Variable& variable : variables)
     for (const Graph::Part& part : checked_node(graph_, variable).parts)
@@ -373,7 +374,7 @@ void Session::assign(std::span<const Assignment> assignments) {
                part.offset.empty() ? value : internal::cut_part(value, part.offset, part.shape))});
   }
   // Behind the fills, which read files, and may run this session.
-  const internal::RunGate::Pass pass(gate_, Access::kExclusive, "assign");
+  const AccessGate::Pass pass(gate_, Access::kExclusive, "assign");
   // A place takes one value in a run.
   while (!values.empty()) {
     Request request;

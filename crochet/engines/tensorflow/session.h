@@ -12,7 +12,7 @@
 
 #include "crochet/engines/tensorflow/graph.h"
 #include "crochet/engines/tensorflow/remote_session.h"
-#include "crochet/engines/tensorflow/run_gate.h"
+#include "crochet/session/access_gate.h"
 #include "crochet/session/session.h"
 
 struct TF_Session;
@@ -72,7 +72,7 @@ class Session final : public crochet::Session {
   void execute(Request& request, const std::function<std::string()>& what,
                const RunOptions& options, RunMetadata* metadata);
   void check_has_one_device();
-  internal::Access access_of(std::span<const Output> fetches);
+  crochet::internal::Access access_of(std::span<const Output> fetches);
   void check_feeds(const Feeds& feeds) const;
 
   Graph& graph_;  // Not owned; outlives this.
@@ -81,11 +81,11 @@ class Session final : public crochet::Session {
   const std::optional<internal::RemoteTarget> remote_;  // None in this process.
   const bool is_single_threaded_;
   TF_Session* session_ = nullptr;
-  internal::RunGate gate_;
+  crochet::internal::AccessGate gate_;
 
   std::mutex mutex_;  // Guards what follows.
   // What a run of these operations does to variables: finding out takes a look at the graph.
-  std::map<std::vector<const OperationInfo*>, internal::Access> accesses_;
+  std::map<std::vector<const OperationInfo*>, crochet::internal::Access> accesses_;
 };
 
 }  // namespace crochet::tensorflow

@@ -307,15 +307,15 @@ bool CheckpointSaverHook::save(Session& session, int64_t step) {
   }
   call_before_save(session, step);
   const int64_t superseded = background().num_superseded();
-  Snapshot snapshot = saver().snapshot(session, saver().prefix_of(save_path(), step));
-  if (is_nothing(snapshot) || !is_time_for(step, snapshot.num_bytes()))
+  SaveSource source = saver().snapshot_for(session, saver().prefix_of(save_path(), step));
+  if (is_nothing(source) || !is_time_for(step, source.num_bytes()))
     return deliver_finished(session);
   last_saved_step_ = step;
   if (writing_ == Writing::kInBackground) {
-    background().enqueue(std::move(snapshot), save_path(), step);
+    background().enqueue(std::move(source), save_path(), step);
   } else {
     try {
-      background().write_now(snapshot, save_path(), step);
+      background().write_now(source, save_path(), step);
     } catch (...) {
       note_blocked(step, saver().clock().now() - start);
       deliver_finished(session);
@@ -369,8 +369,8 @@ void CheckpointSaverHook::finish(Session& session) {
   throw_error_if_to_stop();
 }
 
-bool CheckpointSaverHook::is_nothing(const Snapshot& snapshot) {
-  if (!snapshot.empty()) return false;
+bool CheckpointSaverHook::is_nothing(const SaveSource& source) {
+  if (!source.empty()) return false;
   if (!std::exchange(nothing_logged_, true))
     log_warning("{}: nothing is saved: the saver finds neither variables nor objects in the graph",
                 options_.checkpoint_dir);

@@ -121,7 +121,7 @@ class CheckpointSaverHook : public SessionRunHook {
   // False if `num_bytes` cannot be saved before the deadline; finish() then says so.
   bool is_time_for(int64_t step, uint64_t num_bytes);
   // True if there was nothing to save: no checkpoint is written, counted or reported then.
-  bool is_nothing(const Snapshot& snapshot);
+  bool is_nothing(const SaveSource& source);
   // Takes note of saves that ended. True if a listener asks to stop.
   bool deliver_finished(Session& session);
   void throw_error_if_to_stop();

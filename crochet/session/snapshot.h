@@ -30,16 +30,6 @@ class PendingCopies {
   virtual void verify() const {}
 };
 
-// A part of a snapshot that lies in files already: the saver that had them written knows where.
-class StoredState {
- public:
-  virtual ~StoredState() = default;
-  // Of the files.
-  virtual uint64_t num_bytes() const = 0;
-  // True if they could not be written: no later attempt can.
-  virtual bool failed() const = 0;
-};
-
 // The state between two steps: named tensors that will never change, sorted by
 // nothing in particular. Some of their memory may still be being filled by an
 // engine; then tensors() waits.
@@ -57,11 +47,8 @@ class Snapshot {
   void set_meta_graph(std::shared_ptr<const std::string> bytes) { meta_graph_ = std::move(bytes); }
   const std::string* meta_graph() const { return meta_graph_.get(); }
 
-  void set_stored(std::shared_ptr<StoredState> stored) { stored_ = std::move(stored); }
-  // Null if all of the state is in the tensors.
-  StoredState* stored() const { return stored_.get(); }
-  // True if there is nothing to save.
-  bool empty() const { return tensors_.empty() && !stored_; }
+  // True if it has no tensors.
+  bool empty() const { return tensors_.empty(); }
 
   // Waits until every byte is there. Throws what kept a copy from being made.
   const std::vector<NamedTensor>& tensors() const& {
@@ -77,9 +64,9 @@ class Snapshot {
   // snapshot was taken, by the version of its memory, and what the engine has to say. Savers call
   // it before they publish: a torn state is an error, never a file.
   void verify() const;
-  // The bytes of all elements, and of what is stored; known at once.
+  // The bytes of all elements; known at once.
   size_t num_bytes() const {
-    size_t sum = stored_ ? static_cast<size_t>(stored_->num_bytes()) : 0;
+    size_t sum = 0;
     for (const NamedTensor& entry : tensors_) sum += entry.tensor.num_bytes();
     return sum;
   }
@@ -89,7 +76,6 @@ class Snapshot {
   std::vector<uint64_t> versions_;  // By tensor; those at the boundary between two steps.
   std::shared_ptr<PendingCopies> copies_;
   std::shared_ptr<const std::string> meta_graph_;
-  std::shared_ptr<StoredState> stored_;
 };
 
 }  // namespace crochet

@@ -253,9 +253,9 @@ class FaultLife {
       add(background.enqueue(saver.snapshot(session), path, step));
       return;
     }
-    SaveTicket ticket(saver.prefix_of(path, step), step, saver.clock());
-    add(ticket);
-    saver.write(saver.snapshot(session), ticket);
+    SavePromise promise(saver.prefix_of(path, step), step, saver.clock());
+    add(promise.ticket());
+    saver.write(saver.snapshot(session), promise);
   }
 
   void add(const SaveTicket& ticket) {

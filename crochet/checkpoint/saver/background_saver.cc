@@ -18,7 +18,6 @@
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/saver/publisher.h"
 #include "crochet/checkpoint/saver/save_estimate.h"
-#include "crochet/session/snapshot.h"
 
 namespace crochet {
 namespace {
@@ -51,8 +50,8 @@ void request_stop(const std::optional<std::stop_source>& source) {
 }  // namespace
 
 struct BackgroundSaver::Job {
-  Snapshot snapshot;
-  SaveTicket ticket;
+  SaveSource source;
+  SavePromise promise;
   std::shared_ptr<void> announcement;  // To the publisher, until the job has ended.
 };
 
@@ -165,7 +164,7 @@ void BackgroundSaver::Queue::run_next() {
   {
     const std::lock_guard lock(mutex);
     running.reset();
-    note_finished(job->ticket);
+    note_finished(job->promise.ticket());
   }
   job.reset();  // The memory is free, the announcement ends.
   std::optional<std::stop_source> to_end;
@@ -185,31 +184,30 @@ void BackgroundSaver::Queue::save(Job& job) {
     const bool last = is_last(number);
     const std::exception_ptr error = attempt(job, last ? SpaceCheck::kIgnore : SpaceCheck::kRefuse);
     if (!error) return;
-    const bool is_lost = job.snapshot.stored() != nullptr && job.snapshot.stored()->failed();
-    if (is_lost || !publisher->may_try_again(job.ticket.prefix(), error)) {
+    if (job.source.is_lost() || !publisher->may_try_again(job.promise.ticket().prefix(), error)) {
       log_error("saving {} failed: {}; no other attempt can help, training goes on",
-                job.ticket.prefix(), describe(error));
-      return job.ticket.fail(error);
+                job.promise.ticket().prefix(), describe(error));
+      return job.promise.fail(error);
     }
     if (last) return give_up(job, error, number);
-    log_warning("{}; next attempt in {:g} s", failure_text(job.ticket, error, previous),
+    log_warning("{}; next attempt in {:g} s", failure_text(job.promise.ticket(), error, previous),
                 to_seconds(duration));
     previous = error;
     if (pause_for(duration)) continue;
-    log_warning("{} gives way to a newer save", job.ticket.prefix());
-    return job.ticket.fail(error);
+    log_warning("{} gives way to a newer save", job.promise.ticket().prefix());
+    return job.promise.fail(error);
   }
 }
 
 std::exception_ptr BackgroundSaver::Queue::attempt(Job& job, SpaceCheck check) {
   const Clock::TimePoint start = publisher->clock().now();
   try {
-    publisher->write(job.snapshot, job.ticket, check);
+    publisher->write(job.source, job.promise, check);
   } catch (...) {
     return std::current_exception();
   }
   const std::lock_guard lock(mutex);
-  measure(job.ticket, publisher->clock().now() - start);
+  measure(job.promise.ticket(), publisher->clock().now() - start);
   return nullptr;
 }
 
@@ -230,18 +228,18 @@ bool BackgroundSaver::Queue::is_last(int attempt) {
 
 void BackgroundSaver::Queue::give_up(Job& job, const std::exception_ptr& error, int num_attempts) {
   const std::string what =
-      fmt::format("saving {} failed: {}", job.ticket.prefix(), describe(error));
-  if (publisher->can_fall_back(job.snapshot, job.ticket)) {
+      fmt::format("saving {} failed: {}", job.promise.ticket().prefix(), describe(error));
+  if (publisher->can_fall_back(job.source, job.promise.ticket())) {
     log_error("{}; after {} attempts, the fallback directory is tried", what, num_attempts);
     try {
-      return publisher->write_to_fallback(job.snapshot, job.ticket);
+      return publisher->write_to_fallback(job.source, job.promise);
     } catch (...) {
-      log_error("saving {} into the fallback directory failed, too: {}", job.ticket.prefix(),
-                describe(std::current_exception()));
+      log_error("saving {} into the fallback directory failed, too: {}",
+                job.promise.ticket().prefix(), describe(std::current_exception()));
     }
   }
   log_error("{}; given up after {} attempts, training goes on", what, num_attempts);
-  job.ticket.fail(error);
+  job.promise.fail(error);
 }
 
 bool BackgroundSaver::Queue::pause_for(Clock::Duration duration) {
@@ -286,19 +284,20 @@ bool BackgroundSaver::start() {
   }
 }
 
-SaveTicket BackgroundSaver::enqueue(Snapshot snapshot, const std::string& save_path, int64_t step) {
+SaveTicket BackgroundSaver::enqueue(SaveSource source, const std::string& save_path, int64_t step) {
   const bool waits = options_.overlap != SaveOverlapPolicy::kNewestWins;
   Queue& queue = *state_->queue;
   Publisher& publisher = *queue.publisher;
-  SaveTicket ticket(publisher.prefix_of(save_path, step), step, publisher.clock());
+  SavePromise promise(publisher.prefix_of(save_path, step), step, publisher.clock());
+  const SaveTicket& ticket = promise.ticket();
   const bool has_thread = start();
   if (waits) queue.wait_for_place();
-  if (const auto former = queue.replace_next(
-          {std::move(snapshot), ticket, publisher.announce_write(ticket.prefix())})) {
+  if (auto former = queue.replace_next(
+          {std::move(source), promise, publisher.announce_write(ticket.prefix())})) {
     log_warning("{} is given up for {}: saves take longer than their interval",
-                former->ticket.prefix(), ticket.prefix());
-    SaveTicket(former->ticket)
-        .fail(std::make_exception_ptr(CancelledError("given up for {}", ticket.prefix())));
+                former->promise.ticket().prefix(), ticket.prefix());
+    former->promise.fail(
+        std::make_exception_ptr(CancelledError("given up for {}", ticket.prefix())));
   }
   if (!has_thread) queue.run_next();
   // Returning before the running save ends would hold a snapshot more.
@@ -306,18 +305,19 @@ SaveTicket BackgroundSaver::enqueue(Snapshot snapshot, const std::string& save_p
   return ticket;
 }
 
-void BackgroundSaver::write_now(const Snapshot& snapshot, const std::string& save_path,
+void BackgroundSaver::write_now(const SaveSource& source, const std::string& save_path,
                                 int64_t step) {
   Queue& queue = *state_->queue;
   Publisher& publisher = *queue.publisher;
-  SaveTicket ticket(publisher.prefix_of(save_path, step), step, publisher.clock());
+  SavePromise promise(publisher.prefix_of(save_path, step), step, publisher.clock());
+  const SaveTicket& ticket = promise.ticket();
   const Clock::TimePoint start = publisher.clock().now();
   std::exception_ptr error;
   try {
-    publisher.write_somewhere(snapshot, ticket);
+    publisher.write_somewhere(source, promise);
   } catch (...) {
     error = std::current_exception();
-    ticket.fail(error);
+    promise.fail(error);
   }
   {
     const std::lock_guard lock(queue.mutex);
@@ -421,16 +421,16 @@ void BackgroundSaver::close(Clock::TimePoint deadline, std::shared_ptr<void> hel
 // Copies that snapshots wait for are made first: the thread must not need the session any more.
 void BackgroundSaver::leave_behind(std::shared_ptr<void> held) {
   Queue& queue = *state_->queue;
-  std::vector<Snapshot> snapshots;
+  std::vector<SaveSource> sources;
   {
     const std::lock_guard lock(queue.mutex);
     queue.held = std::move(held);
-    if (queue.running) snapshots.push_back(queue.running->snapshot);
-    if (queue.next) snapshots.push_back(queue.next->snapshot);
+    if (queue.running) sources.push_back(queue.running->source);
+    if (queue.next) sources.push_back(queue.next->source);
   }
-  for (const Snapshot& snapshot : snapshots) {
+  for (const SaveSource& source : sources) {
     try {
-      static_cast<void>(snapshot.tensors());
+      static_cast<void>(source.snapshot().tensors());
     } catch (...) {  // The thread meets it too, and says so.
     }
   }
@@ -449,8 +449,8 @@ std::string BackgroundSaver::last_published() {
   Queue& queue = *state_->queue;
   const std::lock_guard lock(queue.mutex);
   std::string last = queue.last_published;
-  if (queue.running && !queue.running->ticket.location().empty())
-    last = queue.running->ticket.location();
+  if (queue.running && !queue.running->promise.ticket().location().empty())
+    last = queue.running->promise.ticket().location();
   return last.empty() ? "none of this run" : last;
 }
 
@@ -463,9 +463,9 @@ std::string BackgroundSaver::unfinished() {
   };
   const std::lock_guard lock(queue.mutex);
   // One that is published is saved, though its memory may still be there.
-  if (queue.running && queue.running->ticket.stage() < SaveStage::kPublished)
-    add(queue.running->ticket);
-  if (queue.next) add(queue.next->ticket);
+  if (queue.running && queue.running->promise.ticket().stage() < SaveStage::kPublished)
+    add(queue.running->promise.ticket());
+  if (queue.next) add(queue.next->promise.ticket());
   return fmt::format("{}", fmt::join(names, ", "));
 }
 

@@ -9,6 +9,7 @@
 #include "crochet/base/process_bound.h"
 #include "crochet/base/thread.h"
 #include "crochet/checkpoint/saver/save_policy.h"
+#include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/checkpoint/saver/save_ticket.h"
 #include "crochet/checkpoint/saver/saver.h"
 
@@ -51,11 +52,11 @@ class BackgroundSaver {
   BackgroundSaver& operator=(const BackgroundSaver&) = delete;
 
   // Hands over a snapshot to be written as "<save_path>-<step>".
-  SaveTicket enqueue(Snapshot snapshot, const std::string& save_path, int64_t step);
+  SaveTicket enqueue(SaveSource source, const std::string& save_path, int64_t step);
   // Writes it on the calling thread, once, and to the fallback directory if that fails. The ticket
   // is among the next take_finished(). Requires: nothing was handed over that is not finished.
   // Throws: as Saver::write().
-  void write_now(const Snapshot& snapshot, const std::string& save_path, int64_t step);
+  void write_now(const SaveSource& source, const std::string& save_path, int64_t step);
   // For who would rather wait before the snapshot is taken than hold two: blocks until a save would
   // be begun at once. One that waits to be retried gives way. False if a signal asks to end before.
   bool wait_for_turn();

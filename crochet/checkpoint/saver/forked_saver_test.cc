@@ -70,10 +70,10 @@ TEST_F(ForkedSaverTest, AChildCannotSaveByItsParentsSaver) {
               const auto expect_refused = [&](const std::function<void()>& call) {
                 sum += refused("a saver", call);
               };
-              SaveTicket ticket("d/model.ckpt-1", 1, Clock::real());
+              SavePromise promise("d/model.ckpt-1", 1, Clock::real());
               expect_refused([&] { saver_->save(*session_, "d/model.ckpt", 1); });
               expect_refused([&] { saver_->save_async(*session_, "d/model.ckpt", 1); });
-              expect_refused([&] { saver_->write({}, ticket); });
+              expect_refused([&] { saver_->write({}, promise); });
               expect_refused([&] { saver_->snapshot(*session_); });
               expect_refused([&] { saver_->restore(*session_, "d/model.ckpt-1"); });
               expect_refused([&] { saver_->restore_newest(*session_, "d", "model.ckpt"); });

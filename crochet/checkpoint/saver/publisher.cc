@@ -18,8 +18,8 @@
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/file/new_checkpoint_writer.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/saver/external_bundle.h"
 #include "crochet/checkpoint/saver/saver_settings.h"
-#include "crochet/checkpoint/saver/stored_bundle.h"
 #include "crochet/io/path.h"
 
 namespace crochet::internal {
@@ -169,56 +169,59 @@ Publisher::Target Publisher::target_of(const SaveTicket& ticket, const std::stri
   }
 }
 
-void Publisher::write(const Snapshot& snapshot, SaveTicket& ticket, SpaceCheck check) {
-  if (is_stored_elsewhere(snapshot, ticket)) {
-    if (ticket.num_attempts() == 0) ticket.begin_attempt();  // The one where it belongs.
-    return write_to_fallback(snapshot, ticket);
+void Publisher::write(const SaveSource& source, SavePromise& promise, SpaceCheck check) {
+  const SaveTicket& ticket = promise.ticket();
+  if (is_stored_elsewhere(source, ticket)) {
+    if (ticket.num_attempts() == 0) promise.begin_attempt();  // The one where it belongs.
+    return write_to_fallback(source, promise);
   }
   std::unique_lock writing(writing_);
-  ticket.begin_attempt();
-  if (snapshot.empty()) return ticket.publish("");
+  promise.begin_attempt();
+  if (source.empty()) return promise.publish("");
   Target target = target_of(ticket, ticket.prefix(), list_);
   // What is durable already stays as it is: an attempt to write it again would put it at risk.
-  if (ticket.stage() < SaveStage::kDurable) make_durable(target, snapshot, ticket, check);
-  tidy(target, ticket, writing);
-  ticket.publish(target.prefix);
+  if (ticket.stage() < SaveStage::kDurable) make_durable(target, source, promise, check);
+  tidy(target, promise, writing);
+  promise.publish(target.prefix);
 }
 
-void Publisher::write_to_fallback(const Snapshot& snapshot, SaveTicket& ticket) {
+void Publisher::write_to_fallback(const SaveSource& source, SavePromise& promise) {
+  const SaveTicket& ticket = promise.ticket();
   std::unique_lock writing(writing_);
-  ticket.begin_attempt();
+  promise.begin_attempt();
   Target target = target_of(ticket, fallback_prefix(ticket.prefix()), fallback_list_);
-  make_durable(target, snapshot, ticket, SpaceCheck::kRefuse);
+  make_durable(target, source, promise, SpaceCheck::kRefuse);
   log_warning("{} was written as {}", ticket.prefix(), target.prefix);
   try {
-    tidy(target, ticket, writing);
+    tidy(target, promise, writing);
   } catch (const Error& error) {
     log_warning("the checkpoint {} is whole, tidying up after it failed: {}", target.prefix,
                 error.what());
   }
-  ticket.publish(target.prefix);
+  promise.publish(target.prefix);
 }
 
-void Publisher::write_somewhere(const Snapshot& snapshot, SaveTicket& ticket) {
+void Publisher::write_somewhere(const SaveSource& source, SavePromise& promise) {
+  const SaveTicket& ticket = promise.ticket();
   try {
-    return write(snapshot, ticket);
+    return write(source, promise);
   } catch (const Error& error) {
-    if (!can_fall_back(snapshot, ticket) ||
-        !may_try_again(ticket.prefix(), std::current_exception()))
+    if (!can_fall_back(source, ticket) || !may_try_again(ticket.prefix(), std::current_exception()))
       throw;
     log_error("saving {} failed: {}; the fallback directory is tried", ticket.prefix(),
               error.what());
   }
-  write_to_fallback(snapshot, ticket);
+  write_to_fallback(source, promise);
 }
 
-void Publisher::make_durable(Target& target, const Snapshot& snapshot, SaveTicket& ticket,
+void Publisher::make_durable(Target& target, const SaveSource& source, SavePromise& promise,
                              SpaceCheck check) {
-  if (snapshot.stored() != nullptr) return adopt_files(target, snapshot, ticket);
+  if (source.external() != nullptr) return adopt_files(target, source, promise);
+  const Snapshot& snapshot = source.snapshot();
   if (options_.check_free_space && check == SpaceCheck::kRefuse)
     throw_if_full(target.files(), target.prefix, bytes_of_checkpoint(snapshot));
   try {
-    write_files(target, snapshot, ticket);
+    write_files(target, snapshot, promise);
   } catch (const ResourceExhaustedError& error) {
     if (remove_unless_published(target.files(), target.prefix)) note_published(target);
     throw ResourceExhaustedError(
@@ -230,51 +233,52 @@ void Publisher::make_durable(Target& target, const Snapshot& snapshot, SaveTicke
   }
 }
 
-void Publisher::write_files(Target& target, const Snapshot& snapshot, SaveTicket& ticket) {
+void Publisher::write_files(Target& target, const Snapshot& snapshot, SavePromise& promise) {
   const int num_shards = options_.num_shards;
   const auto writer = new_checkpoint_writer(options_.format, target.files(), target.prefix,
                                             num_shards, bytes_of_shards(snapshot, num_shards));
   add_all(*writer, snapshot, selection_, num_shards);
   writer->write();
-  ticket.reach(SaveStage::kWritten);
+  promise.reach(SaveStage::kWritten);
   writer->write_and_sync();
   snapshot.verify();
-  write_notes(target, snapshot, ticket,
+  write_notes(target, snapshot, promise.ticket().step(),
               {.num_bytes = writer->total_bytes(), .index_crc32c = writer->index_crc32c()});
   writer->publish();
-  ticket.set_num_bytes(writer->total_bytes());
-  ticket.reach(SaveStage::kDurable);
+  promise.set_num_bytes(writer->total_bytes());
+  promise.reach(SaveStage::kDurable);
   remove_replaced(target.files(), target.prefix, options_.format, num_shards);
 }
 
-void Publisher::adopt_files(Target& target, const Snapshot& snapshot, SaveTicket& ticket) {
-  auto& stored = static_cast<StoredBundle&>(*snapshot.stored());
+void Publisher::adopt_files(Target& target, const SaveSource& source, SavePromise& promise) {
+  const Snapshot& snapshot = source.snapshot();
+  ExternalBundle& external = *source.external();
   try {
-    stored.throw_if_failed();
-    stored.add(snapshot.tensors());
-    ticket.reach(SaveStage::kWritten);
-    stored.sync();
+    external.throw_if_failed();
+    external.add(snapshot.tensors());
+    promise.reach(SaveStage::kWritten);
+    external.sync();
     snapshot.verify();
-    write_notes(target, snapshot, ticket,
-                {.num_bytes = stored.num_bytes(), .index_crc32c = stored.index_crc32c()});
-    stored.publish();
+    write_notes(target, snapshot, promise.ticket().step(),
+                {.num_bytes = external.num_bytes(), .index_crc32c = external.index_crc32c()});
+    external.publish();
   } catch (...) {
     // What has its final name is needed by the next attempt.
-    if (stored.is_being_published() && checkpoint_exists(target.files(), target.prefix))
+    if (external.is_being_published() && checkpoint_exists(target.files(), target.prefix))
       note_published(target);
-    else if (!stored.is_being_published())
+    else if (!external.is_being_published())
       remove_unless_published(target.files(), target.prefix);
     throw;
   }
-  ticket.set_num_bytes(stored.num_bytes());
-  ticket.reach(SaveStage::kDurable);
+  promise.set_num_bytes(external.num_bytes());
+  promise.reach(SaveStage::kDurable);
   remove_replaced(target.files(), target.prefix, CheckpointFormat::kTensorBundle,
-                  stored.num_shards());
+                  external.num_shards());
 }
 
-void Publisher::write_notes(Target& target, const Snapshot& snapshot, const SaveTicket& ticket,
+void Publisher::write_notes(Target& target, const Snapshot& snapshot, int64_t step,
                             const Written& written) {
-  CheckpointSidecar sidecar{.step = ticket.step(),
+  CheckpointSidecar sidecar{.step = step,
                             .unix_time = std::max(0.0, clock_.wall_time()),
                             .retention_time = target.time,
                             .size_bytes = written.num_bytes,
@@ -292,14 +296,14 @@ void Publisher::note_published(Target& target) {
   target.list.add(target.prefix, target.time);
 }
 
-void Publisher::tidy(Target& target, SaveTicket& ticket, std::unique_lock<std::mutex>& writing) {
+void Publisher::tidy(Target& target, SavePromise& promise, std::unique_lock<std::mutex>& writing) {
   note_published(target);
   metrics_.write(files_);
   writing.unlock();
   const std::vector<std::string> surplus = target.list.sweep(target.files());
   writing.lock();
   target.list.write_state_without(target.files(), surplus, target.prefix);
-  ticket.note_named();
+  promise.note_named();
   target.list.remove_surplus(target.directory, surplus);
 }
 
@@ -316,14 +320,14 @@ bool Publisher::may_try_again(const std::string& prefix, const std::exception_pt
 }
 
 // A checkpoint that is durable where it belongs needs no copy elsewhere.
-bool Publisher::can_fall_back(const Snapshot& snapshot, const SaveTicket& ticket) const {
+bool Publisher::can_fall_back(const SaveSource& source, const SaveTicket& ticket) const {
   return !fallback_dir().empty() && ticket.stage() < SaveStage::kDurable &&
-         snapshot.stored() == nullptr;
+         source.external() == nullptr;
 }
 
-bool Publisher::is_stored_elsewhere(const Snapshot& snapshot, const SaveTicket& ticket) const {
-  if (snapshot.stored() == nullptr || fallback_dir().empty()) return false;
-  return static_cast<const StoredBundle&>(*snapshot.stored()).final_prefix() != ticket.prefix();
+bool Publisher::is_stored_elsewhere(const SaveSource& source, const SaveTicket& ticket) const {
+  if (source.external() == nullptr || fallback_dir().empty()) return false;
+  return source.external()->final_prefix() != ticket.prefix();
 }
 
 std::string Publisher::fallback_dir() const {

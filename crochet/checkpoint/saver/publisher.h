@@ -15,10 +15,10 @@
 #include "crochet/base/clock.h"
 #include "crochet/checkpoint/directory/checkpoint_list.h"
 #include "crochet/checkpoint/saver/noted_metrics.h"
-#include "crochet/checkpoint/saver/save_ticket.h"
+#include "crochet/checkpoint/saver/save_promise.h"
+#include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/checkpoint/saver/saver_options.h"
 #include "crochet/io/file_system.h"
-#include "crochet/session/snapshot.h"
 
 namespace crochet::internal {
 
@@ -52,20 +52,22 @@ class Publisher {
   // See Saver.
   std::string prefix_of(const std::string& save_path, std::optional<int64_t> global_step) const;
 
-  // Writes to ticket.prefix(). What an earlier attempt has made durable is not written again.
-  void write(const Snapshot& snapshot, SaveTicket& ticket, SpaceCheck check = SpaceCheck::kRefuse);
+  // Writes to promise.ticket().prefix(). What an earlier attempt has made durable is not written
+  // again.
+  void write(const SaveSource& source, SavePromise& promise,
+             SpaceCheck check = SpaceCheck::kRefuse);
   // Writes to the fallback directory. Requires: there is one; what the graph's own operations saved
   // is there.
-  void write_to_fallback(const Snapshot& snapshot, SaveTicket& ticket);
+  void write_to_fallback(const SaveSource& source, SavePromise& promise);
   // The first, and if that fails and there is a fallback directory, the second.
-  void write_somewhere(const Snapshot& snapshot, SaveTicket& ticket);
+  void write_somewhere(const SaveSource& source, SavePromise& promise);
 
   // False for an error that every attempt to write `prefix` would meet, wherever it goes: the state
   // is torn, or cannot be stored. True if it is the directory that is wrong.
   bool may_try_again(const std::string& prefix, const std::exception_ptr& error) const;
   // True if there is a fallback directory and the save may go there: the graph's own operations, if
   // they save, have decided where.
-  bool can_fall_back(const Snapshot& snapshot, const SaveTicket& ticket) const;
+  bool can_fall_back(const SaveSource& source, const SaveTicket& ticket) const;
   // Empty if it has no fallback directory.
   std::string fallback_dir() const;
   void set_fallback_dir(const std::string& directory);
@@ -92,19 +94,19 @@ class Publisher {
   // Makes its directory if it is missing. Throws: as write().
   Target target_of(const SaveTicket& ticket, const std::string& prefix, CheckpointList& list) const;
   // Makes it durable. What a failure leaves is removed.
-  void make_durable(Target& target, const Snapshot& snapshot, SaveTicket& ticket, SpaceCheck check);
-  void write_files(Target& target, const Snapshot& snapshot, SaveTicket& ticket);
+  void make_durable(Target& target, const SaveSource& source, SavePromise& promise,
+                    SpaceCheck check);
+  void write_files(Target& target, const Snapshot& snapshot, SavePromise& promise);
   // The same for what the graph's own operations have written.
-  void adopt_files(Target& target, const Snapshot& snapshot, SaveTicket& ticket);
+  void adopt_files(Target& target, const SaveSource& source, SavePromise& promise);
   // What stands beside the data: the sidecar and the graph.
-  void write_notes(Target& target, const Snapshot& snapshot, const SaveTicket& ticket,
-                   const Written& written);
+  void write_notes(Target& target, const Snapshot& snapshot, int64_t step, const Written& written);
   void note_published(Target& target);
   // Lists it, asks the policies with `writing` released, replaces the state file and removes what
   // no policy keeps.
-  void tidy(Target& target, SaveTicket& ticket, std::unique_lock<std::mutex>& writing);
+  void tidy(Target& target, SavePromise& promise, std::unique_lock<std::mutex>& writing);
   // True if the graph's own operations have saved it into the fallback directory.
-  bool is_stored_elsewhere(const Snapshot& snapshot, const SaveTicket& ticket) const;
+  bool is_stored_elsewhere(const SaveSource& source, const SaveTicket& ticket) const;
 
   const SaverOptions options_;
   const VariableSelection selection_;

@@ -169,8 +169,8 @@ class Sequence {
   void write(const RetentionModel::Checkpoint& checkpoint) {
     if (checkpoint.loss)
       saver_->note_metrics(prefix(checkpoint.step), {{"loss", *checkpoint.loss}});
-    SaveTicket ticket(prefix(checkpoint.step), checkpoint.step, clock_);
-    saver_->write(Snapshot({{"global_step", Tensor::scalar<int64_t>(checkpoint.step)}}), ticket);
+    SavePromise promise(prefix(checkpoint.step), checkpoint.step, clock_);
+    saver_->write(Snapshot({{"global_step", Tensor::scalar<int64_t>(checkpoint.step)}}), promise);
   }
 
   void save() {

@@ -160,13 +160,13 @@ std::vector<std::string> operations_with_stages(const SaverOptions& options) {
   ObservedSaver observed(options);
   const Snapshot snapshot = observed.saver.snapshot(*observed.session);
   FakeClock clock;
-  SaveTicket ticket("d/m-1", 1, clock);
+  SavePromise promise("d/m-1", 1, clock);
   std::vector<std::string> operations;
   observed.files.watch([&](const std::string& operation) {
     operations.push_back(
-        fmt::format("{}: {}", save_stage_name(ticket.stage()), simplified(operation)));
+        fmt::format("{}: {}", save_stage_name(promise.ticket().stage()), simplified(operation)));
   });
-  observed.saver.write(snapshot, ticket);
+  observed.saver.write(snapshot, promise);
   return operations;
 }
 

@@ -6,6 +6,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/saver/save_estimate.h"
+#include "crochet/checkpoint/saver/save_promise.h"
 #include "crochet/testing/fake_clock.h"
 
 namespace crochet {
@@ -16,16 +17,16 @@ using namespace std::chrono_literals;
 class SaveStatisticsTest : public testing::Test {
  protected:
   SaveTicket published(const std::string& location) {
-    SaveTicket ticket("d/m-5", 5, clock_);
-    ticket.begin_attempt();
+    SavePromise promise("d/m-5", 5, clock_);
+    promise.begin_attempt();
     clock_.advance(1s);
-    ticket.reach(SaveStage::kWritten);
-    ticket.set_num_bytes(1500);
+    promise.reach(SaveStage::kWritten);
+    promise.set_num_bytes(1500);
     clock_.advance(1s);
-    ticket.reach(SaveStage::kDurable);
+    promise.reach(SaveStage::kDurable);
     clock_.advance(1s);
-    ticket.publish(location);
-    return ticket;
+    promise.publish(location);
+    return promise.ticket();
   }
   FakeClock clock_;
   SaveStatistics statistics_;
@@ -54,10 +55,10 @@ TEST_F(SaveStatisticsTest, DoesNotCountASaveOfNothing) {
 }
 
 TEST_F(SaveStatisticsTest, CountsRetriesAndFailures) {
-  SaveTicket ticket("d/m-5", 5, clock_);
-  for (int i = 0; i < 4; ++i) ticket.begin_attempt();
-  ticket.fail(std::make_exception_ptr(UnknownError("broken")));
-  statistics_.add(ticket);
+  SavePromise promise("d/m-5", 5, clock_);
+  for (int i = 0; i < 4; ++i) promise.begin_attempt();
+  promise.fail(std::make_exception_ptr(UnknownError("broken")));
+  statistics_.add(promise.ticket());
   EXPECT_EQ(statistics_.saved, 0);
   EXPECT_EQ(statistics_.failed, 1);
   EXPECT_EQ(statistics_.retries, 3);

@@ -7,6 +7,9 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "crochet/base/clock.h"
+#include "crochet/checkpoint/saver/save_promise.h"
+
 namespace crochet {
 namespace {
 
@@ -48,10 +51,6 @@ struct SaveTicket::State {
   std::exception_ptr error;
   std::array<std::optional<double>, kNumStages> seconds = {0.0};
 };
-
-SaveTicket::SaveTicket(std::string prefix, int64_t step, Clock& clock)
-    : state_(
-          std::make_shared<ProcessBound<State>>("a save ticket", std::move(prefix), step, clock)) {}
 
 const std::string& SaveTicket::prefix() const { return state_->unchecked().prefix; }
 int64_t SaveTicket::step() const { return state_->unchecked().step; }
@@ -102,47 +101,51 @@ void SaveTicket::wait_finished() const {
   (*state_)->changed.wait(lock, [&] { return (*state_)->finished(); });
 }
 
-void SaveTicket::begin_attempt() {
-  const std::lock_guard lock((*state_)->mutex);
-  ++(*state_)->num_attempts;
+SavePromise::SavePromise(std::string prefix, int64_t step, Clock& clock)
+    : ticket_(std::make_shared<ProcessBound<SaveTicket::State>>("a save ticket", std::move(prefix),
+                                                                step, clock)) {}
+
+void SavePromise::begin_attempt() {
+  const std::lock_guard lock((*ticket_.state_)->mutex);
+  ++(*ticket_.state_)->num_attempts;
 }
 
-void SaveTicket::set_num_bytes(uint64_t num_bytes) {
-  const std::lock_guard lock((*state_)->mutex);
-  (*state_)->num_bytes = num_bytes;
+void SavePromise::set_num_bytes(uint64_t num_bytes) {
+  const std::lock_guard lock((*ticket_.state_)->mutex);
+  (*ticket_.state_)->num_bytes = num_bytes;
 }
 
-void SaveTicket::note_named() { note_time(SaveStage::kPublished); }
+void SavePromise::note_named() { note_time(SaveStage::kPublished); }
 
-void SaveTicket::publish(const std::string& location) {
+void SavePromise::publish(const std::string& location) {
   {
-    const std::lock_guard lock((*state_)->mutex);
-    (*state_)->location = location;
+    const std::lock_guard lock((*ticket_.state_)->mutex);
+    (*ticket_.state_)->location = location;
   }
   reach(SaveStage::kPublished);
 }
 
-void SaveTicket::note_time(SaveStage stage) {
-  const double seconds = to_seconds((*state_)->clock.now() - (*state_)->start);
-  const std::lock_guard lock((*state_)->mutex);
-  (*state_)->seconds[static_cast<size_t>(stage)] = seconds;
+void SavePromise::note_time(SaveStage stage) {
+  const double seconds = to_seconds((*ticket_.state_)->clock.now() - (*ticket_.state_)->start);
+  const std::lock_guard lock((*ticket_.state_)->mutex);
+  (*ticket_.state_)->seconds[static_cast<size_t>(stage)] = seconds;
 }
 
-void SaveTicket::reach(SaveStage stage) {
-  if (stage != SaveStage::kPublished || !seconds(stage)) note_time(stage);
+void SavePromise::reach(SaveStage stage) {
+  if (stage != SaveStage::kPublished || !ticket_.seconds(stage)) note_time(stage);
   {
-    const std::lock_guard lock((*state_)->mutex);
-    (*state_)->stage = std::max((*state_)->stage, stage);
+    const std::lock_guard lock((*ticket_.state_)->mutex);
+    (*ticket_.state_)->stage = std::max((*ticket_.state_)->stage, stage);
   }
-  (*state_)->changed.notify_all();
+  (*ticket_.state_)->changed.notify_all();
 }
 
-void SaveTicket::fail(std::exception_ptr error) {
+void SavePromise::fail(std::exception_ptr error) {
   {
-    const std::lock_guard lock((*state_)->mutex);
-    (*state_)->error = std::move(error);
+    const std::lock_guard lock((*ticket_.state_)->mutex);
+    (*ticket_.state_)->error = std::move(error);
   }
-  (*state_)->changed.notify_all();
+  (*ticket_.state_)->changed.notify_all();
 }
 
 }  // namespace crochet

@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 
-#include "crochet/base/clock.h"
 #include "crochet/base/process_bound.h"
 
 namespace crochet {
@@ -23,15 +22,13 @@ enum class SaveStage {
 
 const char* save_stage_name(SaveStage stage);
 
-// Follows one save. A small value; copies follow the same save. Thread-safe.
+// Follows one save; a SavePromise is its other side. A small value; copies follow the same save.
+// Thread-safe.
 //
 // A forked process does not hear of its parent's saves: there, all but prefix() and step() throws
 // FailedPreconditionError.
 class SaveTicket {
  public:
-  // A save that has reached kSnapshotted.
-  SaveTicket(std::string prefix, int64_t step, Clock& clock);
-
   // "runs/digits/model.ckpt-200": where it is to be.
   const std::string& prefix() const;
   // Where it is: prefix(), or the same name in the fallback directory. Empty until it is published,
@@ -55,20 +52,10 @@ class SaveTicket {
   // Blocks until the save is published or has failed.
   void wait_finished() const;
 
-  // For those who save.
-  void begin_attempt();
-  // A stage that an earlier attempt has reached stays reached; the time is the last attempt's.
-  void reach(SaveStage stage);
-  void set_num_bytes(uint64_t num_bytes);
-  // The state file names it; what is left to do is to remove older ones.
-  void note_named();
-  // Reaches kPublished.
-  void publish(const std::string& location);
-  void fail(std::exception_ptr error);
-
  private:
+  friend class SavePromise;
   struct State;
-  void note_time(SaveStage stage);
+  explicit SaveTicket(std::shared_ptr<ProcessBound<State>> state) : state_(std::move(state)) {}
 
   std::shared_ptr<ProcessBound<State>> state_;
 };

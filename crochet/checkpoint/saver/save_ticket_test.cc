@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/checkpoint/saver/save_promise.h"
 #include "crochet/testing/fake_clock.h"
 
 namespace crochet {
@@ -18,7 +19,8 @@ using testing::ThrowsMessage;
 class SaveTicketTest : public testing::Test {
  protected:
   FakeClock clock_;
-  SaveTicket ticket_{"d/model.ckpt-5", 5, clock_};
+  SavePromise promise_{"d/model.ckpt-5", 5, clock_};
+  const SaveTicket& ticket_ = promise_.ticket();
 };
 
 TEST_F(SaveTicketTest, StartsWithTheSnapshot) {
@@ -34,9 +36,9 @@ TEST_F(SaveTicketTest, StartsWithTheSnapshot) {
 TEST_F(SaveTicketTest, TellsWhenAStageWasReached) {
   const SaveTicket copy = ticket_;
   clock_.advance(std::chrono::seconds(2));
-  ticket_.reach(SaveStage::kWritten);
+  promise_.reach(SaveStage::kWritten);
   clock_.advance(std::chrono::seconds(3));
-  ticket_.reach(SaveStage::kPublished);
+  promise_.reach(SaveStage::kPublished);
   EXPECT_EQ(copy.seconds(SaveStage::kWritten), 2);
   EXPECT_EQ(copy.seconds(SaveStage::kPublished), 5);
   EXPECT_TRUE(copy.finished());
@@ -47,19 +49,19 @@ TEST_F(SaveTicketTest, TellsWhenAStageWasReached) {
 TEST_F(SaveTicketTest, TellsWhenTheStateFileNamedItNotWhenOlderOnesWereRemoved) {
   for (int attempt = 1; attempt <= 2; ++attempt) {  // The first one ends behind it.
     clock_.advance(std::chrono::seconds(2));
-    ticket_.note_named();
+    promise_.note_named();
     EXPECT_FALSE(ticket_.finished());
   }
   clock_.advance(std::chrono::seconds(3));
-  ticket_.publish("d/model.ckpt-5");
+  promise_.publish("d/model.ckpt-5");
   EXPECT_EQ(ticket_.seconds(SaveStage::kPublished), 4);
 }
 
 TEST_F(SaveTicketTest, AStageThatWasReachedStaysReached) {
-  ticket_.begin_attempt();
-  ticket_.reach(SaveStage::kDurable);
-  ticket_.begin_attempt();
-  ticket_.reach(SaveStage::kWritten);
+  promise_.begin_attempt();
+  promise_.reach(SaveStage::kDurable);
+  promise_.begin_attempt();
+  promise_.reach(SaveStage::kWritten);
   EXPECT_EQ(ticket_.stage(), SaveStage::kDurable);
   EXPECT_EQ(ticket_.num_attempts(), 2);
 }
@@ -67,8 +69,8 @@ TEST_F(SaveTicketTest, AStageThatWasReachedStaysReached) {
 TEST_F(SaveTicketTest, TellsWhereTheCheckpointIs) {
   EXPECT_EQ(ticket_.location(), "");
   EXPECT_EQ(ticket_.num_bytes(), 0U);
-  ticket_.set_num_bytes(7);
-  ticket_.publish("e/model.ckpt-5");
+  promise_.set_num_bytes(7);
+  promise_.publish("e/model.ckpt-5");
   EXPECT_EQ(ticket_.location(), "e/model.ckpt-5");
   EXPECT_EQ(ticket_.prefix(), "d/model.ckpt-5");
   EXPECT_EQ(ticket_.num_bytes(), 7U);
@@ -77,9 +79,9 @@ TEST_F(SaveTicketTest, TellsWhereTheCheckpointIs) {
 
 TEST_F(SaveTicketTest, WakesThoseWhoWait) {
   std::thread saver([this] {
-    ticket_.reach(SaveStage::kWritten);
-    ticket_.reach(SaveStage::kDurable);
-    ticket_.reach(SaveStage::kPublished);
+    promise_.reach(SaveStage::kWritten);
+    promise_.reach(SaveStage::kDurable);
+    promise_.reach(SaveStage::kPublished);
   });
   ticket_.wait(SaveStage::kDurable);
   EXPECT_GE(ticket_.stage(), SaveStage::kDurable);
@@ -89,8 +91,8 @@ TEST_F(SaveTicketTest, WakesThoseWhoWait) {
 }
 
 TEST_F(SaveTicketTest, ThrowsToThoseWhoWaitForAStageBehindTheFailure) {
-  ticket_.reach(SaveStage::kWritten);
-  std::thread saver([this] { ticket_.fail(std::make_exception_ptr(DataLossError("gone"))); });
+  promise_.reach(SaveStage::kWritten);
+  std::thread saver([this] { promise_.fail(std::make_exception_ptr(DataLossError("gone"))); });
   EXPECT_THAT([this] { ticket_.wait(SaveStage::kDurable); }, ThrowsMessage<DataLossError>("gone"));
   ticket_.wait(SaveStage::kWritten);
   ticket_.wait_finished();

@@ -77,46 +77,58 @@ bool Saver::is_empty(const Graph& graph) const {
   return true;
 }
 
-Snapshot Saver::snapshot(Session& session) const { return snapshot(session, ""); }
-
-Snapshot Saver::snapshot(Session& session, const std::string& prefix) const {
+Snapshot Saver::snapshot(Session& session) const {
   check_built();
-  const auto operations = prefix.empty() ? nullptr : operations_for(session);
-  check_complete(session.graph(), operations.get());
-  const auto selected = (*publisher_)->selection().select(session.graph());
-  if (!operations && selected.empty() && is_empty(session.graph())) return {};
-  Snapshot snapshot;
-  if (operations)
-    snapshot.set_stored(store(*operations, session, prefix));
-  else
-    snapshot = session.snapshot(selected.variables);
-  for (const RegisteredSaveable* const saveable : selected.objects)
-    for (auto& [key, value] : saveable->object->save())
-      snapshot.add({key.empty() ? saveable->name : join_path(saveable->name, key), value});
-  if (options().write_meta_graph) snapshot.set_meta_graph(session.graph().meta_graph());
+  const Graph& graph = session.graph();
+  check_complete(graph, nullptr);
+  const auto selected = (*publisher_)->selection().select(graph);
+  if (selected.empty() && is_empty(graph)) return {};
+  Snapshot snapshot = session.snapshot(selected.variables);
+  add_rest(graph, selected.objects, snapshot);
   return snapshot;
 }
 
-void Saver::write(const Snapshot& snapshot, SaveTicket& ticket) {
-  (*publisher_)->write_somewhere(snapshot, ticket);
+SaveSource Saver::snapshot_for(Session& session, const std::string& prefix) const {
+  check_built();
+  const auto operations = operations_for(session);
+  if (!operations) return snapshot(session);
+  const Graph& graph = session.graph();
+  check_complete(graph, operations.get());
+  const auto selected = (*publisher_)->selection().select(graph);
+  auto external = store(*operations, session, prefix);
+  Snapshot snapshot;
+  add_rest(graph, selected.objects, snapshot);
+  return {std::move(snapshot), std::move(external)};
+}
+
+void Saver::add_rest(const Graph& graph, const std::vector<const RegisteredSaveable*>& objects,
+                     Snapshot& snapshot) const {
+  for (const RegisteredSaveable* const saveable : objects)
+    for (auto& [key, value] : saveable->object->save())
+      snapshot.add({key.empty() ? saveable->name : join_path(saveable->name, key), value});
+  if (options().write_meta_graph) snapshot.set_meta_graph(graph.meta_graph());
+}
+
+void Saver::write(const SaveSource& source, SavePromise& promise) {
+  (*publisher_)->write_somewhere(source, promise);
 }
 
 std::string Saver::save(Session& session, const std::string& save_path,
                         std::optional<int64_t> global_step) {
   check_built();
-  SaveTicket ticket(prefix_of(save_path, global_step), global_step.value_or(internal::kNoStep),
-                    clock());
-  const Snapshot state = snapshot(session, ticket.prefix());
-  if (state.empty()) return "";
-  write(state, ticket);
-  return ticket.location();
+  SavePromise promise(prefix_of(save_path, global_step), global_step.value_or(internal::kNoStep),
+                      clock());
+  const SaveSource source = snapshot_for(session, promise.ticket().prefix());
+  if (source.empty()) return "";
+  write(source, promise);
+  return promise.ticket().location();
 }
 
 SaveTicket Saver::save_async(Session& session, const std::string& save_path, int64_t step) {
   if (!background_) background_ = std::make_unique<BackgroundSaver>(*this);
   background_->take_finished();  // Whoever wants to know has the tickets.
   background_->wait_for_turn();
-  return background_->enqueue(snapshot(session, prefix_of(save_path, step)), save_path, step);
+  return background_->enqueue(snapshot_for(session, prefix_of(save_path, step)), save_path, step);
 }
 
 void Saver::wait(std::optional<double> deadline_secs) {

@@ -14,6 +14,8 @@
 
 #include "crochet/base/process_bound.h"
 #include "crochet/checkpoint/saver/restore_report.h"
+#include "crochet/checkpoint/saver/save_promise.h"
+#include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/checkpoint/saver/save_ticket.h"
 #include "crochet/checkpoint/saver/saver_options.h"
 #include "crochet/session/session.h"
@@ -93,9 +95,9 @@ class Saver {
   // (SaverOptions::writer), they do so now, under a temporary name. Why they cannot is an error of
   // write(), unless the session is lost by it.
   // Throws besides: AbortedError, UnavailableError and CancelledError of those operations.
-  Snapshot snapshot(Session& session, const std::string& prefix) const;
+  SaveSource snapshot_for(Session& session, const std::string& prefix) const;
 
-  // Writes a snapshot that this saver took, and returns when it is published; an empty one needs no
+  // Writes what this saver took, and returns when it is published; an empty one needs no
   // file. Called from any thread. An older checkpoint that cannot be removed is logged, and tried
   // again after the next save.
   // Throws: what the file system throws; then no file of this save is left, or the
@@ -103,7 +105,7 @@ class Saver {
   // InvalidArgumentError if the directory can be no directory; ResourceExhaustedError, before
   // anything is written, if the disk has not the room. With a fallback directory, that is tried
   // then.
-  void write(const Snapshot& snapshot, SaveTicket& ticket);
+  void write(const SaveSource& source, SavePromise& promise);
 
   // Both in one: returns the prefix; "" if there was nothing to save.
   std::string save(Session& session, const std::string& save_path,
@@ -192,14 +194,17 @@ class Saver {
   // Throws: FailedPreconditionError if a checkpoint that `operations` write, or crochet if they are
   // null, would lack state of the graph and the options do not allow that.
   void check_complete(const Graph& graph, const StateOperations* operations) const;
+  // The objects' tensors and the meta graph.
+  void add_rest(const Graph& graph, const std::vector<const RegisteredSaveable*>& objects,
+                Snapshot& snapshot) const;
   // The graph's own operations if they save this session, otherwise null. Throws:
   // FailedPreconditionError if the options demand them and the graph has none.
   std::shared_ptr<StateOperations> operations_for(const Session& session) const;
   void log_operations_once(const StateOperations& operations, const Session& session) const;
   // Has them save what is to become `prefix`, or, if they cannot, what is to have that name in the
   // fallback directory. An error is kept for write(), unless the session is lost.
-  std::shared_ptr<StoredState> store(StateOperations& operations, Session& session,
-                                     const std::string& prefix) const;
+  std::shared_ptr<internal::ExternalBundle> store(StateOperations& operations, Session& session,
+                                                  const std::string& prefix) const;
   RestoreReport restore_from(Session& session, const CheckpointReader& reader) const;
   RestoreReport restore_by(StateOperations& operations, Session& session,
                            const CheckpointReader& reader) const;

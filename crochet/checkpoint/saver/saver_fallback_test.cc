@@ -136,8 +136,8 @@ TEST_F(SaverFallbackTest, GetsNoStateThatCannotBeSaved) {
     };
     return Snapshot({{"a", tensor}}, std::make_shared<Torn>());
   };
-  SaveTicket ticket(saver.prefix_of("d/m", 1), 1, clock_);
-  EXPECT_THROW(saver.write(snapshot(), ticket), FailedPreconditionError);
+  SavePromise promise(saver.prefix_of("d/m", 1), 1, clock_);
+  EXPECT_THROW(saver.write(snapshot(), promise), FailedPreconditionError);
   BackgroundSaver background(saver);
   EXPECT_THROW(background.enqueue(snapshot(), "d/m", 2).wait(), FailedPreconditionError);
   EXPECT_FALSE(files_.exists("e"));

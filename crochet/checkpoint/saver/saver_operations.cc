@@ -12,17 +12,17 @@
 #include "crochet/checkpoint/directory/checkpoint_directory.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/saver/external_bundle.h"
 #include "crochet/checkpoint/saver/publisher.h"
 #include "crochet/checkpoint/saver/restore_plan.h"
 #include "crochet/checkpoint/saver/saver.h"
-#include "crochet/checkpoint/saver/stored_bundle.h"
 #include "crochet/io/path.h"
 #include "crochet/session/state_operations.h"
 
 namespace crochet {
 namespace {
 
-using internal::StoredBundle;
+using internal::ExternalBundle;
 
 // A session with one of these is lost, or closed: the loop must know, not only the saver.
 bool ends_session(const Error& error) {
@@ -81,8 +81,8 @@ bool are_needed(const StateOperations& operations, const Graph& graph) {
   }
 }
 
-std::shared_ptr<StoredBundle> store_at(StateOperations& operations, Session& session,
-                                       FileSystem& files, const std::string& prefix) {
+std::shared_ptr<ExternalBundle> store_at(StateOperations& operations, Session& session,
+                                         FileSystem& files, const std::string& prefix) {
   std::shared_ptr<Directory> directory;
   std::exception_ptr no_directory;
   try {
@@ -91,7 +91,7 @@ std::shared_ptr<StoredBundle> store_at(StateOperations& operations, Session& ses
   } catch (const Error&) {
     no_directory = std::current_exception();
   }
-  const auto stored = std::make_shared<StoredBundle>(std::move(directory), prefix);
+  const auto stored = std::make_shared<ExternalBundle>(std::move(directory), prefix);
   try {
     if (no_directory) std::rethrow_exception(no_directory);
     operations.save(session, stored->prefix());
@@ -162,8 +162,8 @@ void Saver::log_operations_once(const StateOperations& operations, const Session
 }
 
 // The first error counts if there are two.
-std::shared_ptr<StoredState> Saver::store(StateOperations& operations, Session& session,
-                                          const std::string& prefix) const {
+std::shared_ptr<ExternalBundle> Saver::store(StateOperations& operations, Session& session,
+                                             const std::string& prefix) const {
   log_operations_once(operations, session);
   const internal::Publisher& publisher = **publisher_;
   auto stored = store_at(operations, session, files(), prefix);

@@ -208,7 +208,7 @@ TEST_F(SaverOperationsTest, AreUsedWhereTheyAreTheBetterWay) {
   const TempDirectory directory;
   const auto num_saves_with = [&](SaverOptions options) {
     operations_->num_saves = 0;
-    Saver(std::move(options)).snapshot(*session_, directory.path() + "/x-1");
+    Saver(std::move(options)).snapshot_for(*session_, directory.path() + "/x-1");
     return operations_->num_saves;
   };
   EXPECT_EQ(num_saves_with({}), 0);
@@ -327,7 +327,7 @@ TEST_F(SaverOperationsTest, SaysThatTheFilesAreNotHere) {
 
 TEST_F(SaverOperationsTest, RemovesWhatIsNotWritten) {
   Saver saver(options());
-  saver.snapshot(*session_, "d/model.ckpt-1");
+  saver.snapshot_for(*session_, "d/model.ckpt-1");
   EXPECT_THAT(files_.list("d"), IsEmpty());
 }
 
@@ -347,11 +347,10 @@ TEST_F(SaverOperationsTest, PublishesNoTornSnapshot) {
     void verify() const override { throw FailedPreconditionError("counter is of two steps"); }
   };
   Saver saver(options());
-  const auto sound = std::make_shared<Snapshot>(saver.snapshot(*session_, "d/model.ckpt-1"));
-  Snapshot torn({}, std::make_shared<Torn>());
-  torn.set_stored(std::shared_ptr<StoredState>(sound, sound->stored()));
-  SaveTicket ticket("d/model.ckpt-1", 1, clock_);
-  EXPECT_THROW(saver.write(torn, ticket), FailedPreconditionError);
+  const auto sound = std::make_shared<SaveSource>(saver.snapshot_for(*session_, "d/model.ckpt-1"));
+  const SaveSource torn(Snapshot({}, std::make_shared<Torn>()), {sound, sound->external()});
+  SavePromise promise("d/model.ckpt-1", 1, clock_);
+  EXPECT_THROW(saver.write(torn, promise), FailedPreconditionError);
   EXPECT_THAT(list_checkpoints(files_, "d", "model.ckpt"), IsEmpty());
 }
 
@@ -408,17 +407,18 @@ TEST_F(SaverOperationsTest, IsWrittenByALaterAttempt) {
     SaverOptions with = options();
     with.files = &files;
     Saver saver(with);
-    const Snapshot snapshot = saver.snapshot(*session_, "d/model.ckpt-1");
-    SaveTicket ticket("d/model.ckpt-1", 1, clock_);
+    const SaveSource source = saver.snapshot_for(*session_, "d/model.ckpt-1");
+    SavePromise promise("d/model.ckpt-1", 1, clock_);
+    const SaveTicket& ticket = promise.ticket();
     files.fail_operation_with_errno(files.num_operations() + n, EIO);
     for (int attempt = 0; attempt < 2 && ticket.stage() < SaveStage::kPublished; ++attempt) {
       try {
-        saver.write(snapshot, ticket);
+        saver.write(source, promise);
       } catch (const Error&) {
       }
     }
     // A sync or a merge that failed cannot be made again: then that is known.
-    const bool is_lost = snapshot.stored()->failed();
+    const bool is_lost = source.is_lost();
     EXPECT_NE(ticket.stage() == SaveStage::kPublished, is_lost) << n;
     if (!is_lost) CheckpointReader("d/model.ckpt-1", disk).verify();
     if (files.num_failures() == 0) break;

@@ -614,8 +614,8 @@ TEST_F(SaverRetentionTest, SavesFromSeveralThreadsComeOneAfterAnother) {
     for (int64_t thread = 0; thread < 4; ++thread)
       threads.emplace_back([&, thread] {
         for (int64_t i = 0; i < 10; ++i) {
-          SaveTicket ticket(shared.prefix_of("d/m", 100 * thread + i), 100 * thread + i, clock_);
-          shared.write(snapshot, ticket);
+          SavePromise promise(shared.prefix_of("d/m", 100 * thread + i), 100 * thread + i, clock_);
+          shared.write(snapshot, promise);
           // With one of each thread: policies are asked between publishing and removing, without a
           // lock that would keep the others from publishing.
           EXPECT_LE(shared.last_checkpoints().size(), 2u + 4u);

@@ -417,23 +417,23 @@ TEST_F(SaverTest, ATornSnapshotIsAnErrorAndNeverAFile) {
     void verify() const override { throw FailedPreconditionError("w is of two steps"); }
   };
   const Snapshot snapshot({{"w", Tensor::scalar(1.0f)}}, std::make_shared<Torn>());
-  SaveTicket ticket("d/model.ckpt-5", 5, clock_);
-  EXPECT_THROW(saver_.write(snapshot, ticket), FailedPreconditionError);
-  EXPECT_LT(ticket.stage(), SaveStage::kDurable);
+  SavePromise promise("d/model.ckpt-5", 5, clock_);
+  EXPECT_THROW(saver_.write(snapshot, promise), FailedPreconditionError);
+  EXPECT_LT(promise.ticket().stage(), SaveStage::kDurable);
   EXPECT_THAT(files_.list("d"), IsEmpty());
 }
 
 TEST_F(SaverTest, TellsHowFarASaveCame) {
-  SaveTicket ticket("d/model.ckpt-5", 5, clock_);
-  saver_.write(saver_.snapshot(*session_), ticket);
-  EXPECT_EQ(ticket.stage(), SaveStage::kPublished);
-  EXPECT_TRUE(ticket.finished());
+  SavePromise promise("d/model.ckpt-5", 5, clock_);
+  saver_.write(saver_.snapshot(*session_), promise);
+  EXPECT_EQ(promise.ticket().stage(), SaveStage::kPublished);
+  EXPECT_TRUE(promise.ticket().finished());
   FailingFileSystem failing(files_);
   Saver saver({.files = &failing});
-  SaveTicket failed("d/model.ckpt-6", 6, clock_);
+  SavePromise failed("d/model.ckpt-6", 6, clock_);
   failing.fail_operation(failing.num_operations(), Code::kResourceExhausted, Failing::kFromThenOn);
   EXPECT_THROW(saver.write(saver.snapshot(*session_), failed), ResourceExhaustedError);
-  EXPECT_EQ(failed.stage(), SaveStage::kSnapshotted);
+  EXPECT_EQ(failed.ticket().stage(), SaveStage::kSnapshotted);
 }
 
 }  // namespace

@@ -19,21 +19,21 @@ namespace crochet::internal {
 // A tensor bundle that others write, under a name of its own until it is published as a
 // checkpoint: "<prefix>.tempstate<number>".
 //
-//   StoredBundle stored(files.open_directory("runs/x"), "runs/x/model.ckpt-100");
+//   ExternalBundle stored(files.open_directory("runs/x"), "runs/x/model.ckpt-100");
 //   operations.save(session, stored.prefix());
 //   stored.open();
 //   stored.sync();
 //   stored.publish();
 //
 // What is not published is removed in the end. For one thread at a time.
-class StoredBundle final : public StoredState {
+class ExternalBundle {
  public:
   // In this directory; null for one that can only fail().
-  StoredBundle(std::shared_ptr<Directory> files, std::string final_prefix);
+  ExternalBundle(std::shared_ptr<Directory> files, std::string final_prefix);
   // Never throws.
-  ~StoredBundle() override;
-  StoredBundle(const StoredBundle&) = delete;
-  StoredBundle& operator=(const StoredBundle&) = delete;
+  ~ExternalBundle();
+  ExternalBundle(const ExternalBundle&) = delete;
+  ExternalBundle& operator=(const ExternalBundle&) = delete;
 
   // Where it is to be written.
   const std::string& prefix() const { return prefix_; }
@@ -46,7 +46,7 @@ class StoredBundle final : public StoredState {
   // Notes instead why it was not written.
   void fail(std::exception_ptr error) { error_ = std::move(error); }
   const std::exception_ptr& error() const { return error_; }
-  bool failed() const override { return error_ != nullptr; }
+  bool failed() const { return error_ != nullptr; }
   void throw_if_failed() const;
 
   // Adds tensors, in a data file more. Requires: open(). Throws: what the file system throws, after
@@ -61,7 +61,7 @@ class StoredBundle final : public StoredState {
   bool is_being_published() const { return staged_ && staged_->is_being_published(); }
 
   // Of data and index. Requires: open().
-  uint64_t num_bytes() const override { return num_bytes_; }
+  uint64_t num_bytes() const { return num_bytes_; }
   // The masked crc32c of the index file's bytes. Requires: open().
   uint32_t index_crc32c() const { return index_crc32c_; }
   int num_shards() const { return num_shards_; }

@@ -1,6 +1,6 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/checkpoint/saver/stored_bundle.h"
+#include "crochet/checkpoint/saver/external_bundle.h"
 
 #include <set>
 #include <utility>
@@ -43,17 +43,17 @@ void remove_parts(FileSystem& files, const std::string& directory) {
 
 }  // namespace
 
-StoredBundle::StoredBundle(std::shared_ptr<Directory> files, std::string final_prefix)
+ExternalBundle::ExternalBundle(std::shared_ptr<Directory> files, std::string final_prefix)
     : files_(std::move(files)),
       final_prefix_(std::move(final_prefix)),
       directory_(directory_of(final_prefix_)),
       prefix_(temporary_filename(final_prefix_)) {}
 
-StoredBundle::~StoredBundle() {
+ExternalBundle::~ExternalBundle() {
   if (owner_.is_here()) remove_rest();
 }
 
-void StoredBundle::open() {
+void ExternalBundle::open() {
   const std::string bytes = read_index(*files_, prefix_);
   const BundleIndex index = decode_bundle_index(bytes, index_filename(prefix_));
   const std::set<int> used = used_shards(index);
@@ -75,11 +75,11 @@ void StoredBundle::open() {
   staged_->adopt(index_filename(prefix_), index_filename(final_prefix_), is_synced_);
 }
 
-void StoredBundle::throw_if_failed() const {
+void ExternalBundle::throw_if_failed() const {
   if (error_) std::rethrow_exception(error_);
 }
 
-void StoredBundle::add(const std::vector<NamedTensor>& tensors) {
+void ExternalBundle::add(const std::vector<NamedTensor>& tensors) {
   if (tensors.empty() || !former_prefixes_.empty()) return;  // By an earlier attempt.
   sync();                                                    // What is merged is renamed.
   try {
@@ -90,7 +90,7 @@ void StoredBundle::add(const std::vector<NamedTensor>& tensors) {
   }
 }
 
-void StoredBundle::merge(const std::vector<NamedTensor>& tensors) {
+void ExternalBundle::merge(const std::vector<NamedTensor>& tensors) {
   former_prefixes_ = {prefix_, temporary_filename(final_prefix_)};
   BundleWriter writer(*files_, former_prefixes_.back());
   for (const auto& [name, tensor] : tensors) writer.add(name, tensor);
@@ -101,7 +101,7 @@ void StoredBundle::merge(const std::vector<NamedTensor>& tensors) {
 }
 
 // After a sync that failed nobody knows what the disk has, whatever a second one says.
-void StoredBundle::sync() {
+void ExternalBundle::sync() {
   throw_if_failed();
   if (is_synced_) return;
   try {
@@ -114,7 +114,7 @@ void StoredBundle::sync() {
 }
 
 // By their names: how many there are is not known if the operations have failed.
-void StoredBundle::remove_rest() noexcept {
+void ExternalBundle::remove_rest() noexcept {
   if (!files_) return;
   try {
     std::vector<std::string> rests = former_prefixes_;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How what the graph's own operations have written is synced and published.
-#include "crochet/checkpoint/saver/stored_bundle.h"
+#include "crochet/checkpoint/saver/external_bundle.h"
 
 #include <errno.h>
 
@@ -32,12 +32,12 @@ void write(FileSystem& files, const std::string& prefix, float value) {
   writer.finish();
 }
 
-class StoredBundleTest : public testing::Test {
+class ExternalBundleTest : public testing::Test {
  protected:
-  StoredBundleTest() { disk_.create_directories("d"); }
+  ExternalBundleTest() { disk_.create_directories("d"); }
 
   // As operations do it: files that nobody has synced.
-  void write_unsynced(const StoredBundle& stored, float value) {
+  void write_unsynced(const ExternalBundle& stored, float value) {
     MemoryFileSystem elsewhere;
     write(elsewhere, stored.prefix(), value);
     for (const std::string& name : elsewhere.list("d")) {
@@ -51,10 +51,10 @@ class StoredBundleTest : public testing::Test {
   FailingFileSystem files_{disk_};
 };
 
-TEST_F(StoredBundleTest, IsNeverSyncedAgainAfterASyncThatFailed) {
+TEST_F(ExternalBundleTest, IsNeverSyncedAgainAfterASyncThatFailed) {
   int num_failures = 0;
   for (int64_t n = 0;; ++n, ++num_failures) {
-    StoredBundle stored(files_.open_directory("d"), kPrefix);
+    ExternalBundle stored(files_.open_directory("d"), kPrefix);
     write_unsynced(stored, 1);
     stored.open();
     const int64_t before = files_.num_failures();
@@ -70,11 +70,11 @@ TEST_F(StoredBundleTest, IsNeverSyncedAgainAfterASyncThatFailed) {
 }
 
 // The same data files under the same names: an index of the one would vouch for bytes of the other.
-TEST_F(StoredBundleTest, ReplacesAnotherCheckpointOfItsNameAsAWhole) {
+TEST_F(ExternalBundleTest, ReplacesAnotherCheckpointOfItsNameAsAWhole) {
   AttackCount cuts("power_cuts");
   write(disk_, kPrefix, 1);
   disk_.sync_directory("d");
-  StoredBundle stored(files_.open_directory("d"), kPrefix);
+  ExternalBundle stored(files_.open_directory("d"), kPrefix);
   write_unsynced(stored, 2);
   stored.open();
   stored.sync();

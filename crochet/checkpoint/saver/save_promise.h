@@ -1,0 +1,40 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <string>
+
+#include "crochet/base/clock.h"
+#include "crochet/checkpoint/saver/save_ticket.h"
+
+namespace crochet {
+
+// The writer's side of a save: what it reports is seen in ticket().
+//
+// A small value; copies report the same save. Thread-safe. In a forked process, as SaveTicket.
+class SavePromise {
+ public:
+  // A save that has reached kSnapshotted.
+  SavePromise(std::string prefix, int64_t step, Clock& clock);
+
+  const SaveTicket& ticket() const { return ticket_; }
+
+  void begin_attempt();
+  // A stage that an earlier attempt has reached stays reached; the time is the last attempt's.
+  void reach(SaveStage stage);
+  void set_num_bytes(uint64_t num_bytes);
+  // The state file names it; what is left to do is to remove older ones.
+  void note_named();
+  // Reaches kPublished.
+  void publish(const std::string& location);
+  void fail(std::exception_ptr error);
+
+ private:
+  void note_time(SaveStage stage);
+
+  SaveTicket ticket_;
+};
+
+}  // namespace crochet

@@ -1,0 +1,15 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/saver/save_source.h"
+
+#include "crochet/checkpoint/saver/external_bundle.h"
+
+namespace crochet {
+
+uint64_t SaveSource::num_bytes() const {
+  return snapshot_.num_bytes() + (external_ ? external_->num_bytes() : 0);
+}
+
+bool SaveSource::is_lost() const { return external_ && external_->failed(); }
+
+}  // namespace crochet

@@ -24,7 +24,7 @@ CoordinatedThreads create_threads(BackgroundLoop& loop, Session& session) {
           try {
             run();
           } catch (...) {
-            log_error("the thread \"{}\": {}", name, describe(std::current_exception()));
+            log_error("thread \"{}\": {}", name, describe(std::current_exception()));
           }
         }));
   return threads;

@@ -9,8 +9,8 @@
 
 namespace crochet {
 
-// Threads for the loops of a graph. A MonitoredSession starts them by itself; these are for
-// sessions that are made by hand.
+// Threads for the loops of a graph. A MonitoredSession starts them itself; these functions are for
+// sessions created by hand.
 //
 //   Coordinator coordinator;
 //   start_queue_runners(*session, coordinator);
@@ -18,12 +18,12 @@ namespace crochet {
 //   coordinator.request_stop({"the program", "it has seen enough"});
 //   coordinator.join();
 //
-// Requires, of all: the session outlives the threads.
+// All require that the session outlives the threads.
 
-// Starts the threads of one loop, registered with the coordinator, which hears of their
-// errors; none if they are at work for this session already.
+// Starts the threads of one loop, registered with the coordinator, which receives their
+// errors; starts none if the loop is already running for this session.
 CoordinatedThreads create_threads(BackgroundLoop& loop, Session& session, Coordinator& coordinator);
-// The same without anybody to ask them to stop or to hear of their errors, which are logged.
+// The same without a coordinator: nothing stops the threads, and their errors are logged.
 CoordinatedThreads create_threads(BackgroundLoop& loop, Session& session);
 
 // Starts the threads of all loops of the session's graph.

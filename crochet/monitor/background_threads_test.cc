@@ -26,8 +26,8 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using testing::ThrowsMessage;
 
-// Operations that are callables, as many at a time as there are threads: what an engine
-// with queues does.
+// Operations that are callables, run concurrently by any number of threads, as in an engine
+// with queues.
 class Operations {
  public:
   Output add(const std::string& name, std::function<void()> action) {
@@ -75,7 +75,7 @@ class OperationsSession final : public Session {
   const std::string target_;
 };
 
-// A queue as TensorFlow has them: who waits for room or for an element is woken by closing it.
+// A queue like TensorFlow's: closing it wakes threads that wait for room or for an element.
 class Queue {
  public:
   explicit Queue(int capacity) : capacity_(capacity) {}
@@ -110,7 +110,7 @@ class Queue {
     const std::lock_guard lock(mutex_);
     return size_;
   }
-  // Until somebody waits for room.
+  // Waits until a thread waits for room.
   void wait_until_full() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return size_ == capacity_ && num_waiting_ > 0; });
@@ -144,7 +144,7 @@ class QueueRunnerThreadsTest : public testing::Test {
   std::atomic<int> num_closed_ = 0;
 };
 
-// QR-1, CQ-1: an operation runs until its data ends, which is no error, with a coordinator or not.
+// QR-1, CQ-1: an operation runs until its data ends, not an error, with a coordinator or without.
 TEST_F(QueueRunnerThreadsTest, RunsAnOperationUntilItsDataEnds) {
   QueueRunner runner({.queue_name = "fifo_queue",
                       .enqueue_ops = {operations_.count_up_to("count", 3, count_)},
@@ -184,7 +184,7 @@ TEST_F(QueueRunnerThreadsTest, RunsEachOperationToItsOwnLimit) {
 }
 
 // QR-3: without a coordinator the errors of all threads are kept, and logged.
-TEST_F(QueueRunnerThreadsTest, KeepsErrorsThatNobodyHearsOf) {
+TEST_F(QueueRunnerThreadsTest, KeepsAndLogsErrorsWithoutACoordinator) {
   const LogCapture log;
   const Output first = operations_.fails("first", DataLossError("one"));
   const Output second = operations_.fails("second", NotFoundError("two"));
@@ -196,11 +196,11 @@ TEST_F(QueueRunnerThreadsTest, KeepsErrorsThatNobodyHearsOf) {
   for (const auto& error : runner.exceptions_raised()) messages.push_back(describe(error));
   EXPECT_THAT(messages, testing::UnorderedElementsAre(HasSubstr("one"), HasSubstr("two")));
   EXPECT_TRUE(log.contains("queue \"q\""));
-  EXPECT_EQ(num_closed_, 0) << "an error is no end of the data";
+  EXPECT_EQ(num_closed_, 0) << "an error is not the end of the data";
 }
 
 // QR-4, CQ-5: the end of the queue it reads from ends it cleanly, and closes its own.
-TEST_F(QueueRunnerThreadsTest, PassesTheEndOfTheDataOn) {
+TEST_F(QueueRunnerThreadsTest, PassesOnTheEndOfTheData) {
   Queue from(10);
   Queue to(10);
   for (int i = 0; i < 3; ++i) from.enqueue();
@@ -220,7 +220,7 @@ TEST_F(QueueRunnerThreadsTest, PassesTheEndOfTheDataOn) {
   EXPECT_THROW(to.dequeue(), OutOfRangeError);
 }
 
-// QR-5: with a coordinator that has stopped already no operation is run; it is only cancelled.
+// QR-5: with a coordinator that has already stopped no operation is run; it is only cancelled.
 TEST_F(QueueRunnerThreadsTest, RunsNothingAfterTheStop) {
   std::atomic<int> num_cancelled = 0;
   const Output count = operations_.count_up_to("count", 3, count_);
@@ -250,11 +250,11 @@ TEST_F(QueueRunnerThreadsTest, AnErrorStopsTheCoordinator) {
   wait_for(create_threads(runner, session_, coordinator));
   EXPECT_TRUE(coordinator.should_stop());
   EXPECT_THAT([&] { coordinator.join(); }, ThrowsMessage<NotFoundError>("no such file"));
-  EXPECT_THAT(runner.exceptions_raised(), IsEmpty()) << "the coordinator has it";
+  EXPECT_THAT(runner.exceptions_raised(), IsEmpty()) << "the coordinator received it";
 }
 
 // QR-7: a stop cancels an operation that waits for room.
-TEST_F(QueueRunnerThreadsTest, AStopEndsWhatWaits) {
+TEST_F(QueueRunnerThreadsTest, AStopCancelsAWaitingOperation) {
   const LogCapture log;
   Queue queue(5);
   const Output enqueue = operations_.add("enqueue", [&] { queue.enqueue(); });
@@ -266,10 +266,10 @@ TEST_F(QueueRunnerThreadsTest, AStopEndsWhatWaits) {
   coordinator.request_stop({"the program", "it has seen enough"});
   EXPECT_NO_THROW(coordinator.join());
   EXPECT_EQ(queue.size(), 5);
-  EXPECT_THAT(log.lines(), IsEmpty()) << "to be cancelled then is no error";
+  EXPECT_THAT(log.lines(), IsEmpty()) << "being cancelled by a stop is not an error";
 }
 
-// QR-8: each session has as many threads.
+// QR-8: each session gets its own threads.
 TEST_F(QueueRunnerThreadsTest, ServesSeveralSessions) {
   const Output count = operations_.count_up_to("count", 3, count_);
   QueueRunner runner({.queue_name = "q", .enqueue_ops = {count, count}});
@@ -280,8 +280,8 @@ TEST_F(QueueRunnerThreadsTest, ServesSeveralSessions) {
   EXPECT_THAT(more, SizeIs(2));
 }
 
-// QR-9: a second creation for the same session gives nothing as long as the first is at work.
-TEST_F(QueueRunnerThreadsTest, ServesASessionOnce) {
+// QR-9: a second creation for the same session starts no threads while those of the first run.
+TEST_F(QueueRunnerThreadsTest, StartsNoSecondSetOfThreadsForASession) {
   std::latch go(1);
   const Output op = operations_.add("op", [&] {
     go.wait();
@@ -298,8 +298,8 @@ TEST_F(QueueRunnerThreadsTest, ServesASessionOnce) {
   coordinator.join();
 }
 
-// QR-10: once all have ended a second round works, and errors of the first are forgotten.
-TEST_F(QueueRunnerThreadsTest, StartsAfreshOnceAllHaveEnded) {
+// QR-10: once all have ended, threads can be created again, and earlier errors are forgotten.
+TEST_F(QueueRunnerThreadsTest, StartsAgainOnceAllHaveEnded) {
   const LogCapture log;
   const Output good = operations_.count_up_to("good", 3, count_);
   const Output bad = operations_.fails("bad", DataLossError("rotten"));
@@ -331,7 +331,7 @@ TEST_F(QueueRunnerThreadsTest, StartsAllLoopsOfAGraph) {
 }
 
 // CQ-2: what counts as the end of the data can be chosen.
-TEST_F(QueueRunnerThreadsTest, KnowsSeveralEndsOfTheData) {
+TEST_F(QueueRunnerThreadsTest, AcceptsSeveralCodesAsTheEndOfTheData) {
   QueueRunner runner(
       {.queue_name = "q",
        .enqueue_ops = {operations_.fails("range", OutOfRangeError("the data ended")),
@@ -355,8 +355,8 @@ TEST_F(QueueRunnerThreadsTest, ReportsACloseThatFails) {
   EXPECT_THAT([&] { coordinator.join(); }, ThrowsMessage<NotFoundError>("no such queue"));
 }
 
-// CQ-6: without a stop an operation waits until its session is closed; that cancels it, an error.
-TEST_F(QueueRunnerThreadsTest, AClosedSessionIsAnErrorOfWhatWaits) {
+// CQ-6: without a stop an operation waits until closing the session cancels it, which is an error.
+TEST_F(QueueRunnerThreadsTest, ClosingTheSessionIsAnErrorForAWaitingOperation) {
   const LogCapture log;
   Queue queue(5);
   QueueRunner runner(
@@ -367,7 +367,7 @@ TEST_F(QueueRunnerThreadsTest, AClosedSessionIsAnErrorOfWhatWaits) {
   std::jthread closer([&] {
     queue.wait_until_full();
     closing = true;
-    queue.close();  // As an engine does for all queues of a session.
+    queue.close();  // As an engine does with all queues of a session.
   });
   EXPECT_THROW(coordinator.join(), CancelledError);
   EXPECT_TRUE(closing);
@@ -395,7 +395,7 @@ TEST_F(QueueRunnerThreadsTest, WaitsForTheFirstRuns) {
   EXPECT_THROW(broken.wait_for_first_runs(session_, std::chrono::hours(1)), DataLossError);
 }
 
-// CQ-9: a stop ends two runners of which one feeds the other.
+// CQ-9: a stop ends two runners, one of which feeds the other.
 TEST_F(QueueRunnerThreadsTest, AStopEndsAChain) {
   Queue first(3);
   Queue second(2);
@@ -419,7 +419,7 @@ TEST_F(QueueRunnerThreadsTest, AStopEndsAChain) {
   EXPECT_NO_THROW(coordinator.join());
 }
 
-// CQ-10: a callback hears of errors, and not of the end of the data.
+// CQ-10: a callback is called for errors, and not for the end of the data.
 TEST_F(QueueRunnerThreadsTest, CallsBackOnErrors) {
   const LogCapture log;
   std::vector<std::string> heard;
@@ -449,7 +449,7 @@ TEST_F(QueueRunnerThreadsTest, ACancelThatFailsIsLogged) {
   EXPECT_TRUE(log.contains("cancelling it failed: no such queue"));
 }
 
-TEST_F(QueueRunnerThreadsTest, OtherLoopsMayThrowWhereNobodyHears) {
+TEST_F(QueueRunnerThreadsTest, LogsErrorsOfOtherLoopsWithoutACoordinator) {
   class Careless final : public BackgroundLoop {
    public:
     const std::string& name() const override { return name_; }
@@ -463,10 +463,10 @@ TEST_F(QueueRunnerThreadsTest, OtherLoopsMayThrowWhereNobodyHears) {
   const LogCapture log;
   Careless loop;
   wait_for(create_threads(loop, session_));
-  EXPECT_TRUE(log.contains("the thread \"careless\": rotten"));
+  EXPECT_TRUE(log.contains("thread \"careless\": rotten"));
 }
 
-// Says, as a loop of a monitored session, when it was started and stopped.
+// A loop of a monitored session that records when it was started and stopped.
 class Diary final : public BackgroundLoop {
  public:
   explicit Diary(std::vector<std::string>& lines) : lines_(lines) {}
@@ -516,7 +516,7 @@ class LoopsOfAMonitoredSessionTest : public testing::Test {
   const std::shared_ptr<Diary> diary_ = std::make_shared<Diary>(lines_);
 };
 
-TEST_F(LoopsOfAMonitoredSessionTest, StartBeforeHooksHearOfItAndEndWithIt) {
+TEST_F(LoopsOfAMonitoredSessionTest, StartBeforeHooksSeeTheSessionAndEndWithIt) {
   const auto monitored = session();
   EXPECT_THAT(lines_, ElementsAre("started", "after_create_session"));
   monitored->run(graph_.train());

@@ -9,7 +9,8 @@
 
 namespace crochet {
 
-// Ties a session to its threads: their stop ends the loop, their error is the loop's.
+// Ties a session to its threads: a stop they request ends the loop, and an error they report is
+// thrown in it.
 class CoordinatedSession final : public WrappedSession {
  public:
   // Requires: the coordinator outlives this.
@@ -22,13 +23,13 @@ class CoordinatedSession final : public WrappedSession {
   Graph& graph() const override { return inner_->graph(); }
   const std::string& target() const override { return inner_->target(); }
 
-  // If the run fails because a thread met an AbortedError or UnavailableError, that one, the
-  // cause, is thrown.
+  // If the run fails and a thread has reported an AbortedError or UnavailableError, that error,
+  // being the cause, is thrown.
   FetchValues run(const Fetches& fetches, const Feeds& feeds = {}, const RunOptions& options = {},
                   RunMetadata* metadata = nullptr) override;
   // Throws: the error that a thread reported.
   bool should_stop() override;
-  // Stops the threads, waits for them for the grace period, closes the inner session.
+  // Stops the threads, waits for them up to the grace period, then closes the inner session.
   // Throws, after closing, the error that a thread reported.
   void close() override;
 

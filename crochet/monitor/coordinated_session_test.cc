@@ -18,7 +18,7 @@ namespace {
 
 using testing::ThrowsMessage;
 
-// A session whose answers a test sets.
+// A session whose answers the test sets.
 class ToldSession final : public WrappedSession {
  public:
   Graph& graph() const override { return *told_graph; }
@@ -74,7 +74,7 @@ TEST_F(CoordinatedSessionTest, AsksTheInnerSessionEachTimeWhetherToStop) {
 }
 
 // MS-29: run passes feeds through.
-TEST_F(CoordinatedSessionTest, PassesRunsOn) {
+TEST_F(CoordinatedSessionTest, ForwardsRuns) {
   EXPECT_EQ(session_.run({}, {{Output(), Tensor()}}).scalar<float>(), 1);
   EXPECT_EQ(inner_->num_feeds, 1);
 }
@@ -120,19 +120,19 @@ TEST_F(CoordinatedSessionTest, ThrowsThePreemptionOfAThreadThatMadeTheRunFail) {
   EXPECT_THROW(session_.run({}, {}), UnavailableError);
 }
 
-TEST_F(CoordinatedSessionTest, ThrowsTheRunsErrorIfAThreadsIsNoPreemption) {
+TEST_F(CoordinatedSessionTest, ThrowsTheRunsErrorIfAThreadsIsNotAPreemption) {
   coordinator_.request_stop(error<DataLossError>("a thread's"));
   inner_->failure = error<CancelledError>("the run's");
   EXPECT_THAT([&] { session_.run({}, {}); }, ThrowsMessage<CancelledError>("the run's"));
 }
 
-TEST_F(CoordinatedSessionTest, LogsWhatClosingTheInnerSessionThrows) {
+TEST_F(CoordinatedSessionTest, LogsAnErrorOfClosingTheInnerSession) {
   inner_->close_failure = error<DataLossError>("gone");
   EXPECT_NO_THROW(session_.close());
   EXPECT_TRUE(log_.contains("gone"));
 }
 
-// MS-33: threads live through runs, one that fails too, and are joined by close.
+// MS-33: threads survive runs, including one that fails, and are joined by close.
 TEST_F(CoordinatedSessionTest, JoinsItsThreadsOnClose) {
   std::vector<std::shared_ptr<CoordinatedThread>> threads;
   for (int i = 0; i < 3; ++i)
@@ -146,7 +146,7 @@ TEST_F(CoordinatedSessionTest, JoinsItsThreadsOnClose) {
   EXPECT_EQ(inner_->num_closes, 1);
 }
 
-TEST(CoordinatedSessionGraceTest, NamesThreadsThatGoOnAndClosesAllTheSame) {
+TEST(CoordinatedSessionGraceTest, NamesStragglersAndStillCloses) {
   const LogCapture log;
   FakeClock clock;
   std::latch release(1);

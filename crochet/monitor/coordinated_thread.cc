@@ -12,13 +12,13 @@ CoordinatedThread::CoordinatedThread(std::string name, std::function<void()> bod
 
 void CoordinatedThread::run(std::function<void()> body) {
   body();
-  body = nullptr;  // What it captured is gone once the thread counts as ended.
+  body = nullptr;  // Its captures are destroyed before the thread counts as ended.
   {
     const std::lock_guard lock(mutex_);
     has_ended_ = true;
   }
   changed_->notify_all();
-  ended_.request_stop();  // Calls others: not under the mutex.
+  ended_.request_stop();  // Runs callbacks of others: not under the mutex.
 }
 
 bool CoordinatedThread::wait(const std::stop_token& stop) const {

@@ -14,29 +14,29 @@
 
 namespace crochet {
 
-// A thread with a name that can be asked whether it has ended.
+// A named thread that can be asked whether it has ended.
 //
 // It is never detached: the destructor waits for it, however long that takes, so
-// what the body uses must outlive this object only. Most threads of a session are best
-// made by Coordinator::start_thread, which also looks after their errors.
+// what the body uses need only outlive this object. Most threads of a session are best
+// started with Coordinator::start_thread, which also handles their errors.
 //
-// In a forked process, which does not have it, it counts as ended.
+// In a forked child, where the thread does not exist, it counts as ended.
 //
 // Thread-safe.
 class CoordinatedThread {
  public:
-  // Runs `body` at once. As in std::thread, an exception that leaves it ends the process.
-  // Throws: ResourceExhaustedError if the system gives no thread.
+  // Runs `body` at once. As with std::thread, an exception that escapes it ends the process.
+  // Throws: ResourceExhaustedError if the system cannot start a thread.
   CoordinatedThread(std::string name, std::function<void()> body);
-  // Waits until the body has returned. Not to be called from the body.
+  // Waits until the body has returned. Must not be called from the body.
   ~CoordinatedThread() = default;
   CoordinatedThread(const CoordinatedThread&) = delete;
   CoordinatedThread& operator=(const CoordinatedThread&) = delete;
 
   const std::string& name() const { return name_; }
   bool has_ended() const { return has_ended_ || !changed_.is_here(); }
-  // Requested once it has ended: to sleep no longer than that. Callbacks of others that wait for
-  // it are called without a mutex.
+  // A stop is requested on it once the thread has ended, for sleeps that should end with the
+  // thread. Stop callbacks registered on it run without a mutex held.
   std::stop_token end_token() const { return ended_.get_token(); }
   // Waits until it has ended or `stop` is requested; true if it has ended.
   bool wait(const std::stop_token& stop = {}) const;

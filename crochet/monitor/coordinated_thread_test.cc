@@ -24,13 +24,13 @@ TEST(CoordinatedThreadTest, KnowsWhetherItHasEnded) {
   release.count_down();
   EXPECT_TRUE(thread.wait());
   EXPECT_TRUE(thread.has_ended());
-  // Those who wait for the token are called after those who wait for the thread.
+  // Stop callbacks run after the threads that wait for this one are woken.
   std::latch told(1);
   const std::stop_callback tell(thread.end_token(), [&] { told.count_down(); });
   told.wait();
 }
 
-TEST(CoordinatedThreadTest, EndsAWaitThatIsToStop) {
+TEST(CoordinatedThreadTest, EndsAWaitWhenAStopIsRequested) {
   std::latch release(1);
   std::stop_source stop;
   CoordinatedThread thread("reader", [&] { release.wait(); });
@@ -47,7 +47,7 @@ TEST(CoordinatedThreadTest, WaitsForItsBodyWhenItIsDestroyed) {
   EXPECT_TRUE(has_run);
 }
 
-TEST(CoordinatedThreadTest, DropsWhatItsBodyCapturedBeforeItCountsAsEnded) {
+TEST(CoordinatedThreadTest, DestroysTheCapturesOfItsBodyBeforeItCountsAsEnded) {
   auto captured = std::make_shared<int>(1);
   const std::weak_ptr<int> seen = captured;
   const CoordinatedThread thread("reader", [captured = std::move(captured)] {});
@@ -55,8 +55,8 @@ TEST(CoordinatedThreadTest, DropsWhatItsBodyCapturedBeforeItCountsAsEnded) {
   EXPECT_TRUE(seen.expired());
 }
 
-// They may ask the thread for anything: no mutex of its own is held.
-TEST(CoordinatedThreadTest, CallsThoseWhoAskedForItsEndWithoutAMutex) {
+// The callbacks may call any function of the thread: its mutex is not held.
+TEST(CoordinatedThreadTest, CallsStopCallbacksWithoutHoldingAMutex) {
   std::latch may_end(1);
   CoordinatedThread thread("a", [&] { may_end.wait(); });
   std::atomic<bool> had_ended = false;

@@ -20,7 +20,7 @@ Coordinator::~Coordinator() {
   request_stop(StopRequest{"the program", "the coordinator is destroyed"});
   for (const auto& thread : threads_to_join({})) {
     if (thread->has_ended()) continue;
-    log_warning("waiting until the thread \"{}\" ends", thread->name());
+    log_warning("waiting for thread \"{}\" to end", thread->name());
     thread->wait();
   }
 }
@@ -35,12 +35,12 @@ void Coordinator::request_stop(StopRequest request) {
     stop_source = state_->stop_source;
   }
   state_->changed.notify_all();
-  stop_source.request_stop();  // Calls others: not under the mutex.
+  stop_source.request_stop();  // Runs callbacks of others: not under the mutex.
 }
 
 void Coordinator::request_stop(std::exception_ptr error) {
   if (is_clean(error)) return request_stop(StopRequest{"a thread", describe(error)});
-  std::optional<std::stop_source> stop_source;  // Unset: somebody asked before.
+  std::optional<std::stop_source> stop_source;  // Unset: a stop was already requested.
   {
     const std::lock_guard lock(state_->mutex);
     if (state_->joined) std::rethrow_exception(error);
@@ -51,10 +51,10 @@ void Coordinator::request_stop(std::exception_ptr error) {
     }
   }
   if (!stop_source) {
-    log_warning("an error after the stop was requested: {}", describe(error));
+    log_warning("error after the stop was requested: {}", describe(error));
     return;
   }
-  log_error("a thread of the session reports: {}", describe(error));
+  log_error("a thread of the session reported an error: {}", describe(error));
   state_->changed.notify_all();
   stop_source->request_stop();
 }
@@ -109,7 +109,7 @@ void Coordinator::raise_requested_exception() const {
 }
 
 void Coordinator::clear_stop() {
-  std::exception_ptr error;  // The user's: destroyed without the mutex.
+  std::exception_ptr error;  // A user's object: destroyed after the mutex is released.
   const std::lock_guard lock(state_->mutex);
   state_->stopped = state_->joined = false;
   state_->request.reset();
@@ -118,7 +118,7 @@ void Coordinator::clear_stop() {
 }
 
 void Coordinator::register_thread(std::shared_ptr<CoordinatedThread> thread) {
-  if (!thread) throw InvalidArgumentError("a thread to register that is a null pointer");
+  if (!thread) throw InvalidArgumentError("the thread to register is a null pointer");
   const std::lock_guard lock(state_->mutex);
   state_->threads.push_back(std::move(thread));
 }
@@ -129,7 +129,7 @@ std::shared_ptr<CoordinatedThread> Coordinator::start_thread(std::string name,
     try {
       stop_on_exception(body);
     } catch (...) {
-      log_error("the thread \"{}\", after it was joined: {}", name,
+      log_error("thread \"{}\", error after the join: {}", name,
                 describe(std::current_exception()));
     }
   };
@@ -144,7 +144,7 @@ void Coordinator::join(const CoordinatedThreads& threads, const JoinOptions& opt
                                options.stop_grace_period_secs);
   const std::vector<std::string> stragglers = wait_for(threads_to_join(threads), options);
   {
-    CoordinatedThreads ended;  // What is the user's in them is destroyed without the mutex.
+    CoordinatedThreads ended;  // Users' objects in them are destroyed after the mutex is released.
     const std::lock_guard lock(state_->mutex);
     state_->joined = true;
     auto& threads_now = state_->threads;
@@ -157,7 +157,7 @@ void Coordinator::join(const CoordinatedThreads& threads, const JoinOptions& opt
     log_warning("threads still running after the stop: {}", fmt::join(stragglers, ", "));
   raise_requested_exception();
   if (!stragglers.empty() && !options.ignore_live_threads)
-    throw FailedPreconditionError("threads still running after {} s of grace: {}",
+    throw FailedPreconditionError("threads still running after a grace period of {} s: {}",
                                   options.stop_grace_period_secs, fmt::join(stragglers, ", "));
 }
 
@@ -181,7 +181,7 @@ std::vector<std::string> Coordinator::wait_for(const CoordinatedThreads& threads
   std::vector<std::string> stragglers;
   for (const auto& thread : threads) {
     if (thread->has_ended()) continue;
-    // A sleep that lasts until the thread ends.
+    // Sleeps until the thread ends, but no longer than `left`.
     if (const Clock::Duration left = deadline - clock_.now(); left > left.zero())
       clock_.sleep_for(left, thread->end_token());
     if (!thread->has_ended()) stragglers.push_back(thread->name());

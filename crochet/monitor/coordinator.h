@@ -25,22 +25,22 @@ namespace crochet {
 using CoordinatedThreads = std::vector<std::shared_ptr<CoordinatedThread>>;
 
 struct CoordinatorOptions {
-  // A thread's error of one of these codes asks for a clean stop. Empty: none does; so it is
-  // in a monitored session.
+  // A thread's error with one of these codes requests a clean stop. Empty: no error does, as in a
+  // monitored session.
   std::vector<Code> clean_stop_codes = {Code::kOutOfRange};
-  // Measures the grace period; the machine's if null. Not owned.
+  // Measures the grace period; Clock::real() if null. Not owned.
   Clock* clock = nullptr;
 };
 
 struct JoinOptions {
-  // How long threads may go on once a stop was requested.
+  // How long threads may keep running after a stop is requested.
   double stop_grace_period_secs = 120;
-  // True: those that go on all the same are a warning, not an error.
+  // True: threads that run longer cause a warning, not an error.
   bool ignore_live_threads = false;
 };
 
-// Brings the threads of one session to a common stop: each may ask for it, each
-// looks whether somebody did, and the first error is kept for whoever joins.
+// Stops the threads of one session together: each may request a stop, each checks
+// whether one was requested, and the first error is kept for the thread that joins.
 //
 //   auto reader = coordinator.start_thread("reader", [&] {
 //     while (!coordinator.should_stop()) queue.push(read_batch());
@@ -49,57 +49,58 @@ struct JoinOptions {
 //   coordinator.request_stop({"the program", "it has seen enough"});
 //   coordinator.join();
 //
-// A straggler, a thread that goes on after the grace period, is named by join() and
-// stays registered: a coordinator waits in its destructor until all threads registered with
+// A straggler, a thread still running after the grace period, is named by join() and
+// stays registered: the coordinator's destructor waits until all threads registered with
 // it have ended, however long that takes, so none outlives what it uses. A thread
-// that waits for something must therefore also wait for the stop: see stop_token().
+// that blocks on something must therefore also wait for the stop: see stop_token().
 //
-// In a forked process it has neither threads nor a stop that was requested before: nothing waits
-// for what that process does not have.
+// In a forked child it has no threads and no requested stop: nothing waits for threads that the
+// child does not have.
 //
-// Thread-safe, but for the destructor.
+// Thread-safe, except for the destructor.
 class Coordinator {
  public:
   explicit Coordinator(CoordinatorOptions options = {});
-  // Asks for a stop, and waits for all registered threads.
+  // Requests a stop and waits for all registered threads.
   ~Coordinator();
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
 
-  // Asks for a clean stop. The first request counts.
+  // Requests a clean stop. The first request wins.
   void request_stop(StopRequest request);
-  // Asks for a stop because of an error, which join() and raise_requested_exception() will
-  // throw; of a clean stop if its code says so. After another request it is only logged.
-  // Throws: the error itself if the threads are joined already, as nobody else would hear of it.
+  // Requests a stop because of an error, which join() and raise_requested_exception() will
+  // throw, or a clean stop if its code is one of clean_stop_codes. After another request the
+  // error is only logged. Throws: the error itself if the threads have already been joined, since
+  // it would otherwise be lost.
   void request_stop(std::exception_ptr error);
-  // Calls `body`, and asks for a stop because of what it throws, if anything.
-  // Throws: that error if the threads are joined already.
+  // Calls `body`; if it throws, requests a stop because of that error.
+  // Throws: that error if the threads have already been joined.
   void stop_on_exception(const std::function<void()>& body);
 
   bool should_stop() const;
   // Waits until a stop is requested.
   void wait_for_stop() const;
-  // The same, at most for `timeout`; true if a stop is requested.
+  // The same, for at most `timeout`; true if a stop was requested.
   bool wait_for_stop(std::chrono::nanoseconds timeout) const;
-  // Requested with the stop: for waits that it is to cut short. After clear_stop() a new one.
+  // For waits that the stop should cut short. clear_stop() replaces it with a new one.
   std::stop_token stop_token() const;
-  // Set once somebody asked for a clean stop.
+  // Set once a clean stop was requested.
   std::optional<StopRequest> stop_request() const;
-  // Throws the error that stopped the threads, if it was one.
+  // Throws the error that stopped the threads, if an error did.
   void raise_requested_exception() const;
-  // Forgets the stop, its error and that the threads were joined.
+  // Forgets the stop, its error, and the join.
   void clear_stop();
 
-  // Has join() wait for this thread. Throws: InvalidArgumentError for null.
+  // Makes join() wait for this thread. Throws: InvalidArgumentError for null.
   void register_thread(std::shared_ptr<CoordinatedThread> thread);
-  // Starts a registered thread that runs `body` as stop_on_exception does; what it throws
-  // after the join is logged. Requires: what the body uses outlives this.
+  // Starts a registered thread that runs `body` as stop_on_exception does; an error after
+  // the join is logged. Requires: what the body uses outlives this.
   std::shared_ptr<CoordinatedThread> start_thread(std::string name, std::function<void()> body);
 
-  // Waits for all registered threads and `threads`: until they have ended by themselves or
-  // a stop is requested, and then for the grace period. It does not request a stop itself.
-  // Throws: the error that a thread reported; else, unless they are to be ignored,
-  // FailedPreconditionError with the names of the threads that are still running.
+  // Waits for all registered threads and `threads`: until they have ended on their own or
+  // a stop is requested, and then for the grace period. Does not request a stop itself.
+  // Throws: the error that a thread reported; otherwise, unless ignore_live_threads is set,
+  // FailedPreconditionError with the names of the threads that are still running;
   // InvalidArgumentError for a negative grace period.
   void join(const CoordinatedThreads& threads = {}, const JoinOptions& options = {});
   // True from join() to clear_stop().
@@ -107,7 +108,7 @@ class Coordinator {
 
  private:
   bool is_clean(const std::exception_ptr& error) const;
-  // Waits for the grace period; returns the names of those that go on.
+  // Waits up to the grace period; returns the names of the threads still running.
   std::vector<std::string> wait_for(const CoordinatedThreads& threads,
                                     const JoinOptions& options) const;
   // `more` and the registered ones.

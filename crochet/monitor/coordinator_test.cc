@@ -30,7 +30,7 @@ std::exception_ptr data_loss(const char* message) {
 }
 
 // CO-1: should_stop and a timed wait, before and after the request.
-TEST(CoordinatorTest, StopsOnceItIsAsked) {
+TEST(CoordinatorTest, StopsOnRequest) {
   Coordinator coordinator;
   EXPECT_FALSE(coordinator.should_stop());
   EXPECT_FALSE(coordinator.wait_for_stop(std::chrono::nanoseconds(1)));
@@ -44,15 +44,15 @@ TEST(CoordinatorTest, StopsOnceItIsAsked) {
 }
 
 // CO-2: a stop requested by another thread wakes a timed wait.
-TEST(CoordinatorTest, WakesThoseWhoWait) {
+TEST(CoordinatorTest, WakesTimedWaits) {
   Coordinator coordinator;
   std::thread asker([&] { coordinator.request_stop({"a thread", "it is done"}); });
   EXPECT_TRUE(coordinator.wait_for_stop(std::chrono::hours(1)));
   asker.join();
 }
 
-// CC-1: a wait without limit ends with the request.
-TEST(CoordinatorTest, WaitsAsLongAsItTakes) {
+// CC-1: a wait without a timeout ends with the request.
+TEST(CoordinatorTest, WaitsWithoutATimeout) {
   Coordinator coordinator;
   std::atomic<bool> asked = false;
   std::thread asker([&] {
@@ -64,7 +64,7 @@ TEST(CoordinatorTest, WaitsAsLongAsItTakes) {
   asker.join();
 }
 
-TEST(CoordinatorTest, StopsTokensToo) {
+TEST(CoordinatorTest, StopsItsTokens) {
   Coordinator coordinator;
   const std::stop_token first = coordinator.stop_token();
   EXPECT_FALSE(first.stop_requested());
@@ -98,7 +98,7 @@ TEST(CoordinatorTest, KeepsTheFirstError) {
   EXPECT_TRUE(log.contains("second"));
 }
 
-TEST(CoordinatorTest, LogsAnErrorThatComesAfterACleanStop) {
+TEST(CoordinatorTest, LogsAnErrorReportedAfterACleanStop) {
   const LogCapture log;
   Coordinator coordinator;
   coordinator.request_stop({"a thread", "it is done"});
@@ -107,8 +107,8 @@ TEST(CoordinatorTest, LogsAnErrorThatComesAfterACleanStop) {
   EXPECT_TRUE(log.contains("too late"));
 }
 
-// The log's callback is the user's: it may ask the coordinator itself.
-TEST(CoordinatorTest, LogsWithoutHoldingItsLock) {
+// The log's callback is user code: it may call the coordinator itself.
+TEST(CoordinatorTest, LogsWithoutHoldingItsMutex) {
   Coordinator coordinator;
   int num_asked = 0;
   const LogCallback previous = set_log_callback([&](Severity, std::string_view) {
@@ -120,8 +120,8 @@ TEST(CoordinatorTest, LogsWithoutHoldingItsLock) {
   EXPECT_EQ(num_asked, 2);
 }
 
-// CO-11: an error of a configured kind asks for a clean stop.
-TEST(CoordinatorTest, TakesSomeErrorsForACleanStop) {
+// CO-11: an error with a configured code requests a clean stop.
+TEST(CoordinatorTest, TreatsConfiguredCodesAsACleanStop) {
   Coordinator coordinator({.clean_stop_codes = {Code::kDataLoss, Code::kCancelled}});
   coordinator.request_stop(data_loss("nothing is left"));
   EXPECT_TRUE(coordinator.should_stop());
@@ -130,7 +130,7 @@ TEST(CoordinatorTest, TakesSomeErrorsForACleanStop) {
   EXPECT_NO_THROW(coordinator.join());
 }
 
-TEST(CoordinatorTest, TakesTheEndOfTheDataForACleanStopUnlessToldOtherwise) {
+TEST(CoordinatorTest, TreatsTheEndOfTheDataAsACleanStopByDefault) {
   const LogCapture log;
   const auto end = std::make_exception_ptr(OutOfRangeError("no more batches"));
   Coordinator coordinator;
@@ -144,8 +144,8 @@ TEST(CoordinatorTest, TakesTheEndOfTheDataForACleanStopUnlessToldOtherwise) {
   EXPECT_THROW(other.join(), OutOfRangeError);
 }
 
-// CO-12: what leaves the guarded body is reported; the first report wins.
-TEST(CoordinatorTest, ReportsWhatLeavesAGuardedBody) {
+// CO-12: an exception that leaves the guarded body is reported; the first report wins.
+TEST(CoordinatorTest, ReportsAnExceptionOfAGuardedBody) {
   struct UsersError {};
   const LogCapture log;
   Coordinator coordinator;
@@ -158,7 +158,7 @@ TEST(CoordinatorTest, ReportsWhatLeavesAGuardedBody) {
 }
 
 // CO-3: join waits for the given threads, without any stop request.
-TEST(CoordinatorTest, JoinsThreadsThatEndByThemselves) {
+TEST(CoordinatorTest, JoinsThreadsThatEndOnTheirOwn) {
   Coordinator coordinator;
   std::atomic<int> num_done = 0;
   CoordinatedThreads threads;
@@ -182,7 +182,7 @@ TEST(CoordinatorTest, JoinsRegisteredAndGivenThreads) {
   EXPECT_THROW(coordinator.register_thread(nullptr), InvalidArgumentError);
 }
 
-// CC-2, CC-3: ten threads count; the one that reaches the limit stops all of them, there.
+// CC-2, CC-3: ten threads count; the one that reaches the limit stops all of them at that count.
 TEST(CoordinatorTest, StopsRunningThreads) {
   constexpr int kLimit = 1000;
   Coordinator coordinator;
@@ -200,7 +200,7 @@ TEST(CoordinatorTest, StopsRunningThreads) {
   EXPECT_EQ(count, kLimit);
 }
 
-// A thread that ends when the test ends, whatever the coordinator wants.
+// A thread that ends with the test and ignores the coordinator.
 class CoordinatorStragglerTest : public testing::TestWithParam<double> {
  protected:
   ~CoordinatorStragglerTest() override { release(); }
@@ -220,7 +220,7 @@ class CoordinatorStragglerTest : public testing::TestWithParam<double> {
 
 INSTANTIATE_TEST_SUITE_P(Grace, CoordinatorStragglerTest, testing::Values(1e-10, 0.002, 1.0));
 
-// CO-6: a thread that goes on after the grace period is an error that names it.
+// CO-6: a thread still running after the grace period is an error that names it.
 TEST_P(CoordinatorStragglerTest, IsAnError) {
   const Clock::TimePoint start = clock_.now();
   coordinator_.request_stop({"the program", "it is enough"});
@@ -232,14 +232,14 @@ TEST_P(CoordinatorStragglerTest, IsAnError) {
 }
 
 // CO-7: or a warning.
-TEST_P(CoordinatorStragglerTest, IsAWarningIfItIsToBeIgnored) {
+TEST_P(CoordinatorStragglerTest, IsAWarningIfIgnored) {
   coordinator_.request_stop({"the program", "it is enough"});
   EXPECT_NO_THROW(coordinator_.join(
       stragglers_, {.stop_grace_period_secs = GetParam(), .ignore_live_threads = true}));
   EXPECT_TRUE(log_.contains("threads still running after the stop: slow, slower"));
 }
 
-TEST_F(CoordinatorStragglerTest, GivesWayToTheErrorOfAThread) {
+TEST_F(CoordinatorStragglerTest, YieldsToTheErrorOfAThread) {
   coordinator_.request_stop(data_loss("the cause"));
   EXPECT_THAT([&] { coordinator_.join(stragglers_); }, ThrowsMessage<DataLossError>("the cause"));
 }
@@ -254,14 +254,14 @@ TEST_F(CoordinatorStragglerTest, StaysRegistered) {
   EXPECT_NO_THROW(coordinator_.join());
 }
 
-TEST_F(CoordinatorStragglerTest, IsNoneIfItEndsWithinTheGracePeriod) {
-  Coordinator coordinator;  // On the machine's time.
+TEST_F(CoordinatorStragglerTest, IsNotAStragglerIfItEndsWithinTheGracePeriod) {
+  Coordinator coordinator;  // With the real clock.
   coordinator.start_thread("dutiful", [&] { coordinator.wait_for_stop(); });
   coordinator.request_stop({"the program", "it is enough"});
   EXPECT_NO_THROW(coordinator.join());
 }
 
-TEST(CoordinatorTest, RefusesANegativeGracePeriod) {
+TEST(CoordinatorTest, RejectsANegativeGracePeriod) {
   Coordinator coordinator;
   EXPECT_THROW(coordinator.join({}, {.stop_grace_period_secs = -1}), InvalidArgumentError);
   EXPECT_THROW(coordinator.join({}, {.stop_grace_period_secs = NAN}), InvalidArgumentError);
@@ -277,8 +277,8 @@ TEST(CoordinatorTest, WaitsForItsThreadsWhenItIsDestroyed) {
   EXPECT_TRUE(thread->has_ended());
 }
 
-// CO-8, CO-9: join throws the error that a thread met first; again if it is called again.
-TEST(CoordinatorTest, ThrowsTheErrorOfAThreadAtJoin) {
+// CO-8, CO-9: join throws the first error reported by a thread, and does so at each call.
+TEST(CoordinatorTest, ThrowsTheErrorOfAThreadFromJoin) {
   const LogCapture log;
   Coordinator coordinator;
   coordinator.start_thread("first", [] { throw DataLossError("first"); })->wait();
@@ -289,7 +289,7 @@ TEST(CoordinatorTest, ThrowsTheErrorOfAThreadAtJoin) {
 }
 
 // CO-14: after the join an error is thrown at once; after clear_stop it is normal again.
-TEST(CoordinatorTest, ThrowsAnErrorThatIsReportedAfterTheJoin) {
+TEST(CoordinatorTest, ThrowsAnErrorReportedAfterTheJoin) {
   const LogCapture log;
   Coordinator coordinator;
   coordinator.join();
@@ -307,7 +307,7 @@ TEST(CoordinatorTest, ThrowsAnErrorThatIsReportedAfterTheJoin) {
   EXPECT_THAT([&] { coordinator.join(); }, ThrowsMessage<DataLossError>("in time"));
 }
 
-TEST(CoordinatorTest, LogsTheErrorOfAThreadItStartedIfThatComesAfterTheJoin) {
+TEST(CoordinatorTest, LogsAnErrorOfAStartedThreadAfterTheJoin) {
   const LogCapture log;
   FakeClock clock;
   std::latch release(1);
@@ -320,11 +320,11 @@ TEST(CoordinatorTest, LogsTheErrorOfAThreadItStartedIfThatComesAfterTheJoin) {
   coordinator.join({}, {.ignore_live_threads = true});
   release.count_down();
   thread->wait();
-  EXPECT_TRUE(log.contains("the thread \"late\", after it was joined: too late"));
+  EXPECT_TRUE(log.contains("thread \"late\", error after the join: too late"));
 }
 
-// Its threads, and those that wait for it, are not in the child.
-TEST(CoordinatorTest, AForkedChildWaitsForNoThreadOfItsParent) {
+// Neither its threads nor those that wait for it exist in the child.
+TEST(CoordinatorTest, AForkedChildDoesNotWaitForThreadsOfItsParent) {
   std::optional<Coordinator> coordinator;
   coordinator.emplace();
   std::latch waiting(2);
@@ -348,7 +348,7 @@ TEST(CoordinatorTest, AForkedChildWaitsForNoThreadOfItsParent) {
   other.join();
 }
 
-TEST(CoordinatorTest, AThreadThatCannotBeStartedIsATypedError) {
+TEST(CoordinatorTest, ThrowsATypedErrorIfAThreadCannotBeStarted) {
   Coordinator coordinator;
   const NoThreads none;
   EXPECT_THAT(
@@ -357,8 +357,8 @@ TEST(CoordinatorTest, AThreadThatCannotBeStartedIsATypedError) {
   EXPECT_NO_THROW(coordinator.join());
 }
 
-// What it forgets may ask it for anything: no mutex of its own is held.
-TEST(CoordinatorTest, ForgetsErrorsWithoutAMutex) {
+// The destructor of a forgotten error may call any function of it: its mutex is not held.
+TEST(CoordinatorTest, DestroysErrorsWithoutHoldingAMutex) {
   struct NosyError {
     explicit NosyError(Coordinator& coordinator) : coordinator(&coordinator) {}
     ~NosyError() { coordinator->stop_request(); }

@@ -34,7 +34,7 @@ class HookHandle {
 
   template <std::derived_from<SessionRunHook> Hook>
   HookHandle(std::shared_ptr<Hook> hook) : hook_(std::move(hook)) {
-    if (!hook_) throw InvalidArgumentError("a hook that is a null pointer");
+    if (!hook_) throw InvalidArgumentError("a hook in the list is a null pointer");
   }
 
   SessionRunHook* operator->() const { return hook_.get(); }

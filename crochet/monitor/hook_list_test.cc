@@ -12,7 +12,7 @@ namespace {
 
 class PlainHook final : public SessionRunHook {};
 
-// What the compiler says of a named hook is tested in tests/refusals.
+// The compiler error for a named hook is tested in tests/refusals.
 static_assert(std::is_convertible_v<PlainHook, HookHandle>);
 static_assert(std::is_convertible_v<std::shared_ptr<PlainHook>, HookHandle>);
 static_assert(std::is_convertible_v<std::shared_ptr<PlainHook>&, HookHandle>);
@@ -20,14 +20,14 @@ static_assert(std::is_convertible_v<std::shared_ptr<SessionRunHook>, HookHandle>
 static_assert(!std::is_convertible_v<int, HookHandle>);
 static_assert(!std::is_convertible_v<std::shared_ptr<int>, HookHandle>);
 
-TEST(HookListTest, TakesTemporariesAndSharedHooks) {
+TEST(HookListTest, AcceptsTemporariesAndSharedHooks) {
   const auto shared = std::make_shared<PlainHook>();
   const HookList hooks = {PlainHook(), shared};
   EXPECT_EQ(&*hooks[1], shared.get());
   EXPECT_EQ(hooks[0]->name(), "PlainHook");
 }
 
-TEST(HookListTest, RefusesANullPointer) {
+TEST(HookListTest, RejectsANullPointer) {
   EXPECT_THROW(HookHandle(std::shared_ptr<PlainHook>()), InvalidArgumentError);
 }
 

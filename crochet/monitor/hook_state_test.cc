@@ -29,7 +29,7 @@ class PatientHook final : public SessionRunHook {
   double best_at_creation = -1;
 };
 
-// A hook without state, which takes no place among the numbered.
+// A hook without state, which does not count when hooks of one name are numbered.
 class StatelessHook final : public SessionRunHook {
  public:
   std::string name() const override { return "PatientHook"; }
@@ -45,7 +45,7 @@ class HookStateTest : public testing::Test {
             graph_, ChiefSessionCreatorOptions{.scaffold = scaffold_, .checkpoint_dir = "d"}),
         std::move(hooks));
   }
-  // Saves what a session with these hooks would.
+  // Saves the state that a session with these hooks would save.
   void save(HookList hooks) {
     MonitoredSession open = session(std::move(hooks));
     saver_->save(*graph_.new_session(""), "d/model.ckpt", 1);
@@ -96,7 +96,7 @@ TEST_F(HookStateTest, MayBeMissing) {
   EXPECT_TRUE(log_.contains("has no state of \"hooks/PatientHook/best\""));
 }
 
-TEST_F(HookStateTest, MayBeTooMuch) {
+TEST_F(HookStateTest, MayHaveExtraEntries) {
   save({first_});
   session({}).close();
   EXPECT_TRUE(log_.contains("no hook of this run takes the state \"hooks/PatientHook/best\""));
@@ -116,7 +116,7 @@ TEST_F(HookStateTest, MayBeOfAnotherType) {
   EXPECT_TRUE(log_.contains("it starts anew"));
 }
 
-TEST_F(HookStateTest, LeavesTheGraphWithTheSession) {
+TEST_F(HookStateTest, IsRemovedFromTheGraphWithTheSession) {
   MonitoredSession open = session({first_});
   EXPECT_EQ(graph_.saveables().size(), 2);
   open.close();

@@ -31,7 +31,7 @@ FetchValues HookedSession::run(const Fetches& fetches, const Feeds& feeds,
     keep_request();
     return results;
   } catch (...) {
-    keep_request();  // The request stays, whatever became of the run.
+    keep_request();  // A request to stop is kept even if the run failed.
     throw;
   }
 }
@@ -43,7 +43,7 @@ FetchValues HookedSession::run_with_hooks(const SessionRunArgs& original,
   ask_hooks(context, original);
   values_.resize(outputs_.size());
   session_.run_into(outputs_, feeds_, values_, run_options_, &metadata);
-  std::span<Tensor> rest = values_;  // Moved out: a held value would cost the next update a copy.
+  std::span<Tensor> rest = values_;  // Moved out: holding a value would make its next update copy.
   FetchValues results = unflatten(original.fetches, rest);
   tell_hooks(context, rest, metadata);
   return results;

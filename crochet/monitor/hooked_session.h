@@ -10,28 +10,28 @@
 
 namespace crochet {
 
-// Calls the hooks around each run and merges what they ask for, and what the
-// caller asks for, into one run of the engine.
+// Calls the hooks around each run and merges their requests with the caller's into
+// one run of the engine.
 class HookedSession final : public WrappedSession {
  public:
-  // Requires: session and hooks outlive this; so a temporary list does not compile.
+  // Requires: session and hooks outlive this; hence a temporary list does not compile.
   HookedSession(Session& session, const HookList& hooks);
   HookedSession(Session& session, HookList&& hooks) = delete;
 
   Graph& graph() const override { return session_.graph(); }
   const std::string& target() const override { return session_.target(); }
 
-  // Throws: FailedPreconditionError after a stop was requested, or if two of hooks and
-  // caller feed the same output; what hooks and engine throw.
+  // Throws: FailedPreconditionError after a stop was requested, or if two hooks, or a hook and
+  // the caller, feed the same output; whatever the hooks and the engine throw.
   FetchValues run(const Fetches& fetches, const Feeds& feeds = {}, const RunOptions& options = {},
                   RunMetadata* metadata = nullptr) override;
   bool should_stop() override { return stop_ || carried_over_; }
   void close() override;
 
-  // Who asked to stop, and why.
+  // Who requested the stop, and why.
   const std::optional<StopRequest>& stop_request() const { return stop_ ? stop_ : carried_over_; }
   void request_stop(StopRequest request);
-  // A request made in a session that failed: one run, the failed one, is still made.
+  // Adopts a request made in a session that failed: the failed run is still repeated.
   void carry_over(StopRequest request) { carried_over_ = std::move(request); }
 
  private:
@@ -39,10 +39,10 @@ class HookedSession final : public WrappedSession {
                              RunMetadata& metadata);
   void ask_hooks(SessionRunContext& context, const SessionRunArgs& original);
   void add_feeds(const SessionRunHook& hook, const Feeds& feeds);
-  // `values` are those that the hooks asked for, one after another; they are moved out.
+  // `values` are the ones the hooks requested, hook by hook; they are moved out.
   void tell_hooks(SessionRunContext& context, std::span<Tensor> values,
                   const RunMetadata& metadata);
-  // The smallest step at which a hook is going to stop.
+  // The smallest step at which a hook will stop the run.
   std::optional<int64_t> last_step() const;
 
   Session& session_;
@@ -50,7 +50,7 @@ class HookedSession final : public WrappedSession {
   std::optional<StopRequest> stop_;
   std::optional<StopRequest> carried_over_;
 
-  // Of the current run; members, so that a repeated run allocates nothing.
+  // State of the current run; members, so that repeated runs allocate nothing.
   std::vector<std::optional<SessionRunArgs>> requests_;  // By hook.
   std::vector<Output> outputs_;                          // The caller's, then each hook's.
   std::vector<Tensor> values_;

@@ -17,7 +17,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::ThrowsMessage;
 
-// Does what a test tells it.
+// A hook whose behaviour the test sets.
 class ToldHook final : public SessionRunHook {
  public:
   std::optional<SessionRunArgs> before_run(SessionRunContext& context) override {
@@ -65,8 +65,8 @@ class HookedSessionTest : public testing::Test {
   LogCapture log_;
 };
 
-// A value that the session still held would cost its next writer a copy.
-TEST_F(HookedSessionTest, HoldsNoValueOnceTheRunIsOver) {
+// If the session still held a value, writing to it would make a copy.
+TEST_F(HookedSessionTest, ReleasesItsValuesAfterTheRun) {
   const Output big = graph_.value("big", [] { return Tensor::zeros<float>({100}); });
   ask(second_, {.fetches = big});
   Tensor value = hooked_.run(big, {}).tensor();
@@ -75,7 +75,7 @@ TEST_F(HookedSessionTest, HoldsNoValueOnceTheRunIsOver) {
   EXPECT_EQ(value.mutable_bytes().data(), place) << "it was shared, and copied to be written to";
 }
 
-// MS-49: hooks that ask for nothing get nothing, and see what the caller asked for.
+// MS-49: hooks that request nothing receive nothing, and see the caller's arguments.
 // MS-22: graph and target are the engine's session's.
 TEST_F(HookedSessionTest, ShowsGraphAndTarget) {
   HookedSession session(*session_, hooks_);
@@ -83,7 +83,7 @@ TEST_F(HookedSessionTest, ShowsGraphAndTarget) {
   EXPECT_EQ(&session.target(), &session_->target());
 }
 
-TEST_F(HookedSessionTest, GivesNothingToHooksThatAskForNothing) {
+TEST_F(HookedSessionTest, ReturnsNothingToHooksThatRequestNothing) {
   Session* seen_session = nullptr;
   std::vector<Output> asked;
   first_->before = [&](SessionRunContext& context) -> std::optional<SessionRunArgs> {
@@ -103,8 +103,8 @@ TEST_F(HookedSessionTest, GivesNothingToHooksThatAskForNothing) {
   }
 }
 
-// MS-51: each gets exactly what it asked for, of one run.
-TEST_F(HookedSessionTest, GivesEveryoneTheirOwnValues) {
+// MS-51: each receives exactly what it requested, from one run.
+TEST_F(HookedSessionTest, ReturnsToEachItsOwnValues) {
   ask(first_, {.fetches = {{"l", loss_}, {"both", {loss_, rate_}}}});
   ask(second_, {.fetches = "rate"});
   const FetchValues values = hooked_.run(Fetches::List{graph_.train(), loss_}, {});
@@ -115,8 +115,8 @@ TEST_F(HookedSessionTest, GivesEveryoneTheirOwnValues) {
   EXPECT_THAT(graph_.runs(), testing::SizeIs(1));
 }
 
-// MS-53: the feeds of hooks and caller are united; the caller's stay as they are.
-TEST_F(HookedSessionTest, UnitesTheFeeds) {
+// MS-53: the feeds of hooks and caller are merged; the caller's own object is unchanged.
+TEST_F(HookedSessionTest, MergesTheFeeds) {
   ask(first_, {.feeds = {{loss_, Tensor::scalar(10.0f)}}});
   const Feeds feeds = {{rate_, Tensor::scalar(20.0f)}};
   const FetchValues values = hooked_.run({loss_, rate_}, feeds);
@@ -126,7 +126,7 @@ TEST_F(HookedSessionTest, UnitesTheFeeds) {
 }
 
 // MS-54: two hooks that feed one tensor are an error.
-TEST_F(HookedSessionTest, RefusesATensorThatTwoHooksFeed) {
+TEST_F(HookedSessionTest, RejectsATensorFedByTwoHooks) {
   for (const auto& hook : {first_, second_}) ask(hook, {.feeds = {{loss_, Tensor::scalar(1.0f)}}});
   EXPECT_THAT([&] { hooked_.run(rate_, {}); },
               ThrowsMessage<FailedPreconditionError>(AllOf(
@@ -134,7 +134,7 @@ TEST_F(HookedSessionTest, RefusesATensorThatTwoHooksFeed) {
   EXPECT_THAT(graph_.runs(), IsEmpty());
 }
 
-TEST_F(HookedSessionTest, RefusesATensorThatHookAndCallerFeed) {
+TEST_F(HookedSessionTest, RejectsATensorFedByHookAndCaller) {
   ask(first_, {.feeds = {{loss_, Tensor::scalar(1.0f)}}});
   EXPECT_THAT(
       [&] {
@@ -143,7 +143,7 @@ TEST_F(HookedSessionTest, RefusesATensorThatHookAndCallerFeed) {
       ThrowsMessage<FailedPreconditionError>(HasSubstr("Same tensor is fed")));
 }
 
-TEST_F(HookedSessionTest, RefusesNamesTheGraphDoesNotHave) {
+TEST_F(HookedSessionTest, RejectsUnknownNames) {
   ask(second_, {.fetches = "lost"});
   EXPECT_THROW(hooked_.run(loss_, {}), NotFoundError);
   EXPECT_THROW(hooked_.run("lost", {}), NotFoundError);
@@ -164,7 +164,7 @@ TEST_F(HookedSessionTest, CallsHooksInOrder) {
   EXPECT_THAT(calls, ElementsAre("First before", "Second before", "First after", "Second after"));
 }
 
-TEST_F(HookedSessionTest, CallsNoAfterRunIfTheRunFails) {
+TEST_F(HookedSessionTest, DoesNotCallAfterRunIfTheRunFails) {
   graph_.fail_run(0, DataLossError("gone"));
   EXPECT_THROW(hooked_.run(loss_, {}), DataLossError);
   EXPECT_EQ(first_->num_after_runs, 0);
@@ -176,7 +176,7 @@ TEST_F(HookedSessionTest, SkipsLaterHooksIfOneThrows) {
   EXPECT_EQ(second_->num_after_runs, 0);
 }
 
-TEST_F(HookedSessionTest, RunsNothingIfAHookThrowsBefore) {
+TEST_F(HookedSessionTest, RunsNothingIfBeforeRunThrows) {
   second_->before = [](SessionRunContext&) -> std::optional<SessionRunArgs> {
     throw StopIteration();
   };
@@ -184,7 +184,7 @@ TEST_F(HookedSessionTest, RunsNothingIfAHookThrowsBefore) {
   EXPECT_THAT(graph_.runs(), IsEmpty());
 }
 
-TEST_F(HookedSessionTest, StopsAfterTheRunInWhichAHookAsks) {
+TEST_F(HookedSessionTest, StopsAfterTheRunInWhichAHookRequestsIt) {
   second_->after = [](SessionRunContext& context) { context.request_stop("it is enough"); };
   EXPECT_FALSE(hooked_.should_stop());
   hooked_.run(loss_, {});
@@ -198,7 +198,7 @@ TEST_F(HookedSessionTest, StopsAfterTheRunInWhichAHookAsks) {
                         HasSubstr("Second"), HasSubstr("it is enough"))));
 }
 
-TEST_F(HookedSessionTest, StillRunsIfAHookAsksBeforeTheRun) {
+TEST_F(HookedSessionTest, StillRunsIfAHookRequestsAStopBeforeTheRun) {
   first_->before = [](SessionRunContext& context) {
     context.request_stop("early", 15);
     return std::nullopt;
@@ -213,7 +213,7 @@ TEST_F(HookedSessionTest, StillRunsIfAHookAsksBeforeTheRun) {
   EXPECT_EQ(hooked_.stop_request()->signal, 15);
 }
 
-TEST_F(HookedSessionTest, KeepsARequestThoughTheRunFails) {
+TEST_F(HookedSessionTest, KeepsARequestIfTheRunFails) {
   first_->before = [](SessionRunContext& context) {
     context.request_stop("early");
     return std::nullopt;
@@ -224,7 +224,7 @@ TEST_F(HookedSessionTest, KeepsARequestThoughTheRunFails) {
   EXPECT_EQ(hooked_.stop_request()->reason, "early");
 }
 
-TEST_F(HookedSessionTest, MakesOneRunWithARequestThatWasCarriedOver) {
+TEST_F(HookedSessionTest, MakesOneMoreRunAfterACarriedOverRequest) {
   hooked_.carry_over({"SignalHook", "SIGTERM", 15});
   EXPECT_TRUE(hooked_.should_stop());
   EXPECT_EQ(hooked_.stop_request()->signal, 15);
@@ -248,13 +248,13 @@ TEST_F(HookedSessionTest, TellsHooksTheSmallestLastStep) {
   EXPECT_EQ(seen, 10);
 }
 
-TEST_F(HookedSessionTest, RunsNoMoreOnceClosed) {
+TEST_F(HookedSessionTest, DoesNotRunOnceClosed) {
   hooked_.close();
   EXPECT_TRUE(hooked_.should_stop());
   EXPECT_THROW(hooked_.run(loss_, {}), FailedPreconditionError);
 }
 
-// A hook may run the session itself: such runs call no hooks.
+// A hook may run the engine's session itself: such runs call no hooks.
 TEST_F(HookedSessionTest, LetsHooksUseTheSession) {
   first_->after = [&](SessionRunContext& context) {
     EXPECT_EQ(context.session().run("rate").scalar<float>(), 2);
@@ -265,7 +265,7 @@ TEST_F(HookedSessionTest, LetsHooksUseTheSession) {
 }
 
 // MS-48: without hooks, feeds, options and metadata reach the engine's run as they are.
-TEST_F(HookedSessionTest, PassesAllArgumentsOn) {
+TEST_F(HookedSessionTest, PassesOnAllArguments) {
   const HookList no_hooks;
   HookedSession hooked(*session_, no_hooks);
   const RunOptions options{.trace_level = TraceLevel::kFull, .debug_tensor_watches = {"loss"}};
@@ -299,7 +299,7 @@ TEST_F(HookedSessionTest, MergesTheOptionsOfHooks) {
   }
 }
 
-// MS-75: the caller's options come first, and the caller's own object stays as it is.
+// MS-75: the caller's options come first, and the caller's own object is unchanged.
 TEST_F(HookedSessionTest, MergesTheOptionsOfCallerAndHooks) {
   ask(first_, {.options = RunOptions{.timeout_in_ms = 30, .debug_tensor_watches = {"hook"}}});
   const RunOptions options{.trace_level = TraceLevel::kSoftware,
@@ -311,7 +311,7 @@ TEST_F(HookedSessionTest, MergesTheOptionsOfCallerAndHooks) {
   EXPECT_EQ(options.debug_tensor_watches.size(), 1);
 }
 
-// Options are of one run: the next one begins without.
+// Options apply to one run: the next one starts without them.
 TEST_F(HookedSessionTest, ForgetsOptionsAndRecords) {
   ask(first_, {.options = RunOptions{.trace_level = TraceLevel::kFull}});
   hooked_.run(loss_, {});
@@ -321,7 +321,7 @@ TEST_F(HookedSessionTest, ForgetsOptionsAndRecords) {
   EXPECT_THAT(first_->run_metadata.operations, IsEmpty());
 }
 
-// A list that is gone before the session's first run does not compile; neither do arguments.
+// A temporary list, gone before the first run, does not compile; neither do temporary arguments.
 static_assert(std::is_constructible_v<HookedSession, Session&, const HookList&>);
 static_assert(!std::is_constructible_v<HookedSession, Session&, HookList>);
 static_assert(std::is_constructible_v<SessionRunContext, const SessionRunArgs&, Session&,

@@ -11,8 +11,8 @@ namespace crochet {
 
 struct Scaffold;
 
-// Initialises a new session in code: a callable that takes the session, or the scaffold it is
-// called for and the session. Empty by default.
+// Initialises a new session in code: a callable that takes either the session, or the scaffold it
+// is called for and the session. Empty by default.
 class InitFn {
  public:
   InitFn() = default;

@@ -31,7 +31,7 @@ std::shared_ptr<CoordinatedThread> start_looper_thread(Coordinator& coordinator,
   const double secs = options.timer_interval_secs.value_or(0);
   if (!(secs >= 0))
     throw InvalidArgumentError("timer_interval_secs is {}, expected 0 or more", secs);
-  if (!target) throw InvalidArgumentError("{}: no callable to call", options.name);
+  if (!target) throw InvalidArgumentError("{}: the target is empty", options.name);
   const std::string name = options.name;
   return coordinator.start_thread(
       name, [&coordinator, secs, options = std::move(options), target = std::move(target)] {

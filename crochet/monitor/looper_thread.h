@@ -15,17 +15,17 @@ struct LooperThreadOptions {
   std::string name = "LooperThread";
   // The time from one call to the next; unset or 0: back to back.
   std::optional<double> timer_interval_secs = {};
-  // Called on the thread, before the first call and, unless something threw, after the last.
+  // Called on the thread before the first call and, unless a call threw, after the last.
   std::function<void()> start_loop = {};
   std::function<void()> stop_loop = {};
-  // The machine's if null. Not owned; outlives the thread.
+  // Clock::real() if null. Not owned; must outlive the thread.
   Clock* clock = nullptr;
 };
 
 // Starts a thread, registered with the coordinator, that calls `target` until a stop is
-// requested: at once, and then at fixed boundaries, so that slow calls do not add up. Calls
-// that are late are made up for back to back, none is left out. An error ends
-// the thread and stops the others.
+// requested: at once, and then at fixed boundaries, so that the time taken by calls does not add
+// up. Overdue calls are made back to back; none is skipped. An error ends the thread and stops
+// the others.
 //
 //   auto looper = start_looper_thread(coordinator, {.timer_interval_secs = 60},
 //                                     [&] { write_report(); });

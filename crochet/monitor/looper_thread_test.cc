@@ -29,7 +29,7 @@ class LooperThreadTest : public testing::Test {
   Coordinator coordinator_;
 };
 
-// CO-16: calls its target back to back until the stop.
+// CO-16: it calls its target back to back until the stop.
 TEST_F(LooperThreadTest, CallsBackToBackUntilTheStop) {
   int num_calls = 0;
   const auto looper = start_looper_thread(
@@ -48,7 +48,7 @@ TEST_F(LooperThreadTest, CallsAtFixedBoundaries) {
   std::vector<Clock::Duration> calls;
   start_looper_thread(coordinator_, {.timer_interval_secs = 10, .clock = &clock_}, [&] {
     calls.push_back(clock_.now() - start);
-    clock_.advance(seconds(3));  // What the call takes.
+    clock_.advance(seconds(3));  // The duration of the call.
     if (calls.size() == 3) stop();
   });
   coordinator_.join();
@@ -56,7 +56,7 @@ TEST_F(LooperThreadTest, CallsAtFixedBoundaries) {
   EXPECT_THAT(clock_.sleeps(), ElementsAre(seconds(7), seconds(7)));
 }
 
-TEST_F(LooperThreadTest, MakesUpForLateCalls) {
+TEST_F(LooperThreadTest, MakesOverdueCallsBackToBack) {
   const Clock::TimePoint start = clock_.now();
   std::vector<Clock::Duration> calls;
   start_looper_thread(coordinator_, {.timer_interval_secs = 10, .clock = &clock_}, [&] {
@@ -68,7 +68,7 @@ TEST_F(LooperThreadTest, MakesUpForLateCalls) {
   EXPECT_THAT(calls, ElementsAre(seconds(0), seconds(25), seconds(25), seconds(30)));
 }
 
-// On the machine's time: the stop cuts the hour short.
+// With the real clock: the stop cuts the hour short.
 TEST_F(LooperThreadTest, IsWokenByTheStop) {
   int num_calls = 0;
   const auto looper = start_looper_thread(coordinator_, {.timer_interval_secs = 3600}, [&] {
@@ -88,7 +88,7 @@ TEST_F(LooperThreadTest, CallsNothingIfTheStopCameFirst) {
   coordinator_.join();
 }
 
-TEST_F(LooperThreadTest, SaysWhenTheLoopBeginsAndEnds) {
+TEST_F(LooperThreadTest, CallsStartLoopAndStopLoop) {
   std::vector<std::string> calls;
   start_looper_thread(coordinator_,
                       {.start_loop = [&] { calls.push_back("start"); },
@@ -101,7 +101,7 @@ TEST_F(LooperThreadTest, SaysWhenTheLoopBeginsAndEnds) {
   EXPECT_THAT(calls, ElementsAre("start", "target", "stop"));
 }
 
-TEST_F(LooperThreadTest, StopsAllIfItsTargetThrows) {
+TEST_F(LooperThreadTest, StopsAllThreadsIfItsTargetThrows) {
   bool ended = false;
   start_looper_thread(coordinator_, {.stop_loop = [&] { ended = true; }},
                       [] { throw DataLossError("gone"); });
@@ -110,7 +110,7 @@ TEST_F(LooperThreadTest, StopsAllIfItsTargetThrows) {
   EXPECT_FALSE(ended);
 }
 
-TEST_F(LooperThreadTest, RefusesWhatItCannotCall) {
+TEST_F(LooperThreadTest, RejectsAnEmptyTargetAndANegativeInterval) {
   const auto start = [&](double secs, std::function<void()> target) {
     start_looper_thread(coordinator_, {.timer_interval_secs = secs}, std::move(target));
   };

@@ -18,11 +18,11 @@ std::optional<int64_t> step_of(Session& session) {
 
 }  // namespace
 
-// A function that calls hooks and operations, while it does so.
+// Marks a function of the session as running while it calls hooks and operations.
 class MonitoredSession::Call {
  public:
-  // Throws: FailedPreconditionError within another call: the session could be gone when that goes
-  // on.
+  // Throws: FailedPreconditionError within another call: the session might be gone when that one
+  // continues.
   Call(MonitoredSession& owner, const char* what) : owner_(owner) {
     if (owner.calling_ != nullptr)
       throw FailedPreconditionError("{} was called from within {} of the same session", what,
@@ -37,21 +37,21 @@ class MonitoredSession::Call {
   MonitoredSession& owner_;
 };
 
-// What is made anew at each recovery: the engine's session, its threads' coordinator, and
-// the wrappers that call hooks and watch threads.
+// What each recovery replaces: the engine's session, its threads' coordinator, and the
+// wrappers that call hooks and watch threads.
 class MonitoredSession::Life final : public WrappedSession {
  public:
   explicit Life(MonitoredSession& owner)
       : owner_(owner),
         session_(owner.creator_->create_session()),
         start_step_(step_of(*session_)),
-        // A thread that met the end of its data by mistake must not look like a clean end.
+        // A thread that runs out of data by mistake must not look like a clean end.
         coordinator_({.clean_stop_codes = {}, .clock = owner.options_.clock}),
         hooked_(std::make_unique<HookedSession>(*session_, owner.hooks_)),
         hooked_view_(hooked_.get()),
         coordinated_(std::move(hooked_), coordinator_, owner.options_.stop_grace_period_secs) {}
 
-  // Stragglers among the threads are waited for by the coordinator, behind the closed session.
+  // The coordinator waits for stragglers after the session is closed.
   ~Life() override {
     try {
       close();
@@ -89,7 +89,7 @@ class MonitoredSession::Life final : public WrappedSession {
   }
 
  private:
-  // The owner forgets this life and keeps its request to stop.
+  // Makes the owner forget this object and keep its request to stop.
   void retire() {
     if (owner_.life_ != this) return;
     if (!owner_.stop_) owner_.stop_ = stop_request();
@@ -161,7 +161,7 @@ void MonitoredSession::begin_hooks() {
   for (const HookHandle& hook : hooks_) {
     if (saver_seen && hook->place() == HookPlace::kAsGiven)
       log_warning(
-          "{} stands behind a hook that saves checkpoints: what it finds or changes in a step "
+          "{} comes after a hook that saves checkpoints: what it finds or changes in a step "
           "is not in that step's checkpoint",
           hook->name());
     saver_seen = saver_seen || hook->place() == HookPlace::kSaver;
@@ -204,7 +204,7 @@ void MonitoredSession::stop_if_finished() {
   for (const HookHandle& hook : hooks_)
     if (const auto last = hook->last_step(); last && *last <= *life_->start_step())
       return life_->hooked().request_stop(
-          {hook->name(), fmt::format("step {} is reached already", *last)});
+          {hook->name(), fmt::format("step {} has already been reached", *last)});
 }
 
 FetchValues MonitoredSession::run(const Fetches& fetches, const Feeds& feeds,
@@ -312,7 +312,7 @@ std::exception_ptr MonitoredSession::end_by(std::exception_ptr error) noexcept {
     if (std::current_exception() != error_of_thread_)
       log_error("closing the session: {}", describe(std::current_exception()));
   }
-  error = cause_of(first);  // A thread may have reported an error only when it was joined.
+  error = cause_of(first);  // A thread may not have reported its error until it was joined.
   if (error != first) log_warning("after the error of a thread: {}", describe(first));
   release();
   return error;
@@ -320,7 +320,7 @@ std::exception_ptr MonitoredSession::end_by(std::exception_ptr error) noexcept {
 
 void MonitoredSession::release() {
   closed_ = true;
-  if (recoverable_ == nullptr) stack_.reset();  // The recoverable one has done so.
+  if (recoverable_ == nullptr) stack_.reset();  // A RecoverableSession has already done so.
   for (const std::string& name : hook_state_names_) graph().remove_saveable(name);
   if (!graph_was_finalized_) graph().unfinalize();
 }

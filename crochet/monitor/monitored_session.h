@@ -19,53 +19,53 @@
 namespace crochet {
 
 struct MonitoredSessionOptions {
-  // Unset: recovers for ever.
+  // Unset: no limit.
   std::optional<int> max_recoveries = {};
   // Asked before each recovery; empty: always possible.
   std::function<bool()> can_recover = {};
-  // How long threads registered with the coordinator may go on once a session is closed. Those
-  // that go on all the same are logged, and waited for once the engine's session is closed.
+  // How long threads registered with the coordinator may keep running once a session is closed.
+  // Threads that run longer are logged, and waited for once the engine's session is closed.
   double stop_grace_period_secs = 120;
-  // The machine's if null. Not owned.
+  // Clock::real() if null. Not owned.
   Clock* clock = nullptr;
 };
 
-// A session that runs hooks, recovers, and knows when to stop. It is the engine's
-// session in three wrappers: hooks, threads, recovery (docs/architecture.md).
+// A session that calls hooks, recovers from preemption, and tracks when to stop. It is the
+// engine's session in three wrappers: hooks, threads, recovery (docs/architecture.md).
 //
 //   MonitoredSession session(std::make_unique<ChiefSessionCreator>(graph), {StopAtStepHook(...)});
 //   run_in_scope(session, [&] {
 //     while (!session.should_stop()) session.run(train_op);
 //   });
 //
-// For one thread. What it calls, hooks and operations, may ask it for anything and may request a
-// stop; run, run_step_fn and close throw a FailedPreconditionError there, and abort does nothing.
+// Not thread-safe. Hooks and operations that it calls may query it and may request a stop;
+// from them, run, run_step_fn and close throw a FailedPreconditionError, and abort only logs.
 class MonitoredSession {
  public:
   // Calls begin of all hooks, makes the graph final, creates the session, calls
-  // after_create_session. Hooks whose last_step() is reached already stop the run here.
-  // Throws: what those throw; then the hooks that began got on_error.
+  // after_create_session. A hook whose last_step() has already been reached stops the run here.
+  // Throws: what those calls throw, after calling on_error of the hooks that began.
   MonitoredSession(std::unique_ptr<SessionCreator> creator, HookList hooks,
                    MonitoredSessionOptions options = {});
-  // The same with a ChiefSessionCreator that has its defaults.
+  // The same with a ChiefSessionCreator with default options.
   explicit MonitoredSession(Graph& graph, HookList hooks = {},
                             MonitoredSessionOptions options = {});
-  // Without close() before, the run ended by an error: see abort().
+  // Without a close() before, the run counts as failed: see abort().
   virtual ~MonitoredSession();
   MonitoredSession(const MonitoredSession&) = delete;
   MonitoredSession& operator=(const MonitoredSession&) = delete;
 
   Graph& graph() const { return creator_->graph(); }
 
-  // One run, with the hooks around it. The options that hooks ask for are merged into the caller's;
-  // `metadata`, unless null, gets what the run records of itself. Throws: FailedPreconditionError
-  // once the run was asked to stop or is closed; what the engine and the hooks throw, unless it was
-  // recovered.
+  // One run, with the hooks around it. Options requested by hooks are merged into the caller's;
+  // `metadata`, unless null, receives what the run recorded. Throws: FailedPreconditionError once a
+  // stop was requested or the session is closed; what the engine and the hooks throw, unless the
+  // session recovers from it.
   FetchValues run(const Fetches& fetches, const Feeds& feeds = {}, const RunOptions& options = {},
                   RunMetadata* metadata = nullptr);
-  // Calls `step_fn(StepContext&)`, which makes its runs itself, with hooks and without, and returns
-  // what it returns. If it throws an AbortedError or UnavailableError, from wherever, the session
-  // is recovered and `step_fn` called again as a whole, side effects and all.
+  // Calls `step_fn(StepContext&)`, which makes its own runs, with or without hooks, and returns its
+  // result. If it throws an AbortedError or UnavailableError, whatever the source, the session
+  // is recovered and all of `step_fn` is called again, side effects included.
   // Progress, for max_recoveries, is counted by the context's run_with_hooks.
   //
   //   const float loss = session.run_step_fn([&](StepContext& context) {
@@ -92,25 +92,26 @@ class MonitoredSession {
     return retry_step(bound);
   }
 
-  // From within a hook or an operation it says whether a stop was requested, and recovers nothing.
+  // True if a stop was requested. Recovers if a thread reported an AbortedError or
+  // UnavailableError, except from within a hook or an operation.
   bool should_stop();
-  // Asks to stop, on the program's own behalf.
+  // Requests a stop on behalf of the program.
   void request_stop(std::string reason);
 
-  // Ends the run cleanly: end of all hooks, then the session. All is done even if something
-  // throws; the first error is rethrown. Calling it again does nothing.
+  // Ends the run cleanly: calls end of all hooks, then closes the session. Every step is carried
+  // out even if one throws; the first error is rethrown. Calling it again does nothing.
   void close();
-  // Ends the run because of an error: on_error of all hooks, then the session. Never throws.
-  // Returns what the run failed with: the error that a thread of the session reported, as its
-  // cause, unless it is one to recover from; else `error`.
+  // Ends the run because of an error: calls on_error of all hooks, then closes the session. Never
+  // throws. Returns the error the run failed with: the one that a thread of the session reported,
+  // being the cause, unless it is one to recover from; otherwise `error`.
   std::exception_ptr abort(std::exception_ptr error) noexcept;
 
-  // Who asked to stop, and why.
+  // Who requested the stop, and why.
   std::optional<StopRequest> stop_request() const;
   int num_recoveries() const {
     return recoverable_ != nullptr ? recoverable_->num_recoveries() : 0;
   }
-  // The step found when the first session was created; unset if the graph counts none.
+  // The step found when the first session was created; unset if the graph counts no steps.
   std::optional<int64_t> first_step() const { return first_step_; }
   // The step now, or when the session was closed.
   std::optional<int64_t> current_step();
@@ -119,7 +120,7 @@ class MonitoredSession {
   enum class Recovery { kOn, kOff };
   MonitoredSession(std::unique_ptr<SessionCreator> creator, HookList hooks,
                    MonitoredSessionOptions options, Recovery recovery);
-  // Null when there is none: closed, or lost in a failed recovery.
+  // Null if the session is closed, or was lost in a failed recovery.
   Session* engine_session() const;
 
  private:
@@ -137,7 +138,7 @@ class MonitoredSession {
   }
   // The error that a thread of the session reported, unless it is one to recover from, or `error`.
   std::exception_ptr cause_of(std::exception_ptr error) const noexcept;
-  // abort() of a session that is open.
+  // abort() for an open session.
   std::exception_ptr end_by(std::exception_ptr error) noexcept;
   void create_stack(Recovery recovery);
   FetchValues run_once(const Fetches& fetches, const Feeds& feeds, const RunOptions& options,
@@ -147,7 +148,7 @@ class MonitoredSession {
   void begin_hooks();
   void register_hook_state();
   void stop_if_finished();
-  // What is left to do once the hooks have heard of the end.
+  // The cleanup that remains once the hooks were told of the end.
   void release();
 
   const std::unique_ptr<SessionCreator> creator_;
@@ -160,17 +161,17 @@ class MonitoredSession {
   std::optional<int64_t> first_step_;
   std::optional<int64_t> closed_at_step_;
   std::optional<StopRequest> stop_;
-  const char* calling_ = nullptr;              // What calls hooks and operations now.
-  std::exception_ptr error_of_thread_;         // Of the last life, once it was closed.
-  Life* life_ = nullptr;                       // The present one, owned by stack_.
-  RecoverableSession* recoverable_ = nullptr;  // The stack, if it recovers.
+  const char* calling_ = nullptr;              // The function that is calling hooks or operations.
+  std::exception_ptr error_of_thread_;         // Of the last Life, once it was closed.
+  Life* life_ = nullptr;                       // The current one, owned by stack_.
+  RecoverableSession* recoverable_ = nullptr;  // stack_, if it recovers; otherwise null.
   std::unique_ptr<WrappedSession> stack_;
   bool closed_ = false;
 };
 
 // Python's `with session:`. Runs the body, then closes. An OutOfRangeError or StopIteration ends
 // the run cleanly. Any other error aborts it, and what abort() returns is thrown: if a thread of
-// the session reported an error, too, that one, which is usually why the body failed.
+// the session also reported an error, that error, which is usually why the body failed.
 void run_in_scope(MonitoredSession& session, const std::function<void()>& body);
 
 }  // namespace crochet

@@ -21,7 +21,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::ThrowsMessage;
 
-// Writes down what it is called for; throws where it is told to.
+// Records its calls; throws where the test asks for it.
 class DiaryHook final : public SessionRunHook {
  public:
   using Diary = std::vector<std::string>;
@@ -116,7 +116,7 @@ TEST_F(MonitoredSessionTest, NeedsNoHooks) {
 }
 
 // MS-71: the graph is the one that was launched.
-TEST_F(MonitoredSessionTest, KnowsItsGraphAndSteps) {
+TEST_F(MonitoredSessionTest, ReportsItsGraphAndSteps) {
   MonitoredSession session(creator(), {});
   EXPECT_EQ(&session.graph(), &graph_);
   EXPECT_EQ(session.first_step(), 0);
@@ -126,7 +126,7 @@ TEST_F(MonitoredSessionTest, KnowsItsGraphAndSteps) {
   EXPECT_EQ(session.current_step(), 1);
 }
 
-TEST_F(MonitoredSessionTest, HasNoStepsIfTheGraphCountsNone) {
+TEST_F(MonitoredSessionTest, ReportsNoStepsIfTheGraphCountsNone) {
   ScriptedGraph graph({.counts_steps = false});
   MonitoredSession session(std::make_unique<ChiefSessionCreator>(graph), {});
   session.run(graph.train());
@@ -163,13 +163,13 @@ TEST_F(MonitoredSessionTest, StopsWhenTheCoordinatorIsAsked) {
   first_->coordinator().request_stop({"a thread", "the queue is empty"});
   EXPECT_TRUE(session.should_stop());
   EXPECT_EQ(session.stop_request()->who, "a thread");
-  session.run(graph_.train());  // A coordinator's stop forbids no run.
+  session.run(graph_.train());  // A coordinator's stop does not forbid runs.
   session.close();
   EXPECT_TRUE(log_.contains("a thread asks to stop: the queue is empty"));
   EXPECT_EQ(session.stop_request()->who, "a thread");
 }
 
-TEST_F(MonitoredSessionTest, StopsAndThrowsAtCloseOnAnErrorOfAThread) {
+TEST_F(MonitoredSessionTest, StopsAndThrowsFromCloseOnAnErrorOfAThread) {
   MonitoredSession session(creator(), both());
   first_->coordinator().request_stop(std::make_exception_ptr(DataLossError("a thread's")));
   EXPECT_TRUE(session.should_stop());
@@ -178,7 +178,7 @@ TEST_F(MonitoredSessionTest, StopsAndThrowsAtCloseOnAnErrorOfAThread) {
   EXPECT_EQ(graph_.num_open_sessions(), 0);
 }
 
-TEST_F(MonitoredSessionTest, MakesNoStepIfAHooksLastStepIsReachedAlready) {
+TEST_F(MonitoredSessionTest, MakesNoStepIfAHooksLastStepHasBeenReached) {
   ScriptedGraph graph({.global_step = 5});
   second_->last = 5;
   MonitoredSession session(std::make_unique<ChiefSessionCreator>(graph), both());
@@ -190,14 +190,14 @@ TEST_F(MonitoredSessionTest, MakesNoStepIfAHooksLastStepIsReachedAlready) {
                                   "Second after_create_session", "First end", "Second end"));
 }
 
-TEST_F(MonitoredSessionTest, GoesOnIfALastStepIsAhead) {
+TEST_F(MonitoredSessionTest, ContinuesIfALastStepIsAhead) {
   second_->last = 1;
   MonitoredSession session(creator(), both());
   EXPECT_FALSE(session.should_stop());
   session.close();
 }
 
-TEST_F(MonitoredSessionTest, EndsAllHooksThoughOneThrows) {
+TEST_F(MonitoredSessionTest, EndsAllHooksIfOneThrows) {
   first_->throws_in = "end";
   second_->throws_in = "end";
   MonitoredSession session(creator(), both());
@@ -220,7 +220,7 @@ TEST_F(MonitoredSessionTest, ClosesOnce) {
   EXPECT_THROW(session.run(graph_.train()), FailedPreconditionError);
 }
 
-TEST_F(MonitoredSessionTest, TellsAllHooksOfTheErrorThatEndsTheRun) {
+TEST_F(MonitoredSessionTest, CallsOnErrorOfAllHooksIfTheRunFails) {
   first_->throws_in = "on_error";
   MonitoredSession session(creator(), both());
   diary_.clear();
@@ -231,7 +231,7 @@ TEST_F(MonitoredSessionTest, TellsAllHooksOfTheErrorThatEndsTheRun) {
   EXPECT_EQ(graph_.num_open_sessions(), 0);
 }
 
-TEST_F(MonitoredSessionTest, TellsOfAnErrorIfItIsDestroyedOpen) {
+TEST_F(MonitoredSessionTest, CallsOnErrorIfDestroyedWhileOpen) {
   { const MonitoredSession session(creator(), both()); }
   EXPECT_THAT(diary_, testing::Contains("First on_error"));
   EXPECT_THAT(diary_, testing::Not(testing::Contains("First end")));
@@ -239,7 +239,7 @@ TEST_F(MonitoredSessionTest, TellsOfAnErrorIfItIsDestroyedOpen) {
   EXPECT_FALSE(graph_.finalized());
 }
 
-TEST_F(MonitoredSessionTest, TellsOnlyHooksThatBeganIfOneCannot) {
+TEST_F(MonitoredSessionTest, CallsOnErrorOnlyOfHooksThatBegan) {
   second_->throws_in = "begin";
   EXPECT_THAT([&] { MonitoredSession(creator(), both()); },
               ThrowsMessage<DataLossError>("Second: begin"));
@@ -250,7 +250,7 @@ TEST_F(MonitoredSessionTest, TellsOnlyHooksThatBeganIfOneCannot) {
   EXPECT_FALSE(graph_.finalized());
 }
 
-TEST_F(MonitoredSessionTest, TellsHooksIfNoSessionCanBeMade) {
+TEST_F(MonitoredSessionTest, CallsOnErrorIfNoSessionCanBeCreated) {
   graph_.fail_session(0, NotFoundError("no such machine"));
   EXPECT_THROW(MonitoredSession(creator(), both()), NotFoundError);
   EXPECT_THAT(diary_,
@@ -258,7 +258,7 @@ TEST_F(MonitoredSessionTest, TellsHooksIfNoSessionCanBeMade) {
   EXPECT_THAT(first_->errors, ElementsAre("no such machine"));
 }
 
-TEST_F(MonitoredSessionTest, TellsHooksIfOneThrowsAfterTheCreation) {
+TEST_F(MonitoredSessionTest, CallsOnErrorIfAfterCreateSessionThrows) {
   first_->throws_in = "after_create_session";
   EXPECT_THROW(MonitoredSession(creator(), both()), DataLossError);
   EXPECT_THAT(diary_, ElementsAre("First begin", "Second begin", "First after_create_session",
@@ -266,8 +266,8 @@ TEST_F(MonitoredSessionTest, TellsHooksIfOneThrowsAfterTheCreation) {
   EXPECT_EQ(graph_.num_open_sessions(), 0);
 }
 
-// MS-72: final while the session lives, editable again afterwards.
-TEST_F(MonitoredSessionTest, MakesTheGraphFinalWhileItLives) {
+// MS-72: the graph is final while the session exists, and editable again afterwards.
+TEST_F(MonitoredSessionTest, MakesTheGraphFinalWhileItExists) {
   MonitoredSession session(creator(), both());
   EXPECT_TRUE(graph_.finalized());
   session.close();
@@ -283,10 +283,10 @@ TEST_F(MonitoredSessionTest, LeavesAFinalGraphFinal) {
   EXPECT_TRUE(graph_.finalized());
 }
 
-TEST_F(MonitoredSessionTest, WarnsOfHooksBehindASaver) {
+TEST_F(MonitoredSessionTest, WarnsOfHooksAfterASaver) {
   first_->where = HookPlace::kSaver;
   MonitoredSession session(creator(), both());
-  EXPECT_TRUE(log_.contains("Second stands behind a hook that saves"));
+  EXPECT_TRUE(log_.contains("Second comes after a hook that saves"));
   session.close();
 }
 
@@ -311,7 +311,7 @@ TEST_F(MonitoredSessionTest, EndsCleanlyWhenTheDataEnds) {
   }
 }
 
-TEST_F(MonitoredSessionTest, StillThrowsAnErrorOfAHooksEndWhenTheDataEnds) {
+TEST_F(MonitoredSessionTest, ThrowsAnErrorOfAHooksEndWhenTheDataEnds) {
   first_->throws_in = "end";
   MonitoredSession session(creator(), both());
   EXPECT_THROW(run_in_scope(session, [] { throw StopIteration(); }), DataLossError);
@@ -328,7 +328,7 @@ TEST_F(MonitoredSessionTest, PassesOtherErrorsOutOfItsScope) {
   EXPECT_EQ(graph_.num_open_sessions(), 0);
 }
 
-// MS-68: an error that a thread reported: time to stop before the scope ends, thrown as it does.
+// MS-68: an error reported by a thread: should_stop is true, and the scope throws it as it ends.
 TEST_F(MonitoredSessionTest, PassesAnErrorOfAThreadOutOfItsScope) {
   MonitoredSession session(creator(), both());
   const auto body = [&] {
@@ -359,15 +359,15 @@ TEST_F(MonitoredSessionTest, JoinsTheThreadsOfItsHooksOnClose) {
   EXPECT_TRUE(thread->has_ended());
 }
 
-TEST_F(MonitoredSessionTest, TakesTheEndOfAThreadsDataForAnError) {
+TEST_F(MonitoredSessionTest, TreatsTheEndOfAThreadsDataAsAnError) {
   MonitoredSession session(creator(), {first_});
   first_->coordinator().start_thread("reader", [] { throw OutOfRangeError("no more"); })->wait();
   EXPECT_TRUE(session.should_stop());
   EXPECT_THROW(session.close(), OutOfRangeError);
 }
 
-// The engine's session is closed before a straggler is waited for: that may be what ends it.
-TEST_F(MonitoredSessionTest, WaitsForStragglersBehindTheClosedSession) {
+// The engine's session is closed before the wait for a straggler: closing it may end the straggler.
+TEST_F(MonitoredSessionTest, WaitsForStragglersAfterClosingTheSession) {
   FakeClock clock;
   std::atomic<bool> closed = false;
   std::shared_ptr<CoordinatedThread> thread;
@@ -385,7 +385,7 @@ TEST_F(MonitoredSessionTest, WaitsForStragglersBehindTheClosedSession) {
   EXPECT_TRUE(closed);
 }
 
-TEST_F(MonitoredSessionTest, StopsThreadsIfAHookFailsWhenTheSessionIsMade) {
+TEST_F(MonitoredSessionTest, StopsThreadsIfAHookFailsDuringCreation) {
   class ThreadHook final : public SessionRunHook {
    public:
     void after_create_session(Session&, Coordinator& coordinator) override {
@@ -399,13 +399,13 @@ TEST_F(MonitoredSessionTest, StopsThreadsIfAHookFailsWhenTheSessionIsMade) {
   EXPECT_TRUE(hook->thread->has_ended());
 }
 
-TEST_F(MonitoredSessionTest, RefusesANegativeGracePeriod) {
+TEST_F(MonitoredSessionTest, RejectsANegativeGracePeriod) {
   EXPECT_THROW(MonitoredSession(creator(), {}, {.stop_grace_period_secs = -1}),
                InvalidArgumentError);
 }
 
-// D8: as in Python, which leaves the `with` by what the coordinator's join throws.
-TEST_F(MonitoredSessionTest, PassesTheErrorOfAThreadOnThoughItsScopeThrowsToo) {
+// D8: as in Python, where the `with` is left with the error thrown by the coordinator's join.
+TEST_F(MonitoredSessionTest, ThrowsTheErrorOfAThreadIfItsScopeThrowsToo) {
   MonitoredSession session(creator(), both());
   const auto run = [&] {
     run_in_scope(session, [&] {
@@ -418,7 +418,7 @@ TEST_F(MonitoredSessionTest, PassesTheErrorOfAThreadOnThoughItsScopeThrowsToo) {
   EXPECT_TRUE(log_.contains("after the error of a thread: a consequence"));
 }
 
-TEST_F(MonitoredSessionTest, EndsByWhatAThreadMetIfThatCancelledTheRun) {
+TEST_F(MonitoredSessionTest, FailsWithTheErrorOfAThreadThatCancelledTheRun) {
   MonitoredSession session(creator(), both());
   graph_.fail_run(graph_.num_runs(), CancelledError("the queue is closed"));
   const auto run = [&] {
@@ -430,19 +430,19 @@ TEST_F(MonitoredSessionTest, EndsByWhatAThreadMetIfThatCancelledTheRun) {
   EXPECT_THAT(run, ThrowsMessage<DataLossError>("a bad record"));
 }
 
-TEST_F(MonitoredSessionTest, EndsByAnErrorThatAThreadReportsOnlyWhenItIsJoined) {
+TEST_F(MonitoredSessionTest, FailsWithItsOwnErrorIfAThreadReportsOneAtTheJoin) {
   MonitoredSession session(creator(), both());
   first_->coordinator().start_thread("late", [this] {
     first_->coordinator().wait_for_stop();
     throw DataLossError("the cause");
   });
-  // The stop is this thread's own; what is reported after it is only logged, as ever.
+  // This thread requested the stop; as always, errors reported after it are only logged.
   EXPECT_THAT([&] { run_in_scope(session, [] { throw std::runtime_error("mine"); }); },
               testing::ThrowsMessage<std::runtime_error>("mine"));
   EXPECT_TRUE(log_.contains("the cause"));
 }
 
-TEST_F(MonitoredSessionTest, KeepsItsScopesErrorIfAThreadMetOneToRecoverFrom) {
+TEST_F(MonitoredSessionTest, KeepsItsScopesErrorIfAThreadReportedAPreemption) {
   MonitoredSession session(creator(), both());
   const auto run = [&] {
     run_in_scope(session, [&] {
@@ -453,7 +453,7 @@ TEST_F(MonitoredSessionTest, KeepsItsScopesErrorIfAThreadMetOneToRecoverFrom) {
   EXPECT_THAT(run, testing::ThrowsMessage<std::runtime_error>("mine"));
 }
 
-TEST_F(MonitoredSessionTest, EndsByTheErrorOfAThreadIfAHookFailsWhenTheSessionIsMade) {
+TEST_F(MonitoredSessionTest, FailsWithTheErrorOfAThreadIfAHookFailsDuringCreation) {
   class FailingHook final : public SessionRunHook {
     void after_create_session(Session&, Coordinator& coordinator) override {
       coordinator.request_stop(std::make_exception_ptr(DataLossError("the cause")));

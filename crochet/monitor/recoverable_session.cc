@@ -39,7 +39,7 @@ FetchValues RecoverableSession::run_once(const Fetches& fetches, const Feeds& fe
 }
 
 void RecoverableSession::check_open() const {
-  if (!inner_) throw FailedPreconditionError("a call on a closed session");
+  if (!inner_) throw FailedPreconditionError("the session is closed");
 }
 
 WrappedSession& RecoverableSession::open_inner() const {

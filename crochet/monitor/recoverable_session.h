@@ -14,25 +14,25 @@
 namespace crochet {
 
 struct RecoveryOptions {
-  // How often to recover without getting past the step that failed, before the error is
-  // thrown; unset: for ever.
+  // How many times to recover without getting past the step that failed before the error is
+  // thrown; unset: no limit.
   std::optional<int> max_recoveries = {};
   // Asked before a recovery; false throws the error. Empty: always possible.
   std::function<bool()> can_recover = {};
-  // The step at which the present session began. Empty: 0.
+  // The step at which the current session began. Empty: 0.
   std::function<int64_t()> start_step = {};
-  // Paces the recoveries; the machine's if null. Not owned.
+  // Paces the recoveries; Clock::real() if null. Not owned.
   Clock* clock = nullptr;
 };
 
-// Makes a new session, and runs the failed run again, when an AbortedError or
-// UnavailableError says that the session is lost. The first recovery is at once, those
-// behind it wait 1 s, 2 s, 4 s, ... 60 s until a run gets past the failed step.
+// Creates a new session and repeats the failed run when an AbortedError or
+// UnavailableError reports that the session is lost. The first recovery is immediate; later
+// ones wait 1 s, 2 s, 4 s, ... 60 s until a run gets past the failed step.
 class RecoverableSession final : public WrappedSession {
  public:
   using Factory = std::function<std::unique_ptr<WrappedSession>()>;
 
-  // Makes the first session. Throws: what the factory throws, but for errors that
+  // Creates the first session. Throws: what the factory throws, except for errors that
   // are recovered from.
   RecoverableSession(Factory factory, RecoveryOptions options);
 
@@ -45,7 +45,7 @@ class RecoverableSession final : public WrappedSession {
   // The same without the recovery. Counts as progress once it succeeds.
   FetchValues run_once(const Fetches& fetches, const Feeds& feeds, const RunOptions& options = {},
                        RunMetadata* metadata = nullptr);
-  // Returns what `attempt` returns, which is called again, as a whole, after each recovery.
+  // Returns the result of `attempt`, all of which is called again after each recovery.
   template <typename Attempt>
   std::invoke_result_t<Attempt&> retry(Attempt attempt) {
     while (true) {
@@ -58,8 +58,8 @@ class RecoverableSession final : public WrappedSession {
       }
     }
   }
-  // An error that a thread of the session reports makes this true, and is thrown by close();
-  // one to recover from is recovered from.
+  // An error reported by a thread of the session makes this true and is thrown by close();
+  // an AbortedError or UnavailableError is recovered from instead.
   bool should_stop() override;
   void close() override;
 
@@ -80,7 +80,7 @@ class RecoverableSession final : public WrappedSession {
 
   int num_recoveries_ = 0;
   int recoveries_without_progress_ = 0;
-  int64_t runs_ = 0;  // Successful ones of the present session.
+  int64_t runs_ = 0;  // Successful runs of the current session.
   int64_t failed_step_ = -1;
 };
 

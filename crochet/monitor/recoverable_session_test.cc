@@ -25,7 +25,7 @@ std::exception_ptr error(const char* message) {
   return std::make_exception_ptr(E("{}", message));
 }
 
-// Sessions that answer, one run after another, what a script says: null is a success.
+// Sessions whose runs follow a script, one entry per run: null is a success.
 class RecoverableSessionTest : public testing::Test {
  protected:
   using Script = std::deque<std::exception_ptr>;
@@ -86,7 +86,7 @@ class RecoverableSessionTest : public testing::Test {
   Script creation_script_;
   std::exception_ptr stop_failure_;
   int num_sessions_ = 0;
-  int64_t first_step_ = 0;  // Of the present session, if every step is saved.
+  int64_t first_step_ = 0;  // Of the current session, if every step is saved.
   int num_runs_ = 0;
   int num_closes_ = 0;
 };
@@ -102,7 +102,7 @@ TEST_F(RecoverableSessionTest, ShowsGraphAndTarget) {
 }
 
 // MS-37: run passes feeds through.
-TEST_F(RecoverableSessionTest, PassesFeedsOn) {
+TEST_F(RecoverableSessionTest, PassesOnFeeds) {
   RecoverableSession session = make();
   const Feeds feeds = {{graph_.placeholder("fed"), Tensor::scalar(20.0f)}};
   session.run({}, feeds);
@@ -131,14 +131,14 @@ TEST_F(RecoverableSessionTest, ThrowsWhatTheFactoryThrows) {
   EXPECT_THROW(session.run({}, {}), FailedPreconditionError);
 }
 
-TEST_F(RecoverableSessionTest, RecoversFromThePreemptionOfACreation) {
+TEST_F(RecoverableSessionTest, RecoversFromAPreemptionDuringCreation) {
   creation_script_ = {error<AbortedError>("a"), error<UnavailableError>("b"), nullptr};
   RecoverableSession session = make();
   EXPECT_EQ(num_sessions_, 3);
   EXPECT_EQ(session.num_recoveries(), 2);
 }
 
-TEST_F(RecoverableSessionTest, PassesOtherErrorsOn) {
+TEST_F(RecoverableSessionTest, PassesOnOtherErrors) {
   RecoverableSession session = make();
   script_ = {error<DataLossError>("gone")};
   EXPECT_THROW(session.run({}, {}), DataLossError);
@@ -147,8 +147,8 @@ TEST_F(RecoverableSessionTest, PassesOtherErrorsOn) {
   EXPECT_EQ(num_runs_, 1);
 }
 
-// MS-39: Aborted reported by a thread: should_stop answers false, on a second session.
-TEST_F(RecoverableSessionTest, RecoversWhenAskedWhetherToStop) {
+// MS-39: Aborted reported by a thread: should_stop returns false, on a second session.
+TEST_F(RecoverableSessionTest, RecoversInShouldStop) {
   RecoverableSession session = make();
   stop_failure_ = error<AbortedError>("a thread's");
   EXPECT_FALSE(session.should_stop());
@@ -172,11 +172,11 @@ TEST_F(RecoverableSessionTest, ClosesOnce) {
   EXPECT_THROW(session.run({}, {}), FailedPreconditionError);
 }
 
-TEST_F(RecoverableSessionTest, WaitsLongerFromRecoveryToRecovery) {
+TEST_F(RecoverableSessionTest, WaitsLongerWithEachRecovery) {
   std::vector<double> waits;
   Clock::TimePoint last = clock_.now();
   for (int i = 0; i < 10; ++i) script_.push_back(error<AbortedError>("a"));
-  // The time at which each session is made.
+  // The time at which each session is created.
   RecoverableSession session(
       [&]() -> std::unique_ptr<WrappedSession> {
         waits.push_back(to_seconds(clock_.now() - last));
@@ -188,7 +188,7 @@ TEST_F(RecoverableSessionTest, WaitsLongerFromRecoveryToRecovery) {
   EXPECT_THAT(waits, ElementsAre(0, 0, 1, 2, 4, 8, 16, 32, 60, 60, 60));
 }
 
-TEST_F(RecoverableSessionTest, GivesUpAfterSomeRecoveriesWithoutProgress) {
+TEST_F(RecoverableSessionTest, FailsAfterMaxRecoveriesWithoutProgress) {
   RecoverableSession session = make({.max_recoveries = 3});
   for (int i = 0; i < 4; ++i) script_.push_back(error<AbortedError>("the last one too"));
   EXPECT_THAT([&] { session.run({}, {}); }, ThrowsMessage<AbortedError>("the last one too"));
@@ -196,20 +196,20 @@ TEST_F(RecoverableSessionTest, GivesUpAfterSomeRecoveriesWithoutProgress) {
   EXPECT_EQ(num_sessions_, 4);
 }
 
-TEST_F(RecoverableSessionTest, CountsCreationsThatFailToo) {
+TEST_F(RecoverableSessionTest, CountsFailedCreations) {
   creation_script_ = {error<AbortedError>("a"), error<AbortedError>("b"), error<AbortedError>("c")};
   EXPECT_THAT([&] { make({.max_recoveries = 2}); }, ThrowsMessage<AbortedError>("c"));
 }
 
-TEST_F(RecoverableSessionTest, MayBeForbiddenToRecover) {
+TEST_F(RecoverableSessionTest, NeverRecoversIfMaxRecoveriesIsZero) {
   RecoverableSession session = make({.max_recoveries = 0});
   script_ = {error<AbortedError>("a")};
   EXPECT_THROW(session.run({}, {}), AbortedError);
   EXPECT_EQ(num_sessions_, 1);
 }
 
-// Every step is on disk: each new session goes on where the last one failed.
-TEST_F(RecoverableSessionTest, CountsAnewOnceItGotPastTheFailedStep) {
+// Every step is on disk: each new session continues where the last one failed.
+TEST_F(RecoverableSessionTest, CountsFromZeroOncePastTheFailedStep) {
   RecoverableSession session =
       make({.max_recoveries = 1, .start_step = [this] { return first_step_; }});
   for (int i = 0; i < 5; ++i) {
@@ -220,8 +220,8 @@ TEST_F(RecoverableSessionTest, CountsAnewOnceItGotPastTheFailedStep) {
   EXPECT_EQ(session.num_recoveries(), 5);
 }
 
-// Restored at step 0 each time, it makes step 0 to 1, and fails on the way to step 2.
-TEST_F(RecoverableSessionTest, DoesNotTakeARepeatedStepForProgress) {
+// Restored at step 0 each time, it completes step 1 and fails before completing step 2.
+TEST_F(RecoverableSessionTest, DoesNotCountARepeatedStepAsProgress) {
   RecoverableSession session = make({.max_recoveries = 2});
   session.run({}, {});
   script_ = {error<AbortedError>("a"), nullptr, error<AbortedError>("b"), nullptr,
@@ -241,7 +241,7 @@ TEST_F(RecoverableSessionTest, AsksWhetherItCanRecover) {
   EXPECT_EQ(session.num_recoveries(), 1);
 }
 
-TEST_F(RecoverableSessionTest, DoesNotRecoverIfASignalAsksToEnd) {
+TEST_F(RecoverableSessionTest, DoesNotRecoverIfASignalIsPending) {
   RecoverableSession session = make();
   set_pending_signal(15);
   script_ = {error<AbortedError>("a")};
@@ -249,7 +249,7 @@ TEST_F(RecoverableSessionTest, DoesNotRecoverIfASignalAsksToEnd) {
   EXPECT_EQ(num_sessions_, 1);
 }
 
-// A clock during whose sleep a signal comes.
+// A clock during whose sleep a signal arrives.
 class SignallingClock final : public Clock {
  public:
   TimePoint now() const override { return clock_.now(); }
@@ -263,7 +263,7 @@ class SignallingClock final : public Clock {
   FakeClock clock_;
 };
 
-TEST_F(RecoverableSessionTest, EndsItsWaitingWhenASignalComes) {
+TEST_F(RecoverableSessionTest, EndsItsWaitWhenASignalArrives) {
   SignallingClock clock;
   const Clock::TimePoint start = clock.now();
   RecoverableSession session([this] { return std::make_unique<ScriptRunner>(*this); },

@@ -17,7 +17,7 @@ using testing::Each;
 using testing::ElementsAre;
 using testing::ThrowsMessage;
 
-// Counts its calls; fails, and asks to stop, where it is told to.
+// Counts its calls; fails, and requests a stop, where the test asks for it.
 class CountingHook final : public SessionRunHook {
  public:
   void begin(Graph&) override { ++num_begins; }
@@ -70,7 +70,7 @@ class RecoveryTest : public testing::Test {
   }
   MonitoredSessionOptions options() { return {.clock = &clock_}; }
 
-  // Leaves a checkpoint of this step.
+  // Writes a checkpoint of this step.
   void save_step(int64_t step) {
     ScriptedGraph graph({.global_step = step});
     scaffold_->saver->save(*graph.new_session(""), "d/model.ckpt", step);
@@ -119,7 +119,7 @@ TEST_F(RecoveryTest, RestoresTheNewestCheckpoint) {
   session.close();
 }
 
-TEST_F(RecoveryTest, RecoversFromErrorsOfHooksToo) {
+TEST_F(RecoveryTest, RecoversFromErrorsOfHooks) {
   MonitoredSession session(creator(), {hook_}, options());
   hook_->before_failure = aborted();
   session.run(graph_.train());
@@ -143,7 +143,7 @@ TEST_F(RecoveryTest, RecoversFromAFailedFirstCreation) {
   session.close();
 }
 
-TEST_F(RecoveryTest, TriesInitFnAgain) {
+TEST_F(RecoveryTest, CallsInitFnAgain) {
   int calls = 0;
   scaffold_->init_fn = [&](Session&) {
     if (++calls == 1) throw AbortedError("the worker is gone");
@@ -153,7 +153,7 @@ TEST_F(RecoveryTest, TriesInitFnAgain) {
   session.close();
 }
 
-TEST_F(RecoveryTest, RethrowsIfItMayNotRecover) {
+TEST_F(RecoveryTest, RethrowsIfCanRecoverIsFalse) {
   MonitoredSession session(creator(), {hook_},
                            {.can_recover = [] { return false; }, .clock = &clock_});
   graph_.fail_run(graph_.num_runs(), AbortedError("the worker is gone"));
@@ -164,7 +164,7 @@ TEST_F(RecoveryTest, RethrowsIfItMayNotRecover) {
   EXPECT_EQ(graph_.num_open_sessions(), 0);
 }
 
-TEST_F(RecoveryTest, GivesUpIfItDoesNotGetPastAStep) {
+TEST_F(RecoveryTest, FailsIfItDoesNotGetPastAStep) {
   save_step(2);
   MonitoredSession session(creator(), {hook_}, {.max_recoveries = 2, .clock = &clock_});
   const Clock::TimePoint start = clock_.now();
@@ -179,7 +179,7 @@ TEST_F(RecoveryTest, GivesUpIfItDoesNotGetPastAStep) {
   EXPECT_EQ(hook_->num_errors, 1);
 }
 
-TEST_F(RecoveryTest, KeepsARequestToStopOverARecovery) {
+TEST_F(RecoveryTest, KeepsARequestToStopThroughARecovery) {
   MonitoredSession session(creator(), {hook_}, options());
   hook_->stops_before_run = true;
   hook_->after_failure = aborted();
@@ -192,7 +192,7 @@ TEST_F(RecoveryTest, KeepsARequestToStopOverARecovery) {
   session.close();
 }
 
-TEST_F(RecoveryTest, KeepsAThreadsRequestToStopOverARecovery) {
+TEST_F(RecoveryTest, KeepsAThreadsRequestToStopThroughARecovery) {
   MonitoredSession session(creator(), {hook_}, options());
   hook_->coordinator->request_stop({"a thread", "the queue is empty"});
   hook_->after_failure = aborted();
@@ -203,7 +203,7 @@ TEST_F(RecoveryTest, KeepsAThreadsRequestToStopOverARecovery) {
 }
 
 // MS-41: Cancelled, while a thread reports Aborted: that is a preemption.
-TEST_F(RecoveryTest, RecoversIfAThreadMetThePreemption) {
+TEST_F(RecoveryTest, RecoversIfAThreadReportedThePreemption) {
   MonitoredSession session(creator(), {hook_}, options());
   hook_->coordinator->request_stop(aborted());
   hook_->before_failure = std::make_exception_ptr(CancelledError("the consequence"));
@@ -213,7 +213,7 @@ TEST_F(RecoveryTest, RecoversIfAThreadMetThePreemption) {
   session.close();
 }
 
-TEST_F(RecoveryTest, RecoversWhileItIsAskedWhetherToStop) {
+TEST_F(RecoveryTest, RecoversInShouldStop) {
   MonitoredSession session(creator(), {hook_}, options());
   hook_->coordinator->request_stop(aborted());
   EXPECT_FALSE(session.should_stop());
@@ -221,7 +221,7 @@ TEST_F(RecoveryTest, RecoversWhileItIsAskedWhetherToStop) {
   session.close();
 }
 
-TEST_F(RecoveryTest, SwallowsThePreemptionOfAThreadAtClose) {
+TEST_F(RecoveryTest, IgnoresThePreemptionOfAThreadAtClose) {
   MonitoredSession session(creator(), {hook_}, options());
   hook_->coordinator->request_stop(aborted());
   EXPECT_NO_THROW(session.close());

@@ -11,7 +11,7 @@
 namespace crochet {
 namespace {
 
-// The one operation that a collection has; none if it is empty.
+// The only operation of a collection; empty if there is none.
 Output only_one(const Graph& graph, std::string_view collection) {
   const std::vector<Output> operations = graph.collection(collection);
   if (operations.size() > 1)

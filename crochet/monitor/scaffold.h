@@ -10,14 +10,14 @@
 
 namespace crochet {
 
-// The pieces around a graph that a session needs: how it is initialised, saved and
-// summarised. What is unset is filled in by finalize(); most programs set nothing, or one thing.
-// An operation may be one, a list of them, or names.
+// What a session needs besides the graph: how it is initialised, saved and summarised. finalize()
+// fills in unset members; most programs set none or one.
+// Each member that holds operations takes one, a list of them, or names.
 //
 // A new session is made ready in this order: a checkpoint is restored, or else init_op and init_fn
-// are run; then local_init_op, once ready_for_local_init_op says so; then ready_op says whether
-// all is ready. An engine whose variables always have values, the local one, needs none of
-// these.
+// are run; then local_init_op, if ready_for_local_init_op allows it; then ready_op reports whether
+// everything is ready. An engine whose variables always have values, such as the local one, needs
+// none of these.
 struct Scaffold {
   // Saves and restores. By default the graph's (see registered_saver.h), or else a Saver with its
   // defaults and allow_empty, which becomes the graph's.
@@ -26,12 +26,13 @@ struct Scaffold {
   // or Graph::default_init_op().
   Fetches init_op = {};
   Feeds init_feed_dict = {};
-  // Called after it: f(Session&), or f(const Scaffold&, Session&) with the scaffold it is used in.
+  // Called after init_op: f(Session&), or f(const Scaffold&, Session&) with the scaffold it is
+  // used in.
   InitFn init_fn = {};
-  // Gives the names of what is not initialised, or no value if all is: the collection "ready_op",
-  // or Graph::default_ready_op().
+  // Gives the names of uninitialised variables, or no value if there are none: the collection
+  // "ready_op", or Graph::default_ready_op().
   Fetches ready_op = {};
-  // The same, of what local_init_op needs: the collection "ready_for_local_init_op", or
+  // The same for what local_init_op needs: the collection "ready_for_local_init_op", or
   // Graph::default_ready_for_local_init_op().
   Fetches ready_for_local_init_op = {};
   // Run in every session, restored or not: the collection "local_init_op", or
@@ -41,14 +42,14 @@ struct Scaffold {
   // of the graph's collections of summaries (graph.h), under the names of the operations.
   Fetches summary_op = {};
 
-  // Fills what is unset, then makes the graph final. Operations and a saver that are made here
-  // are kept in the graph for the next scaffold; those that were given are not. Calling it again
-  // changes nothing.
-  // Throws: FailedPreconditionError if a collection that is to have one item has several.
+  // Fills in unset members, then finalizes the graph. Operations and a saver created here
+  // are kept in the graph for the next scaffold; those that the user set are not. Calling it
+  // again changes nothing.
+  // Throws: FailedPreconditionError if a collection that must have at most one item has several.
   void finalize(Graph& graph);
 };
 
-// `own`, with what it leaves unset taken from `source`. The init_fn is called with the
+// `own`, with its unset members taken from `source`. The init_fn is called with the
 // scaffold it is used in, not the one it came from.
 Scaffold copy_from_scaffold(const Scaffold& source, Scaffold own = {});
 

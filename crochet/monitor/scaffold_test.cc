@@ -27,7 +27,7 @@ std::vector<std::string> names(Session& session, const Fetches& ready_op) {
   return {values.tensor().strings().begin(), values.tensor().strings().end()};
 }
 
-// MS-1: nothing is there before finalize.
+// MS-1: nothing is set before finalize.
 TEST(ScaffoldTest, IsEmptyAtFirst) {
   const Scaffold scaffold;
   EXPECT_EQ(scaffold.saver, nullptr);
@@ -40,8 +40,8 @@ TEST(ScaffoldTest, IsEmptyAtFirst) {
   EXPECT_TRUE(scaffold.summary_op.empty());
 }
 
-// MS-2: finalize makes all there is to make; what is not ready has names, until it is initialised.
-TEST(ScaffoldTest, MakesWhatInitialisesAnEngineThatNeedsIt) {
+// MS-2: finalize creates all operations; ready_op names what is not initialised, until it is.
+TEST(ScaffoldTest, CreatesInitOperationsForAnEngineThatNeedsThem) {
   ScriptedGraph graph({.counts_steps = false, .starts_initialized = false});
   graph.variable("my_var", Tensor::scalar(1.0f));
   graph.local_variable("my_local_var", Tensor::scalar(1.0f));
@@ -59,7 +59,7 @@ TEST(ScaffoldTest, MakesWhatInitialisesAnEngineThatNeedsIt) {
   EXPECT_THAT(names(*session, scaffold.ready_op), IsEmpty());
 }
 
-// MS-3: a graph without variables and summaries will do.
+// MS-3: a graph without variables and summaries is accepted.
 TEST(ScaffoldTest, IsFinalizedWithDefaults) {
   ScriptedGraph graph({.counts_steps = false, .starts_initialized = false});
   Scaffold scaffold;
@@ -83,7 +83,7 @@ TEST(ScaffoldTest, ChangesNothingWhenFinalizedAgain) {
   EXPECT_EQ(graph.operation_names().size(), num_operations);
 }
 
-TEST(ScaffoldTest, MakesNoOperationsForAnEngineThatNeedsNone) {
+TEST(ScaffoldTest, CreatesNoOperationsForAnEngineThatNeedsNone) {
   ScriptedGraph graph;
   Scaffold scaffold;
   scaffold.finalize(graph);
@@ -94,8 +94,8 @@ TEST(ScaffoldTest, MakesNoOperationsForAnEngineThatNeedsNone) {
   EXPECT_THAT(graph.collection(kInitOpCollection), IsEmpty());
 }
 
-// MS-4: the next scaffold of a graph shares what the first one made.
-TEST(ScaffoldTest, SharesWhatWasMadeWithTheNextOne) {
+// MS-4: the next scaffold of a graph shares what the first one created.
+TEST(ScaffoldTest, SharesItsOperationsWithTheNextScaffold) {
   ScriptedGraph graph({.starts_initialized = false});
   graph.local_variable("local", Tensor::scalar(1.0f));
   Scaffold first;
@@ -112,7 +112,7 @@ TEST(ScaffoldTest, SharesWhatWasMadeWithTheNextOne) {
   EXPECT_THAT(graph.collection(kInitOpCollection), ElementsAre(*first.init_op.as_output()));
 }
 
-TEST(ScaffoldTest, TakesWhatTheGraphBrings) {
+TEST(ScaffoldTest, UsesTheCollectionsOfTheGraph) {
   ScriptedGraph graph({.starts_initialized = false});
   const auto saver = std::make_shared<Saver>();
   register_saver(graph, saver);
@@ -126,8 +126,8 @@ TEST(ScaffoldTest, TakesWhatTheGraphBrings) {
   EXPECT_EQ(*scaffold.summary_op.as_output(), graph.output("global_step"));
 }
 
-// MS-5: of savers, and of every operation, a graph has one.
-TEST(ScaffoldTest, RefusesAGraphWithSeveralOfAKind) {
+// MS-5: a graph has at most one saver, and at most one operation of each kind.
+TEST(ScaffoldTest, RejectsAGraphWithSeveralOfAKind) {
   ScriptedGraph two_savers;
   register_saver(two_savers, std::make_shared<Saver>());
   register_saver(two_savers, std::make_shared<Saver>());
@@ -144,7 +144,7 @@ TEST(ScaffoldTest, RefusesAGraphWithSeveralOfAKind) {
   }
 }
 
-TEST(ScaffoldTest, TakesTheSummariesOfTheGraph) {
+TEST(ScaffoldTest, UsesTheSummariesOfTheGraph) {
   ScriptedGraph graph;
   const Output loss = graph.value("loss", {Tensor::scalar(1.0f)});
   graph.add_to_collection(kSummariesCollection, loss);
@@ -154,8 +154,8 @@ TEST(ScaffoldTest, TakesTheSummariesOfTheGraph) {
   EXPECT_EQ(*scaffold.summary_op.as_map()->at("loss").as_output(), loss);
 }
 
-// MS-6: what was given survives finalize, and is not the graph's afterwards.
-TEST(ScaffoldTest, KeepsWhatWasGiven) {
+// MS-6: members set by the user survive finalize, and are not added to the graph.
+TEST(ScaffoldTest, KeepsMembersThatAreSet) {
   ScriptedGraph graph({.starts_initialized = false});
   const Output loss = graph.value("loss", {Tensor::scalar(1.0f)});
   graph.add_to_collection(kSummariesCollection, loss);
@@ -210,19 +210,19 @@ void expect_same(const Scaffold& copy, const Scaffold& original) {
   EXPECT_EQ(*copy.summary_op.as_name(), *original.summary_op.as_name());
 }
 
-// MS-8: copied from an empty scaffold, it has what was given.
-TEST(CopyFromScaffoldTest, KeepsWhatWasGivenIfTheSourceIsEmpty) {
+// MS-8: copied from an empty scaffold, it keeps its own members.
+TEST(CopyFromScaffoldTest, KeepsItsOwnMembersIfTheSourceIsEmpty) {
   const Scaffold own = full_scaffold("own");
   expect_same(copy_from_scaffold(Scaffold(), own), own);
 }
 
-TEST(CopyFromScaffoldTest, TakesWhatWasNotGiven) {
+TEST(CopyFromScaffoldTest, TakesUnsetMembersFromTheSource) {
   const Scaffold source = full_scaffold("source");
   expect_same(copy_from_scaffold(source), source);
 }
 
-// MS-9: what was given wins over the source's.
-TEST(CopyFromScaffoldTest, PrefersWhatWasGiven) {
+// MS-9: members that are set win over the source's.
+TEST(CopyFromScaffoldTest, PrefersItsOwnMembers) {
   const Scaffold own = full_scaffold("own");
   expect_same(copy_from_scaffold(full_scaffold("source"), own), own);
 }
@@ -238,7 +238,7 @@ TEST(CopyFromScaffoldTest, CallsTheInitFnWithTheNewScaffold) {
   EXPECT_EQ(called_with, copy.get());
 }
 
-TEST(ScaffoldTest, BuildsASaverThatWasDeferred) {
+TEST(ScaffoldTest, BuildsADeferredSaver) {
   ScriptedGraph graph;
   MemoryFileSystem files;
   Scaffold scaffold{

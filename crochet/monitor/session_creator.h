@@ -12,17 +12,17 @@
 
 namespace crochet {
 
-// Makes the sessions of a monitored session: the first, and one for each recovery.
+// Creates the sessions of a monitored session: the first, and one for each recovery.
 class SessionCreator {
  public:
   virtual ~SessionCreator() = default;
 
   virtual Graph& graph() const = 0;
-  // Finalizes the graph and makes a session that is ready to run.
+  // Finalizes the graph and creates a session that is ready to run.
   virtual std::unique_ptr<Session> create_session() = 0;
-  // The checkpoint that the last session was restored from here; none if it was not.
+  // The checkpoint that the last session was restored from; unset if it was not restored.
   virtual std::optional<std::string> restored_from() const { return std::nullopt; }
-  // What was taken over from it; nothing if it was not.
+  // What was restored from it; unset if the session was not restored.
   virtual std::optional<RestoreReport> restore_report() const { return std::nullopt; }
 };
 
@@ -34,13 +34,13 @@ struct ChiefSessionCreatorOptions {
   // Restored from if it holds a checkpoint; empty: always a fresh start.
   std::string checkpoint_dir = {};
   std::string checkpoint_basename = "model.ckpt";
-  // The checkpoint to restore, "runs/x/model.ckpt-100", instead of the newest of a directory. A
-  // session that is recovered starts from it, too.
+  // The checkpoint to restore, "runs/x/model.ckpt-100", instead of the newest of a directory.
+  // Recovered sessions start from it, too.
   std::string checkpoint_filename_with_path = {};
 };
 
-// For the process that initialises: restores the newest sound checkpoint, or starts
-// afresh if the directory holds none at all.
+// For the process that initialises: restores the newest intact checkpoint, or initialises
+// if the directory holds none at all.
 class ChiefSessionCreator final : public SessionCreator {
  public:
   // Requires: the graph outlives this. Throws: InvalidArgumentError if both
@@ -64,10 +64,10 @@ struct WorkerSessionCreatorOptions {
   // Where the session runs, and how; see Graph::new_session.
   std::string master = {};
   SessionConfig config = {};
-  // How long to wait for the chief, and how long between two looks at whether it is ready.
+  // How long to wait for the chief, and how long between two checks whether it is ready.
   double max_wait_secs = 1800;
   double recovery_wait_secs = 30;
-  // The machine's if null. Not owned.
+  // Clock::real() if null. Not owned.
   Clock* clock = nullptr;
 };
 
@@ -76,7 +76,7 @@ struct WorkerSessionCreatorOptions {
 class WorkerSessionCreator final : public SessionCreator {
  public:
   // Requires: the graph outlives this. Throws: InvalidArgumentError for a negative max_wait_secs,
-  // or a recovery_wait_secs that is not above 0.
+  // or a recovery_wait_secs of 0 or less.
   explicit WorkerSessionCreator(Graph& graph, WorkerSessionCreatorOptions options = {});
 
   Graph& graph() const override { return graph_; }

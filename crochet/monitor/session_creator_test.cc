@@ -49,10 +49,10 @@ TEST_F(ChiefSessionCreatorTest, NeedsNoScaffold) {
   EXPECT_EQ(read_global_step(*ChiefSessionCreator(graph_).create_session()), 0);
 }
 
-TEST_F(ChiefSessionCreatorTest, SaysSoIfItStartsAfresh) {
+TEST_F(ChiefSessionCreatorTest, LogsThatItStartsAfresh) {
   create("d");
   EXPECT_EQ(num_inits_, 1);
-  EXPECT_TRUE(log_.contains("d holds no checkpoint: a fresh start"));
+  EXPECT_TRUE(log_.contains("d holds no checkpoint: starting afresh"));
 }
 
 // SM-4: restored, without the initialisation.
@@ -64,13 +64,13 @@ TEST_F(ChiefSessionCreatorTest, RestoresInsteadOfInitialising) {
   EXPECT_TRUE(log_.contains("restored d/model.ckpt-200"));
 }
 
-TEST_F(ChiefSessionCreatorTest, DoesNotStartAfreshBesideCheckpointsOfAnotherName) {
+TEST_F(ChiefSessionCreatorTest, DoesNotStartAfreshNextToCheckpointsOfAnotherName) {
   save_step("d/other", 30);
   EXPECT_THROW(create("d"), FailedPreconditionError);
   EXPECT_EQ(num_inits_, 0);
 }
 
-TEST_F(ChiefSessionCreatorTest, SaysWhatItRestored) {
+TEST_F(ChiefSessionCreatorTest, ReportsWhatItRestored) {
   save_step("d/model.ckpt", 30);
   ChiefSessionCreator creator(graph_, {.scaffold = scaffold_, .checkpoint_dir = "d"});
   EXPECT_EQ(creator.restored_from(), std::nullopt);
@@ -78,7 +78,7 @@ TEST_F(ChiefSessionCreatorTest, SaysWhatItRestored) {
   EXPECT_EQ(creator.restored_from(), "d/model.ckpt-30");
 }
 
-TEST_F(ChiefSessionCreatorTest, RestoresTheFileItIsTold) {
+TEST_F(ChiefSessionCreatorTest, RestoresTheGivenFile) {
   save_step("d/model.ckpt", 30);
   save_step("d/model.ckpt", 200);
   ChiefSessionCreator creator(
@@ -87,19 +87,19 @@ TEST_F(ChiefSessionCreatorTest, RestoresTheFileItIsTold) {
   EXPECT_EQ(num_inits_, 0);
 }
 
-TEST_F(ChiefSessionCreatorTest, RefusesADirectoryAndAFile) {
+TEST_F(ChiefSessionCreatorTest, RejectsADirectoryAndAFile) {
   EXPECT_THROW(
       ChiefSessionCreator(graph_, {.checkpoint_dir = "d", .checkpoint_filename_with_path = "d/x"}),
       InvalidArgumentError);
 }
 
-TEST_F(ChiefSessionCreatorTest, HandsOnTargetAndSettings) {
+TEST_F(ChiefSessionCreatorTest, PassesOnTargetAndSettings) {
   ChiefSessionCreator creator(graph_, {.master = "there", .config = {"settings"}});
   EXPECT_EQ(creator.create_session()->target(), "there");
   EXPECT_EQ(graph_.last_config().serialized, "settings");
 }
 
-// An engine whose variables have no values is initialised as the scaffold says.
+// An engine whose variables have no values is initialised by the scaffold's operations.
 TEST(ChiefSessionCreatorInitTest, InitialisesAnEngineThatNeedsIt) {
   ScriptedGraph graph({.global_step = 5, .starts_initialized = false});
   graph.local_variable("local", Tensor::scalar(1.0f));
@@ -113,7 +113,7 @@ class WorkerSessionCreatorTest : public testing::Test {
   FakeClock clock_;
 };
 
-TEST_F(WorkerSessionCreatorTest, WaitsForTheChiefAndInitialisesOnlyWhatIsLocal) {
+TEST_F(WorkerSessionCreatorTest, WaitsForTheChiefAndInitialisesOnlyLocalVariables) {
   ScriptedGraph graph({.starts_initialized = false});
   graph.local_variable("local", Tensor::scalar(1.0f));
   int num_questions = 0;
@@ -137,14 +137,14 @@ TEST_F(WorkerSessionCreatorTest, WaitsForTheChiefAndInitialisesOnlyWhatIsLocal) 
               testing::ElementsAre("ready:0", "ready:0", "ready:0", "local_init", "ready:0"));
 }
 
-TEST_F(WorkerSessionCreatorTest, GivesUpAfterHalfAnHour) {
+TEST_F(WorkerSessionCreatorTest, TimesOutAfterHalfAnHour) {
   ScriptedGraph graph({.starts_initialized = false});
   WorkerSessionCreator creator(graph, {.clock = &clock_});
   EXPECT_THROW(creator.create_session(), DeadlineExceededError);
   EXPECT_EQ(to_seconds(clock_.now() - FakeClock().now()), 1800);
 }
 
-TEST_F(WorkerSessionCreatorTest, LooksAsOftenAsItIsTold) {
+TEST_F(WorkerSessionCreatorTest, ChecksEveryRecoveryWaitSecs) {
   ScriptedGraph graph({.starts_initialized = false});
   WorkerSessionCreator creator(graph,
                                {.max_wait_secs = 10, .recovery_wait_secs = 2.5, .clock = &clock_});
@@ -153,7 +153,7 @@ TEST_F(WorkerSessionCreatorTest, LooksAsOftenAsItIsTold) {
   EXPECT_EQ(graph.num_sessions(), 5);
 }
 
-TEST_F(WorkerSessionCreatorTest, RefusesANegativeWait) {
+TEST_F(WorkerSessionCreatorTest, RejectsANegativeWait) {
   ScriptedGraph graph;
   EXPECT_THROW(WorkerSessionCreator(graph, {.recovery_wait_secs = 0}), InvalidArgumentError);
   EXPECT_THROW(WorkerSessionCreator(graph, {.max_wait_secs = -1}), InvalidArgumentError);

@@ -11,12 +11,12 @@
 namespace crochet {
 namespace {
 
-// Closing is never why a session could not be had.
+// An error of closing must not hide why the session is discarded.
 void discard(Session& session) {
   try {
     session.close();
   } catch (...) {
-    log_warning("closing a session that is not used: {}", describe(std::current_exception()));
+    log_warning("closing an unused session: {}", describe(std::current_exception()));
   }
 }
 
@@ -76,7 +76,7 @@ std::unique_ptr<Session> SessionManager::prepare_session(const PrepareSessionOpt
     restore(*session, options.session);
     if (!restored_from_) {
       if (!options.session.checkpoint_dir.empty())
-        log_info("{} holds no checkpoint: a fresh start", options.session.checkpoint_dir);
+        log_info("{} holds no checkpoint: starting afresh", options.session.checkpoint_dir);
       initialize(*session, options);
     }
     const char* const kNotReady = "Init operations did not make model ready";
@@ -98,7 +98,7 @@ RecoveredSession SessionManager::recover_session(const RecoverSessionOptions& op
     if (!found && restored_from_) found = obstacle(*session, options_.ready_op);
     initialized = restored_from_ && !found;
     if (restored_from_ && found)
-      log_info("{} was restored, and the model is not ready: {}", *restored_from_, *found);
+      log_info("{} was restored, but the model is not ready: {}", *restored_from_, *found);
   });
   return {std::move(session), initialized};
 }
@@ -177,7 +177,7 @@ SessionManager::Obstacle SessionManager::obstacle(Session& session, const Fetche
     append_uninitialized(session.run(ready_op), names);
   } catch (const FailedPreconditionError& error) {
     if (std::string_view(error.what()).find("uninitialized") == std::string_view::npos) {
-      log_warning("asking whether the model is ready: {}", error.what());
+      log_warning("checking whether the model is ready: {}", error.what());
       throw;
     }
     return error.what();

@@ -17,21 +17,21 @@ namespace crochet {
 // What makes a session ready; see Scaffold.
 struct SessionManagerOptions {
   Fetches local_init_op = {};
-  // Ready is a session in which this gives no value, an int32 or no elements; otherwise the names
-  // it gives are those of variables that are not initialised. Empty: always ready.
+  // A session is ready if this gives no value, an int32 or no elements; otherwise it gives the
+  // names of variables that are not initialised. Empty: always ready.
   Fetches ready_op = {};
-  // The same question, asked before local_init_op is run. Takes a local_init_op.
+  // The same check, made before local_init_op is run. Requires a local_init_op.
   Fetches ready_for_local_init_op = {};
-  // Between two looks at whether a checkpoint, or another process's initialisation, is there.
+  // Time between two checks for a checkpoint or for initialisation by another process.
   double recovery_wait_secs = 30;
   RunOptions local_init_run_options = {};
-  // The machine's if null. Not owned.
+  // Clock::real() if null. Not owned.
   Clock* clock = nullptr;
 };
 
-// Which session is wanted, and what it is restored from: the newest sound checkpoint of a
+// The session to create, and what it is restored from: the newest intact checkpoint of a
 // directory, or one file; nothing without a saver. At most one of checkpoint_dir and
-// checkpoint_filename_with_path.
+// checkpoint_filename_with_path may be set.
 struct RecoverSessionOptions {
   std::string master = {};  // See Graph::new_session.
   SessionConfig config = {};
@@ -39,12 +39,14 @@ struct RecoverSessionOptions {
   std::string checkpoint_dir = {};
   std::string checkpoint_basename = "model.ckpt";
   std::string checkpoint_filename_with_path = {};  // "runs/x/model.ckpt-100".
-  // If the directory holds no checkpoint: look again every recovery_wait_secs, for max_wait_secs.
+  // If the directory holds no checkpoint: check again every recovery_wait_secs, up to
+  // max_wait_secs.
   bool wait_for_checkpoint = false;
   double max_wait_secs = 7200;
 };
 
-// Throws: InvalidArgumentError for a directory and a file, or a negative max_wait_secs.
+// Throws: InvalidArgumentError if both a directory and a file are set, or for a negative
+// max_wait_secs.
 void check_options(const RecoverSessionOptions& options);
 
 struct PrepareSessionOptions {
@@ -67,43 +69,43 @@ struct RecoveredSession {
   bool initialized = false;
 };
 
-// Makes sessions that are ready to run: restored, initialised, or initialised by another
-// process. What ChiefSessionCreator and WorkerSessionCreator stand on.
+// Creates sessions that are ready to run: restored, initialised, or initialised by another
+// process. ChiefSessionCreator and WorkerSessionCreator are built on it.
 //
-// A session that could not be made ready is closed. Whatever waits here ends with a
+// A session that could not be made ready is closed. Waits in these functions end with a
 // CancelledError when a signal asks the process to end.
 class SessionManager {
  public:
   // Requires: the graph outlives this. Throws: InvalidArgumentError for a ready_for_local_init_op
-  // without a local_init_op, or a recovery_wait_secs that is not above 0.
+  // without a local_init_op, or a recovery_wait_secs of 0 or less.
   explicit SessionManager(Graph& graph, SessionManagerOptions options = {});
 
   // For the chief: restores, or initialises if there is nothing to restore; then runs
-  // local_init_op and sees to it that all is ready.
+  // local_init_op and checks that everything is ready.
   // Throws: InvalidArgumentError for conflicting options; FailedPreconditionError if there is
-  // nothing to initialise with, though the engine needs it, or if all is not ready then; what
-  // Saver::restore_newest and restore throw.
+  // nothing to initialise with, though the engine needs it, or if the session is not ready
+  // afterwards; what Saver::restore_newest and restore throw.
   std::unique_ptr<Session> prepare_session(const PrepareSessionOptions& options);
 
-  // Restores, and initialises nothing but the local variables. A session that was not restored, or
-  // is not ready, is no error here. Throws: as prepare_session for options and restoring.
+  // Restores, and initialises only the local variables. It is not an error if the session was not
+  // restored or is not ready. Throws: as prepare_session for options and restoring.
   RecoveredSession recover_session(const RecoverSessionOptions& options);
 
-  // For workers: makes sessions, one every recovery_wait_secs, until one is ready because the
+  // For workers: creates sessions, one every recovery_wait_secs, until one is ready because the
   // chief has initialised what they share.
-  // Throws: DeadlineExceededError if the next look would come after max_wait_secs.
+  // Throws: DeadlineExceededError if the next check would come after max_wait_secs.
   std::unique_ptr<Session> wait_for_session(const WaitForSessionOptions& options = {});
 
   // The checkpoint that the last session was restored from.
   const std::optional<std::string>& restored_from() const { return restored_from_; }
-  // What was taken over from it, and which newer ones were refused; empty without one.
+  // What was restored from it, and which newer ones were refused; empty if nothing was restored.
   const RestoreReport& restore_report() const { return restore_report_; }
 
  private:
-  // Why something is not ready; none if it is.
+  // Why something is not ready; unset if it is.
   using Obstacle = std::optional<std::string>;
 
-  // Puts the checkpoint's prefix into restored_from_, or nothing.
+  // Sets restored_from_ to the checkpoint's prefix, or resets it if nothing was restored.
   void restore(Session& session, const RecoverSessionOptions& options);
   std::optional<std::string> restore_newest(Session& session, const RecoverSessionOptions& options);
   void initialize(Session& session, const PrepareSessionOptions& options);

@@ -22,7 +22,7 @@ using testing::Not;
 using testing::Optional;
 using testing::ThrowsMessage;
 
-// A graph of one variable, "v" of value 1, in an engine where nothing has a value at first.
+// A graph with one variable, "v" of value 1, in an engine where variables start without values.
 class SessionManagerTest : public testing::Test {
  protected:
   ~SessionManagerTest() override { set_pending_signal(0); }
@@ -31,7 +31,7 @@ class SessionManagerTest : public testing::Test {
     options.clock = &clock_;
     return SessionManager(graph_, std::move(options));
   }
-  // Asks for all variables, and looks every second.
+  // Checks all variables, every second.
   SessionManagerOptions asking(SessionManagerOptions options = {}) {
     options.ready_op = graph_.uninitialized("report", {v_});
     options.recovery_wait_secs = 1;
@@ -66,10 +66,11 @@ class SessionManagerTest : public testing::Test {
   Variable v_ = graph_.variable("v", Tensor::scalar(1.0f));
 };
 
-// Another process that initialises v after some attempts: sessions of the fake share nothing.
+// Imitates another process that initialises v after some attempts: sessions of the fake share
+// nothing.
 class CountingManagerTest : public SessionManagerTest {
  protected:
-  // Ready from the n-th question on.
+  // Ready from the n-th check on.
   Output ready_after(int num_questions) {
     return graph_.value("ready", [this, num_questions] {
       return ++num_questions_ < num_questions ? Tensor::from(std::vector<std::string>{"v"})
@@ -85,7 +86,7 @@ TEST_F(SessionManagerTest, PreparesWithAnInitOp) {
   EXPECT_EQ(value(*session, v_), 1);
 }
 
-// SM-2: init_op is run with what it is fed.
+// SM-2: init_op is run with its feeds.
 TEST_F(SessionManagerTest, FeedsTheInitOp) {
   const Output fed = graph_.placeholder("fed");
   const Operation init = graph_.initializer("init", v_, fed);
@@ -110,8 +111,8 @@ TEST_F(SessionManagerTest, RunsTheInitOpBeforeTheInitFn) {
   EXPECT_THAT(seen, Optional(1));
 }
 
-// SM-4: without a checkpoint and anything to initialise with, it fails, after waiting; with the
-// checkpoint back it restores and initialises nothing.
+// SM-4: without a checkpoint or anything to initialise with, it fails, after waiting; once the
+// checkpoint is back it restores and initialises nothing.
 TEST_F(SessionManagerTest, PreparesFromACheckpointOrFails) {
   SessionManager sessions = manager(asking());
   PrepareSessionOptions options{
@@ -133,14 +134,14 @@ TEST_F(SessionManagerTest, PreparesFromACheckpointOrFails) {
   EXPECT_TRUE(log_.contains("restored d/model.ckpt-5"));
 }
 
-TEST_F(SessionManagerTest, DoesNotWaitForACheckpointUnlessToldTo) {
+TEST_F(SessionManagerTest, DoesNotWaitForACheckpointByDefault) {
   const auto session = manager(asking()).prepare_session(
       {.session = {.saver = saver_, .checkpoint_dir = "d"}, .init_op = init()});
   EXPECT_THAT(clock_.sleeps(), ElementsAre());
-  EXPECT_TRUE(log_.contains("d holds no checkpoint: a fresh start"));
+  EXPECT_TRUE(log_.contains("d holds no checkpoint: starting afresh"));
 }
 
-TEST_F(SessionManagerTest, EndsItsWaitForACheckpointOnASignal) {
+TEST_F(SessionManagerTest, StopsWaitingForACheckpointOnASignal) {
   set_pending_signal(15);
   EXPECT_THAT(
       [&] {
@@ -191,8 +192,8 @@ TEST_F(SessionManagerTest, ClosesASessionThatCannotBeRestored) {
   EXPECT_EQ(graph_.num_open_sessions(), 0);
 }
 
-// SM-6: never ready, with a look each second and three seconds at most.
-TEST_F(SessionManagerTest, GivesUpWaitingForASession) {
+// SM-6: never ready, with a check every second for at most three seconds.
+TEST_F(SessionManagerTest, TimesOutWaitingForASession) {
   EXPECT_THAT([&] { manager(asking()).wait_for_session({.max_wait_secs = 3}); },
               ThrowsMessage<DeadlineExceededError>(
                   AllOf(HasSubstr("Session was not ready after waiting 3 secs"),
@@ -202,7 +203,7 @@ TEST_F(SessionManagerTest, GivesUpWaitingForASession) {
   EXPECT_EQ(to_seconds(clock_.now() - FakeClock().now()), 3);
 }
 
-TEST_F(SessionManagerTest, LooksOnceIfThereIsNoTimeForASecondLook) {
+TEST_F(SessionManagerTest, ChecksOnceIfThereIsNoTimeForASecondCheck) {
   EXPECT_THROW(manager(asking()).wait_for_session({.max_wait_secs = 0.5}), DeadlineExceededError);
   EXPECT_EQ(graph_.num_sessions(), 1);
   EXPECT_THAT(clock_.sleeps(), ElementsAre());
@@ -218,7 +219,7 @@ TEST_F(CountingManagerTest, WaitsUntilTheSessionIsReady) {
   EXPECT_TRUE(log_.contains("waiting until the model is ready: Variables not initialized: v"));
 }
 
-TEST_F(SessionManagerTest, EndsItsWaitForASessionOnASignal) {
+TEST_F(SessionManagerTest, StopsWaitingForASessionOnASignal) {
   set_pending_signal(2);
   EXPECT_THAT(
       [&] { manager(asking()).wait_for_session(); },
@@ -226,24 +227,24 @@ TEST_F(SessionManagerTest, EndsItsWaitForASessionOnASignal) {
   EXPECT_THAT(clock_.sleeps(), ElementsAre());
 }
 
-// SM-7: readiness for a local_init_op that is not there.
-TEST_F(SessionManagerTest, RefusesReadinessForNoLocalInitOp) {
+// SM-7: ready_for_local_init_op without a local_init_op.
+TEST_F(SessionManagerTest, RejectsReadyForLocalInitOpWithoutALocalInitOp) {
   EXPECT_THAT([&] { manager({.ready_for_local_init_op = "v"}); },
               ThrowsMessage<InvalidArgumentError>(
                   "If you pass a ready_for_local_init_op you must also pass a local_init_op"));
 }
 
-TEST_F(SessionManagerTest, RefusesTimesThatAreNone) {
+TEST_F(SessionManagerTest, RejectsInvalidTimes) {
   EXPECT_THROW(manager({.recovery_wait_secs = 0}), InvalidArgumentError);
   EXPECT_THROW(manager().wait_for_session({.max_wait_secs = -1}), InvalidArgumentError);
   EXPECT_THROW(manager().recover_session({.max_wait_secs = -1}), InvalidArgumentError);
   EXPECT_EQ(graph_.num_sessions(), 0);
 }
 
-// With a local variable "w", initialised with what v holds.
+// With a local variable "w", initialised with the value of v.
 class LocalInitTest : public SessionManagerTest {
  protected:
-  // Asks for both variables; before the local one is initialised, for the global one.
+  // Checks both variables; before the local one is initialised, only the global one.
   SessionManagerOptions options() {
     return {.local_init_op = local_init_,
             .ready_op = ready_,
@@ -257,8 +258,8 @@ class LocalInitTest : public SessionManagerTest {
   Output global_ready_ = graph_.uninitialized("report_global", {v_});
 };
 
-// SM-8: behind a restore the local variable gets the restored value.
-TEST_F(LocalInitTest, RunsTheLocalInitOpBehindARestore) {
+// SM-8: after a restore the local variable gets the restored value.
+TEST_F(LocalInitTest, RunsTheLocalInitOpAfterARestore) {
   save("d/model.ckpt", 5);
   const RecoveredSession recovered =
       manager(options()).recover_session({.saver = saver_, .checkpoint_dir = "d"});
@@ -267,8 +268,8 @@ TEST_F(LocalInitTest, RunsTheLocalInitOpBehindARestore) {
   EXPECT_EQ(value(*recovered.session, w_), 7);
 }
 
-// SM-9: a question that asks too much: the local variable stays as it is, the global is restored.
-TEST_F(LocalInitTest, RunsNoLocalInitOpThatIsNotReady) {
+// SM-9: a check that cannot succeed: the local variable is left as it is, the global is restored.
+TEST_F(LocalInitTest, DoesNotRunALocalInitOpThatIsNotReady) {
   save("d/model.ckpt", 5);
   SessionManagerOptions too_strict = options();
   too_strict.ready_for_local_init_op = ready_;
@@ -280,7 +281,7 @@ TEST_F(LocalInitTest, RunsNoLocalInitOpThatIsNotReady) {
   EXPECT_TRUE(log_.contains("the model is not ready: Variables not initialized: w"));
 }
 
-TEST_F(LocalInitTest, IsNotRecoveredIfAVariableIsLeft) {
+TEST_F(LocalInitTest, IsNotRecoveredIfAVariableIsNotInitialised) {
   save("d/model.ckpt", 5);
   const RecoveredSession recovered =
       manager({.ready_op = ready_}).recover_session({.saver = saver_, .checkpoint_dir = "d"});
@@ -289,7 +290,7 @@ TEST_F(LocalInitTest, IsNotRecoveredIfAVariableIsLeft) {
   EXPECT_TRUE(log_.contains("the model is not ready: Variables not initialized: w"));
 }
 
-// SM-10: without a checkpoint the local variables are initialised all the same.
+// SM-10: without a checkpoint the local variables are still initialised.
 TEST_F(LocalInitTest, RunsTheLocalInitOpWithoutACheckpoint) {
   SessionManagerOptions unasked = options();
   unasked.ready_for_local_init_op = Fetches();
@@ -301,7 +302,7 @@ TEST_F(LocalInitTest, RunsTheLocalInitOpWithoutACheckpoint) {
 }
 
 // SM-14: the local init runs though the global variable has no value; the session is never ready.
-TEST_F(LocalInitTest, WaitsInVainIfNobodyInitialisesTheGlobalVariable) {
+TEST_F(LocalInitTest, TimesOutIfTheGlobalVariableIsNotInitialised) {
   SessionManagerOptions unasked = options();
   unasked.ready_for_local_init_op = Fetches();
   EXPECT_THAT([&] { manager(unasked).wait_for_session({.max_wait_secs = 3}); },
@@ -324,7 +325,7 @@ TEST_F(LocalInitTest, RunsALocalInitOpThatIsAList) {
   EXPECT_EQ(value(*session, x), 4);
 }
 
-// SM-18: nobody initialises the local variable.
+// SM-18: the local variable is not initialised.
 TEST_F(LocalInitTest, FailsIfTheLocalVariableIsNotInitialised) {
   EXPECT_THAT([&] { manager({.ready_op = ready_}).prepare_session({.init_op = init()}); },
               ThrowsMessage<FailedPreconditionError>(
@@ -341,7 +342,7 @@ TEST_F(LocalInitTest, FailsIfAListDoesNotInitialiseTheLocalVariable) {
                         HasSubstr("Variables not initialized: w"))));
 }
 
-// SM-20: the global variables are missing when the local ones are to be initialised.
+// SM-20: the global variables are not initialised when the local ones should be.
 TEST_F(LocalInitTest, FailsIfItIsNotReadyForTheLocalInitOp) {
   EXPECT_THAT([&] { manager(options()).prepare_session({}); },
               ThrowsMessage<FailedPreconditionError>(
@@ -350,8 +351,8 @@ TEST_F(LocalInitTest, FailsIfItIsNotReadyForTheLocalInitOp) {
   EXPECT_EQ(graph_.num_open_sessions(), 0);
 }
 
-// SM-21: without that question the local init runs, and the global variable is missed at the end.
-TEST_F(LocalInitTest, FailsBehindTheLocalInitOpIfItWasNotAskedBefore) {
+// SM-21: without that check the local init runs, and the final check misses the global variable.
+TEST_F(LocalInitTest, FailsAfterTheLocalInitOpWithoutAReadyCheckBefore) {
   SessionManagerOptions unasked = options();
   unasked.ready_for_local_init_op = Fetches();
   EXPECT_THAT([&] { manager(unasked).prepare_session({}); },
@@ -361,7 +362,7 @@ TEST_F(LocalInitTest, FailsBehindTheLocalInitOpIfItWasNotAskedBefore) {
   EXPECT_EQ(graph_.runs()[0].fetches, (std::vector<std::string>{"local_init"}));
 }
 
-// What a ready operation may answer, in a session that needs nothing else.
+// The results that a ready operation may give, in a session that needs nothing else.
 class ReadyRuleTest : public testing::Test {
  protected:
   std::unique_ptr<Session> prepare(const Fetches& ready_op) {
@@ -380,7 +381,7 @@ TEST_F(ReadyRuleTest, IsReadyWithoutAValueAnInt32OrNoElements) {
   for (const char* name : {"int", "nothing", "no_floats"}) EXPECT_NO_THROW(prepare(name)) << name;
 }
 
-TEST_F(ReadyRuleTest, IsNotReadyForWhateverElse) {
+TEST_F(ReadyRuleTest, IsNotReadyForAnyOtherValue) {
   graph_.value("names", {Tensor::from({"a", "b"})});
   graph_.value("number", {Tensor::scalar(1.0f)});
   EXPECT_THAT([&] { prepare("names"); },
@@ -395,7 +396,7 @@ TEST_F(ReadyRuleTest, IsNotReadyForWhateverElse) {
 }
 
 // The rule that TensorFlow's older, asserting ready operations rely on.
-TEST_F(ReadyRuleTest, IsNotReadyIfTheAnswerIsThatSomethingIsUninitialized) {
+TEST_F(ReadyRuleTest, IsNotReadyIfTheErrorMentionsUninitialized) {
   graph_.value("assertion",
                []() -> Tensor { throw FailedPreconditionError("uninitialized value v"); });
   EXPECT_THAT([&] { prepare("assertion"); },
@@ -403,11 +404,11 @@ TEST_F(ReadyRuleTest, IsNotReadyIfTheAnswerIsThatSomethingIsUninitialized) {
                   "Init operations did not make model ready: uninitialized value v"));
 }
 
-TEST_F(ReadyRuleTest, PassesOnWhateverElseIsThrown) {
+TEST_F(ReadyRuleTest, PassesOnOtherErrors) {
   graph_.value("precondition", []() -> Tensor { throw FailedPreconditionError("no disk"); });
   graph_.value("abort", []() -> Tensor { throw AbortedError("gone"); });
   EXPECT_THAT([&] { prepare("precondition"); }, ThrowsMessage<FailedPreconditionError>("no disk"));
-  EXPECT_TRUE(log_.contains("asking whether the model is ready: no disk"));
+  EXPECT_TRUE(log_.contains("checking whether the model is ready: no disk"));
   EXPECT_THROW(prepare("abort"), AbortedError);
   EXPECT_EQ(graph_.num_open_sessions(), 0);
 }

@@ -16,47 +16,47 @@ namespace crochet {
 struct SessionRunArgs {
   Fetches fetches = {};
   Feeds feeds = {};
-  // Merged with what others ask for: see merge() in run_options.h.
+  // Merged with the options of other hooks and the caller: see merge() in run_options.h.
   std::optional<RunOptions> options = {};
 };
 
-// What a run gave one hook: the values of its own fetches, in their structure; nothing
-// if it asked for nothing.
+// What a run returned to one hook: the values of its own fetches, in their structure; empty
+// if it requested none.
 struct SessionRunValues {
   FetchValues results = {};
-  // Of the whole run: how it was made, and what it recorded of itself. Never null in after_run.
+  // Of the whole run: its options, and what it recorded. Never null in after_run.
   const RunOptions* options = nullptr;
   const RunMetadata* run_metadata = nullptr;
 };
 
-// The run that is under way: one object an attempt, shared by all hooks.
+// The current run: one object per attempt, shared by all hooks.
 class SessionRunContext {
  public:
-  // Requires: the arguments outlive this; so temporary ones do not compile.
+  // Requires: the arguments outlive this; hence temporaries do not compile.
   SessionRunContext(const SessionRunArgs& original_args, Session& session,
                     std::optional<int64_t> last_step)
       : original_args_(original_args), session_(session), last_step_(last_step) {}
   SessionRunContext(SessionRunArgs&& original_args, Session& session,
                     std::optional<int64_t> last_step) = delete;
 
-  // What the caller asked for.
+  // The caller's arguments.
   const SessionRunArgs& original_args() const { return original_args_; }
   // The engine's session; runs of it call no hooks.
   Session& session() const { return session_; }
-  // The step at which the run is going to end, if a hook knows: see SessionRunHook::last_step.
+  // The step at which training will end, if a hook knows it: see SessionRunHook::last_step.
   std::optional<int64_t> last_step() const { return last_step_; }
 
-  // Ends the loop after this run. The first request, and who made it, is kept.
+  // Ends the loop after this run. The first request is kept, with the hook that made it.
   void request_stop(std::string reason, int signal = 0);
   bool stop_requested() const { return stop_.has_value(); }
   const std::optional<StopRequest>& stop_request() const { return stop_; }
 
-  // Says that the state after this run is not to be kept: savers, which come behind the other
-  // hooks, do not save it, also not as the last one.
+  // Marks the state after this run as one not to be kept: savers, which come after the other
+  // hooks, do not save it, not even as the last one.
   void reject_step() { step_rejected_ = true; }
   bool step_rejected() const { return step_rejected_; }
 
-  // Says whose requests those are that follow.
+  // Sets the hook that the requests that follow are attributed to.
   void set_caller(const class SessionRunHook* hook) { caller_ = hook; }
 
  private:
@@ -68,24 +68,24 @@ class SessionRunContext {
   std::optional<StopRequest> stop_;
 };
 
-// Where a hook belongs in the list: as the user gave it; behind those, since it saves what
-// they did in this step; or behind the savers, since it guards them.
+// Where a hook belongs in the list: where the user put it; after those hooks, since it saves what
+// they did in this step; or after the savers, since it guards them.
 enum class HookPlace { kAsGiven, kSaver, kLast };
 
-// Extends a training loop: derive, and override what you need; by default each
-// function does nothing. All are called on the training thread, hooks in the order of
-// the list, by the monitored session the hook was given to:
+// Extends a training loop: derive from it and override what you need; by default each
+// function does nothing. All are called on the training thread, hooks in list order, by
+// the monitored session that owns the list:
 //
 //   begin                    once, before there is a session; the graph may be extended
 //   after_create_session     after each creation of a session, restored or initialised;
 //                            again after every recovery
 //   before_run, after_run    around each run; no after_run if the run failed
 //   end                      once, when the run ends cleanly
-//   on_error                 once instead, when it ends by an error
+//   on_error                 once instead of end, when the run fails with an error
 //
 // An AbortedError or UnavailableError thrown by any but begin, end and on_error makes the session
-// recover; other errors end the run, but for end(): there all hooks' end is called and
-// the first error thrown afterwards.
+// recover; other errors end the run. If an end() throws, end() of the other hooks is still called,
+// and the first error is thrown afterwards.
 class SessionRunHook {
  public:
   virtual ~SessionRunHook() = default;
@@ -93,24 +93,24 @@ class SessionRunHook {
   // A second begin, with the same graph, must not change it.
   virtual void begin(Graph& /*graph*/) {}
   virtual void after_create_session(Session& /*session*/, Coordinator& /*coordinator*/) {}
-  // What this hook wants from the coming run. May be called again without an after_run
-  // in between, if the run failed and was recovered.
+  // What this hook requests from the coming run. May be called again without an after_run
+  // in between if the run failed and the session recovered.
   virtual std::optional<SessionRunArgs> before_run(SessionRunContext& /*context*/) { return {}; }
   virtual void after_run(SessionRunContext& /*context*/, const SessionRunValues& /*values*/) {}
   virtual void end(Session& /*session*/) {}
-  // The run ends by this error and end will not come. What this throws is logged.
+  // The run fails with this error, and end will not be called. What this throws is logged.
   virtual void on_error(std::exception_ptr /*error*/) {}
 
-  // The hook's own state that belongs in checkpoints, asked for after begin.
+  // The hook's own state that belongs in checkpoints, called after begin.
   // Stored under "hooks/<name()>/<key>"; restored before after_create_session. A
-  // checkpoint that lacks it, or has more, is fine and gets a warning.
+  // checkpoint that lacks some of it, or has more, is accepted with a warning.
   virtual SaveableMap saveables() { return {}; }
 
-  // The step at which this hook is going to stop the run, if it knows. Asked
-  // after after_create_session; a run whose step has got there already makes no step.
+  // The step at which this hook will stop the run, if it knows. Called after
+  // after_create_session; a run that has already reached that step makes no further step.
   virtual std::optional<int64_t> last_step() const { return std::nullopt; }
 
-  // Where the front doors (Loop, train) put it in the list.
+  // Where Loop and train put it in the list.
   virtual HookPlace place() const { return HookPlace::kAsGiven; }
 
   // The class's name, for logs and checkpoints.

@@ -9,16 +9,16 @@ namespace crochet {
 struct SingularMonitoredSessionOptions {
   // As in MonitoredSessionOptions.
   double stop_grace_period_secs = 120;
-  // The machine's if null. Not owned.
+  // Clock::real() if null. Not owned.
   Clock* clock = nullptr;
 };
 
-// A monitored session that never makes a second engine's session: an AbortedError or
-// UnavailableError is an error as any other, and should_stop() throws the error that a
-// thread reported. For programs that recover by themselves, or need the raw session.
+// A monitored session that never replaces its engine's session: an AbortedError or
+// UnavailableError is an error like any other, and should_stop() throws the error that a
+// thread reported. For programs that recover on their own, or need the raw session.
 class SingularMonitoredSession final : public MonitoredSession {
  public:
-  // Throws: as MonitoredSession does, and errors that it would recover from.
+  // Throws: as MonitoredSession does, and errors that MonitoredSession would recover from.
   SingularMonitoredSession(std::unique_ptr<SessionCreator> creator, HookList hooks,
                            const SingularMonitoredSessionOptions& options = {})
       : MonitoredSession(
@@ -26,7 +26,7 @@ class SingularMonitoredSession final : public MonitoredSession {
             {.stop_grace_period_secs = options.stop_grace_period_secs, .clock = options.clock},
             Recovery::kOff) {}
 
-  // The same with a ChiefSessionCreator of these options: scaffold, target, settings, and what
+  // The same with a ChiefSessionCreator with these options: scaffold, target, settings, and what
   // is restored.
   explicit SingularMonitoredSession(Graph& graph, HookList hooks = {},
                                     ChiefSessionCreatorOptions creation = {},

@@ -39,7 +39,7 @@ class SingularMonitoredSessionTest : public testing::Test {
   std::shared_ptr<EndsHook> hook_ = std::make_shared<EndsHook>();
 };
 
-// MS-92, MS-96, MS-97: initialised, closed by its scope; then there is no raw session.
+// MS-92, MS-96, MS-97: initialised, closed by its scope; afterwards raw_session is null.
 TEST_F(SingularMonitoredSessionTest, RunsAndIsClosedByItsScope) {
   SingularMonitoredSession session(creator(), {hook_});
   EXPECT_EQ(&session.graph(), &graph_);
@@ -51,8 +51,8 @@ TEST_F(SingularMonitoredSessionTest, RunsAndIsClosedByItsScope) {
   EXPECT_FALSE(graph_.finalized());
 }
 
-// MS-92: it initialises an engine that needs it, and takes what a session creator takes.
-TEST_F(SingularMonitoredSessionTest, MakesItsSessionItself) {
+// MS-92: it initialises an engine that needs it, and accepts a session creator's options.
+TEST_F(SingularMonitoredSessionTest, CreatesItsSessionItself) {
   ScriptedGraph graph({.global_step = 7, .starts_initialized = false});
   const auto scaffold = std::make_shared<Scaffold>();
   int num_inits = 0;
@@ -67,7 +67,7 @@ TEST_F(SingularMonitoredSessionTest, MakesItsSessionItself) {
   EXPECT_EQ(hook_->num_ends, 1);
 }
 
-TEST_F(SingularMonitoredSessionTest, RestoresTheFileItIsTold) {
+TEST_F(SingularMonitoredSessionTest, RestoresTheGivenFile) {
   MemoryFileSystem files;
   const auto saver = std::make_shared<Saver>(SaverOptions{.files = &files});
   ScriptedGraph saved({.global_step = 30});
@@ -81,7 +81,7 @@ TEST_F(SingularMonitoredSessionTest, RestoresTheFileItIsTold) {
 }
 
 // MS-98: the raw session is the engine's.
-TEST_F(SingularMonitoredSessionTest, ShowsTheEnginesSession) {
+TEST_F(SingularMonitoredSessionTest, ExposesTheEnginesSession) {
   SingularMonitoredSession session(creator(), {});
   session.raw_session()->run(graph_.train());
   EXPECT_EQ(session.current_step(), 1);
@@ -89,7 +89,7 @@ TEST_F(SingularMonitoredSessionTest, ShowsTheEnginesSession) {
   EXPECT_EQ(session.current_step(), 1);
 }
 
-// MS-93: an abort is thrown, within the scope and out of it.
+// MS-93: an abort is thrown, inside the scope and out of it.
 TEST_F(SingularMonitoredSessionTest, DoesNotRecover) {
   SingularMonitoredSession session(creator(), {hook_});
   graph_.fail_run(graph_.num_runs(), AbortedError("the worker is gone"));
@@ -111,14 +111,14 @@ TEST_F(SingularMonitoredSessionTest, DoesNotRecover) {
   EXPECT_EQ(session.num_recoveries(), 0);
 }
 
-TEST_F(SingularMonitoredSessionTest, DoesNotTryAgainToMakeASession) {
+TEST_F(SingularMonitoredSessionTest, DoesNotRetryCreatingASession) {
   graph_.fail_session(0, UnavailableError("not yet"));
   EXPECT_THROW(SingularMonitoredSession(creator(), {hook_}), UnavailableError);
   EXPECT_EQ(graph_.num_sessions(), 1);
   EXPECT_EQ(hook_->num_errors, 1);
 }
 
-// MS-95: the error of a thread leaves should_stop, and the scope.
+// MS-95: should_stop and the scope throw the error of a thread.
 TEST_F(SingularMonitoredSessionTest, ThrowsTheErrorOfAThread) {
   SingularMonitoredSession session(creator(), {hook_});
   hook_->coordinator->request_stop(std::make_exception_ptr(DataLossError("a thread's")));
@@ -128,7 +128,7 @@ TEST_F(SingularMonitoredSessionTest, ThrowsTheErrorOfAThread) {
   EXPECT_EQ(graph_.num_open_sessions(), 0);
 }
 
-TEST_F(SingularMonitoredSessionTest, ThrowsThePreemptionOfAThreadAtCloseToo) {
+TEST_F(SingularMonitoredSessionTest, ThrowsThePreemptionOfAThreadAtClose) {
   SingularMonitoredSession session(creator(), {hook_});
   hook_->coordinator->request_stop(std::make_exception_ptr(AbortedError("a thread's")));
   EXPECT_THROW(session.should_stop(), AbortedError);

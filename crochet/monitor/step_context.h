@@ -10,21 +10,21 @@ namespace crochet {
 
 class MonitoredSession;
 
-// What a step function gets from MonitoredSession::run_step_fn; valid during the call.
+// What MonitoredSession::run_step_fn passes to a step function; valid during the call.
 class StepContext {
  public:
-  // The engine's session; runs of it call no hooks. The new one after a recovery.
+  // The engine's session; its runs call no hooks. After a recovery it is the new one.
   Session& session() const;
 
   // One run, with the hooks around it. An AbortedError or UnavailableError must leave the step
   // function, which is then called again as a whole.
-  // Throws: as MonitoredSession::run, and errors that would be recovered from.
+  // Throws: as MonitoredSession::run, and errors that run would recover from.
   FetchValues run_with_hooks(const Fetches& fetches, const Feeds& feeds = {},
                              const RunOptions& options = {}, RunMetadata* metadata = nullptr);
 
-  // Asks to stop and leaves the step function by throwing StopIteration, which ends a
+  // Requests a stop and leaves the step function by throwing StopIteration, which ends a
   // scope cleanly: see run_in_scope.
-  [[noreturn]] void request_stop(std::string reason = "the step function asks");
+  [[noreturn]] void request_stop(std::string reason = "requested by the step function");
 
  private:
   friend class MonitoredSession;

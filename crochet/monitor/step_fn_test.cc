@@ -16,7 +16,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::ThrowsMessage;
 
-// Writes down its calls, makes a raw run after each run, fails once where it is told to.
+// Records its calls, makes a raw run after each run, fails once where the test asks for it.
 class NotingHook final : public SessionRunHook {
  public:
   void after_create_session(Session&, Coordinator& of_session) override {
@@ -73,7 +73,7 @@ class StepFnTest : public testing::Test {
 };
 
 // MS-77: the value computed with hooks is what it returns.
-TEST_F(StepFnTest, ReturnsWhatTheFunctionReturns) {
+TEST_F(StepFnTest, ReturnsTheResultOfTheFunction) {
   EXPECT_EQ(session().run_step_fn([&](StepContext& context) {
     return context.run_with_hooks("accuracy").scalar<float>();
   }),
@@ -82,7 +82,7 @@ TEST_F(StepFnTest, ReturnsWhatTheFunctionReturns) {
   session().close();
 }
 
-// MS-81: any type will do, also none, and a reference.
+// MS-81: any type is accepted, including void and a reference.
 TEST_F(StepFnTest, ReturnsAnyType) {
   std::string text = "a text";
   EXPECT_EQ(
@@ -95,7 +95,7 @@ TEST_F(StepFnTest, ReturnsAnyType) {
   session().close();
 }
 
-// MS-85: a raw run in the function, the merged run, a raw run of the hook.
+// MS-85: a raw run in the function, the merged run, a raw run by the hook.
 TEST_F(StepFnTest, RunsWithAndWithoutHooks) {
   session();
   const size_t before = fetched().size();
@@ -112,7 +112,7 @@ TEST_F(StepFnTest, RunsWithAndWithoutHooks) {
 }
 
 // MS-86: the same on a session that does not recover.
-TEST_F(StepFnTest, DoesTheSameWithoutRecovery) {
+TEST_F(StepFnTest, RunsWithAndWithoutHooksWithoutRecovery) {
   SingularMonitoredSession singular(creator(), {hook_}, {.clock = &clock_});
   const int64_t step = singular.run_step_fn([&](StepContext& context) {
     EXPECT_EQ(&context.session(), singular.raw_session());
@@ -124,8 +124,8 @@ TEST_F(StepFnTest, DoesTheSameWithoutRecovery) {
   singular.close();
 }
 
-// MS-79 differs: the request leaves the function and is kept.
-TEST_F(StepFnTest, StopsTheLoopThoughThereIsNoScope) {
+// MS-79 differs: the request ends the function and is kept.
+TEST_F(StepFnTest, StopsTheLoopWithoutAScope) {
   EXPECT_THROW(
       session().run_step_fn([](StepContext& context) { context.request_stop("it is enough"); }),
       StopIteration);
@@ -135,22 +135,22 @@ TEST_F(StepFnTest, StopsTheLoopThoughThereIsNoScope) {
   session().close();
 }
 
-// MS-80, MS-87: it ends the scope cleanly, and hooks hear nothing of that step.
-TEST_F(StepFnTest, EndsItsScopeByARequestToStop) {
+// MS-80, MS-87: it ends the scope cleanly, and hooks are not called for that step.
+TEST_F(StepFnTest, EndsItsScopeOnARequestToStop) {
   int num_steps = 0;
   run_in_scope(session(), [&] {
     while (!session().should_stop())
       session().run_step_fn([&](StepContext& context) {
         if (++num_steps == 3) context.request_stop();
       });
-    ADD_FAILURE() << "the scope goes on";
+    ADD_FAILURE() << "the scope continues";
   });
   EXPECT_EQ(num_steps, 3);
   EXPECT_THAT(hook_->calls, IsEmpty());
-  EXPECT_EQ(session().stop_request()->reason, "the step function asks");
+  EXPECT_EQ(session().stop_request()->reason, "requested by the step function");
 }
 
-// MS-88: an abort of the function itself: it is called again.
+// MS-88: an abort in the function itself: it is called again.
 TEST_F(StepFnTest, RecoversFromAnErrorOfTheFunction) {
   int num_calls = 0;
   const int result = session().run_step_fn([&](StepContext&) {
@@ -162,8 +162,8 @@ TEST_F(StepFnTest, RecoversFromAnErrorOfTheFunction) {
   session().close();
 }
 
-// MS-89: behind a run with hooks as well; all of it is done twice.
-TEST_F(StepFnTest, RepeatsAllOfTheFunction) {
+// MS-89: also after a run with hooks; all of it is done twice.
+TEST_F(StepFnTest, RepeatsTheWholeFunction) {
   int num_calls = 0;
   session().run_step_fn([&](StepContext& context) {
     ++num_calls;
@@ -188,8 +188,8 @@ TEST_F(StepFnTest, RecoversFromAnErrorOfAHook) {
   session().close();
 }
 
-// MS-90: not where nobody asked for it.
-TEST_F(StepFnTest, PassesErrorsOnWithoutRecovery) {
+// MS-90: a session without recovery does not recover.
+TEST_F(StepFnTest, PassesOnErrorsWithoutRecovery) {
   SingularMonitoredSession singular(creator(), {hook_}, {.clock = &clock_});
   int num_calls = 0;
   EXPECT_THROW(run_in_scope(singular,
@@ -204,7 +204,7 @@ TEST_F(StepFnTest, PassesErrorsOnWithoutRecovery) {
   EXPECT_EQ(graph_.num_sessions(), 1);
 }
 
-// The second call gets the session that is open then.
+// The second call gets the session that is open at that time.
 TEST_F(StepFnTest, GetsTheNewSessionAfterARecovery) {
   int num_calls = 0;
   session().run_step_fn([&](StepContext& context) {
@@ -218,7 +218,7 @@ TEST_F(StepFnTest, GetsTheNewSessionAfterARecovery) {
 }
 
 // MS-42, MS-45: a thread reports Aborted between two steps, with hooks or without.
-TEST_F(StepFnTest, GoesOnAfterAThreadsPreemption) {
+TEST_F(StepFnTest, ContinuesAfterAThreadsPreemption) {
   session().run_step_fn([&](StepContext& context) { context.run_with_hooks(graph_.train()); });
   hook_->coordinator->request_stop(error<AbortedError>("a thread's"));
   EXPECT_FALSE(session().should_stop());
@@ -241,7 +241,7 @@ TEST_F(StepFnTest, StopsOnAnotherErrorOfAThread) {
 }
 
 // MS-44: Cancelled, while a thread reports Aborted: that is a preemption.
-TEST_F(StepFnTest, RecoversIfAThreadMetThePreemption) {
+TEST_F(StepFnTest, RecoversIfAThreadReportedThePreemption) {
   session();
   hook_->coordinator->request_stop(error<AbortedError>("the cause"));
   hook_->before_failure = error<CancelledError>("the consequence");
@@ -255,7 +255,7 @@ TEST_F(StepFnTest, RecoversIfAThreadMetThePreemption) {
   session().close();
 }
 
-TEST_F(StepFnTest, GivesUpIfItDoesNotGetPastAStep) {
+TEST_F(StepFnTest, FailsIfItDoesNotGetPastAStep) {
   options_.max_recoveries = 2;
   int num_calls = 0;
   const auto step = [&](StepContext& context) {
@@ -269,13 +269,13 @@ TEST_F(StepFnTest, GivesUpIfItDoesNotGetPastAStep) {
   session().close();
 }
 
-TEST_F(StepFnTest, NeedsAnOpenSession) {
+TEST_F(StepFnTest, RequiresAnOpenSession) {
   session().close();
   EXPECT_THROW(session().run_step_fn([](StepContext&) { FAIL() << "called"; }),
                FailedPreconditionError);
 }
 
-TEST_F(StepFnTest, HasNoSessionOnceItIsClosedFromWithin) {
+TEST_F(StepFnTest, HasNoSessionOnceClosedFromWithin) {
   session().run_step_fn([&](StepContext& context) {
     session().close();
     EXPECT_THROW(context.session(), FailedPreconditionError);
@@ -291,7 +291,7 @@ struct Model {
   int calls = 0;
 };
 
-TEST_F(StepFnTest, MayBeAMemberFunction) {
+TEST_F(StepFnTest, AcceptsAMemberFunction) {
   Model model;
   EXPECT_EQ(session().run_step_fn(&Model::step_fn, model), 0.5f);
   EXPECT_EQ(model.calls, 1);

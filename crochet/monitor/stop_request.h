@@ -6,11 +6,11 @@
 
 namespace crochet {
 
-// Why a run is to stop, and who asked.
+// Why a run should stop, and who requested it.
 struct StopRequest {
   std::string who;     // "StopAtStepHook", "the program".
   std::string reason;  // "step 2000 is reached".
-  int signal = 0;      // The signal behind it, or 0.
+  int signal = 0;      // The signal that caused it, or 0.
 };
 
 }  // namespace crochet

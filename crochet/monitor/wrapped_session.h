@@ -11,15 +11,15 @@
 
 namespace crochet {
 
-// A session as the wrappers stack it: each adds one thing to run, should_stop and close,
-// and hands the rest inwards.
+// The interface that the wrappers of a session share: each adds one thing to run, should_stop
+// and close, and forwards the rest to the session inside it.
 //
-// For one thread.
+// Not thread-safe.
 class WrappedSession {
  public:
   virtual ~WrappedSession() = default;
 
-  // Those of the engine's session.
+  // The engine session's graph and target.
   virtual Graph& graph() const = 0;
   virtual const std::string& target() const = 0;
 

@@ -140,7 +140,7 @@ TEST_F(LoopTest, MakesNoStepAndNoSaveIfTheTargetIsReached) {
   EXPECT_EQ(report.first_step, 10);
   EXPECT_EQ(report.last_step, 10);
   EXPECT_EQ(report.saves, 0);
-  EXPECT_EQ(report.stop.reason, "step 10 is reached already");
+  EXPECT_EQ(report.stop.reason, "step 10 has already been reached");
   EXPECT_EQ(read_file(files_, "run/checkpoint"), state);
 }
 

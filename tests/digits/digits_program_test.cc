@@ -90,8 +90,8 @@ TEST_F(DigitsTest, SaysWhereItResumesAndThatNothingIsLeftToDo) {
   const auto time = std::filesystem::last_write_time(dir_ + "/checkpoint");
   const Ending nothing = run({"--steps", "200"});
   EXPECT_EQ(nothing.exit_code, 0);
-  EXPECT_THAT(nothing.out, AllOf(HasSubstr("step 200 is reached already"), HasSubstr("accuracy 9"),
-                                 Not(HasSubstr("steps/s"))));
+  EXPECT_THAT(nothing.out, AllOf(HasSubstr("step 200 has already been reached"),
+                                 HasSubstr("accuracy 9"), Not(HasSubstr("steps/s"))));
   EXPECT_EQ(std::filesystem::last_write_time(dir_ + "/checkpoint"), time);
 }
 

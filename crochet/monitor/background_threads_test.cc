@@ -446,7 +446,7 @@ TEST_F(QueueRunnerThreadsTest, ACancelThatFailsIsLogged) {
   coordinator.request_stop({"the program", "it is done"});
   create_threads(runner, session_, coordinator);
   EXPECT_NO_THROW(coordinator.join());
-  EXPECT_TRUE(log.contains("cancelling it failed: no such queue"));
+  EXPECT_TRUE(log.contains("cancelling failed: no such queue"));
 }
 
 TEST_F(QueueRunnerThreadsTest, LogsErrorsOfOtherLoopsWithoutACoordinator) {

@@ -11,15 +11,15 @@ namespace crochet {
 
 class Session;
 
-// What one thread is to do.
+// The work of one thread.
 struct BackgroundTask {
-  std::string name;           // The thread's.
-  std::function<void()> run;  // Called once at most.
+  std::string name;           // Of the thread.
+  std::function<void()> run;  // Called at most once.
 };
 
-// Work for a session that goes on beside its runs, in threads of its own, such as filling a queue:
-// see QueueRunner. A graph holds its loops; a MonitoredSession starts them with each session it
-// creates, before any hook hears of that, and ends them with it.
+// Work that runs in threads of its own during the runs of a session, such as filling a queue: see
+// QueueRunner. A graph holds its loops; a MonitoredSession starts them with each session it
+// creates, before calling after_create_session of any hook, and ends them with it.
 //
 // Thread-safe.
 class BackgroundLoop {
@@ -27,9 +27,9 @@ class BackgroundLoop {
   virtual ~BackgroundLoop() = default;
 
   virtual const std::string& name() const = 0;
-  // What there is to do for this session until `stop` is requested; nothing while that is
-  // being done already. What a task throws is a reason to stop the session. With a `stop` that
-  // nobody can request, nobody hears of errors either: then tasks do not throw.
+  // The tasks for this session, to run until `stop` is requested; none while earlier tasks for it
+  // are still running. An error thrown by a task stops the session. If `stop` cannot be requested,
+  // no one receives errors either: then tasks do not throw.
   // Requires: the session outlives the tasks.
   virtual std::vector<BackgroundTask> tasks(Session& session, std::stop_token stop) = 0;
 };

@@ -26,11 +26,10 @@ std::string joined_keys(const FetchValues::Map& map) {
 
 const Tensor& FetchValues::tensor() const& {
   if (const Tensor* const tensor = as_tensor()) return *tensor;
-  throw InvalidArgumentError("one tensor was expected of a run that was asked for {}",
-                             kind_of(*this));
+  throw InvalidArgumentError("fetched values: found {}, expected one tensor", kind_of(*this));
 }
 
-// What is in the temporary is not const, so it may be moved out of it.
+// The temporary's content is not const, so it may be moved out.
 Tensor FetchValues::tensor() && {
   return std::move(const_cast<Tensor&>(static_cast<const FetchValues&>(*this).tensor()));
 }
@@ -46,21 +45,21 @@ FetchValues FetchValues::operator[](std::string_view key) && {
 const FetchValues& FetchValues::operator[](size_t index) const& {
   const List* const list = as_list();
   if (list == nullptr)
-    throw InvalidArgumentError("item {} was expected of a run that was asked for {}", index,
-                               kind_of(*this));
+    throw InvalidArgumentError("fetched values: found {}, expected a list with item {}",
+                               kind_of(*this), index);
   if (index >= list->size())
-    throw InvalidArgumentError("fetched values have no item {}, they are {}", index, list->size());
+    throw InvalidArgumentError("fetched values: no item {} in a list of {}", index, list->size());
   return (*list)[index];
 }
 
 const FetchValues& FetchValues::operator[](std::string_view key) const& {
   const Map* const map = as_map();
   if (map == nullptr)
-    throw InvalidArgumentError("item \"{}\" was expected of a run that was asked for {}", key,
-                               kind_of(*this));
+    throw InvalidArgumentError("fetched values: found {}, expected a map with item \"{}\"",
+                               kind_of(*this), key);
   const auto found = map->find(std::string(key));
   if (found == map->end())
-    throw InvalidArgumentError("fetched values have no item \"{}\"; they have: {}", key,
+    throw InvalidArgumentError("fetched values: no item \"{}\" in a map with: {}", key,
                                joined_keys(*map));
   return found->second;
 }

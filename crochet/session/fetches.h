@@ -19,9 +19,9 @@ namespace crochet {
 
 class Graph;
 
-// What a run is asked for: nothing, one output or operation, or a list or a map
-// of such requests, nested at will. A leaf may be the name of an output, or of an
-// operation, which Graph::resolve turns into that. The results come back in the same structure.
+// What a run should compute: nothing, one output or operation, or a list or a map
+// of such requests, nested to any depth. A leaf may also be the name of an output or operation,
+// which Graph::resolve looks up. The results have the same structure.
 //
 //   session.run({"loss", accuracy});                                // a list
 //   session.run({{"loss", loss}, {"gradients", {dw, db}}});         // a map
@@ -31,7 +31,7 @@ class Fetches {
  public:
   using List = std::vector<Fetches>;
   using Map = std::map<std::string, Fetches>;
-  // What stands in braces: an item of a list, and an entry of a map.
+  // For initializers in braces: an item of a list, and an entry of a map.
   class Item;
   class Entry;
 
@@ -46,7 +46,7 @@ class Fetches {
   Fetches(std::initializer_list<Entry> map);
 
   bool empty() const { return std::holds_alternative<std::monostate>(node_); }
-  // Null if it is something else. Of a temporary they do not compile: what they point to is in it.
+  // Null if it is something else. On a temporary they do not compile: the pointer would dangle.
   const Output* as_output() const& { return std::get_if<Output>(&node_); }
   const Output* as_output() const&& = delete;
   const std::string* as_name() const& { return std::get_if<std::string>(&node_); }
@@ -60,12 +60,12 @@ class Fetches {
   std::variant<std::monostate, Output, std::string, List, Map> node_;
 };
 
-// Made of one value, so that no item reads a pair of names as anything.
+// Made from one value, so that a pair of names cannot become an item.
 class Fetches::Item {
  public:
   Item(Output output) : fetches_(output) {}
   Item(Operation operation) : fetches_(operation) {}
-  // A template: two names in braces would make a std::string of the characters between them.
+  // A template, since two names in braces would construct a std::string from two iterators.
   template <std::convertible_to<std::string> Name>
   Item(Name name) : fetches_(std::string(std::move(name))) {}
   Item(Fetches fetches) : fetches_(std::move(fetches)) {}
@@ -77,7 +77,7 @@ class Fetches::Item {
 
 namespace internal {
 
-// The compiler shows its name where two names stand in two pairs of braces.
+// The compiler shows this name where two names stand in two pairs of braces.
 struct UseOnePairOfBracesForAListOrFetchesMap {};
 
 }  // namespace internal
@@ -85,8 +85,8 @@ struct UseOnePairOfBracesForAListOrFetchesMap {};
 class Fetches::Entry {
  public:
   Entry(std::string key, Fetches value) : key_(std::move(key)), value_(std::move(value)) {}
-  // {{"loss", "accuracy"}}: two names, or one with a key? Say which. (In one line, as clang shows
-  // the first line of a declaration.)
+  // Deleted, because {{"loss", "accuracy"}} is ambiguous: two names, or one with a key? (On one
+  // line, as clang shows the first line of a declaration.)
   template <std::convertible_to<std::string_view> Name>
   Entry(std::string, const Name&, internal::UseOnePairOfBracesForAListOrFetchesMap = {}) = delete;
 
@@ -109,8 +109,8 @@ inline Fetches::Fetches(std::initializer_list<Entry> map) {
   node_ = std::move(entries);
 }
 
-// The results of a run, in the structure of the Fetches that asked for them.
-// Nothing stands where nothing was asked; an operation gives an unset tensor.
+// The results of a run, in the structure of the Fetches that requested them.
+// An empty request gives an empty result; an operation gives an unset tensor.
 class FetchValues {
  public:
   using List = std::vector<FetchValues>;
@@ -121,9 +121,9 @@ class FetchValues {
   explicit FetchValues(List list) : node_(std::move(list)) {}
   explicit FetchValues(Map map) : node_(std::move(map)) {}
 
-  // False if nothing was asked for.
+  // False if nothing was requested.
   explicit operator bool() const { return !std::holds_alternative<std::monostate>(node_); }
-  // Null if it is something else. Of a temporary they do not compile: what they point to is in it.
+  // Null if it is something else. On a temporary they do not compile: the pointer would dangle.
   const Tensor* as_tensor() const& { return std::get_if<Tensor>(&node_); }
   const Tensor* as_tensor() const&& = delete;
   const List* as_list() const& { return std::get_if<List>(&node_); }
@@ -131,8 +131,8 @@ class FetchValues {
   const Map* as_map() const& { return std::get_if<Map>(&node_); }
   const Map* as_map() const&& = delete;
 
-  // The one tensor that was asked for; of a temporary, by value, as a reference would dangle.
-  // Throws: InvalidArgumentError if it was not one.
+  // The tensor, if one was requested; of a temporary, by value, as a reference would dangle.
+  // Throws: InvalidArgumentError if something else was requested.
   const Tensor& tensor() const&;
   Tensor tensor() &&;
   Tensor tensor() const&& = delete;
@@ -140,8 +140,8 @@ class FetchValues {
   T scalar() const {
     return tensor().scalar<T>();
   }
-  // A part of a list or a map; of a temporary, by value. Throws: InvalidArgumentError if there is
-  // none.
+  // An item of a list or a map; of a temporary, by value. Throws: InvalidArgumentError if there is
+  // no such item.
   const FetchValues& operator[](size_t index) const&;
   const FetchValues& operator[](std::string_view key) const&;
   FetchValues operator[](size_t index) &&;
@@ -153,14 +153,14 @@ class FetchValues {
   std::variant<std::monostate, Tensor, List, Map> node_;
 };
 
-// Appends the leaves of `fetches` in their order (maps by key), repeats included.
+// Appends the leaves of `fetches` in order (maps by key), repeats included.
 // Requires: no leaf is a name.
 void flatten(const Fetches& fetches, std::vector<Output>& leaves);
-// The inverse: moves as many tensors out of the front of `values` as `fetches`
-// has leaves, and sets `values` behind them.
+// The inverse: moves one tensor for each leaf of `fetches` out of the front of `values`,
+// and removes them from the span.
 FetchValues unflatten(const Fetches& fetches, std::span<Tensor>& values);
 
-// Values that stand in for outputs during one run. The same output twice is an error.
+// Values that replace outputs during one run. The same output twice is an error.
 using Feeds = std::vector<std::pair<Output, Tensor>>;
 
 }  // namespace crochet

@@ -29,31 +29,31 @@ class FetchesTest : public ::testing::Test {
   const Output loss_{&gradients_, 2};
 };
 
-TEST_F(FetchesTest, AskForNothingByDefault) {
+TEST_F(FetchesTest, RequestNothingByDefault) {
   EXPECT_TRUE(Fetches().empty());
   EXPECT_THAT(leaves({}), IsEmpty());
 }
 
-TEST_F(FetchesTest, AskForOneOutputOrOperation) {
+TEST_F(FetchesTest, RequestOneOutputOrOperation) {
   const Fetches output = loss_, operation = Operation(&train_), name = "loss";
   EXPECT_EQ(*output.as_output(), loss_);
   EXPECT_EQ(*operation.as_output(), Output(&train_, Output::kNoValue));
   EXPECT_EQ(*name.as_name(), "loss");
 }
 
-TEST_F(FetchesTest, AskForLists) {
+TEST_F(FetchesTest, RequestLists) {
   const Fetches fetches = {dw_, loss_, dw_};
   ASSERT_NE(fetches.as_list(), nullptr);
   EXPECT_THAT(leaves(fetches), ElementsAre(dw_, loss_, dw_));
 }
 
-TEST_F(FetchesTest, AskForMapsWithinMaps) {
+TEST_F(FetchesTest, RequestMapsWithinMaps) {
   const Fetches fetches = {{"loss", loss_}, {"gradients", {dw_, db_}}};
   ASSERT_NE(fetches.as_map(), nullptr);
-  EXPECT_THAT(leaves(fetches), ElementsAre(dw_, db_, loss_)) << "in the order of the keys";
+  EXPECT_THAT(leaves(fetches), ElementsAre(dw_, db_, loss_)) << "ordered by key";
 }
 
-TEST_F(FetchesTest, AskForNamesInListsAndMaps) {
+TEST_F(FetchesTest, RequestNamesInListsAndMaps) {
   const Fetches list = Fetches::List{"a", loss_, "b"};
   ASSERT_EQ(list.as_list()->size(), 3);
   EXPECT_EQ(*list.as_list()->at(0).as_name(), "a");
@@ -76,40 +76,38 @@ TEST_F(FetchesTest, ValuesHaveTheStructureOfTheRequest) {
   EXPECT_FALSE(result["train"].tensor().is_set());
   EXPECT_EQ(result["z"][0].scalar<float>(), 3);
   EXPECT_THAT(*result["z"][1].as_list(), IsEmpty());
-  EXPECT_EQ(rest.size(), 1) << "one value is left for whoever comes next";
+  EXPECT_EQ(rest.size(), 1) << "one value is left over";
 }
 
-TEST_F(FetchesTest, ValuesSayWhatTheyAreInstead) {
+TEST_F(FetchesTest, ValuesOfAnotherKindAreNamedInErrors) {
   const FetchValues nothing;
   const FetchValues one(Tensor::scalar(1.0f));
   const FetchValues list(FetchValues::List{one, one});
   const FetchValues map(FetchValues::Map{{"a", one}, {"b", one}});
   EXPECT_FALSE(nothing);
   EXPECT_TRUE(one);
-  EXPECT_THAT([&] { nothing.tensor(); },
-              ThrowsMessage<InvalidArgumentError>(
-                  "one tensor was expected of a run that was asked for nothing"));
-  EXPECT_THAT([&] { list.tensor(); },
-              ThrowsMessage<InvalidArgumentError>(
-                  "one tensor was expected of a run that was asked for a list"));
+  EXPECT_THAT([&] { nothing.tensor(); }, ThrowsMessage<InvalidArgumentError>(
+                                             "fetched values: found nothing, expected one tensor"));
+  EXPECT_THAT([&] { list.tensor(); }, ThrowsMessage<InvalidArgumentError>(
+                                          "fetched values: found a list, expected one tensor"));
   EXPECT_THAT([&] { list[2]; },
-              ThrowsMessage<InvalidArgumentError>("fetched values have no item 2, they are 2"));
+              ThrowsMessage<InvalidArgumentError>("fetched values: no item 2 in a list of 2"));
   EXPECT_THAT([&] { map[0]; }, ThrowsMessage<InvalidArgumentError>(
-                                   "item 0 was expected of a run that was asked for a map"));
+                                   "fetched values: found a map, expected a list with item 0"));
   EXPECT_THAT([&] { map["c"]; }, ThrowsMessage<InvalidArgumentError>(
-                                     "fetched values have no item \"c\"; they have: a, b"));
+                                     "fetched values: no item \"c\" in a map with: a, b"));
   EXPECT_THAT([&] { one["a"]; },
               ThrowsMessage<InvalidArgumentError>(
-                  "item \"a\" was expected of a run that was asked for one tensor"));
+                  "fetched values: found one tensor, expected a map with item \"a\""));
 }
 
-TEST_F(FetchesTest, OutputsReadAsText) {
+TEST_F(FetchesTest, OutputsConvertToText) {
   EXPECT_EQ(to_string(loss_), "gradients:2");
   EXPECT_EQ(to_string(Operation(&train_)), "train");
   EXPECT_EQ(to_string(Output()), "(none)");
 }
 
-TEST_F(FetchesTest, OutputsAreEqualIfTheyAreTheSamePlace) {
+TEST_F(FetchesTest, OutputsAreEqualIfOperationAndIndexAre) {
   EXPECT_EQ(Operation(&gradients_)[2], loss_);
   EXPECT_NE(dw_, db_);
   EXPECT_EQ(std::hash<Output>()(loss_), std::hash<Output>()(Operation(&gradients_)[2]));
@@ -118,15 +116,15 @@ TEST_F(FetchesTest, OutputsAreEqualIfTheyAreTheSamePlace) {
   EXPECT_FALSE(Variable());
 }
 
-TEST_F(FetchesTest, AnOperationHasItsOutputsOnly) {
+TEST_F(FetchesTest, RejectsAnIndexBeyondTheOutputs) {
   const Operation gradients(&gradients_);
   for (const int index : {-1, 3, 1000})
     EXPECT_THROW(gradients.output(index), InvalidArgumentError) << index;
   EXPECT_THAT([&] { gradients[3]; }, ThrowsMessage<InvalidArgumentError>(
-                                         "operation \"gradients\" has 3 outputs, none of index 3"));
+                                         "operation \"gradients\": output 3 of 3 does not exist"));
 }
 
-TEST_F(FetchesTest, AskForListsOfNamesInBraces) {
+TEST_F(FetchesTest, RequestListsOfNamesInBraces) {
   const Fetches names = {"loss", "accuracy"};
   ASSERT_NE(names.as_list(), nullptr);
   ASSERT_EQ(names.as_list()->size(), 2u);
@@ -149,7 +147,7 @@ static_assert(!std::is_constructible_v<Fetches::Entry, const char*, const char*>
 static_assert(!std::is_constructible_v<Fetches::Entry, const char (&)[5], const char (&)[9]>);
 static_assert(!std::is_constructible_v<Fetches::Entry, std::string, std::string>);
 
-// What is in a temporary is gone with it: a value, or no compilation.
+// References into a temporary would dangle: accessors return a value or do not compile.
 using Values = FetchValues;
 static_assert(std::is_same_v<decltype(std::declval<Values&>().tensor()), const Tensor&>);
 static_assert(std::is_same_v<decltype(std::declval<Values>().tensor()), Tensor>);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kName = "global_step";
 
-// An engine that knows neither type nor shape is believed.
+// Accepts an output whose type or shape the engine does not know.
 void check_counts_steps(const Graph& graph, const Output& step) {
   const OutputInfo info = graph.output_info(step);
   if (info.dtype != DType::kInvalid && info.dtype != DType::kInt32 && info.dtype != DType::kInt64)
@@ -31,8 +31,8 @@ Output find_by_name(const Graph& graph) {
 Output find_global_step(const Graph& graph) {
   const std::vector<Output> registered = graph.collection(kGlobalStepCollection);
   if (registered.size() > 1) {
-    log_error("the graph has {} global steps, {} and {} among them; expected one",
-              registered.size(), to_string(registered[0]), to_string(registered[1]));
+    log_error("the graph has {} global steps, including {} and {}; expected one", registered.size(),
+              to_string(registered[0]), to_string(registered[1]));
     return {};
   }
   const Output step = registered.empty() ? find_by_name(graph) : registered.front();

@@ -24,8 +24,8 @@ class GlobalStepTest : public ::testing::Test {
   ScriptedGraph graph_{{.counts_steps = false}};
 };
 
-// TU-1: the step has to be an integer.
-TEST_F(GlobalStepTest, RefusesAStepThatIsNoInteger) {
+// TU-1: the step must be an integer.
+TEST_F(GlobalStepTest, RejectsAStepThatIsNotAnInteger) {
   graph_.value("global_step", {Tensor::scalar(1.0f)});
   EXPECT_THAT([&] { find_global_step(graph_); },
               ThrowsMessage<InvalidArgumentError>(
@@ -33,19 +33,19 @@ TEST_F(GlobalStepTest, RefusesAStepThatIsNoInteger) {
   EXPECT_THROW(create_global_step(graph_), InvalidArgumentError);
 }
 
-// TU-2: the step has to be a scalar.
-TEST_F(GlobalStepTest, RefusesAStepThatIsNoScalar) {
+// TU-2: the step must be a scalar.
+TEST_F(GlobalStepTest, RejectsAStepThatIsNotAScalar) {
   graph_.value("global_step", {Tensor::from<int32_t>({1, 2})});
   EXPECT_THAT([&] { find_global_step(graph_); }, ThrowsMessage<InvalidArgumentError>(AllOf(
                                                      HasSubstr("not scalar"), HasSubstr("[2]"))));
 }
 
-TEST_F(GlobalStepTest, BelievesAnEngineThatKnowsNeitherTypeNorShape) {
+TEST_F(GlobalStepTest, AcceptsAnUnknownTypeAndShape) {
   const Output step = graph_.value("global_step", [] { return Tensor::scalar<int64_t>(0); });
   EXPECT_EQ(find_global_step(graph_), step);
 }
 
-// TU-3: an int64 scalar is made, and no second one.
+// TU-3: an int64 scalar is created, and only once.
 TEST_F(GlobalStepTest, IsCreatedOnce) {
   const Output step = create_global_step(graph_);
   EXPECT_EQ(find_global_step(graph_), step);
@@ -63,7 +63,7 @@ TEST_F(GlobalStepTest, IsFoundByName) {
   EXPECT_EQ(read_global_step(*graph_.new_session("")), 3);
 }
 
-TEST_F(GlobalStepTest, IsSoughtInTheCollectionFirst) {
+TEST_F(GlobalStepTest, IsFoundInTheCollectionFirst) {
   graph_.value("global_step", {Tensor::scalar<int64_t>(3)});
   const Output step = graph_.value("counter", {Tensor::scalar<int64_t>(4)});
   graph_.add_to_collection(kGlobalStepCollection, step);
@@ -75,16 +75,16 @@ TEST_F(GlobalStepTest, IsAbsentIfTheCollectionHasSeveral) {
     graph_.add_to_collection(kGlobalStepCollection,
                              graph_.value(name, {Tensor::scalar<int64_t>(0)}));
   EXPECT_FALSE(find_global_step(graph_));
-  EXPECT_TRUE(log_.contains("the graph has 2 global steps, a:0 and b:0 among them"));
+  EXPECT_TRUE(log_.contains("the graph has 2 global steps, including a:0 and b:0"));
 }
 
-TEST_F(GlobalStepTest, IsNoOperationWithoutAValue) {
+TEST_F(GlobalStepTest, IsNotAnOperationWithoutAValue) {
   graph_.initializer("global_step", {});
   EXPECT_FALSE(find_global_step(graph_));
 }
 
-// TU-5: made if it is missing, the same one afterwards.
-TEST_F(GlobalStepTest, IsCreatedOrTheOneThereIs) {
+// TU-5: created if it is missing, the same one afterwards.
+TEST_F(GlobalStepTest, IsCreatedOnlyIfMissing) {
   const Output step = get_or_create_global_step(graph_);
   EXPECT_TRUE(step);
   EXPECT_EQ(get_or_create_global_step(graph_), step);
@@ -92,7 +92,7 @@ TEST_F(GlobalStepTest, IsCreatedOrTheOneThereIs) {
 }
 
 // TU-6: without a step there is nothing to read; afterwards there is.
-// TU-7: there is one output to read it by in a graph.
+// TU-7: a graph has one output to read it by.
 TEST_F(GlobalStepTest, IsReadByOneOutput) {
   EXPECT_FALSE(graph_.global_step());
   get_or_create_global_step(graph_);
@@ -112,7 +112,7 @@ TEST_F(GlobalStepTest, IsReadBeforeItIsIncremented) {
   EXPECT_EQ(session->run(step).scalar<int64_t>(), 4);
 }
 
-TEST_F(GlobalStepTest, IsIncrementedBehindWhatItIsTold) {
+TEST_F(GlobalStepTest, IsIncrementedAfterItsControlInputs) {
   create_global_step(graph_);
   int num_computed = 0;
   const Output before = graph_.value("before", [&] { return Tensor::scalar(++num_computed); });
@@ -124,7 +124,7 @@ TEST_F(GlobalStepTest, IsIncrementedBehindWhatItIsTold) {
   EXPECT_EQ(num_computed, 1);
 }
 
-TEST_F(GlobalStepTest, CannotBeIncrementedIfThereIsNone) {
+TEST_F(GlobalStepTest, CannotBeIncrementedIfMissing) {
   EXPECT_THROW(increment_global_step(graph_), FailedPreconditionError);
 }
 

@@ -16,12 +16,12 @@
 namespace crochet {
 namespace {
 
-// As many as a person reads.
+// As many as a person will read.
 constexpr size_t kNamesInMessages = 8;
 
 std::string_view last_part(std::string_view name) { return name.substr(name.rfind('/') + 1); }
 
-// How many characters have to be inserted, removed or replaced.
+// The number of characters to insert, remove or replace.
 size_t edit_distance(std::string_view from, std::string_view to) {
   std::vector<size_t> row(to.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
@@ -36,7 +36,7 @@ size_t edit_distance(std::string_view from, std::string_view to) {
   return row.back();
 }
 
-// A name whose scope was left out, or mistyped, is close, too.
+// A name whose scope is missing or mistyped also counts as close.
 size_t distance(std::string_view wanted, std::string_view name) {
   return std::min(edit_distance(wanted, name),
                   edit_distance(last_part(wanted), last_part(name)) + 1);
@@ -62,7 +62,7 @@ size_t distance(std::string_view wanted, std::string_view name) {
   throw_unknown_name("nothing", name, graph.operation_names());
 }
 
-// std::nullopt for what is no number, a negative one, or one beyond int.
+// std::nullopt if the text is not a number, or the number is negative or beyond int.
 std::optional<int> parse_index(std::string_view text) {
   int index = 0;
   const char* const end = text.data() + text.size();
@@ -85,7 +85,7 @@ Output Graph::output(std::string_view name) const {
     if (info->num_outputs == 0)
       throw InvalidArgumentError("\"{}\" has no value: the operation has no outputs", name);
     throw InvalidArgumentError(
-        "\"{}\" is ambiguous: the operation has {} outputs; say which one, as in \"{}:0\"", name,
+        "\"{}\" is ambiguous: the operation has {} outputs; choose one, as in \"{}:0\"", name,
         info->num_outputs, name);
   }
   const size_t colon = name.rfind(':');
@@ -94,8 +94,8 @@ Output Graph::output(std::string_view name) const {
   if (info == nullptr) throw_unknown_name(*this, name);
   const std::optional<int> index = parse_index(name.substr(colon + 1));
   if (!index || *index >= info->num_outputs)
-    throw NotFoundError("the operation \"{}\" has {} outputs, none of index {}", info->name,
-                        info->num_outputs, name.substr(colon + 1));
+    throw NotFoundError("operation \"{}\": output {} of {} does not exist", info->name,
+                        name.substr(colon + 1), info->num_outputs);
   return Output(info, *index);
 }
 
@@ -167,14 +167,14 @@ std::vector<std::string> Graph::collection_names() const {
 }
 
 void Graph::add_background_loop(std::shared_ptr<BackgroundLoop> loop) {
-  if (!loop) throw InvalidArgumentError("a background loop to add that is a null pointer");
+  if (!loop) throw InvalidArgumentError("the background loop to add is a null pointer");
   check_not_finalized(loop->name());
   loops_.push_back(std::move(loop));
 }
 
 void Graph::add_saveable(RegisteredSaveable saveable) {
   if (std::ranges::find(saveables_, saveable.name, &RegisteredSaveable::name) != saveables_.end())
-    throw AlreadyExistsError("two objects want to be saved as \"{}\"", saveable.name);
+    throw AlreadyExistsError("two objects to save have the name \"{}\"", saveable.name);
   saveables_.push_back(std::move(saveable));
 }
 

@@ -64,7 +64,7 @@ class GraphTest : public ::testing::Test {
     graph_.add("odd:name", 1);
   }
 
-  // A name that stands for nothing.
+  // A name that does not exist in the graph.
   void expect_unknown(const std::string& name) {
     EXPECT_THAT([&] { graph_.output(name); },
                 ThrowsMessage<NotFoundError>("the graph has nothing named \"" + name +
@@ -82,8 +82,8 @@ TEST_F(GraphTest, FindsOperations) {
   EXPECT_THROW(graph_.operation("loss:0"), NotFoundError);
 }
 
-// With thousands of names, as a graph of TensorFlow's has, a list would tell nobody anything.
-TEST_F(GraphTest, TellsTheClosestOfManyNames) {
+// With thousands of names, as in a TensorFlow graph, a complete list would be useless.
+TEST_F(GraphTest, ListsTheClosestOfManyNames) {
   for (int i = 0; i < 1000; ++i) graph_.add(fmt::format("layer_{}/gradient_of_w", i), 1);
   graph_.add("layer_7/bias", 1);
   const auto expect_first = [&](const std::string& name, const std::string& first) {
@@ -107,44 +107,44 @@ TEST_F(GraphTest, FindsOutputs) {
   EXPECT_EQ(to_string(graph_.output("odd:name:0")), "odd:name:0");
 }
 
-TEST_F(GraphTest, ListsTheNamesThereAre) {
+TEST_F(GraphTest, ListsExistingNames) {
   for (const char* const name : {"", ":", ":0", "lost", "lost:0", "Loss", "loss ", "loss:0:0"})
     expect_unknown(name);
 }
 
-TEST_F(GraphTest, RefusesAnIndexThatIsNone) {
+TEST_F(GraphTest, RejectsAnInvalidIndex) {
   for (const char* const index : {"1", "-1", "", "x", "0x", "+0", " 0", "99999999999999", "0 "})
     EXPECT_THAT([&] { graph_.output(std::string("loss:") + index); },
-                ThrowsMessage<NotFoundError>(
-                    std::string("the operation \"loss\" has 1 outputs, none of index ") + index));
+                ThrowsMessage<NotFoundError>("operation \"loss\": output " + std::string(index) +
+                                             " of 1 does not exist"));
 }
 
-TEST_F(GraphTest, AsksWhichOfSeveralOutputs) {
+TEST_F(GraphTest, RejectsAnAmbiguousName) {
   EXPECT_THAT([&] { graph_.output("gradients"); },
               ThrowsMessage<InvalidArgumentError>(
-                  "\"gradients\" is ambiguous: the operation has 3 outputs; say which one, as in "
+                  "\"gradients\" is ambiguous: the operation has 3 outputs; choose one, as in "
                   "\"gradients:0\""));
 }
 
-TEST_F(GraphTest, SaysThatAnOperationHasNoValue) {
+TEST_F(GraphTest, ReportsThatAnOperationHasNoValue) {
   EXPECT_THAT(
       [&] { graph_.output("train"); },
       ThrowsMessage<InvalidArgumentError>("\"train\" has no value: the operation has no outputs"));
 }
 
-TEST_F(GraphTest, GivesTheOnlyValueOfAnOperation) {
+TEST_F(GraphTest, ReturnsTheOnlyValueOfAnOperation) {
   using internal::with_value;
   EXPECT_EQ(with_value(graph_.operation("loss")), graph_.output("loss"));
   EXPECT_EQ(with_value(graph_.output("gradients:2")), graph_.output("gradients:2"));
   EXPECT_EQ(with_value(Output()), Output());
   EXPECT_THAT([&] { with_value(graph_.operation("gradients")); },
               ThrowsMessage<InvalidArgumentError>(
-                  "\"gradients\" as an input: the operation has 3 outputs; say which one, as in "
+                  "\"gradients\" as an input: the operation has 3 outputs; choose one, as in "
                   "gradients[0]"));
   EXPECT_THROW(with_value(graph_.operation("train")), InvalidArgumentError);
 }
 
-TEST_F(GraphTest, ResolvesNamesWhereverTheyAre) {
+TEST_F(GraphTest, ResolvesNamesAtEveryDepth) {
   const Output loss = graph_.output("loss");
   const Fetches resolved = graph_.resolve(
       Fetches::Map{{"a", "loss"},
@@ -160,7 +160,7 @@ TEST_F(GraphTest, ResolvesNamesWhereverTheyAre) {
   EXPECT_THROW(graph_.resolve(Fetches::List{"loss", "lost"}), NotFoundError);
 }
 
-TEST_F(GraphTest, RefusesOutputsOfAnotherGraph) {
+TEST_F(GraphTest, RejectsOutputsOfAnotherGraph) {
   NamesGraph other;
   other.add("loss", 1);
   EXPECT_THAT([&] { graph_.resolve(other.output("loss")); },
@@ -209,7 +209,7 @@ TEST_F(GraphTest, RegistersSaveablesEvenOnceFinalized) {
   EXPECT_TRUE(graph_.saveables()[1].optional);
 }
 
-TEST_F(GraphTest, TakesAlongWhatIsAttachedByItsType) {
+TEST_F(GraphTest, HoldsAttachedObjectsByType) {
   graph_.finalize();
   graph_.attach(std::make_shared<int>(1));
   graph_.attach(std::make_shared<int>(2));
@@ -220,7 +220,7 @@ TEST_F(GraphTest, TakesAlongWhatIsAttachedByItsType) {
   EXPECT_THAT(graph_.attached<float>(), IsEmpty());
 }
 
-TEST_F(GraphTest, NeedsNoInitialisationUnlessAnEngineSaysSo) {
+TEST_F(GraphTest, NeedsNoInitialisationByDefault) {
   EXPECT_TRUE(graph_.starts_initialized());
   EXPECT_FALSE(graph_.default_init_op());
   EXPECT_FALSE(graph_.default_ready_op());
@@ -234,7 +234,7 @@ TEST_F(GraphTest, RegistersANameOnce) {
   graph_.add_saveable({.name = "batches", .object = std::make_shared<NoState>()});
   const RegisteredSaveable again = {.name = "batches", .object = std::make_shared<NoState>()};
   EXPECT_THAT([&] { graph_.add_saveable(again); },
-              ThrowsMessage<AlreadyExistsError>("two objects want to be saved as \"batches\""));
+              ThrowsMessage<AlreadyExistsError>("two objects to save have the name \"batches\""));
   EXPECT_EQ(graph_.saveables().size(), 1);
   graph_.remove_saveable("batches");
   graph_.remove_saveable("never there");

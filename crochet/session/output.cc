@@ -14,8 +14,8 @@ std::string to_string(const Output& output) {
 
 Output Operation::output(int index) const {
   if (index < 0 || index >= info_->num_outputs)
-    throw InvalidArgumentError("operation \"{}\" has {} outputs, none of index {}", info_->name,
-                               info_->num_outputs, index);
+    throw InvalidArgumentError("operation \"{}\": output {} of {} does not exist", info_->name,
+                               index, info_->num_outputs);
   return Output(info_, index);
 }
 
@@ -24,7 +24,7 @@ Output internal::with_value(const Output& output) {
   if (info == nullptr || output.has_value()) return output;
   if (info->num_outputs != 1)
     throw InvalidArgumentError(
-        "\"{}\" as an input: the operation has {} outputs; say which one, as in {}[0]", info->name,
+        "\"{}\" as an input: the operation has {} outputs; choose one, as in {}[0]", info->name,
         info->num_outputs, info->name);
   return Output(info, 0);
 }

@@ -12,23 +12,23 @@ namespace crochet {
 
 class Graph;
 
-// What every engine knows of an operation; engines derive from it and own it.
-// Lives, at one address, as long as its graph.
+// What every engine stores about an operation; engines derive from it and own it.
+// Exists, at one address, as long as its graph.
 struct OperationInfo {
   const Graph* graph = nullptr;
   std::string name;  // "dense/matmul"; unique in its graph.
   int num_outputs = 0;
 };
 
-// One result of an operation, or the operation itself if only its running matters.
-// A small value: valid as long as the graph, equal if it is the same place.
+// One output of an operation, or the operation itself if its value is not needed.
+// A small value: valid as long as the graph, equal if operation and index are equal.
 class Output {
  public:
-  // Stands for nothing; false in a condition.
+  // Unset; false in a condition.
   Output() = default;
   Output(const OperationInfo* operation, int index) : operation_(operation), index_(index) {}
 
-  // The index that stands for "run the operation, I need no value".
+  // The index that means: run the operation, no value is needed.
   static constexpr int kNoValue = -1;
 
   explicit operator bool() const { return operation_ != nullptr; }
@@ -47,7 +47,7 @@ class Output {
 // "loss:0"; "train" for an operation without a value; "(none)".
 std::string to_string(const Output& output);
 
-// A node of a graph. Converts to the Output that runs it for no value.
+// A node of a graph. Converts to the Output that runs it without a value.
 class Operation {
  public:
   Operation() = default;
@@ -68,13 +68,13 @@ class Operation {
 
 namespace internal {
 
-// What an operation takes that is given `output`: itself, or, of an operation, its only output.
-// Throws: InvalidArgumentError if it has none, or several.
+// The output that an operation reads if given `output`: that output itself or, for an operation,
+// its only output. Throws: InvalidArgumentError if the operation has none, or several.
 Output with_value(const Output& output);
 
 }  // namespace internal
 
-// What every engine knows of a variable; engines derive from it and own it.
+// What every engine stores about a variable; engines derive from it and own it.
 struct VariableInfo {
   const Graph* graph = nullptr;
   std::string name;  // Its name in checkpoints: "model/w1".
@@ -82,7 +82,7 @@ struct VariableInfo {
   Shape shape;  // Sizes that may change between saves are unknown.
 };
 
-// State that survives from run to run. A small value, as Output is.
+// State that persists from run to run. A small value, as Output is.
 class Variable {
  public:
   Variable() = default;

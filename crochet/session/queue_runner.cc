@@ -36,14 +36,14 @@ void check(const QueueRunnerOptions& options) {
   if (options.cancel_op) all.push_back(options.cancel_op);
   for (const Output& output : all)
     if (output.graph() == nullptr || output.graph() != all.front().graph())
-      throw InvalidArgumentError("queue \"{}\": {} is no operation of the graph of the others",
+      throw InvalidArgumentError("queue \"{}\": {} is not an operation of the graph of the others",
                                  options.queue_name, to_string(output));
 }
 
 }  // namespace
 
-// The threads for one session. Its address tells sessions apart as long as the threads
-// live, and they do not outlive it.
+// The threads for one session. The address of the session identifies it: the session outlives the
+// threads.
 class QueueRunner::Work {
  public:
   Work(std::shared_ptr<const QueueRunnerOptions> options, Session& session, std::stop_token stop)
@@ -72,25 +72,25 @@ class QueueRunner::Work {
   void run(const Output& output) { session_.run(output); }
   // An enqueue operation has run once, or never will.
   void note_first_run();
-  // An enqueue operation is over; true for the last one.
+  // An enqueue operation has ended; true for the last one.
   bool count_down();
   void close();
   void cancel_on_stop();
-  // Throws the error if there is somebody to hear of it.
+  // Throws the error if has_listener_; otherwise keeps and logs it.
   void report(const std::exception_ptr& error);
 
  private:
   const std::shared_ptr<const QueueRunnerOptions> options_;
   Session& session_;
-  const bool has_listener_;  // Somebody hears of errors.
+  const bool has_listener_;  // A coordinator receives the errors.
   const std::stop_token stop_;
 
   mutable std::mutex mutex_;  // Guards what follows.
   mutable std::condition_variable_any changed_;
-  size_t num_live_;     // Enqueue operations that are not over.
-  size_t num_waiting_;  // Those of them that have not run yet.
+  size_t num_live_;     // Enqueue operations that have not ended.
+  size_t num_waiting_;  // Enqueue operations that have not run yet.
   std::exception_ptr first_error_;
-  std::vector<std::exception_ptr> errors_;  // Those nobody else heard of.
+  std::vector<std::exception_ptr> errors_;  // Reported without a listener.
 };
 
 void QueueRunner::Work::wait_for_first_runs(std::chrono::nanoseconds timeout) const {
@@ -136,17 +136,17 @@ void QueueRunner::Work::cancel_on_stop() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, stop_, [this] { return num_live_ == 0; });
   }
-  if (!stop_requested()) return;  // All is over: nothing is left to be cancelled.
+  if (!stop_requested()) return;  // All have ended: nothing is left to cancel.
   try {
     run(options_->cancel_op);
   } catch (...) {
-    log_warning("queue \"{}\": cancelling it failed: {}", options_->queue_name,
+    log_warning("queue \"{}\": cancelling failed: {}", options_->queue_name,
                 describe(std::current_exception()));
   }
 }
 
 void QueueRunner::Work::report(const std::exception_ptr& error) {
-  if (stop_requested() && has_code(error, {Code::kCancelled})) return;  // As it was asked to.
+  if (stop_requested() && has_code(error, {Code::kCancelled})) return;  // Cancelled by the stop.
   if (options_->on_error) options_->on_error(error);
   {
     const std::lock_guard lock(mutex_);
@@ -158,7 +158,7 @@ void QueueRunner::Work::report(const std::exception_ptr& error) {
   log_error("queue \"{}\": {}", options_->queue_name, describe(error));
 }
 
-// One enqueue operation. It is over when this is gone, if not before, even if it never ran.
+// One enqueue operation. It counts as ended when this is destroyed, even if it never ran.
 class QueueRunner::Feeder {
  public:
   Feeder(std::shared_ptr<Work> work, Output enqueue_op)
@@ -203,7 +203,7 @@ QueueRunner::QueueRunner(QueueRunnerOptions options)
 QueueRunner::~QueueRunner() = default;
 
 std::vector<BackgroundTask> QueueRunner::tasks(Session& session, std::stop_token stop) {
-  std::vector<std::shared_ptr<Work>> ended;  // Their errors are the user's: gone after the mutex.
+  std::vector<std::shared_ptr<Work>> ended;  // Holds user objects: destroyed without the mutex.
   const std::lock_guard lock(mutex_);
   const auto is_live = [](const auto& work) { return work->is_live(); };
   const auto first = std::stable_partition(works_.begin(), works_.end(), is_live);

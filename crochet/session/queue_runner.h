@@ -19,20 +19,20 @@ namespace crochet {
 struct QueueRunnerOptions {
   // For names and messages.
   std::string queue_name;
-  // Each is run again and again, in a thread of its own. One listed twice has two threads.
+  // Each is run repeatedly in its own thread. An operation listed twice has two threads.
   std::vector<Output> enqueue_ops;
-  // Run once the data ended for the last of them, so that readers of the queue hear of it.
+  // Run once the data has ended for the last of them, so that readers of the queue are woken.
   Output close_op = {};
-  // Run when the session is asked to stop: it must end what blocks the others.
+  // Run when a stop is requested: it must unblock the enqueue operations.
   Output cancel_op = {};
-  // An error of one of these codes means that the data ended, or that somebody closed the queue.
+  // An error with one of these codes means that the data ended or the queue was closed.
   std::vector<Code> queue_closed_codes = {Code::kOutOfRange};
-  // Hears of every other error, on the thread that met it, before anybody else does.
+  // Called with every other error, on the thread that hit it, before the error is reported.
   std::function<void(const std::exception_ptr& error)> on_error = {};
 };
 
 // Fills a queue of a graph in the background: threads that run its enqueue operations until the
-// data ends, an error happens, or the session is asked to stop.
+// data ends, an error occurs, or a stop is requested.
 //
 //   graph.add_background_loop(std::make_shared<QueueRunner>(QueueRunnerOptions{
 //       .queue_name = "examples",
@@ -40,11 +40,11 @@ struct QueueRunnerOptions {
 //       .close_op = close,
 //       .cancel_op = cancel}));
 //
-// A MonitoredSession over that graph does the rest; crochet/monitor/background_threads.h starts
-// the threads for other sessions. An error stops the session, and is the run's; without anybody to
-// hear of it, it is logged and kept in exceptions_raised().
+// A MonitoredSession over that graph starts the threads; crochet/monitor/background_threads.h
+// starts them for other sessions. An error stops the session and fails the run; without a
+// coordinator, it is logged and kept in exceptions_raised().
 //
-// Requires: an engine whose sessions go on with other runs while an operation waits. The local
+// Requires: an engine whose sessions can make other runs while an operation blocks. The local
 // engine makes one run after another: there, an enqueue operation must not wait for the training.
 //
 // Thread-safe.
@@ -61,10 +61,10 @@ class QueueRunner final : public BackgroundLoop {
   // Forgets the exceptions of tasks that have ended.
   std::vector<BackgroundTask> tasks(Session& session, std::stop_token stop) override;
 
-  // The errors that nobody else heard of.
+  // The errors of threads that run without a coordinator.
   std::vector<std::exception_ptr> exceptions_raised() const;
-  // Waits until each enqueue operation has run once, or its thread ended.
-  // Throws: DeadlineExceededError after `timeout`; the error of one that failed;
+  // Waits until each enqueue operation has run once, or its thread has ended.
+  // Throws: DeadlineExceededError after `timeout`; the error of an operation that failed;
   // FailedPreconditionError if there are no tasks for this session.
   void wait_for_first_runs(const Session& session, std::chrono::nanoseconds timeout) const;
 

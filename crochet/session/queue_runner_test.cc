@@ -14,7 +14,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::ThrowsMessage;
 
-// The threads themselves are tested in monitor, which has them.
+// The threads themselves are tested in monitor, which starts them.
 class QueueRunnerTest : public testing::Test {
  protected:
   void expect_refused(QueueRunnerOptions options, const std::string& message) {
@@ -26,21 +26,21 @@ class QueueRunnerTest : public testing::Test {
   const Output op_ = graph_.train();
 };
 
-// CQ-7: no operations are an invalid argument.
-TEST_F(QueueRunnerTest, RefusesOptionsThatMakeNoRunner) {
+// CQ-7: an empty list of operations is an invalid argument.
+TEST_F(QueueRunnerTest, RejectsInvalidOptions) {
   expect_refused({.queue_name = "q", .enqueue_ops = {}}, "without enqueue_ops");
   expect_refused({.queue_name = "", .enqueue_ops = {op_}}, "without a queue_name");
   expect_refused({.queue_name = "q", .enqueue_ops = {op_}, .queue_closed_codes = {}},
                  "without queue_closed_codes");
-  expect_refused({.queue_name = "q", .enqueue_ops = {op_, Output()}}, "(none) is no operation");
+  expect_refused({.queue_name = "q", .enqueue_ops = {op_, Output()}}, "(none) is not an operation");
   ScriptedGraph other;
   expect_refused({.queue_name = "q", .enqueue_ops = {op_}, .close_op = other.train()},
-                 "train is no operation of the graph");
+                 "train is not an operation of the graph");
   expect_refused({.queue_name = "q", .enqueue_ops = {op_}, .cancel_op = other.train()},
-                 "train is no operation of the graph");
+                 "train is not an operation of the graph");
 }
 
-TEST_F(QueueRunnerTest, TasksThatNeverRunAreOverOnceTheyAreGone) {
+TEST_F(QueueRunnerTest, TasksThatNeverRunEndWhenDestroyed) {
   QueueRunner runner({.queue_name = "q", .enqueue_ops = {op_, op_}});
   const auto session = graph_.new_session("");
   std::vector<BackgroundTask> tasks = runner.tasks(*session, {});
@@ -52,7 +52,7 @@ TEST_F(QueueRunnerTest, TasksThatNeverRunAreOverOnceTheyAreGone) {
   EXPECT_EQ(runner.tasks(*session, {}).size(), 2);
 }
 
-TEST_F(QueueRunnerTest, HasNothingToCancelWithIfNobodyCanStopIt) {
+TEST_F(QueueRunnerTest, HasNoCancelTaskIfItCannotBeStopped) {
   QueueRunner runner({.queue_name = "q", .enqueue_ops = {op_}, .cancel_op = op_});
   const auto session = graph_.new_session("");
   EXPECT_EQ(runner.tasks(*session, {}).size(), 1);

@@ -12,25 +12,25 @@ namespace crochet {
 // When one operation ran.
 struct OperationTiming {
   std::string name;
-  // The operations it got values from.
+  // The operations that produced its inputs.
   std::vector<std::string> inputs = {};
-  // Where it ran, in the engine's words: "/local", "/job:worker/task:1/device:CPU:0".
+  // Where it ran, as the engine names it: "/local", "/job:worker/task:1/device:CPU:0".
   std::string device = {};
-  // Tells the threads of a device apart.
+  // Distinguishes the threads of a device.
   int64_t thread = 0;
   std::chrono::nanoseconds start = {};  // Since the run began.
   std::chrono::nanoseconds duration = {};
-  // Of the values it made.
+  // Of the values it produced.
   int64_t output_bytes = 0;
 };
 
-// What a run recorded of itself.
+// What a run recorded about itself.
 struct RunMetadata {
   // When the run began: seconds since 1970-01-01 UTC. 0 if nothing was timed.
   double start_time = 0;
-  // In the order in which they began; empty unless the run's options ask for a trace.
+  // In the order in which they began; empty unless the run's options request a trace.
   std::vector<OperationTiming> operations = {};
-  // The graphs that were run, each in the engine's own format, if the options ask for them.
+  // The graphs that were run, each in the engine's own format, if the options request them.
   std::vector<std::string> partition_graphs = {};
 };
 

@@ -8,10 +8,10 @@ namespace crochet {
 
 const Tensor& single_value(const TensorMap& state, DType dtype) {
   if (state.size() != 1 || !state.begin()->first.empty())
-    throw InvalidArgumentError("{} values were stored where one number is expected", state.size());
+    throw InvalidArgumentError("stored state: found {} values, expected one number", state.size());
   const Tensor& value = state.begin()->second;
   if (value.dtype() != dtype || value.num_elements() != 1)
-    throw InvalidArgumentError("{} was stored where one {} is expected", describe(value), dtype);
+    throw InvalidArgumentError("stored state: found {}, expected one {}", describe(value), dtype);
   return value;
 }
 

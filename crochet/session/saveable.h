@@ -21,20 +21,20 @@ class Saveable {
   // The state now. The tensors may share memory with the object only if later
   // changes go through Tensor::mutable_bytes.
   virtual TensorMap save() const = 0;
-  // Takes over a state that save() gave, perhaps in another process.
-  // Throws: InvalidArgumentError, without a change, if keys, types or shapes
-  // are not its own.
+  // Restores a state that save() returned, perhaps in another process.
+  // Throws: InvalidArgumentError, leaving the object unchanged, if keys, types or shapes
+  // do not match its own.
   virtual void restore(const TensorMap& state) = 0;
 };
 
-// Objects by name, as hooks hand them out.
+// Objects by name, as returned by hooks.
 using SaveableMap = std::map<std::string, std::shared_ptr<Saveable>>;
 
-// The one value of `state`, stored under the key "". Throws: InvalidArgumentError if there
+// The only value of `state`, stored under the key "". Throws: InvalidArgumentError if there
 // are others, or if it is not a tensor of this type with one element.
 const Tensor& single_value(const TensorMap& state, DType dtype);
 
-// A number that is saved and restored in place.
+// Saves and restores the number `value` in place.
 //
 //   SaveableMap saveables() override { return {{"best", saveable_value(best_)}}; }
 //

@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::ThrowsMessage;
 
-TEST(SaveableValueTest, ComesBack) {
+TEST(SaveableValueTest, IsRestored) {
   double best = 0.25;
   const auto saveable = saveable_value(best);
   const TensorMap state = saveable->save();
@@ -23,7 +23,7 @@ TEST(SaveableValueTest, ComesBack) {
   EXPECT_EQ(best, 0.25);
 }
 
-TEST(SaveableValueTest, StaysAsItIsIfTheStateIsAnothers) {
+TEST(SaveableValueTest, IsUnchangedIfTheStateDoesNotMatch) {
   int64_t patience = 3;
   const auto saveable = saveable_value(patience);
   const Tensor number = Tensor::scalar<int64_t>(5);
@@ -31,12 +31,13 @@ TEST(SaveableValueTest, StaysAsItIsIfTheStateIsAnothers) {
       [&] {
         saveable->restore({{"", Tensor::scalar(5.0f)}});
       },
-      ThrowsMessage<InvalidArgumentError>("float32 [] = 5 was stored where one int64 is expected"));
+      ThrowsMessage<InvalidArgumentError>(
+          "stored state: found float32 [] = 5, expected one int64"));
   EXPECT_THAT(
       [&] {
         saveable->restore({{"", number}, {"more", number}});
       },
-      ThrowsMessage<InvalidArgumentError>("2 values were stored where one number is expected"));
+      ThrowsMessage<InvalidArgumentError>("stored state: found 2 values, expected one number"));
   EXPECT_THROW(saveable->restore({}), InvalidArgumentError);
   EXPECT_THROW(saveable->restore({{"key", number}}), InvalidArgumentError);
   EXPECT_THROW(saveable->restore({{"", Tensor::zeros<int64_t>({2})}}), InvalidArgumentError);

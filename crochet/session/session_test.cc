@@ -19,7 +19,7 @@ class NumbersGraph final : public Graph {
   bool counts_steps = false;
 
   std::unique_ptr<Session> new_session(const std::string&, const SessionConfig&) override {
-    throw UnimplementedError("a test makes its session itself");
+    throw UnimplementedError("tests create their sessions themselves");
   }
   const OperationInfo* find_operation(std::string_view name) const override {
     return name == numbers_.name ? &numbers_ : nullptr;
@@ -32,7 +32,7 @@ class NumbersGraph final : public Graph {
   OperationInfo numbers_ = {.graph = this, .name = "numbers", .num_outputs = 10};
 };
 
-// Records what it was asked for.
+// Records its requests.
 class NumbersSession final : public Session {
  public:
   explicit NumbersSession(DType dtype = DType::kInt64) : dtype_(dtype) {}
@@ -79,7 +79,7 @@ TEST(SessionTest, RunsRequestsOfAnyStructure) {
   EXPECT_EQ(session.num_feeds, 1);
 }
 
-TEST(SessionTest, RunsForNothing) {
+TEST(SessionTest, AcceptsAnEmptyRequest) {
   NumbersSession session;
   EXPECT_FALSE(session.run({}));
   EXPECT_TRUE(session.asked.empty());
@@ -126,7 +126,7 @@ TEST(SnapshotTest, IsEmptyByDefault) {
   EXPECT_EQ(Snapshot().num_bytes(), 0);
 }
 
-TEST(SessionTest, HandsOptionsAndMetadataToTheEngine) {
+TEST(SessionTest, PassesOptionsAndMetadataToTheEngine) {
   NumbersSession session;
   RunMetadata metadata;
   session.run("numbers:1", {}, {.timeout_in_ms = 9}, &metadata);

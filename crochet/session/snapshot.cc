@@ -21,8 +21,8 @@ void Snapshot::verify() const {
   for (size_t i = 0; i < tensors_.size(); ++i)
     if (tensors_[i].tensor.version() != versions_[i])
       throw FailedPreconditionError(
-          "\"{}\" was opened for writing while a snapshot held it: the snapshot may be of no one "
-          "step",
+          "\"{}\" was opened for writing while a snapshot held it: the snapshot may mix several "
+          "steps",
           tensors_[i].name);
   if (!copies_) return;
   copies_->wait();

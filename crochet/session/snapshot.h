@@ -17,40 +17,40 @@ struct NamedTensor {
   Tensor tensor;
 };
 
-// Copies that were promised for a snapshot and are still being made.
+// Copies for a snapshot that are still being made.
 //
 // Thread-safe.
 class PendingCopies {
  public:
   virtual ~PendingCopies() = default;
-  // Blocks until all are made. Throws what stopped them.
+  // Blocks until all are made. Throws the error that stopped them.
   virtual void wait() = 0;
-  // Called behind wait(). Throws: FailedPreconditionError that names what is not of one step, as
-  // far as the engine can tell.
+  // Called after wait(). Throws: FailedPreconditionError that names values that are not of one
+  // step, as far as the engine can tell.
   virtual void verify() const {}
 };
 
-// The state between two steps: named tensors that will never change, sorted by
-// nothing in particular. Some of their memory may still be being filled by an
-// engine; then tensors() waits.
+// The state between two steps: named tensors that do not change, in no particular
+// order. An engine may still be filling some of their memory; then tensors()
+// waits.
 //
-// A value; copies share the tensors. Thread-safe as a plain value is.
+// A value; copies share the tensors. As thread-safe as a plain value.
 class Snapshot {
  public:
   Snapshot() = default;
   explicit Snapshot(std::vector<NamedTensor> tensors, std::shared_ptr<PendingCopies> copies = {});
 
-  // Adds what was taken elsewhere at the same step.
+  // Adds a tensor captured separately at the same step.
   void add(NamedTensor tensor);
 
-  // The graph as bytes, for the file beside the checkpoint; null if there is none.
+  // The graph as bytes, for the `.meta` file of the checkpoint; null if there is none.
   void set_meta_graph(std::shared_ptr<const std::string> bytes) { meta_graph_ = std::move(bytes); }
   const std::string* meta_graph() const { return meta_graph_.get(); }
 
   // True if it has no tensors.
   bool empty() const { return tensors_.empty(); }
 
-  // Waits until every byte is there. Throws what kept a copy from being made.
+  // Waits until all copies are made. Throws the error that stopped a copy.
   const std::vector<NamedTensor>& tensors() const& {
     if (copies_) copies_->wait();
     return tensors_;
@@ -60,11 +60,11 @@ class Snapshot {
     if (copies_) copies_->wait();
     return std::move(tensors_);
   }
-  // Throws: FailedPreconditionError that names a tensor that somebody asked to write to since the
-  // snapshot was taken, by the version of its memory, and what the engine has to say. Savers call
-  // it before they publish: a torn state is an error, never a file.
+  // Throws: FailedPreconditionError that names a tensor whose memory was opened for writing since
+  // the snapshot was taken, as its version number shows, or as the engine reports. Savers call it
+  // before they publish: a state torn between steps is an error and is never published.
   void verify() const;
-  // The bytes of all elements; known at once.
+  // The bytes of all elements; does not wait.
   size_t num_bytes() const {
     size_t sum = 0;
     for (const NamedTensor& entry : tensors_) sum += entry.tensor.num_bytes();
@@ -73,7 +73,7 @@ class Snapshot {
 
  private:
   std::vector<NamedTensor> tensors_;
-  std::vector<uint64_t> versions_;  // By tensor; those at the boundary between two steps.
+  std::vector<uint64_t> versions_;  // By tensor, when the snapshot was taken.
   std::shared_ptr<PendingCopies> copies_;
   std::shared_ptr<const std::string> meta_graph_;
 };

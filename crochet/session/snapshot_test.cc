@@ -21,7 +21,7 @@ void expect_torn(const Snapshot& snapshot, const char* name) {
   EXPECT_THAT([&] { snapshot.verify(); }, ThrowsMessage<FailedPreconditionError>(HasSubstr(name)));
 }
 
-TEST(SnapshotTest, IsWholeIfNobodyAskedToWrite) {
+TEST(SnapshotTest, IsConsistentIfNothingWasOpenedForWriting) {
   Buffer memory(100);
   memory.mutable_data();
   Snapshot snapshot({{"w", over(memory)}, {"n", Tensor::scalar(1)}});
@@ -32,7 +32,7 @@ TEST(SnapshotTest, IsWholeIfNobodyAskedToWrite) {
   EXPECT_NO_THROW(Snapshot().verify());
 }
 
-TEST(SnapshotTest, NamesWhatWasOpenedForWriting) {
+TEST(SnapshotTest, NamesATensorThatWasOpenedForWriting) {
   Buffer first(100), second(100);
   Snapshot snapshot({{"first", over(first)}});
   snapshot.add({"second", over(second)});
@@ -44,7 +44,7 @@ TEST(SnapshotTest, NamesWhatWasOpenedForWriting) {
   expect_torn(snapshot, "\"first\"");
 }
 
-TEST(SnapshotTest, AsksTheEngineOnceTheCopiesAreMade) {
+TEST(SnapshotTest, CallsVerifyOfTheEngineOnceTheCopiesAreMade) {
   class Copies final : public PendingCopies {
    public:
     void wait() override { is_made_ = true; }

@@ -11,8 +11,8 @@
 namespace crochet {
 namespace {
 
-// What stands behind the last "::" that is in no brackets, without bracketed
-// parts: template arguments and the parameters of functions hold "::" too.
+// The text after the last "::" outside brackets, without bracketed parts:
+// template arguments and function parameters contain "::" too.
 std::string last_part(std::string_view name) {
   std::string part;
   int depth = 0;

@@ -22,14 +22,14 @@ namespace {
 
 struct Hidden {};
 
-TEST(ClassNameTest, LeavesNamespacesOut) {
+TEST(ClassNameTest, OmitsNamespaces) {
   EXPECT_EQ(class_name(typeid(Plain)), "Plain");
   EXPECT_EQ(class_name(typeid(Plain::Nested)), "Nested");
   EXPECT_EQ(class_name(typeid(Hidden)), "Hidden");
   EXPECT_EQ(class_name(typeid(int)), "int");
 }
 
-TEST(ClassNameTest, LeavesTemplateArgumentsOut) {
+TEST(ClassNameTest, OmitsTemplateArguments) {
   EXPECT_EQ(class_name(typeid(Outer<Plain>)), "Outer");
   EXPECT_EQ(class_name(typeid(Outer<std::vector<Hidden>>)), "Outer");
   EXPECT_EQ(class_name(typeid(Outer<Plain>::Inner)), "Inner");
@@ -41,7 +41,7 @@ const std::type_info& local_class(const std::vector<T>&) {
   return typeid(Local);
 }
 
-TEST(ClassNameTest, KnowsClassesInFunctions) {
+TEST(ClassNameTest, NamesClassesInFunctions) {
   struct Local {};
   EXPECT_EQ(class_name(typeid(Local)), "Local");
   EXPECT_EQ(class_name(local_class(std::vector<Plain>())), "Local");
@@ -52,7 +52,7 @@ struct Base {
 };
 struct Derived : Base {};
 
-TEST(ClassNameTest, IsTheDynamicTypesIfAsked) {
+TEST(ClassNameTest, NamesTheDynamicType) {
   const Derived derived;
   const Base& base = derived;
   EXPECT_EQ(class_name(typeid(base)), "Derived");

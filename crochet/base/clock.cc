@@ -24,7 +24,7 @@ class RealClock final : public Clock {
     std::mutex mutex;
     std::condition_variable_any never_notified;
     std::unique_lock lock(mutex);
-    // Longer sleeps would overflow the time point at which they end.
+    // Longer sleeps would overflow the time point of their end.
     constexpr Duration kLongest = std::chrono::hours(24 * 365 * 100);
     never_notified.wait_for(lock, stop, std::min(duration, kLongest), [] { return false; });
     return !stop.stop_requested();

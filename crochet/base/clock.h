@@ -8,7 +8,7 @@
 
 namespace crochet {
 
-// Where the library's time comes from, so that tests can own it. Intervals are
+// The source of the library's time, which tests can replace. Intervals are
 // measured with now(), which never jumps; wall_time() is only written into files.
 //
 // Thread-safe.
@@ -26,15 +26,15 @@ class Clock {
   // Sleeps; returns early, with false, if `stop` is requested.
   virtual bool sleep_for(Duration duration, const std::stop_token& stop = {}) = 0;
 
-  // The machine's clock.
+  // The real clock of the machine.
   static Clock& real();
 };
 
-// A duration in seconds, as options and logs have it.
+// A duration in seconds, as used in options and logs.
 inline double to_seconds(Clock::Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
-// Longer than a century is a century, so that a time point can be that far away.
+// Clamps to a century, so that a time point this far away can be represented.
 inline Clock::Duration from_seconds(double seconds) {
   constexpr double kCentury = 100 * 365 * 24 * 3600.0;
   const std::chrono::duration<double> duration(std::clamp(seconds, -kCentury, kCentury));

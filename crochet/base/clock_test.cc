@@ -25,7 +25,7 @@ TEST(ClockTest, MovesOnlyForward) {
   }
 }
 
-TEST(ClockTest, KnowsTheDate) {
+TEST(ClockTest, ReportsWallTime) {
   const auto before = static_cast<double>(std::time(nullptr));
   const double now = Clock::real().wall_time();
   EXPECT_GE(now, before - 1);
@@ -48,12 +48,12 @@ TEST(ClockTest, DoesNotSleepOnceAStopIsRequested) {
 }
 
 // These end, within the test's time limit, only because the stop wakes them.
-TEST(ClockTest, AStopEndsASleep) {
+TEST(ClockTest, EndsASleepOnStop) {
   std::jthread sleeper(
       [](const std::stop_token& stop) { EXPECT_FALSE(Clock::real().sleep_for(hours(1), stop)); });
 }
 
-TEST(ClockTest, AStopEndsTheLongestSleep) {
+TEST(ClockTest, EndsTheLongestSleepOnStop) {
   std::jthread sleeper([](const std::stop_token& stop) {
     EXPECT_FALSE(Clock::real().sleep_for(Clock::Duration::max(), stop));
   });
@@ -65,7 +65,7 @@ TEST(ClockTest, ConvertsSeconds) {
   EXPECT_DOUBLE_EQ(to_seconds(milliseconds(250)), 0.25);
 }
 
-TEST(ClockTest, ForeverIsACentury) {
+TEST(ClockTest, ClampsDurationsToACentury) {
   const Clock::Duration century = hours(24 * 365 * 100);
   EXPECT_EQ(from_seconds(std::numeric_limits<double>::infinity()), century);
   EXPECT_EQ(from_seconds(1e300), century);

@@ -117,7 +117,7 @@ std::string describe(const std::exception_ptr& error) {
     return e.what();
   } catch (...) {
     const std::type_info* const type = abi::__cxa_current_exception_type();
-    return type == nullptr ? "an exception of no known type" : class_name(*type);
+    return type == nullptr ? "an exception of unknown type" : class_name(*type);
   }
 }
 

@@ -35,9 +35,9 @@ enum class Code {
 // The code's name as TensorFlow prints it: "INVALID_ARGUMENT".
 const char* code_name(Code code);
 
-// What every error of this library derives from. what() says which object,
-// what happened, where, and what was found and expected, in one line: control characters, line
-// breaks too, and bytes that are not UTF-8 are escaped, since names from files are in it.
+// The base class of every error of this library. what() names the object, what
+// happened, where, and what was found and expected, in one line: control characters, including
+// line breaks, and bytes that are not UTF-8 are escaped, since it may contain names from files.
 class Error : public std::runtime_error {
  public:
   Error(Code code, std::string_view message);
@@ -48,7 +48,7 @@ class Error : public std::runtime_error {
   Code code_;
 };
 
-// One class for each code, so that callers catch the kinds they can handle.
+// One class for each code, so that callers can catch the kinds they handle.
 //
 //   throw NotFoundError("{}: no such checkpoint", prefix);
 template <Code kCode>
@@ -73,11 +73,11 @@ using FailedPreconditionError = CodedError<Code::kFailedPrecondition>;
 // "Recreate the session": the monitored session recovers from these two.
 using AbortedError = CodedError<Code::kAborted>;
 using UnavailableError = CodedError<Code::kUnavailable>;
-// "The data ended", and nothing else: a run ends cleanly on it.
+// Means only that the data ended: a run ends cleanly on it.
 using OutOfRangeError = CodedError<Code::kOutOfRange>;
 using UnimplementedError = CodedError<Code::kUnimplemented>;
 using InternalError = CodedError<Code::kInternal>;
-// Bytes that were stored are gone or wrong.
+// Stored bytes are missing or wrong.
 using DataLossError = CodedError<Code::kDataLoss>;
 using UnauthenticatedError = CodedError<Code::kUnauthenticated>;
 
@@ -87,7 +87,7 @@ class StopIteration : public std::exception {
   const char* what() const noexcept override { return "StopIteration"; }
 };
 
-// The loss became NaN and NanTensorHook was told to fail then.
+// The loss became NaN and NanTensorHook is configured to fail.
 class NanLossDuringTrainingError : public FailedPreconditionError {
  public:
   using FailedPreconditionError::FailedPreconditionError;

@@ -50,7 +50,7 @@ TEST(ErrorTest, FormatsItsMessage) {
               ThrowsMessage<Error>("a: no such checkpoint, step 7"));
 }
 
-// The class that throw_error chose, as its code; braces in the message stay.
+// The class chosen by throw_error, as its code; braces in the message are kept.
 template <Code kCode>
 bool throws_class_of_code() {
   try {

@@ -14,12 +14,12 @@ unsigned char byte_at(std::string_view text, size_t i) {
   return static_cast<unsigned char>(text[i]);
 }
 
-// Almost all text is.
+// Fast path: almost all text is plain.
 bool is_plain(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c >= 0x20 && c < 0x7f; });
 }
 
-// The bytes that the character at the start of `text` has; 0 if it is not UTF-8.
+// The length in bytes of the character at the start of `text`; 0 if it is not UTF-8.
 size_t utf8_length(std::string_view text) {
   const unsigned char first = byte_at(text, 0);
   if (first < 0x80) return 1;
@@ -28,13 +28,13 @@ size_t utf8_length(std::string_view text) {
   for (size_t i = 1; i < length; ++i)
     if ((byte_at(text, i) & 0xc0) != 0x80) return 0;
   const unsigned char second = byte_at(text, 1);
-  // Overlong encodings, the halves of UTF-16's pairs, and what is beyond the last character.
+  // Overlong encodings, UTF-16 surrogates, and values beyond U+10FFFF.
   if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f)) return 0;
   if ((first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f)) return 0;
   return length;
 }
 
-// The number of a UTF-8 character of at most three bytes; 0 for longer ones.
+// The code point of a UTF-8 character of at most three bytes; 0 for longer ones.
 uint32_t code_point(std::string_view character) {
   const auto low_bits = [&](size_t i) { return uint32_t{byte_at(character, i)} & 0x3f; };
   switch (character.size()) {
@@ -54,7 +54,7 @@ bool is_control(std::string_view character) {
   const uint32_t code = code_point(character);
   return code < 0x20 || (code >= 0x7f && code < 0xa0) ||  // C0, DEL, C1.
          code == 0x61c || code == 0x200e || code == 0x200f || (code >= 0x2066 && code <= 0x2069) ||
-         (code >= 0x2028 && code <= 0x202e);  // Separators, and directions again.
+         (code >= 0x2028 && code <= 0x202e);  // Separators, and more direction marks.
 }
 
 void append_bytes(std::string& result, std::string_view bytes) {
@@ -97,7 +97,7 @@ std::string escape_name(std::string_view name) {
 
 std::string escape_json(std::string_view document) {
   return escaped(document, [](std::string& result, std::string_view character) {
-    if (character == "\n")  // Between tokens: in strings it is escaped already.
+    if (character == "\n")  // Between tokens: within strings it is already escaped.
       result += character;
     else
       result += fmt::format("\\u{:04x}", code_point(character));

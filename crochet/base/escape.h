@@ -7,18 +7,18 @@
 
 namespace crochet::internal {
 
-// Names in files are whatever their authors liked. These make text of them that a terminal shows
-// and does not obey, in one line. Escaped are the control characters of ASCII (line breaks, too)
-// and of Unicode (C1, line and paragraph separators, what changes the direction of text), and bytes
-// that are not UTF-8: as \n, \t, \r, or \x1b for each byte.
+// Names from files can contain any bytes. These functions turn them into one line of text that a
+// terminal shows and does not interpret. They escape the control characters of ASCII (including
+// line breaks) and of Unicode (C1, line and paragraph separators, marks that change the direction
+// of text), and bytes that are not UTF-8: as \n, \t, \r, or \x1b for each byte.
 //
-// Every Error escapes its message and log() its line, so their callers need none of these.
+// Error escapes its message and log() escapes its line, so their callers need not.
 
-// A message. Its backslashes stay: what was escaped before does not change.
+// Escapes a message. Keeps backslashes, so that text which is already escaped does not change.
 std::string escape_text(std::string_view message);
-// A name. A backslash becomes two, so that different names stay different.
+// Escapes a name. A backslash becomes two, so that different names stay different.
 std::string escape_name(std::string_view name);
-// A JSON document that has the same meaning: control characters within its strings as \u009b.
+// Escapes a JSON document, keeping its meaning: control characters in strings become \u009b.
 std::string escape_json(std::string_view document);
 
 bool is_utf8(std::string_view text);

@@ -11,7 +11,7 @@
 namespace crochet::internal {
 namespace {
 
-TEST(EscapeTest, LeavesTextAsItIs) {
+TEST(EscapeTest, LeavesPlainTextUnchanged) {
   for (const char* const text :
        {"", "model/w 1", "größe 日本 😀", "~ !", "C:\\x", "\xc2\xa0", "\xe2\x80\xa7"}) {
     EXPECT_EQ(escape_text(text), text);
@@ -19,7 +19,7 @@ TEST(EscapeTest, LeavesTextAsItIs) {
   }
 }
 
-TEST(EscapeTest, MakesOneLineWithoutControlCharacters) {
+TEST(EscapeTest, EscapesControlCharacters) {
   EXPECT_EQ(escape_text("a\nb\tc\rd\x1b[2J\x7f"), "a\\nb\\tc\\rd\\x1b[2J\\x7f");
   EXPECT_EQ(escape_text(std::string_view("\0\x1f", 2)), "\\x00\\x1f");
   EXPECT_EQ(escape_text("\xc2\x80\xc2\x9b\xc2\x9f"), "\\xc2\\x80\\xc2\\x9b\\xc2\\x9f");  // C1.
@@ -28,7 +28,7 @@ TEST(EscapeTest, MakesOneLineWithoutControlCharacters) {
   EXPECT_EQ(escape_text("\u2028\u2029"), "\\xe2\\x80\\xa8\\xe2\\x80\\xa9");
 }
 
-TEST(EscapeTest, ShowsBytesThatAreNotUtf8) {
+TEST(EscapeTest, EscapesBytesThatAreNotUtf8) {
   for (const char* const bad :
        {"\xff", "\x80", "\xc3", "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe0\x80\x80",
         "\xf0\x80\x80\x80", "\xe2\x82"}) {
@@ -38,7 +38,7 @@ TEST(EscapeTest, ShowsBytesThatAreNotUtf8) {
   EXPECT_EQ(escape_text("a\xc3z\xff"), "a\\xc3z\\xff");
 }
 
-TEST(EscapeTest, ChangesNoEscapesOfAMessageAndDoublesThoseOfAName) {
+TEST(EscapeTest, KeepsBackslashesOfAMessageAndDoublesThoseOfAName) {
   const std::string once = escape_text("\x1b\\n\n");
   EXPECT_EQ(once, "\\x1b\\n\\n");
   EXPECT_EQ(escape_text(once), once);
@@ -50,7 +50,7 @@ TEST(EscapeTest, KeepsTheMeaningOfJson) {
             "{\n  \"a\\u009b\\u007f\\u202e\": \"größe\\n\"\n}\n");
 }
 
-// Whoever throws or logs a name from a file need not think of this.
+// Code that throws or logs a name from a file need not escape it.
 TEST(EscapeTest, ErrorsAndLogLinesAreEscaped) {
   const std::string name = "hooks/x\x1b]0;title\a\nI 12:00:00 all is well \xff";
   const std::string shown = "hooks/x\\x1b]0;title\\x07\\nI 12:00:00 all is well \\xff";

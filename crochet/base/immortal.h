@@ -8,14 +8,14 @@
 
 namespace crochet {
 
-// A static object that is never destroyed: threads may use it while the process exits, and so may
-// the destructors of other static objects.
+// A static object that is never destroyed: threads, and the destructors of other static objects,
+// may use it while the process exits.
 //
 //   static Immortal<Registry> registry(arguments);
 //   return *registry;
 //
-// All static objects of the library that have a destructor are in one of these; tests/lifetime
-// checks it. No thread_local object has a destructor, because `exit` destroys those before the
+// Every static object of the library with a destructor is held in one of these; tests/lifetime
+// checks this. No thread_local object has a destructor, because `exit` destroys those before the
 // static ones.
 template <typename T>
 class Immortal {

@@ -25,8 +25,8 @@ constexpr int kMaxDepth = 10;
 
 using SharedCallback = std::shared_ptr<const LogCallback>;
 
-// Hands lines to the callback, one after another. The callback is the user's: it runs without the
-// mutex, in the thread that came first, and others leave their lines to that thread.
+// Passes lines to the callback, one at a time. The callback is user code: it runs without the
+// mutex, in the thread that came first, and other threads leave their lines to that thread.
 class Sink {
  public:
   // Leaked, so that threads may log at exit.
@@ -103,7 +103,7 @@ class Sink {
       call(callback, line.severity, line.message);
   }
 
-  // False if there is none: then the next line is another thread's.
+  // False if no line is waiting: then the next thread that logs makes the calls.
   bool take_next(Line& line, SharedCallback& callback) {
     SharedCallback former;  // Destroyed without the mutex: it may be the last owner.
     const std::lock_guard lock(mutex_);
@@ -123,11 +123,11 @@ class Sink {
                    std::string_view message) noexcept {
     try {
       (*callback)(severity, message);
-    } catch (...) {  // A log line is not worth a training run.
+    } catch (...) {  // A failed log line must not end a training run.
     }
   }
 
-  // The child has only the thread that forked: nobody else is in a call there.
+  // The child has only the thread that forked: no other thread is in a call there.
   static void before_fork() { get().mutex_.lock(); }
   static void after_fork_in_parent() { get().mutex_.unlock(); }
   static void after_fork_in_child() {
@@ -137,7 +137,7 @@ class Sink {
       sink.caller_ = {};
       sink.depth_ = 0;
     }
-    sink.waiting_.clear();  // The parent hands them over.
+    sink.waiting_.clear();  // The parent logs them.
     sink.num_taken_ = sink.num_done_ + (is_in_call ? 1 : 0);
     sink.mutex_.unlock();
   }
@@ -147,7 +147,7 @@ class Sink {
   std::thread::id caller_;  // The thread that is in a call, if any.
   int depth_ = 0;           // Of calls within its call; only that thread touches it.
   std::deque<Line> waiting_;
-  uint64_t num_taken_ = 0;              // Lines, without those logged within a call.
+  uint64_t num_taken_ = 0;              // Lines, except those logged within a call.
   std::atomic<uint64_t> num_done_ = 0;  // Changed under the mutex; flush() waits without it.
 };
 
@@ -174,7 +174,7 @@ void flush_log() { Sink::get().flush(); }
 void log(Severity severity, std::string_view message) noexcept {
   try {
     Sink::get().log(severity, internal::escape_text(message));
-  } catch (...) {  // No memory for it.
+  } catch (...) {  // Out of memory.
   }
 }
 

@@ -12,34 +12,35 @@ namespace crochet {
 
 enum class Severity { kDebug, kInfo, kWarning, kError };
 
-// Gets every line the library logs, without a newline at its end, one call at a time. Control
-// characters, line breaks too, and bytes that are not UTF-8 are escaped: names from files are in
-// it. It may do as it likes: no lock is held meanwhile. A line that another thread logs during a
-// call never waits for it: the thread that is in the call hands it over next. A line that the
-// callback itself logs is handed over at once.
+// Receives every line the library logs, without a trailing newline, one call at a time. Control
+// characters, including line breaks, and bytes that are not UTF-8 are escaped, since a line may
+// contain names from files. No lock is held during a call. A thread that logs while another is in
+// a call never waits: the thread in the call passes on the line next. A line that the callback
+// itself logs is passed on at once.
 using LogCallback = std::function<void(Severity severity, std::string_view message)>;
 
-// Sends the log elsewhere, to spdlog or glog say, and returns the callback that
-// was set before. An empty callback restores the default: one line on stderr,
-// kDebug left out.
+// Redirects the log, for example to spdlog or glog, and returns the previous
+// callback. An empty callback restores the default: one line on stderr,
+// without kDebug.
 //
-// May be called by a callback, too. If another thread is in a call of the former callback, that
-// call ends as it would have, after this returns: the callable stays alive for it, and flush_log()
-// waits for it. The last callback that is set is never destroyed; what it refers to must live as
-// long as any thread may log, which is until the process ends.
+// May be called by a callback. If another thread is in a call of the previous callback, that
+// call may end after this returns: the callable stays alive for it, and flush_log() waits for
+// it. The last callback that is set is never destroyed; what it refers to must stay valid as
+// long as any thread may log, that is, until the process ends.
 LogCallback set_log_callback(LogCallback callback);
 
-// Returns once all lines that were logged before have been handed over, and calls of a callback
-// that was replaced before have ended. Called by a callback, returns at once.
+// Returns once all lines logged before have been passed to the callback, and calls of callbacks
+// replaced before have ended. When called by a callback, returns at once.
 // Requires: the caller holds no lock that the callback waits for.
 void flush_log();
 
-// What the default callback does.
+// The default callback.
 void log_to_stderr(Severity severity, std::string_view message);
 
-// Escapes one line and hands it to the callback, or leaves that to the thread that is in a call of
-// it. Never throws: what the callback throws is dropped. A line goes to stderr instead if the
-// callback has kept 10,000 others waiting, or logs about what it logs about 10 times over.
+// Escapes one line and passes it to the callback, or leaves that to the thread that is currently in
+// a call of it. Never throws: exceptions of the callback are dropped. The line goes to stderr
+// instead if 10,000 others are already waiting, or if the callback logs recursively, 10 levels
+// deep.
 void log(Severity severity, std::string_view message) noexcept;
 
 template <typename... Args>

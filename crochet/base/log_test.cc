@@ -22,7 +22,7 @@ using ::testing::ElementsAre;
 using ::testing::MatchesRegex;
 using ::testing::Pair;
 
-// Gives the log back to stderr, whatever a test did.
+// Sends the log back to stderr after each test.
 class LogTest : public ::testing::Test {
  protected:
   ~LogTest() override { set_log_callback({}); }
@@ -36,7 +36,7 @@ class LogTest : public ::testing::Test {
   std::vector<std::pair<Severity, std::string>> lines_;
 };
 
-TEST_F(LogTest, HandsEveryLineToTheCallback) {
+TEST_F(LogTest, PassesEveryLineToTheCallback) {
   set_log_callback(collect());
   log_debug("step {}", 1);
   log_info("step {}", 2);
@@ -47,7 +47,7 @@ TEST_F(LogTest, HandsEveryLineToTheCallback) {
                           Pair(Severity::kWarning, "step 3"), Pair(Severity::kError, "step 4")));
 }
 
-TEST_F(LogTest, GivesThePreviousCallbackBack) {
+TEST_F(LogTest, ReturnsThePreviousCallback) {
   set_log_callback(collect());
   LogCallback first = set_log_callback([](Severity, std::string_view) {});
   log_info("not collected");
@@ -56,7 +56,7 @@ TEST_F(LogTest, GivesThePreviousCallbackBack) {
   EXPECT_THAT(lines_, ElementsAre(Pair(Severity::kInfo, "collected")));
 }
 
-TEST_F(LogTest, DropsWhatTheCallbackThrows) {
+TEST_F(LogTest, DropsExceptionsOfTheCallback) {
   set_log_callback([](Severity, std::string_view) { throw std::runtime_error("no disk"); });
   EXPECT_NO_THROW(log_error("a line"));
 }
@@ -70,7 +70,7 @@ TEST_F(LogTest, LetsACallbackLog) {
   EXPECT_THAT(lines_, ElementsAre(Pair(Severity::kError, "it"), Pair(Severity::kInfo, "about it")));
 }
 
-TEST_F(LogTest, CallsOneAtATime) {
+TEST_F(LogTest, MakesOneCallAtATime) {
   set_log_callback(collect());
   {
     std::vector<std::jthread> threads;
@@ -82,8 +82,8 @@ TEST_F(LogTest, CallsOneAtATime) {
   EXPECT_EQ(lines_.size(), 400);
 }
 
-// A callback that waits for a lock of the program, whose owner logs.
-TEST_F(LogTest, ALineOfAnotherThreadDoesNotWaitForTheCall) {
+// The callback waits for a lock of the program whose owner logs.
+TEST_F(LogTest, ALineOfAnotherThreadDoesNotWaitForACall) {
   std::latch in_call(1), unlocked(1);
   set_log_callback([&](Severity severity, std::string_view message) {
     if (message == "first") {
@@ -106,7 +106,7 @@ TEST_F(LogTest, ACallbackMayReplaceItself) {
   const auto token = std::make_shared<int>();
   set_log_callback([this, token](Severity severity, std::string_view message) {
     set_log_callback(collect());
-    EXPECT_EQ(token.use_count(), 2) << "the callable that runs is gone";
+    EXPECT_EQ(token.use_count(), 2) << "the running callable was destroyed";
     lines_.emplace_back(severity, message);
   });
   log_info("first");
@@ -115,7 +115,7 @@ TEST_F(LogTest, ACallbackMayReplaceItself) {
   EXPECT_THAT(lines_, ElementsAre(Pair(Severity::kInfo, "first"), Pair(Severity::kInfo, "second")));
 }
 
-TEST_F(LogTest, ACallEndsAfterAnotherThreadReplacedTheCallback) {
+TEST_F(LogTest, ACallSurvivesReplacementByAnotherThread) {
   std::latch in_call(1), replaced(1);
   const auto token = std::make_shared<int>();
   std::atomic<long> owners = 0;
@@ -136,7 +136,7 @@ TEST_F(LogTest, ACallEndsAfterAnotherThreadReplacedTheCallback) {
   EXPECT_EQ(token.use_count(), 1);
 }
 
-TEST_F(LogTest, ACallbackThatLogsAboutEveryLineEnds) {
+TEST_F(LogTest, LimitsTheDepthOfRecursiveLogging) {
   int num_calls = 0;
   set_log_callback([&](Severity, std::string_view) {
     ++num_calls;
@@ -148,7 +148,7 @@ TEST_F(LogTest, ACallbackThatLogsAboutEveryLineEnds) {
   EXPECT_EQ(num_calls, 11);
 }
 
-TEST_F(LogTest, LinesThatACallKeepsWaitingAreBounded) {
+TEST_F(LogTest, LimitsTheNumberOfWaitingLines) {
   std::latch in_call(1), unlocked(1);
   std::atomic<int> num_calls = 0;
   set_log_callback([&](Severity, std::string_view) {
@@ -167,7 +167,7 @@ TEST_F(LogTest, LinesThatACallKeepsWaitingAreBounded) {
 }
 
 // The thread that is in a call does not exist in the child.
-TEST_F(LogTest, AForkedChildLogsWhateverOtherThreadsDid) {
+TEST_F(LogTest, AForkedChildLogsDuringACallOfAnotherThread) {
   std::latch in_call(1), unlocked(1);
   set_log_callback([&](Severity severity, std::string_view message) {
     if (message == "in the child") return log_to_stderr(severity, message);
@@ -193,7 +193,7 @@ struct LogsAtExit {
 TEST_F(LogTest, LogsWhileTheProgramExits) {
   EXPECT_EXIT(
       {
-        static const LogsAtExit at_exit;  // Destroyed after all that comes later.
+        static const LogsAtExit at_exit;  // Destroyed after everything below.
         static const std::string prefix = "a prefix too long for the object itself, and ";
         set_log_callback([copy = prefix](Severity severity, std::string_view message) {
           log_to_stderr(severity, copy + std::string(message));

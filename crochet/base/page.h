@@ -6,8 +6,8 @@
 
 namespace crochet {
 
-// A page of memory on x86-64 and most of AArch64, and what every disk takes memory at, whatever its
-// blocks are.
+// A page of memory on x86-64 and most of AArch64, and an alignment of memory that every disk
+// accepts, whatever its block size.
 inline constexpr size_t kPageBytes = 4096;
 
 }  // namespace crochet

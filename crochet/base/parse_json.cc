@@ -9,11 +9,11 @@ namespace {
 
 using nlohmann::json;
 
-// The library's messages quote the last token, which may be as long as the text.
+// Messages of the JSON library quote the last token, which may be as long as the text.
 constexpr size_t kMaxMessageBytes = 200;
 
-// Counts brackets outside of strings. Up to its first mistake, where a parser stops, a text nests
-// as deep as they do. At a zero byte the parser would end as if the text did.
+// Counts brackets outside strings. Up to the first error, where the parser stops, they give the
+// depth of nesting. At a zero byte the parser would stop as if the text ended there.
 void check(std::string_view text, std::string_view document) {
   int depth = 0;
   bool in_string = false;

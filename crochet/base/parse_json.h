@@ -11,23 +11,23 @@
 namespace crochet::internal {
 
 // Every JSON text that the library or a tool reads goes through these two functions; tests/layering
-// refuses any other call of a parser. Text from a file is not trusted: what is made of it, and
-// printed or destroyed later, nests no deeper than kMaxJsonDepth.
+// rejects any other call of a parser. Text from a file is not trusted: values parsed from it, which
+// are later printed and destroyed recursively, nest no deeper than kMaxJsonDepth.
 
-// Our own files need 3.
+// The library's own files need 3.
 inline constexpr int kMaxJsonDepth = 32;
 
-// Throws: DataLossError with `document` and the byte for text that is not JSON, has a zero byte or
-// nests deeper.
+// Throws: DataLossError with `document` and the byte offset for text that is not JSON, contains a
+// zero byte or nests deeper.
 nlohmann::json parse_json(std::string_view text, std::string_view document);
 
-// Gets the parts of a text, one after another.
+// Receives the parts of a text, one after another.
 class JsonHandler : public nlohmann::json_sax<nlohmann::json> {
  public:
-  // Messages call the text `document`, a string that outlives this.
+  // `document` names the text in messages. Requires: the string outlives this.
   explicit JsonHandler(std::string_view document) : document_(document) {}
 
-  bool binary(nlohmann::json::binary_t&) final { return false; }  // A text has none.
+  bool binary(nlohmann::json::binary_t&) final { return false; }  // Never occurs in text.
   // Throws: DataLossError.
   bool parse_error(size_t byte, const std::string& token,
                    const nlohmann::json::exception& error) final;

@@ -23,7 +23,7 @@ std::string nested(int depth, char open, char close) {
          std::string(static_cast<size_t>(depth), close);
 }
 
-// Takes any value.
+// Accepts any value.
 class CountingHandler final : public JsonHandler {
  public:
   CountingHandler() : JsonHandler("counted") {}
@@ -58,7 +58,7 @@ TEST(ParseJsonTest, ParsesADocument) {
   EXPECT_EQ(count_values(R"({"a": [1, "]}\"["], "b": null})"), 5);
 }
 
-// Bytes within strings are no brackets, whatever is escaped before them.
+// Brackets within strings do not count, whatever is escaped before them.
 TEST(ParseJsonTest, LimitsTheDepth) {
   EXPECT_NO_THROW(parse_json(nested(kMaxJsonDepth, '[', ']'), "d"));
   EXPECT_EQ(count_values(nested(kMaxJsonDepth, '[', ']')), kMaxJsonDepth);
@@ -76,7 +76,7 @@ TEST(ParseJsonTest, LimitsTheDepth) {
   }
 }
 
-TEST(ParseJsonTest, SaysWhereTextIsNotJson) {
+TEST(ParseJsonTest, ReportsWhereTextIsNotJson) {
   for (const std::string& text :
        {std::string(), std::string("{"), std::string("{} {}"),
         std::string("]") + nested(9, '[', ']'), std::string("\xff"), std::string("\"\xc3\""),
@@ -91,7 +91,7 @@ TEST(ParseJsonTest, SaysWhereTextIsNotJson) {
 }
 
 // The JSON library quotes the last token in its message.
-TEST(ParseJsonTest, MessagesAreShort) {
+TEST(ParseJsonTest, LimitsTheLengthOfMessages) {
   const std::string text = "[\"" + std::string(1'000'000, 'x') + "\" 1]";
   try {
     parse_json(text, "d");

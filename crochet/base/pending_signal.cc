@@ -16,7 +16,7 @@ namespace crochet {
 namespace {
 
 std::atomic<int> the_pending_signal = 0;
-// Of the steady clock, which a signal handler may read.
+// Time of the steady clock, which a signal handler may read.
 std::atomic<int64_t> the_signals_nanoseconds = 0;
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
 
@@ -44,7 +44,7 @@ void throw_if_signalled(const char* activity) {
 }
 
 bool sleep_unless_signalled(Clock& clock, Clock::Duration duration, const std::stop_token& stop) {
-  // A handler can wake nobody, so the sleeper looks for itself this often.
+  // A handler cannot wake a sleeping thread, so it checks at this interval.
   constexpr Clock::Duration kSlice = std::chrono::milliseconds(100);
   for (; duration > Clock::Duration::zero(); duration -= kSlice)
     if (pending_signal() != 0 || !clock.sleep_for(std::min(duration, kSlice), stop)) return false;

@@ -9,20 +9,20 @@
 
 namespace crochet {
 
-// The signal that asks this process to end its training: 0 if none has come.
+// The signal that asks this process to end its training: 0 if none has arrived.
 //
-// Whatever may take long (restoring, waiting, retrying, evaluating) looks here
-// and ends early. SignalHook sets it from its handlers; programs with handlers
+// Operations that may take long (restoring, waiting, retrying, evaluating) check
+// it and end early. SignalHook sets it from its handlers; programs with handlers
 // of their own may do the same. Lock-free, so safe in a signal handler.
 int pending_signal() noexcept;
 void set_pending_signal(int signal) noexcept;
-// How long ago the signal came, by the machine's clock; zero without one. Of several, the first.
+// How long ago the first signal arrived, by the real clock; zero if none has.
 Clock::Duration pending_signal_age() noexcept;
 
-// Throws CancelledError, naming the signal and what it cut short, if one is pending.
+// Throws CancelledError, naming the signal and the activity it cut short, if one is pending.
 void throw_if_signalled(const char* activity);
 
-// Sleeps; returns soon, with false, if a signal is pending or `stop` is requested.
+// Sleeps; returns early, with false, if a signal is pending or `stop` is requested.
 bool sleep_unless_signalled(Clock& clock, Clock::Duration duration,
                             const std::stop_token& stop = {});
 

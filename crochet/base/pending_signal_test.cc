@@ -19,7 +19,7 @@ class PendingSignalTest : public ::testing::Test {
   ~PendingSignalTest() override { set_pending_signal(0); }
 };
 
-TEST_F(PendingSignalTest, IsNoneAtFirst) {
+TEST_F(PendingSignalTest, IsInitiallyZero) {
   EXPECT_EQ(pending_signal(), 0);
   EXPECT_NO_THROW(throw_if_signalled("restoring"));
 }

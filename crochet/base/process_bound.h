@@ -11,12 +11,12 @@
 
 namespace crochet {
 
-// Holds an object that only the process that made it uses and destroys. A forked child gets an
-// error: see ProcessOwner.
+// Holds an object that only the process that created it may use and destroy. In a forked child,
+// access throws: see ProcessOwner.
 template <typename T>
 class ProcessBound {
  public:
-  // `what` names the object in errors; it is a literal.
+  // `what` names the object in errors; it must be a literal.
   template <typename... Args>
   explicit ProcessBound(const char* what, Args&&... args)
       : what_(what), object_(new T(std::forward<Args>(args)...)) {}
@@ -30,23 +30,22 @@ class ProcessBound {
   ProcessBound& operator=(const ProcessBound&) = delete;
 
   bool is_here() const noexcept { return owner_.is_here(); }
-  // Throws: FailedPreconditionError in a process that was forked since.
+  // Throws: FailedPreconditionError in a process forked since the construction.
   T& operator*() const {
     owner_.check(what_);
     return *object_;
   }
   T* operator->() const { return &**this; }
-  // For what never changes, and is right in every process.
+  // For data that never changes and is valid in every process.
   T& unchecked() const noexcept { return *object_; }
 
  private:
   const ProcessOwner owner_;
   const char* const what_;
-  T* const object_;  // Owned by that process.
+  T* const object_;  // Owned by the process that created it.
 };
 
-// Holds an object that each process has for itself: a forked child begins with a new one and never
-// touches its parent's.
+// Holds one object per process: a forked child creates its own and never touches its parent's.
 //
 // Thread-safe as far as T is.
 template <typename T>
@@ -54,7 +53,7 @@ class PerProcess {
  public:
   using Make = std::function<std::unique_ptr<T>()>;
 
-  // `make` makes the object of each process.
+  // `make` creates the object of each process.
   explicit PerProcess(Make make = [] { return std::make_unique<T>(); })
       : make_(std::move(make)), current_(new Copy{.object = make_()}) {}
   ~PerProcess() {
@@ -71,7 +70,7 @@ class PerProcess {
     Copy* copy = current_.load(std::memory_order_acquire);
     if (copy->owner.is_here()) return *copy->object;
     std::unique_ptr<Copy> own(new Copy{.object = make_()});
-    // If another thread was first, `copy` is what that one made.
+    // If another thread was first, `copy` now points to its copy.
     if (!current_.compare_exchange_strong(copy, own.get(), std::memory_order_acq_rel))
       return *copy->object;
     leave_to_parent(copy);
@@ -86,7 +85,7 @@ class PerProcess {
   };
 
   const Make make_;
-  std::atomic<Copy*> current_;  // Owned by the process that made it.
+  std::atomic<Copy*> current_;  // Owned by the process that created it.
 };
 
 }  // namespace crochet

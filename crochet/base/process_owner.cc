@@ -27,7 +27,7 @@ void run_all(Action action) {
     (each->*action)();
 }
 
-// Registers the handler of forks. The number of forks so far; -1 if the system refuses.
+// Registers the fork handlers. Returns the number of forks so far; -1 if the system refuses.
 int fork_generation() noexcept {
   static const bool is_registered =
       ::pthread_atfork([] { run_all(&ForkActions::before); },
@@ -54,12 +54,12 @@ bool ProcessOwner::is_here_unregistered() const noexcept {
 }
 
 void ProcessOwner::throw_forked(std::string_view what) const {
-  throw FailedPreconditionError("{}: belongs to process {}, from which this process {} was forked",
-                                what, pid_, ::getpid());
+  throw FailedPreconditionError("{}: belongs to process {}, from which process {} was forked", what,
+                                pid_, ::getpid());
 }
 
 void add_fork_actions(ForkActions& actions) noexcept {
-  static_cast<void>(fork_generation());  // Registers the handler.
+  static_cast<void>(fork_generation());  // Registers the fork handlers.
   actions.next = first_actions.load();
   while (!first_actions.compare_exchange_weak(actions.next, &actions)) continue;
 }

@@ -33,8 +33,8 @@ TEST(ProcessOwnerTest, NamesBothProcesses) {
                 owner.check("the ring");
               } catch (const FailedPreconditionError& error) {
                 return error.what() == fmt::format(
-                                           "the ring: belongs to process {}, from which this "
-                                           "process {} was forked",
+                                           "the ring: belongs to process {}, from which process "
+                                           "{} was forked",
                                            parent, ::getpid())
                            ? 0
                            : 1;
@@ -44,7 +44,7 @@ TEST(ProcessOwnerTest, NamesBothProcesses) {
             0);
 }
 
-TEST(ProcessOwnerTest, TellsAGrandchildFromBothBeforeIt) {
+TEST(ProcessOwnerTest, DistinguishesAGrandchildFromItsAncestors) {
   const ProcessOwner first;
   EXPECT_EQ(run_in_child([&] {
               const ProcessOwner second;
@@ -82,7 +82,7 @@ TEST(ProcessBoundTest, IsUsedAndDestroyedByItsProcessOnly) {
   EXPECT_EQ(num_destroyed, 1);
 }
 
-TEST(PerProcessTest, AChildBeginsWithItsOwn) {
+TEST(PerProcessTest, AChildCreatesItsOwn) {
   PerProcess<std::string> text;
   *text = "the parent's";
   EXPECT_EQ(run_in_child([&] {

@@ -11,7 +11,7 @@ namespace crochet {
 uint64_t random_number() {
   uint64_t number = 0;
   if (::getrandom(&number, sizeof(number), 0) == sizeof(number)) return number;
-  std::random_device device;  // Refused in a sandbox.
+  std::random_device device;  // In a sandbox that refuses getrandom().
   return uint64_t{device()} << 32 | device();
 }
 

@@ -6,8 +6,8 @@
 
 namespace crochet {
 
-// A number that no other call gets, in this process or another one, forked ones included: for
-// names of temporary files. Thread-safe.
+// A random number, different for each call in this and any other process, including forked ones:
+// for names of temporary files. Thread-safe.
 uint64_t random_number();
 
 }  // namespace crochet

@@ -6,11 +6,11 @@
 
 namespace crochet::internal {
 
-// A race needs one thread to be slow at the wrong moment. The moments that matter are marked with
-// scheduling_point(), and a test may install a function that is called at each of them: it may
-// yield, or do what another thread would have done. Without one, a point costs one load.
+// Marks a moment at which a slow thread could lose a race. A test may install a function that is
+// called at each of these points: it may yield, or do what another thread would have done. Without
+// one, a point costs one load.
 //
-// The function is called on any thread, also while mutexes are held, and must not throw.
+// The function is called on any thread, even while mutexes are held, and must not throw.
 using SchedulingHook = void (*)() noexcept;
 
 inline std::atomic<SchedulingHook> scheduling_hook = nullptr;

@@ -13,7 +13,7 @@ Thread::Thread(const std::string& what, std::function<void()> body) {
   try {
     thread_ = std::make_unique<std::thread>(std::move(body));
   } catch (const std::system_error& error) {
-    throw ResourceExhaustedError("{}: no thread can be started: {}", what, error.what());
+    throw ResourceExhaustedError("{}: cannot start a thread: {}", what, error.what());
   }
 }
 

@@ -28,7 +28,7 @@ TEST(ThreadTest, RunsItsBodyAndIsJoinedByItsDestructor) {
   EXPECT_FALSE(Thread().joinable());
 }
 
-TEST(ThreadTest, AssignmentWaitsForTheFormerThread) {
+TEST(ThreadTest, AssignmentWaitsForThePreviousThread) {
   bool first_ran = false;
   Thread thread("the test", [&] { first_ran = true; });
   thread = Thread();
@@ -36,7 +36,7 @@ TEST(ThreadTest, AssignmentWaitsForTheFormerThread) {
   EXPECT_FALSE(thread.joinable());
 }
 
-TEST(ThreadTest, ADetachedThreadIsLeftBehind) {
+TEST(ThreadTest, DoesNotWaitForADetachedThread) {
   std::latch may_end(1);
   std::latch has_ended(1);
   {
@@ -51,11 +51,11 @@ TEST(ThreadTest, ADetachedThreadIsLeftBehind) {
   has_ended.wait();
 }
 
-TEST(ThreadTest, ThrowsATypedErrorIfNoThreadCanBeStarted) {
+TEST(ThreadTest, ThrowsATypedErrorIfAThreadCannotBeStarted) {
   const NoThreads none;
   EXPECT_THAT([] { Thread("saving", [] {}); },
-              ThrowsMessage<ResourceExhaustedError>(StartsWith(
-                  "saving: no thread can be started: Resource temporarily unavailable")));
+              ThrowsMessage<ResourceExhaustedError>(
+                  StartsWith("saving: cannot start a thread: Resource temporarily unavailable")));
 }
 
 TEST(ThreadTest, AForkedChildDoesNotWaitForItsParentsThread) {

@@ -351,9 +351,8 @@ TEST(CoordinatorTest, AForkedChildDoesNotWaitForThreadsOfItsParent) {
 TEST(CoordinatorTest, ThrowsATypedErrorIfAThreadCannotBeStarted) {
   Coordinator coordinator;
   const NoThreads none;
-  EXPECT_THAT(
-      [&] { coordinator.start_thread("reader", [] {}); },
-      ThrowsMessage<ResourceExhaustedError>(HasSubstr("reader: no thread can be started: ")));
+  EXPECT_THAT([&] { coordinator.start_thread("reader", [] {}); },
+              ThrowsMessage<ResourceExhaustedError>(HasSubstr("reader: cannot start a thread: ")));
   EXPECT_NO_THROW(coordinator.join());
 }
 

@@ -116,7 +116,7 @@ TEST_F(BackgroundSaverTest, WritesOnTheCallingThreadIfNoThreadCanBeStarted) {
   }
   EXPECT_EQ(restored_step(), 9);
   EXPECT_TRUE(
-      log_.contains("saving: no thread can be started: Resource temporarily unavailable; "
+      log_.contains("saving: cannot start a thread: Resource temporarily unavailable; "
                     "training waits while checkpoints are written"));
 }
 

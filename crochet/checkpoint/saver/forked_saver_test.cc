@@ -34,7 +34,7 @@ int refused(const std::string& what, const std::function<void()>& call) {
     call();
   } catch (const FailedPreconditionError& error) {
     const std::string expected =
-        fmt::format("{}: belongs to process {}, from which this process {} was forked", what,
+        fmt::format("{}: belongs to process {}, from which process {} was forked", what,
                     ::getppid(), ::getpid());
     if (error.what() == expected) return 0;
     fmt::print(stderr, "found {}, expected {}\n", error.what(), expected);

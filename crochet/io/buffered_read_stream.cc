@@ -11,9 +11,9 @@
 namespace crochet {
 namespace {
 
-// What is read at once: still in the second cache when the checksum comes to it.
+// Size of one read: still in the L2 cache when the checksum is computed.
 constexpr size_t kPieceBytes = size_t{256} << 10;
-// How far ahead the system is told to read: what keeps a disk busy.
+// How far ahead the system is asked to read: enough to keep a disk busy.
 constexpr uint64_t kAheadBytes = uint64_t{16} << 20;
 
 }  // namespace
@@ -29,7 +29,7 @@ BufferedReadStream::BufferedReadStream(const ReadableFile& file, int descriptor,
 }
 
 void BufferedReadStream::announce() {
-  // By halves, so that there is always one to be read.
+  // Half at a time, so that announced bytes are always left to read.
   if (announced_ >= end_ || announced_ > next_ + kAheadBytes / 2) return;
   const uint64_t from = std::max(announced_, next_);
   announced_ = std::min(end_, next_ + kAheadBytes);

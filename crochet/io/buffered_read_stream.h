@@ -6,10 +6,10 @@
 
 namespace crochet {
 
-// Reads a part of a file through the page cache, of which the system is told what comes next.
+// Reads a part of a file through the page cache, announcing to the system what comes next.
 class BufferedReadStream final : public ReadStream {
  public:
-  // Requires: `file`, whose descriptor that is, outlives this.
+  // Requires: `file`, which owns the descriptor, outlives this.
   BufferedReadStream(const ReadableFile& file, int descriptor, uint64_t offset, uint64_t num_bytes);
 
   void read(std::span<std::byte> destination) override;
@@ -23,7 +23,7 @@ class BufferedReadStream final : public ReadStream {
   const int descriptor_;
   uint64_t next_;
   const uint64_t end_;
-  uint64_t announced_;  // The system knows that what comes before is wanted.
+  uint64_t announced_;  // Bytes before this offset have been announced to the system.
 };
 
 }  // namespace crochet

@@ -13,17 +13,16 @@
 
 namespace crochet {
 
-// Gathers what is appended in small pieces for another file, up to kChunkBytes; large pieces go
-// straight on.
+// Buffers small appends to another file, up to kChunkBytes; passes on large ones directly.
 //
-// The other file has all after flush(), sync() or close(); otherwise what was gathered last is
-// lost.
+// The other file has everything after flush(), sync() or close(); without them, the last buffered
+// bytes are lost.
 class CoalescingFile final : public WritableFile {
  public:
-  // Also what is handled at once: still in the cache when the write comes behind the checksum.
+  // Also the unit of work: still in the cache when it is written after its checksum is computed.
   static constexpr size_t kChunkBytes = size_t{1} << 20;
 
-  // `path` is that of `file`, for messages.
+  // `path` is the path of `file`, for messages.
   CoalescingFile(const std::string& path, std::unique_ptr<WritableFile> file);
 
   using WritableFile::append;

@@ -24,7 +24,7 @@ class CoalescingFileTest : public testing::Test {
   CoalescingFile file_{"a", files_.create("a")};
 };
 
-TEST_F(CoalescingFileTest, GathersSmallPiecesAndPassesLargeOnesOn) {
+TEST_F(CoalescingFileTest, BuffersSmallPiecesAndPassesOnLargeOnes) {
   const std::string small(kChunk / 2, 's');
   const std::string large(kChunk + 1, 'l');
   file_.append("head");
@@ -44,7 +44,7 @@ TEST_F(CoalescingFileTest, GathersSmallPiecesAndPassesLargeOnesOn) {
   EXPECT_TRUE(read_file(disk_, "a") == "head" + small + small + large + "tail");
 }
 
-TEST_F(CoalescingFileTest, FlushHandsOnWhatWasGathered) {
+TEST_F(CoalescingFileTest, FlushWritesBufferedBytes) {
   file_.append("head");
   file_.flush();
   EXPECT_THAT(files_.operations(), ElementsAre("create a", "append a 4"));
@@ -55,7 +55,7 @@ TEST_F(CoalescingFileTest, FlushHandsOnWhatWasGathered) {
   EXPECT_THROW(file_.flush(), FailedPreconditionError);
 }
 
-TEST_F(CoalescingFileTest, AFullBufferIsNotYetTooMuch) {
+TEST_F(CoalescingFileTest, WritesOnlyWhenTheBufferOverflows) {
   file_.append(std::string(kChunk - 1, 'x'));
   file_.append("y");
   EXPECT_THAT(files_.operations(), ElementsAre("create a"));
@@ -79,7 +79,7 @@ TEST_F(CoalescingFileTest, IsDeadAfterAnError) {
   EXPECT_THROW(file_.close(), FailedPreconditionError);
 }
 
-TEST_F(CoalescingFileTest, ClosingWritesWhatWasGatheredOrThrows) {
+TEST_F(CoalescingFileTest, CloseWritesBufferedBytesOrThrows) {
   files_.fail_operation(1, Code::kResourceExhausted);
   file_.append("gathered");
   EXPECT_THROW(file_.close(), ResourceExhaustedError);

@@ -13,7 +13,7 @@ uint32_t extend_crc32c(uint32_t crc, std::span<const std::byte> data) {
   uint32_t state = ~crc;
   while (!data.empty()) {
     const auto chunk = data.first(std::min(data.size(), kMaxChunkBytes));
-    // ISA-L only reads, its C signature just does not say so.
+    // ISA-L only reads the bytes, but its C signature is not const.
     auto* const bytes = const_cast<std::byte*>(chunk.data());
     state = ::crc32_iscsi(reinterpret_cast<unsigned char*>(bytes), static_cast<int>(chunk.size()),
                           state);

@@ -9,15 +9,15 @@
 
 namespace crochet {
 
-// crc32c (Castagnoli), as TensorFlow's files have it.
+// crc32c (Castagnoli), as used in TensorFlow's files.
 // crc32c("123456789") is 0xe3069283.
 uint32_t crc32c(std::span<const std::byte> data);
 uint32_t crc32c(std::string_view data);
-// The crc of what `crc` was computed from with `data` behind it;
+// The crc of the bytes that `crc` was computed from, followed by `data`;
 // extend_crc32c(0, data) is crc32c(data).
 uint32_t extend_crc32c(uint32_t crc, std::span<const std::byte> data);
 
-// Checksums are stored masked, since a crc over bytes that hold crcs is weak.
+// Checksums are stored masked, since the crc of bytes that contain crcs is weak.
 // The constant is LevelDB's. mask_crc32c(0xe3069283) is 0xc78ab0e5.
 constexpr uint32_t kCrcMaskDelta = 0xa282ead8;
 constexpr uint32_t mask_crc32c(uint32_t crc) { return ((crc >> 15) | (crc << 17)) + kCrcMaskDelta; }

@@ -13,7 +13,7 @@
 namespace crochet {
 namespace {
 
-// The definition, a bit at a time.
+// The definition, bit by bit.
 uint32_t slow_crc32c(std::string_view data) {
   uint32_t crc = ~uint32_t{0};
   for (const char c : data) {
@@ -47,7 +47,7 @@ TEST(Crc32cTest, MatchesTheDefinitionForEveryLengthAndAlignment) {
     }
 }
 
-TEST(Crc32cTest, ExtendsAtEveryPlace) {
+TEST(Crc32cTest, ExtendsAtEveryOffset) {
   const std::string bytes = random_bytes(100);
   const auto all = std::as_bytes(std::span(bytes));
   for (size_t cut = 0; cut <= bytes.size(); ++cut)
@@ -65,9 +65,9 @@ TEST(Crc32cTest, NoticesEveryFlippedBit) {
     }
 }
 
-// ISA-L takes an int; lengths above 2^30 go in parts.
-TEST(Crc32cTest, TakesMoreThanAnIntHolds) {
-  // Pages that are only read cost no memory.
+// ISA-L takes an int; lengths above 2^30 are split.
+TEST(Crc32cTest, AcceptsLengthsBeyondAnInt) {
+  // Pages that are only read take no memory.
   const size_t length = (size_t{1} << 31) + 5;
   void* const zeros = ::mmap(nullptr, length, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(zeros, MAP_FAILED);

@@ -20,7 +20,7 @@
 namespace crochet {
 namespace {
 
-// What disks and file systems take where nobody says what they need.
+// Works with disks and file systems that do not report their alignment.
 constexpr int64_t kUsualBlockBytes = 4096;
 
 template <typename Result>
@@ -28,8 +28,8 @@ Result or_errno(Result result) {
   return result < 0 ? static_cast<Result>(-errno) : result;
 }
 
-// 0 if the kernel or the file system does not tell.
-int64_t told_alignment(int file) {
+// 0 if the kernel or the file system does not report it.
+int64_t reported_alignment(int file) {
 #ifdef STATX_DIOALIGN
   struct statx status;
   if (::statx(file, "", AT_EMPTY_PATH, STATX_DIOALIGN, &status) == 0 &&
@@ -50,10 +50,10 @@ int DirectCalls::open(const FilePlace& place, int flags) {
 int64_t DirectCalls::block_bytes(int file) {
   struct statfs status;
   if (::fstatfs(file, &status) != 0) return -errno;
-  // These take O_DIRECT and go through the page cache nevertheless: it is all they have.
+  // These accept O_DIRECT but still use the page cache: it is their only storage.
   if (status.f_type == TMPFS_MAGIC || status.f_type == RAMFS_MAGIC) return -EOPNOTSUPP;
   // A part of a block would be read before it is written.
-  return std::max(told_alignment(file), kUsualBlockBytes);
+  return std::max(reported_alignment(file), kUsualBlockBytes);
 }
 
 int DirectCalls::reserve(int file, int mode, uint64_t num_bytes) {

@@ -15,10 +15,10 @@
 namespace crochet {
 namespace {
 
-// What is copied at once: still in the first cache when the checksum comes to it.
+// Size of one copy: still in the L1 cache when the checksum is computed.
 constexpr size_t kPieceBytes = size_t{16} << 10;
 
-// Of a block for which the system says again and again that it cannot do it just now.
+// Retries of a block that the system keeps refusing for now.
 constexpr int kMaxRetries = 100;
 
 constexpr uint64_t rounded_down(uint64_t value) { return value - value % kDirectAlignment; }
@@ -57,7 +57,7 @@ DirectReadStream::DirectReadStream(FileDescriptor file, std::string path, uint64
   try {
     read_ahead();
   } catch (const Error& error) {
-    go_on_plainly(error.what());
+    fall_back_to_plain_reads(error.what());
   }
 }
 
@@ -67,7 +67,7 @@ DirectReadStream::~DirectReadStream() {
     drain();
     give_back_(std::move(lane_));
   } catch (const std::exception&) {
-    // The lane's own end waits as well as it can.
+    // Destroying the lane waits as far as possible.
   }
 }
 
@@ -133,7 +133,7 @@ bool DirectReadStream::consume(std::span<std::byte> destination, const Consume& 
     return true;
   } catch (const Error& error) {
     position_ = start;
-    go_on_plainly(error.what());
+    fall_back_to_plain_reads(error.what());
     return false;
   }
 }
@@ -161,15 +161,15 @@ void DirectReadStream::skip(uint64_t num_bytes) {
   try {
     read_ahead();
   } catch (const Error& error) {
-    go_on_plainly(error.what());
+    fall_back_to_plain_reads(error.what());
   }
 }
 
 void DirectReadStream::leave_lane_to_parent() {
-  if (!plain_ && !lane_.is_usable()) go_on_plainly("");
+  if (!plain_ && !lane_.is_usable()) fall_back_to_plain_reads("");
 }
 
-void DirectReadStream::go_on_plainly(const std::string& reason) {
+void DirectReadStream::fall_back_to_plain_reads(const std::string& reason) {
   lane_.queue.reset();  // Waits.
   lane_.blocks.reset();
   plain_ = make_plain_(position_, reason);

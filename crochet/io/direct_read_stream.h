@@ -12,24 +12,23 @@
 
 namespace crochet {
 
-// Reads a part of a file ahead, past the page cache, in blocks that are copied on from as they
-// are asked for. Whatever goes wrong on that way - a read that fails, a file that has become
-// shorter, a queue that breaks - is left to plain reads from there on: they work, or throw the
-// error that a reader is promised.
+// Reads a part of a file ahead, bypassing the page cache, in blocks from which the requested bytes
+// are copied. After any error - a failed read, a file that has become shorter, a broken queue - it
+// falls back to plain reads: they succeed, or throw the error that ReadStream specifies.
 class DirectReadStream final : public ReadStream {
  public:
-  // Makes the stream that goes on by plain reads from an offset; `reason` is what went wrong, ""
-  // in a forked child, where nothing did.
+  // Creates the stream that continues with plain reads from an offset; `reason` is the error, ""
+  // in a forked child, where there was none.
   using Plain =
       std::function<std::unique_ptr<ReadStream>(uint64_t offset, const std::string& reason)>;
-  // Takes a lane that is of further use, nothing under way in it.
+  // Receives a lane that can be used again, with no read in flight.
   using GiveBack = std::function<void(ReadLane)>;
 
-  // `file` is open with O_DIRECT. Requires: the lane has blocks of a multiple of
-  // kDirectAlignment, and as many slots in its queue.
+  // `file` is open with O_DIRECT. Requires: the size of the lane's blocks is a multiple of
+  // kDirectAlignment, and its queue has one slot per block.
   DirectReadStream(FileDescriptor file, std::string path, uint64_t offset, uint64_t num_bytes,
                    ReadLane lane, Plain plain, GiveBack give_back);
-  // Waits for what is under way.
+  // Waits for reads in flight.
   ~DirectReadStream() override;
 
   void read(std::span<std::byte> destination) override;
@@ -37,33 +36,33 @@ class DirectReadStream final : public ReadStream {
   void skip(uint64_t num_bytes) override;
 
  private:
-  // What a slot reads, or has read.
+  // The block that a slot is reading, or has read.
   struct Block {
-    uint64_t number = 0;   // Of the part's blocks, from 0.
-    size_t num_bytes = 0;  // That were read.
+    uint64_t number = 0;   // Among the part's blocks, from 0.
+    size_t num_bytes = 0;  // Read so far.
     bool under_way = false;
-    bool ended = false;  // There is no more to come.
+    bool ended = false;  // No more bytes will be read.
     int num_retries = 0;
   };
 
   uint64_t start_of(uint64_t number) const { return base_ + number * block_bytes_; }
-  // The bytes of a block that the part has.
+  // The number of bytes of a block that belong to the part.
   size_t bytes_wanted(uint64_t number) const;
-  // Begins to read as far ahead as there is room.
+  // Starts reads as far ahead as there is room.
   void read_ahead();
   void submit(size_t slot);
-  // Takes what one read has brought.
+  // Waits for one read to end, and records its result.
   void complete_one();
-  // The bytes that come next, as many as a block has. Throws: Error.
+  // The next bytes, up to the end of their block. Throws: Error.
   std::span<const std::byte> next_bytes();
-  // Hands all that is to be read to `consume(bytes, destination)`, block by block.
-  // False if that cannot be done; then `plain_` goes on from where it began.
+  // Passes all requested bytes to `consume(bytes, destination)`, block by block.
+  // False on an error; then `plain_` continues from where this call began.
   template <typename Consume>
   bool consume(std::span<std::byte> destination, const Consume& consume);
-  // Ensures that a forked child reads plainly: the lane is its parent's.
+  // Makes a forked child use plain reads: the lane is its parent's.
   void leave_lane_to_parent();
-  void go_on_plainly(const std::string& reason);
-  // Waits for all that is under way. Throws: Error.
+  void fall_back_to_plain_reads(const std::string& reason);
+  // Waits for all reads in flight. Throws: Error.
   void drain();
 
   const FileDescriptor file_;
@@ -78,7 +77,7 @@ class DirectReadStream final : public ReadStream {
 
   std::vector<Block> blocks_;  // By slot; block n is in the slot n modulo their number.
   uint64_t next_to_submit_ = 0;
-  std::unique_ptr<ReadStream> plain_;  // Set once reading ahead has failed.
+  std::unique_ptr<ReadStream> plain_;  // Set after the fallback to plain reads.
 };
 
 }  // namespace crochet

@@ -34,18 +34,18 @@ std::string random_bytes(size_t size) {
   return bytes;
 }
 
-// What befalls one completion.
+// A fault of one completion.
 struct Fault {
   int result = 0;        // A negated number of <errno.h>; or
   size_t max_bytes = 0;  // a short read; or
-  bool breaks = false;   // the queue is of no more use.
+  bool breaks = false;   // the queue is unusable.
 };
 
-// What a test sees of a queue that may be gone already.
+// State of a queue that a test can read after the queue is destroyed.
 struct QueueLog {
   std::string content = {};
   std::optional<Fault> fault = {};  // Of completion `faulty`.
-  bool for_good = false;            // Also of those behind.
+  bool for_good = false;            // Also of the later ones.
   int64_t faulty = 0;
   bool newest_first = false;
   int64_t num_completions = 0;
@@ -54,7 +54,7 @@ struct QueueLog {
   std::vector<uint64_t> offsets = {};
 };
 
-// Reads a string, with faults on demand, and keeps the rules of O_DIRECT.
+// Reads from a string, with faults on demand, and enforces the rules of O_DIRECT.
 class StringQueue final : public ReadQueue {
  public:
   explicit StringQueue(std::shared_ptr<QueueLog> log) : log_(std::move(log)) {}
@@ -118,7 +118,7 @@ class DirectReadStreamTest : public testing::Test {
         [this](ReadLane lane) { returned_.push_back(std::move(lane)); });
   }
 
-  // Reads all of a part in pieces of this size, expects it to be right.
+  // Reads all of a part in pieces of this size, and checks the bytes.
   void expect_reads(uint64_t offset, uint64_t num_bytes, size_t piece_bytes) {
     SCOPED_TRACE(fmt::format("{} bytes at {} by {}", num_bytes, offset, piece_bytes));
     const auto stream = open(offset, num_bytes);
@@ -134,7 +134,7 @@ class DirectReadStreamTest : public testing::Test {
     EXPECT_EQ(crc, crc32c(found));
   }
 
-  // Four lanes' worth and an end that is no multiple of anything.
+  // Four lanes' worth, and an odd number of bytes at the end.
   const std::string content_ = random_bytes(4 * kNumBlocks * kBlockBytes + 1001);
   std::string plain_content_ = content_;
   const std::shared_ptr<QueueLog> log_ = std::make_shared<QueueLog>();
@@ -144,7 +144,7 @@ class DirectReadStreamTest : public testing::Test {
   std::vector<ReadLane> returned_;
 };
 
-TEST_F(DirectReadStreamTest, ReadsWhatIsThereAroundEveryBoundary) {
+TEST_F(DirectReadStreamTest, ReadsAroundEveryBoundary) {
   const size_t size = content_.size();
   for (const bool newest_first : {false, true}) {
     log_->newest_first = newest_first;
@@ -160,7 +160,7 @@ TEST_F(DirectReadStreamTest, ReadsWhatIsThereAroundEveryBoundary) {
   EXPECT_TRUE(reasons_.empty());
 }
 
-TEST_F(DirectReadStreamTest, ReadsWithoutAChecksumToo) {
+TEST_F(DirectReadStreamTest, ReadsWithoutAChecksum) {
   const auto stream = open(5, 3 * kBlockBytes);
   std::string found(3 * kBlockBytes, '?');
   stream->read(std::as_writable_bytes(std::span(found)));
@@ -176,12 +176,12 @@ TEST_F(DirectReadStreamTest, ReadsEachBlockOnceAndNeverMoreThanTheLaneHolds) {
   EXPECT_EQ(log_->offsets, expected);
 }
 
-TEST_F(DirectReadStreamTest, ReadsNothingBehindThePart) {
+TEST_F(DirectReadStreamTest, ReadsNothingPastThePart) {
   expect_reads(100, kBlockBytes, kBlockBytes);
   EXPECT_EQ(log_->offsets, (std::vector<uint64_t>{0, kBlockBytes}));
 }
 
-TEST_F(DirectReadStreamTest, SkipsWithoutReadingWhatIsFarBehind) {
+TEST_F(DirectReadStreamTest, SkipsWithoutReadingSkippedBlocks) {
   const auto stream = open(0, content_.size());
   const auto read_byte = [&] {
     std::byte byte{};
@@ -199,7 +199,7 @@ TEST_F(DirectReadStreamTest, SkipsWithoutReadingWhatIsFarBehind) {
   EXPECT_EQ(read_byte(), content_.back());
 }
 
-TEST_F(DirectReadStreamTest, EveryReadThatFailsOnceIsReplacedByPlainReads) {
+TEST_F(DirectReadStreamTest, FallsBackToPlainReadsAfterAnyFailedRead) {
   for (const int error : {EIO, EINVAL, EOPNOTSUPP, ENOMEM})
     for (int64_t n = 0; n < 17; ++n) {
       *log_ = {.content = content_, .fault = Fault{.result = -error}, .faulty = n};
@@ -214,7 +214,7 @@ TEST_F(DirectReadStreamTest, EveryReadThatFailsOnceIsReplacedByPlainReads) {
   EXPECT_TRUE(reasons_.empty());  // There are 17 blocks.
 }
 
-TEST_F(DirectReadStreamTest, GoesOnAfterInterruptionsAndShortReads) {
+TEST_F(DirectReadStreamTest, ContinuesAfterInterruptionsAndShortReads) {
   for (const Fault fault :
        {Fault{.result = -EINTR}, Fault{.result = -EAGAIN}, Fault{.max_bytes = kDirectAlignment}})
     for (int64_t n = 0; n < 18; ++n) {
@@ -226,14 +226,14 @@ TEST_F(DirectReadStreamTest, GoesOnAfterInterruptionsAndShortReads) {
   EXPECT_TRUE(reasons_.empty());
 }
 
-TEST_F(DirectReadStreamTest, AReadThatIsPutOffForEverIsReplacedToo) {
+TEST_F(DirectReadStreamTest, FallsBackIfAReadIsRefusedForever) {
   log_->fault = Fault{.result = -EAGAIN};
   log_->for_good = true;
   expect_reads(0, content_.size(), 5000);
   EXPECT_EQ(reasons_.size(), 1);
 }
 
-TEST_F(DirectReadStreamTest, AQueueThatBreaksIsReplaced) {
+TEST_F(DirectReadStreamTest, FallsBackIfTheQueueBreaks) {
   for (int64_t n = 0; n < 17; ++n) {
     *log_ = {.content = content_, .fault = Fault{.breaks = true}, .for_good = true, .faulty = n};
     reasons_.clear();
@@ -242,15 +242,15 @@ TEST_F(DirectReadStreamTest, AQueueThatBreaksIsReplaced) {
   }
 }
 
-// What a short read leaves open: whether it is the end of the file.
-TEST_F(DirectReadStreamTest, AReadThatEndsAnywhereIsCompletedByPlainReads) {
+// A short read may or may not mean the end of the file.
+TEST_F(DirectReadStreamTest, CompletesAShortReadWithPlainReads) {
   for (const size_t max_bytes : {size_t{0}, size_t{1}, size_t{5000}}) {
     *log_ = {.content = content_, .fault = Fault{.max_bytes = max_bytes}, .faulty = 3};
     expect_reads(0, content_.size(), 5000);
   }
 }
 
-TEST_F(DirectReadStreamTest, AFileThatHasBecomeShorterIsDataLoss) {
+TEST_F(DirectReadStreamTest, ReportsATruncatedFileAsDataLoss) {
   for (const size_t size : {size_t{0}, size_t{1}, kBlockBytes, 5 * kBlockBytes + 7}) {
     SCOPED_TRACE(size);
     plain_content_ = content_.substr(0, size);
@@ -262,11 +262,11 @@ TEST_F(DirectReadStreamTest, AFileThatHasBecomeShorterIsDataLoss) {
     EXPECT_TRUE(found.substr(0, size) == plain_content_);
     EXPECT_THAT([&] { stream->read_with_crc32c(0, all.subspan(size, 100)); },
                 ThrowsMessage<DataLossError>(HasSubstr(fmt::format(
-                    "100 bytes at offset {} were expected, the file has {} bytes", size, size))));
+                    "cannot read 100 bytes at offset {}: the file has {} bytes", size, size))));
   }
 }
 
-TEST_F(DirectReadStreamTest, GivesTheLaneBackOnceNothingIsUnderWay) {
+TEST_F(DirectReadStreamTest, ReturnsTheLaneOnceNoReadIsInFlight) {
   open(0, content_.size());
   ASSERT_EQ(returned_.size(), 1);
   returned_.clear();
@@ -274,7 +274,7 @@ TEST_F(DirectReadStreamTest, GivesTheLaneBackOnceNothingIsUnderWay) {
   EXPECT_EQ(log_->num_completions, kNumBlocks);
 }
 
-TEST_F(DirectReadStreamTest, KeepsALaneForItselfThatHasFailed) {
+TEST_F(DirectReadStreamTest, DoesNotReturnAFailedLane) {
   log_->fault = Fault{.breaks = true};
   log_->for_good = true;
   expect_reads(0, 10, 10);

@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the direct writer makes of a kernel that refuses, fails, or does a part only.
+// How the direct writer handles a kernel that refuses, fails, or writes only a part.
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ using testing::SizeIs;
 using testing::ThrowsMessage;
 
 constexpr size_t kBufferBytes = 16384;
-constexpr int kNumWrites = 10;  // Of the content below, its tail aside.
+constexpr int kNumWrites = 10;  // For the content below, without its tail.
 
 std::string pattern(size_t size, size_t seed = 0) {
   std::string bytes(size, '\0');
@@ -50,7 +50,7 @@ class DirectRefusalsTest : public testing::Test {
     return {.min_bytes = 0, .num_buffers = 3, .buffer_bytes = kBufferBytes, .calls = &calls_};
   }
 
-  // A file of the content, with some other's left in buffers that are used again.
+  // A file with the content, written from reused buffers that hold bytes of another file.
   void write(size_t seed) {
     const std::string bytes = pattern(kNumWrites * kBufferBytes + 5, seed);
     const auto file = writer_.create(path_, bytes.size());
@@ -62,8 +62,8 @@ class DirectRefusalsTest : public testing::Test {
     EXPECT_TRUE(read_file(FileSystem::posix(), path_) ==
                 pattern(kNumWrites * kBufferBytes + 5, seed));
   }
-  // Writes a file again and again by a writer that is to go through the page cache.
-  void expect_told_once(const std::string& what) {
+  // Writes a file repeatedly with a writer that must use the page cache.
+  void expect_logged_once(const std::string& what) {
     DirectWriter writer(options());
     for (int i = 0; i < 3; ++i) {
       const auto file = writer.create(path_, 100'000);
@@ -73,7 +73,7 @@ class DirectRefusalsTest : public testing::Test {
       EXPECT_TRUE(read_file(FileSystem::posix(), path_) == pattern(100'000));
     }
     EXPECT_THAT(log_.lines(), SizeIs(1));
-    EXPECT_TRUE(log_.contains(path_ + ": written through the page cache, as " + what))
+    EXPECT_TRUE(log_.contains(path_ + ": written through the page cache, since " + what))
         << testing::PrintToString(log_.lines());
   }
 
@@ -84,31 +84,31 @@ class DirectRefusalsTest : public testing::Test {
   DirectWriter writer_{options()};
 };
 
-TEST_F(DirectRefusalsTest, WithoutDirectFilesThePageCacheServes) {
+TEST_F(DirectRefusalsTest, UsesThePageCacheWithoutDirectFiles) {
   calls_.on_open = [](int) { return -EINVAL; };
-  expect_told_once("O_DIRECT is refused: Invalid argument (EINVAL)");
+  expect_logged_once("O_DIRECT is refused: Invalid argument (EINVAL)");
   EXPECT_EQ(calls_.num_rings, 0);
 }
 
-TEST_F(DirectRefusalsTest, FilesInMemoryGoThroughThePageCache) {
+TEST_F(DirectRefusalsTest, UsesThePageCacheForFilesInMemory) {
   calls_.on_block_bytes = [](int) { return -EOPNOTSUPP; };
-  expect_told_once("O_DIRECT is refused: Operation not supported (EOPNOTSUPP)");
+  expect_logged_once("O_DIRECT is refused: Operation not supported (EOPNOTSUPP)");
 }
 
-TEST_F(DirectRefusalsTest, BlocksLargerThanABufferGoThroughThePageCache) {
+TEST_F(DirectRefusalsTest, UsesThePageCacheForBlocksLargerThanABuffer) {
   calls_.on_block_bytes = [](int) { return 65536; };
-  expect_told_once("O_DIRECT is refused: Invalid argument (EINVAL)");
+  expect_logged_once("O_DIRECT is refused: Invalid argument (EINVAL)");
 }
 
-TEST_F(DirectRefusalsTest, WithoutRingsThePageCacheServes) {
+TEST_F(DirectRefusalsTest, UsesThePageCacheWithoutRings) {
   for (const int error : {ENOSYS, EPERM, ENOMEM, EINVAL}) {
     log_.clear();
     calls_.on_make_ring = [error](int) { return -error; };
-    expect_told_once("io_uring is refused: ");
+    expect_logged_once("io_uring is refused: ");
   }
 }
 
-TEST_F(DirectRefusalsTest, ARingWithoutRegisteredBuffersIsNotWorthAWord) {
+TEST_F(DirectRefusalsTest, DoesNotLogThatBuffersAreNotRegistered) {
   calls_.on_register = [](int) { return -ENOMEM; };
   DirectWriter writer(options());
   const auto file = writer.create(path_, 100'000);
@@ -119,7 +119,7 @@ TEST_F(DirectRefusalsTest, ARingWithoutRegisteredBuffersIsNotWorthAWord) {
   EXPECT_THAT(log_.lines(), IsEmpty());
 }
 
-TEST_F(DirectRefusalsTest, EachReasonIsToldOfItsOwn) {
+TEST_F(DirectRefusalsTest, LogsEachReasonOnce) {
   DirectWriter writer(options());
   calls_.on_open = [](int n) { return n < 2 ? -EINVAL : 0; };
   calls_.on_make_ring = [](int) { return -EPERM; };
@@ -127,14 +127,14 @@ TEST_F(DirectRefusalsTest, EachReasonIsToldOfItsOwn) {
   EXPECT_THAT(log_.lines(), SizeIs(2));
 }
 
-// The file system takes the flag, and refuses when it comes to it.
-TEST_F(DirectRefusalsTest, AWriteThatIsRefusedTakesTheFileThroughThePageCache) {
+// The file system accepts the flag, but refuses the write.
+TEST_F(DirectRefusalsTest, FallsBackToThePageCacheIfAWriteIsRefused) {
   for (const int error : {EINVAL, EOPNOTSUPP, ENOSYS})
     for (int n = 0; n < kNumWrites; ++n) {
       const int first = calls_.num_results;
       calls_.on_result = [=](int i, const WriteRequest& request, int result) {
         if (i != first + n) return result;
-        // Nothing was written, whatever the kernel did.
+        // Pretends that nothing was written, whatever the kernel did.
         const std::string garbage(request.end - request.begin, '!');
         EXPECT_EQ(::pwrite(request.file, garbage.data(), 0, 0), 0);
         return -error;
@@ -145,7 +145,7 @@ TEST_F(DirectRefusalsTest, AWriteThatIsRefusedTakesTheFileThroughThePageCache) {
   EXPECT_THAT(log_.lines(), SizeIs(1));
 }
 
-TEST_F(DirectRefusalsTest, ReservingThatIsNotPossibleIsLeftOut) {
+TEST_F(DirectRefusalsTest, ContinuesIfReservingIsNotSupported) {
   for (const int error : {EOPNOTSUPP, ENOSYS, EPERM, EINVAL}) {
     calls_.on_reserve = [error](int) { return -error; };
     write(1);
@@ -154,7 +154,7 @@ TEST_F(DirectRefusalsTest, ReservingThatIsNotPossibleIsLeftOut) {
   EXPECT_THAT(log_.lines(), IsEmpty());
 }
 
-TEST_F(DirectRefusalsTest, WithoutRoomThereIsNoFile) {
+TEST_F(DirectRefusalsTest, RemovesTheFileIfThereIsNoRoom) {
   for (const int error : {ENOSPC, EDQUOT, EFBIG}) {
     calls_.on_reserve = [error](int n) { return n % 2 == 0 ? -EINTR : -error; };
     calls_.num_reserves = 0;
@@ -166,7 +166,7 @@ TEST_F(DirectRefusalsTest, WithoutRoomThereIsNoFile) {
   EXPECT_EQ(calls_.num_results, 0);
 }
 
-TEST_F(DirectRefusalsTest, WritesThatAreInterruptedAreMadeAgain) {
+TEST_F(DirectRefusalsTest, RetriesInterruptedWrites) {
   for (const int error : {EINTR, EAGAIN, ECANCELED})
     for (int n = 0; n < kNumWrites; ++n) {
       const int first = calls_.num_results;
@@ -179,7 +179,7 @@ TEST_F(DirectRefusalsTest, WritesThatAreInterruptedAreMadeAgain) {
     }
 }
 
-// Overwrites what was not written if the kernel is to be believed.
+// Overwrites the bytes that the kernel claims not to have written.
 void spoil_from(const WriteRequest& request, size_t written, const std::string& path) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   const std::string garbage(request.end - request.begin - written, '!');
@@ -189,7 +189,7 @@ void spoil_from(const WriteRequest& request, size_t written, const std::string& 
   ::close(file);
 }
 
-TEST_F(DirectRefusalsTest, ShortWritesAreFinished) {
+TEST_F(DirectRefusalsTest, CompletesShortWrites) {
   for (const size_t written : {0, 1, 511, 4096, 4097, 12'288, 16'383})
     for (int n = 0; n < kNumWrites; n += 3) {
       const int first = calls_.num_results;
@@ -203,14 +203,14 @@ TEST_F(DirectRefusalsTest, ShortWritesAreFinished) {
     }
 }
 
-TEST_F(DirectRefusalsTest, AWriteThatNeverEndsIsAnError) {
+TEST_F(DirectRefusalsTest, ThrowsIfAWriteMakesNoProgress) {
   for (const int result : {-EAGAIN, 0}) {
     calls_.on_result = [=](int, const WriteRequest&, int) { return result; };
     EXPECT_THAT([&] { write(0); }, ThrowsMessage<UnknownError>(HasSubstr(path_)));
   }
 }
 
-TEST_F(DirectRefusalsTest, AnErrorOfAnyWriteKillsTheFileAndNoOther) {
+TEST_F(DirectRefusalsTest, AFailedWriteKillsOnlyItsFile) {
   for (const int error : {EIO, ENOSPC, EDQUOT, EFBIG, EROFS})
     for (int n = 0; n < kNumWrites; ++n) {
       SCOPED_TRACE(n);
@@ -234,10 +234,10 @@ TEST_F(DirectRefusalsTest, AnErrorOfAnyWriteKillsTheFileAndNoOther) {
       write(5);
       expect_content(5);
     }
-  EXPECT_EQ(calls_.num_syncs, 5 * kNumWrites);  // Of the good ones.
+  EXPECT_EQ(calls_.num_syncs, 5 * kNumWrites);  // Only of the good files.
 }
 
-TEST_F(DirectRefusalsTest, AnErrorOfTheTailOrTheLengthKillsTheFile) {
+TEST_F(DirectRefusalsTest, AFailureOfTheTailOrTheLengthKillsTheFile) {
   for (int n = 0; n < 2; ++n) {
     calls_.on_write_at = [n](int) { return n == 0 ? -ENOSPC : 0; };
     calls_.on_truncate = [n](int) { return n == 1 ? -EIO : 0; };
@@ -252,28 +252,28 @@ TEST_F(DirectRefusalsTest, AnErrorOfTheTailOrTheLengthKillsTheFile) {
   EXPECT_EQ(calls_.num_syncs, 0);
 }
 
-TEST_F(DirectRefusalsTest, ATailIsWrittenWholeByteByByte) {
+TEST_F(DirectRefusalsTest, CompletesATailWrittenByteByByte) {
   calls_.on_write_at = [](int n) { return n % 2 == 0 ? -EINTR : 1; };
   write(8);
   expect_content(8);
   EXPECT_EQ(calls_.num_write_ats, 10);
 }
 
-TEST_F(DirectRefusalsTest, SyncIsMadeAgainOnlyIfItWasInterrupted) {
+TEST_F(DirectRefusalsTest, RetriesSyncOnlyIfInterrupted) {
   calls_.on_sync = [](int n) { return n < 2 ? -EINTR : 0; };
   write(8);
   expect_content(8);
   EXPECT_EQ(calls_.num_syncs, 3);
 }
 
-TEST_F(DirectRefusalsTest, CallsOfTheRingAreMadeAgainIfTheyWereInterrupted) {
+TEST_F(DirectRefusalsTest, RetriesInterruptedCallsOfTheRing) {
   calls_.on_submit = [](int n) { return n % 3 == 0 ? -EINTR : n % 3 == 1 ? -EBUSY : 0; };
   calls_.on_wait = [](int n) { return n % 2 == 0 ? -EINTR : 0; };
   write(9);
   expect_content(9);
 }
 
-TEST_F(DirectRefusalsTest, ABrokenRingIsNotUsedAgain) {
+TEST_F(DirectRefusalsTest, DoesNotReuseABrokenRing) {
   for (const bool submitting : {true, false}) {
     calls_.num_rings = calls_.num_submits = calls_.num_waits = 0;
     calls_.on_submit = [=](int n) { return submitting && n == 2 ? -EFAULT : 0; };
@@ -287,7 +287,7 @@ TEST_F(DirectRefusalsTest, ABrokenRingIsNotUsedAgain) {
   }
 }
 
-TEST_F(DirectRefusalsTest, ARingThatTakesNoRequestIsReplacedByThePageCache) {
+TEST_F(DirectRefusalsTest, FallsBackToThePageCacheIfTheRingRefusesRequests) {
   for (const int error : {EPERM, EACCES, ENOSYS, EAGAIN}) {
     calls_.on_submit = [=](int) { return -error; };
     DirectWriter writer(options());
@@ -299,12 +299,12 @@ TEST_F(DirectRefusalsTest, ARingThatTakesNoRequestIsReplacedByThePageCache) {
   }
   calls_.on_submit = [](int) { return -EPERM; };
   log_.clear();
-  expect_told_once("io_uring is refused: Operation not permitted (EPERM)");
+  expect_logged_once("io_uring is refused: Operation not permitted (EPERM)");
 }
 
-// Of a real sandbox, which lets programs make rings but not use them: before the first file, and
-// between two of them.
-TEST_F(DirectRefusalsTest, ASandboxThatRefusesOnlyRequestsIsWrittenAndReadIn) {
+// A real sandbox, which lets programs create rings but not use them, set up before the first file
+// and between two files.
+TEST_F(DirectRefusalsTest, WritesAndReadsInASandboxThatRefusesOnlyRequests) {
   constexpr int kNoSandbox = 77;
   const std::string bytes = pattern(size_t{3} << 20, 9);
   for (const int error : {EPERM, EACCES, ENOSYS})

@@ -18,21 +18,21 @@
 namespace crochet {
 namespace {
 
-// What is copied at once: the checksum finds it in the first cache.
+// Size of one copy: still in the L1 cache when the checksum is computed.
 constexpr size_t kPieceBytes = size_t{16} << 10;
 
-// Completions of one buffer that say "again", or that too little was written to go on from,
-// before they are believed to be an error.
+// Completions of one buffer with "try again", or with less than a block written, before they
+// count as an error.
 constexpr int kMaxRetries = 1000;
 
 bool is_at_page(std::span<const std::byte> bytes) {
   return reinterpret_cast<uintptr_t>(bytes.data()) % kPageBytes == 0;
 }
 
-// The write is to be made again. ECANCELED: the thread that began it has ended.
+// The write must be retried. ECANCELED: the thread that started it has ended.
 bool is_passing(int error) { return error == EINTR || error == EAGAIN || error == ECANCELED; }
 
-// The kernel took O_DIRECT, but the file system, or what lies below it, does not.
+// The kernel accepted O_DIRECT, but the file system, or a layer below it, does not.
 bool is_refusal(int error) { return error == EINVAL || error == EOPNOTSUPP || error == ENOSYS; }
 
 }  // namespace
@@ -53,9 +53,9 @@ DirectWritableFile::DirectWritableFile(DirectCalls& calls, DirectFile file,
   std::iota(free_.rbegin(), free_.rend(), size_t{0});
 }
 
-DirectWritableFile::~DirectWritableFile() { give_ring_back(); }
+DirectWritableFile::~DirectWritableFile() { return_ring(); }
 
-void DirectWritableFile::give_ring_back() noexcept {
+void DirectWritableFile::return_ring() noexcept {
   if (!ring_) return;
   WriteCompletion completion;
   while (ring_->is_mine() && ring_->num_in_flight() > 0 && !ring_->is_broken())
@@ -69,7 +69,7 @@ void DirectWritableFile::append(std::span<const std::byte> data) {
 
 uint32_t DirectWritableFile::append_with_crc32c(uint32_t crc, std::span<const std::byte> data) {
   state_.run("append", [&] {
-    // Of what will be written, whatever happens to `data` meanwhile.
+    // The checksum of what will be written, even if `data` changes meanwhile.
     copy_in(data, [&](std::span<const std::byte> copied) { crc = extend_crc32c(crc, copied); });
   });
   return crc;
@@ -79,7 +79,7 @@ uint32_t DirectWritableFile::append_held_with_crc32c(uint32_t crc,
                                                      std::span<const std::byte> data) {
   state_.run("append", [&] {
     for (auto part = write_in_place(data); !part.empty(); part = write_in_place(data)) {
-      crc = extend_crc32c(crc, part);  // While the disk reads them, too.
+      crc = extend_crc32c(crc, part);  // While the disk reads the bytes.
       data = data.subspan(part.size());
     }
   });
@@ -91,7 +91,7 @@ std::span<const std::byte> DirectWritableFile::write_in_place(std::span<const st
   const bool aligned = filled_ == 0 && offset_ % block_bytes_ == 0 && is_at_page(data);
   if (!direct_ || !aligned || data.size() < size) return {};
   written_ = false;
-  // The buffer's memory is not used; that it is free says that the ring has room for the request.
+  // The buffer's memory is not used; a free buffer means that the ring has room for the request.
   size_t buffer = current_index_;
   if (current_.empty()) buffer = take_buffer();
   current_ = {};
@@ -159,7 +159,7 @@ void DirectWritableFile::sync() {
 void DirectWritableFile::close() {
   if (!state_.is_dead() && !state_.is_closed()) state_.run("close", [&] { write_all(); });
   state_.close();
-  give_ring_back();
+  return_ring();
   file_.close(state_.path());
 }
 
@@ -171,7 +171,7 @@ void DirectWritableFile::write_all() {
     if (whole > 0) {
       start({.file = file_.get(), .buffer = index, .begin = 0, .end = whole, .offset = offset_});
       wait_for_all();
-      std::erase(free_, index);  // It is still the one that is being filled.
+      std::erase(free_, index);  // It is still the current buffer.
     }
     wait_for_all();
     write_tail(whole);
@@ -185,7 +185,8 @@ void DirectWritableFile::write_all() {
   written_ = true;
 }
 
-// Leaves it at the start of its buffer, where it becomes a part of a whole block if more comes.
+// Moves the tail to the start of its buffer, where it becomes part of a whole block if more is
+// appended.
 void DirectWritableFile::write_tail(size_t begin) {
   if (begin < filled_) {
     if (direct_) calls_.set_direct(file_.get(), false);
@@ -198,14 +199,14 @@ void DirectWritableFile::write_tail(size_t begin) {
 }
 
 void DirectWritableFile::start(const WriteRequest& request) {
-  if (!direct_) return go_on_through_page_cache(request);
+  if (!direct_) return continue_through_page_cache(request);
   const int result = ring_->start(request);
   if (result >= 0) return;
-  // With nothing in flight all is known: a sandbox may refuse each call of a ring that it let us
-  // make.
+  // With nothing in flight the state is known: a sandbox may refuse every call to a ring that it
+  // let us create.
   if (ring_->num_in_flight() > 0) fail(-result, "io_uring write");
-  leave_direct_way(Means::kRing, -result);
-  go_on_through_page_cache(request);
+  fall_back_to_page_cache(Means::kRing, -result);
+  continue_through_page_cache(request);
 }
 
 void DirectWritableFile::wait_for_one() {
@@ -222,20 +223,20 @@ void DirectWritableFile::wait_for_all() {
 void DirectWritableFile::end(const WriteCompletion& completion) {
   const WriteRequest& request = completion.request;
   const int result = completion.result;
-  if (result < 0 && is_passing(-result)) return go_on_after(request, 0);
+  if (result < 0 && is_passing(-result)) return continue_after(request, 0);
   if (result < 0 && is_refusal(-result)) {
-    leave_direct_way(Means::kDirect, -result);
-    return go_on_through_page_cache(request);
+    fall_back_to_page_cache(Means::kDirect, -result);
+    return continue_through_page_cache(request);
   }
   if (result < 0) fail(-result, "write");
   const auto written = static_cast<size_t>(result);
-  if (written < request.end - request.begin) return go_on_after(request, written);
+  if (written < request.end - request.begin) return continue_after(request, written);
   num_retries_[request.buffer] = 0;
   free_buffer(request.buffer);
 }
 
-void DirectWritableFile::go_on_after(const WriteRequest& request, size_t written) {
-  // A block of which a part was written is written again.
+void DirectWritableFile::continue_after(const WriteRequest& request, size_t written) {
+  // A partly written block is written again.
   const size_t whole = written - written % block_bytes_;
   int& retries = num_retries_[request.buffer];
   retries = whole > 0 ? 0 : retries + 1;
@@ -246,14 +247,14 @@ void DirectWritableFile::go_on_after(const WriteRequest& request, size_t written
   start(rest);
 }
 
-void DirectWritableFile::leave_direct_way(Means means, int error) {
+void DirectWritableFile::fall_back_to_page_cache(Means means, int error) {
   if (!std::exchange(direct_, false)) return;
   const int result = calls_.set_direct(file_.get(), false);
   if (result < 0) fail(-result, "fcntl");
   on_refused_(means, error);
 }
 
-void DirectWritableFile::go_on_through_page_cache(const WriteRequest& request) {
+void DirectWritableFile::continue_through_page_cache(const WriteRequest& request) {
   write_through_page_cache(ring_->bytes_of(request), request.offset);
   free_buffer(request.buffer);
 }

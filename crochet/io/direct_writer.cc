@@ -25,9 +25,10 @@ namespace {
 
 using Means = DirectWritableFile::Means;
 
-// The largest block that a disk is known to ask for is 64 KiB; ring buffers must hold whole ones.
+// The unit of buffer sizes. The largest known block of a disk is 64 KiB; buffers that do not hold
+// whole blocks are not used.
 constexpr size_t kBufferUnit = 4096;
-// What one ring takes without asking the kernel for more than its usual limits.
+// What one ring accepts within the kernel's usual limits.
 constexpr size_t kMaxBuffers = 4096;
 
 bool is_no_room(int error) {
@@ -42,15 +43,15 @@ uint64_t free_bytes_or_none(int file) noexcept {
 
 }  // namespace
 
-// What was refused, so that it is told once.
+// What was refused, so that each refusal is logged once.
 struct DirectWriter::Refusals {
-  void tell(Means means, const std::string& path, int error) {
-    if (told[static_cast<size_t>(means)].exchange(true)) return;
-    log_info("{}: written through the page cache, as {} is refused: {}. This is said once.", path,
+  void log_once(Means means, const std::string& path, int error) {
+    if (logged[static_cast<size_t>(means)].exchange(true)) return;
+    log_info("{}: written through the page cache, since {} is refused: {} (logged once)", path,
              means == Means::kDirect ? "O_DIRECT" : "io_uring", errno_text(error));
   }
 
-  std::array<std::atomic<bool>, 2> told{};  // By means.
+  std::array<std::atomic<bool>, 2> logged{};  // By means.
 };
 
 DirectWriter::DirectWriter(const DirectWriterOptions& options)
@@ -58,11 +59,12 @@ DirectWriter::DirectWriter(const DirectWriterOptions& options)
       calls_(options.calls ? *options.calls : DirectCalls::real()),
       refusals_(std::make_shared<Refusals>()) {
   if (options.num_buffers == 0 || options.num_buffers > kMaxBuffers)
-    throw InvalidArgumentError("a direct writer with {} buffers, expected 1 to {}",
+    throw InvalidArgumentError("direct writer: found {} buffers, expected 1 to {}",
                                options.num_buffers, kMaxBuffers);
   if (options.buffer_bytes == 0 || options.buffer_bytes % kBufferUnit != 0)
-    throw InvalidArgumentError("a direct writer with buffers of {} bytes, no multiple of {}",
-                               options.buffer_bytes, kBufferUnit);
+    throw InvalidArgumentError(
+        "direct writer: found buffers of {} bytes, expected a multiple of {}", options.buffer_bytes,
+        kBufferUnit);
 }
 
 std::unique_ptr<WritableFile> DirectWriter::create(const FilePlace& place,
@@ -72,30 +74,31 @@ std::unique_ptr<WritableFile> DirectWriter::create(const FilePlace& place,
   return create_plain(place, expected_bytes);
 }
 
-// Null if the file cannot be one; then it may be there, and is empty.
+// Null if the file cannot be direct; then it may exist, and is empty.
 std::unique_ptr<WritableFile> DirectWriter::create_direct(const FilePlace& place,
                                                           uint64_t expected_bytes) {
   const std::string& path = place.path;
   int number = calls_.open(place, O_DIRECT);
   while (number == -EINTR) number = calls_.open(place, O_DIRECT);
   if (number < 0) {
-    if (number == -EINVAL || number == -EOPNOTSUPP) refusals_->tell(Means::kDirect, path, -number);
-    return nullptr;  // Any other error will be met again, and told.
+    if (number == -EINVAL || number == -EOPNOTSUPP)
+      refusals_->log_once(Means::kDirect, path, -number);
+    return nullptr;  // Any other error will occur again, and be reported.
   }
   FileDescriptor descriptor(number);
   number = descriptor.get();
   const int64_t block_bytes = calls_.block_bytes(number);
   if (block_bytes <= 0 || options_.buffer_bytes % static_cast<size_t>(block_bytes) != 0) {
-    refusals_->tell(Means::kDirect, path,
-                    block_bytes < 0 ? static_cast<int>(-block_bytes) : EINVAL);
+    refusals_->log_once(Means::kDirect, path,
+                        block_bytes < 0 ? static_cast<int>(-block_bytes) : EINVAL);
     return nullptr;
   }
   std::unique_ptr<WriteRing> ring = take_ring(path);
   if (!ring) return nullptr;
-  // With the length: writes that lengthen a file are made one after the other.
+  // Sets the length, too: writes that extend a file are not made in parallel.
   const bool reserved = reserve(number, place, 0, expected_bytes);
   const auto on_refused = [refusals = refusals_, path](Means means, int error) {
-    refusals->tell(means, path, error);
+    refusals->log_once(means, path, error);
   };
   return std::make_unique<DirectWritableFile>(
       calls_,
@@ -109,7 +112,7 @@ std::unique_ptr<WritableFile> DirectWriter::create_direct(const FilePlace& place
 std::unique_ptr<WritableFile> DirectWriter::create_plain(const FilePlace& place,
                                                          uint64_t expected_bytes) {
   FileDescriptor descriptor = open_file(place, OpenFor::kReplacing);
-  // Small ones find out by writing.
+  // For small files, a full disk is found by writing.
   const bool reserved = expected_bytes >= options_.min_bytes &&
                         reserve(descriptor.get(), place, FALLOC_FL_KEEP_SIZE, expected_bytes);
   return std::make_unique<CoalescingFile>(
@@ -121,7 +124,7 @@ std::unique_ptr<WriteRing> DirectWriter::take_ring(const std::string& path) {
   if (auto ring = pool_->take()) return ring;
   int error = 0;
   auto ring = WriteRing::make(calls_, options_.num_buffers, options_.buffer_bytes, error);
-  if (!ring) refusals_->tell(Means::kRing, path, error);
+  if (!ring) refusals_->log_once(Means::kRing, path, error);
   return ring;
 }
 
@@ -130,7 +133,7 @@ bool DirectWriter::reserve(int file, const FilePlace& place, int mode, uint64_t 
   int result = calls_.reserve(file, mode, num_bytes);
   while (result == -EINTR) result = calls_.reserve(file, mode, num_bytes);
   if (result >= 0) return true;
-  if (!is_no_room(-result)) return false;  // Not here; a disk that is full is found by writing.
+  if (!is_no_room(-result)) return false;  // Not supported; a full disk is found by writing.
   const uint64_t free_bytes = free_bytes_or_none(file);
   ::unlinkat(place.at(), place.name.c_str(), 0);
   throw_no_room(-result, place.path, num_bytes, free_bytes);

@@ -56,12 +56,12 @@ size_t num_open_files() {
 
 class DirectWriterTest : public testing::Test {
  protected:
-  // Of files that are written from a few small buffers, whatever their size.
+  // Options for files written from a few small buffers, whatever their size.
   DirectWriterOptions small_buffers() {
     return {.min_bytes = 0, .num_buffers = 3, .buffer_bytes = kBufferBytes, .calls = &calls_};
   }
 
-  // For what can only be seen where the directory's file system and the kernel allow it.
+  // For behaviour that only shows where the directory's file system and the kernel support it.
   bool is_direct() {
     const LogCapture log;
     DirectWriter(small_buffers()).create(directory_ / "probe", 1)->close();
@@ -71,14 +71,14 @@ class DirectWriterTest : public testing::Test {
   }
 
   std::string content() { return read_file(FileSystem::posix(), path_); }
-  // What the file takes on the disk.
+  // The size of the file on disk.
   uint64_t stored_bytes() {
     struct stat status;
     EXPECT_EQ(::stat(path_.c_str(), &status), 0);
     return static_cast<uint64_t>(status.st_blocks) * 512;
   }
 
-  // Writes a file that needs all buffers more than once.
+  // Writes a file that uses all buffers more than once.
   void write_through(DirectWriter& writer) {
     const auto file = writer.create(path_, content_.size());
     file->append(content_);
@@ -126,7 +126,7 @@ std::vector<size_t> sizes_around_boundaries() {
   return sizes;
 }
 
-TEST_P(EveryWayTest, EverySizeArrives) {
+TEST_P(EveryWayTest, WritesFilesOfEverySize) {
   DirectWriter writer(options());
   for (const size_t size : sizes_around_boundaries()) {
     for (const uint64_t expected : {uint64_t{size}, uint64_t{1}, uint64_t{size} * 2 + 10'000}) {
@@ -143,7 +143,7 @@ TEST_P(EveryWayTest, EverySizeArrives) {
   }
 }
 
-TEST_P(EveryWayTest, EveryPatternOfAppendsArrives) {
+TEST_P(EveryWayTest, WritesEveryPatternOfAppends) {
   DirectWriter writer(options());
   for (const size_t step : {1u, 7u, 511u, 4095u, 4097u, 16383u, 16384u, 16385u, 40'000u}) {
     const auto file = writer.create(path_, content_.size());
@@ -165,7 +165,7 @@ TEST_P(EveryWayTest, EveryPatternOfAppendsArrives) {
   }
 }
 
-// Bytes at a page, as tensors' are.
+// Bytes aligned to a page, as those of tensors are.
 class HeldBytes {
  public:
   explicit HeldBytes(size_t size, uint64_t seed = 1)
@@ -186,7 +186,7 @@ class HeldBytes {
   size_t begin_;
 };
 
-TEST_P(EveryWayTest, HeldBytesArriveBetweenOthers) {
+TEST_P(EveryWayTest, WritesHeldBytesBetweenOthers) {
   const HeldBytes held(5 * kBufferBytes + 700);
   DirectWriter writer(options());
   for (const size_t before : {size_t{0}, size_t{100}, size_t{4096}, kBufferBytes})
@@ -207,7 +207,7 @@ TEST_P(EveryWayTest, HeldBytesArriveBetweenOthers) {
     }
 }
 
-TEST_F(DirectWriterTest, HeldBytesAreWrittenFromWhereTheyLie) {
+TEST_F(DirectWriterTest, WritesHeldBytesWithoutACopy) {
   if (!is_direct()) GTEST_SKIP() << "no direct files here";
   const HeldBytes held(7 * kBufferBytes + 700);
   std::vector<size_t> places;
@@ -227,9 +227,9 @@ TEST_F(DirectWriterTest, HeldBytesAreWrittenFromWhereTheyLie) {
                                   4 * kBufferBytes, 5 * kBufferBytes, 6 * kBufferBytes));
 }
 
-TEST_F(DirectWriterTest, GoesOnWithWhatIsLeftOfHeldBytes) {
+TEST_F(DirectWriterTest, ContinuesAShortWriteOfHeldBytes) {
   const HeldBytes held(4 * kBufferBytes);
-  // The kernel wrote the first half only: whatever lies behind it is wrong until it is written.
+  // The kernel wrote only the first half: what follows is wrong until it is written.
   calls_.on_result = [&](int n, const WriteRequest& request, int result) {
     if (result < 0 || n % 2 == 0 || request.end - request.begin < kBufferBytes) return result;
     const std::string wrong(kBufferBytes / 2, '?');
@@ -248,7 +248,7 @@ TEST_F(DirectWriterTest, GoesOnWithWhatIsLeftOfHeldBytes) {
   EXPECT_TRUE(content() == held.text());
 }
 
-TEST_P(EveryWayTest, GoesOnAfterEverySync) {
+TEST_P(EveryWayTest, ContinuesAfterEverySync) {
   DirectWriter writer(options());
   const auto file = writer.create(path_, 2 * kBufferBytes);
   size_t done = 0;
@@ -262,7 +262,7 @@ TEST_P(EveryWayTest, GoesOnAfterEverySync) {
   }
 }
 
-TEST_P(EveryWayTest, GivesBackTheRoomItDoesNotNeed) {
+TEST_P(EveryWayTest, ReleasesUnusedRoom) {
   DirectWriter writer(options());
   const auto file = writer.create(path_, 8 * kMebibyte);
   EXPECT_GE(stored_bytes(), 8 * kMebibyte);
@@ -272,7 +272,7 @@ TEST_P(EveryWayTest, GivesBackTheRoomItDoesNotNeed) {
   EXPECT_LE(stored_bytes(), 65536u);
 }
 
-TEST_F(DirectWriterTest, AFailedSyncIsTheLast) {
+TEST_F(DirectWriterTest, IsDeadAfterAFailedSync) {
   if (!is_direct()) GTEST_SKIP() << "no direct files here";
   DirectWriter writer(small_buffers());
   calls_.num_syncs = 0;
@@ -288,7 +288,7 @@ TEST_F(DirectWriterTest, AFailedSyncIsTheLast) {
   EXPECT_EQ(calls_.num_syncs, 1);
 }
 
-TEST_F(DirectWriterTest, FilesWithTheUsualBuffersArrive) {
+TEST_F(DirectWriterTest, WritesFilesWithDefaultBuffers) {
   DirectWriter writer({.min_bytes = 0});
   for (const size_t size : {kMebibyte - 1, kMebibyte, kMebibyte + 1, 17 * kMebibyte + 3}) {
     const std::string bytes = scrambled(size, size);
@@ -314,10 +314,10 @@ TEST_F(DirectWriterTest, WritesWholeBlocksPastTheCacheAndTheTailThroughIt) {
   EXPECT_EQ(direct_bytes, 10 * kBufferBytes);
   EXPECT_EQ(calls_.num_results, 10);
   EXPECT_EQ(calls_.num_write_ats, 1);
-  EXPECT_EQ(calls_.num_truncates, 0);  // The room was what was expected.
+  EXPECT_EQ(calls_.num_truncates, 0);  // The length was as expected.
 }
 
-TEST_F(DirectWriterTest, OneRingServesOneFileAfterTheOther) {
+TEST_F(DirectWriterTest, ReusesOneRingForConsecutiveFiles) {
   if (!is_direct()) GTEST_SKIP() << "no direct files here";
   DirectWriter writer(small_buffers());
   write_through(writer);
@@ -328,7 +328,7 @@ TEST_F(DirectWriterTest, OneRingServesOneFileAfterTheOther) {
   EXPECT_TRUE(content() == content_);
 }
 
-TEST_F(DirectWriterTest, LeavesNoDescriptorBehind) {
+TEST_F(DirectWriterTest, LeaksNoDescriptors) {
   const size_t open_files = num_open_files();
   {
     DirectWriter writer(small_buffers());
@@ -347,8 +347,8 @@ TEST_F(DirectWriterTest, AFileOutlivesItsWriter) {
   EXPECT_TRUE(content() == content_);
 }
 
-// What is in flight comes from buffers that the next file fills: it must have left them.
-TEST_F(DirectWriterTest, AnAbandonedFileDoesNoHarmToTheNext) {
+// Writes in flight read from buffers that the next file fills: they must have ended before.
+TEST_F(DirectWriterTest, AnAbandonedFileDoesNotDamageTheNext) {
   DirectWriter writer(small_buffers());
   for (int i = 0; i < 20; ++i) {
     writer.create(directory_ / "abandoned", content_.size())
@@ -382,8 +382,8 @@ TEST_F(DirectWriterTest, ManyThreadsWriteAtOnce) {
   }
 }
 
-// Ending threads cancel what they began.
-TEST_F(DirectWriterTest, AFileMayBeWrittenByOneThreadAfterTheOther) {
+// A thread that ends cancels the writes it started.
+TEST_F(DirectWriterTest, AFileMayBeWrittenBySeveralThreadsInTurn) {
   DirectWriter writer(small_buffers());
   for (int round = 0; round < 10; ++round) {
     const auto file = writer.create(path_, content_.size());
@@ -394,12 +394,12 @@ TEST_F(DirectWriterTest, AFileMayBeWrittenByOneThreadAfterTheOther) {
   }
 }
 
-TEST_F(DirectWriterTest, FlushShowsReadersAllThatWasAppended) {
+TEST_F(DirectWriterTest, FlushMakesAllAppendedBytesVisible) {
   DirectWriter writer(small_buffers());
   const auto file = writer.create(path_, content_.size());
   const std::string_view all = content_;
   size_t begin = 0;
-  // Within a buffer, at its end, and behind it.
+  // Within a buffer, at its end, and after it.
   for (const size_t end : {size_t{1}, size_t{4096}, size_t{70'001}, all.size()}) {
     file->append(all.substr(begin, end - begin));
     file->flush();
@@ -410,7 +410,7 @@ TEST_F(DirectWriterTest, FlushShowsReadersAllThatWasAppended) {
   EXPECT_TRUE(content() == all);
 }
 
-TEST_F(DirectWriterTest, RefusesBuffersThatCannotBe) {
+TEST_F(DirectWriterTest, RejectsInvalidBuffers) {
   EXPECT_THROW(DirectWriter({.num_buffers = 0}), InvalidArgumentError);
   EXPECT_THROW(DirectWriter({.num_buffers = 4097}), InvalidArgumentError);
   EXPECT_THROW(DirectWriter({.buffer_bytes = 0}), InvalidArgumentError);
@@ -430,9 +430,9 @@ TEST_F(DirectWriterTest, SmallFilesNeedNoRing) {
 }
 
 // The child has neither the ring's memory nor its completions.
-TEST_F(DirectWriterTest, AForkedProcessWritesItsOwnFilesAndLeavesTheOthersAlone) {
+TEST_F(DirectWriterTest, AForkedProcessWritesOnlyItsOwnFiles) {
   DirectWriter writer(small_buffers());
-  write_through(writer);  // There is a ring to be used again.
+  write_through(writer);  // Leaves an idle ring.
   auto file = writer.create(directory_ / "parent", content_.size());
   file->append(std::string_view(content_).substr(0, 70'000));
   write_through(writer);
@@ -466,7 +466,7 @@ TEST_F(DirectWriterTest, AForkedProcessWritesItsOwnFilesAndLeavesTheOthersAlone)
 }
 
 // A real full disk, where this test may make one.
-TEST_F(DirectWriterTest, AFullDiskIsForeseen) {
+TEST_F(DirectWriterTest, ReportsAFullDiskBeforeWriting) {
   if (::mount("none", directory_.path().c_str(), "tmpfs", 0, "size=1m") != 0)
     GTEST_SKIP() << "needs to mount a file system";
   const std::shared_ptr<const void> unmounts(
@@ -478,7 +478,7 @@ TEST_F(DirectWriterTest, AFullDiskIsForeseen) {
                           "(ENOSPC)"));
   EXPECT_FALSE(FileSystem::posix().exists(path_));
   {
-    const auto file = DirectWriter().create(path_, 100);  // It was to be small.
+    const auto file = DirectWriter().create(path_, 100);  // Expected to be small.
     EXPECT_THROW(file->append(scrambled(3 * kMebibyte)), ResourceExhaustedError);
     EXPECT_THROW(file->sync(), FailedPreconditionError);
   }

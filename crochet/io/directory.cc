@@ -13,7 +13,7 @@
 namespace crochet {
 namespace {
 
-// Of a file system that cannot hold a directory open.
+// A directory of a file system that cannot hold directories open.
 class NamedDirectory final : public ForwardingDirectory {
  public:
   NamedDirectory(FileSystem& files, const std::string& path) : ForwardingDirectory(files, path) {

@@ -10,7 +10,7 @@
 
 namespace crochet {
 
-// Which directory it is, whatever its name: equal for one directory that was opened twice.
+// Identifies a directory, whatever its name: equal if one directory is opened twice.
 struct DirectoryIdentity {
   uint64_t device = 0;
   uint64_t number = 0;
@@ -18,25 +18,25 @@ struct DirectoryIdentity {
   friend auto operator<=>(const DirectoryIdentity&, const DirectoryIdentity&) = default;
 };
 
-// A directory that is open: a FileSystem of what is in it. Paths are those of the file system that
-// opened it, "runs/x/a" for what has the name "a" in "runs/x", but they are followed from what was
-// opened, wherever that has been moved meanwhile, and never through a symbolic link.
+// An open directory: a FileSystem of its content. Paths are those of the file system that opened
+// it, "runs/x/a" for the name "a" in "runs/x", but they are resolved from the open directory,
+// wherever it has been moved meanwhile, and never through a symbolic link.
 //
-// Of every path that is not in it: InvalidArgumentError. Thread-safe.
+// A path outside it is an InvalidArgumentError. Thread-safe.
 class Directory : public FileSystem {
  public:
-  // As it was named when it was opened.
+  // The path by which it was opened.
   virtual const std::string& path() const = 0;
   virtual DirectoryIdentity identity() const = 0;
-  // Throws: FailedPreconditionError if path() does not lead to it any more: it was renamed, removed
-  // or replaced by another.
+  // Throws: FailedPreconditionError if path() no longer leads to it: it was renamed, removed or
+  // replaced by another.
   virtual void check_in_place() = 0;
 };
 
 // Throws the error of Directory::check_in_place().
 [[noreturn]] void throw_not_in_place(const std::string& path);
 
-// A directory that has its work done by another file system, by path.
+// A directory that forwards every call to another file system, by path.
 class ForwardingDirectory : public Directory {
  public:
   // Requires: `files` outlives this.
@@ -65,8 +65,8 @@ class ForwardingDirectory : public Directory {
 
  protected:
   FileSystem& files() const { return files_; }
-  // The path by which the other file system knows what this one calls `path`.
-  // Throws: InvalidArgumentError if that is not in the directory.
+  // Translates a path of this directory into one of the other file system.
+  // Throws: InvalidArgumentError if `path` is not in the directory.
   virtual std::string translated(const std::string& path);
 
  private:

@@ -33,14 +33,14 @@ bool is_printable(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
 }
 
-// A saver without a run has the lock while it removes some files: a run that begins waits for that.
+// A saver without a run holds the lock while it removes some files: a new run waits for that.
 constexpr std::chrono::milliseconds kMoment(100);
 
 constexpr uint64_t kMaxHolderBytes = 4096;
 
-// The line that the holder of the lock wrote; it may be writing it just now.
+// The line that the holder of the lock wrote; it may still be writing it.
 std::string holder_of(FileSystem& files, const std::string& path) {
-  const auto unknown = "the holder did not say who it is";
+  const auto unknown = "unknown holder";
   try {
     const std::string content = internal::read_untrusted_file(files, path, kMaxHolderBytes);
     const std::string line = content.substr(0, content.find('\n'));
@@ -50,18 +50,18 @@ std::string holder_of(FileSystem& files, const std::string& path) {
   }
 }
 
-// A full disk must not keep a run from its lock: what frees space comes after.
+// A full disk must not prevent locking: space is freed only once the lock is held.
 void write_holder(FileLock& lock, const std::string& path) {
   try {
     lock.write(fmt::format("pid {} on host {}\n", ::getpid(), host_name()));
   } catch (const Error& error) {
-    log_warning("{}: the lock is held, but does not say by whom: {}", path, error.what());
+    log_warning("{}: the lock is held, but its holder cannot be recorded: {}", path, error.what());
   }
 }
 
 }  // namespace
 
-// What those share who have the lock.
+// State shared by all DirectoryLock objects of one lock.
 struct DirectoryLock::Held {
   Held(const FileSystem& in, std::string locked_path, std::shared_ptr<Directory> opened,
        std::unique_ptr<FileLock> file_lock)
@@ -89,7 +89,7 @@ struct DirectoryLock::Held {
 // The locks of this process.
 class DirectoryLock::AllHeld {
  public:
-  // A child that was forked holds nothing of what its parent holds.
+  // A forked child holds none of its parent's locks.
   static AllHeld& instance() {
     static Immortal<PerProcess<AllHeld>> all;
     return **all;

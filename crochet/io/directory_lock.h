@@ -11,37 +11,37 @@
 
 namespace crochet {
 
-// The one right to write checkpoints into a directory: a lock on `<directory>/.lock`, in which the
-// holder writes its pid and host for whoever is refused. The lock of a process that died is free,
-// also if a process that it forked lives on; the file stays.
+// The exclusive right to write checkpoints into a directory: a lock on `<directory>/.lock`, in
+// which the holder writes its pid and host for error messages. The lock is released when the
+// process dies, even if a process that it forked is still running; the file stays.
 //
-// Within a process the lock can be shared by those who work for the run that holds it.
+// Within a process the lock can be shared by all objects that work for the run that holds it.
 class DirectoryLock {
  public:
-  // The lock of a run. Makes the directory if it is missing.
-  // Throws: FailedPreconditionError with the holder's pid and host if another run has the lock, in
-  // this process or another one, and if `.lock` is not a plain file with one name.
+  // The lock of a run. Creates the directory if it is missing.
+  // Throws: FailedPreconditionError with the holder's pid and host if another run holds the lock,
+  // in this or another process, and if `.lock` is not a plain file with one name.
   DirectoryLock(FileSystem& files, const std::string& directory);
   DirectoryLock(DirectoryLock&& other) noexcept;
   DirectoryLock& operator=(DirectoryLock&& other) noexcept;
   ~DirectoryLock();
 
-  // A share in the lock that this process holds on the directory that `path` leads to, or led to
-  // when it was locked; nothing if there is none.
+  // Shares the lock that this process holds on the directory that `path` leads to, or led to
+  // when it was locked; unset if there is none.
   static std::optional<DirectoryLock> held_here(FileSystem& files, const std::string& path);
-  // The same; if this process has no lock on it, one on `directory` that is given back soon: a run
-  // that begins meanwhile waits only a moment for it. Nothing if another process has the lock.
-  // Throws: as check().
+  // The same; if this process has no lock on it, takes one on `directory`, which the caller must
+  // release soon: a run that begins meanwhile waits only a moment for it. Unset if another process
+  // holds the lock. Throws: as check().
   static std::optional<DirectoryLock> for_a_moment(FileSystem& files, const std::string& path,
                                                    std::shared_ptr<Directory> directory);
 
-  // The directory that is locked, whatever its path leads to by now. Of a file system that it was
-  // not locked in, it is opened anew.
-  // Throws: FailedPreconditionError if that finds another one; what the file system throws.
+  // The locked directory, whatever its path leads to now. It is opened again if `files` is not the
+  // file system in which it was locked.
+  // Throws: FailedPreconditionError if that opens another directory; what the file system throws.
   std::shared_ptr<Directory> directory(FileSystem& files) const;
-  // Throws: FailedPreconditionError if the directory is not where it was, the lock file was taken
-  // away or exchanged, or this process was forked from the one that holds the lock: then another
-  // run may hold the lock of the directory with this path.
+  // Throws: FailedPreconditionError if the directory was moved, the lock file was removed or
+  // replaced, or this process was forked from the one that holds the lock: then another run may
+  // hold the lock of the directory with this path.
   void check() const;
 
  private:

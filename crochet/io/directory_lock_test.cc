@@ -27,7 +27,7 @@ using ::testing::ThrowsMessage;
 static_assert(std::is_nothrow_move_constructible_v<DirectoryLock>);
 static_assert(!std::is_copy_constructible_v<DirectoryLock>);
 
-TEST(DirectoryLockTest, TellsTheSecondHolderWhoTheFirstIs) {
+TEST(DirectoryLockTest, NamesTheHolderToTheSecondRun) {
   MemoryFileSystem files;
   const DirectoryLock lock(files, "runs/digits");
   const std::string holder = fmt::format("pid {} on host ", ::getpid());
@@ -37,16 +37,16 @@ TEST(DirectoryLockTest, TellsTheSecondHolderWhoTheFirstIs) {
   EXPECT_THAT(read_file(files, "runs/digits/.lock"), MatchesRegex(holder + "[^ \n]+\n"));
 }
 
-TEST(DirectoryLockTest, RefusesADirectoryThatAnotherProcessHasLocked) {
+TEST(DirectoryLockTest, RejectsADirectoryLockedByAnotherProcess) {
   MemoryFileSystem files;
   files.create_directories("run");
   const std::unique_ptr<FileLock> other = files.try_lock("run/.lock");
-  EXPECT_THAT([&] { DirectoryLock(files, "run"); },
-              ThrowsMessage<FailedPreconditionError>(
-                  "run: another run holds its lock: the holder did not say who it is"));
+  EXPECT_THAT(
+      [&] { DirectoryLock(files, "run"); },
+      ThrowsMessage<FailedPreconditionError>("run: another run holds its lock: unknown holder"));
 }
 
-TEST(DirectoryLockTest, ExcludesOnRealDisksToo) {
+TEST(DirectoryLockTest, ExcludesOnRealDisks) {
   TempDirectory directory;
   FileSystem& files = FileSystem::posix();
   std::optional<DirectoryLock> lock(std::in_place, files, directory / "run");
@@ -62,7 +62,7 @@ TEST(DirectoryLockTest, IsFreeAfterwardsAndTheFileStays) {
   EXPECT_NO_THROW(DirectoryLock(files, "run"));
 }
 
-TEST(DirectoryLockTest, StaysHeldWhenItMoves) {
+TEST(DirectoryLockTest, StaysHeldWhenMoved) {
   MemoryFileSystem files;
   DirectoryLock first(files, "run");
   {
@@ -72,33 +72,33 @@ TEST(DirectoryLockTest, StaysHeldWhenItMoves) {
   EXPECT_NO_THROW(DirectoryLock(files, "run"));
 }
 
-TEST(DirectoryLockTest, LocksOneDirectoryOnly) {
+TEST(DirectoryLockTest, LocksOnlyOneDirectory) {
   MemoryFileSystem files;
   const DirectoryLock lock(files, "runs/a");
   EXPECT_NO_THROW(DirectoryLock(files, "runs/b"));
 }
 
-TEST(DirectoryLockTest, RefusesClearlyWhateverIsInTheFile) {
+TEST(DirectoryLockTest, ToleratesAnyContentOfTheLockFile) {
   MemoryFileSystem files;
   const DirectoryLock lock(files, "run");
   for (const std::string content : {"", "\n", "\x01\x02", "pid 1\x7f\n"}) {
     files.create("run/.lock")->append(content);
-    EXPECT_THAT([&] { DirectoryLock(files, "run"); },
-                ThrowsMessage<FailedPreconditionError>(
-                    "run: another run holds its lock: the holder did not say who it is"));
+    EXPECT_THAT(
+        [&] { DirectoryLock(files, "run"); },
+        ThrowsMessage<FailedPreconditionError>("run: another run holds its lock: unknown holder"));
   }
 }
 
-TEST(DirectoryLockTest, HoldsEvenIfTheDiskIsTooFullToSayByWhom) {
+TEST(DirectoryLockTest, HoldsEvenIfTheHolderCannotBeWritten) {
   MemoryFileSystem files;
   files.set_capacity(3);
   LogCapture log;
   const DirectoryLock lock(files, "run");
-  EXPECT_TRUE(log.contains("run/.lock: the lock is held, but does not say by whom"));
+  EXPECT_TRUE(log.contains("run/.lock: the lock is held, but its holder cannot be recorded"));
   EXPECT_THROW(DirectoryLock(files, "run"), FailedPreconditionError);
 }
 
-TEST(DirectoryLockTest, PassesOnWhatKeepsTheDirectoryFromBeingMade) {
+TEST(DirectoryLockTest, PassesOnAnErrorOfCreatingTheDirectory) {
   MemoryFileSystem memory;
   FailingFileSystem files(memory);
   files.fail_operation(0, Code::kPermissionDenied);

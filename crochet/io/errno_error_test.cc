@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::ThrowsMessage;
 
-TEST(ErrnoErrorTest, TellsTheKindsApart) {
+TEST(ErrnoErrorTest, DistinguishesKindsOfErrors) {
   const std::vector<std::pair<int, Code>> kinds = {{ENOENT, Code::kNotFound},
                                                    {ENOTDIR, Code::kNotFound},
                                                    {EACCES, Code::kPermissionDenied},
@@ -33,7 +33,7 @@ TEST(ErrnoErrorTest, TellsTheKindsApart) {
   for (const auto& [number, code] : kinds) EXPECT_EQ(code_of_errno(number), code) << number;
 }
 
-TEST(ErrnoErrorTest, SaysWhatHappenedToWhat) {
+TEST(ErrnoErrorTest, NamesTheObjectAndTheOperation) {
   EXPECT_THAT([] { throw_errno(ENOSPC, "runs/x/checkpoint", "rename to runs/x/old"); },
               ThrowsMessage<ResourceExhaustedError>(
                   "runs/x/checkpoint: rename to runs/x/old failed: No space left on device "

@@ -17,8 +17,8 @@ FileDescriptor::~FileDescriptor() {
 }
 
 void FileDescriptor::close(const std::string& path) {
-  // Linux has released the number even after EINTR: another try might close
-  // what another thread just opened.
+  // Linux has released the number even after EINTR: a second attempt might close
+  // a file that another thread has just opened.
   if (::close(std::exchange(number_, -1)) != 0 && errno != EINTR) throw_errno(errno, path, "close");
 }
 

@@ -9,11 +9,11 @@
 
 namespace crochet {
 
-// Owns a file descriptor of the operating system, never one of the three standard ones: what a
-// program prints must not end up in a file of ours because the program was started without stderr.
+// Owns a file descriptor of the operating system, never one of the three standard ones: in a
+// program started without stderr, its output must not end up in one of our files.
 class FileDescriptor {
  public:
-  // Takes one that is open; if it is 0, 1 or 2 it is exchanged for a higher one. A negative number
+  // Takes an open descriptor; if it is 0, 1 or 2 it is replaced by a higher one. A negative number
   // owns nothing. Throws: ResourceExhaustedError if there is no higher one; then it is closed.
   explicit FileDescriptor(int number);
   FileDescriptor(FileDescriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
@@ -21,13 +21,13 @@ class FileDescriptor {
     std::swap(number_, other.number_);
     return *this;
   }
-  // Closes, if close() did not, and drops what that reports.
+  // Closes, unless close() was called, and ignores errors.
   ~FileDescriptor();
 
   int get() const { return number_; }
-  // Gives it to the caller.
+  // Gives up ownership.
   int release() { return std::exchange(number_, -1); }
-  // Throws: the errors of FileSystem; it is closed all the same.
+  // Throws: the errors of FileSystem; the descriptor is closed nevertheless.
   void close(const std::string& path);
 
  private:

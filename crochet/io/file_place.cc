@@ -9,7 +9,7 @@
 namespace crochet {
 namespace {
 
-// The next part of a path, without the slashes around it; "" at the end.
+// Removes the next part of a path and returns it without the slashes around it; "" at the end.
 std::string_view take_part(std::string_view& path) {
   path.remove_prefix(std::min(path.find_first_not_of('/'), path.size()));
   const std::string_view part = path.substr(0, path.find('/'));
@@ -17,7 +17,7 @@ std::string_view take_part(std::string_view& path) {
   return part;
 }
 
-// The same; parts that are "." lead nowhere.
+// The same, skipping parts that are ".".
 std::string_view take_name(std::string_view& path) {
   std::string_view part = take_part(path);
   while (part == ".") part = take_part(path);
@@ -43,7 +43,7 @@ std::string name_within(std::string_view directory, std::string_view path) {
     name += part;
   }
   if (!is_within)
-    throw InvalidArgumentError("{}: is not in the directory {}", path,
+    throw InvalidArgumentError("{}: not in the directory {}", path,
                                directory.empty() ? "." : directory);
   return name;
 }

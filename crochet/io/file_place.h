@@ -10,9 +10,9 @@
 
 namespace crochet {
 
-// Where a file is, in the terms of the operating system's ...at() calls.
+// The location of a file, as arguments of the operating system's ...at() calls.
 struct FilePlace {
-  // For messages: what the caller named.
+  // For messages: the path given by the caller.
   std::string path;
   // A single name in `directory`; without a directory, a path of any kind.
   std::string name;
@@ -22,9 +22,9 @@ struct FilePlace {
   int at() const;
 };
 
-// Names below an open directory, one after the other: "a/b" of "runs/x/a/b" in "runs/x", "" for the
+// The part of a path below an open directory: "a/b" for "runs/x/a/b" in "runs/x", "" for the
 // directory itself.
-// Throws: InvalidArgumentError for a path that is not in the directory or that has a ".." in it.
+// Throws: InvalidArgumentError for a path that is not in the directory or contains "..".
 std::string name_within(std::string_view directory, std::string_view path);
 
 }  // namespace crochet

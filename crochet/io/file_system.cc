@@ -19,10 +19,10 @@
 namespace crochet {
 namespace {
 
-// What is handled at once: still in the cache when the checksum, or the write, comes to it.
+// The unit of work: still in the cache for the checksum after the read, or the write after it.
 constexpr size_t kChunkBytes = size_t{1} << 20;
 
-// Reads where it stands when it is asked to.
+// Reads at its current offset, on request.
 class PlainReadStream final : public ReadStream {
  public:
   PlainReadStream(const ReadableFile& file, uint64_t offset) : file_(file), next_(offset) {}
@@ -53,14 +53,14 @@ void remove_left_over(FileSystem& files, const std::string& path) {
   try {
     if (files.exists(path)) files.remove(path);
   } catch (const Error& error) {
-    log_warning("a temporary file stays behind: {}", error.what());
+    log_warning("a temporary file was not removed: {}", error.what());
   }
 }
 
 }  // namespace
 
 uint32_t WritableFile::append_with_crc32c(uint32_t crc, std::span<const std::byte> data) {
-  do {  // Also of nothing: a file that is closed says so.
+  do {  // Also for empty data, so that a closed file throws.
     const auto chunk = data.first(std::min(data.size(), kChunkBytes));
     crc = extend_crc32c(crc, chunk);
     append(chunk);

@@ -14,7 +14,7 @@
 
 namespace crochet {
 
-// A new file that is being written from its start, or an old one that grows.
+// A new file that is written from its start, or an existing one that is extended.
 // The destructor closes without sync and never throws.
 //
 // Not thread-safe.
@@ -22,54 +22,54 @@ class WritableFile {
  public:
   virtual ~WritableFile() = default;
 
-  // Appends all of `data`; a short write is finished or is an error.
+  // Appends all of `data`; a short write is completed or is an error.
   virtual void append(std::span<const std::byte> data) = 0;
   void append(std::string_view text) { append(std::as_bytes(std::span(text))); }
   // Appends, and returns `crc` extended by the bytes, as extend_crc32c() does: a file that copies
-  // them anyway computes it on the way.
+  // the bytes can compute it on the way.
   virtual uint32_t append_with_crc32c(uint32_t crc, std::span<const std::byte> data);
-  // The same of bytes that neither change nor go until flush(), sync() or close() returns or this
-  // is destroyed: some files write them from where they lie, if they and their place in the file
-  // are aligned to the disk's blocks.
+  // The same for bytes that stay valid and unchanged until flush(), sync() or close() returns or
+  // this is destroyed: some files write them without a copy, if their memory and their offset in
+  // the file are aligned to the disk's blocks.
   virtual uint32_t append_held_with_crc32c(uint32_t crc, std::span<const std::byte> data) {
     return append_with_crc32c(crc, data);
   }
   // Returns once the operating system has everything appended: it would survive the end of this
-  // process, but not a power cut. After an error the file is dead.
+  // process, but not a power cut. After an error the file is dead: all further calls fail.
   virtual void flush() {}
   // Returns once everything appended, and the file's length, would survive a
-  // power cut. The name does not: see FileSystem::sync_directory. After an
+  // power cut. The name would not: see FileSystem::sync_directory. After an
   // error the file is dead: write a new one.
   virtual void sync() = 0;
-  // Closes; what follows is an error. Throws what the close reported.
+  // Closes; further calls are errors. Throws errors reported by the close.
   virtual void close() = 0;
 };
 
-// The bytes of a part of a file, from its start to its end; a file may read ahead for it.
+// Reads a part of a file sequentially; may read ahead.
 //
 // Not thread-safe.
 class ReadStream {
  public:
   virtual ~ReadStream() = default;
 
-  // Fills all of `destination` with what comes next. Requires: the part has as many bytes left.
-  // Throws: DataLossError if the file ends before.
+  // Fills all of `destination` with the next bytes. Requires: the part has that many bytes left.
+  // Throws: DataLossError if the file ends before that.
   virtual void read(std::span<std::byte> destination) = 0;
   // Reads, and returns `crc` extended by the bytes.
   virtual uint32_t read_with_crc32c(uint32_t crc, std::span<std::byte> destination);
-  // Leaves out what comes next. Requires: as many bytes are left.
+  // Skips the next bytes. Requires: the part has that many bytes left.
   virtual void skip(uint64_t num_bytes) = 0;
 };
 
-// Bytes of a file in this program's address space, read when they are touched. If the file is cut
-// meanwhile, touching what is gone ends the program by SIGBUS.
+// Bytes of a file mapped into memory, read when they are accessed. If the file is truncated
+// meanwhile, access to the missing bytes ends the program with SIGBUS.
 class MappedBytes {
  public:
   virtual ~MappedBytes() = default;
   virtual std::span<const std::byte> bytes() const = 0;
 };
 
-// A file that is read at any place.
+// A file for reading at any offset.
 //
 // Thread-safe.
 class ReadableFile {
@@ -77,112 +77,110 @@ class ReadableFile {
   virtual ~ReadableFile() = default;
 
   virtual uint64_t size() const = 0;
-  // The bytes that the disk holds of it: less than size() if it has holes, which cost its author
-  // nothing.
+  // The bytes stored on disk: less than size() if the file has holes, which take no space.
   virtual uint64_t stored_bytes() const { return size(); }
-  // Fills all of `destination` from `offset` on.
-  // Throws: DataLossError with offset, length and size if the file ends before.
+  // Fills all of `destination` with the bytes from `offset` on.
+  // Throws: DataLossError with offset, length and size if the file ends before that.
   virtual void read_at(uint64_t offset, std::span<std::byte> destination) const = 0;
-  // What stands in the file from `offset` on, to be read from start to end. Requires: the
-  // file outlives it.
+  // A stream of the `num_bytes` bytes from `offset` on. Requires: the file outlives the stream.
   virtual std::unique_ptr<ReadStream> stream(uint64_t offset, uint64_t num_bytes) const;
-  // A part of the file without reading it; null where that cannot be done. It may outlive the file.
-  // Throws: DataLossError if the file ends before.
+  // Maps a part of the file without reading it; null if that is not supported. The mapping may
+  // outlive the file. Throws: DataLossError if the file ends before the end of the part.
   virtual std::unique_ptr<MappedBytes> map(uint64_t offset, uint64_t num_bytes) const;
 };
 
-// A lock on a file, held until destruction, also against other processes. A process that is forked
+// A lock on a file, held until destruction, that also excludes other processes. A forked process
 // does not hold it.
 class FileLock {
  public:
   virtual ~FileLock() = default;
 
-  // False in a forked process, and once the file has lost its name or another has it: then somebody
-  // else may hold the lock of this name.
+  // False in a forked process, and once the file's name was removed or belongs to another file:
+  // then another holder may have the lock of this name.
   virtual bool is_held() const { return true; }
-  // Replaces what the file says, of who holds the lock for instance. Files without a content do
-  // nothing.
+  // Replaces the content of the file, for example with a description of the holder. Does nothing
+  // for files without content.
   virtual void write(std::string_view) {}
 };
 
 class Directory;
 
-// Files, as the library needs them: real ones, in memory, or failing on demand.
-// Paths are as the operating system has them; nothing is a pattern. A directory
-// may be "", as directory_of("file") says it, for the current one.
+// The library's interface to files: real ones, in memory, or failing on demand.
+// Paths are those of the operating system, without patterns. A directory may be
+// "", as returned by directory_of("file"), for the current one.
 //
-// Files are plain files. Where pipes, devices or symbolic links exist, none is written to or waited
-// for: opening one to write is a FailedPreconditionError, as is a file with several names (hard
-// links); opening one to read is a DataLossError. Only a path that is read may lead through links.
+// Files are plain files. Pipes, devices and symbolic links are neither written to nor waited for:
+// opening one for writing is a FailedPreconditionError, as for a file with several names (hard
+// links); opening one for reading is a DataLossError. Only a path for reading may lead through
+// links.
 //
-// Every function that fails throws an error that has the path and what the
-// system said: NotFoundError (ENOENT, ENOTDIR), PermissionDeniedError (EACCES, EPERM, EROFS),
-// ResourceExhaustedError (ENOSPC, EDQUOT, EMFILE, ENFILE, EFBIG), AlreadyExistsError (EEXIST,
-// ENOTEMPTY), UnknownError for the rest. Thread-safe.
+// Every function that fails throws an error with the path and the system's message: NotFoundError
+// (ENOENT, ENOTDIR), PermissionDeniedError (EACCES, EPERM, EROFS), ResourceExhaustedError (ENOSPC,
+// EDQUOT, EMFILE, ENFILE, EFBIG), AlreadyExistsError (EEXIST, ENOTEMPTY), UnknownError for the
+// rest. Thread-safe.
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
 
-  // Makes an empty file, or empties the one that is there.
+  // Creates an empty file, or truncates an existing one.
   virtual std::unique_ptr<WritableFile> create(const std::string& path) = 0;
-  // The same for a file that will have about so many bytes, or an unknown number (0), and is not
-  // read soon: room for them is reserved first, so that a full disk is known before anything is
-  // written; small pieces are gathered; and they may go past the page cache. Readers see what was
-  // appended after sync() or close(). Throws: ResourceExhaustedError without that room, with the
-  // bytes that are needed and free; then no file is left.
+  // The same for a file that will have about `expected_bytes` (0: unknown) and is not read soon:
+  // room is reserved first, so that a full disk is detected before anything is written; small
+  // appends are buffered; and writes may bypass the page cache. Readers see appended bytes after
+  // sync() or close(). Throws: ResourceExhaustedError, with the bytes needed and free, if there is
+  // no room; then no file is left.
   virtual std::unique_ptr<WritableFile> create_large(const std::string& path,
                                                      uint64_t expected_bytes);
-  // Opens a file to write behind its end; makes it if it is missing.
+  // Opens a file to write at its end; creates it if it is missing.
   virtual std::unique_ptr<WritableFile> append_to(const std::string& path) = 0;
   virtual std::unique_ptr<ReadableFile> open(const std::string& path) = 0;
 
-  // Opens a directory to work in, whatever its name stands for later; see directory.h. This one
-  // does by path what the directory is asked for. Requires: the file system outlives what is
-  // opened.
+  // Opens a directory to work in, even if its name later leads elsewhere; see directory.h. This
+  // default accesses the directory by path. Requires: the file system outlives the directory.
   virtual std::shared_ptr<Directory> open_directory(const std::string& path);
 
   virtual bool exists(const std::string& path) = 0;
   virtual uint64_t file_size(const std::string& path) = 0;
-  // Seconds since 1970-01-01 UTC at which the file was changed last.
+  // The time of the last change of the file, in seconds since 1970-01-01 UTC.
   virtual double modified_time(const std::string& path) = 0;
   // Names (not paths) in a directory, sorted, without "." and "..".
   virtual std::vector<std::string> list(const std::string& directory) = 0;
 
-  // Replaces `to` if it is there, in one atomic step.
+  // Replaces `to` if it exists, in one atomic step.
   virtual void rename(const std::string& from, const std::string& to) = 0;
   virtual void remove(const std::string& path) = 0;
   // Shortens a file. Requires: size is at most the file's.
   virtual void truncate(const std::string& path, uint64_t size) = 0;
-  // Makes a directory and those above it; those that are there are fine. What
-  // it made survives a power cut.
+  // Creates a directory and its missing parents; existing ones are accepted. The
+  // new directories survive a power cut.
   virtual void create_directories(const std::string& path) = 0;
-  // Returns once the names made, changed and removed in a directory would
+  // Returns once the names created, changed and removed in a directory would
   // survive a power cut.
   virtual void sync_directory(const std::string& path) = 0;
 
-  // Locks a file (made if missing) for this holder alone; null if another holder has it,
-  // in this process or any other. A lock dies with its process.
+  // Locks a file (created if missing) exclusively; null if another holder has the lock,
+  // in this process or any other. A lock ends with its process.
   virtual std::unique_ptr<FileLock> try_lock(const std::string& path) = 0;
-  // Bytes that an unprivileged user may still write where `path` is.
+  // Bytes that an unprivileged user can still write to the file system of `path`.
   virtual uint64_t free_bytes(const std::string& path) = 0;
 
   // The operating system's files. make_posix_file_system() has options.
   static FileSystem& posix();
 };
 
-// False for a file and for what is not there.
+// False for a file, and if nothing exists at `path`.
 bool is_directory(FileSystem& files, const std::string& path);
 
 // The whole of a file.
 std::string read_file(FileSystem& files, const std::string& path);
 
-// The lock, as FileSystem::try_lock() gives it, tried again and again until `limit` is over by the
-// machine's clock, as what is waited for is another process. Null if it is still held then.
+// Calls FileSystem::try_lock() repeatedly until it succeeds or `limit` has passed by the real
+// clock, since it waits for another process. Null if the lock is still held then.
 std::unique_ptr<FileLock> try_lock_for(FileSystem& files, const std::string& path,
                                        Clock::Duration limit);
 
-// Replaces a file so that a reader, also one after a power cut, finds the old
-// content or the new one, whole: temporary name, sync, rename, directory sync.
+// Replaces a file so that a reader, even after a power cut, finds either the whole old
+// content or the whole new one: temporary name, sync, rename, directory sync.
 // The temporary file `<path>.tmp<32 hex>` is removed if something fails.
 void replace_file(FileSystem& files, const std::string& path, std::string_view content);
 

@@ -47,7 +47,7 @@ ScratchFiles failing_files_that_do_not_fail() {
   return {&both->failing, "", both};
 }
 
-// The operating system's files, with a way to write large ones.
+// The operating system's files, with options for writing large ones.
 FileSystemCase posix_files_with(const std::string& name, const DirectWriterOptions& options) {
   return {name, [options] {
             struct Both {
@@ -71,7 +71,7 @@ INSTANTIATE_TEST_SUITE_P(
                       posix_files_with("WithoutRing", {.use_io_uring = false})),
     [](const auto& info) { return info.param.name; });
 
-// What replace_file may leave of a file at "d/a", whatever happens.
+// Checks what replace_file may leave at "d/a" after any failure.
 std::string content_of_a(FileSystem& files) { return read_file(files, "d/a"); }
 
 void write_old_content(MemoryFileSystem& files) {
@@ -93,7 +93,7 @@ TEST(ReplaceFileTest, SyncsBeforeItRenamesAndTheDirectoryAfterwards) {
   EXPECT_EQ(files.operations()[0].size(), std::string("create d/a.tmp").size() + 32);
 }
 
-TEST(ReplaceFileTest, KeepsTheOldContentOrTheNewWhateverFails) {
+TEST(ReplaceFileTest, KeepsTheOldOrNewContentAfterAnyError) {
   int64_t n = 0;
   for (;; ++n) {
     MemoryFileSystem memory;
@@ -121,7 +121,7 @@ std::vector<PowerCut> all_power_cuts() {
   return cuts;
 }
 
-// The content after a replacement that ended before its operation `n`, for good.
+// The content after a replacement that was cut off before its operation `n`.
 std::string content_after_power_cut(int64_t n, const PowerCut& cut) {
   const LogCapture quiet;
   MemoryFileSystem memory;
@@ -136,7 +136,7 @@ std::string content_after_power_cut(int64_t n, const PowerCut& cut) {
   return content_of_a(memory);
 }
 
-TEST(ReplaceFileTest, KeepsTheOldContentOrTheNewThroughEveryPowerCut) {
+TEST(ReplaceFileTest, KeepsTheOldOrNewContentAfterEveryPowerCut) {
   for (const PowerCut& cut : all_power_cuts()) {
     for (int64_t n = 0; n < 6; ++n)
       EXPECT_THAT(content_after_power_cut(n, cut), AnyOf("old", "new")) << n;
@@ -154,7 +154,7 @@ TEST(ReplaceFileTest, LogsATemporaryFileThatCannotBeRemoved) {
   EXPECT_EQ(memory.list("").size(), 1);
 }
 
-TEST(PosixFileSystemTest, ReportsWhatTheSystemSaid) {
+TEST(PosixFileSystemTest, ReportsTheSystemsMessage) {
   TempDirectory directory;
   const std::string from = directory / "from";
   EXPECT_THAT([&] { FileSystem::posix().rename(from, directory / "to"); },
@@ -162,8 +162,8 @@ TEST(PosixFileSystemTest, ReportsWhatTheSystemSaid) {
                                            " failed: No such file or directory (ENOENT)"));
 }
 
-// A full disk without one: the kernel's device for it.
-TEST(PosixFileSystemTest, AFullDiskIsResourceExhaustedAndKillsTheFile) {
+// Simulates a full disk with the kernel's /dev/full.
+TEST(PosixFileSystemTest, ReportsAFullDiskAsResourceExhausted) {
   const auto file = std::make_unique<PosixWritableFile>(
       "/dev/full", FileDescriptor(::open("/dev/full", O_WRONLY | O_CLOEXEC)), 0);
   EXPECT_THAT([&] { file->append("x"); },
@@ -174,8 +174,8 @@ TEST(PosixFileSystemTest, AFullDiskIsResourceExhaustedAndKillsTheFile) {
   EXPECT_NO_THROW(file->close());
 }
 
-// The kernel writes 1000 bytes of the 1500, then says EFBIG.
-TEST(PosixFileSystemTest, ThePartOfAWriteThatFitsIsFollowedByTheError) {
+// The kernel writes 1000 of the 1500 bytes, then fails with EFBIG.
+TEST(PosixFileSystemTest, ThrowsAfterAPartialWrite) {
   TempDirectory directory;
   const std::string path = directory / "limited";
   const pid_t child = ::fork();
@@ -208,7 +208,7 @@ TEST(PosixFileSystemTest, FilesAreNotInheritedByOtherPrograms) {
   EXPECT_EQ(count, 0);
 }
 
-// Holds a lock until it is killed, and says so through a pipe.
+// Holds a lock until it is killed, and reports that through a pipe.
 pid_t start_lock_holder(const std::string& path) {
   int ends[2];
   EXPECT_EQ(::pipe(ends), 0);
@@ -227,7 +227,7 @@ pid_t start_lock_holder(const std::string& path) {
   return child;
 }
 
-TEST(PosixFileSystemTest, ALockHoldsAgainstOtherProcessesAndDiesWithItsOwn) {
+TEST(PosixFileSystemTest, ALockExcludesOtherProcessesAndEndsWithItsOwn) {
   TempDirectory directory;
   const pid_t holder = start_lock_holder(directory / "lock");
   EXPECT_EQ(FileSystem::posix().try_lock(directory / "lock"), nullptr);
@@ -236,7 +236,7 @@ TEST(PosixFileSystemTest, ALockHoldsAgainstOtherProcessesAndDiesWithItsOwn) {
   EXPECT_NE(FileSystem::posix().try_lock(directory / "lock"), nullptr);
 }
 
-TEST(PosixFileSystemTest, ReadsThroughLinksInPathsOnly) {
+TEST(PosixFileSystemTest, FollowsLinksOnlyForReading) {
   TempDirectory directory;
   ASSERT_EQ(::symlink("real", (directory / "link").c_str()), 0);
   FileSystem& files = FileSystem::posix();
@@ -248,11 +248,11 @@ TEST(PosixFileSystemTest, ReadsThroughLinksInPathsOnly) {
   EXPECT_TRUE(opened->exists(directory / "link"));
   EXPECT_THAT([&] { opened->open(directory / "link"); },
               ThrowsMessage<DataLossError>((directory / "link") +
-                                           ": found a symbolic link, and links are not followed "
-                                           "here, expected a plain file"));
+                                           ": found a symbolic link (links are not followed "
+                                           "here), expected a plain file"));
 }
 
-// What must not be touched, and several ways to it.
+// A file that must not be changed, and several links to it.
 class LinksOutTest : public ::testing::Test {
  protected:
   LinksOutTest() {
@@ -307,14 +307,14 @@ TEST_F(LinksOutTest, ADirectoryIsNotLeftThroughThem) {
   EXPECT_THROW(run->create_directories(directory_ / "run/way/new"), Error);
 }
 
-TEST_F(LinksOutTest, TheyThemselvesCanBeRemovedAndReplaced) {
+TEST_F(LinksOutTest, LinksCanBeRemovedAndReplaced) {
   const auto run = files_.open_directory(directory_ / "run");
   run->remove(directory_ / "run/way");
   replace_file(*run, directory_ / "run/link", "mine");
   EXPECT_EQ(read_file(*run, directory_ / "run/link"), "mine");
 }
 
-TEST(PosixFileSystemTest, APipeOrASocketHoldsNobodyUp) {
+TEST(PosixFileSystemTest, DoesNotBlockOnAPipeOrASocket) {
   TempDirectory directory;
   const std::string pipe = directory / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0666), 0);
@@ -340,7 +340,7 @@ int status_in_child(const Body& body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-TEST(PosixFileSystemTest, StandardDescriptorsAreNeverThoseOfFiles) {
+TEST(PosixFileSystemTest, NeverUsesStandardDescriptorsForFiles) {
   TempDirectory directory;
   const auto body = [&] {
     for (const int number : {0, 1, 2}) ::close(number);
@@ -360,7 +360,7 @@ TEST(PosixFileSystemTest, StandardDescriptorsAreNeverThoseOfFiles) {
   EXPECT_EQ(status_in_child(body), 0);
 }
 
-TEST(PosixFileSystemTest, ADescriptorIsNeverAStandardOne) {
+TEST(PosixFileSystemTest, ADescriptorIsNeverAStandardStream) {
   const auto body = [] {
     ::close(1);
     const FileDescriptor file(::open("/dev/null", O_WRONLY));
@@ -391,7 +391,7 @@ TEST(PosixFileSystemTest, AForkedProcessHoldsNoLock) {
   ASSERT_EQ(::read(answers[0], &is_held, 1), 1);
   EXPECT_EQ(is_held, 'n');
   lock.reset();
-  EXPECT_NE(files.try_lock(directory / "lock"), nullptr) << "the child is alive";
+  EXPECT_NE(files.try_lock(directory / "lock"), nullptr) << "while the child is running";
   for (const int end : {ends[1], answers[0], answers[1]}) ::close(end);
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
@@ -411,8 +411,8 @@ TEST(PosixFileSystemTest, OnlyTheOwnerMayOpenALockFile) {
   }
 }
 
-// A program may change its working directory; what it opened stays where it is.
-TEST(PosixFileSystemTest, ADirectoryOfARelativePathIsInPlaceFromElsewhere) {
+// A program may change its working directory; the directory it opened stays where it is.
+TEST(PosixFileSystemTest, FindsADirectoryOfARelativePathAfterChdir) {
   TempDirectory directory;
   const auto body = [&] {
     if (::chdir(directory.path().c_str()) != 0) return 1;

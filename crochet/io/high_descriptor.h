@@ -4,10 +4,10 @@
 
 namespace crochet {
 
-// The descriptor of the same open file that is 3 or above, marked to be closed by exec;
-// `descriptor` itself if it is one already, or negative. In a program that was started without
-// standard streams files would get 0 to 2, to which others print. Closes the lower one; if the
-// system gives no other, returns -1 with errno set.
+// Returns a descriptor of the same open file that is 3 or above, marked close-on-exec;
+// `descriptor` itself if it is already 3 or above, or negative. In a program started without
+// standard streams, files would get 0 to 2, to which other code prints. Closes the lower one; if
+// the system has no other, returns -1 with errno set.
 int above_standard_streams(int descriptor) noexcept;
 
 }  // namespace crochet

@@ -20,20 +20,20 @@ void close_standard_streams() {
   for (const int descriptor : {0, 1, 2}) ::close(descriptor);
 }
 
-// Closed, or kept from being given to a file: nothing can be printed there.
+// True if the descriptor is closed, or occupied so that nothing can be printed to it.
 bool are_standard_streams_closed() {
   for (const int descriptor : {0, 1, 2})
     if (::write(descriptor, "x", 1) >= 0 || errno != EBADF) return false;
   return true;
 }
 
-TEST(HighDescriptorTest, LeavesHighOnesAndErrorsAlone) {
+TEST(HighDescriptorTest, LeavesHighDescriptorsAndErrorsAlone) {
   EXPECT_EQ(above_standard_streams(-1), -1);
   EXPECT_EQ(above_standard_streams(3), 3);
   EXPECT_EQ(above_standard_streams(1000), 1000);
 }
 
-TEST(HighDescriptorTest, MovesLowOnesAndKeepsExecFromInheritingThem) {
+TEST(HighDescriptorTest, MovesLowDescriptorsAndMarksThemCloseOnExec) {
   EXPECT_EQ(run_in_child([] {
               close_standard_streams();
               const int low = ::open("/dev/null", O_RDONLY);
@@ -44,7 +44,7 @@ TEST(HighDescriptorTest, MovesLowOnesAndKeepsExecFromInheritingThem) {
             0);
 }
 
-// Nothing that the library opens, files and rings, is where others print.
+// Neither files nor rings of the library use descriptors to which other code prints.
 TEST(HighDescriptorTest, DirectWritesAndReadsLeaveTheStandardStreamsClosed) {
   const TempDirectory directory;
   const std::string path = directory / "file";

@@ -9,13 +9,13 @@
 
 namespace crochet {
 
-// Keeps up to two objects that are not in use, which cost more to be made than to be used: rings
-// and lanes, of which a save or a restore has two at once. Of more, the surplus is destroyed.
+// Keeps up to two idle objects that are expensive to create: rings and lanes, of which a save or a
+// restore uses two at once. Further objects are destroyed.
 //
-// T::is_usable() tells whether an object may be used again, by this process: in a forked child,
-// those of the parent are destroyed.
+// T::is_usable() reports whether this process may use an object again: in a forked child, the
+// parent's objects are destroyed.
 //
-// Thread-safe, without a lock: a process may be forked at any moment.
+// Thread-safe, without a lock, since a process may be forked at any moment.
 template <typename T>
 class IdlePool {
  public:

@@ -10,7 +10,7 @@ namespace {
 
 class MappedPages final : public MappedBytes {
  public:
-  // Takes the pages over, of which the bytes wanted begin at `begin`.
+  // Takes ownership of the pages; the requested bytes begin at `begin`.
   MappedPages(void* pages, size_t size, size_t begin) : pages_(pages), size_(size), begin_(begin) {}
   ~MappedPages() override { ::munmap(pages_, size_); }
   MappedPages(const MappedPages&) = delete;
@@ -34,7 +34,7 @@ class NoBytes final : public MappedBytes {
 }  // namespace
 
 std::unique_ptr<MappedBytes> map_file(int file, uint64_t offset, uint64_t num_bytes) {
-  if (num_bytes == 0) return std::make_unique<NoBytes>();  // What mmap refuses.
+  if (num_bytes == 0) return std::make_unique<NoBytes>();  // mmap refuses a length of 0.
   const size_t begin = offset % static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
   const size_t size = begin + num_bytes;
   void* const pages =

@@ -10,7 +10,7 @@
 namespace crochet {
 
 // Maps a part of an open file, which may be closed afterwards; null if the system refuses.
-// Requires: the file goes so far.
+// Requires: the file contains all of the part.
 std::unique_ptr<MappedBytes> map_file(int file, uint64_t offset, uint64_t num_bytes);
 
 }  // namespace crochet

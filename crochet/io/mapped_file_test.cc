@@ -56,7 +56,7 @@ TEST_F(MappedFileTest, BeyondTheEndIsDataLoss) {
                 ThrowsMessage<DataLossError>(HasSubstr("the file has 20000 bytes")));
 }
 
-TEST(MappedMemoryTest, IsNotToBeHad) {
+TEST(MappedMemoryTest, IsNotSupported) {
   MemoryFileSystem files;
   files.create("a")->append("x");
   EXPECT_EQ(files.open("a")->map(0, 1), nullptr);

@@ -34,14 +34,14 @@ int flags_of(OpenFor purpose) {
 
 mode_t mode_of(OpenFor purpose) { return purpose == OpenFor::kLocking ? 0600 : 0666; }
 
-// Whoever is not to be followed into a link is not: of a directory that is open, nothing is.
+// Links are followed only for reading, and never below an open directory.
 bool follows_links(const FilePlace& place, OpenFor purpose) {
   return !place.directory && purpose == OpenFor::kReading;
 }
 
-// A program that was started with standard descriptors closed gets descriptors for them that can
-// neither be read nor written, as if they were closed, so that no file of ours has their numbers
-// for a moment. They are not inherited.
+// In a program started with closed standard descriptors, occupies them with descriptors that can
+// neither be read nor written, as if they were closed, so that none of our files ever has their
+// numbers. They are not inherited.
 void occupy_standard_descriptors() noexcept {
   for (int number = STDIN_FILENO; number <= STDERR_FILENO; ++number)
     if (::fcntl(number, F_GETFD) < 0 && errno == EBADF)
@@ -51,17 +51,17 @@ void occupy_standard_descriptors() noexcept {
 
 std::string_view kind_of(mode_t mode) {
   if (S_ISDIR(mode)) return "a directory";
-  if (S_ISLNK(mode)) return "a symbolic link, and links are not followed here";
+  if (S_ISLNK(mode)) return "a symbolic link (links are not followed here)";
   if (S_ISFIFO(mode)) return "a pipe";
   if (S_ISSOCK(mode)) return "a socket";
   return "a device";
 }
 
-// An error of try_open_file(): what was opened is no plain file. Another one is EMLINK: it has
-// several names, which would all be changed.
+// An error of try_open_file(): the file is not a plain file. EMLINK means that it has several
+// names, which would all be changed.
 constexpr int kNotPlain = EISDIR;
 
-// What try_open_file() and the system say of links, directories, pipes and devices.
+// The errors of try_open_file() and the system for links, directories, pipes and devices.
 bool is_refusal_of_kind(int error) {
   return error == kNotPlain || error == ELOOP || error == ENXIO || error == ENODEV;
 }
@@ -73,27 +73,27 @@ int open_at(const FilePlace& place, int flags, mode_t mode) noexcept {
 }
 
 int open_plain_file(const FilePlace& place, OpenFor purpose, int flags) noexcept {
-  // Without O_NONBLOCK a pipe would wait for somebody at its other end. Plain files ignore it.
+  // Without O_NONBLOCK, opening a pipe waits for its other end. Plain files ignore the flag.
   return open_at(
       place,
       flags_of(purpose) | flags | O_NONBLOCK | (follows_links(place, purpose) ? 0 : O_NOFOLLOW),
       mode_of(purpose));
 }
 
-// Emptied only once it is known that it may be: O_TRUNC does it before.
+// Truncates only after the checks; O_TRUNC would truncate before them.
 int empty_if_replacing(int file, OpenFor purpose, off_t size) {
   if (purpose != OpenFor::kReplacing || size == 0) return 0;
   return retry_interrupted([&] { return ::ftruncate(file, 0); });
 }
 
-// Lock files that others made readable: who may read could hold a lock that keeps us out.
+// Makes a lock file private: anyone who may read it could hold a lock that excludes us.
 void close_to_others(int file, OpenFor purpose, const struct stat& status) noexcept {
   if (purpose == OpenFor::kLocking && (status.st_mode & 0077) != 0 &&
       status.st_uid == ::geteuid() && ::fchmod(file, 0600) != 0)
-    errno = 0;  // As well as it can be done.
+    errno = 0;  // Best effort.
 }
 
-// Of a directory that is open, the directory itself has no name.
+// The open directory itself has an empty name.
 FileDescriptor open_or_throw(FilePlace place, int flags) {
   if (place.name.empty()) place.name.assign(1, '.');
   FileDescriptor opened(open_at(place, flags | (place.directory ? O_NOFOLLOW : 0), 0));
@@ -101,7 +101,7 @@ FileDescriptor open_or_throw(FilePlace place, int flags) {
   return opened;
 }
 
-// The error of try_open_file(), in words: what stands there is looked at once more for them.
+// Throws the error of try_open_file(), after another look at the file for the message.
 [[noreturn]] void throw_refusal(const FilePlace& place, OpenFor purpose, int error) {
   const Code code = purpose == OpenFor::kReading ? Code::kDataLoss : Code::kFailedPrecondition;
   const int flags = follows_links(place, purpose) ? 0 : AT_SYMLINK_NOFOLLOW;

@@ -6,8 +6,8 @@
 
 namespace crochet {
 
-// The part of the pages of a range of an open file, 0 to 1, that are in memory, by a sample;
-// 0 if that cannot be said. It reads nothing in. Requires: the file goes so far.
+// The fraction, 0 to 1, of the pages in a range of an open file that are in memory, estimated
+// from a sample; 0 if unknown. Reads nothing in. Requires: the file contains the range.
 double part_in_page_cache(int file, uint64_t offset, uint64_t num_bytes);
 
 }  // namespace crochet

@@ -16,7 +16,7 @@ TEST(PathTest, Joins) {
   EXPECT_EQ(join_path("a", ""), "a/");
 }
 
-TEST(PathTest, TakesApart) {
+TEST(PathTest, Splits) {
   EXPECT_EQ(directory_of("a/b/c"), "a/b");
   EXPECT_EQ(base_name("a/b/c"), "c");
   EXPECT_EQ(directory_of("file"), "");
@@ -33,12 +33,12 @@ TEST(PathTest, TakesApart) {
   EXPECT_EQ(or_current("a"), "a");
 }
 
-TEST(PathTest, JoinsWhatItTookApart) {
+TEST(PathTest, JoinsWhatItSplit) {
   for (const char* const path : {"a/b/c", "file", "/file", "/a/b", "a/"})
     EXPECT_EQ(join_path(directory_of(path), base_name(path)), path);
 }
 
-TEST(PathTest, KnowsAbsolutePaths) {
+TEST(PathTest, RecognisesAbsolutePaths) {
   EXPECT_TRUE(is_absolute("/"));
   EXPECT_TRUE(is_absolute("/a"));
   EXPECT_FALSE(is_absolute("a/b"));

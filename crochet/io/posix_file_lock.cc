@@ -19,8 +19,8 @@
 namespace crochet {
 namespace {
 
-// The descriptors of all locks of this process, which a forked child closes: a lock of an open file
-// is held until the last process that has it open is gone.
+// The descriptors of all locks of this process, which a forked child closes: the lock of an open
+// file is held until the last process that has it open closes it.
 class HeldLocks {
  public:
   static HeldLocks& instance() {
@@ -33,7 +33,7 @@ class HeldLocks {
     return files_.insert(files_.end(), file);
   }
 
-  // False in a process that was forked, which has closed it already.
+  // False in a forked process, which has already closed it.
   bool remove(std::list<int>::iterator file) {
     const std::lock_guard lock(mutex_);
     const bool is_held = *file >= 0;

@@ -9,9 +9,9 @@
 
 namespace crochet {
 
-// FileSystem::try_lock() for files of the operating system. The lock belongs to the open file: a
-// second holder in this process is refused, too. A process that is forked does not hold it: it
-// would keep it after its parent has died.
+// FileSystem::try_lock() for files of the operating system. The lock belongs to the open file, so a
+// second holder in this process is also refused. A forked process does not hold the lock, which it
+// would otherwise keep after the death of its parent.
 std::unique_ptr<FileLock> try_posix_lock(const FilePlace& place);
 
 }  // namespace crochet

@@ -32,7 +32,7 @@ void check(int result, const std::string& path, std::string_view operation) {
   if (result != 0) throw_errno(errno, path, operation);
 }
 
-// What both kinds of file system do, each with the places that its paths lead to.
+// The operations of both kinds of file system, which differ in how they resolve paths.
 template <typename Base>
 class PosixOperations : public Base {
  public:
@@ -74,7 +74,7 @@ class PosixOperations : public Base {
   std::vector<std::string> list(const std::string& directory) override {
     const FileDescriptor opened = crochet::open_directory(place_of(directory));
     std::vector<std::string> names;
-    // Some 1000 names; not by readdir(), which would take another descriptor.
+    // About 1000 names; not with readdir(), which would need another descriptor.
     alignas(struct dirent64) std::byte entries[size_t{32} << 10];
     ssize_t num_bytes = 0;
     while ((num_bytes = retry_interrupted(
@@ -101,7 +101,7 @@ class PosixOperations : public Base {
   void remove(const std::string& path) override {
     const FilePlace place = place_of(path);
     if (::unlinkat(place.at(), name_of(place), 0) == 0) return;
-    // POSIX lets a system say EPERM of a directory.
+    // POSIX allows EPERM for a directory.
     if (errno != EISDIR && errno != EPERM) throw_errno(errno, path, "remove");
     const int error = errno;
     if (::unlinkat(place.at(), name_of(place), AT_REMOVEDIR) != 0)
@@ -171,7 +171,7 @@ class PosixOperations : public Base {
     }
     const int error = errno;
     if (error == ENOENT) return false;
-    // Some systems call a directory that is there read-only.
+    // Some systems report an existing directory as read-only.
     struct stat status;
     if (::fstatat(place->at(), name_of(*place), &status, stat_flags(*place)) != 0 ||
         !S_ISDIR(status.st_mode))
@@ -195,7 +195,7 @@ class PosixOperations : public Base {
   const std::shared_ptr<DirectWriter> large_;
 };
 
-// Where a path that may become relative to another directory leads today.
+// Makes a path absolute, since the working directory may change.
 std::string absolute(const std::string& path) {
   if (is_absolute(path)) return path;
   const std::unique_ptr<char, decltype(&::free)> current(::getcwd(nullptr, 0), &::free);
@@ -233,7 +233,7 @@ class PosixDirectory final : public PosixOperations<Directory> {
  protected:
   FilePlace place_of(const std::string& path) const override {
     FilePlace place{path, name_within(path_, path), directory_};
-    // Name by name, as a link would be followed in the midst of a path.
+    // Name by name, since a link in the middle of a path would be followed.
     for (size_t slash = place.name.find('/'); slash != std::string::npos;
          slash = place.name.find('/')) {
       FilePlace above{path, place.name.substr(0, slash), place.directory};

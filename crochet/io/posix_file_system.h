@@ -9,12 +9,12 @@
 
 namespace crochet {
 
-// The operating system's files, with a say in how large ones are written:
+// The operating system's files, with options for writing large ones:
 //
 //   const auto files = make_posix_file_system({.use_direct = false});  // Fill the page cache.
 //   Saver saver({.files = files.get()});
 //
-// FileSystem::posix() is one with the defaults.
+// FileSystem::posix() is one with default options.
 std::unique_ptr<FileSystem> make_posix_file_system(const DirectWriterOptions& options);
 
 }  // namespace crochet

@@ -35,7 +35,7 @@ void PosixWritableFile::append(std::span<const std::byte> data) {
 void PosixWritableFile::sync() {
   state_.run("sync", [&] {
     release_surplus();
-    // The length counts among what fdatasync must keep; only times may be lost.
+    // fdatasync includes the length; only times may be lost.
     if (retry_interrupted([&] { return ::fdatasync(file_.get()); }) != 0)
       throw_errno(errno, state_.path(), "fdatasync");
   });
@@ -50,7 +50,7 @@ void PosixWritableFile::close() {
 void PosixWritableFile::release_surplus() {
   if (std::exchange(reserved_bytes_, 0) == 0) return;
   const off_t length = ::lseek(file_.get(), 0, SEEK_CUR);
-  // Cut where it ends already, which gives back what lies behind.
+  // Truncating to the current length releases the blocks reserved beyond it.
   if (length < 0 || retry_interrupted([&] { return ::ftruncate(file_.get(), length); }) != 0)
     throw_errno(errno, state_.path(), "truncate");
 }
@@ -67,11 +67,11 @@ uint64_t PosixReadableFile::size() const {
   return static_cast<uint64_t>(status.st_size);
 }
 
-// The number of blocks is quick to have, but some file systems have none to tell, or compress what
-// they hold: a file is said to have holes only if they are found.
+// The number of blocks is quick to get, but some file systems do not report it, or compress their
+// data: a file counts as having holes only if they are found.
 uint64_t PosixReadableFile::stored_bytes() const {
-  constexpr uint64_t kBlockBytes = 512;  // Of st_blocks, whatever the file system's are.
-  constexpr int kMaxExtents = 100'000;   // Files with more are what they say.
+  constexpr uint64_t kBlockBytes = 512;  // Unit of st_blocks, on every file system.
+  constexpr int kMaxExtents = 100'000;   // Files with more are taken to have no holes.
   struct stat status;
   if (::fstat(file_.get(), &status) != 0) throw_errno(errno, path_, "fstat");
   const auto size = static_cast<uint64_t>(status.st_size);
@@ -89,7 +89,7 @@ uint64_t PosixReadableFile::stored_bytes() const {
 }
 
 void PosixReadableFile::read_at(uint64_t offset, std::span<std::byte> destination) const {
-  // Beyond what off_t holds there is no file, and pread would call it EINVAL.
+  // No file extends beyond off_t, and pread would report EINVAL.
   if (offset > static_cast<uint64_t>(INT64_MAX) - destination.size())
     throw_short_file(path_, offset, destination.size(), size());
   std::span<std::byte> rest = destination;

@@ -11,12 +11,12 @@
 
 namespace crochet {
 
-// A file of the operating system that is written from where it is open.
+// A file of the operating system, written at the offset of its descriptor.
 class PosixWritableFile final : public WritableFile {
  public:
   PosixWritableFile(const FilePlace& place, OpenFor purpose);
-  // Takes a file that is open, and has room reserved for the first bytes; what it does not need
-  // of it is released by sync() or close().
+  // Takes an open file with room reserved for its first bytes; sync() or close() releases the part
+  // that is not used.
   PosixWritableFile(const std::string& path, FileDescriptor file, uint64_t reserved_bytes);
 
   using WritableFile::append;
@@ -32,7 +32,7 @@ class PosixWritableFile final : public WritableFile {
   uint64_t reserved_bytes_ = 0;
 };
 
-// A file of the operating system that is read at any place.
+// A file of the operating system, for reading at any offset.
 class PosixReadableFile final : public ReadableFile {
  public:
   explicit PosixReadableFile(const FilePlace& place,

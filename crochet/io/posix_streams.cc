@@ -19,10 +19,10 @@
 namespace crochet {
 namespace {
 
-// Below, plain reads are done before a lane is set up.
+// Smaller parts are read plainly in less time than it takes to set up a lane.
 constexpr uint64_t kMinDirectBytes = uint64_t{1} << 20;
-// With more of a part in memory, plain reads are faster: measured at twice the rate of direct ones
-// for what is there, and half of it for what is not.
+// If a larger fraction is in memory, plain reads are faster: measured at twice the rate of direct
+// reads for cached pages, and half of it for others.
 constexpr double kMostlyCached = 0.65;
 
 }  // namespace
@@ -43,15 +43,16 @@ bool PosixStreams::wants_direct(const ReadableFile& file, int descriptor, uint64
                                 uint64_t num_bytes) const {
   if (way_ == ReadWay::kBuffered) return false;
   const uint64_t size = file.size();
-  if (offset > size || num_bytes > size - offset) return false;  // Reading says what is wrong.
+  if (offset > size || num_bytes > size - offset) return false;  // Plain reads report the error.
   if (way_ == ReadWay::kDirect) return true;
   return num_bytes >= kMinDirectBytes &&
          part_in_page_cache(descriptor, offset, num_bytes) < kMostlyCached;
 }
 
-void PosixStreams::say_once(const std::string& reason) {
-  if (!said_.exchange(true))
-    log_warning("files are read through the page cache, since past it is refused: {}", reason);
+void PosixStreams::log_once(const std::string& reason) {
+  if (!logged_.exchange(true))
+    log_warning("files are read through the page cache, since direct reads are refused: {}",
+                reason);
 }
 
 std::unique_ptr<ReadStream> PosixStreams::open(const ReadableFile& file, int descriptor,
@@ -60,7 +61,7 @@ std::unique_ptr<ReadStream> PosixStreams::open(const ReadableFile& file, int des
                                                uint64_t num_bytes) {
   const auto plain = [this, &file, descriptor, end = offset + num_bytes](
                          uint64_t from, const std::string& reason) {
-    if (!reason.empty()) say_once(reason);
+    if (!reason.empty()) log_once(reason);
     return std::make_unique<BufferedReadStream>(file, descriptor, from, end - from);
   };
   if (!wants_direct(file, descriptor, offset, num_bytes)) return plain(offset, "");

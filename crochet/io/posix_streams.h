@@ -13,26 +13,26 @@ namespace crochet {
 
 // How a part of a file is read.
 enum class ReadWay {
-  kDirectIfCold,  // Past the page cache, unless the part is small or in it already.
+  kDirectIfCold,  // Past the page cache, unless the part is small or already cached.
   kDirect,
   kBuffered,
 };
 
-// Opens streams over files of the operating system. Where reading past the page cache is refused
-// they go through it, and the log says so once.
+// Opens streams over files of the operating system. Where reads past the page cache are refused
+// they go through it, which is logged once.
 //
 // Thread-safe.
 class PosixStreams {
  public:
   explicit PosixStreams(ReadWay way = ReadWay::kDirectIfCold) : way_(way) {}
 
-  // Those of this process; a forked child has its own.
+  // The instance of this process; a forked child has its own.
   static PosixStreams& shared();
 
-  // Lanes for the streams of a file: idle ones are kept as long as somebody holds this.
+  // Lanes for the streams of a file: idle ones are kept as long as the result is held.
   std::shared_ptr<ReadLanes> lanes();
 
-  // Requires: `file`, whose descriptor that is, outlives the stream.
+  // Requires: `file`, which owns the descriptor, outlives the stream.
   std::unique_ptr<ReadStream> open(const ReadableFile& file, int descriptor,
                                    const std::string& path, std::shared_ptr<ReadLanes> lanes,
                                    uint64_t offset, uint64_t num_bytes);
@@ -40,10 +40,10 @@ class PosixStreams {
  private:
   bool wants_direct(const ReadableFile& file, int descriptor, uint64_t offset,
                     uint64_t num_bytes) const;
-  void say_once(const std::string& reason);
+  void log_once(const std::string& reason);
 
   const ReadWay way_;
-  std::atomic<bool> said_ = false;
+  std::atomic<bool> logged_ = false;
 
   std::mutex mutex_;  // Guards what follows.
   std::weak_ptr<ReadLanes> lanes_;

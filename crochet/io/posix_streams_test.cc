@@ -34,13 +34,13 @@ std::string random_bytes(size_t size) {
   return bytes;
 }
 
-// More than a lane holds.
+// More than one lane holds.
 const std::string& large_content() {
   static const std::string content = random_bytes(ReadLanes::kBlockBytes * 18 + 12345);
   return content;
 }
 
-// True if it is not in memory any more.
+// True if it is no longer in memory.
 bool drop_from_page_cache(const std::string& path, uint64_t num_bytes) {
   const FileDescriptor file = open_file({path, path}, OpenFor::kReading);
   return ::fdatasync(file.get()) == 0 &&
@@ -89,7 +89,7 @@ TEST_P(PosixStreamsTest, ReadsEveryPart) {
       expect_reads(offset, std::min(length, size - offset));
 }
 
-TEST_P(PosixStreamsTest, ReadsWhatIsCold) {
+TEST_P(PosixStreamsTest, ReadsUncachedFiles) {
   if (!drop_from_page_cache(path_, content_.size())) GTEST_SKIP() << "files live in memory here";
   expect_reads(0, content_.size());
   if (GetParam() == ReadWay::kBuffered || !log_.lines().empty()) return;
@@ -119,11 +119,11 @@ TEST_P(PosixStreamsTest, BeyondTheEndIsDataLoss) {
        {uint64_t{content_.size() - 99}, uint64_t{1} << 40, UINT64_MAX - 100})
     EXPECT_THAT([&] { file.stream(offset, 100)->read_with_crc32c(0, bytes); },
                 ThrowsMessage<DataLossError>(HasSubstr(
-                    fmt::format("{}: 100 bytes at offset {} were expected, the file has {} bytes",
+                    fmt::format("{}: cannot read 100 bytes at offset {}: the file has {} bytes",
                                 path_, offset, content_.size()))));
 }
 
-TEST_P(PosixStreamsTest, AFileThatIsCutMeanwhileIsDataLoss) {
+TEST_P(PosixStreamsTest, ReportsATruncatedFileAsDataLoss) {
   const PosixReadableFile file(path_, streams_);
   const auto stream = file.stream(0, content_.size());
   std::string found(content_.size(), '?');
@@ -134,7 +134,7 @@ TEST_P(PosixStreamsTest, AFileThatIsCutMeanwhileIsDataLoss) {
               ThrowsMessage<DataLossError>(HasSubstr("the file has 10 bytes")));
 }
 
-TEST_P(PosixStreamsTest, ManyStreamsOfOneFileDoNotDisturbEachOther) {
+TEST_P(PosixStreamsTest, ManyStreamsOfOneFileAreIndependent) {
   const PosixReadableFile file(path_, streams_);
   std::vector<std::unique_ptr<ReadStream>> streams;
   for (uint64_t i = 0; i < 5; ++i) streams.push_back(file.stream(i << 20, uint64_t{8} << 20));
@@ -145,7 +145,7 @@ TEST_P(PosixStreamsTest, ManyStreamsOfOneFileDoNotDisturbEachOther) {
   }
 }
 
-TEST_P(PosixStreamsTest, ReadsAFileThatHasLostItsName) {
+TEST_P(PosixStreamsTest, ReadsAnUnlinkedFile) {
   const PosixReadableFile file(path_, streams_);
   FileSystem::posix().remove(path_);
   FileSystem::posix().create(path_)->append(std::string(content_.size(), 'x'));
@@ -155,7 +155,7 @@ TEST_P(PosixStreamsTest, ReadsAFileThatHasLostItsName) {
   EXPECT_TRUE(found == content_);
 }
 
-TEST_P(PosixStreamsTest, StreamsThatAreLeftEarlyLeaveNothingBehind) {
+TEST_P(PosixStreamsTest, StreamsDestroyedEarlyLeakNothing) {
   for (int i = 0; i < 20; ++i) {
     const PosixReadableFile file(path_, streams_);
     std::byte byte{};
@@ -164,8 +164,8 @@ TEST_P(PosixStreamsTest, StreamsThatAreLeftEarlyLeaveNothingBehind) {
   expect_reads(0, content_.size());
 }
 
-// A descriptor that is not open cannot be opened again: that is what a refusal looks like.
-TEST(PosixStreamsRefusedTest, ReadsThroughThePageCacheAndSaysSoOnce) {
+// A closed descriptor cannot be reopened, which looks like a refusal.
+TEST(PosixStreamsRefusedTest, ReadsThroughThePageCacheAndLogsItOnce) {
   constexpr int kNotOpen = 1 << 30;
   const TempDirectory directory;
   const std::string path = directory / "file";
@@ -184,7 +184,7 @@ TEST(PosixStreamsRefusedTest, ReadsThroughThePageCacheAndSaysSoOnce) {
   EXPECT_TRUE(log.contains("read through the page cache"));
 }
 
-TEST(ReadLanesTest, HandsOutWhatWasGivenBack) {
+TEST(ReadLanesTest, ReusesReturnedLanes) {
   ReadLanes lanes;
   ReadLane lane;
   try {
@@ -208,7 +208,7 @@ TEST(ReadLanesTest, AreKeptWhileAFileIsOpen) {
   EXPECT_EQ(streams.lanes(), first);
 }
 
-TEST(PageCacheTest, KnowsWhatWasJustWritten) {
+TEST(PageCacheTest, FindsPagesJustWritten) {
   const TempDirectory directory;
   FileSystem::posix().create(directory / "file")->append(std::string(100'000, 'x'));
   const FileDescriptor file =
@@ -218,7 +218,7 @@ TEST(PageCacheTest, KnowsWhatWasJustWritten) {
   EXPECT_EQ(part_in_page_cache(file.get(), 5'000, 0), 0);
 }
 
-TEST(PageCacheTest, KnowsWhatWasDropped) {
+TEST(PageCacheTest, FindsThatPagesWereDropped) {
   const TempDirectory directory;
   const std::string path = directory / "file";
   FileSystem::posix().create(path)->append(std::string(400'000, 'x'));
@@ -229,7 +229,7 @@ TEST(PageCacheTest, KnowsWhatWasDropped) {
   EXPECT_EQ(part_in_page_cache(file.get(), 0, 1), 1);
 }
 
-// Reads all of a stream and tells whether that is right.
+// Reads all of a stream and returns whether the bytes are right.
 bool reads_all(ReadStream& stream) {
   std::string found(large_content().size(), '?');
   stream.read(std::as_writable_bytes(std::span(found)));
@@ -254,7 +254,7 @@ TEST_P(PosixStreamsTest, AForkedProcessAndItsParentReadAtOnce) {
             0);
 }
 
-TEST_P(PosixStreamsTest, AForkedProcessTakesNothingOfItsParentsStream) {
+TEST_P(PosixStreamsTest, AForkedProcessDoesNotUseItsParentsLane) {
   EXPECT_EQ(run_in_child([&] {
               const PosixReadableFile file(path_, streams_);
               const auto stream = file.stream(0, content_.size());  // Reads are under way.

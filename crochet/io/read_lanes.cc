@@ -16,14 +16,14 @@ ReadBlocks::ReadBlocks(size_t num_blocks, size_t block_bytes)
   void* const memory =
       ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
-    throw ResourceExhaustedError("no memory for {} bytes to read ahead", size);
+    throw ResourceExhaustedError("cannot allocate {} bytes to read ahead", size);
   ::madvise(memory, size, MADV_HUGEPAGE);  // Fewer pages to touch and to pin; a hint only.
   ::madvise(memory, size, MADV_DONTFORK);
   memory_ = static_cast<std::byte*>(memory);
 }
 
 ReadBlocks::~ReadBlocks() {
-  // Elsewhere they are not mapped, and their addresses may be in use again.
+  // In another process they are not mapped, and their addresses may be in use.
   if (owner_.is_here()) ::munmap(memory_, num_blocks_ * block_bytes_);
 }
 

@@ -12,11 +12,11 @@
 
 namespace crochet {
 
-// What O_DIRECT asks of places in memory and in files, of every disk that is in use.
+// The alignment of memory and file offsets that O_DIRECT requires, for every disk in use.
 inline constexpr size_t kDirectAlignment = 4096;
 
-// Memory that reads past the page cache may go to. A forked child does not have it: otherwise the
-// pages of parent and child would part ways while the kernel writes to them.
+// Memory for reads past the page cache. A forked child does not have it: otherwise copy-on-write
+// would separate the pages of parent and child while the kernel writes to them.
 class ReadBlocks {
  public:
   // Throws: ResourceExhaustedError.
@@ -38,30 +38,30 @@ class ReadBlocks {
   std::byte* memory_;
 };
 
-// What one stream needs to read ahead.
+// The resources that one stream needs to read ahead.
 struct ReadLane {
   std::unique_ptr<ReadBlocks> blocks;
-  std::unique_ptr<ReadQueue> queue;  // Last: what is under way ends before the memory goes.
+  std::unique_ptr<ReadQueue> queue;  // Last: reads in flight end before the memory is freed.
   ProcessOwner owner = {};
 
-  // False in a forked child, where all that may be done is to destroy it.
+  // False in a forked child, which may only destroy it.
   bool is_usable() const { return owner.is_here(); }
 };
 
-// Lanes that are not in use, for the next streams: memory that was touched before is three
-// times as fast, and a checkpoint may be in many files.
+// Keeps idle lanes for the next streams: memory that was used before is three times as fast,
+// and a checkpoint may consist of many files.
 //
 // Thread-safe.
 class ReadLanes {
  public:
-  // 16 reads of 1 MiB at once: what a disk needs to be busy all the time. A restore has two such
-  // lanes at most.
+  // 16 concurrent reads of 1 MiB keep a disk busy all the time. A restore uses at most two such
+  // lanes.
   static constexpr size_t kNumBlocks = 16;
   static constexpr size_t kBlockBytes = size_t{1} << 20;
 
   // Throws: ResourceExhaustedError; what make_uring_read_queue() throws.
   ReadLane take();
-  // Requires: nothing is under way in it.
+  // Requires: no read of the lane is in flight.
   void give_back(ReadLane lane);
 
  private:

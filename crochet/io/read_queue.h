@@ -9,31 +9,31 @@
 
 namespace crochet {
 
-// Reads that are under way at once, and end in any order.
+// A queue of concurrent reads, which end in any order.
 //
 // Not thread-safe.
 class ReadQueue {
  public:
   struct Completion {
     size_t slot = 0;
-    // The number of bytes, which may be fewer than were asked for and is 0 at the end of the
+    // The number of bytes, which may be fewer than requested and is 0 at the end of the
     // file, or a negated number of <errno.h>.
     int result = 0;
   };
 
-  // Waits for what is under way: its memory may go afterwards.
+  // Waits for reads in flight: their memory may be freed afterwards.
   virtual ~ReadQueue() = default;
 
-  // Begins to read from an open file. Requires: nothing is under way with this number of a slot,
-  // which the completion has; the memory stays until then.
-  // Throws: an error if the queue is of no more use; so does wait().
+  // Starts a read from an open file. The completion has the number of the slot. Requires: no other
+  // read with this slot is in flight; the memory stays valid until the read ends.
+  // Throws: an error if the queue is no longer usable; so does wait().
   virtual void submit(size_t slot, int file, uint64_t offset, std::span<std::byte> to) = 0;
-  // Returns once a read has ended. Requires: one is under way.
+  // Returns once a read has ended. Requires: one is in flight.
   virtual Completion wait() = 0;
 };
 
-// A queue for up to so many reads by io_uring.
-// Throws: an error with what the system said if there is none to be had.
+// A queue for up to `num_slots` concurrent reads with io_uring.
+// Throws: an error with the system's message if io_uring is not available.
 std::unique_ptr<ReadQueue> make_uring_read_queue(size_t num_slots);
 
 }  // namespace crochet

@@ -5,11 +5,11 @@
 namespace crochet::internal {
 namespace {
 
-// Zeros of a checkpoint may become holes: of a copy that looks for them, or in a file system that
-// compresses. Its other values do not.
+// Zeros in a checkpoint may become holes, in a sparse copy or in a file system that compresses.
+// Other values do not.
 constexpr uint64_t kMaxHollowBytes = uint64_t{1} << 30;
 constexpr uint64_t kMaxHollowRatio = 1000;
-// Text and tables have no zeros, but compress well.
+// Text and tables contain no zeros, but compress well.
 constexpr uint64_t kMaxHollowTextBytes = uint64_t{1} << 20;
 constexpr uint64_t kMaxTextRatio = 64;
 
@@ -19,7 +19,7 @@ void check_stored(const ReadableFile& file, const std::string& path, uint64_t fr
   if (size <= free_bytes) return;
   const uint64_t stored = file.stored_bytes();
   if ((size - free_bytes) / ratio > stored)
-    throw DataLossError("{}: {} bytes, of which the disk holds {}", path, size, stored);
+    throw DataLossError("{}: {} bytes, of which only {} are stored on disk", path, size, stored);
 }
 
 }  // namespace
@@ -44,7 +44,7 @@ std::string read_untrusted_file(FileSystem& files, const std::string& path, uint
 }
 
 void throw_no_memory(const std::string& path) {
-  throw DataLossError("{}: there is not as much memory as it claims to need", path);
+  throw DataLossError("{}: not enough memory for the size that the file claims", path);
 }
 
 }  // namespace crochet::internal

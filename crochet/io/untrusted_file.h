@@ -14,24 +14,24 @@
 
 namespace crochet::internal {
 
-// What files of a checkpoint claim is not trusted. Memory and time that a reader takes are bounded
-// by what the disk really holds of a file, and a file that claims too much is damaged.
+// Sizes claimed by files of a checkpoint are not trusted. The memory and time that a reader uses
+// are bounded by the bytes really stored on disk, and a file that claims too much is damaged.
 
 // Opens a file of a checkpoint.
-// Throws: NotFoundError; DataLossError for a directory, and for a file of which the disk holds next
-// to nothing: less than a thousandth of what it has beyond 1 GiB. (Up to there, and among other
+// Throws: NotFoundError; DataLossError for a directory, and for a hollow file: one whose bytes
+// stored on disk are less than a thousandth of its size beyond 1 GiB. (Up to there, and among other
 // data, holes are the zeros of a sparse copy.)
 std::unique_ptr<ReadableFile> open_untrusted_file(FileSystem& files, const std::string& path);
 
-// The whole of a file that is small if it is what it should be.
+// The content of a file that is small unless it is damaged.
 // Throws: as open_untrusted_file(); DataLossError for more than `max_bytes`, for a file of more
 // than 1 MiB that is mostly holes, and as with_bounded_memory().
 std::string read_untrusted_file(FileSystem& files, const std::string& path, uint64_t max_bytes);
 
 [[noreturn]] void throw_no_memory(const std::string& path);
 
-// Calls `read`, which takes memory for what a file claims.
-// Throws: what `read` throws; DataLossError instead if there is not as much memory, so that
+// Calls `read`, which allocates memory for the size that a file claims.
+// Throws: what `read` throws; DataLossError instead if there is not enough memory, so that
 // an older checkpoint is tried.
 template <typename Read>
 auto with_bounded_memory(const std::string& path, Read&& read) {

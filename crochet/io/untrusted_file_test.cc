@@ -46,7 +46,7 @@ TEST_F(UntrustedFileTest, HolesAreNotStored) {
   EXPECT_LE(hollow->stored_bytes(), kMegabyte);
 }
 
-TEST_F(UntrustedFileTest, ReadsAFileThatIsWhatItSays) {
+TEST_F(UntrustedFileTest, ReadsAPlausibleFile) {
   EXPECT_EQ(read_untrusted_file(files_, sparse(4, "some"), 4), "some");
   EXPECT_EQ(read_untrusted_file(files_, sparse(kMegabyte), kMegabyte).size(), kMegabyte);
   const std::string dense(3 * kMegabyte, 'x');
@@ -54,7 +54,7 @@ TEST_F(UntrustedFileTest, ReadsAFileThatIsWhatItSays) {
   EXPECT_THROW(read_untrusted_file(files_, directory_ / "none", 4), NotFoundError);
 }
 
-TEST_F(UntrustedFileTest, TakesNoMemoryForWhatIsTooLargeOrNotThere) {
+TEST_F(UntrustedFileTest, AllocatesNothingForOversizedOrHollowFiles) {
   const AllocationCounter allocations;
   EXPECT_THAT([&] { read_untrusted_file(files_, sparse(5), 4); },
               ThrowsMessage<DataLossError>(HasSubstr("5 bytes, expected at most 4")));
@@ -63,19 +63,19 @@ TEST_F(UntrustedFileTest, TakesNoMemoryForWhatIsTooLargeOrNotThere) {
         [&] {
           read_untrusted_file(files_, sparse(size, "some"), std::numeric_limits<uint64_t>::max());
         },
-        ThrowsMessage<DataLossError>(HasSubstr(" bytes, of which the disk holds ")));
+        ThrowsMessage<DataLossError>(HasSubstr(" are stored on disk")));
   EXPECT_LT(allocations.largest(), kMegabyte);
 }
 
-// Zeros that a sparse copy left out are as good as others.
-TEST_F(UntrustedFileTest, OpensDataWithHolesButNotHollowOnes) {
+// Holes left by a sparse copy are valid zeros.
+TEST_F(UntrustedFileTest, OpensDataWithHolesButNotHollowFiles) {
   EXPECT_EQ(open_untrusted_file(files_, sparse(1024 * kMegabyte))->size(), 1024 * kMegabyte);
   const std::string some(10 * kMegabyte, 'x');
   EXPECT_NO_THROW(open_untrusted_file(files_, sparse(8192 * kMegabyte, some)));
   EXPECT_THROW(open_untrusted_file(files_, sparse(uint64_t{200} << 30, some)), DataLossError);
 }
 
-TEST_F(UntrustedFileTest, ADirectoryIsDamage) {
+TEST_F(UntrustedFileTest, RejectsADirectory) {
   files_.create_directories(directory_ / "d");
   EXPECT_THAT(
       [&] { read_untrusted_file(files_, directory_ / "d", 10); },
@@ -85,7 +85,7 @@ TEST_F(UntrustedFileTest, ADirectoryIsDamage) {
   EXPECT_THROW(open_untrusted_file(memory, "d"), DataLossError);
 }
 
-TEST_F(UntrustedFileTest, AClaimBeyondAllMemoryIsDamage) {
+TEST_F(UntrustedFileTest, RejectsASizeBeyondAllMemory) {
   const auto claims = [](size_t size) {
     return [size] {
       return with_bounded_memory("dir/x", [&] { return std::vector<double>(size).size(); });

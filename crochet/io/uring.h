@@ -10,8 +10,8 @@
 
 namespace crochet {
 
-// Makes a ring that a forked process does not have, with a descriptor of 3 or above. Returns 0 or a
-// negative errno.
+// Creates a ring that a forked process does not have, with a descriptor of 3 or above. Returns 0 or
+// a negative errno.
 inline int make_uring(unsigned num_entries, io_uring* ring) noexcept {
   const int result = ::io_uring_queue_init(num_entries, ring, 0);
   if (result < 0) return result;
@@ -20,7 +20,7 @@ inline int make_uring(unsigned num_entries, io_uring* ring) noexcept {
   const int error = errno;
   ring->ring_fd = ring->enter_ring_fd = descriptor;
   if (descriptor >= 0) return 0;
-  ::io_uring_queue_exit(ring);  // Unmaps; to close nothing does no harm.
+  ::io_uring_queue_exit(ring);  // Unmaps; closing an invalid descriptor is harmless.
   return -error;
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kName = "io_uring";
 
-// In a row, that the system is too busy to take or to give anything.
+// Consecutive replies that the system is too busy to accept a request or return a completion.
 constexpr int kMaxRefusals = 1000;
 
 class UringReadQueue final : public ReadQueue {
@@ -24,14 +24,14 @@ class UringReadQueue final : public ReadQueue {
   }
 
   ~UringReadQueue() override {
-    if (!owner_.is_here()) {  // The mappings are not here, and the reads are not ours.
+    if (!owner_.is_here()) {  // The mappings do not exist here, and the reads are the parent's.
       ::close(ring_.ring_fd);
       return;
     }
     try {
       while (num_under_way_ > 0) wait();
     } catch (const Error&) {
-      // The ring's end below cancels what is left.
+      // Destroying the ring below cancels the rest.
     }
     ::io_uring_queue_exit(&ring_);
   }
@@ -42,7 +42,7 @@ class UringReadQueue final : public ReadQueue {
     ::io_uring_prep_read(entry, file, to.data(), static_cast<unsigned>(to.size()), offset);
     ::io_uring_sqe_set_data64(entry, slot);
     ++num_under_way_;
-    // What is not taken now is taken by the next call.
+    // Requests not accepted now are submitted by the next call.
     check(::io_uring_submit(&ring_), "submit");
   }
 

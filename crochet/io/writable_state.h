@@ -10,17 +10,17 @@
 
 namespace crochet {
 
-// Keeps the promise of every WritableFile: after an error the file is dead, after close() it is
-// closed, and a process that was forked since does not write to its parent's file.
+// Enforces the contract of every WritableFile: after an error the file is dead, after close() it is
+// closed, and a forked process does not write to its parent's file.
 class WritableState {
  public:
   explicit WritableState(std::string path) : path_(std::move(path)) {}
 
   const std::string& path() const { return path_; }
 
-  // Runs one append or sync; if it throws, the file is dead from here on.
-  // Throws: FailedPreconditionError if the file is dead or closed already, and in a process that
-  // was forked since the file was opened.
+  // Runs one append or sync; if it throws, the file is dead from then on.
+  // Throws: FailedPreconditionError if the file is already dead or closed, and in a process
+  // forked since the file was opened.
   template <typename Operation>
   void run(const char* name, const Operation& operation) {
     owner_.check(path_);
@@ -44,7 +44,7 @@ class WritableState {
 
  private:
   void check_open(const char* name) const {
-    if (closed_) throw FailedPreconditionError("{}: {} of a closed file", path_, name);
+    if (closed_) throw FailedPreconditionError("{}: {} on a closed file", path_, name);
   }
 
   ProcessOwner owner_;

@@ -12,10 +12,10 @@
 namespace crochet {
 namespace {
 
-// Whole ones of these cost one pin and one address each instead of 512.
+// A huge page needs one pin and one address instead of 512.
 constexpr size_t kHugePageBytes = size_t{1} << 21;
 
-// Memory from the operating system, at a multiple of kHugePageBytes; empty without it.
+// Memory from the operating system, aligned to kHugePageBytes; empty if there is none.
 std::span<std::byte> map_memory(size_t num_bytes) {
   const size_t mapped_bytes = num_bytes + kHugePageBytes;
   void* const mapped =
@@ -26,13 +26,13 @@ std::span<std::byte> map_memory(size_t num_bytes) {
   if (surplus > 0) ::munmap(begin, surplus);
   ::munmap(begin + surplus + num_bytes, kHugePageBytes - surplus);
   const std::span<std::byte> memory(begin + surplus, num_bytes);
-  ::madvise(memory.data(), memory.size(), MADV_HUGEPAGE);  // A wish.
-  // A fork would make the pages of parent and child part ways under the kernel's writes.
+  ::madvise(memory.data(), memory.size(), MADV_HUGEPAGE);  // A hint only.
+  // After a fork, copy-on-write would separate the pages of parent and child during I/O.
   ::madvise(memory.data(), memory.size(), MADV_DONTFORK);
   return memory;
 }
 
-// The kernel was interrupted, or is short of memory for now.
+// The kernel was interrupted, or is temporarily short of memory.
 bool is_passing(int result) { return result == -EINTR || result == -EAGAIN || result == -EBUSY; }
 constexpr int kMaxTries = 10'000;
 
@@ -62,7 +62,7 @@ int WriteRing::set_up() {
 }
 
 WriteRing::~WriteRing() {
-  if (!is_mine()) {  // The mappings are not here, and their addresses may be in use again.
+  if (!is_mine()) {  // The mappings do not exist here, and their addresses may be in use.
     if (ring_) ::close(ring_->ring_fd);
     return;
   }
@@ -77,7 +77,7 @@ int WriteRing::broken(int error) {
 
 int WriteRing::start(const WriteRequest& request) {
   io_uring_sqe* const entry = ::io_uring_get_sqe(ring_.get());
-  if (entry == nullptr) return broken(-EBUSY);  // As many entries as buffers: cannot be.
+  if (entry == nullptr) return broken(-EBUSY);  // Impossible: there is an entry for each buffer.
   requests_[request.buffer] = request;
   const std::span<const std::byte> bytes = bytes_of(request);
   const auto length = static_cast<unsigned>(bytes.size());

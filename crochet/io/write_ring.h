@@ -19,21 +19,21 @@ struct WriteCompletion {
   int result = 0;  // The bytes written, or a negative errno.
 };
 
-// Buffers, and an io_uring by which the kernel writes them to files while the caller fills the
-// next one. Making one costs more than many writes (fresh memory, and pinning it), so that it is
-// used for one file after the other.
+// Buffers, and an io_uring with which the kernel writes them to files while the caller fills the
+// next one. Creating one costs more than many writes (new memory, and pinning it), so it is reused
+// for one file after another.
 //
-// A process that was forked has neither the buffers nor a use for the ring: there, is_mine() is
-// false, and all it may do is to destroy this.
+// A forked process has neither the buffers nor the ring: there, is_mine() is false, and it may only
+// destroy this.
 //
 // Not thread-safe, but not bound to a thread.
 class WriteRing {
  public:
-  // Null where the kernel refuses; `error` is then its errno. The buffers are registered if the
+  // Null if the kernel refuses; then `error` is its errno. The buffers are registered if the
   // limit of locked memory allows it. Requires: `calls` outlives the ring.
   static std::unique_ptr<WriteRing> make(DirectCalls& calls, size_t num_buffers,
                                          size_t buffer_bytes, int& error);
-  // Requests that have not ended are left to the kernel, which holds their memory.
+  // Unfinished requests are left to the kernel, which holds their memory.
   ~WriteRing();
   WriteRing(const WriteRing&) = delete;
   WriteRing& operator=(const WriteRing&) = delete;
@@ -44,24 +44,24 @@ class WriteRing {
     return memory_.subspan(index * buffer_bytes_, buffer_bytes_);
   }
 
-  // What a request writes.
+  // The bytes that a request writes.
   std::span<const std::byte> bytes_of(const WriteRequest& request) const {
     const std::byte* const bytes = request.held ? request.held : buffer(request.buffer).data();
     return {bytes + request.begin, request.end - request.begin};
   }
 
-  // Begins a write; until it ends, its buffer belongs to the kernel. Returns 0 or a negative
-  // errno; then the ring is broken, and nothing is known of what is in flight.
+  // Starts a write; until it ends, its buffer belongs to the kernel. Returns 0, or a negative
+  // errno; then the ring is broken, and the state of requests in flight is unknown.
   // Requires: no other write of this buffer is in flight.
   int start(const WriteRequest& request);
-  // Waits until a write ends. Returns 0 or a negative errno, as start().
-  // Requires: one is in flight.
+  // Waits until a write ends. Returns 0 or a negative errno, as start() does.
+  // Requires: a write is in flight.
   int wait(WriteCompletion& completion);
 
   size_t num_in_flight() const { return num_in_flight_; }
   bool is_broken() const { return broken_; }
   bool is_mine() const { return owner_.is_here(); }
-  // For another file.
+  // True if it can be used for another file.
   bool is_usable() const { return is_mine() && !broken_ && num_in_flight_ == 0; }
 
  private:

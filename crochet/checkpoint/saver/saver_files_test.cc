@@ -250,7 +250,7 @@ TEST_F(SaverFilesTest, ASidecarOrStateFileThatIsHugeOrADirectoryIsNotUsed) {
       EXPECT_EQ(Saver().restore_newest(*session, directory.path(), "m"), directory / "m-1") << name;
       EXPECT_LT(allocations.largest(), size_t{1} << 20) << name;
       EXPECT_TRUE(log_.contains(is_directory ? "found a directory, expected a plain file"
-                                             : "of which the disk holds"));
+                                             : "are stored on disk"));
       log_.clear();
     }
 }

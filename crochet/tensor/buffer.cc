@@ -17,11 +17,10 @@ namespace {
 
 // x86-64 and most of AArch64 have huge pages of this size.
 constexpr size_t kHugePageBytes = size_t{1} << 21;
-// Smaller memory would hold too few whole ones.
+// Smaller memory would contain too few whole huge pages.
 constexpr size_t kHugePagesFrom = 2 * kHugePageBytes;
 
-// Where the bytes of a buffer begin in its allocation, behind the header, and what both are aligned
-// to.
+// The offset of a buffer's bytes in its allocation, after the header, and the alignment of both.
 size_t begin_of_bytes(size_t num_bytes) {
   return num_bytes < kPageAlignedBytes ? kBufferAlignment : kPageBytes;
 }
@@ -34,7 +33,7 @@ std::align_val_t alignment_of(size_t num_bytes) {
 void ask_for_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] size_t num_bytes) {
 #ifdef MADV_HUGEPAGE
   const size_t whole_pages = num_bytes / kHugePageBytes * kHugePageBytes;
-  // Refused where there are none: then it is slower, and no less right.
+  // Refused where there are no huge pages: then access is slower, but correct.
   if (whole_pages >= kHugePagesFrom) madvise(memory, whole_pages, MADV_HUGEPAGE);
 #endif
 }
@@ -72,7 +71,7 @@ struct alignas(kBufferAlignment) Buffer::Block {
   void* context = nullptr;
   std::atomic<uint64_t> version = 1;
 
-  // With room for so many bytes behind it.
+  // With room for `num_bytes` bytes after it.
   static Block* make(size_t num_bytes);
 
   bool is_borrowed() const { return release != nullptr; }
@@ -95,7 +94,7 @@ Buffer::Block* Buffer::Block::make(size_t num_bytes) {
                                             : ::operator new(begin + num_bytes,
                                                              alignment_of(num_bytes), std::nothrow);
   if (memory == nullptr)
-    throw ResourceExhaustedError("no memory for a tensor of {} bytes", num_bytes);
+    throw ResourceExhaustedError("cannot allocate a tensor of {} bytes", num_bytes);
   ask_for_huge_pages(memory, begin + num_bytes);
   count_allocation(num_bytes);
   auto* const block = new (memory) Block;
@@ -138,7 +137,7 @@ const std::byte* Buffer::data() const {
 std::byte* Buffer::mutable_data() {
   if (block_ == nullptr) return nullptr;
   assert(!block_->is_borrowed());
-  // Nobody else writes: no need for an addition that is atomic as a whole.
+  // There is no other writer, so the addition need not be atomic.
   block_->version.store(block_->version.load(std::memory_order_relaxed) + 1,
                         std::memory_order_relaxed);
   return block_->own_bytes;
@@ -152,7 +151,7 @@ uint64_t Buffer::version() const noexcept {
 bool Buffer::is_unique() const noexcept {
   const bool is_unique = block_ != nullptr && !block_->is_borrowed() &&
                          block_->references.load(std::memory_order_acquire) == 1;
-  internal::scheduling_point();  // Other holders may let go now.
+  internal::scheduling_point();  // Other holders may release the buffer here.
   return is_unique;
 }
 

@@ -14,27 +14,28 @@ namespace crochet {
 // alignment, and a resumed run must be bit-exact.
 inline constexpr size_t kBufferAlignment = 64;
 
-// Memory of so many bytes and more starts at a page of 4096: disks read and write it where it lies.
+// Memory of at least this size is aligned to a page of 4096 bytes: disks read and write it without
+// a copy.
 inline constexpr size_t kPageAlignedBytes = size_t{1} << 20;
 
-// Shared memory of fixed size, of bytes or of objects that end with it. Counting is intrusive
-// because is_unique() must happen after everything that former holders did with the bytes, which
-// std::shared_ptr::use_count does not promise.
+// Shared memory of fixed size, for bytes or for objects that are destroyed with it. The reference
+// count is intrusive because is_unique() must happen after everything that former holders did with
+// the bytes, which std::shared_ptr::use_count does not guarantee.
 //
-// Large memory lies in huge pages where the system has them: its first use, by page faults, then
-// costs a few times less.
+// Large memory uses huge pages where the system has them: its first use, with page faults, is then
+// several times as fast.
 //
-// It can also stand for borrowed memory, which is somebody else's, lies where they put it, and is
-// only ever read: such a buffer is never unique, so whoever wants to write makes a copy first.
+// A buffer can also refer to borrowed memory, which belongs to another owner and is only read: such
+// a buffer is never unique, so a writer makes a copy first.
 class Buffer {
  public:
   Buffer() = default;
-  // Uninitialised memory. Throws: ResourceExhaustedError with the size if there is none.
-  // `destroy`, if there is one, is called with the memory and its size before it is let go.
+  // Uninitialised memory. Throws: ResourceExhaustedError with the size if there is not enough.
+  // `destroy`, unless null, is called with the memory and its size before it is freed.
   using Destroy = void (*)(std::byte* data, size_t size) noexcept;
   explicit Buffer(size_t num_bytes, Destroy destroy = nullptr);
-  // Borrowed memory. `release` is called with `context` once nobody holds it any more, on
-  // whatever thread that is. Throws: ResourceExhaustedError, and then does not release.
+  // Borrowed memory. `release` is called with `context`, on the thread of the last holder, when
+  // that releases it. Throws: ResourceExhaustedError, without calling `release`.
   using Release = void (*)(void* context) noexcept;
   static Buffer borrow(std::span<const std::byte> bytes, Release release, void* context);
   Buffer(const Buffer& other) noexcept;
@@ -50,11 +51,11 @@ class Buffer {
   const std::byte* data() const;
   // Requires: the memory is not borrowed, and no other holder reads or writes meanwhile.
   std::byte* mutable_data();
-  // True if this Buffer owns its memory and no other holds it. What former holders did
+  // True if this Buffer owns its memory and is its only holder. Accesses by former holders
   // happened before.
   bool is_unique() const noexcept;
-  // Grows with each mutable_data(): who finds the same number twice knows that nobody asked for
-  // the memory to write to it in between. 0 for none, and for borrowed memory.
+  // Increases with each mutable_data(): an unchanged number means that nothing requested the
+  // memory for writing in between. 0 for an unset buffer, and for borrowed memory.
   uint64_t version() const noexcept;
 
  private:
@@ -64,10 +65,10 @@ class Buffer {
   Block* block_ = nullptr;
 };
 
-// What the memory takes that the buffers of this process own. Thread-safe.
+// The memory owned by all buffers of this process. Thread-safe.
 struct BufferUsage {
-  size_t num_bytes = 0;       // Now.
-  size_t peak_num_bytes = 0;  // At most, since the last reset_peak_buffer_usage().
+  size_t num_bytes = 0;       // Current.
+  size_t peak_num_bytes = 0;  // Maximum since the last reset_peak_buffer_usage().
 };
 BufferUsage buffer_usage();
 void reset_peak_buffer_usage();

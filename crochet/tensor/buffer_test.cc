@@ -66,7 +66,7 @@ TEST(BufferTest, MovingKeepsTheCount) {
   EXPECT_TRUE(first.is_unique());
 }
 
-TEST(BufferTest, AssignmentLetsTheOldMemoryGo) {
+TEST(BufferTest, AssignmentReleasesTheOldMemory) {
   Buffer kept(8);
   Buffer other = kept;
   other = Buffer(16);
@@ -77,13 +77,13 @@ TEST(BufferTest, AssignmentLetsTheOldMemoryGo) {
   EXPECT_TRUE(other.is_unique());
 }
 
-TEST(BufferTest, SaysHowMuchMemoryThereIsNot) {
+TEST(BufferTest, ReportsTheSizeItCannotAllocate) {
   const size_t size = std::numeric_limits<size_t>::max() - 5;
   EXPECT_THAT([&] { Buffer buffer(size); },
               ThrowsMessage<ResourceExhaustedError>(HasSubstr(std::to_string(size))));
 }
 
-TEST(BufferTest, BorrowedMemoryIsNeverUniqueAndIsLetGoOnce) {
+TEST(BufferTest, BorrowedMemoryIsNeverUniqueAndIsReleasedOnce) {
   const std::byte bytes[3] = {};
   int num_released = 0;
   const auto release = [](void* count) noexcept { ++*static_cast<int*>(count); };
@@ -101,9 +101,9 @@ TEST(BufferTest, BorrowedMemoryIsNeverUniqueAndIsLetGoOnce) {
   EXPECT_EQ(num_released, 1);
 }
 
-// What a reader did happens before its holder is seen to be gone: the thread
-// sanitizer would see the race otherwise.
-TEST(BufferTest, OnceUniqueItMayBeWrittenWhatOtherThreadsRead) {
+// The accesses of a reader happen before its release of the buffer is seen: otherwise the
+// thread sanitizer would report a race.
+TEST(BufferTest, OnceUniqueItMayBeWrittenAfterReadsOfOtherThreads) {
   Buffer buffer(64);
   for (int round = 0; round < 200; ++round) {
     std::memset(buffer.mutable_data(), round, buffer.size());
@@ -120,7 +120,7 @@ TEST(BufferTest, OnceUniqueItMayBeWrittenWhatOtherThreadsRead) {
   }
 }
 
-TEST(BufferTest, IsAlignedWhenLargeToo) {
+TEST(BufferTest, IsAlignedWhenLarge) {
   for (const size_t size : {(size_t{4} << 20) - 64, size_t{4} << 20, (size_t{9} << 20) + 1}) {
     Buffer buffer(size);
     EXPECT_TRUE(is_aligned(buffer.data())) << size;
@@ -129,7 +129,7 @@ TEST(BufferTest, IsAlignedWhenLargeToo) {
   }
 }
 
-TEST(BufferTest, StartsAtAPageIfADiskMayWriteItWhereItLies) {
+TEST(BufferTest, StartsAtAPageWhenLarge) {
   for (const size_t size : {kPageAlignedBytes, kPageAlignedBytes + 1, (size_t{4} << 20) - 4096,
                             size_t{4} << 20, size_t{5} << 20}) {
     const Buffer buffer(size);
@@ -137,7 +137,7 @@ TEST(BufferTest, StartsAtAPageIfADiskMayWriteItWhereItLies) {
   }
 }
 
-TEST(BufferTest, KnowsThatItWasGivenOutToBeWritten) {
+TEST(BufferTest, VersionChangesWithEachWriteAccess) {
   Buffer first(8);
   const Buffer second = first;
   const uint64_t version = second.version();
@@ -149,7 +149,7 @@ TEST(BufferTest, KnowsThatItWasGivenOutToBeWritten) {
   EXPECT_GT(second.version(), version);
 }
 
-TEST(BufferTest, HasNoVersionIfNobodyMayWrite) {
+TEST(BufferTest, HasNoVersionIfReadOnly) {
   static const std::byte bytes[4] = {};
   EXPECT_EQ(Buffer().version(), 0);
   EXPECT_EQ(Buffer::borrow(
@@ -158,7 +158,7 @@ TEST(BufferTest, HasNoVersionIfNobodyMayWrite) {
             0);
 }
 
-TEST(BufferTest, CountsTheMemoryOfAll) {
+TEST(BufferTest, CountsTheMemoryOfAllBuffers) {
   constexpr size_t kSize = size_t{5} << 20;
   reset_peak_buffer_usage();
   const size_t before = buffer_usage().num_bytes;

@@ -17,7 +17,7 @@
 namespace crochet {
 namespace {
 
-// The kDLBool of later versions.
+// kDLBool in later versions.
 constexpr uint8_t kBoolCode = 6;
 
 struct TypePair {
@@ -25,7 +25,7 @@ struct TypePair {
   uint8_t code;
 };
 
-// The bits follow from the DType. Going out, the first line of a DType counts.
+// The bits follow from the DType. For export, the first entry of a DType is used.
 constexpr TypePair kTypes[] = {
     {DType::kFloat, kDLFloat},       {DType::kDouble, kDLFloat},
     {DType::kHalf, kDLFloat},        {DType::kBfloat16, kDLBfloat},
@@ -34,7 +34,7 @@ constexpr TypePair kTypes[] = {
     {DType::kUint8, kDLUInt},        {DType::kUint16, kDLUInt},
     {DType::kUint32, kDLUInt},       {DType::kUint64, kDLUInt},
     {DType::kComplex64, kDLComplex}, {DType::kComplex128, kDLComplex},
-    {DType::kBool, kDLUInt},  // Behind kUint8: going in, that is what it is.
+    {DType::kBool, kDLUInt},  // After kUint8, which is what import makes of it.
     {DType::kBool, kBoolCode},
 };
 
@@ -46,15 +46,15 @@ DType dtype_from(const DLDataType& type) {
   });
   if (type.lanes != 1 || found == std::end(kTypes))
     throw InvalidArgumentError(
-        "a DLPack tensor of type code {}, {} bits, {} lanes: no element type here is like that",
-        type.code, type.bits, type.lanes);
+        "DLPack tensor: no matching element type for type code {}, {} bits, {} lanes", type.code,
+        type.bits, type.lanes);
   return found->dtype;
 }
 
 DLDataType type_for(DType dtype) {
   const auto* const found = std::ranges::find(kTypes, dtype, &TypePair::dtype);
   if (found == std::end(kTypes))
-    throw InvalidArgumentError("a tensor of type {} for DLPack, which has no such type", dtype);
+    throw InvalidArgumentError("DLPack has no equivalent of type {}", dtype);
   return {.code = found->code, .bits = static_cast<uint8_t>(bits_of(dtype)), .lanes = 1};
 }
 
@@ -69,7 +69,7 @@ using ManagedPointer = std::unique_ptr<DLManagedTensor, Deleter>;
 
 std::span<const int64_t> sizes_of(const DLTensor& tensor) {
   if (tensor.ndim < 0 || (tensor.ndim > 0 && tensor.shape == nullptr))
-    throw InvalidArgumentError("a DLPack tensor of {} dimensions {} a shape", tensor.ndim,
+    throw InvalidArgumentError("DLPack tensor: {} dimensions {} a shape", tensor.ndim,
                                tensor.shape == nullptr ? "without" : "with");
   return {tensor.shape, static_cast<size_t>(tensor.ndim)};
 }
@@ -77,12 +77,12 @@ std::span<const int64_t> sizes_of(const DLTensor& tensor) {
 Shape shape_of(const DLTensor& tensor) {
   const auto sizes = sizes_of(tensor);
   if (std::ranges::any_of(sizes, [](int64_t size) { return size < 0; }))
-    throw InvalidArgumentError("a DLPack tensor of shape [{}]: a negative size",
+    throw InvalidArgumentError("DLPack tensor: shape [{}] has a negative size",
                                fmt::join(sizes, ","));
   return Shape(sizes);
 }
 
-// In elements, for row-major order.
+// Strides in elements, for row-major order.
 std::vector<int64_t> compact_strides(std::span<const int64_t> sizes) {
   std::vector<int64_t> strides(sizes.size(), 1);
   for (size_t i = sizes.size(); i-- > 1;)
@@ -90,7 +90,7 @@ std::vector<int64_t> compact_strides(std::span<const int64_t> sizes) {
   return strides;
 }
 
-// The stride of a dimension of one element leads nowhere.
+// The stride of a dimension with one element does not matter.
 bool is_compact(const DLTensor& tensor, const Shape& shape) {
   if (tensor.strides == nullptr || shape.num_elements() == 0) return true;
   const std::vector<int64_t> compact = compact_strides(shape.dimensions());
@@ -99,14 +99,14 @@ bool is_compact(const DLTensor& tensor, const Shape& shape) {
   return true;
 }
 
-// How often, and how many bytes apart, what lies within is repeated.
+// The number of repetitions of an inner block, and their distance in bytes.
 struct Repeat {
   int64_t count;
   int64_t stride_bytes;
 };
 
-// From the outermost dimension in. Those of one element are left out, which leaves at most 62.
-// Throws if an element lies further from the first one than an address can.
+// From the outermost dimension inwards. Dimensions of one element are left out, which leaves at
+// most 62. Throws if an element is too far from the first one to be addressed.
 std::vector<Repeat> repeats_of(const DLTensor& tensor, const Shape& shape, int64_t element_bytes) {
   std::vector<Repeat> repeats;
   int64_t reach = 0;
@@ -118,14 +118,14 @@ std::vector<Repeat> repeats_of(const DLTensor& tensor, const Shape& shape, int64
         stride == std::numeric_limits<int64_t>::min() ||
         __builtin_mul_overflow(shape[i], std::abs(stride), &length) ||
         __builtin_add_overflow(reach, length, &reach))
-      throw InvalidArgumentError("a DLPack tensor of shape {}: dimension {} has a stride of {}",
+      throw InvalidArgumentError("DLPack tensor of shape {}: dimension {} has a stride of {}",
                                  shape, i, tensor.strides[i]);
     repeats.push_back({shape[i], stride});
   }
   return repeats;
 }
 
-// Copies blocks that lie anywhere to where they lie one behind the other; returns the end.
+// Copies scattered blocks to consecutive memory; returns its end.
 std::byte* gather(std::span<const Repeat> repeats, size_t block_bytes, const std::byte* from,
                   std::byte* to) {
   if (repeats.empty()) return std::copy_n(from, block_bytes, to);
@@ -153,7 +153,7 @@ Tensor copy_of(const DLTensor& tensor, DType dtype, const Shape& shape, const st
 const std::byte* first_byte(const DLTensor& tensor) {
   const auto* const data = static_cast<const std::byte*>(tensor.data);
   if (tensor.byte_offset > std::numeric_limits<ptrdiff_t>::max())
-    throw InvalidArgumentError("a DLPack tensor at a byte_offset of {}", tensor.byte_offset);
+    throw InvalidArgumentError("DLPack tensor: a byte_offset of {}", tensor.byte_offset);
   return data == nullptr ? nullptr : data + tensor.byte_offset;
 }
 
@@ -161,14 +161,14 @@ bool is_aligned(const std::byte* data, size_t alignment) {
   return alignment <= 1 || reinterpret_cast<uintptr_t>(data) % alignment == 0;
 }
 
-// What the elements of a type must start at a multiple of; a complex number is two of half its
-// size.
+// The required alignment of a type's elements; a complex number consists of two elements of half
+// its size.
 size_t element_alignment(DType dtype) {
   const bool is_complex = dtype == DType::kComplex64 || dtype == DType::kComplex128;
   return element_size(dtype) / (is_complex ? 2 : 1);
 }
 
-// A tensor that is out of our hands, with what its pointers point to.
+// An exported tensor, with the memory that its pointers refer to.
 struct Exported {
   Tensor tensor;
   std::vector<int64_t> shape;
@@ -200,17 +200,17 @@ DLManagedTensor* exported(Tensor tensor, void* data(Tensor&)) {
 }  // namespace
 
 Tensor from_dlpack(DLManagedTensor* managed, const FromDLPackOptions& options) {
-  if (managed == nullptr) throw InvalidArgumentError("a DLPack tensor that is a null pointer");
+  if (managed == nullptr) throw InvalidArgumentError("the DLPack tensor is a null pointer");
   ManagedPointer owner(managed);
   const DLTensor& tensor = managed->dl_tensor;
   if (tensor.device.device_type != kDLCPU)
-    throw InvalidArgumentError("a DLPack tensor on a device of type {}, expected {}, the CPU",
+    throw InvalidArgumentError("DLPack tensor: found a device of type {}, expected {}, the CPU",
                                static_cast<int>(tensor.device.device_type),
                                static_cast<int>(kDLCPU));
   const DType dtype = dtype_from(tensor.dtype);
   const Shape shape = shape_of(tensor);
   if (tensor.data == nullptr && shape.num_elements() > 0)
-    throw InvalidArgumentError("a DLPack tensor {} {} without memory", dtype, shape);
+    throw InvalidArgumentError("DLPack tensor {} {} without memory", dtype, shape);
   const std::byte* const data = first_byte(tensor);
   if (!is_compact(tensor, shape) || !is_aligned(data, element_alignment(dtype)) ||
       !is_aligned(data, options.alignment))

@@ -26,7 +26,7 @@ constexpr int64_t kMinimum = std::numeric_limits<int64_t>::min();
 constexpr int64_t kMaximum = std::numeric_limits<int64_t>::max();
 
 // A tensor of another library: 24 numbers from 0 on, and a count of the calls of its deleter.
-// A test changes what it wants to be different.
+// Tests change individual fields.
 struct Foreign {
   Foreign() {
     std::iota(numbers, numbers + 24, 0.0f);
@@ -82,7 +82,7 @@ TEST(FromDLPackTest, BorrowsTheMemoryAsLongAsATensorHoldsIt) {
   EXPECT_EQ(foreign.num_deleted, 1);
 }
 
-TEST(FromDLPackTest, AWriteCopiesFirstAndLetsTheForeignMemoryGo) {
+TEST(FromDLPackTest, AWriteCopiesFirstAndReleasesTheForeignMemory) {
   Foreign foreign;
   Tensor tensor = from_dlpack(&foreign.managed);
   tensor.mutable_flat<float>()[0] = 7;
@@ -156,7 +156,7 @@ TEST(FromDLPackTest, StridesOfRowMajorOrderAreBorrowed) {
   foreign.set_strides({6, 1});
   EXPECT_TRUE(is_borrowed(from_dlpack(&foreign.managed), foreign));
   foreign.set_shape({1, 4, 1, 6, 1});
-  foreign.set_strides({99, 6, kMinimum, 1, 0});  // Those of one element say nothing.
+  foreign.set_strides({99, 6, kMinimum, 1, 0});  // Those of dimensions of one element are ignored.
   const Tensor tensor = from_dlpack(&foreign.managed);
   EXPECT_TRUE(is_borrowed(tensor, foreign));
   EXPECT_EQ(tensor.shape(), (Shape{1, 4, 1, 6, 1}));
@@ -192,7 +192,7 @@ TEST(FromDLPackTest, OtherStridesAreCopiedAtOnce) {
   }
 }
 
-TEST(FromDLPackTest, NoElementsNeedNoMemoryAndNoStrides) {
+TEST(FromDLPackTest, AnEmptyTensorNeedsNoMemoryAndNoStrides) {
   Foreign foreign;
   foreign.set_shape({3, 0, 5});
   foreign.set_strides({7, kMaximum, kMinimum});
@@ -204,7 +204,7 @@ TEST(FromDLPackTest, NoElementsNeedNoMemoryAndNoStrides) {
   EXPECT_EQ(foreign.num_deleted, 1);
 }
 
-TEST(FromDLPackTest, MemoryThatDoesNotSuitTheElementsIsCopied) {
+TEST(FromDLPackTest, MisalignedMemoryIsCopied) {
   Foreign foreign;
   foreign.set_shape({20});
   foreign.tensor().dtype = {.code = kDLInt, .bits = 32, .lanes = 1};
@@ -216,7 +216,7 @@ TEST(FromDLPackTest, MemoryThatDoesNotSuitTheElementsIsCopied) {
   EXPECT_EQ(reinterpret_cast<uintptr_t>(tensor.bytes().data()) % kBufferAlignment, 0);
 }
 
-TEST(FromDLPackTest, AComplexNumberSuitsWhatItsHalvesSuit) {
+TEST(FromDLPackTest, AComplexNumberIsAlignedLikeItsHalves) {
   Foreign foreign;
   foreign.set_shape({5});
   foreign.tensor().dtype = {.code = kDLComplex, .bits = 64, .lanes = 1};
@@ -226,7 +226,7 @@ TEST(FromDLPackTest, AComplexNumberSuitsWhatItsHalvesSuit) {
   EXPECT_EQ(tensor.flat<std::complex<float>>()[0], std::complex<float>(1, 2));
 }
 
-TEST(FromDLPackTest, MoreAlignmentCanBeAskedFor) {
+TEST(FromDLPackTest, StricterAlignmentCanBeRequested) {
   Foreign foreign;
   foreign.set_shape({20});
   const FromDLPackOptions options{.alignment = kBufferAlignment};
@@ -272,7 +272,7 @@ const Refusal kRefusals[] = {
      [](Foreign& f) {
        f.tensor().dtype = {200, 32, 1};
      }},
-    {"shape [4,-1]: a negative size",
+    {"shape [4,-1] has a negative size",
      [](Foreign& f) {
        f.set_shape({4, -1});
      }},
@@ -304,7 +304,7 @@ const Refusal kRefusals[] = {
      }},
 };
 
-TEST(FromDLPackTest, RefusesWhatItCannotRepresentWithoutALeak) {
+TEST(FromDLPackTest, RejectsUnsupportedTensorsWithoutALeak) {
   for (const Refusal& refusal : kRefusals) {
     Foreign foreign;
     refusal.change(foreign);
@@ -314,11 +314,11 @@ TEST(FromDLPackTest, RefusesWhatItCannotRepresentWithoutALeak) {
   }
 }
 
-TEST(FromDLPackTest, RefusesANullPointer) {
+TEST(FromDLPackTest, RejectsANullPointer) {
   EXPECT_THROW(from_dlpack(nullptr), InvalidArgumentError);
 }
 
-TEST(FromDLPackTest, MoreBytesThanThereAreAreNoMemory) {
+TEST(FromDLPackTest, RunsOutOfMemoryForAHugeCopy) {
   Foreign whole;
   whole.set_shape({int64_t{1} << 62});
   EXPECT_THROW(from_dlpack(&whole.managed), ResourceExhaustedError);
@@ -345,7 +345,7 @@ const TypeCase kTypeCases[] = {
     {DType::kComplex64, kDLComplex, 64}, {DType::kComplex128, kDLComplex, 128},
 };
 
-TEST(DLPackTest, EveryTypePassesBothWays) {
+TEST(DLPackTest, EveryTypeIsExportedAndImported) {
   for (const TypeCase& type : kTypeCases) {
     Tensor tensor(type.dtype, {3, 5});
     std::memset(tensor.mutable_bytes().data(), 1, tensor.num_bytes());
@@ -357,7 +357,7 @@ TEST(DLPackTest, EveryTypePassesBothWays) {
   }
 }
 
-TEST(DLPackTest, ABoolGoesOutAsUint8AndComesInAsItself) {
+TEST(DLPackTest, ABoolIsExportedAsUint8AndImportedAsBool) {
   Foreign foreign;
   uint8_t bools[] = {1, 0, 1, 1, 0, 1, 1, 1, 0, 1, 1, 1, 0, 1, 1, 1, 0, 1, 1, 1};
   foreign.tensor().data = bools;
@@ -386,7 +386,7 @@ TEST(ToDLPackTest, SharesTheMemoryAndKeepsItAlive) {
   managed->deleter(managed);
 }
 
-TEST(ToDLPackTest, WhatIsOutNeverChanges) {
+TEST(ToDLPackTest, AnExportedTensorNeverChanges) {
   Tensor tensor = Tensor::from(std::vector<float>(20, 1.5f));
   DLManagedTensor* const managed = to_dlpack(tensor);
   tensor.mutable_flat<float>()[0] = 7;
@@ -394,10 +394,10 @@ TEST(ToDLPackTest, WhatIsOutNeverChanges) {
   managed->deleter(managed);
   const float* const data = tensor.flat<float>().data();
   tensor.mutable_flat<float>()[0] = 8;
-  EXPECT_EQ(tensor.flat<float>().data(), data) << "the deleter lets the memory go";
+  EXPECT_EQ(tensor.flat<float>().data(), data) << "the deleter releases the memory";
 }
 
-TEST(ToDLPackTest, SmallAndEmptyTensorsHaveMemoryToo) {
+TEST(ToDLPackTest, ExportsSmallAndEmptyTensors) {
   DLManagedTensor* managed = nullptr;
   {
     const Tensor tensor = Tensor::scalar<int64_t>(42);
@@ -409,7 +409,7 @@ TEST(ToDLPackTest, SmallAndEmptyTensorsHaveMemoryToo) {
   EXPECT_EQ(from_dlpack(to_dlpack(Tensor::zeros<float>({0, 3}))), Tensor::zeros<float>({0, 3}));
 }
 
-TEST(ToDLPackTest, ABorrowedTensorCanGoOutAgain) {
+TEST(ToDLPackTest, ABorrowedTensorCanBeExported) {
   Foreign foreign;
   DLManagedTensor* const managed = to_dlpack(from_dlpack(&foreign.managed));
   EXPECT_EQ(managed->dl_tensor.data, foreign.numbers);
@@ -427,7 +427,7 @@ TEST(ToDLPackTest, ACopyMayBeWrittenTo) {
   EXPECT_EQ(back.flat<float>()[0], 7);
 }
 
-TEST(ToDLPackTest, RefusesWhatDLPackHasNoWordFor) {
+TEST(ToDLPackTest, RejectsTypesThatDLPackLacks) {
   EXPECT_THAT([] { to_dlpack(Tensor::from({"cat"})); },
               ThrowsMessage<InvalidArgumentError>(HasSubstr("type string")));
   for (const DType dtype :

@@ -44,11 +44,11 @@ enum class DType : int32_t {
 size_t element_size(DType dtype);
 // TensorFlow's name: "float32", "int64".
 const char* dtype_name(DType dtype);
-// True for a number that TensorFlow knows, 1 to 23.
+// True for the numbers of TensorFlow's types, 1 to 23.
 bool is_valid_dtype(int32_t number);
 
 // The DType of a C++ type: dtype_of<float> is DType::kFloat. Not defined for
-// types that have none.
+// types without a DType.
 template <typename T>
 struct DTypeOf {};
 template <>
@@ -76,7 +76,7 @@ struct DTypeOf<std::byte> {
   static constexpr DType value = DType::kUint8;
 };
 
-// Integers map by size and sign, so that `long` and `long long` are both int64.
+// Integers map by size and signedness, so `long` and `long long` are both int64.
 template <typename T>
 requires(std::is_integral_v<T>) struct DTypeOf<T> {
   static constexpr DType value = std::is_signed_v<T> ? (sizeof(T) == 1   ? DType::kInt8

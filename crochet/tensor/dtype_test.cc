@@ -36,7 +36,7 @@ TEST(DTypeTest, HasTensorFlowsNumbersNamesAndSizes) {
   }
 }
 
-TEST(DTypeTest, KnowsWhichNumbersAreTypes) {
+TEST(DTypeTest, RecognisesNumbersOfTypes) {
   EXPECT_EQ(element_size(DType::kInvalid), 0);
   for (const int32_t number : {-1, 0, 24, 101, INT32_MAX, INT32_MIN})
     EXPECT_FALSE(is_valid_dtype(number)) << number;
@@ -47,7 +47,7 @@ constexpr bool has_dtype() {
   return dtype_of<T> == kExpected && Element<T>;
 }
 
-TEST(DTypeTest, BelongsToATypeOfTheLanguage) {
+TEST(DTypeTest, MapsFromCppTypes) {
   static_assert(has_dtype<float, DType::kFloat>() && has_dtype<double, DType::kDouble>());
   static_assert(has_dtype<int8_t, DType::kInt8>() && has_dtype<uint8_t, DType::kUint8>());
   static_assert(has_dtype<int16_t, DType::kInt16>() && has_dtype<uint16_t, DType::kUint16>());

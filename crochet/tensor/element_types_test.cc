@@ -41,7 +41,7 @@ TYPED_TEST(TypedElementsTest, HaveScalars) {
   EXPECT_EQ(tensor, Tensor::from(std::span<const TypeParam>(&one, 1), Shape{}));
 }
 
-// Quantised numbers mean nothing without their ranges: they are carried, as bytes, and no more.
+// Quantised numbers mean nothing without their ranges: they are only carried as bytes.
 TEST(QuantisedElementsTest, AreCarriedAsBytes) {
   for (const DType dtype :
        {DType::kQint8, DType::kQuint8, DType::kQint16, DType::kQuint16, DType::kQint32}) {

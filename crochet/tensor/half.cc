@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint32_t kFloatInfinity = 0x7f800000;
 
-// Without its `shift` low bits, 1 to 31, rounded to nearest even.
+// `value` without its `shift` low bits (1 to 31), rounded to nearest even.
 uint32_t round_off(uint32_t value, uint32_t shift) {
   const uint32_t quotient = value >> shift;
   const uint32_t rest = value & ((uint32_t{1} << shift) - 1);
@@ -19,7 +19,7 @@ uint32_t round_off(uint32_t value, uint32_t shift) {
   return quotient + (rest > half || (rest == half && quotient % 2 == 1) ? 1 : 0);
 }
 
-// Of a float below 2^-14, as a multiple of 2^-24: the bits of a subnormal half.
+// The bits of a subnormal half: a float below 2^-14, as a multiple of 2^-24.
 uint32_t subnormal_half_bits(uint32_t magnitude) {
   const uint32_t shift = 126 - (magnitude >> 23);
   if (shift > 24) return 0;
@@ -30,7 +30,7 @@ uint32_t subnormal_half_bits(uint32_t magnitude) {
 
 uint16_t bfloat16_bits(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
-  constexpr uint32_t kQuiet = 0x40;  // Else a NaN whose low bits go would be infinity.
+  constexpr uint32_t kQuiet = 0x40;  // Otherwise a NaN could become infinity without its low bits.
   if (std::isnan(value)) return static_cast<uint16_t>(bits >> 16 | kQuiet);
   return static_cast<uint16_t>(round_off(bits, 16));
 }
@@ -49,7 +49,7 @@ uint16_t half_bits(float value) {
 }
 
 double bfloat16_to_double(uint16_t bits) {
-  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);  // A float's upper half.
+  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);  // The upper half of a float.
 }
 
 double half_to_double(uint16_t bits) {

@@ -8,19 +8,19 @@
 
 namespace crochet {
 
-// The numbers of two bytes that C++20 has no types for, from their bits.
+// Conversions of the two-byte floating-point formats that C++20 has no types for.
 double bfloat16_to_double(uint16_t bits);
 // IEEE 754's binary16.
 double half_to_double(uint16_t bits);
 
-// The bits of the nearest number, of the even one of two that are equally near;
-// infinity beyond the largest. A NaN stays one.
+// The bits of the nearest number, ties to even; infinity beyond the largest. A NaN
+// stays a NaN.
 uint16_t bfloat16_bits(float value);
 uint16_t half_bits(float value);
 
 // IEEE 754's binary16 as an element of tensors: 11 significant bits, up to 65504.
-// Compute with float: a Half becomes one by itself and without loss, the way
-// back is written out since it rounds.
+// Compute with float: a Half converts to float implicitly and without loss; the
+// conversion back is explicit, since it rounds.
 //
 //   std::vector<Half> halves(floats.begin(), floats.end());
 class Half {
@@ -40,7 +40,7 @@ class Half {
   uint16_t bits_ = 0;
 };
 
-// The upper half of a float as an element of tensors: 8 significant bits, a float's range.
+// The upper half of a float as an element of tensors: 8 significant bits, the range of a float.
 class Bfloat16 {
  public:
   Bfloat16() = default;

@@ -15,7 +15,7 @@ namespace {
 static_assert(sizeof(Half) == 2 && sizeof(Bfloat16) == 2);
 static_assert(std::is_trivially_copyable_v<Half> && std::is_trivially_copyable_v<Bfloat16>);
 static_assert(dtype_of<Half> == DType::kHalf && dtype_of<Bfloat16> == DType::kBfloat16);
-static_assert(!std::is_convertible_v<float, Half>, "what rounds is written out");
+static_assert(!std::is_convertible_v<float, Half>, "rounding conversions are explicit");
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -37,7 +37,7 @@ TEST(Bfloat16Test, EveryNumberSurvivesTheWayThroughFloat) {
   expect_every_number_survives<Bfloat16>();
 }
 
-// Between neighbours: below the middle down, above up, in the middle to the even one.
+// Between neighbours: below the midpoint down, above it up, at the midpoint to the even one.
 template <typename T>
 void expect_rounded_to_nearest_even(uint16_t last) {
   for (uint16_t bits = 0; bits < last; ++bits) {

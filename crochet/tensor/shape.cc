@@ -18,7 +18,7 @@ Shape::Shape(std::span<const int64_t> dimensions) {
     if (size < kUnknownDimension)
       throw InvalidArgumentError("shape [{}]: a dimension of size {}", fmt::join(dimensions, ","),
                                  size);
-    // Sizes of 0 are left out, so that a later huge one is still noticed.
+    // Sizes of 0 are skipped, so that a later huge size is still detected.
     if (size > 0 && __builtin_mul_overflow(product, size, &product))
       throw InvalidArgumentError("shape [{}]: more elements than 2^63", fmt::join(dimensions, ","));
   }

@@ -17,10 +17,10 @@
 namespace crochet {
 
 // The sizes of a tensor's dimensions; a scalar has none. In the shape of a
-// placeholder or of a variable that may grow, kUnknownDimension stands for "any size".
+// placeholder or of a variable that may grow, kUnknownDimension means "any size".
 //
-// Up to kInlineRank sizes live in the object: tensors of usual ranks are handed on without
-// an allocation.
+// Up to kInlineRank sizes are stored in the object: tensors of usual ranks are passed on
+// without an allocation.
 class Shape {
  public:
   static constexpr int64_t kUnknownDimension = -1;
@@ -66,7 +66,7 @@ class Shape {
 
   size_t rank_ = 0;
   std::array<int64_t, kInlineRank> few_ = {};
-  std::unique_ptr<int64_t[]> many_;  // All sizes, if they are more.
+  std::unique_ptr<int64_t[]> many_;  // All sizes, if there are more than kInlineRank.
 };
 
 // "[64,128]", "[]" for a scalar, "[?,64]" for an unknown size.

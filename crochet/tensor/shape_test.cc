@@ -31,14 +31,14 @@ TEST(ShapeTest, CountsElements) {
   EXPECT_EQ((Shape{5, 0, 7}).num_elements(), 0);
 }
 
-TEST(ShapeTest, ReadsAsText) {
+TEST(ShapeTest, ConvertsToText) {
   EXPECT_EQ(to_string(Shape{}), "[]");
   EXPECT_EQ(to_string(Shape{64, 128}), "[64,128]");
   EXPECT_EQ(to_string(Shape{Shape::kUnknownDimension, 64}), "[?,64]");
   EXPECT_EQ(fmt::format("{:>6}", Shape{1}), "   [1]");
 }
 
-TEST(ShapeTest, RefusesNegativeSizes) {
+TEST(ShapeTest, RejectsNegativeSizes) {
   EXPECT_THAT(
       [] {
         Shape({2, -2});
@@ -47,7 +47,7 @@ TEST(ShapeTest, RefusesNegativeSizes) {
   EXPECT_THROW(Shape({INT64_MIN}), InvalidArgumentError);
 }
 
-TEST(ShapeTest, RefusesMoreElementsThanCanBeCounted) {
+TEST(ShapeTest, RejectsMoreElementsThanCanBeCounted) {
   EXPECT_NO_THROW(Shape({INT64_MAX}));
   EXPECT_THROW(Shape({INT64_MAX, 2}), InvalidArgumentError);
   EXPECT_THROW(Shape({int64_t{1} << 32, int64_t{1} << 31}), InvalidArgumentError);
@@ -78,7 +78,7 @@ TEST(ShapeTest, ComparesSizes) {
   EXPECT_NE((Shape{1}), Shape{});
 }
 
-TEST(ShapeTest, TakesMoreSizesThanFitIntoTheObject) {
+TEST(ShapeTest, HoldsMoreSizesThanFitInTheObject) {
   for (int64_t rank = 0; rank < 10; ++rank) {
     std::vector<int64_t> sizes;
     for (int64_t i = 0; i < rank; ++i) sizes.push_back(i + 1);

@@ -29,7 +29,7 @@ TEST(StringTensorTest, HoldsStringsOfAnyBytes) {
   EXPECT_EQ(tensor.num_bytes(), 2 + 1000 + 2u);
 }
 
-TEST(StringTensorTest, HasItsLengthAsShapeIfNoneIsGiven) {
+TEST(StringTensorTest, HasItsLengthAsShapeByDefault) {
   EXPECT_EQ(Tensor::from({"a", "b"}).shape(), Shape{2});
   EXPECT_EQ(Tensor::scalar(kLong).shape(), Shape{});
   const Tensor scalar = Tensor::scalar(kLong), none = Tensor::from(std::vector<std::string>{});
@@ -38,12 +38,12 @@ TEST(StringTensorTest, HasItsLengthAsShapeIfNoneIsGiven) {
   EXPECT_EQ(Tensor::from(std::vector<std::string>{}, {0, 3}).num_elements(), 0);
 }
 
-TEST(StringTensorTest, RefusesAWrongNumberOfValues) {
+TEST(StringTensorTest, RejectsAWrongNumberOfValues) {
   EXPECT_THAT(
       [] {
         Tensor::from({"a", "b", "c"}, {2, 2});
       },
-      ThrowsMessage<InvalidArgumentError>("a tensor of shape [2,2] has 4 elements, 3 were given"));
+      ThrowsMessage<InvalidArgumentError>("tensor of shape [2,2]: found 3 values, expected 4"));
   EXPECT_THROW(Tensor::from({"a"}, {Shape::kUnknownDimension}), InvalidArgumentError);
 }
 
@@ -56,7 +56,7 @@ TEST(StringTensorTest, CopiesShareUntilOneIsWrittenTo) {
   EXPECT_THAT(original.strings(), ElementsAre("changed", kLong));
   const std::string* const data = original.strings().data();
   original.mutable_strings()[1].clear();
-  EXPECT_EQ(original.strings().data(), data) << "nobody else holds it";
+  EXPECT_EQ(original.strings().data(), data) << "it is the only holder";
 }
 
 TEST(StringTensorTest, MovesItsStrings) {
@@ -68,7 +68,7 @@ TEST(StringTensorTest, MovesItsStrings) {
   EXPECT_EQ(moved.scalar<float>(), 1);
 }
 
-TEST(StringTensorTest, AHandedOutTensorNeverChanges) {
+TEST(StringTensorTest, ACopyNeverChanges) {
   Tensor text = Tensor::from({kLong});
   std::vector<std::jthread> savers;
   for (int step = 0; step < 20; ++step) {
@@ -82,22 +82,22 @@ TEST(StringTensorTest, AHandedOutTensorNeverChanges) {
 TEST(StringTensorTest, HasNoBytes) {
   Tensor tensor = Tensor::from({"a", "b"});
   EXPECT_THAT([&] { tensor.bytes(); },
-              ThrowsMessage<InvalidArgumentError>(HasSubstr("string [2] has no bytes")));
+              ThrowsMessage<InvalidArgumentError>(HasSubstr("string [2] has no contiguous bytes")));
   EXPECT_THROW(tensor.mutable_bytes(), InvalidArgumentError);
   EXPECT_THROW(tensor.flat<uint8_t>(), InvalidArgumentError);
   EXPECT_THROW(Tensor::scalar("a").to_double(), InvalidArgumentError);
 }
 
-TEST(StringTensorTest, NumbersAreNoStrings) {
+TEST(StringTensorTest, RejectsNumbersAsStrings) {
   Tensor tensor = Tensor::scalar(1.0f);
   EXPECT_THAT([&] { tensor.strings(); },
-              ThrowsMessage<InvalidArgumentError>("a tensor of type float32 is not one of string"));
+              ThrowsMessage<InvalidArgumentError>("tensor: found type float32, expected string"));
   EXPECT_THROW(tensor.mutable_strings(), InvalidArgumentError);
   const Tensor unset;
   EXPECT_THROW(unset.strings(), InvalidArgumentError);
 }
 
-TEST(StringTensorTest, EqualsWhatHasTheSameShapeAndStrings) {
+TEST(StringTensorTest, EqualsATensorWithTheSameShapeAndStrings) {
   const Tensor tensor = Tensor::from({"ab", "c"});
   EXPECT_EQ(tensor, Tensor::from({"ab", "c"}));
   EXPECT_NE(tensor, Tensor::from({"a", "bc"}));

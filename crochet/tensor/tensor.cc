@@ -22,13 +22,13 @@ std::span<std::string> strings_in(Buffer& buffer) {
           buffer.size() / sizeof(std::string)};
 }
 
-// Takes over the strings [first, last), or copies them, as the iterators say.
+// Moves or copies the strings [first, last), depending on the iterators.
 template <typename Iterator>
 Buffer make_strings(Iterator first, Iterator last) {
   const auto destroy = [](std::byte* data, size_t size) noexcept {
     std::destroy_n(reinterpret_cast<std::string*>(data), size / sizeof(std::string));
   };
-  // Made elsewhere: copying may throw, and the buffer destroys all of its strings.
+  // Built in a vector first: copying may throw, and the buffer destroys all of its strings.
   std::vector<std::string> made(first, last);
   Buffer buffer(made.size() * sizeof(std::string), destroy);
   std::uninitialized_move(made.begin(), made.end(),
@@ -40,13 +40,13 @@ Buffer make_strings(Iterator first, Iterator last) {
 
 size_t Tensor::num_bytes(DType dtype, const Shape& shape) {
   if (element_size(dtype) == 0)
-    throw InvalidArgumentError("a tensor of type {}: its elements have no fixed size", dtype);
+    throw InvalidArgumentError("tensor of type {}: its elements have no fixed size", dtype);
   if (!shape.is_fully_known())
-    throw InvalidArgumentError("a tensor of shape {}: every size must be known", shape);
+    throw InvalidArgumentError("tensor of shape {}: every size must be known", shape);
   int64_t size = 0;
   if (__builtin_mul_overflow(shape.num_elements(), static_cast<int64_t>(element_size(dtype)),
                              &size))
-    throw ResourceExhaustedError("a tensor {} {}: more bytes than 2^63", dtype, shape);
+    throw ResourceExhaustedError("tensor {} {}: more bytes than 2^63", dtype, shape);
   return static_cast<size_t>(size);
 }
 
@@ -57,8 +57,8 @@ Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape
 Tensor Tensor::from_buffer(DType dtype, Shape shape, Buffer buffer) {
   const size_t size = num_bytes(dtype, shape);
   if (size != buffer.size())
-    throw InvalidArgumentError("a tensor {} {} has {} bytes, a buffer of {} was given", dtype,
-                               shape, size, buffer.size());
+    throw InvalidArgumentError("tensor {} {}: found a buffer of {} bytes, expected {}", dtype,
+                               shape, buffer.size(), size);
   Tensor tensor;
   tensor.dtype_ = dtype;
   tensor.shape_ = std::move(shape);
@@ -73,19 +73,18 @@ Tensor Tensor::from_buffer(DType dtype, Shape shape, Buffer buffer) {
 Tensor Tensor::copy_of(DType dtype, Shape shape, std::span<const std::byte> values) {
   Tensor tensor(dtype, std::move(shape));
   if (tensor.num_bytes() != values.size())
-    throw InvalidArgumentError("a tensor of shape {} has {} elements, {} were given",
-                               tensor.shape(), tensor.num_elements(),
-                               values.size() / element_size(dtype));
+    throw InvalidArgumentError("tensor of shape {}: found {} values, expected {}", tensor.shape(),
+                               values.size() / element_size(dtype), tensor.num_elements());
   std::ranges::copy(values, tensor.mutable_bytes().begin());
   return tensor;
 }
 
 Tensor Tensor::from(std::vector<std::string> strings, Shape shape) {
   if (!shape.is_fully_known())
-    throw InvalidArgumentError("a tensor of shape {}: every size must be known", shape);
+    throw InvalidArgumentError("tensor of shape {}: every size must be known", shape);
   if (static_cast<uint64_t>(shape.num_elements()) != strings.size())
-    throw InvalidArgumentError("a tensor of shape {} has {} elements, {} were given", shape,
-                               shape.num_elements(), strings.size());
+    throw InvalidArgumentError("tensor of shape {}: found {} values, expected {}", shape,
+                               strings.size(), shape.num_elements());
   Tensor tensor;
   tensor.buffer_ = make_strings(std::make_move_iterator(strings.begin()),
                                 std::make_move_iterator(strings.end()));
@@ -127,7 +126,7 @@ size_t Tensor::num_characters() const {
 
 void Tensor::check_has_bytes() const {
   if (dtype_ == DType::kString)
-    throw InvalidArgumentError("a tensor {} {} has no bytes in one piece, it has strings()", dtype_,
+    throw InvalidArgumentError("tensor {} {} has no contiguous bytes; use strings()", dtype_,
                                shape_);
 }
 
@@ -149,19 +148,19 @@ std::span<std::byte> Tensor::mutable_bytes() & {
 
 void Tensor::check_dtype(DType wanted) const {
   if (dtype_ != wanted)
-    throw InvalidArgumentError("a tensor of type {} is not one of {}", dtype_, wanted);
+    throw InvalidArgumentError("tensor: found type {}, expected {}", dtype_, wanted);
 }
 
 void Tensor::check_single() const {
   if (num_elements() != 1)
-    throw InvalidArgumentError("a tensor {} has {} elements, expected one",
-                               is_set() ? to_string(shape_) : "that is unset", num_elements());
+    throw InvalidArgumentError("tensor {}: found {} elements, expected one",
+                               is_set() ? to_string(shape_) : "(unset)", num_elements());
 }
 
 void Tensor::check_bools() const {
   const auto found = std::ranges::find_if(bytes(), [](std::byte b) { return b > std::byte{1}; });
   if (found != bytes().end())
-    throw InvalidArgumentError("a tensor {} {}: the byte of element {}: found {}, expected 0 or 1",
+    throw InvalidArgumentError("tensor {} {}: the byte of element {}: found {}, expected 0 or 1",
                                dtype_, shape_, found - bytes().begin(),
                                std::to_integer<int>(*found));
 }
@@ -169,7 +168,7 @@ void Tensor::check_bools() const {
 double Tensor::to_double() const {
   check_single();
   if (dtype_ == DType::kString)
-    throw InvalidArgumentError("a tensor of type {} is no real number", dtype_);
+    throw InvalidArgumentError("tensor: found type {}, expected a real number", dtype_);
   const std::byte* const data = bytes().data();
   const auto load = [data]<typename T>(T value) {
     std::memcpy(&value, data, sizeof(T));
@@ -208,7 +207,7 @@ double Tensor::to_double() const {
     case DType::kHalf:
       return half_to_double(load_bits());
     default:
-      throw InvalidArgumentError("a tensor of type {} is no real number", dtype_);
+      throw InvalidArgumentError("tensor: found type {}, expected a real number", dtype_);
   }
 }
 
@@ -220,7 +219,7 @@ bool operator==(const Tensor& a, const Tensor& b) {
 
 namespace {
 
-// A log line is not the place for a whole text.
+// Longer texts are cut in log lines.
 constexpr size_t kLongestText = 40;
 
 std::string quoted(const std::string& text) {
@@ -228,7 +227,7 @@ std::string quoted(const std::string& text) {
                                      : fmt::format("\"{}\"...", text.substr(0, kLongestText));
 }
 
-// With as few digits as tell the value from others of its type.
+// With as few digits as distinguish the value from others of its type.
 std::string value_text(const Tensor& tensor) {
   switch (tensor.dtype()) {
     case DType::kString:

@@ -19,29 +19,30 @@
 namespace crochet {
 
 // A dense, row-major array of numbers or strings with a type and a shape. Copying shares
-// the memory; writing through one holder copies it first if others hold it
-// too, so a tensor that was handed out never changes.
+// the memory; writing through one holder copies it first if there are other
+// holders, so a copy never changes.
 //
 // A default-constructed tensor is unset: it has the type kInvalid and no
 // elements. A value that was not computed is unset.
 //
-// Strings are elements too, but have no bytes that could be read as one piece:
-// strings() stands for flat().
+// Strings can be elements, too, but have no contiguous bytes: use strings()
+// instead of flat().
 //
 //   const Tensor tags = Tensor::from({"cat", "dog"});
 //   fmt::print("{}\n", tags.strings()[1]);
 //
-// Values of at most kInlineBytes bytes live in the object: scalars cost no allocation. What gives a
-// view of the elements does not compile for a temporary, which would leave the view without memory.
+// Values of at most kInlineBytes bytes are stored in the object: scalars need no allocation.
+// Functions that return a view of the elements do not compile for a temporary, since the view would
+// dangle.
 //
-// Thread-safe as a plain value is: many readers, or one writer.
+// As thread-safe as a plain value: many readers, or one writer.
 class Tensor {
  public:
   static constexpr size_t kInlineBytes = 16;
 
   Tensor() = default;
-  // Elements are uninitialised; strings come from from(). Throws: InvalidArgumentError for a type
-  // without a fixed size or a shape with unknown sizes; ResourceExhaustedError without memory.
+  // Elements are uninitialised; for strings, use from(). Throws: InvalidArgumentError for a type
+  // without a fixed size or a shape with unknown sizes; ResourceExhaustedError if out of memory.
   Tensor(DType dtype, Shape shape);
 
   template <Element T>
@@ -58,7 +59,7 @@ class Tensor {
     std::memcpy(tensor.inline_, &value, sizeof(T));
     return tensor;
   }
-  // Throws: InvalidArgumentError unless the shape has as many elements as there are values.
+  // Throws: InvalidArgumentError if the number of values does not match the shape.
   template <Element T>
   static Tensor from(std::span<const T> values, Shape shape) {
     return copy_of(dtype_of<T>, std::move(shape), std::as_bytes(values));
@@ -72,11 +73,11 @@ class Tensor {
     return from(std::span<const T>(values), std::move(shape));
   }
 
-  // Over the bytes in `buffer`, as they are. Throws: InvalidArgumentError as the constructor, and
-  // unless the buffer has as many bytes as the elements take.
+  // Uses the bytes in `buffer` without a copy. Throws: InvalidArgumentError as the constructor, and
+  // if the size of the buffer does not match the elements.
   static Tensor from_buffer(DType dtype, Shape shape, Buffer buffer);
 
-  // Of type kString. Throws as from() for numbers.
+  // A tensor of type kString. Throws: as from() for numbers.
   static Tensor from(std::vector<std::string> strings, Shape shape);
   static Tensor from(std::vector<std::string> strings);
   static Tensor scalar(std::string value);
@@ -93,34 +94,34 @@ class Tensor {
   const Shape& shape() const& { return shape_; }
   Shape shape() && { return std::move(shape_); }
   int64_t num_elements() const { return is_set() ? shape_.num_elements() : 0; }
-  // Of all elements; of strings, what their characters take.
+  // The size of all elements; for strings, of their characters.
   size_t num_bytes() const {
     return dtype_ == DType::kString ? num_characters()
                                     : static_cast<size_t>(num_elements()) * element_size(dtype_);
   }
 
-  // What the elements of such a tensor take. Throws: as the constructor.
+  // The size of the elements of such a tensor. Throws: as the constructor.
   static size_t num_bytes(DType dtype, const Shape& shape);
 
-  // True if others hold the memory too, so that writing would copy it first.
+  // True if the memory has other holders, so that writing would copy it first.
   bool is_shared() const { return buffer_ && !buffer_.is_unique(); }
   // The elements' memory; unset if they are in the object, or strings.
   const Buffer& buffer() const& { return buffer_; }
   Buffer buffer() && { return std::move(buffer_); }
-  // Buffer::version() of the memory: the same number twice means that nobody asked to write to it
-  // in between, through whatever holder. 0 for elements that are in the object.
+  // Buffer::version() of the memory: an unchanged number means that no holder requested it for
+  // writing in between. 0 for elements stored in the object.
   uint64_t version() const { return buffer_.version(); }
-  // The elements' memory, kBufferAlignment-aligned unless inline or borrowed from others, as
-  // crochet/tensor/dlpack.h does.
+  // The elements' memory, kBufferAlignment-aligned unless inline or borrowed, as by
+  // crochet/tensor/dlpack.h.
   // Throws: InvalidArgumentError for strings.
   std::span<const std::byte> bytes() const&;
   std::span<const std::byte> bytes() const&& = delete;
-  // The same to write to; copies first if the memory is shared or borrowed. Throws as bytes().
+  // The same for writing; copies first if the memory is shared or borrowed. Throws: as bytes().
   std::span<std::byte> mutable_bytes() &;
 
   // The elements in row-major order. Throws: InvalidArgumentError for another type, and for a bool
-  // whose byte is neither 0 nor 1, as a file or another library may have it: to read it as a bool
-  // would be undefined.
+  // whose byte is neither 0 nor 1, as a file or another library may contain: reading it as a bool
+  // would be undefined behaviour.
   template <Element T>
   std::span<const T> flat() const& {
     check_dtype(dtype_of<T>);
@@ -129,26 +130,26 @@ class Tensor {
   }
   template <Element T>
   std::span<const T> flat() const&& = delete;
-  // The same to write to; bools are not checked.
+  // The same for writing; bools are not checked.
   template <Element T>
   std::span<T> mutable_flat() & {
     check_dtype(dtype_of<T>);
     return {reinterpret_cast<T*>(mutable_bytes().data()), static_cast<size_t>(num_elements())};
   }
-  // The elements of a string tensor, and the same to write to. Throws: InvalidArgumentError
+  // The elements of a string tensor, and the same for writing. Throws: InvalidArgumentError
   // for another type.
   std::span<const std::string> strings() const&;
   std::span<const std::string> strings() const&& = delete;
   std::span<std::string> mutable_strings() &;
 
   // The value of a tensor of exactly one element. Throws: InvalidArgumentError
-  // for another type or number of elements, and for a bool as flat().
+  // for another type or number of elements, and for a bool as flat() does.
   template <Element T>
   T scalar() const {
     check_single();
     return flat<T>()[0];
   }
-  // The same where it is known that there is one. Requires: this type, one element.
+  // The same without checks. Requires: this type, one element.
   template <Element T>
   T single() const {
     if (buffer_) return flat<T>()[0];
@@ -157,8 +158,8 @@ class Tensor {
     std::memcpy(&value, inline_, sizeof(T));
     return value;
   }
-  // The value of one element of any real type, as a double: of a bool, 1 unless its byte is 0.
-  // Throws as scalar(), but for such bools.
+  // The value of a tensor of exactly one element of any real type, as a double; a bool is 1 unless
+  // its byte is 0. Throws: as scalar(), except for invalid bools.
   double to_double() const;
 
   // True if both have the same type, shape and bytes, or strings.
@@ -178,11 +179,11 @@ class Tensor {
   alignas(16) std::byte inline_[kInlineBytes] = {};
 };
 
-// Named tensors, as Saveable objects give and take them.
+// Named tensors, as saved and restored by Saveable objects.
 using TensorMap = std::map<std::string, Tensor, std::less<>>;
 
 // "float32 [64,128]", and the value of a tensor of one element: "int64 [] = 7",
-// "string [] = \"cat\"" (of a long string, how it starts).
+// "string [] = \"cat\"" (only the start of a long string).
 std::string describe(const Tensor& tensor);
 
 }  // namespace crochet

@@ -12,7 +12,7 @@
 namespace crochet {
 namespace {
 
-// Takes a number off the front; false if there is none.
+// Parses and removes a number at the front; false if there is none.
 bool take_number(std::string_view& text, int64_t& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc()) return false;
@@ -42,8 +42,8 @@ SliceExtent resolved(const SliceExtent& extent, int64_t size) {
   if (extent.start == 0 && extent.length == SliceExtent::kWholeDimension) return {0, size};
   if (extent.start < 0 || extent.length < 1 || extent.start > size ||
       extent.length > size - extent.start)
-    throw InvalidArgumentError("a range of {} from {} on in a dimension of size {}", extent.length,
-                               extent.start, size);
+    throw InvalidArgumentError("a range of {} from {} on exceeds a dimension of size {}",
+                               extent.length, extent.start, size);
   return extent;
 }
 
@@ -59,7 +59,7 @@ TensorSlice parse_slice(std::string_view text) {
     slice.push_back(*extent);
     if (rest.empty()) break;
     if (!take_char(rest, ':'))
-      throw InvalidArgumentError("slice \"{}\": \"{}\" where a colon is expected", text, rest);
+      throw InvalidArgumentError("slice \"{}\": found \"{}\", expected a colon", text, rest);
   }
   return slice;
 }
@@ -79,7 +79,8 @@ namespace internal {
 
 TensorSlice resolved(const TensorSlice& slice, const Shape& shape) {
   if (slice.size() != static_cast<size_t>(shape.rank()))
-    throw InvalidArgumentError("slice \"{}\" of a tensor of shape {}", to_string(slice), shape);
+    throw InvalidArgumentError("slice \"{}\": its rank does not match the shape {}",
+                               to_string(slice), shape);
   TensorSlice result;
   for (size_t i = 0; i < slice.size(); ++i)
     result.push_back(crochet::resolved(slice[i], shape[static_cast<int>(i)]));
@@ -111,7 +112,7 @@ std::optional<TensorSlice> intersection(const TensorSlice& a, const TensorSlice&
 
 namespace {
 
-// Where the element at `position` of the whole tensor lies in a slice of it.
+// The offset in a slice of the element at `position` of the whole tensor.
 int64_t offset_within(const TensorSlice& slice, const std::vector<int64_t>& position) {
   int64_t offset = 0;
   for (size_t i = 0; i < slice.size(); ++i)
@@ -119,7 +120,7 @@ int64_t offset_within(const TensorSlice& slice, const std::vector<int64_t>& posi
   return offset;
 }
 
-// Moves on by a row; false behind the last one.
+// Advances to the next row; false after the last one.
 bool next_row(const TensorSlice& within, std::vector<int64_t>& position) {
   for (size_t i = within.size(); i-- > 1;) {
     const SliceExtent& extent = within[i - 1];

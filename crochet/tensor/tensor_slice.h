@@ -22,11 +22,11 @@ struct SliceExtent {
   friend bool operator==(const SliceExtent&, const SliceExtent&) = default;
 };
 
-// A rectangular part of a tensor, an extent for each dimension.
+// A rectangular part of a tensor, with one extent per dimension.
 using TensorSlice = std::vector<SliceExtent>;
 
 // TensorFlow's text: "start,length" for each dimension, or "-" for all of it, joined
-// by ":". Of a matrix, "0,2:-" is the first two rows. "" is the slice of a scalar.
+// by ":". For a matrix, "0,2:-" is the first two rows. "" is the slice of a scalar.
 // Throws: InvalidArgumentError for other text, a negative start and a length below 1.
 TensorSlice parse_slice(std::string_view text);
 std::string to_string(const TensorSlice& slice);
@@ -35,25 +35,26 @@ std::string to_string(const TensorSlice& slice);
 
 namespace crochet::internal {
 
-// The slice in a tensor of this shape with no dimension left to be "all of it". Throws:
-// InvalidArgumentError for another number of dimensions, or if it reaches outside.
+// The slice of a tensor of this shape, with each "all of it" replaced by the dimension's range.
+// Throws: InvalidArgumentError for another number of dimensions, or if it reaches outside.
 TensorSlice resolved(const TensorSlice& slice, const Shape& shape);
 // The whole of a tensor.
 TensorSlice whole_slice(const Shape& shape);
 
-// The functions below require slices that are resolved, of the same tensor.
+// The functions below require resolved slices of the same tensor.
 
 Shape shape_of(const TensorSlice& slice);
-// What both have in common; nothing if that is no element.
+// The elements in both slices; unset if there are none.
 std::optional<TensorSlice> intersection(const TensorSlice& a, const TensorSlice& b);
 
-// Elements of a row-major tensor that lie side by side in two slices of it.
+// Elements of a row-major tensor that are contiguous in two slices of it.
 struct CommonRow {
   int64_t offset_in_from = 0;
   int64_t offset_in_to = 0;
   int64_t length = 0;
 };
-// Says what to copy so that the elements of slice `from` that are in slice `to` come there.
+// Calls `copy` for each row to copy so that the elements common to both slices get from slice
+// `from` to slice `to`.
 void for_each_common_row(const TensorSlice& from, const TensorSlice& to,
                          const std::function<void(const CommonRow&)>& copy);
 

@@ -22,21 +22,21 @@ TEST(TensorSliceTest, ReadsAndWritesTensorFlowsText) {
     EXPECT_EQ(to_string(parse_slice(text)), text);
 }
 
-TEST(TensorSliceTest, RefusesOtherText) {
+TEST(TensorSliceTest, RejectsOtherText) {
   for (const char* const text : {":", "-:", "0", "0,", "0,0", "-1,2", "0,-1", "0,2:", "0,2;-",
                                  "0,2 ", " 0,2", "--", "0,99999999999999999999"})
     EXPECT_THAT([&] { parse_slice(text); },
                 ThrowsMessage<InvalidArgumentError>(HasSubstr(fmt::format("\"{}\"", text))));
 }
 
-TEST(TensorSliceTest, ResolvesWhatIsWhole) {
+TEST(TensorSliceTest, ResolvesWholeDimensions) {
   EXPECT_EQ(resolved(parse_slice("-:1,2"), {4, 3}), (TensorSlice{{0, 4}, {1, 2}}));
   EXPECT_EQ(resolved({{}}, {0}), (TensorSlice{{0, 0}}));
   EXPECT_EQ(resolved({}, {}), TensorSlice{});
   EXPECT_EQ(whole_slice({4, 3}), (TensorSlice{{0, 4}, {0, 3}}));
 }
 
-TEST(TensorSliceTest, RefusesToReachOutside) {
+TEST(TensorSliceTest, RejectsSlicesThatReachOutside) {
   const Shape shape{4};
   for (const TensorSlice& slice : {TensorSlice{{3, 2}},
                                    {{4, 1}},
@@ -56,7 +56,7 @@ std::vector<CommonRow> common_rows(const TensorSlice& from, const TensorSlice& t
   return rows;
 }
 
-TEST(TensorSliceTest, FindsTheRowsThatTwoHaveInCommon) {
+TEST(TensorSliceTest, FindsTheCommonRowsOfTwoSlices) {
   const TensorSlice left{{0, 3}, {0, 2}}, middle{{1, 2}, {1, 2}};
   EXPECT_EQ(*intersection(left, middle), (TensorSlice{{1, 2}, {1, 1}}));
   const auto rows = common_rows(left, middle);

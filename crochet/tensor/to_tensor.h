@@ -12,12 +12,13 @@
 
 namespace crochet {
 
-// Libraries of arrays define `Tensor array_to_tensor(ToTensorTag, const Array&)` in crochet.
+// Adapters for array libraries define `Tensor array_to_tensor(ToTensorTag, const Array&)` in
+// namespace crochet.
 struct ToTensorTag {};
 
-// What a callable of the user's returned, as a tensor: a number, a string, a std::vector of one of
-// them, a Tensor, an Eigen matrix (with <crochet/eigen.h>), or a std::optional of one; an empty one
-// is unset.
+// Converts the result of a user's callable to a tensor: a number, a string, a std::vector of
+// either, a Tensor, an Eigen matrix (with <crochet/eigen.h>), or a std::optional of one of these;
+// an empty optional gives an unset tensor.
 template <typename T>
 Tensor to_tensor(T&& value) {
   using Value = std::remove_cvref_t<T>;

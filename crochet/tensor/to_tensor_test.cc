@@ -9,14 +9,14 @@
 namespace crochet {
 namespace {
 
-TEST(ToTensorTest, TakesNumbersVectorsAndTensors) {
+TEST(ToTensorTest, AcceptsNumbersVectorsAndTensors) {
   EXPECT_EQ(to_tensor(2.5f), Tensor::scalar(2.5f));
   EXPECT_EQ(to_tensor(true), Tensor::scalar(true));
   EXPECT_EQ(to_tensor(std::vector<int>{1, 2}), Tensor::from<int>({1, 2}));
   EXPECT_EQ(to_tensor(Tensor::scalar(int64_t{7})), Tensor::scalar(int64_t{7}));
 }
 
-TEST(ToTensorTest, TakesStrings) {
+TEST(ToTensorTest, AcceptsStrings) {
   EXPECT_EQ(to_tensor("cat"), Tensor::scalar(std::string("cat")));
   EXPECT_EQ(to_tensor(std::string("cat")), Tensor::scalar(std::string("cat")));
   EXPECT_EQ(to_tensor(std::string_view("cat").data()), Tensor::scalar(std::string("cat")));
@@ -30,7 +30,7 @@ TEST(ToTensorTest, MakesAnEmptyOptionalUnset) {
   EXPECT_EQ(to_tensor(std::optional<float>(1)), Tensor::scalar(1.0f));
 }
 
-TEST(ToTensorTest, TakesEigensMatricesAndExpressionsRowByRow) {
+TEST(ToTensorTest, AcceptsEigenMatricesAndExpressionsInRowOrder) {
   Eigen::Matrix2f matrix;
   matrix << 1, 2, 3, 4;
   EXPECT_EQ(to_tensor(matrix), Tensor::from<float>({1, 2, 3, 4}, {2, 2}));

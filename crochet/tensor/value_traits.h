@@ -10,15 +10,15 @@
 
 namespace crochet::internal {
 
-// What C++ values are to tensors: those who make tensors of values, and values of tensors,
-// tell the same kinds apart.
+// The kinds of C++ values that correspond to tensors, shared by the conversions to and from
+// tensors.
 
 template <typename T>
 inline constexpr bool kIsOptional = false;
 template <typename T>
 inline constexpr bool kIsOptional<std::optional<T>> = true;
 
-// std::vector<bool> is left out: it has no elements in memory.
+// std::vector<bool> is excluded, since its elements are not stored as bools.
 template <typename T>
 inline constexpr bool kIsVectorOfNumbers = false;
 template <Element T>

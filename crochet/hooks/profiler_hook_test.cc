@@ -163,7 +163,7 @@ TEST_F(ProfilerHookTest, ProfilesAStepAgainThatIsMadeAgain) {
   session.close();
   EXPECT_THAT(timelines(), ElementsAre("timeline-2.json"));
   EXPECT_THAT(metadata_tags(), ElementsAre("step_2"));
-  EXPECT_TRUE(log_.contains("run metadata of the tag step_2 already"));
+  EXPECT_TRUE(log_.contains("run metadata with the tag step_2 already exists"));
 }
 
 TEST_F(ProfilerHookTest, AFullDiskDoesNotEndTheRun) {

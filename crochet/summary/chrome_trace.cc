@@ -62,7 +62,7 @@ class TraceBuilder {
   void add_dataflow() {
     int64_t id = 0;
     for_each_edge([&](const TracedOperation& from, const TracedOperation& to) {
-      // An arrow belongs to the operation that runs at its time: the end is no longer part of it.
+      // An arrow belongs to the operation that runs at its time, which excludes the end.
       const nanoseconds leaves =
           end_of(from) - std::min(from.duration, nanoseconds(from.duration.count() > 0 ? 1 : 0));
       Json start = event_of("s", from.name, "dataflow", from, leaves);
@@ -70,7 +70,7 @@ class TraceBuilder {
       events_.push_back(std::move(start));
       Json finish = event_of("f", from.name, "dataflow", to, to.start);
       finish["id"] = id;
-      finish["bp"] = "e";  // Of the operation it is in, not of the next one.
+      finish["bp"] = "e";  // Binds to the enclosing operation, not to the next one.
       events_.push_back(std::move(finish));
     });
   }
@@ -125,7 +125,7 @@ class TraceBuilder {
             {"ts", micros(time)}};
   }
 
-  // Calls `visit` for each value that went from one operation of the trace to another.
+  // Calls `visit` for each value passed from one operation of the trace to another.
   void for_each_edge(const auto& visit) const {
     std::map<std::string_view, const TracedOperation*> began;
     for (const TracedOperation& operation : run_.operations) {

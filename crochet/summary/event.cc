@@ -118,12 +118,12 @@ Event read_event(protozero::pbf_reader message) {
 std::string encode_event(const Event& event) {
   std::string bytes;
   protozero::pbf_writer message(bytes);
-  // As protobuf does it, zero and empty are left out.
+  // As in protobuf, zero and empty values are omitted.
   if (event.wall_time != 0) message.add_double(number(EventField::kWallTime), event.wall_time);
   if (event.step != 0) message.add_int64(number(EventField::kStep), event.step);
   if (!event.file_version.empty())
     message.add_string(number(EventField::kFileVersion), event.file_version);
-  // A message's fields may be anywhere in it: two messages, one behind the other, are one.
+  // The fields of a message may be in any order: two concatenated messages are one.
   if (!event.values.empty() || !event.encoded_values.empty())
     message.add_message(number(EventField::kSummary),
                         encode_summary(event.values) + event.encoded_values);

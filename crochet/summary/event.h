@@ -12,7 +12,7 @@
 
 namespace crochet {
 
-// What befell a session, with the numbers of TensorFlow's SessionLog.SessionStatus.
+// Events of a session, with the numbers of TensorFlow's SessionLog.SessionStatus.
 enum class SessionLog { kUnspecified = 0, kStart = 1, kStop = 2, kCheckpoint = 3 };
 
 struct SessionLogEntry {
@@ -24,7 +24,7 @@ struct SessionLogEntry {
   bool operator==(const SessionLogEntry&) const = default;
 };
 
-// What the engine measured in one run, as TensorBoard's graph and profile pages take it.
+// The engine's measurements of one run, for TensorBoard's graph and profile pages.
 struct TaggedRunMetadata {
   std::string tag = {};
   // The bytes of TensorFlow's message RunMetadata; see traced_run.h.
@@ -49,8 +49,8 @@ struct Event {
   // Only in a file's first event: kEventFileVersion.
   std::string file_version = {};
   std::vector<SummaryValue> values = {};
-  // Further values, as bytes of a Summary: what TensorFlow's summary operations give. Only written;
-  // read, they are among `values` as far as they are of a kind that SummaryValue knows.
+  // Further values, as bytes of a Summary, as produced by TensorFlow's summary operations. Only for
+  // writing; when read, those of a kind that SummaryValue supports are in `values`.
   std::string encoded_values = {};
   std::optional<SessionLogEntry> session_log = {};
   std::optional<TaggedRunMetadata> run_metadata = {};
@@ -60,12 +60,12 @@ struct Event {
 
 inline constexpr std::string_view kEventFileVersion = "brain.Event:2";
 
-// The message's bytes, the same that TensorFlow writes.
+// The bytes of the message, identical to TensorFlow's.
 std::string encode_event(const Event& event);
 
-// Reads a message. Fields that Event does not have are skipped, also values
+// Reads a message. Fields that Event does not have are skipped, as are values
 // of other kinds (images, audio, numeric tensors).
-// Throws: DataLossError if the bytes are no protobuf message.
+// Throws: DataLossError if the bytes are not a protobuf message.
 Event decode_event(std::string_view bytes);
 
 }  // namespace crochet

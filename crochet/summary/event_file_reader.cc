@@ -17,7 +17,7 @@ std::optional<int64_t> event_file_seconds(std::string_view name) {
   int64_t seconds = 0;
   const auto result = std::from_chars(digits.data(), digits.data() + digits.size(), seconds);
   const bool is_number = result.ec == std::errc() && result.ptr == digits.data() + digits.size();
-  // Ten digits, as TensorFlow has it; more would be no time of this age.
+  // Ten digits, as in TensorFlow, which last until the year 2286.
   constexpr int64_t kEnd = 10'000'000'000;
   return is_number && seconds >= 0 && seconds < kEnd - 1 ? std::optional(seconds) : std::nullopt;
 }
@@ -25,7 +25,7 @@ std::optional<int64_t> event_file_seconds(std::string_view name) {
 std::vector<std::string> event_files(FileSystem& files, const std::string& directory) {
   std::vector<std::string> paths;
   if (!files.exists(directory)) return paths;
-  for (const std::string& name : files.list(directory))  // Sorted by name, so by age.
+  for (const std::string& name : files.list(directory))  // Sorted by name, hence by age.
     if (event_file_seconds(name)) paths.push_back(join_path(directory, name));
   return paths;
 }

@@ -17,23 +17,23 @@ namespace crochet {
 
 inline constexpr std::string_view kEventFilePrefix = "events.out.tfevents.";
 
-// The seconds in the name (not the path) of an events file; nothing for other files.
+// The seconds in the name (not the path) of an events file; unset for other files.
 std::optional<int64_t> event_file_seconds(std::string_view name);
 
-// Paths of a directory's events files, oldest first; none if there is no directory.
+// Paths of a directory's events files, oldest first; empty if there is no directory.
 std::vector<std::string> event_files(FileSystem& files, const std::string& directory);
 
 // Reads an events file, written by this library, TensorFlow or TensorBoard.
 //
-// A process that was killed may leave a cut record at the end: read() throws
-// there, after it has returned every event before. Not thread-safe.
+// A killed process may leave a truncated record at the end: read() throws there,
+// after it has returned all events before it. Not thread-safe.
 class EventFileReader {
  public:
   EventFileReader(FileSystem& files, const std::string& path);
 
-  // The next event; nothing at the end of the file.
-  // Throws: DataLossError with the offset if the record is cut or damaged, or
-  // is no event.
+  // The next event; unset at the end of the file.
+  // Throws: DataLossError with the offset if the record is truncated or damaged,
+  // or is not an event.
   std::optional<Event> read();
 
  private:

@@ -68,7 +68,7 @@ void EventFileWriter::sync() {
 }
 
 RecordWriter& EventFileWriter::records() {
-  if (!records_) throw FailedPreconditionError("{}: written to after a write error", path_);
+  if (!records_) throw FailedPreconditionError("{}: write after a write error", path_);
   return *records_;
 }
 
@@ -92,7 +92,7 @@ void EventFileWriter::end() {
     } else {
       files_.truncate(path_, whole_bytes);
     }
-  } catch (...) {  // Readers cope with a cut record at the end of a file.
+  } catch (...) {  // Readers tolerate a truncated record at the end of a file.
   }
 }
 

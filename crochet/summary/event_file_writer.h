@@ -17,23 +17,23 @@ namespace crochet {
 //
 //   events.out.tfevents.<seconds, 10 digits>.<host>.<pid>.<n>
 //
-// a record file (record_file.h) of events (event.h), of which the first has the
+// a record file (record_file.h) of events (event.h), the first of which has the
 // file version. TensorBoard reads a directory's files in the order of their
-// names and never goes back, so the seconds are those of the clock or, if a file
-// there is as young, one more than that file's.
+// names and never goes back, so the seconds are those of the clock or, if an
+// existing file is as new, one more than that file's.
 //
-// A call that meets a write error throws it, cuts the file behind the last flush
-// that succeeded, so that no half of a record stays, and ends the writer: write
-// on with a new one. The destructor discards what was not flushed. Not thread-safe.
+// After a write error, a call throws it, truncates the file after the last successful
+// flush, so that no partial record stays, and ends the writer: continue with a new
+// one. The destructor discards unflushed events. Not thread-safe.
 class EventFileWriter {
  public:
-  // Makes the directory if it is missing, and the file with its first event.
+  // Creates the directory if it is missing, and the file with its first event.
   // Leaves no file if that fails. Requires: `files` outlives this.
   EventFileWriter(FileSystem& files, const Clock& clock, std::string directory);
 
-  // Adds an event to the buffer; flushes when there is much in it.
+  // Adds an event to the buffer; flushes when the buffer is large.
   void write(const Event& event);
-  // Hands the buffer to the operating system: what was written survives the
+  // Passes the buffer to the operating system: written events survive the
   // death of the process.
   void flush();
   // Flushes; returns once file and name would survive a power cut.
@@ -50,7 +50,7 @@ class EventFileWriter {
   FileSystem& files_;
   std::string directory_;
   std::string path_;
-  std::optional<RecordWriter> records_;  // Absent after an error.
+  std::optional<RecordWriter> records_;  // Unset after an error.
 };
 
 }  // namespace crochet

@@ -51,7 +51,7 @@ TEST(EventFileWriterTest, StartsWithTheFileVersion) {
               ElementsAre(Event{.wall_time = 1000.5, .file_version = "brain.Event:2"}));
 }
 
-TEST(EventFileWriterTest, ShowsEventsWhenFlushed) {
+TEST(EventFileWriterTest, MakesEventsVisibleWhenFlushed) {
   MemoryFileSystem files;
   EventFileWriter writer(files, FakeClock(), "runs");
   writer.write(point(1));
@@ -64,7 +64,7 @@ TEST(EventFileWriterTest, ShowsEventsWhenFlushed) {
   EXPECT_EQ(events[2], point(2));
 }
 
-TEST(EventFileWriterTest, FlushesByItselfWhenMuchIsBuffered) {
+TEST(EventFileWriterTest, FlushesWhenMuchIsBuffered) {
   MemoryFileSystem files;
   EventFileWriter writer(files, FakeClock(), "runs");
   for (int i = 0; i < 10'000; ++i) writer.write(point(i));
@@ -84,18 +84,18 @@ TEST(EventFileWriterTest, SyncedEventsSurviveAPowerCut) {
   EXPECT_THAT(read_event_file(files, writer.path()), SizeIs(2));
 }
 
-TEST(EventFileWriterTest, NamesOfNewerFilesSortBehindOlderOnes) {
+TEST(EventFileWriterTest, NamesOfNewerFilesSortAfterOlderOnes) {
   MemoryFileSystem files;
   FakeClock clock(2000);
   std::vector<std::string> paths;
   for (int i = 0; i < 12; ++i) {
     paths.push_back(EventFileWriter(files, clock, "runs").path());
-    clock.set_wall_time(2000 - i);  // Somebody sets the clock back.
+    clock.set_wall_time(2000 - i);  // The clock is set back.
   }
   EXPECT_EQ(event_files(files, "runs"), paths);
 }
 
-TEST(EventFileWriterTest, OtherFilesInTheDirectoryDoNotMatter) {
+TEST(EventFileWriterTest, IgnoresOtherFilesInTheDirectory) {
   MemoryFileSystem files;
   files.create_directories("runs");
   for (const char* name : {"checkpoint", "events.out.tfevents.", "events.out.tfevents.x.y",
@@ -105,7 +105,7 @@ TEST(EventFileWriterTest, OtherFilesInTheDirectoryDoNotMatter) {
   EXPECT_THAT(writer.path(), HasSubstr("tfevents.0000003000."));
 }
 
-TEST(EventFileWriterTest, TheCallThatMeetsAFullDiskThrows) {
+TEST(EventFileWriterTest, ThrowsOnAFullDisk) {
   MemoryFileSystem files;
   EventFileWriter writer(files, FakeClock(), "runs");
   files.set_capacity(files.file_size(writer.path()) + 10);
@@ -125,24 +125,24 @@ TEST(EventFileWriterTest, LeavesOnlyWholeRecordsAfterAnError) {
   EXPECT_THAT(read_event_file(disk, writer.path()), SizeIs(2));
 }
 
-TEST(EventFileWriterTest, IsOverAfterAnError) {
+TEST(EventFileWriterTest, IsUnusableAfterAnError) {
   MemoryFileSystem disk;
   FailingFileSystem files(disk);
   EventFileWriter writer(files, FakeClock(), "runs");
   files.fail_operation(files.num_operations(), Code::kUnknown);
   EXPECT_THROW(writer.sync(), UnknownError);
   EXPECT_THAT([&] { writer.write(point(1)); },
-              ThrowsMessage<FailedPreconditionError>(EndsWith("written to after a write error")));
+              ThrowsMessage<FailedPreconditionError>(EndsWith("write after a write error")));
 }
 
-TEST(EventFileWriterTest, LeavesNoFileIfItCannotBegin) {
+TEST(EventFileWriterTest, LeavesNoFileIfCreationFails) {
   MemoryFileSystem files;
   files.set_capacity(5);
   EXPECT_THROW(EventFileWriter(files, FakeClock(), "runs"), ResourceExhaustedError);
   EXPECT_THAT(files.list("runs"), IsEmpty());
 }
 
-TEST(EventFileReaderTest, ReturnsTheEventsBeforeACut) {
+TEST(EventFileReaderTest, ReturnsTheEventsBeforeATruncation) {
   MemoryFileSystem files;
   EventFileWriter writer(files, FakeClock(), "runs");
   writer.write(point(1));
@@ -155,7 +155,7 @@ TEST(EventFileReaderTest, ReturnsTheEventsBeforeACut) {
   EXPECT_THAT([&] { reader.read(); }, ThrowsMessage<DataLossError>(HasSubstr(writer.path())));
 }
 
-TEST(EventFileReaderTest, TellsWhichRecordIsNoEvent) {
+TEST(EventFileReaderTest, ReportsWhichRecordIsNotAnEvent) {
   MemoryFileSystem files;
   RecordWriter records(files.create("f"));
   records.write(encode_event(point(1)));
@@ -167,7 +167,7 @@ TEST(EventFileReaderTest, TellsWhichRecordIsNoEvent) {
       ThrowsMessage<DataLossError>(HasSubstr("f: record at offset " + std::to_string(offset))));
 }
 
-TEST(EventFileReaderTest, ADirectoryThatIsNotThereHasNoEventFiles) {
+TEST(EventFileReaderTest, AMissingDirectoryHasNoEventFiles) {
   MemoryFileSystem files;
   EXPECT_THAT(event_files(files, "nowhere"), IsEmpty());
 }

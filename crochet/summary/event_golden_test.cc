@@ -11,14 +11,14 @@
 #include "crochet/summary/event_file_reader.h"
 #include "crochet/summary/record_file.h"
 
-// The file and the script that had TensorFlow write it are in tests/golden/events.
+// The file, and the script that wrote it with TensorFlow, are in tests/golden/events.
 namespace crochet {
 namespace {
 
 using testing::IsEmpty;
 
 constexpr size_t kNumEvents = 11;
-// The first has fields that Event does not know, as have the last two.
+// The first has fields that Event does not have, as do the last two.
 constexpr size_t kNumFullyKnown = 8;
 
 std::string golden_path() { return CROCHET_GOLDEN_DIRECTORY "/events/tensorflow.tfevents"; }
@@ -81,7 +81,7 @@ TEST(EventGoldenTest, ReadsTexts) {
                                .text = Tensor::from({"größe", "", "1", "2"}, Shape{2, 2})}}}));
 }
 
-TEST(EventGoldenTest, SkipsWhatItDoesNotKnow) {
+TEST(EventGoldenTest, SkipsUnknownFields) {
   const std::vector<Event> events = golden_events();
   ASSERT_EQ(events.size(), kNumEvents);
   EXPECT_EQ(events[9], (Event{.wall_time = 1'700'000'002,

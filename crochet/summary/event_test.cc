@@ -49,7 +49,7 @@ TEST(EventTest, KeepsNanAndTheSignOfZero) {
   EXPECT_TRUE(std::signbit(event.values[1].simple_value));
 }
 
-TEST(EventTest, SkipsFieldsItDoesNotKnow) {
+TEST(EventTest, SkipsUnknownFields) {
   // 6 log_message { 2: "hi" }, 9 meta_graph_def: "x", 100: varint 1.
   const std::string unknown("\x32\x04\x12\x02hi\x4a\x01x\xa0\x06\x01", 12);
   const Event event{.wall_time = 2, .step = 3, .values = {{.tag = "loss", .simple_value = 1}}};
@@ -62,7 +62,7 @@ TEST(EventTest, SkipsKnownFieldsOfAnotherType) {
   EXPECT_EQ(decode_event(odd + encode_event({.step = 3})), Event{.step = 3});
 }
 
-TEST(EventTest, ACutMessageIsDataLossOrShorter) {
+TEST(EventTest, ATruncatedMessageIsDataLossOrShorter) {
   for (const Event& event : examples()) {
     const std::string good = encode_event(event);
     for (size_t size = 0; size < good.size(); ++size) {
@@ -75,7 +75,7 @@ TEST(EventTest, ACutMessageIsDataLossOrShorter) {
   }
 }
 
-// Some bits do not count: those of a varint above the 64th, for one.
+// Some bits are ignored, such as those of a varint above the 64th.
 TEST(EventTest, AFlippedBitIsDataLossOrSomeEvent) {
   for (const Event& event : examples()) {
     const std::string good = encode_event(event);
@@ -92,7 +92,7 @@ TEST(EventTest, AFlippedBitIsDataLossOrSomeEvent) {
   }
 }
 
-TEST(EventTest, TellsThatTheBytesAreNoMessage) {
+TEST(EventTest, ReportsBytesThatAreNotAMessage) {
   EXPECT_THAT([] { decode_event("\xff\xff\xff"); },
               ThrowsMessage<DataLossError>(HasSubstr("event of 3 bytes")));
 }

@@ -17,10 +17,10 @@ constexpr double kSmallestLimit = 1e-12;
 constexpr double kLargestLimit = 1e20;
 constexpr double kGrowth = 1.1;
 
-// The limits above 0 but for the last one.
+// The limits above 0, except for the last one.
 std::vector<double> make_positive_limits() {
   std::vector<double> limits;
-  // Multiplied one after the other, so that they have the same bits as TensorFlow's.
+  // Multiplied repeatedly, so that they have the same bits as TensorFlow's.
   for (double limit = kSmallestLimit; limit < kLargestLimit; limit *= kGrowth)
     limits.push_back(limit);
   return limits;
@@ -47,8 +47,8 @@ const std::vector<double>& all_limits() {
   return *limits;
 }
 
-// How many of the positive limits a size that is not negative has below it, or at it if
-// `or_equal`. Half the time of a search: the logarithm is off by one at most.
+// The number of positive limits below a non-negative size, or equal to it if `or_equal`. Takes half
+// the time of a search: the logarithm is off by at most one.
 size_t limits_below(double size, bool or_equal) {
   static const double kLogGrowth = std::log(kGrowth);
   static const double kLogSmallest = std::log(kSmallestLimit);
@@ -62,7 +62,7 @@ size_t limits_below(double size, bool or_equal) {
   return count;
 }
 
-// Counts numbers in all buckets there are.
+// Counts numbers in all buckets.
 class Counter {
  public:
   void add(double number) {
@@ -78,7 +78,7 @@ class Counter {
   Histogram finish() {
     for (size_t i = 0; i < counts_.size(); ++i) {
       const bool is_last = i + 1 == counts_.size();
-      // Of a row of empty buckets the last one is kept: it ends where the next number may be.
+      // Of consecutive empty buckets only the last one is kept: it ends where the next begins.
       if (counts_[i] == 0 && !is_last && counts_[i + 1] == 0) continue;
       histogram_.bucket_limit.push_back(limits_[i]);
       histogram_.bucket.push_back(counts_[i]);
@@ -87,7 +87,7 @@ class Counter {
   }
 
  private:
-  // The first limit above the number; the last one for the largest double, too.
+  // The index of the first limit above the number; the last one for the largest double.
   static size_t bucket_of(double number) {
     const size_t num_positive = positive_limits().size();
     return number < 0 ? num_positive + 1 - limits_below(-number, /*or_equal=*/false)
@@ -133,8 +133,7 @@ void count(const Tensor& values, Counter& counter) {
     case DType::kBool:
       return count_as<bool>(values, counter);
     default:
-      throw InvalidArgumentError("a histogram of real numbers cannot be made of {}",
-                                 describe(values));
+      throw InvalidArgumentError("histogram: found {}, expected real numbers", describe(values));
   }
 }
 

@@ -8,11 +8,11 @@
 
 namespace crochet {
 
-// How the numbers of a tensor are distributed: TensorFlow's HistogramProto.
+// The distribution of the numbers of a tensor: TensorFlow's HistogramProto.
 //
 // bucket[i] numbers are below bucket_limit[i] and not below the limit before it. The limits are
-// those of TensorFlow: 0, and 1e-12 times powers of 1.1 up to 1e20, of either sign. Only the
-// buckets around numbers are there; the last limit is the largest double.
+// those of TensorFlow: 0, and 1e-12 times powers of 1.1 up to 1e20, with either sign; the largest
+// one is the largest double. Consecutive empty buckets are merged.
 struct Histogram {
   double min = 0;
   double max = 0;
@@ -26,7 +26,7 @@ struct Histogram {
 };
 
 // The histogram of a tensor's finite elements; NaN and infinities are left out, so `num` may be
-// less than there are elements. Of no numbers it is all zero.
+// less than the number of elements. Without numbers, min to sum_squares are zero.
 // Throws: InvalidArgumentError for strings, complex numbers, and an unset tensor.
 Histogram make_histogram(const Tensor& values);
 

@@ -37,7 +37,7 @@ TEST(HistogramTest, DescribesNumbers) {
   EXPECT_EQ(histogram.num, 4);
   EXPECT_EQ(histogram.sum, 4);
   EXPECT_EQ(histogram.sum_squares, 6);
-  // Empty buckets that follow one another are one.
+  // Consecutive empty buckets are merged.
   EXPECT_THAT(histogram.bucket, ElementsAre(0, 1, 0, 2, 0, 1, 0));
   EXPECT_THAT(histogram.bucket_limit,
               ElementsAre(0, 1e-12, 0.917246389039776, 1.0089710279437536, 1.9661990955585713,
@@ -58,15 +58,15 @@ TEST(HistogramTest, PutsEveryNumberBelowTheLimitOfItsBucket) {
   }
 }
 
-// At each limit, and as near to it as numbers are.
-TEST(HistogramTest, CutsAtItsLimits) {
+// At each limit, and at the nearest numbers on both sides.
+TEST(HistogramTest, SeparatesNumbersAtItsLimits) {
   for (const double sign : {-1.0, 1.0}) {
     for (double limit = 1e-12; limit < 1e20; limit *= 1.1) {
       const double above = std::nextafter(sign * limit, kInfinity);
       const double below = std::nextafter(sign * limit, -kInfinity);
       const Histogram histogram =
           make_histogram(Tensor::from<double>({below, sign * limit, above}));
-      // The number below the limit is alone in the bucket that ends there.
+      // Only the number below the limit is in the bucket that ends there.
       const auto end = std::ranges::find(histogram.bucket_limit, sign * limit);
       ASSERT_NE(end, histogram.bucket_limit.end()) << limit;
       const auto i = end - histogram.bucket_limit.begin();
@@ -76,7 +76,7 @@ TEST(HistogramTest, CutsAtItsLimits) {
   }
 }
 
-TEST(HistogramTest, HasAPlaceForTheLargestNumber) {
+TEST(HistogramTest, HasABucketForTheLargestNumber) {
   const Histogram histogram = make_histogram(Tensor::scalar(kLargest));
   EXPECT_EQ(histogram.max, kLargest);
   EXPECT_EQ(histogram.sum_squares, kInfinity);
@@ -84,13 +84,13 @@ TEST(HistogramTest, HasAPlaceForTheLargestNumber) {
   EXPECT_EQ(histogram.bucket_limit.back(), kLargest);
 }
 
-TEST(HistogramTest, LeavesOutWhatIsNoNumber) {
+TEST(HistogramTest, LeavesOutNanAndInfinities) {
   const Histogram histogram =
       make_histogram(Tensor::from<double>({NAN, 1, kInfinity, -kInfinity, 2, -NAN}));
   EXPECT_EQ(histogram, make_histogram(Tensor::from<double>({1, 2})));
 }
 
-TEST(HistogramTest, OfNoNumbersIsAllZero) {
+TEST(HistogramTest, IsAllZeroWithoutNumbers) {
   for (const Tensor& values :
        {Tensor::zeros<float>({0}), Tensor::zeros<int32_t>({3, 0}), Tensor::scalar(NAN)}) {
     const Histogram histogram = make_histogram(values);
@@ -98,7 +98,7 @@ TEST(HistogramTest, OfNoNumbersIsAllZero) {
   }
 }
 
-TEST(HistogramTest, TakesEveryRealType) {
+TEST(HistogramTest, AcceptsEveryRealType) {
   const Histogram expected = make_histogram(Tensor::from<double>({0, 1, 1}));
   EXPECT_EQ(make_histogram(Tensor::from<float>({0, 1, 1})), expected);
   EXPECT_EQ(make_histogram(Tensor::from<Half>({Half(0), Half(1), Half(1)})), expected);
@@ -116,7 +116,7 @@ TEST(HistogramTest, TakesEveryRealType) {
   EXPECT_EQ(make_histogram(Tensor::from(std::span<const bool>(booleans), Shape{3})), expected);
 }
 
-TEST(HistogramTest, RefusesWhatIsNotReal) {
+TEST(HistogramTest, RejectsOtherTypes) {
   for (const Tensor& values : {Tensor(), Tensor::from({"a"}), Tensor::scalar(std::complex(1.0f))})
     EXPECT_THAT([&] { make_histogram(values); },
                 ThrowsMessage<InvalidArgumentError>(HasSubstr(describe(values))));

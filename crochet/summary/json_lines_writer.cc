@@ -39,7 +39,7 @@ Json histogram_object(const Histogram& histogram) {
           {"bucket", list_of(histogram.bucket)}};
 }
 
-// The strings of a text from `next` on, nested as its dimensions from `dimension` on are.
+// The strings of a text from `next` on, nested like its dimensions from `dimension` on.
 Json text_lists(const Tensor& text, int dimension, size_t& next) {
   if (dimension == text.shape().rank()) return text.strings()[next++];
   Json list = Json::array();
@@ -67,10 +67,11 @@ void append_line(WritableFile& file, const Json& object) {
   file.append(std::string_view(line));
 }
 
-// More than any line: a longer one was not torn by a killed run.
+// More than any line: a longer one was not left by a killed run.
 constexpr uint64_t kMaxTornBytes = uint64_t{64} << 20;
 
-// Bytes up to and with the last newline; nothing if a torn line would be longer than any.
+// The number of bytes up to and including the last newline; unset if the last line is longer than
+// kMaxTornBytes.
 std::optional<uint64_t> whole_lines_bytes(const ReadableFile& file) {
   constexpr uint64_t kBlockBytes = uint64_t{64} << 10;
   const uint64_t size = file.size();
@@ -86,7 +87,7 @@ std::optional<uint64_t> whole_lines_bytes(const ReadableFile& file) {
   return 0;
 }
 
-// True if a line of ours may begin so; some file systems leave zeros after a power cut.
+// True if one of our lines may begin like this; some file systems leave zeros after a power cut.
 bool is_begin_of_line(std::string_view text) {
   constexpr std::string_view kBegins[] = {"{\"step\":", "{\"resumed_at\":"};
   return text.starts_with('\0') || std::ranges::any_of(kBegins, [&](std::string_view begin) {
@@ -94,13 +95,13 @@ bool is_begin_of_line(std::string_view text) {
          });
 }
 
-// Returns what to begin with, so that the next line is one of its own.
+// Returns the text to write first, so that the next line starts on its own.
 std::string_view cut_torn_line(FileSystem& files, const std::string& path) {
   if (!files.exists(path)) return "";
   const std::unique_ptr<ReadableFile> file = files.open(path);
   const std::optional<uint64_t> whole_bytes = whole_lines_bytes(*file);
   if (!whole_bytes) {
-    log_warning("{}: no line ends in its last {} bytes; they stay as they are", path,
+    log_warning("{}: no line ends in the last {} bytes; they are left as they are", path,
                 kMaxTornBytes);
     return "\n";
   }
@@ -108,7 +109,7 @@ std::string_view cut_torn_line(FileSystem& files, const std::string& path) {
   std::string begin(std::min<uint64_t>(16, file->size() - *whole_bytes), '\0');
   file->read_at(*whole_bytes, std::as_writable_bytes(std::span(begin)));
   if (!is_begin_of_line(begin)) {
-    log_warning("{}: its last line has no end and is not one of ours; it stays as it is", path);
+    log_warning("{}: the last line is incomplete and not ours; it is left as it is", path);
     return "\n";
   }
   files.truncate(path, *whole_bytes);

@@ -15,7 +15,7 @@ namespace crochet {
 
 inline constexpr std::string_view kJsonLinesName = "metrics.jsonl";
 
-// Appends metrics to a text file that everything can read, one JSON object a line:
+// Appends metrics to a text file that any tool can read, one JSON object per line:
 //
 //   {"step": 100, "time": 1700000000.25, "loss": 0.5, "accuracy": 0.875}
 //   {"step": 100, "time": 1700000000.25, "weights": {"min": -0.5, "max": 0.5, "num": 2.0,
@@ -23,20 +23,20 @@ inline constexpr std::string_view kJsonLinesName = "metrics.jsonl";
 //   {"step": 100, "time": 1700000000.25, "sample": "once upon a time"}
 //   {"resumed_at": 100, "time": 1700000300.5}
 //
-// A number stands for a point of a curve, an object for a histogram (histogram.h), a string, or
-// lists of them, for a text.
+// A number is a point of a curve, an object is a histogram (histogram.h), a string, or a list of
+// strings, is a text.
 // "step" counts completed steps, "time" is in seconds since 1970-01-01 UTC. Where
-// a run resumes, a line with "resumed_at" takes back all lines above it that have
-// a later step. JSON has no NaN and no infinities: they are the strings "NaN",
+// a run resumes, a line with "resumed_at" invalidates all lines above it with a
+// later step. JSON has no NaN and no infinities: they are the strings "NaN",
 // "Infinity" and "-Infinity". A tag that would hide one of the three names gets a
-// "_" behind it; bytes that are not UTF-8 become U+FFFD.
+// trailing "_"; bytes that are not UTF-8 become U+FFFD.
 //
-// Each line is one append, so it is there even if the process is killed; a last
-// line that was torn is cut off when the file is opened again. After an error,
-// open the file again with a new writer. Not thread-safe.
+// Each line is one append, so it survives a kill of the process; an incomplete
+// last line is removed when the file is opened again. After an error, open the
+// file again with a new writer. Not thread-safe.
 class JsonLinesWriter {
  public:
-  // Opens the file, or makes it.
+  // Opens the file, or creates it.
   JsonLinesWriter(FileSystem& files, std::string path);
 
   void write(int64_t step, double time, std::span<const SummaryValue> values);

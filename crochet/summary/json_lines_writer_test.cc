@@ -27,7 +27,7 @@ std::string line_for(const std::vector<SummaryValue>& scalars) {
   return read_file(files, "m");
 }
 
-// What is in the file once it was opened again with `content` in it.
+// The content of a file with `content` after it was opened again.
 std::string reopened(const std::string& content) {
   MemoryFileSystem files;
   files.create("m")->append(content);
@@ -35,7 +35,7 @@ std::string reopened(const std::string& content) {
   return read_file(files, "m");
 }
 
-TEST(JsonLinesWriterTest, WritesOneObjectALine) {
+TEST(JsonLinesWriterTest, WritesOneObjectPerLine) {
   MemoryFileSystem files;
   JsonLinesWriter writer(files, "runs/x/metrics.jsonl");
   writer.write(100, 1'700'000'000.25,
@@ -64,7 +64,7 @@ TEST(JsonLinesWriterTest, NumbersKeepAllTheirBits) {
   }
 }
 
-TEST(JsonLinesWriterTest, AnyTagGivesValidJson) {
+TEST(JsonLinesWriterTest, WritesValidJsonForAnyTag) {
   const std::vector<std::string> tags = {"", "a\"b\\c\n", std::string("\0", 1), "größe",
                                          "\xff\xfe"};
   for (const std::string& tag : tags) {
@@ -114,7 +114,7 @@ TEST(JsonLinesWriterTest, AppendsEachLineAtOnce) {
   EXPECT_EQ(files.num_operations(), before + 1);
 }
 
-TEST(JsonLinesWriterTest, GoesOnBehindTheLinesThatAreThere) {
+TEST(JsonLinesWriterTest, AppendsToExistingLines) {
   MemoryFileSystem files;
   JsonLinesWriter(files, "m").write_resumed(1, 2);
   JsonLinesWriter(files, "m").write_resumed(3, 4);
@@ -122,7 +122,7 @@ TEST(JsonLinesWriterTest, GoesOnBehindTheLinesThatAreThere) {
             "{\"resumed_at\":1,\"time\":2.0}\n{\"resumed_at\":3,\"time\":4.0}\n");
 }
 
-TEST(JsonLinesWriterTest, CutsATornLastLineWhereverItIsTorn) {
+TEST(JsonLinesWriterTest, RemovesAnIncompleteLastLine) {
   const std::string line = "{\"step\":1,\"time\":2.0,\"loss\":0.5}\n";
   for (size_t size = 0; size < line.size(); ++size) {
     EXPECT_EQ(reopened(line + line.substr(0, size)), line) << size << " bytes";
@@ -133,23 +133,23 @@ TEST(JsonLinesWriterTest, CutsATornLastLineWhereverItIsTorn) {
 
 TEST(JsonLinesWriterTest, FindsTheLastWholeLineFarFromTheEnd) {
   for (const size_t size : {4094, 4095, 4096, 4097, 8191, 8192, 10'000}) {
-    const std::string torn(size, '\0');  // What some file systems leave after a power cut.
+    const std::string torn(size, '\0');  // Some file systems leave zeros after a power cut.
     EXPECT_EQ(reopened("{}\n" + torn), "{}\n") << size << " bytes";
     EXPECT_EQ(reopened(torn), "") << size << " bytes";
   }
 }
 
-TEST(JsonLinesWriterTest, WhatItDidNotWriteStaysThoughItHasNoEnd) {
+TEST(JsonLinesWriterTest, KeepsAnIncompleteLineThatItDidNotWrite) {
   const LogCapture log;
   for (const std::string other : {"notes", "{\"stop\":", "[1, 2]", "{}", " "}) {
     EXPECT_EQ(reopened(other), other + "\n");
     EXPECT_EQ(reopened("{}\n" + other), "{}\n" + other + "\n");
   }
-  EXPECT_TRUE(log.contains("m: its last line has no end and is not one of ours"));
+  EXPECT_TRUE(log.contains("m: the last line is incomplete and not ours"));
 }
 
-// Of a file of terabytes of nothing only the end is read.
-TEST(JsonLinesWriterTest, NoLineIsAsLongAsWhatItLeavesInPlace) {
+// Only the end of a file with terabytes of zeros is read.
+TEST(JsonLinesWriterTest, KeepsALineThatIsTooLong) {
   MemoryFileSystem files;
   const std::string other(size_t{65} << 20, 'x');
   {
@@ -161,7 +161,7 @@ TEST(JsonLinesWriterTest, NoLineIsAsLongAsWhatItLeavesInPlace) {
   JsonLinesWriter(files, "m").write_resumed(1, 2);
   const std::string content = read_file(files, "m");
   EXPECT_TRUE(content == other + "\n{\"resumed_at\":1,\"time\":2.0}\n") << content.size();
-  EXPECT_TRUE(log.contains("m: no line ends in its last 67108864 bytes"));
+  EXPECT_TRUE(log.contains("m: no line ends in the last 67108864 bytes"));
 }
 
 TEST(JsonLinesWriterTest, ThrowsWhenTheDiskIsFull) {

@@ -9,7 +9,7 @@ namespace crochet {
 namespace {
 
 void read_event(const Event& event, std::map<int64_t, Metrics>& metrics) {
-  // As TensorBoard has it: a start takes back what has its step or a later one.
+  // As in TensorBoard: a start removes the points with its step or a later one.
   if (event.session_log && event.session_log->status == SessionLog::kStart)
     metrics.erase(metrics.lower_bound(event.step), metrics.end());
   for (const SummaryValue& value : event.values)
@@ -25,8 +25,8 @@ std::map<int64_t, Metrics> read_eval_metrics(FileSystem& files, const std::strin
     try {
       EventFileReader reader(files, path);
       while (const auto event = reader.read()) read_event(*event, metrics);
-    } catch (const DataLossError&) {  // The end of what is whole.
-    } catch (const NotFoundError&) {  // Removed a moment ago.
+    } catch (const DataLossError&) {  // The end of the complete records.
+    } catch (const NotFoundError&) {  // Removed meanwhile.
     }
   }
   return metrics;

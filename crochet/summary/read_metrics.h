@@ -10,12 +10,12 @@
 
 namespace crochet {
 
-// What was measured at one step, by name.
+// The values measured at one step, by name.
 using Metrics = std::map<std::string, double>;
 
-// The points of all curves in a directory's events files, by step, as an evaluator in another
-// process writes them; without those that a later session took back. None if there is no
-// directory. What a process is writing just now, or was killed at, is left out.
+// The points of all curves in a directory's events files, by step, as written by an evaluator in
+// another process; without points invalidated by a later session. Empty if there is no directory.
+// Incomplete records, which a process is writing or left when killed, are ignored.
 //
 // TensorFlow's read_eval_metrics. Values have single precision.
 std::map<int64_t, Metrics> read_eval_metrics(FileSystem& files, const std::string& eval_dir);

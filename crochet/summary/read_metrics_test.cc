@@ -16,7 +16,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Pair;
 
-TEST(ReadEvalMetricsTest, HasThePointsOfAllCurves) {
+TEST(ReadEvalMetricsTest, ReturnsThePointsOfAllCurves) {
   MemoryFileSystem files;
   SummaryWriter writer("eval", files);
   writer.add_scalars(
@@ -29,7 +29,7 @@ TEST(ReadEvalMetricsTest, HasThePointsOfAllCurves) {
                           Pair(20, Metrics{{"loss", 0.25}})));
 }
 
-TEST(ReadEvalMetricsTest, LeavesOutWhatWasTakenBack) {
+TEST(ReadEvalMetricsTest, OmitsInvalidatedPoints) {
   MemoryFileSystem files;
   for (int i = 1; i <= 3; ++i) SummaryWriter("eval", files).add_scalar("loss", i, 10 * i);
   SummaryWriter writer("eval", files);
@@ -39,7 +39,7 @@ TEST(ReadEvalMetricsTest, LeavesOutWhatWasTakenBack) {
               ElementsAre(Pair(10, Metrics{{"loss", 1}}), Pair(25, Metrics{{"loss", 4}})));
 }
 
-TEST(ReadEvalMetricsTest, ReadsUpToATornRecordOfEachFile) {
+TEST(ReadEvalMetricsTest, ReadsUpToAnIncompleteRecordOfEachFile) {
   MemoryFileSystem files;
   for (int i = 1; i <= 2; ++i) {
     SummaryWriter writer("eval", files);
@@ -52,7 +52,7 @@ TEST(ReadEvalMetricsTest, ReadsUpToATornRecordOfEachFile) {
               ElementsAre(Pair(10, Metrics{{"loss", 1}}), Pair(20, Metrics{{"loss", 2}})));
 }
 
-TEST(ReadEvalMetricsTest, OfNoDirectoryAreNone) {
+TEST(ReadEvalMetricsTest, IsEmptyWithoutADirectory) {
   MemoryFileSystem files;
   EXPECT_THAT(read_eval_metrics(files, "nowhere"), IsEmpty());
 }

@@ -27,23 +27,23 @@ static_assert(kRecordFooterBytes == sizeof(uint32_t));
 // Appends one framed record to `buffer`.
 void append_record(std::string& buffer, std::string_view data);
 
-// Writes records, through a buffer, behind the end of a file.
+// Appends records to a file, through a buffer.
 //
-// The destructor discards what was not flushed. After an error the end of the
-// file is unknown: write no more to it. Not thread-safe.
+// The destructor discards unflushed records. After an error the end of the file
+// is unknown: do not write to it again. Not thread-safe.
 class RecordWriter {
  public:
   explicit RecordWriter(std::unique_ptr<WritableFile> file);
 
   // Adds a record to the buffer.
   void write(std::string_view data);
-  // Hands the buffer to the file, in one append.
+  // Passes the buffer to the file, in one append.
   void flush();
   // Flushes; returns once everything would survive a power cut.
   void sync();
 
   size_t buffered_bytes() const { return buffer_.size(); }
-  // Bytes this writer has appended: a place between two records.
+  // Bytes this writer has appended: an offset between two records.
   uint64_t flushed_bytes() const { return flushed_bytes_; }
 
  private:
@@ -52,8 +52,8 @@ class RecordWriter {
   uint64_t flushed_bytes_ = 0;
 };
 
-// Reads records one after the other. Trusts no byte: both checksums are
-// verified, and memory is taken only for data that the file really holds.
+// Reads records one after another. Trusts no byte: both checksums are
+// verified, and memory is allocated only for data that the file really holds.
 //
 //   RecordReader reader(*file, path);
 //   while (const auto data = reader.read()) use(*data);
@@ -61,16 +61,16 @@ class RecordWriter {
 // Not thread-safe.
 class RecordReader {
  public:
-  // Messages call the file `name`. Requires: `file` outlives this.
+  // `name` names the file in messages. Requires: `file` outlives this.
   RecordReader(const ReadableFile& file, std::string name);
 
-  // The next record's data; nothing at the end of the file. After an error,
-  // the next call meets the same record again.
-  // Throws: DataLossError with offset, found and expected if the record is cut
-  // or damaged.
+  // The next record's data; unset at the end of the file. After an error, the
+  // next call reads the same record again.
+  // Throws: DataLossError with offset, found and expected if the record is
+  // truncated or damaged.
   std::optional<std::string> read();
 
-  // Where the next record starts.
+  // The offset of the next record.
   uint64_t offset() const { return offset_; }
 
  private:

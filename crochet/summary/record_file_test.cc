@@ -33,7 +33,7 @@ void put(FileSystem& files, const std::string& path, std::string_view bytes) {
   files.create(path)->append(bytes);
 }
 
-// Adds the records to `records` as they come, so that those before an error are kept.
+// Adds each record to `records`, so that those before an error are kept.
 void read_all(const std::string& bytes, std::vector<std::string>& records) {
   MemoryFileSystem files;
   put(files, "f", bytes);
@@ -51,7 +51,7 @@ std::vector<std::string> read_all(const std::string& bytes) {
 const std::vector<std::string> kRecords = {"one", "", std::string("\0\n\xff", 3),
                                            std::string(5000, 'x')};
 
-TEST(RecordFileTest, ReturnsWhatWasWritten) {
+TEST(RecordFileTest, ReturnsWrittenRecords) {
   MemoryFileSystem files;
   RecordWriter writer(files.create("f"));
   for (const std::string& record : kRecords) writer.write(record);
@@ -61,7 +61,7 @@ TEST(RecordFileTest, ReturnsWhatWasWritten) {
   EXPECT_THAT(read_all(read_file(files, "f")), ElementsAreArray(kRecords));
 }
 
-TEST(RecordFileTest, FramesAsTensorFlowDoes) {
+TEST(RecordFileTest, FramesRecordsAsTensorFlowDoes) {
   // The first bytes of an events file written by TensorFlow 2.21.
   const std::string expected("\x0d\0\0\0\0\0\0\0\x3c\x37\xb8\x34", kRecordHeaderBytes);
   const std::string data("\x09\0\0\0\x40\xfc\x54\xd9\x41\x3a\x02\x08\x01", 13);
@@ -70,7 +70,7 @@ TEST(RecordFileTest, FramesAsTensorFlowDoes) {
 
 TEST(RecordFileTest, AnEmptyFileHasNoRecords) { EXPECT_THAT(read_all(""), ElementsAre()); }
 
-TEST(RecordFileTest, KeepsBufferedRecordsFromTheFileUntilFlushed) {
+TEST(RecordFileTest, BuffersRecordsUntilFlushed) {
   MemoryFileSystem files;
   {
     RecordWriter writer(files.create("f"));
@@ -93,7 +93,7 @@ TEST(RecordFileTest, SyncedRecordsSurviveAPowerCut) {
   EXPECT_THAT(read_all(read_file(files, "f")), ElementsAre("synced"));
 }
 
-TEST(RecordFileTest, AppendsOnceAFlush) {
+TEST(RecordFileTest, AppendsOncePerFlush) {
   MemoryFileSystem disk;
   FailingFileSystem files(disk);
   RecordWriter writer(files.create("f"));
@@ -104,7 +104,7 @@ TEST(RecordFileTest, AppendsOnceAFlush) {
   EXPECT_THAT(files.operations(), ElementsAre("create f", "append f 34"));
 }
 
-TEST(RecordFileTest, NoticesEveryFlippedBit) {
+TEST(RecordFileTest, DetectsEveryFlippedBit) {
   const std::string good = framed({"first", "second"});
   for (size_t i = 0; i < 8 * good.size(); ++i) {
     std::string bad = good;
@@ -113,7 +113,7 @@ TEST(RecordFileTest, NoticesEveryFlippedBit) {
   }
 }
 
-TEST(RecordFileTest, NoticesEveryCutButThoseBetweenRecords) {
+TEST(RecordFileTest, DetectsEveryTruncationExceptBetweenRecords) {
   const std::string good = framed({"first", "second"});
   const size_t boundary = framed({"first"}).size();
   for (size_t size = 1; size < good.size(); ++size) {
@@ -127,28 +127,28 @@ TEST(RecordFileTest, NoticesEveryCutButThoseBetweenRecords) {
   }
 }
 
-TEST(RecordFileTest, ALengthBeyondTheFileTakesNoMemory) {
+TEST(RecordFileTest, AllocatesNoMemoryForALengthBeyondTheFile) {
   for (const uint64_t length : {uint64_t{1} << 60, ~uint64_t{0}, ~uint64_t{0} - 15}) {
     std::string bytes;
     for (int i = 0; i < 8; ++i) bytes += static_cast<char>(length >> (8 * i));
     const uint32_t crc = mask_crc32c(crc32c(bytes));
     for (int i = 0; i < 4; ++i) bytes += static_cast<char>(crc >> (8 * i));
     EXPECT_THAT([&] { read_all(bytes + "abcdefgh"); },
-                ThrowsMessage<DataLossError>(AllOf(HasSubstr("f: the record at offset 0 is cut"),
-                                                   HasSubstr(std::to_string(length)),
-                                                   HasSubstr("8 bytes are left"))));
+                ThrowsMessage<DataLossError>(
+                    AllOf(HasSubstr("f: the record at offset 0 is truncated"),
+                          HasSubstr(std::to_string(length)), HasSubstr("8 bytes are left"))));
   }
 }
 
-TEST(RecordFileTest, TellsWhereWhichChecksumIsWrong) {
+TEST(RecordFileTest, ReportsWhichChecksumIsWrong) {
   std::string bytes = framed({"first", "second"});
   bytes[framed({"first"}).size() + kRecordHeaderBytes] = 'S';
-  EXPECT_THAT([&] { read_all(bytes); }, ThrowsMessage<DataLossError>(AllOf(
-                                            HasSubstr("f: "), HasSubstr("6 bytes at offset 33"),
-                                            HasSubstr("the record says"))));
+  EXPECT_THAT([&] { read_all(bytes); },
+              ThrowsMessage<DataLossError>(AllOf(
+                  HasSubstr("f: "), HasSubstr("6 bytes at offset 33"), HasSubstr(", expected "))));
 }
 
-TEST(RecordFileTest, MeetsACutRecordAgainOnceItIsWhole) {
+TEST(RecordFileTest, ReadsATruncatedRecordAgainOnceItIsComplete) {
   MemoryFileSystem files;
   const std::string whole = framed({"record"});
   const auto writable = files.create("f");

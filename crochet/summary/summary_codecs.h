@@ -11,14 +11,14 @@
 namespace crochet::internal {
 
 // The messages that a summary's values consist of; their grammar is in summary_value.h. Decoding
-// throws protozero's exceptions for bytes that are no message.
+// throws protozero's exceptions for bytes that are not a message.
 
 std::string encode_histogram(const Histogram& histogram);
 Histogram decode_histogram(protozero::pbf_reader message);
 
 // Requires: a tensor of strings.
 std::string encode_text(const Tensor& text);
-// Unset for a message that is no tensor of strings.
+// Unset for a message that is not a tensor of strings.
 Tensor decode_text(protozero::pbf_reader message);
 
 }  // namespace crochet::internal

@@ -27,7 +27,7 @@ enum class ValueField {
 enum class MetadataField { kPluginData = 1 };
 enum class PluginDataField { kPluginName = 1 };
 
-// So that doubles beyond float's range become infinities when narrowed.
+// Ensures that doubles beyond float's range become infinities when narrowed.
 static_assert(std::numeric_limits<float>::is_iec559);
 
 constexpr std::string_view kTextPlugin = "text";
@@ -101,7 +101,7 @@ std::optional<SummaryValue> read_value(protozero::pbf_reader message) {
         message.skip();
     }
   }
-  // TensorFlow's writer gives the name of the plugin only with the first value of a tag.
+  // TensorFlow's writer writes the name of the plugin only with the first value of a tag.
   if (!plugin.empty() && plugin != kTextPlugin) value.text = {};
   const bool is_known = is_point || value.histogram || value.text.is_set();
   return is_known ? std::optional(std::move(value)) : std::nullopt;

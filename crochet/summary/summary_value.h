@@ -13,8 +13,8 @@
 
 namespace crochet {
 
-// What an events file has under a tag: a histogram or a text if one of them is set, else a point
-// of a curve. Part of TensorFlow's message Summary (summary.proto):
+// The value of a tag in an events file: a histogram or a text if one of them is set, otherwise a
+// point of a curve. Part of TensorFlow's message Summary (summary.proto):
 //
 //   Summary   := 1 value:Value, repeated
 //   Value     := 1 tag:string  2 simple_value:float | 5 histo:HistogramProto |
@@ -28,7 +28,7 @@ namespace crochet {
 // A text is a tensor of strings whose plugin_name is "text".
 struct SummaryValue {
   std::string tag = {};
-  // An events file has single precision: beyond its range is infinity.
+  // An events file has single precision: values beyond its range become infinities.
   double simple_value = 0;
   std::optional<Histogram> histogram = {};
   // Strings of any shape; TensorBoard shows a vector or a matrix as a table.
@@ -37,11 +37,11 @@ struct SummaryValue {
   bool operator==(const SummaryValue&) const = default;
 };
 
-// The bytes of a Summary, the same that TensorFlow writes.
+// The bytes of a Summary, identical to TensorFlow's.
 std::string encode_summary(std::span<const SummaryValue> values);
 
-// Reads a Summary. Values of other kinds (images, audio, numeric tensors) are left out.
-// Throws: DataLossError if the bytes are no protobuf message.
+// Reads a Summary. Values of other kinds (images, audio, numeric tensors) are skipped.
+// Throws: DataLossError if the bytes are not a protobuf message.
 std::vector<SummaryValue> decode_summary(std::string_view bytes);
 
 }  // namespace crochet

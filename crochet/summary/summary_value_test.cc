@@ -51,24 +51,24 @@ TEST(SummaryValueTest, DecodesWhatItEncoded) {
     EXPECT_THAT(decode_summary(encode_summary(std::span(&value, 1))), ElementsAre(value));
 }
 
-TEST(SummaryValueTest, SummariesBehindOneAnotherAreOne) {
+TEST(SummaryValueTest, ConcatenatedSummariesAreOne) {
   std::string bytes;
   for (const SummaryValue& value : examples()) bytes += encode_summary(std::span(&value, 1));
   EXPECT_EQ(decode_summary(bytes), examples());
 }
 
-TEST(SummaryValueTest, ATensorOfAnotherPluginIsNoText) {
+TEST(SummaryValueTest, ATensorOfAnotherPluginIsNotAText) {
   const std::string one_string("\x08\x07\x12\x00\x42\x01x", 7);
   EXPECT_THAT(decode_summary(text_value(one_string, "text")),
               ElementsAre(SummaryValue{.text = Tensor::scalar(std::string("x"))}));
   EXPECT_THAT(decode_summary(text_value(one_string, "mesh")), IsEmpty());
 }
 
-TEST(SummaryValueTest, ATextWhoseShapeLiesIsLeftOut) {
+TEST(SummaryValueTest, SkipsATextWithAWrongShape) {
   const std::string sizes[] = {
-      std::string("\x02", 1),                                       // Two, of one string.
+      std::string("\x02", 1),                                       // Two, for one string.
       std::string("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 10),  // -1.
-      std::string("\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 9),       // All that an int64 holds.
+      std::string("\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 9),       // The largest int64.
       std::string("\x00", 1),
   };
   for (const std::string& size : sizes) {
@@ -79,7 +79,7 @@ TEST(SummaryValueTest, ATextWhoseShapeLiesIsLeftOut) {
   }
 }
 
-TEST(SummaryValueTest, ACutMessageIsDataLossOrShorter) {
+TEST(SummaryValueTest, ATruncatedMessageIsDataLossOrShorter) {
   const std::string good = encode_summary(examples());
   for (size_t size = 0; size < good.size(); ++size) {
     try {

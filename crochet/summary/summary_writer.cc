@@ -120,7 +120,7 @@ void SummaryWriter::add_histogram(std::string_view tag, const Tensor& values, in
 
 void SummaryWriter::add_text(std::string_view tag, Tensor strings, int64_t step) {
   if (strings.dtype() != DType::kString)
-    throw InvalidArgumentError("the text \"{}\" is a tensor {}, expected strings", tag,
+    throw InvalidArgumentError("text \"{}\": found a tensor {}, expected strings", tag,
                                describe(strings));
   const SummaryValue value{.tag = std::string(tag), .text = std::move(strings)};
   add_values(step, std::span(&value, 1));
@@ -140,7 +140,7 @@ void SummaryWriter::add_run_metadata(std::string_view tag, std::string run_metad
                                                     .run_metadata = std::move(run_metadata)}},
                  {});
   });
-  if (!is_new) log_info("{}: there is run metadata of the tag {} already", directory_, tag);
+  if (!is_new) log_info("{}: run metadata with the tag {} already exists", directory_, tag);
 }
 
 void SummaryWriter::start_session(int64_t step) {
@@ -186,7 +186,7 @@ int64_t SummaryWriter::dropped_values() const {
   return dropped_values_;
 }
 
-// Asked before the first file is made.
+// Called before the first file is created.
 bool SummaryWriter::has_history() {
   if (!has_history_)
     attempt(events_, [&] {
@@ -216,7 +216,7 @@ bool SummaryWriter::write_event(const Event& event) {
   });
 }
 
-// A writer that met an error is given up; the next add opens a new one.
+// A writer is closed after an error; the next add opens a new one.
 template <typename Writer, typename Operation>
 bool SummaryWriter::attempt(std::optional<Writer>& writer, Operation operation) {
   try {
@@ -229,7 +229,7 @@ bool SummaryWriter::attempt(std::optional<Writer>& writer, Operation operation) 
   }
 }
 
-// The log calls the user's code, so it gets its line when the mutex is free.
+// The log calls user code, so the line is logged after the mutex is released.
 std::string SummaryWriter::take_warning() {
   if (!first_error_ || has_warned_) return {};
   has_warned_ = true;

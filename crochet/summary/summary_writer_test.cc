@@ -29,7 +29,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-// The events of a directory but for the file versions.
+// The events of a directory except for the file versions.
 std::vector<Event> events_in(FileSystem& files, const std::string& directory) {
   std::vector<Event> events;
   for (const std::string& path : event_files(files, directory))
@@ -65,7 +65,7 @@ void take_back(Points& points, int64_t from_step) {
   });
 }
 
-// What TensorBoard shows: a start takes back what has its step or a later one.
+// The points that TensorBoard shows: a start removes those with its step or a later one.
 Points points_in_events(FileSystem& files, const std::string& directory) {
   Points points;
   for (const std::string& path : event_files(files, directory)) {
@@ -76,13 +76,13 @@ Points points_in_events(FileSystem& files, const std::string& directory) {
           take_back(points, event->step);
         for (const SummaryValue& value : event->values) note(points, event->step, value.tag);
       }
-    } catch (const DataLossError&) {  // TensorBoard goes on with the next file, too.
+    } catch (const DataLossError&) {  // TensorBoard also continues with the next file.
     }
   }
   return points;
 }
 
-// What metrics.jsonl says, read as its manual says.
+// The points in metrics.jsonl, read as documented.
 Points points_in_lines(FileSystem& files, const std::string& directory) {
   Points points;
   if (!files.exists(directory + "/metrics.jsonl")) return points;
@@ -148,7 +148,7 @@ TEST_F(SummaryWriterTest, HooksOfOneDirectoryShareOneWriter) {
   EXPECT_NE(SummaryWriter::for_directory("/runs/x", other_files, clock_), first);
 }
 
-TEST_F(SummaryWriterTest, ANewWriterFollowsOnceNobodyHoldsTheFirst) {
+TEST_F(SummaryWriterTest, CreatesANewWriterOnceTheFirstIsReleased) {
   writer()->add_scalar("loss", 1, 1);
   writer()->add_scalar("loss", 2, 2);
   EXPECT_THAT(event_files(files_, "/runs"), SizeIs(2));
@@ -164,15 +164,15 @@ TEST_F(SummaryWriterTest, AFreshStartIsWrittenAtStepZero) {
   EXPECT_FALSE(files_.exists("/runs/metrics.jsonl"));
 }
 
-// TensorBoard takes back what has the event's step, and the state of the step
-// from which the run goes on is not lost.
-TEST_F(SummaryWriterTest, AResumedStartTakesBackTheStepsBehindIt) {
+// TensorBoard also discards values of the event's step, but the state of the
+// step from which the run continues is not lost.
+TEST_F(SummaryWriterTest, AResumedStartInvalidatesLaterSteps) {
   writer()->add_session_log(SessionLog::kStart, 100);
   EXPECT_THAT(event_steps(files_, "/runs"), ElementsAre(101));
   EXPECT_EQ(read_file(files_, "/runs/metrics.jsonl"), "{\"resumed_at\":100,\"time\":1000.5}\n");
 }
 
-TEST_F(SummaryWriterTest, AStartFromTheBeginningTakesBackWhatAnotherRunLeft) {
+TEST_F(SummaryWriterTest, AStartFromStepZeroInvalidatesValuesOfAnotherRun) {
   writer()->add_scalar("loss", 1, 0);
   writer()->add_scalar("loss", 1, 5);
   writer()->add_session_log(SessionLog::kStart, 0);
@@ -184,7 +184,7 @@ TEST_F(SummaryWriterTest, AStartFromTheBeginningTakesBackWhatAnotherRunLeft) {
 TEST_F(SummaryWriterTest, AnAnnouncedStartIsWrittenBeforeTheFirstValue) {
   const auto summaries = writer();
   summaries->start_session(7);
-  summaries->start_session(7);  // Another hook says so too.
+  summaries->start_session(7);  // Another hook announces it, too.
   EXPECT_FALSE(files_.exists("/runs"));
   summaries->add_scalar("loss", 1, 8);
   summaries->add_scalar("loss", 1, 9);
@@ -201,8 +201,8 @@ TEST_F(SummaryWriterTest, AnAnnouncedStartIsWrittenOnRequest) {
   EXPECT_EQ(read_file(files_, "/runs/metrics.jsonl"), "{\"resumed_at\":7,\"time\":1000.5}\n");
 }
 
-// A recovery in one process: the step goes back, the files go on.
-TEST_F(SummaryWriterTest, ASecondSessionTakesBackTheLostStepsOfTheFirst) {
+// A recovery in one process: the step goes back, the files continue.
+TEST_F(SummaryWriterTest, ASecondSessionInvalidatesTheLostStepsOfTheFirst) {
   const auto summaries = writer();
   summaries->start_session(0);
   for (int step = 1; step <= 5; ++step) summaries->add_scalar("loss", 1, step);
@@ -213,7 +213,7 @@ TEST_F(SummaryWriterTest, ASecondSessionTakesBackTheLostStepsOfTheFirst) {
   EXPECT_EQ(points_in_lines(files_, "/runs"), expected);
 }
 
-// Wherever a run is killed: once it goes on from its last checkpoint, both files agree.
+// Wherever a run is killed: once it resumes from its last checkpoint, both files agree.
 TEST_F(SummaryWriterTest, BothFilesAgreeAfterAKillAndAResume) {
   constexpr int64_t kSaveSteps = 2;
   for (int64_t n = 0;; ++n) {
@@ -268,14 +268,14 @@ TEST_F(SummaryWriterTest, WritesTexts) {
             "{\"step\":3,\"time\":1000.5,\"sample\":\"once *upon* a time\"}\n");
 }
 
-TEST_F(SummaryWriterTest, RefusesWhatIsNoTextAndNoNumbers) {
+TEST_F(SummaryWriterTest, RejectsTensorsOfOtherTypes) {
   EXPECT_THROW(writer()->add_text("sample", Tensor::scalar(1), 3), InvalidArgumentError);
   EXPECT_THROW(writer()->add_histogram("weights", Tensor::from({"x"}), 3), InvalidArgumentError);
   EXPECT_THROW(writer()->add_values(3, {}, "\xff"), DataLossError);
   EXPECT_FALSE(files_.exists("/runs"));
 }
 
-TEST_F(SummaryWriterTest, PassesOnWhatIsEncodedAlready) {
+TEST_F(SummaryWriterTest, PassesOnEncodedValues) {
   const SummaryValue loss{.tag = "loss", .simple_value = 0.5};
   const std::string image("\x0a\x07\x0a\x01i\x22\x02\x08\x01", 9);
   writer()->add_values(3, {}, encode_summary(std::span(&loss, 1)) + image);
@@ -285,7 +285,7 @@ TEST_F(SummaryWriterTest, PassesOnWhatIsEncodedAlready) {
             "{\"step\":3,\"time\":1000.5,\"loss\":0.5}\n");
 }
 
-TEST_F(SummaryWriterTest, WritesRunMetadataForTensorBoardAlone) {
+TEST_F(SummaryWriterTest, WritesRunMetadataOnlyForTensorBoard) {
   writer()->add_run_metadata("step_3", "bytes", 3);
   EXPECT_THAT(events_in(files_, "/runs"),
               ElementsAre(Event{
@@ -295,7 +295,7 @@ TEST_F(SummaryWriterTest, WritesRunMetadataForTensorBoardAlone) {
   EXPECT_FALSE(files_.exists("/runs/metrics.jsonl"));
 }
 
-TEST_F(SummaryWriterTest, TakesRunMetadataOnceATag) {
+TEST_F(SummaryWriterTest, WritesRunMetadataOncePerTag) {
   const auto summaries = writer();
   for (int i = 0; i < 2; ++i) summaries->add_run_metadata("step_3", "bytes", 3);
   EXPECT_THAT(event_steps(files_, "/runs"), ElementsAre(3));
@@ -323,7 +323,7 @@ TEST_F(SummaryWriterTest, AFullDiskDropsValuesAndWarnsOnce) {
       ElementsAre(AllOf(HasSubstr("metrics in /runs are dropped"), HasSubstr("events.out"))));
 }
 
-TEST_F(SummaryWriterTest, GoesOnOnceTheDiskHasRoom) {
+TEST_F(SummaryWriterTest, ContinuesOnceTheDiskHasRoom) {
   const auto summaries = writer();
   summaries->add_scalar("loss", 1, 1);
   for (uint64_t room = 0; room < 200; ++room) {
@@ -338,14 +338,14 @@ TEST_F(SummaryWriterTest, GoesOnOnceTheDiskHasRoom) {
   EXPECT_GT(summaries->dropped_values(), 0);
 }
 
-TEST_F(SummaryWriterTest, TellsAtItsEndHowManyValuesWereDropped) {
+TEST_F(SummaryWriterTest, LogsTheNumberOfDroppedValues) {
   files_.set_capacity(0);
   writer()->add_scalars(1, std::vector<Scalar>(3));
   EXPECT_TRUE(log_.contains("metrics in /runs: 3 values could not be written"));
 }
 
-TEST_F(SummaryWriterTest, OneFileGoesOnWithoutTheOther) {
-  files_.create_directories("/runs/metrics.jsonl");  // No file can be made there.
+TEST_F(SummaryWriterTest, OneFileContinuesWithoutTheOther) {
+  files_.create_directories("/runs/metrics.jsonl");  // No file can be created there.
   const auto summaries = writer();
   summaries->add_scalar("loss", 1, 1);
   EXPECT_THAT(event_steps(files_, "/runs"), ElementsAre(1));
@@ -369,7 +369,7 @@ TEST_F(SummaryWriterTest, NoFailingOperationEndsTheRunOrDamagesAFile) {
       EXPECT_LE(summaries.dropped_values(), 1) << "operation " << n;
     }
     if (failing.num_failures() == 0) break;
-    // The last add of all may be the one that is lost.
+    // The very last add may be lost.
     SummaryWriter("/runs", disk, clock_).add_scalar("loss", 1, 6);
     EXPECT_GE(event_steps(disk, "/runs").size(), 6U) << "operation " << n;
     EXPECT_GE(json_steps(disk, "/runs").size(), 5U) << "operation " << n;
@@ -388,7 +388,7 @@ TEST_F(SummaryWriterTest, FlushedValuesSurviveAPowerCut) {
   EXPECT_THAT(json_steps(files_, "/runs"), ElementsAre(1));
 }
 
-TEST_F(SummaryWriterTest, ThreadsMayAddAtTheSameTime) {
+TEST_F(SummaryWriterTest, ThreadsMayAddConcurrently) {
   constexpr int kNumThreads = 4;
   constexpr int kNumAdds = 250;
   const auto summaries = writer();

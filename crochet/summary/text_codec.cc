@@ -51,7 +51,7 @@ std::vector<int64_t> read_shape(protozero::pbf_reader message) {
   return sizes;
 }
 
-// True if a tensor of these sizes has exactly `count` elements. Sizes are not trusted.
+// True if a tensor of these sizes has exactly `count` elements. The sizes are not trusted.
 bool has_elements(const std::vector<int64_t>& sizes, size_t count) {
   int64_t product = 1;
   bool is_empty = false;

@@ -9,17 +9,17 @@
 
 namespace crochet {
 
-// When one operation of a run ran, and what it worked on.
+// The time at which one operation of a run ran, its inputs and outputs.
 struct TracedOperation {
   std::string name;
-  // The operations it got values from: "dense", "dense:1", "^init".
+  // The operations that produced its inputs: "dense", "dense:1", "^init".
   std::vector<std::string> inputs = {};
   std::string device = {};
-  // Tells the threads of a device apart.
+  // Distinguishes the threads of a device.
   int64_t thread = 0;
   std::chrono::nanoseconds start = {};  // Since the run began.
   std::chrono::nanoseconds duration = {};
-  // Of the values it made.
+  // Of the values it produced.
   int64_t output_bytes = 0;
 };
 
@@ -31,16 +31,16 @@ struct TracedRun {
 };
 
 struct ChromeTraceOptions {
-  // Arrows from each operation to those that take its values.
+  // Arrows from each operation to those that use its values.
   bool show_dataflow = true;
-  // A curve for each device: the bytes of the values that operations still need, or, of those that
-  // no operation of the run takes, of all until its end.
+  // A curve for each device: the bytes of the values that are still needed by operations; values
+  // that no operation of the run uses count until its end.
   bool show_memory = false;
 };
 
-// A run as Chrome's trace event format has it, a JSON object that chrome://tracing and
-// ui.perfetto.dev open: devices are processes, and operations complete ("X") events on
-// their threads. Times are in microseconds since the run began.
+// A run in Chrome's trace event format, a JSON object that chrome://tracing and ui.perfetto.dev
+// open: devices are processes, and operations are complete ("X") events on their threads. Times
+// are in microseconds since the run began.
 std::string chrome_trace(const TracedRun& run, const ChromeTraceOptions& options = {});
 
 // The bytes of TensorFlow's message RunMetadata for TensorBoard:

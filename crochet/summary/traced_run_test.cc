@@ -49,7 +49,7 @@ std::vector<json> events_of(const json& trace, const std::string& phase) {
   return events;
 }
 
-// What the trace event format asks of every event of a kind.
+// Checks what the trace event format requires of every event of a kind.
 void expect_valid(const json& trace) {
   ASSERT_TRUE(trace.at("traceEvents").is_array());
   for (const json& event : trace.at("traceEvents")) {
@@ -100,13 +100,13 @@ TEST(ChromeTraceTest, ShowsWhereValuesGo) {
     arrows.push_back(starts[i].at("name").get<std::string>() + " " + starts[i].at("ts").dump() +
                      " to " + ends[i].at("ts").dump());
   }
-  // An arrow leaves within the operation it leaves from.
+  // An arrow starts within its operation.
   EXPECT_THAT(arrows,
               ElementsAre("read 1.499 to 2.0", "multiply 4.999 to 6.0", "read 1.499 to 6.0"));
   EXPECT_THAT(events_of(trace_of(example(), {.show_dataflow = false}), "s"), IsEmpty());
 }
 
-TEST(ChromeTraceTest, ShowsTheBytesThatAreStillNeeded) {
+TEST(ChromeTraceTest, ShowsTheBytesStillNeeded) {
   const json trace = trace_of(example(), {.show_memory = true});
   expect_valid(trace);
   std::vector<std::string> curve;
@@ -117,7 +117,7 @@ TEST(ChromeTraceTest, ShowsTheBytesThatAreStillNeeded) {
   EXPECT_THAT(events_of(trace_of(example()), "C"), IsEmpty());
 }
 
-TEST(ChromeTraceTest, IsValidWhateverTheNames) {
+TEST(ChromeTraceTest, IsValidForAnyNames) {
   TracedRun run = example();
   run.operations[0].name = "a\"b\n\xff";
   run.operations[1].inputs = {"", ":", "^", ":0", "a:b", run.operations[0].name + ":0"};
@@ -144,7 +144,7 @@ TEST(RunMetadataTest, HasTheBytesThatTensorFlowReads) {
   EXPECT_EQ(encode_run_metadata(run), expected);
 }
 
-TEST(RunMetadataTest, OfNoOperationsIsEmpty) {
+TEST(RunMetadataTest, IsEmptyWithoutOperations) {
   EXPECT_EQ(encode_run_metadata({}), std::string("\x0a\x00", 2));
 }
 

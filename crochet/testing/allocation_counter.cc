@@ -31,7 +31,7 @@ constexpr size_t kNoAlignment = 1;
 
 }  // namespace
 
-// Arrays too: a sanitizer's operator new[] does not call operator new.
+// Arrays, too: a sanitizer's operator new[] does not call operator new.
 void* operator new(size_t size) { return count_and_allocate_or_throw(size, kNoAlignment); }
 void* operator new[](size_t size) { return count_and_allocate_or_throw(size, kNoAlignment); }
 void* operator new(size_t size, const std::nothrow_t&) noexcept {

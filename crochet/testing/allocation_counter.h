@@ -6,17 +6,16 @@
 
 namespace crochet {
 
-// Counts what a thread allocates: its calls of operator new, of every form, since the counter
-// was made. For tests of code that is to allocate nothing once it is warm.
+// Counts the allocations of a thread: its calls of any form of operator new since the counter
+// was created. For tests of code that must not allocate once it is warm.
 //
 //   for (int i = 0; i < 10; ++i) session.run(train);
 //   const AllocationCounter allocations;
 //   session.run(train);
 //   EXPECT_EQ(allocations.count(), 0);
 //
-// Counters on one thread are nested, as their scopes are. A program that uses this class has its
-// operator new replaced, by one that counts and calls malloc. What calls malloc itself is not
-// counted.
+// Counters on one thread nest like their scopes. In a program that uses this class, operator new is
+// replaced by one that counts and calls malloc. Direct calls of malloc are not counted.
 class AllocationCounter {
  public:
   AllocationCounter();
@@ -24,10 +23,10 @@ class AllocationCounter {
   AllocationCounter(const AllocationCounter&) = delete;
   AllocationCounter& operator=(const AllocationCounter&) = delete;
 
-  // Requires, like largest(): called on the thread that made the counter.
+  // Requires, like largest(): called on the thread that created the counter.
   int64_t count() const;
-  // The bytes of the largest one; 0 without any. For tests of code that is not to
-  // believe sizes it has read.
+  // The bytes of the largest allocation; 0 without any. For tests of code that must not
+  // trust sizes it has read.
   uint64_t largest() const;
 
  private:

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::align_val_t kAlignment = std::align_val_t(64);
 
-// Called as functions, since the compiler may leave out a new-expression.
+// Called as functions, since the compiler may elide a new-expression.
 void check_aligned(void* memory) {
   ASSERT_NE(memory, nullptr);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(memory) % static_cast<size_t>(kAlignment), 0);
@@ -27,7 +27,7 @@ TEST(AllocationCounterTest, CountsNothingWithoutAllocations) {
   EXPECT_EQ(allocations.count(), 0);
 }
 
-TEST(AllocationCounterTest, KnowsTheLargest) {
+TEST(AllocationCounterTest, ReportsTheLargest) {
   const AllocationCounter allocations;
   EXPECT_EQ(allocations.largest(), 0);
   ::operator delete(::operator new(100));
@@ -59,14 +59,14 @@ TEST(AllocationCounterTest, CountsEveryForm) {
   EXPECT_EQ(allocations.count(), 8);
 }
 
-TEST(AllocationCounterTest, CountsWhatTheLibraryAllocates) {
+TEST(AllocationCounterTest, CountsAllocationsOfTheLibrary) {
   const AllocationCounter allocations;
   std::string text(1000, 'x');
   text.reserve(2 * text.capacity());
   EXPECT_EQ(allocations.count(), 2);
 }
 
-TEST(AllocationCounterTest, CountsFromItsBeginOn) {
+TEST(AllocationCounterTest, CountsFromItsConstruction) {
   ::operator delete(::operator new(10));
   const AllocationCounter first;
   ::operator delete(::operator new(10));
@@ -76,7 +76,7 @@ TEST(AllocationCounterTest, CountsFromItsBeginOn) {
   EXPECT_EQ(second.count(), 1);
 }
 
-TEST(AllocationCounterTest, LeavesOtherThreadsOut) {
+TEST(AllocationCounterTest, IgnoresOtherThreads) {
   int64_t in_thread = 0;
   std::thread thread([&] {
     const AllocationCounter allocations;
@@ -89,9 +89,9 @@ TEST(AllocationCounterTest, LeavesOtherThreadsOut) {
   EXPECT_EQ(allocations.count(), 0);
 }
 
-// Of a size that cannot be rounded up: a sanitizer's malloc ends the program over a huge one.
+// With a size that cannot be rounded up: a sanitizer's malloc aborts on other huge sizes.
 TEST(AllocationCounterTest, ThrowsWithoutMemory) {
-  volatile size_t too_much = SIZE_MAX - 10;  // Volatile: the compiler warns of what it knows.
+  volatile size_t too_much = SIZE_MAX - 10;  // Volatile: avoids a compiler warning.
   EXPECT_THROW(::operator delete(::operator new(too_much, kAlignment), kAlignment), std::bad_alloc);
   EXPECT_EQ(::operator new(too_much, kAlignment, std::nothrow), nullptr);
 }

@@ -10,7 +10,7 @@
 
 namespace crochet {
 
-// How many attacks of a kind a test has made: a member of its fixture, or a variable in it. The
+// Counts the attacks of one kind made by a test: a member of its fixture, or a local variable. The
 // number becomes a property of the test; scripts/attack-counts adds up those of all tests for
 // docs/testing.md.
 //

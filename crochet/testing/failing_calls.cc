@@ -59,7 +59,7 @@ void FailingCalls::fail(const std::string& call, const Thrower& thrower) {
     throw;
   }
   note(call);
-  throw InternalError("{}: was to fail, but its thrower threw nothing", call);
+  throw InternalError("{}: expected to fail, but its thrower threw nothing", call);
 }
 
 std::vector<std::string> FailingCalls::calls() const {

@@ -10,25 +10,25 @@
 
 namespace crochet::internal {
 
-// Counts the calls of one kind, and knows which of them fail. Thread-safe.
+// Counts the calls of one kind, and makes some of them fail. Thread-safe.
 class FailingCalls {
  public:
   using Thrower = std::function<void(const std::string& call)>;
   using Watcher = std::function<void(const std::string& call)>;
   using Filter = std::function<bool(const std::string& call)>;
 
-  // Makes the calls from `first` to `last` fail, counted from 0; replaces what was set before.
+  // Makes the calls from `first` to `last` fail, counted from 0; replaces earlier settings.
   void set(int64_t first, int64_t last, Thrower thrower);
   void stop_failing() { set(0, -1, nullptr); }
-  // Calls that `is_spared` accepts do not fail, though it is their turn.
+  // Calls accepted by `is_spared` do not fail, even if they are in the range.
   void spare(Filter is_spared);
   void watch(Watcher watcher);
 
-  // Notes a call and shows it to the watcher. Throws if it is its turn to fail.
+  // Records a call and passes it to the watcher. Throws if the call must fail.
   void begin(const std::string& call);
 
   std::vector<std::string> calls() const;
-  // What the errors said that were thrown.
+  // The messages of the errors thrown.
   std::vector<std::string> failures() const;
 
  private:
@@ -40,7 +40,7 @@ class FailingCalls {
   int64_t first_failing_ = 0;
   int64_t last_failing_ = -1;
   Thrower thrower_;
-  Filter is_spared_;  // Empty: none is.
+  Filter is_spared_;  // Empty: no call is spared.
   Watcher watcher_;
 };
 

@@ -34,7 +34,7 @@ FailingFileSystem::Thrower thrower_of(int error_number) {
 }  // namespace
 
 struct FailingFileSystem::State {
-  // Does the work of one operation, or as much of it as is done when it fails.
+  // Does the work of one operation, or the part that is done when it fails.
   template <typename Work, typename HalfWork>
   void run(const std::string& operation, const Work& work, const HalfWork& half_work) {
     try {
@@ -43,7 +43,7 @@ struct FailingFileSystem::State {
       try {
         if (failed_work == FailedWork::kHalf) half_work();
         if (failed_work == FailedWork::kAll) work();
-      } catch (const Error&) {  // The error on demand is the one to be heard of.
+      } catch (const Error&) {  // The error on demand is the one to report.
       }
       throw;
     }
@@ -86,7 +86,7 @@ class FailingFileSystem::File final : public WritableFile {
     });
   }
 
-  // No operation of its own: what it hands on was appended.
+  // Not an operation of its own: it passes on appended bytes.
   void flush() override {
     state_.run("flush", [&] { file_->flush(); });
   }
@@ -197,7 +197,7 @@ class FailingFileSystem::OpenDirectory final : public ForwardingDirectory {
 
  private:
   const std::shared_ptr<Directory> directory_;
-  FailingFileSystem calls_;  // Of the directory, counted with all others.
+  FailingFileSystem calls_;  // Calls of the directory, counted with all others.
 };
 
 FailingFileSystem::FailingFileSystem(FileSystem& files)

@@ -14,27 +14,27 @@
 
 namespace crochet {
 
-// How long a FailingFileSystem goes on failing.
+// How long a FailingFileSystem keeps failing.
 enum class Failing { kOnce, kFromThenOn };
 
-// What an operation has done of its work when it fails.
+// The part of its work that an operation has done when it fails.
 enum class FailedWork {
   kNothing,
   kHalf,  // An append writes the first half of its bytes, any other operation does nothing.
-  kAll,   // It is done, and reported as failed nevertheless: the answer got lost on its way.
+  kAll,   // All is done, but reported as failed: only the answer was lost.
 };
 
-// Another file system that fails on demand, and tells what was asked of it.
+// Wraps a file system, fails on demand, and records the calls.
 //
-// Every call that changes something is an operation, those of open files too.
-// They count from 0, in the order in which they come; calls that read count apart.
+// Every call that changes something is an operation, including those of open files.
+// They are counted from 0, in order; calls that read are counted separately.
 //
 //   for (int64_t n = 0;; ++n) {
 //     MemoryFileSystem disk;
 //     FailingFileSystem files(disk);
 //     files.fail_operation_with_errno(n, ENOSPC, Failing::kFromThenOn);
 //     try { save(files); } catch (const Error&) {}
-//     if (files.num_failures() == 0) break;  // Each operation has had its turn.
+//     if (files.num_failures() == 0) break;  // Each operation has failed once.
 //     EXPECT_THAT(files.violations(), IsEmpty());
 //     disk.power_cut();
 //     EXPECT_TRUE(is_sound(disk));
@@ -44,54 +44,55 @@ enum class FailedWork {
 // "append a 4096" (bytes), "sync a", "close a", "rename a -> b", "remove a", "truncate a 12",
 // "create_directories d", "sync_directory d", "lock a", "write_lock a". Reading calls read "open
 // a", "read a 12 4096" (offset, bytes), "exists a", "file_size a", "modified_time a", "list d",
-// "free_bytes d", "open_directory d", "check_in_place d". A directory that is open shares the
+// "free_bytes d", "open_directory d", "check_in_place d". Open directories share the
 // counts.
 //
 // Thread-safe.
 class FailingFileSystem final : public FileSystem {
  public:
-  // Throws the error for a failed operation, which it is told.
+  // Throws the error for a failed operation, given as its argument.
   using Thrower = std::function<void(const std::string& operation)>;
   using Watcher = std::function<void(const std::string& operation)>;
 
-  // Requires: `files` outlives this; the files that are opened need not.
+  // Requires: `files` outlives this; open files may outlive this.
   explicit FailingFileSystem(FileSystem& files);
   ~FailingFileSystem() override;
 
-  // Makes operation `n` fail, counted from the construction of this, as set_failed_work() says.
-  // Replaces what was asked for before.
+  // Makes operation `n` fail, counted from construction, in the way set by set_failed_work().
+  // Replaces earlier settings.
   void fail_operation(int64_t n, Code code, Failing failing = Failing::kOnce);
   void fail_operation(int64_t n, Thrower thrower, Failing failing = Failing::kOnce);
-  // With the error that a number of <errno.h> means, in the words of the operating system's files:
-  // "a: sync failed: Input/output error (EIO)".
+  // Fails with the error for a number of <errno.h>, worded like errors of the operating system's
+  // files: "a: sync failed: Input/output error (EIO)".
   void fail_operation_with_errno(int64_t n, int error_number, Failing failing = Failing::kOnce);
   // The same for the n-th call that reads.
   void fail_read_with_errno(int64_t n, int error_number, Failing failing = Failing::kOnce);
   void stop_failing();
   void set_failed_work(FailedWork work);
-  // What has its turn to fail works all the same if it is on this directory or on something in it:
-  // another disk, say.
+  // Operations on this directory and its content do not fail even if they should, as if it were on
+  // another disk.
   void spare(const std::string& directory);
 
-  // What free_bytes() claims from now on, whatever is true; unset: the truth.
+  // The result of free_bytes() from now on; unset: the real one.
   void claim_free_bytes(std::optional<uint64_t> num_bytes);
-  // Shows every operation to `watcher` before it is done or fails, on the thread that asks for it:
-  // there a test sees what a power cut at this moment would leave.
+  // Calls `watcher` for every operation before it is done or fails, on the calling thread: there a
+  // test can check what a power cut at this moment would leave.
   void watch(Watcher watcher);
 
   int64_t num_operations() const;
   int64_t num_reads() const;
   int64_t num_failures() const;
-  // All operations so far, with those that failed.
+  // All operations so far, including those that failed.
   std::vector<std::string> operations() const;
   std::vector<std::string> reads() const;
-  // What the errors said that were thrown on demand: each of them should be heard of again.
+  // The messages of the errors thrown on demand: each of them should be reported.
   std::vector<std::string> failures() const;
 
-  // How the rules of file_protocol.h were broken; they hold for what fails by itself too.
+  // Violations of the rules of file_protocol.h, which also apply to operations that fail by
+  // themselves.
   std::vector<std::string> violations() const;
-  // Paths of files that were made or renamed to since their directory was synced last. None of
-  // them may be called durable.
+  // Paths of files created or renamed to since the last sync of their directory. None of them may
+  // be reported as durable.
   std::vector<std::string> unsynced_names() const;
 
   std::unique_ptr<WritableFile> create(const std::string& path) override;

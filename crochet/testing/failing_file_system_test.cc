@@ -20,7 +20,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-TEST(FailingFileSystemTest, TellsWhatWasDone) {
+TEST(FailingFileSystemTest, RecordsOperations) {
   MemoryFileSystem memory;
   FailingFileSystem files(memory);
   files.create_directories("d");
@@ -43,7 +43,7 @@ TEST(FailingFileSystemTest, TellsWhatWasDone) {
   EXPECT_EQ(files.num_failures(), 0);
 }
 
-TEST(FailingFileSystemTest, CountsReadingApart) {
+TEST(FailingFileSystemTest, CountsReadsSeparately) {
   MemoryFileSystem memory;
   memory.create("a")->append("xyz");
   FailingFileSystem files(memory);
@@ -108,7 +108,7 @@ TEST(FailingFileSystemTest, FailsOnce) {
   EXPECT_EQ(files.num_operations(), 3);
 }
 
-TEST(FailingFileSystemTest, FailsFromThenOnUntilToldOtherwise) {
+TEST(FailingFileSystemTest, FailsFromThenOnUntilStopped) {
   MemoryFileSystem memory;
   FailingFileSystem files(memory);
   files.fail_operation(1, Code::kUnavailable, Failing::kFromThenOn);
@@ -121,14 +121,14 @@ TEST(FailingFileSystemTest, FailsFromThenOnUntilToldOtherwise) {
   EXPECT_EQ(files.num_failures(), 2);
 }
 
-TEST(FailingFileSystemTest, ThrowsWhatItWasGiven) {
+TEST(FailingFileSystemTest, CallsTheGivenThrower) {
   MemoryFileSystem memory;
   FailingFileSystem files(memory);
   files.fail_operation(0, [](const std::string& operation) { throw std::logic_error(operation); });
   EXPECT_THAT([&] { files.create("a"); }, ThrowsMessage<std::logic_error>("create a"));
 }
 
-TEST(FailingFileSystemTest, FailsWithWhatAnErrnoMeans) {
+TEST(FailingFileSystemTest, FailsWithTheErrorOfAnErrno) {
   MemoryFileSystem memory;
   FailingFileSystem files(memory);
   const auto file = files.create("a");
@@ -157,7 +157,7 @@ TEST(FailingFileSystemTest, AFailingAppendMayWriteNothingOrAll) {
   }
 }
 
-TEST(FailingFileSystemTest, AnOperationMayBeDoneAndFailNevertheless) {
+TEST(FailingFileSystemTest, AnOperationMayBeDoneAndStillFail) {
   MemoryFileSystem memory;
   FailingFileSystem files(memory);
   files.set_failed_work(FailedWork::kAll);
@@ -167,7 +167,7 @@ TEST(FailingFileSystemTest, AnOperationMayBeDoneAndFailNevertheless) {
   EXPECT_THAT(memory.list(""), ElementsAre("b"));
 }
 
-TEST(FailingFileSystemTest, SparesADirectoryAndWhatIsInIt) {
+TEST(FailingFileSystemTest, SparesADirectoryAndItsContent) {
   MemoryFileSystem memory;
   memory.create_directories("d");
   memory.create_directories("de");
@@ -186,7 +186,7 @@ TEST(FailingFileSystemTest, SparesADirectoryAndWhatIsInIt) {
   EXPECT_EQ(files.num_failures(), 3);
 }
 
-TEST(FailingFileSystemTest, ClaimsOtherFreeBytesThanThereAre) {
+TEST(FailingFileSystemTest, ReportsTheClaimedFreeBytes) {
   MemoryFileSystem memory;
   memory.set_capacity(10);
   FailingFileSystem files(memory);
@@ -198,7 +198,7 @@ TEST(FailingFileSystemTest, ClaimsOtherFreeBytesThanThereAre) {
   EXPECT_EQ(files.free_bytes(""), 10);
 }
 
-TEST(FailingFileSystemTest, ShowsOperationsBeforeTheyAreDone) {
+TEST(FailingFileSystemTest, CallsTheWatcherBeforeEachOperation) {
   MemoryFileSystem memory;
   FailingFileSystem files(memory);
   std::vector<std::string> seen;
@@ -211,7 +211,7 @@ TEST(FailingFileSystemTest, ShowsOperationsBeforeTheyAreDone) {
   EXPECT_THAT(seen, ElementsAre("create_large a 5: false", "remove a: true"));
 }
 
-TEST(FailingFileSystemTest, NoticesAThrowerThatThrowsNothing) {
+TEST(FailingFileSystemTest, RejectsAThrowerThatThrowsNothing) {
   MemoryFileSystem memory;
   FailingFileSystem files(memory);
   files.fail_operation(0, [](const std::string&) {});
@@ -227,7 +227,7 @@ TEST(FailingFileSystemTest, AFailingAppendWritesHalfAndKillsTheFile) {
   EXPECT_EQ(read_file(memory, "a"), "123");
   EXPECT_THROW(file->append("456"), FailedPreconditionError);
   EXPECT_THROW(file->sync(), FailedPreconditionError);
-  EXPECT_EQ(files.num_operations(), 2) << "what is refused is no operation";
+  EXPECT_EQ(files.num_operations(), 2) << "a refused call is not an operation";
 }
 
 TEST(FailingFileSystemTest, AFailingSyncSyncsNothing) {
@@ -242,7 +242,7 @@ TEST(FailingFileSystemTest, AFailingSyncSyncsNothing) {
   EXPECT_EQ(read_file(memory, "a"), "");
 }
 
-// The calls that change a file system; each may be the one that fails.
+// The calls that change a file system; each of them may fail.
 TEST(FailingFileSystemTest, EveryOperationCanFailAndThenDoesNothing) {
   const std::vector<std::function<void(FileSystem&)>> calls = {
       [](FileSystem& files) { files.create("new"); },

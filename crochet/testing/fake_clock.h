@@ -9,7 +9,7 @@
 
 namespace crochet {
 
-// A clock that moves only when told to, so that tests neither sleep nor guess.
+// A clock that moves only on request, so that tests neither sleep nor guess.
 //
 //   FakeClock clock;
 //   clock.advance(std::chrono::seconds(600));
@@ -17,25 +17,25 @@ namespace crochet {
 // Thread-safe.
 class FakeClock final : public Clock {
  public:
-  // `wall_time` is what wall_time() says until the clock moves.
+  // `wall_time` is the initial wall_time().
   explicit FakeClock(double wall_time = 1'000'000'000) : wall_time_(wall_time) {}
 
   TimePoint now() const override;
   double wall_time() const override;
-  // Moves the clock at once and returns true; with `stop` requested the clock
-  // stays and the answer is false.
+  // Moves the clock at once and returns true; if `stop` is requested, leaves the
+  // clock unchanged and returns false.
   bool sleep_for(Duration duration, const std::stop_token& stop = {}) override;
 
   void advance(Duration duration);
-  // Moves the wall clock alone, as an administrator or a leap second does.
+  // Moves only the wall clock, as an administrator or a leap second does.
   void set_wall_time(double wall_time);
 
-  // What sleep_for was asked for, in order; not the sleeps that a stop cut short.
+  // The durations passed to sleep_for, in order, except for sleeps cut short by a stop.
   std::vector<Duration> sleeps() const;
 
  private:
   mutable std::mutex mutex_;  // Guards what follows.
-  // Not 0, so that a time point nobody set is noticed.
+  // Not 0, so that an unset time point is noticed.
   TimePoint now_{std::chrono::hours(1)};
   double wall_time_;
   std::vector<Duration> sleeps_;

@@ -14,7 +14,7 @@ using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-TEST(FakeClockTest, StandsStillUntilItIsAdvanced) {
+TEST(FakeClockTest, StaysUnchangedUntilAdvanced) {
   FakeClock clock(500);
   const Clock::TimePoint start = clock.now();
   EXPECT_EQ(clock.now(), start);
@@ -33,7 +33,7 @@ TEST(FakeClockTest, SleepingMovesItAndIsRecorded) {
   EXPECT_THAT(clock.sleeps(), ElementsAre(seconds(30), seconds(1)));
 }
 
-TEST(FakeClockTest, AStopKeepsItFromSleeping) {
+TEST(FakeClockTest, DoesNotSleepAfterAStop) {
   FakeClock clock;
   const Clock::TimePoint start = clock.now();
   std::stop_source stop;
@@ -43,7 +43,7 @@ TEST(FakeClockTest, AStopKeepsItFromSleeping) {
   EXPECT_THAT(clock.sleeps(), IsEmpty());
 }
 
-TEST(FakeClockTest, TheWallClockJumpsAlone) {
+TEST(FakeClockTest, SetsTheWallClockIndependently) {
   FakeClock clock(500);
   const Clock::TimePoint start = clock.now();
   clock.set_wall_time(100);
@@ -51,7 +51,7 @@ TEST(FakeClockTest, TheWallClockJumpsAlone) {
   EXPECT_EQ(clock.now(), start);
 }
 
-TEST(FakeClockTest, MovesFromManyThreads) {
+TEST(FakeClockTest, AdvancesFromManyThreads) {
   FakeClock clock;
   const Clock::TimePoint start = clock.now();
   {

@@ -34,7 +34,7 @@
 
 namespace crochet::internal {
 
-// For tests: how a run saves.
+// For tests: the saving options of a run.
 struct LifeOptions {
   std::string name;
   bool in_background = false;
@@ -73,9 +73,9 @@ inline std::vector<LifeOptions> all_lives() {
   return lives;
 }
 
-// For tests: a run on a directory, from taking the lock to giving it back, that goes on after
-// failures as far as it can, and the judgement of what it leaves. The judge knows only what
-// the run was told: which steps were called durable, and what was reported.
+// For tests: a run in a directory, from taking the lock to releasing it, that continues after
+// failures as far as possible, and checks of what it leaves. The checks use only what the run
+// learned: which steps were reported as durable, and which errors were reported.
 class FaultLife {
  public:
   static constexpr const char* kDirectory = "d";
@@ -83,7 +83,7 @@ class FaultLife {
 
   explicit FaultLife(LifeOptions options) : options_(std::move(options)) {}
 
-  // The disk that a run without faults leaves: two steps saved.
+  // The disk left by a run without faults that saved two steps.
   std::unique_ptr<MemoryFileSystem> disk_after_a_good_life() {
     MemoryFileSystem disk;
     live(disk, 2);
@@ -91,7 +91,7 @@ class FaultLife {
     return disk.after_power_cut();
   }
 
-  // Restores, then trains and saves so many steps.
+  // Restores, then trains and saves `num_saves` steps.
   void live(FileSystem& files, int num_saves) {
     const auto attempt = [this](const auto& part) {
       try {
@@ -114,7 +114,7 @@ class FaultLife {
       remove_leftovers(files, directory, kBasename);
     };
     if (!attempt([&] { enter(lock, kDirectory); })) return;
-    if (has_second()) attempt([&] { enter(second_lock, options_.fallback_dir); });  // If it can.
+    if (has_second()) attempt([&] { enter(second_lock, options_.fallback_dir); });  // Optional.
     if (!attempt([&] {
           saver.restore_newest(*session, kDirectory, kBasename);
           restored_step_ = read_global_step(*session);
@@ -130,7 +130,7 @@ class FaultLife {
       if (ticket.error()) heard_.push_back(describe(ticket.error()));
   }
 
-  // The newest step that was called durable so far; 0 for none. From any thread.
+  // The newest step reported as durable so far; 0 if there is none. From any thread.
   int64_t newest_durable() const {
     const std::lock_guard lock(mutex_);
     int64_t newest = 0;
@@ -144,7 +144,7 @@ class FaultLife {
 
   bool has_logged(std::string_view text) const { return log_.contains(text); }
 
-  // What a run told that somebody else made.
+  // Adds an error reported by a run that the test made itself.
   void hear(const std::string& what) { heard_.push_back(what); }
 
   // Expects that every failure was reported: thrown, in a ticket or logged.
@@ -155,9 +155,9 @@ class FaultLife {
       EXPECT_THAT(all, testing::Contains(testing::HasSubstr(failure)));
   }
 
-  // Expects that a new process finds all it was promised, clears away what was left, and goes on.
+  // Expects that a new process finds all promised steps, cleans up leftovers, and continues.
   void expect_sound(MemoryFileSystem& disk, int64_t promised) const {
-    // What a start could not clear away stays for the next one, and it says so.
+    // Leftovers that a start could not remove stay for the next one, which is logged.
     const bool was_not_cleared = std::ranges::any_of(log_.lines(), [](const std::string& line) {
       return line.find("left-overs of killed saves stay for now") != std::string::npos ||
              line.find("left by a save that did not finish, cannot be") != std::string::npos;
@@ -190,7 +190,7 @@ class FaultLife {
   }
 
  private:
-  // The stage from which on a step must be found again.
+  // The stage from which a step must be found again.
   static constexpr SaveStage kPromised = SaveStage::kDurable;
 
   bool has_second() const { return !options_.fallback_dir.empty(); }
@@ -199,7 +199,7 @@ class FaultLife {
     return {kDirectory, options_.fallback_dir};
   }
 
-  // By a saver alone: no lock, nothing cleared away before.
+  // With a saver alone: no lock, and no cleanup before.
   void expect_restorable(FileSystem& files, int64_t promised) const {
     FakeClock clock;
     Saver saver(saver_options(files, clock));
@@ -210,10 +210,10 @@ class FaultLife {
     EXPECT_TRUE(state.is_of_one_step(*session));
   }
 
-  // Checkpoints of which there are files that are none of a checkpoint in use.
+  // Checkpoints with files that do not belong to a usable checkpoint.
   struct Leftovers {
-    std::set<std::string> saves;     // That were not finished.
-    std::set<std::string> removals;  // That were not finished, or came back.
+    std::set<std::string> saves;     // Unfinished saves.
+    std::set<std::string> removals;  // Removals that were unfinished, or undone by a power cut.
   };
 
   static Leftovers leftovers(FileSystem& files, const std::string& directory) {
@@ -265,8 +265,8 @@ class FaultLife {
 
   const LifeOptions options_;
   LogCapture log_;
-  std::vector<std::string> heard_;  // What was thrown, and what tickets had.
-  int64_t restored_step_ = -1;      // Before that.
+  std::vector<std::string> heard_;  // Errors that were thrown or in tickets.
+  int64_t restored_step_ = -1;      // -1 before the restore.
   bool restored_whole_ = false;
 
   mutable std::mutex mutex_;  // Guards what follows.

@@ -11,18 +11,18 @@
 
 namespace crochet {
 
-// What a program must not do with files that are to survive, watched by FailingFileSystem:
+// Checks rules for durable files, for FailingFileSystem. A program must not
 //
-// - use a file after an append or a sync of it failed: what is on the disk is unknown for good,
-//   even if a second sync says otherwise;
-// - rename a file with bytes that were not synced: a power cut may keep the name and not them;
-// - write to a file after it was renamed: it has the name that says it is whole.
+// - use a file after an append or a sync of it failed: the content of the disk is unknown from then
+//   on, even if a second sync succeeds;
+// - rename a file with unsynced bytes: a power cut may keep the name and lose the bytes;
+// - write to a file after it was renamed: its name states that it is complete.
 //
-// Knows the files that were opened for writing through it, under whatever name they have.
+// Tracks the files that were opened for writing through it, whatever their current name.
 // Thread-safe.
 class FileProtocol {
  public:
-  // A file as long as somebody has it open or it has a name.
+  // A file, as long as it is open or has a name.
   struct Record {
     std::string path;
     bool is_dead = false;
@@ -31,25 +31,25 @@ class FileProtocol {
   };
   using File = std::shared_ptr<Record>;
 
-  // A file that is opened, made anew or as it is.
+  // Called when a file is created or opened for appending.
   File create(const std::string& path);
   File append_to(const std::string& path);
-  // Before an append or a sync is tried.
+  // Called before an append or a sync is tried.
   void begin(const File& file, const std::string& operation);
-  // After it, whether it was done or failed.
+  // Called after it, whether it succeeded or failed.
   void appended(const File& file);
   void synced(const File& file);
   void failed(const File& file);
 
-  // Before and after a rename.
+  // Called before and after a rename.
   void begin_rename(const std::string& from, const std::string& to);
   void renamed(const std::string& from, const std::string& to);
   void removed(const std::string& path);
   void directory_synced(const std::string& directory);
 
-  // A line for each time that a rule was broken: "d/a: sync after an error".
+  // One line per violation: "d/a: sync after an error".
   std::vector<std::string> violations() const;
-  // Paths of files that were made here or renamed to since their directory was synced last.
+  // Paths of files created or renamed to since the last sync of their directory.
   std::vector<std::string> unsynced_names() const;
 
  private:

@@ -25,7 +25,7 @@ class FileProtocolTest : public testing::Test {
   FailingFileSystem files_{disk_};
 };
 
-TEST_F(FileProtocolTest, WhatReplaceFileDoesIsInOrder) {
+TEST_F(FileProtocolTest, AcceptsReplaceFile) {
   files_.create_directories("d");
   replace_file(files_, "d/a", "one");
   replace_file(files_, "d/a", "two");
@@ -33,7 +33,7 @@ TEST_F(FileProtocolTest, WhatReplaceFileDoesIsInOrder) {
   EXPECT_THAT(files_.unsynced_names(), IsEmpty());
 }
 
-TEST_F(FileProtocolTest, ASecondSyncAfterAFailedOneIsAViolation) {
+TEST_F(FileProtocolTest, RejectsASyncAfterAFailedOne) {
   const auto file = files_.create("a");
   file->append("x");
   fail_next();
@@ -45,7 +45,7 @@ TEST_F(FileProtocolTest, ASecondSyncAfterAFailedOneIsAViolation) {
               ElementsAre("a: sync after an error", "a: append after an error"));
 }
 
-TEST_F(FileProtocolTest, SoIsOneThroughAnotherOpening) {
+TEST_F(FileProtocolTest, RejectsASyncThroughAnotherDescriptor) {
   const auto file = files_.create("a");
   fail_next();
   EXPECT_THROW(file->append("x"), Error);
@@ -53,7 +53,7 @@ TEST_F(FileProtocolTest, SoIsOneThroughAnotherOpening) {
   EXPECT_THAT(files_.violations(), ElementsAre("a: sync after an error"));
 }
 
-TEST_F(FileProtocolTest, AFileThatFailedIsNotRenamedIntoPlace) {
+TEST_F(FileProtocolTest, RejectsARenameOfAFailedFile) {
   const auto file = files_.create("a");
   fail_next();
   EXPECT_THROW(file->sync(), Error);
@@ -61,7 +61,7 @@ TEST_F(FileProtocolTest, AFileThatFailedIsNotRenamedIntoPlace) {
   EXPECT_THAT(files_.violations(), ElementsAre("a: rename to b after an error"));
 }
 
-TEST_F(FileProtocolTest, AFileThatFailedByItselfIsDeadToo) {
+TEST_F(FileProtocolTest, RejectsARenameOfAFileThatFailedByItself) {
   disk_.set_capacity(3);
   const auto file = files_.create("a");
   EXPECT_THROW(file->append("1234"), ResourceExhaustedError);
@@ -69,7 +69,7 @@ TEST_F(FileProtocolTest, AFileThatFailedByItselfIsDeadToo) {
   EXPECT_THAT(files_.violations(), ElementsAre("a: rename to b after an error"));
 }
 
-TEST_F(FileProtocolTest, AFileIsSyncedBeforeItIsRenamed) {
+TEST_F(FileProtocolTest, RejectsARenameBeforeASync) {
   const auto file = files_.create("a");
   file->append("x");
   file->sync();
@@ -78,14 +78,14 @@ TEST_F(FileProtocolTest, AFileIsSyncedBeforeItIsRenamed) {
   EXPECT_THAT(files_.violations(), ElementsAre("a: rename to b before a sync"));
 }
 
-TEST_F(FileProtocolTest, AFileIsNotWrittenToAfterItWasRenamed) {
+TEST_F(FileProtocolTest, RejectsAnAppendAfterARename) {
   const auto file = files_.create("a");
   files_.rename("a", "b");
   file->append("x");
   EXPECT_THAT(files_.violations(), ElementsAre("b: append after the rename"));
 }
 
-TEST_F(FileProtocolTest, ANewFileOfTheNameOfADeadOneIsNotDead) {
+TEST_F(FileProtocolTest, AcceptsANewFileWithTheNameOfADeadOne) {
   const auto file = files_.create("a");
   fail_next();
   EXPECT_THROW(file->sync(), Error);
@@ -96,7 +96,7 @@ TEST_F(FileProtocolTest, ANewFileOfTheNameOfADeadOneIsNotDead) {
   EXPECT_THAT(files_.violations(), IsEmpty());
 }
 
-TEST_F(FileProtocolTest, KnowsNamesThatWereNotSynced) {
+TEST_F(FileProtocolTest, ReportsUnsyncedNames) {
   files_.create_directories("d");
   files_.create("d/a");
   files_.create("b");

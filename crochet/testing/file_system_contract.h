@@ -25,11 +25,11 @@
 
 namespace crochet {
 
-// An empty directory in a file system, for a test to fill.
+// An empty directory in a file system, for use by one test.
 struct ScratchFiles {
   FileSystem* files = nullptr;
   std::string directory;
-  std::shared_ptr<void> owner;  // Of whatever the two above need.
+  std::shared_ptr<void> owner;  // Keeps the two above alive.
 };
 
 struct FileSystemCase {
@@ -39,7 +39,7 @@ struct FileSystemCase {
   friend void PrintTo(const FileSystemCase& a_case, std::ostream* out) { *out << a_case.name; }
 };
 
-// What every FileSystem keeps. To be included in one source file of a test program:
+// The contract of every FileSystem. To be included in one source file of a test program:
 //
 //   INSTANTIATE_TEST_SUITE_P(Mine, FileSystemContract, testing::Values(FileSystemCase{...}));
 class FileSystemContract : public ::testing::TestWithParam<FileSystemCase> {
@@ -89,7 +89,7 @@ TEST_P(FileSystemContract, ReadsWhatWasWritten) {
   EXPECT_EQ(files_.open(path("a"))->size(), 16);
 }
 
-TEST_P(FileSystemContract, TellsDirectoriesFromFiles) {
+TEST_P(FileSystemContract, DistinguishesDirectoriesFromFiles) {
   files_.create_directories(path("directory"));
   write(path("file"), "x");
   EXPECT_TRUE(is_directory(files_, path("directory")));
@@ -98,25 +98,25 @@ TEST_P(FileSystemContract, TellsDirectoriesFromFiles) {
   EXPECT_FALSE(is_directory(files_, path("nothing")));
 }
 
-TEST_P(FileSystemContract, MakesEmptyFiles) {
+TEST_P(FileSystemContract, CreatesEmptyFiles) {
   files_.create(path("empty"));
   EXPECT_EQ(read_file(files_, path("empty")), "");
   EXPECT_EQ(files_.file_size(path("empty")), 0);
 }
 
-TEST_P(FileSystemContract, EmptiesAFileThatIsCreatedAgain) {
+TEST_P(FileSystemContract, TruncatesAFileThatIsCreatedAgain) {
   write(path("a"), "long content");
   write(path("a"), "x");
   EXPECT_EQ(read_file(files_, path("a")), "x");
 }
 
-TEST_P(FileSystemContract, AppendsBehindTheEndOrMakesTheFile) {
+TEST_P(FileSystemContract, AppendsAtTheEndOrCreatesTheFile) {
   files_.append_to(path("a"))->append("one ");
   files_.append_to(path("a"))->append("two");
   EXPECT_EQ(read_file(files_, path("a")), "one two");
 }
 
-TEST_P(FileSystemContract, TwoAppendersBothWriteBehindTheEnd) {
+TEST_P(FileSystemContract, TwoAppendersBothWriteAtTheEnd) {
   const auto first = files_.append_to(path("a"));
   const auto second = files_.append_to(path("a"));
   first->append("1");
@@ -132,7 +132,7 @@ TEST_P(FileSystemContract, ShowsUnsyncedBytesToReadersAtOnce) {
   EXPECT_EQ(reader->size(), 3);
 }
 
-TEST_P(FileSystemContract, RefusesToWriteToAClosedFile) {
+TEST_P(FileSystemContract, RejectsWritesToAClosedFile) {
   const auto file = files_.create(path("a"));
   file->close();
   EXPECT_THROW(file->append("x"), FailedPreconditionError);
@@ -140,10 +140,10 @@ TEST_P(FileSystemContract, RefusesToWriteToAClosedFile) {
   EXPECT_THROW(file->close(), FailedPreconditionError);
 }
 
-// Bytes without a pattern, so that none can be taken for another.
+// Bytes without a pattern, so that misplaced bytes are noticed.
 inline std::string scrambled_bytes(size_t size) {
   std::string bytes(size, '\0');
-  uint64_t state = 88172645463325252u;  // Of the xorshift generator.
+  uint64_t state = 88172645463325252u;  // Seed of the xorshift generator.
   for (char& byte : bytes) {
     state ^= state << 13;
     state ^= state >> 7;
@@ -153,7 +153,7 @@ inline std::string scrambled_bytes(size_t size) {
   return bytes;
 }
 
-TEST_P(FileSystemContract, LargeFilesHaveWhatWasAppendedWhateverWasExpected) {
+TEST_P(FileSystemContract, LargeFilesAreCompleteForAnyExpectedSize) {
   const std::string content = scrambled_bytes((size_t{1} << 20) + 12'345);
   for (const uint64_t expected : {uint64_t{0}, uint64_t{1}, uint64_t{4096}, uint64_t{1'060'921},
                                   uint64_t{1'060'922}, uint64_t{3'000'000}}) {
@@ -169,7 +169,7 @@ TEST_P(FileSystemContract, LargeFilesHaveWhatWasAppendedWhateverWasExpected) {
   }
 }
 
-TEST_P(FileSystemContract, LargeFilesAreWholeAfterCloseToo) {
+TEST_P(FileSystemContract, LargeFilesAreCompleteAfterClose) {
   for (const size_t size : {0, 3, 70'000, 2'500'000}) {
     const std::string content = scrambled_bytes(size);
     const auto file = files_.create_large(path("a"), 2'000'000);
@@ -179,7 +179,7 @@ TEST_P(FileSystemContract, LargeFilesAreWholeAfterCloseToo) {
   }
 }
 
-TEST_P(FileSystemContract, LargeFilesGoOnAfterASync) {
+TEST_P(FileSystemContract, LargeFilesContinueAfterASync) {
   const std::string content = scrambled_bytes(2'500'000);
   const auto file = files_.create_large(path("a"), 1'500'000);
   size_t done = 0;
@@ -191,7 +191,7 @@ TEST_P(FileSystemContract, LargeFilesGoOnAfterASync) {
   }
 }
 
-TEST_P(FileSystemContract, LargeFilesComputeChecksumsOnTheWay) {
+TEST_P(FileSystemContract, LargeFilesComputeChecksums) {
   const std::string content = scrambled_bytes(1'234'567);
   const auto file = files_.create_large(path("a"), content.size());
   file->append("head");
@@ -214,7 +214,7 @@ TEST_P(FileSystemContract, LargeFilesAreEmptyWithoutAppend) {
   for (const char* const name : {"a", "b", "c"}) EXPECT_EQ(files_.file_size(path(name)), 0) << name;
 }
 
-TEST_P(FileSystemContract, RefusesToWriteToAClosedLargeFile) {
+TEST_P(FileSystemContract, RejectsWritesToAClosedLargeFile) {
   for (const uint64_t expected : {0, 2'000'000}) {
     const auto file = files_.create_large(path("a"), expected);
     file->append("x");
@@ -227,14 +227,14 @@ TEST_P(FileSystemContract, RefusesToWriteToAClosedLargeFile) {
   }
 }
 
-TEST_P(FileSystemContract, MakesNoLargeFileWhereThereIsNoRoom) {
+TEST_P(FileSystemContract, CreatesNoLargeFileWithoutRoom) {
   const uint64_t too_much = uint64_t{1} << 60;
   expect_error<ResourceExhaustedError>(path("a"),
                                        [&] { files_.create_large(path("a"), too_much); });
   EXPECT_THAT(files_.list(scratch_.directory), ::testing::Not(::testing::Contains("a")));
 }
 
-TEST_P(FileSystemContract, NamesTheLargeFileThatCannotBeMade) {
+TEST_P(FileSystemContract, NamesALargeFileThatCannotBeCreated) {
   files_.create_directories(path("d"));
   for (const uint64_t expected : {0, 2'000'000}) {
     const std::string file = path("missing/file");
@@ -244,7 +244,7 @@ TEST_P(FileSystemContract, NamesTheLargeFileThatCannotBeMade) {
   }
 }
 
-TEST_P(FileSystemContract, ReadsAtEveryPlace) {
+TEST_P(FileSystemContract, ReadsAtEveryOffset) {
   write(path("a"), "0123456789");
   for (uint64_t offset = 0; offset <= 10; ++offset)
     for (size_t length = 0; offset + length <= 10; ++length)
@@ -259,7 +259,7 @@ TEST_P(FileSystemContract, ReadingBeyondTheEndIsDataLoss) {
                                 [&, at = offset, n = length] { read(at, n, path("a")); });
 }
 
-TEST_P(FileSystemContract, StreamsAPartFromItsStartToItsEnd) {
+TEST_P(FileSystemContract, StreamsAPartOfAFile) {
   write(path("a"), "0123456789");
   const auto file = files_.open(path("a"));
   for (uint64_t offset = 0; offset <= 10; ++offset) {
@@ -301,7 +301,7 @@ TEST_P(FileSystemContract, ReadsFromManyThreads) {
     });
 }
 
-TEST_P(FileSystemContract, NamesWhatIsMissing) {
+TEST_P(FileSystemContract, NamesMissingFiles) {
   const std::string missing = path("missing");
   expect_error<NotFoundError>(missing, [&] { files_.open(missing); });
   expect_error<NotFoundError>(missing, [&] { files_.file_size(missing); });
@@ -314,7 +314,7 @@ TEST_P(FileSystemContract, NamesWhatIsMissing) {
   expect_error<NotFoundError>(missing, [&] { files_.free_bytes(missing); });
 }
 
-TEST_P(FileSystemContract, MakesNoFileInAMissingDirectory) {
+TEST_P(FileSystemContract, CreatesNoFileInAMissingDirectory) {
   const std::string file = path("missing/file");
   expect_error<NotFoundError>(file, [&] { files_.create(file); });
   expect_error<NotFoundError>(file, [&] { files_.append_to(file); });
@@ -323,7 +323,7 @@ TEST_P(FileSystemContract, MakesNoFileInAMissingDirectory) {
   expect_error<NotFoundError>(path("a"), [&] { files_.rename(path("a"), file); });
 }
 
-TEST_P(FileSystemContract, AFileIsNoDirectory) {
+TEST_P(FileSystemContract, RejectsAFileAsADirectory) {
   write(path("file"), "x");
   expect_error<NotFoundError>(path("file/a"), [&] { files_.create(path("file/a")); });
   expect_error<NotFoundError>(path("file"), [&] { files_.list(path("file")); });
@@ -333,7 +333,7 @@ TEST_P(FileSystemContract, AFileIsNoDirectory) {
   EXPECT_FALSE(files_.exists(path("file/a")));
 }
 
-TEST_P(FileSystemContract, ADirectoryIsNoFile) {
+TEST_P(FileSystemContract, RejectsADirectoryAsAFile) {
   files_.create_directories(path("d"));
   expect_error<DataLossError>(path("d"), [&] { files_.open(path("d")); });
   expect_error<FailedPreconditionError>(path("d"), [&] { files_.create(path("d")); });
@@ -343,7 +343,7 @@ TEST_P(FileSystemContract, ADirectoryIsNoFile) {
   expect_error<FailedPreconditionError>(path("d"), [&] { files_.try_lock(path("d")); });
 }
 
-TEST_P(FileSystemContract, KnowsWhatExists) {
+TEST_P(FileSystemContract, ReportsWhatExists) {
   EXPECT_FALSE(files_.exists(path("a")));
   write(path("a"), "");
   EXPECT_TRUE(files_.exists(path("a")));
@@ -391,7 +391,7 @@ TEST_P(FileSystemContract, RenamesDirectories) {
   EXPECT_FALSE(files_.exists(path("d")));
 }
 
-TEST_P(FileSystemContract, RefusesRenamesThatMakeNoSense) {
+TEST_P(FileSystemContract, RejectsInvalidRenames) {
   files_.create_directories(path("d/inner"));
   files_.create_directories(path("empty"));
   write(path("a"), "a");
@@ -418,7 +418,7 @@ TEST_P(FileSystemContract, AnOpenFileFollowsARename) {
   EXPECT_EQ(read_file(files_, path("b")), "x");
 }
 
-TEST_P(FileSystemContract, RemovesEmptyDirectoriesOnly) {
+TEST_P(FileSystemContract, RemovesOnlyEmptyDirectories) {
   files_.create_directories(path("d/e"));
   expect_error<AlreadyExistsError>(path("d"), [&] { files_.remove(path("d")); });
   files_.remove(path("d/e"));
@@ -436,7 +436,7 @@ TEST_P(FileSystemContract, Truncates) {
   EXPECT_EQ(read_file(files_, path("a")), "0123x");
 }
 
-TEST_P(FileSystemContract, MakesDirectoriesThatAreThereAlready) {
+TEST_P(FileSystemContract, AcceptsExistingDirectories) {
   files_.create_directories(path("a/b/c"));
   files_.create_directories(path("a/b/c"));
   files_.create_directories(path("a/b/c/"));
@@ -449,7 +449,7 @@ TEST_P(FileSystemContract, SyncsDirectories) {
   EXPECT_NO_THROW(files_.sync_directory(scratch_.directory));
 }
 
-TEST_P(FileSystemContract, TakesTheEmptyDirectoryForTheCurrentOne) {
+TEST_P(FileSystemContract, TreatsAnEmptyPathAsTheCurrentDirectory) {
   EXPECT_TRUE(files_.exists(""));
   EXPECT_NO_THROW(files_.list(""));
   EXPECT_NO_THROW(files_.create_directories(""));
@@ -457,7 +457,7 @@ TEST_P(FileSystemContract, TakesTheEmptyDirectoryForTheCurrentOne) {
   EXPECT_GT(files_.free_bytes(""), 0);
 }
 
-TEST_P(FileSystemContract, DatesFiles) {
+TEST_P(FileSystemContract, ReportsModificationTimes) {
   write(path("a"), "");
   const double made = files_.modified_time(path("a"));
   EXPECT_GT(made, 9e8);  // 1998.
@@ -465,13 +465,13 @@ TEST_P(FileSystemContract, DatesFiles) {
   EXPECT_GE(files_.modified_time(path("a")), made);
 }
 
-TEST_P(FileSystemContract, KnowsTheFreeSpace) {
+TEST_P(FileSystemContract, ReportsTheFreeSpace) {
   EXPECT_GT(files_.free_bytes(scratch_.directory), 0);
   write(path("a"), "");
   EXPECT_GT(files_.free_bytes(path("a")), 0);
 }
 
-TEST_P(FileSystemContract, RefusesASecondLock) {
+TEST_P(FileSystemContract, RejectsASecondLock) {
   auto lock = files_.try_lock(path("lock"));
   ASSERT_NE(lock, nullptr);
   EXPECT_TRUE(files_.exists(path("lock")));
@@ -489,7 +489,7 @@ TEST_P(FileSystemContract, ALockSurvivesReadingAndWritingItsFile) {
   EXPECT_EQ(files_.try_lock(path("lock")), nullptr);
 }
 
-TEST_P(FileSystemContract, GivesALockToOneOfManyThreads) {
+TEST_P(FileSystemContract, GivesALockToOnlyOneOfManyThreads) {
   std::vector<std::unique_ptr<FileLock>> locks(8);
   {
     std::vector<std::jthread> threads;
@@ -499,7 +499,7 @@ TEST_P(FileSystemContract, GivesALockToOneOfManyThreads) {
   EXPECT_EQ(std::ranges::count_if(locks, [](const auto& lock) { return lock != nullptr; }), 1);
 }
 
-TEST_P(FileSystemContract, ReplacesAFileWhole) {
+TEST_P(FileSystemContract, ReplacesAFile) {
   replace_file(files_, path("a"), "old");
   replace_file(files_, path("a"), "new");
   EXPECT_EQ(read_file(files_, path("a")), "new");
@@ -512,7 +512,7 @@ TEST_P(FileSystemContract, LeavesNothingWhenAReplacementFails) {
   EXPECT_THAT(files_.list(scratch_.directory), ::testing::ElementsAre("d"));
 }
 
-TEST_P(FileSystemContract, ALockKnowsItsFileAndWritesIntoIt) {
+TEST_P(FileSystemContract, ALockWritesToItsFileAndNoticesItsLoss) {
   const auto lock = files_.try_lock(path("lock"));
   lock->write("a long text");
   EXPECT_EQ(read_file(files_, path("lock")), "a long text");
@@ -526,7 +526,7 @@ TEST_P(FileSystemContract, ALockKnowsItsFileAndWritesIntoIt) {
   EXPECT_FALSE(lock->is_held());
 }
 
-TEST_P(FileSystemContract, ADirectoryHasTheFilesOfItsPath) {
+TEST_P(FileSystemContract, ADirectoryAccessesTheFilesOfItsPath) {
   files_.create_directories(path("d/inner"));
   write(path("d/a"), "one");
   const auto directory = files_.open_directory(path("d"));
@@ -554,7 +554,7 @@ TEST_P(FileSystemContract, ADirectoryHasTheFilesOfItsPath) {
   EXPECT_NO_THROW(directory->check_in_place());
 }
 
-TEST_P(FileSystemContract, ADirectoryReachesNothingElse) {
+TEST_P(FileSystemContract, ADirectoryRejectsOtherPaths) {
   files_.create_directories(path("d"));
   write(path("a"), "one");
   const auto directory = files_.open_directory(path("d"));
@@ -568,13 +568,13 @@ TEST_P(FileSystemContract, ADirectoryReachesNothingElse) {
   EXPECT_EQ(read_file(files_, path("a")), "one");
 }
 
-TEST_P(FileSystemContract, OnlyADirectoryIsOpenedAsOne) {
+TEST_P(FileSystemContract, OpensOnlyDirectoriesAsDirectories) {
   write(path("a"), "one");
   expect_error<NotFoundError>(path("a"), [&] { files_.open_directory(path("a")); });
   expect_error<NotFoundError>(path("missing"), [&] { files_.open_directory(path("missing")); });
 }
 
-TEST_P(FileSystemContract, ADirectoryIsTheSameWhereverItIsMoved) {
+TEST_P(FileSystemContract, ADirectoryStaysTheSameWhenMoved) {
   files_.create_directories(path("d"));
   write(path("d/a"), "one");
   const auto directory = files_.open_directory(path("d"));
@@ -594,7 +594,7 @@ TEST_P(FileSystemContract, ADirectoryIsTheSameWhereverItIsMoved) {
   EXPECT_THAT(directory->list(path("d")), ::testing::ElementsAre("b"));
 }
 
-TEST_P(FileSystemContract, ADirectoryThatIsGoneHasNothing) {
+TEST_P(FileSystemContract, ARemovedDirectoryIsUnusable) {
   files_.create_directories(path("d"));
   const auto directory = files_.open_directory(path("d"));
   files_.remove(path("d"));

@@ -22,8 +22,8 @@ inline int wait_for_child(pid_t child) {
   return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-// Forks a child that runs `body` and ends, without static destructors, with the code that it
-// returns; 99, and a line on stderr, for an exception.
+// Forks a child that runs `body` and exits, without static destructors, with the code that it
+// returns, or, after an exception, with 99 and a line on stderr.
 inline pid_t fork_child(const std::function<int()>& body) {
   const pid_t child = ::fork();
   if (child != 0) return child;
@@ -37,7 +37,7 @@ inline pid_t fork_child(const std::function<int()>& body) {
   ::_exit(code);
 }
 
-// The same, and waits for it.
+// The same; waits for the child and returns its exit code.
 inline int run_in_child(const std::function<int()>& body) {
   return wait_for_child(fork_child(body));
 }

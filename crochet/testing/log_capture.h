@@ -12,14 +12,14 @@
 
 namespace crochet {
 
-// Collects what the library logs while this object lives; then the log goes
-// where it went before.
+// Collects the library's log lines during the lifetime of this object, then restores
+// the previous destination.
 //
 //   LogCapture log;
 //   save_to_full_disk();
 //   EXPECT_TRUE(log.contains("No space left"));
 //
-// Thread-safe. Captures are nested, as their scopes are.
+// Thread-safe. Captures nest like their scopes.
 class LogCapture {
  public:
   LogCapture();
@@ -30,7 +30,7 @@ class LogCapture {
   // The messages, in order; of all severities, or of one.
   std::vector<std::string> lines() const;
   std::vector<std::string> lines(Severity severity) const;
-  // True if one of the messages has `text` in it.
+  // True if one of the messages contains `text`.
   bool contains(std::string_view text) const;
   void clear();
 
@@ -38,7 +38,7 @@ class LogCapture {
   mutable std::mutex mutex_;  // Guards what follows.
   std::vector<std::pair<Severity, std::string>> entries_;
 
-  LogCallback previous_;  // Last: the log comes here from its set-up on.
+  LogCallback previous_;  // Last: its initialiser starts the capture.
 };
 
 }  // namespace crochet

@@ -24,7 +24,7 @@ TEST(LogCaptureTest, CollectsLines) {
   EXPECT_THAT(log.lines(), IsEmpty());
 }
 
-TEST(LogCaptureTest, GivesTheLogBack) {
+TEST(LogCaptureTest, RestoresThePreviousLog) {
   LogCapture outer;
   {
     LogCapture inner;

@@ -46,7 +46,7 @@ std::shared_ptr<MemoryNode> find_or_make_file(const MemoryFiles& files, const st
   return node;
 }
 
-// Throws as the system does for what may not take the place of `to`.
+// Throws as the system does if `from` may not replace `to`.
 void check_replaceable(const MemoryNode& from, const MemoryNode& to, const std::string& path,
                        std::string_view operation) {
   if (from.is_directory && !to.is_directory) throw_errno(ENOTDIR, path, operation);
@@ -78,7 +78,7 @@ class MemoryFileSystem::OpenDirectory final : public ForwardingDirectory {
   }
 
  protected:
-  // The path as it was given, unless the directory has been moved.
+  // The unchanged path, unless the directory has been moved.
   std::string translated(const std::string& path) override {
     const std::string name = name_within(this->path(), path);
     if (is_in_place()) return path;
@@ -207,7 +207,7 @@ void MemoryFileSystem::rename(const std::string& from, const std::string& to) {
   try {
     place = find_place(state_->root, to, operation);
   } catch (const NotFoundError&) {
-    throw_errno(ENOENT, from, operation);  // The message names `from` first, as everywhere.
+    throw_errno(ENOENT, from, operation);  // The message names `from` first, as other errors do.
   }
   if (place.node == node) return;
   if (is_within(to, from) || !old_place.directory || !place.directory)

@@ -15,53 +15,53 @@ namespace crochet {
 
 struct MemoryFiles;
 
-// What a power cut leaves of names that were made, replaced and removed since
-// the last sync of their directory.
+// What a power cut leaves of names created, replaced and removed since the last
+// sync of their directory.
 enum class UnsyncedNames { kLost, kKept };
 
-// What it leaves of bytes that were written since the last sync of their file.
+// What it leaves of bytes written since the last sync of their file.
 enum class UnsyncedBytes {
-  kLost,    // The file is as it was synced last; empty if it never was.
-  kHalf,    // The first half of those appended is there.
-  kZeroed,  // The length is there, the bytes appended are zeros.
+  kLost,    // The file is as last synced; empty if it never was.
+  kHalf,    // The first half of the appended bytes is kept.
+  kZeroed,  // The length is kept, the appended bytes are zeros.
   kKept,
 };
 
 struct PowerCut {
   UnsyncedNames names = UnsyncedNames::kLost;
   UnsyncedBytes bytes = UnsyncedBytes::kLost;
-  // Of unsynced_names(): those that are as they were changed although `names` says kLost. A disk
-  // may keep any of them, in any order.
+  // Those of unsynced_names() whose changes are kept although `names` is kLost. A disk may keep any
+  // of them, in any order.
   std::set<std::string> kept_names = {};
 };
 
-// Files in memory, which know what of them has been synced: for tests of what
-// is left after a power cut, and for programs that want no disk.
+// Files in memory that track what has been synced: for tests of what a power cut
+// leaves, and for programs without a disk.
 //
 //   MemoryFileSystem files;
 //   save(files, "model.ckpt");
 //   files.power_cut();
 //   EXPECT_EQ(restore(files, "model.ckpt"), ...);
 //
-// Relative paths start at "/"; ".." and links do not exist. The disk is as
-// strict as POSIX allows: a synced file in a directory that was not synced has
-// no name after a power cut, and a removed one is back.
+// Relative paths start at "/"; ".." and links do not exist. The disk keeps as
+// little as POSIX allows: after a power cut, a synced file in an unsynced
+// directory has no name, and a removed one is back.
 class MemoryFileSystem : public FileSystem {
  public:
-  // `clock` dates the files. Requires: outlives this.
+  // `clock` dates the files. Requires: it outlives this.
   explicit MemoryFileSystem(const Clock& clock = Clock::real());
   ~MemoryFileSystem() override;
 
-  // Falls back to what has been synced, and beyond it to what `cut` says. Locks
-  // are free; what is open belongs to a dead program and reaches no file any more.
+  // Reverts to the synced state, and keeps what `cut` specifies beyond it. Locks are
+  // released; open files belong to a dead program and no longer reach any file.
   void power_cut(const PowerCut& cut = {});
-  // Another disk: what the cut would leave, now. This one goes on.
+  // A copy of the disk after a power cut now. This one continues unchanged.
   std::unique_ptr<MemoryFileSystem> after_power_cut(const PowerCut& cut = {}) const;
-  // Paths whose names were made, replaced or removed since their directory was synced last.
+  // Paths whose names were created, replaced or removed since the last sync of their directory.
   std::vector<std::string> unsynced_names() const;
 
-  // The bytes that all files together may have, or have reserved; std::nullopt is no limit. Beyond
-  // it appends write what fits and throw ResourceExhaustedError, as a full disk does.
+  // The limit of the bytes that all files together have or have reserved; std::nullopt: no limit.
+  // Beyond it, appends write what fits and throw ResourceExhaustedError, as on a full disk.
   void set_capacity(std::optional<uint64_t> num_bytes);
 
   std::unique_ptr<WritableFile> create(const std::string& path) override;
@@ -69,8 +69,8 @@ class MemoryFileSystem : public FileSystem {
                                              uint64_t expected_bytes) override;
   std::unique_ptr<WritableFile> append_to(const std::string& path) override;
   std::unique_ptr<ReadableFile> open(const std::string& path) override;
-  // What the directory is asked for comes to the functions of this, with the directory's path of
-  // that moment: what a derived class overrides counts for it, too.
+  // The directory forwards calls to the functions of this, with its current path, so that overrides
+  // in derived classes apply to it, too.
   std::shared_ptr<Directory> open_directory(const std::string& path) override;
 
   bool exists(const std::string& path) override;
@@ -90,7 +90,7 @@ class MemoryFileSystem : public FileSystem {
  private:
   class OpenDirectory;
 
-  std::shared_ptr<MemoryFiles> state_;  // Shared with the open files, which may live longer.
+  std::shared_ptr<MemoryFiles> state_;  // Shared with the open files, which may outlive this.
 };
 
 }  // namespace crochet

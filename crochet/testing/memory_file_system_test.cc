@@ -32,7 +32,7 @@ TEST(MemoryFileSystemTest, APowerCutLosesAFileWhoseDirectoryWasNotSynced) {
   EXPECT_THAT(files.list(""), IsEmpty());
 }
 
-TEST(MemoryFileSystemTest, APowerCutEmptiesAFileThatWasNotSynced) {
+TEST(MemoryFileSystemTest, APowerCutEmptiesAnUnsyncedFile) {
   MemoryFileSystem files;
   write(files, "a", "a");
   files.sync_directory("");
@@ -40,7 +40,7 @@ TEST(MemoryFileSystemTest, APowerCutEmptiesAFileThatWasNotSynced) {
   EXPECT_EQ(read_file(files, "a"), "");
 }
 
-TEST(MemoryFileSystemTest, APowerCutKeepsWhatWasSynced) {
+TEST(MemoryFileSystemTest, APowerCutKeepsSyncedBytes) {
   MemoryFileSystem files;
   write_synced(files, "a", "a");
   files.sync_directory("");
@@ -50,7 +50,7 @@ TEST(MemoryFileSystemTest, APowerCutKeepsWhatWasSynced) {
   EXPECT_EQ(read_file(files, "a"), "a");
 }
 
-TEST(MemoryFileSystemTest, APowerCutBringsBackWhatWasRemoved) {
+TEST(MemoryFileSystemTest, APowerCutRestoresRemovedFiles) {
   MemoryFileSystem files;
   write_synced(files, "a", "a");
   files.sync_directory("");
@@ -74,7 +74,7 @@ TEST(MemoryFileSystemTest, APowerCutUndoesARename) {
   EXPECT_EQ(read_file(files, "new"), "new");
 }
 
-TEST(MemoryFileSystemTest, APowerCutKeepsDirectoriesThatWereMade) {
+TEST(MemoryFileSystemTest, APowerCutKeepsCreatedDirectories) {
   MemoryFileSystem files;
   files.create_directories("a/b/c");
   files.power_cut();
@@ -133,7 +133,7 @@ TEST(MemoryFileSystemTest, TruncationIsLostUntilTheFileIsSynced) {
   EXPECT_EQ(read_file(files, "a"), "0123");
 }
 
-TEST(MemoryFileSystemTest, OpenFilesOfADeadProgramReachNothing) {
+TEST(MemoryFileSystemTest, OpenFilesOfADeadProgramReachNoFile) {
   MemoryFileSystem files;
   const auto file = files.create("a");
   file->append("a");
@@ -145,7 +145,7 @@ TEST(MemoryFileSystemTest, OpenFilesOfADeadProgramReachNothing) {
   EXPECT_EQ(read_file(files, "a"), "a");
 }
 
-TEST(MemoryFileSystemTest, APowerCutFreesLocks) {
+TEST(MemoryFileSystemTest, APowerCutReleasesLocks) {
   MemoryFileSystem files;
   auto dead = files.try_lock("lock");
   files.sync_directory("");
@@ -153,7 +153,7 @@ TEST(MemoryFileSystemTest, APowerCutFreesLocks) {
   const auto lock = files.try_lock("lock");
   EXPECT_NE(lock, nullptr);
   dead.reset();
-  EXPECT_EQ(files.try_lock("lock"), nullptr) << "the dead program's lock was another one";
+  EXPECT_EQ(files.try_lock("lock"), nullptr) << "the dead program held another lock";
 }
 
 TEST(MemoryFileSystemTest, OpenFilesOutliveTheFileSystem) {
@@ -166,7 +166,7 @@ TEST(MemoryFileSystemTest, OpenFilesOutliveTheFileSystem) {
   EXPECT_EQ(reader->size(), 3);
 }
 
-TEST(MemoryFileSystemTest, AFullDiskTakesWhatFitsAndThenKillsTheFile) {
+TEST(MemoryFileSystemTest, AFullDiskWritesWhatFitsAndKillsTheFile) {
   MemoryFileSystem files;
   files.set_capacity(10);
   write(files, "a", "123456");
@@ -190,7 +190,7 @@ TEST(MemoryFileSystemTest, ReservesRoomForALargeFileUntilItIsClosed) {
   const auto large = files.create_large("a", 8);
   EXPECT_EQ(files.free_bytes(""), 2);
   large->append("123");
-  EXPECT_EQ(files.free_bytes(""), 2) << "of its own room";
+  EXPECT_EQ(files.free_bytes(""), 2) << "from its own room";
   EXPECT_THROW(files.create("b")->append("456"), ResourceExhaustedError);
   files.remove("b");
   large->append("45678");
@@ -199,10 +199,10 @@ TEST(MemoryFileSystemTest, ReservesRoomForALargeFileUntilItIsClosed) {
   large->close();
   EXPECT_EQ(read_file(files, "a"), "123456789");
   files.create_large("c", 1);
-  EXPECT_EQ(files.free_bytes(""), 1) << "given back";
+  EXPECT_EQ(files.free_bytes(""), 1) << "released";
 }
 
-TEST(MemoryFileSystemTest, RefusesALargeFileWithoutRoom) {
+TEST(MemoryFileSystemTest, RejectsALargeFileWithoutRoom) {
   MemoryFileSystem files;
   files.set_capacity(10);
   write(files, "a", "123456");
@@ -211,10 +211,10 @@ TEST(MemoryFileSystemTest, RefusesALargeFileWithoutRoom) {
                   "b: 5 bytes are needed, 4 are free: No space left on device (ENOSPC)"));
   EXPECT_FALSE(files.exists("b"));
   files.create_large("b", 4);
-  files.create_large("a", 10);  // What it had is free for it.
+  files.create_large("a", 10);  // Its old room can be reused.
 }
 
-TEST(MemoryFileSystemTest, APowerCutKeepsAnyChoiceOfUnsyncedNames) {
+TEST(MemoryFileSystemTest, APowerCutKeepsChosenUnsyncedNames) {
   MemoryFileSystem files;
   files.create_directories("d");
   write(files, "d/gone", "gone");
@@ -237,7 +237,7 @@ TEST(MemoryFileSystemTest, APowerCutKeepsAnyChoiceOfUnsyncedNames) {
   const auto other = files.after_power_cut({.kept_names = {"d/replaced"}});
   EXPECT_EQ(read_file(*other, "d/replaced"), "new");
   EXPECT_TRUE(other->exists("d/gone"));
-  EXPECT_EQ(read_file(files, "d/replaced"), "new") << "this disk goes on";
+  EXPECT_EQ(read_file(files, "d/replaced"), "new") << "this disk is unchanged";
 }
 
 TEST(MemoryFileSystemTest, DatesFilesByItsClock) {

@@ -14,7 +14,7 @@
 
 namespace crochet {
 
-// What a MemoryFileSystem and its open files share.
+// The state shared by a MemoryFileSystem and its open files.
 struct MemoryFiles {
   explicit MemoryFiles(const Clock& a_clock) : clock(a_clock) {}
 
@@ -23,7 +23,7 @@ struct MemoryFiles {
 
   const Clock& clock;
 
-  std::mutex mutex;  // Guards what follows, with all nodes, also those of open files.
+  std::mutex mutex;  // Guards what follows and all nodes, including those of open files.
   std::shared_ptr<MemoryNode> root = std::make_shared<MemoryNode>(/*directory=*/true);
   std::optional<uint64_t> capacity;
 };
@@ -41,7 +41,7 @@ class MemoryWritableFile final : public WritableFile {
   void close() override;
 
  private:
-  // Gives back what was reserved and not written.
+  // Releases room that was reserved and not written.
   void give_back();
 
   std::shared_ptr<MemoryFiles> files_;

@@ -14,7 +14,7 @@ namespace {
 
 std::string surviving_bytes(const MemoryNode& file, UnsyncedBytes unsynced) {
   if (unsynced == UnsyncedBytes::kLost) return file.synced_bytes;
-  // What was written in place of other bytes has no half: truncated or new files.
+  // Rewritten content (of truncated or new files) counts as appended as a whole.
   const size_t common = file.bytes.starts_with(file.synced_bytes) ? file.synced_bytes.size() : 0;
   const size_t appended = file.bytes.size() - common;
   if (unsynced == UnsyncedBytes::kHalf) return file.bytes.substr(0, common + appended / 2);
@@ -32,7 +32,7 @@ std::shared_ptr<MemoryNode> node_of(const MemoryNode::Entries& entries, const st
   return found == entries.end() ? nullptr : found->second;
 }
 
-// The names of a directory, now or when it was synced.
+// The current and the synced names of a directory.
 std::set<std::string> all_names(const MemoryNode& directory) {
   std::set<std::string> names;
   for (const auto& [name, node] : directory.entries) names.insert(name);
@@ -40,13 +40,13 @@ std::set<std::string> all_names(const MemoryNode& directory) {
   return names;
 }
 
-// Makes the nodes that a power cut leaves.
+// Creates the nodes that a power cut leaves.
 class Survivors {
  public:
   explicit Survivors(const PowerCut& cut) : cut_(cut) {}
 
   std::shared_ptr<MemoryNode> of(const MemoryNode& node, const std::string& path) {
-    std::shared_ptr<MemoryNode>& copy = made_[&node];  // Stays where it is as others come.
+    std::shared_ptr<MemoryNode>& copy = made_[&node];  // Stays valid as others are added.
     if (copy) return copy;
     copy = std::make_shared<MemoryNode>(node.is_directory);
     copy->modified_time = node.modified_time;
@@ -64,7 +64,7 @@ class Survivors {
 
  private:
   const PowerCut& cut_;
-  // A node may have two names after a cut, and is one file nevertheless.
+  // After a cut, a node may have two names, but is still one file.
   std::map<const MemoryNode*, std::shared_ptr<MemoryNode>> made_;
 };
 

@@ -9,8 +9,8 @@
 
 namespace crochet {
 
-// While it lives, no thread can be started in this process: each would get a stack that no
-// memory has room for, so that the system says EAGAIN, as at its limit of threads.
+// During its lifetime, no thread can be started in this process: each would need a stack larger
+// than any memory, so that the system reports EAGAIN, as at its limit of threads.
 class NoThreads {
  public:
   NoThreads() {

@@ -14,7 +14,7 @@
 #include "crochet/io/crc32c.h"
 #include "crochet/io/file_system.h"
 
-// For tests: bundles made byte by byte.
+// For tests: bundles built byte by byte.
 namespace crochet::internal {
 
 inline void put_file(FileSystem& files, const std::string& path, std::string_view content) {
@@ -24,7 +24,7 @@ inline void put_file(FileSystem& files, const std::string& path, std::string_vie
   file->close();
 }
 
-// "01 ab" to two bytes; anything but hex digits is left out.
+// Converts "01 ab" to two bytes; ignores anything but hex digits.
 inline std::string from_hex(std::string_view hex) {
   std::string digits;
   for (const char c : hex)
@@ -37,7 +37,7 @@ inline std::string from_hex(std::string_view hex) {
 
 inline std::string zeros(size_t count) { return std::string(count, '\0'); }
 
-// The worked example of the format's description: `global_step` int64 scalar 7; `tags`
+// The worked example of docs/bundle_format.md: `global_step` int64 scalar 7; `tags`
 // strings {"ab", ""}; `w` float32 [2,3] = 1..6.
 inline std::string example_data() {
   return from_hex(
@@ -72,7 +72,7 @@ struct RawBundle {
   std::map<std::string, StoredTensor> entries = {};
   std::vector<std::string> shards = {};
 
-  // Puts `bytes` at the end of a shard, for an entry that says so.
+  // Appends `bytes` to the shard of `entry`, and sets the entry's offset, size and checksum.
   void add(const std::string& name, StoredTensor entry, std::string_view bytes) {
     if (shards.size() <= static_cast<size_t>(entry.shard)) shards.resize(entry.shard + 1);
     std::string& shard = shards[static_cast<size_t>(entry.shard)];

@@ -14,8 +14,8 @@
 
 namespace crochet {
 
-// Has each such call of the system fail with `error` from now on, in this process and those that it
-// starts, as sandboxes do. There is no way back: for forked children. False if it cannot be done.
+// Makes every system call with this number fail with `error`, in this process and its children, as
+// sandboxes do. This cannot be undone: use it in forked children. False if it is not supported.
 inline bool refuse_system_call(long number, int error) {
   sock_filter program[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),

@@ -9,12 +9,12 @@
 
 namespace crochet::internal {
 
-// What retention must do, in its plainest form and without a file: the oracle of a test.
+// A simple model of retention without files: the oracle of a test.
 class RetentionModel {
  public:
   struct Rules {
     int newest = 1;
-    int best = 0;             // By the least loss; 0 is off.
+    int best = 0;             // By lowest loss; 0 is off.
     int64_t every_steps = 0;  // 0 is off.
     double every_secs = 0;    // 0 is off.
   };
@@ -23,7 +23,7 @@ class RetentionModel {
     double time = 0;
     std::optional<double> loss = {};
     bool pinned = false;
-    bool published = true;  // Its sidecar is as its saver wrote it.
+    bool published = true;  // Its sidecar is unchanged since its saver wrote it.
     bool verified = false;
 
     bool is_sound() const { return published || verified; }
@@ -31,15 +31,15 @@ class RetentionModel {
 
   explicit RetentionModel(const Rules& rules) : rules_(rules) {}
 
-  // A checkpoint was published, and all that is to go has gone.
+  // A checkpoint was published, and all checkpoints to be removed are removed.
   void save(const Checkpoint& added);
-  // A save was cut short: these are on disk. False if that cannot be.
+  // A save was interrupted and left these on disk. False if that is impossible.
   bool save_in_part(const Checkpoint& added, const std::set<int64_t>& on_disk);
-  // It was damaged and put aside.
+  // The checkpoint was damaged and set aside.
   void remove(int64_t step);
 
   std::set<int64_t> steps() const;
-  // Null for one that is not listed.
+  // Null if it is not listed.
   Checkpoint* find(int64_t step);
   std::vector<Checkpoint>& listed() { return listed_; }
   double mark_time() const { return mark_time_; }
@@ -56,7 +56,7 @@ class RetentionModel {
   Rules rules_;
   std::vector<Checkpoint> listed_;  // Oldest first.
   std::set<int64_t> forever_;
-  int64_t mark_step_ = 0;  // Of the one preserved last.
+  int64_t mark_step_ = 0;  // Of the last preserved checkpoint.
   double mark_time_ = 0;
 };
 

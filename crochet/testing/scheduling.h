@@ -6,7 +6,7 @@
 
 namespace crochet {
 
-// Installs a function at all scheduling points, for as long as this lives. One at a time.
+// Installs a function at all scheduling points during its lifetime. Only one may exist at a time.
 class ScopedSchedulingHook {
  public:
   explicit ScopedSchedulingHook(internal::SchedulingHook hook) { internal::scheduling_hook = hook; }

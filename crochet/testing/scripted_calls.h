@@ -12,16 +12,15 @@
 
 namespace crochet {
 
-// The operating system's calls, counted, some of them answered by the test instead. A function
-// that is set gets the number of the call, from 0 on, and returns what is said; 0 lets the call go
-// to the operating system.
+// Counts the operating system's calls and lets the test answer some of them. A function that is
+// set receives the number of the call, from 0 on, and returns its result; 0 makes the real call.
 class ScriptedCalls : public DirectCalls {
  public:
   using Answer = std::function<int(int n)>;
 
   Answer on_open, on_block_bytes, on_reserve, on_set_direct, on_write_at, on_truncate, on_sync;
   Answer on_make_ring, on_register, on_submit, on_wait;
-  // Gets the request and what was said; returns what is to be said.
+  // Receives the request and its real result; returns the result to use.
   std::function<int(int n, const WriteRequest& request, int result)> on_result;
 
   int num_opens = 0, num_block_bytes = 0, num_reserves = 0, num_set_directs = 0;
@@ -44,7 +43,7 @@ class ScriptedCalls : public DirectCalls {
     const int answer = ask(on_set_direct, num_set_directs);
     return answer != 0 ? answer : DirectCalls::set_direct(file, direct);
   }
-  // A positive answer is the most bytes that are written.
+  // A positive answer limits the number of bytes written.
   ssize_t write_at(int file, std::span<const std::byte> bytes, uint64_t offset) override {
     const int answer = ask(on_write_at, num_write_ats);
     if (answer < 0) return answer;

@@ -18,7 +18,7 @@ constexpr std::chrono::milliseconds kTracedDuration(1);
 
 }  // namespace
 
-// The one session of a ScriptedGraph that was made as its n-th.
+// The n-th session of a ScriptedGraph.
 class ScriptedSession final : public Session {
  public:
   ScriptedSession(ScriptedGraph& graph, int64_t number, std::string target)
@@ -58,8 +58,8 @@ class ScriptedSession final : public Session {
     const Turn turn(*this, "assign");
     for (const auto& [variable, shape, fill, strings] : assignments)
       if (!shape.is_compatible_with(variable.shape()))
-        throw InvalidArgumentError("variable \"{}\" has the shape {}, it was given {}",
-                                   variable.name(), variable.shape(), shape);
+        throw InvalidArgumentError("variable \"{}\": found shape {}, expected {}", variable.name(),
+                                   shape, variable.shape());
     for (const auto& [variable, shape, fill, strings] : assignments) {
       if (variable.dtype() == DType::kString) {
         value_of(node_of(variable)) = strings();
@@ -91,7 +91,7 @@ class ScriptedSession final : public Session {
   void set(const Variable& variable, Tensor value) {
     value_of(node_of(variable)) = std::move(value);
   }
-  // Once in a run: what was run is among what is known.
+  // Runs an operation once per run: `known` has those already run.
   void run_operation(const Output& output, ScriptedGraph::Values& known) {
     if (known.try_emplace(output).second && node_of(output).effect)
       node_of(output).effect(*this, known);
@@ -104,7 +104,7 @@ class ScriptedSession final : public Session {
  private:
   using VariableNode = ScriptedGraph::VariableNode;
 
-  // Calls come one after another, and none from within another.
+  // Serialises calls, and rejects calls from within another.
   class Turn {
    public:
     Turn(ScriptedSession& session, const char* call) : session_(session) {
@@ -206,7 +206,7 @@ ScriptedGraph::~ScriptedGraph() = default;
 ScriptedGraph::Node& ScriptedGraph::add_node(const std::string& name, int num_outputs) {
   check_not_finalized(name);
   if (nodes_.contains(name))
-    throw AlreadyExistsError("the graph has an operation \"{}\" already", name);
+    throw AlreadyExistsError("the graph already has an operation \"{}\"", name);
   auto node = std::make_unique<Node>();
   node->graph = this;
   node->name = name;

@@ -19,19 +19,19 @@ namespace crochet {
 struct ScriptedGraphOptions {
   // The step at which every session starts.
   int64_t global_step = 0;
-  // What a run of "train" adds to it.
+  // The number that a run of "train" adds to it.
   int64_t steps_per_run = 1;
   // False: there is no global step, and "train" does nothing.
   bool counts_steps = true;
   std::string global_step_name = "global_step";
-  // False: variables have no value until an initializer ran or they were assigned; reading
-  // them before, by a run or a snapshot, throws FailedPreconditionError.
+  // False: variables have no value until an initializer runs or they are assigned; reading
+  // them before that, in a run or a snapshot, throws FailedPreconditionError.
   bool starts_initialized = true;
 };
 
-// One run of a session, as it was asked for.
+// One run of a session, as requested.
 struct ScriptedRun {
-  int64_t session = 0;  // 0 is the first session that was made.
+  int64_t session = 0;  // 0 is the first session created.
   std::vector<std::string> fetches = {};
   std::vector<std::string> feeds = {};
   RunOptions options = {};
@@ -41,7 +41,7 @@ struct ScriptedRun {
 
 // A graph that follows a script instead of computing: for tests of hooks and
 // wrappers. It has an operation "train", the step counter "global_step", and
-// what a test adds:
+// anything added by the test:
 //
 //   ScriptedGraph graph({.global_step = 5});
 //   graph.value("loss", {Tensor::scalar(0.5f), Tensor::scalar(NAN)});
@@ -50,7 +50,7 @@ struct ScriptedRun {
 //   session->run({graph.train(), graph.output("loss")});
 //
 // In a run "train" comes first and values after it, as in a Loop; a fetched "global_step" is
-// the step before. What runs and sessions count from, here, is 0. Asked for a trace, a run says
+// the value from before the run. Runs and sessions are counted from 0. With a trace, a run reports
 // that it began at 1000 s and that each fetched operation took 1 ms, one after another.
 //
 // Must outlive its sessions. Built by one thread; sessions are thread-safe.
@@ -67,50 +67,50 @@ class ScriptedGraph final : public Graph {
 
   // An output "<name>:0", computed once in each run that fetches it.
   Output value(const std::string& name, std::function<Tensor()> compute);
-  // The same from a list, one for each run that fetches it; the last one again and again.
+  // The same from a list, one for each run that fetches it; the last one is repeated.
   Output value(const std::string& name, std::vector<Tensor> values);
-  // A value that has to be fed.
+  // A value that must be fed.
   Output placeholder(const std::string& name);
-  // In every session a new one of value `initial`.
+  // A variable with the value `initial` in every new session.
   Variable variable(const std::string& name, Tensor initial);
-  // The same, but not among variables(), so not saved.
+  // The same, but not among variables(), hence not saved.
   Variable local_variable(const std::string& name, Tensor initial);
-  // One that is initialised with what `source` holds then, or is going to hold.
+  // A local variable that is initialised with the value of `source`, or with its initial value.
   Variable local_variable(const std::string& name, const Variable& source);
 
   // An operation that gives variables their initial values.
   Operation initializer(const std::string& name, std::vector<Variable> variables);
   // An operation that gives `variable` the value that `from` has in the run.
   Operation initializer(const std::string& name, const Variable& variable, Output from);
-  // An output: the names of those of the variables that have no value.
+  // An output: the names of those of `variables` that have no value.
   Output uninitialized(const std::string& name, std::vector<Variable> variables);
 
-  // What other_state() says; nothing until then.
+  // Sets the result of other_state(), initially empty.
   void set_other_state(std::vector<OtherState> states) { other_state_ = std::move(states); }
-  // What meta_graph() says; null until then.
+  // Sets the result of meta_graph(), initially null.
   void set_meta_graph(std::string bytes) {
     meta_graph_ = std::make_shared<const std::string>(std::move(bytes));
   }
 
-  // Throws `error` in the n-th run of all sessions together, before anything moves.
+  // Throws `error` in the n-th run of all sessions together, before anything changes.
   template <typename Error>
   void fail_run(int64_t n, Error error) {
     run_failures_[n] = [error] { throw error; };
   }
-  // Throws `error` instead of making the n-th session.
+  // Throws `error` instead of creating the n-th session.
   template <typename Error>
   void fail_session(int64_t n, Error error) {
     session_failures_[n] = [error] { throw error; };
   }
 
-  // Every run so far, those that failed too.
+  // Every run so far, including those that failed.
   std::vector<ScriptedRun> runs() const;
   int64_t num_runs() const { return static_cast<int64_t>(runs().size()); }
-  // The sessions that were asked for, and those of them that were not closed.
+  // The number of sessions requested, and of those not closed.
   int64_t num_sessions() const;
   int64_t num_open_sessions() const;
 
-  // The settings that the last session was asked for with.
+  // The settings of the last session requested.
   SessionConfig last_config() const;
 
   std::unique_ptr<Session> new_session(const std::string& target,
@@ -119,7 +119,7 @@ class ScriptedGraph final : public Graph {
   std::vector<std::string> operation_names() const override;
   std::vector<Variable> variables() const override;
   std::vector<OtherState> other_state() const override { return other_state_; }
-  // Of values that come from a list, and of the step.
+  // Known for values from a list, and for the step.
   OutputInfo output_info(const Output& output) const override;
   void add_global_step() override;
   Operation add_global_step_increment(int64_t increment,
@@ -137,9 +137,9 @@ class ScriptedGraph final : public Graph {
   using Values = std::unordered_map<Output, Tensor>;
 
   struct Node : OperationInfo {
-    // An output's value.
+    // Computes the value of an output.
     std::function<Tensor(class ScriptedSession&)> compute;
-    // What an operation does; a run's operations come before its values.
+    // The effect of an operation; a run's operations come before its values.
     std::function<void(ScriptedSession&, Values& known)> effect;
     OutputInfo info;
   };
@@ -153,7 +153,7 @@ class ScriptedGraph final : public Graph {
   VariableNode& add_variable(const std::string& name, Tensor initial);
   std::vector<Variable> all_variables() const;
   std::vector<Variable> local_variables() const;
-  // Notes a run, and throws if it is to fail.
+  // Records a run, and throws if it must fail.
   void begin_run(ScriptedRun run);
 
   const ScriptedGraphOptions options_;

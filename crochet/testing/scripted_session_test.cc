@@ -29,7 +29,7 @@ class ScriptedEngine final : public SessionContractEngine {
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Scripted, SessionContract, ScriptedEngine);
 
-TEST(ScriptedSessionTest, AdvancesTheStepAsTold) {
+TEST(ScriptedSessionTest, AdvancesTheStepByStepsPerRun) {
   ScriptedGraph graph({.global_step = 5, .steps_per_run = 10});
   const auto session = graph.new_session("");
   session->run(graph.train());
@@ -43,7 +43,7 @@ TEST(ScriptedSessionTest, MayCountNoSteps) {
   EXPECT_FALSE(graph.global_step());
 }
 
-TEST(ScriptedSessionTest, GivesTheValuesOfAListAndThenItsLast) {
+TEST(ScriptedSessionTest, ReturnsTheValuesOfAListAndThenRepeatsTheLast) {
   ScriptedGraph graph;
   const Output loss = graph.value("loss", {Tensor::scalar(3.0f), Tensor::scalar(2.0f)});
   const auto session = graph.new_session("");
@@ -75,7 +75,7 @@ TEST(ScriptedSessionTest, SavesNoLocalVariables) {
   EXPECT_EQ(session->snapshot({{local}}).tensors()[0].tensor, Tensor::scalar(2.0f));
 }
 
-TEST(ScriptedSessionTest, WantsItsPlaceholdersFed) {
+TEST(ScriptedSessionTest, RequiresPlaceholdersToBeFed) {
   ScriptedGraph graph;
   const Output fed = graph.placeholder("fed");
   const auto session = graph.new_session("");
@@ -83,7 +83,7 @@ TEST(ScriptedSessionTest, WantsItsPlaceholdersFed) {
   EXPECT_EQ(session->run(fed, {{fed, Tensor::scalar(1.0f)}}).scalar<float>(), 1);
 }
 
-TEST(ScriptedSessionTest, FailsTheRunsItIsTold) {
+TEST(ScriptedSessionTest, FailsTheGivenRuns) {
   ScriptedGraph graph;
   graph.fail_run(1, AbortedError("the worker is gone"));
   const auto session = graph.new_session("");
@@ -94,7 +94,7 @@ TEST(ScriptedSessionTest, FailsTheRunsItIsTold) {
   EXPECT_EQ(read_global_step(*session), 2);
 }
 
-TEST(ScriptedSessionTest, FailsTheSessionsItIsTold) {
+TEST(ScriptedSessionTest, FailsTheGivenSessions) {
   ScriptedGraph graph;
   graph.fail_session(0, UnavailableError("not yet"));
   EXPECT_THROW(graph.new_session(""), UnavailableError);
@@ -106,7 +106,7 @@ TEST(ScriptedSessionTest, FailsTheSessionsItIsTold) {
   EXPECT_EQ(graph.num_open_sessions(), 0);
 }
 
-TEST(ScriptedSessionTest, TellsWhatWasRun) {
+TEST(ScriptedSessionTest, RecordsRuns) {
   ScriptedGraph graph;
   const Output loss = graph.value("loss", {Tensor::scalar(1.0f)});
   graph.new_session("")->run(graph.train());

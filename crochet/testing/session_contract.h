@@ -18,13 +18,13 @@
 
 namespace crochet {
 
-// What the suite asks an engine for: a graph that has
+// What the suite needs from an engine: a graph with
 //
 //   train        an operation that adds 1 to the global step, which starts at 0
 //   probe        an int64 output: calls in_probe, if operations can call functions of the
-//                test's, then gives how often it was computed
-//   matrix       a variable, float32 [2,3], of the values 0 to 5
-//   vector       a variable, int64 [2], of the values 7 and 8
+//                test, then returns how many times it was computed
+//   matrix       a variable, float32 [2,3], with the values 0 to 5
+//   vector       a variable, int64 [2], with the values 7 and 8
 //
 // Derive for each engine, with a default constructor.
 class SessionContractEngine {
@@ -32,16 +32,16 @@ class SessionContractEngine {
   virtual ~SessionContractEngine() = default;
 
   virtual Graph& graph() = 0;
-  // Adds an operation or a variable of this name.
+  // Adds an operation or a variable with this name.
   virtual void extend(const std::string& name) = 0;
-  // A value that must be fed, float32 [?,2]; unset if the engine has no such thing.
+  // A value that must be fed, float32 [?,2]; unset if the engine has no placeholders.
   virtual Output placeholder() { return Output(); }
   // A session with the initial values.
   virtual std::unique_ptr<Session> new_session() { return graph().new_session(target()); }
   virtual std::string target() const { return ""; }
   // False if "probe" calls nothing.
   virtual bool calls_in_probe() const { return true; }
-  // How often "probe" was computed, in this session if each session counts for itself.
+  // The number of times "probe" was computed, in this session if each session has its own count.
   virtual int64_t count_probes(Session&) { return num_probes; }
 
   std::function<void()> in_probe = [] {};
@@ -56,7 +56,7 @@ class SessionContractEngine {
   static Tensor vector() { return Tensor::from<int64_t>({7, 8}); }
 };
 
-// What every Session keeps. To be included in one source file of a test program:
+// The contract of every Session. To be included in one source file of a test program:
 //
 //   INSTANTIATE_TYPED_TEST_SUITE_P(Mine, SessionContract, MyEngine);
 template <typename Engine>
@@ -86,7 +86,7 @@ class SessionContract : public ::testing::Test {
             }};
   }
 
-  // Expects what every call of a session throws that may not be made now.
+  // Expects every call of the session to be refused.
   void expect_all_refused(Session& session) {
     const std::vector<Variable> variables = graph().variables();
     const Assignment to_vector = assignment("vector", Tensor::from<int64_t>({1, 2}));
@@ -106,7 +106,7 @@ TYPED_TEST_P(SessionContract, KnowsItsGraphAndTarget) {
   EXPECT_EQ(this->session_->target(), this->engine_.target());
 }
 
-TYPED_TEST_P(SessionContract, FindsWhatTheGraphHas) {
+TYPED_TEST_P(SessionContract, FindsElementsOfTheGraph) {
   EXPECT_EQ(this->train().name(), "train");
   EXPECT_EQ(to_string(this->output("probe")), "probe:0");
   EXPECT_THAT(this->graph().operation_names(),
@@ -117,29 +117,29 @@ TYPED_TEST_P(SessionContract, FindsWhatTheGraphHas) {
   EXPECT_TRUE(this->graph().global_step());
 }
 
-TYPED_TEST_P(SessionContract, RunsForNothing) { EXPECT_FALSE(this->session_->run({})); }
+TYPED_TEST_P(SessionContract, AcceptsAnEmptyRequest) { EXPECT_FALSE(this->session_->run({})); }
 
-TYPED_TEST_P(SessionContract, GivesNoValueForAnOperation) {
+TYPED_TEST_P(SessionContract, ReturnsNoValueForAnOperation) {
   const FetchValues values = this->session_->run(this->train());
   EXPECT_FALSE(values.tensor().is_set());
   EXPECT_EQ(this->step(), 1);
 }
 
-TYPED_TEST_P(SessionContract, FetchesTheStepBeforeTheOneThatIsMade) {
+TYPED_TEST_P(SessionContract, FetchesTheStepFromBeforeTheRun) {
   const Output step = this->graph().global_step();
   EXPECT_EQ(this->session_->run({step, this->train()})[0].template scalar<int64_t>(), 0);
   EXPECT_EQ(this->session_->run({this->train(), step})[1].template scalar<int64_t>(), 1);
   EXPECT_EQ(this->step(), 2);
 }
 
-TYPED_TEST_P(SessionContract, RunsNothingThatWasNotAskedFor) {
+TYPED_TEST_P(SessionContract, RunsNothingThatWasNotRequested) {
   this->session_->run(this->output("probe"));
   EXPECT_EQ(this->step(), 0);
   this->session_->run(this->train());
   EXPECT_EQ(this->num_probes(), 1);
 }
 
-TYPED_TEST_P(SessionContract, ComputesAnOutputOnceInARun) {
+TYPED_TEST_P(SessionContract, ComputesAnOutputOncePerRun) {
   const Output probe = this->output("probe");
   const FetchValues values = this->session_->run(Fetches::List{probe, Fetches::List{probe}});
   EXPECT_EQ(values[0].template scalar<int64_t>(), 1);
@@ -148,12 +148,12 @@ TYPED_TEST_P(SessionContract, ComputesAnOutputOnceInARun) {
   EXPECT_EQ(this->session_->run(probe).template scalar<int64_t>(), 2);
 }
 
-TYPED_TEST_P(SessionContract, RunsAnOperationOnceInARun) {
+TYPED_TEST_P(SessionContract, RunsAnOperationOncePerRun) {
   this->session_->run({this->train(), this->train()});
   EXPECT_EQ(this->step(), 1);
 }
 
-TYPED_TEST_P(SessionContract, TakesAFedValueInsteadOfComputingIt) {
+TYPED_TEST_P(SessionContract, UsesAFedValueInsteadOfComputingIt) {
   const Output probe = this->output("probe");
   const FetchValues values = this->session_->run(probe, {{probe, Tensor::scalar<int64_t>(70)}});
   EXPECT_EQ(values.template scalar<int64_t>(), 70);
@@ -161,14 +161,14 @@ TYPED_TEST_P(SessionContract, TakesAFedValueInsteadOfComputingIt) {
   EXPECT_EQ(this->session_->run(probe).template scalar<int64_t>(), 1);
 }
 
-TYPED_TEST_P(SessionContract, RefusesAnOutputThatIsFedTwice) {
+TYPED_TEST_P(SessionContract, RejectsAnOutputThatIsFedTwice) {
   const Output probe = this->output("probe");
   const Tensor value = Tensor::scalar<int64_t>(70);
   EXPECT_THROW(this->session_->run(probe, {{probe, value}, {probe, value}}), InvalidArgumentError);
   EXPECT_EQ(this->num_probes(), 0);
 }
 
-TYPED_TEST_P(SessionContract, TakesFedValuesOfShapesThatFit) {
+TYPED_TEST_P(SessionContract, AcceptsFedValuesOfCompatibleShapes) {
   const Output placeholder = this->engine_.placeholder();
   if (!placeholder) GTEST_SKIP() << "the engine has no placeholders";
   for (const int64_t rows : {0, 1, 3}) {
@@ -177,7 +177,7 @@ TYPED_TEST_P(SessionContract, TakesFedValuesOfShapesThatFit) {
   }
 }
 
-TYPED_TEST_P(SessionContract, RefusesFedValuesOfAWrongTypeOrShape) {
+TYPED_TEST_P(SessionContract, RejectsFedValuesOfAWrongTypeOrShape) {
   const Output placeholder = this->engine_.placeholder();
   if (!placeholder) GTEST_SKIP() << "the engine has no placeholders";
   const Output probe = this->output("probe");
@@ -189,7 +189,7 @@ TYPED_TEST_P(SessionContract, RefusesFedValuesOfAWrongTypeOrShape) {
   EXPECT_EQ(this->num_probes(), 0);
 }
 
-TYPED_TEST_P(SessionContract, RunsNothingThatNeedsWhatIsNotFed) {
+TYPED_TEST_P(SessionContract, RejectsARunWithoutARequiredFeed) {
   const Output placeholder = this->engine_.placeholder();
   if (!placeholder) GTEST_SKIP() << "the engine has no placeholders";
   EXPECT_THROW(this->session_->run(placeholder), InvalidArgumentError);
@@ -197,7 +197,7 @@ TYPED_TEST_P(SessionContract, RunsNothingThatNeedsWhatIsNotFed) {
   EXPECT_THROW(this->session_->run(placeholder), InvalidArgumentError);
 }
 
-TYPED_TEST_P(SessionContract, RefusesOutputsOfAnotherGraph) {
+TYPED_TEST_P(SessionContract, RejectsOutputsOfAnotherGraph) {
   TypeParam other;
   const Output foreign = other.graph().output("probe");
   Tensor result;
@@ -206,7 +206,7 @@ TYPED_TEST_P(SessionContract, RefusesOutputsOfAnotherGraph) {
   EXPECT_EQ(other.count_probes(*other.new_session()), 0);
 }
 
-TYPED_TEST_P(SessionContract, PassesOnWhatAnOperationThrows) {
+TYPED_TEST_P(SessionContract, PassesOnErrorsOfAnOperation) {
   if (!this->engine_.calls_in_probe()) GTEST_SKIP() << "no operation calls the test";
   struct UsersError : std::domain_error {
     using std::domain_error::domain_error;
@@ -217,7 +217,7 @@ TYPED_TEST_P(SessionContract, PassesOnWhatAnOperationThrows) {
   EXPECT_EQ(this->session_->run(this->output("probe")).template scalar<int64_t>(), 1);
 }
 
-TYPED_TEST_P(SessionContract, RefusesCallsFromWithinARun) {
+TYPED_TEST_P(SessionContract, RejectsCallsFromWithinARun) {
   if (!this->engine_.calls_in_probe()) GTEST_SKIP() << "no operation calls the test";
   this->engine_.in_probe = [this] { this->expect_all_refused(*this->session_); };
   this->session_->run(this->output("probe"));
@@ -239,7 +239,7 @@ TYPED_TEST_P(SessionContract, RunsFromSeveralThreads) {
   EXPECT_EQ(this->num_probes(), kThreads * kRuns);
 }
 
-TYPED_TEST_P(SessionContract, TakesSnapshotsOfWhatIsAskedFor) {
+TYPED_TEST_P(SessionContract, TakesSnapshotsOfRequestedVariables) {
   const std::vector<Variable> variables = {this->variable("vector"), this->variable("matrix")};
   const Snapshot snapshot = this->session_->snapshot(variables);
   ASSERT_EQ(snapshot.tensors().size(), 2);
@@ -283,7 +283,7 @@ TYPED_TEST_P(SessionContract, AssignsManyVariables) {
   EXPECT_EQ(this->value("vector"), Tensor::from<int64_t>({1, 2}));
 }
 
-TYPED_TEST_P(SessionContract, ChangesNothingIfAShapeIsWrong) {
+TYPED_TEST_P(SessionContract, ChangesNothingIfAShapeDoesNotMatch) {
   const std::vector<Assignment> assignments = {
       this->assignment("vector", Tensor::from<int64_t>({1, 2})),
       this->assignment("matrix", Tensor::zeros<float>({3, 2}))};
@@ -291,7 +291,7 @@ TYPED_TEST_P(SessionContract, ChangesNothingIfAShapeIsWrong) {
   EXPECT_EQ(this->value("vector"), Tensor::from<int64_t>({7, 8}));
 }
 
-TYPED_TEST_P(SessionContract, PassesOnWhatAFillThrows) {
+TYPED_TEST_P(SessionContract, PassesOnErrorsOfAFill) {
   const Assignment failing = {this->variable("vector"), Shape{2},
                               [](std::span<std::byte>) { throw DataLossError("a wrong byte"); }};
   EXPECT_THROW(this->session_->assign({&failing, 1}), DataLossError);
@@ -300,7 +300,7 @@ TYPED_TEST_P(SessionContract, PassesOnWhatAFillThrows) {
   EXPECT_EQ(this->value("vector"), Tensor::from<int64_t>({1, 2}));
 }
 
-TYPED_TEST_P(SessionContract, RefusesCallsOnceClosed) {
+TYPED_TEST_P(SessionContract, RejectsCallsOnceClosed) {
   this->session_->close();
   this->expect_all_refused(*this->session_);
   this->session_->close();
@@ -316,27 +316,27 @@ TYPED_TEST_P(SessionContract, StartsEverySessionFromTheInitialValues) {
   EXPECT_EQ(this->step(), 1);
 }
 
-TYPED_TEST_P(SessionContract, ExtendsNoFinalizedGraph) {
+TYPED_TEST_P(SessionContract, DoesNotExtendAFinalizedGraph) {
   this->engine_.extend("before");
   this->graph().finalize();
-  EXPECT_THAT([this] { this->engine_.extend("behind"); },
-              ::testing::ThrowsMessage<FailedPreconditionError>(::testing::HasSubstr("behind")));
+  EXPECT_THAT([this] { this->engine_.extend("after"); },
+              ::testing::ThrowsMessage<FailedPreconditionError>(::testing::HasSubstr("after")));
   this->session_->run(this->train());
   EXPECT_EQ(this->step(), 1);
 }
 
-REGISTER_TYPED_TEST_SUITE_P(SessionContract, KnowsItsGraphAndTarget, FindsWhatTheGraphHas,
-                            RunsForNothing, GivesNoValueForAnOperation,
-                            FetchesTheStepBeforeTheOneThatIsMade, RunsNothingThatWasNotAskedFor,
-                            ComputesAnOutputOnceInARun, RunsAnOperationOnceInARun,
-                            TakesAFedValueInsteadOfComputingIt, RefusesAnOutputThatIsFedTwice,
-                            TakesFedValuesOfShapesThatFit, RefusesFedValuesOfAWrongTypeOrShape,
-                            RunsNothingThatNeedsWhatIsNotFed, RefusesOutputsOfAnotherGraph,
-                            PassesOnWhatAnOperationThrows, RefusesCallsFromWithinARun,
-                            RunsFromSeveralThreads, TakesSnapshotsOfWhatIsAskedFor,
+REGISTER_TYPED_TEST_SUITE_P(SessionContract, KnowsItsGraphAndTarget, FindsElementsOfTheGraph,
+                            AcceptsAnEmptyRequest, ReturnsNoValueForAnOperation,
+                            FetchesTheStepFromBeforeTheRun, RunsNothingThatWasNotRequested,
+                            ComputesAnOutputOncePerRun, RunsAnOperationOncePerRun,
+                            UsesAFedValueInsteadOfComputingIt, RejectsAnOutputThatIsFedTwice,
+                            AcceptsFedValuesOfCompatibleShapes, RejectsFedValuesOfAWrongTypeOrShape,
+                            RejectsARunWithoutARequiredFeed, RejectsOutputsOfAnotherGraph,
+                            PassesOnErrorsOfAnOperation, RejectsCallsFromWithinARun,
+                            RunsFromSeveralThreads, TakesSnapshotsOfRequestedVariables,
                             NeverChangesASnapshot, TakesSnapshotsWhileOtherThreadsRun,
-                            AssignsManyVariables, ChangesNothingIfAShapeIsWrong,
-                            PassesOnWhatAFillThrows, RefusesCallsOnceClosed,
-                            StartsEverySessionFromTheInitialValues, ExtendsNoFinalizedGraph);
+                            AssignsManyVariables, ChangesNothingIfAShapeDoesNotMatch,
+                            PassesOnErrorsOfAFill, RejectsCallsOnceClosed,
+                            StartsEverySessionFromTheInitialValues, DoesNotExtendAFinalizedGraph);
 
 }  // namespace crochet

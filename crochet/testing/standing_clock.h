@@ -9,8 +9,8 @@
 
 namespace crochet {
 
-// A clock that stands still until it is told to move: sleeping moves it not, as with a FakeClock,
-// but lasts until a stop is requested or the test moves the clock far enough.
+// A clock that stands still until a test advances it: unlike with a FakeClock, a sleep does not
+// move it, but lasts until a stop is requested or the test advances the clock far enough.
 //
 // Thread-safe.
 class StandingClock final : public Clock {
@@ -37,7 +37,7 @@ class StandingClock final : public Clock {
     clock_.advance(duration);
     changed_.notify_all();
   }
-  // Returns once so many threads sleep.
+  // Returns once `num_threads` threads sleep.
   void wait_for_sleepers(int num_threads = 1) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return num_asleep_ >= num_threads; });

@@ -18,7 +18,7 @@
 
 namespace crochet::internal {
 
-// For tests: a graph whose state is known from the step alone, every element of it.
+// For tests: a graph whose whole state follows from the step.
 class StepState {
  public:
   StepState() {
@@ -27,7 +27,7 @@ class StepState {
     graph.set_meta_graph("a graph");
   }
 
-  // What a sound checkpoint of a step has.
+  // The content of an intact checkpoint of a step.
   static TensorMap at(int64_t step) {
     return {
         {"global_step", Tensor::scalar<int64_t>(step)},
@@ -42,7 +42,7 @@ class StepState {
     follow(session);
   }
 
-  // Makes the state that of the session's step.
+  // Sets the state to that of the session's step.
   void follow(Session& session) {
     const TensorMap state = at(read_global_step(session));
     std::vector<Assignment> assignments;
@@ -72,7 +72,7 @@ class StepState {
   ScriptedGraph graph;
 };
 
-// True if a checkpoint has every bit of the state of its step; throws what reading throws.
+// True if a checkpoint has every bit of the state of its step. Throws: errors of reading it.
 inline bool is_bit_equal(FileSystem& files, const std::string& prefix, int64_t step) {
   const CheckpointReader reader(prefix, files);
   reader.verify();

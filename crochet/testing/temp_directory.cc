@@ -30,7 +30,7 @@ TempDirectory::TempDirectory() : path_(make_fresh_directory()) {}
 TempDirectory::~TempDirectory() {
   std::error_code error;
   std::filesystem::remove_all(path_, error);
-  if (error) log_warning("{}: not all of it could be removed: {}", path_, error.message());
+  if (error) log_warning("{}: could not be removed completely: {}", path_, error.message());
 }
 
 std::string TempDirectory::operator/(std::string_view name) const { return join_path(path_, name); }

@@ -7,8 +7,8 @@
 
 namespace crochet {
 
-// A fresh directory under $TMPDIR, or /tmp, which is removed with all that is
-// in it when this object goes.
+// A new directory under $TMPDIR, or /tmp, which is removed with its content
+// when this object is destroyed.
 class TempDirectory {
  public:
   // Throws: the errors of FileSystem.
@@ -18,7 +18,7 @@ class TempDirectory {
   TempDirectory& operator=(const TempDirectory&) = delete;
 
   const std::string& path() const { return path_; }
-  // The path of something in it.
+  // The path of an entry in it.
   std::string operator/(std::string_view name) const;
 
  private:

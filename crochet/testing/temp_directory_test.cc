@@ -13,7 +13,7 @@
 namespace crochet {
 namespace {
 
-// Sets $TMPDIR while it lives.
+// Sets $TMPDIR during its lifetime.
 class TemporaryTmpdir {
  public:
   explicit TemporaryTmpdir(const char* value) {
@@ -26,14 +26,14 @@ class TemporaryTmpdir {
   std::string old_;
 };
 
-TEST(TempDirectoryTest, IsEmptyAndItsOwn) {
+TEST(TempDirectoryTest, IsEmptyAndUnique) {
   const TempDirectory first;
   const TempDirectory second;
   EXPECT_NE(first.path(), second.path());
   EXPECT_THAT(FileSystem::posix().list(first.path()), ::testing::IsEmpty());
 }
 
-TEST(TempDirectoryTest, GoesWithAllThatIsInIt) {
+TEST(TempDirectoryTest, IsRemovedWithItsContent) {
   FileSystem& files = FileSystem::posix();
   std::string path;
   {
@@ -46,14 +46,14 @@ TEST(TempDirectoryTest, GoesWithAllThatIsInIt) {
   EXPECT_FALSE(files.exists(path));
 }
 
-TEST(TempDirectoryTest, IsMadeWhereTmpdirSays) {
+TEST(TempDirectoryTest, IsCreatedInTmpdir) {
   const TempDirectory parent;
   const TemporaryTmpdir tmpdir(parent.path().c_str());
   const TempDirectory child;
   EXPECT_THAT(child.path(), ::testing::StartsWith(parent.path() + "/"));
 }
 
-TEST(TempDirectoryTest, SaysWhyThereIsNone) {
+TEST(TempDirectoryTest, ReportsWhyItCannotBeCreated) {
   const TemporaryTmpdir tmpdir("/no/such/place");
   EXPECT_THROW(TempDirectory(), NotFoundError);
 }

@@ -14,7 +14,7 @@
 
 namespace crochet {
 
-// Holds threads up until it is opened.
+// Blocks threads until it is opened.
 //
 // Thread-safe.
 class Gate {
@@ -32,7 +32,7 @@ class Gate {
     open_ = true;
     changed_.notify_all();
   }
-  // Returns once so many threads are held up.
+  // Returns once `num_threads` threads are blocked.
   void wait_for_waiting(int num_threads = 1) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return num_waiting_ >= num_threads; });
@@ -45,8 +45,8 @@ class Gate {
   int num_waiting_ = 0;
 };
 
-// Files in memory; a test sees each file before it is made, and may hold the maker up, move its
-// clock, or throw; and says what is free.
+// Files in memory, for tests that need a callback before each file is created, which may block the
+// caller, move its clock, or throw; a test can also set the free bytes.
 //
 //   WatchedFileSystem files;
 //   Gate gate;
@@ -64,7 +64,7 @@ class WatchedFileSystem final : public MemoryFileSystem {
     const std::lock_guard lock(mutex_);
     watcher_ = std::move(watcher);
   }
-  // Empty: what there is.
+  // Empty: the real number.
   void say_free(FreeBytes free_bytes) {
     const std::lock_guard lock(mutex_);
     free_bytes_ = std::move(free_bytes);

@@ -8,24 +8,24 @@
 
 namespace crochet {
 
-// Saves checkpoints as CheckpointSaverHook does, without stopping training: the state of one
-// step is taken as a snapshot between two steps and written by another thread.
+// Saves checkpoints as CheckpointSaverHook does, but without stopping training: a snapshot of the
+// state is taken between two steps and written by another thread.
 //
-// The checkpoint of step n holds the variables, objects and hooks' state after
+// The checkpoint of step n holds the state of the variables, objects and hooks after
 // exactly n steps, whatever training does meanwhile. A save that fails is retried, logged
-// and counted, and training goes on (with on_save_error = kStop the next run throws why); if the
-// last due one could not be written, end() throws why. A save that is due while one is running
-// waits for it, so none is lost, unless `overlap` says otherwise; the last one is always written.
+// and counted, and training continues (with on_save_error = kStop the next run throws the error);
+// if the last due save fails, end() throws its error. A save that is due while another is running
+// waits for it, so none is lost, unless `overlap` chooses otherwise; the last one is never skipped.
 //
-// With deadline_secs = T, a run ends within T seconds of the signal that asks for it, or of the
-// beginning of its end. The save that is being written is finished; the last one is begun if,
-// by what earlier ones took, it can be finished, too. A save due behind the signal is left to the
-// end. If something is unsaved when time is up, end() throws a DeadlineExceededError that
-// names it and the last checkpoint that is published, and leaves the writing thread behind, with
-// the snapshot and the directory's lock: it goes on for as long as the process lives, and needs
-// only file system and clock.
+// With deadline_secs = T, a run ends within T seconds of the signal that asked it to end, or else
+// of the start of its end. The running save is finished; the last one is started only if it is
+// expected, from the time earlier ones took, to finish as well. A save that is due after the signal
+// is left to the end. If something is unsaved when time is up, end() throws a
+// DeadlineExceededError that names it and the last published checkpoint. The writing thread then
+// continues, with the snapshot and the directory's lock, for as long as the process lives; it uses
+// only the file system and the clock.
 //
-// Listeners are called on the training thread: after_save before the next run, and can stop
+// Listeners are called on the training thread, after_save before the next run; they can stop
 // training.
 class AsyncCheckpointSaverHook final : public CheckpointSaverHook {
  public:
@@ -34,8 +34,8 @@ class AsyncCheckpointSaverHook final : public CheckpointSaverHook {
 
   int64_t num_saved() const { return statistics().saved; }
   int64_t num_failed() const { return statistics().failed; }
-  // Saves that were due while another one was being written, and not made: with kSkip, and
-  // with kNewestWins.
+  // Due saves that were not made: with kSkip because another one was being written, with
+  // kNewestWins because a newer one replaced them.
   int64_t num_skipped() const { return statistics().skipped; }
 };
 

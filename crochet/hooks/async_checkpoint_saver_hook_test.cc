@@ -26,7 +26,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Not;
 
-// Notes on which thread, and for which steps, it is called.
+// Records the threads on which, and the steps for which, it is called.
 class ThreadListener final : public CheckpointSaverListener {
  public:
   void before_save(Session&, int64_t step) override { note("before", step); }
@@ -67,12 +67,12 @@ class AsyncCheckpointSaverHookTest : public testing::Test {
                                    .on_save_error = on_save_error,
                                    .clock = &clock_});
   }
-  // The next operation on files waits for the latch, and then fails once.
+  // Makes the next file operation wait for the latch and then fail, once.
   void hold_next_save(std::latch& latch) {
     files_.fail_operation(files_.num_operations(), [&](const std::string&) {
       save_began_.count_down();
       latch.wait();
-      throw ResourceExhaustedError("the disk is full for once");
+      throw ResourceExhaustedError("the disk is full");
     });
   }
   MonitoredSession session(std::shared_ptr<AsyncCheckpointSaverHook> hook) {
@@ -98,7 +98,7 @@ class AsyncCheckpointSaverHookTest : public testing::Test {
     }
     return steps;
   }
-  // Makes runs that train nothing until the hook has heard of so many saves.
+  // Makes runs that train nothing until n saves have ended.
   void wait_for_saves(MonitoredSession& session, const AsyncCheckpointSaverHook& hook, int64_t n) {
     while (hook.num_saved() + hook.num_failed() < n) session.run("global_step");
   }
@@ -118,7 +118,7 @@ class AsyncCheckpointSaverHookTest : public testing::Test {
   std::shared_ptr<ThreadListener> listener_ = std::make_shared<ThreadListener>();
 };
 
-TEST_F(AsyncCheckpointSaverHookTest, SavesAsTheOtherHookDoes) {
+TEST_F(AsyncCheckpointSaverHookTest, SavesAsTheSynchronousHookDoes) {
   const auto hook = this->hook(2);
   MonitoredSession session = this->session(hook);
   train(session, 5);
@@ -128,7 +128,7 @@ TEST_F(AsyncCheckpointSaverHookTest, SavesAsTheOtherHookDoes) {
   EXPECT_EQ(hook->num_failed(), 0);
 }
 
-TEST_F(AsyncCheckpointSaverHookTest, SavesOneStepEachThoughTrainingGoesOn) {
+TEST_F(AsyncCheckpointSaverHookTest, EachCheckpointHoldsOneStepThoughTrainingContinues) {
   MonitoredSession session = this->session(hook(1));
   train(session, 100);
   session.close();
@@ -144,7 +144,7 @@ TEST_F(AsyncCheckpointSaverHookTest, TrainsWhileItSaves) {
   // The save of step 2 cannot begin before step 3 is made.
   files_.fail_operation(files_.num_operations(), [&](const std::string&) {
     trained.wait();
-    throw ResourceExhaustedError("the disk is full for once");
+    throw ResourceExhaustedError("the disk is full");
   });
   train(session, 2);
   trained.count_down();
@@ -154,7 +154,7 @@ TEST_F(AsyncCheckpointSaverHookTest, TrainsWhileItSaves) {
   EXPECT_THAT(saved_steps(), ElementsAre(0, 2, 3));
 }
 
-TEST_F(AsyncCheckpointSaverHookTest, SkipsSavesThatOverlapIfToldTo) {
+TEST_F(AsyncCheckpointSaverHookTest, SkipsOverlappingSavesIfAsked) {
   std::latch trained(1);
   const auto hook = this->hook(2, SaveOverlapPolicy::kSkip);
   MonitoredSession session = this->session(hook);
@@ -172,7 +172,7 @@ TEST_F(AsyncCheckpointSaverHookTest, SkipsSavesThatOverlapIfToldTo) {
   EXPECT_TRUE(log_.contains("the checkpoint of step 4 is skipped"));
 }
 
-TEST_F(AsyncCheckpointSaverHookTest, TheNewestSaveWinsIfToldTo) {
+TEST_F(AsyncCheckpointSaverHookTest, TheNewestSaveWinsIfAsked) {
   std::latch trained(1);
   const auto hook = this->hook(2, SaveOverlapPolicy::kNewestWins);
   MonitoredSession session = this->session(hook);
@@ -181,15 +181,16 @@ TEST_F(AsyncCheckpointSaverHookTest, TheNewestSaveWinsIfToldTo) {
   hold_next_save(trained);
   train(session, 1);
   save_began_.wait();
-  train(session, 4);  // That of step 4 gives way to that of step 6.
+  train(session, 4);  // The save of step 6 replaces that of step 4.
   EXPECT_EQ(hook->num_skipped(), 1);
   trained.count_down();
   session.close();
-  EXPECT_THAT(saved_steps(), ElementsAre(0, 6));  // That of step 2, to be tried again, gave way.
+  EXPECT_THAT(saved_steps(),
+              ElementsAre(0, 6));  // The save of step 2, due for a retry, was replaced.
   EXPECT_EQ(hook->num_failed(), 1);
 }
 
-TEST_F(AsyncCheckpointSaverHookTest, ThrowsTheErrorOnceIfToldToStop) {
+TEST_F(AsyncCheckpointSaverHookTest, ThrowsTheErrorOnceIfAskedToStop) {
   const auto hook = this->hook(2, SaveOverlapPolicy::kWait, SaveErrorPolicy::kStop);
   MonitoredSession session = this->session(hook);
   wait_for_saves(session, *hook, 1);
@@ -201,7 +202,7 @@ TEST_F(AsyncCheckpointSaverHookTest, ThrowsTheErrorOnceIfToldToStop) {
   files_.stop_failing();
   EXPECT_NO_THROW(session.run("global_step"));
   session.close();
-  EXPECT_THAT(saved_steps(), ElementsAre(0, 2));  // What could not be written then is at the end.
+  EXPECT_THAT(saved_steps(), ElementsAre(0, 2));  // Saved at the end after all.
 }
 
 TEST_F(AsyncCheckpointSaverHookTest, CallsListenersOnTheTrainingThread) {
@@ -224,7 +225,7 @@ TEST_F(AsyncCheckpointSaverHookTest, StopsIfAListenerAsks) {
   session.close();
 }
 
-TEST_F(AsyncCheckpointSaverHookTest, TriesAgainWhileTrainingGoesOn) {
+TEST_F(AsyncCheckpointSaverHookTest, RetriesWhileTrainingContinues) {
   const auto hook = this->hook(2);
   MonitoredSession session = this->session(hook);
   wait_for_saves(session, *hook, 1);
@@ -240,7 +241,7 @@ TEST_F(AsyncCheckpointSaverHookTest, TriesAgainWhileTrainingGoesOn) {
   EXPECT_THAT(saved_steps(), ElementsAre(0, 2, 3));
 }
 
-TEST_F(AsyncCheckpointSaverHookTest, TrainsOnAfterASaveThatFailed) {
+TEST_F(AsyncCheckpointSaverHookTest, TrainingContinuesAfterAFailedSave) {
   const auto hook = this->hook(1);
   MonitoredSession session = this->session(hook);
   fail_from_now_on();
@@ -265,10 +266,10 @@ TEST_F(AsyncCheckpointSaverHookTest, ThrowsAtTheEndIfTheLastSaveFailed) {
   EXPECT_EQ(hook->num_failed(), 1);
   EXPECT_THAT(listener_->diary, Not(Contains("after 1")));
   files_.stop_failing();
-  this->session(this->hook(2)).close();  // The directory is free.
+  this->session(this->hook(2)).close();  // The directory is released.
 }
 
-TEST_F(AsyncCheckpointSaverHookTest, WritesWhatItHoldsThoughTheRunFails) {
+TEST_F(AsyncCheckpointSaverHookTest, WritesHeldSnapshotsThoughTheRunFails) {
   const auto hook = this->hook(2);
   {
     MonitoredSession session = this->session(hook);
@@ -276,10 +277,10 @@ TEST_F(AsyncCheckpointSaverHookTest, WritesWhatItHoldsThoughTheRunFails) {
     session.abort(std::make_exception_ptr(DataLossError("gone")));
   }
   EXPECT_THAT(saved_steps(), ElementsAre(0, 2));
-  this->session(this->hook(2)).close();  // The directory is free.
+  this->session(this->hook(2)).close();  // The directory is released.
 }
 
-// XX-3: 100 steps, a save every 5: the last checkpoint is of step 100, at most 10 are there, and
+// XX-3: 100 steps, a save every 5: the last checkpoint is of step 100, at most 10 exist, and
 // listeners are called; unlike TensorFlow's, no save is skipped.
 TEST_F(AsyncCheckpointSaverHookTest, SavesThroughALongRun) {
   saver_ = std::make_shared<Saver>(SaverOptions{.files = &files_, .clock = &clock_});

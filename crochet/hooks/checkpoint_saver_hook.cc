@@ -40,8 +40,9 @@ CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHookOptions options, Wri
   if (std::ranges::find(options_.listeners, nullptr) != options_.listeners.end())
     throw InvalidArgumentError("a checkpoint hook was given a listener that is a null pointer");
   if (options_.fallback_dir == options_.checkpoint_dir)
-    throw InvalidArgumentError("a checkpoint hook was given \"{}\" as its fallback directory, too",
-                               options_.checkpoint_dir);
+    throw InvalidArgumentError(
+        "a checkpoint hook was given \"{}\" as checkpoint_dir and as fallback_dir",
+        options_.checkpoint_dir);
   if (!(options_.deadline_secs.value_or(0) >= 0))
     throw InvalidArgumentError("deadline_secs is {}, expected 0 or more", *options_.deadline_secs);
 }
@@ -74,7 +75,7 @@ void CheckpointSaverHook::begin(Graph& graph) {
   step_ = require_global_step(graph, *this);
   graph_ = &graph;
   saver_.reset();
-  // It may be made with the session only; its files are the operating system's then.
+  // A saver that is created only with the session uses the operating system's files.
   const std::shared_ptr<Saver> known = find_saver();
   FileSystem& files = known ? known->files() : FileSystem::posix();
   if (known) known->set_fallback_dir(options_.fallback_dir);
@@ -100,14 +101,14 @@ std::shared_ptr<void> CheckpointSaverHook::lock_directories(FileSystem& files,
     remove_leftovers(files, second, options_.checkpoint_basename, state_file);
   } catch (const FailedPreconditionError&) {
     throw;
-  } catch (const Error& error) {  // It may never be needed.
+  } catch (const Error& error) {  // Not fatal: it may never be needed.
     log_warning("the fallback directory for checkpoints cannot be used now: {}", error.what());
   }
   return locks;
 }
 
 void CheckpointSaverHook::after_create_session(Session& session, Coordinator& coordinator) {
-  if (background_) background_->wait();  // What an earlier session handed over.
+  if (background_) background_->wait();  // For the saves of an earlier session.
   const int64_t step = read_global_step(session);
   saver().check_complete(session);
   saver().set_fallback_dir(options_.fallback_dir);
@@ -115,7 +116,8 @@ void CheckpointSaverHook::after_create_session(Session& session, Coordinator& co
   step_rejected_ = false;
   timer_.update_last_triggered_step(step);
   next_step_ = step + options_.steps_per_run;
-  if (save_if_missing(session, step)) coordinator.request_stop({name(), "a listener asks for it"});
+  if (save_if_missing(session, step))
+    coordinator.request_stop({name(), "a checkpoint listener asks to stop"});
 }
 
 bool CheckpointSaverHook::save_if_missing(Session& session, int64_t step) {
@@ -126,7 +128,8 @@ bool CheckpointSaverHook::save_if_missing(Session& session, int64_t step) {
 }
 
 std::optional<SessionRunArgs> CheckpointSaverHook::before_run(SessionRunContext& context) {
-  if (deliver_finished(context.session())) context.request_stop("a listener asks for it");
+  if (deliver_finished(context.session()))
+    context.request_stop("a checkpoint listener asks to stop");
   throw_error_if_to_stop();
   metric_requested_ = !metric_.empty() && may_save_after_next_run();
   if (!metric_requested_) return SessionRunArgs{.fetches = step_};
@@ -146,7 +149,7 @@ void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRun
   timer_.update_last_triggered_step(step);
   if (metric_requested_) note_metric(step, (*results.as_list())[1].tensor());
   note_metrics(step);
-  if (save(context.session(), step)) context.request_stop("a listener asks for it");
+  if (save(context.session(), step)) context.request_stop("a checkpoint listener asks to stop");
 }
 
 void CheckpointSaverHook::end(Session& session) {
@@ -172,12 +175,12 @@ void CheckpointSaverHook::end(Session& session) {
 }
 
 void CheckpointSaverHook::save_last(Session& session, int64_t step) {
-  // What is left of a grace period is for the checkpoint.
+  // The rest of a grace period is for the checkpoint.
   if (!metric_.empty() && pending_signal() == 0) {
-    try {  // A run of its own, as that of the last step may have been without.
+    try {  // A run of its own: that of the last step may not have fetched the metric.
       note_metric(step, session.run(metric_).tensor());
     } catch (const Error& error) {
-      log_warning("{} of the last checkpoint is not known: {}", metric_name_, error.what());
+      log_warning("the last checkpoint has no value of {}: {}", metric_name_, error.what());
     }
   }
   note_metrics(step);
@@ -194,8 +197,9 @@ void CheckpointSaverHook::find_metric(const Graph& graph) {
   try {
     metric_ = resolve_values(graph, metric_name_, *this);
   } catch (const NotFoundError&) {
-    log_warning("the best checkpoints are to stay by {}, of which this program knows nothing",
-                metric_name_);
+    log_warning(
+        "keep_best: no metric \"{}\": found neither in the graph nor among the hook's metrics",
+        metric_name_);
   }
 }
 
@@ -211,7 +215,7 @@ void CheckpointSaverHook::note_metric(int64_t step, const Tensor& value) {
 void CheckpointSaverHook::note_metrics(int64_t step) {
   for (const MetricSource& source : options_.metrics) {
     const std::optional<MetricPoint> point = source.newest();
-    // A point of a step that is still to come was found by a run that is lost.
+    // A point of a later step was found before a recovery, for a step that is lost.
     if (!point || point->step > step) continue;
     if (const auto noted = noted_.find(source.name);
         noted != noted_.end() && noted->second == point->step)
@@ -231,7 +235,7 @@ void CheckpointSaverHook::release() {
         background_->close(deadline(), locks_);
       else
         background_->wait();
-    } catch (const Error& error) {  // The time is up, or a fork's child unwinds its parent's run.
+    } catch (const Error& error) {  // Time is up, or the child of a fork unwinds its parent's run.
       log_error("{}", error.what());
     }
     for (const SaveTicket& ticket : background_->take_finished()) note_ended(ticket);
@@ -251,7 +255,7 @@ Clock::TimePoint CheckpointSaverHook::deadline() {
 
 bool CheckpointSaverHook::is_left_to_the_end(int64_t step) const {
   if (!options_.deadline_secs || deadline_ || pending_signal() == 0) return false;
-  log_info("the checkpoint of step {} is left to the end: {} asks for it", step,
+  log_info("the checkpoint of step {} is left to the end: received {}", step,
            signal_name(pending_signal()));
   return true;
 }
@@ -259,7 +263,7 @@ bool CheckpointSaverHook::is_left_to_the_end(int64_t step) const {
 void CheckpointSaverHook::finish_running(Session& session) {
   const Clock::TimePoint deadline = this->deadline();
   if (!background_ || !background_->busy()) return;
-  log_info("{:.1f} s are left to end: {} is finished first", secs_left(),
+  log_info("{:.1f} s left before the deadline: waiting for {}", secs_left(),
            background_->unfinished());
   try {
     background_->close(deadline, locks_);
@@ -278,19 +282,17 @@ bool CheckpointSaverHook::is_time_for(int64_t step, uint64_t num_bytes) {
   const double expected = background().expected_secs(num_bytes);
   const double left = std::max(0.0, secs_left());
   if (left <= 0 || expected > left) {
-    left_unsaved_ =
-        fmt::format("it is expected to take {:.1f} s, {:.1f} s are left", expected, left);
+    left_unsaved_ = fmt::format("expected to take {:.1f} s, {:.1f} s left", expected, left);
     return false;
   }
-  log_info("step {} is saved: it is expected to take {:.1f} s, {:.1f} s are left", step, expected,
-           left);
+  log_info("saving step {}: expected to take {:.1f} s, {:.1f} s left", step, expected, left);
   return true;
 }
 
 bool CheckpointSaverHook::save(Session& session, int64_t step) {
   if (is_left_to_the_end(step)) return deliver_finished(session);
   if (has_deadline() && secs_left() <= 0) {
-    left_unsaved_ = "no time is left";
+    left_unsaved_ = "no time left";
     return false;
   }
   const Clock::TimePoint start = saver().clock().now();
@@ -300,7 +302,7 @@ bool CheckpointSaverHook::save(Session& session, int64_t step) {
       note_skipped(step);
       return deliver_finished(session);
     }
-    // Before the snapshot is taken: one more than is being written would cost its memory.
+    // Waits before the snapshot is taken: another one beside that being written costs memory.
     if (options_.overlap == SaveOverlapPolicy::kWait && !background().wait_for_turn() &&
         is_left_to_the_end(step))
       return deliver_finished(session);
@@ -334,7 +336,7 @@ bool CheckpointSaverHook::deliver_finished(Session& session) {
     note_ended(ticket);
     last_error_ = ticket.error();
     if (last_error_) {
-      // A later save that is well does not make up for it.
+      // Thrown even if a later save succeeds.
       if (writing_ == Writing::kInBackground && options_.on_save_error == SaveErrorPolicy::kStop)
         untold_error_ = last_error_;
       if (last_saved_step_ == ticket.step()) last_saved_step_.reset();

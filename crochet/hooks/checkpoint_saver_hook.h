@@ -21,33 +21,33 @@
 
 namespace crochet {
 
-// Exactly one of the intervals, at most one of saver and scaffold; with neither, the saver is the
-// graph's (registered_saver.h), or one with its defaults.
+// Exactly one of the intervals and at most one of saver and scaffold is set; with neither, the
+// saver is the graph's (registered_saver.h), or else one with default options.
 struct CheckpointSaverHookOptions {
   std::string checkpoint_dir = {};
   std::optional<int64_t> save_steps = {};
   std::optional<double> save_secs = {};
   std::shared_ptr<Saver> saver = {};
   std::string checkpoint_basename = "model.ckpt";
-  // Its saver is used, as it is at each save.
+  // Its saver is used; it is looked up at each save.
   std::shared_ptr<Scaffold> scaffold = {};
   std::vector<std::shared_ptr<CheckpointSaverListener>> listeners = {};
-  // Recorded with the checkpoint of the step that they belong to, also if they come later: for
-  // SaverOptions::keep_best. The value of the graph that this names, if there is one, is recorded
-  // without being listed here.
+  // For SaverOptions::keep_best: recorded with the checkpoint of the step that they belong to, even
+  // if they arrive later. If keep_best names a value of the graph, that value is recorded without
+  // being listed here.
   std::vector<MetricSource> metrics = {};
   // The steps that one run is expected to make.
   int64_t steps_per_run = 1;
-  // Of AsyncCheckpointSaverHook; CheckpointSaverHook has no saves that overlap, and throws errors.
+  // For AsyncCheckpointSaverHook: CheckpointSaverHook's saves never overlap, and it throws errors.
   SaveOverlapPolicy overlap = SaveOverlapPolicy::kWait;
   SaveErrorPolicy on_save_error = SaveErrorPolicy::kContinue;
-  // Where a checkpoint goes that cannot be written into checkpoint_dir, and is found again: see
+  // For checkpoints that cannot be written into checkpoint_dir; they are found there again: see
   // SaverOptions. Locked like checkpoint_dir. Default: the saver's.
   std::string fallback_dir = {};
-  // How long ending may take, from the signal that asks for it, or else from the end on: the last
-  // save is begun only if it can be finished. Default: as long as it takes.
+  // The longest that ending may take, from the signal that asks for it or else from the start of
+  // the end: the last save is started only if it is expected to finish in time. Default: no limit.
   std::optional<double> deadline_secs = {};
-  // Gets the curves "checkpoint/...". Default: the writer of checkpoint_dir.
+  // Receives the curves "checkpoint/...". Default: the writer of checkpoint_dir.
   std::shared_ptr<SummaryWriter> summary_writer = {};
   // The machine's if null. Not owned.
   Clock* clock = nullptr;
@@ -58,22 +58,22 @@ struct CheckpointSaverHookOptions {
 // restored is not written again; a step that a hook rejected (SessionRunContext::reject_step),
 // because its loss is NaN for example, is not written at all.
 //
-// From begin to the end it holds the directory's lock, so two runs cannot write into
-// one directory. What a killed save left there is removed in begin.
+// From begin to the end it holds the directory's lock, so that two runs cannot write into
+// one directory. begin removes the files that a killed save left there.
 //
-// What became of each save is a point, at the saved step, of the curves "checkpoint/seconds" (until
+// Each save adds a point, at the saved step, to the curves "checkpoint/seconds" (until
 // it was published), "checkpoint/written_seconds", "checkpoint/durable_seconds",
-// "checkpoint/blocked_seconds" (for which training stood still) and "checkpoint/bytes", and of
+// "checkpoint/blocked_seconds" (the time training waited) and "checkpoint/bytes", and to
 // the counters "checkpoint/saved", "checkpoint/failed", "checkpoint/skipped" and
-// "checkpoint/retries"; at the end they are in the log.
+// "checkpoint/retries"; the totals are logged at the end.
 //
-// With deadline_secs = T, a save that is due behind the signal that asks to end is left to the end,
-// and the last one is begun if, by what earlier ones took, it can be finished within T seconds of
-// the signal, or of the beginning of the end; else end() throws a DeadlineExceededError that
-// names the step and the last checkpoint that is published. A save that has begun is finished,
-// however long it takes: AsyncCheckpointSaverHook can leave it behind.
+// With deadline_secs = T, a save that is due after the signal that asks to end is left to the end.
+// The last one is started only if it is expected, from the time earlier ones took, to finish within
+// T seconds of the signal, or else of the start of the end; otherwise end() throws a
+// DeadlineExceededError that names the step and the last published checkpoint. A save that has
+// started is finished, however long it takes; AsyncCheckpointSaverHook does not wait for it.
 //
-// Errors of saving are thrown from the run, and end it.
+// A save that fails throws from the run, and ends it.
 class CheckpointSaverHook : public SessionRunHook {
  public:
   // Throws: InvalidArgumentError for conflicting or missing options.
@@ -95,9 +95,9 @@ class CheckpointSaverHook : public SessionRunHook {
   CheckpointSaverHook(CheckpointSaverHookOptions options, Writing writing);
 
  private:
-  // Of a session that is there.
+  // Requires: a session exists.
   Saver& saver();
-  // The saver as far as it is known; null before a session is made if it is made with that.
+  // The saver, or null if it is not known yet: one may be created only with the session.
   std::shared_ptr<Saver> find_saver() const;
   BackgroundSaver& background();
   std::string save_path() const;
@@ -105,41 +105,41 @@ class CheckpointSaverHook : public SessionRunHook {
   std::shared_ptr<void> lock_directories(FileSystem& files, const std::string& second,
                                          const std::string& state_file);
 
-  // The value that the saver keeps the best of, if it is the graph's.
+  // Looks up the metric of the saver's keep_best in the graph, unless a source provides it.
   void find_metric(const Graph& graph);
   bool may_save_after_next_run() const;
-  // What belongs to the checkpoint of this step, or to an earlier one.
+  // Records new points of the sources, each with the checkpoint of its step: this one or earlier.
   void note_metrics(int64_t step);
   void note_metric(int64_t step, const Tensor& value);
 
-  // Takes the state of `step` and sees to it that it is written. True if a listener asks to stop.
+  // Takes a snapshot of `step` and writes it, or queues it. True if a listener asks to stop.
   bool save(Session& session, int64_t step);
   bool save_if_missing(Session& session, int64_t step);
   void save_last(Session& session, int64_t step);
-  // True if a signal asks to end, and there is a deadline: then the last save is the next one.
+  // True if a signal asks to end and there is a deadline: the next save is then the last one.
   bool is_left_to_the_end(int64_t step) const;
-  // False if `num_bytes` cannot be saved before the deadline; finish() then says so.
+  // False if `num_bytes` cannot be saved before the deadline; finish() then throws.
   bool is_time_for(int64_t step, uint64_t num_bytes);
-  // True if there was nothing to save: no checkpoint is written, counted or reported then.
+  // True if there is nothing to save: then no checkpoint is written, counted or reported.
   bool is_nothing(const SaveSource& source);
-  // Takes note of saves that ended. True if a listener asks to stop.
+  // Records the saves that ended. True if a listener asks to stop.
   bool deliver_finished(Session& session);
   void throw_error_if_to_stop();
-  // Finishes what is being written before the last save is begun. Throws: DeadlineExceededError.
+  // Waits for the running save before the last one is started. Throws: DeadlineExceededError.
   void finish_running(Session& session);
-  // Returns once all is written; throws if the last save could not be.
+  // Returns once everything is written. Throws the error of the last save.
   void finish(Session& session);
-  // Gives the directory back, to whatever end the run came. A snapshot that is held is still
-  // written before that; with a deadline, the writer may keep the locks.
+  // Releases the directory, however the run ended. Snapshots that are held are written
+  // first; with a deadline, the writing thread may keep the locks.
   void release();
-  // When all must be done: set once the run ends. Requires: deadline_secs.
+  // The time by which everything must be done: fixed once the run ends. Requires: deadline_secs.
   Clock::TimePoint deadline();
   bool has_deadline() const { return deadline_.has_value(); }
   double secs_left() { return to_seconds(deadline() - saver().clock().now()); }
 
   void call_before_save(Session& session, int64_t step);
   bool call_after_save(Session& session, int64_t step);
-  // For how long training stood still for the save of a step.
+  // Records how long training waited for the save of a step.
   void note_blocked(int64_t step, Clock::Duration duration);
   // Counts a save that was not made, or that has ended.
   void note_skipped(int64_t step);
@@ -149,7 +149,7 @@ class CheckpointSaverHook : public SessionRunHook {
   CheckpointSaverHookOptions options_;
   const Writing writing_;
   SecondOrStepTimer timer_;
-  bool step_rejected_ = false;  // The last step.
+  bool step_rejected_ = false;  // Of the last step.
   bool nothing_logged_ = false;
   const Graph* graph_ = nullptr;  // From begin on.
   std::shared_ptr<Saver> saver_;  // From the first session on, unless the scaffold has it.
@@ -157,19 +157,19 @@ class CheckpointSaverHook : public SessionRunHook {
   std::string metric_name_;
   Fetches metric_;  // Empty: none.
   bool metric_requested_ = false;
-  int64_t next_step_ = 0;                 // What the next run is likely to complete.
-  std::map<std::string, int64_t> noted_;  // The step of each source's point that was noted last.
+  int64_t next_step_ = 0;                 // The step that the next run is likely to complete.
+  std::map<std::string, int64_t> noted_;  // The step of each source's last recorded point.
   std::shared_ptr<void> locks_;           // Held for as long as something is written.
   std::shared_ptr<SummaryWriter> writer_;
   SaveStatistics statistics_;
   std::map<int64_t, double> blocked_secs_;  // By step, until the save has ended.
   std::optional<Clock::TimePoint> deadline_;
-  // The step whose save began last, if it has not failed.
+  // The step whose save started last, unless that failed.
   std::optional<int64_t> last_saved_step_;
   std::unique_ptr<BackgroundSaver> background_;  // From the first save on.
   std::exception_ptr last_error_;                // Why the last save that ended failed.
-  std::exception_ptr untold_error_;              // With kStop: what is to be thrown next.
-  std::string left_unsaved_;                     // Why the last step is not, for want of time.
+  std::exception_ptr untold_error_;              // With kStop: the error to throw next.
+  std::string left_unsaved_;                     // Why there is no time for the last save.
 };
 
 }  // namespace crochet

@@ -27,7 +27,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::ThrowsMessage;
 
-// Writes down what it is called for.
+// Records its calls.
 class DiaryListener final : public CheckpointSaverListener {
  public:
   DiaryListener(std::string called, std::vector<std::string>& diary)
@@ -89,8 +89,8 @@ class CheckpointSaverHookTest : public testing::Test {
     const FetchValues results = session.run(Fetches::List{train.fetches, args.fetches});
     hook.after_run(context, {.results = results[1]});
   }
-  // The step in the newest checkpoint after each of so many runs by hand, without the phase after
-  // the creation of a session; with `end`, also after the end.
+  // The step in the newest checkpoint after each run by hand, without after_create_session; with
+  // `end`, also after the end.
   std::vector<int64_t> newest_steps(const CheckpointSaverHookOptions& hook_options, Graph& graph,
                                     int num_runs, bool end = false) {
     CheckpointSaverHook hook(hook_options);
@@ -129,7 +129,7 @@ class CheckpointSaverHookTest : public testing::Test {
 };
 
 // BH-20, BH-21: exactly one interval.
-TEST_F(CheckpointSaverHookTest, RefusesConflictingOptions) {
+TEST_F(CheckpointSaverHookTest, RejectsConflictingOptions) {
   EXPECT_THROW(CheckpointSaverHook({.checkpoint_dir = "d", .save_steps = 1, .save_secs = 1.0}),
                InvalidArgumentError);
   EXPECT_THROW(CheckpointSaverHook({.checkpoint_dir = "d"}), InvalidArgumentError);
@@ -145,7 +145,7 @@ TEST_F(CheckpointSaverHookTest, RefusesConflictingOptions) {
 }
 
 // BH-34: at creation, then every two steps, and at the end.
-TEST_F(CheckpointSaverHookTest, SavesEverySoManyStepsAndAtTheEnd) {
+TEST_F(CheckpointSaverHookTest, SavesEveryNStepsAndAtTheEnd) {
   MonitoredSession session = this->session(every_steps(2));
   EXPECT_THAT(saved_steps(), ElementsAre(0));
   train(session, 1);
@@ -185,7 +185,7 @@ TEST_F(CheckpointSaverHookTest, DoesNotSaveARejectedLastStep) {
   EXPECT_TRUE(log_.contains("step 3 is not saved"));
 }
 
-TEST_F(CheckpointSaverHookTest, SavesEverySoManySeconds) {
+TEST_F(CheckpointSaverHookTest, SavesEveryNSeconds) {
   CheckpointSaverHookOptions every_two_seconds = options();
   every_two_seconds.save_secs = 2.0;
   MonitoredSession session = this->session(every_two_seconds);
@@ -198,7 +198,7 @@ TEST_F(CheckpointSaverHookTest, SavesEverySoManySeconds) {
   EXPECT_THAT(saved_steps(), ElementsAre(0, 3, 5));
 }
 
-// BH-22, BH-30: without the phase after the creation of a session the first run saves.
+// BH-22, BH-30: without after_create_session the first run saves.
 TEST_F(CheckpointSaverHookTest, SavesAfterTheFirstRunIfNothingWasSavedBefore) {
   EXPECT_THAT(newest_steps(every_secs(2), graph_, 1), ElementsAre(1));
   ScriptedGraph another;
@@ -209,7 +209,7 @@ TEST_F(CheckpointSaverHookTest, SavesAfterTheFirstRunIfNothingWasSavedBefore) {
 }
 
 // BH-23: two runs in one period, then the end: two saves.
-TEST_F(CheckpointSaverHookTest, SavesAtTheBeginAndAtTheEndOfAPeriod) {
+TEST_F(CheckpointSaverHookTest, SavesAtTheStartAndAtTheEndOfAPeriod) {
   CheckpointSaverHookOptions with_listener = every_secs(2);
   with_listener.listeners = {first_};
   newest_steps(with_listener, graph_, 2, /*end=*/true);
@@ -218,7 +218,7 @@ TEST_F(CheckpointSaverHookTest, SavesAtTheBeginAndAtTheEndOfAPeriod) {
 }
 
 // BH-29: every 2 s over 7 runs, then the end: four saves.
-TEST_F(CheckpointSaverHookTest, CallsListenersEverySoManySeconds) {
+TEST_F(CheckpointSaverHookTest, CallsListenersEveryNSeconds) {
   CheckpointSaverHookOptions with_listener = every_secs(2);
   with_listener.listeners = {first_};
   CheckpointSaverHook hook(with_listener);
@@ -238,7 +238,7 @@ TEST_F(CheckpointSaverHookTest, CallsListenersEverySoManySeconds) {
 }
 
 // BH-31: every 2 steps: 1, 1, 3, 3, 5.
-TEST_F(CheckpointSaverHookTest, SavesEverySoManyStepsFromTheFirstRunOn) {
+TEST_F(CheckpointSaverHookTest, SavesEveryNStepsFromTheFirstRunOn) {
   EXPECT_THAT(newest_steps(every_steps(2), graph_, 5), ElementsAre(1, 1, 3, 3, 5));
 }
 
@@ -247,15 +247,15 @@ TEST_F(CheckpointSaverHookTest, SavesTheLastStepAtTheEnd) {
   EXPECT_THAT(newest_steps(every_steps(2), graph_, 2, /*end=*/true), ElementsAre(1, 1, 2));
 }
 
-// BH-35, BH-36: 5 steps a run, every 10 steps: the first run saves, then every second one.
-TEST_F(CheckpointSaverHookTest, SavesEverySoManyStepsInRunsOfFewer) {
+// BH-35, BH-36: 5 steps per run, every 10 steps: the first run saves, then every second one.
+TEST_F(CheckpointSaverHookTest, SavesEveryNStepsInRunsOfFewerSteps) {
   ScriptedGraph graph({.steps_per_run = 5});
   CheckpointSaverHookOptions every_ten = every_steps(10);
   every_ten.steps_per_run = 5;
   EXPECT_THAT(newest_steps(every_ten, graph, 5), ElementsAre(5, 5, 15, 15, 25));
 }
 
-// BH-37: 5 steps a run, every 10 steps: the end saves step 10.
+// BH-37: 5 steps per run, every 10 steps: the end saves step 10.
 TEST_F(CheckpointSaverHookTest, SavesTheLastStepOfRunsOfManySteps) {
   ScriptedGraph graph({.steps_per_run = 5});
   CheckpointSaverHookOptions every_ten = every_steps(10);
@@ -290,7 +290,7 @@ TEST_F(CheckpointSaverHookTest, CallsListenersAroundEachSave) {
                           "First end 2", "Second end 2"));
 }
 
-// BH-25: a listener can stop training; all listeners are called though the first one asks.
+// BH-25: a listener can stop training; all listeners are called even if the first one asks.
 TEST_F(CheckpointSaverHookTest, StopsIfAListenerAsks) {
   CheckpointSaverHookOptions with_listeners = every_steps(1);
   with_listeners.listeners = {first_, second_};
@@ -355,7 +355,7 @@ TEST_F(CheckpointSaverHookTest, DoesNotSaveTheStepItJustRestored) {
     EXPECT_THAT(files_.operations()[i], testing::Not(HasSubstr("model.ckpt")));
 }
 
-TEST_F(CheckpointSaverHookTest, HoldsTheDirectory) {
+TEST_F(CheckpointSaverHookTest, LocksTheDirectory) {
   MonitoredSession first = session(every_steps(1));
   EXPECT_THAT([&] { session(every_steps(1)); },
               ThrowsMessage<FailedPreconditionError>(HasSubstr("another run holds its lock")));
@@ -363,13 +363,13 @@ TEST_F(CheckpointSaverHookTest, HoldsTheDirectory) {
   session(every_steps(1)).close();
 }
 
-TEST_F(CheckpointSaverHookTest, GivesTheDirectoryBackAfterAnError) {
+TEST_F(CheckpointSaverHookTest, ReleasesTheDirectoryAfterAnError) {
   const auto hook = std::make_shared<CheckpointSaverHook>(every_steps(1));
   { const MonitoredSession lost(creator(), {hook}); }
   session(every_steps(1)).close();
 }
 
-TEST_F(CheckpointSaverHookTest, GivesTheDirectoryBackIfItsLastSaveFails) {
+TEST_F(CheckpointSaverHookTest, ReleasesTheDirectoryIfItsLastSaveFails) {
   const auto hook = std::make_shared<CheckpointSaverHook>(every_steps(100));
   MonitoredSession failing(creator(), {hook});
   train(failing, 1);
@@ -379,7 +379,7 @@ TEST_F(CheckpointSaverHookTest, GivesTheDirectoryBackIfItsLastSaveFails) {
   session(every_steps(1)).close();
 }
 
-TEST_F(CheckpointSaverHookTest, GivesTheDirectoryBackIfItCannotBegin) {
+TEST_F(CheckpointSaverHookTest, ReleasesTheDirectoryIfItCannotBegin) {
   CheckpointSaverHookOptions with_listener = every_steps(1);
   with_listener.listeners = {first_};
   first_->throws_at = "begin";
@@ -404,7 +404,7 @@ TEST_F(CheckpointSaverHookTest, EndsTheRunIfASaveFails) {
   EXPECT_THAT(saved_steps(), ElementsAre(0));
 }
 
-TEST_F(CheckpointSaverHookTest, NotesCheckpointsAmongTheEvents) {
+TEST_F(CheckpointSaverHookTest, RecordsCheckpointsAmongTheEvents) {
   MonitoredSession session = this->session(every_steps(1));
   train(session, 1);
   session.close();
@@ -445,7 +445,7 @@ TEST_F(CheckpointSaverHookTest, UsesTheSaverOfTheGraph) {
   hook.end(*session);
 }
 
-TEST_F(CheckpointSaverHookTest, RefusesAGraphOfSeveralSavers) {
+TEST_F(CheckpointSaverHookTest, RejectsAGraphWithSeveralSavers) {
   register_saver(graph_, saver_);
   register_saver(graph_, std::make_shared<Saver>());
   CheckpointSaverHook hook({.checkpoint_dir = "d", .save_steps = 1, .clock = &clock_});

@@ -8,19 +8,19 @@
 
 namespace crochet {
 
-// Called around the saves of a checkpoint hook, with the step that is saved; all on
-// the training thread. Derive, and override what you need.
+// Called around each save of a checkpoint hook, with the saved step, on the training thread.
+// Derive from it and override what you need.
 class CheckpointSaverListener {
  public:
   virtual ~CheckpointSaverListener() = default;
 
   virtual void begin() {}
-  // Before the state is taken.
+  // Called before the snapshot is taken.
   virtual void before_save(Session& /*session*/, int64_t /*step*/) {}
-  // Once the checkpoint is published: at once by CheckpointSaverHook, at the next run by
+  // Called once the checkpoint is published: at once by CheckpointSaverHook, before the next run by
   // AsyncCheckpointSaverHook. True asks to stop training. Not called for a save that failed.
   virtual bool after_save(Session& /*session*/, int64_t /*step*/) { return false; }
-  // At the clean end, after the last save, with the last step.
+  // Called at the clean end, after the last save, with the last step.
   virtual void end(Session& /*session*/, int64_t /*step*/) {}
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 using Direction = EarlyStoppingHook::Direction;
 
-// False if one of them is NaN.
+// False if either is NaN.
 bool is_beyond(Direction direction, double value, double limit) {
   return direction == Direction::kHigher ? value > limit : value < limit;
 }
@@ -105,7 +105,7 @@ std::optional<MetricPoint> EarlyStoppingHook::newest(const PeriodicValues::Due& 
     return MetricPoint{due.step, metric.to_double()};
   }
   const auto point = source_.newest();
-  // A point of a step that is still to come was found by a run that is lost.
+  // A point of a later step was found before a recovery, for a step that is lost.
   if (!point || point->step > due.step || point->step == last_source_step_) return std::nullopt;
   last_source_step_ = point->step;
   return point;
@@ -121,7 +121,7 @@ void EarlyStoppingHook::look(int64_t step, double value, SessionRunContext& cont
 
 void EarlyStoppingHook::look_for_improvement(int64_t step, double value,
                                              SessionRunContext& context) {
-  // A first value that is NaN starts the count, but any number is better.
+  // A first value that is NaN starts the count, but any number is an improvement.
   const bool first = best_step_ < 0 || (std::isnan(best_) && !std::isnan(value));
   if (first || is_beyond(patience_->better, value, best_)) {
     best_ = value;

@@ -17,7 +17,7 @@ namespace {
 const double kNan = std::nan("");
 constexpr EarlyStoppingOptions kEachStep{.run_every_steps = 1};
 
-// A graph whose metric takes these values, the last one again and again.
+// A graph whose metric takes these values in turn, then stays at the last one.
 std::unique_ptr<ScriptedGraph> graph_of(const std::vector<double>& values,
                                         const ScriptedGraphOptions& options = {}) {
   auto graph = std::make_unique<ScriptedGraph>(options);
@@ -56,20 +56,20 @@ TEST(EarlyStoppingHookTest, StopsBeyondAThreshold) {
   EXPECT_EQ(stops_at(stop_if_lower_hook("metric", 0.1, kEachStep), {0.1}), -1);
 }
 
-TEST(EarlyStoppingHookTest, LooksAtNothingBeforeMinSteps) {
+TEST(EarlyStoppingHookTest, IgnoresTheMetricBeforeMinSteps) {
   const EarlyStoppingOptions from_10{.min_steps = 10, .run_every_steps = 1};
   EXPECT_EQ(stops_at(stop_if_higher_hook("metric", 0, from_10), {1}), 10);
   // The first value that counts is that of step 10.
   EXPECT_EQ(stops_at(stop_if_no_decrease_hook("metric", 5, from_10), {0, 1}), 15);
 }
 
-TEST(EarlyStoppingHookTest, LooksEverySoManySteps) {
+TEST(EarlyStoppingHookTest, ChecksEveryNSteps) {
   EXPECT_EQ(stops_at(stop_if_higher_hook("metric", 0, {.run_every_steps = 20}), {0, 1}), 40);
   EXPECT_EQ(stops_at(stop_if_no_decrease_hook("metric", 15, {.run_every_steps = 10}), {1}), 30);
   EXPECT_EQ(stops_at(stop_if_higher_hook("metric", 0), {1}), -1);  // First at step 100.
 }
 
-TEST(EarlyStoppingHookTest, TakesNanForNoImprovement) {
+TEST(EarlyStoppingHookTest, NanIsNotAnImprovement) {
   const auto patient = [] { return stop_if_no_decrease_hook("metric", 3, kEachStep); };
   EXPECT_EQ(stops_at(patient(), {1, kNan}), 4);
   EXPECT_EQ(stops_at(patient(), {kNan}), 4);
@@ -77,7 +77,7 @@ TEST(EarlyStoppingHookTest, TakesNanForNoImprovement) {
   EXPECT_EQ(stops_at(stop_if_higher_hook("metric", 0, kEachStep), {kNan}), -1);
 }
 
-TEST(EarlyStoppingHookTest, LooksPastValuesThatAreUnset) {
+TEST(EarlyStoppingHookTest, IgnoresUnsetValues) {
   ScriptedGraph graph;
   graph.value("metric", {Tensor(), Tensor::scalar(2.0f), Tensor()});
   MonitoredSession session(std::make_unique<ChiefSessionCreator>(graph),
@@ -87,7 +87,7 @@ TEST(EarlyStoppingHookTest, LooksPastValuesThatAreUnset) {
   session.close();
 }
 
-TEST(EarlyStoppingHookTest, SaysWhyItStops) {
+TEST(EarlyStoppingHookTest, ReportsWhyItStops) {
   const auto reason = [](EarlyStoppingHook hook) {
     const auto graph = graph_of({0.5});
     MonitoredSession session(std::make_unique<ChiefSessionCreator>(*graph), {std::move(hook)});
@@ -102,11 +102,11 @@ TEST(EarlyStoppingHookTest, SaysWhyItStops) {
             "metric is 0.5, lower than 0.75");
 }
 
-TEST(EarlyStoppingHookTest, KeepsItsPatienceOverARestart) {
+TEST(EarlyStoppingHookTest, KeepsItsPatienceAcrossARestart) {
   MemoryFileSystem files;
   const auto scaffold = std::make_shared<Scaffold>();
   scaffold->saver = std::make_shared<Saver>(SaverOptions{.files = &files});
-  // Makes three runs of a session that goes on where the checkpoint is; saves at the end.
+  // Makes three runs of a session that resumes from the checkpoint; saves at the end.
   const auto train = [&](const std::shared_ptr<EarlyStoppingHook>& hook,
                          const std::vector<double>& values) {
     const auto graph = graph_of(values);
@@ -132,12 +132,12 @@ TEST(EarlyStoppingHookTest, KeepsItsPatienceOverARestart) {
   EXPECT_EQ(second->best_step(), 2);
 }
 
-TEST(EarlyStoppingHookTest, HasStateOnlyIfItIsPatient) {
+TEST(EarlyStoppingHookTest, HasStateOnlyWithPatience) {
   EXPECT_EQ(stop_if_no_increase_hook("metric", 1).saveables().size(), 2);
   EXPECT_TRUE(stop_if_higher_hook("metric", 1).saveables().empty());
 }
 
-TEST(EarlyStoppingHookTest, RefusesBadOptions) {
+TEST(EarlyStoppingHookTest, RejectsBadOptions) {
   EXPECT_THROW(stop_if_no_decrease_hook("metric", 0), InvalidArgumentError);
   EXPECT_THROW(stop_if_no_increase_hook("metric", -1), InvalidArgumentError);
   EXPECT_THROW(stop_if_higher_hook("metric", kNan), InvalidArgumentError);

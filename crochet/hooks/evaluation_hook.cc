@@ -16,7 +16,7 @@ EvaluationHook::EvaluationHook(EvaluationHookOptions options)
                                .every_secs = options_.every_n_secs,
                                .clock = options_.clock}),
       writer_(options_.summary_writer) {
-  if (!options_.evaluate) throw InvalidArgumentError("EvaluationHook: there is no evaluation");
+  if (!options_.evaluate) throw InvalidArgumentError("EvaluationHook: evaluate is not set");
 }
 
 MetricSource EvaluationHook::metric(std::string name) const {
@@ -39,7 +39,7 @@ void EvaluationHook::begin(Graph& graph) {
 void EvaluationHook::after_create_session(Session& session, Coordinator&) {
   timer_.after_create_session(session);
   const int64_t step = read_global_step(session);
-  // What was found for steps that are lost is no longer true.
+  // Metrics of lost steps are no longer valid.
   if (newest_->step.value_or(step) > step) *newest_ = {};
   if (writer_) writer_->start_session(step);
   if (options_.at_start && newest_->step != step) evaluate(session, step);
@@ -76,7 +76,7 @@ Metrics EvaluationHook::call(Session& session) const {
   } catch (...) {
     if (!is_end_of_input(std::current_exception())) throw;
     std::throw_with_nested(FailedPreconditionError(
-        "EvaluationHook: the data of the evaluation ended ({}): it must not end by an exception",
+        "EvaluationHook: the evaluation threw at the end of its data ({}): it must return instead",
         describe(std::current_exception())));
   }
 }

@@ -17,8 +17,8 @@
 
 namespace crochet {
 
-// A program's own evaluation: a callable that returns Metrics, and takes nothing or the session to
-// evaluate in.
+// An evaluation given by the program: a callable that returns Metrics and takes either nothing or
+// the session to evaluate in.
 class Evaluation {
  public:
   Evaluation() = default;
@@ -38,19 +38,20 @@ class Evaluation {
 
 // Exactly one of the intervals is set.
 struct EvaluationHookOptions {
-  // After the steps 500, 1000, 1500, say, whatever step the run was resumed from.
+  // For 500: after the steps 500, 1000, 1500, whatever step the run was resumed from.
   std::optional<int64_t> every_n_steps = {};
-  // Since the last evaluation, or the creation of the session.
+  // Counted from the last evaluation, or from the creation of the session.
   std::optional<double> every_n_secs = {};
   Evaluation evaluate = {};
-  // Before the first step, too.
+  // Whether to evaluate before the first step, too.
   bool at_start = false;
-  // At the clean end, unless the last step was evaluated; not if a signal asks the process to end.
+  // Whether to evaluate at the clean end, unless the last step was evaluated already or a signal
+  // asks the process to end.
   bool at_end = true;
-  // Where the curves go: a directory, or a writer, or neither for the log alone.
+  // Where the curves go: a directory or a writer; with neither, metrics are only logged.
   std::string output_dir = {};
   std::shared_ptr<SummaryWriter> summary_writer = {};
-  // Stands before the metrics' names in the curves' tags.
+  // Prepended to the metrics' names in the curves' tags.
   std::string tag_prefix = "eval/";
   // The operating system's, and the machine's, if null. Not owned.
   FileSystem* files = nullptr;
@@ -67,20 +68,20 @@ struct EvaluationHookOptions {
 //   auto patience = stop_if_no_increase_hook(evaluation.metric("accuracy"), 5000);
 //   Loop loop({.hooks = {std::move(evaluation), std::move(patience)}});
 //
-// What was found is logged, written as curves, and given to whoever asked for a metric; hooks
-// behind this one in the list see it in the same step. Exceptions of the evaluation end the run as
-// those of a step do, but for OutOfRangeError and StopIteration: that the data of the evaluation
-// has ended must not look like the end of training.
+// The metrics are logged, written as curves, and available from the sources that metric() returns;
+// hooks after this one in the list see them in the same step. An exception of the evaluation ends
+// the run as one of a step does, except OutOfRangeError and StopIteration: the end of the
+// evaluation's data must not look like the end of training.
 class EvaluationHook final : public SessionRunHook {
  public:
   // Throws: InvalidArgumentError without an evaluation, unless exactly one interval is set, and
   // above 0.
   explicit EvaluationHook(EvaluationHookOptions options);
 
-  // The newest value of a metric, for other hooks. May be asked for at any time, and lives as
-  // long as it is needed.
+  // The newest value of a metric, for other hooks. May be called at any time; the source may
+  // outlive this hook.
   MetricSource metric(std::string name) const;
-  // What the newest evaluation found, and at which step; nothing before the first.
+  // The metrics of the newest evaluation, and its step; empty before the first one.
   const Metrics& metrics() const { return newest_->metrics; }
   std::optional<int64_t> step() const { return newest_->step; }
 
@@ -88,7 +89,7 @@ class EvaluationHook final : public SessionRunHook {
   void begin(Graph& graph) override;
   void after_create_session(Session& session, Coordinator& coordinator) override;
   std::optional<SessionRunArgs> before_run(SessionRunContext& context) override;
-  // Throws: what the evaluation throws; FailedPreconditionError if its data ended.
+  // Throws: what the evaluation throws; FailedPreconditionError if its data ended (see above).
   void after_run(SessionRunContext& context, const SessionRunValues& values) override;
   void end(Session& session) override;
 

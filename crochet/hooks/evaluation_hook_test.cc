@@ -29,7 +29,7 @@ class EvaluationHookTest : public testing::Test {
  protected:
   ~EvaluationHookTest() override { set_pending_signal(0); }
 
-  // Finds 10, 20, 30, ... as "loss".
+  // Evaluations find a "loss" of 10, 20, 30, ...
   EvaluationHookOptions every_steps(int64_t steps) {
     return {.every_n_steps = steps,
             .evaluate =
@@ -63,7 +63,7 @@ class EvaluationHookTest : public testing::Test {
   int num_evaluations_ = 0;
 };
 
-TEST_F(EvaluationHookTest, EvaluatesEverySoManyStepsAndAtTheEnd) {
+TEST_F(EvaluationHookTest, EvaluatesEveryNStepsAndAtTheEnd) {
   MonitoredSession session = this->session({EvaluationHook(every_steps(3))});
   run(session, 7);
   EXPECT_THAT(curve(), ElementsAre(Pair(3, 10), Pair(6, 20)));
@@ -79,7 +79,7 @@ TEST_F(EvaluationHookTest, DoesNotEvaluateTheLastStepTwice) {
   EXPECT_EQ(num_evaluations_, 2);
 }
 
-TEST_F(EvaluationHookTest, EvaluatesEverySoManySeconds) {
+TEST_F(EvaluationHookTest, EvaluatesEveryNSeconds) {
   EvaluationHookOptions options = every_steps(1);
   options.every_n_steps.reset();
   options.every_n_secs = 2.5;
@@ -124,7 +124,7 @@ TEST_F(EvaluationHookTest, GivesItsMetricsToEarlyStopping) {
   session.close();
 }
 
-TEST_F(EvaluationHookTest, AThresholdIsSeenInTheSameStep) {
+TEST_F(EvaluationHookTest, EarlyStoppingSeesAThresholdInTheSameStep) {
   EvaluationHook evaluation(every_steps(2));
   auto threshold = stop_if_higher_hook(evaluation.metric("loss"), 25, {.run_every_steps = 2});
   MonitoredSession session = this->session({std::move(evaluation), std::move(threshold)});
@@ -133,7 +133,7 @@ TEST_F(EvaluationHookTest, AThresholdIsSeenInTheSameStep) {
   session.close();
 }
 
-TEST_F(EvaluationHookTest, AMetricThatIsNotFoundStopsNothing) {
+TEST_F(EvaluationHookTest, AMissingMetricStopsNothing) {
   EvaluationHook evaluation(every_steps(1));
   auto threshold = stop_if_higher_hook(evaluation.metric("accuracy"), 0, {.run_every_steps = 1});
   MonitoredSession session = this->session({std::move(evaluation), std::move(threshold)});
@@ -142,7 +142,7 @@ TEST_F(EvaluationHookTest, AMetricThatIsNotFoundStopsNothing) {
   session.close();
 }
 
-TEST_F(EvaluationHookTest, EarlyStoppingTakesWhatAnotherProcessFinds) {
+TEST_F(EvaluationHookTest, EarlyStoppingReadsMetricsOfAnotherProcess) {
   SummaryWriter evaluator("elsewhere", files_, clock_);
   MonitoredSession session = this->session({stop_if_no_increase_hook(
       metric_in_directory("elsewhere", "accuracy", &files_), 10, {.run_every_steps = 1})});
@@ -157,7 +157,7 @@ TEST_F(EvaluationHookTest, EarlyStoppingTakesWhatAnotherProcessFinds) {
   session.close();
 }
 
-TEST_F(EvaluationHookTest, ForgetsWhatItFoundForStepsThatAreLost) {
+TEST_F(EvaluationHookTest, ForgetsMetricsOfLostSteps) {
   const auto hook = std::make_shared<EvaluationHook>(every_steps(2));
   MonitoredSession session = this->session({hook});
   run(session, 5);
@@ -178,7 +178,7 @@ TEST_F(EvaluationHookTest, TheEndOfItsDataDoesNotEndTraining) {
               ThrowsMessage<FailedPreconditionError>(HasSubstr("no more test images")));
 }
 
-TEST_F(EvaluationHookTest, DoesNotEvaluateTheEndIfASignalAsksTheProcessToEnd) {
+TEST_F(EvaluationHookTest, DoesNotEvaluateAtTheEndAfterASignal) {
   MonitoredSession session = this->session({EvaluationHook(every_steps(10))});
   run(session, 1);
   set_pending_signal(SIGTERM);
@@ -186,7 +186,7 @@ TEST_F(EvaluationHookTest, DoesNotEvaluateTheEndIfASignalAsksTheProcessToEnd) {
   EXPECT_EQ(num_evaluations_, 0);
 }
 
-TEST_F(EvaluationHookTest, RefusesWhatItCannotDo) {
+TEST_F(EvaluationHookTest, RejectsBadOptions) {
   EXPECT_THROW(EvaluationHook({.every_n_steps = 1}), InvalidArgumentError);
   const Evaluation nothing = [] { return Metrics(); };
   EXPECT_THROW(EvaluationHook({.evaluate = nothing}), InvalidArgumentError);

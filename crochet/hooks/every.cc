@@ -34,7 +34,7 @@ void AtEndHook::begin(Graph& graph) { values_ = resolve_values(graph, values_, *
 
 void AtEndHook::end(Session& session) {
   if (const int signal = pending_signal(); signal != 0) {
-    log_info("the values of the end are not evaluated because of {}", signal_name(signal));
+    log_info("the final values are not evaluated because of {}", signal_name(signal));
     return;
   }
   function_(session.run(values_));

@@ -15,9 +15,9 @@ namespace crochet {
 
 // Exactly one of the two is set.
 struct EveryOptions {
-  // After the steps 100, 200, 300, say, whatever step the run was resumed from.
+  // For 100: after the steps 100, 200, 300, whatever step the run was resumed from.
   std::optional<int64_t> steps = {};
-  // Since the last call, or the creation of the session.
+  // Counted from the last call, or from the creation of the session.
   std::optional<double> secs = {};
   // The machine's if null. Not owned.
   Clock* clock = nullptr;
@@ -56,16 +56,15 @@ class AtEndHook final : public SessionRunHook {
   std::function<void(const FetchValues&)> function_;
 };
 
-// A hook that calls a function with the number of completed steps and values, every so often.
+// A hook that periodically calls a function with the number of completed steps and values.
 //
 //   every({.steps = 100}, "loss", [](int64_t step, float loss) { ... })
 //   every({.secs = 60}, {"loss", "rate"}, [](int64_t step, float loss, double rate) { ... })
 //
-// The types of the function's parameters say how tensors are converted: numbers, std::vectors of
-// numbers, Tensor, or std::optional of one. It is not called while a value is unset, unless its
-// parameter is an optional or a Tensor. Values are computed only in the steps in which they are
-// due. Throws: InvalidArgumentError for a function with another number of parameters than there are
-// values.
+// The types of the function's parameters decide how tensors are converted: numbers, std::vectors of
+// numbers, Tensor, or std::optional of one. The function is not called while a value is unset,
+// unless its parameter is an optional or a Tensor. Values are computed only in the steps in which
+// they are due. Throws: InvalidArgumentError unless the function takes as many values as are given.
 template <typename Function>
 EveryHook every(const EveryOptions& options, ValueList values, Function function) {
   return EveryHook(options, values,
@@ -76,8 +75,8 @@ EveryHook every(const EveryOptions& options, ValueList values, Function function
 //
 //   at_end("accuracy", [](float accuracy) { ... })
 //
-// Converts and throws as every(). As FinalOpsHook, it evaluates nothing if a signal asks the
-// process to end.
+// Converts and throws as every() does. Like FinalOpsHook, it evaluates nothing if a signal asks
+// the process to end.
 template <typename Function>
 AtEndHook at_end(ValueList values, Function function) {
   return AtEndHook(values, internal::value_function<Function>(std::move(function), values));

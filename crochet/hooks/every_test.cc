@@ -24,13 +24,13 @@ class EveryTest : public testing::Test {
  protected:
   ~EveryTest() override { set_pending_signal(0); }
 
-  // Makes runs with this hook, and ends.
+  // Makes runs with this hook and ends cleanly.
   void train(ScriptedGraph& graph, HookHandle hook, int num_runs) {
     MonitoredSession session(std::make_unique<ChiefSessionCreator>(graph), {std::move(hook)});
     for (int i = 0; i < num_runs; ++i) session.run(graph.train());
     session.close();
   }
-  // The steps at which a hook is called in a graph with these options.
+  // The steps at which the hook is called in a graph with these options.
   std::vector<int64_t> steps(int64_t every_steps, int num_runs,
                              const ScriptedGraphOptions& options) {
     ScriptedGraph graph(options);
@@ -47,7 +47,7 @@ class EveryTest : public testing::Test {
   std::vector<std::pair<int64_t, float>> calls_;
 };
 
-TEST_F(EveryTest, CallsEverySoManySteps) {
+TEST_F(EveryTest, CallsEveryNSteps) {
   graph_.value("step_twice", {Tensor::scalar(1.0f), Tensor::scalar(2.0f)});
   train(graph_,
         every({.steps = 10}, "step_twice",
@@ -56,7 +56,7 @@ TEST_F(EveryTest, CallsEverySoManySteps) {
   EXPECT_THAT(calls_, ElementsAre(Pair(10, 1.0f), Pair(20, 2.0f)));
 }
 
-TEST_F(EveryTest, CallsAtMultiplesWhereverTheRunResumes) {
+TEST_F(EveryTest, CallsAtMultiplesWhateverStepTheRunResumesFrom) {
   EXPECT_THAT(steps(10, 20, {.global_step = 5}), ElementsAre(10, 20));
   EXPECT_THAT(steps(10, 20, {.global_step = 10}), ElementsAre(20, 30));
   EXPECT_THAT(steps(1, 3, {}), ElementsAre(1, 2, 3));
@@ -71,7 +71,7 @@ TEST_F(EveryTest, DoesNotCallTwiceForAStep) {
   EXPECT_THAT(steps(1, 5, {.global_step = 5, .steps_per_run = 0}), IsEmpty());
 }
 
-TEST_F(EveryTest, CallsEverySoManySeconds) {
+TEST_F(EveryTest, CallsEveryNSeconds) {
   FakeClock clock;
   graph_.value("value", {Tensor::scalar(1.0f)});
   MonitoredSession session(
@@ -97,7 +97,7 @@ TEST_F(EveryTest, ComputesOnlyWhatIsDue) {
   EXPECT_THAT(graph_.runs()[first + 1].fetches, ElementsAre("train", "global_step:0", "loss:0"));
 }
 
-TEST_F(EveryTest, LeavesOutWhatIsUnset) {
+TEST_F(EveryTest, SkipsUnsetValues) {
   train(graph_,
         every({.steps = 1}, "loss",
               [this](int64_t step, float loss) { calls_.emplace_back(step, loss); }),
@@ -105,7 +105,7 @@ TEST_F(EveryTest, LeavesOutWhatIsUnset) {
   EXPECT_THAT(calls_, ElementsAre(Pair(1, 0.5f), Pair(3, 0.25f)));
 }
 
-TEST_F(EveryTest, GivesSeveralValuesByTheTypesOfTheParameters) {
+TEST_F(EveryTest, ConvertsValuesToTheTypesOfTheParameters) {
   std::vector<std::string> calls;
   train(graph_,
         every({.steps = 1}, {"loss", count_},
@@ -132,7 +132,7 @@ TEST_F(EveryTest, ThrowsForAValueTheFunctionCannotTake) {
                InvalidArgumentError);
 }
 
-TEST_F(EveryTest, RefusesBadOptions) {
+TEST_F(EveryTest, RejectsBadOptions) {
   const auto nothing = [](int64_t, float) {};
   EXPECT_THROW(every({}, "loss", nothing), InvalidArgumentError);
   EXPECT_THROW(every({.steps = 1, .secs = 1.0}, "loss", nothing), InvalidArgumentError);
@@ -141,7 +141,7 @@ TEST_F(EveryTest, RefusesBadOptions) {
       [&] {
         every({.steps = 1}, {"loss", "count"}, nothing);
       },
-      ThrowsMessage<InvalidArgumentError>(HasSubstr("for 1 values was given 2")));
+      ThrowsMessage<InvalidArgumentError>(HasSubstr("takes 1 values was given 2")));
   EXPECT_THROW(every({.steps = 1}, "lost", nothing).begin(graph_), NotFoundError);
   ScriptedGraph stepless({.counts_steps = false});
   EXPECT_THROW(every({.steps = 1}, {}, [](int64_t) {}).begin(stepless), FailedPreconditionError);
@@ -157,7 +157,7 @@ TEST_F(EveryTest, CallsAtTheEnd) {
   EXPECT_THAT(calls, ElementsAre("0.5 7"));
 }
 
-TEST_F(EveryTest, CallsNothingAtTheEndIfASignalAsksToEnd) {
+TEST_F(EveryTest, CallsNothingAtTheEndAfterASignal) {
   int num_calls = 0;
   set_pending_signal(15);
   train(graph_, at_end("loss", [&](float) { ++num_calls; }), 1);

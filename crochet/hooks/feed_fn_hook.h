@@ -8,13 +8,13 @@
 
 namespace crochet {
 
-// Feeds every run with what a function gives, a batch of training data say.
+// Feeds every run with the result of a function, such as a batch of training data.
 //
 //   FeedFnHook([&] { return Feeds{{images, batches.next_images()}, {labels, batches.labels()}}; })
 //
-// The function is called once for each attempt of a run, so again if the run failed and was
-// recovered. An OutOfRangeError or StopIteration it throws ends the run cleanly. An output that is
-// also fed by the caller or another hook is a FailedPreconditionError.
+// The function is called once for each attempt at a run, so again if the run failed and was
+// recovered. An OutOfRangeError or StopIteration it throws ends the run cleanly. Throws:
+// FailedPreconditionError from the run for an output that the caller or another hook feeds, too.
 class FeedFnHook final : public SessionRunHook {
  public:
   // Throws: InvalidArgumentError for an empty function.

@@ -28,15 +28,15 @@ class FeedFnHookTest : public testing::Test {
   int64_t num_calls_ = 0;
 };
 
-// BH-61: what the function gives reaches the run.
-TEST_F(FeedFnHookTest, FeedsEveryRunAnew) {
+// BH-61: the function's result reaches the run.
+TEST_F(FeedFnHookTest, CallsTheFunctionForEveryRun) {
   MonitoredSession open = session(counting());
   EXPECT_EQ(open.run(batch_).scalar<int64_t>(), 1);
   EXPECT_EQ(open.run(batch_).scalar<int64_t>(), 2);
   open.close();
 }
 
-TEST_F(FeedFnHookTest, CallsAgainForARunThatIsRepeated) {
+TEST_F(FeedFnHookTest, CallsAgainForARepeatedRun) {
   MonitoredSession open = session(counting());
   graph_.fail_run(graph_.num_runs(), AbortedError("the worker is gone"));
   EXPECT_EQ(open.run(batch_).scalar<int64_t>(), 2);
@@ -49,19 +49,19 @@ TEST_F(FeedFnHookTest, MayFeedNothing) {
   open.close();
 }
 
-TEST_F(FeedFnHookTest, ClashesWithTheCallersFeeds) {
+TEST_F(FeedFnHookTest, RejectsAnOutputThatTheCallerFeeds) {
   MonitoredSession open = session(counting());
   EXPECT_THROW(open.run(batch_, {{batch_, Tensor::scalar(int64_t{7})}}), FailedPreconditionError);
   open.close();
 }
 
-TEST_F(FeedFnHookTest, EndsTheRunWithTheData) {
+TEST_F(FeedFnHookTest, EndsTheRunWhenTheDataEnds) {
   MonitoredSession open = session([]() -> Feeds { throw OutOfRangeError("no more batches"); });
   EXPECT_NO_THROW(run_in_scope(open, [&] { open.run(graph_.train()); }));
   EXPECT_EQ(open.current_step(), 0);
 }
 
-TEST_F(FeedFnHookTest, RefusesAnEmptyFunction) {
+TEST_F(FeedFnHookTest, RejectsAnEmptyFunction) {
   EXPECT_THROW(FeedFnHook(std::function<Feeds()>()), InvalidArgumentError);
 }
 

@@ -13,11 +13,11 @@ namespace crochet {
 //   ...
 //   accuracy->final_ops_values().scalar<float>();
 //
-// If a signal asks the process to end, nothing is evaluated: what is left of the grace period
-// is for the last checkpoint. Then, and after a run that ended by an error, there are no values.
+// If a signal asks the process to end, nothing is evaluated: the rest of the grace period
+// is for the last checkpoint. Then, and after a run that failed, there are no values.
 class FinalOpsHook final : public SessionRunHook {
  public:
-  // `final_ops` are outputs or names in any structure; `final_ops_feed_dict` is fed with them.
+  // `final_ops` are outputs or names in any structure; they are run with `final_ops_feed_dict`.
   explicit FinalOpsHook(Fetches final_ops, Feeds final_ops_feed_dict = {});
 
   void begin(Graph& graph) override;
@@ -25,7 +25,7 @@ class FinalOpsHook final : public SessionRunHook {
   // final ops must not read training input.
   void end(Session& session) override;
 
-  // In the structure of the final ops; false in a condition before end().
+  // The values in the structure of the final ops; false in a condition if there are none.
   const FetchValues& final_ops_values() const { return values_; }
 
  private:

@@ -34,8 +34,8 @@ class FinalOpsHookTest : public testing::Test {
   });
 };
 
-// BH-56: a scalar is there after the end.
-TEST_F(FinalOpsHookTest, KeepsTheValueOfTheEnd) {
+// BH-56: a scalar is kept after the end.
+TEST_F(FinalOpsHookTest, KeepsTheFinalValue) {
   const auto hook = std::make_shared<FinalOpsHook>("accuracy");
   train_and_close(hook);
   EXPECT_EQ(hook->final_ops_values().scalar<float>(), 0.75f);
@@ -53,7 +53,7 @@ TEST_F(FinalOpsHookTest, KeepsTheStructure) {
   EXPECT_EQ(hook->final_ops_values()["list"][1].scalar<int64_t>(), 1);
 }
 
-TEST_F(FinalOpsHookTest, FeedsWhatItIsGiven) {
+TEST_F(FinalOpsHookTest, FeedsTheGivenValues) {
   const auto hook =
       std::make_shared<FinalOpsHook>(accuracy_, Feeds{{accuracy_, Tensor::scalar(0.5f)}});
   train_and_close(hook);
@@ -69,13 +69,13 @@ TEST_F(FinalOpsHookTest, ExplainsTheEndOfTheInput) {
   EXPECT_FALSE(hook->final_ops_values());
 }
 
-TEST_F(FinalOpsHookTest, PassesOtherErrorsOnWithoutThatExplanation) {
+TEST_F(FinalOpsHookTest, DoesNotExplainOtherErrors) {
   graph_.value("broken", []() -> Tensor { throw DataLossError("gone"); });
   EXPECT_THROW(train_and_close(std::make_shared<FinalOpsHook>("broken")), DataLossError);
   EXPECT_FALSE(log_.contains("input source"));
 }
 
-TEST_F(FinalOpsHookTest, EvaluatesNothingIfASignalAsksToEnd) {
+TEST_F(FinalOpsHookTest, EvaluatesNothingAfterASignal) {
   const auto hook = std::make_shared<FinalOpsHook>("accuracy");
   set_pending_signal(15);
   train_and_close(hook);
@@ -84,7 +84,7 @@ TEST_F(FinalOpsHookTest, EvaluatesNothingIfASignalAsksToEnd) {
   EXPECT_TRUE(log_.contains("SIGTERM"));
 }
 
-TEST_F(FinalOpsHookTest, MayHaveNothingToEvaluate) {
+TEST_F(FinalOpsHookTest, AcceptsNoOps) {
   const auto hook = std::make_shared<FinalOpsHook>(Fetches());
   train_and_close(hook);
   EXPECT_FALSE(hook->final_ops_values());

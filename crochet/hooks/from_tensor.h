@@ -20,7 +20,7 @@ namespace internal {
 // True if `number` is one of the values of the integer type T.
 template <typename T>
 bool fits(double number) {
-  // The limits as powers of two: the largest int64 itself is no double.
+  // The limits as powers of two: the largest int64 is not a double.
   const double end = std::ldexp(1.0, std::numeric_limits<T>::digits);
   return number == std::trunc(number) && number < end &&
          number >= (std::is_signed_v<T> ? -end : 0.0);
@@ -29,9 +29,9 @@ bool fits(double number) {
 }  // namespace internal
 
 // The value of a tensor as a T: a number, a std::vector of numbers, a Tensor, or a std::optional
-// of one. An unset tensor is an empty optional. Numbers of another type than T are converted.
-// Throws: InvalidArgumentError for a tensor that is not one number, or a vector; a number that is
-// not exactly one of the values of an integer T.
+// of one. An unset tensor becomes an empty optional. Numbers of another type than T are converted.
+// Throws: InvalidArgumentError for a tensor that is not one number, or not a vector; for a number
+// that an integer T does not represent exactly.
 template <typename T>
 T from_tensor(const Tensor& tensor) {
   if constexpr (std::is_same_v<T, Tensor>) {
@@ -41,7 +41,7 @@ T from_tensor(const Tensor& tensor) {
     return from_tensor<typename T::value_type>(tensor);
   } else if constexpr (internal::kIsVectorOfNumbers<T>) {
     if (tensor.shape().rank() != 1)
-      throw InvalidArgumentError("a tensor {} is no vector", describe(tensor));
+      throw InvalidArgumentError("a tensor {} is not a vector", describe(tensor));
     const auto values = tensor.flat<typename T::value_type>();
     return T(values.begin(), values.end());
   } else if constexpr (std::is_arithmetic_v<T>) {
@@ -49,11 +49,11 @@ T from_tensor(const Tensor& tensor) {
     const double number = tensor.to_double();
     if constexpr (std::is_integral_v<T>)
       if (!internal::fits<T>(number))
-        throw InvalidArgumentError("a tensor {} is no {}", describe(tensor), dtype_of<T>);
+        throw InvalidArgumentError("a tensor {} is not of type {}", describe(tensor), dtype_of<T>);
     return static_cast<T>(number);
   } else {
     static_assert(!sizeof(T*),
-                  "crochet cannot give a tensor as this type: take a number, a std::vector of "
+                  "crochet cannot convert a tensor to this type: take a number, a std::vector of "
                   "numbers, a crochet::Tensor, or a std::optional of one");
   }
 }

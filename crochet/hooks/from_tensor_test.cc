@@ -10,7 +10,7 @@ namespace {
 
 using testing::ElementsAre;
 
-TEST(FromTensorTest, GivesNumbersOfItsType) {
+TEST(FromTensorTest, ReturnsNumbersOfTheSameType) {
   EXPECT_EQ(from_tensor<float>(Tensor::scalar(0.1f)), 0.1f);
   EXPECT_EQ(from_tensor<int64_t>(Tensor::scalar(int64_t{9007199254740993})), 9007199254740993);
   EXPECT_TRUE(from_tensor<bool>(Tensor::scalar(true)));
@@ -23,7 +23,7 @@ TEST(FromTensorTest, ConvertsNumbers) {
   EXPECT_EQ(from_tensor<uint8_t>(Tensor::scalar(255.0)), 255);
 }
 
-TEST(FromTensorTest, LosesNoPartOfANumber) {
+TEST(FromTensorTest, RejectsLossyConversions) {
   EXPECT_THROW(from_tensor<int>(Tensor::scalar(0.5f)), InvalidArgumentError);
   EXPECT_THROW(from_tensor<int32_t>(Tensor::scalar(int64_t{2147483648})), InvalidArgumentError);
   EXPECT_EQ(from_tensor<int32_t>(Tensor::scalar(int64_t{-2147483648})), -2147483647 - 1);
@@ -33,7 +33,7 @@ TEST(FromTensorTest, LosesNoPartOfANumber) {
   EXPECT_THROW(from_tensor<bool>(Tensor::scalar(2.0)), InvalidArgumentError);
 }
 
-TEST(FromTensorTest, GivesVectorsAndTensors) {
+TEST(FromTensorTest, ReturnsVectorsAndTensors) {
   const Tensor tensor = Tensor::from<float>({1, 2});
   EXPECT_THAT(from_tensor<std::vector<float>>(tensor), ElementsAre(1, 2));
   EXPECT_EQ(from_tensor<Tensor>(tensor), tensor);
@@ -42,7 +42,7 @@ TEST(FromTensorTest, GivesVectorsAndTensors) {
   EXPECT_THROW(from_tensor<float>(tensor), InvalidArgumentError);
 }
 
-TEST(FromTensorTest, GivesWhatIsUnsetAsAnEmptyOptional) {
+TEST(FromTensorTest, AnUnsetTensorIsAnEmptyOptional) {
   EXPECT_EQ(from_tensor<std::optional<float>>(Tensor()), std::nullopt);
   EXPECT_EQ(from_tensor<std::optional<float>>(Tensor::scalar(0.5f)), 0.5f);
   EXPECT_THROW(from_tensor<float>(Tensor()), InvalidArgumentError);

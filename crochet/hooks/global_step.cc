@@ -10,7 +10,7 @@ namespace crochet {
 Output require_global_step(const Graph& graph, const SessionRunHook& hook) {
   const Output step = graph.global_step();
   if (!step)
-    throw FailedPreconditionError("{} needs a global step, the graph has none", hook.name());
+    throw FailedPreconditionError("{} requires a global step: the graph has none", hook.name());
   return step;
 }
 

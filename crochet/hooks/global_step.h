@@ -6,15 +6,15 @@
 
 namespace crochet {
 
-// The graph's step counter, which `hook` cannot do without. Throws:
+// The graph's global step, which `hook` requires. Throws:
 // FailedPreconditionError, naming the hook, if there is none.
 Output require_global_step(const Graph& graph, const SessionRunHook& hook);
 
-// Throws: FailedPreconditionError, naming the hook, unless `is_ready`: its before_run uses what its
-// begin and after_create_session found, which a session that is not a MonitoredSession must call.
+// Throws: FailedPreconditionError, naming the hook, unless `is_ready`: before_run uses what begin
+// and after_create_session set, which code that drives a hook without MonitoredSession must call.
 void require_session(bool is_ready, const SessionRunHook& hook);
 
-// The step a run fetched: the number of steps completed before it.
+// The global step that a run fetched: the number of steps completed before it.
 int64_t step_value(const Tensor& value);
 
 }  // namespace crochet

@@ -13,7 +13,7 @@ namespace crochet {
 namespace {
 
 constexpr std::chrono::milliseconds kPollEvery(500);
-// How far the step moves between two lines that say where it is.
+// The steps between two log lines that report the global step.
 constexpr int64_t kLogEverySteps = 1000;
 
 }  // namespace
@@ -35,7 +35,7 @@ void GlobalStepWaiterHook::after_create_session(Session&, Coordinator& coordinat
 }
 
 std::optional<SessionRunArgs> GlobalStepWaiterHook::before_run(SessionRunContext& context) {
-  // Without a wait the step is not even read: this worker may be the one to initialise it.
+  // Without a wait the step is not even read: this worker may be the one that initialises it.
   if (!started_ && options_.wait_until_step > 0) wait(context);
   started_ = true;
   return std::nullopt;
@@ -51,7 +51,7 @@ void GlobalStepWaiterHook::wait(SessionRunContext& context) {
     stop_if_asked(context);
     check_limit(step, start);
     if (step - logged_step > kLogEverySteps) {
-      log_info("waiting for step {}, it is {} now", options_.wait_until_step, step);
+      log_info("waiting for step {}: it is {} now", options_.wait_until_step, step);
       logged_step = step;
     }
     sleep_unless_signalled(*clock_, kPollEvery);
@@ -70,14 +70,14 @@ void GlobalStepWaiterHook::stop_if_asked(SessionRunContext& context) const {
 
 void GlobalStepWaiterHook::check_limit(int64_t step, Clock::TimePoint start) const {
   if (!options_.max_secs || clock_->now() - start < from_seconds(*options_.max_secs)) return;
-  throw DeadlineExceededError("GlobalStepWaiterHook: after {} seconds the step is {}, not {}",
+  throw DeadlineExceededError("GlobalStepWaiterHook: after {} seconds the step is {}, expected {}",
                               *options_.max_secs, step, options_.wait_until_step);
 }
 
 int64_t staggered_start_step(int task, double k) {
   if (task < 0 || !(k >= 0))
-    throw InvalidArgumentError("a staggered start of task {} with k = {}, expected 0 or more", task,
-                               k);
+    throw InvalidArgumentError("staggered_start_step: task is {} and k is {}, expected 0 or more",
+                               task, k);
   return static_cast<int64_t>(k * std::log(task + 1.0));
 }
 

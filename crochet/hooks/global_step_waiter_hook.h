@@ -10,22 +10,22 @@
 namespace crochet {
 
 struct GlobalStepWaiterHookOptions {
-  // The global step from which on this worker trains; 0 or less: at once.
+  // The global step at which this worker starts to train; 0 or less: at once.
   int64_t wait_until_step = 0;
-  // The longest wait; unset: without limit.
+  // The longest wait; unset: no limit.
   std::optional<double> max_secs = {};
   // The machine's if null. Not owned.
   Clock* clock = nullptr;
 };
 
 // Delays a worker's first run until the others have brought the global step to a target, so that
-// asynchronous workers start one after another. It looks every half second, once in its life: a
+// asynchronous workers start one after another. It polls every half second. It waits only once: a
 // recovered session does not wait again.
 //
 //   GlobalStepWaiterHook(staggered_start_step(task, /*k=*/100))
 //
-// If a stop is asked for meanwhile, by the session's coordinator or a signal, the worker ends
-// cleanly without a run: the request is passed on and StopIteration thrown.
+// If the session's coordinator or a signal asks to stop meanwhile, the worker ends
+// cleanly without a run: the request is passed on and StopIteration is thrown.
 class GlobalStepWaiterHook final : public SessionRunHook {
  public:
   // Throws: InvalidArgumentError for a limit that is not above 0.
@@ -46,12 +46,12 @@ class GlobalStepWaiterHook final : public SessionRunHook {
 
   GlobalStepWaiterHookOptions options_;
   Clock* clock_;                              // Not owned.
-  const Coordinator* coordinator_ = nullptr;  // Of the present session.
+  const Coordinator* coordinator_ = nullptr;  // Of the current session.
   bool started_ = false;
 };
 
 // The step at which worker `task`, counted from 0, may start: k * log(task + 1), rounded down.
-// The first starts at once, each later one sooner after the one before it.
+// The first starts at once; the distance between two neighbours decreases.
 // Throws: InvalidArgumentError for a negative task or k.
 int64_t staggered_start_step(int task, double k);
 

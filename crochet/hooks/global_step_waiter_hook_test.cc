@@ -20,7 +20,7 @@ namespace {
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-// A clock in whose sleeps others work.
+// A clock that lets other workers run while it sleeps.
 class BusyClock final : public Clock {
  public:
   TimePoint now() const override { return clock_.now(); }
@@ -41,7 +41,7 @@ class BusyClock final : public Clock {
   FakeClock clock_;
 };
 
-// A hook, driven by hand, on a session whose other workers make 110 steps in 100 ms.
+// A hook driven by hand, on a session whose other workers make 110 steps in 100 ms.
 class GlobalStepWaiterHookTest : public testing::Test {
  protected:
   GlobalStepWaiterHookTest() {
@@ -79,7 +79,7 @@ TEST_F(GlobalStepWaiterHookTest, DoesNotWaitForStepZero) {
   EXPECT_EQ(clock_.slept(), Clock::Duration::zero());
 }
 
-// BH-55: the step is 0, 550, 1100 when it looks: two sleeps of half a second.
+// BH-55: polling finds the steps 0, 550, 1100: two sleeps of half a second.
 TEST_F(GlobalStepWaiterHookTest, WaitsForTheStep) {
   GlobalStepWaiterHook hook = begun({.wait_until_step = 1000});
   before_run(hook);
@@ -88,7 +88,7 @@ TEST_F(GlobalStepWaiterHookTest, WaitsForTheStep) {
   EXPECT_TRUE(log_.contains("waiting for step 1000"));
 }
 
-TEST_F(GlobalStepWaiterHookTest, WaitsOnceUntilItBeginsAgain) {
+TEST_F(GlobalStepWaiterHookTest, WaitsOnceInEachRun) {
   GlobalStepWaiterHook hook = begun({.wait_until_step = 500});
   before_run(hook);
   EXPECT_EQ(clock_.slept(), std::chrono::milliseconds(500));
@@ -101,7 +101,7 @@ TEST_F(GlobalStepWaiterHookTest, WaitsOnceUntilItBeginsAgain) {
   EXPECT_EQ(clock_.slept(), std::chrono::milliseconds(1000));
 }
 
-TEST_F(GlobalStepWaiterHookTest, SaysNowAndThenWhereTheStepIs) {
+TEST_F(GlobalStepWaiterHookTest, LogsTheStepEveryThousandSteps) {
   GlobalStepWaiterHook hook = begun({.wait_until_step = 2500});
   before_run(hook);
   EXPECT_TRUE(log_.contains("it is 1100 now"));
@@ -109,11 +109,11 @@ TEST_F(GlobalStepWaiterHookTest, SaysNowAndThenWhereTheStepIs) {
   EXPECT_FALSE(log_.contains("it is 1650 now"));
 }
 
-TEST_F(GlobalStepWaiterHookTest, GivesUpAfterItsLimit) {
+TEST_F(GlobalStepWaiterHookTest, ThrowsAfterMaxSecs) {
   clock_.meanwhile = {};
   GlobalStepWaiterHook hook = begun({.wait_until_step = 7, .max_secs = 60.0});
   EXPECT_THAT([&] { before_run(hook); },
-              ThrowsMessage<DeadlineExceededError>(HasSubstr("the step is 0, not 7")));
+              ThrowsMessage<DeadlineExceededError>(HasSubstr("the step is 0, expected 7")));
   EXPECT_EQ(clock_.slept(), std::chrono::seconds(60));
   EXPECT_THROW(begun({.wait_until_step = 7, .max_secs = 0.0}), InvalidArgumentError);
 }
@@ -125,7 +125,7 @@ TEST_F(GlobalStepWaiterHookTest, HeedsTheCoordinator) {
   EXPECT_EQ(clock_.slept(), std::chrono::milliseconds(500));
 }
 
-TEST_F(GlobalStepWaiterHookTest, PassesTheErrorOfAThreadOn) {
+TEST_F(GlobalStepWaiterHookTest, ThrowsTheErrorOfAThread) {
   coordinator_.request_stop(std::make_exception_ptr(DataLossError("a queue is broken")));
   GlobalStepWaiterHook hook = begun({.wait_until_step = 7});
   EXPECT_THROW(before_run(hook), DataLossError);

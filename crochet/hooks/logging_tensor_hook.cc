@@ -32,13 +32,13 @@ void check_interval(const LoggingTensorHookOptions& options) {
 }
 
 void check_tensors(const std::vector<LoggedTensor>& tensors) {
-  if (tensors.empty()) throw InvalidArgumentError("LoggingTensorHook: there is no tensor to log");
+  if (tensors.empty()) throw InvalidArgumentError("LoggingTensorHook: no tensors to log");
   std::set<std::string_view> tags;
   for (const auto& [tag, tensor] : tensors) {
     if (tensor.as_output() == nullptr && tensor.as_name() == nullptr)
       throw InvalidArgumentError("LoggingTensorHook: \"{}\" must be one output or one name", tag);
     if (!tags.insert(tag).second)
-      throw InvalidArgumentError("LoggingTensorHook: the tag \"{}\" is there twice", tag);
+      throw InvalidArgumentError("LoggingTensorHook: the tag \"{}\" is repeated", tag);
   }
 }
 
@@ -81,7 +81,7 @@ void LoggingTensorHook::after_run(SessionRunContext&, const SessionRunValues& va
 void LoggingTensorHook::end(Session& session) {
   if (!options_.at_end) return;
   if (const int signal = pending_signal(); signal != 0) {
-    log_info("the values of the end are not logged because of {}", signal_name(signal));
+    log_info("the final values are not logged because of {}", signal_name(signal));
     return;
   }
   log_values(session.run(request_));

@@ -12,7 +12,7 @@
 
 namespace crochet {
 
-// An output, or its name, and the tag under which it is logged: by default its name.
+// An output, or its name, and the tag under which it is logged, by default its name.
 struct LoggedTensor {
   LoggedTensor(const char* name) : tag(name), tensor(name) {}
   LoggedTensor(std::string name) : tag(name), tensor(std::move(name)) {}
@@ -23,34 +23,34 @@ struct LoggedTensor {
   Fetches tensor;
 };
 
-// At most one of every_n_iter and every_n_secs is set; neither only with at_end.
+// Exactly one of every_n_iter and every_n_secs is set, or neither if at_end is set.
 struct LoggingTensorHookOptions {
   // Logged in this order: {"loss", accuracy, {"rate", "schedule/learning_rate"}}.
   std::vector<LoggedTensor> tensors = {};
-  // Runs between two lines. Counted from the begin of the hook, whatever the global step is.
+  // Runs between two lines, counted from the hook's begin, whatever the global step is.
   std::optional<int64_t> every_n_iter = {};
   std::optional<double> every_n_secs = {};
-  // True: log once more when the run ends, also if the last run was logged.
+  // Whether to log once more when the run ends, even if the last run was logged.
   bool at_end = false;
-  // Makes the line, or several, from the values by tag; empty: "loss = 0.25, rate = 0.1 (1.204
+  // Formats one or more lines from the values by tag; if empty: "loss = 0.25, rate = 0.1 (1.204
   // sec)".
   std::function<std::string(const TensorMap& values)> formatter = {};
   // The machine's if null. Not owned.
   Clock* clock = nullptr;
 };
 
-// Logs values of the training run: those of the first run, and then every so often. A value that
-// is unset is shown as "-"; of a long vector both ends are. The seconds at the end of
-// a line are those since the line before it.
+// Logs values of the training run: those of the first run, and then periodically. A value that
+// is unset is shown as "-", a long vector by both of its ends. The seconds at the end of
+// a line are the time since the previous line.
 //
 //   Loop loop({.hooks = {LoggingTensorHook({.tensors = {"loss"}, .every_n_iter = 100})}});
 //
 // Values are computed only in the runs that are logged. If a signal asks the process to end,
-// nothing is evaluated at the end: what is left of the grace period is for the last checkpoint.
+// nothing is evaluated at the end: the rest of the grace period is for the last checkpoint.
 class LoggingTensorHook final : public SessionRunHook {
  public:
-  // Throws: InvalidArgumentError for options that contradict each other, no tensors, a tag that
-  // is there twice, a tensor that is not one output, or an interval that is not above 0.
+  // Throws: InvalidArgumentError for conflicting options, no tensors, a tag that
+  // is repeated, a tensor that is not one output, or an interval that is not above 0.
   explicit LoggingTensorHook(LoggingTensorHookOptions options);
 
   // Throws: NotFoundError for a name the graph does not have.

@@ -29,7 +29,7 @@ class LoggingTensorHookTest : public testing::Test {
     options.clock = &clock_;
     return std::make_shared<LoggingTensorHook>(std::move(options));
   }
-  // The numbers of the runs, from 0, that logged.
+  // The indices, from 0, of the runs that logged.
   std::vector<int> logged_runs(MonitoredSession& session, int num_runs) {
     std::vector<int> logged;
     for (int i = 0; i < num_runs; ++i) {
@@ -56,8 +56,8 @@ class LoggingTensorHookTest : public testing::Test {
   const Output loss_ = graph_.value("loss", {Tensor::scalar(42.0f)});
 };
 
-// BH-10: intervals that are missing, double or not positive.
-TEST_F(LoggingTensorHookTest, RefusesIllegalIntervals) {
+// BH-10: no interval, two intervals, or one that is not positive.
+TEST_F(LoggingTensorHookTest, RejectsIllegalIntervals) {
   const auto refused = [this](const LoggingTensorHookOptions& options, const char* fragment) {
     EXPECT_THAT([&] { hook(options); }, ThrowsMessage<InvalidArgumentError>(HasSubstr(fragment)));
   };
@@ -70,7 +70,7 @@ TEST_F(LoggingTensorHookTest, RefusesIllegalIntervals) {
   refused({.tensors = {"loss"}, .every_n_secs = 0.0}, "0 seconds");
 }
 
-TEST_F(LoggingTensorHookTest, RefusesTensorsItCannotLog) {
+TEST_F(LoggingTensorHookTest, RejectsTensorsItCannotLog) {
   EXPECT_THROW(hook({.every_n_iter = 1}), InvalidArgumentError);
   EXPECT_THROW(hook({.tensors = {{"both", Fetches{loss_, loss_}}}, .every_n_iter = 1}),
                InvalidArgumentError);
@@ -78,7 +78,7 @@ TEST_F(LoggingTensorHookTest, RefusesTensorsItCannotLog) {
       [&] {
         hook({.tensors = {"loss", "loss"}, .every_n_iter = 1});
       },
-      ThrowsMessage<InvalidArgumentError>(HasSubstr("\"loss\" is there twice")));
+      ThrowsMessage<InvalidArgumentError>(HasSubstr("\"loss\" is repeated")));
   EXPECT_THROW(hook({.tensors = {"lost"}, .at_end = true})->begin(graph_), NotFoundError);
   EXPECT_THROW(hook({.tensors = {"train"}, .at_end = true})->begin(graph_), InvalidArgumentError);
 }
@@ -91,8 +91,8 @@ TEST_F(LoggingTensorHookTest, LogsAtTheEndOnly) {
   EXPECT_THAT(value_lines(), ElementsAre("loss = 42"));
 }
 
-// BH-12: by the number of runs of this hook's life, not by the step.
-TEST_F(LoggingTensorHookTest, LogsEverySoManyRuns) {
+// BH-12: by the number of runs since the hook's begin, not by the step.
+TEST_F(LoggingTensorHookTest, LogsEveryNRuns) {
   const auto every_ten = hook({.tensors = {"loss"}, .every_n_iter = 10});
   for (int life = 0; life < 2; ++life) {
     MonitoredSession open = session(every_ten);
@@ -103,7 +103,7 @@ TEST_F(LoggingTensorHookTest, LogsEverySoManyRuns) {
 }
 
 // BH-13: and once more at the end.
-TEST_F(LoggingTensorHookTest, LogsEverySoManyRunsAndAtTheEnd) {
+TEST_F(LoggingTensorHookTest, LogsEveryNRunsAndAtTheEnd) {
   MonitoredSession open = session(hook({.tensors = {"loss"}, .every_n_iter = 10, .at_end = true}));
   EXPECT_THAT(logged_runs(open, 11), ElementsAre(0, 10));
   open.close();
@@ -111,7 +111,7 @@ TEST_F(LoggingTensorHookTest, LogsEverySoManyRunsAndAtTheEnd) {
 }
 
 // BH-15, BH-16: by time.
-TEST_F(LoggingTensorHookTest, LogsEverySoManySeconds) {
+TEST_F(LoggingTensorHookTest, LogsEveryNSeconds) {
   for (const bool at_end : {false, true}) {
     MonitoredSession open =
         session(hook({.tensors = {"loss"}, .every_n_secs = 1.0, .at_end = at_end}));
@@ -123,8 +123,8 @@ TEST_F(LoggingTensorHookTest, LogsEverySoManySeconds) {
   }
 }
 
-// BH-17: what the formatter makes is logged unchanged.
-TEST_F(LoggingTensorHookTest, LogsWhatTheFormatterMakes) {
+// BH-17: the formatter's result is logged unchanged.
+TEST_F(LoggingTensorHookTest, LogsTheFormattersResult) {
   MonitoredSession open = session(hook(
       {.tensors = {{"tag", loss_}}, .every_n_iter = 1, .formatter = [](const TensorMap& values) {
          return fmt::format("<{}>", values.at("tag").scalar<float>());
@@ -136,7 +136,7 @@ TEST_F(LoggingTensorHookTest, LogsWhatTheFormatterMakes) {
   open.close();
 }
 
-TEST_F(LoggingTensorHookTest, LogsEachLineThatTheFormatterMakes) {
+TEST_F(LoggingTensorHookTest, LogsEachLineOfTheFormattersResult) {
   MonitoredSession open =
       session(hook({.tensors = {loss_}, .every_n_iter = 1, .formatter = [](const TensorMap&) {
                       return std::string("a\n  b\n");
@@ -177,7 +177,7 @@ TEST_F(LoggingTensorHookTest, CountsOnlyRunsThatSucceeded) {
   open.close();
 }
 
-TEST_F(LoggingTensorHookTest, EvaluatesNothingAtTheEndIfASignalAsksToEnd) {
+TEST_F(LoggingTensorHookTest, EvaluatesNothingAtTheEndAfterASignal) {
   MonitoredSession open = session(hook({.tensors = {"loss"}, .at_end = true}));
   set_pending_signal(15);
   open.close();

@@ -17,16 +17,16 @@ struct MetricPoint {
   double value = 0;
 };
 
-// Where a hook gets a metric from that is no value of the graph, but found now and then, by
+// Where a hook gets a metric from that is not a value of the graph but found from time to time, by
 // an evaluation.
 struct MetricSource {
   std::string name = {};
-  // The newest point; nothing before the first. Called on the training thread.
+  // Returns the newest point; nothing before the first. Called on the training thread.
   std::function<std::optional<MetricPoint>()> newest = {};
 };
 
 // The metric that an evaluator in another process writes into `eval_dir`: see evaluate_repeatedly.
-// The directory is read each time it is asked. `files` is the operating system's if null.
+// Each call of `newest` reads the directory. `files` is the operating system's if null.
 MetricSource metric_in_directory(std::string eval_dir, std::string name,
                                  FileSystem* files = nullptr);
 

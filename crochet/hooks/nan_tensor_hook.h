@@ -7,15 +7,15 @@
 namespace crochet {
 
 struct NanTensorHookOptions {
-  // True: throw NanLossDuringTrainingError. False: log a warning and request a stop.
+  // If true, throws NanLossDuringTrainingError; if false, logs a warning and requests a stop.
   bool fail_on_nan_loss = true;
 };
 
-// Watches a loss, at every step, and ends training once it is NaN. Infinity is not
-// NaN. A loss that is unset in a step is not looked at.
+// Checks a loss at every step and ends training once it is NaN. Infinity is not
+// NaN. A loss that is unset in a step is ignored.
 //
-// The step that met NaN is never saved: savers come behind all other hooks, and a run that is only
-// asked to stop rejects its last step.
+// The step with the NaN is never saved: savers are called after all other hooks, and with
+// fail_on_nan_loss = false this hook rejects the step.
 class NanTensorHook final : public SessionRunHook {
  public:
   // `loss_tensor` is an output or its name: one real number.

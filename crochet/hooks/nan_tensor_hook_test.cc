@@ -44,7 +44,7 @@ TEST_F(NanTensorHookTest, IsAFailedPreconditionInPythonsWords) {
               ThrowsMessage<FailedPreconditionError>(HasSubstr("NaN loss during training")));
 }
 
-TEST_F(NanTensorHookTest, StopsIfItIsNotToFail) {
+TEST_F(NanTensorHookTest, RequestsAStopIfNotToFail) {
   train(NanTensorHook(loss({Tensor::scalar(1.0f), Tensor::scalar(std::nanf(""))}),
                       {.fail_on_nan_loss = false}),
         2);
@@ -54,7 +54,7 @@ TEST_F(NanTensorHookTest, StopsIfItIsNotToFail) {
   EXPECT_TRUE(log_.contains("training stops"));
 }
 
-TEST_F(NanTensorHookTest, RejectsTheStepIfItIsNotToFail) {
+TEST_F(NanTensorHookTest, RejectsTheStepIfNotToFail) {
   loss({Tensor::scalar(1.0f), Tensor::scalar(std::nanf(""))});
   class Watcher final : public SessionRunHook {
    public:
@@ -73,18 +73,18 @@ TEST_F(NanTensorHookTest, RejectsTheStepIfItIsNotToFail) {
   EXPECT_THAT(rejected, testing::ElementsAre(false, true));
 }
 
-TEST_F(NanTensorHookTest, LetsInfinityAndUnsetLossesPass) {
+TEST_F(NanTensorHookTest, IgnoresInfinityAndUnsetLosses) {
   loss({Tensor::scalar(std::numeric_limits<float>::infinity()), Tensor(), Tensor::scalar(1.0f)});
   train(NanTensorHook("loss"), 4);
   EXPECT_FALSE(session_->should_stop());
 }
 
-TEST_F(NanTensorHookTest, RefusesALossThatIsNoNumber) {
+TEST_F(NanTensorHookTest, RejectsALossThatIsNotANumber) {
   loss({Tensor::zeros<float>({2})});
   EXPECT_THROW(train(NanTensorHook("loss"), 1), InvalidArgumentError);
 }
 
-TEST_F(NanTensorHookTest, RefusesWhatCannotBeALoss) {
+TEST_F(NanTensorHookTest, RejectsWhatCannotBeALoss) {
   EXPECT_THROW(NanTensorHook({}), InvalidArgumentError);
   EXPECT_THROW(NanTensorHook(Fetches::List{"a", "b"}), InvalidArgumentError);
   NanTensorHook unknown("lost");

@@ -9,19 +9,19 @@
 
 namespace crochet {
 
-// Graph::resolve for requests that `hook` wants the values of. Throws as that does, and
+// Graph::resolve for requests whose values `hook` needs. Throws as that does, and
 // InvalidArgumentError for an operation without a value.
 Fetches resolve_values(const Graph& graph, const Fetches& values, const SessionRunHook& hook);
 
-// Fetches values now and then, for a hook that wants them every so many steps or seconds: with an
+// Fetches values periodically, for a hook that needs them every n steps or seconds: with an
 // interval of 100 steps after the steps 100, 200, 300, whatever step the run was resumed from;
-// with one of seconds, counted from the creation of the session.
+// with one of seconds, counted from the last trigger or the creation of the session.
 //
-// How many steps a run adds is learnt from the runs before: if it is more than one, the first step
-// that is due may be noticed two runs late. A value.
+// The number of steps a run adds is learnt from earlier runs: if it is more than one, the first
+// due step may be noticed two runs late. A value.
 class PeriodicValues {
  public:
-  // What was fetched, and the number of completed steps it belongs to.
+  // The fetched values, and the number of completed steps they belong to.
   struct Due {
     int64_t step;
     const FetchValues& values;
@@ -30,12 +30,12 @@ class PeriodicValues {
   // Throws: InvalidArgumentError unless exactly one interval is set, and above 0.
   PeriodicValues(Fetches values, const SecondOrStepTimerOptions& interval);
 
-  // The hook's functions of these names call these. begin throws as resolve_values, and
-  // require_global_step; before_run as require_session.
+  // To be called by the hook's functions of these names. begin throws as resolve_values and
+  // require_global_step do, before_run as require_session does.
   void begin(Graph& graph, const SessionRunHook& hook);
   void after_create_session(Session& session);
   SessionRunArgs before_run(const SessionRunHook& hook);
-  // Unset unless this step is due. Valid as long as `values`.
+  // Set if this step is due. Valid as long as `values`.
   std::optional<Due> after_run(SessionRunContext& context, const SessionRunValues& values);
 
  private:
@@ -47,7 +47,7 @@ class PeriodicValues {
   Output step_;
   Fetches request_;         // values_, resolved.
   int64_t start_step_ = 0;  // Before the last run.
-  int64_t next_step_ = 0;   // What the next run is likely to complete.
+  int64_t next_step_ = 0;   // The step that the next run is likely to complete.
   bool requested_ = false;
 };
 

@@ -66,7 +66,7 @@ void ProfilerHook::after_run(SessionRunContext& context, const SessionRunValues&
 
 void ProfilerHook::save(int64_t step, const RunMetadata& metadata) {
   if (metadata.operations.empty()) {
-    log_warning("there is no profile of step {}: the engine timed no operation", step);
+    log_warning("step {} has no profile: the engine timed no operation", step);
     return;
   }
   const TracedRun run = traced_run(metadata);

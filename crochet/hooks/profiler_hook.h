@@ -18,23 +18,23 @@ struct ProfilerHookOptions {
   std::optional<double> save_secs = {};
   // Where the profiles go; empty: the current directory.
   std::string output_dir = {};
-  // Arrows from each operation to those that take its values, as far as the engine tells them.
+  // Arrows from each operation to those that use its values, as far as the engine reports them.
   bool show_dataflow = true;
-  // A curve of the bytes that the operations' values take.
+  // A curve of the bytes that the operations' values occupy.
   bool show_memory = false;
   // The operating system's, and the machine's, if null. Not owned.
   FileSystem* files = nullptr;
   Clock* clock = nullptr;
 };
 
-// Times the operations of a run every so often, for whoever asks where a step's time goes. The
-// profile of step n is `<output_dir>/timeline-<n>.json`, which ui.perfetto.dev and chrome://tracing
-// open; TensorBoard finds it in the directory's event file under the tag "step_<n>".
+// Periodically times the operations of a run, to show where a step's time goes. The profile of
+// step n is `<output_dir>/timeline-<n>.json`, which ui.perfetto.dev and chrome://tracing open;
+// TensorBoard finds it in the directory's event file under the tag "step_<n>".
 //
 //   Loop loop({.hooks = {ProfilerHook({.save_steps = 1000, .output_dir = "runs/digits"})}});
 //
-// The first run of a session is never profiled: it makes plans that later ones find made. A step
-// that is made again after a recovery replaces its file. Profiles do not end a run: what
+// The first run of a session is never profiled: it makes plans that later runs reuse. A step
+// that is repeated after a recovery replaces its file. Profiles never end a run: one that
 // cannot be written is logged.
 class ProfilerHook final : public SessionRunHook {
  public:
@@ -56,7 +56,7 @@ class ProfilerHook final : public SessionRunHook {
   std::shared_ptr<SummaryWriter> writer_;
   Output step_;
   std::optional<int64_t>
-      next_step_;  // What the coming run should complete; unset before the first.
+      next_step_;  // The step the next run should complete; unset before the first.
   bool requested_ = false;
 };
 

@@ -71,7 +71,7 @@ class ProfilerHookTest : public testing::Test {
 };
 
 // BH-63: exactly one interval.
-TEST_F(ProfilerHookTest, RefusesConflictingOptions) {
+TEST_F(ProfilerHookTest, RejectsConflictingOptions) {
   EXPECT_THROW(ProfilerHook{options()}, InvalidArgumentError);
   EXPECT_THROW(ProfilerHook({.save_steps = 1, .save_secs = 1.0}), InvalidArgumentError);
   EXPECT_THROW(ProfilerHook({.save_steps = 0}), InvalidArgumentError);
@@ -86,7 +86,7 @@ TEST_F(ProfilerHookTest, DoesNotProfileTheFirstRunWhateverTheTime) {
 }
 
 // BH-65: every 2 s: after +2.5 s and +4.5 s, not at +2.6 or +4.4.
-TEST_F(ProfilerHookTest, ProfilesEverySoManySeconds) {
+TEST_F(ProfilerHookTest, ProfilesEveryNSeconds) {
   MonitoredSession session = this->session(every_two_seconds());
   run(session);
   run(session, 2.5);
@@ -109,7 +109,7 @@ TEST_F(ProfilerHookTest, DoesNotProfileTheFirstRunWhateverTheInterval) {
 }
 
 // BH-67: every 2 steps: 0, 1, 1, 2, 2 files over five runs.
-TEST_F(ProfilerHookTest, ProfilesEverySoManySteps) {
+TEST_F(ProfilerHookTest, ProfilesEveryNSteps) {
   MonitoredSession session = this->session(every_steps(2));
   std::vector<size_t> counts;
   for (int i = 0; i < 5; ++i) {
@@ -154,7 +154,7 @@ TEST_F(ProfilerHookTest, ShowsMemoryIfAsked) {
 }
 
 // Unlike TensorFlow, where the second profile of a step ends the run.
-TEST_F(ProfilerHookTest, ProfilesAStepAgainThatIsMadeAgain) {
+TEST_F(ProfilerHookTest, ProfilesARepeatedStepAgain) {
   MonitoredSession session = this->session(every_steps(1));
   for (int i = 0; i < 2; ++i) run(session);
   disk_.remove("runs/timeline-2.json");

@@ -14,14 +14,14 @@ namespace {
 constexpr int kWidestBar = 40;
 constexpr int kNarrowestBar = 5;
 
-// Steps a second with three digits, whatever their size: "812", "12.3", "0.0123".
+// Steps per second with at least three digits: "81234", "812", "12.3", "0.0123".
 std::string format_rate(double steps_per_sec) {
   return steps_per_sec >= 100 ? fmt::format("{:.0f} steps/s", steps_per_sec)
                               : fmt::format("{:.3g} steps/s", steps_per_sec);
 }
 
-// How many of `parts` parts of the way are done, whole ones only: 100 % is shown when it is,
-// and the last step is the one people wait for.
+// The number of `parts` that are done, rounded down: 100 % must not be shown before the last step
+// is done.
 int parts_done(const Progress& progress, int parts) {
   const int64_t step = std::max<int64_t>(progress.step, 0);
   if (step >= progress.last_step.value_or(0)) return parts;
@@ -40,7 +40,7 @@ std::optional<std::string> format_rest(const Progress& progress) {
   return format_time_left(static_cast<double>(rest) / *progress.steps_per_sec) + " left";
 }
 
-// What stands behind the bar, in the order in which it is left out last.
+// The parts to the right of the bar; the last one is left out first.
 std::vector<std::string> parts_of(const Progress& progress) {
   std::vector<std::string> parts = {progress.last_step
                                         ? fmt::format("{}/{}", progress.step, *progress.last_step)
@@ -65,7 +65,7 @@ std::string draw_bar(int full, int columns, const ProgressBarStyle& style) {
   return fmt::format("\033[32m{}\033[0m\033[2m{}\033[0m", done, rest);
 }
 
-// As many parts as fit, and the columns they take. Requires: ASCII, so a byte is a column.
+// Joins as many parts as fit into `columns`. Requires: ASCII, so that a byte is a column.
 std::string join_fitting(const std::vector<std::string>& parts, int columns) {
   std::string text;
   for (const std::string& part : parts) {
@@ -100,7 +100,7 @@ std::string render_progress_line(const Progress& progress) {
 }
 
 std::string format_time_left(double seconds) {
-  // Beyond a hundred years nobody waits, and the integers below stay in range.
+  // Clamped to a hundred years, so that the integers below stay in range.
   const auto total = static_cast<int64_t>(std::ceil(std::clamp(seconds, 0.0, 3.2e9)));
   const int64_t days = total / 86400;
   const int64_t hours = total / 3600 % 24;

@@ -24,7 +24,7 @@ struct ProgressBarStyle {
   bool unicode = false;  // Line characters rather than '#' and '-'.
 };
 
-// One line, never wider than the style allows; what does not fit is left out, the bar first:
+// One line, never wider than the style allows; parts that do not fit are left out, the bar first:
 //
 //   62% ━━━━━━━━━━━━──────── 1240/2000  loss 0.0312  accuracy 0.978  812 steps/s  0:01 left
 std::string render_progress_bar(const Progress& progress, const ProgressBarStyle& style);
@@ -34,7 +34,7 @@ std::string render_progress_bar(const Progress& progress, const ProgressBarStyle
 //   step 1240/2000 (62%), loss 0.0312, accuracy 0.978, 812 steps/s, 0:01 left
 std::string render_progress_line(const Progress& progress);
 
-// "0:07", "12:34", "3:25:45"; "2d 03:25" from a day on.
+// "0:07", "12:34", "3:25:45"; "2d 03:25" for a day or more.
 std::string format_time_left(double seconds);
 
 }  // namespace crochet

@@ -11,7 +11,7 @@ namespace crochet {
 namespace {
 
 constexpr std::chrono::milliseconds kRedrawEvery(100);
-// Steps/s are a mean over this time: short enough to follow changes, long enough not to flicker.
+// Steps/s are averaged over this time: short enough to follow changes, long enough not to flicker.
 constexpr std::chrono::seconds kRateOver(5);
 
 std::string format_value(const Tensor& value) {
@@ -38,7 +38,7 @@ class ProgressBarHook::Screen {
                                                  .color = traits_.color,
                                                  .unicode = traits_.unicode}));
     } else {
-      // fmt::print would throw where nothing can be written, which is no reason to end training.
+      // fmt::print would throw if the stream cannot be written, and end training.
       std::fputs((render_progress_line(progress) + '\n').c_str(), stream_);
       std::fflush(stream_);
     }
@@ -69,7 +69,7 @@ void ProgressBarHook::after_create_session(Session& session, Coordinator&) {
   progress_.step = shown_step_ = read_global_step(session);
   shown_at_ = clock_->now();
   history_ = {{shown_at_, shown_step_}};
-  // Not in begin: what is logged while restoring needs no room above a bar.
+  // Not in begin: log lines of restoring need no room above a bar.
   if (!screen_) screen_ = std::make_unique<Screen>(options_.stream);
 }
 

@@ -16,8 +16,8 @@ namespace crochet {
 struct ProgressBarHookOptions {
   // Outputs, by name, whose values are shown: real numbers. One that is unset is shown as "-".
   std::vector<std::string> values = {};
-  // Seconds between two lines where there is no terminal; there is one at each tenth of
-  // the way, too.
+  // Seconds between two lines if the stream is not a terminal; there is also a line at each tenth
+  // of the way.
   double every_secs = 10;
   // Where it is drawn. Not owned.
   std::FILE* stream = stdout;
@@ -25,9 +25,9 @@ struct ProgressBarHookOptions {
   Clock* clock = nullptr;
 };
 
-// Shows how training gets on. On a terminal: one line with a bar, step, values, steps/s and the
-// time left, redrawn ten times a second at most, as wide as the window; colours unless NO_COLOR is
-// set. Elsewhere: plain lines now and then. How far there is to go comes from the hook that will
+// Shows the progress of training. On a terminal: one line with a bar, step, values, steps/s and the
+// time left, redrawn at most ten times a second, as wide as the window; coloured unless NO_COLOR is
+// set. Otherwise: plain lines from time to time. The last step comes from the hook that will
 // stop the run (SessionRunHook::last_step).
 //
 // Values are computed only in the steps in which they are drawn. While the bar is on the
@@ -61,7 +61,7 @@ class ProgressBarHook final : public SessionRunHook {
   std::unique_ptr<Screen> screen_;  // Set between begin and the end.
 
   Progress progress_;
-  // What was shown when, over the time that the rate is measured.
+  // The steps shown, with their times, over the period that the rate is measured.
   std::deque<std::pair<Clock::TimePoint, int64_t>> history_;
   int64_t shown_step_ = -1;
   Clock::TimePoint shown_at_;

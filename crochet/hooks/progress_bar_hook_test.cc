@@ -62,14 +62,14 @@ TEST_F(ProgressBarHookTest, WritesALineAtEachTenthOfTheWay) {
   EXPECT_EQ(written.back(), "step 20/20 (100%), loss 0.25, 1 steps/s, 0:00 left");
 }
 
-TEST_F(ProgressBarHookTest, WritesALineNowAndThen) {
+TEST_F(ProgressBarHookTest, WritesALineEveryTenSeconds) {
   train(ProgressBarHook(options(10)), std::nullopt, 35);
   EXPECT_THAT(lines(), ElementsAre("step 10, loss 0.25, 1 steps/s", "step 20, loss 0.25, 1 steps/s",
                                    "step 30, loss 0.25, 1 steps/s"));
 }
 
-// A log on a full disk.
-TEST_F(ProgressBarHookTest, LetsTrainingGoOnWhereItCannotWrite) {
+// Output to a full disk.
+TEST_F(ProgressBarHookTest, TrainingContinuesIfItCannotWrite) {
   std::FILE* const full = std::fopen("/dev/full", "w");
   ASSERT_NE(full, nullptr);
   std::setvbuf(full, nullptr, _IONBF, 0);  // As stderr is.
@@ -85,7 +85,7 @@ TEST_F(ProgressBarHookTest, ComputesValuesOnlyWhenItShowsThem) {
   EXPECT_EQ(num_losses_, 3);
 }
 
-TEST_F(ProgressBarHookTest, ShowsADashForAValueThatIsUnset) {
+TEST_F(ProgressBarHookTest, ShowsADashForAnUnsetValue) {
   graph_.value("accuracy", {Tensor()});
   ProgressBarHookOptions with_accuracy = options(10);
   with_accuracy.values = {"accuracy"};

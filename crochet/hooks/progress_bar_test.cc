@@ -65,7 +65,7 @@ TEST(ProgressBarTest, LeavesTheBarOutFirst) {
   EXPECT_EQ(render_progress_bar(kHalfWay, {.width = 30}), " 62% 1240/2000  loss 0.0312");
 }
 
-TEST(ProgressBarTest, DrawsLinesAndColoursOnlyIfTold) {
+TEST(ProgressBarTest, DrawsLinesAndColoursOnlyIfAsked) {
   const std::string plain = render_progress_bar(kHalfWay, {.width = 120});
   EXPECT_THAT(plain, Not(HasSubstr("\033")));
   EXPECT_THAT(plain, Not(HasSubstr("━")));
@@ -77,7 +77,7 @@ TEST(ProgressBarTest, DrawsLinesAndColoursOnlyIfTold) {
   EXPECT_EQ(columns(color), columns(plain));
 }
 
-TEST(ProgressBarTest, SaysNoPercentageWithoutAnEnd) {
+TEST(ProgressBarTest, ShowsNoPercentageWithoutALastStep) {
   Progress progress = kHalfWay;
   progress.last_step.reset();
   EXPECT_EQ(render_progress_bar(progress, {.width = 100}),
@@ -96,13 +96,13 @@ TEST(ProgressBarTest, RoundsThePercentageDownExactly) {
   EXPECT_THAT(render_progress_line({.step = most / 2, .last_step = most}), HasSubstr("(49%)"));
 }
 
-TEST(ProgressBarTest, SaysTheSameInWords) {
+TEST(ProgressBarTest, RendersTheSameInWords) {
   EXPECT_EQ(render_progress_line(kHalfWay),
             "step 1240/2000 (62%), loss 0.0312, accuracy 0.978, 812 steps/s, 0:01 left");
   EXPECT_EQ(render_progress_line({.step = 3}), "step 3");
 }
 
-TEST(ProgressBarTest, SaysRatesOfAnySizeInThreeDigits) {
+TEST(ProgressBarTest, ShowsRatesOfAnySize) {
   const auto rate = [](double steps_per_sec) {
     return render_progress_line({.step = 1, .steps_per_sec = steps_per_sec});
   };
@@ -111,7 +111,7 @@ TEST(ProgressBarTest, SaysRatesOfAnySizeInThreeDigits) {
   EXPECT_EQ(rate(0.012345), "step 1, 0.0123 steps/s");
 }
 
-TEST(ProgressBarTest, SaysTimesOfAnyLength) {
+TEST(ProgressBarTest, ShowsTimesOfAnyLength) {
   EXPECT_EQ(format_time_left(-1), "0:00");
   EXPECT_EQ(format_time_left(0.2), "0:01");
   EXPECT_EQ(format_time_left(59.5), "1:00");

@@ -12,10 +12,10 @@
 namespace crochet {
 namespace {
 
-// A program that is started again, on the files of the run before.
+// A program that is started again on the files of its previous run.
 class RestartTest : public testing::Test {
  protected:
-  // What is initialised has the step 0 in every start; anything else was restored.
+  // Initialisation sets the step to 0 in every start; any other step was restored.
   std::unique_ptr<MonitoredSession> start(ScriptedGraph& graph, ChiefSessionCreatorOptions creation,
                                           HookList hooks) {
     creation.scaffold = scaffold_;
@@ -30,7 +30,7 @@ class RestartTest : public testing::Test {
 };
 
 // MS-59: saved by the hook at its end, restored from the directory and from the file itself.
-TEST_F(RestartTest, GoesOnFromTheDirectoryOrTheFile) {
+TEST_F(RestartTest, ResumesFromTheDirectoryOrTheFile) {
   ScriptedGraph first;
   const auto session =
       start(first, {.checkpoint_dir = "d"},

@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checkpoint hooks where the graph's own operations save, as in a cluster.
+// Checkpoint hooks on graphs whose own operations save, as in a cluster.
 #include <algorithm>
 #include <type_traits>
 
@@ -63,7 +63,7 @@ class SaveByOperationsTest : public testing::Test {
  protected:
   SaveByOperationsTest() { graph_.attach<StateOperations>(operations_); }
 
-  // Each step is saved.
+  // Saves each step.
   std::shared_ptr<Hook> train(int64_t last_step, SaveErrorPolicy on_save_error,
                               const std::string& fallback_dir = "") {
     auto saver = std::make_shared<Saver>(SaverOptions{
@@ -103,14 +103,14 @@ TYPED_TEST(SaveByOperationsTest, SavesEachStep) {
   EXPECT_EQ(hook->statistics().saved, 3);
 }
 
-// The lost session's state comes back by the operations, too.
+// The operations restore the lost session's state, too.
 TYPED_TEST(SaveByOperationsTest, ALostSessionIsRecovered) {
   this->operations_->failing_save = 4;
   this->operations_->fail = [] { throw UnavailableError("ps 0 is gone"); };
   const auto hook = this->train(4, SaveErrorPolicy::kContinue);
   EXPECT_EQ(this->operations_->num_restores, 1);
   EXPECT_EQ(this->saved().size(), 5);
-  EXPECT_EQ(hook->statistics().failed, 0) << "it was not the save that failed";
+  EXPECT_EQ(hook->statistics().failed, 0) << "the session failed, not the save";
 }
 
 TYPED_TEST(SaveByOperationsTest, TheSecondDirectoryTakesWhatTheFirstCannot) {
@@ -127,7 +127,7 @@ TYPED_TEST(SaveByOperationsTest, TheSecondDirectoryTakesWhatTheFirstCannot) {
 
 using SaveByOperationsAsyncTest = SaveByOperationsTest<AsyncCheckpointSaverHook>;
 
-TEST_F(SaveByOperationsAsyncTest, TrainingGoesOnAfterASaveThatFailed) {
+TEST_F(SaveByOperationsAsyncTest, TrainingContinuesAfterAFailedSave) {
   operations_->failing_save = 2;
   operations_->fail = [] { throw ResourceExhaustedError("no room on ps 0"); };
   const auto hook = train(2, SaveErrorPolicy::kContinue);
@@ -137,9 +137,9 @@ TEST_F(SaveByOperationsAsyncTest, TrainingGoesOnAfterASaveThatFailed) {
   EXPECT_TRUE(log_.contains("no room on ps 0"));
 }
 
-// By the next run or at the end, whichever comes first once it is known: also if the end saved well
-// what could not be saved before.
-TEST_F(SaveByOperationsAsyncTest, OrStopsIfItIsToldTo) {
+// The error is thrown by the next run or at the end, whichever comes first once it is known, even
+// if the save at the end succeeds.
+TEST_F(SaveByOperationsAsyncTest, StopsAfterAFailedSaveIfAsked) {
   operations_->failing_save = 2;
   operations_->fail = [] { throw ResourceExhaustedError("no room on ps 0"); };
   EXPECT_THROW(train(1, SaveErrorPolicy::kStop), ResourceExhaustedError);

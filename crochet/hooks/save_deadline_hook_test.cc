@@ -1,8 +1,8 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The checkpoint hooks with a deadline, and AsyncCheckpointSaverHook's curves, and its policies
-// while a save is retried.
+// Checkpoint hooks with a deadline; the curves of AsyncCheckpointSaverHook; its policies while a
+// save is retried.
 #include <map>
 #include <thread>
 
@@ -47,7 +47,7 @@ class SaveDeadlineHookTest : public testing::Test {
     saver_ =
         std::make_shared<Saver>(SaverOptions{.max_to_keep = 0, .files = &files_, .clock = &clock});
   }
-  // A run with a hook of these options.
+  // Begins a run with a hook of these options.
   void begin(CheckpointSaverHookOptions options) {
     options.checkpoint_dir = "d";
     options.saver = saver_;
@@ -56,7 +56,7 @@ class SaveDeadlineHookTest : public testing::Test {
     begin(hook_);
     wait_for_saves(1);
   }
-  // A run with the hook that does not wait for the disk in the background; each save takes 10 s.
+  // Begins a run with the synchronous hook; each save takes 10 s.
   void begin_synchronous(CheckpointSaverHookOptions options) {
     use_clock(standing_clock_);
     files_.on_create([this](const std::string& path) {
@@ -77,7 +77,7 @@ class SaveDeadlineHookTest : public testing::Test {
   void train(int num_runs = 1) {
     for (int i = 0; i < num_runs; ++i) session_->run(graph_->train());
   }
-  // Makes runs that train nothing until the hook has heard of so many saves.
+  // Makes runs that train nothing until n saves have ended.
   void wait_for_saves(int64_t n) {
     while (hook_->num_saved() + hook_->num_failed() < n) session_->run("global_step");
   }
@@ -92,7 +92,7 @@ class SaveDeadlineHookTest : public testing::Test {
     });
   }
   void heal_disk() { files_.on_create({}); }
-  // The worker that was left behind has done all it had to do.
+  // Waits until the thread that still writes after the end is done.
   void wait_for_worker() {
     gate_.open();
     while (!files_.try_lock("d/.lock")) std::this_thread::yield();
@@ -146,7 +146,7 @@ TEST_F(SaveDeadlineHookTest, EndsInTimeAndNamesWhatIsLost) {
   wait_for_worker();
 }
 
-TEST_F(SaveDeadlineHookTest, TheWorkerGoesOnWhenAllElseIsGone) {
+TEST_F(SaveDeadlineHookTest, TheWritingThreadOutlivesTheHook) {
   begin({.save_steps = 2, .deadline_secs = 25});
   hold_data_files();
   train(2);
@@ -158,7 +158,7 @@ TEST_F(SaveDeadlineHookTest, TheWorkerGoesOnWhenAllElseIsGone) {
   EXPECT_THAT(checkpoints(), ElementsAre("d/model.ckpt-0", "d/model.ckpt-2"));
 }
 
-TEST_F(SaveDeadlineHookTest, ARunThatFailsWaitsNoLonger) {
+TEST_F(SaveDeadlineHookTest, AFailedRunWaitsNoLongerThanTheDeadline) {
   begin({.save_steps = 2, .deadline_secs = 25});
   hold_data_files();
   train(2);
@@ -181,10 +181,10 @@ TEST_F(SaveDeadlineHookTest, SavesTheLastStepIfThereIsTime) {
   train();
   session_->close();
   EXPECT_EQ(checkpoints().back(), "d/model.ckpt-3");
-  EXPECT_TRUE(log_.contains("step 3 is saved: it is expected to take 15.0 s, 20.0 s are left"));
+  EXPECT_TRUE(log_.contains("saving step 3: expected to take 15.0 s, 20.0 s left"));
 }
 
-TEST_F(SaveDeadlineHookTest, DoesNotBeginWhatItCannotFinish) {
+TEST_F(SaveDeadlineHookTest, DoesNotStartASaveItCannotFinish) {
   use_clock(standing_clock_);
   files_.on_create([this](const std::string& path) {
     if (is_data(path)) standing_clock_.advance(10s);
@@ -194,12 +194,12 @@ TEST_F(SaveDeadlineHookTest, DoesNotBeginWhatItCannotFinish) {
   wait_for_saves(2);
   train();
   EXPECT_THAT([&] { session_->close(); },
-              ThrowsMessage<DeadlineExceededError>(AllOf(
-                  HasSubstr("the state of step 3 is not saved: it is expected to take 15.0 s"),
-                  HasSubstr("14.0 s are left"),
-                  HasSubstr("the last checkpoint that is published: d/model.ckpt-2"))));
+              ThrowsMessage<DeadlineExceededError>(
+                  AllOf(HasSubstr("the state of step 3 is not saved: expected to take 15.0 s"),
+                        HasSubstr("14.0 s left"),
+                        HasSubstr("the last checkpoint that is published: d/model.ckpt-2"))));
   EXPECT_THAT(checkpoints(), ElementsAre("d/model.ckpt-0", "d/model.ckpt-2"));
-  EXPECT_NE(files_.try_lock("d/.lock"), nullptr);  // Nothing is left behind.
+  EXPECT_NE(files_.try_lock("d/.lock"), nullptr);  // Nothing is still writing.
 }
 
 TEST_F(SaveDeadlineHookTest, FinishesTheRunningSaveFirst) {
@@ -213,15 +213,16 @@ TEST_F(SaveDeadlineHookTest, FinishesTheRunningSaveFirst) {
   });
   session_->close();
   opener.join();
-  EXPECT_TRUE(log_.contains("20.0 s are left to end: d/model.ckpt-2 (step 2: "));
+  EXPECT_TRUE(
+      log_.contains("20.0 s left before the deadline: waiting for d/model.ckpt-2 (step 2: "));
   EXPECT_THAT(checkpoints(), ElementsAre("d/model.ckpt-0", "d/model.ckpt-2", "d/model.ckpt-3"));
 }
 
-TEST_F(SaveDeadlineHookTest, BehindTheSignalTheLastSaveIsTheNextOne) {
+TEST_F(SaveDeadlineHookTest, AfterTheSignalSavesOnlyAtTheEnd) {
   begin({.save_steps = 2, .deadline_secs = 25});
   set_pending_signal(15);
   train(5);
-  EXPECT_TRUE(log_.contains("the checkpoint of step 2 is left to the end: SIGTERM asks for it"));
+  EXPECT_TRUE(log_.contains("the checkpoint of step 2 is left to the end: received SIGTERM"));
   EXPECT_THAT(checkpoints(), ElementsAre("d/model.ckpt-0"));
 }
 
@@ -233,14 +234,14 @@ TEST_F(SaveDeadlineHookTest, ASignalEndsTheWaitForTheRunningSave) {
     gate_.wait_for_waiting();
     set_pending_signal(15);
   });
-  train();  // Would wait for the save of step 1 for ever.
+  train();  // Would wait forever for the save of step 1.
   signaller.join();
   EXPECT_TRUE(log_.contains("the checkpoint of step 2 is left to the end"));
   EXPECT_THROW(session_->close(), DeadlineExceededError);
   wait_for_worker();
 }
 
-TEST_F(SaveDeadlineHookTest, NamesAllThatIsHeld) {
+TEST_F(SaveDeadlineHookTest, NamesEveryUnfinishedSave) {
   begin({.save_steps = 1, .overlap = SaveOverlapPolicy::kNewestWins, .deadline_secs = 25});
   hold_data_files();
   train();
@@ -260,32 +261,32 @@ TEST_F(SaveDeadlineHookTest, TheSynchronousHookSavesTheLastStepIfThereIsTime) {
   train(3);
   session_->close();
   EXPECT_THAT(checkpoints(), ElementsAre("d/model.ckpt-0", "d/model.ckpt-2", "d/model.ckpt-3"));
-  EXPECT_TRUE(log_.contains("step 3 is saved: it is expected to take 15.0 s, 20.0 s are left"));
+  EXPECT_TRUE(log_.contains("saving step 3: expected to take 15.0 s, 20.0 s left"));
 }
 
-TEST_F(SaveDeadlineHookTest, TheSynchronousHookDoesNotBeginWhatItCannotFinish) {
+TEST_F(SaveDeadlineHookTest, TheSynchronousHookDoesNotStartASaveItCannotFinish) {
   begin_synchronous({.save_steps = 2, .deadline_secs = 14});
   train(3);
   EXPECT_THAT([&] { session_->close(); },
-              ThrowsMessage<DeadlineExceededError>(AllOf(
-                  HasSubstr("the state of step 3 is not saved: it is expected to take 15.0 s"),
-                  HasSubstr("14.0 s are left"),
-                  HasSubstr("the last checkpoint that is published: d/model.ckpt-2"))));
+              ThrowsMessage<DeadlineExceededError>(
+                  AllOf(HasSubstr("the state of step 3 is not saved: expected to take 15.0 s"),
+                        HasSubstr("14.0 s left"),
+                        HasSubstr("the last checkpoint that is published: d/model.ckpt-2"))));
   EXPECT_THAT(checkpoints(), ElementsAre("d/model.ckpt-0", "d/model.ckpt-2"));
   EXPECT_NE(files_.try_lock("d/.lock"), nullptr);
 }
 
-TEST_F(SaveDeadlineHookTest, BehindTheSignalTheSynchronousHookSavesAtTheEndAlone) {
+TEST_F(SaveDeadlineHookTest, AfterTheSignalTheSynchronousHookSavesOnlyAtTheEnd) {
   begin_synchronous({.save_steps = 2, .deadline_secs = 25});
   set_pending_signal(15);
   train(5);
-  EXPECT_TRUE(log_.contains("the checkpoint of step 2 is left to the end: SIGTERM asks for it"));
+  EXPECT_TRUE(log_.contains("the checkpoint of step 2 is left to the end: received SIGTERM"));
   EXPECT_THAT(checkpoints(), ElementsAre("d/model.ckpt-0"));
   session_->close();
   EXPECT_EQ(checkpoints().back(), "d/model.ckpt-5");
 }
 
-TEST_F(SaveDeadlineHookTest, WithoutADeadlineTheSynchronousHookGoesOnBehindASignal) {
+TEST_F(SaveDeadlineHookTest, WithoutADeadlineTheSynchronousHookSavesAfterTheSignalToo) {
   begin_synchronous({.save_steps = 2});
   set_pending_signal(15);
   train(2);
@@ -293,13 +294,13 @@ TEST_F(SaveDeadlineHookTest, WithoutADeadlineTheSynchronousHookGoesOnBehindASign
   session_->close();
 }
 
-TEST_F(SaveDeadlineHookTest, RefusesADeadlineInThePast) {
+TEST_F(SaveDeadlineHookTest, RejectsANegativeDeadline) {
   EXPECT_THROW(
       AsyncCheckpointSaverHook({.checkpoint_dir = "d", .save_steps = 1, .deadline_secs = -1}),
       InvalidArgumentError);
 }
 
-TEST_F(SaveDeadlineHookTest, WritesWhatBecameOfEachSave) {
+TEST_F(SaveDeadlineHookTest, WritesTheCurvesOfEachSave) {
   begin({.save_steps = 2});
   train(2);
   session_->close();
@@ -326,7 +327,7 @@ TEST_F(SaveDeadlineHookTest, WritesFailuresAndRetriesToo) {
   EXPECT_THAT(curves_at(4), Contains(Pair("checkpoint/saved", 2)));
 }
 
-TEST_F(SaveDeadlineHookTest, CountsWhatIsWrittenAfterAnError) {
+TEST_F(SaveDeadlineHookTest, CountsSavesThatFinishAfterAnError) {
   begin({.save_steps = 2});
   train(2);
   session_->abort(std::make_exception_ptr(DataLossError("gone")));
@@ -334,7 +335,7 @@ TEST_F(SaveDeadlineHookTest, CountsWhatIsWrittenAfterAnError) {
   EXPECT_THAT(curves_at(2), Contains(Pair("checkpoint/saved", 2)));
 }
 
-TEST_F(SaveDeadlineHookTest, WritesCurvesWhereItIsTold) {
+TEST_F(SaveDeadlineHookTest, WritesCurvesToTheGivenWriter) {
   auto writer = std::make_shared<SummaryWriter>("s", files_, clock_);
   begin({.save_steps = 2, .summary_writer = writer});
   session_->close();
@@ -342,7 +343,7 @@ TEST_F(SaveDeadlineHookTest, WritesCurvesWhereItIsTold) {
   EXPECT_THAT(curves_at(0), Not(Contains(Key("checkpoint/saved"))));
 }
 
-TEST_F(SaveDeadlineHookTest, ASaveThatIsToBeRetriedGivesWayIfTheNextOneIsDue) {
+TEST_F(SaveDeadlineHookTest, ANewerSaveReplacesOneThatAwaitsARetry) {
   use_clock(standing_clock_);
   begin({.save_steps = 1, .overlap = SaveOverlapPolicy::kWait});
   break_disk();
@@ -355,7 +356,7 @@ TEST_F(SaveDeadlineHookTest, ASaveThatIsToBeRetriedGivesWayIfTheNextOneIsDue) {
   EXPECT_EQ(hook_->num_failed(), 1);
 }
 
-TEST_F(SaveDeadlineHookTest, ASaveThatIsToBeRetriedIsStillRunningForThoseThatSkip) {
+TEST_F(SaveDeadlineHookTest, SkipsASaveWhileAnotherAwaitsARetry) {
   use_clock(standing_clock_);
   begin({.save_steps = 1, .overlap = SaveOverlapPolicy::kSkip});
   break_disk();
@@ -373,9 +374,9 @@ TEST_F(SaveDeadlineHookTest, ASaveThatIsToBeRetriedIsStillRunningForThoseThatSki
   EXPECT_THAT(curves_at(2), Contains(Pair("checkpoint/skipped", 1)));
 }
 
-TEST_F(SaveDeadlineHookTest, TheSecondDirectoryTakesWhatTheFirstOneRefuses) {
+TEST_F(SaveDeadlineHookTest, WritesIntoTheFallbackDirectoryIfTheFirstOneFails) {
   begin({.save_steps = 2, .fallback_dir = "e"});
-  EXPECT_EQ(files_.try_lock("e/.lock"), nullptr);  // Of this run alone.
+  EXPECT_EQ(files_.try_lock("e/.lock"), nullptr);  // Locked by this run.
   files_.on_create([](const std::string& path) {
     if (path.starts_with("d/") && is_data(path)) throw UnknownError("{}: broken", path);
   });
@@ -388,10 +389,10 @@ TEST_F(SaveDeadlineHookTest, TheSecondDirectoryTakesWhatTheFirstOneRefuses) {
   begin({.save_steps = 2, .fallback_dir = "e"});
   EXPECT_EQ(session_->current_step(), 2);
   session_->close();
-  EXPECT_EQ(checkpoints().back(), "d/model.ckpt-2");  // It is back where it belongs.
+  EXPECT_EQ(checkpoints().back(), "d/model.ckpt-2");  // Back in the checkpoint directory.
 }
 
-TEST_F(SaveDeadlineHookTest, WhatAKilledSaveLeftInTheSecondDirectoryIsRemovedToo) {
+TEST_F(SaveDeadlineHookTest, RemovesWhatAKilledSaveLeftInTheFallbackDirectory) {
   files_.create_directories("e");
   const char* const left = "e/model.ckpt-9.data-00000-of-00001";
   files_.create(left)->close();
@@ -400,14 +401,14 @@ TEST_F(SaveDeadlineHookTest, WhatAKilledSaveLeftInTheSecondDirectoryIsRemovedToo
   session_->close();
 }
 
-TEST_F(SaveDeadlineHookTest, TheSecondDirectoryIsAnotherOne) {
+TEST_F(SaveDeadlineHookTest, RejectsTheCheckpointDirectoryAsFallbackDirectory) {
   EXPECT_THROW(
       AsyncCheckpointSaverHook({.checkpoint_dir = "d", .save_steps = 1, .fallback_dir = "d"}),
       InvalidArgumentError);
 }
 
-TEST_F(SaveDeadlineHookTest, ASecondDirectoryThatCannotBeLockedIsNoReasonNotToTrain) {
-  std::unique_ptr<WritableFile> file = files_.create("e");  // No directory.
+TEST_F(SaveDeadlineHookTest, TrainsIfTheFallbackDirectoryCannotBeLocked) {
+  std::unique_ptr<WritableFile> file = files_.create("e");  // Not a directory.
   file->close();
   begin({.save_steps = 2, .fallback_dir = "e"});
   train(2);

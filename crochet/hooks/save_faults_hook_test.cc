@@ -20,7 +20,7 @@ using internal::FaultLife;
 using internal::StepState;
 using testing::IsEmpty;
 
-// Makes the state that of the step which was just made.
+// Sets the state to that of the step that was just completed.
 class FollowStep final : public SessionRunHook {
  public:
   explicit FollowStep(StepState& state) : state_(state) {}
@@ -41,20 +41,20 @@ class NoteSaved final : public CheckpointSaverListener {
   int64_t newest = 0;
 };
 
-// True if the call may have been made for metrics, which go on in a file that lost something.
+// True if the call may have been made for metrics, whose file continues after a loss.
 bool may_be_of_metrics(const std::string& what) {
   const char* const starts[] = {"d/events.", "d/metrics.jsonl", "d: create_directories", "d: list",
                                 "d: exists"};
   return std::ranges::any_of(starts, [&](const char* start) { return what.starts_with(start); });
 }
 
-// A run that saves each step in the background, and the judgement of what it leaves.
+// A run that saves each step in the background, and checks of what it leaves on disk.
 class TrainingLife {
  public:
   static constexpr int64_t kFirstStep = 2;  // That of FaultLife::disk_after_a_good_life().
   static constexpr int64_t kNumSteps = 3;
 
-  // Restores, makes the steps and ends, as far as it can.
+  // Restores, makes the steps and ends, as far as possible.
   void train(FileSystem& files) {
     FakeClock clock;
     StepState state;
@@ -83,7 +83,7 @@ class TrainingLife {
   }
 
   void expect_sound(const FailingFileSystem& files, MemoryFileSystem& disk) const {
-    EXPECT_EQ(num_steps_, has_begun_ ? kNumSteps : 0);  // Training goes on.
+    EXPECT_EQ(num_steps_, has_begun_ ? kNumSteps : 0);  // Training continues.
     expect_heard(files.failures());
     std::vector<std::string> violations = files.violations();
     std::erase_if(violations, may_be_of_metrics);
@@ -98,13 +98,13 @@ class TrainingLife {
   }
 
  private:
-  // Metrics never end a run: the first failure is told, with a warning that they are dropped.
+  // Metrics never end a run: the first failure is logged, with a warning that they are dropped.
   void expect_heard(std::vector<std::string> failures) const {
     if (life_.has_logged("metrics in d are dropped")) std::erase_if(failures, may_be_of_metrics);
     life_.expect_heard(failures);
   }
 
-  FaultLife life_{{}};  // First: it hears the log.
+  FaultLife life_{{}};  // First: it records the log.
   std::shared_ptr<NoteSaved> saved_ = std::make_shared<NoteSaved>();
   bool has_begun_ = false;
   int64_t num_steps_ = 0;
@@ -113,7 +113,7 @@ class TrainingLife {
 
 class SaveFaultsHookTest : public testing::TestWithParam<std::tuple<int, Failing>> {
  protected:
-  // Trains once for each call that `fail` makes fail, which it is told by its number.
+  // Trains once for each number of a call; `fail` makes that call fail.
   template <typename Fail>
   void train_through_all(Fail fail) {
     const auto start = FaultLife({}).disk_after_a_good_life();
@@ -128,7 +128,7 @@ class SaveFaultsHookTest : public testing::TestWithParam<std::tuple<int, Failing
       cuts_.add();
       life.expect_sound(files, *disk);
       if (HasFailure()) break;               // One report is enough.
-      if (files.num_failures() == 0) break;  // Each call has had its turn.
+      if (files.num_failures() == 0) break;  // Every call has failed once.
       ASSERT_LT(n, 1000);
     }
   }
@@ -137,14 +137,14 @@ class SaveFaultsHookTest : public testing::TestWithParam<std::tuple<int, Failing
   AttackCount cuts_{"power_cuts"};
 };
 
-TEST_P(SaveFaultsHookTest, TrainingGoesOnWhicheverOperationFails) {
+TEST_P(SaveFaultsHookTest, TrainingContinuesWhicheverOperationFails) {
   const auto [error, failing] = GetParam();
   train_through_all([error = error, failing = failing](FailingFileSystem& files, int64_t n) {
     files.fail_operation_with_errno(n, error, failing);
   });
 }
 
-TEST_P(SaveFaultsHookTest, TrainingGoesOnWhicheverReadFails) {
+TEST_P(SaveFaultsHookTest, TrainingContinuesWhicheverReadFails) {
   const auto [error, failing] = GetParam();
   train_through_all([error = error, failing = failing](FailingFileSystem& files, int64_t n) {
     files.fail_read_with_errno(n, error, failing);

@@ -10,7 +10,7 @@ SecondOrStepTimer::SecondOrStepTimer(const SecondOrStepTimerOptions& options)
     : options_(options), clock_(options.clock ? options.clock : &Clock::real()) {
   if (options_.every_secs && options_.every_steps)
     throw InvalidArgumentError(
-        "an interval of {} seconds and one of {} steps: exactly one of them "
+        "the intervals are {} seconds and {} steps: exactly one of them "
         "may be given",
         *options_.every_secs, *options_.every_steps);
   if (!options_.every_secs && !options_.every_steps)

@@ -22,7 +22,7 @@ struct SecondOrStepTimerOptions {
 // A value.
 class SecondOrStepTimer {
  public:
-  // What passed between two triggers.
+  // The time and steps between two triggers.
   struct Elapsed {
     double secs;
     int64_t steps;
@@ -31,9 +31,9 @@ class SecondOrStepTimer {
   // Throws: InvalidArgumentError unless exactly one interval is set, and above 0.
   explicit SecondOrStepTimer(const SecondOrStepTimerOptions& options);
 
-  // True if it never triggered, or the interval has passed since; never twice for one step.
+  // True if the timer never triggered, or the interval has passed since; never twice for one step.
   bool should_trigger_for_step(int64_t step) const;
-  // Records a trigger. Returns what passed since the last one; unset the first time.
+  // Records a trigger. Returns the time and steps since the last one; unset the first time.
   std::optional<Elapsed> update_last_triggered_step(int64_t step);
   std::optional<int64_t> last_triggered_step() const { return last_step_; }
   // Forgets the last trigger.

@@ -15,20 +15,20 @@ namespace crochet {
 namespace {
 
 // BH-1, BH-2: exactly one interval.
-TEST(SecondOrStepTimerTest, TakesExactlyOneInterval) {
+TEST(SecondOrStepTimerTest, RequiresExactlyOneInterval) {
   EXPECT_THROW(SecondOrStepTimer({.every_steps = 10, .every_secs = 2.0}), InvalidArgumentError);
   EXPECT_THROW(SecondOrStepTimer({}), InvalidArgumentError);
 }
 
-TEST(SecondOrStepTimerTest, RefusesIntervalsThatAreNotAboveZero) {
+TEST(SecondOrStepTimerTest, RejectsIntervalsThatAreNotAboveZero) {
   for (const double secs : {0.0, -1.0, std::nan("")})
     EXPECT_THROW(SecondOrStepTimer({.every_secs = secs}), InvalidArgumentError) << secs;
   for (const int64_t steps : {0, -1})
     EXPECT_THROW(SecondOrStepTimer({.every_steps = steps}), InvalidArgumentError) << steps;
 }
 
-// BH-3: the first query fires, the same step never again, another once the time is over.
-TEST(SecondOrStepTimerTest, TriggersEverySoManySeconds) {
+// BH-3: the first query fires, the same step never again, another once the time has passed.
+TEST(SecondOrStepTimerTest, TriggersEveryNSeconds) {
   FakeClock clock;
   SecondOrStepTimer timer({.every_secs = 1.0, .clock = &clock});
   EXPECT_TRUE(timer.should_trigger_for_step(1));
@@ -41,7 +41,7 @@ TEST(SecondOrStepTimerTest, TriggersEverySoManySeconds) {
 }
 
 // BH-4: every three steps.
-TEST(SecondOrStepTimerTest, TriggersEverySoManySteps) {
+TEST(SecondOrStepTimerTest, TriggersEveryNSteps) {
   SecondOrStepTimer timer({.every_steps = 3});
   EXPECT_TRUE(timer.should_trigger_for_step(17));
   timer.update_last_triggered_step(17);
@@ -52,8 +52,8 @@ TEST(SecondOrStepTimerTest, TriggersEverySoManySteps) {
   EXPECT_FALSE(timer.should_trigger_for_step(16));
 }
 
-// BH-5: what passed between two triggers.
-TEST(SecondOrStepTimerTest, TellsWhatPassed) {
+// BH-5: the time and steps between two triggers.
+TEST(SecondOrStepTimerTest, ReturnsTheElapsedTimeAndSteps) {
   FakeClock clock;
   SecondOrStepTimer timer({.every_steps = 1, .clock = &clock});
   EXPECT_EQ(timer.last_triggered_step(), std::nullopt);
@@ -66,7 +66,7 @@ TEST(SecondOrStepTimerTest, TellsWhatPassed) {
   EXPECT_EQ(timer.update_last_triggered_step(3)->steps, -2);
 }
 
-TEST(SecondOrStepTimerTest, ForgetsWhenItIsReset) {
+TEST(SecondOrStepTimerTest, ForgetsTheLastTriggerWhenReset) {
   SecondOrStepTimer timer({.every_steps = 100});
   timer.update_last_triggered_step(1);
   timer.reset();
@@ -74,7 +74,7 @@ TEST(SecondOrStepTimerTest, ForgetsWhenItIsReset) {
   EXPECT_FALSE(timer.update_last_triggered_step(2));
 }
 
-TEST(SecondOrStepTimerTest, TakesTheLongestIntervals) {
+TEST(SecondOrStepTimerTest, AcceptsTheLongestIntervals) {
   SecondOrStepTimer steps({.every_steps = std::numeric_limits<int64_t>::max()});
   steps.update_last_triggered_step(5);
   EXPECT_FALSE(steps.should_trigger_for_step(6));

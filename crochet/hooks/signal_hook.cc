@@ -15,7 +15,7 @@
 namespace crochet {
 namespace {
 
-// Which signals a SignalHook handles now.
+// The signals that a SignalHook handles now.
 std::array<std::atomic<bool>, NSIG> handled_signals = {};
 
 extern "C" void crochet_handle_signal(int signal) {
@@ -23,7 +23,7 @@ extern "C" void crochet_handle_signal(int signal) {
   if (pending_signal() == 0) {
     set_pending_signal(signal);
   } else {
-    // The signal is blocked while this runs: it takes its own effect on return.
+    // The signal is blocked while this runs: its default action follows on return.
     ::signal(signal, SIG_DFL);
     ::raise(signal);
   }
@@ -33,7 +33,7 @@ extern "C" void crochet_handle_signal(int signal) {
 StopRequest stop_because_of(int signal) { return {"SignalHook", signal_name(signal), signal}; }
 
 bool can_be_handled(int signal) {
-  // sigaction refuses those that the threads library keeps for itself.
+  // sigaction rejects those that the threads library reserves.
   struct sigaction present = {};
   return signal > 0 && signal < NSIG && signal != SIGKILL && signal != SIGSTOP &&
          ::sigaction(signal, nullptr, &present) == 0;

@@ -11,20 +11,20 @@
 
 namespace crochet {
 
-// Ends a run in order when the process gets one of these signals: the step is finished, the
-// state saved, hooks end. A second signal ends the process at once, with that signal's own effect.
+// Ends a run cleanly when the process receives one of these signals: the step is finished, the
+// state saved, hooks end. A second signal has its default effect and ends the process at once.
 //
 //   Loop loop({.hooks = {SignalHook({SIGINT, SIGTERM}), ...}});
 //   const RunReport report = loop.run(body);
 //   return report.signal == 0 ? 0 : 128 + report.signal;
 //
-// The handlers are installed in begin; the previous ones are put back in end, on_error and the
+// The handlers are installed in begin; the previous ones are restored in end, on_error and the
 // destructor. A handler only sets pending_signal(), which restoring, waiting and
-// evaluating heed too. The flag stays set afterwards: a process that was asked to end begins
+// evaluating check too. The flag stays set afterwards: a process that was asked to end starts
 // no further run. set_pending_signal(0) clears it.
 class SignalHook final : public SessionRunHook {
  public:
-  // Throws: InvalidArgumentError for no signal at all, or one that cannot be handled.
+  // Throws: InvalidArgumentError for no signals, or one that cannot be handled.
   explicit SignalHook(std::vector<int> signals);
   ~SignalHook() override;
   SignalHook(SignalHook&&) noexcept;
@@ -36,7 +36,7 @@ class SignalHook final : public SessionRunHook {
   void after_run(SessionRunContext& context, const SessionRunValues& values) override;
   void end(Session& session) override;
   void on_error(std::exception_ptr error) override;
-  // The last save is still under its protection.
+  // Last, so that the handlers are still installed during the last save.
   HookPlace place() const override { return HookPlace::kLast; }
 
  private:

@@ -46,7 +46,7 @@ class SignalHookTest : public testing::Test {
   ScriptedGraph graph_;
 };
 
-TEST_F(SignalHookTest, RefusesWhatCannotBeHandled) {
+TEST_F(SignalHookTest, RejectsSignalsThatCannotBeHandled) {
   EXPECT_THROW(SignalHook({}), InvalidArgumentError);
   for (const int signal : {0, -1, 10'000, SIGKILL, SIGSTOP, 32})
     EXPECT_THROW(SignalHook({signal}), InvalidArgumentError) << signal;
@@ -67,10 +67,10 @@ TEST_F(SignalHookTest, StopsAfterTheStep) {
   EXPECT_EQ(session.stop_request()->reason, "SIGTERM");
   EXPECT_EQ(session.stop_request()->signal, SIGTERM);
   EXPECT_EQ(session.current_step(), 1);
-  EXPECT_EQ(pending_signal(), SIGTERM);  // It stays.
+  EXPECT_EQ(pending_signal(), SIGTERM);  // It stays set.
 }
 
-TEST_F(SignalHookTest, BeginsNoRunIfASignalIsPending) {
+TEST_F(SignalHookTest, StartsNoRunIfASignalIsPending) {
   set_pending_signal(SIGINT);
   MonitoredSession session(creator(), {SignalHook({SIGINT})});
   EXPECT_TRUE(session.should_stop());
@@ -78,7 +78,7 @@ TEST_F(SignalHookTest, BeginsNoRunIfASignalIsPending) {
   session.close();
 }
 
-TEST_F(SignalHookTest, PutsTheFormerHandlersBack) {
+TEST_F(SignalHookTest, RestoresThePreviousHandlers) {
   ::signal(SIGUSR1, SIG_IGN);
   const auto former = handler_of(SIGUSR2);
   {
@@ -92,7 +92,7 @@ TEST_F(SignalHookTest, PutsTheFormerHandlersBack) {
   {
     const MonitoredSession session(creator(), {SignalHook({SIGUSR1})});
     EXPECT_NE(handler_of(SIGUSR1), SIG_IGN);
-  }  // Ends by an error.
+  }  // Ends with an error.
   EXPECT_EQ(handler_of(SIGUSR1), SIG_IGN);
   {
     SignalHook hook({SIGUSR1});
@@ -102,7 +102,7 @@ TEST_F(SignalHookTest, PutsTheFormerHandlersBack) {
   ::signal(SIGUSR1, SIG_DFL);
 }
 
-TEST_F(SignalHookTest, RefusesASignalThatAnotherHookHandles) {
+TEST_F(SignalHookTest, RejectsASignalThatAnotherHookHandles) {
   SignalHook first({SIGUSR1});
   first.begin(graph_);
   const auto handler = handler_of(SIGUSR1);

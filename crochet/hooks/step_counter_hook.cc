@@ -35,9 +35,9 @@ void StepCounterHook::begin(Graph& graph) {
 }
 
 void StepCounterHook::after_create_session(Session& session, Coordinator&) {
-  last_step_.reset();  // A step that is made again is not stuck.
+  last_step_.reset();  // A repeated step is not stuck.
   const int64_t step = read_global_step(session);
-  // Steps that are lost are in no rate, and their clock must not delay the next one.
+  // Lost steps count in no rate, and must not delay the next trigger.
   if (timer_.last_triggered_step().value_or(step) > step) timer_.reset();
   if (writer_) writer_->start_session(step);
 }
@@ -59,7 +59,7 @@ void StepCounterHook::after_run(SessionRunContext& context, const SessionRunValu
 }
 
 void StepCounterHook::report(int64_t step, const SecondOrStepTimer::Elapsed& elapsed) {
-  // After a recovery the step may be behind the last trigger: no rate then.
+  // After a recovery the step may be less than at the last trigger: no rate then.
   if (elapsed.steps < 0 || elapsed.secs <= 0) return;
   const double rate = static_cast<double>(elapsed.steps) / elapsed.secs;
   if (writer_) writer_->add_scalar(tag_, rate, step);

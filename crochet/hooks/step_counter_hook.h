@@ -10,24 +10,25 @@
 
 namespace crochet {
 
-// One interval: every_n_steps, 100 if neither is given.
+// At most one of the intervals is set; with neither, every 100 steps.
 struct StepCounterHookOptions {
   std::optional<int64_t> every_n_steps = {};
   std::optional<double> every_n_secs = {};
-  // Where the curve goes: a directory, or a writer, or neither for the log alone.
+  // Where the curve goes: a directory or a writer; with neither, the rate is only logged.
   std::string output_dir = {};
   std::shared_ptr<SummaryWriter> summary_writer = {};
   // The steps that one run is expected to make.
   int64_t steps_per_run = 1;
-  // At least so much time lies between two lines in the log; the curve has every point.
+  // The least time between two lines in the log; the curve has every point.
   double min_log_secs = 0;
   // The machine's if null. Not owned.
   Clock* clock = nullptr;
 };
 
-// Logs the steps made per second, and writes them as a curve: "global_step/sec", after the
-// step's name. The first trigger starts the clock, and so does a recovery that takes the step back
-// behind it. Warns, five times at most, if the step does not move.
+// Logs the steps made per second and writes them as a curve named after the step:
+// "global_step/sec". The first trigger starts the clock; so does the first one after a recovery
+// that takes the step back to before the last trigger. Warns if the step does not advance, at most
+// five times.
 class StepCounterHook final : public SessionRunHook {
  public:
   // Throws: InvalidArgumentError if both intervals are given, or one that is not above 0.

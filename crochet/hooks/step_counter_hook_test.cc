@@ -25,7 +25,7 @@ using testing::SizeIs;
 
 class StepCounterHookTest : public testing::Test {
  protected:
-  // Makes runs with a hook; the clock advances by `secs` in each. Returns the rates by step.
+  // Makes runs with a hook, each of which takes `secs`. Returns the rates by step.
   std::map<int64_t, float> rates(StepCounterHookOptions options, int num_runs, double secs = 0.5,
                                  const ScriptedGraphOptions& graph_options = {}) {
     ScriptedGraph graph(graph_options);
@@ -54,14 +54,14 @@ class StepCounterHookTest : public testing::Test {
   std::shared_ptr<SummaryWriter> writer_ = std::make_shared<SummaryWriter>("runs", files_, clock_);
 };
 
-TEST_F(StepCounterHookTest, TakesAtMostOneInterval) {
+TEST_F(StepCounterHookTest, RejectsTwoIntervals) {
   EXPECT_THROW(StepCounterHook({.every_n_steps = 1, .every_n_secs = 1.0}), InvalidArgumentError);
   EXPECT_THROW(StepCounterHook({.every_n_steps = 0}), InvalidArgumentError);
   EXPECT_NO_THROW(StepCounterHook());
 }
 
 // BH-39: every 10 of 30 runs: at steps 11 and 21, no warning.
-TEST_F(StepCounterHookTest, CountsEverySoManySteps) {
+TEST_F(StepCounterHookTest, CountsEveryNSteps) {
   EXPECT_THAT(rates({.every_n_steps = 10}, 30), ElementsAre(Pair(11, 2.0f), Pair(21, 2.0f)));
   EXPECT_THAT(log_.lines(Severity::kWarning), SizeIs(0));
 }
@@ -71,7 +71,7 @@ TEST_F(StepCounterHookTest, CountsEveryHundredStepsByDefault) {
 }
 
 // BH-40: every 0.1 s, 0.2 s a run.
-TEST_F(StepCounterHookTest, CountsEverySoManySeconds) {
+TEST_F(StepCounterHookTest, CountsEveryNSeconds) {
   EXPECT_THAT(rates({.every_n_secs = 0.1}, 3, 0.2),
               ElementsAre(Pair(2, testing::FloatEq(5)), Pair(3, testing::FloatEq(5))));
 }
@@ -83,19 +83,19 @@ TEST_F(StepCounterHookTest, CountsRunsOfFewerStepsThanItsInterval) {
 }
 
 // BH-44: N = 5, 5 steps a run.
-TEST_F(StepCounterHookTest, CountsRunsOfAsManySteps) {
+TEST_F(StepCounterHookTest, CountsRunsOfExactlyItsInterval) {
   EXPECT_THAT(rates({.every_n_steps = 5, .steps_per_run = 5}, 5, 0.5, {.steps_per_run = 5}),
               ElementsAre(Pair(10, 10.0f), Pair(15, 10.0f), Pair(20, 10.0f), Pair(25, 10.0f)));
 }
 
 // BH-45: N = 5, 10 steps a run.
-TEST_F(StepCounterHookTest, CountsRunsOfMoreSteps) {
+TEST_F(StepCounterHookTest, CountsRunsOfMoreStepsThanItsInterval) {
   EXPECT_THAT(rates({.every_n_steps = 5, .steps_per_run = 10}, 5, 0.5, {.steps_per_run = 10}),
               ElementsAre(Pair(20, 20.0f), Pair(30, 20.0f), Pair(40, 20.0f), Pair(50, 20.0f)));
 }
 
-// BH-42: a step that does not move: a warning, five times at most.
-TEST_F(StepCounterHookTest, WarnsIfTheStepDoesNotMove) {
+// BH-42: a step that does not advance: a warning, at most five times.
+TEST_F(StepCounterHookTest, WarnsIfTheStepDoesNotAdvance) {
   rates({.every_n_steps = 1}, 2, 0.5, {.steps_per_run = 0});
   EXPECT_THAT(log_.lines(Severity::kWarning),
               ElementsAre(testing::ContainsRegex("global step.*has not been increased")));
@@ -104,11 +104,11 @@ TEST_F(StepCounterHookTest, WarnsIfTheStepDoesNotMove) {
   EXPECT_THAT(log_.lines(Severity::kWarning), SizeIs(5));
 }
 
-TEST_F(StepCounterHookTest, GivesNoRateWhenNoTimePassed) {
+TEST_F(StepCounterHookTest, ReportsNoRateIfNoTimePassed) {
   EXPECT_THAT(rates({.every_n_steps = 1}, 5, 0.0), SizeIs(0));
 }
 
-TEST_F(StepCounterHookTest, DoesNotTakeARecoveryForAStepThatDoesNotMove) {
+TEST_F(StepCounterHookTest, DoesNotMistakeARecoveryForAStuckStep) {
   ScriptedGraph graph;
   MonitoredSession session(std::make_unique<ChiefSessionCreator>(graph),
                            {StepCounterHook({.every_n_steps = 1, .clock = &clock_})});
@@ -137,7 +137,7 @@ TEST_F(StepCounterHookTest, LogsItsRate) {
   EXPECT_THAT(log_.lines(Severity::kInfo), ElementsAre("global_step/sec: 2"));
 }
 
-TEST_F(StepCounterHookTest, LogsNoMoreOftenThanItIsTold) {
+TEST_F(StepCounterHookTest, LogsNoMoreOftenThanMinLogSecs) {
   ScriptedGraph graph;
   MonitoredSession session(
       std::make_unique<ChiefSessionCreator>(graph),
@@ -180,8 +180,8 @@ TEST_F(StepCounterHookTest, NamesTheCurveAfterTheStep) {
   EXPECT_THAT(points, ElementsAre("2 bar/foo/sec 2"));
 }
 
-// The clock starts again with the session: lost steps are in no rate.
-TEST_F(StepCounterHookTest, GoesOnCountingAfterARecovery) {
+// The clock restarts with the session: lost steps count in no rate.
+TEST_F(StepCounterHookTest, ContinuesCountingAfterARecovery) {
   ScriptedGraph graph;
   MonitoredSession session(
       std::make_unique<ChiefSessionCreator>(graph),
@@ -203,7 +203,7 @@ TEST_F(StepCounterHookTest, GoesOnCountingAfterARecovery) {
   EXPECT_THAT(steps, ElementsAre(3, 5, 7, 9, 3));
 }
 
-TEST_F(StepCounterHookTest, RefusesANegativeTimeBetweenLines) {
+TEST_F(StepCounterHookTest, RejectsANegativeMinLogSecs) {
   EXPECT_THROW(StepCounterHook({.min_log_secs = -1}), InvalidArgumentError);
 }
 

@@ -15,7 +15,7 @@ StopAfterHook::StopAfterHook(const StopAfterHookOptions& options)
 void StopAfterHook::begin(Graph&) { start_ = clock_->now(); }
 
 void StopAfterHook::after_create_session(Session&, Coordinator& coordinator) {
-  // Restoring may have taken all the time there was.
+  // Restoring may have taken all the time.
   if (is_over()) coordinator.request_stop(StopRequest{name(), reason()});
 }
 

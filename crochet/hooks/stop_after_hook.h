@@ -8,16 +8,16 @@
 namespace crochet {
 
 struct StopAfterHookOptions {
-  // How long the run may last, restoring included.
+  // How long the run may last, including restoring.
   double secs = 0;
   // The machine's if null. Not owned.
   Clock* clock = nullptr;
 };
 
-// Requests a stop once the run has lasted for some time: for machines that are lent by the hour.
-// The time is looked at after each step, so leave room for one step and the last checkpoint. It
-// counts from the begin of this run, whatever runs it resumes; where that ends is unknown, so a
-// progress bar shows no way left.
+// Requests a stop once the run has lasted for some time: for machines that are rented by the hour.
+// The time is checked after each step, so leave room for one step and the last checkpoint. It
+// counts from the hook's begin, not from that of a run it resumes. The last step is unknown, so a
+// progress bar shows no time left.
 //
 //   Loop loop({.hooks = {StopAfterHook({.secs = 3600})}});
 class StopAfterHook final : public SessionRunHook {

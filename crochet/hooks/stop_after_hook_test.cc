@@ -25,7 +25,7 @@ class StopAfterHookTest : public testing::Test {
   ScriptedGraph graph_;
 };
 
-TEST_F(StopAfterHookTest, StopsOnceTheTimeIsOver) {
+TEST_F(StopAfterHookTest, StopsOnceTheTimeHasPassed) {
   MonitoredSession open = session({hook(60)});
   clock_.advance(std::chrono::milliseconds(59'999));
   open.run(graph_.train());
@@ -59,7 +59,7 @@ TEST_F(StopAfterHookTest, CountsFromTheBeginOfEachRun) {
   }
 }
 
-TEST_F(StopAfterHookTest, CountsOnOverARecovery) {
+TEST_F(StopAfterHookTest, KeepsCountingAcrossARecovery) {
   MonitoredSession open = session({hook(60)});
   clock_.advance(std::chrono::seconds(45));
   graph_.fail_run(graph_.num_runs(), AbortedError("the worker is gone"));
@@ -91,7 +91,7 @@ TEST_F(StopAfterHookTest, MakesNoStepIfRestoringTookAllTheTime) {
 
 TEST_F(StopAfterHookTest, DoesNotKnowTheLastStep) { EXPECT_FALSE(hook(60).last_step()); }
 
-TEST_F(StopAfterHookTest, TakesOnlyTimesAboveZero) {
+TEST_F(StopAfterHookTest, RejectsTimesThatAreNotAboveZero) {
   EXPECT_THROW(hook(0), InvalidArgumentError);
   EXPECT_THROW(hook(-1), InvalidArgumentError);
   EXPECT_THROW(hook(std::nan("")), InvalidArgumentError);

@@ -11,10 +11,10 @@
 namespace crochet {
 namespace {
 
-// How many runs before the last step it is read behind each run that is seen to add several.
+// If runs add several steps each: how many runs before the last step it is read after each run.
 constexpr int64_t kRunsAhead = 4;
-// From how many steps before the last one, at the latest, others are watched: reading it takes
-// some tenths of a millisecond then, and a worker may stand still meanwhile.
+// With other workers, the step is read after each run for at least this many steps before the last
+// one: reading it takes some tenths of a millisecond, and a worker may be stalled meanwhile.
 constexpr int64_t kWatchedSteps = 1000;
 
 }  // namespace
@@ -53,9 +53,9 @@ std::optional<SessionRunArgs> StopAtStepHook::before_run(SessionRunContext&) {
 
 bool StopAtStepHook::is_near(int64_t step) const {
   const int64_t distance = std::min(*last_step_, kMaxGlobalStep) - step;
-  // Most runs add one step: only then is it worth a run to see what the step is now.
+  // Most runs add one step: then only the last one is worth a run to read the step.
   if (!others_train_) return distance <= (pace_ == 1 ? 1 : kRunsAhead * pace_);
-  // Behind its first run, which may have been long, the pace of the others is unknown.
+  // After the first run, which may have been long, the pace of the others is unknown.
   return !previous_step_ || distance <= std::max(kWatchedSteps, kRunsAhead * pace_);
 }
 

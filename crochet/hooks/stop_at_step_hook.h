@@ -10,7 +10,7 @@ namespace crochet {
 struct StopAtStepHookOptions {
   // Steps to run, counted from the step found when the session is created.
   std::optional<int64_t> num_steps = {};
-  // The step at which to stop, whoever reached it.
+  // The step at which to stop, whichever worker reaches it.
   std::optional<int64_t> last_step = {};
 };
 
@@ -20,10 +20,10 @@ struct StopAtStepHookOptions {
 // from a checkpoint keeps it, so no step is counted twice. A run that is restored
 // at the target or past it makes no step.
 //
-// Where several workers train one model, in sessions with a target, each finishes the step that is
-// under way when another worker reaches the target, and makes no other: the final step is less
-// than last_step + workers. For that the step is read once more after each run of the last
-// thousand steps or so. A worker that stands still for more steps of the others than that may
+// If several workers train one model, in sessions with a session target, each finishes the step it
+// is in when another worker reaches the last step, and makes no other: the final step is less
+// than last_step + workers. For this, the step is read once more after each run of the last
+// thousand steps or so. A worker that is stalled while the others make more steps than that may
 // begin one more.
 //
 //   Loop loop({.hooks = {StopAtStepHook({.last_step = 10'000})}});
@@ -31,7 +31,7 @@ struct StopAtStepHookOptions {
 // Not thread-safe; the monitored session calls it from one thread.
 class StopAtStepHook final : public SessionRunHook {
  public:
-  // Throws InvalidArgumentError unless exactly one of the options is set, to 0 or more.
+  // Throws: InvalidArgumentError unless exactly one of the options is set, to 0 or more.
   explicit StopAtStepHook(const StopAtStepHookOptions& options);
 
   void begin(Graph& graph) override;
@@ -41,14 +41,14 @@ class StopAtStepHook final : public SessionRunHook {
   std::optional<int64_t> last_step() const override { return last_step_; }
 
  private:
-  // Whether the step is close enough to the last one to be read after a run that began at `step`.
+  // True if the step is to be read after a run that began at `step`: it may reach the last one.
   bool is_near(int64_t step) const;
 
   std::optional<int64_t> num_steps_;
   std::optional<int64_t> last_step_;
   bool others_train_ = false;             // May train the variables of this session.
-  std::optional<int64_t> previous_step_;  // Before the run before.
-  int64_t pace_ = 1;  // The most steps that were seen between two runs of this session.
+  std::optional<int64_t> previous_step_;  // Before the previous run.
+  int64_t pace_ = 1;  // The most steps seen between the starts of two runs of this session.
   Output step_;
 };
 

@@ -29,7 +29,7 @@ int64_t train_to_the_end(ScriptedGraph& graph, HookHandle hook) {
 }
 
 // BH-6: exactly one of num_steps and last_step.
-TEST(StopAtStepHookTest, TakesExactlyOneTarget) {
+TEST(StopAtStepHookTest, RequiresExactlyOneTarget) {
   EXPECT_THROW(StopAtStepHook({.num_steps = 10, .last_step = 20}), InvalidArgumentError);
   EXPECT_THROW(StopAtStepHook({}), InvalidArgumentError);
   EXPECT_THROW(StopAtStepHook({.num_steps = -1}), InvalidArgumentError);
@@ -42,20 +42,20 @@ TEST(StopAtStepHookTest, CountsFromTheStepOfTheFirstSession) {
   EXPECT_EQ(train_to_the_end(graph, StopAtStepHook({.num_steps = 10})), 15);
 }
 
-// MS-57: last_step is the step whoever reached it.
+// MS-57: last_step is absolute, whoever reached it.
 TEST(StopAtStepHookTest, StopsAtTheLastStep) {
   ScriptedGraph graph({.global_step = 3});
   EXPECT_EQ(train_to_the_end(graph, StopAtStepHook({.last_step = 5})), 5);
 }
 
-TEST(StopAtStepHookTest, MakesNoStepIfTheTargetIsReachedAlready) {
+TEST(StopAtStepHookTest, MakesNoStepIfTheTargetIsAlreadyReached) {
   ScriptedGraph graph({.global_step = 5});
   EXPECT_EQ(train_to_the_end(graph, StopAtStepHook({.last_step = 5})), 5);
   EXPECT_EQ(train_to_the_end(graph, StopAtStepHook({.last_step = 4})), 5);
   EXPECT_EQ(train_to_the_end(graph, StopAtStepHook({.num_steps = 0})), 5);
 }
 
-// A target in the middle of a run is noticed there; by the first run of all in the next.
+// A target in the middle of a run is noticed after that run; in the first run, after the next.
 TEST(StopAtStepHookTest, NoticesTheTargetInRunsOfManySteps) {
   ScriptedGraph graph({.steps_per_run = 4});
   EXPECT_EQ(train_to_the_end(graph, StopAtStepHook({.last_step = 9})), 12);
@@ -64,8 +64,8 @@ TEST(StopAtStepHookTest, NoticesTheTargetInRunsOfManySteps) {
   EXPECT_EQ(train_to_the_end(graph, StopAtStepHook({.last_step = 20})), 20);
 }
 
-// The workers beside this one: while its n-th run is under way, counted from 0, they make as many
-// steps as `steps` says, or none.
+// The other workers: during this worker's n-th run, counted from 0, they make steps[n] steps, or
+// none.
 class OtherWorkers final : public SessionRunHook {
  public:
   explicit OtherWorkers(std::map<int64_t, int64_t> steps) : steps_(std::move(steps)) {}
@@ -86,7 +86,7 @@ class OtherWorkers final : public SessionRunHook {
   int64_t run_ = 0;
 };
 
-// How a worker with this target stops, beside others.
+// How a worker with this target stops among others.
 struct End {
   int64_t step = 0;
   int64_t num_own = 0;    // Runs of its own.
@@ -109,20 +109,20 @@ End train_beside(std::map<int64_t, int64_t> others, int64_t last_step,
   return end;
 }
 
-// Whatever the others make meanwhile, no run begins behind the last step.
+// Whatever steps the others make meanwhile, no run begins past the last step.
 TEST(StopAtStepHookTest, BeginsNoRunOnceOthersReachedTheLastStep) {
   EXPECT_EQ(train_beside({{0, 50}}, 20).step, 51);          // In its first run.
-  EXPECT_EQ(train_beside({{500, 1000}}, 1200).step, 1501);  // It stood still, for the first time.
+  EXPECT_EQ(train_beside({{500, 1000}}, 1200).step, 1501);  // It stalled, for the first time.
   EXPECT_EQ(train_beside({{10, 1500}, {2000, 5600}}, 9000).step, 9101);  // As it did before.
 }
 
-// Far from the last step, reading it would only take time.
-TEST(StopAtStepHookTest, ReadsTheStepNearTheLastOneOnly) {
+// Far from the last step, reading the step would only cost time.
+TEST(StopAtStepHookTest, ReadsTheStepOnlyNearTheLastOne) {
   EXPECT_EQ(train_beside({}, 1500).num_reads, 1001);  // The first one, and the last thousand.
   EXPECT_EQ(train_beside({{0, 400}}, 2500).num_reads, 1 + 4 * 401);
 }
 
-// In a session of this process nobody else trains, but in threads that use it, too.
+// In a session of this process nobody else trains, except threads that use the same session.
 TEST(StopAtStepHookTest, ReadsTheStepOnceInThisProcess) {
   EXPECT_EQ(train_beside({}, 1500, "").num_reads, 1);
   EXPECT_EQ(train_beside({{0, 400}, {1, 1099}}, 1500, "").step, 1501);
@@ -148,7 +148,7 @@ TEST(StopAtStepHookTest, DoesNotStopBeforeTheTarget) {
   session.close();
 }
 
-TEST(StopAtStepHookTest, KeepsItsTargetOverARecovery) {
+TEST(StopAtStepHookTest, KeepsItsTargetAcrossARecovery) {
   ScriptedGraph graph;
   const auto hook = std::make_shared<StopAtStepHook>(StopAtStepHookOptions{.num_steps = 2});
   MonitoredSession session(std::make_unique<ChiefSessionCreator>(graph), {hook});
@@ -167,7 +167,7 @@ TEST(StopAtStepHookTest, NeedsAGlobalStep) {
               ThrowsMessage<FailedPreconditionError>(HasSubstr("StopAtStepHook")));
 }
 
-TEST(StopAtStepHookTest, TakesTheLargestNumberOfSteps) {
+TEST(StopAtStepHookTest, AcceptsTheLargestNumberOfSteps) {
   ScriptedGraph graph({.global_step = 5});
   const auto hook = std::make_shared<StopAtStepHook>(
       StopAtStepHookOptions{.num_steps = std::numeric_limits<int64_t>::max()});

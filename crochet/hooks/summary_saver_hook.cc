@@ -39,7 +39,7 @@ std::string encoded_summary(const std::string& name, const Tensor& value) {
     decode_summary(encoded);
   } catch (const DataLossError& error) {
     throw InvalidArgumentError(
-        "the summary \"{}\" is a string that holds no encoded Summary ({}); a text belongs in the "
+        "the summary \"{}\" is a string but not an encoded Summary ({}); a text belongs in the "
         "collection \"{}\"",
         name, error.what(), kTextSummariesCollection);
   }
@@ -69,7 +69,7 @@ void SummarySaverHook::begin(Graph& graph) {
 }
 
 void SummarySaverHook::after_create_session(Session& session, Coordinator&) {
-  // A scaffold has its summaries only now that it is finalized.
+  // A scaffold has its summary_op only once it is finalized.
   const Fetches summaries = session.graph().resolve(
       options_.scaffold ? options_.scaffold->summary_op : options_.summary_op);
   leaves_.clear();
@@ -80,7 +80,7 @@ void SummarySaverHook::after_create_session(Session& session, Coordinator&) {
   if (writer_) writer_->start_session(read_global_step(session));
 }
 
-// The tag is the key in the innermost map, or else the name of the operation.
+// A leaf's tag is its key in the innermost map, or else the name of the operation.
 void SummarySaverHook::note_leaves(const Graph& graph, const Fetches& fetches,
                                    const std::string& key) {
   if (const Output* const output = fetches.as_output()) {

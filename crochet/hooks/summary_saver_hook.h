@@ -11,30 +11,30 @@
 
 namespace crochet {
 
-// Exactly one of the intervals, and exactly one of scaffold and summary_op, is given.
+// Exactly one of the intervals and exactly one of scaffold and summary_op is set.
 struct SummarySaverHookOptions {
   std::optional<int64_t> save_steps = {};
   std::optional<double> save_secs = {};
   // Where the summaries go: a directory or a writer.
   std::string output_dir = {};
   std::shared_ptr<SummaryWriter> summary_writer = {};
-  // Its summary_op is fetched, as finalize() left it.
+  // Its summary_op, as finalize() sets it, is fetched.
   std::shared_ptr<Scaffold> scaffold = {};
   // Outputs or names: one, a list, or a map from tag to output. Without a map the tag is the
   // operation's name. An output in the graph's collection "histogram_summaries" or
-  // "text_summaries" is one; any other is a real number, or a string that holds an encoded Summary
-  // message, as TensorFlow's summary operations give it, with tags of its own.
+  // "text_summaries" is written as such; any other is a real number, or a string with an encoded
+  // Summary message that has its own tags, as TensorFlow's summary operations return it.
   Fetches summary_op = {};
   // The machine's if null. Not owned.
   Clock* clock = nullptr;
 };
 
-// Writes summaries, what TensorBoard shows as curves, histograms and texts, at the first step and
-// then periodically, each under the step that is completed when it is written. A value that is
-// unset in a step is left out; so are elements of a histogram that are not finite, with a
-// warning, the first time.
+// Writes summaries, which TensorBoard shows as curves, histograms and texts, at the first step and
+// then periodically, each under the step that is completed when it is written. Omits values that
+// are unset in a step, and elements of a histogram that are not finite, with a warning the first
+// time.
 //
-// A session that is resumed or recovered takes back what was written for steps that are lost, and
+// A session that is resumed or recovered revokes the summaries of the lost steps, and
 // writes at its first step again.
 class SummarySaverHook final : public SessionRunHook {
  public:
@@ -65,7 +65,7 @@ class SummarySaverHook final : public SessionRunHook {
   Fetches request_;           // {step, summaries}.
   std::vector<Leaf> leaves_;  // Of the summaries.
   std::optional<int64_t>
-      next_step_;  // What the coming run should complete; unset before the first.
+      next_step_;  // The step the next run should complete; unset before the first.
   bool requested_ = false;
   bool warned_of_histogram_ = false;
 };

@@ -49,7 +49,7 @@ class SummarySaverHookTest : public testing::Test {
       for (Event& event : read_event_file(files_, path)) events.push_back(std::move(event));
     return events;
   }
-  // What a tag's curve is: step and value.
+  // The curve of a tag: values by step.
   std::map<int64_t, float> curve(const std::string& tag) {
     std::map<int64_t, float> curve;
     for (const Event& event : events())
@@ -66,7 +66,7 @@ class SummarySaverHookTest : public testing::Test {
 };
 
 // BH-46, BH-47: exactly one of scaffold and summary_op, and exactly one interval.
-TEST_F(SummarySaverHookTest, RefusesConflictingOptions) {
+TEST_F(SummarySaverHookTest, RejectsConflictingOptions) {
   const auto scaffold = std::make_shared<Scaffold>();
   EXPECT_THROW(SummarySaverHook({.save_steps = 1}), InvalidArgumentError);
   EXPECT_THROW(SummarySaverHook({.save_steps = 1, .scaffold = scaffold, .summary_op = "loss"}),
@@ -77,7 +77,7 @@ TEST_F(SummarySaverHookTest, RefusesConflictingOptions) {
 }
 
 // BH-50: every 8 of 30 runs; the summary is computed only then.
-TEST_F(SummarySaverHookTest, SavesEverySoManySteps) {
+TEST_F(SummarySaverHookTest, SavesEveryNSteps) {
   train(steps(8, "loss"), 30);
   EXPECT_THAT(curve("loss"), ElementsAre(Pair(1, 1), Pair(9, 2), Pair(17, 3), Pair(25, 4)));
   EXPECT_EQ(num_losses_, 4);
@@ -91,17 +91,17 @@ TEST_F(SummarySaverHookTest, SavesSeveralSummaries) {
 }
 
 // BH-53: every 9 s, 3.1 s a run.
-TEST_F(SummarySaverHookTest, SavesEverySoManySeconds) {
+TEST_F(SummarySaverHookTest, SavesEveryNSeconds) {
   train({.save_secs = 9.0, .summary_writer = writer_, .summary_op = "loss"}, 8, 3.1);
   EXPECT_THAT(curve("loss"), ElementsAre(Pair(1, 1), Pair(4, 2), Pair(7, 3)));
 }
 
-TEST_F(SummarySaverHookTest, TakesTheTagsOfAMap) {
+TEST_F(SummarySaverHookTest, UsesTheTagsOfAMap) {
   train(steps(1, Fetches::Map{{"train/loss", "loss"}}), 1);
   EXPECT_THAT(curve("train/loss"), ElementsAre(Pair(1, 1)));
 }
 
-TEST_F(SummarySaverHookTest, TakesTheScaffoldsSummaries) {
+TEST_F(SummarySaverHookTest, WritesTheScaffoldsSummaries) {
   graph_.add_to_collection(kSummariesCollection, graph_.output("rate"));
   const auto scaffold = std::make_shared<Scaffold>();
   MonitoredSession session(
@@ -113,7 +113,7 @@ TEST_F(SummarySaverHookTest, TakesTheScaffoldsSummaries) {
   EXPECT_THAT(curve("rate"), ElementsAre(Pair(1, 0.5f)));
 }
 
-TEST_F(SummarySaverHookTest, MayHaveNoSummaries) {
+TEST_F(SummarySaverHookTest, AcceptsNoSummaries) {
   const auto scaffold = std::make_shared<Scaffold>();
   MonitoredSession session(
       std::make_unique<ChiefSessionCreator>(graph_,
@@ -124,14 +124,14 @@ TEST_F(SummarySaverHookTest, MayHaveNoSummaries) {
   for (const Event& event : events()) EXPECT_THAT(event.values, IsEmpty());
 }
 
-TEST_F(SummarySaverHookTest, LeavesOutValuesThatAreUnset) {
+TEST_F(SummarySaverHookTest, OmitsUnsetValues) {
   graph_.value("accuracy", {Tensor(), Tensor::scalar(0.75f)});
   train(steps(1, Fetches::List{"accuracy", "loss"}), 2);
   EXPECT_THAT(curve("accuracy"), ElementsAre(Pair(2, 0.75f)));
   EXPECT_THAT(curve("loss"), ElementsAre(Pair(1, 1), Pair(2, 2)));
 }
 
-TEST_F(SummarySaverHookTest, AnOutputsCollectionSaysWhatKindOfSummaryItIs) {
+TEST_F(SummarySaverHookTest, AnOutputsCollectionDecidesTheKindOfSummary) {
   const auto weights = Tensor::from<float>({-1, 2}, Shape{1, 2});
   graph_.add_to_collection(kHistogramSummariesCollection, graph_.value("weights", {weights}));
   const Tensor text = Tensor::scalar(std::string("once upon a time"));
@@ -143,7 +143,7 @@ TEST_F(SummarySaverHookTest, AnOutputsCollectionSaysWhatKindOfSummaryItIs) {
                           SummaryValue{.tag = "w", .histogram = make_histogram(weights)}));
 }
 
-TEST_F(SummarySaverHookTest, TheScaffoldHasAllKinds) {
+TEST_F(SummarySaverHookTest, WritesAllKindsOfTheScaffoldsSummaries) {
   const auto weights = Tensor::from<float>({-1, 2});
   graph_.add_to_collection(kSummariesCollection, graph_.output("rate"));
   graph_.add_to_collection(kHistogramSummariesCollection, graph_.value("weights", {weights}));
@@ -157,7 +157,7 @@ TEST_F(SummarySaverHookTest, TheScaffoldHasAllKinds) {
                           SummaryValue{.tag = "weights", .histogram = make_histogram(weights)}));
 }
 
-TEST_F(SummarySaverHookTest, TakesTheSummariesOfTensorFlowsOperations) {
+TEST_F(SummarySaverHookTest, WritesTheSummariesOfTensorFlowsOperations) {
   const std::vector<SummaryValue> values = {{.tag = "a", .simple_value = 1},
                                             {.tag = "b", .simple_value = 2}};
   graph_.value("merged", {Tensor::scalar(encode_summary(values))});
@@ -167,7 +167,7 @@ TEST_F(SummarySaverHookTest, TakesTheSummariesOfTensorFlowsOperations) {
   EXPECT_THAT(curve("loss"), ElementsAre(Pair(1, 1)));
 }
 
-TEST_F(SummarySaverHookTest, RefusesValuesOfAnotherKind) {
+TEST_F(SummarySaverHookTest, RejectsValuesOfAnotherKind) {
   graph_.value("words", {Tensor::scalar(std::string("no message"))});
   EXPECT_THAT([&] { train(steps(1, "words"), 1); },
               testing::ThrowsMessage<InvalidArgumentError>(testing::HasSubstr("text_summaries")));
@@ -177,7 +177,7 @@ TEST_F(SummarySaverHookTest, RefusesValuesOfAnotherKind) {
               testing::ThrowsMessage<InvalidArgumentError>(testing::HasSubstr("\"rate\"")));
 }
 
-TEST_F(SummarySaverHookTest, WarnsOnceOfNumbersThatAreNotFinite) {
+TEST_F(SummarySaverHookTest, WarnsOnceAboutNumbersThatAreNotFinite) {
   const LogCapture log;
   graph_.add_to_collection(kHistogramSummariesCollection,
                            graph_.value("weights", {Tensor::from<float>({1, NAN, INFINITY})}));
@@ -188,8 +188,8 @@ TEST_F(SummarySaverHookTest, WarnsOnceOfNumbersThatAreNotFinite) {
                   "not finite"));
 }
 
-// Unlike TensorFlow: there nothing is written until the lost steps are made again.
-TEST_F(SummarySaverHookTest, ARecoveredSessionTakesBackTheLostSteps) {
+// Unlike TensorFlow, which writes nothing until the lost steps are repeated.
+TEST_F(SummarySaverHookTest, ARecoveredSessionRevokesTheLostSteps) {
   SummarySaverHookOptions options = steps(2, "loss");
   MonitoredSession session(std::make_unique<ChiefSessionCreator>(graph_),
                            {SummarySaverHook(options)});
@@ -205,7 +205,7 @@ TEST_F(SummarySaverHookTest, ARecoveredSessionTakesBackTheLostSteps) {
   EXPECT_THAT(diary, ElementsAre("start 0", "loss 1", "loss 3", "start 1", "loss 1"));
 }
 
-TEST_F(SummarySaverHookTest, NotesTheStartOnce) {
+TEST_F(SummarySaverHookTest, RecordsTheStartOnce) {
   train(steps(1, "loss"), 3);
   int starts = 0;
   for (const Event& event : events())

@@ -20,7 +20,7 @@ std::string_view environment(const char* name) {
   return value == nullptr ? std::string_view() : std::string_view(value);
 }
 
-// The first of the locale's variables that is set decides (POSIX).
+// The first of these variables that is set decides the locale (POSIX).
 std::string_view locale_name() {
   for (const char* const name : {"LC_ALL", "LC_CTYPE", "LANG"})
     if (const std::string_view value = environment(name); !value.empty()) return value;
@@ -50,7 +50,7 @@ int terminal_width(std::FILE* stream) {
 struct TerminalLine::State {
   std::FILE* stream;
   std::mutex mutex;    // Guards what follows, and the order of output.
-  std::string text;    // What stands on the line unless it is hidden.
+  std::string text;    // The text of the line, shown unless it is hidden.
   int num_hidden = 0;  // Log lines being printed; more than one if printing one logs another.
 
   void write(const std::string& bytes) const {
@@ -59,7 +59,7 @@ struct TerminalLine::State {
   }
 };
 
-// The line is hidden while this lives, and drawn later.
+// Hides the line until it is destroyed, and then redraws it.
 class TerminalLine::Hidden {
  public:
   explicit Hidden(State& state) : state_(state) {
@@ -83,7 +83,7 @@ TerminalLine::TerminalLine(std::FILE* stream) : state_(std::make_shared<State>()
   set_log_callback(
       [state = state_, previous = previous_log_](Severity severity, std::string_view message) {
         const Hidden hidden(*state);
-        previous(severity, message);  // Without the mutex: it may be the user's.
+        previous(severity, message);  // Without the mutex: it may be user code.
       });
 }
 

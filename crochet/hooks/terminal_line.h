@@ -12,25 +12,25 @@
 
 namespace crochet {
 
-// What the environment says of a stream.
+// What the environment allows on a stream.
 struct TerminalTraits {
   bool is_terminal = false;
-  bool color = false;    // A terminal that knows colours, and NO_COLOR (no-color.org) is not set.
+  bool color = false;    // A terminal with colours, and NO_COLOR (no-color.org) is not set.
   bool unicode = false;  // The locale's characters are UTF-8.
 };
 
 TerminalTraits terminal_traits(std::FILE* stream);
-// The columns of the terminal now; COLUMNS, or 80, if it does not say.
+// The current width of the terminal in columns; COLUMNS, or 80, if it is unknown.
 int terminal_width(std::FILE* stream);
 
-// The last line of a terminal, redrawn in place. While it lives, log lines are
+// The last line of a terminal, redrawn in place. While the object exists, log lines are
 // printed above it.
 //
 // Thread-safe.
 class TerminalLine {
  public:
   explicit TerminalLine(std::FILE* stream);
-  // Ends the line, so that what follows starts on a new one.
+  // Ends the line, so that later output starts on a new one.
   ~TerminalLine();
   TerminalLine(const TerminalLine&) = delete;
   TerminalLine& operator=(const TerminalLine&) = delete;

@@ -24,7 +24,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Environment variables with other values while this lives.
+// Sets environment variables, and restores them when it is destroyed.
 class Environment {
  public:
   using Values = std::map<std::string, std::string>;
@@ -49,13 +49,13 @@ class Environment {
   std::map<std::string, std::optional<std::string>> previous_;
 };
 
-// A terminal of a number of columns, and what was written to it.
+// A terminal of the given width, and the bytes written to it.
 class PseudoTerminal {
  public:
   explicit PseudoTerminal(unsigned short columns) {
     master_ = ::posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK);
     if (master_ < 0 || ::grantpt(master_) != 0 || ::unlockpt(master_) != 0)
-      throw std::runtime_error("no pseudo terminal");
+      throw std::runtime_error("cannot open a pseudo terminal");
     stream_ = std::fopen(::ptsname(master_), "w");
     struct winsize size = {};
     size.ws_col = columns;
@@ -66,7 +66,7 @@ class PseudoTerminal {
     ::close(master_);
   }
   std::FILE* stream() const { return stream_; }
-  // The next bytes, as soon as there are so many: the kernel passes them on when it likes.
+  // Waits for the next `num_bytes` bytes: the kernel may pass them on in pieces.
   std::string read(size_t num_bytes) const {
     constexpr int kMaxMilliseconds = 60'000;
     std::string text;
@@ -85,7 +85,7 @@ class PseudoTerminal {
   std::FILE* stream_ = nullptr;
 };
 
-TEST(TerminalTraitsTest, AreThoseOfATerminal) {
+TEST(TerminalTraitsTest, DetectsATerminal) {
   const PseudoTerminal terminal(123);
   const Environment environment(Environment::Values{
       {"TERM", "xterm"}, {"NO_COLOR", ""}, {"LC_ALL", "en_US.UTF-8"}, {"COLUMNS", "50"}});
@@ -96,7 +96,7 @@ TEST(TerminalTraitsTest, AreThoseOfATerminal) {
   EXPECT_EQ(terminal_width(terminal.stream()), 123);
 }
 
-TEST(TerminalTraitsTest, HeedTheEnvironment) {
+TEST(TerminalTraitsTest, RespectsTheEnvironment) {
   const PseudoTerminal terminal(80);
   {
     const Environment environment(
@@ -110,7 +110,7 @@ TEST(TerminalTraitsTest, HeedTheEnvironment) {
   EXPECT_FALSE(terminal_traits(terminal.stream()).is_terminal);
 }
 
-TEST(TerminalTraitsTest, AreNoneOfAFile) {
+TEST(TerminalTraitsTest, AFileHasNone) {
   std::FILE* const file = std::tmpfile();
   EXPECT_FALSE(terminal_traits(file).is_terminal);
   EXPECT_FALSE(terminal_traits(file).color);
@@ -141,7 +141,7 @@ TEST(TerminalLineTest, IsRedrawnInPlace) {
   expect_shown(terminal, "\r\033[K10%\r\033[K20%\r\n");
 }
 
-TEST(TerminalLineTest, LetsTheLogPassAboveIt) {
+TEST(TerminalLineTest, LogLinesAreWrittenAboveIt) {
   LogCapture log;
   const PseudoTerminal terminal(80);
   {
@@ -155,7 +155,7 @@ TEST(TerminalLineTest, LetsTheLogPassAboveIt) {
   EXPECT_THAT(log.lines(), testing::ElementsAre("saved", "later"));
 }
 
-// The callback that was set before is the user's.
+// The callback that was set before may be user code.
 TEST(TerminalLineTest, HoldsNoLockWhileALogLineIsPrinted) {
   const PseudoTerminal terminal(80);
   TerminalLine* bar = nullptr;
@@ -174,8 +174,8 @@ TEST(TerminalLineTest, HoldsNoLockWhileALogLineIsPrinted) {
   set_log_callback(previous);
 }
 
-// A log callback is the user's: it may log, and draw.
-TEST(TerminalLineLogTest, CallsTheFormerCallbackWithoutAMutex) {
+// A log callback is user code: it may log, and draw.
+TEST(TerminalLineLogTest, CallsThePreviousCallbackWithoutAMutex) {
   std::FILE* const file = std::tmpfile();
   std::vector<std::string> logged;
   TerminalLine* drawn = nullptr;

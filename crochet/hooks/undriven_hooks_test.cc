@@ -1,8 +1,8 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Hooks that are driven by hand: one whose begin or after_create_session was forgotten says so,
-// with its name, or does without.
+// Hooks driven by hand, without begin or after_create_session: each throws an error that names it,
+// or works without.
 #include <functional>
 
 #include <gmock/gmock.h>
@@ -59,8 +59,8 @@ class UndrivenHooksTest : public testing::Test {
             SignalHook({SIGUSR1})};
   }
 
-  // What three runs of a session throw that calls no begin, or no after_create_session; "" for
-  // nothing.
+  // The error of three runs of a session that never called begin, or never called
+  // after_create_session; "" if there was none.
   std::string error_of(const HookHandle& hook, bool begins) {
     const HookList hooks = {hook};
     const std::unique_ptr<Session> engine = graph_.new_session("");
@@ -79,14 +79,14 @@ class UndrivenHooksTest : public testing::Test {
   LogCapture log_;
 };
 
-TEST_F(UndrivenHooksTest, NameThemselvesOrDoWithout) {
+TEST_F(UndrivenHooksTest, EachNamesItselfInTheErrorOrWorksWithout) {
   for (const bool begins : {false, true})
     for (const HookHandle& hook : all())
       EXPECT_THAT(error_of(hook, begins),
                   testing::AnyOf("", StartsWith(hook->name() + ": before_run was called before")));
 }
 
-TEST_F(UndrivenHooksTest, NameThemselvesIfTheyCannot) {
+TEST_F(UndrivenHooksTest, NamesItselfInTheErrorIfItCannotWorkWithout) {
   const HookHandle summaries =
       SummarySaverHook({.save_steps = 1, .output_dir = "run", .summary_op = "loss"});
   EXPECT_THAT(error_of(summaries, true), HasSubstr("SummarySaverHook: before_run was called"));

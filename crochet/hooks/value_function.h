@@ -53,8 +53,8 @@ bool can_take(const Tensor& tensor) {
   return tensor.is_set() || kIsOptional<T> || std::is_same_v<T, Tensor>;
 }
 
-// Makes of a callable that takes Leading..., then values, one that takes Leading..., then
-// tensors. It does nothing while a value is unset that the callable cannot take so.
+// Turns a callable that takes Leading... and then values into one that takes Leading... and then
+// tensors. The result does nothing while a value is unset that the callable cannot take unset.
 template <typename Callable, typename... Leading>
 std::function<void(Leading..., const FetchValues&)> value_function(Callable callable,
                                                                    const ValueList& values) {
@@ -63,8 +63,8 @@ std::function<void(Leading..., const FetchValues&)> value_function(Callable call
   static_assert(std::tuple_size_v<Types> >= kLeading, "the first parameter must be the step");
   constexpr size_t kCount = std::tuple_size_v<Types> - kLeading;
   if (kCount != values.size())
-    throw InvalidArgumentError("a function with parameters for {} values was given {} of them",
-                               kCount, values.size());
+    throw InvalidArgumentError("a function that takes {} values was given {}", kCount,
+                               values.size());
   return [callable = std::move(callable)](Leading... leading, const FetchValues& tensors) mutable {
     [&]<size_t... kIndex>(std::index_sequence<kIndex...>) {
       if ((can_take<std::tuple_element_t<kLeading + kIndex, Types>>(tensors[kIndex].tensor()) &&

@@ -8,7 +8,7 @@
 namespace crochet {
 namespace {
 
-// How many elements stand on either side of the dots; twice as many need none.
+// The number of elements on either side of the dots; up to twice as many are shown in full.
 constexpr int64_t kEdge = 3;
 
 std::string real_text(double number) {

@@ -9,7 +9,7 @@
 namespace crochet {
 namespace {
 
-TEST(ValueTextTest, ShowsNumbersShortly) {
+TEST(ValueTextTest, ShowsNumbersConcisely) {
   EXPECT_EQ(value_text(Tensor::scalar(0.25f)), "0.25");
   EXPECT_EQ(value_text(Tensor::scalar(1.0 / 3)), "0.333333");
   EXPECT_EQ(value_text(Tensor::scalar(int32_t{-7})), "-7");
@@ -23,7 +23,7 @@ TEST(ValueTextTest, KeepsAllDigitsOfWholeNumbers) {
   EXPECT_EQ(value_text(Tensor::scalar(int32_t{2147483647})), "2147483647");
 }
 
-TEST(ValueTextTest, GivesSmallNumbersNoExponent) {
+TEST(ValueTextTest, ShowsSmallNumbersWithoutExponent) {
   EXPECT_EQ(value_text(Tensor::scalar(0.000012)), "0.000012");
   EXPECT_EQ(value_text(Tensor::scalar(-0.00002)), "-0.00002");
   EXPECT_EQ(value_text(Tensor::scalar(1e-12)), "1e-12");
@@ -41,7 +41,7 @@ TEST(ValueTextTest, ShowsTheShapeOfMatrices) {
   EXPECT_EQ(value_text(Tensor::from<float>({1, 2, 3, 4}, Shape{2, 2})), "[1 2 3 4] of shape [2,2]");
 }
 
-TEST(ValueTextTest, ShowsWhatIsUnset) { EXPECT_EQ(value_text(Tensor()), "-"); }
+TEST(ValueTextTest, ShowsADashForAnUnsetValue) { EXPECT_EQ(value_text(Tensor()), "-"); }
 
 }  // namespace
 }  // namespace crochet

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The core of crochet in one include. For Eigen's matrices, add <crochet/eigen.h>.
+// The core of crochet in one header. For Eigen's matrices, add <crochet/eigen.h>.
 
 #include "crochet/base/clock.h"
 #include "crochet/base/error.h"

@@ -2,17 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Teaches crochet Eigen's dense matrices, vectors and arrays: Loop::track saves and restores them
-// where they lie; Loop::scalar, Loop::value and local::Graph::op take them as results. On disk they
+// Adds support for Eigen's dense matrices, vectors and arrays: Loop::track saves and restores them
+// in place; Loop::scalar, Loop::value and local::Graph::op accept them as results. On disk they
 // are row-major whatever their storage order: Python sees the same (row, column).
 //
-// Operations of a local::Graph take maps of tensors as parameters:
+// Operations of a local::Graph take maps onto tensors as parameters:
 //
 //   graph.op("scores", {x, w, b},
 //            [](ConstMatrix x, ConstMatrix w, ConstVector<float> b) { return ...; });
 //
-// Results are evaluated when they are returned: say `return (x * w).eval()` of what refers to a
-// local variable.
+// Results are evaluated after the callable returns: write `return (x * w).eval()` for an expression
+// that refers to a local variable.
 
 #include <Eigen/Core>
 
@@ -23,7 +23,8 @@
 
 namespace crochet {
 
-// A tensor of two dimensions, or one, to read and (of update() and replace()) to write.
+// A tensor of two dimensions or one, to be read or (Matrix, Vector; in update() and replace())
+// written.
 template <typename T>
 using RowMajorMatrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 template <typename T>
@@ -53,7 +54,7 @@ Shape eigen_shape(const Eigen::DenseBase<Derived>& matrix) {
 
 namespace internal {
 
-// The shape that Eigen's type says.
+// The shape as far as Eigen's type fixes it.
 template <typename Dense>
 Shape eigen_static_shape() {
   const auto size = [](int at_compile_time) {
@@ -66,22 +67,22 @@ Shape eigen_static_shape() {
 
 }  // namespace internal
 
-// Any expression's shape, as far as its type tells.
+// The element type of any expression, and its shape as far as its type fixes it.
 template <typename Derived>
 local::TensorSpec array_spec(ToTensorTag, const Eigen::DenseBase<Derived>*) {
   return local::TensorSpec::of(dtype_of<typename Derived::Scalar>,
                                internal::eigen_static_shape<Derived>());
 }
 
-// A map as a parameter of an operation's callable.
+// A map onto a tensor as a parameter of an operation's callable.
 template <typename Dense, int kOptions>
 struct local::Parameter<Eigen::Map<Dense, kOptions>> {
   using Map = Eigen::Map<Dense, kOptions>;
   using Scalar = typename Map::Scalar;
   static_assert(
       Dense::IsVectorAtCompileTime || Dense::IsRowMajor,
-      "tensors are row-major: take a crochet::ConstMatrix or another map of a matrix that "
-      "says Eigen::RowMajor");
+      "tensors are row-major: take a crochet::ConstMatrix or another map of an Eigen::RowMajor "
+      "matrix");
   static constexpr bool kWrites = !std::is_const_v<Dense>;
 
   static TensorSpec spec() {
@@ -106,7 +107,7 @@ struct local::Parameter<Eigen::Map<Dense, kOptions>> {
   }
 };
 
-// The matrix keeps the sizes it has when it is tracked; its memory may move.
+// Requires: the matrix keeps the size it has when it is tracked. Its memory may move.
 template <typename Derived>
 local::BorrowedArray borrow_array(Tracker&, Eigen::PlainObjectBase<Derived>& matrix) {
   return {.view = [&matrix] {
@@ -118,7 +119,7 @@ local::BorrowedArray borrow_array(Tracker&, Eigen::PlainObjectBase<Derived>& mat
   }};
 }
 
-// Any expression; it is evaluated once.
+// Converts any expression; it is evaluated once.
 template <typename Derived>
 Tensor array_to_tensor(ToTensorTag, const Eigen::DenseBase<Derived>& expression) {
   using Scalar = typename Derived::Scalar;

@@ -1,7 +1,8 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a loop's values to the checkpoints that stay, and back to what a run reports.
+// keep_best in a whole run: from a loop's values to the checkpoints that are kept, and to the
+// run's report.
 #include <cmath>
 
 #include <gmock/gmock.h>
@@ -26,7 +27,7 @@ using testing::IsEmpty;
 
 class BestCheckpointTest : public testing::Test {
  protected:
-  // Saves every 10 steps, and at the end; the loss is least at step 40.
+  // Saves every 10 steps, and at the end; the loss is lowest at step 40.
   LoopOptions options(int64_t last_step) {
     return {.checkpoint_dir = "d",
             .save_checkpoint_steps = 10,
@@ -54,15 +55,15 @@ class BestCheckpointTest : public testing::Test {
   double x_ = 0;
 };
 
-TEST_F(BestCheckpointTest, AScalarOfTheLoopSaysWhichOneStays) {
+TEST_F(BestCheckpointTest, KeepsTheBestByAScalarOfTheLoop) {
   run(options(75));
   EXPECT_THAT(on_disk(), ElementsAre("d/model.ckpt-40", "d/model.ckpt-75"));
   EXPECT_EQ(metrics(40), (std::map<std::string, double>{{"loss", 0}}));
-  // Step 75 was not due, so it had no value with its run.
+  // Step 75 was not due, so its run did not compute the value.
   EXPECT_EQ(metrics(75), (std::map<std::string, double>{{"loss", 35}}));
 }
 
-TEST_F(BestCheckpointTest, WithSecondsToo) {
+TEST_F(BestCheckpointTest, KeepsTheBestIfSavesAreDueBySeconds) {
   LoopOptions every_run = options(12);
   every_run.save_checkpoint_steps = {};
   every_run.save_checkpoint_secs = 1e-9;
@@ -76,13 +77,13 @@ TEST_F(BestCheckpointTest, WithSecondsToo) {
   EXPECT_THAT(on_disk(), ElementsAre("d/model.ckpt-7", "d/model.ckpt-12"));
 }
 
-TEST_F(BestCheckpointTest, ARunThatIsResumedKnowsTheBestBefore) {
+TEST_F(BestCheckpointTest, AResumedRunKnowsTheBestOfEarlierRuns) {
   run(options(60));
   run(options(90));
   EXPECT_THAT(on_disk(), ElementsAre("d/model.ckpt-40", "d/model.ckpt-90"));
 }
 
-TEST_F(BestCheckpointTest, AnEvaluationSaysWhichOneStays) {
+TEST_F(BestCheckpointTest, KeepsTheBestByAnEvaluation) {
   LoopOptions evaluated = options(70);
   EvaluationHook evaluation({.every_n_steps = 10,
                              .evaluate =
@@ -97,8 +98,8 @@ TEST_F(BestCheckpointTest, AnEvaluationSaysWhichOneStays) {
   EXPECT_THAT(on_disk(), ElementsAre("d/model.ckpt-30", "d/model.ckpt-70"));
 }
 
-// As an evaluator in another process: step n is known when n + 10 is saved.
-TEST_F(BestCheckpointTest, AMetricThatComesLaterIsOfItsOwnStep) {
+// As with an evaluator in another process: the metric of step n is known when n + 10 is saved.
+TEST_F(BestCheckpointTest, ALateMetricBelongsToItsOwnStep) {
   LoopOptions late = options(70);
   late.max_to_keep = 2;
   late.checkpoint_metrics = {{"loss", [this]() -> std::optional<MetricPoint> {
@@ -112,7 +113,7 @@ TEST_F(BestCheckpointTest, AMetricThatComesLaterIsOfItsOwnStep) {
   EXPECT_THAT(metrics(70), IsEmpty());
 }
 
-TEST_F(BestCheckpointTest, AMetricThatNobodyKnowsIsAWarning) {
+TEST_F(BestCheckpointTest, WarnsAboutAnUnknownMetric) {
   LoopOptions unknown = options(20);
   unknown.keep_best = KeepBest{"f1", 1};
   run(std::move(unknown));
@@ -120,13 +121,13 @@ TEST_F(BestCheckpointTest, AMetricThatNobodyKnowsIsAWarning) {
   EXPECT_THAT(on_disk(), ElementsAre("d/model.ckpt-20"));
 }
 
-TEST_F(BestCheckpointTest, RefusesAMetricWithoutASource) {
+TEST_F(BestCheckpointTest, RejectsAMetricWithoutASource) {
   LoopOptions nameless = options(20);
   nameless.checkpoint_metrics = {MetricSource{}};
   EXPECT_THROW(run(std::move(nameless)), InvalidArgumentError);
 }
 
-TEST_F(BestCheckpointTest, TheReportSaysWhatWasRestoredAndWhatWasRefused) {
+TEST_F(BestCheckpointTest, ReportsRestoredAndRefusedCheckpoints) {
   EXPECT_EQ(run(options(60)).restore, std::nullopt);
   files_.create("d/model.ckpt-60.data-00000-of-00001");  // Emptied.
   const RunReport report = run(options(70));

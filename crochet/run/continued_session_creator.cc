@@ -20,7 +20,7 @@ std::unique_ptr<Session> ContinuedSessionCreator::create_session() {
               .files = &scaffold_->saver->files(),
               .clock = &scaffold_->saver->clock()});
   rest.restore(*session, early_.prefix);
-  log_info("the run continues from {}, restored before it", early_.prefix);
+  log_info("the run continues from {}, which was restored before it", early_.prefix);
   ++num_sessions_;
   return session;
 }

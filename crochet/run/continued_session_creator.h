@@ -13,26 +13,26 @@
 
 namespace crochet::internal {
 
-// What a program has restored before its run.
+// The state that a program restored before its run.
 struct EarlyRestore {
-  std::string prefix;  // Of the checkpoint: "runs/digits/model.ckpt-200".
+  std::string prefix;  // The checkpoint's: "runs/digits/model.ckpt-200".
   RestoreReport report;
-  // Variables and objects that have their values, and may have been changed since.
+  // Variables and objects that were restored, and may have been changed since.
   std::set<std::string, std::less<>> names;
 };
 
-// Makes the first session of a run that goes on from an early restore: only what was not restored
-// then, the step and the state of hooks, is taken from the checkpoint. Later sessions, those of
-// recoveries, are another creator's.
+// Creates the first session of a run that continues from an early restore: only state that was not
+// restored then, the step and the state of hooks, is read from the checkpoint. Later sessions,
+// those of recoveries, are created by `later`.
 class ContinuedSessionCreator final : public SessionCreator {
  public:
-  // Requires: the scaffold has a saver. Throws: nothing.
+  // Requires: the scaffold has a saver. Does not throw.
   ContinuedSessionCreator(EarlyRestore early, std::shared_ptr<Scaffold> scaffold,
                           std::unique_ptr<SessionCreator> later)
       : early_(std::move(early)), scaffold_(std::move(scaffold)), later_(std::move(later)) {}
 
   Graph& graph() const override { return later_->graph(); }
-  // Throws: as Saver::restore.
+  // Throws: as Saver::restore does.
   std::unique_ptr<Session> create_session() override;
   std::optional<std::string> restored_from() const override;
   std::optional<RestoreReport> restore_report() const override;

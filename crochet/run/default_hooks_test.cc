@@ -30,7 +30,7 @@ class DefaultHooksTest : public testing::Test {
   local::Graph graph_;
 };
 
-TEST_F(DefaultHooksTest, PutsTheSaverBehindTheUsersHooksAndWhatGuardsItLast) {
+TEST_F(DefaultHooksTest, PutsTheSaverAfterTheUsersHooksAndSignalHooksLast) {
   EXPECT_THAT(names({.graph = graph_,
                      .checkpoint_dir = "run",
                      .hooks = {SignalHook({SIGTERM}), FinalOpsHook("accuracy")}}),
@@ -47,7 +47,7 @@ TEST_F(DefaultHooksTest, PutsTheChiefsOwnHooksFirst) {
                           "AsyncCheckpointSaverHook"));
 }
 
-TEST_F(DefaultHooksTest, GivesWorkersTheUsersHooksOnly) {
+TEST_F(DefaultHooksTest, GivesWorkersOnlyTheUsersHooks) {
   EXPECT_THAT(names({.graph = graph_,
                      .is_chief = false,
                      .checkpoint_dir = "run",
@@ -61,7 +61,7 @@ TEST_F(DefaultHooksTest, AddsNothingWithoutADirectory) {
   EXPECT_THAT(names({.graph = graph_}), IsEmpty());
 }
 
-TEST_F(DefaultHooksTest, SwitchesOffWhatIsZero) {
+TEST_F(DefaultHooksTest, AZeroIntervalSwitchesTheHookOff) {
   EXPECT_THAT(names({.graph = graph_,
                      .checkpoint_dir = "run",
                      .save_checkpoint_secs = 0,
@@ -75,8 +75,8 @@ TEST_F(DefaultHooksTest, SwitchesOffWhatIsZero) {
               ElementsAre("AsyncCheckpointSaverHook"));
 }
 
-// Of a pair: what is not given beside a given one is off, and so is a 0.
-TEST_F(DefaultHooksTest, TakesOneOfAPairAsTheWholeOfIt) {
+// If one of a pair is given, the other one's default is off; 0 is off, too.
+TEST_F(DefaultHooksTest, OneIntervalOfAPairReplacesTheOther) {
   const auto num_savers = [this](std::optional<double> secs, std::optional<int64_t> steps) {
     return names({.graph = graph_,
                   .checkpoint_dir = "run",
@@ -114,7 +114,7 @@ TEST_F(DefaultHooksTest, WritesSummariesWithoutCheckpoints) {
               ElementsAre("StepCounterHook", "SummarySaverHook"));
 }
 
-TEST_F(DefaultHooksTest, RefusesConflictingAndNegativeIntervals) {
+TEST_F(DefaultHooksTest, RejectsConflictingAndNegativeIntervals) {
   EXPECT_THROW(names({.graph = graph_,
                       .checkpoint_dir = "run",
                       .save_checkpoint_steps = 1,

@@ -16,7 +16,7 @@
 namespace crochet {
 namespace {
 
-// Restores one checkpoint, and tells if it cannot be read.
+// Restores one checkpoint, and sets a flag if it cannot be read.
 class CheckpointSessionCreator final : public SessionCreator {
  public:
   CheckpointSessionCreator(const EvaluateRepeatedlyOptions& options,
@@ -38,7 +38,7 @@ class CheckpointSessionCreator final : public SessionCreator {
       is_lost_ = true;
       throw;
     } catch (const Error&) {
-      // What a checkpoint that is there does not have is the graph's fault.
+      // If the checkpoint still exists, a missing name is an error of the graph.
       is_lost_ = !checkpoint_exists(scaffold_->saver->files(), prefix_);
       throw;
     }
@@ -99,7 +99,7 @@ class CheckpointEvaluator {
     return internal::parse_step(base_name(prefix), options_.checkpoint_basename).value_or(0);
   }
 
-  // Nothing if the checkpoint cannot be read.
+  // Returns nothing if the checkpoint cannot be read.
   std::optional<Metrics> evaluate(const std::string& prefix) {
     bool is_lost = false;
     std::unique_ptr<MonitoredSession> session;
@@ -123,13 +123,13 @@ class CheckpointEvaluator {
     } catch (...) {
       if (!is_end_of_input(std::current_exception())) throw;
       std::throw_with_nested(FailedPreconditionError(
-          "the data of the evaluation ended ({}): it must not end by an exception",
+          "the evaluation threw at the end of its data ({}): it must return instead",
           describe(std::current_exception())));
     }
   }
 
   void note(int64_t step, Metrics metrics) {
-    // An earlier evaluator may have seen this step, and later ones that the job has lost since.
+    // An earlier evaluator may have seen this step, and later steps that the job has lost since.
     if (!report_.last_step || step <= *report_.last_step) writer_->start_session(step - 1);
     std::string text;
     std::vector<Scalar> scalars;
@@ -160,8 +160,8 @@ EvaluationReport evaluate_repeatedly(
     const EvaluateRepeatedlyOptions& options,
     const std::function<Metrics(MonitoredSession& session)>& evaluate) {
   if (options.checkpoint_dir.empty())
-    throw InvalidArgumentError("evaluate_repeatedly: no checkpoint_dir");
-  if (!evaluate) throw InvalidArgumentError("evaluate_repeatedly: there is no evaluation");
+    throw InvalidArgumentError("evaluate_repeatedly: checkpoint_dir is not set");
+  if (!evaluate) throw InvalidArgumentError("evaluate_repeatedly: evaluate is not set");
   return CheckpointEvaluator(options, evaluate).run();
 }
 

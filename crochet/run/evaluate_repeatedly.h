@@ -15,22 +15,22 @@
 
 namespace crochet {
 
-// What an evaluator does with the checkpoints of a job that runs elsewhere.
+// How to evaluate the checkpoints of a job that trains in another process.
 struct EvaluateRepeatedlyOptions {
   Graph& graph;  // Not owned; outlives the call.
-  // Where the job saves. It is only read, and its lock is the job's.
+  // Where the job saves. It is only read; its lock is not taken.
   std::string checkpoint_dir;
   std::string checkpoint_basename = "model.ckpt";
-  // Holds the curves of what is found. Default: `<checkpoint_dir>/eval`.
+  // Where the curves of the metrics are written. Default: `<checkpoint_dir>/eval`.
   std::string eval_dir = {};
   // Where the session runs; see Graph::new_session.
   std::string master = {};
-  // Its saver restores the checkpoints. Null: a saver that takes what the graph has, and leaves out
-  // what else there is.
+  // Its saver restores the checkpoints. Null: a saver that restores all that the graph has, and
+  // ignores other contents.
   std::shared_ptr<Scaffold> scaffold = {};
-  // They begin and end with each evaluation.
+  // Begun and ended with each evaluation.
   HookList hooks = {};
-  // The evaluator ends after a checkpoint of this step or a later one, the job's last.
+  // The last step of the job: the evaluator ends after a checkpoint of this step or a later one.
   std::optional<int64_t> final_step = {};
   std::optional<int64_t> max_number_of_evaluations = {};
   // See CheckpointsIteratorOptions.
@@ -43,29 +43,29 @@ struct EvaluateRepeatedlyOptions {
   Clock* clock = nullptr;
 };
 
-// What an evaluator has done.
+// The result of evaluate_repeatedly().
 struct EvaluationReport {
   int64_t num_evaluations = 0;
-  // Of the last one.
+  // The step and the metrics of the last evaluation.
   std::optional<int64_t> last_step = {};
   Metrics metrics = {};
 };
 
-// Evaluates a model while another process trains it: restores each new checkpoint into a session
-// of its own, calls `evaluate` with it, logs what that finds, and writes it as curves under the
-// checkpoint's step.
+// Evaluates a model while another process trains it: restores each new checkpoint into its own
+// session, calls `evaluate` with it, logs the metrics it returns, and writes them as curves under
+// the checkpoint's step.
 //
 //   evaluate_repeatedly({.graph = graph, .checkpoint_dir = "runs/graph", .final_step = 500},
 //                       [&](MonitoredSession& session) {
 //                         return Metrics{{"accuracy", session.run("accuracy").scalar<float>()}};
 //                       });
 //
-// It returns when the final step was evaluated, no new checkpoint comes, it is stopped, or a signal
-// asks the process to end. A checkpoint that is damaged, or that the job removes while it is
-// read, is passed over with a warning. If the job goes back, to an older checkpoint after a crash,
-// what was found for later steps is taken back.
+// Returns once the final step or the maximum number of evaluations is reached, no new checkpoint
+// arrives in time, it is stopped, or a signal asks the process to end. A checkpoint that is
+// damaged, or that the job removes while it is read, is skipped with a warning. If the job resumes
+// from an older checkpoint after a crash, the metrics of later steps are revoked.
 //
-// Throws: InvalidArgumentError for a checkpoint that does not fit the graph; what `evaluate`
+// Throws: InvalidArgumentError for a checkpoint that does not match the graph; what `evaluate`
 // throws, but FailedPreconditionError for an OutOfRangeError or StopIteration.
 EvaluationReport evaluate_repeatedly(
     const EvaluateRepeatedlyOptions& options,

@@ -7,7 +7,7 @@
 namespace crochet {
 
 EvaluationReport Evaluator::run(const std::function<Metrics()>& evaluate) {
-  if (!evaluate) throw InvalidArgumentError("Evaluator: there is no evaluation");
+  if (!evaluate) throw InvalidArgumentError("Evaluator: evaluate is not set");
   return evaluate_repeatedly({.graph = graph_,
                               .checkpoint_dir = options_.checkpoint_dir,
                               .eval_dir = options_.eval_dir,

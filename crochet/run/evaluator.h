@@ -29,14 +29,14 @@ struct EvaluatorOptions {
   Clock* clock = nullptr;
 };
 
-// Follows a Loop that trains in another process: takes over what is tracked here, a part of what
-// the Loop tracks, from each of its checkpoints, and evaluates it.
+// Follows a Loop that trains in another process: restores the values tracked here, all or some of
+// those that the Loop tracks, from each of its checkpoints, and evaluates them.
 //
 //   Evaluator evaluator({.checkpoint_dir = "runs/digits", .final_step = 2000});
 //   evaluator.track("model", model);
 //   evaluator.run([&] { return Metrics{{"accuracy", accuracy(model, digits.test)}}; });
 //
-// For one thread. What is tracked must outlive run().
+// For one thread. Tracked values must outlive run().
 class Evaluator {
  public:
   explicit Evaluator(EvaluatorOptions options)
@@ -46,7 +46,7 @@ class Evaluator {
   Evaluator(const Evaluator&) = delete;
   Evaluator& operator=(const Evaluator&) = delete;
 
-  // Restores `value` from what a Loop saved under this name. Throws: as Loop::track.
+  // Restores `value` from the value that a Loop saved under this name. Throws: as Loop::track does.
   template <typename T>
   void track(std::string_view name, T&& value) {
     tracker_(name, std::forward<T>(value));

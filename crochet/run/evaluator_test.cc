@@ -30,7 +30,7 @@ class EvaluatorTest : public testing::Test {
   EvaluatorOptions options() {
     return {.checkpoint_dir = "run", .timeout_secs = 0.0, .files = &files_, .clock = &clock_};
   }
-  // A job that saves every step; its model counts, and it has more than the evaluator knows.
+  // A job that saves every step; its model counts, and it tracks more than the evaluator does.
   void train_to(int64_t last_step, const std::function<void(int64_t)>& at_step = {}) {
     int64_t count = 0;
     std::vector<float> optimizer(10);
@@ -77,7 +77,7 @@ TEST_F(EvaluatorTest, EvaluatesTheNewestCheckpoint) {
   EXPECT_TRUE(log_.contains("evaluation of step 3: count = 3"));
 }
 
-// The two take turns: the evaluator looks after each step of the job, whose lock it leaves alone.
+// The two take turns: the evaluator polls after each step of the job, and does not take its lock.
 TEST_F(EvaluatorTest, FollowsARunningJob) {
   int64_t count = -1;
   EvaluatorOptions one_look = options();
@@ -95,7 +95,7 @@ TEST_F(EvaluatorTest, FollowsARunningJob) {
   EXPECT_THAT(found, ElementsAre("0: 0", "1: 1", "2: 2", "3: 3"));
 }
 
-// In a thread of its own, until the job's last step is evaluated.
+// The evaluator runs in its own thread until the job's last step is evaluated.
 TEST_F(EvaluatorTest, EndsWithTheLastStepOfTheJob) {
   EvaluationReport report;
   {
@@ -122,7 +122,7 @@ TEST_F(EvaluatorTest, ChangesNothingInTheDirectoryOfTheJob) {
   EXPECT_THAT(read_eval_metrics(files_, "elsewhere"), ElementsAre(Pair(3, Metrics{{"count", 3}})));
 }
 
-TEST_F(EvaluatorTest, PassesOverADamagedCheckpoint) {
+TEST_F(EvaluatorTest, SkipsADamagedCheckpoint) {
   train_to(3);
   files_.truncate("run/model.ckpt-3.data-00000-of-00001", 1);
   const EvaluationReport report = evaluate(options());
@@ -132,13 +132,13 @@ TEST_F(EvaluatorTest, PassesOverADamagedCheckpoint) {
   EXPECT_THAT(curve(), IsEmpty());
 }
 
-TEST_F(EvaluatorTest, PassesOverACheckpointThatTheJobRemoves) {
+TEST_F(EvaluatorTest, SkipsACheckpointThatTheJobRemoves) {
   train_to(3);
   files_.remove("run/model.ckpt-3.data-00000-of-00001");
   EXPECT_EQ(evaluate(options()).num_evaluations, 0);
 }
 
-TEST_F(EvaluatorTest, PassesOverACheckpointThatIsGoneBeforeItIsRead) {
+TEST_F(EvaluatorTest, SkipsACheckpointThatIsRemovedBeforeItIsRead) {
   class Remover final : public SessionRunHook {
    public:
     explicit Remover(FileSystem& files) : files_(files) {}
@@ -163,7 +163,7 @@ TEST_F(EvaluatorTest, PassesOverACheckpointThatIsGoneBeforeItIsRead) {
   EXPECT_TRUE(log_.contains("evaluation of step 2"));
 }
 
-TEST_F(EvaluatorTest, TakesBackWhatItFoundForStepsThatTheJobLost) {
+TEST_F(EvaluatorTest, RevokesMetricsOfStepsThatTheJobLost) {
   train_to(5);
   evaluate(options());
   for (const int64_t step : {4, 5})
@@ -174,7 +174,7 @@ TEST_F(EvaluatorTest, TakesBackWhatItFoundForStepsThatTheJobLost) {
   EXPECT_THAT(curve(), ElementsAre(Pair(2, 2)));
 }
 
-TEST_F(EvaluatorTest, EndsAfterSoManyEvaluations) {
+TEST_F(EvaluatorTest, EndsAfterNEvaluations) {
   train_to(1);
   EvaluatorOptions once = options();
   once.timeout_secs.reset();
@@ -182,7 +182,7 @@ TEST_F(EvaluatorTest, EndsAfterSoManyEvaluations) {
   EXPECT_EQ(evaluate(once).num_evaluations, 1);
 }
 
-TEST_F(EvaluatorTest, ListsWhatTheCheckpointsDoNotHave) {
+TEST_F(EvaluatorTest, ListsNamesMissingFromTheCheckpoints) {
   train_to(1);
   float other = 0;
   Evaluator evaluator(options());
@@ -191,7 +191,7 @@ TEST_F(EvaluatorTest, ListsWhatTheCheckpointsDoNotHave) {
               ThrowsMessage<Error>(HasSubstr("model/other")));
 }
 
-TEST_F(EvaluatorTest, WhatTheEvaluationThrowsEndsIt) {
+TEST_F(EvaluatorTest, AnExceptionOfTheEvaluationEndsIt) {
   train_to(1);
   Evaluator evaluator(options());
   EXPECT_THROW(evaluator.run([]() -> Metrics { throw InternalError("a bug"); }), InternalError);

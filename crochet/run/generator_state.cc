@@ -7,20 +7,21 @@
 namespace crochet::internal {
 
 void throw_bad_generator_state() {
-  throw InvalidArgumentError("the numbers that were stored are no state of this kind of generator");
+  throw InvalidArgumentError(
+      "the state of a random generator: the stored numbers are not a state of this generator type");
 }
 
 uint64_t GeneratorNumbers::take(uint64_t first, uint64_t last) {
   if (next_ == numbers_.size())
     throw InvalidArgumentError(
-        "the state of a random generator: found {} numbers, expected more: it is no state of this "
-        "kind of generator",
+        "the state of a random generator: found {} numbers, expected more: it is not a state of "
+        "this generator type",
         numbers_.size());
   const uint64_t number = numbers_[next_++];
   if (number < first || number > last)
     throw InvalidArgumentError(
-        "the state of a random generator: number {}: found {}, expected {} to {}: it is no state "
-        "of this kind of generator",
+        "the state of a random generator: number {}: found {}, expected {} to {}: it is not a "
+        "state of this generator type",
         next_ - 1, number, first, last);
   return number;
 }
@@ -38,8 +39,8 @@ GeneratorNumbers::Words GeneratorNumbers::take_words(size_t count, uint64_t last
 void GeneratorNumbers::finish() const {
   if (next_ != numbers_.size())
     throw InvalidArgumentError(
-        "the state of a random generator: found {} numbers, expected {}: it is no state of this "
-        "kind of generator",
+        "the state of a random generator: found {} numbers, expected {}: it is not a state of this "
+        "generator type",
         numbers_.size(), next_);
 }
 

@@ -10,22 +10,21 @@
 
 namespace crochet::internal {
 
-// The operator>> of a standard generator believes what it reads: with a position or a number beyond
-// its state, the generator later reads and writes other memory, or never returns. So the numbers
-// that a checkpoint holds are compared with what the generator can write before they are given to
-// it.
+// The operator>> of a standard generator trusts its input: with a position or a number out of
+// range, the generator later reads and writes other memory, or never returns. So the numbers in a
+// checkpoint are checked against what the generator can write before they are passed to it.
 //
-// state := as [rand.eng] and [rand.adapt] define it for each template, numbers in order; the
-// standard library of GCC writes the position in the state after those of two engines.
+// state := as [rand.eng] and [rand.adapt] define it for each template, numbers in order; for two
+// engines GCC's standard library writes the position in the state after the numbers.
 //
 // Each check_numbers() consumes the numbers of one generator.
-// Throws: InvalidArgumentError for what it cannot have written.
+// Throws: InvalidArgumentError for numbers that the generator cannot have written.
 
 class GeneratorNumbers {
  public:
   explicit GeneratorNumbers(std::span<const uint64_t> numbers) : numbers_(numbers) {}
 
-  // The next number. Throws: InvalidArgumentError without one in [first, last].
+  // The next number. Throws: InvalidArgumentError if there is none or it is not in [first, last].
   uint64_t take(uint64_t first, uint64_t last);
   // The next `count` numbers, each in [0, last].
   struct Words {
@@ -43,7 +42,7 @@ class GeneratorNumbers {
 
 [[noreturn]] void throw_bad_generator_state();
 
-// The largest number of so many bits.
+// The largest number of `bits` bits.
 constexpr uint64_t last_word(size_t bits) {
   return std::numeric_limits<uint64_t>::max() >> (64 - bits);
 }
@@ -66,7 +65,7 @@ template <typename U, size_t kW, size_t kN, size_t kMiddle, size_t kR, U kA, siz
 void check_numbers(GeneratorNumbers& numbers,
                    const std::mersenne_twister_engine<U, kW, kN, kMiddle, kR, kA, kU, kD, kS, kB,
                                                       kT, kC, kL, kF>*) {
-  // A state of zeros gives zeros forever.
+  // A state of zeros generates zeros forever.
   if (numbers.take_words(kN, last_word(kW)).all_zero) throw_bad_generator_state();
   if (kWritesPosition) numbers.take(0, kN);
 }
@@ -76,7 +75,7 @@ void check_numbers(GeneratorNumbers& numbers,
                    const std::subtract_with_carry_engine<U, kW, kS, kR>*) {
   const GeneratorNumbers::Words words = numbers.take_words(kR, last_word(kW));
   const uint64_t carry = numbers.take(0, 1);
-  // These two give one number forever.
+  // These two generate one number forever.
   if (carry == 0 ? words.all_zero : words.all_last) throw_bad_generator_state();
   if (kWritesPosition) numbers.take(0, kR - 1);
 }
@@ -98,8 +97,8 @@ void check_numbers(GeneratorNumbers& numbers, const std::shuffle_order_engine<Ba
   for (size_t i = 0; i < kK + 1; ++i) numbers.take(Base::min(), Base::max());
 }
 
-// Throws: InvalidArgumentError if the numbers are not a state of such a generator. A generator of
-// somebody else's is believed to check what it reads.
+// Throws: InvalidArgumentError if the numbers are not a state of such a generator. Generators
+// outside the standard library are trusted to check their input.
 template <typename T>
 void check_generator_state(std::span<const uint64_t> state) {
   GeneratorNumbers numbers(state);

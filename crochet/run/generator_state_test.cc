@@ -1,8 +1,9 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a checkpoint holds of a random generator may be damaged, or another generator's: it is
-// refused, and the generator stays as it was; or it is a state, and the generator goes on from it.
+// The numbers that a checkpoint holds for a random generator may be damaged, or another
+// generator's: either they are rejected and the generator is unchanged, or they are a valid state
+// and the generator continues from it.
 #include "crochet/run/generator_state.h"
 
 #include <limits>
@@ -18,7 +19,7 @@ namespace {
 
 using ShuffledRanlux = std::shuffle_order_engine<std::ranlux48_base, 16>;
 using IndependentBits = std::independent_bits_engine<std::ranlux24, 32, uint_fast32_t>;
-// No modulus: every number is a state.
+// No modulus: every number is a valid state.
 using FullRange = std::linear_congruential_engine<uint64_t, 6364136223846793005u, 1, 0>;
 
 template <typename Generator>
@@ -34,7 +35,7 @@ void restore(Generator& generator, const std::vector<uint64_t>& numbers) {
   SaveableGenerator<Generator>(generator).restore({{"", Tensor::from(numbers)}});
 }
 
-// True if the numbers were taken for a state.
+// True if the numbers were accepted as a state.
 template <typename Generator>
 bool is_taken(const std::vector<uint64_t>& numbers, const std::string& what) {
   Generator generator(7);
@@ -122,13 +123,13 @@ TYPED_TEST(GeneratorStateTest, SurvivesTheStateOfEveryOtherGenerator) {
   attempt(ShuffledRanlux(5));
 }
 
-// Every number would be the same: what rejects some of them would never return.
-TYPED_TEST(GeneratorStateTest, RefusesAStateOfZeros) {
-  if (std::is_same_v<TypeParam, FullRange>) GTEST_SKIP() << "of which zero is a state";
+// Every number would be the same: a distribution that rejects some numbers would never return.
+TYPED_TEST(GeneratorStateTest, RejectsAStateOfZeros) {
+  if (std::is_same_v<TypeParam, FullRange>) GTEST_SKIP() << "zero is a valid state of this engine";
   EXPECT_FALSE(is_taken<TypeParam>(std::vector<uint64_t>(this->good().size()), "zeros"));
 }
 
-// One that is somebody else's, and reads less than it was given.
+// A third-party generator that reads fewer numbers than it wrote.
 struct Forgetful {
   using result_type = uint32_t;
   static constexpr uint32_t min() { return 0; }
@@ -142,7 +143,7 @@ std::ostream& operator<<(std::ostream& out, const Forgetful& generator) {
 }
 std::istream& operator>>(std::istream& in, Forgetful& generator) { return in >> generator.state; }
 
-TEST(ForeignGeneratorTest, MustTakeAllNumbersAsTheyAre) {
+TEST(ForeignGeneratorTest, MustReadAllNumbersUnchanged) {
   Forgetful generator;
   restore(generator, {5});
   EXPECT_EQ(generator.state, 5);

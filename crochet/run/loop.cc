@@ -9,7 +9,7 @@
 namespace crochet {
 namespace {
 
-// The user's memory cannot be initialised anew: going back takes a checkpoint.
+// The user's memory cannot be initialised again: a recovery needs a checkpoint.
 std::function<bool()> has_checkpoint(const Saver& saver, const std::string& directory,
                                      const std::string& basename) {
   return [&files = saver.files(), directory, basename, second = saver.fallback_dir()] {
@@ -21,7 +21,7 @@ std::function<bool()> has_checkpoint(const Saver& saver, const std::string& dire
   };
 }
 
-// Set while this lives.
+// Sets a flag until it is destroyed.
 class ScopedFlag {
  public:
   explicit ScopedFlag(bool& flag) : flag_(flag) { flag_ = true; }

@@ -28,67 +28,67 @@
 
 namespace crochet {
 
-// What a loop does besides the steps. Intervals: unset is the default, 0 is off; of a
-// pair, giving one switches the other's default off.
+// What a loop does in addition to its steps. Intervals: unset is the default, 0 is off; of a
+// pair, setting one switches the other's default off, and setting both is an error.
 struct LoopOptions {
-  // Holds the checkpoints, TensorBoard's event files and metrics.jsonl. Empty: nothing is kept.
+  // For the checkpoints, TensorBoard's event files and metrics.jsonl. Empty: nothing is written.
   std::string checkpoint_dir = {};
   std::string checkpoint_basename = "model.ckpt";
   CheckpointFormat checkpoint_format = CheckpointFormat::kTensorBundle;
   std::optional<int64_t> save_checkpoint_steps = {};
   std::optional<double> save_checkpoint_secs = {};  // Default: 600.
-  // Called around the saves of these.
+  // Called around each save.
   std::vector<std::shared_ptr<CheckpointSaverListener>> saving_listeners = {};
-  // Recorded with the checkpoints, for keep_best: what an evaluation finds. A value of the graph
+  // Metrics of evaluations, recorded with the checkpoints for keep_best. A value of the loop
   // that keep_best names needs no source.
   std::vector<MetricSource> checkpoint_metrics = {};
-  // What becomes of a save that is due while another one is being written, and of one that cannot
-  // be written.
+  // What to do with a save that is due while another one is being written, and with one that fails.
   SaveOverlapPolicy save_overlap = SaveOverlapPolicy::kWait;
   SaveErrorPolicy on_save_error = SaveErrorPolicy::kContinue;
-  // Where checkpoints go that cannot be written into checkpoint_dir, and are restored from, too: on
-  // another disk, of this run alone. Empty: nowhere.
+  // The fallback directory, for checkpoints that cannot be written into checkpoint_dir; they are
+  // restored from it, too. Use another disk, and a directory of this run alone. Empty: none.
   std::string fallback_dir = {};
-  // How long the run may take to save what there is, from the signal that ends it, or from its
-  // end: less than the time that SIGTERM leaves. What does not fit in is left, and the run
-  // throws a DeadlineExceededError (see AsyncCheckpointSaverHook). Unset: as long as it takes.
+  // The most seconds the run may take for its last saves, from the signal that ends it, or else
+  // from its end; choose less than the grace period after SIGTERM. If they take longer, the run
+  // throws a DeadlineExceededError that names what is unsaved (see AsyncCheckpointSaverHook).
+  // Unset: no limit.
   std::optional<double> deadline_secs = {};
-  // How many of the newest checkpoints stay; 0 keeps all.
+  // How many of the newest checkpoints are kept; 0 keeps all.
   int max_to_keep = 5;
-  // Of the others, those that stay forever: one of every n hours, and the first at or after each
+  // Of the older ones, keep forever: one every n hours, and the first at or after each
   // multiple of n steps.
   std::optional<double> keep_checkpoint_every_n_hours = {};
   std::optional<int64_t> keep_checkpoint_every_n_steps = {};
-  // And those that are the best by a metric, as long as they are: a scalar of the loop, or one of
-  // checkpoint_metrics.
+  // Also keep those that are the best by a metric, as long as they are: a scalar of the loop, or
+  // one of checkpoint_metrics.
   std::optional<KeepBest> keep_best = {};
   std::optional<int64_t> save_summaries_steps = {};  // Default: 100.
   std::optional<double> save_summaries_secs = {};
   std::optional<int64_t> log_step_count_steps = {};  // Default: 100.
-  // For the events and metrics.jsonl; default: checkpoint_dir.
+  // For the event files and metrics.jsonl. Default: checkpoint_dir.
   std::string summary_dir = {};
   HookList hooks = {};
-  // How long threads of hooks may go on once the run has ended.
+  // How long threads of hooks may continue once the run has ended.
   double stop_grace_period_secs = 120;
-  // How often an AbortedError or UnavailableError is recovered from without getting past
-  // the step that failed.
+  // How many times in a row the run recovers from an AbortedError or UnavailableError without
+  // getting past the step that failed.
   int max_recoveries = 3;
-  // How many threads copy what is tracked for a save, the training thread among them; 0: one a
+  // How many threads copy the tracked state for a save, including the training thread; 0: one per
   // core, at most 4.
   int copy_threads = 0;
-  // Fails a save, with the name of the array, if it was changed while it was copied: by another
-  // thread, or by `compute` of a step in two parts. For debugging: each save stops training for as
-  // long as a checksum of the state takes.
+  // Fails a save, naming the array, if one was changed while it was copied: by another thread, or
+  // by the `compute` of a step in two parts. For debugging: each save blocks training while it
+  // computes a checksum of the state.
   bool check_torn_snapshots = false;
   // The operating system's, and the machine's, if null. Not owned.
   FileSystem* files = nullptr;
   Clock* clock = nullptr;
 };
 
-// The step that is being made, for callables that want to know.
+// The current step, for callables that take it as a parameter.
 class Step {
  public:
-  // Counts from 1: while step n is being made, n-1 are completed.
+  // Counts from 1: during step n, n-1 steps are completed.
   int64_t number() const { return number_; }
   // Ends the run after this step.
   void request_stop(std::string reason) { stop_ = std::move(reason); }
@@ -99,17 +99,17 @@ class Step {
   std::optional<std::string> stop_;
 };
 
-// Puts hooks, checkpoints and resuming around a training loop that exists already:
+// Adds hooks, checkpoints and resuming to an existing training loop:
 //
 //   Loop loop({.checkpoint_dir = "runs/digits", .hooks = {StopAtStepHook({.last_step = 2000})}});
 //   loop.track("model", model);                            // survives
 //   loop.scalar("loss", [&] { return gradients.loss; });   // for hooks, and a curve
 //   const RunReport report = loop.run([&] { ... });        // one step
 //
-// The next run of the program goes on where this one ended, or was killed.
+// The next run of the program resumes from the last checkpoint of this one, however it ended.
 //
-// For one thread. What is tracked, and what the callables use, must outlive run(). What it calls
-// may not call it: its functions throw a FailedPreconditionError then.
+// For one thread. Tracked values, and the values that callables use, must outlive run(). Callables
+// and hooks must not call the loop: its functions throw a FailedPreconditionError then.
 class Loop {
  public:
   // Throws: InvalidArgumentError for conflicting options.
@@ -118,30 +118,31 @@ class Loop {
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  // Saves and restores `value` under `name`, or "<name>/<part>"; see tracker.h for what it may be.
+  // Saves and restores `value` under `name`, or "<name>/<part>". See tracker.h for its type.
   template <typename T>
   void track(std::string_view name, T&& value) {
     check_not_run("track");
     tracker_(name, std::forward<T>(value));
   }
 
-  // A real number that hooks may ask for, and a curve. Computed after the step, only
-  // in steps where somebody asks. May return a std::optional: empty is "not in this step".
+  // Adds a real number that hooks may fetch, and a curve. Computed after the step, only
+  // in steps in which a hook fetches it. May return a std::optional: empty for no value in this
+  // step.
   template <typename Compute>
   void scalar(std::string name, Compute compute) {
     add_value(std::move(name), std::move(compute), kSummariesCollection);
   }
-  // The same for a tensor of any shape, of whose elements TensorBoard shows the distribution.
+  // The same for a tensor of any shape; TensorBoard shows the distribution of its elements.
   template <typename Compute>
   void histogram(std::string name, Compute compute) {
     add_value(std::move(name), std::move(compute), kHistogramSummariesCollection);
   }
-  // The same for a text in Markdown, or a vector of strings: a table.
+  // The same for a text in Markdown, or a vector of strings, shown as a table.
   template <typename Compute>
   void text(std::string name, Compute compute) {
     add_value(std::move(name), std::move(compute), kTextSummariesCollection);
   }
-  // The same for a tensor of any shape, for hooks alone.
+  // The same for a tensor of any shape, for hooks only.
   template <typename Compute>
   void value(std::string name, Compute compute) {
     add_value(std::move(name), std::move(compute), {});
@@ -150,17 +151,17 @@ class Loop {
   void add_hook(HookHandle hook);
 
   // Restores the newest checkpoint now, for programs that need its state before run(), and
-  // returns its step; 0, and no change, if there is none. run() then continues from what is tracked
-  // as it is when it is called, changes since restore() included, and takes only the step and the
-  // state of hooks from that checkpoint. Requires: all is tracked already.
+  // returns its step; returns 0 and changes nothing if there is none. run() then continues from the
+  // tracked values as they are when it is called, including changes since restore(), and reads only
+  // the step and the state of hooks from that checkpoint. Requires: everything is tracked already.
   int64_t restore();
 
   // Makes steps by calling `body` until a hook, a signal or `body` asks to stop. A save
-  // copies what is tracked between two steps. Once a loop.
+  // copies the tracked state between two steps. May be called once.
   //
   // An OutOfRangeError or StopIteration from the body ends the run cleanly, at the last completed
   // step: it must be thrown before anything tracked is changed. An AbortedError or UnavailableError
-  // restores the last checkpoint and goes on. Anything else ends the run and is rethrown.
+  // restores the last checkpoint and continues. Any other exception ends the run and is rethrown.
   template <typename Body>
   RunReport run(Body body) {
     return run_steps({}, as_callable(std::move(body)));
@@ -187,7 +188,7 @@ class Loop {
 
   MonitoredTrainingSessionOptions training_options();
   void check_not_run(const char* what) const;
-  // `collection` is empty for what is no summary.
+  // `collection` is empty for values that are not summaries.
   template <typename Compute>
   void add_value(std::string name, Compute compute, std::string_view collection) {
     check_not_run("value");

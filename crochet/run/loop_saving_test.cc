@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is saved however a loop ends.
+// Checkpoints after every way in which a loop may end.
 #include <signal.h>
 
 #include <functional>
@@ -44,7 +44,7 @@ class LoopSavingTest : public testing::Test {
             .files = &files_,
             .clock = &clock_};
   }
-  // Every element of both arrays holds the number of the checkpoint's step.
+  // The steps of the checkpoints. Expects every element of both arrays to be the checkpoint's step.
   std::vector<int64_t> whole_steps(const std::string& directory = "run") {
     std::vector<int64_t> steps;
     for (const std::string& prefix : list_checkpoints(files_, directory, "model.ckpt")) {
@@ -70,12 +70,12 @@ class LoopSavingTest : public testing::Test {
   Gate gate_;
 };
 
-// How a loop may end, at step 4 and while that of step 3 is being written.
+// A way for a loop to end, at step 4 while the save of step 3 is being written.
 struct Exit {
   std::string name;
-  // Called in the middle of step 4: one array is changed, the other one is not.
+  // Called in the middle of step 4: one array is changed, the other is not.
   std::function<void(Step&)> in_the_middle = [](Step&) {};
-  // Called by a hook behind step 4.
+  // Called by a hook after step 4.
   std::function<void()> in_a_hook = [] {};
   // The last checkpoint.
   int64_t last_saved = 4;
@@ -84,13 +84,13 @@ struct Exit {
 
 class LoopExitTest : public LoopSavingTest, public testing::WithParamInterface<Exit> {};
 
-TEST_P(LoopExitTest, WritesWhatIsHeldAndNeverHalfAStep) {
+TEST_P(LoopExitTest, WritesHeldSnapshotsAndNeverHalfAStep) {
   const Exit& exit = GetParam();
   std::vector<float> first(1000), second(1000);
   const auto body = [&](Step& step) {
     for (float& element : first) element = static_cast<float>(step.number());
     if (step.number() == 4) {
-      gate_.wait_for_waiting();  // The save of step 3 has begun.
+      gate_.wait_for_waiting();  // The save of step 3 has started.
       gate_.open();
       exit.in_the_middle(step);
     }
@@ -144,8 +144,8 @@ INSTANTIATE_TEST_SUITE_P(
                          .throws = true}),
     [](const auto& test) { return test.param.name; });
 
-// A worker that is left behind has no need of the loop or of what it tracked.
-TEST_F(LoopSavingTest, EndsInTimeAndLeavesTheWriterBehind) {
+// A thread that still writes after the deadline uses neither the loop nor the tracked values.
+TEST_F(LoopSavingTest, EndsInTimeWhileTheWriterContinues) {
   {
     std::vector<float> first(100'000), second(100'000);
     LoopOptions options = this->options({SignalHook({SIGTERM})}, 2);
@@ -183,7 +183,7 @@ TEST_F(LoopSavingTest, EndsInTimeAndLeavesTheWriterBehind) {
   EXPECT_THAT(whole_steps(), ElementsAre(0, 2));
 }
 
-TEST_F(LoopSavingTest, GoesOnFromTheSecondDirectory) {
+TEST_F(LoopSavingTest, ResumesFromTheFallbackDirectory) {
   const auto count_to = [this](int64_t last_step) {
     std::vector<float> first(10), second(10);
     LoopOptions options = this->options({StopAtStepHook({.last_step = last_step})}, 5);
@@ -210,7 +210,7 @@ TEST_F(LoopSavingTest, GoesOnFromTheSecondDirectory) {
   EXPECT_EQ(count_to(7).resumed_from, 5);
 }
 
-TEST_F(LoopSavingTest, TellsTheLastErrorOnce) {
+TEST_F(LoopSavingTest, ThrowsTheLastErrorOnce) {
   files_.on_create([](const std::string& path) {
     if (path.find("model.ckpt-2.data-") != std::string::npos)
       throw UnknownError("{}: broken", path);

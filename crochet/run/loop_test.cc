@@ -45,7 +45,7 @@ class LoopTest : public testing::Test {
             .clock = &clock_};
   }
 
-  // A program that counts, in a process of its own as it were.
+  // A program that counts; each call stands for a new process.
   RunReport count_to(int64_t last_step, int64_t save_steps = 5) {
     int64_t count = 0;
     Loop loop(options({StopAtStepHook({.last_step = last_step})}, save_steps));
@@ -66,8 +66,8 @@ class LoopTest : public testing::Test {
   LogCapture log_;
 };
 
-// One run goes on in another format than it began.
-TEST_F(LoopTest, SavesInTheFormatItIsGiven) {
+// A run resumes in another format than that of the checkpoint it restores.
+TEST_F(LoopTest, SavesInTheGivenFormat) {
   count_to(10);
   int64_t count = 0;
   LoopOptions with = options({StopAtStepHook({.last_step = 15})});
@@ -95,7 +95,7 @@ TEST_F(LoopTest, RunsUntilAHookStopsIt) {
   EXPECT_EQ(to_string(report), "step 7: StopAtStepHook: step 7 is reached");
 }
 
-TEST_F(LoopTest, LetsTheBodyKnowTheStepAndStop) {
+TEST_F(LoopTest, PassesTheStepToTheBodyWhichMayStop) {
   std::vector<int64_t> numbers;
   Loop loop({});
   const RunReport report = loop.run([&](Step& step) {
@@ -114,7 +114,7 @@ TEST_F(LoopTest, ComputesThenUpdates) {
   EXPECT_THAT(calls, ElementsAre("compute", "update", "compute", "update"));
 }
 
-TEST_F(LoopTest, GoesOnWhereItWas) {
+TEST_F(LoopTest, ResumesFromTheLastCheckpoint) {
   EXPECT_EQ(count_to(12).last_step, 12);
   const RunReport report = count_to(20);
   EXPECT_THAT(report.resumed_from, Optional(12));
@@ -155,7 +155,7 @@ TEST_F(LoopTest, EvaluatesAtTheEndEvenIfNothingIsLeftToDo) {
   EXPECT_EQ(final_count->final_ops_values().scalar<int64_t>(), 10);
 }
 
-TEST_F(LoopTest, ComputesValuesAfterTheStepAndOnlyIfSomebodyAsks) {
+TEST_F(LoopTest, ComputesValuesAfterTheStepOnlyIfFetched) {
   float loss = 0;
   int computed = 0, asked_for = 0;
   const auto final_loss = std::make_shared<FinalOpsHook>("loss");
@@ -200,7 +200,7 @@ TEST_F(LoopTest, WritesCurvesHistogramsAndTexts) {
                           SummaryValue{.tag = "weights", .histogram = make_histogram(weights)}));
 }
 
-TEST_F(LoopTest, NamesTheValuesThereAreIfOneIsUnknown) {
+TEST_F(LoopTest, ListsTheKnownValuesIfOneIsUnknown) {
   Loop loop({.hooks = {NanTensorHook("los")}});
   loop.scalar("loss", [] { return 1.0f; });
   EXPECT_THAT([&] { loop.run([] {}); },
@@ -235,7 +235,7 @@ TEST_F(LoopTest, DoesNotSaveHalfAnUpdate) {
   EXPECT_EQ(list_checkpoints(files_, "run", "model.ckpt").back(), "run/model.ckpt-5");
 }
 
-TEST_F(LoopTest, PassesExceptionsOfTheBodyOnAndSavesNothing) {
+TEST_F(LoopTest, RethrowsExceptionsOfTheBodyAndSavesNothing) {
   struct MyError {};
   int64_t count = 0;
   Loop loop(options({}));
@@ -262,7 +262,7 @@ TEST_F(LoopTest, RecoversFromTheLastCheckpoint) {
   EXPECT_TRUE(log_.contains("restored run/model.ckpt-5"));
 }
 
-TEST_F(LoopTest, GivesUpOnAStepThatFailsAgainAndAgain) {
+TEST_F(LoopTest, ThrowsIfAStepKeepsFailing) {
   int64_t count = 0;
   Loop loop(options({}));
   loop.track("count", count);
@@ -293,7 +293,7 @@ TEST_F(LoopTest, RestoresAtOnceIfAsked) {
   EXPECT_EQ(count, 12);
 }
 
-// Counts its runs over restarts.
+// Counts its runs across restarts.
 class CountingHook final : public SessionRunHook {
  public:
   explicit CountingHook(int64_t& runs) : runs_(runs) {}
@@ -307,7 +307,7 @@ class CountingHook final : public SessionRunHook {
 
 class LoopRestoreTest : public LoopTest {
  protected:
-  // Ten steps, of which all but the count stay as they are.
+  // Makes ten steps, which change only the count.
   void make_checkpoint() {
     int64_t count = 0, runs = 0;
     std::vector<float> weights = {1, 2, 3};
@@ -328,8 +328,8 @@ class LoopRestoreTest : public LoopTest {
   std::mt19937 generator_{7};
 };
 
-// Arrays, numbers and objects: what the program changed before its run stays changed.
-TEST_F(LoopRestoreTest, KeepsWhatWasChangedBeforeTheRun) {
+// Arrays, numbers and objects: changes that the program made before its run are kept.
+TEST_F(LoopRestoreTest, KeepsChangesMadeBeforeTheRun) {
   make_checkpoint();
   Loop loop(options({StopAtStepHook({.last_step = 12}), CountingHook(runs_)}));
   track(loop, count_, weights_, generator_);
@@ -382,7 +382,7 @@ TEST_F(LoopRestoreTest, MayBeRepeated) {
   EXPECT_EQ(count_, 11);
 }
 
-TEST_F(LoopRestoreTest, ChangesNothingAboutAFreshStart) {
+TEST_F(LoopRestoreTest, DoesNotAffectAFreshStart) {
   Loop loop(options({StopAtStepHook({.last_step = 2})}));
   loop.track("count", count_);
   count_ = 5;
@@ -392,8 +392,8 @@ TEST_F(LoopRestoreTest, ChangesNothingAboutAFreshStart) {
   EXPECT_EQ(count_, 7);
 }
 
-// A damaged or foreign checkpoint may say so.
-TEST_F(LoopRestoreTest, RefusesAStepThatCannotBeCounted) {
+// A damaged or foreign checkpoint may hold such a step.
+TEST_F(LoopRestoreTest, RejectsAStepOutOfRange) {
   for (const int64_t step : {std::numeric_limits<int64_t>::max(), kMaxGlobalStep + 1,
                              std::numeric_limits<int64_t>::min()}) {
     MemoryFileSystem files;
@@ -421,7 +421,7 @@ TEST_F(LoopRestoreTest, RefusesAStepThatCannotBeCounted) {
   }
 }
 
-TEST_F(LoopTest, RefusesACheckpointOfAnotherProgram) {
+TEST_F(LoopTest, RejectsACheckpointOfAnotherProgram) {
   count_to(10);
   float count = 0, extra = 0;
   Loop loop(options({StopAtStepHook({.last_step = 12})}));
@@ -435,7 +435,7 @@ TEST_F(LoopTest, RefusesACheckpointOfAnotherProgram) {
   EXPECT_EQ(stored_count(10), 10);
 }
 
-TEST_F(LoopTest, RefusesADirectoryThatAnotherRunHolds) {
+TEST_F(LoopTest, RejectsADirectoryThatAnotherRunHolds) {
   Loop outer(options({StopAtStepHook({.num_steps = 1})}));
   outer.run([&] {
     Loop inner(options({StopAtStepHook({.num_steps = 1})}));
@@ -444,7 +444,7 @@ TEST_F(LoopTest, RefusesADirectoryThatAnotherRunHolds) {
   });
 }
 
-TEST_F(LoopTest, TrainsOnWhenTheDiskIsFullAndThrowsAtTheEnd) {
+TEST_F(LoopTest, TrainsThoughTheDiskIsFullAndThrowsAtTheEnd) {
   int64_t count = 0;
   Loop loop(options({StopAtStepHook({.last_step = 20})}));
   loop.track("count", count);
@@ -475,7 +475,7 @@ TEST_F(LoopTest, FinishesTheStepAndSavesOnASignal) {
   EXPECT_EQ(stored_count(8), 8);
 }
 
-TEST_F(LoopTest, KeepsItsFilesWhereItIsTold) {
+TEST_F(LoopTest, WritesItsFilesToTheGivenDirectories) {
   const auto with_names = [this](int64_t last_step) {
     LoopOptions names = options({StopAtStepHook({.last_step = last_step})});
     names.checkpoint_basename = "digits";
@@ -505,7 +505,7 @@ TEST_F(LoopTest, KeepsItsFilesWhereItIsTold) {
   EXPECT_EQ(again, 6);
 }
 
-// Has a thread that goes on until somebody complains about it.
+// Has a thread that runs until a warning about it is logged.
 class StragglerHook final : public SessionRunHook {
  public:
   explicit StragglerHook(const LogCapture& log) : log_(log) {}
@@ -519,7 +519,7 @@ class StragglerHook final : public SessionRunHook {
   const LogCapture& log_;
 };
 
-TEST_F(LoopTest, LeavesThreadsTheTimeItIsTold) {
+TEST_F(LoopTest, WaitsForThreadsForTheGivenGracePeriod) {
   LoopOptions impatient = options({StopAtStepHook({.last_step = 1}), StragglerHook(log_)});
   impatient.stop_grace_period_secs = 7;
   Loop loop(impatient);
@@ -544,7 +544,7 @@ TEST_F(LoopTest, MakesNoStepIfASignalCameWhileRestoring) {
 }
 
 // Every element of the state holds the number of its step: a checkpoint with two numbers is torn.
-TEST_F(LoopTest, TellsListenersOfItsSaves) {
+TEST_F(LoopTest, CallsListenersForItsSaves) {
   class Listener final : public CheckpointSaverListener {
    public:
     bool after_save(Session&, int64_t step) override {
@@ -559,7 +559,7 @@ TEST_F(LoopTest, TellsListenersOfItsSaves) {
   Loop loop(std::move(with_listener));
   const RunReport report = loop.run([] {});
   EXPECT_EQ(report.stop.who, "AsyncCheckpointSaverHook");
-  ASSERT_GE(listener->steps.size(), 2u);  // The start, what stops it, and the end if that is later.
+  ASSERT_GE(listener->steps.size(), 2u);  // The start, the stop, and the end if that is later.
   EXPECT_EQ(listener->steps[1], 5);
   EXPECT_EQ(listener->steps.back(), report.last_step);
 }
@@ -569,7 +569,7 @@ TEST_F(LoopTest, SavesOneStepWhileTheNextOnesAreMade) {
   Loop loop(options({StopAtStepHook({.last_step = 60})}, 1));
   loop.track("fixed", std::span(fixed));
   loop.track("grows", grows);
-  std::vector<std::unique_ptr<MemoryFileSystem>> disks;  // Only what is synced may count.
+  std::vector<std::unique_ptr<MemoryFileSystem>> disks;  // With synced data only.
   loop.run([] {},
            [&](Step& step) {
              std::ranges::fill(fixed, static_cast<float>(step.number()));
@@ -587,7 +587,7 @@ TEST_F(LoopTest, SavesOneStepWhileTheNextOnesAreMade) {
     }
 }
 
-TEST_F(LoopTest, FindsMistakesBeforeItRuns) {
+TEST_F(LoopTest, RejectsMistakesBeforeItRuns) {
   EXPECT_THROW(Loop({.checkpoint_dir = "x", .save_checkpoint_steps = 1, .save_checkpoint_secs = 1}),
                InvalidArgumentError);
   EXPECT_THROW(Loop({.save_summaries_steps = -1}), InvalidArgumentError);
@@ -602,7 +602,7 @@ TEST_F(LoopTest, FindsMistakesBeforeItRuns) {
   EXPECT_THROW(loop.add_hook(StopAtStepHook({.num_steps = 1})), FailedPreconditionError);
 }
 
-TEST_F(LoopTest, StopsOnceASaveFailsIfToldTo) {
+TEST_F(LoopTest, StopsOnceASaveFailsIfAsked) {
   LoopOptions stopping = options({StopAtStepHook({.last_step = 1'000'000})});
   stopping.on_save_error = SaveErrorPolicy::kStop;
   int64_t count = 0;
@@ -617,7 +617,7 @@ TEST_F(LoopTest, StopsOnceASaveFailsIfToldTo) {
   EXPECT_EQ(stored_count(0), 0);
 }
 
-TEST_F(LoopTest, KeepsOneOfEverySoManyStepsForEver) {
+TEST_F(LoopTest, KeepsOneCheckpointEveryNStepsForever) {
   for (const int64_t last_step : {25, 50}) {
     LoopOptions keeping = options({StopAtStepHook({.last_step = last_step})});
     keeping.max_to_keep = 1;

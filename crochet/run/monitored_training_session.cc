@@ -21,7 +21,7 @@ std::shared_ptr<Scaffold> scaffold_of(const MonitoredTrainingSessionOptions& opt
                                                            .allow_empty = true,
                                                            .files = options.files,
                                                            .clock = options.clock});
-  // Known before the hooks begin: what is there may be the newest to restore.
+  // Set before the hooks begin: the newest checkpoint to restore may be there.
   scaffold->saver->set_fallback_dir(options.fallback_dir);
   return scaffold;
 }

@@ -19,61 +19,61 @@
 
 namespace crochet {
 
-// What a training run does besides its steps. Intervals: unset is the default, 0 is off; of
-// a pair, giving one switches the other's default off, and giving both is an error.
+// What a training run does in addition to its steps. Intervals: unset is the default, 0 is off; of
+// a pair, setting one switches the other's default off, and setting both is an error.
 struct MonitoredTrainingSessionOptions {
   Graph& graph;  // Not owned; outlives the run.
   // Where the session runs; see Graph::new_session.
   std::string master = {};
-  // The chief initialises or restores, saves and writes summaries; of a cluster's processes
-  // one is. The others wait for it, and have the hooks of `hooks` only.
+  // The chief initialises or restores, saves and writes summaries; exactly one process of a cluster
+  // is the chief. The others wait for it, and have only the hooks of `hooks`.
   bool is_chief = true;
-  // Holds the checkpoints, and is restored from. Empty: nothing is kept.
+  // Checkpoints are written here and restored from here. Empty: nothing is saved.
   std::string checkpoint_dir = {};
   std::string checkpoint_basename = "model.ckpt";
-  // Of the saver that is made if neither the scaffold nor the graph has one.
+  // The format of the saver that is created if neither the scaffold nor the graph has one.
   CheckpointFormat checkpoint_format = CheckpointFormat::kTensorBundle;
-  // Of that saver, too: whether checkpoints may lack state of the graph, such as iterators.
+  // For that saver, too: whether checkpoints may lack state of the graph, such as iterators.
   UnsavedState unsaved_state = UnsavedState::kRefuse;
-  // One with all defaults if null; a saver is added if it has none.
+  // If null, one with all defaults; a saver is added if it has none.
   std::shared_ptr<Scaffold> scaffold = {};
   HookList hooks = {};
   HookList chief_only_hooks = {};
   std::optional<int64_t> save_checkpoint_steps = {};
   std::optional<double> save_checkpoint_secs = {};  // Default: 600.
-  // Called around the saves of these.
+  // Called around each save.
   std::vector<std::shared_ptr<CheckpointSaverListener>> saving_listeners = {};
-  // Recorded with the checkpoints, for keep_best of the scaffold's saver: what an evaluation finds.
-  // A value of the graph that keep_best names needs no source.
+  // Metrics of evaluations, recorded with the checkpoints for keep_best of the scaffold's saver. A
+  // value of the graph that keep_best names needs no source.
   std::vector<MetricSource> checkpoint_metrics = {};
-  // What becomes of a save that is due while another one is being written, and of one that cannot
-  // be written.
+  // What to do with a save that is due while another one is being written, and with one that fails.
   SaveOverlapPolicy save_overlap = SaveOverlapPolicy::kWait;
   SaveErrorPolicy on_save_error = SaveErrorPolicy::kContinue;
-  // Where checkpoints go that cannot be written into checkpoint_dir, and are restored from, too: on
-  // another disk, of this run alone. Empty: nowhere.
+  // The fallback directory, for checkpoints that cannot be written into checkpoint_dir; they are
+  // restored from it, too. Use another disk, and a directory of this run alone. Empty: none.
   std::string fallback_dir = {};
-  // How long the run may take to save what there is, from the signal that ends it, or from its
-  // end: less than the time that SIGTERM leaves. What does not fit in is left, and the run
-  // throws a DeadlineExceededError (see AsyncCheckpointSaverHook). Unset: as long as it takes.
+  // The most seconds the run may take for its last saves, from the signal that ends it, or else
+  // from its end; choose less than the grace period after SIGTERM. If they take longer, the run
+  // throws a DeadlineExceededError that names what is unsaved (see AsyncCheckpointSaverHook).
+  // Unset: no limit.
   std::optional<double> deadline_secs = {};
   std::optional<int64_t> save_summaries_steps = {};  // Default: 100.
   std::optional<double> save_summaries_secs = {};
   std::optional<int64_t> log_step_count_steps = {};  // Default: 100.
   std::string summary_dir = {};                      // Default: checkpoint_dir.
-  // How the engine is to run the session.
+  // The engine's settings for the session.
   SessionConfig config = {};
-  // How long threads of hooks may go on once the session is closed.
+  // How long threads of hooks may continue once the session is closed.
   double stop_grace_period_secs = 120;
-  // How long a process that is not the chief waits for it, and how long between two looks at
-  // whether it is ready.
+  // How long a process that is not the chief waits for the model to be ready, and how often it
+  // checks.
   double max_wait_secs = 7200;
   double recovery_wait_secs = 30;
-  // How often an AbortedError or UnavailableError is recovered from without getting past
-  // the step that failed.
+  // How many times in a row the run recovers from an AbortedError or UnavailableError without
+  // getting past the step that failed.
   int max_recoveries = 3;
-  // Asked before each recovery; empty: always possible, with a fresh start if there is no
-  // checkpoint.
+  // Called before each recovery. Empty: a recovery is always possible, with a fresh start if there
+  // is no checkpoint.
   std::function<bool()> can_recover = {};
   // The operating system's, and the machine's, if null. Not owned.
   FileSystem* files = nullptr;
@@ -84,8 +84,8 @@ struct MonitoredTrainingSessionOptions {
 // negative grace period, wait or number of recoveries, or a recovery_wait_secs that is not above 0.
 void check_options(const MonitoredTrainingSessionOptions& options);
 
-// Python's `with MonitoredTrainingSession(...) as session`: creates the session, restored,
-// initialised or waited for, calls the body, ends the hooks and closes.
+// Python's `with MonitoredTrainingSession(...) as session`: creates the session, which is restored,
+// initialised or waited for, calls the body, ends the hooks and closes the session.
 //
 //   const RunReport report = train(
 //       {.graph = graph, .checkpoint_dir = "runs/x", .hooks = {StopAtStepHook({.last_step =
@@ -95,11 +95,11 @@ void check_options(const MonitoredTrainingSessionOptions& options);
 //       });
 //
 // Checkpoints are written in the background; the last one is complete when this returns.
-// Hooks come in the order: the chief's own, steps per second, summaries, the user's, the saver,
-// and those that guard it. What the report says is in the log, too.
+// The order of hooks: the chief's own, steps per second, summaries, the user's, the saver,
+// and those that guard it. The report is logged, too.
 //
-// Throws: as check_options; what the session's creation throws; what leaves the body, but for
-// OutOfRangeError and StopIteration, which end the run cleanly; then what ending it throws.
+// Throws: as check_options; what creating the session throws; what the body throws, except
+// OutOfRangeError and StopIteration, which end the run cleanly; then what ending the run throws.
 RunReport train(const MonitoredTrainingSessionOptions& options,
                 const std::function<void(MonitoredSession& session)>& body);
 

@@ -28,7 +28,7 @@ using testing::ElementsAre;
 using testing::Not;
 using testing::Optional;
 
-// A graph that counts steps, in a process of its own as it were.
+// A graph that counts steps; each one stands for a new process.
 struct CountingGraph {
   CountingGraph() {
     graph.create_global_step();
@@ -68,8 +68,8 @@ class TrainTest : public testing::Test {
   LogCapture log_;
 };
 
-// MS-11: saves at close; a restart goes on there.
-TEST_F(TrainTest, SavesAtTheEndAndGoesOnThere) {
+// MS-11: saves at close; a restart resumes there.
+TEST_F(TrainTest, SavesAtTheEndAndResumesThere) {
   CountingGraph first;
   const RunReport report = make_steps(options(first), first.step, 2);
   EXPECT_EQ(report.last_step, 2);
@@ -85,7 +85,7 @@ TEST_F(TrainTest, SavesAtTheEndAndGoesOnThere) {
   EXPECT_EQ(resumed.saves, 0);
 }
 
-// A saver that finds nothing to save writes nothing: no checkpoint is counted or reported then.
+// A saver that finds nothing to save writes nothing: no checkpoint is counted or reported.
 TEST_F(TrainTest, ReportsNoCheckpointIfNothingIsSaved) {
   for (const std::optional<double> deadline_secs : {std::optional<double>(), std::optional(60.0)}) {
     CountingGraph graph;
@@ -109,8 +109,8 @@ TEST_F(TrainTest, ReportsNoCheckpointIfNothingIsSaved) {
   }
 }
 
-// MS-12: saves every so many steps.
-TEST_F(TrainTest, SavesEverySoManySteps) {
+// MS-12: saves every n steps.
+TEST_F(TrainTest, SavesEveryNSteps) {
   CountingGraph first;
   auto of_first = options(first);
   of_first.save_checkpoint_steps = 100;
@@ -156,7 +156,7 @@ class TrainSummariesTest : public testing::Test {
 };
 
 // MS-14: the program's summary and the steps per second are in the event file.
-TEST_F(TrainSummariesTest, WritesSummariesEverySoManySteps) {
+TEST_F(TrainSummariesTest, WritesSummariesEveryNSteps) {
   const auto found = tags([](auto& options) {
     options.save_summaries_steps = 100;
     options.log_step_count_steps = 10;
@@ -165,8 +165,8 @@ TEST_F(TrainSummariesTest, WritesSummariesEverySoManySteps) {
   EXPECT_THAT(found, Contains("global_step/sec"));
 }
 
-// MS-15: the same every so many seconds.
-TEST_F(TrainSummariesTest, WritesSummariesEverySoManySeconds) {
+// MS-15: the same every n seconds.
+TEST_F(TrainSummariesTest, WritesSummariesEveryNSeconds) {
   const auto found = tags([](auto& options) {
     options.save_summaries_steps = 0;
     options.save_summaries_secs = 50;
@@ -203,7 +203,7 @@ TEST_F(TrainTest, ReportsThatItWasRestoredAtStepZero) {
   EXPECT_THAT(make_steps(options(second), second.step, 0).resumed_from, Optional(0));
 }
 
-// What is initialised at a step of its own was not resumed.
+// A step other than 0 may be an initial value, without a restore.
 TEST_F(TrainTest, ReportsNoResumeIfNothingWasRestored) {
   ScriptedGraph graph({.global_step = 5});
   const RunReport report =
@@ -222,7 +222,7 @@ TEST_F(TrainTest, EndsCleanlyWhenTheDataEnds) {
   EXPECT_THAT(checkpoints(), Contains("run/model.ckpt-1"));
 }
 
-TEST_F(TrainTest, SaysThatASignalCameBeforeItBegan) {
+TEST_F(TrainTest, ReportsASignalThatArrivedBeforeItBegan) {
   CountingGraph graph;
   make_steps(options(graph), graph.step, 1);
   set_pending_signal(15);
@@ -233,7 +233,7 @@ TEST_F(TrainTest, SaysThatASignalCameBeforeItBegan) {
   EXPECT_EQ(report.stop.who, "SignalHook");
 }
 
-TEST_F(TrainTest, PassesTheBodysErrorOnAndSavesNothingMore) {
+TEST_F(TrainTest, RethrowsTheBodysErrorAndSavesNothingMore) {
   CountingGraph graph;
   struct UsersError {};
   EXPECT_THROW(train(options(graph),
@@ -245,7 +245,7 @@ TEST_F(TrainTest, PassesTheBodysErrorOnAndSavesNothingMore) {
   EXPECT_THAT(checkpoints(), Not(Contains("run/model.ckpt-1")));
 }
 
-TEST_F(TrainTest, RecoversFromAbortsAndGivesUpAfterThree) {
+TEST_F(TrainTest, RecoversFromThreeAbortsAndThrowsTheFourth) {
   CountingGraph graph;
   int num_calls = 0;
   const auto abort_until = [&](int call) {
@@ -291,7 +291,7 @@ TEST_F(TrainTest, UsesTheSaverOfTheGraph) {
   EXPECT_THAT(checkpoints(), ElementsAre("run/model.ckpt-1"));
 }
 
-TEST_F(TrainTest, HandsOnTargetAndSettings) {
+TEST_F(TrainTest, PassesOnTargetAndSettings) {
   ScriptedGraph graph;
   std::string target;
   train({.graph = graph, .master = "there", .config = {"settings"}},
@@ -303,7 +303,7 @@ TEST_F(TrainTest, HandsOnTargetAndSettings) {
   EXPECT_EQ(graph.last_config().serialized, "settings");
 }
 
-// Counts its beginnings.
+// Counts the calls of begin.
 class BeginsHook final : public SessionRunHook {
  public:
   explicit BeginsHook(int& num_begins) : num_begins_(num_begins) {}
@@ -313,7 +313,7 @@ class BeginsHook final : public SessionRunHook {
   int& num_begins_;
 };
 
-TEST_F(TrainTest, HasHooksForTheChiefOnly) {
+TEST_F(TrainTest, HasHooksOnlyForTheChief) {
   CountingGraph graph;
   int num_begins = 0;
   auto of_chief = options(graph);
@@ -322,7 +322,7 @@ TEST_F(TrainTest, HasHooksForTheChiefOnly) {
   EXPECT_EQ(num_begins, 1);
 }
 
-// A worker, whose chief initialises what they share after some of its questions.
+// A worker whose chief initialises the shared variables after the worker has polled a few times.
 class TrainWorkerTest : public TrainTest {
  protected:
   MonitoredTrainingSessionOptions worker_options(int num_questions) {
@@ -354,7 +354,7 @@ class TrainWorkerTest : public TrainTest {
   int num_chief_begins_ = 0;
 };
 
-TEST_F(TrainWorkerTest, WaitsForTheChiefAndKeepsNothingItself) {
+TEST_F(TrainWorkerTest, WaitsForTheChiefAndSavesNothingItself) {
   const RunReport report = work(worker_options(3));
   EXPECT_EQ(num_questions_, 3);
   EXPECT_EQ(num_begins_, 1);
@@ -366,19 +366,19 @@ TEST_F(TrainWorkerTest, WaitsForTheChiefAndKeepsNothingItself) {
   EXPECT_FALSE(files_.exists("run"));
 }
 
-TEST_F(TrainWorkerTest, WaitsForTwoHoursAtMost) {
+TEST_F(TrainWorkerTest, WaitsAtMostTwoHours) {
   EXPECT_THROW(work(worker_options(1'000'000)), DeadlineExceededError);
   EXPECT_EQ(to_seconds(clock_.now() - FakeClock().now()), 7200);
 }
 
-TEST_F(TrainWorkerTest, WaitsAsLongAsItIsTold) {
+TEST_F(TrainWorkerTest, WaitsAtMostMaxWaitSecs) {
   auto impatient = worker_options(1'000'000);
   impatient.max_wait_secs = 60;
   EXPECT_THROW(work(impatient), DeadlineExceededError);
   EXPECT_EQ(to_seconds(clock_.now() - FakeClock().now()), 60);
 }
 
-TEST_F(TrainWorkerTest, LooksAsOftenAsItIsTold) {
+TEST_F(TrainWorkerTest, PollsEveryRecoveryWaitSecs) {
   auto options = worker_options(3);
   options.recovery_wait_secs = 0.5;
   work(options);
@@ -393,7 +393,7 @@ TEST_F(TrainWorkerTest, EndsItsWaitOnASignal) {
   EXPECT_EQ(num_questions_, 1);
 }
 
-TEST_F(TrainTest, RefusesBadOptionsBeforeAnythingBegins) {
+TEST_F(TrainTest, RejectsBadOptionsBeforeAnythingBegins) {
   CountingGraph graph;
   const auto expect_refused = [&](const auto& change) {
     auto bad = options(graph);

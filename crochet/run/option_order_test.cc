@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Wherever an interval is given in steps or in seconds, steps come first: designated initialisers
+// In all options with an interval in steps or in seconds, steps come first: designated initialisers
 // in another order do not compile.
 #include <gtest/gtest.h>
 

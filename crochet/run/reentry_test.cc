@@ -1,9 +1,9 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a program is called back for may call every public function of what called it: it gets an
-// answer or a FailedPreconditionError, and the run goes on as if nothing had been asked. A deadlock
-// or a session that is gone would end the test itself.
+// A callback may call every public function of the object that called it: the call returns or
+// throws a FailedPreconditionError, and the run continues as if nothing had been called. A deadlock
+// or a destroyed session would fail the test itself.
 #include <map>
 #include <set>
 
@@ -29,10 +29,10 @@ using testing::UnorderedElementsAre;
 
 constexpr int64_t kSteps = 12;
 
-// Notes for each callback which functions refused it.
+// Records for each callback the functions that refused its call.
 class Refusals {
  public:
-  // Calls what may be refused, and nothing else.
+  // Makes a call that may be refused but must not fail otherwise.
   void attempt(const std::string& function, const std::function<void()>& call) {
     try {
       call();
@@ -40,7 +40,7 @@ class Refusals {
       refused_[callback_].insert(function);
     }
   }
-  // Calls `calls` on behalf of a callback, unless it is under way: a callback that it leads to.
+  // Calls `calls` on behalf of a callback, unless one is being served: `calls` may cause callbacks.
   void in(const std::string& callback, const std::function<void()>& calls) {
     if (!callback_.empty()) return;
     callback_ = callback;
@@ -185,7 +185,7 @@ TEST_F(ReentryTest, OfAMonitoredSession) {
   local::Graph graph;
   std::unique_ptr<MonitoredSession> session;
   const auto call_session = [&] {
-    if (!session) return;  // It is being made.
+    if (!session) return;  // Still being created.
     Refusals& of = refusals_;
     of.attempt("graph", [&] { session->graph().collection_names(); });
     of.attempt("run", [&] { session->run("global_step"); });
@@ -247,7 +247,7 @@ TEST_F(ReentryTest, OfAMonitoredSession) {
   EXPECT_TRUE(log_.contains("abort was called from within run"));
 }
 
-// From the hooks that hear of an error, too.
+// From a hook's on_error, too.
 TEST_F(ReentryTest, OfAMonitoredSessionThatFails) {
   local::Graph graph;
   const Operation train = graph.increment_global_step();
@@ -271,7 +271,7 @@ TEST_F(ReentryTest, OfAMonitoredSessionThatFails) {
   EXPECT_THAT(refusals_.of("on_error"), UnorderedElementsAre("run", "close"));
 }
 
-// Every function of a Loop, and of the engine's session where there is one, from every callback.
+// Every function of a Loop, and of the engine's session if there is one, from every callback.
 TEST_F(ReentryTest, OfALoop) {
   Loop* loop = nullptr;
   const auto call_loop = [&] {

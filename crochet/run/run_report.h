@@ -16,20 +16,20 @@ namespace crochet {
 
 // How a run ended.
 struct RunReport {
-  // Why it stopped, and who asked.
+  // Why the run stopped, and who asked for it.
   StopRequest stop;
-  // Steps completed when it began (0: a fresh start) and when it ended.
+  // The number of completed steps when the run began (0: a fresh start) and when it ended.
   int64_t first_step = 0;
   int64_t last_step = 0;
-  // The step it was restored at, in this process's first session.
+  // The step that was restored in this process's first session; unset if none was.
   std::optional<int64_t> resumed_from = {};
-  // What was taken over then, and which newer checkpoints were damaged.
+  // The state that was restored then, and the newer checkpoints that were damaged.
   std::optional<RestoreReport> restore = {};
   int recoveries = 0;
-  // Checkpoints that were published, and that could not be.
+  // The numbers of published checkpoints and of failed saves.
   int64_t saves = 0;
   int64_t failed_saves = 0;
-  // The same and more: skipped saves, retries, bytes, seconds.
+  // The same in detail, with skipped saves, retries, bytes, seconds.
   SaveStatistics saving = {};
   // The signal that asked the process to end; 0 if none did.
   int signal = 0;

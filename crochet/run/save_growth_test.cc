@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thousand saves take no more than the first few: no memory, files, threads.
+// A thousand saves use no more memory, files and threads than the first few.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -30,11 +30,11 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kNumSaves = 1000;
 constexpr int64_t kNumFirstSaves = 20;
-// Training waits for one of so many saves, and what is there then is counted.
+// Training waits for every n-th save; then the resources in use are counted.
 constexpr int64_t kCountEvery = 10;
 constexpr int kMaxToKeep = 3;
 
-// A directory in memory if the system has one: a disk takes its time for so many syncs.
+// A directory in memory if the system has one: so many syncs would take long on a disk.
 class FastDirectory {
  public:
   FastDirectory() {
@@ -57,7 +57,7 @@ size_t num_entries(const std::string& directory) {
       std::distance(fs::directory_iterator(directory), fs::directory_iterator()));
 }
 
-// What the process and its directory have.
+// The resources that the process and its directory use.
 struct Usage {
   size_t open_files = 0;
   size_t threads = 0;
@@ -78,7 +78,7 @@ struct Usage {
   }
 };
 
-// Counts behind saves while no other one is being written.
+// Counts after saves, while no other one is being written.
 class Measure final : public CheckpointSaverListener {
  public:
   explicit Measure(std::string directory) : directory_(std::move(directory)) {}
@@ -102,7 +102,7 @@ class Measure final : public CheckpointSaverListener {
   const std::string directory_;
 };
 
-// Drops what is logged: what a test collects of it grows.
+// Drops the log: the lines that a test collects would grow.
 class Silence {
  public:
   Silence() : previous_(set_log_callback([](Severity, std::string_view) {})) {}
@@ -112,12 +112,12 @@ class Silence {
   const LogCallback previous_;
 };
 
-// State of each kind, in which every step changes every element, and saves it.
+// State of each kind; every step changes every element and saves it.
 class Training {
  public:
   static constexpr size_t kBytes = size_t{128} << 10;  // Of each array.
-  // Value, next value and a third one for a save; value and second buffer; the copy; the
-  // initial values of two; and a little for numbers.
+  // The value, the next value and a third one for a save; a value and its second buffer; the copy;
+  // the initial values of two; and a little for numbers.
   static constexpr size_t kMostBytes = (3 + 2 + 1 + 2) * kBytes + 20'000;
 
   RunReport run(const std::string& directory, CheckpointFormat format,
@@ -172,7 +172,7 @@ class Training {
 
 class SaveGrowthTest : public testing::TestWithParam<CheckpointFormat> {};
 
-TEST_P(SaveGrowthTest, AThousandSavesTakeNoMoreThanTheFirst) {
+TEST_P(SaveGrowthTest, AThousandSavesUseNoMoreThanTheFirst) {
   const Silence silence;
   const FastDirectory directory;
   ASSERT_FALSE(directory.path().empty());
@@ -182,9 +182,9 @@ TEST_P(SaveGrowthTest, AThousandSavesTakeNoMoreThanTheFirst) {
   auto training = std::make_unique<Training>();
   EXPECT_EQ(training->run(directory.path(), GetParam(), measure).last_step, kNumSaves);
 
-  EXPECT_EQ(measure->num_saves, kNumSaves + 1);                 // That of step 0, too.
-  EXPECT_GE(measure->num_counts, kNumSaves / kCountEvery - 1);  // But for the last one.
-  // How much of it depends on whether a save ends before the next step.
+  EXPECT_EQ(measure->num_saves, kNumSaves + 1);                 // With that of step 0.
+  EXPECT_GE(measure->num_counts, kNumSaves / kCountEvery - 1);  // Except for the last one.
+  // The amount depends on whether a save ends before the next step.
   EXPECT_LE(buffer_usage().peak_num_bytes, before + Training::kMostBytes);
   EXPECT_LE(measure->later.open_files, measure->first.open_files);
   EXPECT_LE(measure->later.threads, measure->first.threads);

@@ -16,21 +16,20 @@ TensorMap SaveableTensor::save() const {
 
 void SaveableTensor::restore(const TensorMap& state) {
   if (state.size() != 1 || !state.begin()->first.empty())
-    throw InvalidArgumentError("{} values were stored where one tensor is expected", state.size());
+    throw InvalidArgumentError("found {} stored values, expected one tensor", state.size());
   const Tensor& stored = state.begin()->second;
   if (value_.is_set() && stored.dtype() != value_.dtype())
-    throw InvalidArgumentError("a tensor of {} was stored where one of {} is expected",
-                               stored.dtype(), value_.dtype());
+    throw InvalidArgumentError("found a stored tensor of {}, expected one of {}", stored.dtype(),
+                               value_.dtype());
   value_ = stored;
 }
 
 const Tensor& single_vector(const TensorMap& state, DType dtype) {
   if (state.size() != 1 || !state.begin()->first.empty())
-    throw InvalidArgumentError("{} values were stored where one vector is expected", state.size());
+    throw InvalidArgumentError("found {} stored values, expected one vector", state.size());
   const Tensor& stored = state.begin()->second;
   if (stored.dtype() != dtype || stored.shape().rank() != 1)
-    throw InvalidArgumentError("{} was stored where a vector of {} is expected", describe(stored),
-                               dtype);
+    throw InvalidArgumentError("found {}, expected a vector of {}", describe(stored), dtype);
   return stored;
 }
 

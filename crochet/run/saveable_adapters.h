@@ -15,8 +15,8 @@
 
 namespace crochet::internal {
 
-// Adapters that make Saveable objects of what programs have. Each keeps a
-// reference: the value outlives it.
+// Adapters that make values of a program Saveable. Each keeps a
+// reference. Requires: the value outlives it.
 
 template <typename T>
 concept SavesItself = requires(T& value, const T& constant, const TensorMap& state) {
@@ -42,7 +42,7 @@ class SaveableObject final : public Saveable {
   T& value_;
 };
 
-// A tensor: its shape may change between saves, its type may not.
+// A tensor, whose shape may change between saves but not its element type.
 class SaveableTensor final : public Saveable {
  public:
   explicit SaveableTensor(Tensor& value) : value_(value) {}
@@ -53,11 +53,11 @@ class SaveableTensor final : public Saveable {
   Tensor& value_;
 };
 
-// The vector of `dtype` that was stored. Throws: InvalidArgumentError if it is another tensor.
+// The stored vector of `dtype`. Throws: InvalidArgumentError for any other state.
 const Tensor& single_vector(const TensorMap& state, DType dtype);
 
-// The numbers that a generator's state consists of, as the standard has every
-// engine write them: decimals with spaces between. Stored as uint64 [n].
+// Parses the numbers of a generator's state as the standard has every engine write
+// them: decimals separated by spaces. Stored as uint64 [n].
 Tensor parse_generator_state(const std::string& text);
 // The inverse.
 std::string print_generator_state(std::span<const uint64_t> numbers);
@@ -75,7 +75,7 @@ class SaveableGenerator final : public Saveable {
     std::istringstream text(print_generator_state(stored.flat<uint64_t>()));
     text.imbue(std::locale::classic());
     T restored = value_;
-    // It must have taken all of the numbers, and as they are.
+    // It must have read all of the numbers, unchanged.
     if (!(text >> restored) || state_of(restored) != stored) throw_bad_generator_state();
     value_ = restored;
   }
@@ -102,7 +102,7 @@ concept InsertableSet = requires(T& value) {
   value.insert(value.begin(), value.end());
 };
 
-// Numbers that are not in one piece of memory: std::deque, std::list, std::vector<bool>, std::set.
+// Numbers that are not contiguous in memory: std::deque, std::list, std::vector<bool>, std::set.
 template <typename T>
 class SaveableContainer final : public Saveable {
  public:

@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// A steady step, one between the triggers of its hooks, allocates nothing.
+// A steady step, between two triggers of its hooks, allocates nothing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ namespace {
 
 using testing::Each;
 
-// Hooks that act every 100 runs do so in the first of 100.
+// Hooks that act every 100 runs do so in the first of them.
 constexpr int kNumSteadySteps = 89;
 constexpr int kNumStepsBefore = 10;
 
@@ -47,8 +47,8 @@ class SteadyStepTest : public testing::Test {
     };
   }
 
-  // The checkpoint of the step at which sessions start: later ones do not save it, and hear
-  // of no save that ends while they run.
+  // Writes the checkpoint of the step at which sessions start: later sessions do not save it again,
+  // and no save ends while they run.
   void save_first_step() {
     MonitoredSession(std::make_unique<ChiefSessionCreator>(graph_), usual_hooks()).close();
   }
@@ -83,16 +83,16 @@ TEST_F(SteadyStepTest, AllocatesNothingWithTheUsualHooks) {
   EXPECT_EQ(allocations_of_steps(usual_hooks(), train_), 0);
 }
 
-TEST_F(SteadyStepTest, AllocatesNothingForHooksThatLookAtEachValue) {
+TEST_F(SteadyStepTest, AllocatesNothingForHooksThatReadEachValue) {
   EXPECT_EQ(allocations_of_steps({NanTensorHook("loss")}, train_), 0);
 }
 
-// The test itself: a list of values is allocated by whoever returns it, in each step.
+// Checks the measurement: a list of values is allocated by the session, in each step.
 TEST_F(SteadyStepTest, AllocatesListsOfValues) {
   EXPECT_GE(allocations_of_steps({}, Fetches{train_, loss_}), kNumSteadySteps);
 }
 
-// What each of the first 99 steps of a loop allocates, from the tenth on.
+// The allocations of each of the first 99 steps of a loop, from the tenth on.
 std::vector<int64_t> allocations_of_loop(const std::string& directory) {
   double weight = 0;
   Loop loop({.checkpoint_dir = directory, .hooks = {NanTensorHook("weight")}});
@@ -114,7 +114,7 @@ std::vector<int64_t> allocations_of_loop(const std::string& directory) {
 
 TEST_F(SteadyStepTest, AllocatesNothingInLoops) {
   const TempDirectory directory;
-  allocations_of_loop(directory.path());  // Its last save is what the next one starts from.
+  allocations_of_loop(directory.path());  // The next loop resumes from its last save.
   const std::vector<int64_t> allocations = allocations_of_loop(directory.path());
   EXPECT_EQ(allocations.size(), kNumSteadySteps);
   EXPECT_THAT(allocations, Each(0));

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The torn-snapshot detector: every step writes its number into every element, every step is
-// saved, and every checkpoint that was published is read back: all of its elements are its step.
-// Steps are recovered from and runs end by exceptions meanwhile. To be run under ThreadSanitizer
-// too, to which a byte that is copied while it changes is an error by itself.
+// saved, and every published checkpoint is read back: all of its elements must be its step.
+// Meanwhile exceptions cause recoveries and end runs. Run it under ThreadSanitizer, too, which
+// reports every byte that is copied while it changes.
 #include <deque>
 #include <set>
 
@@ -28,9 +28,9 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 
-// A run has so many saves; with recoveries, some steps are saved twice.
+// The number of steps, each of which is saved; after recoveries, some are saved twice.
 constexpr int64_t kSteps = 500;
-// Of these steps, one is recovered from, and one ends the program.
+// Steps after which a run recovers once, and steps after which it ends once.
 constexpr int64_t kAbortEvery = 23;
 constexpr int64_t kFailEvery = 101;
 
@@ -59,7 +59,7 @@ class ReadingListener final : public CheckpointSaverListener {
   int64_t num_read_ = 0;
 };
 
-// Arrays of every kind that a loop can track, each element of which is the number of the step.
+// Arrays of every kind that a loop can track; each element is the number of the step.
 struct State {
   explicit State(size_t size = 700) : span_memory(size), vector(size) {}
 
@@ -81,7 +81,7 @@ struct State {
            std::ranges::all_of(array, is_step) && std::ranges::all_of(deque, is_step) &&
            (matrix.array() == step).all() && number == step;
   }
-  // With something to throw in the middle.
+  // Sets all elements; `between` may throw in the middle.
   template <typename Between>
   void set(int64_t step, Between between) {
     std::ranges::fill(span_memory, step);
@@ -108,13 +108,13 @@ class TornSnapshotTest : public testing::Test {
             .clock = &clock_};
   }
 
-  // Throws now and then, once a step: what is recovered from, and what is not.
+  // Throws at some steps, once each: errors that are recovered from, and errors that are not.
   void fail_now_and_then(int64_t step) {
     if (step % kAbortEvery == 0 && aborted_.insert(step).second) throw AbortedError("lost");
     if (step % kFailEvery == 0 && failed_.insert(step).second) throw std::runtime_error("mine");
   }
 
-  // Runs the program again and again, as its exceptions end it, until it is through.
+  // Runs the program again each time an exception ends it, until it finishes.
   template <typename Program>
   void run_to_the_end(Program program) {
     for (bool again = true; std::exchange(again, false);) {
@@ -127,7 +127,7 @@ class TornSnapshotTest : public testing::Test {
     }
     EXPECT_EQ(aborted_.size(), static_cast<size_t>(kSteps / kAbortEvery));
     EXPECT_EQ(failed_.size(), static_cast<size_t>(kSteps / kFailEvery));
-    // Saves whose run ended before they could be told of are not read: one a program's end.
+    // A save whose run ended before its listener was called is not read: at most one per program.
     EXPECT_GE(listener_->num_read(), kSteps - kSteps / kFailEvery);
   }
 
@@ -164,7 +164,7 @@ TEST_F(TornSnapshotTest, NeverHappensWithTwoCallables) {
   });
 }
 
-// Copies of arrays that are so large that several threads share each.
+// Arrays so large that several threads copy each.
 TEST_F(TornSnapshotTest, NeverHappensWithLargeArrays) {
   for (const bool in_two : {false, true}) {
     State state(300'000);
@@ -190,7 +190,7 @@ class TornOwnedSnapshotTest : public TornSnapshotTest, public testing::WithParam
   using Numbers = std::span<int64_t>;
   using ConstNumbers = std::span<const int64_t>;
 
-  // A step that replaces one variable and updates two, one of them alone in its operation.
+  // A step that replaces one variable and updates two, one of them in an operation of its own.
   Output add_step(local::Graph& graph) {
     const auto zeros = [](int64_t size) { return Tensor::zeros<int64_t>({size}); };
     const OwnedVariable a = graph.variable("replaced", zeros(GetParam()));
@@ -235,7 +235,7 @@ class TornOwnedSnapshotTest : public TornSnapshotTest, public testing::WithParam
   }
 };
 
-TEST_P(TornOwnedSnapshotTest, NeverHappensThoughMemoryIsUsedAgain) {
+TEST_P(TornOwnedSnapshotTest, NeverHappensThoughMemoryIsReused) {
   if (GetParam() > 10'000) {
     run(8);
     EXPECT_EQ(listener_->num_read(), 9);
@@ -246,7 +246,7 @@ TEST_P(TornOwnedSnapshotTest, NeverHappensThoughMemoryIsUsedAgain) {
 
 INSTANTIATE_TEST_SUITE_P(SmallAndLarge, TornOwnedSnapshotTest, testing::Values(3, 900, 300'000));
 
-// Changes an array behind the checksum of the boundary and before the copy.
+// Changes an array after the checksum at the step boundary and before the copy.
 struct Tearing {
   std::vector<int64_t> first = std::vector<int64_t>(100), second = std::vector<int64_t>(100);
   bool tears = false;
@@ -261,8 +261,8 @@ struct Tearing {
   }
 };
 
-// That a save is torn is reported, with the name of the array, and no file is left of it.
-TEST_F(TornSnapshotTest, FailsTheSaveIfItIsLookedFor) {
+// A torn save is reported, with the name of the array, and leaves no file.
+TEST_F(TornSnapshotTest, FailsTheSaveIfChecked) {
   for (const bool looks : {true, false}) {
     const LogCapture log;
     MemoryFileSystem files;
@@ -287,7 +287,7 @@ TEST_F(TornSnapshotTest, FailsTheSaveIfItIsLookedFor) {
     EXPECT_EQ(log.contains("\"model/first\" was changed"), looks);
     EXPECT_THAT(saved, Contains("run/model.ckpt-2"));
     EXPECT_THAT(saved, Contains("run/model.ckpt-6"));
-    // Without the checksums it is a file: this is what they are there for.
+    // Without the checksums the torn save is published.
     if (looks) {
       EXPECT_THAT(saved, Not(Contains("run/model.ckpt-3")));
     } else {

@@ -20,8 +20,8 @@
 
 namespace crochet {
 
-// Takes note of what must survive a restart, and under which name. A type says
-// what it consists of in one of two ways, as a member or as a free function in
+// Records which values must survive a restart, and their names. A type lists its
+// parts in one of two ways, in a member function or in a free function in
 // its namespace:
 //
 //   struct Perceptron {
@@ -30,25 +30,25 @@ namespace crochet {
 //   };
 //   void track(Tracker& tracker, Perceptron& model) { tracker("w1", model.w1)("w2", model.w2); }
 //
-// Parts may be: numbers; std::array, span, std::vector and other standard
+// Parts may be: numbers; std::array, std::span, std::vector and other standard
 // sequences and sets of numbers; Tensor; Eigen matrices (with <crochet/eigen.h>); standard random
 // generators; anything with `TensorMap save() const` and `void restore(const TensorMap&)`; and
-// structs that list their parts. Anything else does not compile, and neither does a temporary other
-// than a span: it would be gone, with all it owns, before the first save.
+// structs that list their parts. Anything else does not compile, nor does a temporary other
+// than a span: it would be destroyed, with all it owns, before the first save.
 //
-// What is tracked stays the caller's and must stay where it is until the loop has run;
-// the memory of a container may move.
+// The caller keeps ownership of tracked values, which must not move until the loop has run;
+// the memory that a container owns may move.
 class Tracker {
  public:
-  // Names will begin with "<prefix>/"; those without a prefix stand alone.
+  // Names begin with "<prefix>/", unless the prefix is empty.
   Tracker(local::Graph& graph, std::string prefix) : graph_(graph), prefix_(std::move(prefix)) {}
 
-  // Throws: AlreadyExistsError for a name that was given before; InvalidArgumentError for an empty
+  // Throws: AlreadyExistsError for a name that was used before; InvalidArgumentError for an empty
   // one.
   template <typename T>
   Tracker& operator()(std::string_view name, T&& value);
 
-  // For those who teach it further types.
+  // For code that adds support for other types.
   void add_array(std::string_view name, local::BorrowedArray array);
   void add_object(std::string_view name, std::shared_ptr<Saveable> object);
 
@@ -74,7 +74,7 @@ concept TrackedByFunction = requires(T& value, Tracker& tracker) {
   track(tracker, value);
 };
 
-// Libraries of arrays have a function of this name in crochet: see <crochet/eigen.h>.
+// Support for array libraries adds a function of this name to crochet: see <crochet/eigen.h>.
 template <typename T>
 concept BorrowableArray = requires(T& value, Tracker& tracker) {
   { borrow_array(tracker, value) } -> std::same_as<local::BorrowedArray>;
@@ -83,7 +83,7 @@ concept BorrowableArray = requires(T& value, Tracker& tracker) {
 template <typename T>
 concept SequenceOfNumbers = std::ranges::range<T> && Element<std::ranges::range_value_t<T>>;
 
-// The elements are in one piece of memory: std::array, std::span, std::vector, a C array.
+// The elements are contiguous in memory: std::array, std::span, std::vector, a C array.
 template <typename T>
 concept ArrayOfNumbers = SequenceOfNumbers<T> && std::ranges::contiguous_range<T> &&
     !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<T>>>;
@@ -101,7 +101,7 @@ local::BorrowedArray borrow_numbers(T& value) {
   return array;
 }
 
-// A span is a view that may be a temporary: keep the span itself.
+// A span may be a temporary view: this keeps the span itself.
 template <typename Number, size_t kExtent>
 local::BorrowedArray borrow_span(std::span<Number, kExtent> span) {
   return {.view = [span] {

@@ -19,7 +19,7 @@
 
 namespace elsewhere {
 
-// A type of somebody else's, taught by a free function beside it.
+// A third-party type, tracked by a free function in its namespace.
 struct Point {
   double x = 0, y = 0;
 };
@@ -34,7 +34,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-// Saves what one program tracks and restores it into what another one does.
+// Saves the values that one program tracks and restores them into those of another.
 class TrackerTest : public testing::Test {
  protected:
   template <typename T>
@@ -147,14 +147,14 @@ TEST_F(TrackerTest, StoresAGeneratorAsNumbers) {
   EXPECT_EQ(stored("value").shape(), Shape{313});  // 312 words and the position.
 }
 
-TEST_F(TrackerTest, RefusesAnotherGeneratorsState) {
+TEST_F(TrackerTest, RejectsAnotherGeneratorsState) {
   save(std::mt19937_64(1));
   std::minstd_rand other;
   std::ranlux48 third;
   const auto before = third;
   save(std::minstd_rand(5));
   EXPECT_THAT([&] { restore(third); },
-              ThrowsMessage<InvalidArgumentError>(HasSubstr("no state of this kind of generator")));
+              ThrowsMessage<InvalidArgumentError>(HasSubstr("not a state of this generator type")));
   EXPECT_EQ(third, before);
 }
 
@@ -191,7 +191,7 @@ TEST_F(TrackerTest, StoresVectorsWithOneDimension) {
   EXPECT_EQ(row, Eigen::RowVector3d(1, 2, 3));
 }
 
-TEST_F(TrackerTest, NoticesAMatrixThatChangedItsSize) {
+TEST_F(TrackerTest, DetectsAMatrixThatChangedItsSize) {
   Eigen::MatrixXf matrix = Eigen::MatrixXf::Zero(2, 3);
   local::Graph graph;
   Tracker(graph, "")("model", matrix);
@@ -209,7 +209,7 @@ struct Layer {
   void track(Tracker& tracker) { tracker("weights", weights)("origin", origin); }
 };
 
-TEST_F(TrackerTest, GoesIntoStructsByMemberAndByFunction) {
+TEST_F(TrackerTest, TracksStructsByMemberAndByFunction) {
   save(Layer{{1, 2}, {3, 4}});
   EXPECT_EQ(stored("value/weights"), Tensor::from<float>({1, 2}));
   EXPECT_EQ(stored("value/origin/y"), Tensor::scalar(4.0));
@@ -226,7 +226,7 @@ class Counter {
   int count = 0;
 };
 
-TEST_F(TrackerTest, AsksObjectsThatSaveThemselves) {
+TEST_F(TrackerTest, SavesObjectsThatSaveThemselves) {
   Counter counter;
   counter.count = 5;
   save(counter);
@@ -236,7 +236,7 @@ TEST_F(TrackerTest, AsksObjectsThatSaveThemselves) {
   EXPECT_EQ(restored.count, 5);
 }
 
-TEST_F(TrackerTest, RefusesANameThatIsTakenOrEmpty) {
+TEST_F(TrackerTest, RejectsANameThatIsTakenOrEmpty) {
   local::Graph graph;
   Tracker tracker(graph, "model");
   float a = 0, b = 0;
@@ -249,7 +249,7 @@ TEST_F(TrackerTest, RefusesANameThatIsTakenOrEmpty) {
               ThrowsMessage<InvalidArgumentError>(HasSubstr("without a name")));
 }
 
-TEST_F(TrackerTest, RefusesAnotherElementType) {
+TEST_F(TrackerTest, RejectsAnotherElementType) {
   save(std::vector<float>{1});
   std::vector<double> other;
   EXPECT_THAT([&] { restore(other); },

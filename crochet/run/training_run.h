@@ -10,15 +10,15 @@
 
 namespace crochet::internal {
 
-// Makes what makes the sessions of a run, with the scaffold that the run uses.
+// Creates the session creator of a run, with the scaffold that the run uses.
 using MakeCreator =
     std::function<std::unique_ptr<SessionCreator>(const std::shared_ptr<Scaffold>& scaffold)>;
 
-// What crochet::train() uses: for the chief, or for another process of a cluster.
+// The creator that crochet::train() uses: for the chief, or for another process of a cluster.
 std::unique_ptr<SessionCreator> make_creator(const MonitoredTrainingSessionOptions& options,
                                              const std::shared_ptr<Scaffold>& scaffold);
 
-// As crochet::train(), with sessions made otherwise.
+// As crochet::train(), with sessions created by another creator.
 RunReport train(const MonitoredTrainingSessionOptions& options, const MakeCreator& make_creator,
                 const std::function<void(MonitoredSession& session)>& body);
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// A repeated run allocates nothing, whatever kinds of operations it has.
+// A repeated run allocates nothing, whatever its operations.
 #include <gtest/gtest.h>
 
 #include "crochet/engines/local/graph.h"
@@ -16,7 +16,7 @@ using Out = std::span<float>;
 
 class AllocationsTest : public testing::Test {
  protected:
-  // Expects that runs allocate nothing once a few were made.
+  // Expects that runs allocate nothing after the first few.
   void expect_none(std::vector<Output> fetches, const Feeds& feeds = {}) {
     const auto session = graph_.new_session("");
     std::vector<Tensor> results(fetches.size());
@@ -30,14 +30,14 @@ class AllocationsTest : public testing::Test {
   Graph graph_;
 };
 
-TEST_F(AllocationsTest, AreNotMadeByAChainOfNumbers) {
+TEST_F(AllocationsTest, NoneForAChainOfNumbers) {
   Output last = graph_.op("op0", [] { return int64_t{0}; })[0];
   for (int i = 1; i < 100; ++i)
     last = graph_.op(fmt::format("op{}", i), {last}, [](int64_t x) { return x + 1; })[0];
   expect_none({last, graph_.name("last", last), last});
 }
 
-TEST_F(AllocationsTest, AreNotMadeByAStepThatIsFedAndChangesVariables) {
+TEST_F(AllocationsTest, NoneForAStepWithFeedsAndVariableChanges) {
   const Output x = graph_.placeholder<float>("x", {-1, 3});
   const OwnedVariable w = graph_.variable("w", Tensor::zeros<float>({30}));
   const OwnedVariable m = graph_.variable("m", Tensor::zeros<float>({30}));
@@ -53,7 +53,7 @@ TEST_F(AllocationsTest, AreNotMadeByAStepThatIsFedAndChangesVariables) {
   expect_none({train, graph_.global_step(), sums[2], x}, {{x, Tensor::zeros<float>({10, 3})}});
 }
 
-TEST_F(AllocationsTest, AreNotMadeByKindsOfRunsInTurns) {
+TEST_F(AllocationsTest, NoneForAlternatingKindsOfRuns) {
   const auto a = graph_.op("a", [] { return 1.0f; });
   const auto b = graph_.op("b", {a}, [](float x) { return x; });
   const std::vector<Output> kinds = {a, a[0], b, b[0]};
@@ -68,8 +68,8 @@ TEST_F(AllocationsTest, AreNotMadeByKindsOfRunsInTurns) {
   EXPECT_EQ(allocations.count(), 0);
 }
 
-// What holds a value: a snapshot that comes and goes, as saves do.
-TEST_F(AllocationsTest, AreNotMadeByChangesWhileASaveHoldsTheValue) {
+// The value is held by a snapshot that comes and goes, as in saves.
+TEST_F(AllocationsTest, NoneForChangesWhileASaveHoldsTheValue) {
   const OwnedVariable w = graph_.variable("w", Tensor::zeros<float>({1000}));
   const OwnedVariable m = graph_.variable("m", Tensor::zeros<float>({1000}));
   const auto change =
@@ -92,8 +92,8 @@ TEST_F(AllocationsTest, AreNotMadeByChangesWhileASaveHoldsTheValue) {
   EXPECT_EQ(most, 0);
 }
 
-// The counter counts: a callable that allocates is noticed.
-TEST_F(AllocationsTest, OfCallablesAreSeen) {
+// Checks the counter: a callable that allocates is detected.
+TEST_F(AllocationsTest, DetectsThoseOfCallables) {
   const Output value = graph_.op("v", [] { return std::vector<float>(100); })[0];
   const auto session = graph_.new_session("");
   Tensor result;

@@ -27,7 +27,7 @@ ArrayView view_of(std::vector<int64_t>& array) {
           reinterpret_cast<std::byte*>(array.data())};
 }
 
-// An array of which every element is the number of the step, and an operation that makes a step.
+// An array whose elements are all the number of the step, and an operation that makes a step.
 class BackgroundCopiesTest : public testing::Test {
  protected:
   BackgroundCopiesTest() {
@@ -58,7 +58,7 @@ class BackgroundCopiesTest : public testing::Test {
   std::unique_ptr<crochet::Session> session_;
 };
 
-TEST_F(BackgroundCopiesTest, HoldOneStepThoughTrainingGoesOn) {
+TEST_F(BackgroundCopiesTest, HoldOneStepThoughTrainingContinues) {
   std::deque<Snapshot> held;
   for (int64_t step = 0; step < 300; ++step) {
     held.push_back(snapshot());
@@ -115,7 +115,7 @@ TEST_F(BackgroundCopiesTest, AreTransposed) {
   EXPECT_EQ(snapshot.tensors()[0].tensor, Tensor::from<int64_t>({0, 2, 4, 1, 3, 5}, {2, 3}));
 }
 
-TEST_F(BackgroundCopiesTest, AreNotMadeOfArraysThatMayGrowOrAreTiny) {
+TEST_F(BackgroundCopiesTest, AreNotUsedForResizableOrTinyArrays) {
   std::vector<int64_t> growing(1000, 5);
   std::vector<int64_t> tiny(2, 5);
   const std::vector<Variable> variables = {
@@ -130,8 +130,8 @@ TEST_F(BackgroundCopiesTest, AreNotMadeOfArraysThatMayGrowOrAreTiny) {
   EXPECT_TRUE(all_are(before.tensors()[1].tensor, 5));
 }
 
-// The copies of former snapshots lie where new ones may lie, but for those that are still held.
-TEST_F(BackgroundCopiesTest, UseMemoryAgainThatNobodyHolds) {
+// New copies reuse the memory of earlier snapshots, except those that are still held.
+TEST_F(BackgroundCopiesTest, ReuseMemoryThatNobodyHolds) {
   std::set<const void*> places;
   Snapshot held;
   for (int64_t step = 0; step < 20; ++step) {

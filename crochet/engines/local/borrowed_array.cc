@@ -11,8 +11,8 @@
 namespace crochet::local {
 namespace {
 
-// Matrices are transposed in square tiles, so that both sides stay in the first
-// cache level: 32 x 32 elements of 16 bytes fill 16 KiB.
+// Matrices are transposed in square tiles, so that both sides stay in the first-level
+// cache: 32 x 32 elements of 16 bytes fill 16 KiB.
 constexpr int64_t kTile = 32;
 
 bool must_be_transposed(const ArrayView& array) {
@@ -22,7 +22,7 @@ bool must_be_transposed(const ArrayView& array) {
 
 // The columns [begin, end) of a row-major matrix become rows:
 // to[c * rows + r] = from[r * columns + c], elements of kSize bytes.
-struct Turn {
+struct Transposition {
   int64_t rows = 0;
   int64_t columns = 0;
   int64_t begin = 0;
@@ -30,27 +30,28 @@ struct Turn {
 };
 
 template <size_t kSize>
-void turn_elements(const std::byte* from, std::byte* to, const Turn& turn) {
-  for (int64_t column = turn.begin; column < turn.end; column += kTile)
-    for (int64_t row = 0; row < turn.rows; row += kTile)
-      for (int64_t r = row; r < std::min(row + kTile, turn.rows); ++r)
-        for (int64_t c = column; c < std::min(column + kTile, turn.end); ++c)
-          std::memcpy(to + static_cast<size_t>(c * turn.rows + r) * kSize,
-                      from + static_cast<size_t>(r * turn.columns + c) * kSize, kSize);
+void transpose_elements(const std::byte* from, std::byte* to, const Transposition& part) {
+  for (int64_t column = part.begin; column < part.end; column += kTile)
+    for (int64_t row = 0; row < part.rows; row += kTile)
+      for (int64_t r = row; r < std::min(row + kTile, part.rows); ++r)
+        for (int64_t c = column; c < std::min(column + kTile, part.end); ++c)
+          std::memcpy(to + static_cast<size_t>(c * part.rows + r) * kSize,
+                      from + static_cast<size_t>(r * part.columns + c) * kSize, kSize);
 }
 
-void turn(const std::byte* from, std::byte* to, const Turn& turn, size_t element_bytes) {
+void transpose(const std::byte* from, std::byte* to, const Transposition& part,
+               size_t element_bytes) {
   switch (element_bytes) {
     case 1:
-      return turn_elements<1>(from, to, turn);
+      return transpose_elements<1>(from, to, part);
     case 2:
-      return turn_elements<2>(from, to, turn);
+      return transpose_elements<2>(from, to, part);
     case 4:
-      return turn_elements<4>(from, to, turn);
+      return transpose_elements<4>(from, to, part);
     case 8:
-      return turn_elements<8>(from, to, turn);
+      return transpose_elements<8>(from, to, part);
     case 16:
-      return turn_elements<16>(from, to, turn);
+      return transpose_elements<16>(from, to, part);
     default:
       assert(false && "an element has 1, 2, 4, 8 or 16 bytes");
   }
@@ -70,12 +71,12 @@ void copy_out(const ArrayView& array, std::byte* destination, size_t begin, size
     return copy_past_cache(destination + begin, array.data + begin, end - begin);
   const size_t row_bytes = part_unit(array);
   assert(begin % row_bytes == 0 && end % row_bytes == 0);
-  turn(array.data, destination,
-       {.rows = array.shape[1],
-        .columns = array.shape[0],
-        .begin = static_cast<int64_t>(begin / row_bytes),
-        .end = static_cast<int64_t>(end / row_bytes)},
-       element_size(array.dtype));
+  transpose(array.data, destination,
+            {.rows = array.shape[1],
+             .columns = array.shape[0],
+             .begin = static_cast<int64_t>(begin / row_bytes),
+             .end = static_cast<int64_t>(end / row_bytes)},
+            element_size(array.dtype));
 }
 
 void copy_out(const ArrayView& array, std::span<std::byte> destination) {
@@ -86,9 +87,10 @@ void copy_out(const ArrayView& array, std::span<std::byte> destination) {
 void copy_in(std::span<const std::byte> source, const ArrayView& array) {
   assert(source.size() == array.num_bytes());
   if (must_be_transposed(array)) {
-    turn(source.data(), array.data,
-         {.rows = array.shape[0], .columns = array.shape[1], .begin = 0, .end = array.shape[1]},
-         element_size(array.dtype));
+    transpose(
+        source.data(), array.data,
+        {.rows = array.shape[0], .columns = array.shape[1], .begin = 0, .end = array.shape[1]},
+        element_size(array.dtype));
   } else if (!source.empty()) {
     std::memcpy(array.data, source.data(), source.size());
   }

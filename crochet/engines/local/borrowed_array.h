@@ -11,11 +11,11 @@
 
 namespace crochet::local {
 
-// How the elements of a matrix follow one another in memory. Checkpoints are
-// row-major whatever the memory is.
+// The order of a matrix's elements in memory. Checkpoints are always
+// row-major.
 enum class MemoryOrder { kRowMajor, kColumnMajor };
 
-// Elements in the user's memory. Arrays that are no matrix are row-major.
+// Elements in the user's memory. Arrays that are not matrices are row-major.
 struct ArrayView {
   DType dtype = DType::kInvalid;
   Shape shape = {};
@@ -27,22 +27,22 @@ struct ArrayView {
   }
 };
 
-// An array that is saved and restored where it lies and never owned.
+// An array that is saved and restored in place and never owned.
 struct BorrowedArray {
-  // Where the array is now; asked at each save and restore, so it may move.
+  // Returns where the array is now. Called at each save and restore, so the array may move.
   std::function<ArrayView()> view;
-  // Gives the array another shape, before a restore. Empty if its shape is fixed.
+  // Changes the shape of the array, before a restore. Empty if its shape is fixed.
   std::function<void(const Shape& shape)> resize = {};
 };
 
 // Copies the array, row-major, to `destination` of num_bytes() bytes.
 void copy_out(const ArrayView& array, std::span<std::byte> destination);
-// The same for a part: the bytes [begin, end) of the destination, which is given as a whole.
+// The same for the bytes [begin, end) of the destination; `destination` is its start.
 // Requires: both are multiples of part_unit().
 void copy_out(const ArrayView& array, std::byte* destination, size_t begin, size_t end);
-// What parts consist of, in bytes: rows of a matrix that is turned, bytes of anything else. Not 0.
+// The unit of parts in bytes: a row of a matrix that is transposed, otherwise 1. Not 0.
 size_t part_unit(const ArrayView& array);
-// The inverse.
+// The inverse: copies row-major bytes into the array.
 void copy_in(std::span<const std::byte> source, const ArrayView& array);
 
 }  // namespace crochet::local

@@ -11,7 +11,7 @@
 namespace crochet::local {
 namespace {
 
-// Bytes that differ from their neighbours at any distance that is a multiple of an element.
+// Bytes that differ from those at any distance that is a multiple of an element's size.
 std::vector<std::byte> distinct_bytes(size_t size) {
   std::vector<std::byte> bytes(size);
   uint32_t state = 1;
@@ -22,7 +22,7 @@ std::vector<std::byte> distinct_bytes(size_t size) {
   return bytes;
 }
 
-// Element (row, column) of `matrix` at the place that `order` gives it.
+// Element (row, column) of `matrix`, which is stored in this order.
 std::span<const std::byte> element(std::span<const std::byte> matrix, MemoryOrder order,
                                    const Shape& shape, int64_t row, int64_t column, size_t size) {
   const int64_t index =
@@ -41,7 +41,7 @@ class CopyTest : public testing::TestWithParam<std::tuple<DType, std::pair<int64
   ArrayView view(MemoryOrder order) { return {dtype_, shape_, memory_.data(), order}; }
 };
 
-TEST_P(CopyTest, CopiesOutRowMajorWhateverTheMemoryIs) {
+TEST_P(CopyTest, CopiesOutRowMajorFromAnyMemoryOrder) {
   for (const MemoryOrder order : {MemoryOrder::kRowMajor, MemoryOrder::kColumnMajor}) {
     std::vector<std::byte> copy(memory_.size());
     copy_out(view(order), copy);
@@ -72,7 +72,7 @@ TEST_P(CopyTest, CopiesOutInParts) {
   }
 }
 
-TEST_P(CopyTest, CopiesInWhatItCopiedOut) {
+TEST_P(CopyTest, CopiesBackIn) {
   for (const MemoryOrder order : {MemoryOrder::kRowMajor, MemoryOrder::kColumnMajor}) {
     const std::vector<std::byte> original = memory_;
     std::vector<std::byte> copy(memory_.size());
@@ -86,13 +86,13 @@ TEST_P(CopyTest, CopiesInWhatItCopiedOut) {
 INSTANTIATE_TEST_SUITE_P(AllElementSizes, CopyTest,
                          testing::Combine(testing::Values(DType::kInt8, DType::kHalf, DType::kFloat,
                                                           DType::kDouble, DType::kComplex128),
-                                          // Around the tile of 32, and nothing at all.
+                                          // Around the tile size of 32, and empty.
                                           testing::Values(std::pair(1, 1), std::pair(1, 7),
                                                           std::pair(7, 1), std::pair(2, 3),
                                                           std::pair(31, 33), std::pair(32, 32),
                                                           std::pair(65, 40), std::pair(0, 4))));
 
-TEST(BorrowedArrayTest, IsRowMajorIfItIsNoMatrix) {
+TEST(BorrowedArrayTest, IsRowMajorUnlessItIsAMatrix) {
   std::vector<int32_t> memory(24);
   std::iota(memory.begin(), memory.end(), 0);
   std::vector<int32_t> copy(24);

@@ -9,7 +9,7 @@
 namespace crochet::local {
 namespace {
 
-// The finalizer of splitmix64: every bit of the input moves every bit of the result.
+// The finalizer of splitmix64: every bit of the input affects every bit of the result.
 uint64_t mix(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
@@ -22,7 +22,7 @@ uint64_t element_bits(const std::byte* data, size_t size) {
   return size <= sizeof(uint64_t) ? words[0] : words[0] ^ mix(words[1]);
 }
 
-// The view of a tensor: never written through.
+// The view of a tensor, for reading only.
 ArrayView view_of(const Tensor& tensor) {
   return {.dtype = tensor.dtype(),
           .shape = tensor.shape(),
@@ -60,7 +60,7 @@ void CheckedCopies::verify() const {
   for (const Expected& expected : expected_)
     if (checksum(view_of(expected.tensor)) != expected.checksum)
       throw FailedPreconditionError(
-          "\"{}\" was changed while a snapshot of it was being taken: what is tracked may change "
+          "\"{}\" was changed while a snapshot of it was being taken: tracked values may change "
           "only within a step and, if the step is in two parts, only in the second",
           expected.name);
 }

@@ -12,17 +12,17 @@
 
 namespace crochet::local {
 
-// A sum over the elements and where they are, row-major; the same whatever the memory order is.
+// A checksum of the elements and their row-major positions, independent of the memory order.
 uint64_t checksum(const ArrayView& array);
 
-// Finds out whether the tensors of a snapshot are what they were at the boundary between two steps.
+// Checks that the tensors of a snapshot have the values of the boundary between two steps.
 class CheckedCopies final : public PendingCopies {
  public:
-  // `copies`, which may be null, fill some of the tensors.
+  // Sets the pending copies that fill some of the tensors; may be null.
   void set_copies(std::shared_ptr<PendingCopies> copies) { copies_ = std::move(copies); }
-  // `array` is what `tensor` is, or will be, a copy of.
+  // Takes the checksum of `array`, of which `tensor` is, or will be, a copy.
   void expect(std::string name, const ArrayView& array, Tensor tensor);
-  // `tensor` is the value itself. Strings are not looked at.
+  // Takes the checksum of `tensor`, which is the value itself. Strings are not checked.
   void expect(std::string name, const Tensor& tensor);
 
   void wait() override;

@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Snapshots with checksums: what was changed while it was copied is found, and named.
+// Snapshots with checksums: an array that was changed while it was copied is detected and named.
 #include "crochet/engines/local/checked_copies.h"
 
 #include <complex>
@@ -24,14 +24,14 @@ ArrayView view_of(std::vector<T>& array, Shape shape, MemoryOrder order = Memory
   return {dtype_of<T>, std::move(shape), reinterpret_cast<std::byte*>(array.data()), order};
 }
 
-TEST(ChecksumTest, IsThatOfTheElementsWhateverTheirOrderInMemory) {
+TEST(ChecksumTest, DoesNotDependOnTheMemoryOrder) {
   std::vector<float> rows = {0, 1, 2, 3, 4, 5}, columns = {0, 3, 1, 4, 2, 5};
   EXPECT_EQ(checksum(view_of(rows, {2, 3})),
             checksum(view_of(columns, {2, 3}, MemoryOrder::kColumnMajor)));
   EXPECT_NE(checksum(view_of(rows, {2, 3})), checksum(view_of(columns, {2, 3})));
 }
 
-TEST(ChecksumTest, SeesEveryBitAndPlace) {
+TEST(ChecksumTest, DependsOnEveryBitAndPosition) {
   std::vector<uint8_t> bytes(64);
   const uint64_t zeros = checksum(view_of(bytes, {64}));
   for (size_t bit = 0; bit < 512; ++bit) {
@@ -71,7 +71,7 @@ class CheckedSnapshotTest : public testing::Test {
   Variable borrowed_;
 };
 
-TEST_F(CheckedSnapshotTest, IsWholeThoughTrainingGoesOn) {
+TEST_F(CheckedSnapshotTest, IsConsistentThoughTrainingContinues) {
   for (const bool in_background : {false, true}) {
     graph_.set_background_copies(in_background);
     const auto update =
@@ -89,9 +89,9 @@ TEST_F(CheckedSnapshotTest, IsWholeThoughTrainingGoesOn) {
   }
 }
 
-TEST_F(CheckedSnapshotTest, NamesAnArrayThatChangedUnderTheCopy) {
+TEST_F(CheckedSnapshotTest, NamesAnArrayThatChangedDuringTheCopy) {
   const auto session = graph_.new_session("");
-  // Changed as soon as its checksum was taken, at the latest moment before it is copied.
+  // Changed after its checksum is taken, just before it is copied.
   int views = 0;
   std::vector<float> other(50, 1);
   const Variable late = graph_.borrow("late", {.view = [&] {
@@ -103,7 +103,7 @@ TEST_F(CheckedSnapshotTest, NamesAnArrayThatChangedUnderTheCopy) {
   expect_torn(session->snapshot(both), "\"model/array\"");
 }
 
-TEST_F(CheckedSnapshotTest, NamesAVariableThatWasWrittenThroughAnOldSpan) {
+TEST_F(CheckedSnapshotTest, NamesAVariableWrittenThroughAnOldSpan) {
   std::span<float> kept;
   const auto leak =
       graph_.op("leak", {crochet::local::update(owned_)}, [&](std::span<float> w) { kept = w; });
@@ -115,7 +115,7 @@ TEST_F(CheckedSnapshotTest, NamesAVariableThatWasWrittenThroughAnOldSpan) {
   expect_torn(before, "\"owned\"");
 }
 
-TEST_F(CheckedSnapshotTest, CostsNothingUnlessItIsAskedFor) {
+TEST_F(CheckedSnapshotTest, CostsNothingUnlessEnabled) {
   graph_.set_checks_snapshots(false);
   const auto session = graph_.new_session("");
   const Snapshot before = snapshot(*session);

@@ -8,7 +8,7 @@
 namespace crochet::local {
 namespace {
 
-// One for a save that is being written and one for the save that waits for it.
+// One for the save that is being written and one for the save that waits for it.
 constexpr size_t kMaxKept = 2;
 
 }  // namespace
@@ -16,7 +16,7 @@ constexpr size_t kMaxKept = 2;
 CopyMemory::Lent CopyMemory::lend(DType dtype, const Shape& shape) {
   const size_t num_bytes = Tensor::num_bytes(dtype, shape);
   assert(num_bytes > Tensor::kInlineBytes);
-  // Memory of a former size is of no more use, whether a snapshot still holds it or not.
+  // Memory of an earlier size is useless now, whether a snapshot still holds it or not.
   std::erase_if(kept_, [=](const Buffer& kept) { return kept.size() != num_bytes; });
   auto free = std::ranges::find_if(kept_, &Buffer::is_unique);
   if (free == kept_.end()) {
@@ -25,7 +25,7 @@ CopyMemory::Lent CopyMemory::lend(DType dtype, const Shape& shape) {
     kept_.push_back(std::move(fresh));
     free = kept_.end() - 1;
   }
-  std::byte* const data = free->mutable_data();  // While it is not shared.
+  std::byte* const data = free->mutable_data();  // Before it is shared.
   return {.tensor = Tensor::from_buffer(dtype, shape, *free), .data = data};
 }
 

@@ -8,25 +8,25 @@
 
 namespace crochet::local {
 
-// Memory for the copies of one borrowed array that snapshots hold. What former snapshots no longer
-// hold is used again: fresh memory takes several times as long to be filled.
+// Memory for the copies of one borrowed array that snapshots hold. Memory that earlier snapshots no
+// longer hold is reused: filling fresh memory takes several times as long.
 //
-// Other threads let go of snapshots at any moment, so whether memory is free is asked once for each
-// decision; and only memory of the size that is asked for is ever kept, so what is free also fits.
+// Other threads may release snapshots at any moment, so whether memory is free is tested once for
+// each decision; and only memory of the requested size is kept, so free memory also fits.
 //
 // Not thread-safe.
 class CopyMemory {
  public:
   struct Lent {
-    Tensor tensor;              // Of undefined content, to be filled before anybody reads it.
-    std::byte* data = nullptr;  // Its elements; nobody but this tensor's holders know them.
+    Tensor tensor;              // With undefined contents, to be filled before it is read.
+    std::byte* data = nullptr;  // Its elements, known only to the holders of this tensor.
   };
 
   // Requires: more than Tensor::kInlineBytes bytes. Throws: ResourceExhaustedError.
   Lent lend(DType dtype, const Shape& shape);
 
  private:
-  // Of one size; the newest last. Also what snapshots still hold.
+  // Of one size; the newest last. Includes memory that snapshots still hold.
   std::vector<Buffer> kept_;
 };
 

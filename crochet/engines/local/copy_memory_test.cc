@@ -13,7 +13,7 @@ namespace {
 
 const Shape kShape = {100};
 
-TEST(CopyMemoryTest, IsOfTheTypeAndShapeThatWasAsked) {
+TEST(CopyMemoryTest, HasTheRequestedTypeAndShape) {
   CopyMemory memory;
   const CopyMemory::Lent lent = memory.lend(DType::kInt16, {3, 40});
   EXPECT_EQ(lent.tensor.dtype(), DType::kInt16);
@@ -21,13 +21,13 @@ TEST(CopyMemoryTest, IsOfTheTypeAndShapeThatWasAsked) {
   EXPECT_EQ(lent.data, lent.tensor.bytes().data());
 }
 
-TEST(CopyMemoryTest, IsUsedAgainOnceNobodyHoldsIt) {
+TEST(CopyMemoryTest, IsReusedOnceNobodyHoldsIt) {
   CopyMemory memory;
   const std::byte* const place = memory.lend(DType::kFloat, kShape).data;
   EXPECT_EQ(memory.lend(DType::kFloat, kShape).data, place);
 }
 
-TEST(CopyMemoryTest, IsNeverUsedWhileSomebodyHoldsItHoweverManyDo) {
+TEST(CopyMemoryTest, IsNeverReusedWhileItIsHeld) {
   CopyMemory memory;
   std::vector<Tensor> held;
   std::set<const std::byte*> places;
@@ -38,7 +38,7 @@ TEST(CopyMemoryTest, IsNeverUsedWhileSomebodyHoldsItHoweverManyDo) {
   }
 }
 
-// Two for saves that overlap; nobody keeps what more of them took.
+// Two are kept for saves that overlap; memory beyond that is freed.
 TEST(CopyMemoryTest, IsBounded) {
   CopyMemory memory;
   const size_t before = buffer_usage().num_bytes;
@@ -50,7 +50,7 @@ TEST(CopyMemoryTest, IsBounded) {
   EXPECT_EQ(buffer_usage().num_bytes, before + 2 * 400);
 }
 
-TEST(CopyMemoryTest, IsLetGoWhenTheArrayHasAnotherShape) {
+TEST(CopyMemoryTest, IsFreedWhenTheArrayChangesItsShape) {
   CopyMemory memory;
   const size_t before = buffer_usage().num_bytes;
   memory.lend(DType::kFloat, kShape);
@@ -61,17 +61,17 @@ TEST(CopyMemoryTest, IsLetGoWhenTheArrayHasAnotherShape) {
   EXPECT_EQ(buffer_usage().num_bytes, before + 99 * 4);
 }
 
-// What the writer of a save holds, until it is done: at the first look at the memory.
+// The tensor that the writer of a save holds; released when the memory is first tested.
 Tensor held_by_the_writer;
 
 class CopyMemoryRaceTest : public testing::TestWithParam<std::pair<DType, Shape>> {};
 
-TEST_P(CopyMemoryRaceTest, LendsWhatWasAskedForThoughFormerMemoryBecomesFreeMeanwhile) {
+TEST_P(CopyMemoryRaceTest, LendsTheRequestedShapeThoughOldMemoryIsReleasedMeanwhile) {
   CopyMemory memory;
   held_by_the_writer = memory.lend(DType::kFloat, kShape).tensor;
   const auto& [dtype, shape] = GetParam();
   const ScopedSchedulingHook writer_is_done([]() noexcept {
-    // Taken out first: letting go is a scheduling point, too.
+    // Moved out first: the release is a scheduling point, too.
     const Tensor released = std::exchange(held_by_the_writer, Tensor());
   });
   const CopyMemory::Lent lent = memory.lend(dtype, shape);

@@ -25,10 +25,10 @@ namespace crochet::local {
 namespace {
 
 constexpr size_t kLineBytes = 64;
-// Smaller ones may well be wanted again while they are in the cache.
+// Smaller pieces are likely to be used again while they are in the cache.
 constexpr size_t kSmallestPiece = size_t{1} << 18;
 
-// Requires: `to` begins a line.
+// Requires: `to` is aligned to a cache line.
 void stream_lines(std::byte* to, const std::byte* from, size_t num_bytes) {
   for (size_t at = 0; at < num_bytes; at += kLineBytes) {
     const auto* const source = reinterpret_cast<const __m128i*>(from + at);
@@ -42,7 +42,7 @@ void stream_lines(std::byte* to, const std::byte* from, size_t num_bytes) {
     _mm_stream_si128(target + 2, c);
     _mm_stream_si128(target + 3, d);
   }
-  _mm_sfence();  // Before whatever tells another thread that it is there.
+  _mm_sfence();  // Before another thread is notified that the data is there.
 }
 
 }  // namespace

@@ -17,8 +17,8 @@ std::vector<std::byte> numbered_bytes(size_t size) {
   return bytes;
 }
 
-// Every byte of the piece and no other, wherever it begins and ends in a line of the cache.
-TEST(CopyPastCacheTest, CopiesThePieceAndNothingElse) {
+// Every byte of the piece and no other, wherever it begins and ends in a cache line.
+TEST(CopyPastCacheTest, CopiesExactlyThePiece) {
   constexpr size_t kLarge = size_t{1} << 18;
   for (const size_t size : {size_t{0}, size_t{1}, size_t{100}, kLarge - 1, kLarge, kLarge + 129}) {
     for (const size_t offset : {0, 1, 16, 63}) {

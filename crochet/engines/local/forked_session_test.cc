@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Processes that are forked while other threads use a session.
+// Forks while other threads use a session.
 #include <latch>
 #include <optional>
 #include <thread>
@@ -20,7 +20,7 @@
 namespace crochet::local {
 namespace {
 
-// More than a piece, so that threads copy it.
+// More than one piece, so that several threads copy it.
 constexpr size_t kLarge = size_t{1} << 20;
 
 class ForkedSessionTest : public testing::Test {
@@ -47,7 +47,7 @@ class ForkedSessionTest : public testing::Test {
   std::unique_ptr<crochet::Session> session_;
 };
 
-TEST_F(ForkedSessionTest, AChildRunsWhileARunOfItsParentIsUnderWay) {
+TEST_F(ForkedSessionTest, AChildRunsDuringARunOfItsParent) {
   session_->run(add_);
   std::thread other([this] { session_->run(block_); });
   blocked_.wait();
@@ -63,12 +63,12 @@ TEST_F(ForkedSessionTest, AChildRunsWhileARunOfItsParentIsUnderWay) {
   EXPECT_EQ(first(), 1);
 }
 
-TEST_F(ForkedSessionTest, AChildChangesWhatItsParentHasInASnapshot) {
+TEST_F(ForkedSessionTest, AChildChangesAValueThatItsParentHoldsInASnapshot) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "ThreadSanitizer does not support threads in the child of a process with threads";
 #endif
   const Snapshot snapshot = session_->snapshot(graph_.variables());
-  session_->run(add_);  // By the copier's threads and spare memory.
+  session_->run(add_);  // Uses the copier's threads and spare memory.
   EXPECT_EQ(run_in_child([&] {
               const Snapshot own = session_->snapshot(graph_.variables());
               session_->run(add_);
@@ -80,7 +80,7 @@ TEST_F(ForkedSessionTest, AChildChangesWhatItsParentHasInASnapshot) {
   EXPECT_EQ(snapshot.tensors()[0].tensor.flat<int64_t>()[0], 0);
 }
 
-// Copies that do not end before the latch does.
+// Copies that block until the latch opens.
 class HeldCopy {
  public:
   explicit HeldCopy(ParallelCopier& copier) {
@@ -104,7 +104,7 @@ class HeldCopy {
   std::byte copied_[4096];
 };
 
-TEST_F(ForkedSessionTest, AChildDoesNotWaitForCopiesThatItsParentMakes) {
+TEST_F(ForkedSessionTest, AChildDoesNotWaitForItsParentsCopies) {
   std::optional<PerProcess<ParallelCopier>> copier;
   copier.emplace();
   HeldCopy copy(**copier);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kGlobalStepName = "global_step";
 
-// A variable that is named twice is still copied, and swapped with its next value, once.
+// A variable that is named twice is copied, and swapped with its next value, only once.
 std::vector<size_t> unique_indices(std::span<const Variable> variables) {
   std::unordered_set<size_t> seen;
   std::vector<size_t> indices;
@@ -24,7 +24,7 @@ std::vector<size_t> unique_indices(std::span<const Variable> variables) {
   return indices;
 }
 
-// A shape whose sizes may change has the rank of today's and no sizes.
+// A shape whose sizes may change: the same rank with unknown sizes.
 Shape forget_sizes(const Shape& shape) {
   return Shape(std::vector<int64_t>(static_cast<size_t>(shape.rank()), Shape::kUnknownDimension));
 }
@@ -40,7 +40,7 @@ Graph::Node& Graph::add_node(OperationOptions options) {
   check_not_finalized(options.name);
   if (options.name.empty()) throw InvalidArgumentError("an operation without a name");
   if (nodes_by_name_.contains(options.name))
-    throw AlreadyExistsError("the graph has an operation \"{}\" already", options.name);
+    throw AlreadyExistsError("the graph already has an operation \"{}\"", options.name);
   check_outputs(options);
   check_inputs(options);
   check_variables(options);
@@ -50,16 +50,16 @@ Graph::Node& Graph::add_node(OperationOptions options) {
   node->num_outputs = options.num_outputs;
   node->index = nodes_.size();
   node->call = {.kernel = std::move(options.kernel),
-                .first_place = num_places_,
+                .first_slot = num_slots_,
                 .checks_inputs = !options.input_specs.empty() &&
                                  (!options.kernel_checks_inputs || options.changes_state()),
                 .changes_state = options.changes_state()};
   for (const Output& input : options.inputs)
-    node->input_places.push_back(node_of(input).place(input.index()));
+    node->input_slots.push_back(node_of(input).slot(input.index()));
   node->updates = unique_indices(options.updates);
   node->replaces = unique_indices(options.replaces);
   node->options = std::move(options);
-  num_places_ += static_cast<size_t>(node->num_outputs);
+  num_slots_ += static_cast<size_t>(node->num_outputs);
   nodes_by_name_.emplace(node->name, node.get());
   nodes_.push_back(std::move(node));
   return *nodes_.back();
@@ -97,8 +97,9 @@ void Graph::check_variables(const OperationOptions& options) const {
        {&options.reads, &options.updates, &options.replaces})
     for (const Variable& variable : *variables)
       if (!variable || variable.info()->graph != this || !node_of(variable).is_owned())
-        throw InvalidArgumentError("operation \"{}\": \"{}\" is no variable that this graph owns",
-                                   options.name, variable ? variable.name() : "(none)");
+        throw InvalidArgumentError(
+            "operation \"{}\": \"{}\" is not a variable that this graph owns", options.name,
+            variable ? variable.name() : "(none)");
   for (const Variable& variable : options.replaces)
     if (element_size(variable.dtype()) == 0)
       throw InvalidArgumentError("operation \"{}\": \"{}\" of type {} cannot be replaced",
@@ -113,9 +114,9 @@ const TensorSpec* Graph::Node::output_spec(int output) const {
 void Graph::Node::check_inputs(std::span<const Tensor> values) const {
   const std::vector<TensorSpec>& specs = options.input_specs;
   for (size_t i = 0; i < specs.size(); ++i)
-    if (!specs[i].admits(values[input_places[i]]))
+    if (!specs[i].admits(values[input_slots[i]]))
       throw InvalidArgumentError("operation \"{}\": input {}, {}, is {}, expected {}", name, i,
-                                 to_string(options.inputs[i]), describe(values[input_places[i]]),
+                                 to_string(options.inputs[i]), describe(values[input_slots[i]]),
                                  to_string(specs[i]));
 }
 
@@ -165,9 +166,9 @@ Graph::VariableNode& Graph::add_variable(std::string name, DType dtype, Shape sh
   check_not_finalized(name);
   if (name.empty()) throw InvalidArgumentError("a variable without a name");
   if (find_variable(name) != nullptr)
-    throw AlreadyExistsError("the graph has a variable \"{}\" already", name);
+    throw AlreadyExistsError("the graph already has a variable \"{}\"", name);
   if (std::ranges::find(saveables(), name, &RegisteredSaveable::name) != saveables().end())
-    throw AlreadyExistsError("the graph has an object \"{}\" already", name);
+    throw AlreadyExistsError("the graph already has an object \"{}\"", name);
   auto variable = std::make_unique<VariableNode>();
   variable->graph = this;
   variable->name = std::move(name);
@@ -199,7 +200,7 @@ Variable Graph::borrow(std::string name, BorrowedArray array) {
 
 void Graph::set_copy_threads(int num_threads) {
   if (num_threads < 0)
-    throw InvalidArgumentError("{} threads are to copy snapshots, expected 0 or more", num_threads);
+    throw InvalidArgumentError("set_copy_threads: found {}, expected 0 or more", num_threads);
   copy_threads_ = num_threads;
 }
 
@@ -208,7 +209,7 @@ void Graph::saveable(std::string name, std::shared_ptr<Saveable> object) {
   if (name.empty()) throw InvalidArgumentError("an object without a name");
   if (!object) throw InvalidArgumentError("object \"{}\" is null", name);
   if (find_variable(name) != nullptr)
-    throw AlreadyExistsError("the graph has a variable \"{}\" already", name);
+    throw AlreadyExistsError("the graph already has a variable \"{}\"", name);
   add_saveable({.name = std::move(name), .object = std::move(object)});
 }
 
@@ -229,7 +230,8 @@ Operation Graph::increment_global_step(std::vector<Output> control_inputs) {
 
 Operation Graph::add_global_step_increment(int64_t increment, std::vector<Output> control_inputs) {
   if (!global_step_variable_)
-    throw FailedPreconditionError("increment_global_step: the graph has made no global step");
+    throw FailedPreconditionError(
+        "increment_global_step: the graph did not create its global step");
   checked_global_step(increment);
   std::string name = increment == 1 ? "increment_global_step"
                                     : fmt::format("increment_global_step_by_{}", increment);
@@ -248,7 +250,7 @@ std::unique_ptr<crochet::Session> Graph::new_session(const std::string& target,
         "expected \"\"",
         target);
   if (!config.serialized.empty())
-    throw InvalidArgumentError("the local engine has no settings; found {} bytes of them",
+    throw InvalidArgumentError("the local engine takes no settings; found {} bytes",
                                config.serialized.size());
   return std::make_unique<local::Session>(*this);
 }

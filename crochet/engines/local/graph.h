@@ -20,8 +20,8 @@
 
 namespace crochet::local {
 
-// A graph of C++ callables: the embedded default engine. It computes nothing
-// itself.
+// A graph of C++ callables: the built-in default engine. All computation is
+// in the callables.
 //
 //   local::Graph graph;
 //   const auto x = graph.placeholder<float>("x", {-1, 64});
@@ -36,11 +36,11 @@ namespace crochet::local {
 // A run evaluates what its fetches need, each operation at most once, one after the other, in an
 // order that depends on nothing but the graph and the set of fetches and feeds:
 //
-// 1. An operation comes behind those whose values it takes, its control inputs, and those of
+// 1. An operation comes after those whose values it takes, its control inputs, and those of
 //    `after` that are in the run.
-// 2. Of two operations of which one changes a variable that the other reads, the reader comes
-//    first, unless by rule 1 or an earlier use of this one the reader depends on the other.
-// 3. Where this leaves a choice, the operation that was added first comes first.
+// 2. If one operation changes a variable that another one reads, the reader comes first, unless by
+//    rule 1 or an earlier application of this rule the reader depends on the other.
+// 3. Otherwise, the operation that was added first comes first.
 //
 // Built by one thread; running sessions only read it. Must outlive its sessions.
 class Graph final : public crochet::Graph {
@@ -50,36 +50,36 @@ class Graph final : public crochet::Graph {
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
-  // All that extends the graph throws AlreadyExistsError for a name that is
+  // All functions that extend the graph throw AlreadyExistsError for a name that is
   // taken, InvalidArgumentError for an empty one, FailedPreconditionError once it is finalized.
 
-  // A value that is fed, of this type and a shape that may have unknown sizes. Runs that need it
-  // and are not given it, or one that is different, throw InvalidArgumentError.
+  // A value to be fed, of this type and a shape that may have unknown sizes. A run that needs it
+  // and is not fed one, or is fed one of another type or shape, throws InvalidArgumentError.
   template <Element T>
   Output placeholder(std::string name, Shape shape) {
     return placeholder(std::move(name), dtype_of<T>, std::move(shape));
   }
   Output placeholder(std::string name, DType dtype, Shape shape);
 
-  // A variable of the engine's own, in every session a new one of value `initial`.
+  // A variable that the sessions own, each its own one with the initial value `initial`.
   OwnedVariable variable(std::string name, Tensor initial);
-  // An array of the user's, shared by all sessions. Operations that change it capture it,
-  // and say so by OpOptions::changes_borrowed. Tracker(graph, "") makes arrays of most things.
+  // An array that the user owns, shared by all sessions. Operations that change it capture it,
+  // and must set OpOptions::changes_borrowed. Tracker(graph, "") makes arrays of most types.
   Variable borrow(std::string name, BorrowedArray array);
   // An object that is saved and restored with the variables; shared by all sessions.
   void saveable(std::string name, std::shared_ptr<Saveable> object);
-  // The same of one that outlives the graph.
+  // The same for an object that outlives the graph.
   void saveable(std::string name, Saveable& object);
 
   // An operation that calls `callable` with the inputs: outputs, variables to read, update(v),
-  // replace(v). Its parameters' types say what the inputs must be: see parameter.h. What it returns
-  // are the outputs: none of void, one of a value (see to_tensor.h), name:0, name:1, ... of
-  // a tuple; an empty optional is an unset output. Any other exception than those
-  // below passes through the run unchanged.
+  // replace(v). Its parameters' types determine what the inputs must be: see parameter.h. Its
+  // result becomes the outputs: none for void, one for a value (see to_tensor.h), name:0, name:1,
+  // ... for a tuple; an empty optional is an unset output. An exception that the callable throws
+  // passes through the run unchanged.
   //
   // Throws: InvalidArgumentError if number, types or shapes of inputs and parameters
-  // do not go together, now as far as they are known, else in the run; what is wrong for any
-  // input does not compile.
+  // do not match: now as far as they are known, otherwise in the run. A callable that cannot match
+  // any inputs does not compile.
   template <size_t kInputs, typename Callable>
   Operation op(std::string name, const OpInput (&inputs)[kInputs], Callable callable,
                const OpOptions& options = {}) {
@@ -88,7 +88,7 @@ class Graph final : public crochet::Graph {
     return add(
         typed::typed_operation(*this, std::move(name), inputs, std::move(callable), options));
   }
-  // The same of a number of inputs that is known at run time.
+  // The same for a number of inputs that is known only at run time.
   template <std::same_as<std::vector<OpInput>> Inputs, typename Callable>
   Operation op(std::string name, const Inputs& inputs, Callable callable,
                const OpOptions& options = {}) {
@@ -110,39 +110,39 @@ class Graph final : public crochet::Graph {
 
   // An operation that runs these and does nothing itself.
   Operation group(std::string name, std::vector<Output> operations);
-  // Gives a value, or a variable's, a second name under which it is fetched and fed: that
-  // of an operation that hands it on.
+  // Gives a value, or a variable's value, a second name under which it is fetched and fed, by
+  // an operation that passes it on.
   Output name(std::string name, const OpInput& value);
 
-  // Makes the step counter "global_step": int64, 0.
+  // Creates the step counter "global_step": int64, 0.
   OwnedVariable create_global_step();
-  // An operation that adds 1 to it, after `control_inputs`. Makes the counter if there is none.
+  // An operation that adds 1 to it, after `control_inputs`. Creates the counter if there is none.
   Operation increment_global_step(std::vector<Output> control_inputs = {});
 
-  // What typed operations are made of, for those who build operations by other rules. Throws
-  // besides: InvalidArgumentError for outputs and variables of another graph, inputs without a
+  // Adds an operation by its options: typed operations are built on it, and other kinds may be.
+  // Also throws InvalidArgumentError for outputs and variables of another graph, inputs without a
   // value or of other specs, and borrowed arrays among those it reads, updates or replaces.
   Operation add(OperationOptions options);
-  // An operation that computes one value, unset if the callable says so.
+  // An operation that computes one value, which the callable may leave unset.
   Output value(std::string name, std::function<Tensor()> compute, std::vector<Output> after = {});
 
   // If set, a snapshot copies borrowed arrays of fixed shape in the background,
-  // and operations that change borrowed arrays wait for it. Only for graphs in
-  // which nothing else changes them.
+  // and operations that change borrowed arrays wait for it. Requires:
+  // nothing else changes them.
   void set_background_copies(bool on) { background_copies_ = on; }
   bool background_copies() const { return background_copies_; }
-  // How many threads copy arrays and variables for snapshots, the calling one among them; 0, the
-  // default: one a core, at most 4. For sessions that are made later.
-  // Throws: InvalidArgumentError for less.
+  // Sets how many threads copy arrays and variables for snapshots, including the calling one; 0,
+  // the default: one per core, at most 4. Applies to sessions that are created later. Throws:
+  // InvalidArgumentError for a negative number.
   void set_copy_threads(int num_threads);
   int copy_threads() const { return copy_threads_; }
   // If set, Snapshot::verify() compares all values with checksums that were taken at the boundary
-  // between two steps, and so finds arrays that were changed while they were copied. For debugging:
-  // each snapshot takes the time of a checksum of the state. For snapshots that are made later.
+  // between two steps, to detect arrays that were changed while they were copied. For debugging:
+  // each snapshot computes a checksum of the state. Applies to snapshots that are taken later.
   void set_checks_snapshots(bool on) { checks_snapshots_ = on; }
   bool checks_snapshots() const { return checks_snapshots_; }
 
-  // Takes no target but "", and no settings.
+  // Throws: InvalidArgumentError for a target other than "", and for any settings.
   std::unique_ptr<Session> new_session(const std::string& target,
                                        const SessionConfig& config = {}) override;
   const OperationInfo* find_operation(std::string_view name) const override;
@@ -155,13 +155,13 @@ class Graph final : public crochet::Graph {
   Operation add_global_step_increment(int64_t increment,
                                       std::vector<Output> control_inputs) override;
 
-  // What sessions run; the index in the vector is the order of adding. The values of a run lie one
-  // behind the other: each output has a place.
+  // The operations that sessions run, in the order in which they were added. The values of a run
+  // are in one array, in which each output has a slot.
   struct Node : OperationInfo {
-    // What every call of it needs, in one line of the cache.
+    // The fields that every call needs, in one cache line.
     struct alignas(64) Call {
       Kernel kernel;
-      size_t first_place = 0;  // Of its outputs.
+      size_t first_slot = 0;  // Of the outputs.
       bool checks_inputs = false;
       bool changes_state = false;
     };
@@ -170,14 +170,14 @@ class Graph final : public crochet::Graph {
     size_t index = 0;
     OperationOptions options;  // Without the kernel.
     bool is_placeholder = false;
-    std::vector<size_t> input_places;  // By input.
-    std::vector<size_t> updates;       // Variables, by their index.
+    std::vector<size_t> input_slots;  // By input.
+    std::vector<size_t> updates;      // Variables, by their index.
     std::vector<size_t> replaces;
 
-    size_t place(int output) const { return call.first_place + static_cast<size_t>(output); }
-    // What the output must be; null if nothing is known.
+    size_t slot(int output) const { return call.first_slot + static_cast<size_t>(output); }
+    // The spec of the output; null if nothing is known.
     const TensorSpec* output_spec(int output) const;
-    // Throws: InvalidArgumentError if one of the run's values is not the input it must be.
+    // Throws: InvalidArgumentError if a value does not match the spec of its input.
     void check_inputs(std::span<const Tensor> values) const;
   };
   struct VariableNode : VariableInfo {
@@ -189,7 +189,7 @@ class Graph final : public crochet::Graph {
   };
   const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
   const std::vector<std::unique_ptr<VariableNode>>& variable_nodes() const { return variables_; }
-  size_t num_places() const { return num_places_; }
+  size_t num_slots() const { return num_slots_; }
 
  private:
   void check_outputs(const OperationOptions& options) const;
@@ -203,7 +203,7 @@ class Graph final : public crochet::Graph {
   std::map<std::string, Node*, std::less<>> nodes_by_name_;
   std::vector<std::unique_ptr<VariableNode>> variables_;
   std::unordered_map<std::string_view, const VariableNode*> variables_by_name_;
-  size_t num_places_ = 0;
+  size_t num_slots_ = 0;
   Output global_step_;
   OwnedVariable global_step_variable_;
   bool background_copies_ = false;
@@ -211,7 +211,7 @@ class Graph final : public crochet::Graph {
   bool checks_snapshots_ = false;
 };
 
-// The node behind a small value of a local graph.
+// The node of an output or variable of a local graph.
 inline const Graph::Node& node_of(const Output& output) {
   return static_cast<const Graph::Node&>(*output.operation());
 }

@@ -24,7 +24,7 @@ BorrowedArray borrowed(std::vector<float>& array) {
   }};
 }
 
-TEST(LocalGraphTest, RefusesNamesThatAreTaken) {
+TEST(LocalGraphTest, RejectsNamesThatAreTaken) {
   Graph graph;
   graph.add({.name = "a"});
   graph.variable("a", Tensor::scalar(1.0f));
@@ -36,7 +36,7 @@ TEST(LocalGraphTest, RefusesNamesThatAreTaken) {
   EXPECT_THROW(graph.borrow("a", borrowed(array)), AlreadyExistsError);
 }
 
-TEST(LocalGraphTest, RefusesThingsWithoutANameOrAValue) {
+TEST(LocalGraphTest, RejectsAMissingNameOrValue) {
   Graph graph;
   EXPECT_THROW(graph.add({}), InvalidArgumentError);
   EXPECT_THROW(graph.variable("", Tensor::scalar(1.0f)), InvalidArgumentError);
@@ -45,7 +45,7 @@ TEST(LocalGraphTest, RefusesThingsWithoutANameOrAValue) {
   EXPECT_THAT(graph.variables(), testing::IsEmpty());
 }
 
-TEST(LocalGraphTest, RefusesEverythingOnceFinalized) {
+TEST(LocalGraphTest, RejectsAllChangesOnceFinalized) {
   Graph graph;
   graph.create_global_step();
   graph.finalize();
@@ -60,7 +60,7 @@ TEST(LocalGraphTest, RefusesEverythingOnceFinalized) {
   EXPECT_THAT(graph.operation_names(), ElementsAre("global_step", "a"));
 }
 
-TEST(LocalGraphTest, RefusesOutputsOfAnotherGraph) {
+TEST(LocalGraphTest, RejectsOutputsOfAnotherGraph) {
   Graph graph;
   Graph other;
   const Output foreign = other.value("v", [] { return Tensor(); });
@@ -71,7 +71,7 @@ TEST(LocalGraphTest, RefusesOutputsOfAnotherGraph) {
                 ThrowsMessage<InvalidArgumentError>(AllOf(HasSubstr("\"a\""), HasSubstr("v:0"))));
 }
 
-TEST(LocalGraphTest, RefusesAnInputWithoutAValue) {
+TEST(LocalGraphTest, RejectsAnInputWithoutAValue) {
   Graph graph;
   const Operation no_value = graph.add({.name = "no_value"});
   EXPECT_THAT(
@@ -79,7 +79,7 @@ TEST(LocalGraphTest, RefusesAnInputWithoutAValue) {
       ThrowsMessage<InvalidArgumentError>(AllOf(HasSubstr("\"a\""), HasSubstr("no_value"))));
 }
 
-TEST(LocalGraphTest, RefusesToReadOrUpdateWhatIsNoVariableOfItsOwn) {
+TEST(LocalGraphTest, RejectsVariablesThatItDoesNotOwn) {
   Graph graph;
   Graph other;
   std::vector<float> array(3);
@@ -93,7 +93,7 @@ TEST(LocalGraphTest, RefusesToReadOrUpdateWhatIsNoVariableOfItsOwn) {
   }
 }
 
-TEST(LocalGraphTest, CountsStepsIfToldTo) {
+TEST(LocalGraphTest, CountsStepsIfAsked) {
   Graph graph;
   EXPECT_FALSE(graph.global_step());
   graph.create_global_step();
@@ -101,8 +101,8 @@ TEST(LocalGraphTest, CountsStepsIfToldTo) {
   EXPECT_THROW(graph.create_global_step(), AlreadyExistsError);
 }
 
-// TU-8: read in the run that moves it, the step is the one before.
-TEST(LocalGraphTest, CountsStepsBySeveral) {
+// TU-8: read in the run that increments it, the step is the previous one.
+TEST(LocalGraphTest, CountsByMoreThanOne) {
   Graph graph;
   const Output step = create_global_step(graph);
   const Operation one = crochet::increment_global_step(graph);
@@ -113,7 +113,7 @@ TEST(LocalGraphTest, CountsStepsBySeveral) {
   EXPECT_EQ(session->run(step).scalar<int64_t>(), 4);
 }
 
-// TU-4: a step that the program made itself is found by its name.
+// TU-4: a step counter that the program created itself is found by its name.
 TEST(LocalGraphTest, FindsAStepByItsName) {
   Graph graph;
   const Output step = graph.value("global_step", [] { return Tensor::scalar<int32_t>(3); });
@@ -121,12 +121,12 @@ TEST(LocalGraphTest, FindsAStepByItsName) {
   EXPECT_THROW(crochet::increment_global_step(graph), FailedPreconditionError);
 }
 
-TEST(LocalGraphTest, RefusesSettings) {
+TEST(LocalGraphTest, RejectsSettings) {
   Graph graph;
   EXPECT_THROW(graph.new_session("", {.serialized = "x"}), InvalidArgumentError);
 }
 
-TEST(LocalGraphTest, MakesTheCounterForTheOperationThatCounts) {
+TEST(LocalGraphTest, CreatesTheCounterForTheIncrement) {
   Graph graph;
   const Operation increment = graph.increment_global_step();
   EXPECT_THROW(graph.increment_global_step(), AlreadyExistsError);
@@ -135,7 +135,7 @@ TEST(LocalGraphTest, MakesTheCounterForTheOperationThatCounts) {
   EXPECT_EQ(read_global_step(*session), 1);
 }
 
-TEST(LocalGraphTest, GroupsOperationsAndTakesThemOnce) {
+TEST(LocalGraphTest, GroupsOperationsAndRunsThemOnce) {
   Graph graph;
   int calls = 0;
   const Operation a = graph.op("a", [&] { ++calls; });
@@ -166,7 +166,7 @@ TEST(LocalGraphTest, KnowsObjectsThatAreSavedWithIt) {
   EXPECT_FALSE(graph.saveables()[1].optional);
 }
 
-TEST(LocalGraphTest, RefusesObjectsThatCannotBeSaved) {
+TEST(LocalGraphTest, RejectsObjectsThatCannotBeSaved) {
   Graph graph;
   Number number;
   graph.variable("v", Tensor::scalar(1.0f));
@@ -181,7 +181,7 @@ TEST(LocalGraphTest, RefusesObjectsThatCannotBeSaved) {
   EXPECT_EQ(graph.saveables().size(), 1);
 }
 
-TEST(LocalGraphTest, RefusesToExtendAFinalizedGraphByTypedOperations) {
+TEST(LocalGraphTest, RejectsTypedOperationsOnceFinalized) {
   Graph graph;
   const Output x = graph.placeholder<float>("x", {});
   graph.finalize();
@@ -194,25 +194,25 @@ TEST(LocalGraphTest, RefusesToExtendAFinalizedGraphByTypedOperations) {
   EXPECT_THROW(graph.add_to_collection("late", x), FailedPreconditionError);
 }
 
-TEST(LocalGraphTest, RefusesToReplaceWhatHasNoBytes) {
+TEST(LocalGraphTest, RejectsReplacingAVariableOfStrings) {
   Graph graph;
   const Variable strings = graph.variable("strings", Tensor::from({"a", "b"}));
   EXPECT_THAT([&] { graph.add({.name = "a", .replaces = {strings}}); },
               ThrowsMessage<InvalidArgumentError>(HasSubstr("\"strings\"")));
 }
 
-TEST(LocalGraphTest, RefusesUnsetVariables) {
+TEST(LocalGraphTest, RejectsUnsetVariables) {
   Graph graph;
   EXPECT_THROW(graph.add({.name = "a", .reads = {Variable()}}), InvalidArgumentError);
 }
 
-TEST(LocalGraphTest, RunsInThisProcessOnly) {
+TEST(LocalGraphTest, RejectsATarget) {
   Graph graph;
   EXPECT_THAT([&] { graph.new_session("grpc://host:1"); },
               ThrowsMessage<InvalidArgumentError>(HasSubstr("grpc://host:1")));
 }
 
-TEST(LocalGraphTest, SaysTheShapeOfAnArrayThatMayGrow) {
+TEST(LocalGraphTest, ReportsTheShapeOfAResizableArray) {
   Graph graph;
   std::vector<float> array(3);
   EXPECT_EQ(graph.borrow("fixed", borrowed(array)).shape(), (Shape{3}));

@@ -10,7 +10,7 @@ namespace {
 
 void check_index(size_t index, size_t number, const char* what) {
   if (index >= number)
-    throw InvalidArgumentError("an operation has {} {}, none of index {}", number, what, index);
+    throw InvalidArgumentError("the operation has {} {}, none of index {}", number, what, index);
 }
 
 const Graph::Node& node_of(const OperationInfo& operation) {
@@ -20,9 +20,9 @@ const Graph::Node& node_of(const OperationInfo& operation) {
 }  // namespace
 
 const Tensor& KernelContext::input(size_t index) const {
-  const std::vector<size_t>& places = node_of(operation_).input_places;
-  check_index(index, places.size(), "inputs");
-  return values_[places[index]];
+  const std::vector<size_t>& slots = node_of(operation_).input_slots;
+  check_index(index, slots.size(), "inputs");
+  return values_[slots[index]];
 }
 
 void KernelContext::set_output(size_t index, Tensor value) {

@@ -15,14 +15,14 @@ namespace crochet::local {
 struct Argument {
   enum class Source { kInput, kVariable, kNext };
   Source source = Source::kInput;
-  size_t index = 0;  // Of a value's place in the run, or among the graph's variables.
+  size_t index = 0;  // The value's slot in the run, or the variable's index in the graph.
 };
 
-// What an operation's callable sees of the run it is in. Valid during the call.
+// An operation's access to the run that calls it. Valid during the call.
 class KernelContext {
  public:
-  // For sessions: the operation, which is one of a local::Graph; all values of the run, of
-  // which its outputs begin at a place; and all variables.
+  // For sessions: the operation, which belongs to a local::Graph; all values of the run, with
+  // the slot of its first output; and all variables.
   KernelContext(const OperationInfo& operation, std::span<Tensor> values, size_t first_output,
                 std::span<VariableMemory> variables)
       : operation_(operation),
@@ -34,13 +34,13 @@ class KernelContext {
   const Tensor& input(size_t index) const;
   void set_output(size_t index, Tensor value);
   // The current value of an owned variable. To change it, the operation must
-  // have named it in `updates`.
+  // list it in `updates`.
   Tensor& variable(const Variable& variable);
-  // The memory for the next value of a variable that the operation has named in
-  // `replaces`: of undefined content, all of it is to be written.
+  // The memory for the next value of a variable that the operation lists in
+  // `replaces`. Its contents are undefined; all of it must be written.
   Tensor& next(const Variable& variable);
 
-  // For typed operations, which know that there are such.
+  // For typed operations, whose arguments are known to be valid.
   Tensor& argument(const Argument& argument) {
     switch (argument.source) {
       case Argument::Source::kInput:
@@ -53,7 +53,7 @@ class KernelContext {
     return variables_[argument.index].next();
   }
   Tensor& output(size_t index) { return outputs_[index]; }
-  // Throws: InvalidArgumentError if an input is not what it must be.
+  // Throws: InvalidArgumentError if an input does not match its spec.
   void check_inputs() const;
 
  private:

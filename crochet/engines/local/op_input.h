@@ -11,16 +11,16 @@ namespace crochet::local {
 class Graph;
 class OpInput;
 
-// A variable whose memory belongs to the sessions of a local graph, each of which has its own.
+// A variable of which each session of a local graph has its own value and memory.
 class OwnedVariable : public Variable {
  public:
   OwnedVariable() = default;
 
-  // The callable gets the value to change in place. A snapshot that still holds it costs a copy.
+  // The callable changes the value in place. If a snapshot still holds it, it is copied first.
   friend OpInput update(const OwnedVariable& variable);
-  // The callable gets two parameters: the value to read, and the memory of the next one, of
-  // undefined content, to write all of. A snapshot never costs a copy, and if
-  // the callable throws, the variable stays as it is.
+  // The callable gets two parameters: the value to read, and the memory of the next value, with
+  // undefined contents, all of which it must write. A snapshot never costs a copy, and if
+  // the callable throws, the variable is unchanged.
   friend OpInput replace(const OwnedVariable& variable);
 
  private:
@@ -28,7 +28,7 @@ class OwnedVariable : public Variable {
   explicit OwnedVariable(const VariableInfo* info) : Variable(info) {}
 };
 
-// Something that a typed operation is given: a value, or a variable and what is done with it.
+// An input of a typed operation: a value, or a variable and its use.
 class OpInput {
  public:
   enum class Use { kValue, kRead, kUpdate, kReplace };
@@ -46,8 +46,8 @@ class OpInput {
 
  private:
   Use use_ = Use::kValue;
-  Output output_;      // Of kValue.
-  Variable variable_;  // Of the others.
+  Output output_;      // For kValue.
+  Variable variable_;  // For the others.
 };
 
 inline OpInput update(const OwnedVariable& variable) { return {variable, OpInput::Use::kUpdate}; }

@@ -15,45 +15,45 @@ namespace crochet::local {
 // One operation. Within a run its callable is called at most once.
 struct OperationOptions {
   std::string name;
-  // Values it is given, in this order.
+  // Its input values, in this order.
   std::vector<Output> inputs = {};
-  // What they must be, checked when the operation is added and in each run before the
+  // The specs of the inputs, checked when the operation is added and in each run before the
   // kernel is called. Empty, or one for each input.
   std::vector<TensorSpec> input_specs = {};
   int num_outputs = 0;
-  // What the outputs will be, checked if they are fed. Empty, or one for each output.
+  // The specs of the outputs, checked if they are fed. Empty, or one for each output.
   std::vector<TensorSpec> output_specs = {};
-  // What must have run before it; a run of this operation runs those too.
+  // Operations that must run before it; a run of this operation runs those too.
   std::vector<Output> control_inputs = {};
-  // What must have run before it if it is in the same run; never pulled in.
+  // Operations that must run before it if they are in the same run; never pulled in.
   std::vector<Output> after = {};
-  // Owned variables it reads; updated by others only after it, unless it depends on them.
+  // Owned variables it reads; others update them only after it, unless it depends on those.
   std::vector<Variable> reads = {};
   // Owned variables it changes in place.
   std::vector<Variable> updates = {};
-  // Owned variables whose next value it writes to other memory; if it fails, they stay as they are.
+  // Owned variables whose next value it writes to other memory; if it fails, they are unchanged.
   std::vector<Variable> replaces = {};
-  // True if it changes borrowed arrays: it waits until a snapshot has copied them.
+  // True if it changes borrowed arrays: then it waits until a snapshot has copied them.
   bool changes_borrowed = false;
-  // True if its OutOfRangeError or StopIteration mean that it has changed nothing, so that
+  // True if it has changed nothing when it throws OutOfRangeError or StopIteration, so that
   // the state may still be saved.
   bool intact_at_end_of_input = false;
   // True if several threads may call it at once. A run of only such operations that change nothing
-  // goes on beside others; if it reads no variable, beside any, though close() waits for it.
+  // overlaps with others of that kind; if it reads no variable, with any run. close() waits for it.
   bool concurrent = false;
-  // True if the kernel itself calls KernelContext::check_inputs() if one does not fit: unless the
-  // operation changes state, nobody else looks at the inputs then.
+  // True if the kernel itself calls KernelContext::check_inputs() if an input does not match: then
+  // the session checks the inputs only if the operation changes state.
   bool kernel_checks_inputs = false;
   Kernel kernel = {};  // Empty: it only groups its control inputs.
 
-  // Kept with the operation: what the kernel refers to.
+  // Kept with the operation: objects that the kernel refers to.
   std::shared_ptr<void> owned = {};
 
   bool changes_in_place() const { return changes_borrowed || !updates.empty(); }
   bool changes_state() const { return changes_in_place() || !replaces.empty(); }
 };
 
-// What may be said of a typed operation besides its inputs and its callable; see above.
+// The options of a typed operation, other than its inputs and its callable; see above.
 struct OpOptions {
   std::vector<Output> control_inputs = {};
   std::vector<Output> after = {};

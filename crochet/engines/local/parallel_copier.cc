@@ -16,7 +16,7 @@ namespace crochet::local {
 namespace {
 
 constexpr int kMaxDefaultThreads = 4;
-// Large enough that claiming one costs nothing, small enough that threads end together: a
+// Large enough that claiming a piece costs nothing, small enough that threads finish together: a
 // millisecond or less.
 constexpr size_t kPieceBytes = size_t{1} << 21;
 
@@ -28,8 +28,8 @@ int helpers_of(int num_threads) {
 
 }  // namespace
 
-// Bytes [begin, end) of the first array, all of those between, and [0, end) of the last; if it is
-// one array, [begin, end) of it.
+// From byte `begin` of the first array through all arrays between to byte `end` of the last; if
+// there is only one array, [begin, end) of it.
 struct ParallelCopier::Piece {
   size_t first = 0;
   size_t begin = 0;
@@ -37,7 +37,7 @@ struct ParallelCopier::Piece {
   size_t end = 0;
 };
 
-// Copies that belong together, and how far they are. Guarded by the copier's mutex.
+// Copies that belong together, and their progress. Guarded by the copier's mutex.
 class ParallelCopier::Batch {
  public:
   explicit Batch(std::span<const Copy> copies) : copies_(copies) {}
@@ -53,7 +53,7 @@ class ParallelCopier::Batch {
   }
 
   Piece claim();
-  // Without the mutex.
+  // Called without the mutex.
   void make(const Piece& piece) const;
   void release() { --num_claimed_; }
   virtual BackgroundBatch* in_background() { return nullptr; }
@@ -62,8 +62,8 @@ class ParallelCopier::Batch {
 
  private:
   const std::span<const Copy> copies_;
-  size_t array_ = 0;   // The first that is not claimed as a whole, and
-  size_t offset_ = 0;  // where its unclaimed part begins.
+  size_t array_ = 0;   // The first array that is not completely claimed, and
+  size_t offset_ = 0;  // the offset of its unclaimed part.
   int num_claimed_ = 0;
 };
 
@@ -96,7 +96,7 @@ void ParallelCopier::Batch::make(const Piece& piece) const {
   }
 }
 
-// Keeps itself until it is done, whoever waits for it.
+// Keeps itself alive until it is done, whether or not somebody waits for it.
 class ParallelCopier::BackgroundBatch final : public Batch, public PendingCopies {
  public:
   BackgroundBatch(std::vector<Copy> copies, std::vector<Tensor> holders)
@@ -136,16 +136,16 @@ ParallelCopier::~ParallelCopier() {
     ending_ = true;
   }
   changed_.notify_all();
-  threads_.clear();  // Waits for them.
+  threads_.clear();  // Joins them.
 }
 
 bool ParallelCopier::start_threads() {
-  // One at least: without any, nothing could be copied in the background.
+  // At least one: without any, nothing could be copied in the background.
   try {
     while (static_cast<int>(threads_.size()) < std::max(1, num_helpers_))
       threads_.emplace_back("copying", [this] { work(); });
   } catch (const ResourceExhaustedError&) {
-    // The system has no more of them: those that wait for copies make them.
+    // The system has no more threads: callers that wait for copies make them.
   }
   return !threads_.empty();
 }

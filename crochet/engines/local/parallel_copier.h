@@ -14,36 +14,36 @@
 
 namespace crochet::local {
 
-// Copies arrays in pieces, by several threads: now, with the calling thread among them, or in the
+// Copies arrays in pieces, by several threads: now, including the calling thread, or in the
 // background while the caller does something else. The threads are started at the first copy that
-// is worth it, and kept. Where the system gives none, callers that wait for copies make them.
+// is worth it, and kept. If none can be started, callers that wait for copies make them.
 //
-// Of one process: a session that is used in a forked child has another one there.
+// Belongs to one process: a session that is used in a forked child has another one there.
 //
 // Thread-safe.
 class ParallelCopier {
  public:
-  // One array, row-major, to memory of its size. Neither changes until the copy is made.
+  // One array, row-major, to memory of its size. Requires: neither changes until the copy is made.
   struct Copy {
     ArrayView from;
     std::byte* to = nullptr;
   };
 
-  // How many threads copy, the calling one among them; 0: one a core, at most 4. Copies in the
-  // background take at least one besides the caller.
+  // `num_threads` threads copy, including the calling one; 0: one per core, at most 4. Copies in
+  // the background use at least one thread other than the caller.
   explicit ParallelCopier(int num_threads = 0);
-  // Makes the copies that are left, then ends.
+  // Makes the remaining copies first.
   ~ParallelCopier();
   ParallelCopier(const ParallelCopier&) = delete;
   ParallelCopier& operator=(const ParallelCopier&) = delete;
 
-  // Returns once they are made. Allocates nothing but the threads, at first.
+  // Returns once the copies are made. Allocates nothing except, at first, the threads.
   void copy(std::span<const Copy> copies);
   // Returns at once; null if there is nothing to copy. `holders` are kept until the copies are
   // made.
   std::shared_ptr<PendingCopies> copy_in_background(std::vector<Copy> copies,
                                                     std::vector<Tensor> holders);
-  // Returns once no copy is left that was begun in the background: from here on arrays may change.
+  // Returns once all background copies are made: after that, arrays may change.
   // The calling thread helps.
   void drain();
 
@@ -52,19 +52,19 @@ class ParallelCopier {
   class BackgroundBatch;
   struct Piece;
 
-  // Those that are not there yet. False if there are none at all.
+  // Starts the threads that are not running yet. False if none is running.
   bool start_threads();
   // Makes one piece of the batch. Requires: `lock` is held, and the batch has unclaimed pieces.
   void make_piece(Batch& batch, std::unique_lock<std::mutex>& lock);
   void unlink(Batch& batch);
   void work();
 
-  const int num_helpers_;  // Threads besides the caller.
+  const int num_helpers_;  // Threads other than the caller.
 
   std::mutex mutex_;  // Guards what follows.
   std::condition_variable changed_;
-  Batch* first_ = nullptr;  // With pieces that nobody has claimed, linked; those of callers
-                            // that wait come first.
+  Batch* first_ = nullptr;  // Linked list of batches with unclaimed pieces; those of waiting
+                            // callers come first.
   int num_background_ = 0;  // Batches in the background that are not done.
   bool ending_ = false;
   std::vector<Thread> threads_;

@@ -31,7 +31,7 @@ bool all_are(const Numbers& array, int64_t value) {
   return std::ranges::all_of(array, [=](int64_t x) { return x == value; });
 }
 
-// Arrays of sizes that fall into pieces in every way: none, many in one, one in many.
+// Arrays that fall into pieces in every way: empty ones, many in one piece, one in many pieces.
 struct Arrays {
   Arrays() {
     for (const size_t size : {0, 1, 1000, 0, 250'000, 1'000'000, 262'144, 524'289, 3, 2'000'000}) {
@@ -67,7 +67,7 @@ TEST(ParallelCopierTest, CopiesNothingAtOnce) {
   copier.drain();
 }
 
-TEST(ParallelCopierTest, TurnsMatricesInPieces) {
+TEST(ParallelCopierTest, TransposesMatricesInPieces) {
   constexpr int64_t kRows = 700, kColumns = 900;
   Numbers matrix(kRows * kColumns), copy(matrix.size()), expected(matrix.size());
   std::iota(matrix.begin(), matrix.end(), 0);
@@ -101,7 +101,7 @@ TEST(ParallelCopierTest, LetsArraysChangeOnceItIsDrained) {
   }
 }
 
-TEST(ParallelCopierTest, CopiesNowThoughMuchIsLeftInTheBackground) {
+TEST(ParallelCopierTest, CopiesAtOnceWhileBackgroundCopiesArePending) {
   ParallelCopier copier(2);
   Numbers slow(4'000'000, 1), slow_copy(slow.size());
   const auto pending = copier.copy_in_background({copy_of(slow, slow_copy)}, {});
@@ -126,7 +126,7 @@ TEST(ParallelCopierTest, KeepsTheMemoryUntilItIsCopied) {
   EXPECT_EQ(watched.flat<int64_t>().back(), 3);
 }
 
-TEST(ParallelCopierTest, MakesWhatIsLeftBeforeItGoes) {
+TEST(ParallelCopierTest, MakesRemainingCopiesBeforeItIsDestroyed) {
   Numbers array(1'000'000, 1), first(array.size()), second(array.size());
   std::shared_ptr<PendingCopies> pending;
   {
@@ -156,7 +156,7 @@ TEST(ParallelCopierTest, ServesManyThreads) {
   for (std::thread& caller : callers) caller.join();
 }
 
-TEST(ParallelCopierTest, AllocatesNothingOnceItsThreadsAreThere) {
+TEST(ParallelCopierTest, AllocatesNothingOnceItsThreadsAreStarted) {
   ParallelCopier copier(2);
   Numbers array(2'000'000, 1), copy(array.size());
   const ParallelCopier::Copy copies[] = {copy_of(array, copy)};

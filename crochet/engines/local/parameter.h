@@ -12,18 +12,18 @@
 
 namespace crochet::local {
 
-// How a parameter of type P of a user's callable is made of a tensor. The
-// parameters there are:
+// How a parameter of type P of a user's callable is made from a tensor.
+// Supported parameters:
 //
-//   const Tensor&, Tensor     any value, also an unset one
+//   const Tensor&, Tensor     any value, even an unset one
 //   float, const float&       the value of a tensor of one element; any arithmetic or complex type
 //   std::span<const float>    the elements in row-major order, whatever the shape
-//   std::span<const float, 3> the same of exactly three elements
-//   float&, std::span<float>  the same to write to, for update() and replace()
+//   std::span<const float, 3> the same for exactly three elements
+//   float&, std::span<float>  the same for writing, with update() and replace()
 //
-// <crochet/eigen.h> adds matrices and vectors. Specialise it for types of your own, as here.
-// get() is only called with tensors that spec() admits; admits(), which may be left out, is
-// a faster way to say the same.
+// <crochet/eigen.h> adds matrices and vectors. Specialise it for your own types, as below.
+// get() is only called with tensors that spec() admits; admits() is optional: a faster
+// check with the same result.
 template <typename P>
 struct Parameter {
   static_assert(!std::is_same_v<P, P>,
@@ -95,7 +95,7 @@ bool admits(const Tensor& tensor) {
   }
 }
 
-// What the non-template code knows of a parameter.
+// A parameter as the non-template code sees it.
 struct ParameterInfo {
   TensorSpec spec;
   bool writes = false;

@@ -27,7 +27,7 @@ class PlaceholderTest : public testing::Test {
   })[0];
 };
 
-TEST_F(PlaceholderTest, TakesAnyShapeThatFits) {
+TEST_F(PlaceholderTest, AcceptsAnyMatchingShape) {
   for (const int64_t batch : {0, 1, 32}) {
     const Tensor value = Tensor::zeros<float>({batch, 64});
     EXPECT_EQ(run(sum_, {{images_, value}}).scalar<int64_t>(), 64 * batch);
@@ -35,7 +35,7 @@ TEST_F(PlaceholderTest, TakesAnyShapeThatFits) {
   }
 }
 
-TEST_F(PlaceholderTest, RefusesAnotherTypeOrShape) {
+TEST_F(PlaceholderTest, RejectsAnotherTypeOrShape) {
   const auto feed = [this](const Tensor& value) { return run(sum_, {{images_, value}}); };
   EXPECT_THAT(
       [&] {
@@ -50,7 +50,7 @@ TEST_F(PlaceholderTest, RefusesAnotherTypeOrShape) {
   EXPECT_EQ(calls_, 0);
 }
 
-TEST_F(PlaceholderTest, RefusesAWrongFeedThatTheRunDoesNotNeed) {
+TEST_F(PlaceholderTest, RejectsAWrongFeedThatTheRunDoesNotNeed) {
   const auto other = graph_.op("other", [] { return 1; });
   EXPECT_THROW(run(other[0], {{images_, Tensor::scalar(1)}}), InvalidArgumentError);
   run(other[0], {{images_, Tensor::zeros<float>({1, 64})}});
@@ -67,13 +67,13 @@ TEST_F(PlaceholderTest, MustBeFedIfItIsNeeded) {
   EXPECT_EQ(calls_, 1);
 }
 
-TEST_F(PlaceholderTest, NeedNotBeFedIfWhatNeedsItIsFed) {
+TEST_F(PlaceholderTest, NeedNotBeFedIfItsConsumersAreFed) {
   const Tensor value = Tensor::scalar(int64_t{5});
   EXPECT_EQ(run(sum_, {{sum_, value}}).tensor(), value);
   EXPECT_EQ(calls_, 0);
 }
 
-TEST_F(PlaceholderTest, ForgetsWhatItWasFed) {
+TEST_F(PlaceholderTest, ForgetsTheFedValue) {
   const auto session = graph_.new_session("");
   const Tensor value = Tensor::zeros<float>({1, 64});
   session->run(sum_, {{images_, value}});
@@ -89,7 +89,7 @@ TEST_F(PlaceholderTest, TakesStrings) {
   EXPECT_THROW(run(first[0], {{text, Tensor::from({"a"})}}), InvalidArgumentError);
 }
 
-TEST_F(PlaceholderTest, IsOfATypeThatExists) {
+TEST_F(PlaceholderTest, RejectsAnInvalidType) {
   EXPECT_THROW(graph_.placeholder("bad", DType::kInvalid, {}), InvalidArgumentError);
   EXPECT_THROW(graph_.placeholder<float>("", {}), InvalidArgumentError);
   EXPECT_THROW(graph_.placeholder<float>("images", {}), AlreadyExistsError);

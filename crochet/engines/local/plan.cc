@@ -37,7 +37,7 @@ Plan::Plan(const Graph& graph, std::span<const Output> fetches, std::span<const 
   check_placeholders(graph);
   sort(graph);
   summarize();
-  find_places();
+  find_slots();
 }
 
 bool Plan::matches(std::span<const Output> fetches, const Feeds& feeds) const {
@@ -116,7 +116,7 @@ void Plan::sort(const Graph& graph) {
   const std::vector<std::vector<size_t>> predecessors = edges(graph);
   std::vector<std::vector<size_t>> successors(predecessors.size());
   std::vector<size_t> waiting_for(predecessors.size());
-  std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;  // First added first.
+  std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;  // In order of addition.
   [[maybe_unused]] size_t num_needed = 0;
   for (size_t index = 0; index < predecessors.size(); ++index) {
     if (!needed_[index]) continue;
@@ -152,22 +152,22 @@ void Plan::summarize() {
     is_last_fetch_.push_back(std::find(fetch + 1, fetches_.end(), *fetch) == fetches_.end());
 }
 
-void Plan::find_places() {
+void Plan::find_slots() {
   for (const Graph::Node* const node : order_)
-    places_.push_back({node->place(0), node->place(node->num_outputs)});
+    slots_.push_back({node->slot(0), node->slot(node->num_outputs)});
   for (const Output& output : fed_)
-    places_.push_back(
-        {node_of(output).place(output.index()), node_of(output).place(output.index() + 1)});
-  std::ranges::sort(places_, {}, &Places::begin);
+    slots_.push_back(
+        {node_of(output).slot(output.index()), node_of(output).slot(output.index() + 1)});
+  std::ranges::sort(slots_, {}, &SlotRange::begin);
   size_t last = 0;
-  for (const Places& next : places_) {
-    if (next.begin <= places_[last].end) {
-      places_[last].end = std::max(places_[last].end, next.end);
+  for (const SlotRange& next : slots_) {
+    if (next.begin <= slots_[last].end) {
+      slots_[last].end = std::max(slots_[last].end, next.end);
     } else {
-      places_[++last] = next;
+      slots_[++last] = next;
     }
   }
-  if (!places_.empty()) places_.resize(last + 1);
+  if (!slots_.empty()) slots_.resize(last + 1);
 }
 
 }  // namespace crochet::local

@@ -10,7 +10,7 @@
 
 namespace crochet::local {
 
-// What one kind of run executes, in order: all that the fetches need and the
+// The operations that one kind of run executes, in order: all that the fetches need and the
 // feeds do not replace. Made once for each set of fetches and feeds.
 class Plan {
  public:
@@ -20,19 +20,19 @@ class Plan {
 
   bool matches(std::span<const Output> fetches, const Feeds& feeds) const;
   const std::vector<const Graph::Node*>& order() const { return order_; }
-  // What the run wants of the session's state.
+  // The access to the session's state that the run needs.
   internal::Access access() const { return access_; }
   // How many operations of the run change state.
   size_t num_changes() const { return num_changes_; }
-  // True if an operation that runs has outputs that are fed.
+  // True if an operation runs although one of its outputs is fed.
   bool computes_fed_outputs() const { return computes_fed_outputs_; }
-  // Where the values of the run are, neighbours in one piece.
-  struct Places {
+  // The slots that the run uses, with adjacent ones merged.
+  struct SlotRange {
     size_t begin = 0;
     size_t end = 0;
   };
-  const std::vector<Places>& places() const { return places_; }
-  // True if no later fetch is of the same output.
+  const std::vector<SlotRange>& slots() const { return slots_; }
+  // True if no later fetch requests the same output.
   bool is_last_fetch(size_t index) const { return is_last_fetch_[index]; }
 
  private:
@@ -45,7 +45,7 @@ class Plan {
   void add_variable_edges(const Graph& graph, std::vector<std::vector<size_t>>& edges) const;
   void sort(const Graph& graph);
   void summarize();
-  void find_places();
+  void find_slots();
 
   std::vector<Output> fetches_;
   std::vector<Output> fed_;
@@ -54,7 +54,7 @@ class Plan {
   internal::Access access_ = internal::Access::kNone;
   size_t num_changes_ = 0;
   bool computes_fed_outputs_ = false;
-  std::vector<Places> places_;
+  std::vector<SlotRange> slots_;
   std::vector<bool> is_last_fetch_;  // By fetch.
 };
 

@@ -10,22 +10,22 @@
 
 namespace crochet::local {
 
-// The plans of the kinds of runs there were lately. Finding one that is there allocates nothing.
+// The plans of recent kinds of runs. Finding a cached one allocates nothing.
 //
 // Thread-safe.
 class PlanCache {
  public:
-  // Hooks that ask for something every so often, each at its own pace, make as many kinds of runs
+  // Hooks that fetch values periodically, each with its own period, cause as many kinds of runs
   // as there are sets of hooks.
   static constexpr size_t kMaxPlans = 64;
 
-  // Throws: as the plan's constructor.
+  // Throws: as Plan's constructor does.
   std::shared_ptr<const Plan> find(const Graph& graph, std::span<const Output> fetches,
                                    const Feeds& feeds);
 
  private:
   std::mutex mutex_;                                // Guards what follows.
-  std::vector<std::shared_ptr<const Plan>> plans_;  // The last used one first.
+  std::vector<std::shared_ptr<const Plan>> plans_;  // Most recently used first.
 };
 
 }  // namespace crochet::local

@@ -24,7 +24,7 @@ TEST(PlanCacheTest, MakesAPlanOnceForEachKindOfRun) {
   EXPECT_THROW(cache.find(graph, {&y, 1}, {}), InvalidArgumentError);
 }
 
-TEST(PlanCacheTest, ForgetsThePlanThatWasNotUsedForLongest) {
+TEST(PlanCacheTest, DropsTheLeastRecentlyUsedPlan) {
   Graph graph;
   std::vector<Output> outputs;
   for (size_t i = 0; i <= PlanCache::kMaxPlans; ++i)

@@ -37,7 +37,7 @@ TEST_F(PlanTest, RunsNothingForNothing) {
   EXPECT_THAT(order({}), IsEmpty());
 }
 
-TEST_F(PlanTest, RunsWhatTheFetchesNeedAndNothingElse) {
+TEST_F(PlanTest, RunsOnlyWhatTheFetchesNeed) {
   const Operation a = add({.name = "a", .num_outputs = 1});
   add({.name = "b"});
   const Operation c = add({.name = "c", .inputs = {a[0]}});
@@ -46,7 +46,7 @@ TEST_F(PlanTest, RunsWhatTheFetchesNeedAndNothingElse) {
   EXPECT_THAT(order({d}), ElementsAre("a", "c", "d"));
 }
 
-TEST_F(PlanTest, GoesByTheOrderOfAddingWhereThereIsAChoice) {
+TEST_F(PlanTest, PrefersTheOrderOfAddition) {
   const Operation a = add({.name = "a"});
   const Operation b = add({.name = "b"});
   const Operation c = add({.name = "c", .control_inputs = {a}});
@@ -90,7 +90,7 @@ TEST_F(PlanTest, ReadsAnUpdatedVariableIfTheReadDependsOnTheUpdate) {
   EXPECT_THAT(order({update, early, late}), ElementsAre("early", "update", "between", "late"));
 }
 
-TEST_F(PlanTest, ReadsBehindTheUpdateIfTheReadComesAfterIt) {
+TEST_F(PlanTest, ReadsAfterTheUpdateIfTheReadSaysSo) {
   const Operation update = add({.name = "update", .updates = {x_}});
   const Operation read = add({.name = "read", .after = {update}, .reads = {x_}});
   EXPECT_THAT(order({read, update}), ElementsAre("update", "read"));
@@ -102,7 +102,7 @@ TEST_F(PlanTest, OrdersOperationsThatReadAndUpdateTheSame) {
   EXPECT_THAT(order({b, a}), ElementsAre("a", "b"));
 }
 
-// Each of the two reads what the other updates: there is no right order, but always one.
+// Each of the two reads a variable that the other updates: no order is right, but it is fixed.
 TEST_F(PlanTest, FindsAnOrderForReadsAndUpdatesThatCross) {
   const Operation a = add({.name = "a", .reads = {x_}, .updates = {y_}});
   const Operation b = add({.name = "b", .reads = {y_}, .updates = {x_}});
@@ -110,7 +110,7 @@ TEST_F(PlanTest, FindsAnOrderForReadsAndUpdatesThatCross) {
   EXPECT_THAT(order({a, b}), testing::SizeIs(2));
 }
 
-TEST_F(PlanTest, LeavesOutWhatFeedsReplace) {
+TEST_F(PlanTest, OmitsOperationsThatFeedsReplace) {
   const Operation a = add({.name = "a", .num_outputs = 1});
   const Operation b = add({.name = "b", .inputs = {a[0]}, .num_outputs = 1});
   EXPECT_THAT(order({b}, {a[0]}), ElementsAre("b"));
@@ -123,7 +123,7 @@ TEST_F(PlanTest, RunsAFedOperationForItsOtherOutputs) {
   EXPECT_THAT(order({b}, {a[0]}), ElementsAre("a", "b"));
 }
 
-TEST_F(PlanTest, RefusesFeedsThatAreNoValuesOrComeTwice) {
+TEST_F(PlanTest, RejectsFeedsWithoutAValueOrRepeated) {
   const Operation a = add({.name = "a", .num_outputs = 1});
   Graph other;
   const Output foreign = other.value("foreign", [] { return Tensor(); });
@@ -137,7 +137,7 @@ TEST_F(PlanTest, RefusesFeedsThatAreNoValuesOrComeTwice) {
   EXPECT_THROW(order({}, {Output()}), InvalidArgumentError);
 }
 
-TEST_F(PlanTest, RefusesFetchesOfAnotherGraph) {
+TEST_F(PlanTest, RejectsFetchesOfAnotherGraph) {
   Graph other;
   const Output foreign = other.value("foreign", [] { return Tensor(); });
   EXPECT_THAT([&] { order({foreign}); },
@@ -145,23 +145,23 @@ TEST_F(PlanTest, RefusesFetchesOfAnotherGraph) {
   EXPECT_THROW(order({Output()}), InvalidArgumentError);
 }
 
-TEST_F(PlanTest, KnowsWhereTheValuesOfTheRunAre) {
+TEST_F(PlanTest, ListsTheSlotsOfTheRun) {
   const Operation a = add({.name = "a", .num_outputs = 2});
   const Operation none = add({.name = "none"});
   const Operation b = add({.name = "b", .num_outputs = 1});
   add({.name = "other", .num_outputs = 3});
   const Operation c = add({.name = "c", .inputs = {b[0]}, .num_outputs = 2});
-  const auto places = [this](const std::vector<Output>& fetches, const std::vector<Output>& fed) {
+  const auto slots = [this](const std::vector<Output>& fetches, const std::vector<Output>& fed) {
     const Plan plan(graph_, fetches, fed);
-    std::vector<std::pair<size_t, size_t>> places;
-    for (const Plan::Places& part : plan.places()) places.emplace_back(part.begin, part.end);
-    return places;
+    std::vector<std::pair<size_t, size_t>> slots;
+    for (const Plan::SlotRange& part : plan.slots()) slots.emplace_back(part.begin, part.end);
+    return slots;
   };
   using Pair = std::pair<size_t, size_t>;
-  EXPECT_THAT(places({}, {}), IsEmpty());
-  EXPECT_THAT(places({a, none, c}, {}), ElementsAre(Pair(0, 3), Pair(6, 8)));
-  EXPECT_THAT(places({c}, {b[0], a[1]}), ElementsAre(Pair(1, 3), Pair(6, 8)));
-  EXPECT_THAT(places({a[0]}, {a[1], c[1]}), ElementsAre(Pair(0, 2), Pair(7, 8)));
+  EXPECT_THAT(slots({}, {}), IsEmpty());
+  EXPECT_THAT(slots({a, none, c}, {}), ElementsAre(Pair(0, 3), Pair(6, 8)));
+  EXPECT_THAT(slots({c}, {b[0], a[1]}), ElementsAre(Pair(1, 3), Pair(6, 8)));
+  EXPECT_THAT(slots({a[0]}, {a[1], c[1]}), ElementsAre(Pair(0, 2), Pair(7, 8)));
 }
 
 TEST_F(PlanTest, IsForTheSameFetchesAndFeedsInTheSameOrder) {

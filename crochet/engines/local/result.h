@@ -13,8 +13,8 @@
 
 namespace crochet::local {
 
-// What is known of to_tensor's result from the type alone. Libraries of arrays define
-// `local::TensorSpec array_spec(ToTensorTag, const Array*)` in crochet.
+// The spec of to_tensor's result as far as the type determines it. Support for array libraries
+// defines `local::TensorSpec array_spec(ToTensorTag, const Array*)` in crochet.
 template <typename T>
 TensorSpec result_spec() {
   if constexpr (internal::kIsOptional<T>) {
@@ -30,8 +30,8 @@ TensorSpec result_spec() {
   }
 }
 
-// How what a callable returns becomes outputs: one of a value (whatever to_tensor takes),
-// as many as a tuple has parts, none of void.
+// How a callable's result becomes outputs: one for a value (any type that to_tensor takes), one for
+// each part of a tuple, none for void.
 template <typename T>
 struct Result {
   static std::vector<TensorSpec> specs() { return {result_spec<T>()}; }

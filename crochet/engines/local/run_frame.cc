@@ -7,7 +7,7 @@
 namespace crochet::local {
 namespace {
 
-size_t place_of(const Output& output) { return node_of(output).place(output.index()); }
+size_t slot_of(const Output& output) { return node_of(output).slot(output.index()); }
 
 void check_feed(const Output& output, const Tensor& value) {
   const Graph::Node& node = node_of(output);
@@ -26,7 +26,7 @@ void RunFrame::feed(const Feeds& feeds) {
 }
 
 void RunFrame::feed_again(const Feeds& feeds) {
-  for (const auto& [output, value] : feeds) values_[place_of(output)] = value;
+  for (const auto& [output, value] : feeds) values_[slot_of(output)] = value;
 }
 
 void RunFrame::fetch(const Plan& plan, std::span<const Output> fetches, std::span<Tensor> results) {
@@ -34,21 +34,21 @@ void RunFrame::fetch(const Plan& plan, std::span<const Output> fetches, std::spa
     if (!fetches[i].has_value()) {
       results[i] = Tensor();
     } else if (plan.is_last_fetch(i)) {
-      results[i] = std::move(values_[place_of(fetches[i])]);
+      results[i] = std::move(values_[slot_of(fetches[i])]);
     } else {
-      results[i] = values_[place_of(fetches[i])];
+      results[i] = values_[slot_of(fetches[i])];
     }
   }
 }
 
 void RunFrame::clear(const Plan& plan) {
-  for (const Plan::Places& places : plan.places())
-    for (size_t place = places.begin; place < places.end; ++place) values_[place].reset();
+  for (const Plan::SlotRange& slots : plan.slots())
+    for (size_t slot = slots.begin; slot < slots.end; ++slot) values_[slot].reset();
 }
 
-RunFramePool::Lease::Lease(RunFramePool& pool, size_t num_places, const Plan& plan)
+RunFramePool::Lease::Lease(RunFramePool& pool, size_t num_slots, const Plan& plan)
     : pool_(pool), plan_(plan), frame_(pool.take()) {
-  if (frame_->values_.size() < num_places) frame_->values_.resize(num_places);
+  if (frame_->values_.size() < num_slots) frame_->values_.resize(num_slots);
 }
 
 RunFramePool::Lease::~Lease() {
@@ -64,7 +64,7 @@ std::unique_ptr<RunFrame> RunFramePool::take() {
     return frame;
   }
   auto frame = std::make_unique<RunFrame>();
-  idle_.reserve(++num_frames_);  // So that giving it back cannot fail.
+  idle_.reserve(++num_frames_);  // So that returning the frame cannot fail.
   return frame;
 }
 

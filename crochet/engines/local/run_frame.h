@@ -10,22 +10,22 @@
 
 namespace crochet::local {
 
-// The values of one run, each output at its place.
+// The values of one run, each output in its slot.
 class RunFrame {
  public:
-  // Puts the fed values at their places, once they are known to be what their outputs must be.
+  // Checks the fed values and puts them into their slots.
   // Throws: InvalidArgumentError for a value of a wrong type or shape.
   void feed(const Feeds& feeds);
-  // Takes fed values over those that an operation computed for the same outputs.
+  // Overwrites values that an operation computed with the values fed for the same outputs.
   void feed_again(const Feeds& feeds);
-  // Gives away what was asked for.
+  // Moves the fetched values to `results`.
   void fetch(const Plan& plan, std::span<const Output> fetches, std::span<Tensor> results);
-  // Lets go of all values: a held tensor would cost the next update a copy.
+  // Releases all values: a held tensor would cost the next update a copy.
   void clear(const Plan& plan);
 
   std::span<Tensor> values() { return values_; }
   std::span<Tensor> outputs(const Graph::Node& node) {
-    return std::span(values_).subspan(node.call.first_place, static_cast<size_t>(node.num_outputs));
+    return std::span(values_).subspan(node.call.first_slot, static_cast<size_t>(node.num_outputs));
   }
 
  private:
@@ -33,16 +33,16 @@ class RunFrame {
   std::vector<Tensor> values_;
 };
 
-// Frames that are used again.
+// Reusable frames.
 //
 // Thread-safe.
 class RunFramePool {
  public:
-  // A frame with a place for each output, for the length of a run.
+  // A frame with a slot for each output, for the duration of a run.
   class Lease {
    public:
     // Requires: all arguments outlive this.
-    Lease(RunFramePool& pool, size_t num_places, const Plan& plan);
+    Lease(RunFramePool& pool, size_t num_slots, const Plan& plan);
     ~Lease();
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;

@@ -40,7 +40,7 @@ void RunTrace::begin(const Graph::Node& node) {
 void RunTrace::check_deadline(const Graph::Node& node) const {
   const Clock::Duration elapsed = Clock::real().now() - start_;
   if (elapsed >= std::chrono::milliseconds(timeout_in_ms_))
-    throw DeadlineExceededError("run: {:.3f} s have passed before \"{}\", the limit is {} ms",
+    throw DeadlineExceededError("run: {:.3f} s have passed before \"{}\": the limit is {} ms",
                                 to_seconds(elapsed), node.name, timeout_in_ms_);
 }
 

@@ -11,8 +11,8 @@
 
 namespace crochet::local {
 
-// Times the operations of one run and keeps its deadline; idle if the run's options ask for
-// neither.
+// Times the operations of one run and enforces its deadline; does nothing if the run's options ask
+// for neither.
 class RunTrace {
  public:
   // Empties `metadata`, which may be null. Requires: both outlive this.
@@ -20,7 +20,8 @@ class RunTrace {
 
   // False if begin() and end() do nothing.
   bool is_on() const { return timeout_in_ms_ > 0 || metadata_ != nullptr; }
-  // Throws: DeadlineExceededError if the run has taken too long to begin another operation.
+  // Called before an operation. Throws: DeadlineExceededError if the run has exceeded its time
+  // limit.
   void begin(const Graph::Node& node);
   void end(const Graph::Node& node, std::span<const Tensor> outputs);
 

@@ -28,7 +28,7 @@ class RunTraceTest : public testing::Test {
                           }})[0];
   }
 
-  // Busy until more than a millisecond has passed, as slow operations are.
+  // Adds an operation that is busy for more than a millisecond.
   Output add_slow_operation() {
     return graph_.value("slow", [] {
       const auto start = Clock::real().now();
@@ -66,7 +66,7 @@ TEST_F(RunTraceTest, RecordsNothingUnlessAsked) {
   EXPECT_EQ(metadata.start_time, 0);
 }
 
-TEST_F(RunTraceTest, BeginsNoOperationBehindTheDeadline) {
+TEST_F(RunTraceTest, StartsNoOperationAfterTheDeadline) {
   const Output slow = add_slow_operation();
   const Output late = graph_.value("late", [] { return Tensor::scalar(1.0f); }, {slow});
   const auto session = graph_.new_session("");

@@ -14,12 +14,12 @@ namespace {
 // Throws: InvalidArgumentError for a variable of another graph.
 const Graph::VariableNode& checked_node(const Graph& graph, const Variable& variable) {
   if (!variable || variable.info()->graph != &graph)
-    throw InvalidArgumentError("\"{}\" is no variable of this graph",
+    throw InvalidArgumentError("\"{}\" is not a variable of this graph",
                                variable ? variable.name() : "(none)");
   return node_of(variable);
 }
 
-// Where the array is now; it must still be what it was when it was borrowed.
+// The array as it is now. Throws: FailedPreconditionError if its type or shape has changed.
 ArrayView checked_view(const Graph::VariableNode& node) {
   ArrayView view = node.array.view();
   if (view.dtype != node.dtype || !view.shape.is_compatible_with(node.shape))
@@ -28,7 +28,7 @@ ArrayView checked_view(const Graph::VariableNode& node) {
   return view;
 }
 
-// All of it as one row of bytes. Read only.
+// The whole tensor as a vector of bytes, for reading only.
 ArrayView bytes_of(const Tensor& tensor) {
   const std::span<const std::byte> bytes = tensor.bytes();
   return {.dtype = DType::kUint8,
@@ -36,7 +36,8 @@ ArrayView bytes_of(const Tensor& tensor) {
           .data = const_cast<std::byte*>(bytes.data())};
 }
 
-// The memory of programs gets no bool that it would be undefined to read: see Tensor::flat().
+// No invalid bool may reach the program's memory, where reading it is undefined: see
+// Tensor::flat().
 void check_bools(const Tensor& value) {
   if (value.dtype() == DType::kBool) static_cast<void>(value.flat<bool>());
 }
@@ -66,7 +67,7 @@ void Session::run_into(std::span<const Output> fetches, const Feeds& feeds,
   const std::shared_ptr<const Plan> plan = plans_.find(graph_, fetches, feeds);
   const internal::AccessGate::Pass pass(gate_, plan->access(), "run");
   follow_graph();
-  RunFramePool::Lease lease(frames_, graph_.num_places(), *plan);
+  RunFramePool::Lease lease(frames_, graph_.num_slots(), *plan);
   lease.frame().feed(feeds);
   execute(*plan, feeds, lease.frame(), trace);
   lease.frame().fetch(*plan, fetches, results);
@@ -94,7 +95,7 @@ void Session::execute(const Plan& plan, const Feeds& feeds, RunFrame& frame, Run
 void Session::call(const Graph::Node& node, RunFrame& frame) {
   if (node.call.checks_inputs) node.check_inputs(frame.values());
   if (!node.call.kernel) return;
-  KernelContext context(node, frame.values(), node.call.first_place, owned_);
+  KernelContext context(node, frame.values(), node.call.first_slot, owned_);
   if (node.call.changes_state) {
     change(node, context);
   } else {
@@ -104,7 +105,7 @@ void Session::call(const Graph::Node& node, RunFrame& frame) {
 
 void Session::change(const Graph::Node& node, KernelContext& context) {
   if (node.options.changes_borrowed) copier_->drain();
-  // What may fail for want of memory comes before anything is changed.
+  // Allocations that may fail come before any change.
   make_unique(node);
   for (const size_t variable : node.replaces) owned_[variable].prepare_next();
   try {
@@ -138,7 +139,7 @@ void Session::make_unique(const Graph::Node& node) {
   for (VariableMemory* const memory : copied_variables_) memory->commit_copy();
 }
 
-// Takes a snapshot: what is owned is shared, what is borrowed is copied.
+// Takes a snapshot: owned variables are shared, borrowed arrays are copied.
 class Session::SnapshotMaker {
  public:
   SnapshotMaker(Session& session, size_t num_variables) : session_(session) {
@@ -168,7 +169,7 @@ class Session::SnapshotMaker {
  private:
   void add_borrowed(const Graph::VariableNode& node, ArrayView view) {
     Tensor copy;
-    // What fits into the object itself is copied with it, so it must be there at once.
+    // Inline elements are copied with the Tensor object, so they must be copied now.
     if (Tensor::num_bytes(view.dtype, view.shape) <= Tensor::kInlineBytes) {
       copy = Tensor(view.dtype, view.shape);
       copy_out(view, copy.mutable_bytes());
@@ -190,8 +191,8 @@ class Session::SnapshotMaker {
   std::vector<NamedTensor> tensors_;
   std::vector<ParallelCopier::Copy> now_;
   std::vector<ParallelCopier::Copy> later_;
-  std::vector<Tensor> holders_;            // Of the memory for `later_`.
-  std::shared_ptr<CheckedCopies> checks_;  // Null if nothing is to be checked.
+  std::vector<Tensor> holders_;            // Of the memory that `later_` fills.
+  std::shared_ptr<CheckedCopies> checks_;  // Null unless checks are enabled.
 };
 
 Snapshot Session::snapshot(std::span<const Variable> variables) {
@@ -199,7 +200,7 @@ Snapshot Session::snapshot(std::span<const Variable> variables) {
   follow_graph();
   if (!half_done_.empty())
     throw FailedPreconditionError(
-        "no snapshot: \"{}\" failed in the middle of a step, the state may be of half a step",
+        "no snapshot: \"{}\" failed in the middle of a step: the state may hold half a step",
         half_done_);
   SnapshotMaker maker(*this, variables.size());
   for (const Variable& variable : variables) maker.add(checked_node(graph_, variable));
@@ -217,9 +218,9 @@ void Session::assign(std::span<const Assignment> assignments) {
   follow_graph();
   for (const Assignment& assignment : assignments)
     if (!assignment.shape.is_compatible_with(checked_node(graph_, assignment.variable).shape))
-      throw InvalidArgumentError("variable \"{}\" has the shape {}, it was given {}",
-                                 assignment.variable.name(), assignment.variable.shape(),
-                                 assignment.shape);
+      throw InvalidArgumentError("variable \"{}\": found shape {}, expected {}",
+                                 assignment.variable.name(), assignment.shape,
+                                 assignment.variable.shape());
   copier_->drain();
   half_done_ = "assign";
   for (const Assignment& assignment : assignments) {

@@ -19,8 +19,8 @@
 
 namespace crochet::local {
 
-// Runs a local::Graph on the calling thread. Runs of several threads come one after another, but
-// for those of nothing but operations that say they are concurrent and change nothing. Snapshots
+// Runs a local::Graph on the calling thread. Runs of several threads are serialized, except
+// those consisting only of concurrent operations that change nothing. Snapshots
 // and assignments exclude runs that change variables. A repeated run allocates nothing.
 class Session final : public crochet::Session {
  public:
@@ -31,9 +31,9 @@ class Session final : public crochet::Session {
   const std::string& target() const override { return target_; }
   void run_into(std::span<const Output> fetches, const Feeds& feeds, std::span<Tensor> results,
                 const RunOptions& options, RunMetadata* metadata) override;
-  // Throws FailedPreconditionError after a run failed with some of its changes made, or in the
-  // midst of one that is made in place, or after an assign() failed, until the next
-  // assign(): half a step is never saved.
+  // Throws: FailedPreconditionError after a run failed with some of its changes made or in the
+  // middle of a change in place, or after an assign() failed, until the next
+  // assign() succeeds: half a step is never saved.
   Snapshot snapshot(std::span<const Variable> variables) override;
   void assign(std::span<const Assignment> assignments) override;
   void close() override;
@@ -41,12 +41,12 @@ class Session final : public crochet::Session {
  private:
   class SnapshotMaker;
 
-  // Makes room for what the graph got since the last call.
+  // Allocates the variables that were added to the graph since the last call.
   void follow_graph();
   void execute(const Plan& plan, const Feeds& feeds, RunFrame& frame, RunTrace& trace);
   void call(const Graph::Node& node, RunFrame& frame);
   void change(const Graph::Node& node, KernelContext& context);
-  // Makes sure that nobody else holds the variables that the operation updates.
+  // Copies those variables that the operation updates and somebody else holds.
   void make_unique(const Graph::Node& node);
   CopyMemory::Lent lend_copy_memory(const Graph::VariableNode& node, const ArrayView& view);
   void assign_owned(const Graph::VariableNode& node, const Assignment& assignment);
@@ -62,15 +62,15 @@ class Session final : public crochet::Session {
   internal::AccessGate gate_;  // Guards what follows.
   SpareMemory spare_;
   std::vector<VariableMemory> owned_;  // By the variable's index; unset if borrowed.
-  std::string half_done_;              // What failed in the middle of a step; "" if nothing did.
-  // Of make_unique(); used again.
+  std::string half_done_;              // The operation that failed in the middle of a step, or "".
+  // Used by make_unique(), and kept to be reused.
   std::vector<ParallelCopier::Copy> update_copies_;
   std::vector<VariableMemory*> copied_variables_;
 
   std::mutex copy_memory_mutex_;         // Guards what follows: several threads may take snapshots.
   std::vector<CopyMemory> copy_memory_;  // By the variable's index.
 
-  PerProcess<ParallelCopier> copier_;  // Last: ends before what it reads is gone.
+  PerProcess<ParallelCopier> copier_;  // Last: destroyed before the memory it reads.
 };
 
 }  // namespace crochet::local

@@ -7,7 +7,7 @@
 namespace crochet::local {
 namespace {
 
-// What every engine of this process has in common.
+// The engine under test: a local graph in this process.
 class LocalEngine : public SessionContractEngine {
  public:
   LocalEngine() {

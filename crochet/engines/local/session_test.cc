@@ -52,7 +52,7 @@ void assign(crochet::Session& session, const Variable& variable, const Tensor& v
   session.assign({&assignment, 1});
 }
 
-TEST(LocalSessionTest, HandsValuesFromOperationToOperation) {
+TEST(LocalSessionTest, PassesValuesFromOperationToOperation) {
   Graph graph;
   const Output a = graph.value("a", [] { return Tensor::scalar(3.0f); });
   const Output square = graph.add(
@@ -66,7 +66,7 @@ TEST(LocalSessionTest, HandsValuesFromOperationToOperation) {
   EXPECT_EQ(session->run(square).scalar<float>(), 9);
 }
 
-TEST(LocalSessionTest, KeepsAFedOutputThoughItsOperationRunsForAnother) {
+TEST(LocalSessionTest, KeepsAFedOutputThoughItsOperationRuns) {
   Graph graph;
   const Operation pair =
       graph.add({.name = "pair", .num_outputs = 2, .kernel = [](KernelContext& context) {
@@ -79,7 +79,7 @@ TEST(LocalSessionTest, KeepsAFedOutputThoughItsOperationRunsForAnother) {
   EXPECT_EQ(values[1].scalar<float>(), 2);
 }
 
-TEST(LocalSessionTest, LeavesAnOutputUnsetThatNobodySet) {
+TEST(LocalSessionTest, LeavesAnOutputUnsetThatTheKernelDidNotSet) {
   Graph graph;
   const Output nothing = graph.add({.name = "nothing", .num_outputs = 1})[0];
   EXPECT_FALSE(graph.new_session("")->run(nothing).tensor().is_set());
@@ -140,7 +140,7 @@ TEST(LocalSessionTest, GivesNewSessionsTheInitialValue) {
   EXPECT_EQ(snapshot_of(*graph.new_session(""), variable), Tensor::zeros<float>({100}));
 }
 
-TEST(LocalSessionTest, KnowsVariablesThatWereAddedSinceItWasMade) {
+TEST(LocalSessionTest, KnowsVariablesAddedAfterItsCreation) {
   Graph graph;
   const auto session = graph.new_session("");
   const Variable late = graph.variable("late", Tensor::scalar(7.0f));
@@ -153,7 +153,7 @@ TEST(LocalSessionTest, KnowsVariablesThatWereAddedSinceItWasMade) {
   EXPECT_EQ(snapshot_of(*session, late), Tensor::scalar(8.0f));
 }
 
-TEST(LocalSessionTest, SavesAndRestoresABorrowedArrayWhereItLies) {
+TEST(LocalSessionTest, SavesAndRestoresABorrowedArrayInPlace) {
   Graph graph;
   std::vector<float> array = {1, 2, 3};
   const Variable variable = graph.borrow("a", borrow_vector(array));
@@ -193,7 +193,7 @@ TEST(LocalSessionTest, FollowsABorrowedArrayThatMoved) {
   EXPECT_EQ(snapshot_of(*session, variable), Tensor::from<float>({7, 8, 9}));
 }
 
-TEST(LocalSessionTest, RefusesABorrowedArrayThatChangedItsShape) {
+TEST(LocalSessionTest, RejectsABorrowedArrayThatChangedItsShape) {
   Graph graph;
   std::vector<float> array = {1, 2, 3};
   const Variable variable = graph.borrow("dense/kernel", borrow_vector(array));
@@ -219,7 +219,7 @@ TEST(LocalSessionTest, ResizesAnArrayThatMayGrow) {
   EXPECT_THAT(array, ElementsAre(9, 8));
 }
 
-// A restore needs no second copy of the state, nor memory that was never touched.
+// A restore needs neither a second copy of the state nor fresh memory.
 TEST(LocalSessionTest, AssignsIntoTheVariablesOwnMemoryUnlessItIsShared) {
   Graph graph;
   const Variable variable = graph.variable("w", Tensor::zeros<float>({100}));
@@ -268,7 +268,7 @@ TEST(LocalSessionTest, AssignsNothingIfOneShapeIsWrong) {
   EXPECT_EQ(fills, 0);
 }
 
-TEST(LocalSessionTest, RefusesVariablesOfAnotherGraph) {
+TEST(LocalSessionTest, RejectsVariablesOfAnotherGraph) {
   Graph graph;
   Graph other;
   const Variable foreign = other.variable("foreign", Tensor::scalar(1.0f));
@@ -298,7 +298,7 @@ class HalfDoneStepTest : public testing::Test {
   std::function<void()> fails;
 };
 
-TEST_F(HalfDoneStepTest, GivesNoSnapshotUntilTheNextRestore) {
+TEST_F(HalfDoneStepTest, AllowsNoSnapshotUntilTheNextRestore) {
   const Operation update = add_update(true);
   const auto session = graph_.new_session("");
   fails = [] { throw std::runtime_error("mine"); };
@@ -312,7 +312,7 @@ TEST_F(HalfDoneStepTest, GivesNoSnapshotUntilTheNextRestore) {
   EXPECT_EQ(snapshot_of(*session, variable_), Tensor::from<float>({5, 5}));
 }
 
-TEST_F(HalfDoneStepTest, GivesASnapshotIfTheInputEndedBeforeTheStep) {
+TEST_F(HalfDoneStepTest, AllowsASnapshotIfTheInputEndedBeforeTheStep) {
   const Operation update = add_update(true);
   const auto session = graph_.new_session("");
   fails = [] { throw OutOfRangeError("the data ended"); };
@@ -322,7 +322,7 @@ TEST_F(HalfDoneStepTest, GivesASnapshotIfTheInputEndedBeforeTheStep) {
   EXPECT_EQ(snapshot_of(*session, variable_).num_elements(), 2);
 }
 
-TEST_F(HalfDoneStepTest, GivesNoSnapshotIfTheInputEndedWithinTheUpdate) {
+TEST_F(HalfDoneStepTest, AllowsNoSnapshotIfTheInputEndedWithinTheUpdate) {
   const Operation update = add_update(false);
   const auto session = graph_.new_session("");
   fails = [] { throw OutOfRangeError("the data ended"); };
@@ -330,7 +330,7 @@ TEST_F(HalfDoneStepTest, GivesNoSnapshotIfTheInputEndedWithinTheUpdate) {
   EXPECT_THROW(snapshot_of(*session, variable_), FailedPreconditionError);
 }
 
-TEST_F(HalfDoneStepTest, GivesNoSnapshotAfterAnAssignmentThatFailed) {
+TEST_F(HalfDoneStepTest, AllowsNoSnapshotAfterAFailedAssignment) {
   const auto session = graph_.new_session("");
   const Assignment failing = {variable_, Shape{2}, [this](std::span<std::byte>) {
                                 array_[0] = 9;
@@ -342,7 +342,7 @@ TEST_F(HalfDoneStepTest, GivesNoSnapshotAfterAnAssignmentThatFailed) {
   EXPECT_EQ(snapshot_of(*session, variable_), Tensor::from<float>({5, 5}));
 }
 
-TEST(LocalSessionTest, WaitsWithClosingForTheRunInFlight) {
+TEST(LocalSessionTest, CloseWaitsForTheRunInFlight) {
   Graph graph;
   std::latch running(1);
   std::latch may_end(1);
@@ -414,7 +414,7 @@ TEST(LocalSessionTest, AssignsNoBoolThatIsNeitherTrueNorFalse) {
   for (const bool& value : borrowed) EXPECT_EQ(value, &value == &borrowed[3]);
 }
 
-TEST(LocalSessionTest, CountsNoStepBeyondTheLargest) {
+TEST(LocalSessionTest, RejectsAStepBeyondTheLargest) {
   Graph graph;
   const Operation train = graph.increment_global_step();
   const auto session = graph.new_session("");

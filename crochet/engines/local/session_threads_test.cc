@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs, snapshots and assignments of several threads at once.
+// Runs, snapshots and assignments by several threads at once.
 #include <atomic>
 #include <cstring>
 #include <latch>
@@ -22,11 +22,11 @@ using Out = std::span<int64_t>;
 
 constexpr int64_t kElements = 1000;
 
-// Three variables of which, between steps, every element is the number of the step.
+// Three variables; between steps, every element is the number of the step.
 class SessionThreadsTest : public testing::Test {
  protected:
   SessionThreadsTest() {
-    // Half of it, then others' turn: whoever looked now would see half a step.
+    // Changes half of it and yields: a reader would now see half a step.
     const auto in_place = graph_.op("in_place", {update(a_)}, [](Out x) {
       for (int64_t& y : x.first(kElements / 2)) ++y;
       std::this_thread::yield();
@@ -43,7 +43,7 @@ class SessionThreadsTest : public testing::Test {
     session_ = graph_.new_session("");
   }
 
-  // The step that all of the snapshot is of; -1 if it is of none.
+  // The step that all elements of the snapshot hold; -1 if they differ.
   int64_t step_of(const Snapshot& snapshot) {
     const int64_t step = snapshot.tensors().back().tensor.scalar<int64_t>();
     for (const NamedTensor& entry : snapshot.tensors())
@@ -115,8 +115,8 @@ TEST_F(SessionThreadsTest, FeedsOfSeveralThreadsDoNotMix) {
   EXPECT_EQ(wrong, 0);
 }
 
-// An operation that waits, as one that feeds a queue does, until training has gone on.
-TEST_F(SessionThreadsTest, AConcurrentOperationThatWaitsHoldsNobodyUp) {
+// An operation that waits, like one that feeds a queue, until training has advanced.
+TEST_F(SessionThreadsTest, AConcurrentOperationThatWaitsBlocksNobody) {
   std::latch waiting(2);
   std::latch may_end(1);
   const auto enqueue = graph_.op("enqueue",
@@ -135,7 +135,7 @@ TEST_F(SessionThreadsTest, AConcurrentOperationThatWaitsHoldsNobodyUp) {
 }
 
 TEST_F(SessionThreadsTest, OtherOperationsAreCalledByOneThreadAtATime) {
-  int inside = 0;  // Not atomic: the thread sanitizer would see.
+  int inside = 0;  // Not atomic: ThreadSanitizer would report a race.
   int most = 0;
   const auto op = graph_.op("op", [&] {
     most = std::max(most, ++inside);
@@ -151,7 +151,7 @@ TEST_F(SessionThreadsTest, OtherOperationsAreCalledByOneThreadAtATime) {
   EXPECT_EQ(most, 1);
 }
 
-TEST_F(SessionThreadsTest, RefusesCallsFromWithinAConcurrentOperation) {
+TEST_F(SessionThreadsTest, RejectsCallsFromWithinAConcurrentOperation) {
   const Fetches is_equal = is_equal_;
   const auto nested = graph_.op("nested",
                                 [&] {
@@ -187,7 +187,7 @@ TEST_F(SessionThreadsTest, ClosingWaitsForConcurrentRuns) {
   EXPECT_THROW(session_->run(slow), FailedPreconditionError);
 }
 
-TEST_F(SessionThreadsTest, AssignmentsComeBetweenSteps) {
+TEST_F(SessionThreadsTest, AssignmentsHappenBetweenSteps) {
   const std::vector<Variable> variables = graph_.variables();
   std::vector<Assignment> zeros;
   for (const Variable& variable : variables)

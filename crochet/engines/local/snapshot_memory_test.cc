@@ -1,8 +1,8 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What snapshots cost in memory: one state more than training needs by itself, however many are
-// taken, if each is let go before the next.
+// The memory of snapshots: one state in addition to that of training, however many are
+// taken, if each is released before the next.
 #include <gtest/gtest.h>
 
 #include "crochet/engines/local/graph.h"

@@ -14,14 +14,14 @@
 namespace crochet::local {
 namespace {
 
-// Kept of a variable: one for a save that is being written and one for the save that waits behind.
+// Kept per variable: one for the save that is being written and one for the save that waits.
 constexpr size_t kMaxSpare = 2;
 
-// Less in all is soon touched.
+// The least total size that is worth touching ahead of time.
 constexpr size_t kMadeAheadFrom = size_t{4} << 20;
 
-// How many are asked whether somebody holds them, as there may be hundreds of thousands: it takes
-// less than to touch fresh memory.
+// How many buffers are tested for being free, as there may be hundreds of thousands: so many tests
+// take less time than touching fresh memory.
 size_t max_asked(size_t num_bytes) { return 8 + num_bytes / kPageBytes; }
 
 }  // namespace
@@ -43,7 +43,7 @@ Tensor SpareMemory::take(DType dtype, const Shape& shape) {
       Buffer buffer = std::move(same.buffers.front());
       same.buffers.pop_front();
       if (buffer.is_unique()) return Tensor::from_buffer(dtype, shape, std::move(buffer));
-      same.buffers.push_back(std::move(buffer));  // Whoever holds it may do so for long.
+      same.buffers.push_back(std::move(buffer));  // It may be held for long.
     }
     ++same.num_made;
     lacking = is_lacking(num_bytes, same);
@@ -96,7 +96,7 @@ void SpareMemory::make_all() noexcept {
       state_->by_size[size].buffers.push_front(std::move(buffer));
     }
   } catch (const std::exception& error) {
-    log_debug("no memory is made ahead: {}", error.what());
+    log_debug("no memory is allocated ahead: {}", error.what());
   }
 }
 

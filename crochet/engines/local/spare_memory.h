@@ -14,17 +14,17 @@
 
 namespace crochet::local {
 
-// Memory that variables used before, for their next values.
+// Memory that variables used earlier, for their next values.
 //
-// A save holds values for a while; those that change meanwhile need other memory, and fresh memory
-// takes several times as long to be filled. All variables of a session share what is free, by its
-// size: a save needs as much as changes until it is written, which is other variables each time.
+// A save holds values for a while; variables that change meanwhile need other memory, and filling
+// fresh memory takes several times as long. All variables of a session share free memory, by its
+// size: a save needs as much as changes until it is written, in other variables each time.
 //
-// The first time that some is lacking, and it is some MiB in all, a thread makes and touches what
-// is missing for all variables to change during one save. So only the first save meets fresh
-// memory; and where a save is written before anything changes, none is ever made.
+// The first time that memory is missing, and it is some MiB in total, a thread allocates and
+// touches what is needed for all variables to change during one save. So only the first save uses
+// fresh memory; and if each save is written before anything changes, none is ever allocated.
 //
-// A forked child has none of its parent's, and gets fresh memory.
+// A forked child uses none of its parent's, but fresh memory.
 //
 // Not thread-safe: sessions use it under their run token.
 class SpareMemory {
@@ -34,29 +34,29 @@ class SpareMemory {
   SpareMemory(const SpareMemory&) = delete;
   SpareMemory& operator=(const SpareMemory&) = delete;
 
-  // There is one more variable of so many bytes.
+  // Announces one more variable of `num_bytes` bytes.
   void expect(size_t num_bytes);
-  // Of undefined content, and nobody else holds it: used before if there is some, fresh otherwise.
-  // Throws: ResourceExhaustedError.
+  // Memory with undefined contents that nobody else holds: spare memory if there is some, otherwise
+  // fresh. Throws: ResourceExhaustedError.
   Tensor take(DType dtype, const Shape& shape);
-  // A former value; others may hold it for as long as they like.
+  // Returns the memory of an earlier value, which others may still hold for any time.
   void give(Tensor former);
 
  private:
   struct OfOneSize {
-    std::deque<Buffer> buffers;  // What was given first is free first.
+    std::deque<Buffer> buffers;  // The oldest first.
     size_t num_variables = 0;
-    size_t num_made = 0;  // Fresh ones.
+    size_t num_made = 0;  // Fresh buffers.
   };
 
-  // Worth to be made ahead, and not all of it is.
+  // True if this size is worth allocating ahead and some of it is still missing.
   static bool is_lacking(size_t num_bytes, const OfOneSize& same);
   void make_all_in_background();
   void make_all() noexcept;
-  // Of those sizes that are lacking some; 0 if none is.
+  // A size that is lacking; 0 if there is none.
   size_t lacking_size();
 
-  // What the thread shares.
+  // Shared with the thread.
   struct State {
     std::mutex mutex;  // Guards what follows.
     std::unordered_map<size_t, OfOneSize> by_size;

@@ -22,7 +22,7 @@ class SpareMemoryTest : public testing::Test {
   SpareMemory memory_;
 };
 
-TEST_F(SpareMemoryTest, GivesOutWhatItWasGiven) {
+TEST_F(SpareMemoryTest, ReusesReturnedMemory) {
   Tensor former = fresh();
   const std::byte* const place = place_of(former);
   memory_.give(std::move(former));
@@ -30,7 +30,7 @@ TEST_F(SpareMemoryTest, GivesOutWhatItWasGiven) {
   EXPECT_NE(place_of(memory_.take(DType::kFloat, {25})), nullptr);
 }
 
-TEST_F(SpareMemoryTest, IsForAllTensorsOfThatSize) {
+TEST_F(SpareMemoryTest, ServesAllTensorsOfThatSize) {
   Tensor former = fresh();
   const std::byte* const place = place_of(former);
   memory_.give(std::move(former));
@@ -41,13 +41,13 @@ TEST_F(SpareMemoryTest, IsForAllTensorsOfThatSize) {
   EXPECT_FALSE(taken.is_shared());
 }
 
-TEST_F(SpareMemoryTest, NeverGivesOutWhatIsHeld) {
+TEST_F(SpareMemoryTest, NeverReusesHeldMemory) {
   const Tensor held = fresh();
   memory_.give(held);
   EXPECT_NE(place_of(memory_.take(DType::kFloat, {25})), place_of(held));
 }
 
-TEST_F(SpareMemoryTest, WhatIsHeldForeverDoesNotKeepTheRestFromBeingUsed) {
+TEST_F(SpareMemoryTest, MemoryHeldForeverDoesNotBlockTheRest) {
   std::vector<Tensor> held;
   for (int i = 0; i < kVariables; ++i) memory_.give(held.emplace_back(fresh()));
   Tensor free = fresh();
@@ -66,7 +66,7 @@ TEST_F(SpareMemoryTest, KeepsTwoForEachVariable) {
   EXPECT_EQ(buffer_usage().num_bytes - before, 2 * kVariables * kNumBytes);
 }
 
-TEST_F(SpareMemoryTest, MakesLargeMemoryAheadForAllVariablesOnceSomeIsLacking) {
+TEST_F(SpareMemoryTest, AllocatesLargeMemoryAheadOnceSomeIsMissing) {
   constexpr int64_t kElements = 1 << 18;
   constexpr size_t kLarge = kElements * sizeof(float);
   reset_peak_buffer_usage();
@@ -84,7 +84,7 @@ TEST_F(SpareMemoryTest, MakesLargeMemoryAheadForAllVariablesOnceSomeIsLacking) {
   EXPECT_EQ(buffer_usage().num_bytes, before);
 }
 
-TEST_F(SpareMemoryTest, MakesMuchSmallMemoryAheadToo) {
+TEST_F(SpareMemoryTest, AllocatesMuchSmallMemoryAheadToo) {
   constexpr size_t kMany = 2000;
   constexpr int64_t kElements = 1024;
   constexpr size_t kAll = kMany * kElements * sizeof(float);

@@ -5,7 +5,7 @@
 namespace crochet::local {
 namespace {
 
-// kAnyNumber if it depends on what is not known.
+// The number of elements; kAnyNumber if it is not determined.
 int64_t known_elements(const TensorSpec& spec) {
   if (spec.num_elements != TensorSpec::kAnyNumber) return spec.num_elements;
   return spec.shape && spec.shape->is_fully_known() ? spec.shape->num_elements()

@@ -10,7 +10,7 @@
 
 namespace crochet::local {
 
-// What is known of a value before it is there. By default nothing.
+// What is known about a value before it is computed. By default nothing.
 struct TensorSpec {
   static constexpr int64_t kAnyNumber = -1;
 
@@ -18,16 +18,16 @@ struct TensorSpec {
   std::optional<Shape> shape = {};  // Unset: any shape. Sizes may be unknown.
   int64_t num_elements = kAnyNumber;
 
-  // False if no value can be as both say.
+  // False if no value can match both.
   bool agrees_with(const TensorSpec& other) const;
-  // True if the value is as this says. An unset one only is if this says nothing.
+  // True if the value matches. An unset value matches only if nothing is known.
   bool admits(const Tensor& value) const {
     if (dtype == DType::kInvalid) return true;
     return value.dtype() == dtype && (!shape || shape->is_compatible_with(value.shape())) &&
            (num_elements == kAnyNumber || num_elements == value.num_elements());
   }
 
-  // Of a value of exactly this type and shape.
+  // The spec of a value of exactly this type and shape.
   static TensorSpec of(DType dtype, Shape shape) { return {dtype, std::move(shape)}; }
 };
 

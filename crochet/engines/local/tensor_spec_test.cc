@@ -15,7 +15,7 @@ const TensorSpec kBatch = TensorSpec::of(DType::kFloat, {-1, 3});
 const TensorSpec kMatrix = TensorSpec::of(DType::kFloat, {2, 3});
 const TensorSpec kDoubles = TensorSpec::of(DType::kDouble, {2, 3});
 
-TEST(TensorSpecTest, AdmitsValuesThatAreAsItSays) {
+TEST(TensorSpecTest, AdmitsMatchingValues) {
   const Tensor matrix = Tensor::zeros<float>({2, 3});
   for (const TensorSpec& spec : {kAny, kFlat, kSix, kBatch, kMatrix})
     EXPECT_TRUE(spec.admits(matrix)) << to_string(spec);
@@ -27,13 +27,13 @@ TEST(TensorSpecTest, AdmitsValuesThatAreAsItSays) {
   EXPECT_FALSE(kBatch.admits(Tensor::zeros<float>({3})));
 }
 
-TEST(TensorSpecTest, AdmitsAnUnsetValueOnlyIfItSaysNothing) {
+TEST(TensorSpecTest, AdmitsAnUnsetValueOnlyIfNothingIsKnown) {
   EXPECT_TRUE(kAny.admits(Tensor()));
   for (const TensorSpec& spec : {kNumber, kFlat, kSix, kBatch})
     EXPECT_FALSE(spec.admits(Tensor())) << to_string(spec);
 }
 
-TEST(TensorSpecTest, AgreesUnlessNoValueCanBeBoth) {
+TEST(TensorSpecTest, AgreesUnlessNoValueCanMatchBoth) {
   const auto agree = [](const TensorSpec& a, const TensorSpec& b) {
     EXPECT_EQ(a.agrees_with(b), b.agrees_with(a));
     return a.agrees_with(b);

@@ -19,22 +19,22 @@ void check_number(const std::string& name, std::span<const OpInput> inputs, size
   for (const OpInput& input : inputs) number += num_parameters(input);
   if (number != num_given)
     throw InvalidArgumentError(
-        "operation \"{}\": its {} inputs make {} parameters (replace() makes two), the callable "
+        "operation \"{}\": its {} inputs need {} parameters (replace() needs two), the callable "
         "has {}",
         name, inputs.size(), number, num_given);
 }
 
-// A variable that is changed would change under the reader's eyes.
+// A changed variable must not also be read by the same callable.
 void check_no_alias(const std::string& name, std::span<const OpInput> inputs) {
   for (const OpInput& input : inputs) {
     if (input.use() != OpInput::Use::kUpdate && input.use() != OpInput::Use::kReplace) continue;
     if (std::ranges::count(inputs, input.variable(), &OpInput::variable) > 1)
-      throw InvalidArgumentError("operation \"{}\": {} is changed, so it can be given only once",
+      throw InvalidArgumentError("operation \"{}\": {} is changed, so it can be an input only once",
                                  name, to_string(input));
   }
 }
 
-// Takes the inputs one by one, with the parameters that each of them makes.
+// Adds the inputs one by one, each with the parameters it needs.
 class Describer {
  public:
   Describer(const crochet::Graph& graph, OperationOptions& operation,
@@ -46,7 +46,7 @@ class Describer {
     switch (input.use()) {
       case OpInput::Use::kValue:
         arguments_[next_] = {Argument::Source::kInput,
-                             node_of(input.output()).place(input.output().index())};
+                             node_of(input.output()).slot(input.output().index())};
         operation_.inputs.push_back(input.output());
         operation_.input_specs.push_back(parameters_[next_].spec);
         return check(input, /*writes=*/false);
@@ -69,7 +69,7 @@ class Describer {
                                         : input.variable() ? input.variable().info()->graph
                                                            : nullptr;
     if (found != &graph_)
-      throw InvalidArgumentError("operation \"{}\": {} is not of this graph", operation_.name,
+      throw InvalidArgumentError("operation \"{}\": {} is not part of this graph", operation_.name,
                                  to_string(input));
     if (input.use() == OpInput::Use::kValue && !input.output().has_value())
       throw InvalidArgumentError("operation \"{}\": its input {} has no value", operation_.name,
@@ -90,12 +90,12 @@ class Describer {
   void check(const OpInput& input, bool writes) {
     if (parameters_[next_].writes && !writes)
       throw InvalidArgumentError(
-          "operation \"{}\": parameter {}, {}, is to be read, the callable takes it to write: say "
+          "operation \"{}\": parameter {}, {}, is read, but the callable takes it for writing: use "
           "update() or replace() of a variable, or take it const",
           operation_.name, next_, to_string(input));
     if (writes && !parameters_[next_].writes)
       throw InvalidArgumentError(
-          "operation \"{}\": parameter {}, {}, is to be written, the callable takes it to read",
+          "operation \"{}\": parameter {}, {}, is written, but the callable takes it for reading",
           operation_.name, next_, to_string(input));
     ++next_;
   }
@@ -104,7 +104,7 @@ class Describer {
   OperationOptions& operation_;
   std::span<const ParameterInfo> parameters_;
   std::span<Argument> arguments_;
-  size_t next_ = 0;  // The parameter.
+  size_t next_ = 0;  // The next parameter.
 };
 
 }  // namespace

@@ -15,7 +15,7 @@
 #include "crochet/engines/local/parameter.h"
 #include "crochet/engines/local/result.h"
 
-// Makes an operation of a callable by its parameters' types and what it returns. The
+// Makes an operation from a callable by the types of its parameters and its result. The
 // interface is Graph::op.
 namespace crochet::local::typed {
 
@@ -33,12 +33,12 @@ auto signature_of() {
   } else {
     static_assert(
         requires { &Callable::operator(); },
-        "an operation's callable must say its parameters' types: no `auto`, no overloads");
+        "an operation's callable must declare its parameters' types: no `auto`, no overloads");
     return decltype(signature(&Callable::operator())){};
   }
 }
 
-// A callable with R(P...), and where its parameters come from.
+// A callable with the signature R(P...), and the sources of its parameters.
 template <typename Callable, typename Signature>
 class TypedKernel;
 
@@ -46,8 +46,8 @@ template <typename Callable, typename R, typename... P>
 class TypedKernel<Callable, std::type_identity<R(P...)>> {
  public:
   static constexpr size_t kArity = sizeof...(P);
-  // False if there are no inputs of this number that make as many parameters: replace() makes
-  // two, of which one is written.
+  // False if no inputs of this number have as many parameters: replace() has
+  // two, one of which is written.
   static constexpr bool takes(size_t num_inputs) {
     return num_inputs <= kArity && kArity <= num_inputs + (size_t{Parameter<P>::kWrites} + ... + 0);
   }
@@ -84,9 +84,9 @@ class TypedKernel<Callable, std::type_identity<R(P...)>> {
   std::array<Argument, kArity> arguments_ = {};
 };
 
-// All of an operation but its kernel; says in `arguments` where each parameter is found.
-// Throws: InvalidArgumentError if inputs and parameters do not go together, or an input is not of
-// the graph, which is a local one.
+// Everything of an operation except its kernel; sets the source of each parameter in `arguments`.
+// Throws: InvalidArgumentError if inputs and parameters do not match, or an input is not part
+// of the graph. Requires: the graph is a local one.
 OperationOptions describe_operation(const crochet::Graph& graph, std::string name,
                                     std::span<const OpInput> inputs,
                                     std::span<const ParameterInfo> parameters,
@@ -100,7 +100,7 @@ OperationOptions typed_operation(const crochet::Graph& graph, std::string name,
                                  std::span<const OpInput> inputs, Callable callable,
                                  const OpOptions& options) {
   using Kernel = KernelOf<Callable>;
-  // Kept beside the std::function, which copies: callables may hold what can only be moved.
+  // Not inside the std::function, which must be copyable: the callable may be move-only.
   const auto kernel = std::make_shared<Kernel>(std::move(callable));
   OperationOptions operation = describe_operation(
       graph, std::move(name), inputs, Kernel::parameters(), kernel->arguments(), options);

@@ -45,7 +45,7 @@ TEST_F(TypedOperationTest, TakesAndReturnsNumbers) {
   EXPECT_EQ(run(is_odd[0]).tensor(), Tensor::scalar(false));
 }
 
-TEST_F(TypedOperationTest, TakesATensorOfOneElementForANumber) {
+TEST_F(TypedOperationTest, AcceptsATensorOfOneElementAsANumber) {
   const Output one = value("one", Tensor::from<float>({7}, {1, 1}));
   EXPECT_EQ(run(graph_.op("same", {one}, [](float x) { return x; })[0]).scalar<float>(), 7);
 }
@@ -92,7 +92,7 @@ TEST_F(TypedOperationTest, GivesAnOutputForEachPartOfATuple) {
   EXPECT_FALSE(run(none).tensor().is_set());
 }
 
-TEST_F(TypedOperationTest, CallsWhatCanOnlyBeMovedAndWhatChangesItself) {
+TEST_F(TypedOperationTest, CallsMoveOnlyAndMutableCallables) {
   const auto moved = graph_.op("moved", [number = std::make_unique<int>(5)] { return *number; });
   EXPECT_EQ(run(moved[0]).scalar<int>(), 5);
   const auto counter = graph_.op("counter", [n = 0]() mutable noexcept { return ++n; });
@@ -115,14 +115,14 @@ TEST_F(TypedOperationTest, TakesTheOnlyOutputOfAnOperation) {
       ThrowsMessage<InvalidArgumentError>(AllOf(HasSubstr("\"pair\""), HasSubstr("2 out"))));
 }
 
-TEST_F(TypedOperationTest, TakesInputsOfWhichTheNumberIsKnownAtRunTime) {
+TEST_F(TypedOperationTest, TakesANumberOfInputsKnownAtRunTime) {
   std::vector<OpInput> inputs = {value("a", Tensor::scalar(1)), value("b", Tensor::scalar(2))};
   const auto sum = graph_.op("sum", inputs, [](int a, int b) { return a + b; });
   EXPECT_EQ(run(sum[0]).scalar<int>(), 3);
   inputs.pop_back();
   EXPECT_THAT([&] { graph_.op("bad", inputs, [](int, int) {}); },
               ThrowsMessage<InvalidArgumentError>(
-                  "operation \"bad\": its 1 inputs make 1 parameters (replace() makes two), the "
+                  "operation \"bad\": its 1 inputs need 1 parameters (replace() needs two), the "
                   "callable has 2"));
 }
 
@@ -157,7 +157,7 @@ TEST_F(TypedOperationTest, OrdersAndPullsInControlInputs) {
   EXPECT_EQ(calls, "abcc");
 }
 
-TEST_F(TypedOperationTest, PassesOnWhatTheCallableThrows) {
+TEST_F(TypedOperationTest, RethrowsExceptionsOfTheCallable) {
   struct Mine : std::domain_error {
     using std::domain_error::domain_error;
   };
@@ -165,9 +165,9 @@ TEST_F(TypedOperationTest, PassesOnWhatTheCallableThrows) {
   EXPECT_THROW(run(bad[0]), Mine);
 }
 
-// What is known when the graph is built is an error there.
+// A mismatch that is known when the graph is built is an error then.
 
-TEST_F(TypedOperationTest, RefusesInputsThatCanNeverFit) {
+TEST_F(TypedOperationTest, RejectsInputsThatCanNeverMatch) {
   const Output x = graph_.placeholder<float>("x", {-1, 64});
   const auto matrix = graph_.op("matrix", [] { return Eigen::MatrixXf(2, 2); });
   const OwnedVariable w = graph_.variable("w", Tensor::zeros<float>({64, 10}));
@@ -191,7 +191,7 @@ TEST_F(TypedOperationTest, RefusesInputsThatCanNeverFit) {
   graph_.op("good", {w}, [](std::span<const float, 640>) {});
 }
 
-TEST_F(TypedOperationTest, RefusesToWriteWhatIsToBeReadAndTheOtherWayRound) {
+TEST_F(TypedOperationTest, RejectsWritingReadInputsAndViceVersa) {
   const OwnedVariable w = graph_.variable("w", Tensor::zeros<float>({3}));
   const Output x = graph_.placeholder<float>("x", {3});
   EXPECT_THAT([&] { graph_.op("bad", {w}, [](std::span<float>) {}); },
@@ -207,7 +207,7 @@ TEST_F(TypedOperationTest, RefusesToWriteWhatIsToBeReadAndTheOtherWayRound) {
                InvalidArgumentError);
 }
 
-TEST_F(TypedOperationTest, RefusesAVariableThatIsChangedAndGivenTwice) {
+TEST_F(TypedOperationTest, RejectsAChangedVariableGivenTwice) {
   const OwnedVariable w = graph_.variable("w", Tensor::zeros<float>({3}));
   using In = std::span<const float>;
   using Out = std::span<float>;
@@ -216,14 +216,14 @@ TEST_F(TypedOperationTest, RefusesAVariableThatIsChangedAndGivenTwice) {
         graph_.op("bad", {w, update(w)}, [](In, Out) {});
       },
       ThrowsMessage<InvalidArgumentError>(
-          "operation \"bad\": variable \"w\" is changed, so it can be given only once"));
+          "operation \"bad\": variable \"w\" is changed, so it can be an input only once"));
   EXPECT_THROW(graph_.op("bad", {update(w), update(w)}, [](Out, Out) {}), InvalidArgumentError);
   EXPECT_THROW(graph_.op("bad", {update(w), replace(w)}, [](Out, In, Out) {}),
                InvalidArgumentError);
   graph_.op("good", {w, w}, [](In, In) {});
 }
 
-TEST_F(TypedOperationTest, RefusesInputsOfAnotherGraphAndUnsetOnes) {
+TEST_F(TypedOperationTest, RejectsInputsOfAnotherGraphAndUnsetOnes) {
   Graph other;
   const Output x = other.placeholder<float>("x", {});
   const OwnedVariable w = other.variable("w", Tensor::scalar(1.0f));
@@ -242,9 +242,9 @@ TEST_F(TypedOperationTest, RefusesInputsOfAnotherGraphAndUnsetOnes) {
   EXPECT_THAT(graph_.operation_names(), testing::IsEmpty());
 }
 
-// What is known only in the run is an error there, before the callable is called.
+// A mismatch that is known only in the run is an error then, before the callable is called.
 
-TEST_F(TypedOperationTest, NamesOperationInputAndShapesIfAValueDoesNotFit) {
+TEST_F(TypedOperationTest, NamesOperationInputAndShapesOnAMismatch) {
   bool called = false;
   const Output x = value("x", Tensor::zeros<float>({3, 4}));
   const auto bad = graph_.op("bad", {x}, [&](ConstVector<float>) { called = true; });
@@ -272,7 +272,7 @@ TEST_F(TypedOperationTest, TakesAnUnsetValueOnlyAsATensor) {
   EXPECT_FALSE(run(tensor[0]).scalar<bool>());
 }
 
-TEST_F(TypedOperationTest, ChecksWhatIsFedInsteadOfADeclaredOutput) {
+TEST_F(TypedOperationTest, ChecksFeedsOfDeclaredOutputs) {
   const auto loss = graph_.op("loss", [] { return 1.0f; });
   EXPECT_EQ(run(loss[0], {{loss[0], Tensor::scalar(2.0f)}}).scalar<float>(), 2);
   EXPECT_THAT(

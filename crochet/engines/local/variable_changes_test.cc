@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What update() and replace() keep: the values, the memory, and the state when
+// What update() and replace() preserve: the values, the memory, and the state if
 // something fails.
 #include <cstring>
 #include <deque>
@@ -101,7 +101,7 @@ TEST(VariableChangesTest, ReplaceReadsTheOldAndWritesTheNext) {
   EXPECT_EQ(snapshot_of(*session, n), Tensor::scalar(3));
 }
 
-TEST(VariableChangesTest, AReadInTheSameRunSeesTheOldValueUnlessItComesBehind) {
+TEST(VariableChangesTest, AReadInTheSameRunSeesTheOldValueUnlessItComesAfter) {
   Graph graph;
   const OwnedVariable w = graph.variable("w", Tensor::scalar(1.0f));
   const auto change =
@@ -115,8 +115,8 @@ TEST(VariableChangesTest, AReadInTheSameRunSeesTheOldValueUnlessItComesBehind) {
   EXPECT_EQ(values[2].scalar<float>(), 2);
 }
 
-// A held snapshot costs an update one copy, and a replacement none: no byte that
-// the operation does not write itself.
+// A held snapshot costs an update one copy, and a replacement none: only the operation
+// itself writes bytes.
 TEST(VariableChangesTest, ReplaceNeverCopies) {
   Graph graph;
   const OwnedVariable w = graph.variable("w", Tensor::from<float>(std::vector<float>(100, 5)));
@@ -125,14 +125,14 @@ TEST(VariableChangesTest, ReplaceNeverCopies) {
   session->run(nothing);
   const Tensor held = snapshot_of(*session, w);
   Tensor fresh(DType::kFloat, {100});
-  session->run(nothing);  // Back to the first memory, if nothing was held.
+  session->run(nothing);  // Back in the first memory, if nothing is held.
   session->run(nothing);
   EXPECT_NE(address_of(snapshot_of(*session, w)), held.bytes().data());
   EXPECT_EQ(held.flat<float>()[0], 1);
 }
 
-// The memory of values that are let go is taken again, so a run that saves
-// every now and then touches no fresh memory.
+// The memory of released values is reused, so a run that saves
+// periodically touches no fresh memory.
 template <typename Change>
 void expect_memory_is_used_again(OpInput input, Graph& graph, const OwnedVariable& w, Change change,
                                  size_t most) {
@@ -153,7 +153,7 @@ void expect_memory_is_used_again(OpInput input, Graph& graph, const OwnedVariabl
   EXPECT_LE(places.size(), most);
 }
 
-TEST(VariableChangesTest, UpdateUsesMemoryAgain) {
+TEST(VariableChangesTest, UpdateReusesMemory) {
   Graph graph;
   const OwnedVariable w = graph.variable("w", Tensor::zeros<float>({100}));
   expect_memory_is_used_again(
@@ -164,7 +164,7 @@ TEST(VariableChangesTest, UpdateUsesMemoryAgain) {
       2);
 }
 
-TEST(VariableChangesTest, ReplaceUsesMemoryAgain) {
+TEST(VariableChangesTest, ReplaceReusesMemory) {
   Graph graph;
   const OwnedVariable w = graph.variable("w", Tensor::zeros<float>({100}));
   expect_memory_is_used_again(
@@ -175,7 +175,7 @@ TEST(VariableChangesTest, ReplaceUsesMemoryAgain) {
       3);
 }
 
-TEST(VariableChangesTest, AllMemoryIsAlignedAlsoAfterARestore) {
+TEST(VariableChangesTest, AllMemoryIsAlignedEvenAfterARestore) {
   Graph graph;
   const OwnedVariable w = graph.variable("w", Tensor::zeros<float>({100}));
   const auto change = graph.op("change", {replace(w)}, [](In, Out next) { next[0] = 1; });
@@ -208,14 +208,14 @@ class FailingStepTest : public testing::Test {
   std::function<void()> fails = [] { throw std::runtime_error("mine"); };
 };
 
-TEST_F(FailingStepTest, GivesNoSnapshotAfterAnUpdateThatFailedMidway) {
+TEST_F(FailingStepTest, AllowsNoSnapshotAfterAnUpdateThatFailedMidway) {
   const auto op = graph_.op("half", {update(a_)}, update_then_fail());
   const auto session = graph_.new_session("");
   EXPECT_THROW(session->run(op), std::runtime_error);
   expect_no_snapshot(*session, "\"half\"");
 }
 
-TEST_F(FailingStepTest, GivesASnapshotAfterAnUpdateWhoseInputsWereWrong) {
+TEST_F(FailingStepTest, AllowsASnapshotAfterAnUpdateWithWrongInputs) {
   const Output x = graph_.value("x", [] { return Tensor::zeros<float>({2}); });
   const auto op = graph_.op("op", {update(a_), x}, [](Out, float) { FAIL(); });
   const auto session = graph_.new_session("");
@@ -223,7 +223,7 @@ TEST_F(FailingStepTest, GivesASnapshotAfterAnUpdateWhoseInputsWereWrong) {
   EXPECT_EQ(snapshot_of(*session, a_), Tensor::zeros<float>({100}));
 }
 
-TEST_F(FailingStepTest, KeepsTheOldValueOfAReplacementThatFailed) {
+TEST_F(FailingStepTest, KeepsTheOldValueIfAReplacementFails) {
   const auto op = graph_.op("op", {replace(a_)}, [this](In, Out next) {
     next[0] = 70;
     fails();
@@ -233,7 +233,7 @@ TEST_F(FailingStepTest, KeepsTheOldValueOfAReplacementThatFailed) {
   EXPECT_EQ(snapshot_of(*session, a_), Tensor::zeros<float>({100}));
 }
 
-TEST_F(FailingStepTest, GivesNoSnapshotIfOneReplacementIsMadeAndTheNextFails) {
+TEST_F(FailingStepTest, AllowsNoSnapshotIfTheSecondReplacementFails) {
   const auto first = graph_.op("first", {replace(a_)}, [](In, Out next) { next[0] = 1; });
   const auto second =
       graph_.op("second", {replace(b_)}, [this](In, Out) { fails(); }, {.control_inputs = {first}});
@@ -242,7 +242,7 @@ TEST_F(FailingStepTest, GivesNoSnapshotIfOneReplacementIsMadeAndTheNextFails) {
   expect_no_snapshot(*session, "\"second\"");
 }
 
-TEST_F(FailingStepTest, GivesNoSnapshotIfAnOperationBetweenTwoChangesFails) {
+TEST_F(FailingStepTest, AllowsNoSnapshotIfAnOperationBetweenTwoChangesFails) {
   const auto first = graph_.op("first", {replace(a_)}, [](In, Out next) { next[0] = 1; });
   const auto between = graph_.op("between", [this] { fails(); }, {.control_inputs = {first}});
   const auto second =
@@ -252,7 +252,7 @@ TEST_F(FailingStepTest, GivesNoSnapshotIfAnOperationBetweenTwoChangesFails) {
   expect_no_snapshot(*session, "\"between\"");
 }
 
-TEST_F(FailingStepTest, GivesASnapshotIfWhatFailsComesBeforeOrBehindAllChanges) {
+TEST_F(FailingStepTest, AllowsASnapshotIfTheFailureIsBeforeOrAfterAllChanges) {
   const auto before = graph_.op("before", [this] { fails(); });
   const auto change = graph_.op("change", {update(a_)}, [](Out x) { x[0] = 1; });
   const auto behind = graph_.op("behind", [this] { fails(); }, {.control_inputs = {change}});
@@ -263,7 +263,7 @@ TEST_F(FailingStepTest, GivesASnapshotIfWhatFailsComesBeforeOrBehindAllChanges) 
   EXPECT_EQ(element(snapshot_of(*session, a_), 0), 1);
 }
 
-TEST_F(FailingStepTest, GivesASnapshotIfTheInputEndedBeforeAnUpdateThatSaysSo) {
+TEST_F(FailingStepTest, AllowsASnapshotIfTheInputEndedBeforeAnUpdateThatSaysSo) {
   const auto careful = graph_.op("careful", {update(a_)}, [this](Out) { fails(); },
                                  {.intact_at_end_of_input = true});
   const auto session = graph_.new_session("");
@@ -275,7 +275,7 @@ TEST_F(FailingStepTest, GivesASnapshotIfTheInputEndedBeforeAnUpdateThatSaysSo) {
   expect_no_snapshot(*session, "\"careful\"");
 }
 
-TEST_F(FailingStepTest, GivesNoSnapshotIfTheInputEndedWithinAnUpdate) {
+TEST_F(FailingStepTest, AllowsNoSnapshotIfTheInputEndedWithinAnUpdate) {
   const auto op = graph_.op("half", {update(a_)}, update_then_fail());
   const auto session = graph_.new_session("");
   fails = [] { throw OutOfRangeError("the data ended"); };
@@ -283,7 +283,7 @@ TEST_F(FailingStepTest, GivesNoSnapshotIfTheInputEndedWithinAnUpdate) {
   expect_no_snapshot(*session, "\"half\"");
 }
 
-TEST_F(FailingStepTest, GivesNoSnapshotIfTheInputEndedBehindAnotherChange) {
+TEST_F(FailingStepTest, AllowsNoSnapshotIfTheInputEndedAfterAnotherChange) {
   const auto first = graph_.op("first", {replace(b_)}, [](In, Out) {});
   const auto careful = graph_.op("careful", {update(a_)}, [this](Out) { fails(); },
                                  {.control_inputs = {first}, .intact_at_end_of_input = true});
@@ -293,7 +293,7 @@ TEST_F(FailingStepTest, GivesNoSnapshotIfTheInputEndedBehindAnotherChange) {
   expect_no_snapshot(*session, "\"careful\"");
 }
 
-TEST_F(FailingStepTest, GivesNoSnapshotIfADeadlineCutsTheStepInTwo) {
+TEST_F(FailingStepTest, AllowsNoSnapshotIfADeadlineInterruptsTheStep) {
   const auto first = graph_.op("first", {replace(a_)}, [](In, Out) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(2);
     while (std::chrono::steady_clock::now() < end) {

@@ -29,7 +29,7 @@ void VariableMemory::make_unique() {
 
 void VariableMemory::prepare_next() {
   if (!next_.is_set()) {
-    next_ = Tensor(value_.dtype(), value_.shape());  // Its own, for good.
+    next_ = Tensor(value_.dtype(), value_.shape());  // Never shared.
   } else if (!can_use_next()) {
     take_next();
   }
@@ -49,7 +49,7 @@ void VariableMemory::take_next() {
 
 void VariableMemory::commit_copy() {
   commit_next();
-  // What changes in place needs no memory of its own for the next value.
+  // A variable that changes in place needs no memory for its next value.
   spare_.give(std::exchange(next_, Tensor()));
 }
 

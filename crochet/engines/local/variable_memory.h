@@ -9,34 +9,34 @@ namespace crochet::local {
 
 // The value of one owned variable and the memory for its next ones.
 //
-// A snapshot shares the value's memory; so that no value that was handed out
-// ever changes, the next one is written to other memory. What somebody still holds becomes spare
+// A snapshot shares the value's memory; so that a shared value never
+// changes, the next one is written to other memory. Memory that somebody still holds becomes spare
 // memory of all variables: after the first few saves no fresh memory is touched.
 //
 // Not thread-safe: sessions use it under their run token.
 class VariableMemory {
  public:
-  // Copies the value, into memory of its own. Unset for a variable that is not owned.
+  // Copies the initial value, which is unset for a variable that is not owned.
   // `spare` is not owned, and outlives this.
   VariableMemory(const Tensor& initial, SpareMemory& spare);
 
-  // To be written to only after make_unique().
+  // Requires: make_unique() before it is written.
   Tensor& value() { return value_; }
   const Tensor& value() const { return value_; }
-  // Makes sure that nobody else holds the value, by a copy if need be.
+  // Makes sure that nobody else holds the value, by a copy if necessary.
   void make_unique();
-  // The same by the caller's copy. True if somebody else holds the value, which is asked once, as
-  // they may let go at any moment: then the value's bytes are to be copied to next(), and
-  // commit_copy() is to be called.
-  // Requires: the value is not one of strings.
+  // The same, but the caller makes the copy. True if somebody else holds the value (tested once, as
+  // it may be released at any moment): then the caller copies the value's bytes to next(), and
+  // calls commit_copy().
+  // Requires: the value is not a tensor of strings.
   bool prepare_copy();
   void commit_copy();
 
-  // Memory for the next value, of undefined content, that nobody else holds.
+  // Provides memory for the next value, with undefined contents, that nobody else holds.
   // Throws: ResourceExhaustedError.
   void prepare_next();
   Tensor& next() { return next_; }
-  // What was written to next() is the value now.
+  // Makes next() the value.
   void commit_next() { std::swap(value_, next_); }
 
  private:

@@ -18,7 +18,7 @@ TEST(VariableMemoryTest, CopiesTheInitialValue) {
   EXPECT_FALSE(initial.is_shared());
 }
 
-TEST(VariableMemoryTest, StaysWhereItIsIfNobodyElseHoldsIt) {
+TEST(VariableMemoryTest, IsNotMovedIfNobodyElseHoldsIt) {
   SpareMemory spare;
   VariableMemory memory(fives(), spare);
   const std::byte* const place = memory.value().bytes().data();
@@ -47,7 +47,7 @@ TEST(VariableMemoryTest, SwapsBetweenTwoBuffers) {
   EXPECT_EQ(memory.next().bytes().data(), place);
 }
 
-TEST(VariableMemoryTest, NeverGivesOutWhatIsHeldHoweverManyHold) {
+TEST(VariableMemoryTest, NeverReusesHeldMemory) {
   SpareMemory spare;
   VariableMemory memory(fives(), spare);
   std::vector<Tensor> held;
@@ -62,7 +62,7 @@ TEST(VariableMemoryTest, NeverGivesOutWhatIsHeldHoweverManyHold) {
     EXPECT_EQ(held[i].flat<float>()[0], static_cast<float>(i - 1));
 }
 
-TEST(VariableMemoryTest, SharesWhatIsFreeWithOthers) {
+TEST(VariableMemoryTest, SharesFreeMemoryWithOtherVariables) {
   SpareMemory spare;
   VariableMemory first(fives(), spare);
   VariableMemory second(fives(), spare);

@@ -10,7 +10,7 @@
 namespace crochet::tool {
 namespace {
 
-// The most names that a message lists.
+// The maximum number of names that a message lists.
 constexpr size_t kMaxListed = 8;
 
 std::string listed(const std::vector<std::string>& names) {
@@ -27,11 +27,11 @@ std::string newest_in(FileSystem& files, const std::string& directory) {
   if (auto newest = newest_of(files, directory, found)) return *std::move(newest);
   std::vector<std::string> names;
   for (const FoundCheckpoint& each : found) names.push_back(base_name(each.prefix));
-  throw InvalidArgumentError("{}: several checkpoints could be meant; name one: {}", directory,
+  throw InvalidArgumentError("{}: found several checkpoints, name one: {}", directory,
                              listed(names));
 }
 
-// What else in the directory begins like this name.
+// The checkpoints in the directory whose names begin like this one.
 std::vector<std::string> similar_names(FileSystem& files, const std::string& path) {
   std::vector<std::string> names;
   const std::string directory = directory_of(path);
@@ -45,7 +45,7 @@ std::vector<std::string> similar_names(FileSystem& files, const std::string& pat
 [[noreturn]] void throw_no_checkpoint(FileSystem& files, const std::string& path) {
   const std::vector<std::string> similar = similar_names(files, path);
   if (!similar.empty())
-    throw NotFoundError("{}: no such checkpoint; there is {}", path, listed(similar));
+    throw NotFoundError("{}: no such checkpoint; found {}", path, listed(similar));
   if (files.exists(path)) throw NotFoundError("{}: not a file of a checkpoint", path);
   throw NotFoundError("{}: no such checkpoint, file or directory", path);
 }
@@ -73,11 +73,11 @@ std::string checkpoint_argument(FileSystem& files, const std::string& path) {
   if (!file || file->base.empty() || !files.exists(path)) throw_no_checkpoint(files, path);
   const std::string prefix = join_path(directory_of(path), file->base);
   const auto format_of_prefix = format_of(files, prefix);
-  // Who names a safetensors file means it, though a run would take a bundle of the same name.
+  // The path of a safetensors file means that file, even if a run would prefer a bundle of its
+  // name.
   if (format && format != format_of_prefix) return path;
   if (!format_of_prefix)
-    throw NotFoundError("{}: there is no {}, so this is no checkpoint", path,
-                        index_filename(prefix));
+    throw NotFoundError("{}: not a checkpoint: there is no {}", path, index_filename(prefix));
   return prefix;
 }
 

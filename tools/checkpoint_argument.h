@@ -8,14 +8,14 @@
 
 namespace crochet::tool {
 
-// The prefix of the checkpoint that a user means by a path: the prefix itself, any file of a
-// checkpoint, a directory or its state file for the newest in it.
-// Throws: NotFoundError that says what is there instead; InvalidArgumentError for a directory in
-// which several could be meant.
+// The prefix of the checkpoint that a path stands for: the prefix itself, any file of a
+// checkpoint, or a directory or its state file for the newest in it.
+// Throws: NotFoundError that lists similar names; InvalidArgumentError for a directory with
+// checkpoints of several names.
 std::string checkpoint_argument(FileSystem& files, const std::string& path);
 
 // True if the path stands for all checkpoints of a directory: the directory, or its state file.
-// `directory` becomes its path then.
+// Then sets `directory` to the directory's path.
 bool directory_argument(FileSystem& files, const std::string& path, std::string& directory);
 
 }  // namespace crochet::tool

@@ -17,20 +17,20 @@
 
 namespace crochet::tool {
 
-// What a command works with.
+// A command's access to files and output.
 class Context {
  public:
   Context(FileSystem& files, const Streams& streams, bool json)
       : files_(files), streams_(streams), json_(json) {}
 
   FileSystem& files() const { return files_; }
-  // True if one JSON document is wanted, and no text.
+  // True if the output is to be one JSON document, and no text.
   bool json() const { return json_; }
 
   // Prints a result. Throws: UnknownError if it cannot be written.
   void print(std::string_view text) const;
   void print_json(const Json& document) const;
-  // Tells what goes wrong, or what else is worth knowing, in a line of its own.
+  // Prints an error or other message to the error stream, on a line of its own.
   void complain(std::string_view message) const;
 
  private:
@@ -39,24 +39,24 @@ class Context {
   const bool json_;
 };
 
-// The command that was chosen, its options parsed. Returns the exit code.
+// The chosen command with its parsed options. Returns the exit code.
 using Command = std::function<int(const Context&)>;
 
-// The command line as it is being described, and what was found on it.
+// The description of the command line, and the values parsed from it.
 struct CommandLine {
   CLI::App app;
   Command command = {};
   bool json = false;
 };
 
-// What the help of a command says, besides its options.
+// The help text of a command, other than its options.
 struct CommandHelp {
   std::string name;
   std::string description;
-  std::string examples;  // Lines of a shell.
+  std::string examples;  // Shell commands, one per line.
 };
 
-// Adds a command that has --json. `command` is taken if the user asks for it.
+// Adds a command that has --json. `command` is run if the user chooses it.
 CLI::App& add_command(CommandLine& line, const CommandHelp& help, Command command);
 
 // Each adds one command.
@@ -66,9 +66,9 @@ void add_verify(CommandLine& line);
 void add_diff(CommandLine& line);
 void add_convert(CommandLine& line);
 void add_repair(CommandLine& line);
-void add_pin(CommandLine& line);  // And unpin.
+void add_pin(CommandLine& line);  // Adds pin and unpin.
 
-// What stands in the help of commands that take one checkpoint.
+// The help for the checkpoint argument of commands.
 inline constexpr const char* kCheckpointHelp =
     "A checkpoint: its prefix, any of its files, or a directory for the newest one in it";
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the commands that only read print, and how they end.
+// Output and exit codes of the commands that only read.
 #include <cmath>
 
 #include <gmock/gmock.h>
@@ -90,14 +90,14 @@ TEST_F(CommandsTest, ListAsJson) {
                                      files_.file_size("run/model.ckpt-20.data-00000-of-00001"));
 }
 
-// The index is whole; that the data is short, or the index another one, shows without reading.
-TEST_F(CommandsTest, ListSeesWhatCanBeSeenFromOutside) {
+// Data that is too short, or an index of another save, is detected without reading the data.
+TEST_F(CommandsTest, ListDetectsDamageVisibleFromOutside) {
   files_.truncate("run/model.ckpt-20.data-00000-of-00001", 10);
   const ToolRun result = run({"list", "run"});
   EXPECT_EQ(result.code, kNegative);
   EXPECT_THAT(result.out, HasSubstr("damaged"));
   EXPECT_THAT(result.err,
-              AllOf(HasSubstr("10 bytes, the index says at least"), HasSubstr("the sidecar says")));
+              AllOf(HasSubstr("found 10 bytes, expected at least"), HasSubstr("from the sidecar")));
   files_.remove("run/model.ckpt-100.data-00000-of-00001");
   EXPECT_THAT(run({"list", "run"}).err, HasSubstr("there is no such file"));
 }
@@ -110,7 +110,7 @@ TEST_F(CommandsTest, ListVerifyReadsAll) {
   EXPECT_THAT(result.err, HasSubstr("crc32c"));
 }
 
-TEST_F(CommandsTest, WhatARunRemovesMeanwhileIsNotDamaged) {
+TEST_F(CommandsTest, ACheckpointRemovedMeanwhileIsNotDamaged) {
   const FoundCheckpoint found = look_at_checkpoint(files_, "run/model.ckpt-20");
   EXPECT_FALSE(inspect(files_, found, Depth::kEverything).is_gone);
   files_.remove("run/model.ckpt-20.data-00000-of-00001");
@@ -121,7 +121,7 @@ TEST_F(CommandsTest, WhatARunRemovesMeanwhileIsNotDamaged) {
   EXPECT_TRUE(gone.is_sound());
 }
 
-TEST_F(CommandsTest, ListWithoutCheckpointsSaysNo) {
+TEST_F(CommandsTest, ListWithoutCheckpointsIsNegative) {
   files_.create_directories("empty");
   put_file(files_, "empty/git.index", "not ours");
   const ToolRun result = run({"list", "empty"});
@@ -142,7 +142,7 @@ TEST_F(CommandsTest, ShowPrintsTypesShapesAndStatistics) {
             "float32  [2,2]    2   20  7.25  w\n");
 }
 
-TEST_F(CommandsTest, ShowTakesAnyPathThatMeansTheCheckpoint) {
+TEST_F(CommandsTest, ShowAcceptsAnyPathOfACheckpoint) {
   const std::string expected = run({"show", "run/model.ckpt-100"}).out;
   for (const char* const path :
        {"run", "run/", "run/checkpoint", "run/model.ckpt-100.index",
@@ -151,10 +151,10 @@ TEST_F(CommandsTest, ShowTakesAnyPathThatMeansTheCheckpoint) {
   EXPECT_NE(run({"show", "run/model.ckpt-20.index"}).out, expected);
 }
 
-TEST_F(CommandsTest, WhatIsNoCheckpointIsSaidPlainly) {
+TEST_F(CommandsTest, ReportsPathsThatAreNotCheckpoints) {
   expect_trouble({"show", "nowhere"}, "nowhere: no such checkpoint, file or directory");
   expect_trouble({"show", "run/model.ckpt"},
-                 "no such checkpoint; there is model.ckpt-20, model.ckpt-100");
+                 "no such checkpoint; found model.ckpt-20, model.ckpt-100");
   put_file(files_, "run/metrics.jsonl", "{}");
   expect_trouble({"show", "run/metrics.jsonl"}, "not a file of a checkpoint");
   put_file(files_, "run/model.ckpt-7.data-00000-of-00001", "left over");
@@ -166,15 +166,15 @@ TEST_F(CommandsTest, WhatIsNoCheckpointIsSaidPlainly) {
   expect_trouble({"show", "old"}, "old");
 }
 
-TEST_F(CommandsTest, TheNewestIsTheOneARunWouldTake) {
+TEST_F(CommandsTest, TheNewestIsTheOneARunWouldRestore) {
   put_checkpoint(files_, "run/best-999", small_model(9));
   EXPECT_THAT(run({"list", "run"}).out, HasSubstr("model.ckpt-100 *"));
-  // A kill may leave the state file one save behind.
+  // After a kill the state file may lag one save behind.
   put_checkpoint(files_, "run/model.ckpt-101", small_model(9));
   EXPECT_THAT(run({"list", "run"}).out, HasSubstr("model.ckpt-101 *"));
   files_.remove("run/checkpoint");
   EXPECT_THAT(run({"list", "run"}).out, Not(HasSubstr("*")));
-  expect_trouble({"show", "run"}, "several checkpoints could be meant; name one: best-999");
+  expect_trouble({"show", "run"}, "found several checkpoints, name one: best-999");
 }
 
 TEST_F(CommandsTest, ShowFiltersAndShowsValues) {
@@ -202,7 +202,7 @@ TEST_F(CommandsTest, ShowAsJson) {
   EXPECT_EQ(json["tensors"][1]["min"], nullptr);
 }
 
-TEST_F(CommandsTest, ShowGoesOnBehindADamagedTensor) {
+TEST_F(CommandsTest, ShowContinuesAfterADamagedTensor) {
   damage(files_, "run/model.ckpt-20.data-00000-of-00001", 0);  // "b" comes first.
   const ToolRun result = run({"show", "run/model.ckpt-20"});
   EXPECT_EQ(result.code, kNegative);
@@ -212,7 +212,7 @@ TEST_F(CommandsTest, ShowGoesOnBehindADamagedTensor) {
   EXPECT_EQ(run({"show", "--no-stats", "run/model.ckpt-20"}).code, kSuccess);
 }
 
-TEST_F(CommandsTest, ACheckpointWithoutTensorsIsOneAllTheSame) {
+TEST_F(CommandsTest, ACheckpointWithoutTensorsIsValid) {
   put_checkpoint(files_, "run/x", {});
   put_checkpoint(files_, "run/y", {});
   for (const std::vector<std::string>& command : {std::vector<std::string>{"show", "run/x"},
@@ -222,13 +222,13 @@ TEST_F(CommandsTest, ACheckpointWithoutTensorsIsOneAllTheSame) {
     EXPECT_EQ(run(command).code, kSuccess) << command.front();
 }
 
-TEST_F(CommandsTest, ShowCountsWhatIsNotFinite) {
+TEST_F(CommandsTest, ShowCountsNonFiniteValues) {
   put_checkpoint(files_, "run/x", {{"w", Tensor::from<float>({NAN, 1, INFINITY, -INFINITY})}});
   EXPECT_THAT(run({"show", "run/x"}).out, HasSubstr(" 1    1     1  w (1 nan, 2 inf)\n"));
 }
 
-// A type that safetensors has and we do not.
-TEST_F(CommandsTest, WhatCannotBeReadIsNoDamage) {
+// An element type of safetensors that is not supported.
+TEST_F(CommandsTest, AnUnsupportedTypeIsNotDamage) {
   const std::string header = R"({"x":{"dtype":"F8_E4M3","shape":[2],"data_offsets":[0,2]}})";
   std::string length(8, '\0');
   length[0] = static_cast<char>(header.size());
@@ -241,7 +241,7 @@ TEST_F(CommandsTest, WhatCannotBeReadIsNoDamage) {
   EXPECT_EQ(run({"diff", "other", "other"}).code, kTrouble);
 }
 
-TEST_F(CommandsTest, NamesCannotPlayTricks) {
+TEST_F(CommandsTest, NamesAreEscaped) {
   put_checkpoint(files_, "run/x",
                  {{"a\x1b[31m\nb", Tensor::scalar<float>(1)}, {"\xff", Tensor::scalar<float>(1)}});
   const ToolRun result = run({"show", "run/x"});
@@ -253,7 +253,7 @@ TEST_F(CommandsTest, NamesCannotPlayTricks) {
   expect_trouble({"show", "no\x1bwhere\n"}, "no\\x1bwhere\\n");
 }
 
-TEST_F(CommandsTest, VerifyTellsOfEveryDamagedThing) {
+TEST_F(CommandsTest, VerifyReportsAllDamage) {
   EXPECT_EQ(run({"verify", "run"}).out, "run/model.ckpt-20: sound\nrun/model.ckpt-100: sound\n");
   const std::string data = "run/model.ckpt-20.data-00000-of-00001";
   damage(files_, data, 0);
@@ -274,28 +274,28 @@ TEST_F(CommandsTest, VerifyTellsOfEveryDamagedThing) {
   EXPECT_EQ(json["checkpoints"][1]["sound"], true);
 }
 
-// An index of another save, sound in itself.
+// An intact index of another save.
 TEST_F(CommandsTest, VerifyComparesWithTheSidecar) {
   put_checkpoint(files_, "run/model.ckpt-20", small_model(1));
   const ToolRun result = run({"verify", "run/model.ckpt-20"});
   EXPECT_EQ(result.code, kNegative);
-  EXPECT_THAT(result.out, HasSubstr("masked crc32c is"));
+  EXPECT_THAT(result.out, HasSubstr("found masked crc32c"));
   files_.remove("run/model.ckpt-20.json");
   EXPECT_EQ(run({"verify", "run/model.ckpt-20"}).code, kSuccess);
-  put_file(files_, "run/model.ckpt-20.json", "{");  // No checkpoint needs its sidecar.
+  put_file(files_, "run/model.ckpt-20.json", "{");  // A checkpoint does not need its sidecar.
   const ToolRun without = run({"verify", "run/model.ckpt-20"});
   EXPECT_EQ(without.code, kSuccess);
   EXPECT_THAT(without.err, HasSubstr("model.ckpt-20.json: damaged"));
 }
 
-TEST_F(CommandsTest, DiffIsSilentAboutEqualCheckpoints) {
+TEST_F(CommandsTest, DiffPrintsNothingForEqualCheckpoints) {
   put_checkpoint(files_, "copy/m-20", small_model(20));
   const ToolRun result = run({"diff", "run/model.ckpt-20", "copy"});
   EXPECT_EQ(result.code, kSuccess);
   EXPECT_THAT(result.out + result.err, IsEmpty());
 }
 
-TEST_F(CommandsTest, DiffTellsAllKindsOfDifference) {
+TEST_F(CommandsTest, DiffReportsAllKindsOfDifference) {
   TensorMap other = small_model(20.5);
   other["b"] = Tensor::from<int64_t>({-1, 4});
   other.erase("tags");
@@ -322,7 +322,7 @@ TEST_F(CommandsTest, DiffTellsAllKindsOfDifference) {
   EXPECT_THAT(run({"diff", "-q", "run", "other"}).out, IsEmpty());
 }
 
-TEST_F(CommandsTest, DiffHeedsToleranceAndFilters) {
+TEST_F(CommandsTest, DiffAppliesToleranceAndFilters) {
   EXPECT_EQ(run({"diff", "run/model.ckpt-20", "run"}).code, kNegative);
   EXPECT_EQ(run({"diff", "--atol", "80", "run/model.ckpt-20", "run"}).code, kSuccess);
   EXPECT_EQ(run({"diff", "--rtol", "0.8", "run/model.ckpt-20", "run"}).code, kSuccess);
@@ -355,7 +355,7 @@ TEST_F(CommandsTest, WrongCommandLinesAreTrouble) {
   expect_trouble({"list", "run", "--json=maybe"}, "");
 }
 
-TEST_F(CommandsTest, HelpAndVersionAreResults) {
+TEST_F(CommandsTest, HelpAndVersionGoToStandardOutput) {
   const ToolRun help = run({"--help"});
   EXPECT_EQ(help.code, kSuccess);
   EXPECT_THAT(help.err, IsEmpty());
@@ -370,7 +370,7 @@ TEST_F(CommandsTest, HelpAndVersionAreResults) {
   EXPECT_THAT(run({"--version"}).out, testing::MatchesRegex("crochet [0-9]+\\.[0-9]+\\.[0-9]+\n"));
 }
 
-TEST_F(CommandsTest, AnOutputThatFailsIsTrouble) {
+TEST_F(CommandsTest, AFailedOutputIsTrouble) {
   std::ostringstream out, err;
   out.setstate(std::ios::badbit);
   EXPECT_EQ(run_tool({"list", "run"}, {.out = out, .err = err}, files_), kTrouble);
@@ -394,7 +394,7 @@ class LargeTensorsTest : public testing::Test {
     put_checkpoint(files_, b_, {{"v", v}, {"w", w}});
   }
   void SetUp() override { reset_peak_buffer_usage(); }
-  // What the commands' tensors took at most.
+  // The peak memory of the commands' tensors.
   size_t peak_bytes() { return buffer_usage().peak_num_bytes; }
 
   static constexpr size_t kTensorBytes = size_t{8} << 20;
@@ -403,7 +403,7 @@ class LargeTensorsTest : public testing::Test {
   const std::string a_ = directory_ / "a", b_ = directory_ / "b";
 };
 
-TEST_F(LargeTensorsTest, AreMappedAndNotHeld) {
+TEST_F(LargeTensorsTest, AreMappedRatherThanRead) {
   const Json shown = run(files_, {"show", "--json", a_}).json();
   EXPECT_EQ(shown["tensors"][1]["max"], (1 << 21) - 1);
   const ToolRun difference = run(files_, {"diff", a_, b_});
@@ -412,14 +412,14 @@ TEST_F(LargeTensorsTest, AreMappedAndNotHeld) {
   EXPECT_LT(peak_bytes(), kTensorBytes / 4);
 }
 
-TEST_F(LargeTensorsTest, AreReadWhereMappingIsRefused) {
+TEST_F(LargeTensorsTest, AreReadIfMappingIsRefused) {
   MemoryFileSystem files;
   put_checkpoint(files, "a", {{"w", CheckpointReader(a_).read("w")}});
   const Json shown = run(files, {"show", "--json", "a"}).json();
   EXPECT_EQ(shown["tensors"][0]["max"], (1 << 21) - 1);
 }
 
-TEST_F(LargeTensorsTest, AreVerifiedAllTheSame) {
+TEST_F(LargeTensorsTest, AreVerifiedToo) {
   damage(files_, b_ + ".data-00000-of-00001", 2 * kTensorBytes - 1);
   const ToolRun shown = run(files_, {"show", b_});
   EXPECT_EQ(shown.code, kNegative);
@@ -433,7 +433,7 @@ TEST_F(LargeTensorsTest, AreCopiedOneAtATime) {
   EXPECT_EQ(run(files_, {"diff", a_, directory_ / "a.safetensors"}).code, kSuccess);
 }
 
-TEST(GoldenCommandsTest, WhatTensorFlowWroteIsShownAndSound) {
+TEST(GoldenCommandsTest, TensorFlowsBundlesAreShownAndSound) {
   FileSystem& files = FileSystem::posix();
   EXPECT_EQ(run(files, {"verify", golden("")}).code, kSuccess);
   const ToolRun types = run(files, {"show", golden("types")});

@@ -23,7 +23,7 @@ struct Difference {
 };
 
 Difference from_parts(double absolute, double scale) {
-  if (std::isnan(absolute)) absolute = kInfinity;  // Of NaN, or of two infinities.
+  if (std::isnan(absolute)) absolute = kInfinity;  // NaN, or opposite infinities.
   const double relative = absolute == 0 ? 0 : std::isinf(absolute) ? kInfinity : absolute / scale;
   return {absolute, relative, scale};
 }
@@ -39,7 +39,7 @@ Difference difference(const T& a, const T& b) {
     const auto wide_a = static_cast<double>(a), wide_b = static_cast<double>(b);
     return from_parts(std::abs(wide_a - wide_b), std::max(std::abs(wide_a), std::abs(wide_b)));
   } else {
-    // Doubles would make neighbours of large integers equal.
+    // As doubles, adjacent large integers would be equal.
     const uint64_t distance = a > b ? static_cast<uint64_t>(a) - static_cast<uint64_t>(b)
                                     : static_cast<uint64_t>(b) - static_cast<uint64_t>(a);
     return from_parts(static_cast<double>(distance),
@@ -86,7 +86,7 @@ Comparison compare_numbers(std::span<const T> a, std::span<const T> b, const Tol
       result.first_a = number_of(a[i]);
       result.first_b = number_of(b[i]);
     }
-    if (same_value(a[i], b[i]) || (is_nan(a[i]) && is_nan(b[i]))) continue;  // In their bits only.
+    if (same_value(a[i], b[i]) || (is_nan(a[i]) && is_nan(b[i]))) continue;  // Only bits differ.
     const Difference found = difference(a[i], b[i]);
     result.max_absolute = std::max(result.max_absolute, found.absolute);
     result.max_relative = std::max(result.max_relative, found.relative);
@@ -117,7 +117,7 @@ Comparison compare(const Tensor& a, const Tensor& b, const Tolerance& tolerance)
   return result;
 }
 
-std::string place_text(uint64_t element, const Shape& shape) {
+std::string position_text(uint64_t element, const Shape& shape) {
   std::vector<int64_t> place(static_cast<size_t>(shape.rank()));
   auto rest = static_cast<int64_t>(element);
   for (int i = shape.rank() - 1; i >= 0; --i) {

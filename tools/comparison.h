@@ -10,8 +10,8 @@
 
 namespace crochet::tool {
 
-// Two numbers are taken for equal if they differ by at most
-// absolute + relative * (the larger of their absolute values); all NaNs are equal then. With both
+// Two numbers count as equal if they differ by at most
+// absolute + relative * (the larger of their absolute values); then all NaNs are equal. If both are
 // 0, elements must have the same bits.
 struct Tolerance {
   double absolute = 0;
@@ -23,12 +23,12 @@ struct Tolerance {
 // How the elements of two tensors of one type and shape differ.
 struct Comparison {
   uint64_t num_different = 0;
-  // Of the elements that differ: the largest differences, absolute and as parts of the larger of
-  // both absolute values; infinity where one is NaN or infinite and the other is not. Of strings
-  // there are none.
+  // The largest differences between elements, absolute and relative to the larger of
+  // both absolute values; infinity if one is NaN or infinite and the other is not. 0 for
+  // strings.
   double max_absolute = 0;
   double max_relative = 0;
-  // The first that differs: its place, row-major, and both values.
+  // The first element that differs: its row-major index, and both values.
   uint64_t first = 0;
   Number first_a = {};
   Number first_b = {};
@@ -37,7 +37,7 @@ struct Comparison {
 // Requires: the same type and shape.
 Comparison compare(const Tensor& a, const Tensor& b, const Tolerance& tolerance);
 
-// "[1,2]": where an element lies in a tensor.
-std::string place_text(uint64_t element, const Shape& shape);
+// "[1,2]": the position of an element in a tensor.
+std::string position_text(uint64_t element, const Shape& shape);
 
 }  // namespace crochet::tool

@@ -32,7 +32,7 @@ TEST(ComparisonTest, WithoutToleranceBitsMustBeEqual) {
   EXPECT_EQ(exact_text(found.first_b), "2.5");
 }
 
-TEST(ComparisonTest, OneElementIsFoundWhereverItIs) {
+TEST(ComparisonTest, FindsOneElementAtAnyPosition) {
   const std::vector<int16_t> zeros(3000);
   for (const size_t i : {0, 1, 1023, 1024, 2047, 2048, 2999}) {
     std::vector<int16_t> other = zeros;
@@ -57,7 +57,7 @@ TEST(ComparisonTest, ToleranceIsTheSameInBothDirections) {
   EXPECT_EQ(num_different(0.f, -0.f, {.absolute = 1e-9}), 0u);
 }
 
-TEST(ComparisonTest, WhatIsNotFiniteIsEqualToItselfOnly) {
+TEST(ComparisonTest, NonFiniteValuesEqualOnlyThemselves) {
   const Tolerance any{.absolute = 1e30, .relative = 1e30};
   EXPECT_EQ(compare_values<float>({kNan, kInf}, {-kNan, kInf}, any).num_different, 0u);
   for (const auto& [a, b] :
@@ -90,10 +90,10 @@ TEST(ComparisonTest, ComplexNumbersAndStringsAreCompared) {
   EXPECT_EQ(exact_text(strings.first_b), "\"x\"");
 }
 
-TEST(ComparisonTest, PlacesAreRowMajor) {
-  EXPECT_EQ(place_text(0, {}), "[]");
-  EXPECT_EQ(place_text(5, {2, 3}), "[1,2]");
-  EXPECT_EQ(place_text(7, {2, 2, 2}), "[1,1,1]");
+TEST(ComparisonTest, PositionsAreRowMajor) {
+  EXPECT_EQ(position_text(0, {}), "[]");
+  EXPECT_EQ(position_text(5, {2, 3}), "[1,2]");
+  EXPECT_EQ(position_text(7, {2, 2, 2}), "[1,1,1]");
 }
 
 std::string text(const Statistics& found) {
@@ -108,7 +108,7 @@ Tensor as_type(DType dtype, const Tensor& tensor) {
   return result;
 }
 
-TEST(StatisticsTest, OfNumbersTheFiniteOnesCount) {
+TEST(StatisticsTest, OnlyFiniteNumbersCount) {
   EXPECT_EQ(text(statistics_of(Tensor::from<float>({kNan, 3, -1, kInf, -kInf, kNan}))),
             "-1 3 1 2 2");
   EXPECT_EQ(text(statistics_of(Tensor::from<float>({kNan}))), "- - - 1 0");
@@ -116,7 +116,7 @@ TEST(StatisticsTest, OfNumbersTheFiniteOnesCount) {
   EXPECT_EQ(text(statistics_of(Tensor::from<double>({1e308, 1e308}))), "1e+308 1e+308 1e+308 0 0");
 }
 
-TEST(StatisticsTest, EveryTypeHasWhatItCanHave) {
+TEST(StatisticsTest, EveryTypeHasItsStatistics) {
   EXPECT_EQ(text(statistics_of(Tensor::from<int64_t>({INT64_MIN, INT64_MAX}))),
             "-9223372036854775808 9223372036854775807 -0.5 0 0");
   EXPECT_EQ(text(statistics_of(Tensor::from<uint64_t>({UINT64_MAX}))),
@@ -133,14 +133,14 @@ TEST(StatisticsTest, EveryTypeHasWhatItCanHave) {
   EXPECT_EQ(text(statistics_of(Tensor::from({"a", "b"}))), "- - - 0 0");
 }
 
-// A file may have any byte where a bool should be.
+// A file may hold any byte for a bool.
 TEST(StatisticsTest, BoolsAreTrueUnlessZero) {
   const Tensor odd = as_type(DType::kBool, Tensor::from<uint8_t>({0, 1, 2, 255}));
   EXPECT_EQ(text(statistics_of(odd)), "false true 0.75 0 0");
   EXPECT_EQ(exact_text(first_values(odd, 3)[2]), "true");
 }
 
-TEST(StatisticsTest, FirstValuesAreNoMoreThanThereAre) {
+TEST(StatisticsTest, FirstValuesAreLimitedToTheElements) {
   const auto count = [](const Tensor& tensor, uint64_t wanted) {
     return first_values(tensor, wanted).size();
   };

@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// crochet convert: a checkpoint, written anew.
+// crochet convert: copies a checkpoint to another format, other names, or in part.
 #include <functional>
 #include <memory>
 
@@ -27,7 +27,7 @@ namespace {
 
 const CommandHelp kHelp = {
     .name = "convert",
-    .description = "Write a checkpoint anew: in the other format, under other names, or some of it",
+    .description = "Copy a checkpoint: to the other format, under other names, or in part",
     .examples =
         "  crochet convert runs/digits digits.safetensors      # the newest\n"
         "  crochet convert digits.safetensors runs/new/model.ckpt-0\n"
@@ -38,7 +38,7 @@ const CommandHelp kHelp = {
 struct Options {
   std::string source = {};
   std::string target = {};
-  std::string format = {};  // Empty: by the target's name.
+  std::string format = {};  // Empty: derived from the target's name.
   NameFilter filter = {};
   std::vector<std::string> renamings = {};
   std::vector<std::string> prefixes = {};
@@ -58,7 +58,7 @@ Renaming renaming_of(const Options& options) {
 
 using Names = std::map<std::string, std::string>;
 
-// Old names and new ones of what is to be written.
+// The new names of the tensors to write, by old name.
 Names chosen_names(const CheckpointReader& reader, const Options& options) {
   std::vector<std::string> names;
   for (const auto& [name, info] : reader.tensors())
@@ -68,13 +68,13 @@ Names chosen_names(const CheckpointReader& reader, const Options& options) {
   return renaming_of(options).apply(names);
 }
 
-// What is to be written.
+// The checkpoint to write.
 struct Target {
   std::string prefix;
   CheckpointFormat format;
 };
 
-// What a user may name it by.
+// The path by which a user may name it.
 std::string path_of(const Target& target) {
   return target.format == CheckpointFormat::kSafetensors ? safetensors_filename(target.prefix)
                                                          : target.prefix;
@@ -96,7 +96,7 @@ Target target_of(const Options& options) {
   if (path.empty() || path.ends_with('/'))
     throw InvalidArgumentError("{}: expected the name of a checkpoint", options.target);
   if (format == CheckpointFormat::kSafetensors && options.format == "bundle")
-    throw InvalidArgumentError("{}: this is no name for a tensor bundle", options.target);
+    throw InvalidArgumentError("{}: not a valid name for a tensor bundle", options.target);
   return {std::string(path), format};
 }
 
@@ -105,9 +105,8 @@ void check_target(FileSystem& files, const CheckpointReader& source, const Targe
   const std::string own_file = safetensors_filename(target.prefix);
   const bool same_prefix = source.prefix() == target.prefix || source.prefix() == own_file;
   if (same_prefix && source.format() == target.format)
-    throw InvalidArgumentError("{}: a checkpoint cannot be converted in its place",
-                               path_of(target));
-  // A file beside a bundle is fine; a bundle beside a file would be taken for it.
+    throw InvalidArgumentError("{}: a checkpoint cannot be converted in place", path_of(target));
+  // A file may be added next to a bundle; but a bundle next to a file would be read instead of it.
   if (same_prefix && target.format == CheckpointFormat::kTensorBundle)
     throw InvalidArgumentError("{}: the source has this name, and readers prefer a tensor bundle",
                                target.prefix);
@@ -119,7 +118,7 @@ void check_target(FileSystem& files, const CheckpointReader& source, const Targe
 
 using Tensors = std::vector<std::pair<std::string, std::function<Tensor()>>>;
 
-// Reads each tensor twice, since the header has its checksum: none is held.
+// Reads each tensor twice, as the header holds its checksum, rather than keeping it in memory.
 std::unique_ptr<CheckpointWriter> safetensors_of(FileSystem& files, const std::string& prefix,
                                                  const CheckpointReader& source,
                                                  const Tensors& tensors) {
@@ -136,7 +135,7 @@ std::unique_ptr<CheckpointWriter> bundle_of(FileSystem& files, const std::string
   return writer;
 }
 
-// A writer that has been given all tensors.
+// A writer to which all tensors have been added.
 std::unique_ptr<CheckpointWriter> filled_writer(FileSystem& files, const CheckpointReader& source,
                                                 const Names& names, const Target& target) {
   Tensors tensors;
@@ -150,11 +149,11 @@ std::unique_ptr<CheckpointWriter> filled_writer(FileSystem& files, const Checkpo
              : bundle_of(files, target.prefix, tensors);
 }
 
-// Step, time and metrics are those of the source; what else is in a sidecar is the copy's own.
+// Step, time and metrics are copied from the source; the rest of the sidecar describes the copy.
 void write_target_sidecar(FileSystem& files, const std::string& prefix,
                           const CheckpointSidecar& source, const CheckpointWriter& writer) {
   CheckpointSidecar sidecar = source;
-  sidecar.pinned = sidecar.preserved = false;  // That is said of a place among others.
+  sidecar.pinned = sidecar.preserved = false;  // These apply to the source's directory.
   sidecar.size_bytes = writer.total_bytes();
   sidecar.index_crc32c = writer.index_crc32c();
   sidecar.library_version.clear();
@@ -162,13 +161,13 @@ void write_target_sidecar(FileSystem& files, const std::string& prefix,
   write_sidecar(files, prefix, std::move(sidecar));
 }
 
-// Returns the bytes of all files.
+// Returns the total size of all files in bytes.
 uint64_t write(FileSystem& files, const CheckpointReader& reader, const Names& names,
                const Target& target) {
-  const SignalGuard guard;  // A writer that goes removes what it has written.
+  const SignalGuard guard;  // The writer's destructor removes the unfinished files.
   const std::unique_ptr<CheckpointWriter> writer = filled_writer(files, reader, names, target);
   writer->write_and_sync();
-  // Beside the source, its sidecar stays the source's.
+  // Next to the source, the sidecar remains the source's.
   const bool is_beside = reader.prefix() == target.prefix;
   const auto source = look_at_checkpoint(files, reader.prefix());
   if (source.sidecar && !is_beside)
@@ -222,7 +221,7 @@ void add_renaming_options(CLI::App& command, Options& options) {
         ->take_all();
   };
   add("--rename", options.renamings, "Rename a tensor; may be given again", "OLD=NEW");
-  add("--rename-prefix", options.prefixes, "Rename all whose names begin so", "OLD=NEW");
+  add("--rename-prefix", options.prefixes, "Rename tensors that begin with OLD", "OLD=NEW");
   add("--rename-regex", options.substitutions, "Rename all others as sed -E does", "s/OLD/NEW/");
 }
 
@@ -238,14 +237,14 @@ void add_convert(CommandLine& line) {
                   "The prefix of a tensor bundle, or a file <name>.safetensors")
       ->type_name("TARGET")
       ->required();
-  command.add_option("--to", options->format, "The format, instead of what the target's name says")
+  command.add_option("--to", options->format, "The format; by default the target's name decides")
       ->type_name("FORMAT")
       ->check(CLI::IsMember({"bundle", "safetensors"}));
   add_filter_options(command, options->filter);
   add_renaming_options(command, *options);
-  command.add_flag("--force,-f", options->force, "Replace a checkpoint that is there");
+  command.add_flag("--force,-f", options->force, "Replace an existing checkpoint");
   command.add_flag("--dry-run,-n", options->dry_run,
-                   "Say what would be written, and write nothing");
+                   "Print what would be written, and write nothing");
 }
 
 }  // namespace crochet::tool

@@ -48,7 +48,7 @@ class ConvertTest : public testing::Test {
   MemoryFileSystem files_;
 };
 
-TEST_F(ConvertTest, CopiesEveryTensorAndWhatIsKnownOfThem) {
+TEST_F(ConvertTest, CopiesEveryTensorAndTheSidecar) {
   const ToolRun result = convert({"run", "out/copy-20"});
   EXPECT_EQ(result.code, kSuccess) << result.err;
   EXPECT_THAT(result.out, testing::MatchesRegex("out/copy-20: 3 tensors, [0-9]+\n"));
@@ -62,7 +62,7 @@ TEST_F(ConvertTest, CopiesEveryTensorAndWhatIsKnownOfThem) {
   EXPECT_EQ(run(files_, {"diff", "run", "out"}).code, kSuccess);
 }
 
-TEST_F(ConvertTest, RenamesAndLeavesOut) {
+TEST_F(ConvertTest, RenamesAndOmitsTensors) {
   const ToolRun result = convert({"--ignore", "adam/*", "--rename", "model/w=weights",
                                   "--rename-prefix", "model/=net/", "run", "out/copy"});
   EXPECT_EQ(result.code, kSuccess) << result.err;
@@ -75,7 +75,7 @@ TEST_F(ConvertTest, RenamesAndLeavesOut) {
   EXPECT_TRUE(tensors("out/swapped").contains("w/adam"));
 }
 
-TEST_F(ConvertTest, TellsAsJson) {
+TEST_F(ConvertTest, ReportsAsJson) {
   const Json json =
       convert({"--json", "--only", "model/w", "--rename", "model/w=x", "run", "out/a.index"})
           .json();
@@ -93,7 +93,7 @@ TEST_F(ConvertTest, ADryRunWritesNothing) {
   EXPECT_FALSE(files_.exists("out"));
 }
 
-TEST_F(ConvertTest, NeverOverwritesUnlessItIsTold) {
+TEST_F(ConvertTest, OverwritesOnlyIfForced) {
   put_checkpoint(files_, "out/a", {{"old", Tensor::scalar<float>(1)}});
   const ToolRun refused = convert({"run", "out/a"});
   EXPECT_EQ(refused.code, kTrouble);
@@ -103,11 +103,11 @@ TEST_F(ConvertTest, NeverOverwritesUnlessItIsTold) {
   EXPECT_EQ(tensors("out/a"), model());
   const ToolRun itself = convert({"--force", "run", "run/m-20"});
   EXPECT_EQ(itself.code, kTrouble);
-  EXPECT_THAT(itself.err, HasSubstr("in its place"));
+  EXPECT_THAT(itself.err, HasSubstr("in place"));
   EXPECT_EQ(tensors("run/m-20"), model());
 }
 
-TEST_F(ConvertTest, WhatCannotBeDoneLeavesNothing) {
+TEST_F(ConvertTest, AFailedConversionLeavesNothing) {
   const auto expect_trouble = [&](std::vector<std::string> arguments, const std::string& message) {
     const ToolRun result = convert(std::move(arguments));
     EXPECT_EQ(result.code, kTrouble) << message;
@@ -124,7 +124,7 @@ TEST_F(ConvertTest, WhatCannotBeDoneLeavesNothing) {
   expect_trouble({"run", "out/a"}, "crc32c");
 }
 
-TEST_F(ConvertTest, ToSafetensorsAndBackNothingIsLost) {
+TEST_F(ConvertTest, ToSafetensorsAndBackIsLossless) {
   const ToolRun there = convert({"run", "out/m-20.safetensors"});
   EXPECT_EQ(there.code, kSuccess) << there.err;
   EXPECT_THAT(there.out, HasSubstr("out/m-20.safetensors: 3 tensors"));
@@ -140,8 +140,8 @@ TEST_F(ConvertTest, ToSafetensorsAndBackNothingIsLost) {
   EXPECT_TRUE(files_.exists("x/m.safetensors"));
 }
 
-// A run takes the bundle of two formats; its sidecar stays the bundle's.
-TEST_F(ConvertTest, AFileBesideItsBundleDisturbsNothing) {
+// A run prefers the bundle of two formats; the sidecar remains the bundle's.
+TEST_F(ConvertTest, AFileNextToItsBundleChangesNothing) {
   EXPECT_EQ(convert({"--rename", "model/w=w", "run", "run/m-20.safetensors"}).code, kSuccess);
   EXPECT_EQ(run(files_, {"list", "--verify", "run"}).code, kSuccess);
   EXPECT_EQ(tensors("run/m-20"), model());
@@ -165,8 +165,8 @@ TEST_F(ConvertTest, AnotherFormatOfTheSameNameIsReplacedAsAWhole) {
   EXPECT_EQ(run(files_, {"verify", "out"}).code, kSuccess);
 }
 
-// As other programs write them: no checksums, metadata of their own, and a JSON file beside it.
-TEST_F(ConvertTest, SafetensorsOfOthersAreReadAndKeepTheirMetadata) {
+// As other programs write them: no checksums, other metadata, and a JSON file next to it.
+TEST_F(ConvertTest, SafetensorsOfOtherProgramsKeepTheirMetadata) {
   SafetensorsWriter writer(files_, "theirs/weights",
                            {.checksums = false, .metadata = {{"format", "pt"}}});
   writer.add("w", Tensor::from<float>({1, 2}));
@@ -197,7 +197,7 @@ TEST_F(ConvertTest, ASignalLeavesNothing) {
   EXPECT_THAT(files_.list("out"), IsEmpty());
 }
 
-TEST(SignalGuardTest, NotesOneSignalAndLeavesThoseThatAreIgnored) {
+TEST(SignalGuardTest, RecordsOneSignalAndKeepsIgnoredOnesIgnored) {
   const auto handler_of = [](int signal) {
     struct sigaction action = {};
     ::sigaction(signal, nullptr, &action);

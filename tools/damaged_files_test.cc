@@ -1,8 +1,8 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files are not trusted: whatever is in them, every command ends with an exit code of its own, and
-// what it says of a damaged checkpoint is never "sound".
+// Files are not trusted: whatever they contain, every command ends with one of its exit codes, and
+// never reports a damaged checkpoint as "sound".
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ class DamagedFilesTest : public testing::TestWithParam<CheckpointFormat> {
             {"w", Tensor::from<float>({1, 2})}};
   }
 
-  // Runs all commands. True if any says that something is wrong.
+  // Runs all commands. True if any reports a problem.
   bool is_noticed() {
     bool noticed = false;
     const auto expect_end = [&](const std::vector<std::string>& arguments) {
@@ -45,7 +45,7 @@ class DamagedFilesTest : public testing::TestWithParam<CheckpointFormat> {
     const int verified = expect_end({"verify", "run/m-1"});
     const int compared = expect_end({"diff", "run/m-1", "good"});
     if (verified == kSuccess) {
-      EXPECT_EQ(compared, kSuccess) << "sound, and another";
+      EXPECT_EQ(compared, kSuccess) << "sound, but another checkpoint";
     }
     expect_end({"convert", "--dry-run", "run/m-1", "out/m"});
     expect_end({"repair", "--dry-run", "run"});
@@ -56,7 +56,7 @@ class DamagedFilesTest : public testing::TestWithParam<CheckpointFormat> {
   AttackCount damaged_{"damaged_files"};
 };
 
-TEST_P(DamagedFilesTest, EveryFlippedByteAndEveryCutIsNoCrash) {
+TEST_P(DamagedFilesTest, SurviveEveryFlippedByteAndEveryCut) {
   ASSERT_FALSE(is_noticed());
   int num_unnoticed = 0, num_files = 0;
   for (const std::string& name : files_.list("run")) {
@@ -72,13 +72,14 @@ TEST_P(DamagedFilesTest, EveryFlippedByteAndEveryCutIsNoCrash) {
       num_unnoticed += is_noticed() ? 0 : 1;
       put_file(files_, path, good.substr(0, i));
       const bool noticed = is_noticed();
-      // A sidecar's last newline, and a state file without its last line, are not missed.
+      // A sidecar without its last newline, and a state file without its last line, are still
+      // valid.
       EXPECT_TRUE(noticed || name.ends_with(".json") || name == "checkpoint");
     }
     put_file(files_, path, good);
   }
   EXPECT_EQ(num_files, GetParam() == CheckpointFormat::kTensorBundle ? 4 : 3);
-  // The padding of the index's footer; what the sidecar says of itself and of metrics.
+  // Undetected: the padding of the index's footer; the sidecar's own fields and metrics.
   const uint64_t sidecar_bytes = files_.file_size("run/m-1.json");
   EXPECT_LT(static_cast<uint64_t>(num_unnoticed), 36 + sidecar_bytes);
 }

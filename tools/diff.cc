@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// crochet diff: what two checkpoints do not have in common.
+// crochet diff: the differences between two checkpoints.
 #include <memory>
 #include <set>
 
@@ -19,7 +19,7 @@ const CommandHelp kHelp = {
     .name = "diff",
     .description =
         "Compare two checkpoints, tensor by tensor; prints nothing if they are equal.\n"
-        "Exit codes as diff's: 0 equal, 1 different, 2 trouble",
+        "Exit codes as for diff: 0 equal, 1 different, 2 trouble",
     .examples =
         "  crochet diff runs/a runs/b                   # the newest of each\n"
         "  crochet diff runs/a/model.ckpt-10 runs/a/model.ckpt-20 --only 'model/*'\n"
@@ -34,7 +34,7 @@ struct Options {
   bool quiet = false;
 };
 
-// The kinds of difference, as JSON has them.
+// The kinds of difference in the JSON output.
 constexpr const char* kOnlyInA = "only_in_a";
 constexpr const char* kOnlyInB = "only_in_b";
 constexpr const char* kTypeOrShape = "type_or_shape";
@@ -56,7 +56,7 @@ class Comparer {
 
   const CheckpointReader& a() const { return a_; }
   const CheckpointReader& b() const { return b_; }
-  // True if something could not be read, and was not compared.
+  // True if some tensor could not be read and compared.
   bool had_trouble() const { return had_trouble_; }
 
   std::set<std::string> names() const {
@@ -117,7 +117,8 @@ std::string values_text(const Finding& finding) {
   if (finding.a.dtype != DType::kString)
     text += fmt::format(", by at most {:.6g} (relative {:.6g})", values.max_absolute,
                         values.max_relative);
-  return text + fmt::format(", first at {}: {} and {}", place_text(values.first, finding.a.shape),
+  return text + fmt::format(", first at {}: {} and {}",
+                            position_text(values.first, finding.a.shape),
                             exact_text(values.first_a), exact_text(values.first_b));
 }
 
@@ -179,7 +180,7 @@ int diff(const Context& context, const Options& options) {
   return comparer.had_trouble() ? kTrouble : num_different > 0 ? kNegative : kSuccess;
 }
 
-// CLI11's own checks take "nan" for a number that is not negative.
+// CLI11's own checks accept "nan" as a non-negative number.
 std::string check_tolerance(const std::string& text) {
   double number = 0;
   if (CLI::detail::lexical_cast(text, number) && number >= 0) return {};
@@ -195,7 +196,7 @@ void add_diff(CommandLine& line) {
   command.add_option("a", options->a, kCheckpointHelp)->type_name("PATH")->required();
   command.add_option("b", options->b, "The other one")->type_name("PATH")->required();
   const CLI::Validator tolerance(check_tolerance, "");
-  command.add_option("--atol", options->tolerance.absolute, "Let numbers differ by this much")
+  command.add_option("--atol", options->tolerance.absolute, "Allow numbers to differ by this much")
       ->type_name("X")
       ->check(tolerance);
   command
@@ -204,7 +205,7 @@ void add_diff(CommandLine& line) {
       ->type_name("X")
       ->check(tolerance);
   add_filter_options(command, options->filter);
-  command.add_flag("--quiet,-q", options->quiet, "Print nothing; the exit code tells");
+  command.add_flag("--quiet,-q", options->quiet, "Print nothing, only set the exit code");
 }
 
 }  // namespace crochet::tool

@@ -13,7 +13,7 @@
 
 namespace crochet::tool {
 
-// A bool as files have it: any byte, and all but 0 are true.
+// A bool as stored in files: any byte, of which all but 0 are true.
 struct Boolean {
   uint8_t byte = 0;
   bool value() const { return byte != 0; }
@@ -27,8 +27,9 @@ template <typename T>
 inline constexpr bool is_real =
     std::is_floating_point_v<T> || std::is_same_v<T, Half> || std::is_same_v<T, Bfloat16>;
 
-// Calls `visitor` with the elements of a tensor of numbers, a span of float, Half, int8_t, Boolean,
-// std::complex<float> and so on; quantized ones are integers. False for strings and unset tensors.
+// Calls `visitor` with the elements of a tensor of numbers as a span of float, Half, int8_t,
+// Boolean, std::complex<float> and so on; quantized types are integers. Returns false for strings
+// and unset tensors.
 template <typename Visitor>
 bool visit_elements(const Tensor& tensor, Visitor visitor) {
   const auto call = [&](auto example) {
@@ -78,7 +79,7 @@ bool visit_elements(const Tensor& tensor, Visitor visitor) {
   }
 }
 
-// An element as a value that can be printed.
+// Converts an element to a printable value.
 template <typename T>
 Number number_of(const T& element) {
   if constexpr (std::is_same_v<T, Boolean>) {

@@ -25,24 +25,24 @@ using internal::CheckpointPart;
 static_assert(CheckpointFormat::kTensorBundle < CheckpointFormat::kSafetensors,
               "of two formats, the one that readers prefer comes first");
 
-// What there is of one base in one format.
+// The files of one base name in one format.
 struct Parts {
   bool has_index = false;
   bool has_data = false;
   uint64_t size_bytes = 0;
 };
-// By base and format.
+// By base name and format.
 using AllParts = std::map<std::pair<std::string, CheckpointFormat>, Parts>;
 
 uint64_t size_or_none(FileSystem& files, const std::string& path) {
   try {
     return files.file_size(path);
   } catch (const NotFoundError&) {
-    return 0;  // A run may remove it at any time.
+    return 0;  // A run may remove the file at any time.
   }
 }
 
-// Of one base only, if it is given.
+// Restricted to one base name, if it is given.
 AllParts parts_in(FileSystem& files, const std::string& directory,
                   const std::optional<std::string>& base = {}) {
   AllParts found;
@@ -63,7 +63,7 @@ AllParts parts_in(FileSystem& files, const std::string& directory,
   return found;
 }
 
-// A file of somebody else's, with a name like a sidecar's, says none of this.
+// A file of another program that is named like a sidecar has none of these fields.
 bool is_ours(const CheckpointSidecar& sidecar) {
   return sidecar.index_crc32c != 0 || sidecar.unix_time > 0 || sidecar.pinned;
 }
@@ -135,7 +135,7 @@ std::vector<FoundCheckpoint> find_checkpoints(FileSystem& files, const std::stri
     const auto& [base, format] = key;
     if (!parts.has_index || !(parts.has_data || internal::step_of_prefix(base))) continue;
     const std::string prefix = join_path(directory, base);
-    if (!found.empty() && found.back().prefix == prefix) continue;  // The bundle came first.
+    if (!found.empty() && found.back().prefix == prefix) continue;  // The bundle precedes it.
     found.push_back(describe_found(files, prefix, format, parts.size_bytes));
   }
   std::ranges::sort(found, {}, [](const FoundCheckpoint& each) {
@@ -155,7 +155,7 @@ std::optional<std::string> newest_of(FileSystem& files, const std::string& direc
   }
   std::optional<std::string> newest;
   for (const FoundCheckpoint& each : found)
-    if (basenames.contains(each.basename)) newest = each.prefix;  // In the order of steps.
+    if (basenames.contains(each.basename)) newest = each.prefix;  // They are sorted by step.
   return newest;
 }
 

@@ -19,7 +19,7 @@
 namespace crochet::tool {
 namespace {
 
-// Where the data files end must not be before what the index says is in them.
+// Data files must be at least as long as the entries of the index require.
 void check_data_files(FileSystem& files, const std::string& prefix,
                       std::vector<std::string>& damage) {
   const internal::BundleIndex index = internal::read_bundle_index(files, index_filename(prefix));
@@ -35,13 +35,13 @@ void check_data_files(FileSystem& files, const std::string& prefix,
     if (!files.exists(path))
       damage.push_back(fmt::format("{}: there is no such file", path));
     else if (size < end)
-      damage.push_back(fmt::format("{}: {} bytes, the index says at least {}", path, size, end));
+      damage.push_back(fmt::format("{}: found {} bytes, expected at least {}", path, size, end));
   }
 }
 
 static_assert(std::endian::native == std::endian::little, "lengths are little-endian");
 
-// The bytes that a sidecar's checksum is of: of a safetensors file, length and header only.
+// The checksum that a sidecar holds: of a safetensors file, it covers length and header only.
 uint32_t index_crc(FileSystem& files, const std::string& path) {
   if (!path.ends_with(".safetensors"))
     return mask_crc32c(
@@ -52,7 +52,8 @@ uint32_t index_crc(FileSystem& files, const std::string& path) {
   uint64_t length = 0;
   std::memcpy(&length, length_bytes.data(), sizeof length);
   if (length > std::min(internal::kMaxSafetensorsHeaderBytes, file->size()))
-    throw DataLossError("{}: a header of {} bytes, the file has {}", path, length, file->size());
+    throw DataLossError("{}: found a header of {} bytes in a file of {}", path, length,
+                        file->size());
   std::vector<std::byte> header(length);
   file->read_at(length_bytes.size(), header);
   return mask_crc32c(extend_crc32c(crc32c(length_bytes), header));
@@ -66,17 +67,17 @@ void check_sidecar(FileSystem& files, const FoundCheckpoint& checkpoint,
     const std::string path = index_path(files, checkpoint.prefix, checkpoint.format);
     const uint32_t crc = index_crc(files, path);
     if (crc != expected)
-      damage.push_back(
-          fmt::format("{}: masked crc32c is {:08x}, the sidecar says {:08x}", path, crc, expected));
+      damage.push_back(fmt::format(
+          "{}: found masked crc32c {:08x}, expected {:08x} from the sidecar", path, crc, expected));
   }
-  // There may be more: files of a checkpoint of the same name that this one replaced.
+  // There may be more bytes: files of a replaced checkpoint of the same name.
   const uint64_t size = checkpoint.sidecar->size_bytes;
   if (checkpoint.size_bytes < size)
-    damage.push_back(fmt::format("{}: its files have {} bytes, the sidecar says {}",
+    damage.push_back(fmt::format("{}: found files of {} bytes, expected {} from the sidecar",
                                  checkpoint.prefix, checkpoint.size_bytes, size));
 }
 
-// Part by part, so that the parts of a partitioned tensor need not be in memory together.
+// Reads part by part, so that the parts of a partitioned tensor are not in memory together.
 void read_all_of(const CheckpointReader& reader, const std::string& name) {
   const std::vector<TensorSlice>& slices = reader.slices(name);
   if (slices.empty()) reader.read(name);
@@ -88,7 +89,7 @@ void list_damaged_tensors(const CheckpointReader& reader, std::vector<std::strin
     try {
       read_all_of(reader, name);
     } catch (const UnimplementedError&) {
-      // A variant: its place is all that can be looked at.
+      // A variant: only its location can be checked.
     } catch (const Error& error) {
       if (!is_damage(error)) throw;
       damage.push_back(error.what());
@@ -96,7 +97,7 @@ void list_damaged_tensors(const CheckpointReader& reader, std::vector<std::strin
   }
 }
 
-// One pass in little memory for what is sound; another one to name all that is not.
+// The first pass, in little memory, finds sound checkpoints; a second one names all damage.
 void check_tensors(const CheckpointReader& reader, std::vector<std::string>& damage) {
   try {
     reader.verify();
@@ -104,12 +105,12 @@ void check_tensors(const CheckpointReader& reader, std::vector<std::string>& dam
     if (!is_damage(error)) throw;
     const size_t num_before = damage.size();
     list_damaged_tensors(reader, damage);
-    // What is stored and belongs to no tensor.
+    // The damage is in bytes that belong to no tensor.
     if (damage.size() == num_before) damage.push_back(error.what());
   }
 }
 
-// Less is read as soon as it is verified.
+// Smaller tensors are read as they are verified.
 constexpr size_t kMinMappedBytes = size_t{1} << 20;
 
 bool is_large(const CheckpointReader& reader, const std::string& name) {
@@ -120,7 +121,7 @@ bool is_large(const CheckpointReader& reader, const std::string& name) {
          static_cast<uint64_t>(shape.num_elements()) >= kMinMappedBytes / element_size(dtype);
 }
 
-// The elements are the file's pages, of which the system has no more in memory than it likes.
+// The elements are pages of the file, which the system loads and drops as needed.
 Tensor verified_map(const CheckpointReader& reader, const std::string& name) {
   reader.verify(name);
   return reader.map(name);
@@ -148,7 +149,7 @@ Inspection inspect(FileSystem& files, const FoundCheckpoint& checkpoint, Depth d
     if (!is_damage(error)) throw;
     found.damage.push_back(error.what());
   }
-  // Indexes are removed first: while there is one, what is missing is damage.
+  // Indexes are removed first: while there is one, a missing file is damage.
   found.is_gone = !found.damage.empty() && !format_of(files, checkpoint.prefix);
   if (found.is_gone) found.damage.clear();
   return found;

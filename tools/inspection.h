@@ -13,37 +13,37 @@
 namespace crochet::tool {
 
 enum class Depth {
-  kOutside,     // The index, the sizes of the files, what the sidecar says of both.
-  kEverything,  // All that is stored, too.
+  kOutside,     // The index and the sizes of the files, compared with the sidecar.
+  kEverything,  // All stored data, too.
 };
 
 struct Inspection {
-  // What is wrong, a line each; nothing if the checkpoint is sound.
+  // The damage, one line each; empty if the checkpoint is sound.
   std::vector<std::string> damage = {};
-  // A run has removed it since it was found; then there is no damage.
+  // True if a run has removed it since it was found; then there is no damage.
   bool is_gone = false;
-  // False for safetensors files of others: only their structure can be verified.
+  // False for safetensors files of other programs: only their structure can be verified.
   bool has_checksums = true;
 
   bool is_sound() const { return damage.empty(); }
 };
-// Throws: errors that say nothing about the checkpoint and may pass: PermissionDeniedError,
-// ResourceExhaustedError, UnknownError (EIO, say). Then there is no answer, and nothing is to be
-// changed.
+// Throws: errors that are not evidence of damage and may be temporary: PermissionDeniedError,
+// ResourceExhaustedError, UnknownError (such as EIO). Then the result is unknown, and nothing must
+// be changed.
 Inspection inspect(FileSystem& files, const FoundCheckpoint& checkpoint, Depth depth);
 
-// True for errors that say that a file is damaged, false for those that may pass.
+// True for errors that mean that a file is damaged, false for those that may be temporary.
 bool is_damage(const Error& error);
 
-// A tensor for a command that goes on if one is damaged.
+// The result of reading a tensor, for a command that continues if one is damaged.
 struct ReadResult {
   std::optional<Tensor> tensor = {};
-  // Why there is none; it may be damaged, or of a type that cannot be read at all.
+  // Why there is no tensor: it is damaged, or of an unsupported type.
   std::string problem = {};
   bool is_damaged = false;
 };
-// Its checksum has been verified. A large one is not held in memory, but mapped, where that can be
-// done.
+// Reads a tensor and verifies its checksum. A large one is not read into memory but mapped, if
+// possible.
 ReadResult read_if_sound(const CheckpointReader& reader, const std::string& name);
 
 }  // namespace crochet::tool

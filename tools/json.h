@@ -6,7 +6,7 @@
 
 namespace crochet::tool {
 
-// Keys in the order in which they are added: output is for people too.
+// Keys in the order in which they are added, as people read the output, too.
 using Json = nlohmann::ordered_json;
 
 }  // namespace crochet::tool

@@ -19,7 +19,7 @@ namespace {
 const CommandHelp kHelp = {
     .name = "list",
     .description =
-        "List the checkpoints of a directory; * marks the newest, from which a run goes on",
+        "List the checkpoints of a directory; * marks the newest, from which a run resumes",
     .examples =
         "  crochet list runs/digits\n"
         "  crochet list --verify runs/digits      # reads all of them\n"
@@ -47,7 +47,7 @@ bool is_pinned(const FoundCheckpoint& checkpoint) {
   return checkpoint.sidecar && checkpoint.sidecar->pinned;
 }
 
-// What the checkpoint can be named by.
+// The name by which commands accept the checkpoint.
 std::string name_text(const Row& row) {
   const bool is_bundle = row.checkpoint.format == CheckpointFormat::kTensorBundle;
   return printable(base_name(row.checkpoint.prefix)) + (is_bundle ? "" : ".safetensors") +
@@ -136,10 +136,10 @@ void add_list(CommandLine& line) {
   const auto options = std::make_shared<Options>();
   CLI::App& command = add_command(
       line, kHelp, [options](const Context& context) { return list(context, *options); });
-  command.add_option("directory", options->path, "Where to look; by default here")
+  command.add_option("directory", options->path, "The directory; by default the current one")
       ->type_name("DIR");
-  command.add_flag("--newest-first,-r", options->newest_first, "The newest first, not last");
-  command.add_flag("--verify", options->verify, "Read all of every checkpoint");
+  command.add_flag("--newest-first,-r", options->newest_first, "List the newest first");
+  command.add_flag("--verify", options->verify, "Read every checkpoint completely");
 }
 
 }  // namespace crochet::tool

@@ -16,9 +16,9 @@
 
 namespace {
 
-constexpr int kSignalExitBase = 128;  // What shells add to a signal's number.
+constexpr int kSignalExitBase = 128;  // Shells add it to a signal's number.
 
-// Ends as programs do that know nothing of the signal.
+// Ends the process as the signal's default action does.
 int end_by_signal(int signal) {
   ::signal(signal, SIG_DFL);
   ::raise(signal);
@@ -28,7 +28,7 @@ int end_by_signal(int signal) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // A command that is writing a checkpoint shall clean up before it ends.
+  // Ignored, so that a command that is writing a checkpoint can clean up before it ends.
   void (*const disposition)(int) = ::signal(SIGPIPE, SIG_IGN);
   crochet::tool::DescriptorBuffer buffer(STDOUT_FILENO, "standard output");
   std::ostream out(&buffer);

@@ -19,12 +19,12 @@ bool NameFilter::takes(const std::string& name) const {
 }
 
 void add_filter_options(CLI::App& command, NameFilter& filter) {
-  command.add_option("--only", filter.only, "Tensors whose names match; may be given again")
+  command.add_option("--only", filter.only, "Only tensors whose names match; may be repeated")
       ->type_name("GLOB")
       ->expected(1)
       ->allow_extra_args(false)
       ->take_all();
-  command.add_option("--ignore", filter.ignore, "Leave these out; may be given again")
+  command.add_option("--ignore", filter.ignore, "Omit tensors whose names match; may be repeated")
       ->type_name("GLOB")
       ->expected(1)
       ->allow_extra_args(false)

@@ -10,11 +10,11 @@
 
 namespace crochet::tool {
 
-// True if a shell's pattern (*, ?, [a-z], \ before what is meant as it is) is the whole name.
-// "*" stands for slashes too.
+// True if a shell pattern (*, ?, [a-z], \ to quote a character) matches the whole name.
+// "*" matches slashes too.
 bool matches_glob(const std::string& pattern, const std::string& name);
 
-// Which tensors a command is about: those that one of `only` is (all, if it is empty) and
+// Selects the tensors that match one of `only` (all, if it is empty) and
 // none of `ignore`.
 struct NameFilter {
   std::vector<std::string> only = {};

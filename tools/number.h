@@ -11,16 +11,16 @@
 
 namespace crochet::tool {
 
-// One value out of a tensor, or of several; nothing (monostate) where there is none.
+// A value of a tensor, or computed from several; monostate if there is none.
 using Number = std::variant<std::monostate, bool, int64_t, uint64_t, float, double,
                             std::complex<double>, std::string>;
 
-// As few digits as tell it from its neighbours; "-" for none; a string in quotes.
+// With as few digits as identify the value; "-" for none; a string in quotes.
 std::string exact_text(const Number& number);
-// Six digits at most.
+// With at most six digits.
 std::string short_text(const Number& number);
-// A number that JSON lacks is "NaN", "Infinity" or "-Infinity"; a complex one is [real, imaginary];
-// none is null.
+// A number that JSON lacks is "NaN", "Infinity" or "-Infinity"; a complex number is
+// [real, imaginary]; monostate is null.
 Json to_json(const Number& number);
 
 }  // namespace crochet::tool

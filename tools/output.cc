@@ -20,7 +20,7 @@ DescriptorBuffer::DescriptorBuffer(int descriptor, std::string name)
     : descriptor_(descriptor), name_(std::move(name)) {}
 
 void DescriptorBuffer::write_all() {
-  const std::string bytes = std::exchange(pending_, {});  // After an error there is no second try.
+  const std::string bytes = std::exchange(pending_, {});  // Dropped after an error.
   for (size_t done = 0; done < bytes.size();) {
     const ssize_t count = ::write(descriptor_, bytes.data() + done, bytes.size() - done);
     if (count >= 0)

@@ -7,19 +7,19 @@
 
 namespace crochet::tool {
 
-// Who reads our output wants no more of it. No error: `crochet show x | head` ends so.
+// Thrown when the reader of the output has closed it. Not an error: see `crochet show x | head`.
 struct OutputClosed {};
 
-// Writes to a file descriptor, and knows why that fails, which std::cout does not.
+// Writes to a file descriptor and, unlike std::cout, reports why that fails.
 class DescriptorBuffer : public std::streambuf {
  public:
   // `name` is for messages. The descriptor is not owned.
   DescriptorBuffer(int descriptor, std::string name);
-  // Does not write what is left: flush before.
+  // Does not write buffered bytes. Requires: flush before.
   ~DescriptorBuffer() override = default;
 
  protected:
-  // Throw: OutputClosed for EPIPE, else the error of the system.
+  // Throw: OutputClosed for EPIPE, otherwise the system's error.
   int_type overflow(int_type character) override;
   std::streamsize xsputn(const char* text, std::streamsize length) override;
   int sync() override;

@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// crochet pin, crochet unpin: checkpoints that no run removes, and those that it may again.
+// crochet pin, crochet unpin: protect checkpoints from being removed by runs, or no longer.
 #include <memory>
 
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
@@ -21,12 +21,12 @@ const CommandHelp kPinHelp = {
 };
 const CommandHelp kUnpinHelp = {
     .name = "unpin",
-    .description = "Let checkpoints be removed again, once their turn comes",
+    .description = "Allow pinned checkpoints to be removed by runs again",
     .examples = "  crochet unpin runs/digits/model.ckpt-2000",
 };
 
 int set_all_pinned(const Context& context, const std::vector<std::string>& paths, bool pinned) {
-  std::vector<std::string> prefixes;  // All are known to be there before any is changed.
+  std::vector<std::string> prefixes;  // All must exist before any is changed.
   for (const std::string& path : paths)
     prefixes.push_back(checkpoint_argument(context.files(), path));
   Json checkpoints = Json::array();

@@ -24,7 +24,7 @@ class PinTest : public testing::Test {
   MemoryFileSystem files_;
 };
 
-TEST_F(PinTest, PinsAndUnpinsAndKeepsWhatElseIsKnown) {
+TEST_F(PinTest, PinsAndUnpinsAndKeepsTheSidecar) {
   const ToolRun pinned = run(files_, {"pin", "run/m-10.index"});
   EXPECT_EQ(pinned.code, kSuccess) << pinned.err;
   EXPECT_EQ(pinned.out, "run/m-10: pinned\n");
@@ -47,7 +47,7 @@ TEST_F(PinTest, ADirectoryStandsForItsNewest) {
   EXPECT_TRUE(is_pinned("run/m-20"));
 }
 
-TEST_F(PinTest, NothingIsChangedIfOneIsNotThere) {
+TEST_F(PinTest, NothingIsChangedIfOneDoesNotExist) {
   EXPECT_EQ(run(files_, {"pin", "run/m-10", "run/m-30"}).code, kTrouble);
   EXPECT_FALSE(is_pinned("run/m-10"));
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program itself, as a shell runs it: pipes, exit codes, outputs that fail.
+// The program itself, run by a shell: pipes, exit codes, outputs that fail.
 #include <sys/wait.h>
 
 #include <cstdio>
@@ -21,7 +21,7 @@ using testing::IsEmpty;
 
 struct ScriptRun {
   int code = -1;
-  std::string out = {};  // Of both streams, unless the script says otherwise.
+  std::string out = {};  // Both streams, unless the script redirects them.
 };
 
 class ProgramTest : public testing::Test {
@@ -61,15 +61,15 @@ TEST_F(ProgramTest, ExitCodesReachTheShell) {
   EXPECT_EQ(script("crochet --help > help && test -s help").code, 0);
 }
 
-TEST_F(ProgramTest, ResultsAndMessagesHaveStreamsOfTheirOwn) {
+TEST_F(ProgramTest, ResultsAndMessagesUseSeparateStreams) {
   EXPECT_THAT(script("crochet show nowhere 2> /dev/null").out, IsEmpty());
   EXPECT_EQ(script("crochet show nowhere > /dev/null").out,
             "crochet: nowhere: no such checkpoint, file or directory\n");
   EXPECT_THAT(script("crochet show many-1 > /dev/null").out, IsEmpty());
 }
 
-// As `yes | head` does: the signal's exit code, no message.
-TEST_F(ProgramTest, AReaderThatHasEnoughEndsItQuietly) {
+// As with `yes | head`: the signal's exit code, no message.
+TEST_F(ProgramTest, AClosedPipeEndsItQuietly) {
   const ScriptRun result = script("crochet show many-1 | head -n 1; echo \"${PIPESTATUS[*]}\"");
   EXPECT_EQ(result.out, "type     shape  min  max  mean  name\n141 0\n");
   const ScriptRun ignored =
@@ -105,7 +105,7 @@ TEST_F(ProgramTest, ConvertAndRepairWorkOnFiles) {
             "out/few-7: 10 tensors, 348\n10\n");
   EXPECT_EQ(script("crochet repair out && cat out/checkpoint").out,
             "out/few-7: sound\n"
-            "out/checkpoint: names now few-7\n"
+            "out/checkpoint: now names few-7\n"
             "model_checkpoint_path: \"few-7\"\nall_model_checkpoint_paths: \"few-7\"\n");
 }
 

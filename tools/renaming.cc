@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kMaxGroups = 10;  // The whole match and \1 to \9.
 using Matches = std::array<regmatch_t, kMaxGroups>;
 
-// The part up to the next delimiter, which is removed too; "\" and the delimiter is the delimiter.
+// Removes and returns the part up to the next delimiter. A backslash quotes the delimiter.
 std::string take_part(std::string_view& rest, char delimiter, std::string_view whole) {
   std::string part;
   while (!rest.empty() && rest.front() != delimiter) {
@@ -70,8 +70,8 @@ Substitution::Substitution(std::string_view text) {
   replacement_ = take_part(rest, delimiter, text);
   everywhere_ = rest == "g";
   if (!everywhere_ && !rest.empty())
-    throw InvalidArgumentError("\"{}\": \"{}\" behind the last {} is not known", text, rest,
-                               delimiter);
+    throw InvalidArgumentError("\"{}\": found \"{}\" after the last {}, expected g or nothing",
+                               text, rest, delimiter);
   expression_ = std::make_shared<Expression>(pattern);
 }
 
@@ -113,7 +113,7 @@ std::string Substitution::apply(const std::string& name) const {
     result += name.substr(done, start) + replacement_for(name, &matches, done);
     done += start + length;
     if (!everywhere_) break;
-    if (length == 0) {  // On to the next character, or for ever here.
+    if (length == 0) {  // Advance by a character, or the loop would not end.
       if (done == name.size()) return result;
       result += name[done++];
     }

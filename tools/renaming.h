@@ -11,8 +11,8 @@
 
 namespace crochet::tool {
 
-// A substitution in sed's words, "s/old/new/" or "s/old/new/g" with any character for the slash:
-// `old` is a POSIX extended regular expression, in `new` "&" is what matched, "\1" a group of it.
+// A substitution in sed's syntax, "s/old/new/" or "s/old/new/g" with any delimiter:
+// `old` is a POSIX extended regular expression; in `new`, "&" is the match and "\1" a group of it.
 class Substitution {
  public:
   // Throws: InvalidArgumentError for other text.
@@ -29,25 +29,25 @@ class Substitution {
   bool everywhere_ = false;
 };
 
-// How tensors are called in the copy.
+// The names of tensors in the copy.
 struct Renaming {
   // Old name, new name: "old=new" on the command line.
   std::vector<std::pair<std::string, std::string>> whole = {};
-  // What names begin with, and what they begin with then.
+  // Old prefix, new prefix.
   std::vector<std::pair<std::string, std::string>> prefixes = {};
   std::vector<Substitution> substitutions = {};
 
-  // The new names of all, by old name. Each is renamed by the first that fits: a whole name, a
+  // The new names by old name. Each name is changed by the first that matches: a whole name, a
   // prefix, or else by all substitutions in turn.
   // Throws: NotFoundError for a whole name or a prefix that no tensor has; InvalidArgumentError if
-  // two tensors would have one name, or one none. Both list all that is wrong.
+  // two tensors would have the same name, or one an empty name. Both list all problems.
   std::map<std::string, std::string> apply(const std::vector<std::string>& names) const;
 
  private:
   std::string new_name(const std::string& name) const;
 };
 
-// "old=new". Throws: InvalidArgumentError for text without a "=" or with nothing before it.
+// Parses "old=new". Throws: InvalidArgumentError without a "=" or with nothing before it.
 std::pair<std::string, std::string> parse_renaming(std::string_view text);
 
 }  // namespace crochet::tool

@@ -18,7 +18,7 @@ std::string substituted(std::string_view substitution, const std::string& name) 
   return Substitution(substitution).apply(name);
 }
 
-TEST(SubstitutionTest, DoesWhatSedDoes) {
+TEST(SubstitutionTest, SubstitutesAsSedDoes) {
   EXPECT_EQ(substituted("s/a/b/", "banana"), "bbnana");
   EXPECT_EQ(substituted("s/a/b/g", "banana"), "bbnbnb");
   EXPECT_EQ(substituted("s|^model/|net/|", "model/model/w"), "net/model/w");
@@ -34,7 +34,7 @@ TEST(SubstitutionTest, DoesWhatSedDoes) {
   EXPECT_EQ(substituted("s/(a)|b/<\\1>/g", "ab"), "<a><>");
 }
 
-TEST(SubstitutionTest, OtherTextIsRefused) {
+TEST(SubstitutionTest, RejectsOtherText) {
   for (const char* const text :
        {"", "s", "s/", "s/a", "s/a/b", "a/b/c/", "s/a/b/x", "s/(/b/", "s\\a\\b\\"})
     EXPECT_THROW(Substitution{text}, InvalidArgumentError) << text;
@@ -50,7 +50,7 @@ TEST(RenamingTest, WholeNamesComeBeforePrefixesBeforeSubstitutions) {
   EXPECT_EQ(Renaming().apply({"a"}), (Names{{"a", "a"}}));
 }
 
-TEST(RenamingTest, TellsAllThatCannotBe) {
+TEST(RenamingTest, ListsAllProblems) {
   const Renaming unused{.whole = {{"x", "y"}}, .prefixes = {{"q/", ""}}};
   EXPECT_THAT([&] { unused.apply({"a"}); },
               testing::Throws<NotFoundError>(

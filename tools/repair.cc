@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// crochet repair: a directory that a run can go on from.
+// crochet repair: makes a directory one that a run can resume from.
 #include <memory>
 #include <set>
 
@@ -24,8 +24,8 @@ namespace {
 const CommandHelp kHelp = {
     .name = "repair",
     .description =
-        "Rebuild a directory's state file from its sound checkpoints, and find what\n"
-        "killed saves left. Takes the directory's lock: no run may be using it",
+        "Rebuild a directory's state file from its sound checkpoints, and find files\n"
+        "that killed saves left. Takes the directory's lock: no run may be using it",
     .examples =
         "  crochet repair --dry-run runs/digits     # exit code 1: there is something to do\n"
         "  crochet repair --clean --set-aside runs/digits",
@@ -41,12 +41,12 @@ struct Options {
   bool dry_run = false;
 };
 
-// What was found in a directory, and what became of it.
+// The contents of a directory, and what was done with them.
 struct Outcome {
   struct Checkpoint {
     FoundCheckpoint found;
     std::vector<std::string> damage;
-    std::string suffix = {};  // That its files have now, once set aside.
+    std::string suffix = {};  // Of its files, once they are set aside.
   };
   struct Leftover {
     std::string path;
@@ -56,13 +56,13 @@ struct Outcome {
   std::string directory;
   std::string basename;
   std::vector<Checkpoint> checkpoints = {};
-  // The state as it should be; nothing without a sound checkpoint.
+  // The correct state; unset without a sound checkpoint.
   std::optional<CheckpointState> state = {};
   bool state_was_right = false;
   std::vector<Leftover> leftovers = {};
 };
 
-// The one basename of all checkpoints with a step, or the one that the state file names.
+// The only basename of checkpoints with a step, or else the one that the state file names.
 std::string only_basename(FileSystem& files, const std::string& directory,
                           const std::vector<FoundCheckpoint>& found) {
   std::set<std::string> basenames;
@@ -89,8 +89,8 @@ std::optional<CheckpointState> state_now(FileSystem& files, const std::string& d
   }
 }
 
-// What should be listed: of what a saver would take over, the sound ones; and the newest sound one
-// in any case. An older one that is not listed now is kept for ever, and stays so.
+// The checkpoints that should be listed: the sound ones of those that a saver would adopt, and
+// always the newest sound one. An older one that is not listed now is kept forever, and stays so.
 CheckpointState right_state(FileSystem& files, const Outcome& outcome,
                             const std::optional<CheckpointState>& now) {
   std::map<std::string, double> sound;
@@ -98,7 +98,7 @@ CheckpointState right_state(FileSystem& files, const Outcome& outcome,
   for (const auto& each : outcome.checkpoints)
     if (each.damage.empty()) {
       sound[each.found.prefix] = each.found.unix_time;
-      newest = each.found.prefix;  // In the order of steps.
+      newest = each.found.prefix;  // They are sorted by step.
     }
   std::vector<std::string> listed;
   const internal::FoundHistory history =
@@ -114,7 +114,7 @@ CheckpointState right_state(FileSystem& files, const Outcome& outcome,
   return make_checkpoint_state(outcome.directory, newest, listed, options);
 }
 
-// True if both name the same checkpoints of the directory. Times do not matter.
+// True if both name the same checkpoints of the directory. Times are ignored.
 bool names_the_same(const CheckpointState& right, const std::optional<CheckpointState>& now,
                     const std::string& directory) {
   if (!now || now->model_checkpoint_path != join_path(directory, right.model_checkpoint_path))
@@ -145,8 +145,8 @@ Outcome examine(FileSystem& files, const std::string& directory, const Options& 
   return outcome;
 }
 
-// Without a sound checkpoint nothing is changed but what killed saves left: what is damaged may be
-// all there is.
+// Without a sound checkpoint only leftovers of killed saves are removed: the damaged checkpoints
+// may be all that is left.
 void carry_out(internal::CheckpointDirectory& directory, const Options& options, Outcome& outcome) {
   FileSystem& files = directory.files();
   if (outcome.state && !outcome.state_was_right)
@@ -173,7 +173,7 @@ std::string state_text(const Outcome& outcome, const Options& options) {
   return fmt::format("{}: {} {}{}\n", path,
                      outcome.state_was_right ? "is right, and names"
                      : options.dry_run       ? "would name"
-                                             : "names now",
+                                             : "now names",
                      printable(outcome.state->model_checkpoint_path),
                      num_older == 0 ? "" : fmt::format(" and {} older", num_older));
 }
@@ -186,7 +186,7 @@ std::string as_text(const Outcome& outcome, const Options& options) {
     for (const std::string& line : each.damage)
       text += fmt::format("{}: damaged: {}\n", prefix, printable_text(line));
     if (!each.suffix.empty())
-      text += fmt::format("{}: set aside; its files end in {} now\n", prefix, each.suffix);
+      text += fmt::format("{}: set aside: its files now end in {}\n", prefix, each.suffix);
   }
   for (const auto& leftover : outcome.leftovers)
     text += fmt::format("{}: left over{}\n", printable(leftover.path),
@@ -259,7 +259,7 @@ void add_repair(CommandLine& line) {
       .add_option("--basename", options->basename,
                   "The checkpoints NAME-<step>; needed if there are others and no state file")
       ->type_name("NAME");
-  command.add_flag("--clean", options->clean, "Remove what killed saves left");
+  command.add_flag("--clean", options->clean, "Remove files that killed saves left");
   command.add_flag("--set-aside", options->set_aside,
                    "Rename damaged checkpoints, if there is a sound one");
   command.add_flag("--dry-run,-n", options->dry_run, "Change nothing and take no lock");

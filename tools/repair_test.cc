@@ -21,7 +21,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-// The disk of this machine reads one file wrongly, or not at all, at the moment.
+// Files on a disk that temporarily reads one file wrongly, or not at all.
 class FlakyFiles final : public MemoryFileSystem {
  public:
   std::string unreadable = {};
@@ -56,7 +56,7 @@ class RepairTest : public testing::Test {
     return run(files_, arguments);
   }
 
-  // Every file of the run, and its content.
+  // Every file of the run, and its contents.
   std::map<std::string, std::string> contents() {
     files_.unreadable.clear();
     std::map<std::string, std::string> contents;
@@ -68,7 +68,7 @@ class RepairTest : public testing::Test {
   FlakyFiles files_;
 };
 
-TEST_F(RepairTest, WhatCannotBeReadAtTheMomentIsNotDamaged) {
+TEST_F(RepairTest, ATemporaryReadErrorIsNotDamage) {
   write_state({10, 20, 30});
   ASSERT_EQ(repair({"--set-aside"}).code, kSuccess);
   const auto before = contents();
@@ -85,17 +85,17 @@ TEST_F(RepairTest, WhatCannotBeReadAtTheMomentIsNotDamaged) {
     }
 }
 
-TEST_F(RepairTest, MakesAStateFileOfTheSoundCheckpoints) {
+TEST_F(RepairTest, RebuildsTheStateFileFromTheSoundCheckpoints) {
   damage_data(20);
   const ToolRun result = repair();
   EXPECT_EQ(result.code, kSuccess) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("run/m-10: sound\n"), HasSubstr("run/m-20: damaged: "),
-                                HasSubstr("run/checkpoint: names now m-30 and 1 older\n")));
+                                HasSubstr("run/checkpoint: now names m-30 and 1 older\n")));
   EXPECT_THAT(listed(), ElementsAre("run/m-10", "run/m-30"));
   EXPECT_EQ(latest_checkpoint(files_, "run"), "run/m-30");
 }
 
-TEST_F(RepairTest, TheNewestSoundOneTakesThePlaceOfADamagedOne) {
+TEST_F(RepairTest, TheNewestSoundOneReplacesADamagedOne) {
   write_state({10, 20, 30});
   damage_data(30);
   const ToolRun result = repair({"--json"});
@@ -110,16 +110,16 @@ TEST_F(RepairTest, TheNewestSoundOneTakesThePlaceOfADamagedOne) {
   EXPECT_EQ(json["checkpoints"][2]["set_aside"], false);
 }
 
-// An older one that the state file does not list is kept for ever: once listed, a later run would
-// remove it.
-TEST_F(RepairTest, WhatWasPreservedStaysUnlisted) {
+// An older one that the state file does not list is kept forever: if it were listed, a later run
+// would remove it.
+TEST_F(RepairTest, PreservedCheckpointsStayUnlisted) {
   write_state({20});
   const ToolRun result = repair();
   EXPECT_EQ(result.code, kSuccess);
   EXPECT_THAT(listed(), ElementsAre("run/m-20", "run/m-30"));
 }
 
-TEST_F(RepairTest, AStateFileThatIsRightIsNotTouched) {
+TEST_F(RepairTest, ACorrectStateFileIsNotChanged) {
   write_state({10, 20, 30});
   const std::string before = read_file(files_, "run/checkpoint");
   EXPECT_EQ(repair({"--dry-run"}).code, kSuccess);
@@ -137,7 +137,7 @@ TEST_F(RepairTest, ADamagedStateFileIsReplaced) {
   EXPECT_THAT(listed(), ElementsAre("run/m-10", "run/m-20", "run/m-30"));
 }
 
-TEST_F(RepairTest, ADryRunChangesNothingAndSaysWhetherThereIsWork) {
+TEST_F(RepairTest, ADryRunChangesNothingAndReportsTheWork) {
   put_file(files_, "run/m-40.index.tempstate12", "x");
   const ToolRun result = repair({"--dry-run", "--clean", "--set-aside"});
   EXPECT_EQ(result.code, kNegative);
@@ -148,7 +148,7 @@ TEST_F(RepairTest, ADryRunChangesNothingAndSaysWhetherThereIsWork) {
   EXPECT_TRUE(files_.exists("run/m-40.index.tempstate12"));
 }
 
-TEST_F(RepairTest, LeftOversAreNamedAndRemovedIfWanted) {
+TEST_F(RepairTest, LeftoversAreListedAndRemovedIfAsked) {
   const std::vector<std::string> left = {"run/m-40.data-00000-of-00001",
                                          "run/m-50.index.tempstate1"};
   for (const std::string& path : left) put_file(files_, path, "x");
@@ -164,13 +164,13 @@ TEST_F(RepairTest, LeftOversAreNamedAndRemovedIfWanted) {
               ElementsAre(prefix(10), prefix(20), prefix(30)));
 }
 
-TEST_F(RepairTest, DamagedOnesAreSetAsideIfWanted) {
+TEST_F(RepairTest, DamagedOnesAreSetAsideIfAsked) {
   damage_data(30);
   EXPECT_EQ(repair().code, kSuccess);
   EXPECT_TRUE(files_.exists("run/m-30.index"));
   const ToolRun result = repair({"--set-aside"});
   EXPECT_EQ(result.code, kSuccess);
-  EXPECT_THAT(result.out, HasSubstr("run/m-30: set aside; its files end in .damaged now\n"));
+  EXPECT_THAT(result.out, HasSubstr("run/m-30: set aside: its files now end in .damaged\n"));
   EXPECT_FALSE(files_.exists("run/m-30.index"));
   EXPECT_TRUE(files_.exists("run/m-30.data-00000-of-00001.damaged"));
 }
@@ -186,7 +186,7 @@ TEST_F(RepairTest, WithoutASoundOneNothingIsChanged) {
   EXPECT_TRUE(files_.exists("run/m-30.index"));
 }
 
-TEST_F(RepairTest, ARunThatHoldsTheDirectoryIsNotDisturbed) {
+TEST_F(RepairTest, RefusesADirectoryThatARunHolds) {
   const DirectoryLock lock(files_, "run");
   const ToolRun result = repair();
   EXPECT_EQ(result.code, kTrouble);
@@ -196,7 +196,7 @@ TEST_F(RepairTest, ARunThatHoldsTheDirectoryIsNotDisturbed) {
   EXPECT_EQ(repair({"--dry-run"}).code, kNegative);
 }
 
-TEST_F(RepairTest, OfSeveralBasenamesTheOneInTheStateFileOrAnOptionDecides) {
+TEST_F(RepairTest, ChoosesTheBasenameByStateFileOrOption) {
   put_checkpoint(files_, "run/best-99", {{"w", Tensor::scalar<float>(1)}});
   const ToolRun unclear = repair();
   EXPECT_EQ(unclear.code, kTrouble);
@@ -217,8 +217,8 @@ TEST_F(RepairTest, ADirectoryWithoutCheckpointsIsTrouble) {
   EXPECT_FALSE(files_.exists("nowhere"));
 }
 
-// A manager's state has times and more; what it knows is kept.
-TEST_F(RepairTest, TimesOfAStateAreKept) {
+// The state of a CheckpointManager has times and other fields, which are kept.
+TEST_F(RepairTest, KeepsTheTimesOfAState) {
   update_checkpoint_state(files_, "run", prefix(20), {prefix(20)},
                           {.all_model_checkpoint_timestamps = {5},
                            .last_preserved_timestamp = 7,

@@ -36,7 +36,7 @@ struct Options {
 struct Row {
   std::string name;
   TensorInfo info;
-  // What follows needs the elements, and is missing if they are not wanted, or damaged.
+  // The next fields need the elements, and are empty if those are not requested, or damaged.
   std::optional<Statistics> statistics = {};
   std::vector<Number> values = {};
   std::string problem = {};
@@ -63,7 +63,7 @@ std::string values_text(const Row& row) {
   return num_values < row.info.shape.num_elements() ? text + " ..." : text;
 }
 
-// How many of its elements are no finite numbers: "2 nan", "1 nan, 3 inf".
+// The number of elements that are not finite: "2 nan", "1 nan, 3 inf".
 std::string not_finite_text(const Statistics& statistics) {
   std::string text;
   if (statistics.num_nan > 0) text += fmt::format("{} nan", statistics.num_nan);
@@ -121,7 +121,7 @@ Json as_json(const Row& row, const Options& options) {
   return json;
 }
 
-// What a safetensors file says besides its tensors.
+// The metadata of a safetensors file.
 Json metadata_json(const CheckpointReader& reader) {
   Json metadata = Json::object();
   for (const auto& [key, value] : reader.metadata()) metadata[json_text(key)] = json_text(value);

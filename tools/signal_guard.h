@@ -8,9 +8,9 @@
 
 namespace crochet::tool {
 
-// While it lives, the first SIGINT, SIGTERM or SIGHUP is only noted (pending_signal()), so that
-// who is writing files can remove them and end. A second one ends the program at once, and signals
-// that are ignored stay so. One at a time.
+// While one exists, the first SIGINT, SIGTERM or SIGHUP is only recorded (pending_signal()), so
+// that a command that is writing files can remove them and end. A second one ends the program at
+// once; ignored signals stay ignored. Requires: only one exists at a time.
 class SignalGuard {
  public:
   SignalGuard();

@@ -10,8 +10,8 @@
 namespace crochet::tool {
 namespace {
 
-// Doubles hold the sums of smaller types; of doubles they overflow, of 64-bit integers they lose
-// digits.
+// Doubles can hold the sums of smaller types; those of doubles would overflow, those of 64-bit
+// integers lose digits.
 template <typename T>
 using Sum = std::conditional_t<sizeof(T) < sizeof(double), double, long double>;
 
@@ -26,7 +26,7 @@ struct ComplexSums {
   }
 };
 
-// True if an element counts; takes note of why it does not.
+// True if an element is finite; otherwise counts it as NaN or infinite.
 template <typename T>
 bool counts(T value, Statistics& found) {
   if (std::isfinite(value)) return true;
@@ -46,7 +46,7 @@ void look_at_complex(std::span<const T> elements, Statistics& found) {
   if (sums.count > 0) found.mean = sums.mean();
 }
 
-// `value_of` says what an element is to be compared and summed as.
+// `value_of` converts an element to the value that is compared and summed.
 template <typename T, typename ValueOf>
 void look_at_ordered(std::span<const T> elements, ValueOf value_of, Statistics& found) {
   Sum<T> sum = 0;

@@ -10,21 +10,21 @@
 
 namespace crochet::tool {
 
-// What a tensor's elements are like. Of real numbers and integers, those that are finite count; of
-// bools, true is 1 in the mean; complex numbers have a mean and neither smallest nor largest;
-// strings have nothing.
+// Statistics of a tensor's elements. Only finite numbers count; for bools, true is 1 in the
+// mean; complex numbers have a mean but no minimum and maximum;
+// strings have none of these.
 struct Statistics {
   Number min = {};
   Number max = {};
   Number mean = {};
-  // Of complex numbers, those with such a part.
+  // For complex numbers, those with such a part.
   uint64_t num_nan = 0;
   uint64_t num_infinite = 0;
 };
 
 Statistics statistics_of(const Tensor& tensor);
 
-// The first elements, at most so many, row-major.
+// The first elements, at most `count`, row-major.
 std::vector<Number> first_values(const Tensor& tensor, uint64_t count);
 
 }  // namespace crochet::tool

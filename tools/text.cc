@@ -17,7 +17,7 @@ namespace {
 
 bool is_continuation(unsigned char byte) { return (byte & 0xc0) == 0x80; }
 
-// In characters, as a terminal shows them.
+// In characters, as shown on a terminal.
 size_t width(std::string_view text) {
   return static_cast<size_t>(std::ranges::count_if(
       text, [](char c) { return !is_continuation(static_cast<unsigned char>(c)); }));
@@ -35,7 +35,7 @@ std::string size_text(uint64_t bytes) {
   constexpr std::array<const char*, 7> kUnits = {"", "k", "M", "G", "T", "P", "E"};
   auto size = static_cast<double>(bytes);
   size_t unit = 0;
-  // What would be rounded to 1000 of a unit is 1 of the next.
+  // A value that would be rounded to 1000 of a unit is 1 of the next.
   for (; size >= (unit == 0 ? 1000 : 999.5); size /= 1000) ++unit;
   return fmt::format("{:.{}f}{}", size, unit > 0 && size < 9.95 ? 1 : 0, kUnits[unit]);
 }

@@ -9,25 +9,25 @@
 
 namespace crochet::tool {
 
-// How names, sizes, times and tables look. Nothing that a file says reaches a terminal as a
-// control character.
+// The format of names, sizes, times and tables. Text from a file never reaches a terminal as
+// control characters.
 
-// A name in one line: control characters and bytes that are no UTF-8 as "\n", "\t", "\r" or "\x1b",
-// a backslash as two.
+// A name on one line: control characters and bytes that are not UTF-8 are written as "\n", "\t",
+// "\r" or "\x1b", a backslash as two.
 std::string printable(std::string_view name);
-// The same for messages, which may have escapes of their own: backslashes stay, and so do spaces.
+// The same for messages, which may contain escapes already: backslashes and spaces are unchanged.
 std::string printable_text(std::string_view message);
-// What JSON can hold: the name itself if it is UTF-8, else printable(name).
+// A string for JSON: the name itself if it is UTF-8, otherwise printable(name).
 std::string json_text(std::string_view name);
 
-// "0", "999", "1.2k", "34M", "1.5G": at most two digits behind the point are of no use to anyone.
+// "0", "999", "1.2k", "34M", "1.5G".
 std::string size_text(uint64_t bytes);
-// "2026-11-21T14:34:30Z"; "-" for a time that no calendar has.
+// "2026-11-21T14:34:30Z"; "-" for a time out of range.
 std::string time_text(double unix_time);
 // "1 tensor", "2 tensors".
 std::string count_text(uint64_t count, std::string_view noun);
 
-// Columns that are aligned. The last one is as long as it likes.
+// A table with aligned columns. The last column is not padded.
 class Table {
  public:
   enum class Align { kLeft, kRight };

@@ -13,7 +13,7 @@
 namespace crochet::tool {
 namespace {
 
-TEST(TextTest, NamesAreOneLineWhateverTheyHold) {
+TEST(TextTest, NamesAreOneLineWhateverTheyContain) {
   EXPECT_EQ(printable("model/w 1"), "model/w 1");
   EXPECT_EQ(printable("a\nb\tc\rd\x1b[2J\x7f"), "a\\nb\\tc\\rd\\x1b[2J\\x7f");
   EXPECT_EQ(printable("a\\b"), "a\\\\b");
@@ -22,7 +22,7 @@ TEST(TextTest, NamesAreOneLineWhateverTheyHold) {
   EXPECT_EQ(printable("\xc2\x9b"), "\\xc2\\x9b");  // CSI in two bytes.
 }
 
-TEST(TextTest, BytesThatAreNoUtf8AreShownAsBytes) {
+TEST(TextTest, InvalidUtf8IsShownAsBytes) {
   for (const char* const bad :
        {"\xff", "\x80", "\xc3", "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe0\x80\x80",
         "\xf0\x80\x80\x80", "\xe2\x82"}) {
@@ -63,7 +63,7 @@ TEST(TextTest, TablesAreAlignedByCharacters) {
             "100  b      y y\n");
 }
 
-TEST(NumberTest, TextsAndJsonKeepWhatANumberIs) {
+TEST(NumberTest, TextAndJsonPreserveNumbers) {
   EXPECT_EQ(exact_text(0.1f), "0.1");
   EXPECT_EQ(exact_text(1.0 / 3), "0.3333333333333333");
   EXPECT_EQ(short_text(1.0 / 3), "0.333333");
@@ -80,7 +80,7 @@ TEST(NumberTest, TextsAndJsonKeepWhatANumberIs) {
   EXPECT_EQ(to_json(Number()).dump(), "null");
 }
 
-TEST(NameFilterTest, PatternsAreAShells) {
+TEST(NameFilterTest, MatchesShellPatterns) {
   EXPECT_TRUE(matches_glob("model/*", "model/a/b"));
   EXPECT_TRUE(matches_glob("w[0-9]?", "w1x"));
   EXPECT_TRUE(matches_glob("a\\*", "a*"));

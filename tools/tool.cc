@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kHelpColumn = 30;
 
-// Sends the library's log to a stream, as long as this lives.
+// Sends the library's log to a stream until it is destroyed.
 class LogToStream {
  public:
   explicit LogToStream(std::ostream& err)
@@ -40,14 +40,14 @@ class LogToStream {
 void describe_program(CommandLine& line) {
   line.app.name("crochet");
   line.app.description(
-      "Looks into checkpoints and repairs what can be repaired: TensorFlow's tensor bundles and\n"
-      "safetensors files, whoever wrote them.");
+      "Inspects, converts and repairs checkpoints: TensorFlow's tensor bundles and safetensors\n"
+      "files, from any program.");
   line.app.set_version_flag("--version", "crochet " CROCHET_VERSION, "Print the version and exit");
   line.app.require_subcommand(1);
   line.app.get_formatter()->column_width(kHelpColumn);
   line.app.footer(
       "Exit codes: 0 yes, done; 1 no: damage, a difference, nothing found; 2 trouble.\n"
-      "`crochet COMMAND --help` tells more of each.");
+      "Run `crochet COMMAND --help` for the options of a command.");
   add_list(line);
   add_show(line);
   add_verify(line);
@@ -57,10 +57,10 @@ void describe_program(CommandLine& line) {
   add_pin(line);
 }
 
-// Nothing if there is a command to run, else the exit code.
+// Returns nothing if there is a command to run, otherwise the exit code.
 std::optional<int> parse(CommandLine& line, std::vector<std::string> arguments,
                          const Context& context) {
-  std::ranges::reverse(arguments);  // So CLI11 wants them.
+  std::ranges::reverse(arguments);  // CLI11 expects them in this order.
   try {
     line.app.parse(arguments);
     return std::nullopt;
@@ -70,7 +70,7 @@ std::optional<int> parse(CommandLine& line, std::vector<std::string> arguments,
     context.print(std::string(version.what()) + "\n");
   } catch (const CLI::ParseError& error) {
     const auto chosen = line.app.get_subcommands();
-    context.complain(fmt::format("{} (crochet {}--help tells more)", error.what(),
+    context.complain(fmt::format("{} (see crochet {}--help)", error.what(),
                                  chosen.empty() ? "" : chosen.front()->get_name() + " "));
     return kTrouble;
   }

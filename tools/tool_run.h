@@ -50,7 +50,7 @@ inline void put_file(FileSystem& files, const std::string& path, std::string_vie
   file->close();
 }
 
-// One byte is another one.
+// Changes one byte.
 inline void damage(FileSystem& files, const std::string& path, size_t offset) {
   std::string content = read_file(files, path);
   content[offset] = static_cast<char>(content[offset] ^ 0x10);

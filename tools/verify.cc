@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// crochet verify: is all there, and as it was written?
+// crochet verify: checks that checkpoints are complete and as they were written.
 #include <memory>
 
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
@@ -15,7 +15,7 @@ namespace {
 
 const CommandHelp kHelp = {
     .name = "verify",
-    .description = "Read checkpoints and compare all checksums; says what is damaged",
+    .description = "Read checkpoints, compare all checksums and report damage",
     .examples =
         "  crochet verify runs/digits/model.ckpt-2000\n"
         "  crochet verify runs/digits                   # all in the directory\n"
@@ -86,7 +86,7 @@ void add_verify(CommandLine& line) {
                   "Checkpoints: their prefixes, any of their files, or directories for all in them")
       ->type_name("PATH")
       ->required();
-  command.add_flag("--quiet,-q", options->quiet, "Print nothing; the exit code tells");
+  command.add_flag("--quiet,-q", options->quiet, "Print nothing, only set the exit code");
 }
 
 }  // namespace crochet::tool

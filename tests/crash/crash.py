@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
-"""Ends a program that trains and saves, in every way, and looks at what is left.
+"""Ends a program that trains and saves in every way, and checks the files that it leaves.
 
-What is true stands outside the program: the hashes of every variable after each step, as it said
-them before that step was saved, and the newest step that it called durable. Whatever happened,
-the next run must
+The expected state is kept outside the program: the hashes of every variable after each step, which
+the program printed before that step was saved, and the newest step that it reported as durable. In
+every case the next run must
 
 - find a checkpoint of one step, bit-equal, not older than the newest durable one;
-- find the left-overs of at most one save, and have removed them before its first step;
-- have ended within a bounded time.
+- find the leftovers of at most one save, and remove them before its first step;
+- end within a bounded time.
 
   crash.py kills [--number 200]    kill -9 at random moments
   crash.py points                  kill -9 at each operation on files of the first saves and the last
@@ -29,14 +29,14 @@ import tempfile
 import threading
 import time
 
-TIME_LIMIT = 60  # Seconds; an end takes milliseconds.
+TIME_LIMIT = 60  # Seconds; ending takes milliseconds.
 
-# Where the operations of a run's second save lie, and some before and behind.
+# The range of the operations of a run's second save, with some before and after.
 SECOND_SAVE = (20, 44)
 
 BASENAME = "model.ckpt"
 FORMATS = ("bundle", "bundle", "safetensors")
-# What the program does besides training: forks children, has closed its standard descriptors.
+# Conditions under which the program trains: it forks children, or its standard descriptors are closed.
 SURROUNDINGS = ((), (), ("forks=yes",), ("closed=yes",), ("forks=yes", "closed=yes"))
 INDEX = re.compile(re.escape(BASENAME) + r"-(\d+)\.(index|safetensors|safetensors\.index\.json)")
 PART = re.compile(re.escape(BASENAME) +
@@ -49,7 +49,7 @@ class Failure(Exception):
 
 
 def left_overs(directory):
-  """Files that belong to no checkpoint: {the save they are of: [name]}."""
+  """Files that belong to no checkpoint: {the save they belong to: [name]}."""
   names = os.listdir(directory) if os.path.isdir(directory) else []
   sound = {match[1] for match in map(INDEX.fullmatch, names) if match}
   result = {}
@@ -80,7 +80,7 @@ class Life:
     self.process.kill()
 
   def read_line(self):
-    """Returns the words of what the program says next; nothing at its end."""
+    """Returns the words of the program's next line; nothing at its end."""
     line = self.process.stdout.readline().decode()
     if not line.endswith("\n"):
       return []
@@ -90,7 +90,7 @@ class Life:
     return words
 
   def start(self):
-    """Waits for the state to be restored, checks it, and lets the program go on."""
+    """Waits for the state to be restored, checks it, and lets the program continue."""
     words = self.read_line()
     if not words or words[0] != "ready":
       raise Failure(f"the program did not get ready: {words} {self.errors()}")
@@ -103,7 +103,7 @@ class Life:
     self.finish()
 
   def finish(self):
-    """Reads what is left and returns the exit code, the negative signal of a killed program."""
+    """Reads the remaining output and returns the exit code, or the negative signal that killed it."""
     try:
       while self.read_line():
         pass
@@ -123,7 +123,7 @@ class Life:
 
 
 class Oracle:
-  """What must be true of a directory."""
+  """The expected state of a directory."""
 
   def __init__(self, trainer, directory, quiet=True):
     self.trainer = trainer
@@ -144,17 +144,17 @@ class Oracle:
 
   def check_restored(self, step, hashes):
     if step < self.durable:
-      raise Failure(f"step {step} was restored, {self.durable} was durable")
+      raise Failure(f"step {step} was restored, expected at least the durable step {self.durable}")
     if self.hashes.get(step) != hashes:
       raise Failure(f"step {step} was restored with other hashes")
     rest = left_overs(self.directory)
     if rest:
-      raise Failure(f"left-overs behind a start: {rest}")
+      raise Failure(f"leftovers after a start: {rest}")
 
   def check_dead(self):
     rest = left_overs(self.directory)
     if len(rest) > 1:
-      raise Failure(f"left-overs of more than one save: {rest}")
+      raise Failure(f"leftovers of more than one save: {rest}")
     return len(rest)
 
   def life(self, *arguments):
@@ -162,7 +162,7 @@ class Oracle:
 
 
 def kill_at_random(trainer, directory, number, seed):
-  """Kills in the midst of a save, or between two: a line and a random while later."""
+  """Kills in the middle of a save, or between two: after a line and a random delay."""
   generator = random.Random(seed)
   oracle = Oracle(trainer, directory)
   torn = 0
@@ -178,18 +178,18 @@ def kill_at_random(trainer, directory, number, seed):
     life.kill()
     torn += oracle.check_dead()
     if (i + 1) % 100 == 0:
-      print(f"{i + 1} kills, {torn} of them in the midst of a save, step {max(oracle.hashes)}",
+      print(f"{i + 1} kills, {torn} of them in the middle of a save, step {max(oracle.hashes)}",
             flush=True)
   life = oracle.life("steps=1")
   life.start()
   life.finish()
   if number >= 100 and torn < number // 10:
     raise Failure(f"only {torn} of {number} kills met a save")
-  print(f"{number} kills: {torn} in the midst of a save, {max(oracle.hashes)} steps")
+  print(f"{number} kills: {torn} in the middle of a save, {max(oracle.hashes)} steps")
 
 
 def kill_at_points(trainer, directory, _number, _seed):
-  """Kills at operation 0, 1, 2, ... of a life of five saves, until one lives to its end."""
+  """Kills at operation 0, 1, 2, ... of a run with five saves, until one run completes."""
   for shards, form in ((1, "bundle"), (3, "bundle"), (1, "safetensors"), (3, "safetensors")):
     kind = (f"shards={shards}", f"format={form}")
     first = os.path.join(directory, f"first-{form}{shards}")
@@ -227,7 +227,7 @@ def kill_at_points(trainer, directory, _number, _seed):
     print(f"{point} points, {form} in {shards} data file(s)")
 
 
-# What each kind of exit makes of the exit code: an exact one, or a signal's.
+# The expected exit code of each kind of exit: an exact one, or a signal's.
 EXITS = {
     "return": 0,
     "throw": 1,
@@ -263,7 +263,7 @@ def end_at(trainer, directory, how, point):
 def end_in_every_way(trainer, directory, _number, _seed):
   """Ends while the saver is at each of the operations of the second save."""
   ends = [(how, point) for how in EXITS for point in range(*SECOND_SAVE)]
-  with concurrent.futures.ThreadPoolExecutor(8) as pool:  # They wait for retries mostly.
+  with concurrent.futures.ThreadPoolExecutor(8) as pool:  # They mostly wait for retries.
     for end in [pool.submit(end_at, trainer, directory, *end) for end in ends]:
       end.result()
   print(f"{len(ends)} ends: {len(EXITS)} kinds")

@@ -1,31 +1,31 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What crash.py kills: trains some state and saves it, and says on its standard output, a line at a
-// time and at once, what an oracle must know:
+// The program that crash.py kills: trains some state and saves it, and reports on its standard
+// output, in unbuffered lines:
 //
-//   ready <step> <hashes>     the state restored, or the first; goes on when a line is read
+//   ready <step> <hashes>     the restored or initial state; continues once it has read a line
 //   step <step> <hashes>      the state after a step, before it is saved
-//   durable <step>            a save that survives everything from now on
-//   published <step>          a save that is over
-//   failed <step>             one that was given up
-//   over                      the run has ended and everything is destroyed
-//   child <what>              a forked child that did not end as it should
+//   durable <step>            a save that survives any crash from now on
+//   published <step>          a completed save
+//   failed <step>             a save that failed
+//   over                      the run has ended and all objects are destroyed
+//   child <what>              a forked child that ended unexpectedly
 //
 //   trainer <dir> [key=value ...]
 //
-//   steps=N       stop at this step; default: none
+//   steps=N       stop at this step; default: never
 //   every=N       save every N steps; default: 1
-//   shards=N      in so many data files; default: 1
+//   shards=N      write N data files; default: 1
 //   format=NAME   bundle or safetensors; default: bundle
-//   die_at=N      kill -9 at the N-th operation on files, an append half done
+//   die_at=N      kill -9 at the N-th file operation, in the middle of an append
 //   exit=HOW      end by return, throw, exit, quick_exit, _exit, abort, terminate, SIGTERM, SIGINT,
 //                 SIGHUP, SIGSEGV, SIGKILL or leave ...
-//   at=N          ... when the saver is at the N-th operation on files, which waits in vain for
-//                 the end of the program's main thread for 50 ms; `leave` is a SIGTERM then,
-//                 with a deadline that the operation misses: it ends while the process exits
+//   at=N          ... when the saver is at the N-th file operation, which then waits up to 50 ms
+//                 for the main thread to end; `leave` is a SIGTERM then, with a deadline that
+//                 the operation misses: it ends while the process exits
 //   forks=yes     fork a child after each step, which ends in one of several ways
-//   closed=yes    close descriptors 0 to 2 first, and print on them all the time
+//   closed=yes    close descriptors 0 to 2 first, and keep printing to them
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -58,7 +58,7 @@ using namespace crochet;
 
 namespace {
 
-// The oracle's pipes, out of the way of what is closed; a child has none to talk on.
+// Copies of the pipes to crash.py, so that 0 to 2 can be closed; a child does not write to them.
 int hears = STDIN_FILENO;
 int talks = STDOUT_FILENO;
 
@@ -106,8 +106,8 @@ void advance_into(std::span<const uint32_t> from, std::span<uint32_t> to) {
     to[i] = from[i] * 1664525u + 1013904223u + static_cast<uint32_t>(i);
 }
 
-// State of every kind: a variable that is replaced, one that is changed in place, an array of the
-// caller, a generator and a container that grows.
+// State of every kind: a variable that is replaced, one that is changed in place, a borrowed
+// array, a generator and a container that grows.
 struct State {
   static constexpr int64_t kElements = 16384;
 
@@ -149,7 +149,7 @@ struct State {
   Output step;
 };
 
-// Tells the oracle.
+// Reports the state of each step.
 class Teller final : public SessionRunHook {
  public:
   explicit Teller(const State& state) : state_(state) {}
@@ -175,8 +175,8 @@ class TellPublished final : public CheckpointSaverListener {
   }
 };
 
-// Tells what is durable: the state file is begun when the name of a checkpoint's index is synced.
-// All this happens on the saver's thread.
+// Reports what is durable: writing the state file starts once the rename of a checkpoint's index is
+// synced. All this happens on the saver's thread.
 class TellDurable {
  public:
   void see(const std::string& operation) {
@@ -193,11 +193,11 @@ class TellDurable {
   std::string step_;
 };
 
-// Set once the saver is where the program is to end, and once the process exits.
+// Set once the saver reaches the operation at which the program is to end, and once it exits.
 std::atomic<bool> end_now = false;
 std::atomic<bool> exiting = false;
 
-// From this operation on the saver's next one is not done before the process exits; -1: all are.
+// The saver's first operation from this number on blocks until the process exits; -1: none does.
 int64_t leave_at = -1;
 
 void leave_the_saver(int64_t operation) {
@@ -208,19 +208,19 @@ void leave_the_saver(int64_t operation) {
   exiting.wait(false);
 }
 
-// Lets the saver that was left behind go on among objects that are destroyed already.
+// Lets the blocked saver thread continue while static objects are being destroyed.
 void let_the_saver_go_on() {
   exiting = true;
   exiting.notify_all();
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
 }
 
-// Thrown by a child, through everything that its parent has set up.
+// Thrown by a child, to unwind its parent's stack.
 struct ChildUnwinds {};
 
 enum class ChildEnds { kAtOnce, kByExit, kByUnwinding, kAfterSaving };
 
-// What a child does is refused or its own business, and never its parent's.
+// The child's part: its actions are refused or affect only itself, never its parent.
 void be_the_child(ChildEnds how, Saver& saver, Session& session, const std::string& directory) {
   talks = -1;
   ::alarm(20);
@@ -242,7 +242,7 @@ void be_the_child(ChildEnds how, Saver& saver, Session& session, const std::stri
   ::_exit(5);
 }
 
-// Forks a child, which ends in the ways above by turns, and waits for it.
+// Forks a child, which ends in one of the ways above in turn, and waits for it.
 void fork_after(int64_t step, Saver& saver, Session& session, const std::string& directory) {
 #ifdef __SANITIZE_ADDRESS__
   // AddressSanitizer of GCC 12 does not hold its allocator's locks across a fork: if another thread
@@ -259,7 +259,7 @@ void fork_after(int64_t step, Saver& saver, Session& session, const std::string&
 }
 
 void print_on_closed_descriptors() {
-  std::fputs("what a program prints where nothing is open\n", stdout);
+  std::fputs("output of a program to a closed descriptor\n", stdout);
   std::fflush(stdout);
   std::fputs("and its errors\n", stderr);
 }
@@ -270,7 +270,7 @@ void close_standard_descriptors() {
   for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::close(file);
 }
 
-// Forks, where it is asked for, and prints where nothing is open.
+// Forks, if asked to, and prints to closed descriptors.
 class Surroundings final : public SessionRunHook {
  public:
   Surroundings(const Arguments& arguments, std::shared_ptr<Saver> saver)
@@ -303,7 +303,7 @@ void end_by(const std::string& how) {
   if (how == "_exit") ::_exit(7);
   if (how == "abort") std::abort();
   if (how == "terminate") std::terminate();
-  if (how == "SIGSEGV") std::signal(SIGSEGV, SIG_DFL);  // Sanitizers have a handler of their own.
+  if (how == "SIGSEGV") std::signal(SIGSEGV, SIG_DFL);  // Sanitizers install their own handler.
   if (const auto found = kSignals.find(how); found != kSignals.end()) ::raise(found->second);
 }
 
@@ -366,7 +366,7 @@ int main(int argc, char** argv) {
   if (argc < 2) return 2;
   const Arguments arguments(argc, argv);
   if (!arguments.text("closed").empty()) close_standard_descriptors();
-  // A saver that was left behind needs them until the process has ended.
+  // Leaked: a saver thread may use them until the process has ended.
   auto& files = *new FailingFileSystem(FileSystem::posix());
   auto& durable = *new TellDurable;
   static std::atomic<int64_t> operations = 0;

@@ -1,6 +1,6 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-// The digits example as a user meets it: real processes, real signals, real files.
+// The digits example as a user runs it: real processes, real signals, real files.
 #include <signal.h>
 
 #include <filesystem>
@@ -80,7 +80,7 @@ TEST_F(DigitsTest, TrainsAndPrintsAccuracyAndConfusion) {
   EXPECT_TRUE(std::filesystem::exists(dir_ + "/metrics.jsonl"));
 }
 
-TEST_F(DigitsTest, SaysWhereItResumesAndThatNothingIsLeftToDo) {
+TEST_F(DigitsTest, ReportsWhereItResumesAndThatNothingIsLeftToDo) {
   EXPECT_EQ(run({"--steps", "100"}).exit_code, 0);
   const Ending more = run({"--steps", "200"});
   EXPECT_EQ(more.exit_code, 0);
@@ -95,8 +95,8 @@ TEST_F(DigitsTest, SaysWhereItResumesAndThatNothingIsLeftToDo) {
   EXPECT_EQ(std::filesystem::last_write_time(dir_ + "/checkpoint"), time);
 }
 
-// One run of 2,000 steps, and one that is killed at ten random moments, end in the same bits:
-// variables, optimiser, generator, data position, hooks' state, and the step.
+// One run of 2,000 steps, and one that is killed at ten random moments, end in the same state, bit
+// for bit: variables, optimiser, generator, data position, hooks' state, and the step.
 TEST_F(DigitsTest, EndsInTheSameBitsThoughKilledTenTimes) {
   const std::string whole = temp_.path() + "/whole";
   const auto started = std::chrono::steady_clock::now();
@@ -107,8 +107,8 @@ TEST_F(DigitsTest, EndsInTheSameBitsThoughKilledTenTimes) {
   const unsigned seed = std::random_device()();
   SCOPED_TRACE(fmt::format("seed {}", seed));
   std::mt19937 random(seed);
-  // How fast the machine is at the moment decides how far a run gets before its kill. One that
-  // reaches its end has to end in the same bits too, and the next one starts from the beginning.
+  // How far a run gets before it is killed depends on the machine. One that reaches its end must
+  // end in the same state too, and the next one starts from the beginning.
   std::uniform_int_distribution<int64_t> moment(0, duration.count() / 12);
   int kills = 0, kills_of_run = 0;
   for (int attempt = 0; kills < 10 || kills_of_run == 0; ++attempt) {
@@ -157,7 +157,7 @@ TEST_F(DigitsTest, FinishesTheStepSavesAndEndsOnASignal) {
   }
 }
 
-TEST_F(DigitsTest, RefusesADirectoryThatAnotherRunHolds) {
+TEST_F(DigitsTest, RejectsADirectoryThatAnotherRunHolds) {
   Program first(arguments({"--steps", "50000"}));
   ASSERT_TRUE(first.wait_for_output("step"));
   const Ending second = run({"--steps", "10"});
@@ -166,7 +166,7 @@ TEST_F(DigitsTest, RefusesADirectoryThatAnotherRunHolds) {
               AllOf(HasSubstr("digits: "), HasSubstr(dir_), HasSubstr("pid ")));
 }
 
-TEST_F(DigitsTest, RefusesACheckpointOfAnotherArchitecture) {
+TEST_F(DigitsTest, RejectsACheckpointOfAnotherArchitecture) {
   ASSERT_EQ(run({"--steps", "100"}).exit_code, 0);
   const auto before = all_tensors(newest());
   const Ending ending = run({"--steps", "200", "--hidden", "64"});
@@ -195,9 +195,9 @@ TEST_F(DigitsTest, FallsBackToTheCheckpointBeforeADamagedOne) {
   EXPECT_THAT(ending.err, AllOf(HasSubstr("crc32c"), HasSubstr("model.ckpt-200"),
                                 HasSubstr("restored " + dir_ + "/model.ckpt-100")));
   EXPECT_TRUE(std::filesystem::exists(dir_ + "/model.ckpt-200.index.damaged"));
-  EXPECT_THAT(checkpoints(dir_), SizeIs(4));  // 0, 100, 200 made anew, 300.
+  EXPECT_THAT(checkpoints(dir_), SizeIs(4));  // 0, 100, 200 (written again), 300.
 
-  // The same steps make the same bits.
+  // The same steps compute the same bits.
   const std::string whole = temp_.path() + "/whole";
   ASSERT_EQ(run_digits({"--dir", whole, "--steps", "300", "--save-steps", "100"}).exit_code, 0);
   expect_same_bits(newest(), whole + "/model.ckpt-300");
@@ -215,7 +215,7 @@ TEST_F(DigitsTest, NeverStartsAfreshOverDamagedCheckpoints) {
   }
 }
 
-TEST_F(DigitsTest, TrainsOnAFullDiskAndSaysSoAtTheEnd) {
+TEST_F(DigitsTest, TrainsOnAFullDiskAndFailsAtTheEnd) {
   ASSERT_EQ(run({"--steps", "100"}).exit_code, 0);
   const auto before = all_tensors(newest());
   const Ending ending = run({"--steps", "200"}, {.largest_file = 50'000});
@@ -224,10 +224,10 @@ TEST_F(DigitsTest, TrainsOnAFullDiskAndSaysSoAtTheEnd) {
               AllOf(HasSubstr("digits: "), HasSubstr("model.ckpt-200"), HasSubstr("EFBIG")));
   EXPECT_EQ(newest(), dir_ + "/model.ckpt-100");
   EXPECT_TRUE(all_tensors(newest()) == before);
-  EXPECT_EQ(run({"--steps", "200"}).exit_code, 0);  // There is room again: nothing was lost.
+  EXPECT_EQ(run({"--steps", "200"}).exit_code, 0);  // With free space again, nothing is lost.
 }
 
-TEST_F(DigitsTest, SaysInOneLineWhatIsWrong) {
+TEST_F(DigitsTest, ReportsErrorsInOneLine) {
   const auto expect_error = [&](int exit_code, std::vector<std::string> words,
                                 const std::string& text) {
     const Ending ending = run_digits(words);
@@ -243,11 +243,11 @@ TEST_F(DigitsTest, SaysInOneLineWhatIsWrong) {
   expect_error(1, {"--dir", dir_, "--data", temp_.path() + "/none.csv.gz"}, "none.csv.gz");
   std::ofstream(temp_.path() + "/bad.csv") << "1,2,3\n";
   expect_error(1, {"--dir", dir_, "--data", temp_.path() + "/bad.csv"}, "bad.csv: not a gzip file");
-  std::ofstream(temp_.path() + "/file") << "no directory";
+  std::ofstream(temp_.path() + "/file") << "not a directory";
   expect_error(1, {"--dir", temp_.path() + "/file"}, temp_.path() + "/file");
 }
 
-// What a terminal shows, cut at each redrawing.
+// Terminal output, split at each redrawing.
 std::vector<std::string> redrawings(const std::string& output) {
   std::vector<std::string> lines;
   static const std::regex separator("\r\033\\[K|\r?\n");

@@ -44,7 +44,7 @@ Pipe make_terminal(int columns) {
   return pipe;
 }
 
-// In the child: nothing but what is safe between fork and exec.
+// In the child: only calls that are safe between fork and exec.
 [[noreturn]] void become_program(const std::vector<char*>& argv,
                                  const std::vector<char*>& environment, int out, int err,
                                  const ProgramOptions& options) {
@@ -55,7 +55,7 @@ Pipe make_terminal(int columns) {
   if (options.largest_file) {
     const struct rlimit limit = {*options.largest_file, *options.largest_file};
     ::setrlimit(RLIMIT_FSIZE, &limit);
-    ::signal(SIGXFSZ, SIG_IGN);  // So that writing fails with EFBIG instead.
+    ::signal(SIGXFSZ, SIG_IGN);  // So that writes fail with EFBIG instead.
   }
   ::execve(argv[0], argv.data(), environment.data());
   ::_exit(127);
@@ -68,7 +68,7 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
   return result;
 }
 
-// The tests' environment without what changes the output, and the additions.
+// The tests' environment without variables that affect the output, plus the additions.
 std::vector<std::string> environment_with(const std::vector<std::string>& additions) {
   std::vector<std::string> environment = additions;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -126,7 +126,7 @@ bool Program::read_some(std::chrono::microseconds timeout) {
     const ssize_t count = ::read(stream.fd, bytes.data(), bytes.size());
     if (count > 0) {
       text.append(bytes.data(), static_cast<size_t>(count));
-    } else {  // The end; a terminal says so with EIO.
+    } else {  // The end; a terminal reports it as EIO.
       ::close(descriptor);
       descriptor = -1;
     }

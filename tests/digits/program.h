@@ -11,10 +11,10 @@
 
 namespace crochet {
 
-// How a program ended. Both outputs are in the order in which they were read.
+// How a program ended, and its output.
 struct Ending {
-  int exit_code = -1;  // Of a program that exited; else -1.
-  int signal = 0;      // That killed it; else 0.
+  int exit_code = -1;  // -1 if it did not exit.
+  int signal = 0;      // The signal that killed it, or 0.
   std::string out = {};
   std::string err = {};
 };
@@ -22,9 +22,9 @@ struct Ending {
 struct ProgramOptions {
   // Added to the environment: "NO_COLOR=1".
   std::vector<std::string> environment = {};
-  // Standard output and error are a terminal of this width, and both come as `out`.
+  // If set, standard output and error are a terminal of this width, and both are read into `out`.
   std::optional<int> terminal_columns = {};
-  // The largest file it may write, in bytes; beyond, writing fails as on a full disk.
+  // The largest file it may write, in bytes; beyond it, writes fail as on a full disk.
   std::optional<uint64_t> largest_file = {};
 };
 
@@ -32,22 +32,22 @@ struct ProgramOptions {
 class Program {
  public:
   explicit Program(const std::vector<std::string>& arguments, const ProgramOptions& options = {});
-  // Kills it if it still runs.
+  // Kills the process if it still runs.
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
   void send_signal(int signal) const;
-  // Reads on until standard output holds `text`, the program has ended, or a minute has passed.
-  // True if the text is there.
+  // Reads until standard output holds `text`, the program has ended, or a minute has passed.
+  // True if the text was found.
   bool wait_for_output(const std::string& text);
-  // Reads on for this long, or until the program has ended. True if it has.
+  // Reads for this long, or until the program has ended. True if it has.
   bool wait_for(std::chrono::microseconds time);
   // Reads until the program has ended.
   Ending wait();
 
  private:
-  // Reads what there is; false once both outputs are closed.
+  // Reads available output; false once both outputs are closed.
   bool read_some(std::chrono::microseconds timeout);
 
   pid_t pid_ = -1;
@@ -56,7 +56,7 @@ class Program {
   Ending ending_;
 };
 
-// Runs it to its end.
+// Runs the digits example to its end.
 Ending run_digits(const std::vector<std::string>& arguments, const ProgramOptions& options = {});
 
 }  // namespace crochet

@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fails for links of Markdown pages that lead nowhere in this repository:
+// Checks the links of Markdown pages into this repository, and fails for broken ones:
 //
 //   check_links README.md docs/hooks.md
 #include <cctype>
@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The lines of a page, those of code left empty.
+// The lines of a page, with those of code blocks left empty.
 std::vector<std::string> prose_of(const fs::path& page) {
   std::ifstream file(page);
   std::vector<std::string> lines;
@@ -32,7 +32,7 @@ std::vector<std::string> prose_of(const fs::path& page) {
   return lines;
 }
 
-// What stands behind the '#' of a link to this heading, as GitHub makes it.
+// The anchor of this heading, as GitHub generates it.
 std::string anchor_of(const std::string& heading) {
   std::string anchor;
   for (const char c : heading.substr(heading.find_first_not_of("# "))) {
@@ -68,7 +68,7 @@ int count_broken_links(const fs::path& page) {
          ++match) {
       if (leads_somewhere(page, (*match)[1])) continue;
       ++num_broken;
-      std::cerr << fmt::format("{}:{}: the link to {} leads nowhere\n", page.string(), i + 1,
+      std::cerr << fmt::format("{}:{}: the link to {} is broken\n", page.string(), i + 1,
                                (*match)[1].str());
     }
   }

@@ -21,7 +21,7 @@ namespace {
 
 int num_failures = 0;
 
-// What is written to stdout while this lives.
+// Captures the output to stdout.
 class OutputCapture {
  public:
   OutputCapture() : file_(std::tmpfile()), stdout_(::dup(STDOUT_FILENO)) {
@@ -57,7 +57,7 @@ class OutputCapture {
   int stdout_;
 };
 
-// True if `line` is `pattern`, in which "..." stands for anything.
+// True if `line` matches `pattern`, in which "..." stands for any text.
 bool matches(std::string_view line, std::string_view pattern) {
   const size_t dots = pattern.find("...");
   if (dots == std::string_view::npos) return line == pattern;
@@ -77,13 +77,14 @@ void compare(const Example& example, const std::string& printed) {
     while (!found && std::getline(lines, line)) found = matches(line, pattern);
     if (found) continue;
     fail(example.page, line_number, fmt::format("\"{}\" is not printed", pattern).c_str());
-    fmt::print("what is printed:\n{}", printed);
+    fmt::print("the output is:\n{}", printed);
     return;
   }
 }
 
 void run(const Example& example) {
-  fmt::print(stderr, "{}:{}\n", example.page, example.line);  // Who hangs is told by the last line.
+  // If an example hangs, the last line names it.
+  fmt::print(stderr, "{}:{}\n", example.page, example.line);
   const crochet::TempDirectory directory;
   std::filesystem::current_path(directory.path());
   OutputCapture capture;

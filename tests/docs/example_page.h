@@ -5,32 +5,32 @@
 #include <span>
 #include <string_view>
 
-// A page of docs/ as extract_examples turns it into a program. On the page,
+// A page of docs/, which extract_examples turns into a program. On the page,
 //
-// - the first block of C++ is what the others build upon;
+// - the first block of C++ is shared by all others;
 // - each later one is an example: a program if it has a line `int main() {`, or else
-//   the body of a function. It runs in an empty directory of its own;
-// - a block of `text` behind an example is what the example prints and logs: its lines, in
-//   their order, perhaps with others between them. "..." in a line stands for anything;
+//   the body of a function. It runs in its own empty directory;
+// - a block of `text` after an example is its output and log: the lines must appear in
+//   this order, possibly with others between them. "..." in a line stands for any text;
 // - an example must show its output, or assert something.
 namespace docs {
 
 struct Example {
   const char* page;  // "docs/hooks.md".
-  int line;          // Where the block begins.
+  int line;          // The line at which the block begins.
   int (*run)();
-  int output_line;  // Where its output is shown; 0: nowhere.
+  int output_line;  // The line of its output on the page, or 0.
   std::string_view output = {};
 };
 
-// The examples of the page this program is made of.
+// The examples of the page from which this program was made.
 extern const std::span<const Example> kExamples;
 
-// Takes note of an assertion that is not true, and goes on.
+// Records a failed assertion; the example continues.
 void fail(const char* file, int line, const char* what);
 
 }  // namespace docs
 
-// Examples assert, whatever the build type. Not <cassert>'s: that ends the process, and
-// the other examples would not be heard.
+// Active in every build type. Unlike that of <cassert>, it does not end the process, so
+// that the other examples run, too.
 #define assert(...) ((__VA_ARGS__) ? void() : ::docs::fail(__FILE__, __LINE__, #__VA_ARGS__))

@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kMain = "int main() {";
 
-// A fenced block: what stands behind the fence that opens it, the number of its first line,
+// A fenced block: the text after its opening fence, the number of its first line,
 // and its lines.
 struct Block {
   std::string language;
@@ -64,7 +64,7 @@ class Page {
     for (Block& block : read_blocks(path_)) add(std::move(block));
     for (const Example& example : examples_)
       if (example.output.line == 0 && !example.code.has_line_with("assert("))
-        fail(example.code, "the example checks nothing: let it assert, or show its output");
+        fail(example.code, "the example checks nothing: add an assertion or its output");
   }
 
   void write(std::ostream& out) const {
@@ -90,7 +90,7 @@ class Page {
       examples_.push_back({std::move(block)});
     } else if (block.language == "text") {
       if (examples_.empty() || examples_.back().output.line != 0)
-        fail(block, "output of no example");
+        fail(block, "output without an example");
       examples_.back().output = std::move(block);
     }
   }
@@ -101,13 +101,13 @@ class Page {
     for (const std::string& line : block.lines)
       if (is_include(line)) out << line << '\n';
   }
-  // Compilers and debuggers are to speak of the page.
+  // With #line, so that compilers and debuggers refer to the page.
   void write_code(std::ostream& out, const Block& block) const {
     out << fmt::format("#line {} \"{}\"\n", block.line, path_);
     bool in_main = false;
     for (const std::string& line : block.lines) {
       in_main = in_main || line == kMain;
-      // Only the real main may do without a return.
+      // Only the real main may omit the return.
       out << (is_include(line) ? "" : in_main && line == "}" ? "return 0; }" : line) << '\n';
     }
   }

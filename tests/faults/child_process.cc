@@ -34,9 +34,9 @@ int exit_status(pid_t pid) {
 ChildProcess::ChildProcess(const std::vector<std::string>& command) {
   int to_child[2];
   int from_child[2];
-  // Not inherited by other children, which would keep the pipes open.
+  // Not inherited by other children, as they would keep the pipes open.
   if (::pipe2(to_child, O_CLOEXEC) != 0 || ::pipe2(from_child, O_CLOEXEC) != 0)
-    throw InternalError("no pipe for {}", command[0]);
+    throw InternalError("{}: cannot create a pipe", command[0]);
   pid_ = ::fork();
   if (pid_ == 0) {
     ::dup2(to_child[0], STDIN_FILENO);
@@ -47,7 +47,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command) {
   ::close(from_child[1]);
   input_ = to_child[1];
   output_end_ = from_child[0];
-  if (pid_ < 0) throw InternalError("no process for {}", command[0]);
+  if (pid_ < 0) throw InternalError("{}: cannot create a process", command[0]);
 }
 
 ChildProcess::~ChildProcess() {
@@ -64,7 +64,7 @@ std::string ChildProcess::read_line() {
 
 void ChildProcess::write(const std::string& text) {
   if (::write(input_, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-    throw InternalError("the program does not read");
+    throw InternalError("the program does not read its input");
 }
 
 void ChildProcess::kill() {

@@ -12,7 +12,7 @@ namespace crochet {
 // Another program, whose standard input and output are pipes to this one.
 class ChildProcess {
  public:
-  // Throws: InternalError if the system refuses; a program that is not there ends with 127.
+  // Throws: InternalError if the system refuses. A program that does not exist ends with 127.
   explicit ChildProcess(const std::vector<std::string>& command);
   // Kills it, if it has not ended.
   ~ChildProcess();
@@ -20,14 +20,14 @@ class ChildProcess {
   ChildProcess& operator=(const ChildProcess&) = delete;
 
   pid_t pid() const { return pid_; }
-  // Blocks until it has written a line, and returns that; "" at the end.
+  // Waits for a line of output and returns it; "" at the end.
   std::string read_line();
   void write(const std::string& text);
-  // Ends it as kill -9 does, and waits.
+  // Kills it with SIGKILL, and waits.
   void kill();
-  // Reads what is left of its output, waits, and returns the exit status, or minus the signal.
+  // Reads the rest of its output, waits, and returns the exit status, or minus the signal.
   int wait();
-  // What wait() has read.
+  // The output that wait() has read.
   const std::string& output() const { return output_; }
 
  private:

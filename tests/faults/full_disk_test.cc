@@ -24,7 +24,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Mounts of this process are its own from here on: as root, or as root of a namespace.
+// Gives this process its own mounts, as root or as root of a user namespace.
 bool unshare_mounts() {
   const uid_t user = ::getuid();
   const gid_t group = ::getgid();
@@ -41,7 +41,7 @@ class FullDiskTest : public testing::Test {
  protected:
   void SetUp() override {
     if (!unshare_mounts() || ::mount("tmpfs", disk_.path().c_str(), "tmpfs", 0, "size=2m") != 0)
-      GTEST_SKIP() << "no right to mount a small disk";
+      GTEST_SKIP() << "not permitted to mount a small disk";
     is_mounted_ = true;
   }
   ~FullDiskTest() override {
@@ -57,7 +57,7 @@ class FullDiskTest : public testing::Test {
     saver.save(*session_, directory_ + "/model.ckpt", read_global_step(*session_));
   }
 
-  // Saves until it fails; returns what the error says.
+  // Saves until it fails; returns the error's message.
   std::string fill(Saver& saver) {
     for (int i = 0; i < 10000; ++i) {
       try {
@@ -66,7 +66,7 @@ class FullDiskTest : public testing::Test {
         return error.what();
       }
     }
-    ADD_FAILURE() << "the disk does not get full";
+    ADD_FAILURE() << "the disk did not become full";
     return "";
   }
 
@@ -90,8 +90,8 @@ class FullDiskTest : public testing::Test {
   bool is_mounted_ = false;
 };
 
-// Each round another file of the save is the first that does not fit.
-TEST_F(FullDiskTest, ASaveSaysSoTheOldOnesStayAndTheNextWorksOnceThereIsRoom) {
+// In each round another file of the save is the first that does not fit.
+TEST_F(FullDiskTest, AFailedSaveKeepsTheOldOnesAndTheNextSucceedsOnceThereIsSpace) {
   const LogCapture log;
   Saver saver({.max_to_keep = 0});
   size_t old_checkpoints = 0;
@@ -106,7 +106,7 @@ TEST_F(FullDiskTest, ASaveSaysSoTheOldOnesStayAndTheNextWorksOnceThereIsRoom) {
     ASSERT_GT(found.size(), 10u);
     EXPECT_GE(*internal::step_of_prefix(found.back()), failed_step - 1);
 
-    // Room for some saves, and a page less in each round.
+    // Leaves space for some saves, and a page less in each round.
     for (size_t i = 0; i < 5; ++i) remove_checkpoint(files_, found[i]);
     const auto ballast = files_.append_to(disk_ / "ballast");
     ballast->append(std::string(4096, 'x'));

@@ -6,8 +6,8 @@
 //   crochet_fault_helper <directory> <last step> [wait]
 //
 // trains up to a step, saving every step into the directory; each element of its state is the
-// number of the step. With "wait" it says "running" in its first step and goes on once it can read
-// a byte. In the end it says "saved <step>", or what the error was.
+// number of the step. With "wait" it prints "running" in its first step and continues once it has
+// read a byte. At the end it prints "saved <step>", or the error.
 #include <unistd.h>
 
 #include <algorithm>
@@ -51,7 +51,7 @@ int run(const char* directory, int64_t last_step, bool wait) {
 
 int main(int argc, char** argv) {
   try {
-    if (argc < 3) throw crochet::InvalidArgumentError("a directory and a step are needed");
+    if (argc < 3) throw crochet::InvalidArgumentError("expected a directory and a step");
     return run(argv[1], std::atoll(argv[2]), argc > 3 && std::string_view(argv[3]) == "wait");
   } catch (const std::exception& error) {
     std::printf("error: %s\n", error.what());

@@ -20,22 +20,22 @@ namespace {
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
-// What a run asks of the kernel, seen by strace. Writes are not among it: they may go by
-// io_uring, where nobody sees them.
+// The system calls of a run, traced by strace. Writes are not included: they may use
+// io_uring, which strace does not see.
 class SystemCallsTest : public testing::Test {
  protected:
   void SetUp() override {
     ChildProcess probe({"strace", "-qq", "-e", "trace=fsync", "-o", "/dev/null", "true"});
-    if (probe.wait() != 0) GTEST_SKIP() << "no strace here, or it may not trace";
+    if (probe.wait() != 0) GTEST_SKIP() << "strace is not installed, or not permitted to trace";
   }
 
   std::vector<std::string> helper(const std::string& last_step) const {
     return {CROCHET_FAULT_HELPER, run_, last_step};
   }
 
-  // Runs the helper under strace; returns what strace wrote.
+  // Runs the helper under strace; returns the trace.
   std::string traced(const std::string& last_step, const std::vector<std::string>& options) {
-    // Where there is an AddressSanitizer: it cannot look for leaks in a program that is traced.
+    // AddressSanitizer cannot detect leaks in a traced program.
     std::vector<std::string> command = {"strace", "-f",
                                         "-y",     "-qq",
                                         "-o",     directory_ / "trace",
@@ -48,7 +48,7 @@ class SystemCallsTest : public testing::Test {
     return read_file(FileSystem::posix(), directory_ / "trace");
   }
 
-  // "fdatasync(5</tmp/x/run/a.tmp0123>) = 0" as "sync a.tmp"; nothing for what is no change of
+  // "fdatasync(5</tmp/x/run/a.tmp0123>) = 0" as "sync a.tmp"; nothing for calls that do not change
   // the run's directory.
   std::optional<std::string> event(const std::string& traced_line) const {
     // "openat(5</tmp/x/run>, "a"" as "openat("/tmp/x/run/a"".
@@ -59,7 +59,7 @@ class SystemCallsTest : public testing::Test {
     for (std::sregex_iterator found(line.begin(), line.end(), name_in_path), end; found != end;
          ++found) {
       const std::string path = (*found)[1].matched ? (*found)[1].str() : (*found)[2].str();
-      // Summaries are no part of a checkpoint.
+      // Summaries are not part of a checkpoint.
       if (path.starts_with(run_) && path.find("/events.") == std::string::npos)
         names.push_back(short_name(path));
     }
@@ -75,7 +75,7 @@ class SystemCallsTest : public testing::Test {
     return std::nullopt;
   }
 
-  // Without the directory, and without what is random.
+  // Without the directory and without random parts.
   std::string short_name(const std::string& path) const {
     if (path.size() <= run_.size()) return ".";
     const std::string name = path.substr(run_.size() + 1);
@@ -111,14 +111,14 @@ class SystemCallsTest : public testing::Test {
 constexpr const char* kChanges =
     "trace=openat,rename,renameat,renameat2,fdatasync,fsync,fallocate,unlink,unlinkat";
 
-// The same list as in the test of a Saver's operations, of the system's calls.
+// The same list as in the test of a Saver's operations, but of system calls.
 TEST_F(SystemCallsTest, OneSaveSyncsAndRenamesInThisOrder) {
   {
     ChildProcess first(helper("1"));
     ASSERT_EQ(first.wait(), 0) << first.output();
   }
   std::vector<std::string> seen = events(traced("2", {"-e", kChanges}));
-  // Room may be reserved in a new file, and only there.
+  // Space may be reserved in a new file, and only there.
   for (size_t i = 0; i < seen.size(); ++i)
     if (seen[i].starts_with("reserve ")) {
       ASSERT_GT(i, 0u);
@@ -128,7 +128,7 @@ TEST_F(SystemCallsTest, OneSaveSyncsAndRenamesInThisOrder) {
   const std::string data = "model.ckpt-2.data-00000-of-00001";
   const std::vector<std::string> expected = {
       "create .lock",
-      "sync .",  // Before left-overs are looked for.
+      "sync .",  // Before the search for leftovers.
       "create " + data + ".tempstate",
       "sync " + data + ".tempstate",
       "create model.ckpt-2.index.tempstate",
@@ -150,12 +150,12 @@ TEST_F(SystemCallsTest, OneSaveSyncsAndRenamesInThisOrder) {
       "sync .",
       "remove model.ckpt-1.data-00000-of-00001",
       "remove model.ckpt-1.json",
-      "create metrics.jsonl",  // What the save has cost.
+      "create metrics.jsonl",  // The metrics of the save.
   };
   EXPECT_THAT(seen, ElementsAreArray(expected));
 }
 
-// The run's directory is new: its name has to survive too.
+// The run's directory is new: its name must be durable, too.
 TEST_F(SystemCallsTest, ANewDirectoryIsSyncedIntoTheOneAbove) {
   const std::string trace = traced("1", {"-e", "trace=mkdir,mkdirat,fsync"});
   const size_t made = trace.find("\"" + run_ + "\"");
@@ -163,9 +163,9 @@ TEST_F(SystemCallsTest, ANewDirectoryIsSyncedIntoTheOneAbove) {
   EXPECT_NE(trace.find("<" + directory_.path() + ">", made), std::string::npos) << trace;
 }
 
-// A signal interrupts the first call of a kind and each second one behind it, or the
-// second and so on.
-TEST_F(SystemCallsTest, InterruptedCallsAreMadeAgain) {
+// A signal interrupts the first call of a kind and every second one after it, or the
+// second and every second one after it.
+TEST_F(SystemCallsTest, RetriesInterruptedCalls) {
   ChildProcess first(helper("1"));
   ASSERT_EQ(first.wait(), 0) << first.output();
   int last_step = 1;
@@ -174,7 +174,7 @@ TEST_F(SystemCallsTest, InterruptedCallsAreMadeAgain) {
       SCOPED_TRACE(calls + " " + when);
       std::vector<std::string> options = {"-e", "trace=" + calls, "-e",
                                           "inject=" + calls + ":error=EINTR:" + when};
-      // Those of the checkpoint that is restored: the loader of programs reads its own.
+      // Reads of the restored checkpoint: the program loader reads its own files.
       const std::string restored = run_ + "/model.ckpt-" + std::to_string(last_step);
       if (calls == "pread64")
         for (const char* const part : {".index", ".data-00000-of-00001"}) {

@@ -32,7 +32,7 @@ class TwoProcessesTest : public testing::Test {
   TempDirectory directory_;
 };
 
-TEST_F(TwoProcessesTest, TheSecondIsRefusedAndToldWhoTheFirstIs) {
+TEST_F(TwoProcessesTest, RefusesTheSecondAndNamesTheFirst) {
   ChildProcess first(command("2", "wait"));
   ASSERT_EQ(first.read_line(), "running");
   ChildProcess second(command("3"));
@@ -40,7 +40,7 @@ TEST_F(TwoProcessesTest, TheSecondIsRefusedAndToldWhoTheFirstIs) {
   EXPECT_THAT(second.output(),
               HasSubstr(fmt::format("error: {}: another run holds its lock: pid {} on host {}",
                                     directory_ / "run", first.pid(), host_name())));
-  // The first one does not notice.
+  // The first one is not affected.
   first.write("x");
   EXPECT_EQ(first.wait(), 0);
   EXPECT_EQ(first.output(), "saved 2\n");
@@ -49,7 +49,7 @@ TEST_F(TwoProcessesTest, TheSecondIsRefusedAndToldWhoTheFirstIs) {
   EXPECT_EQ(third.output(), "saved 3\n");
 }
 
-TEST_F(TwoProcessesTest, TheLockOfADeadProcessIsNoObstacle) {
+TEST_F(TwoProcessesTest, ADeadProcessHoldsNoLock) {
   {
     ChildProcess good(command("2"));
     ASSERT_EQ(good.wait(), 0);
@@ -65,7 +65,7 @@ TEST_F(TwoProcessesTest, TheLockOfADeadProcessIsNoObstacle) {
   EXPECT_EQ(second.output(), "saved 3\n");
 }
 
-TEST_F(TwoProcessesTest, OneKilledProcessAfterAnotherGetsTheLock) {
+TEST_F(TwoProcessesTest, EachProcessGetsTheLockAfterTheLastIsKilled) {
   for (int i = 0; i < 5; ++i) {
     ChildProcess holder(command("9", "wait"));
     ASSERT_EQ(holder.read_line(), "running") << i;

@@ -1,8 +1,8 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes a checkpoint of all that a bundle can hold: every type, strings, several data files,
-// partitioned variables, merged from two. Prints what is in it, for check_checkpoint.py.
+// Writes a checkpoint with everything that a bundle can hold: every type, strings, several data
+// files, partitioned variables, merged from two. Prints its contents for check_checkpoint.py.
 //
 //   bundle_kinds <prefix>
 #include <cstdio>
@@ -18,7 +18,7 @@ using namespace crochet;
 
 namespace {
 
-// Any bits, but for bool.
+// Any bits, except for bool.
 Tensor random_bits(DType dtype, const Shape& shape) {
   static std::mt19937 generator(17);
   Tensor tensor(dtype, shape);
@@ -64,7 +64,7 @@ int main(int, char** argv) {
   const Tensor words = Tensor::from({"in", "slices", "too"});
   first.add_slice("parts", {5, 2}, parse_slice("0,2:-"), upper);
   first.add_slice("words", {3}, parse_slice("0,3"), words);
-  // A grid of four, each in a place of its own.
+  // A grid of four slices.
   for (const char* const slice : {"0,1:0,2", "0,1:2,1", "1,1:0,2", "1,1:2,1"}) {
     const TensorSlice place = parse_slice(slice);
     std::vector<int64_t> values;

@@ -1,8 +1,8 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads a checkpoint that write_bundles.py made and compares it, bit for bit, with what that says:
-// the same file as check_checkpoint.py takes, with "slices" beside, if a tensor is stored in such.
+// Reads a checkpoint that write_bundles.py made and compares it, bit for bit, with the expected
+// contents: the same file format as for check_checkpoint.py, plus "slices" for partitioned tensors.
 //
 //   check_bundle <prefix> <expected.json>
 #include <cstdio>

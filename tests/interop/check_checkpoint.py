@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a checkpoint with TensorFlow and compares it, bit for bit, with what a C++ program says.
+"""Reads a checkpoint with TensorFlow and compares it, bit for bit, with the contents that a C++ program printed.
 
     check_checkpoint.py [--no-state] <prefix> <expected.json>
 
@@ -9,8 +9,8 @@ The file has every tensor of the checkpoint:
 
     {"model/w1": {"dtype": "float32", "shape": [64, 128], "hex": "0000803f..."}, ...}
 
-"hex" are the bytes of the elements, row-major and little-endian; for dtype "string" it is a list with the bytes of
-each element. The state file beside the checkpoint must list it, and TensorFlow's ways to find the latest must agree.
+"hex" holds the bytes of the elements, row-major and little-endian; for dtype "string" it is a list with the bytes of
+each element. The checkpoint's state file must list it, and TensorFlow must find it as the latest.
 """
 
 import argparse
@@ -27,7 +27,7 @@ import tensorflow as tf
 
 MAX_ELEMENTS_READ_ONE_BY_ONE = 100_000
 
-# TensorFlow reads any slice of tensors of these types, of others only those that are stored.
+# TensorFlow reads any slice of tensors of these types; of others, only stored slices.
 SLICEABLE = [
     tf.float32, tf.float64, tf.int32, tf.uint8, tf.int16, tf.int8, tf.complex64, tf.complex128, tf.int64, tf.bool,
     tf.qint32, tf.quint8, tf.qint8, tf.bfloat16,
@@ -75,7 +75,7 @@ def check_bytes(name, tensor, expected):
 
 
 def check_matrix_elements(name, tensor, expected):
-    """Reads elements by (row, column), as a program does that uses the matrix."""
+    """Reads elements by (row, column), as a program that uses the matrix does."""
     num_columns = tensor.shape[1]
     stride = max(1, tensor.size // MAX_ELEMENTS_READ_ONE_BY_ONE)
     for offset in range(0, tensor.size, stride):
@@ -133,7 +133,7 @@ def check_state(prefix):
 
 def check(prefix, expected, with_state):
     if not expected:
-        raise Mismatch("no tensor is expected: nothing to check")
+        raise Mismatch("no tensors are expected: nothing to check")
     reader = tf.train.load_checkpoint(prefix)
     check_names(reader, expected)
     for name in sorted(expected):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
-"""Compares what the command `crochet` says of TensorFlow's checkpoints with what TensorFlow and NumPy say.
+"""Compares the output of the command `crochet` for TensorFlow's checkpoints with TensorFlow and NumPy.
 
     check_command.py <crochet> <directory that write_bundles.py filled>
 """
@@ -29,7 +29,7 @@ def crochet(*arguments):
 
 
 def expected_array(entry):
-    """From <name>.expected.json: TensorFlow itself does not read all types of partitioned tensors."""
+    """From <name>.expected.json: TensorFlow itself does not read partitioned tensors of all types."""
     if entry["dtype"] == "string":
         return np.array([bytes.fromhex(text) for text in entry["hex"]], dtype=object).reshape(entry["shape"])
     numbers = np.frombuffer(bytes.fromhex(entry["hex"]), dtype=tf.as_dtype(entry["dtype"]).as_numpy_dtype)
@@ -43,7 +43,7 @@ def check_number(name, key, found, expected):
 
 
 def check_statistics(name, found, array):
-    """Of real numbers and integers: the finite ones."""
+    """Checks the statistics over the finite real numbers and integers."""
     wide = array.astype(np.float64) if array.dtype.kind not in "biu" else array
     finite = wide[np.isfinite(wide)]
     check_number(name, "min", found["min"], finite.min() if finite.size else None)
@@ -58,7 +58,7 @@ def check_statistics(name, found, array):
 def check_show(prefix, expected):
     shown = json.loads(crochet("show", "--json", prefix))["tensors"]
     if [tensor["name"] for tensor in shown] != sorted(expected):
-        sys.exit(f"{prefix}: other names")
+        sys.exit(f"{prefix}: the names of the tensors differ")
     checked = 0
     for tensor in shown:
         name, entry = tensor["name"], expected[tensor["name"]]
@@ -72,7 +72,7 @@ def check_show(prefix, expected):
 
 
 def check_convert(prefix, expected, target):
-    """TensorFlow reads what convert wrote, bit for bit; partitioned tensors are whole then."""
+    """TensorFlow reads converted checkpoints, bit for bit; partitioned tensors are whole in them."""
     crochet("convert", "--rename-regex", "s|^|moved/|", prefix, target)
     for name, entry in expected.items():
         dtype = tf.as_dtype(entry["dtype"])
@@ -86,7 +86,7 @@ def check_convert(prefix, expected, target):
 
 
 def check_safetensors(bundle, expected, out):
-    """What convert makes of a bundle is what Python's package reads, and the other way round."""
+    """Python's package reads the safetensors that convert writes, and the other way round."""
     plain = {name: expected_array(entry) for name, entry in expected.items() if entry["dtype"] in PLAIN}
     target = os.path.join(out, "ours.safetensors")
     crochet("convert", bundle, target)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
-"""Hands NumPy's arrays to crochet by DLPack, and takes them back.
+"""Passes NumPy arrays to crochet by DLPack and back.
 
-    check_dlpack.py <the library that dlpack_exchange.cc makes>
+    check_dlpack.py <the library built from dlpack_exchange.cc>
 """
 
 import ctypes
@@ -21,7 +21,7 @@ capsules.PyCapsule_New.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_vo
 
 
 class Given:
-    """What crochet hands out, as NumPy wants it."""
+    """A tensor exported by crochet, with the interface that NumPy expects."""
 
     def __init__(self, library):
         self.library = library
@@ -83,7 +83,7 @@ def check_ownership(library):
     assert library.exchange_address() != array.ctypes.data, "a write copies first"
     assert array[1] == 1 and back[1] == 1
     del array
-    assert watched() is not None, "what was handed out keeps it alive"
+    assert watched() is not None, "the exported tensor keeps it alive"
     del back
     assert watched() is None, "nobody holds it any more"
 

@@ -6,8 +6,8 @@
     check_events.py <directory> [<tag>[:<points>] ...]
 
 Both must have the same tags, and for each the same steps, times and values: points of curves in single precision,
-histograms, texts. No step may be there twice: what a lost session wrote must be taken back. Each tag that is named must
-be there, with at least that many points (1 if no number is given).
+histograms, texts. No step may occur twice: the points of a lost session must be revoked. Each tag in the arguments must
+exist, with at least that many points (1 if no number is given).
 """
 
 import argparse
@@ -23,17 +23,17 @@ import numpy as np
 from tensorboard.backend.event_processing import event_accumulator, plugin_event_accumulator
 from tensorboard.util import tensor_util
 
-# Keys of metrics.jsonl that are no tags; a tag of that name has a "_" behind it.
+# Keys of metrics.jsonl that are not tags; a tag of that name has a "_" appended.
 RESERVED_KEYS = ("step", "time", "resumed_at")
 NAMES_OF_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 class Mismatch(Exception):
-    """The two do not agree, or something is missing."""
+    """The two differ, or something is missing."""
 
 
 def refuse_constant(name):
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def parse_line(number, line):
@@ -50,7 +50,7 @@ def number_of(value):
 
 
 def single(value):
-    with np.errstate(over="ignore"):  # Beyond single precision is infinity in both.
+    with np.errstate(over="ignore"):  # Values beyond single precision are infinity in both.
         return np.float32(value)
 
 
@@ -100,7 +100,7 @@ def histogram_of(histogram):
 
 
 def points_of_tensorboard(accumulator, fed):
-    """{tag: [(step, time, value), ...]}, and the tags of texts, which only the dashboards take back after a restart."""
+    """{tag: [(step, time, value), ...]}, and the tags of texts, which only the dashboards revoke after a restart."""
     tags = accumulator.Tags()
     points = {}
     for tag in tags[event_accumulator.SCALARS]:
@@ -115,7 +115,7 @@ def points_of_tensorboard(accumulator, fed):
 
 
 def fed_to_dashboards(directory):
-    """What TensorBoard's dashboards are fed with: every value as a tensor, under the name of its plugin."""
+    """The input of TensorBoard's dashboards: every value as a tensor, under the name of its plugin."""
     everything = {plugin: 0 for plugin in ("scalars", "histograms", "text")}
     fed = plugin_event_accumulator.EventAccumulator(directory, tensor_size_guidance=everything)
     fed.Reload()
@@ -149,7 +149,7 @@ def curves_of_tensorboard(directory):
     fed = fed_to_dashboards(directory)
     check_dashboards(accumulator, fed)
     points, texts = points_of_tensorboard(accumulator, fed)
-    # A tag stays when all its points were taken back.
+    # A tag remains when all its points are revoked.
     return {key_of(tag): values for tag, values in points.items() if values}, set(map(key_of, texts))
 
 
@@ -197,7 +197,7 @@ def split_request(request):
 def check(directory, requests):
     in_events, texts = curves_of_tensorboard(directory)
     if not in_events:
-        raise Mismatch("TensorBoard finds no points")
+        raise Mismatch("TensorBoard found no points")
     compare(in_events, curves_of_json_lines(directory, texts))
     for tag, num_points in map(split_request, requests):
         found = len(in_events.get(tag, []))

@@ -5,7 +5,7 @@
 
     check_profile.py <directory> <step> ...
 
-There must be profiles of exactly these steps, as timeline-<step>.json and as run metadata of the tag step_<step>.
+Expects profiles of exactly these steps, as timeline-<step>.json and as run metadata with the tag step_<step>.
 """
 
 import glob
@@ -17,7 +17,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from tensorboard.backend.event_processing import event_accumulator
 
-# What the trace event format asks of an event, by its phase.
+# The fields that the trace event format requires of an event, by its phase.
 FIELDS = {
     "X": {"name": str, "pid": int, "tid": int, "ts": (int, float), "dur": (int, float), "args": dict},
     "M": {"name": str, "pid": int, "tid": int, "args": dict},

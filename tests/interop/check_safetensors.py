@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reads what safetensors_kinds wrote with Python's safetensors package and compares it, bit for bit.
+"""Reads the files of safetensors_kinds with Python's safetensors package and compares them, bit for bit.
 
     check_safetensors.py <directory>
 
-`expected.json` there has what the program printed. `plain` is written again by the package, too: the files must be the
-same, byte for byte. `theirs` is written by the package alone, with `theirs.expected.json` for check_bundle.
+`expected.json` in the directory holds the program's output. The package also writes `plain` again: the files must be the
+same, byte for byte. Only the package writes `theirs`, with `theirs.expected.json` for check_bundle.
 """
 
 import json
@@ -19,7 +19,7 @@ from safetensors import deserialize, safe_open
 from safetensors.numpy import load_file, save_file
 
 NUMPY = {"bfloat16": ml_dtypes.bfloat16}
-# What the format has no type for is stored as bytes.
+# Types that the format does not have are stored as bytes.
 AS_BYTES = {"complex128", "qint8", "quint8", "qint32", "qint16", "quint16", "string"}
 
 
@@ -37,7 +37,7 @@ def dtype_of(name):
 
 
 def strings_of(array, count):
-    """As docs/safetensors_format.md tells it to Python's users."""
+    """As docs/safetensors_format.md describes for Python."""
     data = array.tobytes()
     lengths = np.frombuffer(data[: 8 * count], "<u8").tolist()
     ends = [8 * count + sum(lengths[: i + 1]) for i in range(count)]
@@ -65,7 +65,7 @@ def check_tensor(name, array, expected, metadata):
 
 
 def check_file(path, expected):
-    """Through each of the package's ways to read a file."""
+    """Reads a file in each of the package's ways."""
     with safe_open(path, framework="np") as file:
         metadata = file.metadata() or {}
         check_equal(f"{path}: names", sorted(file.keys()), sorted(expected))

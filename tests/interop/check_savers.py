@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
-"""Has TensorFlow's Saver and ours take turns in one directory, and exchanges state files both ways.
+"""Lets TensorFlow's Saver and crochet's take turns in one directory, and exchanges state files both ways.
 
     check_savers.py <saver_program> <empty directory>
 """
@@ -22,7 +22,7 @@ v1 = tf.compat.v1
 
 
 class Mismatch(Exception):
-    """One side does not see what the other one did."""
+    """One side does not see the other one's changes."""
 
 
 def check_equal(what, found, expected):
@@ -70,8 +70,8 @@ def check_both_see(program, directory, newest, everything):
 def take_turns(program, directory):
     os.mkdir(directory)
     for step in range(1, 9):
-        # Twice one, twice the other. TensorFlow removes what we made; what it made stays, unlisted: we
-        # remove only what has a sidecar of ours.
+        # Two saves by one, two by the other. TensorFlow removes our checkpoints; its own stay, unlisted:
+        # we remove only checkpoints with our sidecar.
         if step % 4 in (1, 2):
             value = theirs(directory, step)
         else:
@@ -88,7 +88,7 @@ def take_turns(program, directory):
 
 
 def exchange_states(program, directory):
-    """Paths as they were given by one side, read by the other: relative, absolute, elsewhere, odd characters."""
+    """Paths written by one side, read by the other: relative, absolute, in other directories, with odd characters."""
     os.makedirs(directory)
     file_name = os.path.join(directory, "checkpoint")
     others = [os.path.join(directory, "m-1"), "/elsewhere/m-0"]
@@ -108,11 +108,11 @@ def exchange_states(program, directory):
             state = ours(program, "state", directory)
             check_equal("newest, TensorFlow's read by us", state["newest"], inside)
             check_equal("list, TensorFlow's read by us", state["all"], given)
-            check_equal("latest of what is not there", state["latest"], "")
+            check_equal("latest of missing checkpoints", state["latest"], "")
 
 
 def skip_what_is_being_removed(program, directory):
-    """What our state file says of checkpoints that are about to be removed is a comment for TensorFlow."""
+    """The list of checkpoints to be removed in our state file is a comment for TensorFlow."""
     os.makedirs(directory)
     newest = os.path.join(directory, "m-9")
     for given in (["m-8"], ["m-7", "m-8"], ['a "b"\\-2', "a: #'{-2", "ü-2", "line\nmodel_checkpoint_path: x-1"]):
@@ -121,19 +121,19 @@ def skip_what_is_being_removed(program, directory):
         with open(os.path.join(directory, "checkpoint"), "rb") as file:
             check_equal("comments", file.read().count(b"\n# removing: "), len(given))
         state = tf.train.get_checkpoint_state(directory)
-        check_equal("newest beside comments", state.model_checkpoint_path, newest)
-        check_equal("list beside comments", list(state.all_model_checkpoint_paths), [newest])
-        check_equal("times beside comments", list(state.all_model_checkpoint_timestamps), [])
+        check_equal("newest with comments", state.model_checkpoint_path, newest)
+        check_equal("list with comments", list(state.all_model_checkpoint_paths), [newest])
+        check_equal("times with comments", list(state.all_model_checkpoint_timestamps), [])
         check_equal("our comments", ours(program, "state", directory)["removing"], removing)
-    # As it stands after a kill: newest and oldest are on the disk.
+    # As after a kill: newest and oldest are on disk.
     os.remove(os.path.join(directory, "checkpoint"))
     for step in (8, 9):
         ours(program, "save", directory, step)
     ours(program, "remove", directory, newest, os.path.join(directory, "m-8"))
-    check_equal("TensorFlow's latest beside comments", tf.train.latest_checkpoint(directory), newest)
+    check_equal("TensorFlow's latest with comments", tf.train.latest_checkpoint(directory), newest)
     reader = tf.train.load_checkpoint(directory)
-    check_equal("what TensorFlow loads beside comments", float(reader.get_tensor("w")[0, 0]), 2.0)
-    check_equal("what TensorFlow's Saver adds to", theirs(directory, 10), 3.0)
+    check_equal("the value TensorFlow loads with comments", float(reader.get_tensor("w")[0, 0]), 2.0)
+    check_equal("the value TensorFlow's Saver adds to", theirs(directory, 10), 3.0)
     check_both_see(program, directory, 10, [9, 10])
 
 

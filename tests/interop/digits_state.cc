@@ -1,8 +1,8 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Trains the digits without crochet, in a bare loop, and prints the state it ends in as the JSON
-// that check_checkpoint.py compares a checkpoint with. So the checkpoint of the digits example is
+// Trains the digits without crochet, in a bare loop, and prints the final state as the JSON
+// with which check_checkpoint.py compares a checkpoint. So the checkpoint of the digits example is
 // compared with memory that crochet never touched, element by element as Eigen indexes it.
 #include <cstdlib>
 #include <cstring>
@@ -24,7 +24,7 @@
 namespace digits {
 namespace {
 
-// Takes what a Tracker takes, and writes it down.
+// Accepts the same values as a Tracker, and records them.
 class Dump {
  public:
   explicit Dump(nlohmann::json& state, std::string prefix = "")

@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// For check_dlpack.py, which loads this with ctypes: holds one tensor, taken over and handed out.
+// For check_dlpack.py, which loads this with ctypes: holds one tensor, imported and exported.
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -17,7 +17,7 @@ std::string text;
 
 extern "C" {
 
-// "float32 [2,3]", or why it was refused.
+// Returns "float32 [2,3]", or the error.
 const char* exchange_take(DLManagedTensor* managed) try {
   held = crochet::from_dlpack(managed);
   text = fmt::format("{} {}", held.dtype(), held.shape());
@@ -29,7 +29,7 @@ const char* exchange_take(DLManagedTensor* managed) try {
 
 DLManagedTensor* exchange_give() { return to_dlpack(held); }
 
-// Writes to the tensor that is held.
+// Writes to the tensor.
 void exchange_zero() {
   for (std::byte& byte : held.mutable_bytes()) byte = std::byte{0};
 }

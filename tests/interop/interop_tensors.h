@@ -10,8 +10,8 @@
 
 #include "crochet/tensor/tensor.h"
 
-// How the programs of tests/interop tell check_checkpoint.py, and are told by write_bundles.py,
-// what is in a checkpoint.
+// The description of a checkpoint's contents that the programs of tests/interop exchange with
+// check_checkpoint.py and write_bundles.py.
 namespace crochet {
 
 inline std::string hex(std::span<const std::byte> bytes) {
@@ -20,7 +20,7 @@ inline std::string hex(std::span<const std::byte> bytes) {
   return text;
 }
 
-// {"dtype": "float32", "shape": [64, 128], "hex": "0000803f..."}; of strings, "hex" is a list.
+// {"dtype": "float32", "shape": [64, 128], "hex": "0000803f..."}; for strings, "hex" is a list.
 inline nlohmann::json expectation(const Tensor& tensor) {
   nlohmann::json result = {{"dtype", dtype_name(tensor.dtype())},
                            {"shape", std::vector<int64_t>(tensor.shape().dimensions().begin(),

@@ -1,9 +1,9 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes checkpoints of all that safetensors files can hold: `kinds`, with checksums and what the
-// format itself cannot say; `shards`, in three files; `plain`, of which Python's package is to
-// write the same bytes. Prints what is in each, for check_safetensors.py.
+// Writes checkpoints with everything that safetensors files can hold: `kinds`, with checksums and
+// types that the format itself lacks; `shards`, in three files; `plain`, for which Python's package
+// must write the same bytes. Prints the contents of each for check_safetensors.py.
 //
 //   safetensors_kinds <directory>
 #include <cstdio>
@@ -19,7 +19,7 @@ using nlohmann::json;
 
 namespace {
 
-// Any bits, but for bool.
+// Any bits, except for bool.
 Tensor random_bits(DType dtype, const Shape& shape) {
   static std::mt19937 generator(17);
   Tensor tensor(dtype, shape);

@@ -1,17 +1,16 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What check_savers.py asks of us.
+// crochet's side of check_savers.py:
 //
-//   saver_program save <directory> <step>                   restores the newest checkpoint
-//   "m-<step>" if
-//                                                           there is one, and saves another,
-//                                                           keeping two
-//   saver_program state <directory>                         prints the state, as JSON
-//   saver_program update <directory> <newest> [<other>...]  writes the state
-//   saver_program remove <directory> <newest> [<other>...]  writes one of which the others are
-//   about
-//                                                           to be removed
+//   saver_program save <directory> <step>
+//     Restores the newest checkpoint "m-<step>", if there is one, and saves another, keeping two.
+//   saver_program state <directory>
+//     Prints the state as JSON.
+//   saver_program update <directory> <newest> [<other>...]
+//     Writes the state.
+//   saver_program remove <directory> <newest> [<other>...]
+//     Writes a state in which the others are to be removed.
 #include <cstdio>
 #include <cstdlib>
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Writes summaries of all kinds, and profiles, into a directory, in two runs of which the first is
+// Writes summaries of all kinds and profiles into a directory, in two runs; the first one is
 // lost from step 20 on:
 //
 //   summary_kinds <directory>
@@ -40,7 +40,7 @@ void run_until(const std::string& directory, int64_t fails_at) {
     return Tensor::from({"", fmt::format("{}", value()), "x", "y"}, Shape{2, 2});
   });
   loop.run([&] {
-    if (++count == fails_at) throw std::runtime_error("the power is gone");
+    if (++count == fails_at) throw std::runtime_error("power failure");
   });
 }
 
@@ -50,7 +50,7 @@ void run_until(const std::string& directory, int64_t fails_at) {
 int main(int, char** argv) {
   try {
     crochet::run_until(argv[1], crochet::kLostUntil);
-  } catch (const std::runtime_error&) {  // The second run goes on from the last checkpoint.
+  } catch (const std::runtime_error&) {  // The second run resumes from the last checkpoint.
   }
   crochet::run_until(argv[1], -1);
 }

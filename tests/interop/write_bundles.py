@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
-"""Writes checkpoints with TensorFlow, and beside each what is in it, for check_bundle.
+"""Writes checkpoints with TensorFlow, each with a description of its contents for check_bundle.
 
     write_bundles.py <directory>
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/inventory-coverage must notice what is planted, all of it and nothing else."""
+"""scripts/inventory-coverage must report all planted errors and nothing else."""
 
 import pathlib
 import subprocess
@@ -37,7 +37,7 @@ PORTING = """
 | BH-1 | this table is about something else |
 """
 
-# What is changed in which file, and what must be found then; nothing if it is empty.
+# File, old text, new text, and the errors that must be found then.
 CASES = [
     ("tests", "", "", []),
     ("tests", "// BH-1, BH-2: it does.", "// BH-1, BH-2", []),

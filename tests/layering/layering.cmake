@@ -1,19 +1,19 @@
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Compares every include of a header of ours with the table of layers:
+# Checks every include of a crochet header against the table of layers:
 #
 #   cmake -D ROOT=<folder with crochet/ and tools/> -P layering.cmake
 #
-# and looks for calls that only one file may make. Prints a line for each include that the table
-# does not allow and for each such call, and then fails.
+# and checks for calls that only certain files may make. Prints a line for each forbidden include
+# and call, and then fails.
 cmake_minimum_required(VERSION 3.25)
 
-# folder | the layers it may include besides itself. "." stands for the headers
-# that lie in crochet/ itself, "*" for every layer of the core. A folder counts
-# with what is below it, unless that has a line of its own; to allow a folder is
-# to allow all that is below it. Tests may include testing and the headers of
-# "." besides, and those of one floor of checkpoint/ what is on the others.
+# folder | the layers it may include in addition to itself. "." stands for the
+# headers in crochet/ itself, "*" for every layer of the core. A folder includes
+# its subfolders, unless they have their own line; allowing a folder allows all
+# of its subfolders. Tests may also include testing and the headers of
+# ".", and tests in one folder of checkpoint/ may include the others.
 set(table
     "base               |"
     "io                 | base"
@@ -46,8 +46,8 @@ foreach(line IN LISTS table)
   set("allowed_${folder}" "${folder};${allowed}")
 endforeach()
 
-# the files | a regular expression of what no other file may call, tests excepted. Each first one of
-# these files has checks that every caller needs: of what JSON may cost, of what is opened, of what
+# the files | a regular expression of calls that no other file may make, except tests. The first of
+# these files has checks that every caller needs: of the cost of JSON, of what is opened, of what
 # is removed and by whom.
 set(reserved
     "crochet/base/parse_json.cc | [Jj]son::(parse|accept|from_[a-z]+)\\(|sax_parse\\("
@@ -55,7 +55,7 @@ set(reserved
     "crochet/io/posix_file_system.cc,crochet/io/direct_writer.cc | [ (!=]::(unlink|unlinkat|rmdir|rename|renameat2?|mkdir|mkdirat)\\(|filesystem::(remove|rename|create_dir|copy|resize)"
     "crochet/checkpoint/directory/checkpoint_directory.cc,crochet/checkpoint/directory/checkpoint_files.cc,crochet/checkpoint/directory/checkpoint_files.h | remove_checkpoint\\(")
 
-# Appends to `violations` what of one file is reserved for others.
+# Appends to `violations` the reserved calls in a file.
 function(check_calls file)
   if(file MATCHES "_test\\.cc$|/tool_run\\.h$|^crochet/testing/|/test_[a-z]+\\.h$")
     return()
@@ -76,7 +76,7 @@ function(check_calls file)
   set(violations "${violations}" PARENT_SCOPE)
 endfunction()
 
-# The line of the table for a path below crochet/, "tools/..." for a tool; empty if none has it.
+# The line of the table for a path below crochet/, or "tools/..." for a tool; empty if there is none.
 function(find_folder path out)
   cmake_path(GET path PARENT_PATH folder)
   if(folder STREQUAL "")
@@ -88,7 +88,7 @@ function(find_folder path out)
   set(${out} "${folder}" PARENT_SCOPE)
 endfunction()
 
-# Appends to `violations` what of one file the table does not allow.
+# Appends to `violations` the forbidden includes of a file.
 function(check_file file path)
   find_folder("${path}" folder)
   if(folder STREQUAL "")
@@ -134,4 +134,4 @@ if(violations)
   message("${text}")
   message(FATAL_ERROR "includes or calls that are not allowed")
 endif()
-message(STATUS "${num_files} files include what their layers may")
+message(STATUS "${num_files} files include only what their layers allow")

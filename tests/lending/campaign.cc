@@ -1,17 +1,17 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Looks for checkpoints that are not of one step. Snapshots lend memory to the thread that saves
-// and use it again once that is done; here arrays grow and shrink from step to step, a save is due
-// in every step, and every checkpoint is read back and compared with what its step left.
+// Searches for checkpoints that mix steps. Snapshots lend memory to the thread that saves
+// and reuse it once that is done; here arrays grow and shrink from step to step, a save is due
+// in every step, and every checkpoint is read back and compared with the state of its step.
 //
 // Runs every way of changing a state (`body`, `compute` and `update`, variables that are replaced,
-// variables that are updated) with every policy for saves that overlap, without and with a random
+// variables that are updated) with every policy for overlapping saves, with and without a random
 // delay at each scheduling point, in several threads at once.
 //
 //   campaign [saves=N] [threads=N] [seed=N]
 //
-// scripts/lend-campaign is the long form. Exit code: 1 if a checkpoint was torn.
+// scripts/lend-campaign runs the long form. Exit code: 1 if a checkpoint was torn.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -48,14 +48,14 @@ constexpr std::array kPolicies = {SaveOverlapPolicy::kWait, SaveOverlapPolicy::k
 constexpr std::array kPolicyNames = {"kWait", "kSkip", "kNewestWins"};
 
 constexpr size_t kArrays = 4;
-// Neighbours that differ by little or by much. 3 elements are the fewest that do not fit into the
-// tensor itself.
+// Successive sizes differ by little or by much. 3 elements are the fewest that are not stored
+// inline in the Tensor.
 constexpr std::array<size_t, 6> kSizes = {300, 303, 3, 4000, 301, 30};
 
 size_t growing_size(int64_t step, size_t array) {
   return kSizes[(static_cast<size_t>(step) * (array + 1) + array) % kSizes.size()];
 }
-// Two of the variables share a size, and with it their spare memory.
+// Two of the variables have the same size, and so share spare memory.
 size_t fixed_size(size_t array) { return kSizes[array / 2]; }
 
 int64_t element(int64_t step, size_t array, size_t index) {
@@ -66,7 +66,7 @@ void fill(std::span<int64_t> elements, int64_t step, size_t array) {
   for (size_t i = 0; i < elements.size(); ++i) elements[i] = element(step, array, i);
 }
 
-// Empty, or what is wrong with the array of a step.
+// The difference between the array and its expected value in a step; "" if it is correct.
 std::string fault_of(const Tensor& tensor, int64_t step, size_t array, size_t size) {
   const std::span<const int64_t> elements = tensor.flat<int64_t>();
   if (elements.size() != size)
@@ -78,7 +78,7 @@ std::string fault_of(const Tensor& tensor, int64_t step, size_t array, size_t si
   return "";
 }
 
-// Splitmix64, one sequence for each thread: the delays must not synchronise the threads.
+// Splitmix64, one sequence per thread: the delays must not synchronise the threads.
 std::atomic<uint64_t> next_seed = 1;
 uint64_t random_number() {
   thread_local uint64_t state = next_seed.fetch_add(1) * 0x9e3779b97f4a7c15u;
@@ -88,7 +88,7 @@ uint64_t random_number() {
   return x ^ (x >> 31);
 }
 
-// One point in eight gives way to other threads, one in 64 for about as long as a save takes.
+// One point in eight yields to other threads, one in 64 sleeps about as long as a save takes.
 void delay() noexcept {
   const uint64_t random = random_number();
   if (random % 64 == 0) {
@@ -110,14 +110,14 @@ struct Case {
   bool is_resizable() const { return way == Way::kBody || way == Way::kComputeUpdate; }
 };
 
-// Reads each checkpoint back; stops the run once there were enough.
+// Reads each checkpoint back; stops the run after enough of them.
 class Checker final : public CheckpointSaverListener {
  public:
   Checker(const Case& which, FileSystem& files) : case_(which), files_(files) {}
 
   bool after_save(Session&, int64_t step) override {
     const std::string prefix = fmt::format("run/model.ckpt-{}", step);
-    // Older checkpoints are removed meanwhile.
+    // Older checkpoints may be removed meanwhile.
     try {
       const CheckpointReader reader(prefix, files_);
       for (size_t i = 0; i < kArrays; ++i) {
@@ -227,7 +227,7 @@ std::shared_ptr<Checker> run(const Case& which) {
   return checker;
 }
 
-// By "name=" in the arguments.
+// The value of "name=" in the arguments.
 int64_t number(std::span<char*> arguments, std::string_view name, int64_t otherwise) {
   for (const std::string_view argument : arguments)
     if (argument.starts_with(name)) return std::atoll(argument.data() + name.size());
@@ -238,7 +238,7 @@ struct Totals {
   std::atomic<int64_t> checked = 0, removed = 0, torn = 0, errors = 0;
 };
 
-// Each thread runs all cases, beginning with another one: different cases run at the same time.
+// Each thread runs all cases, beginning with a different one, so that different cases overlap.
 void run_all(size_t first, int64_t saves_of_each, Totals& totals) {
   constexpr size_t kCases = kWays.size() * kPolicies.size();
   for (size_t i = 0; i < kCases; ++i) {

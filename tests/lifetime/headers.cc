@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the templates of the public headers become in a program, for tests/lifetime/statics.cmake.
+// Instantiates templates of the public headers as a program does, for tests/lifetime/statics.cmake.
 #include <cstdint>
 #include <random>
 #include <span>

@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What tests/lifetime/statics.cmake must find. It is never run.
+// Static objects that tests/lifetime/statics.cmake must find. Never run.
 #include <string>
 
 const std::string& planted_static(const char* text) {

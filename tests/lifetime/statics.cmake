@@ -1,9 +1,9 @@
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# A static object with a destructor has the compiler register that for the end of the process; a
-# thread_local one, for the end of its thread. The library has none, so that threads which are left
-# behind, and static objects of programs, can use it until the last moment: crochet/base/immortal.h.
+# For a static object with a destructor the compiler registers a call at the end of the process; for
+# a thread_local one, at the end of its thread. The library has none, so that threads that outlive
+# main(), and static objects of programs, can use it until the very end: crochet/base/immortal.h.
 #
 #   cmake -D NM=<nm> -D FILES=<libraries and object files> -P statics.cmake
 #
@@ -11,7 +11,7 @@
 cmake_minimum_required(VERSION 3.25)
 
 if(NOT FILES)
-  message(FATAL_ERROR "no files to look at")
+  message(FATAL_ERROR "no files to check")
 endif()
 set(violations "")
 foreach(file IN LISTS FILES)

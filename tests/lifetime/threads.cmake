@@ -1,12 +1,12 @@
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Threads are started by crochet/base/thread.h alone, which knows what to do when the system gives
-# none and in a forked process; the handler of forks is registered by crochet/base/process_owner.cc.
+# Only crochet/base/thread.h starts threads; it handles a lack of threads and forked processes. Only
+# crochet/base/process_owner.cc registers a fork handler.
 #
 #   cmake -D ROOT=<folder with crochet/> -P threads.cmake
 #
-# Prints a line for each other place, and then fails. Tests may start threads as they like.
+# Prints a line for each other location, and then fails. Tests may start threads freely.
 cmake_minimum_required(VERSION 3.25)
 
 set(pattern "std::jthread|std::async|std::thread[^:]|pthread_create|thrd_create|pthread_atfork")
@@ -33,7 +33,7 @@ foreach(file IN LISTS files)
   set(number 0)
   foreach(line IN LISTS lines)
     math(EXPR number "${number} + 1")
-    # What a comment says is no thread.
+    # Comments do not count.
     string(REGEX REPLACE "//.*" "" code "${line}")
     if(code MATCHES "${pattern}")
       list(APPEND violations "${file}:${number}: ${code}")
@@ -47,4 +47,4 @@ if(violations)
   message("${text}")
   message(FATAL_ERROR "${num_violations} lines start threads without crochet/base/thread.h")
 endif()
-message(STATUS "${num_files} files start no threads of their own")
+message(STATUS "${num_files} files start no threads themselves")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
-"""Every mutant of scripts/mutation-check is in the body of the function that it names."""
+"""Every mutant of scripts/mutation-check must be in the body of the function that it names."""
 
 import importlib.machinery
 import importlib.util
@@ -32,20 +32,20 @@ void A::verify(int x) {
 
 
 class MutatedTest(unittest.TestCase):
-    def test_replaces_what_the_body_has_once(self):
+    def test_replaces_a_text_that_occurs_once(self):
         self.assertEqual(SCRIPT.mutated(SOURCE, "void A::verify(", "check(x)", "no"),
                          "check(x)".join(SOURCE.split("check(x)")[:2]) + "no" +
                          SOURCE.split("check(x)")[2])
         self.assertIn("{ no; }", SCRIPT.mutated(SOURCE, "void A::read(", "go(x)", "no"))
         self.assertIn("// }\n  no;", SCRIPT.mutated(SOURCE, "A::A(", "check(x)", "no"))
 
-    def test_refuses_what_is_elsewhere(self):
-        # The text of another function, after this one.
+    def test_rejects_a_text_outside_the_function(self):
+        # The text is in another function, after this one.
         self.assertIsNone(SCRIPT.mutated(SOURCE, "void A::read(", "check(x)", "no"))
         self.assertIsNone(SCRIPT.mutated(SOURCE, "A::A(", "go(x)", "no"))
         self.assertIsNone(SCRIPT.mutated(SOURCE, "void A::gone(", "check(x)", "no"))
 
-    def test_refuses_what_is_there_twice(self):
+    def test_rejects_a_text_that_occurs_twice(self):
         self.assertIsNone(SCRIPT.mutated(SOURCE, "void A::verify(", "twice()", "no"))
 
     def test_every_mutant_applies(self):

@@ -10,11 +10,11 @@ file(REMOVE_RECURSE ${scratch})
 run(${CMAKE_COMMAND} --install ${build} --prefix ${scratch}/first)
 file(RENAME ${scratch}/first ${scratch}/moved)
 
-# What only crochet's own tests include is not for others.
+# Headers for crochet's own tests must not be installed.
 file(GLOB_RECURSE surplus ${scratch}/moved/include/crochet/test_*.h
      ${scratch}/moved/include/crochet/raw_bundle.h ${scratch}/moved/include/crochet/scripted_calls.h)
 if(surplus)
-  message(FATAL_ERROR "installed, and for tests alone: ${surplus}")
+  message(FATAL_ERROR "installed, but only for tests: ${surplus}")
 endif()
 
 set(configure ${CMAKE_COMMAND} -S ${consumer} -G Ninja -D CMAKE_PREFIX_PATH=${scratch}/moved -D
@@ -29,7 +29,7 @@ if(with_tensorflow)
   run(${scratch}/build/with_tensorflow)
 endif()
 
-# A component that is not there is an error that names it.
+# A component that does not exist is an error that names it.
 execute_process(
   COMMAND ${configure} -B ${scratch}/unknown -D COMPONENT=caffe
   RESULT_VARIABLE result

@@ -1,15 +1,15 @@
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Compiles tracked.cc for types that can be tracked, and stated.cc for statements that can be made,
-# which must go well; and both for those that cannot: they must fail, and the errors must say what
+# Compiles tracked.cc for types that can be tracked and stated.cc for valid statements, which must
+# succeed; and both for invalid ones, which must fail with errors that state what
 # to do.
 #
 #   cmake -D COMPILER=<c++> -D INCLUDES=<folders> -D FOLDER=<tests/refusals> -P refusals.cmake
 cmake_minimum_required(VERSION 3.25)
 list(TRANSFORM INCLUDES PREPEND "-I")
 
-# Puts the errors into `out`, and what the compiler says with them; "" if there are none.
+# Puts the compiler's output into `out` if it fails; "" otherwise.
 function(errors_of out source)
   execute_process(COMMAND ${COMPILER} -std=c++20 -fsyntax-only ${INCLUDES} ${ARGN} ${FOLDER}/${source}
                   RESULT_VARIABLE result ERROR_VARIABLE text)
@@ -48,26 +48,26 @@ expect_no_error(tracked.cc -DTRACKED=Parts)
 expect_error("${too_short}" tracked.cc -DTRACKED=Parts -DTEMPORARY)
 expect_error("${too_short}" tracked.cc "-DTRACKED=std::vector<float>" -DTEMPORARY)
 
-# Everything that may be written; and what may not.
+# Valid statements, then invalid ones.
 expect_no_error(stated.cc)
 
-# Two names in two pairs of braces are a list or a map: neither is guessed.
+# Two names in two pairs of braces could be a list or a map.
 set(one_pair "UseOnePairOfBracesForAListOrFetchesMap")
 expect_error("${one_pair}" stated.cc "-DSTATEMENT=session.run({{\"loss\", \"accuracy\"}})")
 expect_error("${one_pair}" stated.cc
              "-DSTATEMENT=session.run({{\"loss\", \"a\"}, {\"rate\", \"b\"}})")
 
-# Two variables, or one under another key.
+# Could be two variables, or one under another key.
 set(explicit_key "UseOnePairOfBracesOrSavedVariable")
 expect_error("${explicit_key}" stated.cc "-DSTATEMENT=Saver({.var_list = {{\"v2\", \"v1\"}}})")
 expect_error("${explicit_key}" stated.cc "-DSTATEMENT=Saver({.var_list = {{{\"v2\", \"v1\"}}}})")
 
-# What would dangle.
+# Dangling references.
 expect_error("deleted" stated.cc "-DSTATEMENT=auto s = session.run(\"a\").tensor().flat<float>()")
 expect_error("deleted" stated.cc "-DSTATEMENT=auto* p = session.run(\"a\").as_tensor()")
 expect_error("deleted" stated.cc "-DSTATEMENT=HookedSession hooked(session, {PlainHook()})")
 
-# A named hook would be copied, and its results lost.
+# A named hook would be copied, and its results would be lost.
 expect_error("static.assert.*std::make_shared<Hook>" stated.cc
              "-DSTATEMENT=HookList hooks = {named_hook}")
 expect_error("static.assert.*std::make_shared<Hook>" stated.cc

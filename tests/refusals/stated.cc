@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes all statements that are allowed, and a STATEMENT that is not, if there is one; compiled,
+// Has all valid statements and, if it is defined, an invalid STATEMENT; compiled,
 // never run. See refusals.cmake.
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/monitor/hooked_session.h"

@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
-"""Trains the digits in clusters of processes on this machine, and does to them what happens to clusters.
+"""Trains the digits in clusters of processes on this machine, and injects the failures of clusters.
 
     check_cluster.py <case> <digits_cluster> <digits.meta> <folder> [--kills N] [--seed S]
 
 The cases:
 
-trains      The example's script: the workers begin where they should, all end at the last step, a second run goes on.
-spread      The workers place the variables of a graph that does not say where they are on two holders.
-absent      A worker without the holder of its variables ends with an error that says so, from the start or when that is lost
-            and never comes back.
-stopped     So it does if that holder stands still, from the start or while they train.
+trains      The example's script: the workers start at their steps, all end at the last step, a second run resumes.
+spread      The workers place the variables of a graph without devices on two parameter servers.
+absent      A worker whose parameter server is missing from the start, or is lost and never returns, ends with an error
+            that names it.
+stopped     The same if the parameter server hangs, from the start or during training.
 interrupted The script gets a Ctrl-C, with all processes of its terminal: the run ends with a checkpoint of its last step.
-chief_fails The script ends if the chief does, though the others wait for it. A member that cannot say why it fails fails too.
-chief_last  Workers that are there first wait for the chief.
-kills       Members are killed (SIGKILL) and started again, N times: each time all workers get new sessions or go on, and
+chief_fails The script ends if the chief does, though the others wait for it. A member that cannot log fails too.
+chief_last  Workers that start first wait for the chief.
+kills       Members are killed (SIGKILL) and restarted, N times: each time all workers get new sessions or continue, and
             in the end every run is complete.
 python_worker  One worker is Python's MonitoredTrainingSession, the others are not.
 python_chief   The chief is.
@@ -38,12 +38,12 @@ sys.path.insert(0, EXAMPLE)
 from run_cluster import Cluster, first_steps, last_step
 
 WORKERS = 3
-# A crowded machine is slow; nothing here takes a tenth of it on a quiet one.
+# A busy machine is slow; on an idle one nothing takes a tenth of this.
 PATIENCE_SECS = 180
 
 
 class Failure(Exception):
-    """The cluster did something else."""
+    """The cluster did not behave as expected."""
 
 
 def expect(condition, what, cluster=None):
@@ -59,33 +59,33 @@ def wait_until(condition, what, cluster, seconds=PATIENCE_SECS):
 
 
 def checkpoints(cluster):
-    """The steps of the checkpoints that are there."""
+    """The steps of the existing checkpoints."""
     directory = os.path.join(cluster.directory, "run")
     names = os.listdir(directory) if os.path.isdir(directory) else []
     return sorted(int(step) for name in names for step in re.findall(r"^model\.ckpt-(\d+)\.index$", name))
 
 
 def expect_complete(cluster, steps, beyond=WORKERS - 1):
-    """All workers have ended, at the step asked for or at most so many steps `beyond` it."""
+    """All workers have ended, at the requested step or at most `beyond` steps past it."""
     statuses = cluster.wait(PATIENCE_SECS)
     expect(not any(statuses), f"the workers ended with {statuses}", cluster)
     ends = [last_step(one.text()) for one in cluster.workers()]
     expect(all(end is not None and steps <= end for end in ends), f"the workers ended at {ends}", cluster)
     final = max(ends)
-    expect(final <= steps + beyond, f"the last step is {final}, {steps} was asked for", cluster)
+    expect(final <= steps + beyond, f"the last step is {final}, expected {steps}", cluster)
     expect(checkpoints(cluster)[-1] >= steps, f"the checkpoints are of {checkpoints(cluster)}", cluster)
     return final
 
 
 def saves_by_graph(folder):
-    """Whether the chief said that the graph's own saver saves, and not crochet from a snapshot."""
+    """Whether the chief logged that the graph's own saver saves, rather than crochet from a snapshot."""
     with open(os.path.join(folder, "worker-0.log")) as file:
         return "checkpoints are written by the graph's own operations: in a cluster" in file.read()
 
 
 def check_trains(args):
     script = [sys.executable, os.path.join(EXAMPLE, "run_cluster.py"), args.program, args.graph, "--dir", args.folder]
-    for steps in (900, 4500):  # A worker may begin a second after another one.
+    for steps in (900, 4500):  # A worker may start a second after another one.
         done = subprocess.run(script + ["--steps", str(steps), "--stagger", "400"], capture_output=True, text=True)
         expect(done.returncode == 0, f"the script ended with {done.returncode}: {done.stdout}{done.stderr}")
         print(done.stdout, end="")
@@ -97,8 +97,8 @@ def check_trains(args):
             expect(steps <= int(last) <= steps + WORKERS - 1, f"the table is {rows}")
         expect("accuracy " in done.stdout, done.stdout)
         expect(saves_by_graph(args.folder), "the graph has a saver, which did not save")
-    # Whoever was first found what the first run left.
-    expect(min(int(row[2]) for row in rows) >= 900, f"the second run began anew: {rows}")
+    # The first worker found the first run's last step.
+    expect(min(int(row[2]) for row in rows) >= 900, f"the second run did not resume: {rows}")
 
 
 def check_spread(args):
@@ -107,7 +107,7 @@ def check_spread(args):
     done = subprocess.run(script, capture_output=True, text=True)
     expect(done.returncode == 0, f"the script ended with {done.returncode}: {done.stdout}{done.stderr}")
     rows = re.findall(r"^ *(\d+) +(\d+) +(\d+) +(\d+)$", done.stdout, re.MULTILINE)
-    # One step for both: it is where the workers look for it.
+    # Both use one step counter: it is placed where the workers look for it.
     expect([row[1] for row in rows] == ["0", "69"] and int(rows[1][2]) >= 69, f"the table is {rows}")
     expect(all(500 <= int(row[3]) <= 501 for row in rows), f"the table is {rows}")
     expect(not saves_by_graph(args.folder), "the graph has no saver, and yet it saved")
@@ -116,7 +116,7 @@ def check_spread(args):
 def check_interrupted(args):
     script = [sys.executable, os.path.join(EXAMPLE, "run_cluster.py"), args.program, args.graph, "--dir", args.folder]
     done = subprocess.Popen(script + ["--steps", "100000000", "--stagger", "0"], start_new_session=True)
-    cluster = Cluster(args.program, args.graph, args.folder)  # To look at: it starts nothing.
+    cluster = Cluster(args.program, args.graph, args.folder)  # For inspection: it starts nothing.
     log = cluster.log_path("worker", 0)
 
     def chief():
@@ -130,13 +130,13 @@ def check_interrupted(args):
     finally:
         done.kill()
     end = last_step(chief())
-    expect(end is not None and end > 0, f"the chief did not end in order:\n{chief()}")
+    expect(end is not None and end > 0, f"the chief did not end cleanly:\n{chief()}")
     expect(checkpoints(cluster)[-1] >= end, f"it ended at {end}, the checkpoints are of {checkpoints(cluster)}")
 
 
 def check_chief_fails(args):
     os.makedirs(args.folder)
-    open(os.path.join(args.folder, "run"), "w").close()  # No place for checkpoints.
+    open(os.path.join(args.folder, "run"), "w").close()  # Checkpoints cannot be written here.
     script = [sys.executable, os.path.join(EXAMPLE, "run_cluster.py"), args.program, args.graph, "--dir", args.folder]
     done = subprocess.run(script, capture_output=True, text=True, timeout=PATIENCE_SECS)
     expect(done.returncode == 1, f"the script ended with {done.returncode}: {done.stdout}{done.stderr}")
@@ -151,7 +151,7 @@ def check_absent(args):
     with Cluster(args.program, args.graph, args.folder, workers=1, options=["--limit-secs", "2"]) as cluster:
         worker = cluster.start("worker", 0)
         expect(cluster.wait(PATIENCE_SECS) == [1], "the worker did not fail", cluster)
-        expect("no answer within 2 s" in worker.text(), "the error says something else", cluster)
+        expect("no answer within 2 s" in worker.text(), "found another error", cluster)
     options = ["--limit-secs", "2", "--steps", "100000000"]
     with Cluster(args.program, args.graph, args.folder, workers=1, options=options) as cluster:
         ps = cluster.start("ps", 0)
@@ -161,7 +161,7 @@ def check_absent(args):
         ps.end()
         expect(cluster.wait(PATIENCE_SECS) == [1], "the worker did not fail", cluster)
         said = worker.text()[len(worker_before):]
-        expect("recovering from: " in said and "no answer within 2 s" in said, "the error says something else", cluster)
+        expect("recovering from: " in said and "no answer within 2 s" in said, "found another error", cluster)
 
 
 def check_stopped(args):
@@ -172,14 +172,14 @@ def check_stopped(args):
         ps.signal(signal.SIGSTOP)
         worker = cluster.start("worker", 0)
         expect(cluster.wait(PATIENCE_SECS) == [1], "the worker did not fail", cluster)
-        expect("no answer within 2 s" in worker.text(), "the error says something else", cluster)
+        expect("no answer within 2 s" in worker.text(), "found another error", cluster)
 
         ps.signal(signal.SIGCONT)
         worker = cluster.start("worker", 0)
         wait_until(lambda: first_steps(worker.text()), "no step", cluster)
         ps.signal(signal.SIGSTOP)
         expect(cluster.wait(PATIENCE_SECS) == [1], "the worker did not fail", cluster)
-        expect(re.search(r"digits_cluster: .* at grpc://", worker.text()), "the error says something else", cluster)
+        expect(re.search(r"digits_cluster: .* at grpc://", worker.text()), "found another error", cluster)
 
 
 def check_chief_last(args):
@@ -194,25 +194,25 @@ def check_chief_last(args):
 
 
 class Kills:
-    """One cluster under fire."""
+    """One cluster whose members are killed."""
 
     def __init__(self, cluster, steps, chance):
         self.cluster, self.steps, self.chance = cluster, steps, chance
 
     def trained(self):
-        """How often each worker has begun to train."""
+        """How often each worker has started to train."""
         return {key: len(first_steps(one.text())) for key, one in self.cluster.members.items() if key[0] == "worker"}
 
     def is_over(self):
         return any(one.process.poll() is not None for one in self.cluster.workers())
 
     def kill_one(self):
-        """Kills a member and starts it again; returns once all train again. False if the run was over before."""
+        """Kills a member and restarts it; returns once all train again. False if the run ended before."""
         cluster = self.cluster
         victim = self.chance.choice([("ps", 0), ("ps", 0), ("worker", 0), ("worker", 1), ("worker", 2)])
         newest = checkpoints(cluster)[-1]
         time.sleep(self.chance.random() * 0.3)
-        # The variables of a chief that has ended would not come back.
+        # After the chief has ended, its variables would not be restored.
         if self.is_over() or newest > 0.8 * self.steps:
             return False
         before = self.trained()
@@ -228,7 +228,7 @@ class Kills:
         if victim in (("ps", 0), ("worker", 0)) and not self.is_over():
             # The chief went back to its last checkpoint, not to the start.
             chief = first_steps(cluster.members["worker", 0].text())[-1]
-            expect(chief >= newest, f"{victim} was killed behind step {newest}, the chief went on from {chief}", cluster)
+            expect(chief >= newest, f"{victim} was killed after step {newest}, the chief resumed from {chief}", cluster)
         return True
 
 
@@ -250,7 +250,7 @@ def check_kills(args):
 
 
 def mixed(args, python_task):
-    """Python's chief makes the graph's session ready for the others, or the other way round."""
+    """Python's chief initialises the session for crochet's workers, or the other way round."""
     steps = 6000  # Time for Python to make a session meanwhile.
     with Cluster(args.program, args.graph, args.folder, options=["--steps", str(steps)]) as cluster:
 
@@ -267,7 +267,7 @@ def mixed(args, python_task):
         for task in range(WORKERS):
             if task != python_task:
                 start(task)
-        # Python's StopAtStepHook goes by the step before its run, and may begin one run too many.
+        # Python's StopAtStepHook uses the step before its run, and may start one run too many.
         expect_complete(cluster, steps, beyond=WORKERS)
         for member in cluster.workers():
             expect(len(first_steps(member.text())) == 1, "a worker made no step, or recovered", cluster)
@@ -292,7 +292,7 @@ def main():
     parser.add_argument("graph")
     parser.add_argument("folder")
     parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--steps", type=int, default=10000, help="of each run that is killed")
+    parser.add_argument("--steps", type=int, default=10000, help="of each run with kills")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     shutil.rmtree(args.folder, ignore_errors=True)

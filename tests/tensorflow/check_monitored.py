@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
-"""Trains one graph under Python's MonitoredTrainingSession and under crochet's, and compares what came of it.
+"""Trains one graph with Python's MonitoredTrainingSession and with crochet's, and compares the results.
 
     check_monitored.py <monitored_calls> <digits_feeds_file> <folder>
 
-The same graph, feeds and hooks, in three runs of one directory each: one in which the session is lost, one that goes on,
+The same graph, feeds and hooks, in three runs of one directory each: one in which the session is lost, one that resumes,
 one that a hook stops. Both sides must have the same
 
 - calls of the hooks, in the same order, with the same steps and losses to the bit,
 - checkpoints in the directory,
-- curves: tags, steps and values, but for the speed and for steps that were made twice: of those Python's file has the
-  values of the session that was lost, crochet's those of the one that went on,
+- curves: tags, steps and values, except the speed and steps that were repeated: for those Python's file has the
+  values of the lost session, crochet's those of the next one,
 - variables in the last checkpoint, to the bit.
 
-What crochet does differently on purpose (docs/porting.md) is not in these: it does not save the step again that it has
-just restored, and it has curves of its saves, "checkpoint/...".
+Deliberate differences (docs/porting.md) are excluded: crochet does not save again the step that it has
+just restored, and it writes curves of its saves, "checkpoint/...".
 """
 
 import glob
@@ -86,7 +86,7 @@ def train_in_python(graph_path, directory, feeds, last_step, lost_at, stop_at):
     with tf.Graph().as_default() as graph:
         v1.train.import_meta_graph(graph_path)
         train_op = graph.get_operation_by_name("train")
-        # Python's hooks read the step in the run that adds to it, before or after: now always before, as crochet's.
+        # Python's hooks read the step in the run that increments it, before or after: here always before, like crochet's.
         train_op._add_control_input(training_util._get_or_create_global_step_read(graph).op)
         first = Recorder("first", lines)
         hooks = [
@@ -125,7 +125,7 @@ def checkpoints(directory):
 
 
 def curves(directory):
-    """{(tag, step): value}, None for a value that may differ; a step that was made twice counts once."""
+    """{(tag, step): value}, None for a value that may differ; a repeated step counts once."""
     points = {}
     for path in sorted(glob.glob(os.path.join(directory, "events.out.tfevents.*"))):
         for event in v1.train.summary_iterator(path):

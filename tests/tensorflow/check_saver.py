@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
-"""Saves in Python and by graph_saver_program, each restores what the other wrote, and all variables are compared.
+"""Saves in Python and with graph_saver_program; each restores the other's checkpoint, and all variables are compared.
 
     check_saver.py <graph_saver_program> <folder>
 
-1. Exports graphs with a Saver each: of one data file, sharded, and with partitioned variables.
-2. Has the program train and save by the graph's own operations and by crochet: same variables, and Python's Saver
+1. Exports graphs with a Saver each: with one data file, sharded, and with partitioned variables.
+2. The program trains and saves by the graph's own operations and by crochet: same variables, and Python's Saver
    restores both.
-3. Python's Saver saves, the program restores by the graph's own operations and goes on: same variables.
-4. The same with a Saver's defaults on both sides, of graphs with a table, and with keys that are not the variables'
+3. Python's Saver saves, the program restores by the graph's own operations and continues: same variables.
+4. The same with a Saver's defaults on both sides, for graphs with a table, and with keys that are not the variables'
    names: state and keys are those of the graph's saver.
-5. Exports SavedModels by the builder, by simple_save and of a tf.Module: same output.
+5. Exports SavedModels by the builder, by simple_save and from a tf.Module: same output.
 """
 
 import os
@@ -82,11 +82,11 @@ def check_kind(kind, program, folder):
         for prefix in (first + "-graph", first + "-crochet"):
             saver.restore(session, prefix)
             session.run("train")
-            # Where a prefix ends in digits, a state file is written as well.
+            # If a prefix ends in digits, a state file is written as well.
             saved = saver.save(session, os.path.join(folder, f"{kind}-python"), write_meta_graph=False)
             expected = {name: value + (name != "words") for name, value in state.items() if name != "words"}
             found = read(saved)
-            compare(f"{kind}: Python behind {prefix}", {k: v for k, v in found.items() if k != "words"},
+            compare(f"{kind}: Python after {prefix}", {k: v for k, v in found.items() if k != "words"},
                     {k: v.astype(state[k].dtype) for k, v in expected.items()})
     second = os.path.join(folder, f"{kind}-second")
     run(program, "state", graph, saved, "0", second)
@@ -117,7 +117,7 @@ def export_renamed(path):
 
 
 def check_defaults(export, program, folder):
-    """Two steps here, one in Python, two here again: the same as five in Python."""
+    """Two steps in the program, one in Python, two more in the program: the same as five in Python."""
     graph = os.path.join(folder, f"{export.__name__}.meta")
     names = export(graph)
 
@@ -148,7 +148,7 @@ def check_defaults(export, program, folder):
 
 
 def save_models(folder):
-    """By name: a function that is given a folder."""
+    """By name: a function that takes a folder."""
 
     def build(path):
         with tf.Graph().as_default(), v1.Session() as session:
@@ -158,7 +158,7 @@ def save_models(folder):
             session.run(v1.global_variables_initializer())
             signature = v1.saved_model.signature_def_utils.predict_signature_def({"x": x}, {"y": y})
             builder = v1.saved_model.builder.SavedModelBuilder(path)
-            # As older exporters did: the collection "legacy_init_op" has what doubles it.
+            # As older exporters did: the collection "legacy_init_op" has the operation that doubles it.
             v1.add_to_collection("legacy_init_op", v1.assign_add(w, 1.0).op)
             builder.add_meta_graph_and_variables(session, ["serve"], {"serving_default": signature})
             builder.save()

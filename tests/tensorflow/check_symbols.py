@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that a program and the libraries it brings along share no symbols with TensorFlow's libraries.
+"""Checks that a program and the libraries it links share no symbols with TensorFlow's libraries.
 
     check_symbols.py <program>
 
-Where both define a symbol, the loader gives both sides one of the two, and versions mix. Shared on purpose, and not
-looked at: the C and C++ run time, whose templates both have, and zlib, whose interface does not change.
+If both define a symbol, the loader binds both sides to one of the two, and versions mix. Shared deliberately, and not
+checked: the C and C++ runtime, whose templates both have, and zlib, whose interface does not change.
 """
 
 import re
@@ -15,7 +15,7 @@ import sys
 
 SHARED = re.compile(r"/(libc|libm|libstdc\+\+|libgcc_s|ld-linux[^/]*|libpthread|libdl|librt|libz|linux-vdso)\.so")
 # Mangled names in std, __gnu_cxx and __cxxabiv1, with their vtables, type information and guards; operators new and
-# delete; what the linker and the C run time put into every program.
+# delete; symbols that the linker and the C runtime put into every program.
 RUN_TIME = re.compile(
     r"_ZZ?(T[VTIS]|GV|GR|Th[^_]*_|Tv[^_]*_)?(N[KVr]*)?(S[absiodt]|9__gnu_cxx|10__cxxabiv1)|_Z(nw|na|dl|da)|__|_init$|_fini$|_IO_|_edata|_end|data_start|main$"
 )

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
-"""Trains one graph in Python and by examples/tensorflow, and compares every loss and every variable, bit for bit.
+"""Trains one graph in Python and with examples/tensorflow, and compares every loss and every variable, bit for bit.
 
     check_training.py resource|reference|partitioned <digits_tensorflow> <digits_feeds_file> <folder>
 
 1. Exports the graph by examples/tensorflow/make_digits_graph.py.
 2. Trains it in Python.
-3. Has the program train it in two runs, the second from the checkpoint of the first: same losses.
-4. Reads its checkpoint: same variables, of the graph's names.
-5. Restores the checkpoint by Python's own Saver, and trains on in both: same losses again.
-6. Has the program go on from a checkpoint that Python's Saver wrote.
+3. The program trains it in two runs, the second from the checkpoint of the first: same losses.
+4. Reads its checkpoint: same variables, with the graph's names.
+5. Restores the checkpoint with Python's own Saver, and continues training in both: same losses again.
+6. The program resumes from a checkpoint that Python's Saver wrote.
 """
 
 import os
@@ -62,7 +62,7 @@ def train(session, feeds, first, last):
 
 
 def run_program(program, graph, folder, steps):
-    """What the program says of its steps: {step: loss as bits}."""
+    """Runs the program; returns its losses: {step: loss as bits}."""
     path = os.path.join(folder, "losses")
     command = [program, "--graph", graph, "--dir", os.path.join(folder, "run"), "--steps", str(steps), "--losses", path]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -77,7 +77,7 @@ def run_program(program, graph, folder, steps):
 
 
 def check_losses(what, found, expected, first):
-    """`found` by step, of the value that step `first` + 1 had and so on."""
+    """Compares `found`, by step, with `expected`, which begins with step `first` + 1."""
     if sorted(found) != list(range(first + 1, first + len(expected) + 1)):
         raise Mismatch(f"{what}: the program made the steps {sorted(found)}")
     for index, bits in enumerate(expected):
@@ -130,7 +130,7 @@ def main():
             raise Mismatch(f"the latest checkpoint is {prefix}")
         check_variables(prefix, values)
         if open(prefix + ".meta", "rb").read() != open(graph_path, "rb").read():
-            raise Mismatch("the graph beside the checkpoint is another one")
+            raise Mismatch("the graph stored with the checkpoint differs")
 
         more = train(session, feeds, WHOLE, MORE)
     with tf.Graph().as_default(), v1.Session() as session:
@@ -139,9 +139,9 @@ def main():
         saver.restore(session, prefix)
         check_variables(prefix, values_by_name(session))
         if train(session, feeds, WHOLE, MORE) != more:
-            raise Mismatch("Python goes on from the program's checkpoint with other losses")
+            raise Mismatch("Python continues from the program's checkpoint with other losses")
 
-    # The other way round.
+    # In the other direction.
     shutil.rmtree(os.path.join(folder, "run"))
     with tf.Graph().as_default(), v1.Session() as session:
         v1.train.import_meta_graph(graph_path)

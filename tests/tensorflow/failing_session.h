@@ -11,7 +11,7 @@
 
 namespace crochet {
 
-// Any engine's session, one of whose runs fails.
+// Wraps any engine's session; calls `on_fetch` for each fetch before a run.
 class FailingSession final : public Session {
  public:
   FailingSession(std::unique_ptr<Session> session, std::function<void(const Output&)> on_fetch)
@@ -35,8 +35,8 @@ class FailingSession final : public Session {
   const std::function<void(const Output&)> on_fetch_;
 };
 
-// Makes sessions of which, counted over all, the n-th run of `operation` (from 1 on) calls `fail`
-// instead.
+// Creates sessions in which the n-th run of `operation`, counted from 1 over all sessions, calls
+// `fail` first.
 class FailingSessionCreator final : public SessionCreator {
  public:
   FailingSessionCreator(std::unique_ptr<SessionCreator> creator, Output operation, int n,

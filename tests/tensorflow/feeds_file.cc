@@ -1,11 +1,11 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes what examples/tensorflow feeds in its first steps, for Python to feed the same:
+// Writes the feeds of the first steps of examples/tensorflow, so that Python can use the same:
 //
 //   digits_feeds_file <steps> <file>
 //
-// By step: the images, row-major float32, then the labels, int32.
+// For each step: the images, row-major float32, then the labels, int32.
 #include <cstdlib>
 #include <fstream>
 

@@ -5,8 +5,8 @@
 //
 //   graph_saver_program state <graph> <from> <steps> <to>
 //     Restores the checkpoint <from> by the graph's own operations, or initialises if it is "-";
-//     runs "train" so often; saves as <to>-graph by the graph's own operations and as <to>-crochet
-//     by crochet.
+//     runs "train" <steps> times; saves as <to>-graph by the graph's own operations and as
+//     <to>-crochet by crochet.
 //   graph_saver_program default <graph> <from> <steps> <to>
 //     The same with a Saver's defaults, once: saves as <to>.
 //   graph_saver_program model <directory>

@@ -1,12 +1,12 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Trains the graph of examples/tensorflow under two hooks and notes what they are called with, for
+// Trains the graph of examples/tensorflow with two hooks and records their calls, for
 // check_monitored.py, which does the same in Python:
 //
 //   monitored_calls <graph> <directory> <last step> <lost at> <stop at> <file>
 //
-// Once the step `lost at` is done the second hook loses the session, once in this process; at `stop
+// After the step `lost at` the second hook loses the session, once in this process; at `stop
 // at` it asks for a stop. -1: never.
 #include <bit>
 #include <cstdlib>
@@ -27,13 +27,13 @@ using namespace digits;
 
 namespace {
 
-// What a hook does besides.
+// When a hook loses the session or asks to stop.
 struct Plan {
   int64_t lost_at = -1;
   int64_t stop_at = -1;
 };
 
-// A line for each call.
+// Records a line for each call.
 class Recorder final : public SessionRunHook {
  public:
   Recorder(std::string label, std::ofstream& file, Plan plan = {})

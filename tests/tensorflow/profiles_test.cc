@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What TensorFlow measures of a run arrives in the profiles of ProfilerHook.
+// TensorFlow's measurements of a run are in the profiles of ProfilerHook.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -24,7 +24,7 @@ using testing::Pair;
 
 class TensorFlowProfileTest : public testing::Test {
  protected:
-  // Makes four steps, of which every other is profiled.
+  // Makes four steps; every other one is profiled.
   void train_with(ProfilerHookOptions options) {
     options.save_steps = 2;
     options.output_dir = "run";
@@ -42,7 +42,7 @@ class TensorFlowProfileTest : public testing::Test {
   json trace(int step) {
     return json::parse(read_file(files_, fmt::format("run/timeline-{}.json", step)));
   }
-  // The events of a phase, in the notation of Chrome's traces.
+  // The events of a phase, as named in Chrome's trace format.
   std::vector<json> events(int step, const std::string& phase) {
     const json whole = trace(step);
     std::vector<json> found;
@@ -83,7 +83,7 @@ TEST_F(TensorFlowProfileTest, NameTheDevice) {
 
 TEST_F(TensorFlowProfileTest, ShowWhereValuesGo) {
   train_with({});
-  // By name: from the operation that gave the value to the one that it arrives in.
+  // By name: from the operation that computed the value to the one that uses it.
   std::map<int, std::pair<std::string, double>> arrivals;
   for (const json& event : events(2, "f"))
     arrivals[event["id"]] = {event["name"], event["ts"].get<double>()};

@@ -5,8 +5,8 @@
 
     python_member.py --task N --ps host:port,... --workers host:port,... --steps N --dir DIR
 
-Says what examples/tensorflow/cluster says, and before "ready". If it is not the chief it waits for a checkpoint then: it
-would look only every 30 s whether the chief has initialised the variables.
+Prints the same lines as examples/tensorflow/cluster, and "ready" first. If it is not the chief it then waits for a
+checkpoint: otherwise it would check only every 30 s whether the chief has initialised the variables.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Queue runners over TensorFlow's own queues (queues.meta of make_monitored_graphs.py): the cases
-// that crochet/monitor/background_threads_test.cc has with callables, and training on such a queue.
+// Queue runners with TensorFlow's own queues (queues.meta of make_monitored_graphs.py): the cases
+// that crochet/monitor/background_threads_test.cc tests with callables, and training on a queue.
 #include <atomic>
 #include <latch>
 #include <utility>
@@ -68,7 +68,8 @@ class TensorFlowQueueTest : public testing::Test {
   std::unique_ptr<Session> session_ = new_session();
 };
 
-// QR-1, CQ-1: an operation runs until its data ends, which is no error, with a coordinator or not.
+// QR-1, CQ-1: an operation runs until its data ends, which is not an error, with or without a
+// coordinator.
 TEST_F(TensorFlowQueueTest, RunsAnOperationUntilItsDataEnds) {
   QueueRunner runner({.queue_name = "q", .enqueue_ops = {operation("count_three")}});
   const CoordinatedThreads threads = create_threads(runner, *session_);
@@ -94,7 +95,7 @@ TEST_F(TensorFlowQueueTest, RunsEachOperationToItsOwnLimit) {
 }
 
 // QR-3: without a coordinator the errors of both threads are kept, and logged.
-TEST_F(TensorFlowQueueTest, KeepsErrorsThatNobodyHearsOf) {
+TEST_F(TensorFlowQueueTest, KeepsErrorsWithoutACoordinator) {
   QueueRunner runner(
       {.queue_name = "q", .enqueue_ops = {operation("not_found"), operation("invalid")}});
   wait_for(create_threads(runner, *session_));
@@ -106,7 +107,7 @@ TEST_F(TensorFlowQueueTest, KeepsErrorsThatNobodyHearsOf) {
 }
 
 // QR-4, CQ-5: the end of the queue it reads from ends it cleanly, and closes its own.
-TEST_F(TensorFlowQueueTest, PassesTheEndOfTheDataOn) {
+TEST_F(TensorFlowQueueTest, PropagatesTheEndOfTheData) {
   QueueRunner runner(link());
   Coordinator coordinator;
   create_threads(runner, *session_, coordinator);
@@ -118,7 +119,7 @@ TEST_F(TensorFlowQueueTest, PassesTheEndOfTheDataOn) {
   EXPECT_THROW(session_->run("take_second"), OutOfRangeError);
 }
 
-// QR-5: with a coordinator that has stopped already no operation is run; it is only cancelled.
+// QR-5: with a coordinator that has already stopped no operation is run; it is only cancelled.
 TEST_F(TensorFlowQueueTest, RunsNothingAfterTheStop) {
   QueueRunner runner({.queue_name = "q",
                       .enqueue_ops = {operation("count_three")},
@@ -144,17 +145,18 @@ TEST_F(TensorFlowQueueTest, AnErrorStopsTheCoordinator) {
 }
 
 // QR-7: a stop cancels an operation that waits for room.
-TEST_F(TensorFlowQueueTest, AStopEndsWhatWaits) {
+TEST_F(TensorFlowQueueTest, AStopCancelsAWaitingOperation) {
   QueueRunner runner(source());
   Coordinator coordinator;
   create_threads(runner, *session_, coordinator);
-  runner.wait_for_first_runs(*session_, kLong);  // One fits in; the next waits, or is about to.
+  // One element fits; the next one waits, or is about to.
+  runner.wait_for_first_runs(*session_, kLong);
   coordinator.request_stop(StopRequest{"the program", "it has seen enough"});
   EXPECT_NO_THROW(coordinator.join());
   EXPECT_EQ(session_->run("size_of_first").scalar<int32_t>(), 1);
 }
 
-// QR-8: each session has as many threads, and queues of its own.
+// QR-8: each session has its own threads and queues.
 TEST_F(TensorFlowQueueTest, ServesSeveralSessions) {
   const auto other = new_session();
   const Output count = operation("count_three");
@@ -169,7 +171,7 @@ TEST_F(TensorFlowQueueTest, ServesSeveralSessions) {
   EXPECT_EQ(other->run("read_three").scalar<int64_t>(), 3);
 }
 
-// QR-9: a second creation for the same session gives nothing as long as the first is at work.
+// QR-9: a second creation for the same session has no effect while the first threads run.
 TEST_F(TensorFlowQueueTest, ServesASessionOnce) {
   QueueRunner runner(link());
   Coordinator coordinator;
@@ -179,7 +181,7 @@ TEST_F(TensorFlowQueueTest, ServesASessionOnce) {
   EXPECT_NO_THROW(coordinator.join());
 }
 
-// QR-10: once all have ended a second round works, and errors of the first are forgotten.
+// QR-10: once all have ended a second round works, and errors of the first are dropped.
 TEST_F(TensorFlowQueueTest, StartsAfreshOnceAllHaveEnded) {
   QueueRunner runner(
       {.queue_name = "q", .enqueue_ops = {operation("count_three"), operation("not_found")}});
@@ -203,7 +205,7 @@ TEST_F(TensorFlowQueueTest, StartsTheQueueRunnersOfTheGraph) {
   EXPECT_NO_THROW(coordinator.join());
 }
 
-// QR-16: a runner is made as its definition says; one without codes ends by OutOfRangeError.
+// QR-16: a runner is created from its definition; one without codes ends at OutOfRangeError.
 TEST_F(TensorFlowQueueTest, ReadsTheDefinitionsOfQueueRunners) {
   const auto& runners = graph_.definition().queue_runners;
   ASSERT_THAT(runners, SizeIs(1));
@@ -218,7 +220,7 @@ TEST_F(TensorFlowQueueTest, ReadsTheDefinitionsOfQueueRunners) {
   const size_t at = bytes.find(codes);
   ASSERT_NE(at, std::string::npos);
   ASSERT_EQ(bytes.find(codes, at + 1), std::string::npos);
-  bytes[at] = '\x72';  // Some other field.
+  bytes[at] = '\x72';  // An unknown field.
   auto graph = tensorflow::Graph::from_meta_graph(bytes, "x.meta");
   EXPECT_THAT(graph.definition().queue_runners.at(0).queue_closed_exception_types, IsEmpty());
   const Output init = graph.default_local_init_op();
@@ -236,8 +238,8 @@ TEST_F(TensorFlowQueueTest, ReadsTheDefinitionsOfQueueRunners) {
   EXPECT_EQ(sum, 1 + 2 + 3 + 4 + 5);
 }
 
-// CQ-2: what counts as the end of the data can be chosen.
-TEST_F(TensorFlowQueueTest, KnowsSeveralEndsOfTheData) {
+// CQ-2: the errors that count as the end of the data can be chosen.
+TEST_F(TensorFlowQueueTest, SupportsSeveralErrorsAsTheEndOfTheData) {
   QueueRunner runner({.queue_name = "q",
                       .enqueue_ops = {operation("count_three"), operation("not_found")},
                       .queue_closed_codes = {Code::kOutOfRange, Code::kNotFound}});
@@ -256,8 +258,8 @@ TEST_F(TensorFlowQueueTest, ReportsACloseThatFails) {
   EXPECT_THROW(coordinator.join(), NotFoundError);
 }
 
-// CQ-6: without a stop an operation waits until its session is closed; that cancels it, an error.
-TEST_F(TensorFlowQueueTest, AClosedSessionIsAnErrorOfWhatWaits) {
+// CQ-6: without a stop an operation waits until its session is closed, which cancels it: an error.
+TEST_F(TensorFlowQueueTest, ClosingTheSessionFailsAWaitingOperation) {
   QueueRunner runner({.queue_name = "second", .enqueue_ops = {operation("fill_second")}});
   Coordinator coordinator;
   create_threads(runner, *session_, coordinator);
@@ -266,9 +268,9 @@ TEST_F(TensorFlowQueueTest, AClosedSessionIsAnErrorOfWhatWaits) {
   std::jthread closer([&] { session_->close(); });
   try {
     coordinator.join();
-    ADD_FAILURE() << "it waits no more";
+    ADD_FAILURE() << "the operation has stopped waiting";
   } catch (const CancelledError&) {
-  } catch (const FailedPreconditionError&) {  // It had not begun to wait.
+  } catch (const FailedPreconditionError&) {  // It had not started to wait.
   }
 }
 
@@ -286,7 +288,7 @@ TEST_F(TensorFlowQueueTest, WaitsForTheFirstRuns) {
   EXPECT_NO_THROW(coordinator.join());
 }
 
-// CQ-9: a stop ends two runners of which one feeds the other.
+// CQ-9: a stop ends two runners, one of which feeds the other.
 TEST_F(TensorFlowQueueTest, AStopEndsAChain) {
   QueueRunner from(source());
   QueueRunner to(link());
@@ -298,7 +300,7 @@ TEST_F(TensorFlowQueueTest, AStopEndsAChain) {
   EXPECT_NO_THROW(coordinator.join());
 }
 
-// CQ-10: a callback hears of errors, and not of the end of the data.
+// CQ-10: a callback is called for errors, but not for the end of the data.
 TEST_F(TensorFlowQueueTest, CallsBackOnErrors) {
   std::atomic<int> num_heard = 0;
   const auto hear = [&](const std::exception_ptr&) { ++num_heard; };
@@ -312,7 +314,7 @@ TEST_F(TensorFlowQueueTest, CallsBackOnErrors) {
   EXPECT_EQ(num_heard, 1);
 }
 
-// Does something before the third run that is tried.
+// Performs an action before the third attempted run.
 class ThirdRunHook final : public SessionRunHook {
  public:
   explicit ThirdRunHook(std::function<void(Coordinator& coordinator)> action)
@@ -327,11 +329,11 @@ class ThirdRunHook final : public SessionRunHook {
 
  private:
   const std::function<void(Coordinator&)> action_;
-  Coordinator* coordinator_ = nullptr;  // Of the present session.
+  Coordinator* coordinator_ = nullptr;  // Of the current session.
   int num_runs_ = 0;
 };
 
-// Loses the first session, from a thread of its own, once it is told to.
+// Fails the first session, from its own thread, on request.
 class LosingLoop final : public BackgroundLoop {
  public:
   const std::string& name() const override { return name_; }
@@ -365,7 +367,7 @@ class TrainOnQueueTest : public testing::Test {
                    while (!session.should_stop()) session.run(train_op);
                  });
   }
-  // The sum of what was taken from the queue, as the last checkpoint has it.
+  // The sum of the dequeued elements in the last checkpoint.
   int64_t total() {
     const auto newest = latest_checkpoint(files_, "run");
     return newest ? CheckpointReader(*newest, files_).read("total").scalar<int64_t>() : -1;
@@ -376,7 +378,7 @@ class TrainOnQueueTest : public testing::Test {
   tensorflow::Graph graph_ = tensorflow::import_golden("queues");
 };
 
-// What is in a queue is lost with its session.
+// The contents of a queue are lost with its session.
 TEST_F(TrainOnQueueTest, IsRefusedUnlessTheQueueMayBeLost) {
   EXPECT_THAT(
       [&] {
@@ -396,8 +398,8 @@ TEST_F(TrainOnQueueTest, EndsWithTheData) {
   EXPECT_THAT(log_.lines(Severity::kWarning), ElementsAre(HasSubstr("lack state of the graph")));
 }
 
-// The runner waits for room in its queue; closing ends that, and it is no error.
-TEST_F(TrainOnQueueTest, StopsWhatFillsTheQueue) {
+// The runner waits for space in its queue; closing ends that without an error.
+TEST_F(TrainOnQueueTest, StopsTheThreadThatFillsTheQueue) {
   const RunReport report = train_with({StopAtStepHook({.last_step = 2})});
   EXPECT_EQ(report.last_step, 2);
   EXPECT_EQ(total(), 1 + 2);
@@ -405,16 +407,16 @@ TEST_F(TrainOnQueueTest, StopsWhatFillsTheQueue) {
   EXPECT_THAT(log_.lines(Severity::kWarning), ElementsAre(HasSubstr("lack state of the graph")));
 }
 
-TEST_F(TrainOnQueueTest, AnErrorOfAThreadIsTheRuns) {
+TEST_F(TrainOnQueueTest, AnErrorOfAThreadFailsTheRun) {
   graph_.add_background_loop(std::make_shared<QueueRunner>(
       QueueRunnerOptions{.queue_name = "bad", .enqueue_ops = {graph_.operation("not_found")}}));
-  // The data does not end before the error is there.
+  // The data does not end before the error occurs.
   const auto wait = [](Coordinator& coordinator) { coordinator.wait_for_stop(); };
   EXPECT_THAT([&] { train_with({ThirdRunHook(wait)}); },
               ThrowsMessage<NotFoundError>(HasSubstr("/nowhere/at/all")));
 }
 
-// Queues and local variables are the new session's: the data begins again, the training does not.
+// Queues and local variables belong to the new session: the data restarts, the training does not.
 TEST_F(TrainOnQueueTest, RecoversWithNewQueues) {
   const RunReport report =
       train_with({ThirdRunHook([](Coordinator&) { throw AbortedError("preempted"); })});
@@ -431,7 +433,7 @@ TEST_F(TrainOnQueueTest, RecoversFromAThreadsError) {
     coordinator.wait_for_stop();
   })});
   EXPECT_EQ(report.recoveries, 1);
-  // Whether the third run still found data is by chance; the second session had all of it.
+  // The third run may or may not have found data; the second session had all of it.
   EXPECT_GE(report.last_step, 2 + 5);
   EXPECT_GE(total(), (1 + 2) + (1 + 2 + 3 + 4 + 5));
 }

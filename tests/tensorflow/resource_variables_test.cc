@@ -35,7 +35,7 @@ class TensorFlowVariablesTest : public testing::Test {
 };
 
 // BH-38: every 2 steps by hand, with a resource variable in a scope as the step: 1, 1, 3, 3, 5.
-TEST_F(TensorFlowVariablesTest, SaveEverySoManySteps) {
+TEST_F(TensorFlowVariablesTest, SaveEveryNSteps) {
   tensorflow::Graph graph = import_golden("scoped");
   const Output init = graph.default_init_op();
   CheckpointSaverHook hook({.checkpoint_dir = "d",
@@ -79,7 +79,7 @@ TEST_F(TensorFlowVariablesTest, SummariesAreComputedWhenTheyAreDue) {
 }
 
 // BH-41: the tag comes from the step's full name.
-TEST_F(TensorFlowVariablesTest, NameTheCurveOfTheSpeed) {
+TEST_F(TensorFlowVariablesTest, NameTheCurveOfStepsPerSecond) {
   tensorflow::Graph graph = import_golden("scoped");
   const auto writer = std::make_shared<SummaryWriter>("runs", files_, clock_);
   MonitoredSession session(
@@ -97,7 +97,7 @@ TEST_F(TensorFlowVariablesTest, NameTheCurveOfTheSpeed) {
 }
 
 // SM-17: an initialiser that contains a loop is initialised, and does not recurse endlessly.
-TEST_F(TensorFlowVariablesTest, InitializeByALoop) {
+TEST_F(TensorFlowVariablesTest, InitializeWithALoop) {
   tensorflow::Graph graph = import_golden("scoped");
   MonitoredSession session(graph);
   const auto again = graph.new_session("");
@@ -106,7 +106,7 @@ TEST_F(TensorFlowVariablesTest, InitializeByALoop) {
   session.close();
 }
 
-// SV-2: saved and restored by the names of the variables; what is not initialised is not saved.
+// SV-2: saved and restored by the names of the variables; uninitialised ones are not saved.
 TEST_F(TensorFlowVariablesTest, SaveAndRestore) {
   tensorflow::Graph graph = import_golden("parts_1");
   const Output init = graph.default_init_op();
@@ -127,7 +127,7 @@ TEST_F(TensorFlowVariablesTest, SaveAndRestore) {
   }
 }
 
-// SV-34, SV-38: what was saved in so many parts is restored in as many, in more, or as a whole.
+// SV-34, SV-38: a variable saved in n parts is restored into n, into more or fewer, or as a whole.
 TEST_F(TensorFlowVariablesTest, RestoreIntoOtherParts) {
   Tensor whole(DType::kFloat, {7, 2});
   float next = 0;
@@ -146,7 +146,7 @@ TEST_F(TensorFlowVariablesTest, RestoreIntoOtherParts) {
   }
 }
 
-// SV-46: other names in the file than in the graph, and a variable of another name.
+// SV-46: names in the file that differ from the graph's, and a variable with another name.
 TEST_F(TensorFlowVariablesTest, SaveUnderOtherNames) {
   tensorflow::Graph graph = import_golden("parts_1");
   const auto session = initialized_session(graph);

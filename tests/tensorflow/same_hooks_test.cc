@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The same hooks, the same objects, see the same of the local engine and of TensorFlow: calls,
+// The same hooks and objects see the same with the local engine and with TensorFlow: calls,
 // their order, steps and values to the bit; and leave the same checkpoints and curves.
 #include <functional>
 
@@ -33,7 +33,7 @@ struct TensorFlowTraining {
   Operation train = graph.operation("train");
 };
 
-// The same of callables.
+// The same graph, made of callables.
 struct LocalTraining {
   LocalTraining() {
     const Output x = graph.placeholder<float>("x", {2});
@@ -57,17 +57,17 @@ std::string text_of(const Tensor& tensor) {
   return fmt::format("[{}]", fmt::join(all, ", "));
 }
 
-// Notes each call, and feeds "x". Of two, the second one feeds nothing.
+// Records each call, and feeds "x". Of two recorders, the second one feeds nothing.
 class Recorder final : public SessionRunHook {
  public:
   using Action = std::function<void(SessionRunContext& context, Coordinator& coordinator)>;
 
   Recorder(std::string label, bool feeds) : label_(std::move(label)), feeds_(feeds) {}
 
-  // In the n-th run, from 1 on and counting those that failed, in before_run or in after_run.
+  // Sets an action for the n-th run, counted from 1 with failed ones, in before_run or after_run.
   void in_before_run(int n, Action action) { before_[n] = std::move(action); }
   void in_after_run(int n, Action action) { after_[n] = std::move(action); }
-  // What was noted since the last call.
+  // The calls recorded since the last take().
   std::vector<std::string> take() {
     num_runs_ = 0;
     return std::exchange(calls_, {});
@@ -122,15 +122,15 @@ class Recorder final : public SessionRunHook {
   std::map<int, Action> after_;
   Fetches fetches_;
   Output x_;
-  Coordinator* coordinator_ = nullptr;  // Of the present session.
+  Coordinator* coordinator_ = nullptr;  // Of the current session.
   int num_runs_ = 0;
   std::vector<std::string> calls_;
 };
 
-// What one engine's run came to.
+// The results of one engine's run.
 struct Seen {
-  std::vector<std::string> first;   // By the first recorder.
-  std::vector<std::string> second;  // By the second.
+  std::vector<std::string> first;   // Calls of the first recorder.
+  std::vector<std::string> second;  // Calls of the second one.
   std::string end;                  // The report, or the error.
   std::vector<std::string> checkpoints;
   std::vector<std::string> points;  // Of curves.
@@ -176,7 +176,7 @@ class SameHooksTest : public testing::Test {
     seen.points = points_in(files);
     return note(std::move(seen));
   }
-  // The same in a bare monitored session whose n-th engine run, from 1 on, fails by `error`.
+  // The same in a bare monitored session whose n-th engine run, counted from 1, throws `error`.
   template <typename Training, typename Error>
   Seen fail_on(int n, const Error& error) {
     MemoryFileSystem files;
@@ -247,7 +247,7 @@ TEST_F(SameHooksTest, SeeTheSameRecoveryFromAHooksError) {
   second_->in_before_run(4, [](auto&, auto&) { throw UnavailableError("the server is away"); });
   const Seen local = train_on<LocalTraining>();
   expect_same(local, train_on<TensorFlowTraining>());
-  // Step 3 is lost with the session, and made again from the checkpoint of step 2.
+  // Step 3 is lost with the session, and repeated from the checkpoint of step 2.
   EXPECT_THAT(local.first, Contains(HasSubstr("after_create_session, step 2")));
   EXPECT_THAT(local.end, HasSubstr("1 recoveries"));
   EXPECT_THAT(local.first,
@@ -311,7 +311,7 @@ TEST_F(SameHooksTest, SeeTheSameStopAsTheProgramAsksFor) {
   EXPECT_THAT(local.first.back(), HasSubstr("end, step 4"));
 }
 
-// A stop that was asked for in a session that failed is carried over.
+// A stop that was requested in a failed session is carried over.
 TEST_F(SameHooksTest, SeeTheSameStopBeforeARecovery) {
   first_->in_before_run(
       3, [](SessionRunContext& context, auto&) { context.request_stop("it has seen enough"); });

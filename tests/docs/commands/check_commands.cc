@@ -1,14 +1,14 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs the commands on a page of documentation and compares what they print with what the page
-// says:
+// Runs the commands on a page of documentation and compares their output with that on the
+// page:
 //
 //   check_commands docs/command.md <directory to run them in> <directory of the program>
 //
-// Commands are in blocks of `console`: lines that begin with "$ " are given to bash, one after
-// another in the same directory; the lines behind are what comes out of it, errors too. "..." in a
-// line stands for anything, alone in a line for any number of lines.
+// Commands are in blocks of `console`: lines that begin with "$ " are run by bash, one after
+// another in the same directory; the lines after each are its output, including errors. "..." in a
+// line stands for any text, alone on a line for any number of lines.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -42,7 +42,7 @@ std::vector<Command> read_commands(const std::string& page) {
     else if (inside && line.starts_with("$ "))
       commands.push_back({number, line.substr(2)});
     else if (inside && commands.empty())
-      throw std::runtime_error(fmt::format("{}:{}: output of no command", page, number));
+      throw std::runtime_error(fmt::format("{}:{}: output without a command", page, number));
     else if (inside)
       commands.back().output.push_back(line);
   }
@@ -51,7 +51,7 @@ std::vector<Command> read_commands(const std::string& page) {
 
 Lines run(const std::string& command) {
   FILE* const pipe = ::popen(fmt::format("exec 2>&1; {}", command).c_str(), "r");
-  if (pipe == nullptr) throw std::runtime_error("no shell");
+  if (pipe == nullptr) throw std::runtime_error("cannot start a shell");
   std::string output;
   for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) output += static_cast<char>(c);
   ::pclose(pipe);

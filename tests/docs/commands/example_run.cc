@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes the files that the examples of docs/command.md look at, always the same bytes:
+// Writes the files that the examples of docs/command.md use, always the same bytes:
 //
 //   example_run <directory>
 #include <cstdlib>

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the golden bundles beside this script, with TensorFlow.
+"""Writes the golden bundles next to this script, with TensorFlow.
 
   python3 make_bundle.py
 

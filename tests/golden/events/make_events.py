@@ -76,7 +76,7 @@ def golden_events():
         step=303,
         summary=text("table", np.array([["größe", ""], ["1", "2"]], dtype=object)),
     )
-    # What crochet does not read: an image beside a point, and a graph.
+    # Contents that crochet does not read: an image next to a point, and a graph.
     yield Event(
         wall_time=wall_time + 2.0,
         step=304,

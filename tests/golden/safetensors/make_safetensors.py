@@ -19,7 +19,7 @@ TYPES = {
 
 
 def counting(dtype, shape):
-    """Bytes that count from 0; of bool, 0 and 1."""
+    """Bytes that count from 0; for bool, 0 and 1."""
     size = int(np.prod(shape, dtype=int)) * np.dtype(dtype).itemsize
     modulus = 2 if dtype is bool else 256
     return np.frombuffer(bytes(i % modulus for i in range(size)), dtype).reshape(shape)
@@ -42,7 +42,7 @@ def main():
     save("types", types())
     save("metadata", {"w": counting(np.float32, (2,))}, {"format": "np"})
     save("none", {})
-    # Several files: the package writes the files, Hugging Face's tools such an index.
+    # Several files: the package writes the files, and Hugging Face's tools write such an index.
     save("shards-00001-of-00002", {"a": counting(np.float32, (2, 2))})
     save("shards-00002-of-00002", {"b": counting(np.int8, (3,))})
     index = {

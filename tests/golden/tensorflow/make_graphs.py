@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the graphs in this folder: what tf.compat.v1.train.export_meta_graph of TensorFlow 2.21 writes.
+"""Makes the graphs in this folder, with tf.compat.v1.train.export_meta_graph of TensorFlow 2.21.
 
     make_graphs.py <folder>
 
-contract_resource.meta, contract_reference.meta: what the suite of engines asks for, of the two kinds of variables.
+contract_resource.meta, contract_reference.meta: for the engines' contract tests, with either kind of variables.
 kinds.meta: variables of many kinds, and operations that fail or hang.
 scaffold.meta: a graph whose Scaffold was finalized before the export.
 saving.meta: variables on two devices, with a sharded saver.
 scatter.meta: updates of rows.
-savers.meta: two savers in the collection, each of a variable of its own.
-control_flow.meta: loops and branches within one another, and a gradient through them.
+savers.meta: two savers in the collection, each of its own variable.
+control_flow.meta: nested loops and branches, and a gradient through them.
 dataset.meta: a data set with a function.
 table.meta, iterator.meta: a table that grows and an iterator that advances, both saved by the graph's saver.
 renamed.meta: a saver with keys that are not the variables' names.
 sync.meta: a SyncReplicasOptimizer of one replica, with its collections.
-averages.meta: a saver of ExponentialMovingAverage.variables_to_restore() beside the averages themselves.
-saved_model, simple_model, module_model: SavedModels by the builder, by simple_save, and of a tf.Module.
+averages.meta: a saver of ExponentialMovingAverage.variables_to_restore() and the averages themselves.
+saved_model, simple_model, module_model: SavedModels by the builder, by simple_save, and from a tf.Module.
 module_training: a tf.Module whose signature "train" changes its variables.
 """
 
@@ -41,7 +41,7 @@ v1 = tf.compat.v1
 def export(graph, path, saver=None):
     with graph.as_default():
         meta = v1.train.export_meta_graph(saver_def=saver and saver.as_saver_def())
-    # Names of operations that the exporter's TensorFlow has: large, and read by nobody here.
+    # The names of the operations in the exporter's TensorFlow: large, and not used here.
     meta.meta_info_def.ClearField("stripped_op_list")
     with open(path, "wb") as file:
         file.write(meta.SerializeToString(deterministic=True))
@@ -60,9 +60,9 @@ def contract(use_resource):
             trainable=False,
             collections=[v1.GraphKeys.LOCAL_VARIABLES],
         )
-        # TensorFlow loses additions to a reference that several threads make without its lock.
+        # TensorFlow loses additions to a reference by several threads without its lock.
         tf.identity(v1.assign_add(probes, tf.constant(1, tf.int64), use_locking=True), name="probe")
-        # create_global_step() makes a resource whatever is asked for; older graphs have references.
+        # create_global_step() always makes a resource; older graphs have references.
         step = v1.get_variable(
             "global_step",
             initializer=tf.constant(0, tf.int64),
@@ -78,7 +78,7 @@ def kinds():
     graph = tf.Graph()
     with graph.as_default():
         v1.train.create_global_step()
-        # Both kinds, and what changes them.
+        # Both kinds, and operations that change them.
         resource = v1.get_variable("resource", initializer=tf.fill([64], 1.0, name="resource_initial"), use_resource=True)
         tf.group(v1.assign_sub(resource, tf.fill([64], 0.25)), name="change_resource")
         reference = v1.get_variable("reference", initializer=tf.fill([64], 1.0, name="reference_initial"), use_resource=False)
@@ -89,15 +89,15 @@ def kinds():
         v1.get_variable("half", initializer=tf.constant([0.5, 1.5], tf.float16), use_resource=True)
         v1.get_variable("words", initializer=tf.constant(["cat", "a longer string than fits"]), use_resource=True,
                         trainable=False)
-        # In parts: two of rows, each kind.
+        # Partitioned: two parts by rows, each kind.
         for name, use_resource in (("parts", True), ("reference_parts", False)):
             v1.get_variable(name, shape=[5, 3], initializer=v1.random_normal_initializer(seed=3),
                             partitioner=v1.fixed_size_partitioner(2), use_resource=use_resource)
-        # Two whose initialisers take the same tensor.
+        # Two whose initialisers use the same tensor.
         shared = tf.constant([1.0, 2.0], name="shared")
         for name in ("twin_a", "twin_b"):
             v1.Variable(shared, name=name, use_resource=False)
-        # Of a size that is not known.
+        # Of unknown size.
         unknown = v1.placeholder_with_default(tf.zeros([0, 2]), [None, 2])
         v1.get_variable("grown", initializer=unknown, validate_shape=False, use_resource=True)
         # A local variable and a table.
@@ -106,7 +106,7 @@ def kinds():
         table = tf.lookup.StaticHashTable(
             tf.lookup.KeyValueTensorInitializer(tf.constant(["one", "two"]), tf.constant([1, 2], tf.int64)), -1)
         tf.identity(table.lookup(tf.constant(["two", "three"])), name="looked_up")
-        # What fails, and what hangs.
+        # Operations that fail or hang.
         left = v1.placeholder(tf.float32, name="left")
         right = v1.placeholder(tf.float32, name="right")
         tf.matmul(left, right, name="product")
@@ -134,7 +134,7 @@ def scaffold():
 
 
 def saving():
-    """What is saved by the graph's own operations: of two devices, so in two data files."""
+    """Variables saved by the graph's own operations: on two devices, so in two data files."""
     graph = tf.Graph()
     with graph.as_default(), tf.device("/cpu:0"):
         v1.train.create_global_step()
@@ -145,7 +145,7 @@ def saving():
             v1.get_variable("b", initializer=tf.constant([7, 8], tf.int64), use_resource=False)
         parts = v1.get_variable("parts", shape=[5, 3], initializer=v1.random_normal_initializer(seed=3),
                                 partitioner=v1.fixed_size_partitioner(2), use_resource=True)
-        # TensorFlow does not mind, if it does not see the shape before.
+        # TensorFlow accepts this, as it does not see the shape before.
         rows = v1.placeholder_with_default(tf.zeros([4, 3]), None)
         tf.group(tf.raw_ops.AssignVariableOp(resource=list(parts)[1].handle, value=rows), name="grow_part")
         step = v1.train.get_global_step()
@@ -158,7 +158,7 @@ def saving():
 
 
 def scatter():
-    """Updates of some rows: of every kind of variable, and of all rows in one step."""
+    """Updates of some rows, for every kind of variable, and of all rows in one step."""
     graph = tf.Graph()
     with graph.as_default():
         v1.train.create_global_step()
@@ -171,7 +171,7 @@ def scatter():
             table = v1.get_variable(name, initializer=tf.zeros([64, 8]), use_resource=use_resource)
             changes.append(v1.scatter_add(table, ids, rows, use_locking=True))
             for part in (every[:32], every[32:]):
-                # Half a table at a time: a step is in its midst for long.
+                # Half a table at a time: a step takes long to complete.
                 with tf.control_dependencies(steps[-1:]):
                     steps.append(v1.scatter_add(table, part, tf.ones([32, 8]), use_locking=True).op)
         tf.group(*changes, name="change_rows")
@@ -193,7 +193,7 @@ def savers():
 
 
 def control_flow():
-    """Of the old kind: operations of the graph itself."""
+    """Control flow of the old kind: operations of the graph itself."""
     v1.disable_control_flow_v2()
     graph = tf.Graph()
     with graph.as_default():
@@ -309,7 +309,7 @@ def predictor(vocabulary):
 
 
 def strip_op_lists(folder):
-    """Names of operations that the exporter's TensorFlow has: large, and read by nobody here."""
+    """Removes the names of the exporter's operations: large, and not used here."""
     path = os.path.join(folder, "saved_model.pb")
     model = saved_model_pb2.SavedModel()
     with open(path, "rb") as file:
@@ -358,7 +358,7 @@ def save_simple_model(folder):
 
 
 def save_module(folder):
-    """As TensorFlow 2 does: no collection has the variables."""
+    """As in TensorFlow 2: no collection has the variables."""
     shutil.rmtree(folder, ignore_errors=True)
 
     class Scale(tf.Module):
@@ -376,7 +376,7 @@ def save_module(folder):
 
 
 def save_training_module(folder):
-    """Counts its steps in a variable that no collection has, as all variables of TensorFlow 2."""
+    """Counts its steps in a variable that is in no collection, like all variables of TensorFlow 2."""
     shutil.rmtree(folder, ignore_errors=True)
 
     class Growth(tf.Module):

@@ -5,10 +5,10 @@
 
     make_monitored_graphs.py <folder>
 
-hooked.meta: a graph of which the test has the twin for the local engine.
-queues.meta: queues, what fills them and what goes wrong there; one queue has a runner in the graph.
+hooked.meta: a graph whose counterpart for the local engine is in the test.
+queues.meta: queues, operations that fill them and operations that fail; one queue has a runner in the graph.
 scoped.meta: a step counter in a scope, a summary that counts, and a variable whose initialiser is a loop.
-parts_1.meta, parts_2.meta, parts_3.meta: the same resource variables, "wide" in so many parts.
+parts_1.meta, parts_2.meta, parts_3.meta: the same resource variables, "wide" in 1, 2 and 3 parts.
 """
 
 import os
@@ -30,7 +30,7 @@ def hooked():
         x = v1.placeholder(tf.float32, [2], name="x")
         w = v1.get_variable("w", initializer=tf.constant([1.0, 2.0]), use_resource=True)
         loss = tf.reduce_sum(w * x, name="loss")
-        # The local engine, too, reads before it updates.
+        # Like the local engine, which reads before it updates.
         with tf.control_dependencies([loss]):
             update = v1.assign_sub(w, 0.5 * x)
         step = v1.train.create_global_step()
@@ -60,7 +60,7 @@ def queues():
         v1.read_file(tf.constant("/nowhere/at/all"), name="not_found")
         tf.raw_ops.Assert(condition=tf.constant(False), data=[tf.constant("no")], name="invalid")
 
-        # One queue that is filled from another: of one element each, so that who fills them waits.
+        # One queue filled from another, of one element each, so that the filling threads wait.
         first = v1.FIFOQueue(1, [tf.int64], shapes=[[]], name="first")
         first.enqueue(tf.constant(7, tf.int64), name="fill_first")
         first.close(name="close_first")
@@ -73,7 +73,7 @@ def queues():
         second.is_closed(name="second_is_closed")
         tf.identity(first.size(), name="size_of_first")
 
-        # What a training graph has: a queue with its runner. Five elements, 1 to 5, of each session.
+        # As in a training graph: a queue with its runner. Each session gets five elements, 1 to 5.
         examples = v1.FIFOQueue(2, [tf.int64], shapes=[[]], name="examples")
         enqueue = examples.enqueue(count_up_to(local("epoch"), 5, "count_epoch") + 1, name="fill_examples")
         v1.train.add_queue_runner(v1.train.QueueRunner(examples, [enqueue]))

@@ -1,13 +1,13 @@
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Lays out what an unpacked libtensorflow archive holds: links to the libraries that were found,
-# under the archive's names, and those headers alone that are in one. Then has the project in
-# consumer/ find it there, without a Python, and sees to it that the component needs nothing else.
+# Lays out an unpacked libtensorflow archive: links to the libraries that were found,
+# under the archive's names, and only the headers that it has. Then makes the project in
+# consumer/ find it there, without a Python, and checks that the component needs nothing else.
 cmake_minimum_required(VERSION 3.25)
 
 # As //tensorflow/tools/lib_package:libtensorflow packs them. Those of tsl have moved between
-# versions: the ones that this version has are taken.
+# versions: those of this version are used.
 set(headers
     tensorflow/c/c_api.h
     tensorflow/c/c_api_experimental.h
@@ -27,7 +27,7 @@ set(headers
     tsl/platform/ctstring.h
     tsl/platform/ctstring_internal.h
     xla/tsl/c/tsl_status.h)
-set(version 2.99.1) # No wheel's: that it is found shows where it was looked for.
+set(version 2.99.1) # No wheel has this version: finding it shows that the archive was used.
 
 function(run)
   execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY)
@@ -49,7 +49,7 @@ endforeach()
 file(CREATE_LINK ${library} ${archive}/lib/libtensorflow.so.${version} SYMBOLIC)
 file(CREATE_LINK ${framework} ${archive}/lib/libtensorflow_framework.so.${version} SYMBOLIC)
 
-# All that the component and its tests include of TensorFlow, in one program.
+# All TensorFlow headers that the component and its tests include, in one program.
 file(GLOB sources ${source}/crochet/engines/tensorflow/*)
 set(includes)
 foreach(file IN LISTS sources)
@@ -64,11 +64,11 @@ run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${scratch}/build -
     CMAKE_CXX_COMPILER=${compiler} -D MODULES=${source}/cmake -D INCLUDES=${scratch} -D
     TENSORFLOW_ROOT=${archive} -D EXPECTED_VERSION=${version})
 run(${CMAKE_COMMAND} --build ${scratch}/build)
-# What was linked has the name that it was built with.
+# The linked library has the name that it was built with.
 cmake_path(GET library PARENT_PATH folder)
 run(${CMAKE_COMMAND} -E env LD_LIBRARY_PATH=${folder} ${scratch}/build/consumer)
 
-# libtensorflow exports the C API, and nothing of what is behind it.
+# libtensorflow exports the C API and nothing of its implementation.
 execute_process(
   COMMAND ${nm} -u -C ${component}
   OUTPUT_VARIABLE symbols
@@ -78,5 +78,5 @@ if(NOT symbols MATCHES " TF_SessionRun")
 endif()
 string(REGEX MATCHALL " U (tensorflow|tsl|absl|google|Eigen|TFE_|TSL_)[^\n]*" others "${symbols}")
 if(others)
-  message(FATAL_ERROR "not of the C API: ${others}")
+  message(FATAL_ERROR "not part of the C API: ${others}")
 endif()

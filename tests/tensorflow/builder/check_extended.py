@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
-"""Python goes on with a graph that it exported and that a hook of crochet's added to: what is beside the checkpoint is the
-graph that was run.
+"""Python continues with a graph that it exported and that a crochet hook extended: the graph stored with the checkpoint
+is the one that was run.
 
     check_extended.py <extend_graph> <folder>
 """
@@ -60,7 +60,7 @@ def main():
             producer = v1.get_default_graph().as_graph_def().versions.producer
         assert graph.as_graph_def().versions.producer == producer, (graph.as_graph_def().versions, producer)
 
-        # The file's saver knows the file's variables, another one all.
+        # The file's saver knows only the file's variables, a new one knows all.
         saver.restore(session, latest)
         missing = session.run(v1.report_uninitialized_variables())
         assert list(missing) == [b"added/count"], missing

@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Trains an imported graph under a hook that adds to it, for check_extended.py:
+// Trains an imported graph with a hook that extends it, for check_extended.py:
 //
 //   extend_graph <graph> <folder of the run>
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
-"""Python goes on with a graph that was built in C++, from its checkpoint: import_meta_graph.py <folder of the run>."""
+"""Python continues with a graph built in C++, from its checkpoint: import_meta_graph.py <folder of the run>."""
 
 import os
 import sys

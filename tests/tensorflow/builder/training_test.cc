@@ -23,7 +23,7 @@ using testing::Pair;
 using testing::ThrowsMessage;
 using testing::UnorderedElementsAre;
 
-// A graph that learns the line y = 2 x + 1 from four points, as a program builds it.
+// A graph that learns the line y = 2 x + 1 from four points, built as in a program.
 struct Line {
   Line() {
     tensorflow::GraphBuilder build(graph);
@@ -133,7 +133,7 @@ TEST_F(TensorFlowBuilderTest, LetsHooksAddOperationsUntilTheGraphIsFinal) {
   train_until(line, 30, {hook});
   EXPECT_GT(hook->count, 0);
   EXPECT_LT(hook->count, 30);
-  // What the hook counts in is a variable like others.
+  // The hook's counter is a variable like any other.
   EXPECT_EQ(CheckpointReader(directory_ / "model.ckpt-30").read("above/count").scalar<int64_t>(),
             hook->count);
 }
@@ -153,7 +153,7 @@ TEST_F(TensorFlowBuilderTest, FillsTheScaffold) {
             Tensor::from({"slope", "offset", "global_step"}));
   session->run(scaffold.init_op);
   EXPECT_EQ(session->run(scaffold.ready_op).tensor().num_elements(), 0);
-  // The next one finds what this one made.
+  // The next one finds the operations of this one.
   Scaffold second;
   second.finalize(line.graph);
   EXPECT_EQ(*second.init_op.as_output(), *scaffold.init_op.as_output());

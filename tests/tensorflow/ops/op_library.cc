@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// A library of operations, by TensorFlow's C API: CrochetTwice adds a number to itself, and
+// A library of operations that uses TensorFlow's C API: CrochetTwice adds a number to itself, and
 // CrochetStore is the handle of a resource.
 #include <tensorflow/c/kernels.h>
 #include <tensorflow/c/ops.h>

@@ -1,8 +1,8 @@
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Has the project in project/ find TensorFlow from a working directory with a module of a name that
-# Python's library has: it must not be run.
+# Lets the project in project/ find TensorFlow from a working directory with a module named like one
+# of Python's library: it must not be run.
 cmake_minimum_required(VERSION 3.25)
 
 file(REMOVE_RECURSE ${scratch})

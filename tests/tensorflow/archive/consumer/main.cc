@@ -4,7 +4,7 @@
 
 #include "includes.h"
 
-// Ends with 0 if a graph is made and a string is kept, which takes both libraries.
+// Returns 0 if a graph is created and a string is stored, which needs both libraries.
 int main() {
   TF_Graph* const graph = TF_NewGraph();
   TF_TString text;

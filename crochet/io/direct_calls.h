@@ -17,18 +17,22 @@ struct io_uring_cqe;
 
 namespace crochet {
 
-// A write of bytes [begin, end) of one of a ring's buffers, at an offset of a file.
-struct WriteRequest {
+// A write from bytes [begin, end) of one of a ring's buffers, or a read into them, at an offset of
+// a file.
+struct IoRequest {
+  enum class Kind { kWrite, kRead };
+
+  Kind kind = Kind::kWrite;
   int file = -1;
   size_t buffer = 0;
-  const std::byte* held = nullptr;  // If set, the caller's bytes, used instead of the buffer's.
+  const std::byte* held = nullptr;  // If set, the caller's bytes to write instead of the buffer's.
   size_t begin = 0;
   size_t end = 0;
   uint64_t offset = 0;  // In the file, for `begin`.
 };
 
-// The operating system calls of the direct writer. Tests override some of them to refuse, as
-// older kernels and containers do, or to fail.
+// The operating system calls of direct writing and reading. Tests override some of them to refuse,
+// as older kernels and containers do, or to fail.
 //
 // All return the kernel's result: a negative errno, or the value described here; EINTR is not
 // retried here. Thread-safe.
@@ -54,8 +58,8 @@ class DirectCalls {
   virtual int submit(io_uring* ring);
   // Waits for a completion.
   virtual int wait(io_uring* ring, io_uring_cqe** completion);
-  // The result of a completion: the number of bytes written, or a negative errno.
-  virtual int result_of(const WriteRequest& request, int result);
+  // The result of a completion: the number of bytes transferred, or a negative errno.
+  virtual int result_of(const IoRequest& request, int result);
 
   // The operating system's own.
   static DirectCalls& real();

@@ -42,18 +42,18 @@ uint32_t copy_with_crc32c(uint32_t crc, std::span<const std::byte> from, std::sp
 }  // namespace
 
 DirectReadStream::DirectReadStream(FileDescriptor file, std::string path, uint64_t offset,
-                                   uint64_t num_bytes, ReadLane lane, Plain plain,
-                                   GiveBack give_back)
+                                   uint64_t num_bytes, std::unique_ptr<IoRing> ring,
+                                   std::shared_ptr<IoRingPool> pool, Plain plain)
     : file_(std::move(file)),
       path_(std::move(path)),
       base_(rounded_down(offset)),
       end_(offset + num_bytes),
       position_(offset),
-      lane_(std::move(lane)),
-      block_bytes_(lane_.blocks->block_bytes()),
+      ring_(std::move(ring)),
+      pool_(std::move(pool)),
+      block_bytes_(ring_->buffer_bytes()),
       make_plain_(std::move(plain)),
-      give_back_(std::move(give_back)),
-      blocks_(lane_.blocks->num_blocks()) {
+      blocks_(ring_->num_buffers()) {
   try {
     read_ahead();
   } catch (const Error& error) {
@@ -62,13 +62,9 @@ DirectReadStream::DirectReadStream(FileDescriptor file, std::string path, uint64
 }
 
 DirectReadStream::~DirectReadStream() {
-  if (plain_ || !lane_.is_usable()) return;
-  try {
-    drain();
-    give_back_(std::move(lane_));
-  } catch (const std::exception&) {
-    // Destroying the lane waits as far as possible.
-  }
+  if (!ring_) return;
+  ring_->settle();
+  pool_->give_back(std::move(ring_));
 }
 
 size_t DirectReadStream::bytes_wanted(uint64_t number) const {
@@ -82,29 +78,35 @@ void DirectReadStream::read_ahead() {
     const size_t slot = next_to_submit_ % blocks_.size();
     while (blocks_[slot].under_way) complete_one();  // Skipped before it was read.
     blocks_[slot] = {.number = next_to_submit_++};
-    submit(slot);
+    start(slot);
   }
 }
 
-void DirectReadStream::submit(size_t slot) {
+void DirectReadStream::start(size_t slot) {
   Block& block = blocks_[slot];
-  const std::span<std::byte> room = lane_.blocks->block(slot)
-                                        .first(rounded_up(bytes_wanted(block.number)))
-                                        .subspan(block.num_bytes);
   block.under_way = true;
-  lane_.queue->submit(slot, file_.get(), start_of(block.number) + block.num_bytes, room);
+  const int error = ring_->start({.kind = IoRequest::Kind::kRead,
+                                  .file = file_.get(),
+                                  .buffer = slot,
+                                  .begin = block.num_bytes,
+                                  .end = rounded_up(bytes_wanted(block.number)),
+                                  .offset = start_of(block.number) + block.num_bytes});
+  if (error < 0) throw_errno(-error, path_, "io_uring read");
 }
 
 void DirectReadStream::complete_one() {
-  const ReadQueue::Completion completion = lane_.queue->wait();
-  Block& block = blocks_[completion.slot];
+  IoCompletion completion;
+  const int error = ring_->wait(completion);
+  if (error < 0) throw_errno(-error, path_, "io_uring wait");
+  const size_t slot = completion.request.buffer;
+  Block& block = blocks_[slot];
   block.under_way = false;
   const bool may_retry = completion.result == -EINTR || completion.result == -EAGAIN;
-  if (may_retry && block.num_retries++ < kMaxRetries) return submit(completion.slot);
+  if (may_retry && block.num_retries++ < kMaxRetries) return start(slot);
   if (completion.result < 0) throw_errno(-completion.result, path_, "direct read");
   block.num_bytes += static_cast<size_t>(completion.result);
   const bool is_at_end = completion.result == 0 || block.num_bytes % kDirectAlignment != 0;
-  if (!is_at_end && block.num_bytes < bytes_wanted(block.number)) return submit(completion.slot);
+  if (!is_at_end && block.num_bytes < bytes_wanted(block.number)) return start(slot);
   block.ended = true;
 }
 
@@ -115,7 +117,7 @@ std::span<const std::byte> DirectReadStream::next_bytes() {
   const size_t begin = position_ - start_of(number);
   const size_t end = std::min(blocks_[slot].num_bytes, bytes_wanted(number));
   if (begin >= end) throw_short_file(path_, position_, end_ - position_, position_);
-  return lane_.blocks->block(slot).subspan(begin, end - begin);
+  return ring_->buffer(slot).subspan(begin, end - begin);
 }
 
 template <typename Consume>
@@ -139,13 +141,13 @@ bool DirectReadStream::consume(std::span<std::byte> destination, const Consume& 
 }
 
 void DirectReadStream::read(std::span<std::byte> destination) {
-  leave_lane_to_parent();
+  leave_ring_to_parent();
   if (!plain_ && consume(destination, copy)) return;
   plain_->read(destination);
 }
 
 uint32_t DirectReadStream::read_with_crc32c(uint32_t crc, std::span<std::byte> destination) {
-  leave_lane_to_parent();
+  leave_ring_to_parent();
   uint32_t extended = crc;
   const auto copy_piece = [&](std::span<const std::byte> from, std::span<std::byte> to) {
     extended = copy_with_crc32c(extended, from, to);
@@ -155,7 +157,7 @@ uint32_t DirectReadStream::read_with_crc32c(uint32_t crc, std::span<std::byte> d
 }
 
 void DirectReadStream::skip(uint64_t num_bytes) {
-  leave_lane_to_parent();
+  leave_ring_to_parent();
   if (plain_) return plain_->skip(num_bytes);
   position_ += num_bytes;
   try {
@@ -165,21 +167,14 @@ void DirectReadStream::skip(uint64_t num_bytes) {
   }
 }
 
-void DirectReadStream::leave_lane_to_parent() {
-  if (!plain_ && !lane_.is_usable()) fall_back_to_plain_reads("");
+void DirectReadStream::leave_ring_to_parent() {
+  if (!plain_ && !ring_->is_mine()) fall_back_to_plain_reads("");
 }
 
 void DirectReadStream::fall_back_to_plain_reads(const std::string& reason) {
-  lane_.queue.reset();  // Waits.
-  lane_.blocks.reset();
+  ring_->settle();
+  ring_.reset();
   plain_ = make_plain_(position_, reason);
-}
-
-void DirectReadStream::drain() {
-  while (std::ranges::any_of(blocks_, &Block::under_way)) {
-    const ReadQueue::Completion completion = lane_.queue->wait();
-    blocks_[completion.slot].under_way = false;
-  }
 }
 
 }  // namespace crochet

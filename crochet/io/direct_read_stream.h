@@ -8,7 +8,7 @@
 
 #include "crochet/io/file_descriptor.h"
 #include "crochet/io/file_system.h"
-#include "crochet/io/read_lanes.h"
+#include "crochet/io/io_ring.h"
 
 namespace crochet {
 
@@ -21,13 +21,11 @@ class DirectReadStream final : public ReadStream {
   // in a forked child, where there was none.
   using Plain =
       std::function<std::unique_ptr<ReadStream>(uint64_t offset, const std::string& reason)>;
-  // Receives a lane that can be used again, with no read in flight.
-  using GiveBack = std::function<void(ReadLane)>;
 
-  // `file` is open with O_DIRECT. Requires: the size of the lane's blocks is a multiple of
-  // kDirectAlignment, and its queue has one slot per block.
+  // `file` is open with O_DIRECT. The pool gets the ring back. Requires: the size of the ring's
+  // buffers is a multiple of kDirectAlignment.
   DirectReadStream(FileDescriptor file, std::string path, uint64_t offset, uint64_t num_bytes,
-                   ReadLane lane, Plain plain, GiveBack give_back);
+                   std::unique_ptr<IoRing> ring, std::shared_ptr<IoRingPool> pool, Plain plain);
   // Waits for reads in flight.
   ~DirectReadStream() override;
 
@@ -36,7 +34,7 @@ class DirectReadStream final : public ReadStream {
   void skip(uint64_t num_bytes) override;
 
  private:
-  // The block that a slot is reading, or has read.
+  // The block that a buffer of the ring is reading, or has read.
   struct Block {
     uint64_t number = 0;   // Among the part's blocks, from 0.
     size_t num_bytes = 0;  // Read so far.
@@ -50,7 +48,7 @@ class DirectReadStream final : public ReadStream {
   size_t bytes_wanted(uint64_t number) const;
   // Starts reads as far ahead as there is room.
   void read_ahead();
-  void submit(size_t slot);
+  void start(size_t slot);
   // Waits for one read to end, and records its result.
   void complete_one();
   // The next bytes, up to the end of their block. Throws: Error.
@@ -59,23 +57,21 @@ class DirectReadStream final : public ReadStream {
   // False on an error; then `plain_` continues from where this call began.
   template <typename Consume>
   bool consume(std::span<std::byte> destination, const Consume& consume);
-  // Makes a forked child use plain reads: the lane is its parent's.
-  void leave_lane_to_parent();
+  // Makes a forked child use plain reads: the ring is its parent's.
+  void leave_ring_to_parent();
   void fall_back_to_plain_reads(const std::string& reason);
-  // Waits for all reads in flight. Throws: Error.
-  void drain();
 
   const FileDescriptor file_;
   const std::string path_;
   const uint64_t base_;  // Of the first block; aligned.
   const uint64_t end_;
   uint64_t position_;
-  ReadLane lane_;
+  std::unique_ptr<IoRing> ring_;  // Null once reads are plain.
+  const std::shared_ptr<IoRingPool> pool_;
   const size_t block_bytes_;
   const Plain make_plain_;
-  const GiveBack give_back_;
 
-  std::vector<Block> blocks_;  // By slot; block n is in the slot n modulo their number.
+  std::vector<Block> blocks_;  // By buffer; block n is in buffer n modulo their number.
   uint64_t next_to_submit_ = 0;
   std::unique_ptr<ReadStream> plain_;  // Set after the fallback to plain reads.
 };

@@ -38,11 +38,11 @@ std::string random_bytes(size_t size) {
 struct Fault {
   int result = 0;        // A negated number of <errno.h>; or
   size_t max_bytes = 0;  // a short read; or
-  bool breaks = false;   // the queue is unusable.
+  bool breaks = false;   // the ring is unusable.
 };
 
-// State of a queue that a test can read after the queue is destroyed.
-struct QueueLog {
+// State of a ring that a test can read after the ring is destroyed.
+struct RingLog {
   std::string content = {};
   std::optional<Fault> fault = {};  // Of completion `faulty`.
   bool for_good = false;            // Also of the later ones.
@@ -50,53 +50,63 @@ struct QueueLog {
   bool newest_first = false;
   int64_t num_completions = 0;
   size_t most_under_way = 0;
-  size_t left_under_way = 0;  // When the queue ended.
+  size_t left_under_way = 0;  // When the ring ended.
   std::vector<uint64_t> offsets = {};
 };
 
 // Reads from a string, with faults on demand, and enforces the rules of O_DIRECT.
-class StringQueue final : public ReadQueue {
+class StringRing final : public IoRing {
  public:
-  explicit StringQueue(std::shared_ptr<QueueLog> log) : log_(std::move(log)) {}
-  ~StringQueue() override { log_->left_under_way = reads_.size(); }
+  explicit StringRing(std::shared_ptr<RingLog> log)
+      : IoRing(DirectCalls::real(), kNumBlocks, kBlockBytes), log_(std::move(log)) {}
+  ~StringRing() override { log_->left_under_way = reads_.size(); }
 
-  void submit(size_t slot, int, uint64_t offset, std::span<std::byte> to) override {
-    EXPECT_EQ(offset % kDirectAlignment, 0);
+ private:
+  struct Read {
+    size_t buffer;
+    uint64_t offset;
+    std::span<std::byte> to;
+  };
+
+  int submit(const IoRequest& request) override {
+    const auto to = buffer(request.buffer).subspan(request.begin, request.end - request.begin);
+    EXPECT_EQ(request.kind, IoRequest::Kind::kRead);
+    EXPECT_EQ(request.offset % kDirectAlignment, 0);
     EXPECT_EQ(to.size() % kDirectAlignment, 0);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(to.data()) % kDirectAlignment, 0);
     EXPECT_GT(to.size(), 0);
-    for (const Read& read : reads_) EXPECT_NE(read.slot, slot);
-    reads_.push_back({slot, offset, to});
-    log_->offsets.push_back(offset);
+    for (const Read& read : reads_) EXPECT_NE(read.buffer, request.buffer);
+    reads_.push_back({request.buffer, request.offset, to});
+    log_->offsets.push_back(request.offset);
     log_->most_under_way = std::max(log_->most_under_way, reads_.size());
+    return 0;
   }
 
-  Completion wait() override {
+  int receive(size_t& buffer, int& result) override {
     const Read read = log_->newest_first ? reads_.back() : reads_.front();
     const int64_t n = log_->num_completions++;
     const bool fails = log_->fault && (n == log_->faulty || (log_->for_good && n > log_->faulty));
-    if (fails && log_->fault->breaks) throw UnknownError("the queue broke");
+    if (fails && log_->fault->breaks) return -EBADF;
     if (log_->newest_first) {
       reads_.pop_back();
     } else {
       reads_.pop_front();
     }
-    if (fails && log_->fault->result < 0) return {read.slot, log_->fault->result};
+    buffer = read.buffer;
+    result = fails && log_->fault->result < 0 ? log_->fault->result : copy(read, fails);
+    return 0;
+  }
+
+  int copy(const Read& read, bool fails) {
     const uint64_t from = std::min<uint64_t>(read.offset, log_->content.size());
     size_t size = std::min<uint64_t>(read.to.size(), log_->content.size() - from);
     if (fails) size = std::min(size, log_->fault->max_bytes);
     const auto bytes = std::as_bytes(std::span(log_->content)).subspan(from, size);
     std::ranges::copy(bytes, read.to.begin());
-    return {read.slot, static_cast<int>(size)};
+    return static_cast<int>(size);
   }
 
- private:
-  struct Read {
-    size_t slot;
-    uint64_t offset;
-    std::span<std::byte> to;
-  };
-  std::shared_ptr<QueueLog> log_;
+  std::shared_ptr<RingLog> log_;
   std::deque<Read> reads_;
 };
 
@@ -109,13 +119,11 @@ class DirectReadStreamTest : public testing::Test {
     plain_file_ = files_.open("plain");
     return std::make_unique<DirectReadStream>(
         FileDescriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC)), "the/file", offset, num_bytes,
-        ReadLane{std::make_unique<ReadBlocks>(kNumBlocks, kBlockBytes),
-                 std::make_unique<StringQueue>(log_)},
+        std::make_unique<StringRing>(log_), pool_,
         [this, end = offset + num_bytes](uint64_t from, const std::string& reason) {
           reasons_.push_back(reason);
           return plain_file_->stream(from, end - from);
-        },
-        [this](ReadLane lane) { returned_.push_back(std::move(lane)); });
+        });
   }
 
   // Reads all of a part in pieces of this size, and checks the bytes.
@@ -134,14 +142,14 @@ class DirectReadStreamTest : public testing::Test {
     EXPECT_EQ(crc, crc32c(found));
   }
 
-  // Four lanes' worth, and an odd number of bytes at the end.
+  // Four times what the ring holds, and an odd number of bytes at the end.
   const std::string content_ = random_bytes(4 * kNumBlocks * kBlockBytes + 1001);
   std::string plain_content_ = content_;
-  const std::shared_ptr<QueueLog> log_ = std::make_shared<QueueLog>();
+  const std::shared_ptr<RingLog> log_ = std::make_shared<RingLog>();
   MemoryFileSystem files_;
   std::unique_ptr<ReadableFile> plain_file_;
   std::vector<std::string> reasons_;
-  std::vector<ReadLane> returned_;
+  const std::shared_ptr<IoRingPool> pool_ = std::make_shared<IoRingPool>();
 };
 
 TEST_F(DirectReadStreamTest, ReadsAroundEveryBoundary) {
@@ -167,7 +175,7 @@ TEST_F(DirectReadStreamTest, ReadsWithoutAChecksum) {
   EXPECT_TRUE(found == content_.substr(5, found.size()));
 }
 
-TEST_F(DirectReadStreamTest, ReadsEachBlockOnceAndNeverMoreThanTheLaneHolds) {
+TEST_F(DirectReadStreamTest, ReadsEachBlockOnceAndNeverMoreThanTheRingHolds) {
   expect_reads(0, content_.size(), 1000);
   EXPECT_EQ(log_->most_under_way, kNumBlocks);
   std::vector<uint64_t> expected;
@@ -233,7 +241,7 @@ TEST_F(DirectReadStreamTest, FallsBackIfAReadIsRefusedForever) {
   EXPECT_EQ(reasons_.size(), 1);
 }
 
-TEST_F(DirectReadStreamTest, FallsBackIfTheQueueBreaks) {
+TEST_F(DirectReadStreamTest, FallsBackIfTheRingBreaks) {
   for (int64_t n = 0; n < 17; ++n) {
     *log_ = {.content = content_, .fault = Fault{.breaks = true}, .for_good = true, .faulty = n};
     reasons_.clear();
@@ -266,20 +274,19 @@ TEST_F(DirectReadStreamTest, ReportsATruncatedFileAsDataLoss) {
   }
 }
 
-TEST_F(DirectReadStreamTest, ReturnsTheLaneOnceNoReadIsInFlight) {
+TEST_F(DirectReadStreamTest, ReturnsTheRingOnceNoReadIsInFlight) {
   open(0, content_.size());
-  ASSERT_EQ(returned_.size(), 1);
-  returned_.clear();
+  ASSERT_NE(pool_->take(), nullptr);
   EXPECT_EQ(log_->left_under_way, 0);
   EXPECT_EQ(log_->num_completions, kNumBlocks);
 }
 
-TEST_F(DirectReadStreamTest, DoesNotReturnAFailedLane) {
+TEST_F(DirectReadStreamTest, DoesNotReturnAFailedRing) {
   log_->fault = Fault{.breaks = true};
   log_->for_good = true;
   expect_reads(0, 10, 10);
   { open(0, content_.size()); }
-  EXPECT_TRUE(returned_.empty());
+  EXPECT_EQ(pool_->take(), nullptr);
 }
 
 }  // namespace

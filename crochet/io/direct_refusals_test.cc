@@ -132,7 +132,7 @@ TEST_F(DirectRefusalsTest, FallsBackToThePageCacheIfAWriteIsRefused) {
   for (const int error : {EINVAL, EOPNOTSUPP, ENOSYS})
     for (int n = 0; n < kNumWrites; ++n) {
       const int first = calls_.num_results;
-      calls_.on_result = [=](int i, const WriteRequest& request, int result) {
+      calls_.on_result = [=](int i, const IoRequest& request, int result) {
         if (i != first + n) return result;
         // Pretends that nothing was written, whatever the kernel did.
         const std::string garbage(request.end - request.begin, '!');
@@ -170,7 +170,7 @@ TEST_F(DirectRefusalsTest, RetriesInterruptedWrites) {
   for (const int error : {EINTR, EAGAIN, ECANCELED})
     for (int n = 0; n < kNumWrites; ++n) {
       const int first = calls_.num_results;
-      calls_.on_result = [=](int i, const WriteRequest&, int result) {
+      calls_.on_result = [=](int i, const IoRequest&, int result) {
         return i == first + n || i == first + n + 1 ? -error : result;
       };
       write(static_cast<size_t>(n) + 2);
@@ -180,7 +180,7 @@ TEST_F(DirectRefusalsTest, RetriesInterruptedWrites) {
 }
 
 // Overwrites the bytes that the kernel claims not to have written.
-void spoil_from(const WriteRequest& request, size_t written, const std::string& path) {
+void spoil_from(const IoRequest& request, size_t written, const std::string& path) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   const std::string garbage(request.end - request.begin - written, '!');
   EXPECT_EQ(
@@ -193,7 +193,7 @@ TEST_F(DirectRefusalsTest, CompletesShortWrites) {
   for (const size_t written : {0, 1, 511, 4096, 4097, 12'288, 16'383})
     for (int n = 0; n < kNumWrites; n += 3) {
       const int first = calls_.num_results;
-      calls_.on_result = [=, this](int i, const WriteRequest& request, int result) {
+      calls_.on_result = [=, this](int i, const IoRequest& request, int result) {
         if (i != first + n) return result;
         spoil_from(request, written, path_);
         return static_cast<int>(written);
@@ -205,7 +205,7 @@ TEST_F(DirectRefusalsTest, CompletesShortWrites) {
 
 TEST_F(DirectRefusalsTest, ThrowsIfAWriteMakesNoProgress) {
   for (const int result : {-EAGAIN, 0}) {
-    calls_.on_result = [=](int, const WriteRequest&, int) { return result; };
+    calls_.on_result = [=](int, const IoRequest&, int) { return result; };
     EXPECT_THAT([&] { write(0); }, ThrowsMessage<UnknownError>(HasSubstr(path_)));
   }
 }
@@ -215,7 +215,7 @@ TEST_F(DirectRefusalsTest, AFailedWriteKillsOnlyItsFile) {
     for (int n = 0; n < kNumWrites; ++n) {
       SCOPED_TRACE(n);
       const int first = calls_.num_results;
-      calls_.on_result = [=](int i, const WriteRequest&, int result) {
+      calls_.on_result = [=](int i, const IoRequest&, int result) {
         return i == first + n ? -error : result;
       };
       const auto file = writer_.create(path_, kNumWrites * kBufferBytes);

@@ -38,8 +38,8 @@ bool is_refusal(int error) { return error == EINVAL || error == EOPNOTSUPP || er
 }  // namespace
 
 DirectWritableFile::DirectWritableFile(DirectCalls& calls, DirectFile file,
-                                       std::unique_ptr<WriteRing> ring,
-                                       std::shared_ptr<WriteRingPool> pool, OnRefused on_refused)
+                                       std::unique_ptr<IoRing> ring,
+                                       std::shared_ptr<IoRingPool> pool, OnRefused on_refused)
     : calls_(calls),
       state_(std::move(file.path)),
       file_(std::move(file.descriptor)),
@@ -57,9 +57,7 @@ DirectWritableFile::~DirectWritableFile() { return_ring(); }
 
 void DirectWritableFile::return_ring() noexcept {
   if (!ring_) return;
-  WriteCompletion completion;
-  while (ring_->is_mine() && ring_->num_in_flight() > 0 && !ring_->is_broken())
-    ring_->wait(completion);
+  ring_->settle();
   pool_->give_back(std::move(ring_));
 }
 
@@ -95,12 +93,12 @@ std::span<const std::byte> DirectWritableFile::write_in_place(std::span<const st
   size_t buffer = current_index_;
   if (current_.empty()) buffer = take_buffer();
   current_ = {};
-  const WriteRequest request{.file = file_.get(),
-                             .buffer = buffer,
-                             .held = data.data(),
-                             .begin = 0,
-                             .end = size,
-                             .offset = offset_};
+  const IoRequest request{.file = file_.get(),
+                          .buffer = buffer,
+                          .held = data.data(),
+                          .begin = 0,
+                          .end = size,
+                          .offset = offset_};
   offset_ += size;
   start(request);
   return data.first(size);
@@ -136,7 +134,7 @@ size_t DirectWritableFile::take_buffer() {
 }
 
 void DirectWritableFile::write_full_buffer() {
-  const WriteRequest request{
+  const IoRequest request{
       .file = file_.get(), .buffer = current_index_, .begin = 0, .end = filled_, .offset = offset_};
   current_ = {};
   offset_ += std::exchange(filled_, 0);
@@ -198,7 +196,7 @@ void DirectWritableFile::write_tail(size_t begin) {
   filled_ -= begin;
 }
 
-void DirectWritableFile::start(const WriteRequest& request) {
+void DirectWritableFile::start(const IoRequest& request) {
   if (!direct_) return continue_through_page_cache(request);
   const int result = ring_->start(request);
   if (result >= 0) return;
@@ -210,7 +208,7 @@ void DirectWritableFile::start(const WriteRequest& request) {
 }
 
 void DirectWritableFile::wait_for_one() {
-  WriteCompletion completion;
+  IoCompletion completion;
   const int result = ring_->wait(completion);
   if (result < 0) fail(-result, "io_uring wait");
   end(completion);
@@ -220,8 +218,8 @@ void DirectWritableFile::wait_for_all() {
   while (ring_->num_in_flight() > 0) wait_for_one();
 }
 
-void DirectWritableFile::end(const WriteCompletion& completion) {
-  const WriteRequest& request = completion.request;
+void DirectWritableFile::end(const IoCompletion& completion) {
+  const IoRequest& request = completion.request;
   const int result = completion.result;
   if (result < 0 && is_passing(-result)) return continue_after(request, 0);
   if (result < 0 && is_refusal(-result)) {
@@ -235,13 +233,13 @@ void DirectWritableFile::end(const WriteCompletion& completion) {
   free_buffer(request.buffer);
 }
 
-void DirectWritableFile::continue_after(const WriteRequest& request, size_t written) {
+void DirectWritableFile::continue_after(const IoRequest& request, size_t written) {
   // A partly written block is written again.
   const size_t whole = written - written % block_bytes_;
   int& retries = num_retries_[request.buffer];
   retries = whole > 0 ? 0 : retries + 1;
   if (retries > kMaxRetries) fail(EIO, "write");
-  WriteRequest rest = request;
+  IoRequest rest = request;
   rest.begin += whole;
   rest.offset += whole;
   start(rest);
@@ -254,7 +252,7 @@ void DirectWritableFile::fall_back_to_page_cache(Means means, int error) {
   on_refused_(means, error);
 }
 
-void DirectWritableFile::continue_through_page_cache(const WriteRequest& request) {
+void DirectWritableFile::continue_through_page_cache(const IoRequest& request) {
   write_through_page_cache(ring_->bytes_of(request), request.offset);
   free_buffer(request.buffer);
 }

@@ -11,8 +11,8 @@
 
 #include "crochet/io/file_descriptor.h"
 #include "crochet/io/file_system.h"
+#include "crochet/io/io_ring.h"
 #include "crochet/io/writable_state.h"
-#include "crochet/io/write_ring.h"
 
 namespace crochet {
 
@@ -39,8 +39,8 @@ class DirectWritableFile final : public WritableFile {
   using OnRefused = std::function<void(Means means, int error)>;
 
   // Requires: the ring's buffer size is a multiple of the file's block size.
-  DirectWritableFile(DirectCalls& calls, DirectFile file, std::unique_ptr<WriteRing> ring,
-                     std::shared_ptr<WriteRingPool> pool, OnRefused on_refused);
+  DirectWritableFile(DirectCalls& calls, DirectFile file, std::unique_ptr<IoRing> ring,
+                     std::shared_ptr<IoRingPool> pool, OnRefused on_refused);
   // Waits for the writes in flight, which use the ring's buffers.
   ~DirectWritableFile() override;
 
@@ -70,12 +70,12 @@ class DirectWritableFile final : public WritableFile {
   void write_tail(size_t begin);
 
   // Starts a write of whole blocks, or makes it at once if the file is no longer direct.
-  void start(const WriteRequest& request);
+  void start(const IoRequest& request);
   void wait_for_one();
   void wait_for_all();
-  void end(const WriteCompletion& completion);
-  void continue_after(const WriteRequest& request, size_t written);
-  void continue_through_page_cache(const WriteRequest& request);
+  void end(const IoCompletion& completion);
+  void continue_after(const IoRequest& request, size_t written);
+  void continue_through_page_cache(const IoRequest& request);
   void fall_back_to_page_cache(Means means, int error);
   void write_through_page_cache(std::span<const std::byte> bytes, uint64_t offset);
   void free_buffer(size_t buffer) { free_.push_back(buffer); }
@@ -87,8 +87,8 @@ class DirectWritableFile final : public WritableFile {
   FileDescriptor file_;
   const size_t block_bytes_;
   const OnRefused on_refused_;
-  std::shared_ptr<WriteRingPool> pool_;
-  std::unique_ptr<WriteRing> ring_;  // Null once closed.
+  std::shared_ptr<IoRingPool> pool_;
+  std::unique_ptr<IoRing> ring_;  // Null once closed.
 
   bool direct_ = true;
   bool written_ = false;          // Nothing was appended since write_all().

@@ -93,7 +93,7 @@ std::unique_ptr<WritableFile> DirectWriter::create_direct(const FilePlace& place
                         block_bytes < 0 ? static_cast<int>(-block_bytes) : EINVAL);
     return nullptr;
   }
-  std::unique_ptr<WriteRing> ring = take_ring(path);
+  std::unique_ptr<IoRing> ring = take_ring(path);
   if (!ring) return nullptr;
   // Sets the length, too: writes that extend a file are not made in parallel.
   const bool reserved = reserve(number, place, 0, expected_bytes);
@@ -120,10 +120,10 @@ std::unique_ptr<WritableFile> DirectWriter::create_plain(const FilePlace& place,
                                                       reserved ? expected_bytes : 0));
 }
 
-std::unique_ptr<WriteRing> DirectWriter::take_ring(const std::string& path) {
+std::unique_ptr<IoRing> DirectWriter::take_ring(const std::string& path) {
   if (auto ring = pool_->take()) return ring;
   int error = 0;
-  auto ring = WriteRing::make(calls_, options_.num_buffers, options_.buffer_bytes, error);
+  auto ring = IoRing::make(calls_, options_.num_buffers, options_.buffer_bytes, error);
   if (!ring) refusals_->log_once(Means::kRing, path, error);
   return ring;
 }

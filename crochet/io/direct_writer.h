@@ -11,7 +11,7 @@
 #include "crochet/io/direct_calls.h"
 #include "crochet/io/file_place.h"
 #include "crochet/io/file_system.h"
-#include "crochet/io/write_ring.h"
+#include "crochet/io/io_ring.h"
 
 namespace crochet {
 
@@ -53,13 +53,13 @@ class DirectWriter {
 
   std::unique_ptr<WritableFile> create_direct(const FilePlace& place, uint64_t expected_bytes);
   std::unique_ptr<WritableFile> create_plain(const FilePlace& place, uint64_t expected_bytes);
-  std::unique_ptr<WriteRing> take_ring(const std::string& path);
+  std::unique_ptr<IoRing> take_ring(const std::string& path);
   // False if reserving is not supported. Throws if there is no room; then the file is removed.
   bool reserve(int file, const FilePlace& place, int mode, uint64_t num_bytes);
 
   const DirectWriterOptions options_;
   DirectCalls& calls_;
-  const std::shared_ptr<WriteRingPool> pool_ = std::make_shared<WriteRingPool>();
+  const std::shared_ptr<IoRingPool> pool_ = std::make_shared<IoRingPool>();
   const std::shared_ptr<Refusals> refusals_;
 };
 

@@ -99,7 +99,7 @@ class EveryWayTest : public DirectWriterTest, public testing::WithParamInterface
   EveryWayTest() {
     if (GetParam() == Way::kUnregistered) calls_.on_register = [](int) { return -ENOMEM; };
     if (GetParam() == Way::kRefusedLate)
-      calls_.on_result = [](int n, const WriteRequest&, int result) {
+      calls_.on_result = [](int n, const IoRequest&, int result) {
         return n == 1 ? -EINVAL : result;
       };
   }
@@ -211,7 +211,7 @@ TEST_F(DirectWriterTest, WritesHeldBytesWithoutACopy) {
   if (!is_direct()) GTEST_SKIP() << "no direct files here";
   const HeldBytes held(7 * kBufferBytes + 700);
   std::vector<size_t> places;
-  calls_.on_result = [&](int, const WriteRequest& request, int result) {
+  calls_.on_result = [&](int, const IoRequest& request, int result) {
     if (request.held != nullptr)
       places.push_back(static_cast<size_t>(request.held - held.from(0).data()));
     return result;
@@ -230,7 +230,7 @@ TEST_F(DirectWriterTest, WritesHeldBytesWithoutACopy) {
 TEST_F(DirectWriterTest, ContinuesAShortWriteOfHeldBytes) {
   const HeldBytes held(4 * kBufferBytes);
   // The kernel wrote only the first half: what follows is wrong until it is written.
-  calls_.on_result = [&](int n, const WriteRequest& request, int result) {
+  calls_.on_result = [&](int n, const IoRequest& request, int result) {
     if (result < 0 || n % 2 == 0 || request.end - request.begin < kBufferBytes) return result;
     const std::string wrong(kBufferBytes / 2, '?');
     const int file = ::open(path_.c_str(), O_WRONLY);
@@ -303,7 +303,7 @@ TEST_F(DirectWriterTest, WritesWholeBlocksPastTheCacheAndTheTailThroughIt) {
   if (!is_direct()) GTEST_SKIP() << "no direct files here";
   calls_.num_results = calls_.num_write_ats = 0;
   uint64_t direct_bytes = 0;
-  calls_.on_result = [&](int, const WriteRequest& request, int result) {
+  calls_.on_result = [&](int, const IoRequest& request, int result) {
     EXPECT_EQ(request.offset % 4096, 0u);
     EXPECT_EQ((request.end - request.begin) % 4096, 0u);
     direct_bytes += static_cast<uint64_t>(result);

@@ -9,7 +9,7 @@
 
 namespace crochet {
 
-// Keeps up to two idle objects that are expensive to create: rings and lanes, of which a save or a
+// Keeps up to two idle objects that are expensive to create: rings, of which a save or a
 // restore uses two at once. Further objects are destroyed.
 //
 // T::is_usable() reports whether this process may use an object again: in a forked child, the

@@ -59,7 +59,7 @@ PosixReadableFile::PosixReadableFile(const FilePlace& place, PosixStreams& strea
     : path_(place.path),
       file_(open_file(place, OpenFor::kReading)),
       streams_(streams),
-      lanes_(streams.lanes()) {}
+      rings_(streams.rings()) {}
 
 uint64_t PosixReadableFile::size() const {
   struct stat status;
@@ -104,7 +104,7 @@ void PosixReadableFile::read_at(uint64_t offset, std::span<std::byte> destinatio
 }
 
 std::unique_ptr<ReadStream> PosixReadableFile::stream(uint64_t offset, uint64_t num_bytes) const {
-  return streams_.open(*this, file_.get(), path_, lanes_, offset, num_bytes);
+  return streams_.open(*this, file_.get(), path_, rings_, offset, num_bytes);
 }
 
 std::unique_ptr<MappedBytes> PosixReadableFile::map(uint64_t offset, uint64_t num_bytes) const {

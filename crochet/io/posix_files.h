@@ -52,7 +52,7 @@ class PosixReadableFile final : public ReadableFile {
   std::string path_;
   FileDescriptor file_;
   PosixStreams& streams_;  // Not owned.
-  std::shared_ptr<ReadLanes> lanes_;
+  std::shared_ptr<IoRingPool> rings_;
 };
 
 }  // namespace crochet

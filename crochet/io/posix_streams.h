@@ -7,7 +7,7 @@
 #include <string>
 
 #include "crochet/io/file_system.h"
-#include "crochet/io/read_lanes.h"
+#include "crochet/io/io_ring.h"
 
 namespace crochet {
 
@@ -29,12 +29,12 @@ class PosixStreams {
   // The instance of this process; a forked child has its own.
   static PosixStreams& shared();
 
-  // Lanes for the streams of a file: idle ones are kept as long as the result is held.
-  std::shared_ptr<ReadLanes> lanes();
+  // The rings for the streams of a file: idle ones are kept as long as the result is held.
+  std::shared_ptr<IoRingPool> rings();
 
   // Requires: `file`, which owns the descriptor, outlives the stream.
   std::unique_ptr<ReadStream> open(const ReadableFile& file, int descriptor,
-                                   const std::string& path, std::shared_ptr<ReadLanes> lanes,
+                                   const std::string& path, std::shared_ptr<IoRingPool> rings,
                                    uint64_t offset, uint64_t num_bytes);
 
  private:
@@ -46,7 +46,7 @@ class PosixStreams {
   std::atomic<bool> logged_ = false;
 
   std::mutex mutex_;  // Guards what follows.
-  std::weak_ptr<ReadLanes> lanes_;
+  std::weak_ptr<IoRingPool> rings_;
 };
 
 }  // namespace crochet

@@ -36,7 +36,7 @@ std::string random_bytes(size_t size) {
 
 // More than one lane holds.
 const std::string& large_content() {
-  static const std::string content = random_bytes(ReadLanes::kBlockBytes * 18 + 12345);
+  static const std::string content = random_bytes((size_t{1} << 20) * 18 + 12345);
   return content;
 }
 
@@ -175,7 +175,7 @@ TEST(PosixStreamsRefusedTest, ReadsThroughThePageCacheAndLogsItOnce) {
   PosixStreams streams(ReadWay::kDirect);
   const PosixReadableFile file(path, streams);
   for (int i = 0; i < 2; ++i) {
-    const auto stream = streams.open(file, kNotOpen, path, streams.lanes(), 0, content.size());
+    const auto stream = streams.open(file, kNotOpen, path, streams.rings(), 0, content.size());
     std::string found(content.size(), '?');
     stream->read(std::as_writable_bytes(std::span(found)));
     EXPECT_TRUE(found == content);
@@ -184,28 +184,27 @@ TEST(PosixStreamsRefusedTest, ReadsThroughThePageCacheAndLogsItOnce) {
   EXPECT_TRUE(log.contains("read through the page cache"));
 }
 
-TEST(ReadLanesTest, ReusesReturnedLanes) {
-  ReadLanes lanes;
-  ReadLane lane;
-  try {
-    lane = lanes.take();
-  } catch (const Error& error) {
-    GTEST_SKIP() << error.what();
-  }
-  const std::byte* const memory = lane.blocks->block(0).data();
-  lanes.give_back(std::move(lane));
-  const ReadLane same = lanes.take();
-  const ReadLane other = lanes.take();
-  EXPECT_EQ(same.blocks->block(0).data(), memory);
-  EXPECT_NE(other.blocks->block(0).data(), memory);
+TEST(IoRingPoolTest, ReusesReturnedRings) {
+  IoRingPool pool;
+  const auto make = [] {
+    int error = 0;
+    return IoRing::make(DirectCalls::real(), 2, kDirectAlignment, error);
+  };
+  std::unique_ptr<IoRing> ring = make();
+  if (!ring) GTEST_SKIP() << "io_uring is refused here";
+  EXPECT_EQ(pool.take(), nullptr);
+  const IoRing* const first = ring.get();
+  pool.give_back(std::move(ring));
+  EXPECT_EQ(pool.take().get(), first);
+  EXPECT_EQ(pool.take(), nullptr);
 }
 
-TEST(ReadLanesTest, AreKeptWhileAFileIsOpen) {
+TEST(PosixStreamsTest, KeepsRingsWhileAFileIsOpen) {
   PosixStreams streams;
-  const std::weak_ptr<ReadLanes> lanes = streams.lanes();
-  EXPECT_TRUE(lanes.expired());
-  const auto first = streams.lanes();
-  EXPECT_EQ(streams.lanes(), first);
+  const std::weak_ptr<IoRingPool> rings = streams.rings();
+  EXPECT_TRUE(rings.expired());
+  const auto first = streams.rings();
+  EXPECT_EQ(streams.rings(), first);
 }
 
 TEST(PageCacheTest, FindsPagesJustWritten) {

@@ -21,7 +21,7 @@ class ScriptedCalls : public DirectCalls {
   Answer on_open, on_block_bytes, on_reserve, on_set_direct, on_write_at, on_truncate, on_sync;
   Answer on_make_ring, on_register, on_submit, on_wait;
   // Receives the request and its real result; returns the result to use.
-  std::function<int(int n, const WriteRequest& request, int result)> on_result;
+  std::function<int(int n, const IoRequest& request, int result)> on_result;
 
   int num_opens = 0, num_block_bytes = 0, num_reserves = 0, num_set_directs = 0;
   int num_write_ats = 0, num_truncates = 0, num_syncs = 0, num_rings = 0, num_registers = 0;
@@ -75,7 +75,7 @@ class ScriptedCalls : public DirectCalls {
     const int answer = ask(on_wait, num_waits);
     return answer != 0 ? answer : DirectCalls::wait(ring, completion);
   }
-  int result_of(const WriteRequest& request, int result) override {
+  int result_of(const IoRequest& request, int result) override {
     const std::lock_guard lock(mutex_);
     const int n = num_results++;
     return on_result ? on_result(n, request, result) : result;

@@ -8,7 +8,7 @@ namespace crochet::internal {
 
 void AddedTensors::check_name(std::string_view name) const {
   if (name.empty()) throw InvalidArgumentError("{}: a tensor without a name", prefix_);
-  // Such keys belong to the slices of partitioned tensors.
+  // Such keys are reserved for the slices of partitioned tensors.
   if (name.front() == '\0')
     throw InvalidArgumentError("{}: the name of a tensor starts with a zero byte", prefix_);
 }
@@ -26,8 +26,9 @@ bool AddedTensors::add_slice(std::string_view name, const Shape& full_shape,
   check_set(name, tensor);
   const TensorSlice resolved = internal::resolved(slice, full_shape);
   if (tensor.shape() != shape_of(resolved))
-    throw InvalidArgumentError("{}: slice {} of \"{}\" {} was given as {}", prefix_,
-                               to_string(slice), name, full_shape, describe(tensor));
+    throw InvalidArgumentError("{}: slice {} of \"{}\" {}: found {}, expected shape {}", prefix_,
+                               to_string(slice), name, full_shape, describe(tensor),
+                               shape_of(resolved));
   if (resolved == whole_slice(full_shape)) return false;
   check_name(name);
   if (is_taken) throw_added_before(name);
@@ -35,7 +36,7 @@ bool AddedTensors::add_slice(std::string_view name, const Shape& full_shape,
       partitioned_.try_emplace(std::string(name), Partitioned{tensor.dtype(), full_shape})
           .first->second;
   if (whole.dtype != tensor.dtype() || whole.shape != full_shape)
-    throw InvalidArgumentError("{}: a slice of \"{}\" is one of {} {}, those before of {} {}",
+    throw InvalidArgumentError("{}: slice of \"{}\": found a tensor of {} {}, expected {} {}",
                                prefix_, name, tensor.dtype(), full_shape, whole.dtype, whole.shape);
   for (const TensorSlice& other : whole.resolved)
     if (intersection(resolved, other))

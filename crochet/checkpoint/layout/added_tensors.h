@@ -14,21 +14,21 @@
 
 namespace crochet::internal {
 
-// What of the tensors that are added to a checkpoint must agree, whatever its format: their names,
-// and the slices of those that are added in parts.
+// Checks the tensors added to a checkpoint of any format: their names, and the slices of tensors
+// that are added in parts.
 //
-// The names of whole tensors are the writer's to keep: it has them in a map already.
+// The names of whole tensors are kept by the writer, which has a map of them anyway.
 class AddedTensors {
  public:
   // A tensor that is added in slices.
   struct Partitioned {
     DType dtype;
     Shape shape;
-    std::vector<TensorSlice> slices = {};    // As they were given.
-    std::vector<TensorSlice> resolved = {};  // The same.
+    std::vector<TensorSlice> slices = {};    // As passed by the caller.
+    std::vector<TensorSlice> resolved = {};  // The same slices, resolved.
   };
 
-  // `prefix` is named in errors.
+  // `prefix` is used in errors.
   explicit AddedTensors(std::string prefix) : prefix_(std::move(prefix)) {}
 
   // Throws: InvalidArgumentError for a name that is empty or starts with a zero byte.
@@ -38,10 +38,10 @@ class AddedTensors {
   // Throws: InvalidArgumentError.
   [[noreturn]] void throw_added_before(std::string_view name) const;
 
-  // True if the tensor is a part, which is noted; false if the slice is all of the tensor, which is
-  // to be added as a whole then. `is_taken`: there is a whole tensor of this name.
+  // Returns true and records the slice if it is a part of the tensor; returns false if it is all of
+  // it, which the caller must then add as a whole. `is_taken`: a whole tensor has this name.
   // Throws: InvalidArgumentError for a slice that reaches outside, overlaps another one or does not
-  // have the tensor's shape, if type or full shape differ from those of the slices before, and for
+  // match the tensor's shape, if type or full shape differ from those of earlier slices, and for
   // a name that is taken.
   bool add_slice(std::string_view name, const Shape& full_shape, const TensorSlice& slice,
                  const Tensor& tensor, bool is_taken);

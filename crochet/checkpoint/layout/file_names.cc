@@ -48,7 +48,7 @@ bool remove_suffix(std::string_view& name, std::string_view suffix) {
   return true;
 }
 
-// Removes digits from the end; returns how many.
+// Removes digits from the end; returns their number.
 size_t remove_digits(std::string_view& name) {
   const auto end = std::find_if_not(name.rbegin(), name.rend(), is_digit);
   const auto count = static_cast<size_t>(end - name.rbegin());
@@ -56,8 +56,8 @@ size_t remove_digits(std::string_view& name) {
   return count;
 }
 
-// Removes "<before><digits>-of-<digits>". Returns the last digits, the number of shards; empty if
-// that is not there.
+// Removes "<before><digits>-of-<digits>" from the end. Returns the last digits, the number of
+// shards; empty if the name does not end like that.
 std::string_view remove_shard(std::string_view& name, std::string_view before) {
   std::string_view rest = name;
   const size_t digits = remove_digits(rest);
@@ -68,7 +68,7 @@ std::string_view remove_shard(std::string_view& name, std::string_view before) {
   return num_shards;
 }
 
-// Removes what makes it the name of an index or a data file; says which.
+// Removes the suffix of an index or a data file, and returns which of them it is.
 std::optional<CheckpointFilename> remove_state_suffix(std::string_view name) {
   if (remove_suffix(name, ".index") || remove_suffix(name, ".safetensors.index.json"))
     return CheckpointFilename{CheckpointPart::kIndex, name};

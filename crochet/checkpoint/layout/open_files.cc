@@ -12,7 +12,7 @@
 namespace crochet::internal {
 namespace {
 
-// Keeps the file open that it reads.
+// A stream that keeps its file open.
 class HoldingStream final : public ReadStream {
  public:
   HoldingStream(std::shared_ptr<const ReadableFile> file, std::unique_ptr<ReadStream> stream)
@@ -45,7 +45,7 @@ std::shared_ptr<const ReadableFile> OpenFiles::get(int number, const std::string
     file = open_untrusted_file(files_, path);
   } catch (const NotFoundError&) {
     if (known == known_.end()) throw;
-    throw DataLossError("{}: removed while it is read", path);
+    throw DataLossError("{}: removed while being read", path);
   }
   if (known != known_.end()) check_unchanged(path, *file, known->second);
   add(number, path, file);
@@ -89,10 +89,10 @@ void OpenFiles::check_unchanged(const std::string& path, const ReadableFile& fil
                                 const Known& known) {
   const uint64_t size = file.size();
   if (size != known.size)
-    throw DataLossError("{}: changed while it is read: found {} bytes, expected {}", path, size,
+    throw DataLossError("{}: changed while being read: found {} bytes, expected {}", path, size,
                         known.size);
   if (files_.modified_time(path) != known.modified_time)
-    throw DataLossError("{}: changed while it is read: it was written to", path);
+    throw DataLossError("{}: changed while being read: it was written to", path);
 }
 
 }  // namespace crochet::internal

@@ -14,9 +14,9 @@
 
 namespace crochet::internal {
 
-// The data files of one checkpoint, by their numbers, opened when they are first needed. A
-// checkpoint may have more of them than a process may have open, so the kMaxOpen that were used
-// last stay open; any other is opened again when it is needed, and must be the same then.
+// The data files of one checkpoint, by number, opened when they are first needed. A checkpoint may
+// have more files than a process may have open, so only the kMaxOpen used last stay open; the
+// others are opened again when needed, and must be unchanged then.
 //
 // Thread-safe.
 class OpenFiles {
@@ -27,13 +27,13 @@ class OpenFiles {
   // `files` is not owned and outlives this.
   explicit OpenFiles(FileSystem& files) : files_(files) {}
 
-  // Takes file `number`, which is open. Requires: the number is new.
+  // Adds file `number`, which is already open. Requires: the number is new.
   void put(int number, const std::string& path, std::shared_ptr<const ReadableFile> file);
-  // File `number`. It stays open at least as long as the result is kept.
-  // Throws: what FileSystem::open() throws; DataLossError if it has changed, or is gone, since it
+  // File `number`. It stays open at least as long as the result is held.
+  // Throws: what FileSystem::open() throws; DataLossError if it was changed or removed since it
   // was closed.
   std::shared_ptr<const ReadableFile> get(int number, const std::string& path);
-  // Its size when it was first opened; what has gone since is found by reading. Throws: as get().
+  // Its size when it was first opened; a later truncation is found by reading. Throws: as get().
   uint64_t size(int number, const std::string& path);
   // Reads a part of it. Throws: as get(), and what ReadableFile::stream() throws.
   std::unique_ptr<ReadStream> stream(int number, const std::string& path, uint64_t offset,
@@ -45,13 +45,13 @@ class OpenFiles {
     std::string path;
     std::shared_ptr<const ReadableFile> file;
   };
-  // Of a file that was opened.
+  // What is known about a file that was opened.
   struct Known {
     uint64_t size = 0;
     double modified_time = 0;  // When it was closed.
   };
 
-  // Requires of these: the mutex is held.
+  // These require that the mutex is held.
   std::shared_ptr<const ReadableFile> find(int number);
   void add(int number, const std::string& path, std::shared_ptr<const ReadableFile> file);
   void check_unchanged(const std::string& path, const ReadableFile& file, const Known& known);
@@ -59,7 +59,7 @@ class OpenFiles {
   FileSystem& files_;  // Not owned; outlives this.
 
   std::mutex mutex_;        // Guards what follows.
-  std::vector<Open> open_;  // The one that was used last is the last.
+  std::vector<Open> open_;  // Ordered by last use, the latest at the end.
   std::map<int, Known> known_;
 };
 

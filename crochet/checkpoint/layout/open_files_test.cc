@@ -48,17 +48,17 @@ TEST_F(OpenFilesTest, ReadsMoreFilesThanItKeepsOpen) {
     for (int i = 0; i < kMore; ++i) EXPECT_EQ(read(i), std::to_string(i));
 }
 
-// A file that is open is read, whatever its name stands for by now.
-TEST_F(OpenFilesTest, KeepsThoseOpenThatWereUsedLast) {
+// An open file can be read, whatever its name leads to now.
+TEST_F(OpenFilesTest, KeepsTheMostRecentlyUsedFilesOpen) {
   for (int i = 0; i < kMore; ++i) read(i);
   for (int i = 0; i < kMore; ++i) files_.remove(path_of(i));
   for (int i = 10; i < kMore; ++i) EXPECT_EQ(read(i), std::to_string(i));
   for (int i = 0; i < 10; ++i)
     EXPECT_THAT([&] { read(i); },
-                ThrowsMessage<DataLossError>(path_of(i) + ": removed while it is read"));
+                ThrowsMessage<DataLossError>(path_of(i) + ": removed while being read"));
 }
 
-TEST_F(OpenFilesTest, AFileThatWasNeverThereIsNotFound) {
+TEST_F(OpenFilesTest, AMissingFileIsNotFound) {
   EXPECT_THROW(open_.get(kMore, path_of(kMore)), NotFoundError);
 }
 
@@ -71,21 +71,21 @@ TEST_F(OpenFilesTest, AStreamKeepsItsFileOpen) {
   EXPECT_EQ(found, "0");
 }
 
-TEST_F(OpenFilesTest, TakesFilesThatAreOpen) {
+TEST_F(OpenFilesTest, AcceptsOpenFiles) {
   open_.put(0, path_of(0), files_.open(path_of(0)));
   files_.remove(path_of(0));
   EXPECT_EQ(read(0), "0");
 }
 
-TEST_F(OpenFilesTest, RefusesAFileThatHasChangedWhileItWasClosed) {
+TEST_F(OpenFilesTest, RejectsAFileThatChangedWhileClosed) {
   for (int i = 0; i < kMore; ++i) read(i);
   files_.create(path_of(0))->append("00");
   EXPECT_THAT(
       [&] { open_.get(0, path_of(0)); },
-      ThrowsMessage<DataLossError>("d/file0: changed while it is read: found 2 bytes, expected 1"));
+      ThrowsMessage<DataLossError>("d/file0: changed while being read: found 2 bytes, expected 1"));
 }
 
-TEST(OpenFilesOnDiskTest, RefusesAFileOfTheSameSizeThatWasWrittenMeanwhile) {
+TEST(OpenFilesOnDiskTest, RejectsARewrittenFileOfTheSameSize) {
   const TempDirectory directory;
   FileSystem& files = FileSystem::posix();
   OpenFiles open(files);
@@ -96,7 +96,7 @@ TEST(OpenFilesOnDiskTest, RefusesAFileOfTheSameSizeThatWasWrittenMeanwhile) {
   const double former = files.modified_time(directory / "0");
   while (files.modified_time(directory / "0") == former) files.create(directory / "0")->append("y");
   EXPECT_THAT([&] { open.get(0, directory / "0"); },
-              ThrowsMessage<DataLossError>(HasSubstr("changed while it is read")));
+              ThrowsMessage<DataLossError>(HasSubstr("changed while being read")));
 }
 
 class ManyShardsTest : public testing::TestWithParam<CheckpointFormat> {};
@@ -105,7 +105,7 @@ INSTANTIATE_TEST_SUITE_P(Formats, ManyShardsTest,
                          testing::Values(CheckpointFormat::kTensorBundle,
                                          CheckpointFormat::kSafetensors));
 
-// In a child of its own, which has a lower limit.
+// In a child process with a lower limit.
 TEST_P(ManyShardsTest, NeedsFewDescriptors) {
   constexpr int kNumShards = 300;
   MemoryFileSystem memory;  // Syncing that many files on a disk would be slow.

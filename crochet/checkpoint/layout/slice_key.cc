@@ -5,13 +5,13 @@
 namespace crochet::internal {
 namespace {
 
-// Numbers and texts in bytes that sort as they do.
+// Encodes numbers and texts as bytes with the same order.
 //
 //   key    := 0:u8 text rank:number (start:signed length:signed)*
 //   text   := bytes, with 00 as 00 ff and ff as ff 00, then 00 01
 //   number := n:u8, the n significant bytes, big-endian
-//   signed := n bytes of a number of at most 7n bits, big-endian, of which the first n
-//             bits are inverted: they say n and the sign
+//   signed := n bytes of a number of at most 7n bits, big-endian, with the first n
+//             bits inverted: they encode n and the sign
 
 void put_text(std::string& to, std::string_view text) {
   for (const char c : text) {

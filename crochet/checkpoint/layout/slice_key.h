@@ -9,9 +9,9 @@
 
 namespace crochet::internal {
 
-// The name of a slice's own entry in the index: a zero byte, the tensor's name, the number of
-// dimensions, start and length of each, in TensorFlow's encoding, whose bytes sort as the slices
-// do. The slice is taken as it is written, not resolved.
+// The key of a slice in the index: a zero byte, the tensor's name, the number of dimensions, and
+// the start and length of each, in TensorFlow's encoding, whose bytes have the same order as the
+// slices. The slice is encoded as passed, not resolved.
 std::string slice_key(std::string_view name, const TensorSlice& slice);
 
 }  // namespace crochet::internal

@@ -11,7 +11,7 @@
 namespace crochet::internal {
 namespace {
 
-// The key of a slice without a name that starts at `start`, in its bytes.
+// The bytes of the key of a slice that starts at `start`, without a name.
 std::string key_of_start(int64_t start) {
   const std::string key = slice_key("", {{start, 0}});
   return key.substr(5, key.size() - 6);
@@ -38,7 +38,7 @@ TEST(SliceKeyTest, AgreesWithTheExamples) {
     EXPECT_EQ(key_of_start(number), from_hex(bytes)) << number;
 }
 
-TEST(SliceKeyTest, SortsAsNumbersDo) {
+TEST(SliceKeyTest, HasTheOrderOfNumbers) {
   std::vector<int64_t> numbers;
   for (int shift = 62; shift >= 0; --shift)
     for (const int64_t plus : {-1, 0}) numbers.push_back(-(int64_t{1} << shift) + plus);

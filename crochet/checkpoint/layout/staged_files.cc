@@ -20,7 +20,7 @@ void remove_if_there(FileSystem& files, const std::string& path) noexcept {
   }
 }
 
-// True too if that cannot be known.
+// True also if this cannot be determined.
 bool may_exist(FileSystem& files, const std::string& path) noexcept {
   try {
     return files.exists(path);
@@ -53,7 +53,7 @@ WritableFile& StagedFiles::begin(const std::string& name, const Create& create) 
   if (!is_directory_made_ && !files_.exists(directory_)) files_.create_directories(directory_);
   is_directory_made_ = true;
   if (staged_.size() > 1) sync(staged_[staged_.size() - 2]);
-  // Known before it is made: there may be a file although making it failed.
+  // Recorded before it is created: a failed creation may still leave a file.
   File& file =
       staged_.emplace_back(File{.path = temporary_filename(name), .name = name, .is_ours = true});
   file.open = create(file.path);
@@ -106,8 +106,8 @@ void StagedFiles::publish() {
   stage_ = kPublished;
 }
 
-// An attempt that failed may have removed it all the same, and a power cut may bring it back until
-// the directory is synced.
+// A failed attempt may have removed it nevertheless, and a power cut may restore it until the
+// directory is synced.
 void StagedFiles::remove_old_index() {
   if (is_removal_synced_) return;
   if (files_.exists(staged_.back().name)) {
@@ -124,7 +124,7 @@ void StagedFiles::give_name(File& file) {
   files_.rename(file.path, file.name);
 }
 
-// Data that has its name is of no use without its index.
+// Also removes data files that have their final names: without the index they are useless.
 void StagedFiles::remove_unpublished() noexcept {
   for (File& file : staged_) file.open.reset();
   const bool is_index_there = !is_being_published_ || may_exist(files_, staged_.back().name);

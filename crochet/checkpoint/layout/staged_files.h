@@ -13,54 +13,55 @@
 
 namespace crochet::internal {
 
-// The files of one checkpoint, under temporary names until each gets its own. The order in which a
-// checkpoint becomes durable is written here and nowhere else, so that whatever stops the program
-// or the machine, a reader finds all of a checkpoint or nothing of it:
+// The files of one checkpoint, under temporary names until they get their final ones. The order in
+// which a checkpoint becomes durable is implemented here and nowhere else, so that whatever stops
+// the program or the machine, a reader finds either a whole checkpoint or none:
 //
 //   1. every file is written and synced under its temporary name;
-//   2. the index of an older checkpoint of the same name is removed, and the directory synced: an
-//      index never stands beside data of another checkpoint;
+//   2. the index of an older checkpoint with the same name is removed, and the directory is synced:
+//      an index never exists with data of another checkpoint;
 //   3. the data files get their names, and the directory is synced;
-//   4. the index, which makes it a checkpoint, gets its name, and the directory is synced.
+//   4. the index, which makes them a checkpoint, gets its name, and the directory is synced.
 //
 // A checkpoint in a single file needs only 1 and 4: one rename replaces the older one.
 //
-// Files that do not get that far are removed. For one thread at a time.
+// Files that are not published are removed. Not thread-safe.
 class StagedFiles {
  public:
   enum Stage { kAdding, kWritten, kSynced, kPublished, kFailed };
 
-  // `files` is not owned and outlives this. Errors name the prefix.
+  // `files` is not owned and must outlive this. `prefix` is used in errors.
   StagedFiles(FileSystem& files, std::string prefix);
   // Never throws. In a forked process the files are the parent's.
   ~StagedFiles();
   StagedFiles(const StagedFiles&) = delete;
   StagedFiles& operator=(const StagedFiles&) = delete;
 
-  // Begins the file that is to be called `name`; the index comes last. The directory is made if it
-  // is missing. The file before may still be on its way to the disk; those before that are synced.
+  // Creates the file with the final name `name`; the index comes last. The directory is created if
+  // it is missing. Syncs earlier files, except for the previous one, which the disk may still be
+  // writing.
   WritableFile& create(const std::string& name);
   // The same for a file of about `expected_bytes`; see FileSystem::create_large().
   WritableFile& create_large(const std::string& name, uint64_t expected_bytes);
-  // Takes a file that others have written. It is removed with the rest.
+  // Adopts a file written by others. It is removed with the rest.
   void adopt(const std::string& path, const std::string& name, bool is_synced);
-  // A file that is whole and durable gets a new name with the rest. It is never removed. Nothing is
-  // done if it is not there: an earlier process has given it its name.
+  // Adds a complete and durable file that is renamed with the rest, and never removed. If it does
+  // not exist, nothing is done: an earlier process has already renamed it.
   void rename_too(const std::string& path, const std::string& name);
 
-  // Hands what was written to the operating system.
+  // Passes written bytes to the operating system.
   void flush();
-  // Step 1. Throws: what the file system throws, after which nobody knows what the disk has.
+  // Step 1. Throws: what the file system throws; then the content of the disk is unknown.
   void sync();
   // Steps 2 to 4. Requires: sync(). After an error it may be called again.
   void publish();
-  // True once the first file may have its name.
+  // True once the first file may have its final name.
   bool is_being_published() const { return is_being_published_; }
 
   Stage stage() const { return stage_; }
-  // Runs `step`, a call of the writer that belongs to the stage `from`, and goes on to the stage
-  // `to`. If it throws, so does this, and all files are removed. Throws: FailedPreconditionError in
-  // any other stage, and in a process that was forked since.
+  // Runs `step`, a call of the writer that belongs to the stage `from`, and moves on to the stage
+  // `to`. If it throws, all files are removed and the error is rethrown. Throws:
+  // FailedPreconditionError in any other stage, and in a process forked since construction.
   template <typename Step>
   void run(Stage from, Stage to, const char* call, const Step& step) {
     check(from, call);
@@ -76,12 +77,12 @@ class StagedFiles {
 
  private:
   struct File {
-    std::string path;  // Until it has its name.
-    std::string name;
-    bool is_ours;  // To be removed if it is not published.
+    std::string path;  // Its temporary name.
+    std::string name;  // Its final name.
+    bool is_ours;      // Removed if it is not published.
     bool is_synced = false;
-    bool may_have_its_name = false;           // By an earlier attempt, whatever came back.
-    std::unique_ptr<WritableFile> open = {};  // Null once it is synced, and for those of others.
+    bool may_have_its_name = false;           // After an earlier attempt, even if that failed.
+    std::unique_ptr<WritableFile> open = {};  // Null once synced, and for files of others.
   };
 
   void check(Stage required, const char* call) const;

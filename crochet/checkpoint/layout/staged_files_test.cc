@@ -31,7 +31,7 @@ void stage(StagedFiles& staged, const std::string& text) {
   staged.sync();
 }
 
-// What the files say if the checkpoint is there: its index must never stand beside other data.
+// The text of the files if the checkpoint exists: its index must never exist with other data.
 std::set<std::string> texts(FileSystem& files) {
   std::set<std::string> found;
   if (!files.exists(kNames.back())) return found;
@@ -59,7 +59,7 @@ class StagedFilesTest : public testing::Test {
   FailingFileSystem files_{disk_};
 };
 
-TEST_F(StagedFilesTest, GivesNamesInTheOrderThatKeepsACheckpointWhole) {
+TEST_F(StagedFilesTest, RenamesTheDataBeforeTheIndex) {
   {
     StagedFiles old(disk_, kPrefix);
     stage(old, "old");
@@ -97,7 +97,7 @@ TEST_F(StagedFilesTest, ASingleFileReplacesTheOlderOneInOneStep) {
   EXPECT_EQ(read_file(*disk_.after_power_cut(), "d/m.safetensors"), "new");
 }
 
-// Whatever the first attempt has done of its work when an error came back.
+// Whatever part of its work the first attempt has done when it fails.
 TEST_F(StagedFilesTest, ASecondAttemptToPublishIsAsSafeAsTheFirst) {
   AttackCount errors("io_errors");
   for (const FailedWork work : {FailedWork::kNothing, FailedWork::kAll})
@@ -130,7 +130,7 @@ TEST_F(StagedFilesTest, ASecondAttemptToPublishIsAsSafeAsTheFirst) {
   EXPECT_GE(errors.number(), 14);
 }
 
-TEST_F(StagedFilesTest, LeavesNothingOfWhatWasNotPublished) {
+TEST_F(StagedFilesTest, RemovesUnpublishedFiles) {
   AttackCount errors("io_errors");
   for (const FailedWork work : {FailedWork::kNothing, FailedWork::kAll})
     for (int64_t n = 0;; ++n) {
@@ -153,7 +153,7 @@ TEST_F(StagedFilesTest, LeavesNothingOfWhatWasNotPublished) {
   EXPECT_GE(errors.number(), 20);
 }
 
-TEST_F(StagedFilesTest, WhatBelongsToOthersIsRenamedAndNeverRemoved) {
+TEST_F(StagedFilesTest, RenamesButNeverRemovesFilesOfOthers) {
   {
     const auto theirs = disk_.create("d/theirs");
     theirs->append("data");
@@ -167,7 +167,7 @@ TEST_F(StagedFilesTest, WhatBelongsToOthersIsRenamedAndNeverRemoved) {
     staged.sync();
   }
   EXPECT_THAT(disk_.list("d"), ElementsAre("theirs"));
-  for (int attempt = 0; attempt < 2; ++attempt) {  // The second finds it under its new name.
+  for (int attempt = 0; attempt < 2; ++attempt) {  // The second one finds the new name.
     StagedFiles staged(files_, kPrefix);
     staged.rename_too("d/theirs", kNames[0]);
     staged.create(kNames[2]).append("index");
@@ -177,7 +177,7 @@ TEST_F(StagedFilesTest, WhatBelongsToOthersIsRenamedAndNeverRemoved) {
   }
 }
 
-TEST_F(StagedFilesTest, AFileThatSomebodyRemovedIsAnErrorAndNotLeftOut) {
+TEST_F(StagedFilesTest, ThrowsIfAFileWasRemoved) {
   StagedFiles staged(files_, kPrefix);
   stage(staged, "new");
   for (const std::string& name : disk_.list("d"))

@@ -15,7 +15,7 @@
 
 namespace crochet::internal {
 
-// The bytes of a checkpoint's tensors, whatever files they are in.
+// The bytes of a checkpoint's tensors, independent of the file format.
 //
 // Thread-safe.
 class TensorSource {
@@ -24,25 +24,25 @@ class TensorSource {
 
   // Throws: DataLossError if the data file is missing or ends before the entry's bytes.
   virtual void check_place(const StoredTensor& entry, std::string_view name) const = 0;
-  // What stands in a data file from `offset` on.
+  // A stream of bytes of a data file from `offset` on.
   // Throws: DataLossError if the data file is missing.
   virtual std::unique_ptr<ReadStream> stream(int shard, uint64_t offset,
                                              uint64_t num_bytes) const = 0;
-  // An entry's bytes without reading them; null where that cannot be done, as for elements in
-  // another byte order. Requires: check_place(), and a type of fixed size.
+  // Maps an entry's bytes without reading them; null if that is not possible, for example for
+  // elements in another byte order. Requires: check_place(), and a type of fixed size.
   virtual std::unique_ptr<MappedBytes> map(const StoredTensor& entry) const = 0;
 
-  // Each of these reads all of an entry, whose first byte `from` brings next, or throws
+  // Each of these reads all of an entry, at whose first byte `from` stands, or throws
   // DataLossError. Requires: check_place().
   //
-  // The elements in this machine's byte order, once their checksum is right.
+  // Reads the elements in this machine's byte order, and checks their checksum.
   // Requires: a type of fixed size, and `destination` has the entry's size.
   virtual void read(const StoredTensor& entry, std::string_view name, ReadStream& from,
                     std::span<std::byte> destination) const = 0;
   // The same for strings. Requires: the type kString.
   virtual std::vector<std::string> read_strings(const StoredTensor& entry, std::string_view name,
                                                 ReadStream& from) const = 0;
-  // The checksum alone, where there is one. Requires: a type that can be read.
+  // Checks only the checksum, if there is one. Requires: a type that can be read.
   virtual void verify(const StoredTensor& entry, std::string_view name, ReadStream& from) const = 0;
 };
 

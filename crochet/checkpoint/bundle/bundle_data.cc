@@ -15,12 +15,12 @@
 namespace crochet::internal {
 namespace {
 
-// What is read at once: still in the cache when the checksum comes to it.
+// Size of one read: still in the cache when the checksum is computed.
 constexpr size_t kChunkBytes = size_t{1} << 20;
 
 constexpr uint64_t kMinStringsBytes = sizeof(uint32_t);
 
-// Bytes that are swapped as one: a complex number is two.
+// The number of bytes swapped as a unit: a complex number consists of two.
 size_t component_size(DType dtype) {
   const bool is_complex = dtype == DType::kComplex64 || dtype == DType::kComplex128;
   return element_size(dtype) / (is_complex ? 2 : 1);
@@ -31,20 +31,20 @@ void reverse_components(std::span<std::byte> bytes, size_t size) {
     std::ranges::reverse(bytes.first(size));
 }
 
-// Bytes of a stream, one after another; short pieces come through a buffer.
+// Reads the bytes of a stream sequentially; short pieces go through a buffer.
 class Input {
  public:
   Input(ReadStream& source, uint64_t size) : source_(source), num_left_(size) {}
 
-  // The first bytes, so many if there are as many. Requires: nothing was read before.
+  // The first `size` bytes, or all if there are fewer. Requires: nothing was read before.
   std::span<const std::byte> peek(uint64_t size) {
     fill(size);
     return buffer_;
   }
-  // Requires: so many were peeked at.
+  // Requires: `size` bytes were peeked at.
   void skip(size_t size) { used_ += size; }
 
-  // Requires: so many are left.
+  // Requires: enough bytes are left.
   void read(std::span<std::byte> to) {
     while (!to.empty()) {
       if (used_ == buffer_.size()) fill(kChunkBytes);
@@ -93,7 +93,7 @@ void BundleData::check_place(const StoredTensor& entry, std::string_view name) c
   if (offset > file_size || size > file_size - offset)
     throw DataLossError("{}: \"{}\" has {} bytes at offset {}, the file ends at {}",
                         filename(entry), name, size, offset, file_size);
-  // Each string has a length, of at least a byte, and all of them a checksum.
+  // Each string has a length of at least one byte, and all lengths together have a checksum.
   if (entry.dtype == DType::kString &&
       (size < kMinStringsBytes ||
        size - kMinStringsBytes < static_cast<uint64_t>(entry.shape.num_elements())))

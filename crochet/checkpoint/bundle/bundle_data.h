@@ -36,7 +36,7 @@ class BundleData final : public TensorSource {
   void verify(const StoredTensor& entry, std::string_view name, ReadStream& from) const override;
 
  private:
-  // What `use` returns, which is called with the data file's path and may open it.
+  // Calls `use` with the path of the data file, which it may open, and returns its result.
   // Throws: DataLossError if the file is missing.
   template <typename Use>
   auto with_file(int shard, const Use& use) const;

@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bytes in docs/bundle_format.md are those that are written.
+// Checks that the bytes in docs/bundle_format.md are those that are written.
 #include <fstream>
 #include <sstream>
 
@@ -15,7 +15,7 @@
 namespace crochet {
 namespace {
 
-constexpr size_t kBytesColumn = 6;  // Behind "0000  ".
+constexpr size_t kBytesColumn = 6;  // After "0000  ".
 constexpr size_t kBytesWidth = 48;  // Sixteen of "00 ".
 
 std::string page() {
@@ -26,7 +26,7 @@ std::string page() {
   return text.str();
 }
 
-// The bytes of the first block ```hex behind a line that starts with `heading`.
+// The bytes of the first block ```hex after a line that starts with `heading`.
 std::string shown_bytes(const std::string& page, const std::string& heading) {
   std::istringstream lines(page.substr(page.find("\n" + heading) + 1));
   std::string bytes;
@@ -43,7 +43,7 @@ std::string shown_bytes(const std::string& page, const std::string& heading) {
         bytes.push_back(static_cast<char>(std::stoi(number, nullptr, 16)));
     }
   }
-  ADD_FAILURE() << "no bytes behind " << heading;
+  ADD_FAILURE() << "no bytes after " << heading;
   return bytes;
 }
 

@@ -18,7 +18,7 @@ using protozero::pbf_reader;
 using protozero::pbf_wire_type;
 using protozero::pbf_writer;
 
-// The format's version that this reader reads, and the oldest producer.
+// The version of the format that this reader supports, and the oldest producer.
 constexpr int32_t kVersion = 1;
 constexpr int32_t kMinProducer = 0;
 // TensorFlow's shapes have at most this many dimensions.
@@ -34,8 +34,8 @@ constexpr uint32_t fixed32_field(uint32_t number) {
   return protozero::tag_and_type(number, pbf_wire_type::fixed32);
 }
 
-// Calls `field(tag and type)` for each field of a message; it reads the field and returns true, or
-// returns false and the field is skipped.
+// Calls `field(tag and type)` for each field of a message, which either reads the field and returns
+// true, or returns false to skip it.
 template <typename Field>
 void for_each_field(pbf_reader& message, Field field) {
   while (message.next())
@@ -93,7 +93,7 @@ int64_t read_dimension(pbf_reader message) {
   return size;
 }
 
-// What is said of one entry before it is known to be sound.
+// The content of an entry before it is checked.
 struct RawEntry {
   int32_t dtype = 0;
   std::vector<int64_t> dimensions;
@@ -108,7 +108,7 @@ void read_shape(pbf_reader message, RawEntry& raw) {
         raw.dimensions.push_back(read_dimension(message.get_message()));
         return true;
       case varint_field(3):
-        // Not get_bool(): that looks at a byte behind the end of a message that is cut here.
+        // Not get_bool(): it reads a byte past the end of a message that is truncated here.
         raw.unknown_rank = message.get_uint64() != 0;
         return true;
       default:
@@ -186,22 +186,22 @@ Shape checked_shape(std::vector<int64_t> dimensions) {
   }
 }
 
-// Requires: the shape is the entry's own.
+// Requires: the shape is that of the entry.
 void check_size(const StoredTensor& entry) {
   const size_t element_bytes = element_size(entry.dtype);
-  if (element_bytes == 0) return;  // Strings and variants tell their own size.
+  if (element_bytes == 0) return;  // Strings and variants store their own size.
   int64_t expected = 0;
   if (__builtin_mul_overflow(entry.shape.num_elements(), element_bytes, &expected))
     throw DataLossError("{} {} has more than 2^63 bytes", entry.dtype, entry.shape);
   if (entry.size != expected)
-    throw DataLossError("{} bytes are stored, {} {} has {}", entry.size, entry.dtype, entry.shape,
-                        expected);
+    throw DataLossError("found {} bytes for {} {}, expected {}", entry.size, entry.dtype,
+                        entry.shape, expected);
 }
 
 void check_slices(const StoredTensor& entry) {
   for (const TensorSlice& slice : entry.slices) {
     if (slice.size() != static_cast<size_t>(entry.shape.rank()))
-      throw DataLossError("a slice has {} dimensions, the tensor {}", slice.size(),
+      throw DataLossError("a slice: found {} dimensions, expected {}", slice.size(),
                           entry.shape.rank());
     for (const SliceExtent& extent : slice)
       if (extent.start < 0 || extent.length < SliceExtent::kWholeDimension)
@@ -210,17 +210,18 @@ void check_slices(const StoredTensor& entry) {
 }
 
 StoredTensor checked_entry(RawEntry raw) {
-  if (!is_valid_dtype(raw.dtype)) throw DataLossError("there is no element type {}", raw.dtype);
-  if (raw.unknown_rank) throw DataLossError("the number of dimensions is not known");
+  if (!is_valid_dtype(raw.dtype)) throw DataLossError("unknown element type {}", raw.dtype);
+  if (raw.unknown_rank) throw DataLossError("the number of dimensions is unknown");
   if (raw.dimensions.size() > kMaxRank)
-    throw DataLossError("{} dimensions, the most are {}", raw.dimensions.size(), kMaxRank);
+    throw DataLossError("found {} dimensions, expected at most {}", raw.dimensions.size(),
+                        kMaxRank);
   StoredTensor entry = std::move(raw.entry);
   entry.dtype = static_cast<DType>(raw.dtype);
   entry.shape = checked_shape(std::move(raw.dimensions));
   check_slices(entry);
   if (!entry.slices.empty()) return entry;
   if (entry.shard < 0 || entry.offset < 0 || entry.size < 0)
-    throw DataLossError("the place of the data is negative: shard {}, offset {}, size {}",
+    throw DataLossError("the location of the data is negative: shard {}, offset {}, size {}",
                         entry.shard, entry.offset, entry.size);
   check_size(entry);
   return entry;
@@ -245,7 +246,7 @@ void put_slice(pbf_writer& message, const TensorSlice& slice) {
     std::string extent_bytes;
     pbf_writer extent_writer(extent_bytes);
     put_int64(extent_writer, 1, extent.start);
-    // A length of its own presence: without one, the dimension is whole.
+    // Presence matters: without a length, the slice covers the whole dimension.
     if (extent.length != SliceExtent::kWholeDimension) extent_writer.add_int64(2, extent.length);
     writer.add_message(1, extent_bytes);
   }
@@ -312,10 +313,10 @@ BundleHeader decode_header(std::string_view bytes, std::string_view file) {
   }
   check_version(header, file);
   if (header.num_shards < 1 || header.num_shards > kMaxShards)
-    throw DataLossError("{}: the header says {} data files, expected 1 to {}", file,
+    throw DataLossError("{}: header: found {} data files, expected 1 to {}", file,
                         header.num_shards, kMaxShards);
   if (endianness != 0 && endianness != 1)
-    throw DataLossError("{}: the header says byte order {}, known are 0 and 1", file, endianness);
+    throw DataLossError("{}: header: found byte order {}, expected 0 or 1", file, endianness);
   header.big_endian = endianness == 1;
   return header;
 }

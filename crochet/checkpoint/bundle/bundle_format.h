@@ -11,7 +11,7 @@
 
 namespace crochet::internal {
 
-// What the key "" of the index says of the whole bundle.
+// Describes the whole bundle; stored under the key "" of the index.
 struct BundleHeader {
   int32_t num_shards = 1;
   // The byte order of the tensors' data; everything else is little-endian.
@@ -24,11 +24,11 @@ struct BundleHeader {
   friend bool operator==(const BundleHeader&, const BundleHeader&) = default;
 };
 
-// The most bytes that a tensor takes in a data file, with what comes before it.
+// The maximum number of bytes that a tensor takes in a data file, including what precedes it.
 uint64_t max_stored_bytes(const Tensor& tensor);
 
-// As protobuf messages, field for field TensorFlow's BundleHeaderProto and
-// BundleEntryProto, zeros left out.
+// Encode as protobuf messages, field by field as TensorFlow's BundleHeaderProto
+// and BundleEntryProto, without zeros.
 std::string encode(const BundleHeader& header);
 std::string encode(const StoredTensor& entry);
 

@@ -111,9 +111,9 @@ TEST(BundleFormatTest, ImpossibleHeadersAreDataLoss) {
   for (const int32_t num_shards : {-1, 0, 100'000})
     EXPECT_THAT(header(encode(BundleHeader{.num_shards = num_shards})),
                 ThrowsMessage<DataLossError>(
-                    HasSubstr(fmt::format("x.index: the header says {} data files", num_shards))));
+                    HasSubstr(fmt::format("x.index: header: found {} data files", num_shards))));
   EXPECT_THAT(header(from_hex("08 01 10 02")),
-              ThrowsMessage<DataLossError>(HasSubstr("byte order 2")));
+              ThrowsMessage<DataLossError>(HasSubstr("found byte order 2")));
   EXPECT_THAT(header("\x08"), ThrowsMessage<DataLossError>(HasSubstr("malformed")));
 }
 
@@ -124,9 +124,9 @@ TEST(BundleFormatTest, ImpossibleEntriesAreDataLoss) {
   };
   StoredTensor bad = example_w();
   bad.dtype = static_cast<DType>(99);
-  // encode() needs no known type; the element type 0 is left out.
-  EXPECT_THAT(entry(encode(bad)), is_loss("no element type 99"));
-  EXPECT_THAT(entry(from_hex("12 00")), is_loss("no element type 0"));
+  // encode() accepts unknown types; the element type 0 is omitted.
+  EXPECT_THAT(entry(encode(bad)), is_loss("unknown element type 99"));
+  EXPECT_THAT(entry(from_hex("12 00")), is_loss("unknown element type 0"));
   bad = example_w();
   bad.offset = -1;
   EXPECT_THAT(entry(encode(bad)), is_loss("negative"));
@@ -135,9 +135,9 @@ TEST(BundleFormatTest, ImpossibleEntriesAreDataLoss) {
   EXPECT_THAT(entry(encode(bad)), is_loss("negative"));
   bad = example_w();
   bad.size = 23;
-  EXPECT_THAT(entry(encode(bad)), is_loss("23 bytes are stored, float32 [2,3] has 24"));
+  EXPECT_THAT(entry(encode(bad)), is_loss("found 23 bytes for float32 [2,3], expected 24"));
   bad.slices = {{{0, 1}}};
-  EXPECT_THAT(entry(encode(bad)), is_loss("a slice has 1 dimensions, the tensor 2"));
+  EXPECT_THAT(entry(encode(bad)), is_loss("a slice: found 1 dimensions, expected 2"));
   bad.slices = {{{-1, 1}, {0, 1}}};
   EXPECT_THAT(entry(encode(bad)), is_loss("a slice starts at -1"));
   // A dimension of -1; two of 2^62; one of 2^62 with 8 bytes each; an unknown rank.
@@ -147,21 +147,21 @@ TEST(BundleFormatTest, ImpossibleEntriesAreDataLoss) {
               is_loss("more than 2^63 bytes"));
   const std::string huge = "12 0a 08 80 80 80 80 80 80 80 80 40";
   EXPECT_THAT(entry(from_hex("08 01 12 18" + huge + huge)), is_loss("more elements than 2^63"));
-  EXPECT_THAT(entry(from_hex("08 01 12 02 18 01")), is_loss("number of dimensions is not known"));
+  EXPECT_THAT(entry(from_hex("08 01 12 02 18 01")), is_loss("number of dimensions is unknown"));
   std::string dimensions;
   for (int i = 0; i < 255; ++i) dimensions += from_hex("12 02 08 01");
   EXPECT_THAT(entry(from_hex("08 01 12 fc 07") + dimensions), is_loss("255 dimensions"));
 }
 
-// A find of fuzz_entries: protozero read the flag from behind the end. The bytes lie in memory of
-// their own, where AddressSanitizer sees that.
-TEST(BundleFormatTest, AnUnknownRankCutBeforeItsFlagIsDataLoss) {
+// Found by fuzz_entries: protozero read the flag past the end. The bytes have their own allocation,
+// so that AddressSanitizer detects this.
+TEST(BundleFormatTest, AnUnknownRankTruncatedBeforeItsFlagIsDataLoss) {
   const std::string entry("\x12\x01\x18", 3);
   const std::vector<char> bytes(entry.begin(), entry.end());
   EXPECT_THROW(decode_entry({bytes.data(), bytes.size()}, "name", "x.index"), DataLossError);
 }
 
-TEST(BundleFormatTest, EveryCutEntryIsDataLossOrAnotherEntry) {
+TEST(BundleFormatTest, EveryTruncatedEntryIsDataLossOrAnotherEntry) {
   const std::string good = encode(example_w());
   for (size_t size = 0; size < good.size(); ++size) {
     try {
@@ -172,9 +172,9 @@ TEST(BundleFormatTest, EveryCutEntryIsDataLossOrAnotherEntry) {
 }
 
 TEST(BundleFormatTest, WrongWireTypesAreSkippedAsUnknownFields) {
-  // Field 5, the size, as fixed64: nothing of it is believed.
+  // Field 5, the size, as fixed64: it is ignored.
   EXPECT_THAT(entry(from_hex("08 01 12 00 29 04 00 00 00 00 00 00 00")),
-              ThrowsMessage<DataLossError>(HasSubstr("0 bytes are stored, float32 [] has 4")));
+              ThrowsMessage<DataLossError>(HasSubstr("found 0 bytes for float32 [], expected 4")));
 }
 
 }  // namespace

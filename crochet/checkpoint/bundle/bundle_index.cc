@@ -17,11 +17,12 @@ namespace {
 void check_shard(const BundleIndex& index, const std::string& name, const StoredTensor& entry,
                  std::string_view file) {
   if (entry.slices.empty() && entry.shard >= index.header.num_shards)
-    throw DataLossError("{}: entry \"{}\" is in data file {}, the header says there are {}", file,
-                        name, entry.shard, index.header.num_shards);
+    throw DataLossError("{}: entry \"{}\" is in data file {}, the header has only {}", file, name,
+                        entry.shard, index.header.num_shards);
 }
 
-// No writer stores two entries in one place; an author of a few bytes could claim any number.
+// Writers never store two entries at overlapping offsets; without this check, a small file could
+// claim any amount of data.
 void check_overlaps(const BundleIndex& index, std::string_view file) {
   std::vector<const std::pair<const std::string, StoredTensor>*> stored;
   for (const auto& item : index.entries)

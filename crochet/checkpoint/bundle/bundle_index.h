@@ -17,12 +17,12 @@ struct BundleIndex {
   StoredTensors entries;
 };
 
-// Throws: NotFoundError if there is no such file; DataLossError, also if two entries have the same
-// bytes of a data file: the elements of all tensors together take no more than the files;
+// Throws: NotFoundError if there is no such file; DataLossError for a damaged file, and if two
+// entries share bytes of a data file, so that all tensors together are no larger than the files;
 // InvalidArgumentError for a version that cannot be read.
 BundleIndex read_bundle_index(FileSystem& files, const std::string& path);
 
-// The same for the bytes of a file. `file` is its name for messages.
+// The same for the bytes of a file. `file` is its name in messages.
 BundleIndex decode_bundle_index(std::string_view bytes, std::string_view file);
 
 }  // namespace crochet::internal

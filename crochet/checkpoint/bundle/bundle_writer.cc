@@ -19,7 +19,7 @@ namespace crochet {
 namespace {
 
 static_assert(std::endian::native == std::endian::little,
-              "the header says that tensors are little-endian");
+              "the header declares tensors to be little-endian");
 
 }  // namespace
 
@@ -31,9 +31,9 @@ BundleWriter::BundleWriter(FileSystem& files, std::string prefix,
       expected_bytes_(options.expected_bytes),
       added_(prefix_),
       staged_(files, prefix_) {
-  if (alignment_ == 0) throw InvalidArgumentError("{}: an alignment of 0 bytes", prefix_);
+  if (alignment_ == 0) throw InvalidArgumentError("{}: the alignment is 0 bytes", prefix_);
   if (num_shards_ < 1 || num_shards_ > internal::kMaxShards)
-    throw InvalidArgumentError("{}: {} data files, expected 1 to {}", prefix_, num_shards_,
+    throw InvalidArgumentError("{}: found {} data files, expected 1 to {}", prefix_, num_shards_,
                                internal::kMaxShards);
   begin_shard();
 }
@@ -82,7 +82,7 @@ void BundleWriter::add_slice(std::string_view name, const Shape& full_shape,
 
 void BundleWriter::add_whole(std::string_view name, const Tensor& tensor) {
   added_.check_name(name);
-  // The only search for the name: none at all if they come in order.
+  // The only lookup of the name, which takes no search if names are added in order.
   const size_t num_keys = index_.size();
   const auto place = index_.emplace_hint(index_.end(), name, std::string());
   if (index_.size() == num_keys || added_.is_partitioned(name)) added_.throw_added_before(name);
@@ -105,7 +105,7 @@ std::string BundleWriter::store(const Tensor& tensor) {
 void BundleWriter::write() {
   staged_.run(StagedFiles::kAdding, StagedFiles::kWritten, "write()", [&] {
     while (num_begun_ < num_shards_) begin_shard();
-    table_ = encode_index();  // While the disk is busy with the data.
+    table_ = encode_index();  // While the disk is writing the data.
     staged_.flush();
     held_.clear();
   });

@@ -49,7 +49,7 @@ bool has(FileSystem& files, const std::string& prefix) {
   return files.exists(index_filename(prefix));
 }
 
-// What a reader finds after all the trouble: the whole of it.
+// The whole content that a reader finds afterwards.
 void expect_whole(FileSystem& files, const std::string& prefix, float first) {
   const CheckpointReader reader(prefix, files);
   reader.verify();
@@ -76,7 +76,7 @@ TEST(BundleWriterTest, WritesTheSameBytesWhateverTheBuffering) {
   CheckpointReader(kPrefix, files).verify();
 }
 
-TEST(BundleWriterTest, TellsSizesAndChecksum) {
+TEST(BundleWriterTest, ReportsSizesAndChecksum) {
   MemoryFileSystem files;
   BundleWriter writer(files, kPrefix);
   writer.add("w", numbers(100));
@@ -88,8 +88,8 @@ TEST(BundleWriterTest, TellsSizesAndChecksum) {
   EXPECT_EQ(writer.index_crc32c(), mask_crc32c(crc32c(index)));
 }
 
-// TB-16: the content and the order of the names are those without an alignment.
-TEST(BundleWriterTest, AnyAlignmentWillDo) {
+// TB-16: content and order of names are the same as without an alignment.
+TEST(BundleWriterTest, AcceptsAnyAlignment) {
   MemoryFileSystem files;
   TensorMap tensors{{"tags", Tensor::from({"ab", "", "c"})}};
   for (const int count : {0, 1, 7, 10, 11, 42})
@@ -111,7 +111,7 @@ TEST(BundleWriterTest, AnyAlignmentWillDo) {
 }
 
 // TB-14
-TEST(BundleWriterTest, TheHeaderSaysShardsByteOrderAndVersion) {
+TEST(BundleWriterTest, TheHeaderHasShardsByteOrderAndVersion) {
   MemoryFileSystem files;
   write_bundle(files, kPrefix, 1);
   const internal::BundleHeader header =
@@ -136,7 +136,7 @@ TEST(BundleWriterTest, AlignsEveryTensor) {
   EXPECT_EQ(reader.read("c"), numbers(17, 3));
 }
 
-TEST(BundleWriterTest, LargeTensorsStartAtPagesAndSmallOnesWhereTheLastEnds) {
+TEST(BundleWriterTest, LargeTensorsStartAtPagesAndSmallOnesWithoutAGap) {
   constexpr int kLarge = static_cast<int>(kPageAlignedBytes / sizeof(float));
   MemoryFileSystem files;
   const TensorMap tensors{{"a", numbers(1)},
@@ -160,8 +160,8 @@ TEST(BundleWriterTest, LargeTensorsStartAtPagesAndSmallOnesWhereTheLastEnds) {
   for (const auto& [name, tensor] : tensors) EXPECT_EQ(reader.read(name), tensor) << name;
 }
 
-// The order that makes a checkpoint whole or not there: read before changing.
-TEST(BundleWriterTest, OperationsComeInTheirOrder) {
+// The order that makes a checkpoint either complete or absent: do not change it lightly.
+TEST(BundleWriterTest, OperationsHappenInOrder) {
   MemoryFileSystem disk;
   disk.create_directories("runs/x");
   FailingFileSystem files(disk);
@@ -192,8 +192,8 @@ TEST(BundleWriterTest, AllDataFilesAreSyncedBeforeAnyHasItsName) {
   std::vector<std::string> kinds;
   for (const std::string& operation : files.operations())
     kinds.push_back(operation.substr(0, operation.find(' ')));
-  EXPECT_THAT(kinds, ElementsAre("create_directories", "create_large", "append",  //
-                                 "create_large", "append", "append",              // Two at a time.
+  EXPECT_THAT(kinds, ElementsAre("create_directories", "create_large", "append",    //
+                                 "create_large", "append", "append",                // Two are open.
                                  "sync", "close", "create_large", "sync", "close",  //
                                  "sync", "close",                                   //
                                  "create", "append", "sync", "close",               //
@@ -211,7 +211,7 @@ TEST(BundleWriterTest, AllDataFilesAreSyncedBeforeAnyHasItsName) {
   EXPECT_EQ(reader.read_slice("c", parse_slice("1,1")), Tensor::from<float>({2}));
 }
 
-TEST(BundleWriterTest, EachDataFileReservesWhatItIsExpectedToHave) {
+TEST(BundleWriterTest, EachDataFileReservesItsExpectedSize) {
   MemoryFileSystem files;
   files.create_directories("runs/x");
   files.set_capacity(1000);
@@ -225,7 +225,7 @@ TEST(BundleWriterTest, EachDataFileReservesWhatItIsExpectedToHave) {
   EXPECT_THAT(files.list("runs/x"), IsEmpty());
 }
 
-TEST(BundleWriterTest, WhatWasExpectedIsNoLimit) {
+TEST(BundleWriterTest, TheExpectedSizeIsNotALimit) {
   for (const uint64_t expected : {0, 1, 1'000'000}) {
     MemoryFileSystem files;
     BundleWriter writer(files, kPrefix, {.num_shards = 2, .expected_bytes = {expected}});
@@ -240,7 +240,7 @@ TEST(BundleWriterTest, WhatWasExpectedIsNoLimit) {
   }
 }
 
-TEST(BundleWriterTest, ThereAreOnlySoManyDataFiles) {
+TEST(BundleWriterTest, RejectsMoreDataFilesThanConfigured) {
   MemoryFileSystem files;
   BundleWriter writer(files, kPrefix, {.num_shards = 2});
   writer.next_shard();
@@ -262,7 +262,7 @@ TEST(BundleWriterTest, NothingHasItsNameBeforePublish) {
   EXPECT_EQ(files.list("runs/x").size(), 2u);
 }
 
-TEST(BundleWriterTest, WithoutPublishNothingIsLeft) {
+TEST(BundleWriterTest, LeavesNothingWithoutPublish) {
   MemoryFileSystem files;
   { BundleWriter writer(files, kPrefix); }
   {
@@ -273,21 +273,21 @@ TEST(BundleWriterTest, WithoutPublishNothingIsLeft) {
   EXPECT_THAT(files.list("runs/x"), IsEmpty());
 }
 
-TEST(BundleWriterTest, MakesTheDirectory) {
+TEST(BundleWriterTest, CreatesTheDirectory) {
   MemoryFileSystem files;
   write_bundle(files, "a/b/c/model.ckpt-1", 1);
   files.power_cut();
   expect_whole(files, "a/b/c/model.ckpt-1", 1);
 }
 
-TEST(BundleWriterTest, WritesIntoTheCurrentDirectory) {
+TEST(BundleWriterTest, WritesToTheCurrentDirectory) {
   MemoryFileSystem files;
   write_bundle(files, "model.ckpt-1", 1);
   expect_whole(files, "model.ckpt-1", 1);
 }
 
 // TB-11
-TEST(BundleWriterTest, RefusesBadTensorsAndIsDeadThen) {
+TEST(BundleWriterTest, RejectsBadTensorsAndIsDeadAfterwards) {
   const auto refused = [](const std::string& name, const Tensor& tensor) {
     MemoryFileSystem files;
     BundleWriter writer(files, kPrefix);
@@ -304,7 +304,7 @@ TEST(BundleWriterTest, RefusesBadTensorsAndIsDeadThen) {
 }
 
 // TB-11
-TEST(BundleWriterTest, RefusesCallsOutOfOrder) {
+TEST(BundleWriterTest, RejectsCallsOutOfOrder) {
   MemoryFileSystem files;
   BundleWriter writer(files, kPrefix);
   EXPECT_THROW(writer.publish(), FailedPreconditionError);
@@ -317,13 +317,13 @@ TEST(BundleWriterTest, RefusesCallsOutOfOrder) {
   EXPECT_TRUE(has(files, kPrefix));
 }
 
-TEST(BundleWriterTest, RefusesAnAlignmentOfZero) {
+TEST(BundleWriterTest, RejectsAnAlignmentOfZero) {
   MemoryFileSystem files;
   EXPECT_THROW(BundleWriter(files, kPrefix, {.alignment = 0}), InvalidArgumentError);
 }
 
-// Calls `save` on a disk prepared by `prepare`, its n-th operation failing, for each n.
-// `check(disk, n)` looks at what each one leaves.
+// Calls `save` on a disk prepared by `prepare` with its n-th operation failing, for each n.
+// `check(disk, n)` checks what each attempt leaves.
 void with_each_operation_failing(Failing failing, const std::function<void(FileSystem&)>& prepare,
                                  const std::function<void(FileSystem&)>& save,
                                  const std::function<void(MemoryFileSystem&, int64_t)>& check) {
@@ -343,7 +343,7 @@ void with_each_operation_failing(Failing failing, const std::function<void(FileS
   }
 }
 
-TEST(BundleWriterTest, AnErrorLeavesNoTemporaryFileAndTheWriterDead) {
+TEST(BundleWriterTest, AnErrorLeavesNoTemporaryFileAndADeadWriter) {
   with_each_operation_failing(
       Failing::kOnce, [](FileSystem& files) { files.create_directories("runs/x"); },
       [](FileSystem& files) {
@@ -361,11 +361,11 @@ TEST(BundleWriterTest, AnErrorLeavesNoTemporaryFileAndTheWriterDead) {
       });
 }
 
-// The program dies at each operation (nothing after it happens), then the power is cut, with every
-// fate of what was not synced.
+// The program dies at each operation (nothing happens after it), then the power is cut, with every
+// possible outcome for unsynced data.
 class BundleWriterCrashTest : public testing::TestWithParam<PowerCut> {};
 
-TEST_P(BundleWriterCrashTest, ACheckpointIsWholeOrNotThere) {
+TEST_P(BundleWriterCrashTest, ACheckpointIsCompleteOrAbsent) {
   int num_there = 0;
   with_each_operation_failing(
       Failing::kFromThenOn,
@@ -379,7 +379,7 @@ TEST_P(BundleWriterCrashTest, ACheckpointIsWholeOrNotThere) {
         ++num_there;
         expect_whole(disk, kPrefix, 2);
       });
-  // Renamed, but the directory not synced.
+  // Renamed, but the directory is not synced.
   EXPECT_EQ(num_there, GetParam().names == UnsyncedNames::kKept ? 1 : 0);
 }
 

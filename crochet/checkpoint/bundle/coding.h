@@ -11,11 +11,11 @@
 namespace crochet::internal {
 
 // The integers of LevelDB's files, little-endian: fixed32 is four bytes, a
-// varint has seven bits a byte, low group first, the high bit set in all bytes
-// but the last.
+// varint has seven bits per byte, low group first, with the high bit set in all
+// bytes except the last.
 //
-// take_* read from the front of bytes that nobody vouches for, and move behind
-// what they read; nothing if the bytes end too early or the number is too big.
+// take_* parse a number at the front of untrusted bytes and remove it; they return
+// std::nullopt if the bytes end too early or the number is too large.
 
 inline void put_fixed32(std::string& to, uint32_t value) {
   for (int shift = 0; shift < 32; shift += 8) to += static_cast<char>(value >> shift);

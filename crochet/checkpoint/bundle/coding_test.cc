@@ -33,7 +33,7 @@ TEST(CodingTest, VarintsRoundTripAndLeaveTheRest) {
 
 TEST(CodingTest, VarintsHaveProtobufsBytes) { EXPECT_EQ(varint(300), "\xac\x02"); }
 
-TEST(CodingTest, CutVarintsGiveNothing) {
+TEST(CodingTest, RejectsTruncatedVarints) {
   for (const uint64_t value : kInteresting) {
     const std::string bytes = varint(value);
     for (size_t size = 0; size < bytes.size(); ++size) {
@@ -43,14 +43,14 @@ TEST(CodingTest, CutVarintsGiveNothing) {
   }
 }
 
-TEST(CodingTest, VarintsOfMoreThan64BitsGiveNothing) {
+TEST(CodingTest, RejectsVarintsOfMoreThan64Bits) {
   for (const std::string& bytes : {std::string(9, '\xff') + '\x02', std::string(11, '\x80')}) {
     std::string_view input = bytes;
     EXPECT_EQ(take_varint64(input), std::nullopt);
   }
 }
 
-TEST(CodingTest, Varint32TakesNoMoreThan32Bits) {
+TEST(CodingTest, RejectsVarint32OfMoreThan32Bits) {
   const std::string fits = varint(UINT32_MAX);
   const std::string too_big = varint(uint64_t{UINT32_MAX} + 1);
   std::string_view input = fits;

@@ -36,7 +36,7 @@ std::vector<Input> read_inputs(FileSystem& files, std::span<const std::string> p
   return inputs;
 }
 
-// All but the number of data files has to agree.
+// All fields except the number of data files must agree.
 BundleHeader common_header(const std::vector<Input>& inputs) {
   BundleHeader first = inputs.front().index.header;
   for (const Input& input : inputs) {
@@ -49,7 +49,7 @@ BundleHeader common_header(const std::vector<Input>& inputs) {
   return first;
 }
 
-// What becomes of the inputs: one index, and new names for data files.
+// The result of the merge: one index, and new names for the data files.
 class Merge {
  public:
   Merge(const std::vector<Input>& inputs, std::string output)
@@ -57,14 +57,14 @@ class Merge {
     for (const Input& input : inputs) number_shards(input);
     for (const Input& input : inputs)
       for (const auto& [name, entry] : input.index.entries) add(input, name, entry);
-    // The header of a bundle without data says one file, too.
+    // Even the header of a bundle without data has one file.
     header_.num_shards = std::max(1, static_cast<int>(sources_.size()));
     if (header_.num_shards > internal::kMaxShards)
-      throw InvalidArgumentError("{}: {} data files, the most are {}", output_, sources_.size(),
-                                 internal::kMaxShards);
+      throw InvalidArgumentError("{}: found {} data files, expected at most {}", output_,
+                                 sources_.size(), internal::kMaxShards);
   }
 
-  // The data files in their order, by the names they have in the inputs.
+  // The data files in order, by their names in the inputs.
   const std::vector<std::string>& sources() const { return sources_; }
   std::string destination(size_t i) const {
     return data_filename(output_, static_cast<int>(i), header_.num_shards);
@@ -76,7 +76,7 @@ class Merge {
   }
 
  private:
-  // Files that no entry needs get no number: header and names must agree.
+  // Files without entries get no number: header and names must agree.
   void number_shards(const Input& input) {
     std::set<int32_t> used;
     for (const auto& [name, entry] : input.index.entries)
@@ -96,19 +96,18 @@ class Merge {
   void add_slices(const Input& input, const std::string& name, StoredTensor& to,
                   const StoredTensor& from) const {
     if (to.slices.empty() || from.slices.empty())
-      throw InvalidArgumentError("{}: \"{}\" is in {} and in an input before it", output_, name,
+      throw InvalidArgumentError("{}: \"{}\" is in {} and in an earlier input", output_, name,
                                  input.prefix);
     if (to.dtype != from.dtype || to.shape != from.shape)
-      throw InvalidArgumentError("{}: \"{}\" is {} {} in {} and {} {} in an input before it",
-                                 output_, name, from.dtype, from.shape, input.prefix, to.dtype,
-                                 to.shape);
+      throw InvalidArgumentError("{}: \"{}\" is {} {} in {} and {} {} in an earlier input", output_,
+                                 name, from.dtype, from.shape, input.prefix, to.dtype, to.shape);
     for (const TensorSlice& slice : from.slices) {
       for (const TensorSlice& other : to.slices)
         if (internal::intersection(internal::resolved(slice, to.shape),
                                    internal::resolved(other, to.shape)))
-          throw InvalidArgumentError(
-              "{}: slice {} of \"{}\" in {} overlaps {} in an input before it", output_,
-              to_string(slice), name, input.prefix, to_string(other));
+          throw InvalidArgumentError("{}: slice {} of \"{}\" in {} overlaps {} in an earlier input",
+                                     output_, to_string(slice), name, input.prefix,
+                                     to_string(other));
       to.slices.push_back(slice);
     }
   }
@@ -123,7 +122,7 @@ class Merge {
 void check_data(FileSystem& files, const Merge& merge) {
   for (size_t i = 0; i < merge.sources().size(); ++i)
     if (!files.exists(merge.sources()[i]) && !files.exists(merge.destination(i)))
-      throw DataLossError("{}: there is no such file, its index needs it", merge.sources()[i]);
+      throw DataLossError("{}: there is no such file, but its index needs it", merge.sources()[i]);
 }
 
 void remove_input(FileSystem& files, const Input& input) {
@@ -138,9 +137,9 @@ void remove_input(FileSystem& files, const Input& input) {
 
 void merge_bundles(FileSystem& files, std::span<const std::string> prefixes,
                    const std::string& output) {
-  if (prefixes.empty()) throw InvalidArgumentError("{}: nothing to merge", output);
+  if (prefixes.empty()) throw InvalidArgumentError("{}: no inputs to merge", output);
   if (files.exists(index_filename(output)))
-    throw AlreadyExistsError("{}: there is such a checkpoint", output);
+    throw AlreadyExistsError("{}: the checkpoint already exists", output);
   const std::vector<Input> inputs = read_inputs(files, prefixes);
   const Merge merge(inputs, output);
   check_data(files, merge);

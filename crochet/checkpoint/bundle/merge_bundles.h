@@ -9,21 +9,21 @@
 
 namespace crochet {
 
-// Makes one checkpoint of several whose tensors, or slices of them, belong together:
-// what several processes saved of one model.
+// Merges several checkpoints, whose tensors or slices belong together, into one:
+// for example, the parts of one model saved by several processes.
 //
 //   merge_bundles(FileSystem::posix(), {{"tmp/part-0", "tmp/part-1"}}, "runs/digits/model.ckpt-7");
 //
-// The data files are not copied: they are renamed to those of `output`, the first
-// input's first, and the inputs are gone afterwards. Everything is checked before
-// anything is renamed. `output` exists once its index does, which is the last
-// thing made; if the program dies before that, the same call finishes the work.
+// The data files are not copied: they are renamed to those of `output`, in the order
+// of the inputs, which are removed. Everything is checked before anything is renamed.
+// `output` exists once its index does, which is written last; if the program dies
+// before that, the same call completes the work.
 //
 // `files` is not owned.
 // Throws: InvalidArgumentError without inputs, if a tensor is in two of them (unless
 // as different slices), and if byte order or format version differ; AlreadyExistsError if
-// there is a checkpoint `output`; NotFoundError and DataLossError for inputs that are not
-// there or not sound.
+// a checkpoint `output` exists; NotFoundError and DataLossError for inputs that are missing
+// or damaged.
 void merge_bundles(FileSystem& files, std::span<const std::string> inputs,
                    const std::string& output);
 

@@ -89,8 +89,8 @@ TEST(MergeBundlesTest, MergedBundlesAreMergedAgain) {
   EXPECT_EQ(reader.read("p"), Tensor::from<int64_t>({0, 1, 2, 3}));
 }
 
-// Header and file names agree though one of the inputs has no data.
-TEST(MergeBundlesTest, EmptyOnesCountForNothing) {
+// Header and file names agree even if one of the inputs has no data.
+TEST(MergeBundlesTest, EmptyInputsAreIgnored) {
   MemoryFileSystem files;
   write(files, "in/a", {});
   write(files, "in/b", {{"w", Tensor::from<float>({1, 2})}});
@@ -103,7 +103,7 @@ TEST(MergeBundlesTest, EmptyOnesCountForNothing) {
   CheckpointReader("out/empty", files).verify();
 }
 
-TEST(MergeBundlesTest, RefusesWhatDoesNotBelongTogetherAndChangesNothing) {
+TEST(MergeBundlesTest, RejectsIncompatibleInputsAndChangesNothing) {
   MemoryFileSystem files;
   files.create_directories("in");
   const auto expect_refused = [&](const std::string& reason) {
@@ -134,7 +134,7 @@ TEST(MergeBundlesTest, RefusesWhatDoesNotBelongTogetherAndChangesNothing) {
   EXPECT_THROW(merge_bundles(files, {}, "out/m"), InvalidArgumentError);
 }
 
-TEST(MergeBundlesTest, RefusesMissingInputsAndAnOutputThatIsThere) {
+TEST(MergeBundlesTest, RejectsMissingInputsAndAnExistingOutput) {
   MemoryFileSystem files;
   write_parts(files);
   EXPECT_THROW(merge_bundles(files, {{"in/a", "in/c"}}, "out/m"), NotFoundError);
@@ -145,8 +145,8 @@ TEST(MergeBundlesTest, RefusesMissingInputsAndAnOutputThatIsThere) {
   EXPECT_TRUE(files.exists(data_filename("in/a", 0, 1)));
 }
 
-// A disk may write the name of the index before those of the data.
-TEST(MergeBundlesTest, IsWholeWhicheverNewNameADiskHasKept) {
+// A disk may persist the name of the index before those of the data.
+TEST(MergeBundlesTest, IsCompleteWhicheverNewNamesADiskKept) {
   MemoryFileSystem disk;
   write_parts(disk);
   FailingFileSystem files(disk);

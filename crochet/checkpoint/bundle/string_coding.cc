@@ -58,7 +58,7 @@ uint64_t max_strings_head_bytes(int64_t num_elements) {
 DecodedStringsHead decode_strings_head(std::span<const std::byte> head, uint64_t stored_bytes,
                                        int64_t num_elements, bool big_endian) {
   std::string_view rest(reinterpret_cast<const char*>(head.data()), head.size());
-  DecodedStringsHead decoded;  // Nothing is reserved: nobody vouches for the number of lengths.
+  DecodedStringsHead decoded;  // Nothing is reserved: the number of lengths is not trusted.
   uint64_t total = 0;
   for (int64_t i = 0; i < num_elements; ++i) {
     const auto length = take_varint64(rest);
@@ -70,12 +70,12 @@ DecodedStringsHead decode_strings_head(std::span<const std::byte> head, uint64_t
   const std::string_view stored_crc = rest.substr(0, kCrcBytes);
   const uint32_t expected = unmask_crc32c(take_crc(rest, big_endian));
   if (decoded.crc != expected)
-    throw DataLossError("crc32c of the lengths of the strings is {:08x}, stored is {:08x}",
+    throw DataLossError("crc32c of the lengths of the strings: found {:08x}, expected {:08x}",
                         decoded.crc, expected);
   decoded.num_bytes = head.size() - rest.size();
   if (stored_bytes - decoded.num_bytes != total)
-    throw DataLossError("the strings have {} bytes, stored are {}", total,
-                        stored_bytes - decoded.num_bytes);
+    throw DataLossError("the strings: found {} bytes, expected {}",
+                        stored_bytes - decoded.num_bytes, total);
   decoded.crc = extend_crc32c(decoded.crc, std::as_bytes(std::span(stored_crc)));
   return decoded;
 }

@@ -27,7 +27,7 @@ TEST(StringCodingTest, AgreesWithTheWorkedExample) {
   EXPECT_EQ(mask_crc32c(checksum(kTags, 2)), 0x4db08891);
 }
 
-TEST(StringCodingTest, NoStringsHaveTheChecksumOfNothing) {
+TEST(StringCodingTest, AnEmptyTensorHasTheChecksumOfNoBytes) {
   std::string stored;
   for (int shift = 0; shift < 32; shift += 8) stored += static_cast<char>(mask_crc32c(0) >> shift);
   EXPECT_EQ(checksum(stored, 0), crc32c(stored));
@@ -41,7 +41,7 @@ TEST(StringCodingTest, BigEndianWritersSwapTheNumbers) {
             crc32c(from_hex("00 00 00 02 00 00 00 00") + stored_crc + "ab"));
 }
 
-TEST(StringCodingTest, DecodesWhatWasEncoded) {
+TEST(StringCodingTest, DecodesEncodedStrings) {
   const std::vector<std::string> strings = {"ab", "", std::string(300, 'x'), std::string(1, '\0')};
   const StringsHead head = encode_strings_head(strings);
   std::string stored = head.bytes;
@@ -59,9 +59,9 @@ TEST(StringCodingTest, DecodesWhatWasEncoded) {
   EXPECT_EQ(encode_strings_head({}).bytes.size(), 4u);
 }
 
-// Lengths below 2^32 count as four bytes in the checksum, others as eight; the strings need not
-// be there to be told apart.
-TEST(StringCodingTest, LengthsOfBothWidthsAreTold) {
+// Lengths below 2^32 count as four bytes in the checksum, others as eight; the check does not need
+// the strings.
+TEST(StringCodingTest, SupportsLengthsOfBothWidths) {
   const auto crc_of = [](std::string lengths) {
     std::string stored;
     const uint32_t crc = mask_crc32c(crc32c(lengths));
@@ -90,7 +90,7 @@ TEST(StringCodingTest, WrongLengthsAreDataLoss) {
   EXPECT_THAT(of(from_hex("01 61"), 1), ThrowsMessage<DataLossError>(HasSubstr("end before")));
   EXPECT_THAT(of(kTags, INT64_MAX), ThrowsMessage<DataLossError>(HasSubstr("")));
   EXPECT_THAT(of(kTags + "c", 2),
-              ThrowsMessage<DataLossError>(HasSubstr("the strings have 2 bytes, stored are 3")));
+              ThrowsMessage<DataLossError>(HasSubstr("the strings: found 3 bytes, expected 2")));
 }
 
 }  // namespace

@@ -18,13 +18,13 @@ constexpr size_t kTrailerBytes = 5;  // Type and checksum.
 constexpr uint32_t kMagicLow = 0x8b80fb57;
 constexpr uint32_t kMagicHigh = 0xdb477524;
 
-// Snappy's densest element makes 64 bytes of 3; a claim of more is a lie.
+// Snappy's densest element expands 3 bytes to 64, so a higher ratio means damage.
 constexpr size_t kMaxSnappyRatio = 22;
 // With a restart every 16 entries, the keys of a block have at most 16 times
 // its bytes; twice that for writers with other intervals.
 constexpr size_t kMaxKeyRatio = 32;
-// What all entries take, keys in full, for each byte of the file. Both ratios in one table are no
-// table of names.
+// The size of all entries, with full keys, per byte of the file. No table of names reaches both
+// ratios.
 constexpr size_t kMaxDecodedRatio = 64;
 
 struct BlockHandle {
@@ -53,7 +53,7 @@ class TableDecoder {
                               data.offset);
         decoded_bytes_ += key.size() + content.size();
         if (decoded_bytes_ > kMaxDecodedRatio * bytes_.size())
-          throw DataLossError("{}: {} bytes, and entries of more than {}", file_, bytes_.size(),
+          throw DataLossError("{}: {} bytes with entries of more than {}", file_, bytes_.size(),
                               kMaxDecodedRatio * bytes_.size());
         entries.emplace_back(key, content);
       });
@@ -64,7 +64,7 @@ class TableDecoder {
  private:
   Footer read_footer() const {
     if (bytes_.size() < kFooterBytes)
-      throw DataLossError("{}: {} bytes, a table has at least {}", file_, bytes_.size(),
+      throw DataLossError("{}: found {} bytes, expected at least {}", file_, bytes_.size(),
                           kFooterBytes);
     const size_t offset = bytes_.size() - kFooterBytes;
     std::string_view magic = bytes_.substr(bytes_.size() - 8);
@@ -72,7 +72,7 @@ class TableDecoder {
     const uint32_t high = *take_fixed32(magic);
     if (low != kMagicLow || high != kMagicHigh)
       throw DataLossError(
-          "{}: the magic number at offset {} is {:08x}{:08x}, a table's is {:08x}{:08x}", file_,
+          "{}: the magic number at offset {}: found {:08x}{:08x}, expected {:08x}{:08x}", file_,
           bytes_.size() - 8, high, low, kMagicHigh, kMagicLow);
     std::string_view handles = bytes_.substr(offset, kFooterBytes - 8);
     const BlockHandle metaindex = take_handle(handles, "footer", offset);
@@ -84,18 +84,19 @@ class TableDecoder {
     const auto offset = take_varint64(from);
     const auto size = offset ? take_varint64(from) : std::nullopt;
     if (!size)
-      throw DataLossError("{}: the {} at offset {} has no whole block handle", file_, where, at);
+      throw DataLossError("{}: the {} at offset {} has an incomplete block handle", file_, where,
+                          at);
     const uint64_t limit = bytes_.size() - kFooterBytes;
     if (*offset > limit || *size > limit - *offset || limit - *offset - *size < kTrailerBytes)
       throw DataLossError(
-          "{}: the {} at offset {} names a block of {} bytes at offset {}, the blocks end at {}",
+          "{}: the {} at offset {} refers to {} bytes at offset {}, but the blocks end at {}",
           file_, where, at, *size, *offset, limit);
     return {*offset, *size};
   }
 
-  // The content of a block, in the file itself or unpacked into `storage`.
+  // The content of a block, in the file's bytes or decompressed into `storage`.
   std::string_view read_block(const BlockHandle& block, std::string& storage) {
-    // Blocks that overlap could make a small file fill the memory.
+    // Otherwise, overlapping blocks in a small file could fill the memory.
     total_block_bytes_ += block.size + kTrailerBytes;
     if (total_block_bytes_ > bytes_.size())
       throw DataLossError("{}: the block at offset {} overlaps another", file_, block.offset);
@@ -106,11 +107,11 @@ class TableDecoder {
     trailer.remove_prefix(1);
     const uint32_t expected = unmask_crc32c(*take_fixed32(trailer));
     if (found != expected)
-      throw DataLossError("{}: crc32c of the block at offset {} is {:08x}, its trailer says {:08x}",
+      throw DataLossError("{}: crc32c of the block at offset {}: found {:08x}, expected {:08x}",
                           file_, block.offset, found, expected);
     if (type == 0) return content;
     if (type == 1) return unpack(content, block.offset, storage);
-    throw DataLossError("{}: the block at offset {} has type {}, known are 0 and 1", file_,
+    throw DataLossError("{}: the block at offset {} has type {}, expected 0 or 1", file_,
                         block.offset, static_cast<unsigned char>(type));
   }
 
@@ -118,15 +119,15 @@ class TableDecoder {
     size_t size = 0;
     if (!snappy::GetUncompressedLength(packed.data(), packed.size(), &size) ||
         size > kMaxSnappyRatio * packed.size())
-      throw DataLossError("{}: the packed block at offset {} has {} bytes and claims {}", file_,
+      throw DataLossError("{}: the compressed block at offset {} has {} bytes and claims {}", file_,
                           offset, packed.size(), size);
     storage.resize(size);
     if (!snappy::RawUncompress(packed.data(), packed.size(), storage.data()))
-      throw DataLossError("{}: the packed block at offset {} cannot be unpacked", file_, offset);
+      throw DataLossError("{}: the compressed block at offset {} is malformed", file_, offset);
     return storage;
   }
 
-  // The content without its restart points, which only searching needs.
+  // The content without its restart points, which are only needed for searches.
   std::string_view without_restarts(std::string_view content, uint64_t offset) const {
     std::string_view tail = content.substr(content.size() - std::min<size_t>(content.size(), 4));
     const auto num_restarts = take_fixed32(tail);

@@ -33,7 +33,7 @@ Entries many_entries(int count) {
 
 TableEntries as_table(const Entries& entries) { return {entries.begin(), entries.end()}; }
 
-// The bytes of a table as LevelDB's reader wants them.
+// The bytes of a table, for LevelDB's reader.
 class StringSource final : public leveldb::RandomAccessFile {
  public:
   explicit StringSource(std::string_view bytes) : bytes_(bytes) {}
@@ -62,7 +62,7 @@ TableEntries read_with_leveldb(std::string_view bytes) {
   return entries;
 }
 
-// Builds tables byte by byte, wrong ones too.
+// Builds tables byte by byte, including invalid ones.
 class TableBytes {
  public:
   // Returns the handle.
@@ -157,7 +157,7 @@ TEST(TableTest, ReadsSnappyBlocks) {
   EXPECT_EQ(decode_table(bytes, "x.index"), decode_table(table_of(entries), "x.index"));
 }
 
-TEST(TableTest, NoticesEveryFlippedBitButThoseOfTheFootersPadding) {
+TEST(TableTest, DetectsEveryFlippedBitExceptInTheFootersPadding) {
   const Entries entries = many_entries(3);
   const std::string good = encode_table(entries);
   size_t num_unnoticed = 0;
@@ -173,13 +173,13 @@ TEST(TableTest, NoticesEveryFlippedBitButThoseOfTheFootersPadding) {
   EXPECT_LE(num_unnoticed, 8 * 40u);
 }
 
-TEST(TableTest, NoticesEveryCutLength) {
+TEST(TableTest, DetectsEveryTruncation) {
   const std::string good = encode_table(many_entries(3));
   for (size_t size = 0; size < good.size(); ++size)
     EXPECT_THAT(good.substr(0, size), IsDataLoss("")) << size << " bytes";
 }
 
-TEST(TableTest, RefusesHandlesOutsideTheFile) {
+TEST(TableTest, RejectsHandlesOutsideTheFile) {
   for (const uint64_t offset : {uint64_t{1000}, uint64_t{1} << 40, UINT64_MAX}) {
     TableBytes table;
     std::string handle;
@@ -189,22 +189,22 @@ TEST(TableTest, RefusesHandlesOutsideTheFile) {
   }
 }
 
-TEST(TableTest, RefusesAHandleThatEndsEarly) {
+TEST(TableTest, RejectsAnIncompleteHandle) {
   TableBytes table;
-  EXPECT_THAT(table.finish({"\x80"}), IsDataLoss("no whole block handle"));
+  EXPECT_THAT(table.finish({"\x80"}), IsDataLoss("an incomplete block handle"));
 }
 
-TEST(TableTest, RefusesBlocksThatOverlap) {
+TEST(TableTest, RejectsOverlappingBlocks) {
   TableBytes table;
   const std::string handle = table.add_block(TableBytes::block(""));
   EXPECT_THAT(table.finish(std::vector<std::string>(10, handle)), IsDataLoss("overlaps"));
 }
 
-TEST(TableTest, RefusesAnUnknownBlockType) {
+TEST(TableTest, RejectsAnUnknownBlockType) {
   EXPECT_THAT(table_of("", 2), IsDataLoss("has type 2"));
 }
 
-TEST(TableTest, RefusesEntriesThatRunPastTheirBlock) {
+TEST(TableTest, RejectsEntriesThatRunPastTheirBlock) {
   EXPECT_THAT(table_of(std::string("\x00\x7f\x00", 3)), IsDataLoss("malformed"));
   EXPECT_THAT(table_of(std::string("\x00\x00\x7f", 3)), IsDataLoss("malformed"));
   EXPECT_THAT(table_of("\x01"), IsDataLoss("malformed"));
@@ -212,13 +212,13 @@ TEST(TableTest, RefusesEntriesThatRunPastTheirBlock) {
   EXPECT_THAT(table_of(TableBytes::entry(1, "a", "")), IsDataLoss("malformed"));
 }
 
-TEST(TableTest, RefusesKeysThatDoNotIncrease) {
+TEST(TableTest, RejectsKeysThatDoNotIncrease) {
   const std::string once = TableBytes::entry(0, "a", "1");
   EXPECT_THAT(table_of(once + once), IsDataLoss("do not increase"));
   EXPECT_THAT(table_of(TableBytes::entry(0, "b", "1") + once), IsDataLoss("do not increase"));
 }
 
-TEST(TableTest, RefusesMoreRestartPointsThanFit) {
+TEST(TableTest, RejectsMoreRestartPointsThanFit) {
   for (const std::string_view content :
        {std::string_view("\xff\xff\xff\xff", 4), std::string_view("\1\0\0\0", 4),
         std::string_view("abc")}) {
@@ -227,14 +227,14 @@ TEST(TableTest, RefusesMoreRestartPointsThanFit) {
   }
 }
 
-// A few bytes an entry, each of which repeats one long key.
-TEST(TableTest, RefusesKeysThatWouldFillTheMemory) {
+// A few bytes per entry, each of which repeats one long key.
+TEST(TableTest, RejectsKeysThatWouldFillTheMemory) {
   std::string entries = TableBytes::entry(0, std::string(10'000, 'a'), "");
   for (uint32_t i = 0; i < 10'000; ++i) entries += TableBytes::entry(10'000 + i, "b", "");
   EXPECT_THAT(table_of(entries), IsDataLoss("keys of more than"));
 }
 
-TEST(TableTest, RefusesSnappyBlocksThatClaimTooMuch) {
+TEST(TableTest, RejectsSnappyBlocksThatClaimTooMuch) {
   TableBytes table;
   std::string packed;
   put_varint64(packed, 0xffffffff);
@@ -242,17 +242,17 @@ TEST(TableTest, RefusesSnappyBlocksThatClaimTooMuch) {
   EXPECT_THAT(table.finish({table.add_block(packed, 1)}), IsDataLoss("claims 4294967295"));
 }
 
-// Each ratio is one that tables have; both at once would make a megabyte of a kilobyte.
-TEST(TableTest, RefusesPackedKeysThatWouldFillTheMemory) {
+// Each ratio occurs in real tables; both at once would expand a kilobyte to a megabyte.
+TEST(TableTest, RejectsCompressedKeysThatWouldFillTheMemory) {
   std::string entries = TableBytes::entry(0, std::string(100'000, 'a'), "");
   for (uint32_t i = 0; i < 10; ++i) entries += TableBytes::entry(100'000 + i, "b", "");
   EXPECT_NO_THROW(decode_table(table_of(entries), "x.index"));
-  EXPECT_THAT(table_of(entries, 1), IsDataLoss("and entries of more than"));
+  EXPECT_THAT(table_of(entries, 1), IsDataLoss("with entries of more than"));
 }
 
-TEST(TableTest, RefusesMalformedSnappyBlocks) {
+TEST(TableTest, RejectsMalformedSnappyBlocks) {
   TableBytes table;
-  EXPECT_THAT(table.finish({table.add_block("\x05zzzz", 1)}), IsDataLoss("cannot be unpacked"));
+  EXPECT_THAT(table.finish({table.add_block("\x05zzzz", 1)}), IsDataLoss("is malformed"));
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 
 namespace crochet::internal {
 
-// The bytes of an uncompressed table (table_reader.h has the grammar) with these
-// entries, as TensorFlow's writer lays them out.
+// The bytes of an uncompressed table (see table_reader.h for the grammar) with these
+// entries, in the same layout as TensorFlow's writer.
 std::string encode_table(const std::map<std::string, std::string>& entries);
 
 }  // namespace crochet::internal

@@ -10,12 +10,12 @@
 namespace crochet::internal {
 namespace {
 
-// What is read at once: still in the cache when the checksum comes to it.
+// Size of one read: still in the cache when the checksum is computed.
 constexpr size_t kChunkBytes = size_t{1} << 20;
 
 }  // namespace
 
-// An entry's bytes, one after another, and the checksum of those read so far.
+// Reads an entry's bytes sequentially, and computes the checksum of those read so far.
 class SafetensorsData::Input {
  public:
   Input(const SafetensorsFile& file, const StoredTensor& entry, ReadStream& from)
@@ -32,7 +32,7 @@ class SafetensorsData::Input {
     }
   }
 
-  // Throws: DataLossError unless all bytes that were read have the entry's checksum.
+  // Throws: DataLossError unless the bytes read so far have the entry's checksum.
   void compare_crc(std::string_view name) const {
     const uint32_t expected = unmask_crc32c(entry_.masked_crc32c);
     if (file_.crcs && crc_ != expected)
@@ -47,7 +47,7 @@ class SafetensorsData::Input {
   uint32_t crc_ = 0;
 };
 
-// Opening the file has seen to the rest.
+// Opening the file has checked everything else.
 void SafetensorsData::check_place(const StoredTensor& entry, std::string_view name) const {
   if (entry.dtype != DType::kString) return;
   const auto num_strings = static_cast<uint64_t>(entry.shape.num_elements());
@@ -89,7 +89,7 @@ std::vector<std::string> SafetensorsData::read_strings(const StoredTensor& entry
     input.read(std::as_writable_bytes(std::span(strings.emplace_back(length, '\0'))));
   }
   if (left != 0)
-    throw DataLossError("{}: \"{}\" at offset {}: {} bytes behind its strings", file_of(entry).path,
+    throw DataLossError("{}: \"{}\" at offset {}: {} bytes after its strings", file_of(entry).path,
                         name, entry.offset, left);
   input.compare_crc(name);
   return strings;

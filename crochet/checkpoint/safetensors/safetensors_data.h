@@ -12,12 +12,12 @@
 
 namespace crochet::internal {
 
-// The data of safetensors files. Where a file has no checksums there is nothing to compare.
+// The data of safetensors files. Checksums are compared only in files that have them.
 //
 // Thread-safe.
 class SafetensorsData final : public TensorSource {
  public:
-  // `open` has the files by their numbers in `files`.
+  // `open` holds the files, by their indices in `files`.
   SafetensorsData(std::vector<SafetensorsFile> files, std::unique_ptr<OpenFiles> open)
       : files_(std::move(files)), open_(std::move(open)) {}
 

@@ -36,7 +36,7 @@ std::string json_string(std::string_view text) {
   try {
     return nlohmann::json(text).dump();
   } catch (const nlohmann::json::exception&) {
-    throw InvalidArgumentError("\"{}\" is no UTF-8, which JSON needs", text);
+    throw InvalidArgumentError("\"{}\" is not UTF-8, which JSON requires", text);
   }
 }
 
@@ -60,7 +60,7 @@ std::string encode(const SafetensorsHeader& header, std::string_view file) {
   uint64_t length = bytes.size() - kSafetensorsLengthBytes;
   if (length > kMaxSafetensorsHeaderBytes)
     throw InvalidArgumentError(
-        "{}: the header of {} tensors has {} bytes, the format allows {}; use more data files",
+        "{}: the header of {} tensors has {} bytes, but the format allows {}; use more data files",
         file, header.tensors.size(), length, kMaxSafetensorsHeaderBytes);
   for (size_t i = 0; i < kSafetensorsLengthBytes; ++i, length >>= 8)
     bytes[i] = static_cast<char>(length & 0xff);

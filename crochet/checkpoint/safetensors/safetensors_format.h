@@ -15,11 +15,11 @@ namespace crochet::internal {
 
 // file := length(header):u64le  header  data
 //
-// The header is JSON, spaces behind it: {"__metadata__": {key: string, ...}, name: {"dtype": "F32",
-// "shape": [2,3], "data_offsets": [begin,end]}, ...}. The tensors' bytes, little-endian and
+// The header is JSON, padded with spaces: {"__metadata__": {key: string, ...}, name: {"dtype":
+// "F32", "shape": [2,3], "data_offsets": [begin,end]}, ...}. The tensors' bytes, little-endian and
 // row-major, cover the data without holes.
 inline constexpr uint64_t kSafetensorsLengthBytes = sizeof(uint64_t);
-// The format's own library reads no larger ones.
+// The limit of the format's own library.
 inline constexpr uint64_t kMaxSafetensorsHeaderBytes = 100'000'000;
 
 struct SafetensorsTensor {
@@ -31,26 +31,26 @@ struct SafetensorsTensor {
 };
 
 struct SafetensorsHeader {
-  std::vector<SafetensorsTensor> tensors;  // In the order in which they stand in the header.
+  std::vector<SafetensorsTensor> tensors;  // In the order of the header.
   std::map<std::string, std::string, std::less<>> metadata;
 };
 
-// Length and header, so that what follows is 8-aligned. Without metadata the bytes are those that
-// Python's package writes. `file` is for messages.
+// Length and header, padded so that the data is 8-aligned. Without metadata the bytes are the same
+// as those written by Python's package. `file` is for messages.
 // Requires: the tensors cover the data, in this order.
-// Throws: InvalidArgumentError for names and metadata that are no UTF-8, and for a header that is
+// Throws: InvalidArgumentError for names and metadata that are not UTF-8, and for a header that is
 // too large.
 std::string encode(const SafetensorsHeader& header, std::string_view file);
 
-// The inverse, without the length, for bytes that are not trusted. `data_bytes` is what the
-// file has behind the header.
-// Throws: DataLossError for whatever does not fit the format.
+// The inverse, without the length, for untrusted bytes. `data_bytes` is the number of bytes after
+// the header.
+// Throws: DataLossError for anything that violates the format.
 SafetensorsHeader decode_safetensors_header(std::string_view json, uint64_t data_bytes,
                                             std::string_view file);
 
-// A string as JSON has it, with quotes. Throws: InvalidArgumentError if it is no UTF-8.
+// A string in JSON, with quotes. Throws: InvalidArgumentError if it is not UTF-8.
 std::string json_string(std::string_view text);
-// The same for messages, of any bytes: cut if it is long.
+// The same for messages, for any bytes; long strings are shortened.
 std::string shown(std::string_view text);
 
 }  // namespace crochet::internal

@@ -20,7 +20,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 using testing::ThrowsMessage;
 
-// Length, header and so many bytes of data.
+// Length, header and `data_bytes` bytes of data.
 std::string raw_file(const std::string& json, size_t data_bytes) {
   std::string file(8, '\0');
   for (size_t i = 0; i < 8; ++i) file[i] = static_cast<char>(json.size() >> (8 * i));
@@ -39,7 +39,7 @@ class SafetensorsFormatTest : public testing::Test {
         ThrowsMessage<DataLossError>(AllOf(StartsWith("m.safetensors"), HasSubstr(message))))
         << json.substr(0, 200);
   }
-  // Of a tensor `a` with these fields, and 8 bytes of data.
+  // For a tensor `a` with these fields, and 8 bytes of data.
   void expect_bad_tensor(const std::string& fields, const std::string& message) {
     expect_damaged("{\"a\":{" + fields + "}}", 8, message);
   }
@@ -47,7 +47,7 @@ class SafetensorsFormatTest : public testing::Test {
   MemoryFileSystem files_;
 };
 
-TEST_F(SafetensorsFormatTest, ReadsWhatOthersMayWrite) {
+TEST_F(SafetensorsFormatTest, ReadsFilesOfOtherWriters) {
   const CheckpointReader reader =
       open(raw_file(" {\"b\" : {\"data_offsets\":[4, 8],\"shape\":[2,2],\"dtype\":\"I8\"} ,\n"
                     "\"__metadata__\":{\"format\":\"pt\"},"
@@ -63,7 +63,7 @@ TEST_F(SafetensorsFormatTest, ReadsWhatOthersMayWrite) {
   reader.verify();
 }
 
-TEST_F(SafetensorsFormatTest, TypesThatWeDoNotHaveAreListedAndNotRead) {
+TEST_F(SafetensorsFormatTest, UnsupportedTypesAreListedButNotRead) {
   const CheckpointReader reader =
       open(raw_file(R"({"f":{"dtype":"F8_E4M3","shape":[2],"data_offsets":[0,2]},)"
                     R"("g":{"dtype":"F4","shape":[2,3],"data_offsets":[2,5]}})",
@@ -72,7 +72,7 @@ TEST_F(SafetensorsFormatTest, TypesThatWeDoNotHaveAreListedAndNotRead) {
   EXPECT_EQ(reader.tensors().find("g")->second.shape, Shape({2, 3}));
   EXPECT_THROW(reader.read("f"), UnimplementedError);
   reader.verify();
-  expect_damaged(R"({"g":{"dtype":"F4","shape":[3],"data_offsets":[0,1]}})", 1, "no whole bytes");
+  expect_damaged(R"({"g":{"dtype":"F4","shape":[3],"data_offsets":[0,1]}})", 1, "not whole bytes");
 }
 
 TEST_F(SafetensorsFormatTest, TheLengthIsBounded) {
@@ -85,7 +85,7 @@ TEST_F(SafetensorsFormatTest, TheLengthIsBounded) {
   expect(std::string(8, '\xff') + "{}",
          "the header has 18446744073709551615 bytes, expected at most 2");
   expect(std::string("\x03\0\0\0\0\0\0\0{}", 10), "the header has 3 bytes, expected at most 2");
-  // 100,000,001 bytes, of a file that says so.
+  // 100,000,001 bytes, in a file that claims as much.
   std::string large = raw_file("{}" + std::string(99'999'999, ' '), 0);
   expect(large, "expected at most 100000000");
 }
@@ -107,7 +107,7 @@ TEST_F(SafetensorsFormatTest, AMalformedHeaderIsDataLoss) {
   expect_damaged("{\"a\":[]", 0, "has an array, expected an object");
   expect_damaged("{\"a\":" + std::string(1'000'000, '{'), 0, "nested deeper");
   expect_damaged(R"({"a":{"a":{"a":{}}}})", 0, "has a field \"a\"");
-  expect_damaged("{}", 1, "tells of 0 bytes of data, the file has 1");
+  expect_damaged("{}", 1, "describes 0 bytes of data, but the file has 1");
 }
 
 TEST_F(SafetensorsFormatTest, MalformedMetadataIsDataLoss) {
@@ -150,9 +150,9 @@ TEST_F(SafetensorsFormatTest, AMalformedTensorIsDataLoss) {
   expect_bad_tensor(type + R"("shape":[7],)" + offsets, "takes 7 bytes");
   expect_bad_tensor(type + shape + R"("data_offsets":[8,0])", "data_offsets [8,0]");
   expect_bad_tensor(type + shape + R"("data_offsets":[1,9])",
-                    "begins at 1 of the data, expected 0");
-  expect_bad_tensor(type + R"("shape":[9],"data_offsets":[0,9])", "tells of 9 bytes");
-  expect_bad_tensor(type + R"("shape":[7],"data_offsets":[0,7])", "tells of 7 bytes");
+                    "begins at offset 1 of the data, expected 0");
+  expect_bad_tensor(type + R"("shape":[9],"data_offsets":[0,9])", "describes 9 bytes");
+  expect_bad_tensor(type + R"("shape":[7],"data_offsets":[0,7])", "describes 7 bytes");
   expect_bad_tensor(
       type + R"("shape":[18446744073709551615],"data_offsets":[0,18446744073709551615])",
       "beyond 2^63 - 1");
@@ -168,19 +168,19 @@ TEST_F(SafetensorsFormatTest, TensorsCoverTheDataWithoutHolesOrOverlaps) {
                        name, end - begin, begin, end);
   };
   EXPECT_NO_THROW(open(raw_file(two("b", 4, 8), 8)));
-  expect_damaged(two("a", 4, 8), 8, "\"a\" is there twice");
+  expect_damaged(two("a", 4, 8), 8, "\"a\" occurs twice");
   expect_damaged(two("", 4, 8), 8, "has no name");
   expect_damaged(two("\\u0000b", 4, 8), 8, "zero byte");
-  expect_damaged(two("b", 5, 8), 8, "begins at 5 of the data, expected 4, without a hole");
-  expect_damaged(two("b", 3, 8), 8, "begins at 3 of the data, expected 4, without an overlap");
-  expect_damaged(two("b", 0, 4), 4, "begins at 0 of the data, expected 4, without an overlap");
-  expect_damaged(two("b", 2, 2), 4, "without an overlap");
-  expect_damaged(two("b", 4, 7), 8, "tells of 7 bytes of data, the file has 8");
-  expect_damaged(two("b", 4, 9), 8, "tells of 9 bytes of data, the file has 8");
+  expect_damaged(two("b", 5, 8), 8, "begins at offset 5 of the data, expected 4: a hole");
+  expect_damaged(two("b", 3, 8), 8, "begins at offset 3 of the data, expected 4: an overlap");
+  expect_damaged(two("b", 0, 4), 4, "begins at offset 0 of the data, expected 4: an overlap");
+  expect_damaged(two("b", 2, 2), 4, ": an overlap");
+  expect_damaged(two("b", 4, 7), 8, "describes 7 bytes of data, but the file has 8");
+  expect_damaged(two("b", 4, 9), 8, "describes 9 bytes of data, but the file has 8");
 }
 
-// A file that says that it is ours is held to it.
-TEST_F(SafetensorsFormatTest, NotesThatDoNotFitAreDataLoss) {
+// A file that claims to be ours is checked strictly.
+TEST_F(SafetensorsFormatTest, InvalidNotesAreDataLoss) {
   const auto file = [&](std::map<std::string, std::string, std::less<>> metadata,
                         const Shape& shape = {16}) {
     const auto bytes = static_cast<uint64_t>(shape.num_elements());
@@ -210,25 +210,25 @@ TEST_F(SafetensorsFormatTest, NotesThatDoNotFitAreDataLoss) {
   EXPECT_NO_THROW(open(file({})));
   EXPECT_THROW(open(file({})).read("a"), DataLossError);  // deadbeef.
   EXPECT_NO_THROW(open(file({{"crochet.dtype.a", "complex128 [1]"}}, {1, 16})));
-  expect("crochet.header_crc32c", "12345678", {16}, "a program that writes such a file anew");
+  expect("crochet.header_crc32c", "12345678", {16}, "a program that rewrites such a file");
   expect("crochet.header_crc32c", "1234567", {16}, "is not 8 hex digits");
   for (const std::string crcs :
        {"", "deadbee", "DEADBEEF", "deadbeef deadbeef", "deadbeef ", "+eadbeef"})
-    expect("crochet.crc32c", crcs, {16}, "no list of checksums of 1 tensors");
+    expect("crochet.crc32c", crcs, {16}, "is not a list of checksums of 1 tensors");
   for (const std::string text :
        {"", "complex128", "complex128 [2]", "complex128 [1,1]", "float32 [4]", "nothing [1]",
         "variant [1]", "complex128 [1", "complex128 [-1]", "complex128 [1,]x", "string [1]",
         "complex128 [99999999999999999999]"})
-    expect("crochet.dtype.a", text, {1, 16}, "the metadata says");
+    expect("crochet.dtype.a", text, {1, 16}, "the metadata has");
   for (const std::string text : {"", "[32]", "[32] 0,16", "[32] x w", "32 0,16 w", "[-1] 0,16 w"})
-    expect("crochet.slice.a", text, {16}, "the metadata says");
+    expect("crochet.slice.a", text, {16}, "the metadata has");
   expect("crochet.dtype.b", "complex128 [1]", {1, 16}, "there is no such tensor");
   expect("crochet.slice.b", "[32] 0,16 w", {16}, "there is no such tensor");
-  // A slice is looked at when it is read.
+  // A slice is checked when it is read.
   EXPECT_THROW(open(file({{"crochet.slice.a", "[32] 0,8 w"}})).read_slice("w", parse_slice("0,8")),
                DataLossError);
   EXPECT_THROW(open(file({{"crochet.slice.a", "[32] 30,16 w"}})).read("w"), DataLossError);
-  // Strings: 16 bytes are two lengths, far too large ones.
+  // Strings: the 16 bytes are two lengths, which are far too large.
   const CheckpointReader strings = open(file({{"crochet.dtype.a", "string [2]"}}));
   EXPECT_THAT([&] { strings.read("a"); },
               ThrowsMessage<DataLossError>(HasSubstr("a string has 72340172838076673 bytes")));
@@ -241,11 +241,11 @@ TEST_F(SafetensorsFormatTest, NotesThatDoNotFitAreDataLoss) {
 TEST_F(SafetensorsFormatTest, ChecksumsAreBothOrNone) {
   for (const std::string key : {"crochet.crc32c", "crochet.dtype.a", "crochet."})
     expect_damaged("{\"__metadata__\":{\"" + key + "\":\"00000000\"}}", 0,
-                   "the metadata has \"crochet.*\" and no \"crochet.header_crc32c\"");
+                   "the metadata has \"crochet.*\" but no \"crochet.header_crc32c\"");
   std::string header = raw_file(R"({"__metadata__":{"crochet.header_crc32c":"00000000"}})", 0);
   internal::put_checksum(header, "crochet.header_crc32c");
   EXPECT_THAT([&] { open(header); },
-              ThrowsMessage<DataLossError>(HasSubstr("and no \"crochet.crc32c\"")));
+              ThrowsMessage<DataLossError>(HasSubstr("but no \"crochet.crc32c\"")));
 }
 
 class SafetensorsShardsTest : public SafetensorsFormatTest {
@@ -270,8 +270,8 @@ class SafetensorsShardsTest : public SafetensorsFormatTest {
   const std::string good_ = map_to("m-00001-of-00002.safetensors", "m-00002-of-00002.safetensors");
 };
 
-// As Hugging Face's tools write it.
-TEST_F(SafetensorsShardsTest, ReadsAnIndexOfOthers) {
+// As written by Hugging Face's tools.
+TEST_F(SafetensorsShardsTest, ReadsAnIndexOfOtherWriters) {
   const CheckpointReader reader = open_index(
       "{\n  \"metadata\": {\n    \"total_size\": 2, \"total_parameters\": 2.0, \"x\": null\n  },\n "
       " " +
@@ -301,10 +301,10 @@ TEST_F(SafetensorsShardsTest, AMalformedIndexIsDataLoss) {
     expect("{\"weight_map\":{\"a\":\"" + name + "\"}}", "a name without a directory");
   expect("{" + map_to("m-00001-of-00002.safetensors", "gone") + "}", "no such file");
   expect("{" + map_to("m-00002-of-00002.safetensors", "m-00001-of-00002.safetensors") + "}",
-         "says it is in m-00002");
-  expect("{\"weight_map\":{\"b\":\"m-00001-of-00002.safetensors\"}}", "says nothing of it");
+         "has it in m-00002");
+  expect("{\"weight_map\":{\"b\":\"m-00001-of-00002.safetensors\"}}", "does not have it");
   put("m-00002-of-00002.safetensors", "c");
-  expect("{" + good_ + "}", "says nothing of it");
+  expect("{" + good_ + "}", "does not have it");
   expect("{\"metadata\":{\"crochet.index_crc32c\":\"00000000\"}," + good_ + "}", "crc32c of");
 }
 

@@ -18,8 +18,8 @@ namespace {
 uint64_t take_length(const ReadableFile& file, const std::string& path) {
   const uint64_t size = file.size();
   if (size < kSafetensorsLengthBytes)
-    throw DataLossError("{}: {} bytes, expected {} for the header's length at least", path, size,
-                        kSafetensorsLengthBytes);
+    throw DataLossError("{}: found {} bytes, expected at least {} for the header's length", path,
+                        size, kSafetensorsLengthBytes);
   std::string bytes(kSafetensorsLengthBytes, '\0');
   file.read_at(0, std::as_writable_bytes(std::span(bytes)));
   uint64_t length = 0;
@@ -41,19 +41,19 @@ std::string read_head(const ReadableFile& file, const std::string& path) {
 std::string_view note(const Metadata& metadata, std::string_view key, const std::string& path) {
   const auto found = metadata.find(key);
   if (found == metadata.end())
-    throw DataLossError("{}: the metadata has \"{}*\" and no \"{}\"", path, kNotePrefix, key);
+    throw DataLossError("{}: the metadata has \"{}*\" but no \"{}\"", path, kNotePrefix, key);
   return found->second;
 }
 
 std::vector<uint32_t> checksums(const SafetensorsHeader& header, const std::string& path) {
   auto crcs = decode_checksums(note(header.metadata, kChecksumsKey, path), header.tensors.size());
   if (!crcs)
-    throw DataLossError("{}: the metadata \"{}\" is no list of checksums of {} tensors", path,
+    throw DataLossError("{}: the metadata \"{}\" is not a list of checksums of {} tensors", path,
                         kChecksumsKey, header.tensors.size());
   return *std::move(crcs);
 }
 
-// Adds what the files have to the index, one after another.
+// Adds the content of the files to the index, one after another.
 class Merge {
  public:
   explicit Merge(SafetensorsIndex& to) : to_(to) {}
@@ -84,11 +84,11 @@ class Merge {
 
   [[noreturn]] static void fail(const SafetensorsTensor& tensor, std::string_view note,
                                 const SafetensorsFile& file) {
-    throw DataLossError("{}: the metadata says {} of {}, which is {} {}", file.path, shown(note),
+    throw DataLossError("{}: the metadata has {} for {}, which is {} {}", file.path, shown(note),
                         shown(tensor.name), tensor.type->name, tensor.shape);
   }
 
-  // Type and shape that the note gives the tensor's bytes.
+  // Sets the type and shape that the note assigns to the tensor's bytes.
   static void apply_type(const std::string& text, const SafetensorsTensor& tensor,
                          const SafetensorsFile& file, StoredTensor& entry) {
     const auto type = decode_stored_type(text);
@@ -128,7 +128,7 @@ class Merge {
       throw DataLossError("{}: the name of a tensor starts with a zero byte", file.path);
     }
     if (!to_.tensors.emplace(std::move(key), std::move(entry)).second)
-      throw DataLossError("{}: {} is there twice", file.path, shown(tensor.name));
+      throw DataLossError("{}: {} occurs twice", file.path, shown(tensor.name));
   }
 
   void add_slice(const SliceNote& note, const StoredTensor& entry, const SafetensorsTensor& tensor,
@@ -142,7 +142,7 @@ class Merge {
     whole->second.slices.push_back(note.slice);
   }
 
-  // Each is of a tensor of the file.
+  // Each note must belong to a tensor of the file.
   static void check_notes(const SafetensorsFile& file) {
     if (file.num_notes == 0) return;
     std::set<std::string_view> names;
@@ -150,7 +150,7 @@ class Merge {
     for (const auto& [key, value] : file.header.metadata)
       for (const std::string_view prefix : {kDtypePrefix, kSlicePrefix})
         if (key.starts_with(prefix) && !names.contains(std::string_view(key).substr(prefix.size())))
-          throw DataLossError("{}: the metadata has {}, and there is no such tensor", file.path,
+          throw DataLossError("{}: the metadata has {}, but there is no such tensor", file.path,
                               shown(key));
   }
 
@@ -171,17 +171,16 @@ void check_shard(const SafetensorsFile& file, const ShardIndex& index, const std
     const auto found = index.weight_map.find(tensor.name);
     if (found == index.weight_map.end() || found->second != name)
       throw DataLossError(
-          "{} has {}, {} says {}", file.path, shown(tensor.name), path,
-          found == index.weight_map.end() ? "nothing of it" : "it is in " + found->second);
+          "{} has {}, but {} {}", file.path, shown(tensor.name), path,
+          found == index.weight_map.end() ? "does not have it" : "has it in " + found->second);
   }
   if (index.header_crcs.empty()) return;
   const auto expected = index.header_crcs.find(name);
   if (expected == index.header_crcs.end() || !file.crcs || file.header_crc != expected->second)
-    throw DataLossError("{}: crc32c of the header is {}, {} says {}", file.path,
-                        file.crcs ? fmt::format("{:08x}", file.header_crc) : "not there", path,
-                        expected == index.header_crcs.end()
-                            ? "nothing of it"
-                            : fmt::format("{:08x}", expected->second));
+    throw DataLossError(
+        "{}: crc32c of the header is {}, but in {} it is {}", file.path,
+        file.crcs ? fmt::format("{:08x}", file.header_crc) : "missing", path,
+        expected == index.header_crcs.end() ? "missing" : fmt::format("{:08x}", expected->second));
 }
 
 void add_shards(FileSystem& files, const std::string& path, Merge& merge) {
@@ -198,7 +197,7 @@ void add_shards(FileSystem& files, const std::string& path, Merge& merge) {
     merge.add(std::move(file));
   }
   if (found != index.weight_map.size())
-    throw DataLossError("{} names {} tensors, its files have {}", path, index.weight_map.size(),
+    throw DataLossError("{} names {} tensors, but its files have {}", path, index.weight_map.size(),
                         found);
 }
 

@@ -18,32 +18,34 @@
 
 namespace crochet::internal {
 
-// The index of a checkpoint in several safetensors files, JSON as others write it:
+// The index of a checkpoint in several safetensors files, in the usual JSON format:
 //
 //   {"metadata": {"total_size": bytes, ...}, "weight_map": {tensor: file name, ...}}
 //
-// Into the metadata we write crochet.index_crc32c, and crochet.header_crc32c.<file name> for each
-// file, so that no file can be taken for another one.
+// Crochet writes crochet.index_crc32c, and crochet.header_crc32c.<file name> for each file, to the
+// metadata, so that no file can be mistaken for another.
 struct ShardIndex {
   uint64_t total_size = 0;
   std::map<std::string, std::string, std::less<>> weight_map;
   std::map<std::string, uint32_t, std::less<>> header_crcs;  // Empty: no checksums.
 };
 std::string encode(const ShardIndex& index);
-// For bytes that are not trusted. Throws: DataLossError. File names have no directory.
+// For untrusted bytes. Throws: DataLossError. File names have no directory.
 ShardIndex decode_shard_index(std::string_view text, std::string_view file);
 
-// A data file and what its header says.
+// A data file and its decoded header.
 struct SafetensorsFile {
   std::string path;
-  std::shared_ptr<const ReadableFile> file;  // Null in an index, whose files are in `open`.
+  std::shared_ptr<const ReadableFile>
+      file;  // Null in a SafetensorsIndex, which has them in `open`.
   uint64_t data_offset = 0;
   SafetensorsHeader header;
   std::optional<std::vector<uint32_t>> crcs = {};  // Of the tensors, in the header's order.
-  uint32_t header_crc = 0;                         // With crcs only.
-  size_t num_notes = 0;                            // Of types and slices, in the metadata.
+  uint32_t header_crc = 0;                         // Set only with crcs.
+  size_t num_notes = 0;                            // Notes of types and slices in the metadata.
 };
-// Length and header of a file. Throws: NotFoundError; DataLossError if they do not fit the file.
+// The length and header of a file. Throws: NotFoundError; DataLossError if they do not fit the
+// file.
 std::string read_safetensors_head(FileSystem& files, const std::string& path);
 // Throws: NotFoundError; DataLossError for a header that does not fit the file or its checksum.
 SafetensorsFile open_safetensors_file(FileSystem& files, const std::string& path);
@@ -51,13 +53,13 @@ SafetensorsFile open_safetensors_file(FileSystem& files, const std::string& path
 // A whole checkpoint.
 struct SafetensorsIndex {
   std::vector<SafetensorsFile> files;
-  std::unique_ptr<OpenFiles> open;  // By their numbers in `files`.
-  // A shard is a number of a file, an offset is in the file. Checksums are masked, and mean
-  // something where the file has some. The type is kInvalid where we have none.
+  std::unique_ptr<OpenFiles> open;  // By their indices in `files`.
+  // A shard is the index of a file, an offset is relative to the file. Checksums are masked, and
+  // valid only if the file has checksums. The type is kInvalid if DType has no equivalent.
   StoredTensors tensors;
-  Metadata metadata;  // Of all files, without our notes.
+  Metadata metadata;  // Of all files, without crochet's notes.
 };
-// Of the file, or the index of several, at `path`.
+// Reads the file, or the index of several files, at `path`.
 // Throws: NotFoundError; DataLossError.
 SafetensorsIndex read_safetensors(FileSystem& files, const std::string& path);
 

@@ -15,7 +15,7 @@ constexpr size_t kDigits = 8;
 constexpr std::string_view kZeros = "00000000";
 static_assert(kZeros.size() == kDigits);
 
-// Takes what stands before the next space, and the space.
+// Removes the text up to and including the next space, and returns it without the space.
 std::string_view take_word(std::string_view& text) {
   const std::string_view word = text.substr(0, text.find(' '));
   text.remove_prefix(std::min(text.size(), word.size() + 1));
@@ -27,7 +27,7 @@ std::optional<uint32_t> decode_crc(std::string_view digits) {
   const char* const end = digits.data() + digits.size();
   const auto [stop, error] = std::from_chars(digits.data(), end, crc, 16);
   if (digits.size() != kDigits || error != std::errc() || stop != end) return std::nullopt;
-  // One way to write each number: every bit of a file counts.
+  // Accepts only one spelling of each number, so that every flipped bit is detected.
   return fmt::format("{:08x}", crc) == digits ? std::optional(crc) : std::nullopt;
 }
 
@@ -103,8 +103,8 @@ uint32_t verified_checksum(std::string_view bytes, std::string_view key, std::st
   const uint32_t found = crc32c_without(bytes, *position);
   if (!expected || expected->front() != found)
     throw DataLossError(
-        "{}: crc32c of the header is {:08x}, its \"{}\" says {}; a program that writes such a file "
-        "anew must not keep the metadata \"{}*\"",
+        "{}: crc32c of the header is {:08x}, its \"{}\" is {}; a program that rewrites such a file "
+        "must not keep the metadata \"{}*\"",
         file, found, key, bytes.substr(*position, 8), kNotePrefix);
   return found;
 }

@@ -15,14 +15,15 @@
 
 namespace crochet::internal {
 
-// What we write into the metadata of a safetensors file, for what the format itself cannot say:
+// Notes that crochet writes into the metadata of a safetensors file, for information that the
+// format itself cannot hold:
 //
 //   crochet.header_crc32c    8 hex digits: the crc32c of length and header, these digits as zeros
-//   crochet.crc32c           8 hex digits for each tensor, in the header's order, spaces between
-//   crochet.dtype.<name>     "<dtype> <shape>": what the bytes of the U8 tensor <name> are
+//   crochet.crc32c           8 hex digits per tensor, in the header's order, separated by spaces
+//   crochet.dtype.<name>     "<dtype> <shape>": the meaning of the bytes of the U8 tensor <name>
 //   crochet.slice.<name>     "<shape> <slice> <key>": the tensor <name> is this slice of <key>
 //
-// A file that has any of these has the first two. Crcs are not masked: none is taken over another.
+// A file with any of these has the first two. Crcs are not masked, since none covers another.
 using Metadata = std::map<std::string, std::string, std::less<>>;
 
 inline constexpr std::string_view kNotePrefix = "crochet.";
@@ -34,18 +35,18 @@ inline constexpr std::string_view kSlicePrefix = "crochet.slice.";
 bool has_notes(const Metadata& metadata);
 
 std::string encode_checksums(std::span<const uint32_t> crcs);
-// Nothing if the text is not so many checksums.
+// Unset if the text is not a list of `count` checksums.
 std::optional<std::vector<uint32_t>> decode_checksums(std::string_view text, size_t count);
 
-// The text between the quotes behind `"<key>":"`, which compact JSON has once at most: within a
-// string the quotes would be escaped. Nothing unless it has 8 characters.
+// The position of the text between the quotes after `"<key>":"`, which compact JSON contains at
+// most once: within a string the quotes would be escaped. Unset unless the text has 8 characters.
 std::optional<size_t> find_checksum(std::string_view json, std::string_view key);
-// The crc32c of bytes with the 8 at `position` as zero digits.
+// The crc32c of bytes, with the 8 bytes at `position` replaced by zero digits.
 uint32_t crc32c_without(std::string_view bytes, size_t position);
-// Compares the checksum that the bytes have of themselves; returns it. `file` is for messages.
-// Throws: DataLossError.
+// Verifies the checksum that the bytes contain of themselves, and returns it. `file` is for
+// messages. Throws: DataLossError.
 uint32_t verified_checksum(std::string_view bytes, std::string_view key, std::string_view file);
-// Puts the checksum of the bytes into their place. Requires: they have the key.
+// Writes the checksum of the bytes into them. Requires: they contain the key.
 void put_checksum(std::string& bytes, std::string_view key);
 
 struct StoredType {

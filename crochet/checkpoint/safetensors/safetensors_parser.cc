@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Headers of safetensors files, which nobody vouches for.
+// Parses untrusted headers of safetensors files.
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -18,7 +18,7 @@ namespace {
 // TensorFlow's limit; no array library has more.
 constexpr size_t kMaxRank = 254;
 
-// What the header says of one tensor; each field must come once.
+// The fields of one tensor in the header; each must occur once.
 struct RawTensor {
   std::string name;
   std::optional<std::string> dtype;
@@ -27,7 +27,7 @@ struct RawTensor {
   std::vector<uint64_t> shape;
   std::vector<uint64_t> data_offsets;
 
-  // Makes it one of which only the name is known; keeps its memory.
+  // Resets it to a tensor with only a name; keeps its memory.
   void begin(std::string&& new_name) {
     name = std::move(new_name);
     dtype.reset();
@@ -37,7 +37,7 @@ struct RawTensor {
   }
 };
 
-// Of all elements, or nothing if that is more than 63 bits tell.
+// The size of all elements in bits; unset if it is beyond 63 bits.
 std::optional<uint64_t> num_bits(std::span<const uint64_t> shape, const SafetensorsType& type) {
   uint64_t result = type.bits;
   for (const uint64_t size : shape)
@@ -64,9 +64,9 @@ void check_size(const SafetensorsTensor& tensor, const RawTensor& raw, std::stri
   const std::optional<uint64_t> bits = num_bits(raw.shape, *tensor.type);
   if (!bits || *bits % 8 != 0)
     throw DataLossError("{}: {} is {} {}: {}", document, shown(raw.name), tensor.type->name,
-                        tensor.shape, bits ? "no whole bytes" : "too large");
+                        tensor.shape, bits ? "not whole bytes" : "too large");
   if (tensor.begin > tensor.end || tensor.end - tensor.begin != *bits / 8)
-    throw DataLossError("{}: {} has data_offsets [{},{}], its {} {} takes {} bytes", document,
+    throw DataLossError("{}: {} has data_offsets [{},{}], but its {} {} takes {} bytes", document,
                         shown(raw.name), tensor.begin, tensor.end, tensor.type->name, tensor.shape,
                         *bits / 8);
 }
@@ -91,8 +91,8 @@ SafetensorsTensor checked_tensor(RawTensor& raw, std::string_view document) {
   return tensor;
 }
 
-// Takes the header's parts as they come. What may come next depends on where it stands; all else
-// is an error at once, so that nesting and memory are bounded by the header's bytes.
+// Receives the header's parts in order. Each state allows certain parts next; anything else is an
+// error at once, so that nesting and memory are bounded by the header's bytes.
 class HeaderHandler final : public JsonHandler {
  public:
   explicit HeaderHandler(std::string_view document) : JsonHandler(document) {}
@@ -175,7 +175,7 @@ class HeaderHandler final : public JsonHandler {
   }
 
  private:
-  // Where the next part stands.
+  // The context of the next part.
   enum class Place {
     kOutside,
     kHeader,
@@ -248,11 +248,11 @@ class HeaderHandler final : public JsonHandler {
   MetadataKey key_;
   bool has_tensor_ = false;
   RawTensor tensor_;                          // The last one.
-  std::vector<uint64_t>* numbers_ = nullptr;  // Of it.
+  std::vector<uint64_t>* numbers_ = nullptr;  // Its list being read.
   size_t max_numbers_ = 0;
 };
 
-// One tensor begins where the one before ends, and the last one ends with the file.
+// Checks that each tensor begins where the previous one ends, and the last one ends with the file.
 void check_cover(const std::vector<SafetensorsTensor>& tensors, uint64_t data_bytes,
                  std::string_view file) {
   std::vector<const SafetensorsTensor*> in_file;
@@ -263,13 +263,13 @@ void check_cover(const std::vector<SafetensorsTensor>& tensors, uint64_t data_by
   uint64_t end = 0;
   for (const SafetensorsTensor* const tensor : in_file) {
     if (tensor->begin != end)
-      throw DataLossError("{}: header: {} begins at {} of the data, expected {}, without {}", file,
+      throw DataLossError("{}: header: {} begins at offset {} of the data, expected {}: {}", file,
                           shown(tensor->name), tensor->begin, end,
                           tensor->begin < end ? "an overlap" : "a hole");
     end = tensor->end;
   }
   if (end != data_bytes)
-    throw DataLossError("{}: the header tells of {} bytes of data, the file has {}", file, end,
+    throw DataLossError("{}: the header describes {} bytes of data, but the file has {}", file, end,
                         data_bytes);
 }
 
@@ -278,8 +278,7 @@ void check_names(const std::vector<SafetensorsTensor>& tensors, std::string_view
   for (const SafetensorsTensor& tensor : tensors) names.push_back(tensor.name);
   std::ranges::sort(names);
   const auto twice = std::ranges::adjacent_find(names);
-  if (twice != names.end())
-    throw DataLossError("{}: header: {} is there twice", file, shown(*twice));
+  if (twice != names.end()) throw DataLossError("{}: header: {} occurs twice", file, shown(*twice));
   if (!names.empty() && names.front().empty())
     throw DataLossError("{}: header: a tensor has no name", file);
 }

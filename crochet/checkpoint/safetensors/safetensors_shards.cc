@@ -26,7 +26,7 @@ bool is_plain_name(std::string_view name) {
          name.find_first_of(std::string_view("/\0", 2)) == std::string_view::npos;
 }
 
-// Takes the parts as they come: two objects, all of whose values are scalars.
+// Receives the parts in order: two objects, all of whose values are scalars.
 class IndexHandler final : public JsonHandler {
  public:
   explicit IndexHandler(std::string_view file) : JsonHandler(file) {}
@@ -43,7 +43,7 @@ class IndexHandler final : public JsonHandler {
   bool string(std::string& value) override {
     if (object_ == nullptr) fail("a string");
     if (!object_->emplace(key_, std::move(value)).second)
-      throw DataLossError("{}: {} is there twice", document(), shown(key_));
+      throw DataLossError("{}: {} occurs twice", document(), shown(key_));
     return true;
   }
 
@@ -52,8 +52,8 @@ class IndexHandler final : public JsonHandler {
     if (depth_ > 1) fail("an object");
     std::optional<Metadata>& object = key_ == "weight_map" ? weight_map : metadata;
     if (object || (key_ != "weight_map" && key_ != "metadata"))
-      throw DataLossError("{}: an object {}, expected one weight_map and one metadata", document(),
-                          shown(key_));
+      throw DataLossError("{}: found an object {}, expected one weight_map and one metadata",
+                          document(), shown(key_));
     object_ = &object.emplace();
     ++depth_;
     return true;
@@ -83,7 +83,7 @@ class IndexHandler final : public JsonHandler {
 
   int depth_ = 0;
   std::string key_;
-  Metadata* object_ = nullptr;  // In which it is.
+  Metadata* object_ = nullptr;  // The object being read.
 };
 
 void take_checksums(const Metadata& metadata, std::string_view text, std::string_view file,

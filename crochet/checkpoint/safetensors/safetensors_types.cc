@@ -8,7 +8,7 @@
 namespace crochet::internal {
 namespace {
 
-// In the order of files.
+// In the order in which tensors are stored in files.
 constexpr SafetensorsType kTypes[] = {
     {"U64", 64, DType::kUint64},
     {"I64", 64, DType::kInt64},

@@ -12,15 +12,15 @@ namespace crochet::internal {
 struct SafetensorsType {
   std::string_view name;  // "F32".
   unsigned bits;          // Of one element.
-  DType dtype;            // kInvalid if no tensor of ours has such elements.
+  DType dtype;            // kInvalid if DType has no equivalent.
 };
 
 // Null if the format has no such type.
 const SafetensorsType* find_safetensors_type(std::string_view name);
 const SafetensorsType* safetensors_type_of(DType dtype);
 
-// True if tensors of type `a` come before those of `b` in a file: larger alignment first, and the
-// rest as the format's own library has it.
+// True if tensors of type `a` come before those of `b` in a file: larger alignment first, otherwise
+// in the order of the format's own library.
 bool comes_before(const SafetensorsType* a, const SafetensorsType* b);
 
 }  // namespace crochet::internal

@@ -20,10 +20,10 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the format is little-endian");
 
-// Small tensors are gathered to this size.
+// Small tensors are buffered up to this size.
 constexpr size_t kChunkBytes = size_t{1} << 20;
 
-// Calls `take(bytes)` for the parts of what is stored for a tensor:
+// Calls `take(bytes)` for the parts of a tensor's stored bytes:
 // strings := length:u64le* byte*
 template <typename Take>
 void for_each_part(const Tensor& tensor, Take take) {
@@ -46,7 +46,7 @@ uint32_t stored_crc32c(const Tensor& tensor) {
   return crc;
 }
 
-// Gathers what is small before it appends.
+// Buffers small pieces before appending them.
 class Output {
  public:
   explicit Output(WritableFile& file) : file_(file) { buffer_.reserve(kChunkBytes); }
@@ -68,7 +68,7 @@ class Output {
   std::vector<std::byte> buffer_;
 };
 
-// The shape that the bytes of an element type have that the format lacks: of numbers, one more
+// The shape of the bytes of an element type that the format lacks: for numbers, with one more
 // dimension.
 Shape shape_of_bytes(const Tensor& tensor) {
   if (tensor.dtype() == DType::kString) return {static_cast<int64_t>(stored_bytes(tensor))};
@@ -78,7 +78,7 @@ Shape shape_of_bytes(const Tensor& tensor) {
   return Shape(dimensions);
 }
 
-// What the header has to say of a tensor.
+// The information about a tensor that the header needs.
 struct Stored {
   Shape shape;
   uint64_t num_bytes;
@@ -101,9 +101,9 @@ using internal::SafetensorsType;
 struct SafetensorsWriter::Item {
   int shard;
   Tensor tensor;                 // Unset if it is read later.
-  std::function<Tensor()> read;  // Null for one that is held.
-  std::optional<Stored> known;   // Of one that is read later.
-  const SafetensorsType* type;   // Of what is stored.
+  std::function<Tensor()> read;  // Null for a tensor that is held.
+  std::optional<Stored> known;   // For a tensor that is read later.
+  const SafetensorsType* type;   // Of the stored bytes.
   internal::Metadata notes;
 };
 
@@ -114,10 +114,10 @@ SafetensorsWriter::SafetensorsWriter(FileSystem& files, std::string prefix,
       added_(prefix_),
       staged_(files, prefix_) {
   if (options_.num_shards < 1 || options_.num_shards > internal::kMaxShards)
-    throw InvalidArgumentError("{}: {} data files, expected 1 to {}", prefix_, options_.num_shards,
-                               internal::kMaxShards);
+    throw InvalidArgumentError("{}: found {} data files, expected 1 to {}", prefix_,
+                               options_.num_shards, internal::kMaxShards);
   if (internal::has_notes(options_.metadata))
-    throw InvalidArgumentError("{}: metadata \"{}*\" is the writer's own", prefix_,
+    throw InvalidArgumentError("{}: metadata \"{}*\" is reserved for the writer", prefix_,
                                internal::kNotePrefix);
 }
 
@@ -126,9 +126,9 @@ SafetensorsWriter::~SafetensorsWriter() = default;
 void SafetensorsWriter::check_name(std::string_view name) const {
   added_.check_name(name);
   if (name == "__metadata__")
-    throw InvalidArgumentError("{}: no tensor can be called \"{}\" in this format", prefix_, name);
+    throw InvalidArgumentError("{}: the format reserves the name \"{}\"", prefix_, name);
   if (items_.contains(name) || added_.is_partitioned(name)) added_.throw_added_before(name);
-  internal::json_string(name);  // That it is UTF-8.
+  internal::json_string(name);  // Checks that it is UTF-8.
 }
 
 void SafetensorsWriter::store(std::string name, const Tensor& tensor,
@@ -222,9 +222,9 @@ std::string SafetensorsWriter::encode_header(int shard, NamedItems& items) const
   }
   if (!options_.checksums) {
     if (internal::has_notes(header.metadata))
-      throw InvalidArgumentError(
-          "{}: {} needs a note in the metadata, which there is only with checksums", prefix_,
-          header.metadata.lower_bound(internal::kNotePrefix)->first);
+      throw InvalidArgumentError("{}: {} needs a note in the metadata, which requires checksums",
+                                 prefix_,
+                                 header.metadata.lower_bound(internal::kNotePrefix)->first);
     return internal::encode(header, final_name(shard));
   }
   header.metadata.emplace(internal::kChecksumsKey, internal::encode_checksums(crcs));
@@ -238,7 +238,7 @@ std::string SafetensorsWriter::encode_header(int shard, NamedItems& items) const
 Tensor SafetensorsWriter::read_again(std::string_view name, const Item& item) const {
   Tensor tensor = item.read();
   if (!tensor.is_set() || stored_of(tensor) != *item.known)
-    throw DataLossError("{}: \"{}\" has changed while it was written", prefix_, name);
+    throw DataLossError("{}: \"{}\" changed while it was being written", prefix_, name);
   return tensor;
 }
 
@@ -283,7 +283,7 @@ void SafetensorsWriter::write() {
     for (int shard = 0; shard < options_.num_shards; ++shard) write_shard(shard);
     if (options_.num_shards > 1) write_index();
     staged_.flush();
-    items_.clear();  // The tensors' memory is not needed any more.
+    items_.clear();  // The tensors' memory is no longer needed.
   });
 }
 

@@ -19,13 +19,13 @@
 namespace crochet {
 
 struct SafetensorsWriterOptions {
-  // The number of data files: one is `<prefix>.safetensors`; several have an index beside them.
+  // The number of data files: one is `<prefix>.safetensors`; several have an index in addition.
   int num_shards = 1;
   // Puts checksums of header and tensors into the metadata, to be verified by CheckpointReader.
-  // Without them, a file of whole tensors of the format's own types is, byte for byte, what
-  // Python's package writes.
+  // Without them, a file of whole tensors of the format's own types is identical to that of
+  // Python's package.
   bool checksums = true;
-  // More for `__metadata__`, of every data file: {"format", "pt"}.
+  // Additional entries for `__metadata__` of every data file: {"format", "pt"}.
   std::map<std::string, std::string, std::less<>> metadata = {};
 };
 
@@ -35,40 +35,40 @@ struct SafetensorsWriterOptions {
 //   writer.add("model/w1", w1);
 //   writer.finish();  // runs/digits/model.ckpt-2000.safetensors
 //
-// Tensors are held (their memory is shared) until they are written: the format has them sorted by
-// type and name behind a header that tells of all, checksums too, so each is read twice. What is
-// larger than memory is added by add_later().
-// Strings and types that the format does not have are stored as bytes, slices as tensors of their
-// own, all with a note in the metadata; docs/safetensors_format.md has the details.
+// Tensors are held (their memory is shared) until they are written: the format stores them sorted
+// by type and name after a header that describes all of them, including checksums, so each is read
+// twice. Use add_later() for tensors that together exceed the memory.
+// Strings and types that the format does not have are stored as bytes, slices as separate tensors,
+// all with a note in the metadata; see docs/safetensors_format.md.
 //
 // Not thread-safe.
 class SafetensorsWriter final : public CheckpointWriter {
  public:
-  // Makes the directory if it is missing. `files` is not owned and outlives this.
-  // Throws: InvalidArgumentError for no data files or more than 99999, and for metadata that is
-  // ours to write ("crochet.*").
+  // Creates the directory if it is missing. `files` is not owned and must outlive this.
+  // Throws: InvalidArgumentError for no data files or more than 99999, and for reserved metadata
+  // ("crochet.*").
   SafetensorsWriter(FileSystem& files, std::string prefix, SafetensorsWriterOptions options = {});
   ~SafetensorsWriter() override;
   SafetensorsWriter(const SafetensorsWriter&) = delete;
   SafetensorsWriter& operator=(const SafetensorsWriter&) = delete;
 
-  // Names are UTF-8 and not "__metadata__". Throws: as CheckpointWriter; InvalidArgumentError
-  // too if something needs a note and there are no checksums.
+  // Names are UTF-8 and not "__metadata__". Throws: as CheckpointWriter; also InvalidArgumentError
+  // if something needs a note and there are no checksums.
   void add(std::string_view name, const Tensor& tensor) override;
-  // Adds a tensor that is not held: `read` gives it now, and once more when it is written, so that
-  // one at a time is in memory. Throws: as add(); what `read` throws; DataLossError, when it is
-  // written, if it is another one then.
+  // Adds a tensor that is not held: `read` returns it now, and again when it is written, so that
+  // only one at a time is in memory. Throws: as add(); what `read` throws; when it is written,
+  // DataLossError if it has changed.
   void add_later(std::string_view name, std::function<Tensor()> read);
-  // The slice is a tensor "<name>[<slice>]" for other readers.
+  // Other readers see the slice as a tensor "<name>[<slice>]".
   void add_slice(std::string_view name, const Shape& full_shape, const TensorSlice& slice,
                  const Tensor& tensor) override;
   void next_shard() override;
 
-  // Throws: InvalidArgumentError if a header gets larger than the format allows.
+  // Throws: InvalidArgumentError if a header is larger than the format allows.
   void write() override;
   void write_and_sync() override;
-  // One data file replaces another of the same prefix in one step; of several, the old index goes
-  // first.
+  // A single data file replaces another with the same prefix in one step; with several, the old
+  // index is removed first.
   void publish() override;
 
   const std::string& prefix() const { return prefix_; }
@@ -80,20 +80,20 @@ class SafetensorsWriter final : public CheckpointWriter {
   struct Item;
 
   void check_name(std::string_view name) const;
-  // `read`: where the tensor comes from later; null for one that is held.
+  // `read` provides the tensor later; null for a tensor that is held.
   void store(std::string name, const Tensor& tensor, std::function<Tensor()> read = {});
   std::string final_name(int shard) const;
   using NamedItems = std::vector<std::pair<std::string_view, const Item*>>;
   std::string encode_header(int shard, NamedItems& items) const;
   void write_shard(int shard);
-  // Throws: DataLossError if it is not what the header says any more.
+  // Throws: DataLossError if it no longer matches the header.
   Tensor read_again(std::string_view name, const Item& item) const;
   void write_index();
 
   const std::string prefix_;
   const SafetensorsWriterOptions options_;
 
-  int shard_ = 0;  // To which tensors are added.
+  int shard_ = 0;  // The shard to which tensors are added.
   std::map<std::string, Item, std::less<>> items_;
   internal::AddedTensors added_;
   std::vector<uint32_t> header_crcs_;  // Of the shards, as in the metadata.

@@ -19,7 +19,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// A tensor of any type that has bytes: they count up.
+// A tensor of any type with bytes, which are consecutive numbers.
 Tensor counting(DType dtype, const Shape& shape) {
   Tensor tensor(dtype, shape);
   int next = 0;
@@ -58,7 +58,7 @@ TEST_F(SafetensorsWriterTest, WritesTheFormatByteForByte) {
                                    "00 00 80 3f 00 00 00 40 00 00 40 40"));
 }
 
-TEST_F(SafetensorsWriterTest, WhatIsAddedLaterIsTheSameFileAndNeverHeld) {
+TEST_F(SafetensorsWriterTest, AddLaterWritesTheSameFileWithoutHoldingTensors) {
   constexpr int64_t kElements = 1 << 18;
   const auto make = [](float first) {
     Tensor tensor(DType::kFloat, {kElements});
@@ -81,7 +81,7 @@ TEST_F(SafetensorsWriterTest, WhatIsAddedLaterIsTheSameFileAndNeverHeld) {
   EXPECT_EQ(read_file(files_, "m.safetensors"), expected);
 }
 
-TEST_F(SafetensorsWriterTest, WhatIsReadAnewMustBeTheSame) {
+TEST_F(SafetensorsWriterTest, RejectsATensorThatChangedBeforeItIsWritten) {
   for (const Tensor& second :
        {Tensor::from<float>({1, 3}), Tensor::from<float>({1, 2}, {2, 1}), Tensor()}) {
     SafetensorsWriter writer(files_, "d/m");
@@ -90,7 +90,7 @@ TEST_F(SafetensorsWriterTest, WhatIsReadAnewMustBeTheSame) {
       return std::exchange(is_second, true) ? second : Tensor::from<float>({1, 2});
     });
     EXPECT_THAT([&] { writer.finish(); },
-                testing::ThrowsMessage<DataLossError>(HasSubstr("\"w\" has changed")));
+                testing::ThrowsMessage<DataLossError>(HasSubstr("\"w\" changed")));
     EXPECT_THAT(files_.list("d"), testing::IsEmpty());
   }
   SafetensorsWriter writer(files_, "d/m");
@@ -132,7 +132,7 @@ TEST_F(SafetensorsWriterTest, SortsByTypeThenByName) {
   EXPECT_EQ(read_back(), tensors);
 }
 
-TEST_F(SafetensorsWriterTest, EveryTypeAndShapeComesBack) {
+TEST_F(SafetensorsWriterTest, EveryTypeAndShapeRoundTrips) {
   TensorMap tensors = {{"strings", Tensor::from({"cat", "", std::string("a\0b", 3)}, {3, 1})},
                        {"no strings", Tensor::from(std::vector<std::string>(), {0, 4})},
                        {"a string", Tensor::scalar(std::string("\xff\xfe"))}};
@@ -161,7 +161,7 @@ TEST_F(SafetensorsWriterTest, EveryTypeAndShapeComesBack) {
   }
 }
 
-TEST_F(SafetensorsWriterTest, AnEmptyCheckpointIsOne) {
+TEST_F(SafetensorsWriterTest, WritesAnEmptyCheckpoint) {
   EXPECT_EQ(written({.checksums = false}, {}), std::string("\x08\0\0\0\0\0\0\0{}      ", 16));
   EXPECT_TRUE(read_back().empty());
   written({}, {});
@@ -169,7 +169,7 @@ TEST_F(SafetensorsWriterTest, AnEmptyCheckpointIsOne) {
   EXPECT_TRUE(CheckpointReader("m", files_).has_checksums());
 }
 
-TEST_F(SafetensorsWriterTest, MetadataComesBackWithoutOurNotes) {
+TEST_F(SafetensorsWriterTest, MetadataIsReadWithoutTheNotes) {
   const std::map<std::string, std::string, std::less<>> metadata = {{"format", "pt"},
                                                                     {"\"\n", "caf\xc3\xa9"}};
   written({.metadata = metadata}, {{"tags", Tensor::from({"a"})}});
@@ -186,7 +186,7 @@ TEST_F(SafetensorsWriterTest, NamesAreEscapedAsPythonDoes) {
   EXPECT_EQ(read_back(), (TensorMap{{name, one}}));
 }
 
-TEST_F(SafetensorsWriterTest, RefusesWhatTheFormatCannotHave) {
+TEST_F(SafetensorsWriterTest, RejectsWhatTheFormatDoesNotAllow) {
   const Tensor one = Tensor::scalar<float>(1);
   const auto add = [&](const std::string& name, const Tensor& tensor, bool checksums = true) {
     SafetensorsWriter writer(files_, "m", {.checksums = checksums});
@@ -203,7 +203,7 @@ TEST_F(SafetensorsWriterTest, RefusesWhatTheFormatCannotHave) {
   EXPECT_THAT(files_.list(""), ElementsAre());
 }
 
-TEST_F(SafetensorsWriterTest, SlicesAreOneTensorAgain) {
+TEST_F(SafetensorsWriterTest, SlicesAreReadAsOneTensor) {
   const Tensor upper = counting(DType::kFloat, {2, 3});
   const Tensor lower = counting(DType::kFloat, {1, 3});
   for (const int num_shards : {1, 2}) {
@@ -227,7 +227,7 @@ TEST_F(SafetensorsWriterTest, SlicesAreOneTensorAgain) {
   }
 }
 
-TEST_F(SafetensorsWriterTest, RefusesSlicesThatDoNotFit) {
+TEST_F(SafetensorsWriterTest, RejectsSlicesThatDoNotFit) {
   const auto add_two = [&](const TensorSlice& slice, const Shape& full, const Tensor& tensor) {
     SafetensorsWriter writer(files_, "m");
     writer.add_slice("w", {4}, parse_slice("0,2"), counting(DType::kFloat, {2}));
@@ -249,7 +249,7 @@ TEST_F(SafetensorsWriterTest, RefusesSlicesThatDoNotFit) {
   EXPECT_THROW(writer.add("w", counting(DType::kFloat, {2})), InvalidArgumentError);
 }
 
-// As Hugging Face's tools write models.
+// As written by Hugging Face's tools.
 TEST_F(SafetensorsWriterTest, SeveralFilesHaveAnIndex) {
   SafetensorsWriter writer(files_, "m", {.num_shards = 3});
   writer.add("a", counting(DType::kFloat, {2}));
@@ -270,7 +270,7 @@ TEST_F(SafetensorsWriterTest, SeveralFilesHaveAnIndex) {
   EXPECT_EQ(writer.total_bytes(), size);
 }
 
-TEST_F(SafetensorsWriterTest, TellsSizeAndChecksumOfTheHeader) {
+TEST_F(SafetensorsWriterTest, ReportsSizeAndChecksumOfTheHeader) {
   SafetensorsWriter writer(files_, "m");
   writer.add("a", counting(DType::kFloat, {2}));
   writer.finish();
@@ -279,7 +279,7 @@ TEST_F(SafetensorsWriterTest, TellsSizeAndChecksumOfTheHeader) {
   EXPECT_EQ(writer.index_crc32c(), mask_crc32c(crc32c(file.substr(0, file.size() - 8))));
 }
 
-TEST_F(SafetensorsWriterTest, WhatIsNotPublishedIsRemoved) {
+TEST_F(SafetensorsWriterTest, RemovesUnpublishedFiles) {
   {
     SafetensorsWriter writer(files_, "m", {.num_shards = 2});
     writer.add("a", counting(DType::kFloat, {2}));
@@ -290,8 +290,8 @@ TEST_F(SafetensorsWriterTest, WhatIsNotPublishedIsRemoved) {
   EXPECT_THAT(files_.list(""), ElementsAre());
 }
 
-// Whichever operation fails: no file is left, or the checkpoint is whole.
-TEST_F(SafetensorsWriterTest, AFailureLeavesNothingOrTheWhole) {
+// Whichever operation fails: no file is left, or the checkpoint is complete.
+TEST_F(SafetensorsWriterTest, AFailureLeavesNothingOrACompleteCheckpoint) {
   for (const int num_shards : {1, 2}) {
     for (int64_t n = 0;; ++n) {
       MemoryFileSystem disk;

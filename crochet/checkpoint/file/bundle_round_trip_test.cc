@@ -29,7 +29,7 @@ Tensor filled(DType dtype, const Shape& shape, int seed) {
 
 void expect_round_trip(FileSystem& files, const std::string& prefix, const TensorMap& tensors) {
   BundleWriter writer(files, prefix);
-  // Not the order of the names, which the index has.
+  // Not in the order of the names, which is the index's.
   for (auto item = tensors.rbegin(); item != tensors.rend(); ++item)
     writer.add(item->first, item->second);
   writer.finish();

@@ -28,10 +28,10 @@ namespace {
 
 // A whole checkpoint of 64 KiB, damaged in every way: each bit of each file flipped, each
 // file cut to each length, data files swapped, missing or of another save. Each is reported, or
-// every value that is restored is bit-equal; nothing crashes; and no size that was read is
-// believed: no allocation is larger than twice the files.
+// every restored value is bit-equal; nothing crashes; and no size in the files is trusted: no
+// allocation is larger than twice the files.
 
-// Files whose bytes a test changes in place.
+// Files whose bytes a test can change in place.
 class DamagedFiles final : public MemoryFileSystem {
  public:
   // Requires: the path stays the file's.
@@ -40,7 +40,7 @@ class DamagedFiles final : public MemoryFileSystem {
     return found != bytes_.end() ? found->second
                                  : bytes_.emplace(path, read_file(*this, path)).first->second;
   }
-  // As it was before bytes() was asked for.
+  // Its content before bytes() was called.
   void heal(const std::string& path) { bytes_.erase(path); }
 
   std::unique_ptr<ReadableFile> open(const std::string& path) override {
@@ -115,8 +115,8 @@ class CheckpointBitsTest : public testing::Test {
     return sum;
   }
 
-  // Takes the checkpoint back as a new process does; true if that reports damage, which it
-  // must if the values are not the original ones.
+  // Restores the checkpoint as a new process does; true if that reports damage, which it must
+  // if the values are not the original ones.
   bool restore_reports_damage() {
     const AllocationCounter allocations;
     bool reported = false;
@@ -196,7 +196,7 @@ TEST_F(CheckpointBitsTest, EachFlippedBitOfTheDataIsReported) {
   ASSERT_GE(total_bytes_, 64u << 10);
   ASSERT_FALSE(restore_reports_damage());
   const AllocationCounter allocations;
-  files_.bytes(data_paths()[0]);  // Before it is opened: the reader sees what is flipped.
+  files_.bytes(data_paths()[0]);  // Before it is opened, so that the reader sees the flipped bits.
   const CheckpointReader reader(kPrefix, files_);
   std::vector<std::byte> buffer;
   std::string owner = "w0";
@@ -212,7 +212,7 @@ TEST_F(CheckpointBitsTest, EachFlippedBitOfTheDataIsReported) {
       owner = name;
       if (read_reports_damage(reader, owner, buffer)) return;
     }
-    ADD_FAILURE() << "nobody noticed";
+    ADD_FAILURE() << "the damage was not reported";
   });
   EXPECT_EQ(num_checked, 8 * files_.file_size(data_paths()[0]));
   EXPECT_LE(allocations.largest(), 2 * total_bytes_);
@@ -233,7 +233,7 @@ TEST_F(CheckpointBitsTest, EachFlippedBitOfSidecarAndStateIsHarmless) {
       read_sidecar(files_, kPrefix);
       try {
         get_checkpoint_state(files_, "d");
-      } catch (const InvalidArgumentError&) {  // It names no checkpoint any more.
+      } catch (const InvalidArgumentError&) {  // It no longer names a checkpoint.
       }
       EXPECT_LE(allocations.largest(), 2 * total_bytes_);
       Saver saver({.files = &files_});
@@ -245,11 +245,11 @@ TEST_F(CheckpointBitsTest, EachFlippedBitOfSidecarAndStateIsHarmless) {
   }
 }
 
-TEST_F(CheckpointBitsTest, EachCutLengthIsReportedOrHarmless) {
+TEST_F(CheckpointBitsTest, EachTruncationIsReportedOrHarmless) {
   total_bytes_ = total_bytes();
   for_each_cut(kIndex, [&](size_t) { EXPECT_TRUE(restore_reports_damage()); });
   {
-    files_.bytes(data_paths()[0]);  // Before it is opened: the reader sees what is cut.
+    files_.bytes(data_paths()[0]);  // Before it is opened, so that the reader sees the truncation.
     const CheckpointReader reader(kPrefix, files_);
     for_each_cut(data_paths()[0], [&](size_t size) {
       EXPECT_THROW(reader.verify(), DataLossError);
@@ -268,7 +268,7 @@ TEST_F(CheckpointBitsTest, EachCutLengthIsReportedOrHarmless) {
 }
 
 TEST_F(CheckpointBitsTest, SwappedMissingAndStaleDataFilesAreReported) {
-  // Of the same step in another life: other values in files of the same names and sizes.
+  // From another run at the same step: other values in files of the same names and sizes.
   session_ = graph_.new_session("");
   session_->run(graph_.train());
   for (const Variable& variable : graph_.variables()) {

@@ -12,7 +12,7 @@
 namespace crochet::internal {
 namespace {
 
-// Smaller ones are read as soon as a page is mapped.
+// Smaller tensors are read in the time it takes to map a page.
 constexpr uint64_t kMinMappedBytes = uint64_t{64} << 10;
 
 bool is_aligned(const std::byte* data, size_t alignment) {
@@ -66,7 +66,7 @@ LocatedTensor CheckpointContents::locate(std::string_view key, const TensorSlice
   const Item& found = item(key);
   const auto& [name, entry] = found;
   if (entry.dtype != DType::kString && element_size(entry.dtype) == 0)
-    throw UnimplementedError("{}: \"{}\" has the type {}; such cannot be read", prefix_, name,
+    throw UnimplementedError("{}: \"{}\" has the type {}, which cannot be read", prefix_, name,
                              entry.dtype);
   LocatedTensor located{name, &entry};
   if (slice == nullptr && entry.slices.empty()) {
@@ -128,7 +128,7 @@ Tensor CheckpointContents::read(const LocatedTensor& tensor, ReadRun& pass) cons
     Tensor value(tensor.entry->dtype, shape);
     read_numbers(tensor, pass, value.mutable_bytes());
     return value;
-  } catch (const std::bad_alloc&) {  // Its bytes are there, so this machine is too small for it.
+  } catch (const std::bad_alloc&) {  // Its bytes exist, so this machine has too little memory.
     throw ResourceExhaustedError("{}: \"{}\" is {} {}: there is not enough memory for it", prefix_,
                                  tensor.name, tensor.entry->dtype, shape);
   }
@@ -138,12 +138,12 @@ void CheckpointContents::read_into(const LocatedTensor& tensor, ReadRun& pass,
                                    std::span<std::byte> destination) const {
   const DType dtype = tensor.entry->dtype;
   if (dtype == DType::kString)
-    throw InvalidArgumentError("{}: \"{}\" is {} {}: strings are no bytes in one piece", prefix_,
+    throw InvalidArgumentError("{}: \"{}\" is {} {}: strings have no contiguous bytes", prefix_,
                                tensor.name, dtype, shape_wanted(tensor));
   const size_t size = Tensor::num_bytes(dtype, shape_wanted(tensor));
   if (destination.size() != size)
-    throw InvalidArgumentError("{}: \"{}\" has {} bytes, the destination {}", prefix_, tensor.name,
-                               size, destination.size());
+    throw InvalidArgumentError("{}: \"{}\" has {} bytes, but the destination has {}", prefix_,
+                               tensor.name, size, destination.size());
   read_numbers(tensor, pass, destination);
 }
 
@@ -158,7 +158,7 @@ std::optional<Tensor> CheckpointContents::map(const LocatedTensor& tensor) const
   Buffer buffer = Buffer::borrow(
       bytes, [](void* context) noexcept { delete static_cast<MappedBytes*>(context); },
       mapped.get());
-  static_cast<void>(mapped.release());  // The buffer's now.
+  static_cast<void>(mapped.release());  // Now owned by the buffer.
   return Tensor::from_buffer(entry.dtype, entry.shape, std::move(buffer));
 }
 

@@ -21,16 +21,16 @@
 
 namespace crochet::internal {
 
-// A tensor, or a part of one, and where its bytes are.
+// A tensor, or a part of one, and the location of its bytes.
 struct LocatedTensor {
-  std::string_view name;      // The index's.
+  std::string_view name;      // Owned by the index.
   const StoredTensor* entry;  // Of the whole tensor.
-  // Of a part, or of a tensor that is stored in parts; else unset, and the entry's bytes are it.
+  // Set for a part, and for a tensor that is stored in parts; otherwise the entry has the bytes.
   std::optional<TensorSlice> target = {};  // Resolved.
   std::vector<StoredPart> parts = {};
 };
 
-// What a CheckpointReader knows of a checkpoint of either format.
+// The implementation of CheckpointReader, for checkpoints of either format.
 //
 // Thread-safe.
 class CheckpointContents {
@@ -47,25 +47,25 @@ class CheckpointContents {
   // An item of the index. Throws: NotFoundError.
   const std::pair<const std::string, StoredTensor>& item(std::string_view name) const;
 
-  // Finds a tensor, or with `slice` a part of it, and checks the places of all its bytes, so that
-  // memory may be taken for them. Throws: as CheckpointReader::read_slice().
+  // Finds a tensor, or with `slice` a part of it, and checks the locations of all its bytes, so
+  // that memory may be allocated for them. Throws: as CheckpointReader::read_slice().
   LocatedTensor locate(std::string_view name, const TensorSlice* slice = nullptr) const;
-  // Reads it, from what `pass` has announced or by itself.
-  // Throws: DataLossError; read_into() as that of CheckpointReader.
+  // Reads it from the streams of `pass`, or separately if it was not announced there.
+  // Throws: DataLossError; read_into() as CheckpointReader::read_into().
   Tensor read(const LocatedTensor& tensor, ReadRun& pass) const;
   void read_into(const LocatedTensor& tensor, ReadRun& pass,
                  std::span<std::byte> destination) const;
-  // The tensor in the file's own pages, not verified; nothing if it cannot be had so.
+  // The tensor in the file's own pages, not verified; unset if it cannot be mapped.
   std::optional<Tensor> map(const LocatedTensor& tensor) const;
 
-  // As CheckpointReader's.
+  // As in CheckpointReader.
   void verify() const;
   void verify(std::string_view name) const;
 
  private:
   using Item = std::pair<const std::string, StoredTensor>;
-  // All slices of a tensor. They are found and compared once: some readers ask for one after the
-  // other.
+  // All slices of a tensor. They are found and compared once, since some readers request them one
+  // by one.
   const std::vector<StoredPart>& slices_of(const Item& item) const;
   std::vector<StoredPart> parts_of(const Item& item, const TensorSlice& target) const;
   struct NamedEntry {

@@ -18,8 +18,8 @@
 namespace crochet {
 namespace {
 
-// Read through one bad file after another: an error of the right kind or the
-// true values, never others and never a crash.
+// Reads one damaged file after another: an error of the right kind or the true
+// values, never others and never a crash.
 
 const std::string kPrefix = "m-1";
 
@@ -52,7 +52,7 @@ TensorMap read_all(const CheckpointReader& reader) {
   return tensors;
 }
 
-// True if the damage was noticed.
+// True if the damage was detected.
 bool is_noticed(const BundleFiles& bundle) {
   MemoryFileSystem files;
   internal::put_file(files, index_filename(kPrefix), bundle.index);
@@ -84,22 +84,22 @@ int count_unnoticed_flips(const BundleFiles& good, std::string BundleFiles::*fil
   return num_unnoticed;
 }
 
-TEST(CheckpointDamageTest, EveryFlippedByteOfTheIndexIsNoticed) {
-  // All but the padding of the footer: 40 bytes less two handles of two or three bytes.
+TEST(CheckpointDamageTest, EveryFlippedByteOfTheIndexIsDetected) {
+  // All except the padding of the footer: 40 bytes less two handles of two or three bytes.
   EXPECT_LE(count_unnoticed_flips(small_bundle(1), &BundleFiles::index), 4 * 36);
 }
 
-TEST(CheckpointDamageTest, EveryFlippedByteOfTheDataIsNoticed) {
+TEST(CheckpointDamageTest, EveryFlippedByteOfTheDataIsDetected) {
   EXPECT_EQ(count_unnoticed_flips(small_bundle(1), &BundleFiles::data), 0);
 }
 
-TEST(CheckpointDamageTest, FlippedPaddingHarmsNothing) {
+TEST(CheckpointDamageTest, FlippedPaddingIsHarmless) {
   // bias, step, labels, mask and w of 12, 8, 15, 5 and 24 bytes are padded to 16, 16, 16, 16
   // and 32.
   EXPECT_EQ(count_unnoticed_flips(small_bundle(16), &BundleFiles::data), 4 * (4 + 8 + 1 + 11 + 8));
 }
 
-TEST(CheckpointDamageTest, EveryCutLengthIsNoticed) {
+TEST(CheckpointDamageTest, EveryTruncationIsDetected) {
   const BundleFiles good = small_bundle(1);
   EXPECT_FALSE(is_noticed(good));
   AttackCount damaged("damaged_files");
@@ -112,9 +112,9 @@ TEST(CheckpointDamageTest, EveryCutLengthIsNoticed) {
         << size << " bytes of the data";
 }
 
-// Of a bundle in two data files with a tensor in slices: what the index says of shards and slices
-// is guarded too, and so is each of the files.
-TEST(CheckpointDamageTest, EveryFlippedByteAndCutOfSeveralDataFilesIsNoticed) {
+// For a bundle in two data files with a tensor in slices: the entries of shards and slices are
+// also protected, as is each of the files.
+TEST(CheckpointDamageTest, EveryDamageOfSeveralDataFilesIsDetected) {
   MemoryFileSystem files;
   const Tensor upper = Tensor::from({"a", "bc"});
   const Tensor lower = Tensor::from({"", "d", "e"});
@@ -160,11 +160,11 @@ TEST(CheckpointDamageTest, EveryFlippedByteAndCutOfSeveralDataFilesIsNoticed) {
   EXPECT_LE(num_unnoticed, 36);  // The padding of the footer.
 }
 
-// The checksums of the table are made right again, so that what is behind them
-// has to stand on its own.
-TEST(CheckpointDamageTest, EveryFlippedByteOfAnEntryBehindAGoodChecksumIsNoCrash) {
+// The checksums of the table are corrected, so that only the checks of the entries
+// remain.
+TEST(CheckpointDamageTest, AFlippedByteOfAnEntryWithAValidChecksumDoesNotCrash) {
   TensorMap expected = small_tensors();
-  expected.erase("labels");  // Not what RawBundle makes.
+  expected.erase("labels");  // RawBundle does not write strings.
   internal::RawBundle bundle;
   for (const auto& [name, tensor] : expected) {
     const auto bytes = tensor.bytes();
@@ -184,7 +184,7 @@ TEST(CheckpointDamageTest, EveryFlippedByteOfAnEntryBehindAGoodChecksumIsNoCrash
       internal::put_file(files, index_filename(kPrefix), internal::encode_table(table));
       internal::put_file(files, data_filename(kPrefix, 0, 1), bundle.shards[0]);
       try {
-        // A float may become an int here; nothing else vouches for it.
+        // A float may become an int here; nothing else protects the type.
         read_all(CheckpointReader(kPrefix, files));
       } catch (const DataLossError&) {
         ++num_noticed;

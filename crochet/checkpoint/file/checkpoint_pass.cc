@@ -37,8 +37,9 @@ std::vector<const StoredTensor*> entries_of(const std::vector<LocatedTensor>& lo
   return entries;
 }
 
-// Of a tensor in several data files the part in the last one counts: those before are read once
-// more, but all the others stay in one go. Null for an empty slice of a tensor in parts.
+// A tensor in several data files is ordered by its part in the last file: its earlier parts are
+// read again, but all other tensors are read in one pass. Null for an empty slice of a tensor in
+// parts.
 const StoredTensor* last_entry(const LocatedTensor& tensor) {
   if (!tensor.target) return tensor.entry;
   return tensor.parts.empty() ? nullptr : tensor.parts.back().entry;
@@ -51,7 +52,7 @@ bool is_before(const LocatedTensor& a, const LocatedTensor& b) {
   return ReadRun::is_before(*last, *other);
 }
 
-// A tensor in several parts takes them in the order of the files, too.
+// The parts of a tensor are also read in the order of the files.
 void sort_parts(LocatedTensor& tensor) {
   std::ranges::sort(tensor.parts, [](const StoredPart& a, const StoredPart& b) {
     return ReadRun::is_before(*a.entry, *b.entry);

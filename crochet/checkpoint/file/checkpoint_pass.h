@@ -20,26 +20,26 @@ struct TensorRequest {
   std::optional<TensorSlice> slice = {};
 };
 
-// Reads many tensors of a checkpoint at the speed of the disk: each data file from its start to
-// its end, ahead of whoever takes them, as long as they are taken in order().
+// Reads many tensors of a checkpoint at the speed of the disk: each data file from start to end,
+// ahead of the caller, as long as tensors are read in order().
 //
 //   CheckpointPass pass(reader, {{"model/w1"}, {"model/w2"}});
 //   for (const size_t i : pass.order()) use(pass.read(i));
 //
-// Another order is right too, and slower. What is not taken is left out. Up to 32 MiB are read
-// ahead. Not thread-safe.
+// Any other order works, too, but is slower. Requests that are not read are skipped. Up to 32 MiB
+// are read ahead. Not thread-safe.
 class CheckpointPass {
  public:
-  // Finds all that is wanted, and reads nothing. Requires: `reader` outlives this.
-  // Throws: as CheckpointReader::read_slice() for what can be known by now: missing names and
-  // slices, data files that are missing or too short.
+  // Locates all requested tensors, without reading them. Requires: `reader` outlives this.
+  // Throws: as CheckpointReader::read_slice() for errors that can be detected without reading:
+  // missing names and slices, data files that are missing or too short.
   CheckpointPass(const CheckpointReader& reader, const std::vector<TensorRequest>& requests);
   ~CheckpointPass();
 
-  // The numbers of the requests, in the order in which they lie in the files.
+  // The indices of the requests, in the order of their location in the files.
   const std::vector<size_t>& order() const { return order_; }
 
-  // As those of CheckpointReader, for the request of this number.
+  // As in CheckpointReader, for the request with this index.
   Tensor read(size_t number);
   void read_into(size_t number, std::span<std::byte> destination);
 

@@ -25,7 +25,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// What was asked of the data files: streams as "<shard> from <offset>", and bytes.
+// The accesses to the data files: streams as "<shard> from <offset>", and bytes.
 struct ReadLog {
   std::vector<std::string> streams;
   uint64_t bytes_streamed = 0;
@@ -89,10 +89,10 @@ Tensor counted(int64_t size, float first) {
   return Tensor::from(values);
 }
 
-constexpr int64_t kLarge = 300'000;  // Floats: more than is read for nothing.
+constexpr int64_t kLarge = 300'000;  // Floats: larger than a gap that is read through.
 
-// Two data files with numbers, strings, and a matrix in slices, in an order that is not that of
-// the names: 0 has w9, words, two rows of m and large; 1 has the last row of m, nothing and w1.
+// Two data files with numbers, strings, and a matrix in slices, not ordered by name: 0 has w9,
+// words, two rows of m and large; 1 has the last row of m, nothing and w1.
 class CheckpointPassTest : public testing::Test {
  protected:
   CheckpointPassTest() { write(files_); }
@@ -128,7 +128,7 @@ class CheckpointPassTest : public testing::Test {
   CountedFiles files_;
 };
 
-TEST_F(CheckpointPassTest, ReadsEachDataFileOnceInOneGo) {
+TEST_F(CheckpointPassTest, ReadsEachDataFileInOnePass) {
   const CheckpointReader reader("c", files_);
   CheckpointPass pass(reader, {{"large"},
                                {"m", parse_slice("0,2:-")},
@@ -149,8 +149,8 @@ TEST_F(CheckpointPassTest, ReadsEachDataFileOnceInOneGo) {
   EXPECT_EQ(files_.log.bytes_read_at, 0);
 }
 
-// The part in the first file is passed over and read once more.
-TEST_F(CheckpointPassTest, ATensorInSeveralFilesLeavesTheOthersInOneGo) {
+// The part in the first file is skipped and read separately.
+TEST_F(CheckpointPassTest, ATensorInSeveralFilesLeavesTheOthersInOnePass) {
   const CheckpointReader reader("c", files_);
   const std::vector<TensorRequest> requests = all_requests();
   CheckpointPass pass(reader, requests);
@@ -174,7 +174,7 @@ TEST_F(CheckpointPassTest, ReadsTheSameInEveryOrder) {
   } while (std::ranges::next_permutation(order).found);
 }
 
-TEST_F(CheckpointPassTest, ReadsOneTensorSeveralTimesAndLeavesOthersOut) {
+TEST_F(CheckpointPassTest, ReadsOneTensorSeveralTimesAndSkipsOthers) {
   const CheckpointReader reader("c", files_);
   CheckpointPass pass(reader, {{"w9"}, {"w1"}, {"w9"}, {"words"}});
   for (const size_t i : {size_t{0}, size_t{1}, size_t{2}, size_t{0}, size_t{1}, size_t{3}})
@@ -195,7 +195,7 @@ TEST_F(CheckpointPassTest, ReadsSlices) {
   EXPECT_EQ(found[3], Tensor::from({"a dog"}));
 }
 
-TEST_F(CheckpointPassTest, GoesAroundLargeGapsAndThroughSmallOnes) {
+TEST_F(CheckpointPassTest, SkipsLargeGapsAndReadsThroughSmallOnes) {
   {
     BundleWriter writer(files_, "gaps");
     for (const char* const name : {"a", "b", "c"}) writer.add(name, counted(1000, 1));
@@ -211,14 +211,14 @@ TEST_F(CheckpointPassTest, GoesAroundLargeGapsAndThroughSmallOnes) {
   EXPECT_EQ(files_.log.bytes_skipped, 4000);
 }
 
-TEST_F(CheckpointPassTest, OpensOneStreamAheadOfTheOneThatIsRead) {
+TEST_F(CheckpointPassTest, OpensOneStreamAheadOfTheCurrentOne) {
   const CheckpointReader reader("c", files_);
   CheckpointPass pass(reader, all_requests());
   pass.read(pass.order().front());
   EXPECT_EQ(files_.log.streams.size(), 2);
 }
 
-TEST_F(CheckpointPassTest, FindsWhatIsMissingBeforeItReads) {
+TEST_F(CheckpointPassTest, FindsMissingDataBeforeReading) {
   const CheckpointReader reader("c", files_);
   EXPECT_THROW(CheckpointPass(reader, {{"w1"}, {"unknown"}}), NotFoundError);
   EXPECT_THROW(CheckpointPass(reader, {{"w1", parse_slice("0,2000")}}), InvalidArgumentError);
@@ -228,7 +228,7 @@ TEST_F(CheckpointPassTest, FindsWhatIsMissingBeforeItReads) {
   EXPECT_THAT(files_.log.streams, IsEmpty());
 }
 
-TEST_F(CheckpointPassTest, GoesOnBehindADamagedTensor) {
+TEST_F(CheckpointPassTest, ContinuesAfterADamagedTensor) {
   std::string data = read_file(files_, "c.data-00000-of-00002");
   data[100] ^= 1;  // In w9.
   internal::put_file(files_, "c.data-00000-of-00002", data);
@@ -244,7 +244,7 @@ TEST_F(CheckpointPassTest, GoesOnBehindADamagedTensor) {
   }
 }
 
-TEST_F(CheckpointPassTest, AFileThatIsCutMeanwhileIsDataLoss) {
+TEST_F(CheckpointPassTest, ReportsATruncatedFileAsDataLoss) {
   const CheckpointReader reader("c", files_);
   CheckpointPass pass(reader, {{"w9"}, {"large"}});
   pass.read(0);
@@ -252,7 +252,7 @@ TEST_F(CheckpointPassTest, AFileThatIsCutMeanwhileIsDataLoss) {
   EXPECT_THROW(pass.read(1), DataLossError);
 }
 
-TEST_F(CheckpointPassTest, VerifyingIsOnePassToo) {
+TEST_F(CheckpointPassTest, VerifiesInOnePass) {
   CheckpointReader("c", files_).verify();
   EXPECT_EQ(files_.log.streams.size(), 2);
   EXPECT_EQ(files_.log.bytes_streamed, files_.file_size("c.data-00000-of-00002") +
@@ -260,7 +260,7 @@ TEST_F(CheckpointPassTest, VerifyingIsOnePassToo) {
   EXPECT_EQ(files_.log.bytes_read_at, 0);
 }
 
-TEST_F(CheckpointPassTest, ARestoreIsOnePass) {
+TEST_F(CheckpointPassTest, RestoresInOnePass) {
   ScriptedGraph graph({.counts_steps = false});
   std::vector<Variable> variables;
   for (const auto& [name, value] : values_)
@@ -274,8 +274,8 @@ TEST_F(CheckpointPassTest, ARestoreIsOnePass) {
   EXPECT_EQ(files_.log.streams.size(), 2);
   const uint64_t total =
       files_.file_size("c.data-00000-of-00002") + files_.file_size("c.data-00001-of-00002");
-  EXPECT_EQ(files_.log.bytes_streamed, total - 24 - kPadding);  // All but m.
-  EXPECT_EQ(files_.log.bytes_skipped, 16 + kPadding);           // What of it lies between others.
+  EXPECT_EQ(files_.log.bytes_streamed, total - 24 - kPadding);  // All except m.
+  EXPECT_EQ(files_.log.bytes_skipped, 16 + kPadding);           // The part of m between others.
   EXPECT_EQ(files_.log.bytes_read_at, 0);
   const Snapshot state = session->snapshot(variables);
   for (const auto& [name, value] : state.tensors()) EXPECT_EQ(value, values_.at(name)) << name;
@@ -311,7 +311,7 @@ TEST_F(CheckpointPassTest, ReadingAllocatesNothingPerTensor) {
   EXPECT_LE(allocations.count(), 10);  // For the stream.
 }
 
-// Over real files, of a size for which they are read past the page cache.
+// With real files, large enough to be read past the page cache.
 TEST(CheckpointPassOnDiskTest, ReadsManyTensorsOfManyFiles) {
   const TempDirectory directory;
   FileSystem& files = FileSystem::posix();

@@ -13,7 +13,7 @@
 namespace crochet {
 namespace {
 
-// TensorFlow's name of a type in its messages: "DT_FLOAT".
+// TensorFlow's name for a type in its messages: "DT_FLOAT".
 std::string data_type_name(DType dtype) {
   switch (dtype) {
     case DType::kFloat:

@@ -59,9 +59,9 @@ TEST_F(CheckpointReaderTest, ReadsTheWorkedExample) {
   EXPECT_FALSE(reader.contains(""));
 }
 
-// TB-12: wrong lengths, their checksum and wrong characters; numbers are in
-// AWrongChecksumSaysWhere.
-TEST_F(CheckpointReaderTest, EveryWrongByteOfStringsIsNoticed) {
+// TB-12: wrong lengths, their checksum and wrong characters; for numbers, see
+// ReportsTheLocationOfAWrongChecksum.
+TEST_F(CheckpointReaderTest, DetectsEveryWrongByteOfStrings) {
   internal::put_example(files_, "d/m-1");
   EXPECT_EQ(CheckpointReader("d/m-1", files_).read("tags"), Tensor::from({"ab", ""}));
   std::string data = internal::example_data();
@@ -106,22 +106,22 @@ TEST_F(CheckpointReaderTest, MissingThingsAreNotFound) {
   EXPECT_THROW(CheckpointReader("d/m-1", files_).read(""), NotFoundError);
 }
 
-TEST_F(CheckpointReaderTest, AFileOfTheV1FormatIsNamedAsSuch) {
+TEST_F(CheckpointReaderTest, ReportsAFileOfTheV1Format) {
   internal::put_file(files_, "d/v1", "anything");
   EXPECT_THAT([&] { CheckpointReader("d/v1", files_); },
               ThrowsMessage<UnimplementedError>(HasSubstr("V1 format is not supported")));
   EXPECT_THROW(CheckpointReader("d", files_), NotFoundError);
 }
 
-TEST_F(CheckpointReaderTest, ANameOfAFileIsNoPrefix) {
+TEST_F(CheckpointReaderTest, RejectsTheNameOfAFileAsAPrefix) {
   internal::put_example(files_, "d/m-1");
   for (const char* const name : {"d/m-1.index", "d/m-1.data-00000-of-00001"})
     EXPECT_THAT([&] { CheckpointReader(name, files_); },
-                ThrowsMessage<NotFoundError>(testing::EndsWith("which is called d/m-1")));
+                ThrowsMessage<NotFoundError>(testing::EndsWith("its prefix is d/m-1")));
 }
 
 // SV-68
-TEST_F(CheckpointReaderTest, TellsWhatIsInABundle) {
+TEST_F(CheckpointReaderTest, ListsTheContentOfABundle) {
   RawBundle bundle;
   bundle.add("v0", {.dtype = DType::kFloat, .shape = {2, 3}}, std::string(24, 'x'));
   bundle.add("v1", {.dtype = DType::kDouble, .shape = {3, 2, 1}}, std::string(48, 'y'));
@@ -161,7 +161,7 @@ TEST_F(CheckpointReaderTest, AMissingDataFileIsDataLoss) {
       ThrowsMessage<DataLossError>(HasSubstr("d/m-1.data-00000-of-00001: there is no such")));
 }
 
-TEST_F(CheckpointReaderTest, AWrongChecksumSaysWhere) {
+TEST_F(CheckpointReaderTest, ReportsTheLocationOfAWrongChecksum) {
   internal::put_example(files_, "d/m-1");
   std::string data = internal::example_data();
   data[20] = 'x';
@@ -175,7 +175,7 @@ TEST_F(CheckpointReaderTest, AWrongChecksumSaysWhere) {
   EXPECT_EQ(reader.read("global_step").scalar<int64_t>(), 7);
 }
 
-TEST_F(CheckpointReaderTest, AShortDataFileSaysWhere) {
+TEST_F(CheckpointReaderTest, ReportsTheLocationInAShortDataFile) {
   internal::put_example(files_, "d/m-1");
   internal::put_file(files_, data_filename("d/m-1", 0, 1), internal::example_data().substr(0, 39));
   EXPECT_THAT([&] { CheckpointReader("d/m-1", files_).read("w"); },
@@ -183,14 +183,15 @@ TEST_F(CheckpointReaderTest, AShortDataFileSaysWhere) {
                   HasSubstr("\"w\" has 24 bytes at offset 16, the file ends at 39")));
 }
 
-TEST_F(CheckpointReaderTest, ReadsIntoMemoryOfTheCaller) {
+TEST_F(CheckpointReaderTest, ReadsIntoTheCallersMemory) {
   internal::put_example(files_, "d/m-1");
   const CheckpointReader reader("d/m-1", files_);
   std::array<float, 6> values{};
   reader.read_into("w", std::as_writable_bytes(std::span(values)));
   EXPECT_THAT(values, ElementsAre(1, 2, 3, 4, 5, 6));
-  EXPECT_THAT([&] { reader.read_into("w", std::as_writable_bytes(std::span(values).first(5))); },
-              ThrowsMessage<InvalidArgumentError>(HasSubstr("has 24 bytes, the destination 20")));
+  EXPECT_THAT(
+      [&] { reader.read_into("w", std::as_writable_bytes(std::span(values).first(5))); },
+      ThrowsMessage<InvalidArgumentError>(HasSubstr("has 24 bytes, but the destination has 20")));
 }
 
 TEST_F(CheckpointReaderTest, ReadsSeveralShards) {
@@ -212,7 +213,7 @@ TEST_F(CheckpointReaderTest, AShardBeyondTheHeadersNumberIsDataLoss) {
               ThrowsMessage<DataLossError>(HasSubstr("\"a\" is in data file 1")));
 }
 
-// Nothing is taken from memory for bytes that no file has.
+// No memory is allocated for bytes that no file has.
 TEST_F(CheckpointReaderTest, HugeClaimsAreDataLoss) {
   RawBundle bundle;
   bundle.add("a", {.dtype = DType::kFloat, .shape = {2}}, kFloats);
@@ -228,7 +229,7 @@ TEST_F(CheckpointReaderTest, HugeClaimsAreDataLoss) {
 
 // TB-3
 TEST_F(CheckpointReaderTest, StringsOfBigEndianBundlesAreRead) {
-  const std::string lengths = from_hex("00 00 00 02 00 00 00 00");  // As they are summed.
+  const std::string lengths = from_hex("00 00 00 02 00 00 00 00");  // As in the checksum.
   const uint32_t masked = mask_crc32c(crc32c(lengths));
   std::string stored_crc;
   for (int shift = 24; shift >= 0; shift -= 8) stored_crc += static_cast<char>(masked >> shift);
@@ -285,7 +286,7 @@ TEST_F(CheckpointReaderTest, PartitionedVariablesAreListedAndRead) {
   EXPECT_THROW(reader.read(from_hex("00 70 00 01 01 01 80 82")), NotFoundError);
 }
 
-TEST_F(CheckpointReaderTest, VerifyReadsSlicesToo) {
+TEST_F(CheckpointReaderTest, VerifyReadsSlices) {
   RawBundle bundle;
   bundle.entries["p"] = {.dtype = DType::kFloat, .shape = {2}, .slices = {{{0, 2}}}};
   bundle.add(from_hex("00 70 00 01 01 01 80 82"),

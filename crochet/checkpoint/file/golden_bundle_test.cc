@@ -15,7 +15,7 @@
 namespace crochet {
 namespace {
 
-// Bundles that TensorFlow wrote; the README beside them says how.
+// Bundles written by TensorFlow; the README next to them describes how.
 
 std::string golden(std::string_view name) {
   return fmt::format("{}/tests/golden/bundle/{}", CROCHET_SOURCE_DIR, name);

@@ -11,7 +11,7 @@
 namespace crochet {
 namespace {
 
-// Files that Python's package wrote; the README beside them says how.
+// Files written by Python's package; the README next to them describes how.
 
 std::string golden(std::string_view name) {
   return fmt::format("{}/tests/golden/safetensors/{}", CROCHET_SOURCE_DIR, name);

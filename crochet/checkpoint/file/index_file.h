@@ -10,19 +10,19 @@
 
 namespace crochet {
 
-// The file that makes a checkpoint: `<prefix>.index`, `<prefix>.safetensors` (with the data in it)
-// or `<prefix>.safetensors.index.json`.
+// The index, which makes files a checkpoint: `<prefix>.index`, `<prefix>.safetensors` (including
+// the data) or `<prefix>.safetensors.index.json`.
 
-// True if there is an index, or a file of exactly this name.
+// True if there is an index, or a file with exactly this name.
 bool checkpoint_exists(FileSystem& files, const std::string& prefix);
-// The path of the file that makes it a checkpoint, of either format; nothing without it.
+// The path of the index, of either format; unset if there is none.
 std::optional<std::string> find_index(FileSystem& files, const std::string& prefix);
-// What CheckpointWriter::index_crc32c() was when it was written.
-// Throws: NotFoundError without such a checkpoint; DataLossError if its file is cut.
+// CheckpointWriter::index_crc32c() at the time of writing.
+// Throws: NotFoundError if there is no such checkpoint; DataLossError if its file is truncated.
 uint32_t index_crc32c_of(FileSystem& files, const std::string& prefix);
 
 namespace internal {
-// The number of data files of which the index of a bundle tells; nothing if that cannot be known.
+// The number of data files according to the index of a bundle; unset if it is unknown.
 std::optional<int> num_shards_of(FileSystem& files, const std::string& prefix);
 }  // namespace internal
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a process leaves that is killed once its checkpoint is written, before it is synced.
+// What remains of a process that is killed after its checkpoint is written and before it is synced.
 #include <signal.h>
 #include <unistd.h>
 
@@ -49,7 +49,7 @@ class KilledWriterTest : public testing::TestWithParam<Case> {
     }
     return writer;
   }
-  // The data files, by their names without what temporary ones have.
+  // The data files, by their names without temporary suffixes.
   std::map<std::string, std::string> data_files(const std::string& directory) {
     std::map<std::string, std::string> files;
     for (const std::string& name : FileSystem::posix().list(directory)) {

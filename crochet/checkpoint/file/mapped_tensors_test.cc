@@ -27,7 +27,7 @@ Tensor counted(int64_t size) {
   return Tensor::from(values);
 }
 
-constexpr int64_t kLarge = 50'000;  // Floats: more than is read rather than mapped.
+constexpr int64_t kLarge = 50'000;  // Floats: large enough to be mapped rather than read.
 
 class MappedTensorsTest : public testing::Test {
  protected:
@@ -52,12 +52,12 @@ class MappedTensorsTest : public testing::Test {
   const TempDirectory directory_;
   std::string prefix_ = directory_ / "c";
   const TensorMap values_ = {{"large", counted(kLarge)},
-                             {"odd", counted(kLarge)},  // Lies behind strings of 9 bytes.
+                             {"odd", counted(kLarge)},  // Follows strings of 9 bytes.
                              {"small", counted(10)},
                              {"words", Tensor::from({"a", "bc"})}};
 };
 
-TEST_F(MappedTensorsTest, HaveTheValuesThatReadingGives) {
+TEST_F(MappedTensorsTest, HaveTheSameValuesAsRead) {
   write();
   const CheckpointReader reader(prefix_);
   for (const auto& [name, info] : reader.tensors())
@@ -65,7 +65,7 @@ TEST_F(MappedTensorsTest, HaveTheValuesThatReadingGives) {
   EXPECT_THROW(reader.map("unknown"), NotFoundError);
 }
 
-TEST_F(MappedTensorsTest, BorrowTheFilesPagesWhereTheyCan) {
+TEST_F(MappedTensorsTest, BorrowTheFilesPagesIfPossible) {
   write();
   const CheckpointReader reader(prefix_);
   EXPECT_TRUE(reader.map("large").is_shared());
@@ -103,13 +103,13 @@ TEST_F(MappedTensorsTest, OfSlicesAreVerifiedSliceBySlice) {
   EXPECT_NO_THROW(reader.verify("large"));
 }
 
-TEST_F(MappedTensorsTest, AreNotThereIfTheFileIsTooShort) {
+TEST_F(MappedTensorsTest, AreRejectedIfTheFileIsTooShort) {
   write();
   FileSystem::posix().truncate(data_filename(prefix_, 0, 1), kLarge * 4 - 1);
   EXPECT_THROW(CheckpointReader(prefix_).map("large"), DataLossError);
 }
 
-TEST_F(MappedTensorsTest, AreReadWhereNothingCanBeMapped) {
+TEST_F(MappedTensorsTest, AreReadIfMappingIsNotSupported) {
   MemoryFileSystem files;
   prefix_ = "c";
   write(files);

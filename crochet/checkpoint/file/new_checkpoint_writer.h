@@ -12,8 +12,8 @@
 
 namespace crochet {
 
-// `files` is not owned and outlives the writer. `expected_bytes`, if they are known, are about
-// those of each data file. Throws: InvalidArgumentError for no data files or more than 99999.
+// `files` is not owned and must outlive the writer. `expected_bytes`, if known, is the approximate
+// size of each data file. Throws: InvalidArgumentError for no data files or more than 99999.
 std::unique_ptr<CheckpointWriter> new_checkpoint_writer(CheckpointFormat format, FileSystem& files,
                                                         std::string prefix, int num_shards = 1,
                                                         std::vector<uint64_t> expected_bytes = {});

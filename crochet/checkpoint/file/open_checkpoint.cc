@@ -39,11 +39,11 @@ OpenCheckpoint open_bundle(FileSystem& files, const std::string& prefix) {
 [[noreturn]] void throw_no_prefix(const std::string& file) {
   const std::string name = base_name(file);
   if (const auto part = parse_checkpoint_filename(name))
-    throw NotFoundError("{} is one file of a checkpoint, which is called {}", file,
+    throw NotFoundError("{} is only a file of a checkpoint; its prefix is {}", file,
                         join_path(directory_of(file), part->base));
   throw UnimplementedError(
-      "{} is a file and there is no {}: TensorFlow's V1 format is not supported; let TensorFlow "
-      "write the checkpoint anew",
+      "{} is a file and there is no {}: TensorFlow's V1 format is not supported; rewrite the "
+      "checkpoint with TensorFlow",
       file, index_filename(file));
 }
 
@@ -61,7 +61,7 @@ OpenCheckpoint open_checkpoint(FileSystem& files, const std::string& prefix) {
     if (is_safetensors_name(prefix)) return open_safetensors(files, prefix);
     throw_no_prefix(prefix);
   }
-  return open_bundle(files, prefix);  // Which says that it is not there.
+  return open_bundle(files, prefix);  // Throws that it does not exist.
 }
 
 }  // namespace crochet::internal

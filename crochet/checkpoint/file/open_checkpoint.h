@@ -13,7 +13,7 @@
 
 namespace crochet::internal {
 
-// A checkpoint of either format, as a reader sees it.
+// A checkpoint of either format, opened for reading.
 struct OpenCheckpoint {
   CheckpointFormat format;
   StoredTensors tensors;

@@ -10,7 +10,7 @@
 namespace crochet::internal {
 namespace {
 
-// Reading so much for nothing takes no longer than another stream does to begin.
+// Reading a gap of this size takes no longer than starting another stream.
 constexpr uint64_t kMaxGapBytes = uint64_t{1} << 20;
 
 uint64_t begin_of(const StoredTensor& entry) { return static_cast<uint64_t>(entry.offset); }

@@ -16,7 +16,7 @@
 namespace crochet {
 namespace {
 
-// One bad file after another: each damage is reported as such.
+// Reads one damaged file after another: each damage is reported as such.
 
 TensorMap small_tensors() {
   return {{"bias", Tensor::from<float>({1, 2, 3})},
@@ -54,7 +54,7 @@ class SafetensorsDamageTest : public testing::Test {
     return false;
   }
 
-  // True if reading reports damage, and so does verifying; what is read without is what was
+  // True if both reading and verifying report damage; values read without an error must be those
   // written.
   bool is_noticed() {
     TensorMap tensors;
@@ -92,19 +92,19 @@ class SafetensorsDamageTest : public testing::Test {
   AttackCount damaged_{"damaged_files"};
 };
 
-TEST_F(SafetensorsDamageTest, EveryFlippedBitAndEveryCutIsNoticed) {
+TEST_F(SafetensorsDamageTest, EveryFlippedBitAndTruncationIsDetected) {
   write(1);
   EXPECT_FALSE(is_noticed());
   expect_damage_is_noticed("m.safetensors");
 }
 
-TEST_F(SafetensorsDamageTest, EveryFlippedBitAndEveryCutOfSeveralFilesIsNoticed) {
+TEST_F(SafetensorsDamageTest, EveryFlippedBitAndTruncationOfSeveralFilesIsDetected) {
   write(2);
   EXPECT_FALSE(is_noticed());
   for (const std::string& name : files_.list("")) expect_damage_is_noticed(name);
 }
 
-TEST_F(SafetensorsDamageTest, FilesThatAreSwappedDroppedOrStaleAreNoticed) {
+TEST_F(SafetensorsDamageTest, SwappedMissingAndStaleFilesAreDetected) {
   const std::string first = "m-00001-of-00002.safetensors";
   const std::string second = "m-00002-of-00002.safetensors";
   write(2, "m", 6);
@@ -132,8 +132,8 @@ TEST_F(SafetensorsDamageTest, FilesThatAreSwappedDroppedOrStaleAreNoticed) {
   EXPECT_TRUE(is_noticed());
 }
 
-// Without checksums the structure is all there is: no crash, and no value of another shape.
-TEST_F(SafetensorsDamageTest, EveryFlippedBitOfAFileWithoutChecksumsIsNoCrash) {
+// Without checksums only the structure is checked: no crash, and no value of another shape.
+TEST_F(SafetensorsDamageTest, AFlippedBitOfAFileWithoutChecksumsDoesNotCrash) {
   TensorMap expected = small_tensors();
   expected.erase("labels");
   expected.erase("c");

@@ -18,7 +18,7 @@ TensorSlice resolved_or_lost(const TensorSlice& slice, const StoredTensor& entry
   try {
     return resolved(slice, entry.shape);
   } catch (const InvalidArgumentError& error) {
-    throw DataLossError("\"{}\" {} is stored in slices, one is {}", name, entry.shape,
+    throw DataLossError("\"{}\" {} is stored in slices with an invalid one: {}", name, entry.shape,
                         error.what());
   }
 }
@@ -43,9 +43,9 @@ bool overlap(const TensorSlice& a, const TensorSlice& b) {
   return true;
 }
 
-// Looks for two slices that overlap. Sorted by one dimension, slices fall into groups with gaps
-// between them; two slices of different groups do not overlap. What one dimension leaves together
-// the next ones divide. A group that none divides is compared pair by pair.
+// Looks for two slices that overlap. Sorted by one dimension, slices form groups with gaps between
+// them; two slices of different groups do not overlap. Groups that one dimension cannot divide are
+// divided by the next ones. A group that no dimension divides is compared pair by pair.
 class OverlapCheck {
  public:
   OverlapCheck(std::vector<StoredPart>& slices, std::string_view name)
@@ -67,13 +67,13 @@ class OverlapCheck {
  private:
   struct Group {
     std::span<StoredPart> slices;
-    size_t dimension;      // By which to divide it.
-    size_t num_undivided;  // Dimensions before this one that left it as it is.
+    size_t dimension;      // The dimension to divide it by.
+    size_t num_undivided;  // The number of earlier dimensions that did not divide it.
   };
 
-  // Slices examined, and pairs of slices compared: about 50 ms. A grid needs 2 for each dimension
-  // of a slice. An index can have many tensors of slices, so this must be little for the bytes that
-  // one takes: 4,500 slices that nothing divides, a quarter of a megabyte.
+  // The limit of slices examined and pairs of slices compared: about 50 ms. A grid needs 2 for each
+  // dimension of a slice. An index can have many tensors in slices, so the limit must be small in
+  // relation to its bytes: 4,500 slices that nothing divides take a quarter of a megabyte.
   static constexpr size_t kMinWork = 10'000'000;
   static constexpr size_t kWorkPerExtent = 10;
 
@@ -115,7 +115,7 @@ class OverlapCheck {
   void count_work(size_t amount) {
     throw_if_signalled("reading the slices of a tensor");
     if (amount > work_left_)
-      throw DataLossError("\"{}\" is stored in slices that lie across each other", name_);
+      throw DataLossError("\"{}\" is stored in slices that are too entangled to compare", name_);
     work_left_ -= amount;
   }
 
@@ -147,8 +147,8 @@ std::vector<StoredPart> all_slices(const StoredTensors& tensors, std::string_vie
 
 std::vector<StoredPart> slices_within(const std::vector<StoredPart>& all, std::string_view name,
                                       const TensorSlice& target) {
-  // Often it is one that is stored. An empty tensor has nothing in common with itself, and a
-  // checksum all the same.
+  // Often the target is a stored slice. This also handles an empty tensor, which has no elements in
+  // common with itself, but a checksum.
   const auto same = std::ranges::lower_bound(all, target, is_before, &StoredPart::where);
   if (same != all.end() && same->where == target) return {*same};
   std::vector<StoredPart> needed;

@@ -11,24 +11,23 @@
 
 namespace crochet::internal {
 
-// Bytes of a bundle, and the part of a tensor that they are.
+// Stored bytes, and the part of a tensor that they contain.
 struct StoredPart {
   TensorSlice where;          // Resolved.
-  const StoredTensor* entry;  // Of the index.
+  const StoredTensor* entry;  // Owned by the index.
 };
 
-// All parts that a tensor is stored in, ordered by where they are; one that is stored whole is its
-// only part. Takes time n log n for the grids of n slices that partitioners make, and a bounded one
-// for any others.
-// Throws: DataLossError for parts that are missing, overlap, are not as the entry says or lie so
-// entangled that they cannot be told apart in that time; CancelledError if a signal is pending.
+// All parts that a tensor is stored in, ordered by their location; a tensor that is stored whole is
+// its only part. Takes n log n time for grids of n slices, as created by partitioners, and bounded
+// time for any others.
+// Throws: DataLossError for parts that are missing, overlap, contradict the entry or are too
+// entangled to be compared in that time; CancelledError if a signal is pending.
 std::vector<StoredPart> all_slices(const StoredTensors& tensors, std::string_view name,
                                    const StoredTensor& entry);
 
-// What to read for a slice of a tensor: the parts that hold its elements, each element in
-// one of them.
+// The parts to read for a slice of a tensor: each element of the slice is in one of them.
 // Requires: `all` is what all_slices() returned for the tensor `name`; `target` is resolved.
-// Throws: InvalidArgumentError if the parts that are stored do not make up the slice.
+// Throws: InvalidArgumentError if the stored parts do not cover the slice.
 std::vector<StoredPart> slices_within(const std::vector<StoredPart>& all, std::string_view name,
                                       const TensorSlice& target);
 

@@ -41,7 +41,7 @@ Tensor cells(std::string_view text) { return cells(parse_slice(text)); }
 
 class BundleSlicesTest : public testing::Test {
  protected:
-  // Writes slices of "t", numbers of cells, and reads.
+  // Writes slices of "t", which contain numbers of cells, and reads.
   CheckpointReader written(const Shape& shape, const std::vector<std::string>& slices) {
     BundleWriter writer(files_, "m-1");
     for (const std::string& slice : slices)
@@ -62,13 +62,13 @@ TEST_F(BundleSlicesTest, ReadsAPartitionedVariableWholeAndInPieces) {
   EXPECT_THAT(reader.tensors(), ElementsAre(Key("t")));
   EXPECT_EQ(reader.read("t"), cells("0,5:0,10"));
   EXPECT_THAT(reader.slices("t"), ElementsAre(parse_slice("-:0,1"), parse_slice("-:1,9")));
-  EXPECT_EQ(reader.read_slice("t", parse_slice("-:1,9")), cells("0,5:1,9")) << "as it is stored";
+  EXPECT_EQ(reader.read_slice("t", parse_slice("-:1,9")), cells("0,5:1,9")) << "as stored";
   EXPECT_EQ(reader.read_slice("t", parse_slice("-:0,2")), cells("0,5:0,2")) << "cuts both";
   EXPECT_EQ(reader.read_slice("t", parse_slice("1,3:2,4")), cells("1,3:2,4")) << "within one";
 }
 
 // TB-5
-TEST_F(BundleSlicesTest, WholeDimensionsMayBeWrittenOutOrNot) {
+TEST_F(BundleSlicesTest, WholeDimensionsMayBeExplicitOrNot) {
   for (const char* const stored : {"-:-", "0,5:0,10", "-:0,10", "0,5:-"}) {
     const CheckpointReader reader = written({5, 10}, {stored});
     EXPECT_EQ(reader.tensors().at("t").num_slices, 0u) << "it is the tensor";
@@ -102,7 +102,7 @@ TEST_F(BundleSlicesTest, ReadsTilesInAnyOrder) {
         }
 }
 
-TEST_F(BundleSlicesTest, StringsAreReadInPiecesToo) {
+TEST_F(BundleSlicesTest, StringsAreReadInPieces) {
   BundleWriter writer(files_, "m-1");
   writer.add_slice("s", {4}, parse_slice("0,1"), Tensor::from({"a"}));
   writer.add_slice("s", {4}, parse_slice("1,3"), Tensor::from({"bb", "", "d"}));
@@ -112,7 +112,7 @@ TEST_F(BundleSlicesTest, StringsAreReadInPiecesToo) {
   EXPECT_EQ(reader.read_slice("s", parse_slice("0,2")), Tensor::from({"a", "bb"}));
 }
 
-TEST_F(BundleSlicesTest, WhatIsNotStoredCannotBeRead) {
+TEST_F(BundleSlicesTest, RejectsSlicesThatAreNotStored) {
   const CheckpointReader reader = written({5, 10}, {"-:0,4", "-:6,4"});
   EXPECT_THAT([&] { reader.read("t"); },
               ThrowsMessage<InvalidArgumentError>(HasSubstr(
@@ -138,7 +138,7 @@ TEST_F(BundleSlicesTest, TheWorkedExampleIsWrittenByteForByte) {
                              "3a 0a 0a 04 08 02 10 02 0a 02 10 02")}}));
 }
 
-TEST_F(BundleSlicesTest, RefusesSlicesThatAreNotOfOneTensor) {
+TEST_F(BundleSlicesTest, RejectsSlicesThatAreNotOfOneTensor) {
   const auto refused = [&](const char* name, const Shape& shape, const char* slice,
                            const Tensor& tensor) {
     BundleWriter writer(files_, "m-1");
@@ -164,7 +164,7 @@ TEST_F(BundleSlicesTest, RefusesSlicesThatAreNotOfOneTensor) {
 }
 
 // An index that contradicts itself.
-TEST_F(BundleSlicesTest, SlicesThatAreNotAsTheEntrySaysAreDataLoss) {
+TEST_F(BundleSlicesTest, SlicesThatContradictTheEntryAreDataLoss) {
   const std::string two = internal::from_hex("00 00 80 3f 00 00 00 40");
   const auto read = [&](const std::vector<TensorSlice>& slices, const StoredTensor& stored) {
     RawBundle bundle;
@@ -200,7 +200,7 @@ std::vector<internal::StoredPart> all_slices_of(const internal::StoredTensors& t
   return internal::all_slices(tensors, "t", tensors.at("t"));
 }
 
-// Small data and a small index could claim any number of elements.
+// Otherwise small data and a small index could claim any number of elements.
 TEST_F(BundleSlicesTest, SlicesThatShareBytesAreDataLoss) {
   RawBundle bundle;
   const std::string bytes(4096, '\0');
@@ -223,7 +223,7 @@ TEST_F(BundleSlicesTest, SlicesThatShareBytesAreDataLoss) {
   EXPECT_LT(allocations.largest(), size_t{1} << 20);
 }
 
-// One comparison of each pair would allocate two million times.
+// Comparing each pair would allocate two million times.
 TEST_F(BundleSlicesTest, ManySlicesAreComparedInLittleTime) {
   constexpr int64_t kCount = 2000;
   std::vector<TensorSlice> slices;
@@ -238,7 +238,7 @@ TEST_F(BundleSlicesTest, ManySlicesAreComparedInLittleTime) {
   EXPECT_THAT(internal::slices_within(all, "t", {{1, 1}, {7, 3}}), testing::SizeIs(3));
 }
 
-// The same answer as comparing each pair.
+// Gives the same answer as comparing each pair.
 TEST_F(BundleSlicesTest, FindsEveryOverlap) {
   std::minstd_rand random(1);
   int num_sound = 0;
@@ -267,7 +267,7 @@ TEST_F(BundleSlicesTest, FindsEveryOverlap) {
   EXPECT_GT(num_sound, 500);
 }
 
-// Four arms around a middle: no cut divides them. One arm is of many slices.
+// Four arms around a centre, which no cut divides. One arm consists of many slices.
 std::vector<TensorSlice> pinwheel(int64_t size) {
   std::vector<TensorSlice> slices = {{{0, 1}, {0, 2}},
                                      {{1, 2}, {0, 1}},
@@ -278,13 +278,13 @@ std::vector<TensorSlice> pinwheel(int64_t size) {
   return slices;
 }
 
-TEST_F(BundleSlicesTest, SlicesThatLieAcrossEachOtherTakeABoundedTime) {
+TEST_F(BundleSlicesTest, EntangledSlicesTakeBoundedTime) {
   EXPECT_THAT(all_slices_of(index_of({3, 101}, pinwheel(100))), testing::SizeIs(103));
   EXPECT_THAT(
       [] {
         all_slices_of(index_of({3, 20'001}, pinwheel(20'000)));
       },
-      ThrowsMessage<DataLossError>(HasSubstr("lie across each other")));
+      ThrowsMessage<DataLossError>(HasSubstr("too entangled to compare")));
 }
 
 TEST_F(BundleSlicesTest, ComparingSlicesEndsWithASignal) {

@@ -159,8 +159,8 @@ class FaultLife {
   void expect_sound(MemoryFileSystem& disk, int64_t promised) const {
     // Leftovers that a start could not remove stay for the next one, which is logged.
     const bool was_not_cleared = std::ranges::any_of(log_.lines(), [](const std::string& line) {
-      return line.find("left-overs of killed saves stay for now") != std::string::npos ||
-             line.find("left by a save that did not finish, cannot be") != std::string::npos;
+      return line.find("leftovers of killed saves are not removed now") != std::string::npos ||
+             line.find("leftover of an unfinished save cannot be") != std::string::npos;
     });
     std::set<std::string> saves;
     for (const std::string& directory : directories()) {

@@ -16,8 +16,8 @@
 namespace crochet::internal {
 namespace {
 
-// A suffix that does not replace a file: none of those that are still to be renamed has it. Those
-// that a killed process renamed already may have it.
+// A suffix with which renaming replaces no file: it is free for all files still to be renamed.
+// Files that a killed process has already renamed may have it.
 std::string free_suffix(FileSystem& files, const std::vector<std::string>& paths,
                         const std::string& wanted) {
   std::string suffix = wanted;
@@ -75,17 +75,17 @@ bool CheckpointDirectory::is_locked() const {
 
 std::optional<std::string> CheckpointDirectory::objection(const std::string& prefix) {
   const auto sidecar = load_sidecar(*directory_, prefix);
-  if (!sidecar) return "it has no sidecar that says who saved it";
+  if (!sidecar) return "it has no sidecar, so its writer is unknown";
   if (sidecar->pinned) return "it is pinned";
   if (sidecar->index_crc32c == 0 || sidecar->index_crc32c != index_crc32c_of(*directory_, prefix))
-    return "its index is not the one that was published with its sidecar";
+    return "its index is not the one published with its sidecar";
   return std::nullopt;
 }
 
-// Whoever pins it does so before, and is heeded, or comes after, and finds it gone.
+// A concurrent pin comes either before, and is respected, or after, and finds it removed.
 std::optional<std::string> CheckpointDirectory::remove_or_keep(const std::string& prefix) {
   const auto lock = lock_sidecars(*directory_, path());
-  const bool is_there = find_index(*directory_, prefix).has_value();  // Else the rest is to go.
+  const bool is_there = find_index(*directory_, prefix).has_value();  // Otherwise remove the rest.
   auto reason = is_there ? objection(prefix) : std::nullopt;
   if (!reason) remove_checkpoint(*directory_, prefix);
   return reason;
@@ -96,21 +96,21 @@ std::vector<std::string> CheckpointDirectory::remove(const std::vector<std::stri
   if (prefixes.empty()) return removed;
   const auto lock = DirectoryLock::for_a_moment(files_, path(), directory_);
   if (!lock) {
-    log_warning("{}: {} checkpoints that are not needed any more stay: another run holds the lock",
-                path(), prefixes.size());
+    log_warning("{}: {} surplus checkpoints were not removed: another run holds the lock", path(),
+                prefixes.size());
     return removed;
   }
-  // Every save asks for them again: a line for each would make the log grow with the square.
+  // Every save tries again, so a line for each checkpoint would make the log grow quadratically.
   std::vector<std::string> kept, failed;
   for (const std::string& prefix : prefixes) {
     try {
       if (const auto reason = remove_or_keep(prefix))
-        kept.push_back(fmt::format("checkpoint {} stays: {}", prefix, *reason));
+        kept.push_back(fmt::format("checkpoint {} was not removed: {}", prefix, *reason));
       else
         removed.push_back(prefix);
     } catch (const Error& error) {
-      failed.push_back(fmt::format("checkpoint {} is not needed any more and cannot be removed: {}",
-                                   prefix, error.what()));
+      failed.push_back(
+          fmt::format("surplus checkpoint {} cannot be removed: {}", prefix, error.what()));
     }
   }
   if (!kept.empty()) log_info("{}", first_of(kept));
@@ -122,23 +122,23 @@ void CheckpointDirectory::remove_leftovers(const std::string& basename,
                                            const std::string& latest_filename) {
   const auto lock = DirectoryLock::for_a_moment(files_, path(), directory_);
   if (!lock)
-    throw FailedPreconditionError("{}: left-overs of killed saves stay: another run holds the lock",
-                                  path());
-  // What a killed process did to names may be in the system's memory only. The checkpoint that it
-  // published last is to stay, and an index that it removed must not come back without its data.
+    throw FailedPreconditionError(
+        "{}: leftovers of killed saves cannot be removed: another run holds the lock", path());
+  // A killed process may have changed names only in the system's memory. The checkpoint that it
+  // published last must stay, and an index that it removed must not come back without its data.
   try {
     directory_->sync_directory(path());
   } catch (const Error& error) {
-    log_warning("{}: left-overs of killed saves stay for now: {}", path(), error.what());
+    log_warning("{}: leftovers of killed saves are not removed now: {}", path(), error.what());
     return;
   }
   for (const std::string& leftover :
        list_leftovers(*directory_, path(), basename, latest_filename)) {
     try {
       directory_->remove(leftover);
-      log_info("{}: removed; a save that did not finish left it", leftover);
+      log_info("{}: removed leftover of an unfinished save", leftover);
     } catch (const Error& error) {
-      log_warning("{}: left by a save that did not finish, cannot be removed: {}", leftover,
+      log_warning("{}: leftover of an unfinished save cannot be removed: {}", leftover,
                   error.what());
     }
   }
@@ -147,14 +147,14 @@ void CheckpointDirectory::remove_leftovers(const std::string& basename,
 std::optional<std::string> CheckpointDirectory::set_aside(const std::string& prefix) {
   if (!is_locked()) {
     log_warning(
-        "checkpoint {} is damaged and stays as it is: only the run that holds the "
-        "directory's lock sets it aside",
+        "checkpoint {} is damaged and is left as it is: only the run that holds the "
+        "directory's lock may set it aside",
         prefix);
     return std::nullopt;
   }
   const auto lock = lock_sidecars(*directory_, path());
   if (const auto reason = objection(prefix)) {
-    log_warning("checkpoint {} is damaged and stays as it is: {}", prefix, *reason);
+    log_warning("checkpoint {} is damaged and is left as it is: {}", prefix, *reason);
     return std::nullopt;
   }
   std::string suffix = rename_all(prefix, ".damaged");
@@ -167,10 +167,10 @@ void CheckpointDirectory::keep_pinned(const std::string& prefix) {
   const auto lock = DirectoryLock::for_a_moment(files_, path(), directory_);
   if (!lock)
     throw FailedPreconditionError(
-        "{}: not replaced: it is pinned, and another run holds the lock of its directory", prefix);
+        "{}: not replaced: it is pinned and another run holds the lock of its directory", prefix);
   const auto no_changes = lock_sidecars(*directory_, path());
   const std::string suffix = rename_all(prefix, ".replaced");
-  log_warning("{}: it is pinned, and another one of this name is written: its files now end in {}",
+  log_warning("{}: a checkpoint of this name is written, but it is pinned: its files now end in {}",
               prefix, suffix);
 }
 

@@ -12,22 +12,22 @@
 
 namespace crochet::internal {
 
-// A directory with checkpoints, held open: what is done to them is done there, wherever its path
-// leads by now. The only code that removes checkpoints or sets them aside without being told to by
-// name.
+// A directory with checkpoints, held open: operations affect this directory, wherever its path now
+// leads. The only code that removes checkpoints or sets them aside without an explicit request for
+// each.
 //
-// It touches a checkpoint only while this process holds the directory's lock, and only if its
-// sidecar has the checksum that the checkpoint's index has at this very moment: a saver published
-// it, and nobody has replaced it since.
+// It changes a checkpoint only while this process holds the directory's lock, and only if its
+// sidecar has the current checksum of the checkpoint's index: a saver published it, and it has not
+// been replaced since.
 //
 // Thread-safe.
 class CheckpointDirectory {
  public:
-  // The directory of `path`, without changing anything; nothing if there is no such directory.
+  // Opens the directory `path` without changing anything; unset if there is no such directory.
   static std::optional<CheckpointDirectory> find(FileSystem& files, const std::string& path);
-  // To save there: makes the directory if it is missing.
-  // Throws: FailedPreconditionError if this process has locked the directory of this path, and it
-  // is no longer there, or the lock is lost.
+  // Opens it for saving: creates the directory if it is missing.
+  // Throws: FailedPreconditionError if this process has locked the directory with this path, but it
+  // is no longer there or the lock is lost.
   static CheckpointDirectory to_save_in(FileSystem& files, const std::string& path);
 
   Directory& files() const { return *directory_; }
@@ -36,23 +36,23 @@ class CheckpointDirectory {
   // True while this process holds the lock.
   bool is_locked() const;
 
-  // Removes those of these checkpoints that may be removed, and returns them. If others stay, since
-  // they are pinned, replaced by somebody else or cannot be removed, the log has a line with the
-  // first of them and their number.
+  // Removes those of these checkpoints that may be removed, and returns them. If others are kept
+  // because they are pinned, were replaced or cannot be removed, logs one line with the first of
+  // them and their number.
   std::vector<std::string> remove(const std::vector<std::string>& prefixes);
 
-  // Removes what list_leftovers() finds. What cannot be removed is a warning.
+  // Removes the files that list_leftovers() finds. Logs a warning for each that cannot be removed.
   // Throws: FailedPreconditionError if another process holds the lock.
   void remove_leftovers(const std::string& basename, const std::string& latest_filename);
 
   // Renames the files of a damaged checkpoint to `<name>.damaged`, or `<name>.damaged-2` and so on
-  // if one of these is taken. Returns the suffix; nothing, with a line in the log, if the lock is
-  // not held or the checkpoint is not one to be touched. A kill on the way leaves it damaged: the
-  // index is renamed after the data.
+  // if one of these names is taken. Returns the suffix; unset, with a line in the log, if the lock
+  // is not held or the checkpoint must not be changed. After a kill in between it is still damaged:
+  // the index is renamed after the data.
   std::optional<std::string> set_aside(const std::string& prefix);
 
-  // Before a pinned checkpoint would be replaced by another one of its name: renames its files to
-  // `<name>.replaced`, or `<name>.replaced-2` and so on.
+  // Called before a checkpoint of the same name is written: if the existing one is pinned, renames
+  // its files to `<name>.replaced`, or `<name>.replaced-2` and so on.
   // Throws: FailedPreconditionError if another process holds the lock.
   void keep_pinned(const std::string& prefix);
 
@@ -60,17 +60,18 @@ class CheckpointDirectory {
   CheckpointDirectory(FileSystem& files, std::shared_ptr<Directory> directory,
                       std::optional<DirectoryLock> lock);
 
-  // Removes it, or returns why it stays.
+  // Removes it, or returns why it is kept.
   // Throws: what the file system throws.
   std::optional<std::string> remove_or_keep(const std::string& prefix);
-  // Gives all files of a checkpoint the suffix, or one with a number that is free. Returns it.
+  // Appends the suffix, or a free one with a number, to the names of all files of a checkpoint.
+  // Returns it.
   std::string rename_all(const std::string& prefix, const std::string& suffix);
-  // Why a checkpoint is not to be touched; nothing if it may be.
+  // Why a checkpoint must not be changed; unset if it may be.
   std::optional<std::string> objection(const std::string& prefix);
 
-  FileSystem& files_;  // In which the directory is. Not owned; outlives this.
+  FileSystem& files_;  // Contains the directory. Not owned; outlives this.
   std::shared_ptr<Directory> directory_;
-  std::shared_ptr<const DirectoryLock> lock_;  // Null if this process had none.
+  std::shared_ptr<const DirectoryLock> lock_;  // Null if this process held none.
 };
 
 }  // namespace crochet::internal

@@ -53,7 +53,7 @@ class CheckpointDirectoryTest : public testing::Test {
   LogCapture log_;
 };
 
-TEST_F(CheckpointDirectoryTest, RemovesWhatASaverPublished) {
+TEST_F(CheckpointDirectoryTest, RemovesPublishedCheckpoints) {
   publish(files_, "d/m-1");
   publish(files_, "d/m-2");
   EXPECT_THAT(directory().remove({"d/m-1"}), ElementsAre("d/m-1"));
@@ -82,18 +82,18 @@ TEST_F(CheckpointDirectoryTest, LeavesTheLockFreeAfterARemoval) {
   EXPECT_NO_THROW(DirectoryLock(files_, "d"));
 }
 
-// C2: somebody else has written a checkpoint under a name that is listed.
-TEST_F(CheckpointDirectoryTest, KeepsWhatSomebodyElseWroteUnderThatName) {
+// C2: another writer has replaced a listed checkpoint.
+TEST_F(CheckpointDirectoryTest, KeepsACheckpointThatWasReplaced) {
   publish(files_, "d/m-1");
   const std::string sidecar = read_file(files_, "d/m-1.json");
   publish(files_, "d/m-1", 7);
   replace_file(files_, "d/m-1.json", sidecar);
   EXPECT_THAT(directory().remove({"d/m-1"}), IsEmpty());
   EXPECT_EQ(value_of("d/m-1"), 7);
-  EXPECT_TRUE(log_.contains("its index is not the one that was published"));
+  EXPECT_TRUE(log_.contains("its index is not the one published"));
 }
 
-TEST_F(CheckpointDirectoryTest, KeepsWhatHasNoSidecarOrIsPinned) {
+TEST_F(CheckpointDirectoryTest, KeepsCheckpointsThatArePinnedOrWithoutASidecar) {
   publish(files_, "d/m-1");
   publish(files_, "d/m-2");
   publish(files_, "d/m-3");
@@ -104,26 +104,25 @@ TEST_F(CheckpointDirectoryTest, KeepsWhatHasNoSidecarOrIsPinned) {
   for (const char* const prefix : {"d/m-1", "d/m-2", "d/m-3"}) EXPECT_EQ(value_of(prefix), 1);
 }
 
-// Every save would write them again.
+// Every save would log them again.
 TEST_F(CheckpointDirectoryTest, LogsOneLineForAllRemovalsThatFail) {
   for (const char* const prefix : {"d/m-1", "d/m-2", "d/m-3"}) publish(files_, prefix);
-  files_.create_directories("d/.sidecar_lock");  // Which cannot be locked.
+  files_.create_directories("d/.sidecar_lock");  // A directory cannot be locked.
   EXPECT_THAT(directory().remove({"d/m-1", "d/m-2", "d/m-3"}), IsEmpty());
   ASSERT_THAT(log_.lines(), SizeIs(1));
-  EXPECT_THAT(log_.lines().front(),
-              HasSubstr("d/m-1 is not needed any more and cannot be removed"));
+  EXPECT_THAT(log_.lines().front(), HasSubstr("surplus checkpoint d/m-1 cannot be removed"));
   EXPECT_THAT(log_.lines().front(), EndsWith("(and 2 others)"));
 }
 
-TEST_F(CheckpointDirectoryTest, ReachesNothingOutside) {
+TEST_F(CheckpointDirectoryTest, DoesNotAccessOtherDirectories) {
   files_.create_directories("other");
   publish(files_, "other/m-1");
   EXPECT_THAT(directory().remove({"other/m-1", "d/../other/m-1", "/other/m-1"}), IsEmpty());
   EXPECT_EQ(value_of("other/m-1"), 1);
 }
 
-// C4: a pin that was confirmed counts, also if it comes while removal has begun to look.
-TEST_F(CheckpointDirectoryTest, HeedsAPinThatComesWhileItLooks) {
+// C4: a confirmed pin counts, even if it comes after the removal has started to check.
+TEST_F(CheckpointDirectoryTest, RespectsAPinSetDuringTheCheck) {
   publish(files_, "d/m-1");
   FailingFileSystem files(files_);
   bool done = false;
@@ -137,7 +136,7 @@ TEST_F(CheckpointDirectoryTest, HeedsAPinThatComesWhileItLooks) {
   EXPECT_EQ(value_of("d/m-1"), 1);
 }
 
-TEST_F(CheckpointDirectoryTest, SetsAsideUnderTheLockOnly) {
+TEST_F(CheckpointDirectoryTest, SetsAsideOnlyUnderTheLock) {
   publish(files_, "d/m-1");
   EXPECT_EQ(directory().set_aside("d/m-1"), std::nullopt);
   EXPECT_EQ(value_of("d/m-1"), 1);
@@ -151,7 +150,7 @@ TEST_F(CheckpointDirectoryTest, SetsAsideUnderTheLockOnly) {
   EXPECT_THAT(files_.unsynced_names(), Not(Contains(EndsWith(".damaged-2"))));
 }
 
-TEST_F(CheckpointDirectoryTest, SetsNothingAsideThatASaverDidNotPublish) {
+TEST_F(CheckpointDirectoryTest, SetsAsideOnlyPublishedCheckpoints) {
   const DirectoryLock run(files_, "d");
   publish(files_, "d/m-1");
   files_.remove("d/m-1.json");
@@ -159,7 +158,7 @@ TEST_F(CheckpointDirectoryTest, SetsNothingAsideThatASaverDidNotPublish) {
   EXPECT_EQ(value_of("d/m-1"), 1);
 }
 
-// C6: a kill at any moment loses no byte, and the next one finishes it.
+// C6: a kill at any moment loses no byte, and the next call completes the work.
 TEST_F(CheckpointDirectoryTest, AKillWhileSettingAsideLosesNothing) {
   for (int64_t n = 0;; ++n) {
     MemoryFileSystem disk;
@@ -190,7 +189,7 @@ TEST_F(CheckpointDirectoryTest, AKillWhileSettingAsideLosesNothing) {
 }
 
 // C7
-TEST_F(CheckpointDirectoryTest, KeepsAPinnedOneUnderAnotherName) {
+TEST_F(CheckpointDirectoryTest, KeepsAPinnedCheckpointUnderAnotherName) {
   publish(files_, "d/m-1");
   publish(files_, "d/m-2");
   directory().keep_pinned("d/m-1");
@@ -203,7 +202,7 @@ TEST_F(CheckpointDirectoryTest, KeepsAPinnedOneUnderAnotherName) {
                                      "m-1.index.replaced-2", "m-1.json.replaced-2"}));
 }
 
-TEST_F(CheckpointDirectoryTest, RefusesADirectoryThatWasReplacedUnderTheLock) {
+TEST_F(CheckpointDirectoryTest, RejectsADirectoryThatWasReplacedUnderTheLock) {
   const DirectoryLock run(files_, "d");
   publish(files_, "d/m-1");
   auto before = directory();
@@ -217,8 +216,8 @@ TEST_F(CheckpointDirectoryTest, RefusesADirectoryThatWasReplacedUnderTheLock) {
   EXPECT_EQ(value_of("old/m-1"), 1);
 }
 
-// B1: a link to a directory of the user's, with the name of a left-over.
-TEST(CheckpointDirectoryOnDiskTest, RemovesALinkThatIsLeftOverAndNotWhatItLeadsTo) {
+// B1: a link to one of the user's directories, with the name of a leftover.
+TEST(CheckpointDirectoryOnDiskTest, RemovesALeftoverLinkButNotItsTarget) {
   const LogCapture log;
   TempDirectory root;
   FileSystem& files = FileSystem::posix();

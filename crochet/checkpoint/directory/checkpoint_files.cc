@@ -31,7 +31,7 @@ std::vector<std::string> list_or_none(FileSystem& files, const std::string& dire
   }
 }
 
-// The data files of a prefix beside those with an index's name, whatever their number.
+// The data files of a prefix except those that are also an index, for any number of data files.
 std::vector<std::string> data_files(FileSystem& files, const std::string& prefix) {
   std::vector<std::string> paths;
   const std::string directory = directory_of(prefix);
@@ -53,7 +53,7 @@ bool remove_if_there(FileSystem& files, const std::string& path) {
   }
 }
 
-// Made sure of before the data goes: an index without data would be a damaged checkpoint.
+// Synced before the data is removed: an index without data would be a damaged checkpoint.
 void remove_indexes(FileSystem& files, const std::string& directory,
                     const std::vector<std::string>& paths) {
   bool removed = false;
@@ -62,7 +62,7 @@ void remove_indexes(FileSystem& files, const std::string& directory,
   if (removed) files.sync_directory(directory);
 }
 
-// The names of the checkpoint's own files: the one that makes it a checkpoint, and the data's.
+// The names of the checkpoint's index and data files.
 std::set<std::string> names_of(const std::string& base, CheckpointFormat format, int num_shards) {
   std::set<std::string> names;
   const bool is_bundle = format == CheckpointFormat::kTensorBundle;
@@ -85,7 +85,7 @@ bool is_of(const internal::CheckpointFilename& file, int num_shards) {
   return error == std::errc() && stop == end && value == num_shards;
 }
 
-// Finds what killed saves have left among the names in a directory.
+// Finds leftovers of killed saves among the names in a directory.
 class Leftovers {
  public:
   Leftovers(FileSystem& files, const std::string& directory, const std::string& basename,
@@ -118,10 +118,11 @@ class Leftovers {
   }
 
  private:
-  // Of a checkpoint that was replaced by one in more or fewer data files.
+  // True for a data file of a checkpoint that was replaced by one with another number of data
+  // files.
   bool is_of_another_number(const internal::CheckpointFilename& file) {
     const std::string base(file.base);
-    if (shard_counts_.at(base).size() < 2) return false;  // No index need be read.
+    if (shard_counts_.at(base).size() < 2) return false;  // Without reading the index.
     if (names_.contains(safetensors_index_filename(base))) return false;
     const std::optional<int> expected =
         internal::num_shards_of(files_, join_path(directory_, base));
@@ -148,7 +149,7 @@ std::vector<std::string> list_checkpoints(FileSystem& files, const std::string& 
       found.emplace_back(*step, join_path(directory, file->base));
   }
   std::ranges::sort(found);
-  found.erase(std::unique(found.begin(), found.end()), found.end());  // Two formats of one prefix.
+  found.erase(std::unique(found.begin(), found.end()), found.end());  // One prefix in two formats.
   std::vector<std::string> prefixes;
   prefixes.reserve(found.size());
   for (auto& [step, prefix] : found) prefixes.push_back(std::move(prefix));
@@ -162,7 +163,7 @@ std::vector<double> get_checkpoint_mtimes(FileSystem& files,
     std::vector<std::string> paths = internal::index_filenames(prefix);
     paths.push_back(prefix);
     for (const std::string& path : paths) {
-      try {  // Another process may remove it at any time: there is no asking before.
+      try {  // Another process may remove it at any time, so checking first would not help.
         times.push_back(files.modified_time(path));
         break;
       } catch (const NotFoundError&) {

@@ -13,30 +13,30 @@
 
 namespace crochet {
 
-// The files of checkpoints in a directory, of either format. Prefixes are literal, no patterns.
+// The files of checkpoints in a directory, of either format. Prefixes are literal, not patterns.
 //
-// A checkpoint has an index: `<prefix>.index`, `<prefix>.safetensors` (with the data in it) or
+// A checkpoint has an index: `<prefix>.index`, `<prefix>.safetensors` (including the data) or
 // `<prefix>.safetensors.index.json`.
 
-// The prefixes `<directory>/<basename>-<digits>` that have an index, smallest step first; none if
+// The prefixes `<directory>/<basename>-<digits>` that have an index, smallest step first; empty if
 // there is no such directory.
 std::vector<std::string> list_checkpoints(FileSystem& files, const std::string& directory,
                                           const std::string& basename);
 
-// When checkpoints were written: seconds since 1970-01-01 UTC, of the index or of the file that has
-// the prefix's name. Those that are missing are left out.
+// The modification times of checkpoints in seconds since 1970-01-01 UTC: of the index, or of a file
+// named like the prefix. Missing ones are left out.
 std::vector<double> get_checkpoint_mtimes(FileSystem& files, std::span<const std::string> prefixes);
 
 // Removes `<prefix>.meta`, each index, all data files and the sidecar, in this order: without an
-// index the checkpoint is gone, and what else is there is a leftover. Missing files are fine. An
-// order that is carried out as it is: nobody is asked whether the checkpoint is pinned, or whose
-// it is.
+// index the checkpoint no longer exists, and the remaining files are leftovers. Missing files are
+// accepted. The removal is unconditional: it does not check whether the checkpoint is pinned, or
+// who wrote it.
 void remove_checkpoint(FileSystem& files, const std::string& prefix);
 
-// What saves and removals that were killed have left of `<basename>-<digits>`: temporary
-// files; data files, sidecars and meta graphs without an index; data files of another number than
-// the index says; and temporary files of the state file, `latest_filename`. A save that is running
-// has such files, too.
+// The files of `<basename>-<digits>` left by killed saves and removals: temporary files; data
+// files, sidecars and meta graphs without an index; data files whose number of shards differs from
+// the index; and temporary files of the state file, `latest_filename`. A running save has such
+// files, too.
 std::vector<std::string> list_leftovers(FileSystem& files, const std::string& directory,
                                         const std::string& basename,
                                         const std::string& latest_filename = "checkpoint");
@@ -48,17 +48,17 @@ void remove_leftovers(FileSystem& files, const std::string& directory, const std
 
 namespace internal {
 
-// Removes what a checkpoint of the same prefix in another format, or in another number of files,
-// has left: its index first. Requires: the one in `format` is published.
+// Removes the files of a replaced checkpoint with the same prefix in another format, or with
+// another number of files: its index first. Requires: the checkpoint in `format` is published.
 void remove_replaced(FileSystem& files, const std::string& prefix, CheckpointFormat format,
                      int num_shards);
 
 // Data, sidecar and graph get their names before the index does. Without an index they are not a
-// checkpoint, and are removed. True if the index exists.
+// checkpoint, and are removed. Returns true if the index exists.
 bool remove_unless_published(FileSystem& files, const std::string& prefix) noexcept;
 
-// The paths that a checkpoint of either format with this prefix may have, data files as they are
-// there. The index comes last but for the sidecar.
+// The possible paths of a checkpoint of either format with this prefix, and its existing data
+// files. The index comes last, except for the sidecar.
 std::vector<std::string> paths_of_checkpoint(FileSystem& files, const std::string& prefix);
 
 }  // namespace internal

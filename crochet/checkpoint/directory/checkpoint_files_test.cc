@@ -40,7 +40,7 @@ class CheckpointFilesTest : public testing::Test {
   LogCapture log_;
 };
 
-TEST_F(CheckpointFilesTest, FilenamesAreTakenApart) {
+TEST_F(CheckpointFilesTest, ParsesFilenames) {
   const auto is = [](std::string_view name, CheckpointPart part, std::string_view base) {
     const auto file = parse_checkpoint_filename(name);
     ASSERT_TRUE(file) << name;
@@ -88,14 +88,14 @@ TEST_F(CheckpointFilesTest, ACheckpointExistsWithItsIndexOrAsAFile) {
   EXPECT_FALSE(checkpoint_exists(files_, "d/m-*"));
 }
 
-TEST_F(CheckpointFilesTest, MtimesLeaveOutWhatIsMissing) {
+TEST_F(CheckpointFilesTest, MtimesOmitMissingCheckpoints) {
   put({"m-1.index", "m-2"});
   const std::vector<std::string> prefixes = {"d/m-1", "d/m-2", "d/m-3"};
   EXPECT_THAT(get_checkpoint_mtimes(files_, prefixes),
               ElementsAre(files_.modified_time("d/m-1.index"), files_.modified_time("d/m-2")));
 }
 
-// A disk on which another process removes each file right after it was seen.
+// A disk on which another process removes each file right after it was listed.
 class VanishingFiles final : public MemoryFileSystem {
  public:
   bool exists(const std::string& path) override {
@@ -105,7 +105,7 @@ class VanishingFiles final : public MemoryFileSystem {
   }
 };
 
-TEST_F(CheckpointFilesTest, MtimesLeaveOutWhatVanishes) {
+TEST_F(CheckpointFilesTest, MtimesOmitCheckpointsRemovedMeanwhile) {
   VanishingFiles files;
   files.create_directories("d");
   files.create("d/m-1.index")->close();
@@ -113,7 +113,7 @@ TEST_F(CheckpointFilesTest, MtimesLeaveOutWhatVanishes) {
   EXPECT_NO_THROW(get_checkpoint_mtimes(files, {&prefix, 1}));
 }
 
-TEST_F(CheckpointFilesTest, RemovesAllFilesOfACheckpointAndNoOthers) {
+TEST_F(CheckpointFilesTest, RemovesExactlyTheFilesOfACheckpoint) {
   const std::vector<std::string> others = {
       "checkpoint", "m-1.index.damaged",        "m-1.txt",
       "m-10.index", "m-10.data-00000-of-00001", "n-1.data-00000-of-00001"};
@@ -125,7 +125,7 @@ TEST_F(CheckpointFilesTest, RemovesAllFilesOfACheckpointAndNoOthers) {
   EXPECT_NO_THROW(remove_checkpoint(files_, "nowhere/m-1"));
 }
 
-TEST_F(CheckpointFilesTest, TheIndexIsGoneForGoodBeforeTheData) {
+TEST_F(CheckpointFilesTest, TheIndexIsDurablyRemovedBeforeTheData) {
   put({"m-1.index", "m-1.data-00000-of-00001", "m-1.json"});
   FailingFileSystem files(files_);
   remove_checkpoint(files, "d/m-1");
@@ -140,7 +140,7 @@ TEST_F(CheckpointFilesTest, TheIndexIsGoneForGoodBeforeTheData) {
   EXPECT_LT(place("sync_directory d"), place("remove d/m-1.data-00000-of-00001"));
 }
 
-TEST_F(CheckpointFilesTest, ARemovalThatCrashesLeavesNoDamagedCheckpoint) {
+TEST_F(CheckpointFilesTest, ACrashDuringARemovalLeavesNoDamagedCheckpoint) {
   for (int64_t n = 0;; ++n) {
     MemoryFileSystem disk;
     disk.create_directories("d");
@@ -159,10 +159,10 @@ TEST_F(CheckpointFilesTest, ARemovalThatCrashesLeavesNoDamagedCheckpoint) {
   }
 }
 
-TEST_F(CheckpointFilesTest, RemovesLeftoversAndNoForeignFiles) {
+TEST_F(CheckpointFilesTest, RemovesLeftoversButNoForeignFiles) {
   const std::vector<std::string> sound = {
       "checkpoint", "m-1.index", "m-1.data-00000-of-00001", "m-1.json", "m-1.meta",
-      // Of nobody, or of another name.
+      // Unrelated files, or files of another name.
       "notes.tempstate12", "checkpoint.tmp", "checkpoint.tmpnothex", "n-2.data-00000-of-00001",
       "n-2.index.tempstate5", "m-x.data-00000-of-00001", "m.json", "m-5.txt", "m-6.index.damaged",
       "m-6.data-00000-of-00001.damaged"};
@@ -186,7 +186,7 @@ TEST_F(CheckpointFilesTest, RemovesLeftoversAndNoForeignFiles) {
   EXPECT_NO_THROW(remove_leftovers(files_, "nowhere", "m"));
 }
 
-TEST_F(CheckpointFilesTest, ALeftoverThatStaysIsAWarning) {
+TEST_F(CheckpointFilesTest, WarnsOfALeftoverThatCannotBeRemoved) {
   put({"m-2.json", "m-3.json"});
   FailingFileSystem files(files_);
   files.fail_operation(2, Code::kPermissionDenied);  // After the lock and the directory's sync.
@@ -195,7 +195,7 @@ TEST_F(CheckpointFilesTest, ALeftoverThatStaysIsAWarning) {
   EXPECT_THAT(log_.lines(Severity::kWarning), SizeIs(1));
 }
 
-// C10: left-overs of a state file of another name.
+// C10: leftovers of a state file with another name.
 TEST_F(CheckpointFilesTest, RemovesLeftoversOfTheStateFileOfItsName) {
   put({"best.tmp" + kHex, "checkpoint.tmp" + kHex, "m-1.index"});
   remove_leftovers(files_, "d", "m", "best");

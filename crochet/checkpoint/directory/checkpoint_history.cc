@@ -32,10 +32,10 @@ std::optional<CheckpointState> state_if_sound(FileSystem& files, const std::stri
 
 struct OnDisk {
   CheckpointRecord record;
-  bool is_known = true;  // What its sidecar says, if there is one.
+  bool is_known = true;  // False if its sidecar cannot be read.
 };
 
-// What the sidecar, if there is one, says besides the time.
+// Takes everything except the time from the sidecar, if there is one.
 void take(FileSystem& files, const CheckpointSidecar* sidecar, CheckpointRecord& record) {
   record.metrics = sidecar ? sidecar->metrics : std::map<std::string, double>();
   record.pinned = sidecar != nullptr && sidecar->pinned;
@@ -46,7 +46,7 @@ void take(FileSystem& files, const CheckpointSidecar* sidecar, CheckpointRecord&
 
 void refresh_one(FileSystem& files, CheckpointRecord& record) {
   try {
-    // A list without times is its user's: it may name what is not there.
+    // A list without times was set by the user: it may name checkpoints that do not exist.
     record.gone = std::isfinite(record.time) && !find_index(files, record.prefix);
     if (record.gone) return;
     const auto sidecar = load_sidecar(files, record.prefix);
@@ -54,15 +54,15 @@ void refresh_one(FileSystem& files, CheckpointRecord& record) {
   } catch (const DataLossError& error) {
     if (record.published) log_warning("{}", error.what());
     take(files, nullptr, record);
-  } catch (const NotFoundError&) {  // Somebody has just removed the index.
+  } catch (const NotFoundError&) {  // The index has just been removed.
     record.gone = true;
   } catch (const Error& error) {
-    log_warning("what is known of {} cannot be read now: {}", record.prefix, error.what());
+    log_warning("the sidecar of {} cannot be read now: {}", record.prefix, error.what());
     record.pinned = true;
   }
 }
 
-// Without reading the index: who published it is still to be found out.
+// Does not read the index: the writer of the checkpoint is determined later.
 std::optional<OnDisk> find_on_disk(FileSystem& files, const std::string& prefix) {
   const std::vector<double> times = get_checkpoint_mtimes(files, {&prefix, 1});
   if (times.empty()) return std::nullopt;
@@ -74,13 +74,13 @@ std::optional<OnDisk> find_on_disk(FileSystem& files, const std::string& prefix)
     for (const double time : {sidecar->unix_time, sidecar->retention_time})
       if (time > 0) found.record.time = time;
   } catch (const Error& error) {
-    log_warning("what is known of {} cannot be read now: {}", prefix, error.what());
+    log_warning("the sidecar of {} cannot be read now: {}", prefix, error.what());
     found.is_known = false;
   }
   return found;
 }
 
-// Where the checkpoints of a directory stand in its state file.
+// The positions of a directory's checkpoints in its state file.
 class Listing {
  public:
   explicit Listing(const CheckpointState& state) {
@@ -90,7 +90,7 @@ class Listing {
       places_[base_name(path)] = ++place;
   }
 
-  // Nothing if it is not named. Those that are being removed come first.
+  // Unset if it is not named. Checkpoints being removed come first.
   std::optional<int> place_of(const OnDisk& checkpoint) const {
     const auto found = places_.find(base_name(checkpoint.record.prefix));
     return found == places_.end() ? std::nullopt : std::optional(found->second);
@@ -103,21 +103,21 @@ class Listing {
   std::map<std::string, int> places_;
 };
 
-// Divides what is on disk, by step, into what is listed and what stays for ever. An older one that
-// is not listed was preserved by a policy, or by a saver that kept all.
+// Divides the checkpoints on disk, by step, into listed ones and ones kept forever. An older one
+// that is not listed was preserved by a policy, or by a saver that kept all.
 void divide(FileSystem& files, std::vector<OnDisk> on_disk, const Listing& listing,
             FoundHistory& history) {
-  const OnDisk* newest = nullptr;  // By step, of those that the state lists.
+  const OnDisk* newest = nullptr;  // By step, among those listed in the state.
   double newest_time = 0;
   for (const OnDisk& checkpoint : on_disk)
     if (listing.place_of(checkpoint).value_or(Listing::kRemoving) != Listing::kRemoving) {
       newest = &checkpoint;
       newest_time = std::max(newest_time, checkpoint.record.time);
     }
-  // A killed save did not list it any more.
+  // True if it is newer than the state: the save was killed before it updated the state.
   const auto is_newer = [&](OnDisk& checkpoint) {
     if (newest == nullptr || checkpoint.record.step > newest->record.step) return true;
-    // That of its file says nothing: files are copied.
+    // Not the time of its file, which may be a copy.
     if (!checkpoint.is_known || !(checkpoint.record.time > newest_time)) return false;
     refresh_one(files, checkpoint.record);
     return checkpoint.record.published;
@@ -184,7 +184,7 @@ void CheckpointHistory::set_last_preserved(double time, int64_t step) {
 }
 
 Retention CheckpointHistory::wish_for(const CheckpointRecord& record, size_t num_newer) const {
-  if (record.gone) return Retention::kRemove;  // What is left of it.
+  if (record.gone) return Retention::kRemove;  // Removes the rest of it.
   if (record.preserved) return Retention::kPreserve;
   const Retention wish = combine(policies_, record,
                                  {.num_newer = num_newer,
@@ -226,7 +226,7 @@ Sweep CheckpointHistory::sweep() {
       result.surplus.push_back(record.prefix);
       return true;
     }
-    log_info("checkpoint {} stays: it has no sidecar that says who saved it", record.prefix);
+    log_info("checkpoint {} is kept: it has no sidecar, so its writer is unknown", record.prefix);
     return false;
   });
   return result;
@@ -248,7 +248,7 @@ void mark_preserved(FileSystem& files, const std::vector<std::string>& prefixes)
     try {
       update_sidecar(files, prefix, [](CheckpointSidecar& sidecar) { sidecar.preserved = true; });
     } catch (const Error& error) {
-      log_warning("that checkpoint {} is to stay cannot be written into its sidecar: {}", prefix,
+      log_warning("checkpoint {}: cannot record in its sidecar that it is preserved: {}", prefix,
                   error.what());
     }
   }
@@ -266,7 +266,7 @@ FoundHistory find_history(FileSystem& files, const std::string& directory,
   for (const OnDisk& checkpoint : on_disk)
     if (checkpoint.record.preserved) marked_time = std::max(marked_time, checkpoint.record.time);
   divide(files, std::move(on_disk), Listing(state.value_or(CheckpointState{})), history);
-  // A kill may have come between what a sidecar and what the state file says.
+  // A kill may have come between the writes of a sidecar and of the state file.
   if (state && state->last_preserved_timestamp && std::isfinite(*state->last_preserved_timestamp))
     history.last_preserved_time = std::max(*state->last_preserved_timestamp, marked_time);
   if (!history.last_preserved_time && !history.listed.empty())

@@ -11,20 +11,20 @@
 
 namespace crochet::internal {
 
-// What becomes of the listed checkpoints.
+// The decisions about the listed checkpoints.
 struct Sweep {
   // To be removed; they stay in the list until remove().
   std::vector<std::string> surplus = {};
-  // To stay for ever; they have left the list.
+  // To be kept forever; they have left the list.
   std::vector<std::string> preserved = {};
 };
 
-// The checkpoints that a saver lists, oldest first, and which of them its policies let go.
+// The checkpoints that a saver lists, oldest first, and which of them its policies remove.
 //
 // Not thread-safe.
 class CheckpointHistory {
  public:
-  // Without policies nothing ever goes.
+  // Without policies nothing is ever removed.
   explicit CheckpointHistory(std::vector<RetentionPolicy> policies = {})
       : policies_(std::move(policies)) {}
 
@@ -33,28 +33,29 @@ class CheckpointHistory {
   std::vector<std::string> prefixes_without(const std::vector<std::string>& left_out) const;
   // Replaces the whole list.
   void set(std::vector<CheckpointRecord> records) { records_ = std::move(records); }
-  // Puts a checkpoint behind the others; one that is listed already becomes the newest.
+  // Appends a checkpoint; one that is already listed becomes the newest.
   void add(CheckpointRecord record);
-  // Takes over what was learnt anew of those that are still listed.
+  // Updates the records of checkpoints that are still listed.
   void update(const std::vector<CheckpointRecord>& records);
   void remove(const std::string& prefix);
-  // Takes over what became, in a copy of this, of those that were listed when it was made.
+  // Applies the result of a sweep() of a copy of this; `listed` were its checkpoints when it was
+  // made.
   void take_over_sweep(const CheckpointHistory& copy, const std::vector<std::string>& listed);
-  // Notes that a checkpoint was restored, if it is listed.
+  // Records that a checkpoint was restored, if it is listed.
   void set_verified(const std::string& prefix);
 
   double last_preserved_time() const { return last_preserved_time_; }
   void set_last_preserved(double time, int64_t step);
 
-  // Asks the policies about each checkpoint, the oldest first; then, once those that are preserved
-  // have left the list, about the others again. Never to be removed: the newest, the
-  // last sound one, those that are pinned, and those of unknown time. What no policy keeps and no
-  // Saver is known to have published leaves the list, and stays.
+  // Asks the policies about each checkpoint, the oldest first; then, once the preserved ones have
+  // left the list, about the others again. Never removes the newest checkpoint, the last intact
+  // one, pinned ones, and those of unknown time. A checkpoint that no policy keeps, but that is not
+  // known to be published by a Saver, leaves the list and stays on disk.
   Sweep sweep();
 
  private:
-  // Calls `decide` for each checkpoint that may go, the oldest first, with the policies' wish.
-  // Those for which it says no leave the list.
+  // Calls `decide` for each checkpoint that may be removed, the oldest first, with the policies'
+  // decision. Checkpoints for which it returns false leave the list.
   template <typename Decide>
   void ask(Decide decide);
   Retention wish_for(const CheckpointRecord& record, size_t num_newer) const;
@@ -65,31 +66,31 @@ class CheckpointHistory {
   int64_t last_preserved_step_ = 0;
 };
 
-// What is known of a checkpoint on disk: from the sidecar; its time, without that, is the index's
-// modification time. Nothing if there is no such checkpoint.
+// The record of a checkpoint on disk, from its sidecar; without one, its time is the modification
+// time of the index. Unset if there is no such checkpoint.
 std::optional<CheckpointRecord> find_record(FileSystem& files, const std::string& prefix);
 
-// Reads the sidecars again, in which other processes may have pinned checkpoints or recorded
-// metrics. Of one that cannot be read at this moment the checkpoint counts as pinned.
+// Reads the sidecars again, where other processes may have pinned checkpoints or recorded metrics.
+// A checkpoint whose sidecar cannot be read now counts as pinned.
 void refresh(FileSystem& files, std::vector<CheckpointRecord>& records);
 
-// Writes into their sidecars that these stay for ever, in case the state file is lost. A warning if
-// that fails.
+// Records in their sidecars that these checkpoints are kept forever, in case the state file is
+// lost. Logs a warning if that fails.
 void mark_preserved(FileSystem& files, const std::vector<std::string>& prefixes);
 
-// What a saver finds in a directory where it, or one before it, has saved.
+// What a saver finds in a directory where it, or an earlier saver, has saved.
 struct FoundHistory {
-  // Those that its state file lists, in its order; before them those that it names as being
-  // removed, behind them newer ones, that a killed save did not list any more. All
-  // there are if the state lists none. Oldest first.
+  // The checkpoints listed in the state file, in its order; before them those that it names as
+  // being removed, after them newer ones, whose save was killed before it listed them. All existing
+  // ones if the state lists none. Oldest first.
   std::vector<CheckpointRecord> listed = {};
-  // The time and step that retention goes on from; unset if there is nothing to go by.
+  // The time and step from which retention continues; unset if unknown.
   std::optional<double> last_preserved_time = {};
   int64_t last_preserved_step = 0;
 };
-// Of the checkpoints "<basename>-<step>". Damaged files are as good as none; a sidecar that cannot
-// be read now makes its checkpoint count as pinned. Throws: what the file system throws if
-// directory or state file cannot be read now: nothing is known then of what is to stay.
+// Finds the checkpoints "<basename>-<step>". Damaged files are treated as missing; a checkpoint
+// whose sidecar cannot be read now counts as pinned. Throws: what the file system throws if the
+// directory or state file cannot be read now: then it is unknown which checkpoints must be kept.
 FoundHistory find_history(FileSystem& files, const std::string& directory,
                           const std::string& basename, const std::string& latest_filename);
 

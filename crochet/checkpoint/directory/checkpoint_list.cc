@@ -50,8 +50,7 @@ bool CheckpointList::learn(const CheckpointDirectory& directory, const std::stri
   try {
     found = find_history(directory.files(), directory.path(), basename, options_.latest_filename);
   } catch (const Error& error) {
-    log_error("{}: which checkpoints are listed cannot be read now: {}", directory.path(),
-              error.what());
+    log_error("{}: the list of checkpoints cannot be read now: {}", directory.path(), error.what());
     return false;
   }
   const std::lock_guard lock(mutex_);
@@ -62,7 +61,7 @@ bool CheckpointList::learn(const CheckpointDirectory& directory, const std::stri
 }
 
 void CheckpointList::do_without(const std::string& directory, const std::string& basename) {
-  log_error("{}: the checkpoints that are there stay, whatever policies say", directory);
+  log_error("{}: existing checkpoints are kept, regardless of policies", directory);
   const std::lock_guard lock(mutex_);
   if (learned_) learned_->insert(join_path(directory, basename));
 }
@@ -120,7 +119,7 @@ void CheckpointList::write_state_without(FileSystem& files, const std::vector<st
       listed.push_back(record.prefix);
       if (options_.writes_times) state.all_model_checkpoint_timestamps.push_back(record.time);
     }
-    // TensorFlow's savers do not write it: only those that need it do.
+    // TensorFlow's savers do not write it, so it is written only if needed.
     if (options_.writes_times || options_.policies.size() > 1)
       state.last_preserved_timestamp = history_.last_preserved_time();
   }

@@ -17,56 +17,56 @@
 namespace crochet::internal {
 
 struct CheckpointListOptions {
-  // None: nothing is ever removed.
+  // Empty: nothing is ever removed.
   std::vector<RetentionPolicy> policies = {};
   // Lists all checkpoints even without policies. Otherwise the state file names only the newest.
   bool lists_all = false;
   std::string latest_filename = "checkpoint";
   bool writes_state = true;
-  // The state file has the time of each checkpoint, as those of TensorFlow's CheckpointManager do.
+  // The state file has the time of each checkpoint, as with TensorFlow's CheckpointManager.
   bool writes_times = false;
 };
 
-// The checkpoints that a saver lists in the directory where it saves: which there are, which of
-// them the policies let go, and what the state file says.
+// The checkpoints that a saver lists in the directory where it saves: which exist, which of them
+// the policies remove, and the content of the state file.
 //
-// Thread-safe. Policies are the user's functions: they are asked with no mutex held.
+// Thread-safe. Policies are user functions: they are called without a mutex held.
 class CheckpointList {
  public:
   // Requires: `clock` outlives this.
   CheckpointList(const Clock& clock, CheckpointListOptions options);
 
-  // The time by which retention counts hours, and which sidecars have; see RetentionClock.
+  // The time by which retention counts hours, and which is written to sidecars; see RetentionClock.
   double now() const;
-  // An earlier process wrote this time.
+  // Tells the clock about a time written by an earlier process.
   void catch_up(double time);
 
-  // Begins a new list if the present one is of another directory.
+  // Starts a new list if the current one is of another directory.
   void follow(const std::string& directory);
-  // Takes what the directory has of the name "<basename>-<step>" into the list, once for each name.
-  // False, with a line in the log, if that cannot be read now.
+  // Adds the directory's checkpoints "<basename>-<step>" to the list, once for each name.
+  // False, with a line in the log, if they cannot be read now.
   bool learn(const CheckpointDirectory& directory, const std::string& basename);
-  // Lists nothing of what is there: what cannot be read cannot be removed either.
+  // Lists none of the existing checkpoints: since they cannot be read, they are not removed.
   void do_without(const std::string& directory, const std::string& basename);
 
-  // Puts a checkpoint that was published at the end of the list. Its metrics are in its sidecar.
+  // Appends a published checkpoint to the list. Its metrics are in its sidecar.
   void add(const std::string& prefix, double time);
-  // Asks the policies which of the listed checkpoints are to go. Returns those.
+  // Asks the policies which of the listed checkpoints to remove. Returns those.
   std::vector<std::string> sweep(FileSystem& files);
-  // Replaces the state file by one that names `newest` and the listed checkpoints but for these.
+  // Replaces the state file by one that names `newest` and the listed checkpoints except `surplus`.
   void write_state_without(FileSystem& files, const std::vector<std::string>& surplus,
                            const std::string& newest);
-  // Removes what CheckpointDirectory::remove() removes of these.
+  // Removes these checkpoints with CheckpointDirectory::remove().
   void remove_surplus(CheckpointDirectory& directory, const std::vector<std::string>& surplus);
 
-  // One was restored, and these turned out to be damaged.
+  // Records that `restored` was restored, and that these were found to be damaged.
   void note_restored(const std::string& restored, const std::vector<std::string>& damaged);
 
   // Oldest first.
   std::vector<std::string> prefixes() const;
-  // Replaces the list. From now on the caller says what is in it, whatever a directory has.
+  // Replaces the list. From now on the caller determines its content, not the directory.
   void set(std::vector<CheckpointRecord> records);
-  // The time and step from which retention goes on.
+  // Sets the time and step from which retention continues.
   void set_last_preserved(double time, int64_t step);
 
  private:
@@ -81,7 +81,7 @@ class CheckpointList {
   RetentionClock clock_;
   CheckpointHistory history_;
   std::optional<std::string> directory_;
-  // "<directory>/<basename>" of the checkpoints in the list; unset: the caller says what is in it.
+  // "<directory>/<basename>" of the checkpoints in the list; unset: the caller sets its content.
   std::optional<std::set<std::string>> learned_ = std::set<std::string>();
 };
 

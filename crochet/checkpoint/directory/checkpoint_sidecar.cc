@@ -27,17 +27,17 @@ namespace {
 
 using nlohmann::json;
 
-// Far more than any sidecar: one that is larger is not read into memory, nor written.
+// Far more than any real sidecar: larger ones are neither read into memory nor written.
 constexpr uint64_t kMaxSidecarBytes = uint64_t{1} << 20;
-// A command line may have 2 MiB; nobody reads as much.
+// A command line may have 2 MiB, more than anyone reads.
 constexpr size_t kMaxCommandLineBytes = size_t{64} << 10;
-// The year 9999: a time behind it is a mistake, and would make sums of times inexact.
+// The year 9999: a later time is an error, and would make sums of times inexact.
 constexpr double kMaxTime = 253'402'300'799;
 
-// Whoever changes a sidecar needs milliseconds.
+// Changing a sidecar takes milliseconds.
 constexpr std::chrono::seconds kLockLimit(10);
 
-// The system's, since a library has no argv.
+// From the system, since a library has no argv.
 std::vector<std::string> own_command_line() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::vector<std::string> arguments;
@@ -73,7 +73,7 @@ json to_json(const CheckpointSidecar& sidecar) {
   throw DataLossError("{} is {}, expected {}", name, found, expected);
 }
 
-// A member of the type that `is` says, or nothing if there is none.
+// A member of the type that `is` checks, or null if there is none.
 const json* member(const json& object, const char* name, bool (json::*is)() const noexcept,
                    const char* expected) {
   const auto found = object.find(name);
@@ -163,8 +163,8 @@ CheckpointSidecar from_json(const json& object) {
           .preserved = get_bool(object, "preserved")};
 }
 
-// What can be known of a checkpoint by its files. Without the index's checksum: who saved it is
-// not known.
+// A sidecar created from the checkpoint's files. It has no checksum of the index, since the writer
+// is unknown.
 CheckpointSidecar made_anew(FileSystem& files, const std::string& prefix) {
   const double time =
       files.modified_time(find_index(files, prefix).value_or(index_filename(prefix)));
@@ -181,7 +181,7 @@ std::unique_ptr<FileLock> internal::lock_sidecars(FileSystem& files, const std::
   const std::string path = join_path(directory, ".sidecar_lock");
   auto lock = try_lock_for(files, path, kLockLimit);
   if (!lock)
-    throw DeadlineExceededError("{}: another process has held this lock for {} s", path,
+    throw DeadlineExceededError("{}: another process has held the lock for {} s", path,
                                 kLockLimit.count());
   return lock;
 }
@@ -195,8 +195,8 @@ void write_sidecar(FileSystem& files, const std::string& prefix, CheckpointSidec
   const std::string text = to_json(sidecar).dump(2, ' ', false, json::error_handler_t::replace);
   const std::string path = sidecar_filename(prefix);
   if (text.size() >= kMaxSidecarBytes)
-    throw InvalidArgumentError("{} would have {} bytes, the most are {}", path, text.size() + 1,
-                               kMaxSidecarBytes);
+    throw InvalidArgumentError("{}: found {} bytes to write, expected at most {}", path,
+                               text.size() + 1, kMaxSidecarBytes);
   replace_file(files, path, text + "\n");
 }
 
@@ -221,7 +221,7 @@ std::optional<CheckpointSidecar> read_sidecar(FileSystem& files, const std::stri
   try {
     return internal::load_if_sound(files, prefix);
   } catch (const Error& error) {
-    log_warning("what is known of {} cannot be read now: {}", prefix, error.what());
+    log_warning("the sidecar of {} cannot be read now: {}", prefix, error.what());
     return std::nullopt;
   }
 }
@@ -231,7 +231,7 @@ std::optional<CheckpointSidecar> internal::load_if_sound(FileSystem& files,
   try {
     return load_sidecar(files, prefix);
   } catch (const DataLossError& error) {
-    log_warning("{}: damaged, not used: {}", sidecar_filename(prefix), error.what());
+    log_warning("{}: damaged and not used: {}", sidecar_filename(prefix), error.what());
     return std::nullopt;
   }
 }
@@ -248,7 +248,7 @@ void update_sidecar(FileSystem& files, const std::string& prefix,
   change(*sidecar);
   write_sidecar(files, prefix, *sidecar);
   if (find_index(files, prefix)) return;
-  // Its saver has removed it meanwhile, and may have done so before this sidecar came.
+  // Its saver has removed it meanwhile, perhaps before this sidecar was written.
   files.remove(sidecar_filename(prefix));
   check_there();
 }

@@ -57,12 +57,12 @@ TEST_F(CheckpointSidecarTest, VersionAndCommandLineAreFilledIn) {
   EXPECT_THAT(sidecar->command_line.front(), HasSubstr("crochet_checkpoint_test"));
 }
 
-TEST_F(CheckpointSidecarTest, NoSidecarIsNothingWithoutAWord) {
+TEST_F(CheckpointSidecarTest, AMissingSidecarIsUnsetWithoutAWarning) {
   EXPECT_FALSE(read_sidecar(files_, "m-1"));
   EXPECT_THAT(log_.lines(), IsEmpty());
 }
 
-TEST_F(CheckpointSidecarTest, MetricsThatAreNotFiniteComeBackAsNaN) {
+TEST_F(CheckpointSidecarTest, NonFiniteMetricsAreReadAsNaN) {
   CheckpointSidecar sidecar = example();
   sidecar.metrics = {{"loss", std::numeric_limits<double>::infinity()}};
   write_sidecar(files_, "m-1", sidecar);
@@ -81,7 +81,7 @@ TEST_F(CheckpointSidecarTest, MissingFieldsHaveDefaults) {
   EXPECT_EQ(read_sidecar(files_, "m-1"), CheckpointSidecar{.step = 7});
 }
 
-TEST_F(CheckpointSidecarTest, DamagedOnesAreNothingWithAWarning) {
+TEST_F(CheckpointSidecarTest, ADamagedSidecarIsUnsetWithAWarning) {
   for (const std::string_view text :
        {"{\"step\": 1e300}", "{\"step\": 18446744073709551615}", "{\"size_bytes\": -1}",
         "{\"unix_time\": -1}", "{\"unix_time\": 1e300}", "{\"retention_time\": null}",
@@ -96,7 +96,7 @@ TEST_F(CheckpointSidecarTest, DamagedOnesAreNothingWithAWarning) {
   }
 }
 
-TEST_F(CheckpointSidecarTest, LoadingADamagedOneSaysWhatIsWrongAndWhere) {
+TEST_F(CheckpointSidecarTest, LoadingADamagedSidecarReportsTheError) {
   internal::put_file(files_, "m-1.json", "{\"pinned\": \"yes\"}");
   EXPECT_THAT(
       [&] { load_sidecar(files_, "m-1"); },
@@ -107,8 +107,8 @@ TEST_F(CheckpointSidecarTest, LoadingADamagedOneSaysWhatIsWrongAndWhere) {
       testing::ThrowsMessage<DataLossError>("m-1.json: 1048577 bytes, expected at most 1048576"));
 }
 
-// Neither the parser nor what becomes of its result goes as deep as the input.
-TEST_F(CheckpointSidecarTest, NestingEndsWithAnErrorAndNotWithTheStack) {
+// Neither the parser nor code that uses its result recurses as deep as the input.
+TEST_F(CheckpointSidecarTest, DeepNestingIsAnErrorAndNotAStackOverflow) {
   const std::string open(500'000, '['), close(500'000, ']');
   for (const std::string& text :
        {open, "{\"step\":" + open + close + "}", open + close, "{\"unknown\":" + open + close + "}",
@@ -119,7 +119,7 @@ TEST_F(CheckpointSidecarTest, NestingEndsWithAnErrorAndNotWithTheStack) {
   }
 }
 
-TEST_F(CheckpointSidecarTest, OneThatCouldNotBeReadBackIsNotWritten) {
+TEST_F(CheckpointSidecarTest, RejectsASidecarThatCouldNotBeReadBack) {
   CheckpointSidecar sidecar = example();
   sidecar.metrics[std::string(1 << 20, 'x')] = 1;
   EXPECT_THROW(write_sidecar(files_, "m-1", sidecar), InvalidArgumentError);
@@ -142,8 +142,8 @@ TEST_F(CheckpointSidecarTest, MetricsAndPinsAreAddedLater) {
   EXPECT_FALSE(files_.exists("m-2.json"));
 }
 
-// Whose checkpoint it is stays unknown.
-TEST_F(CheckpointSidecarTest, AMissingOneIsMadeAnew) {
+// The writer of the checkpoint stays unknown.
+TEST_F(CheckpointSidecarTest, AMissingSidecarIsCreatedAgain) {
   internal::put_file(files_, "m-7.index", "the index");
   set_pinned(files_, "m-7", true);
   const auto sidecar = read_sidecar(files_, "m-7");
@@ -154,13 +154,13 @@ TEST_F(CheckpointSidecarTest, AMissingOneIsMadeAnew) {
   EXPECT_TRUE(sidecar->pinned);
 }
 
-TEST_F(CheckpointSidecarTest, EveryCutLengthIsNothingOrTheSame) {
+TEST_F(CheckpointSidecarTest, EveryTruncationIsUnsetOrTheSame) {
   write_sidecar(files_, "m-1", example());
   const std::string text = read_file(files_, "m-1.json");
   for (size_t size = 0; size < text.size(); ++size) {
     internal::put_file(files_, "m-1.json", text.substr(0, size));
     const auto sidecar = read_sidecar(files_, "m-1");
-    // The newline at the end may go.
+    // The final newline may be missing.
     EXPECT_EQ(sidecar.has_value(), size + 1 == text.size()) << size;
   }
 }

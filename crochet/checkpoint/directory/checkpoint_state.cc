@@ -17,13 +17,13 @@
 namespace crochet {
 namespace {
 
-// Far more than any state, which has some 100 bytes for each checkpoint: one that is larger is not
-// read into memory, where its fields take up to 30 times as much.
+// Far more than any real state, which has about 100 bytes per checkpoint: a larger one is not read
+// into memory, where its fields take up to 30 times as much.
 constexpr uint64_t kMaxStateBytes = uint64_t{16} << 20;
 
 constexpr std::string_view kRemoving = "# removing: ";
 
-// What comments say is being removed; a comment that only looks like ours says nothing.
+// The paths in our comments about checkpoints being removed; similar comments are ignored.
 std::vector<std::string> removing_in(std::string_view text) {
   std::vector<std::string> paths;
   while (!text.empty()) {
@@ -59,7 +59,7 @@ double number_value(const internal::TextField& field) {
   return value;
 }
 
-// `path` as seen from `directory`.
+// `path` relative to `directory`.
 std::string relative_path(const std::string& path, const std::string& directory) {
   namespace fs = std::filesystem;
   const fs::path from = fs::absolute(or_current(directory)).lexically_normal() / "";
@@ -77,7 +77,7 @@ CheckpointState read_state(FileSystem& files, const std::string& path) {
 
 void warn_unreadable(const std::string& path, const Error& error) {
   log_warning("{}", error.what());
-  log_warning("{} cannot be read; its checkpoints are not known", path);
+  log_warning("{} cannot be read; its checkpoints are unknown", path);
 }
 
 }  // namespace
@@ -103,7 +103,7 @@ CheckpointState parse_checkpoint_state(std::string_view text) {
   for (const internal::TextField& field : internal::parse_text_message(text)) {
     if (field.name == "model_checkpoint_path") {
       if (std::exchange(has_newest, true))
-        throw InvalidArgumentError("line {}: a second {}", field.line, field.name);
+        throw InvalidArgumentError("line {}: found a second {}", field.line, field.name);
       state.model_checkpoint_path = string_value(field);
     } else if (field.name == "all_model_checkpoint_paths") {
       state.all_model_checkpoint_paths.push_back(string_value(field));
@@ -132,8 +132,8 @@ CheckpointState make_checkpoint_state(const std::string& directory,
   if (all.empty() || all.back() != model_checkpoint_path) all.push_back(model_checkpoint_path);
   const size_t num_times = state.all_model_checkpoint_timestamps.size();
   if (num_times != 0 && num_times != all.size())
-    throw InvalidArgumentError("{}: {} timestamps for {} checkpoints", directory, num_times,
-                               all.size());
+    throw InvalidArgumentError("{}: found {} timestamps, expected {}, one per checkpoint",
+                               directory, num_times, all.size());
   const auto rewrite = [&](std::string& path) {
     if (is_absolute(path) ? options.save_relative_paths : !is_absolute(directory))
       path = relative_path(path, directory);
@@ -194,7 +194,7 @@ std::optional<std::string> latest_checkpoint(FileSystem& files, const std::strin
   const auto state = get_checkpoint_state(files, directory, latest_filename);
   if (!state) return std::nullopt;
   if (checkpoint_exists(files, state->model_checkpoint_path)) return state->model_checkpoint_path;
-  log_error("{} names the checkpoint {}, which is not there", join_path(directory, latest_filename),
+  log_error("{} names the checkpoint {}, which is missing", join_path(directory, latest_filename),
             state->model_checkpoint_path);
   return std::nullopt;
 }

@@ -79,7 +79,7 @@ TEST_F(CheckpointStateTest, ValuesOfAWrongKindAreErrors) {
 }
 
 // CM-5
-TEST_F(CheckpointStateTest, TheNewestIsPutBehindTheOthers) {
+TEST_F(CheckpointStateTest, TheNewestIsAppendedToTheOthers) {
   EXPECT_THAT(make_checkpoint_state("/d", "/d/m-2").all_model_checkpoint_paths,
               ElementsAre("/d/m-2"));
   EXPECT_THAT(make_checkpoint_state("/d", "/d/m-2", {"/d/m-1"}).all_model_checkpoint_paths,
@@ -89,7 +89,7 @@ TEST_F(CheckpointStateTest, TheNewestIsPutBehindTheOthers) {
 }
 
 // CM-4
-TEST_F(CheckpointStateTest, PathsAreSeenFromARelativeDirectory) {
+TEST_F(CheckpointStateTest, PathsAreRewrittenForARelativeDirectory) {
   const CheckpointState state =
       make_checkpoint_state("train", "train/m-2", {"/abs/m-0", "other/m-1", "train/m-2"});
   EXPECT_EQ(state.model_checkpoint_path, "m-2");
@@ -98,7 +98,7 @@ TEST_F(CheckpointStateTest, PathsAreSeenFromARelativeDirectory) {
   EXPECT_EQ(make_checkpoint_state("./a//b/", "a/b/m-2").model_checkpoint_path, "m-2");
 }
 
-TEST_F(CheckpointStateTest, PathsStayInAnAbsoluteDirectory) {
+TEST_F(CheckpointStateTest, PathsAreUnchangedInAnAbsoluteDirectory) {
   const CheckpointState state = make_checkpoint_state("/train", "/train/m-2", {"m-1"});
   EXPECT_THAT(state.all_model_checkpoint_paths, ElementsAre("m-1", "/train/m-2"));
 }
@@ -109,7 +109,7 @@ TEST_F(CheckpointStateTest, RelativeModeMakesAbsolutePathsRelative) {
   EXPECT_THAT(state.all_model_checkpoint_paths, ElementsAre("../other/m-0", "m-1", "m-2"));
 }
 
-TEST_F(CheckpointStateTest, TimestampsAreAsManyAsPaths) {
+TEST_F(CheckpointStateTest, RequiresOneTimestampPerPath) {
   EXPECT_THROW(
       make_checkpoint_state("/d", "/d/m-2", {"/d/m-1"}, {.all_model_checkpoint_timestamps = {1.0}}),
       InvalidArgumentError);
@@ -140,7 +140,7 @@ TEST_F(CheckpointStateTest, JoiningIsTextual) {
 }
 
 // CM-3
-TEST_F(CheckpointStateTest, AnAbsolutePathStaysAndIsListedOnce) {
+TEST_F(CheckpointStateTest, AnAbsolutePathIsUnchangedAndListedOnce) {
   for (const char* const directory : {"/train", "train"}) {
     const CheckpointState state = make_checkpoint_state(directory, "/train/m-2");
     EXPECT_EQ(state.model_checkpoint_path, "/train/m-2");
@@ -149,7 +149,7 @@ TEST_F(CheckpointStateTest, AnAbsolutePathStaysAndIsListedOnce) {
 }
 
 // CM-6
-TEST_F(CheckpointStateTest, MixedPathsAreReadBackAsTheyWereGiven) {
+TEST_F(CheckpointStateTest, MixedPathsRoundTrip) {
   for (const auto& [relative, absolute] :
        {std::pair("train/m-1", "/train/m-2"), std::pair("train/m-2", "/train/m-1")}) {
     for (const std::string newest : {relative, absolute}) {
@@ -181,20 +181,20 @@ TEST_F(CheckpointStateTest, AnotherFilenameIsAnotherState) {
   EXPECT_TRUE(get_checkpoint_state(files_, "train", "best"));
 }
 
-TEST_F(CheckpointStateTest, TheStateFileIsNoCheckpoint) {
+TEST_F(CheckpointStateTest, RejectsTheStateFileAsACheckpoint) {
   EXPECT_THROW(update_checkpoint_state(files_, "/train", "/train/checkpoint"),
                FailedPreconditionError);
   EXPECT_THROW(update_checkpoint_state(files_, "train", "train/checkpoint"),
                FailedPreconditionError);
 }
 
-TEST_F(CheckpointStateTest, NoFileIsNoStateWithoutAWord) {
+TEST_F(CheckpointStateTest, AMissingFileIsNoStateWithoutAWarning) {
   EXPECT_FALSE(get_checkpoint_state(files_, "train"));
   EXPECT_FALSE(get_checkpoint_state(files_, "nowhere"));
   EXPECT_THAT(log_.lines(), IsEmpty());
 }
 
-TEST_F(CheckpointStateTest, ADamagedFileIsNoStateWithTwoWarnings) {
+TEST_F(CheckpointStateTest, WarnsOfADamagedFileAndReturnsNoState) {
   put_file(files_, "train/checkpoint", "model_checkpoint_path: \"m-");
   EXPECT_FALSE(get_checkpoint_state(files_, "train"));
   EXPECT_THAT(log_.lines(Severity::kWarning), SizeIs(2));
@@ -210,7 +210,7 @@ TEST_F(CheckpointStateTest, AStateWithoutANewestPathIsAnInvalidArgument) {
   }
 }
 
-TEST_F(CheckpointStateTest, LatestCheckpointIsTheNewestIfItIsThere) {
+TEST_F(CheckpointStateTest, LatestCheckpointIsTheNewestIfItExists) {
   EXPECT_FALSE(latest_checkpoint(files_, "train"));
   update_checkpoint_state(files_, "train", "train/m-2", {"train/m-1"});
   put_file(files_, "train/m-1.index", "");

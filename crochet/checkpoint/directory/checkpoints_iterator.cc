@@ -24,7 +24,8 @@ CheckpointsIterator::CheckpointsIterator(std::string checkpoint_dir,
       options_(std::move(options)),
       files_(options_.files ? *options_.files : FileSystem::posix()),
       clock_(options_.clock ? *options_.clock : Clock::real()) {
-  if (directory_.empty()) throw InvalidArgumentError("checkpoints_iterator: no directory");
+  if (directory_.empty())
+    throw InvalidArgumentError("checkpoints_iterator: the directory is empty");
   if (!(options_.min_interval_secs >= 0) || !(options_.timeout_secs.value_or(0) >= 0))
     throw InvalidArgumentError(
         "checkpoints_iterator: min_interval_secs is {} and timeout_secs {}, expected 0 or more",
@@ -76,7 +77,7 @@ std::optional<CheckpointsIterator::Identity> CheckpointsIterator::newest() {
   forget_all_but({prefixes.begin(), prefixes.end()});
   for (auto prefix = prefixes.rbegin(); prefix != prefixes.rend(); ++prefix) {
     const auto time = time_of(*prefix);
-    if (!time) continue;  // Removed a moment ago.
+    if (!time) continue;  // Removed meanwhile.
     Identity identity(*prefix, *time);
     if (seen_.contains(identity)) return std::nullopt;
     if (is_readable(*prefix)) return identity;
@@ -95,9 +96,9 @@ bool CheckpointsIterator::is_readable(const std::string& prefix) const {
     const CheckpointReader reader(prefix, files_);
     return true;
   } catch (const Error& error) {
-    if (error.code() == Code::kNotFound) return false;  // Removed a moment ago.
+    if (error.code() == Code::kNotFound) return false;  // Removed meanwhile.
     if (error.code() != Code::kDataLoss) throw;
-    log_warning("checkpoint {} is passed over: {}", prefix, error.what());
+    log_warning("checkpoint {} is skipped: {}", prefix, error.what());
     return false;
   }
 }

@@ -16,42 +16,42 @@
 namespace crochet {
 
 struct CheckpointsIteratorOptions {
-  // The least time between two checkpoints that are given out.
+  // The minimum time between two checkpoints returned.
   double min_interval_secs = 0;
-  // The longest wait for a new checkpoint; unset: without limit.
+  // The maximum wait for a new checkpoint; unset: no limit.
   std::optional<double> timeout_secs = {};
-  // Asked after such a wait: true ends the iteration, false waits again. Empty: it ends.
+  // Called after such a wait: true ends the iteration, false waits again. Empty: it ends.
   std::function<bool()> timeout_fn = {};
   std::string checkpoint_basename = "model.ckpt";
   // Ends the iteration.
   std::stop_token stop = {};
-  // The operating system's, and the machine's, if null. Not owned.
+  // FileSystem::posix() and Clock::real() if null. Not owned.
   FileSystem* files = nullptr;
   Clock* clock = nullptr;
 };
 
-// Follows the checkpoints "<basename>-<step>" that a running job writes into a directory: gives the
-// newest each time there is a new one, and waits for it. Those that were overtaken meanwhile are
-// passed over, and so, with a warning, is one whose index is damaged.
+// Follows the checkpoints "<basename>-<step>" that a running job writes to a directory: returns the
+// newest each time there is a new one, and waits for it. Checkpoints superseded meanwhile are
+// skipped, as is, with a warning, one whose index is damaged.
 //
 //   for (const std::string& prefix : checkpoints_iterator("runs/digits", {.timeout_secs = 600})) {
 //     CheckpointReader reader(prefix);
 //     ...
 //   }
 //
-// The directory need not be there yet. It is only read, and looked at once a second. A checkpoint
-// that was given out may be removed by the job at any time: reading it is then a NotFoundError or
-// DataLossError, after which the next one is the way to go on. The iteration also ends when
-// a signal asks the process to end.
+// The directory need not exist yet. It is only read, once a second. The job may remove a returned
+// checkpoint at any time: reading it then throws NotFoundError or DataLossError, after which the
+// caller should continue with the next one. The iteration also ends when a signal asks the process
+// to end.
 //
-// For one thread.
+// Not thread-safe.
 class CheckpointsIterator {
  public:
-  // Throws: InvalidArgumentError for a time that is negative, or no directory.
+  // Throws: InvalidArgumentError for a negative time, or an empty directory name.
   explicit CheckpointsIterator(std::string checkpoint_dir, CheckpointsIteratorOptions options = {});
 
-  // The prefix of a checkpoint that was not given out before; nothing at the end.
-  // Throws: what timeout_fn throws, and the file system but for missing files.
+  // The prefix of a checkpoint that was not returned before; unset at the end.
+  // Throws: what timeout_fn throws, and errors of the file system except for missing files.
   std::optional<std::string> next();
 
   class Iterator;
@@ -59,14 +59,14 @@ class CheckpointsIterator {
   std::default_sentinel_t end() const { return {}; }
 
  private:
-  // A checkpoint that was written anew is another one.
+  // A checkpoint that was written again counts as another one.
   using Identity = std::pair<std::string, double>;
 
   std::optional<Identity> newest();
-  // When its index was written; nothing if it is gone.
+  // The time at which its index was written; unset if it was removed.
   std::optional<double> time_of(const std::string& prefix) const;
   bool is_readable(const std::string& prefix) const;
-  // Without result at the timeout and at the end.
+  // Unset at the timeout and at the end.
   std::optional<Identity> wait_for_new();
   bool is_over() const;
   void forget_all_but(const std::set<std::string>& prefixes);
@@ -75,7 +75,7 @@ class CheckpointsIterator {
   const CheckpointsIteratorOptions options_;
   FileSystem& files_;        // Not owned.
   Clock& clock_;             // Not owned.
-  std::set<Identity> seen_;  // Given out, or found damaged.
+  std::set<Identity> seen_;  // Returned, or found damaged.
   std::optional<Clock::TimePoint> last_time_;
 };
 

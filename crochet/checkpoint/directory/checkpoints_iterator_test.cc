@@ -21,7 +21,7 @@ namespace {
 using testing::ElementsAre;
 using testing::SizeIs;
 
-// Does what a training job would, each time somebody has waited for one more second.
+// Acts as a training job after each second of waiting.
 class ScriptedClock final : public Clock {
  public:
   TimePoint now() const override { return clock_.now(); }
@@ -66,7 +66,7 @@ class CheckpointsIteratorTest : public testing::Test {
   MemoryFileSystem files_{clock_};
 };
 
-TEST_F(CheckpointsIteratorTest, GivesEachNewestCheckpointOnce) {
+TEST_F(CheckpointsIteratorTest, ReturnsEachNewestCheckpointOnce) {
   CheckpointsIterator checkpoints = this->checkpoints();
   save(1);
   save(2);
@@ -84,7 +84,7 @@ TEST_F(CheckpointsIteratorTest, WaitsForTheJob) {
   std::vector<std::string> prefixes;
   for (const std::string& prefix : checkpoints_iterator("d", options())) prefixes.push_back(prefix);
   EXPECT_THAT(prefixes, ElementsAre(path(1), path(2)));
-  // Ten seconds behind the last one, looking every second.
+  // Ten seconds after the last one, with a check every second.
   EXPECT_EQ(clock_.slept_secs(), 5 + 10);
   EXPECT_TRUE(log_.contains("no new checkpoint for 10 seconds"));
 }
@@ -99,7 +99,7 @@ TEST_F(CheckpointsIteratorTest, ATimeoutOfZeroDoesNotWait) {
   EXPECT_EQ(clock_.slept_secs(), 0);
 }
 
-TEST_F(CheckpointsIteratorTest, AsksAtTheTimeoutWhetherToGoOn) {
+TEST_F(CheckpointsIteratorTest, CallsTimeoutFnAtTheTimeout) {
   int asked = 0;
   CheckpointsIteratorOptions asking = options();
   asking.timeout_fn = [&] {
@@ -113,7 +113,7 @@ TEST_F(CheckpointsIteratorTest, AsksAtTheTimeoutWhetherToGoOn) {
   EXPECT_EQ(asked, 3);
 }
 
-TEST_F(CheckpointsIteratorTest, KeepsTheLeastInterval) {
+TEST_F(CheckpointsIteratorTest, KeepsTheMinimumInterval) {
   CheckpointsIteratorOptions slow = options();
   slow.min_interval_secs = 60;
   CheckpointsIterator checkpoints("d", slow);
@@ -125,7 +125,7 @@ TEST_F(CheckpointsIteratorTest, KeepsTheLeastInterval) {
   EXPECT_EQ(clock_.slept_secs(), 35);
 }
 
-TEST_F(CheckpointsIteratorTest, EndsIfItIsStopped) {
+TEST_F(CheckpointsIteratorTest, EndsOnAStop) {
   std::stop_source source;
   CheckpointsIteratorOptions stoppable = options();
   stoppable.stop = source.get_token();
@@ -138,7 +138,7 @@ TEST_F(CheckpointsIteratorTest, EndsIfItIsStopped) {
   EXPECT_EQ(CheckpointsIterator("d", stoppable).next(), std::nullopt);
 }
 
-TEST_F(CheckpointsIteratorTest, EndsAtASignal) {
+TEST_F(CheckpointsIteratorTest, EndsOnASignal) {
   CheckpointsIteratorOptions for_ever = options();
   for_ever.timeout_secs.reset();
   for_ever.timeout_fn = []() -> bool { throw InternalError("asked at a signal"); };
@@ -146,7 +146,7 @@ TEST_F(CheckpointsIteratorTest, EndsAtASignal) {
   EXPECT_EQ(CheckpointsIterator("d", for_ever).next(), std::nullopt);
 }
 
-TEST_F(CheckpointsIteratorTest, PassesOverADamagedCheckpointOnce) {
+TEST_F(CheckpointsIteratorTest, SkipsADamagedCheckpointOnce) {
   save(1);
   save(2);
   files_.truncate("d/model.ckpt-2.index", 10);
@@ -156,7 +156,7 @@ TEST_F(CheckpointsIteratorTest, PassesOverADamagedCheckpointOnce) {
   save(3);
   EXPECT_EQ(checkpoints.next(), path(3));
   EXPECT_THAT(log_.lines(Severity::kWarning), SizeIs(1));
-  EXPECT_TRUE(log_.contains("checkpoint d/model.ckpt-2 is passed over"));
+  EXPECT_TRUE(log_.contains("checkpoint d/model.ckpt-2 is skipped"));
 }
 
 TEST_F(CheckpointsIteratorTest, DoesNotGoBackWhenTheNewestIsRemoved) {
@@ -169,7 +169,7 @@ TEST_F(CheckpointsIteratorTest, DoesNotGoBackWhenTheNewestIsRemoved) {
   EXPECT_EQ(checkpoints.next(), std::nullopt);
 }
 
-TEST_F(CheckpointsIteratorTest, GivesACheckpointThatWasWrittenAnew) {
+TEST_F(CheckpointsIteratorTest, ReturnsACheckpointThatWasRewritten) {
   save(1);
   CheckpointsIterator checkpoints = this->checkpoints();
   checkpoints.next();
@@ -189,7 +189,7 @@ TEST_F(CheckpointsIteratorTest, ChangesNothingInTheDirectory) {
   EXPECT_EQ(files_.list("d"), before);
 }
 
-TEST_F(CheckpointsIteratorTest, RefusesNegativeTimes) {
+TEST_F(CheckpointsIteratorTest, RejectsNegativeTimes) {
   EXPECT_THROW(CheckpointsIterator(""), InvalidArgumentError);
   EXPECT_THROW(CheckpointsIterator("d", {.min_interval_secs = -1}), InvalidArgumentError);
   EXPECT_THROW(CheckpointsIterator("d", {.timeout_secs = -1.0}), InvalidArgumentError);

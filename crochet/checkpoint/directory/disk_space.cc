@@ -10,12 +10,12 @@
 namespace crochet::internal {
 namespace {
 
-// An entry of the index: type, shape, shard, offset, size and checksum as a message, and what the
-// table adds. Large shapes take a little more, shared beginnings of keys less.
+// An entry of the index: type, shape, shard, offset, size and checksum as a message, plus the
+// overhead of the table. Large shapes take a little more, shared prefixes of keys less.
 constexpr uint64_t kBytesOfEntry = 64;
 // Header and footer of the table, sidecar and state file: each a block or less of a disk.
 constexpr uint64_t kBytesBeside = 4 * 4096;
-// The directory, or where it will be made.
+// The directory, or its nearest existing parent.
 std::string existing_directory(FileSystem& files, std::string directory) {
   while (!directory.empty() && directory != "/" && !files.exists(directory))
     directory = directory_of(directory);
@@ -26,7 +26,7 @@ std::optional<uint64_t> free_bytes(FileSystem& files, const std::string& directo
   try {
     return files.free_bytes(existing_directory(files, directory));
   } catch (const Error& error) {
-    log_warning("how much is free is not known: {}", error.what());
+    log_warning("the free space is unknown: {}", error.what());
     return std::nullopt;
   }
 }
@@ -57,7 +57,7 @@ void throw_if_full(FileSystem& files, const std::string& prefix, uint64_t needed
 std::string note_if_full(FileSystem& files, const std::string& prefix, uint64_t needed) {
   const std::optional<uint64_t> free = free_bytes(files, directory_of(prefix));
   if (!free || *free >= needed) return "";
-  return fmt::format("; the checkpoint needs {} bytes, {} has {} free", needed,
+  return fmt::format("; the checkpoint needs {} bytes, but {} has {} free", needed,
                      parent_directory(prefix), *free);
 }
 

@@ -36,7 +36,7 @@ std::vector<RestoreCandidate> find_candidates(FileSystem& files, const std::stri
     log_warning("the fallback directory cannot be searched for checkpoints: {}", error.what());
   }
   add_candidates(files, directory, basename, found);
-  // Those where they belong come last among equal steps: they are preferred.
+  // Among equal steps, those in the main directory come last: they are preferred.
   std::ranges::stable_sort(
       found, {}, [](const RestoreCandidate& each) { return step_of_prefix(each.prefix); });
   return found;
@@ -49,14 +49,13 @@ void check_holds_no_checkpoint(FileSystem& files, const std::string& directory,
     if (const auto file = parse_checkpoint_filename(name);
         file && file->part == CheckpointPart::kIndex)
       throw FailedPreconditionError(
-          "{} holds the checkpoint {} and none of the name {}-<step>: restore it by its name, or "
+          "{} holds the checkpoint {} but none named {}-<step>: restore it by its name, or "
           "use another directory",
           directory, file->base, basename);
   if (const auto state = get_checkpoint_state(files, directory))
-    throw DataLossError(
-        "{} names the checkpoint {}, which is not there; to start afresh, remove {}",
-        join_path(directory, "checkpoint"), state->model_checkpoint_path,
-        join_path(directory, "checkpoint"));
+    throw DataLossError("{} names the checkpoint {}, which is missing; to start afresh, remove {}",
+                        join_path(directory, "checkpoint"), state->model_checkpoint_path,
+                        join_path(directory, "checkpoint"));
 }
 
 }  // namespace crochet::internal

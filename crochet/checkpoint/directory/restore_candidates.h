@@ -18,15 +18,15 @@ struct RestoreCandidate {
 };
 
 // The checkpoints "<basename>-<step>" of a directory and of the fallback directory ("" for none)
-// whose index is there, by step, the best last, whether a state file names them or not.
-// Throws: what the file system throws for the first; the second one may be missing today.
+// that have an index, by step, the best last, whether a state file names them or not.
+// Throws: what the file system throws for `directory`; the fallback directory may be unavailable.
 std::vector<RestoreCandidate> find_candidates(FileSystem& files, const std::string& directory,
                                               const std::string& fallback_dir,
                                               const std::string& basename);
 
-// Before a fresh start, where find_candidates() finds nothing.
-// Throws: DataLossError if the state file names a checkpoint that is not there;
-// FailedPreconditionError if there are checkpoints of other names only.
+// Called before a fresh start, if find_candidates() finds nothing.
+// Throws: DataLossError if the state file names a checkpoint that is missing;
+// FailedPreconditionError if there are only checkpoints with other names.
 void check_holds_no_checkpoint(FileSystem& files, const std::string& directory,
                                const std::string& basename);
 

@@ -25,7 +25,7 @@ std::vector<std::string> prefixes_in(FileSystem& files, const std::string& fallb
   return prefixes;
 }
 
-TEST(RestoreCandidatesTest, AreTheCheckpointsOfTheNameByStep) {
+TEST(RestoreCandidatesTest, AreTheCheckpointsWithTheNameByStep) {
   MemoryFileSystem files;
   files.create_directories("d");
   for (const char* const name : {"a-9.index", "a-10.index", "ab-3.index", "a-x.index", "b.index"})
@@ -33,7 +33,7 @@ TEST(RestoreCandidatesTest, AreTheCheckpointsOfTheNameByStep) {
   EXPECT_THAT(prefixes_in(files), ElementsAre("d/a-9", "d/a-10"));
 }
 
-TEST(RestoreCandidatesTest, AreNoneInAnEmptyDirectory) {
+TEST(RestoreCandidatesTest, AreEmptyInAnEmptyDirectory) {
   MemoryFileSystem files;
   EXPECT_THAT(prefixes_in(files), IsEmpty());
   EXPECT_NO_THROW(check_holds_no_checkpoint(files, "d", "a"));
@@ -43,7 +43,7 @@ TEST(RestoreCandidatesTest, AreNoneInAnEmptyDirectory) {
   EXPECT_NO_THROW(check_holds_no_checkpoint(files, "d", "a"));
 }
 
-TEST(RestoreCandidatesTest, AreAnErrorIfOnlyOtherNamesAreThere) {
+TEST(RestoreCandidatesTest, AreAnErrorIfOnlyOtherNamesExist) {
   MemoryFileSystem files;
   files.create_directories("d");
   files.create("d/b-9.index");
@@ -52,7 +52,7 @@ TEST(RestoreCandidatesTest, AreAnErrorIfOnlyOtherNamesAreThere) {
       ThrowsMessage<FailedPreconditionError>(AllOf(HasSubstr("b-9"), HasSubstr("a-<step>"))));
 }
 
-TEST(RestoreCandidatesTest, AreAnErrorIfTheStateNamesOneThatIsNotThere) {
+TEST(RestoreCandidatesTest, AreAnErrorIfTheStateNamesAMissingCheckpoint) {
   MemoryFileSystem files;
   files.create_directories("d");
   update_checkpoint_state(files, "d", "d/a-9");
@@ -60,7 +60,7 @@ TEST(RestoreCandidatesTest, AreAnErrorIfTheStateNamesOneThatIsNotThere) {
               ThrowsMessage<DataLossError>(HasSubstr("d/checkpoint names the checkpoint d/a-9")));
 }
 
-TEST(RestoreCandidatesTest, ThoseWhereTheyBelongAreTriedBeforeThoseOfTheFallbackDirectory) {
+TEST(RestoreCandidatesTest, PreferTheMainDirectoryToTheFallbackDirectory) {
   MemoryFileSystem files;
   files.create_directories("d");
   files.create_directories("e");

@@ -49,12 +49,13 @@ RetentionPolicy keep_every_steps(int64_t n) {
 RetentionPolicy keep_best(const KeepBest& best) {
   if (best.metric.empty()) throw InvalidArgumentError("keep_best: the metric has no name");
   if (best.n < 1)
-    throw InvalidArgumentError("keep_best: {} of {}, expected 1 or more", best.n, best.metric);
+    throw InvalidArgumentError("keep_best: n is {} for {}, expected 1 or more", best.n,
+                               best.metric);
   return [best](const CheckpointRecord& checkpoint, const RetentionContext& context) {
     const std::optional<double> value = metric_of(checkpoint, best.metric);
     if (!value) return Retention::kRemove;
     int num_better = 0;
-    bool is_newer = false;  // Whether those that come now are newer than this one.
+    bool is_newer = false;  // True once `other` is newer than this checkpoint.
     for (const CheckpointRecord& other : context.listed) {
       if (other.prefix == checkpoint.prefix) {
         is_newer = true;

@@ -6,7 +6,7 @@
 
 namespace crochet::internal {
 
-// A machine without a battery may begin before 1970, and files say no such times.
+// The clock of a machine without a battery may start before 1970, which files never contain.
 RetentionClock::RetentionClock(const Clock& clock)
     : clock_(clock), start_(clock.now()), start_time_(std::max(0.0, clock.wall_time())) {}
 

@@ -6,12 +6,12 @@
 
 namespace crochet::internal {
 
-// The time by which retention counts hours. It starts as the wall clock's and goes on with the
-// steady one, so that an administrator who corrects the date, or a battery that is empty, neither
-// preserves a checkpoint nor removes one. A later process starts after what an earlier one wrote.
+// The time by which retention counts hours. It starts at the wall clock's time and continues with
+// the steady clock, so that a corrected date or an empty battery neither preserves nor removes a
+// checkpoint. A later process does not start before the times written by an earlier one.
 //
-// Times in files are hints: one of more than 100 years beyond the wall clock's was not written by a
-// clock, and is not believed. (A clock without a battery may start in 1970.)
+// Times in files are hints: a time more than 100 years after the wall clock's was not written by a
+// clock, and is ignored. (A clock without a battery may start in 1970.)
 //
 // Not thread-safe.
 class RetentionClock {
@@ -21,9 +21,9 @@ class RetentionClock {
 
   // Seconds since 1970-01-01 UTC, if the wall clock was right at the start.
   double now() const;
-  // An earlier process wrote this time: this one began no sooner. now() never decreases by it.
+  // Moves the start to at least this time, written by an earlier process. now() never decreases.
   void catch_up(double time);
-  // A time that a file has; now() if it is not believed.
+  // A time from a file; now() if it is implausible.
   double plausible(double time) const;
 
  private:

@@ -14,7 +14,7 @@ namespace {
 constexpr double kNow = 1'700'000'000;
 constexpr double kYear = 365.25 * 24 * 3600;
 
-TEST(RetentionClockTest, GoesOnFromWhatAnEarlierProcessWrote) {
+TEST(RetentionClockTest, ContinuesFromTimesOfAnEarlierProcess) {
   FakeClock clock(kNow);
   RetentionClock time(clock);
   EXPECT_EQ(time.now(), kNow);
@@ -25,14 +25,14 @@ TEST(RetentionClockTest, GoesOnFromWhatAnEarlierProcessWrote) {
   EXPECT_EQ(time.now(), kNow + 20 * kYear + 5);
 }
 
-TEST(RetentionClockTest, AClockWithoutABatteryBelievesTheFiles) {
+TEST(RetentionClockTest, AClockWithoutABatteryTrustsTheFiles) {
   FakeClock clock(0);
   RetentionClock time(clock);
   time.catch_up(kNow);
   EXPECT_EQ(time.now(), kNow);
 }
 
-TEST(RetentionClockTest, NeverDecreasesAndDoesNotBelieveWhatNoClockWrites) {
+TEST(RetentionClockTest, NeverDecreasesAndIgnoresImplausibleTimes) {
   FakeClock clock(kNow);
   RetentionClock time(clock);
   for (const double written :

@@ -25,7 +25,7 @@ CheckpointRecord record(int64_t step, double time = 0) {
   return {.prefix = fmt::format("m-{}", step), .time = time, .step = step, .published = true};
 }
 
-// Adds the record, and removes at once what the policies let go, which is returned.
+// Adds the record, and removes and returns the checkpoints that the policies do not keep.
 std::vector<std::string> add_and_sweep(CheckpointHistory& history, const CheckpointRecord& added) {
   history.add(added);
   const std::vector<std::string> removed = history.sweep().surplus;
@@ -33,28 +33,28 @@ std::vector<std::string> add_and_sweep(CheckpointHistory& history, const Checkpo
   return removed;
 }
 
-TEST(RetentionTest, RefusesNumbersThatKeepNothing) {
+TEST(RetentionTest, RejectsNumbersThatKeepNothing) {
   EXPECT_THROW(keep_newest(0), InvalidArgumentError);
   EXPECT_THROW(keep_every_hours(0), InvalidArgumentError);
   EXPECT_THROW(keep_every_hours(std::numeric_limits<double>::quiet_NaN()), InvalidArgumentError);
   EXPECT_THROW(keep_every_steps(0), InvalidArgumentError);
 }
 
-TEST(RetentionTest, NewestKeepsSoMany) {
+TEST(RetentionTest, KeepNewestKeepsTheGivenNumber) {
   const RetentionPolicy policy = keep_newest(2);
   EXPECT_EQ(policy(record(1), {.num_newer = 0}), Retention::kKeep);
   EXPECT_EQ(policy(record(1), {.num_newer = 1}), Retention::kKeep);
   EXPECT_EQ(policy(record(1), {.num_newer = 2}), Retention::kRemove);
 }
 
-TEST(RetentionTest, EveryHoursCountsFromTheOnePreservedBefore) {
+TEST(RetentionTest, EveryHoursCountsFromTheLastPreservedOne) {
   const RetentionPolicy policy = keep_every_hours(1.5);
   const RetentionContext context{.num_newer = 9, .last_preserved_time = 1000};
   EXPECT_EQ(policy(record(1, 1000 + 1.4 * kHour), context), Retention::kRemove);
   EXPECT_EQ(policy(record(1, 1000 + 1.5 * kHour), context), Retention::kPreserve);
 }
 
-TEST(RetentionTest, EveryStepsPreservesTheFirstBehindEachMultiple) {
+TEST(RetentionTest, EveryStepsPreservesTheFirstAtOrAfterEachMultiple) {
   const RetentionPolicy policy = keep_every_steps(100);
   const auto at = [&](int64_t step, int64_t last) {
     return policy(record(step), {.last_preserved_step = last});
@@ -84,7 +84,7 @@ CheckpointRecord with_loss(int64_t step, double loss) {
   return checkpoint;
 }
 
-// Which of them keep_best holds.
+// The checkpoints that keep_best holds.
 std::vector<std::string> held(const KeepBest& best, const std::vector<CheckpointRecord>& listed) {
   std::vector<std::string> prefixes;
   for (const CheckpointRecord& checkpoint : listed)
@@ -93,7 +93,7 @@ std::vector<std::string> held(const KeepBest& best, const std::vector<Checkpoint
   return prefixes;
 }
 
-TEST(KeepBestTest, HoldsTheBestOfThoseThatAreListed) {
+TEST(KeepBestTest, HoldsTheBestOfTheListedOnes) {
   const std::vector<CheckpointRecord> listed = {with_loss(1, 3), with_loss(2, 1), record(3),
                                                 with_loss(4, 2), with_loss(5, 4)};
   EXPECT_THAT(held({"loss", 1}, listed), ElementsAre("m-2"));
@@ -108,7 +108,7 @@ TEST(KeepBestTest, OfEqualOnesTheNewerIsBetter) {
               ElementsAre("m-2", "m-3"));
 }
 
-TEST(KeepBestTest, NaNIsNeverAmongTheBestNorIsTheUnsound) {
+TEST(KeepBestTest, NaNAndUnsoundOnesAreNeverAmongTheBest) {
   CheckpointRecord unsound = with_loss(3, 0);
   unsound.published = false;
   EXPECT_THAT(held({"loss", 2}, {with_loss(1, std::numeric_limits<double>::quiet_NaN()),
@@ -117,21 +117,21 @@ TEST(KeepBestTest, NaNIsNeverAmongTheBestNorIsTheUnsound) {
               testing::IsSupersetOf({"m-2", "m-4"}));
 }
 
-TEST(KeepBestTest, RefusesWhatKeepsNothing) {
+TEST(KeepBestTest, RejectsOptionsThatKeepNothing) {
   EXPECT_THROW(keep_best({"loss", 0}), InvalidArgumentError);
   EXPECT_THROW(keep_best({"", 1}), InvalidArgumentError);
 }
 
-TEST(CheckpointHistoryTest, OneThatIsHeldIsStillPreserved) {
+TEST(CheckpointHistoryTest, AHeldCheckpointIsStillPreserved) {
   CheckpointHistory history({keep_newest(1), keep_every_steps(100), keep_best({"loss", 1})});
   EXPECT_THAT(add_and_sweep(history, with_loss(100, 1)), IsEmpty());
   EXPECT_THAT(add_and_sweep(history, with_loss(150, 2)), IsEmpty());
-  EXPECT_THAT(history.prefixes(), ElementsAre("m-150"));  // 100 stays for ever.
+  EXPECT_THAT(history.prefixes(), ElementsAre("m-150"));  // 100 is kept forever.
   EXPECT_THAT(add_and_sweep(history, with_loss(160, 3)), IsEmpty());
   EXPECT_THAT(add_and_sweep(history, with_loss(170, 1)), ElementsAre("m-150", "m-160"));
 }
 
-TEST(CheckpointHistoryTest, PinnedOnesStayUntilTheyAreNot) {
+TEST(CheckpointHistoryTest, PinnedOnesStayUntilUnpinned) {
   CheckpointHistory history({keep_newest(1)});
   CheckpointRecord pinned = record(1);
   pinned.pinned = true;
@@ -153,7 +153,7 @@ TEST(CheckpointHistoryTest, TheLastSoundOneStays) {
   EXPECT_THAT(history.sweep().surplus, ElementsAre("m-1"));
 }
 
-TEST(CheckpointHistoryTest, WhatNobodyIsKnownToHavePublishedLeavesTheListAndStays) {
+TEST(CheckpointHistoryTest, UnpublishedOnesLeaveTheListAndStay) {
   CheckpointHistory history({keep_newest(1)});
   CheckpointRecord foreign = record(1);
   foreign.published = false;
@@ -162,14 +162,14 @@ TEST(CheckpointHistoryTest, WhatNobodyIsKnownToHavePublishedLeavesTheListAndStay
   EXPECT_THAT(history.prefixes(), ElementsAre("m-3"));
 }
 
-TEST(CheckpointHistoryTest, RemovesAllThatIsTooMuchAtOnce) {
+TEST(CheckpointHistoryTest, RemovesAllSurplusAtOnce) {
   CheckpointHistory history({keep_newest(2)});
   history.set({record(1), record(2), record(3), record(4)});
   EXPECT_THAT(add_and_sweep(history, record(5)), ElementsAre("m-1", "m-2", "m-3"));
   EXPECT_THAT(history.prefixes(), ElementsAre("m-4", "m-5"));
 }
 
-TEST(CheckpointHistoryTest, WhatCouldNotBeRemovedIsTriedAgain) {
+TEST(CheckpointHistoryTest, RetriesFailedRemovals) {
   CheckpointHistory history({keep_newest(1)});
   history.add(record(1));
   history.add(record(2));
@@ -207,7 +207,7 @@ TEST(CheckpointHistoryTest, OneOfUnknownTimeIsNeverRemoved) {
   EXPECT_EQ(history.last_preserved_time(), 7);
 }
 
-TEST(CheckpointHistoryTest, TheNewestStaysWhateverThePoliciesSay) {
+TEST(CheckpointHistoryTest, TheNewestAlwaysStays) {
   CheckpointHistory history({keep_every_steps(100)});
   EXPECT_THAT(add_and_sweep(history, record(7)), IsEmpty());
   EXPECT_THAT(add_and_sweep(history, record(8)), ElementsAre("m-7"));
@@ -220,7 +220,7 @@ TEST(CheckpointHistoryTest, WithoutPoliciesAllStay) {
   EXPECT_EQ(history.prefixes().size(), 10u);
 }
 
-TEST(CheckpointHistoryTest, TheStepIsBehindTheLastDash) {
+TEST(CheckpointHistoryTest, TheStepFollowsTheLastDash) {
   EXPECT_EQ(internal::step_of_prefix("d-1/m-a-00000012"), 12);
   EXPECT_EQ(internal::step_of_prefix("d/m-"), std::nullopt);
   EXPECT_EQ(internal::step_of_prefix("d-5/m"), std::nullopt);

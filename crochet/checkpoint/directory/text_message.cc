@@ -12,7 +12,7 @@
 namespace crochet::internal {
 namespace {
 
-// What protobuf allows.
+// The limit of protobuf.
 constexpr int kMaxDepth = 100;
 
 bool is_word(char c) {
@@ -64,7 +64,7 @@ class TextParser {
     if (take('[')) {
       list(name, depth);
     } else if (!nested(depth)) {
-      if (!colon) fail(fmt::format("{} behind \"{}\", expected ':'", here(), name));
+      if (!colon) fail(fmt::format("{} after \"{}\", expected ':'", here(), name));
       scalar(name, depth);
     }
   }
@@ -118,7 +118,7 @@ class TextParser {
 
   static bool is_quote(char c) { return c == '"' || c == '\''; }
 
-  // Strings that follow one another are one.
+  // Adjacent strings are concatenated.
   std::string strings() {
     std::string result;
     while (!rest_.empty() && is_quote(rest_.front())) {

@@ -24,7 +24,7 @@ std::vector<std::string> fields(std::string_view text) {
   return result;
 }
 
-TEST(TextMessageTest, ReadsFieldsInTheirOrder) {
+TEST(TextMessageTest, ReadsFieldsInOrder) {
   EXPECT_THAT(fields("a: \"x\"\nb: 1.5\na: 'y' c:-7e3;d : true,\n"),
               ElementsAre("a=[x]", "b=1.5", "a=[y]", "c=-7e3", "d=true"));
   EXPECT_THAT(fields(""), ElementsAre());
@@ -37,7 +37,7 @@ TEST(TextMessageTest, SkipsCommentsAndNestedMessages) {
       ElementsAre("a=1", "b=2"));
 }
 
-TEST(TextMessageTest, ListsAreFieldsThatRepeat) {
+TEST(TextMessageTest, ListsAreRepeatedFields) {
   EXPECT_THAT(fields("a: ['x', \"y\"] b: [] c: [{d: 1}, {d: 2}] e: [1]"),
               ElementsAre("a=[x]", "a=[y]", "e=1"));
 }
@@ -63,13 +63,13 @@ TEST(TextMessageTest, DoublesLookLikeDoubles) {
   EXPECT_EQ(to_text(std::numeric_limits<double>::infinity()), "inf");
 }
 
-TEST(TextMessageTest, ErrorsSayTheLineAndWhatWasFound) {
+TEST(TextMessageTest, ErrorsHaveTheLineAndWhatWasFound) {
   const auto fails = [](std::string_view text, std::string_view message) {
     EXPECT_THAT([=] { parse_text_message(text); },
                 ThrowsMessage<InvalidArgumentError>(HasSubstr(std::string(message))))
         << text;
   };
-  fails("a: 1\nb 2", "line 2: found \"2\" behind \"b\", expected ':'");
+  fails("a: 1\nb 2", "line 2: found \"2\" after \"b\", expected ':'");
   fails("a:", "line 1: found the end, expected a value");
   fails("a: \"x", "the end within a string");
   fails("a: \"x\n\"", "the end of the line within a string");
@@ -90,7 +90,7 @@ TEST(TextMessageTest, NestingIsBounded) {
   EXPECT_THROW(parse_text_message(deep), InvalidArgumentError);
 }
 
-TEST(TextMessageTest, EveryCutLengthIsAMessageOrAnError) {
+TEST(TextMessageTest, EveryTruncationIsAMessageOrAnError) {
   const std::string text = "a: \"x\\101\" m { b: [1, <c: 'y'>] } # end\nd: 1.5";
   for (size_t size = 0; size <= text.size(); ++size) {
     try {

@@ -134,7 +134,7 @@ TEST_F(UnreadHistoryTest, AStateFileThatCanBeReadAtTheFirstSaveIsInTime) {
   Saver saver(with({.max_to_keep = 1}, files_));
   files_.refuse("d/checkpoint", 1);
   EXPECT_EQ(saver.restore_newest(*session_, "d", "m"), "d/m-140");
-  EXPECT_TRUE(log_.contains("d: which checkpoints are listed cannot be read now: d/checkpoint"));
+  EXPECT_TRUE(log_.contains("d: the list of checkpoints cannot be read now: d/checkpoint"));
   EXPECT_THAT(saver.last_checkpoints(), IsEmpty());
   saver.save(*session_, "d/m", 150);
   EXPECT_THAT(saver.last_checkpoints(), ElementsAre("d/m-150"));
@@ -148,7 +148,7 @@ TEST_F(UnreadHistoryTest, WithoutItAllThatIsThereStays) {
   files_.refuse("d/checkpoint", 2);
   saver.restore_newest(*session_, "d", "m");
   for (const int64_t step : {150, 160}) saver.save(*session_, "d/m", step);
-  EXPECT_TRUE(log_.contains("d: the checkpoints that are there stay, whatever policies say"));
+  EXPECT_TRUE(log_.contains("d: existing checkpoints are kept, regardless of policies"));
   EXPECT_THAT(there(), IsSupersetOf(kThere));
   EXPECT_THAT(there(), Not(Contains("d/m-150")));  // The policies hold for what was saved since.
   EXPECT_EQ(latest_checkpoint(files_, "d"), "d/m-160");
@@ -173,7 +173,7 @@ TEST_F(UnreadHistoryTest, WhatIsPreservedIsSeenOnceItsSidecarCanBeRead) {
   Saver saver(with({.max_to_keep = 2}, files_));
   files_.refuse("d/m-100.json", 2);
   saver.restore_newest(*session_, "d", "m");
-  EXPECT_TRUE(log_.contains("what is known of d/m-100 cannot be read now"));
+  EXPECT_TRUE(log_.contains("the sidecar of d/m-100 cannot be read now"));
   EXPECT_THAT(saver.last_checkpoints(), Contains("d/m-100"));
   saver.save(*session_, "d/m", 150);
   EXPECT_THAT(there(), ElementsAre("d/m-100", "d/m-110", "d/m-140", "d/m-150"));

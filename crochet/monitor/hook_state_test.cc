@@ -99,7 +99,7 @@ TEST_F(HookStateTest, MayBeMissing) {
 TEST_F(HookStateTest, MayHaveExtraEntries) {
   save({first_});
   session({}).close();
-  EXPECT_TRUE(log_.contains("no hook of this run takes the state \"hooks/PatientHook/best\""));
+  EXPECT_TRUE(log_.contains("no hook of this run uses the state \"hooks/PatientHook/best\""));
 }
 
 TEST_F(HookStateTest, MayBeOfAnotherType) {
@@ -113,7 +113,7 @@ TEST_F(HookStateTest, MayBeOfAnotherType) {
   const auto other = std::make_shared<OtherHook>();
   session({other}).close();
   EXPECT_EQ(other->best, 7);
-  EXPECT_TRUE(log_.contains("it starts anew"));
+  EXPECT_TRUE(log_.contains("it starts afresh"));
 }
 
 TEST_F(HookStateTest, IsRemovedFromTheGraphWithTheSession) {

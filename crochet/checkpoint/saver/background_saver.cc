@@ -27,10 +27,10 @@ using internal::SaveEstimate;
 using internal::SpaceCheck;
 
 constexpr std::chrono::seconds kFirstRetryAfter(1);
-// A signal's handler can wake nobody: who waits looks for one this often.
+// A signal handler cannot wake threads, so waiting threads check for a signal at this interval.
 constexpr std::chrono::milliseconds kSignalSlice(100);
 
-// The reason is logged once, however often the same error is met again.
+// The reason is logged only once if the same error occurs repeatedly.
 std::string failure_text(const SaveTicket& ticket, const std::exception_ptr& error,
                          const std::exception_ptr& previous) {
   const std::string reason = describe(error);
@@ -52,42 +52,41 @@ void request_stop(const std::optional<std::stop_source>& source) {
 struct BackgroundSaver::Job {
   SaveSource source;
   SavePromise promise;
-  std::shared_ptr<void> announcement;  // To the publisher, until the job has ended.
+  std::shared_ptr<void> announcement;  // Announces the job to the publisher until it has ended.
 };
 
-// What the saver and its thread share. All that the thread needs is in here or outlives the
-// process's saves (file system and clock), so close() can detach the thread.
+// The state shared by the saver and its thread. Everything that the thread needs is in here or
+// outlives all saves (file system and clock), so close() can detach the thread.
 //
-// Thread-safe; work() is the thread's.
+// Thread-safe; only the thread calls work().
 struct BackgroundSaver::Queue {
   Queue(std::shared_ptr<Publisher> its_publisher, int its_max_retries)
       : publisher(std::move(its_publisher)), max_retries(its_max_retries) {}
 
-  // Writes jobs until end() was called and none is left.
+  // Writes jobs until end() is called and no job is left.
   void work();
-  // Writes the job that is next, if there is one, on the calling thread. Requires: work() is not
-  // running.
+  // Writes the next job, if there is one, on the calling thread. Requires: work() is not running.
   void run_next();
   void end();
-  // Makes a job the next one. Returns another one that was next and had not begun.
+  // Makes a job the next one. Returns the former next job, if there was one that had not begun.
   std::optional<Job> replace_next(Job job);
-  // Waits until no job is next: the thread has it.
+  // Waits until no job is next: the thread has taken it.
   void wait_for_place();
 
-  // Requires of these: the mutex is held.
+  // These require that the mutex is held.
   bool is_idle() const { return !next && !busy; }
   // Nothing is left to be saved, though memory may still be freed.
   bool is_saved() const { return !next && !running; }
   void note_finished(const SaveTicket& ticket);
   void measure(const SaveTicket& ticket, Clock::Duration duration);
 
-  // Tries until the job is published, is given up, or gives way to a newer one.
+  // Tries until the job is published, is abandoned, or is superseded by a newer one.
   void save(Job& job);
   // Null, or why it failed.
   std::exception_ptr attempt(Job& job, SpaceCheck check);
   bool is_last(int attempt);
-  void give_up(Job& job, const std::exception_ptr& error, int num_attempts);
-  // False if the job is to give way.
+  void abandon(Job& job, const std::exception_ptr& error, int num_attempts);
+  // False if the job is superseded.
   bool pause_for(Clock::Duration duration);
 
   const std::shared_ptr<Publisher> publisher;
@@ -96,9 +95,9 @@ struct BackgroundSaver::Queue {
   std::mutex mutex;  // Guards what follows.
   std::condition_variable changed;
   std::optional<Job> next;
-  std::shared_ptr<Job> running;  // Until it is saved or has failed.
-  bool busy = false;             // And until its memory is free.
-  bool newer_is_due = false;     // Somebody waits for the turn.
+  std::shared_ptr<Job> running;  // Set until it is saved or has failed.
+  bool busy = false;             // Also set until its memory is freed.
+  bool newer_is_due = false;     // A caller waits in wait_for_turn().
   bool in_hurry = false;
   bool ending = false;
   std::optional<std::stop_source> pause;  // Ends the pause before a retry.
@@ -145,7 +144,7 @@ void BackgroundSaver::Queue::work() {
     return next.has_value();
   };
   while (wait_for_job()) run_next();
-  // Last: others may begin where this one worked, or take away what it worked with.
+  // Last: once `held` is released, others may save here, or destroy what this thread has used.
   std::shared_ptr<void> last;
   const std::lock_guard lock(mutex);
   last.swap(held);
@@ -166,7 +165,7 @@ void BackgroundSaver::Queue::run_next() {
     running.reset();
     note_finished(job->promise.ticket());
   }
-  job.reset();  // The memory is free, the announcement ends.
+  job.reset();  // Frees the memory and ends the announcement.
   std::optional<std::stop_source> to_end;
   {
     const std::lock_guard lock(mutex);
@@ -185,16 +184,16 @@ void BackgroundSaver::Queue::save(Job& job) {
     const std::exception_ptr error = attempt(job, last ? SpaceCheck::kIgnore : SpaceCheck::kRefuse);
     if (!error) return;
     if (job.source.is_lost() || !publisher->may_try_again(job.promise.ticket().prefix(), error)) {
-      log_error("saving {} failed: {}; no other attempt can help, training goes on",
+      log_error("saving {} failed: {}; retrying cannot help, training continues",
                 job.promise.ticket().prefix(), describe(error));
       return job.promise.fail(error);
     }
-    if (last) return give_up(job, error, number);
+    if (last) return abandon(job, error, number);
     log_warning("{}; next attempt in {:g} s", failure_text(job.promise.ticket(), error, previous),
                 to_seconds(duration));
     previous = error;
     if (pause_for(duration)) continue;
-    log_warning("{} gives way to a newer save", job.promise.ticket().prefix());
+    log_warning("{} is superseded by a newer save", job.promise.ticket().prefix());
     return job.promise.fail(error);
   }
 }
@@ -226,11 +225,11 @@ bool BackgroundSaver::Queue::is_last(int attempt) {
   return attempt > max_retries || in_hurry || pending_signal() != 0;
 }
 
-void BackgroundSaver::Queue::give_up(Job& job, const std::exception_ptr& error, int num_attempts) {
+void BackgroundSaver::Queue::abandon(Job& job, const std::exception_ptr& error, int num_attempts) {
   const std::string what =
       fmt::format("saving {} failed: {}", job.promise.ticket().prefix(), describe(error));
   if (publisher->can_fall_back(job.source, job.promise.ticket())) {
-    log_error("{}; after {} attempts, the fallback directory is tried", what, num_attempts);
+    log_error("{}; trying the fallback directory after {} attempts", what, num_attempts);
     try {
       return publisher->write_to_fallback(job.source, job.promise);
     } catch (...) {
@@ -238,7 +237,7 @@ void BackgroundSaver::Queue::give_up(Job& job, const std::exception_ptr& error, 
                 job.promise.ticket().prefix(), describe(std::current_exception()));
     }
   }
-  log_error("{}; given up after {} attempts, training goes on", what, num_attempts);
+  log_error("{}; abandoned after {} attempts, training continues", what, num_attempts);
   job.promise.fail(error);
 }
 
@@ -278,7 +277,7 @@ bool BackgroundSaver::start() {
     state_->thread = Thread("saving", [queue = state_->queue] { queue->work(); });
     return true;
   } catch (const ResourceExhaustedError& error) {
-    if (!std::exchange(is_told_, true))
+    if (!std::exchange(is_logged_, true))
       log_warning("{}; training waits while checkpoints are written", error.what());
     return false;
   }
@@ -294,13 +293,13 @@ SaveTicket BackgroundSaver::enqueue(SaveSource source, const std::string& save_p
   if (waits) queue.wait_for_place();
   if (auto former = queue.replace_next(
           {std::move(source), promise, publisher.announce_write(ticket.prefix())})) {
-    log_warning("{} is given up for {}: saves take longer than their interval",
+    log_warning("{} is skipped for {}: saves take longer than their interval",
                 former->promise.ticket().prefix(), ticket.prefix());
     former->promise.fail(
-        std::make_exception_ptr(CancelledError("given up for {}", ticket.prefix())));
+        std::make_exception_ptr(CancelledError("skipped for {}", ticket.prefix())));
   }
   if (!has_thread) queue.run_next();
-  // Returning before the running save ends would hold a snapshot more.
+  // Returning before the running save ends would allow one more snapshot to be held.
   if (waits) queue.wait_for_place();
   return ticket;
 }
@@ -371,7 +370,7 @@ void BackgroundSaver::wait() {
   const Clock::TimePoint start = clock.now();
   std::unique_lock lock(queue.mutex);
   while (!queue.changed.wait_for(lock, interval, [&] { return queue.is_idle(); })) {
-    lock.unlock();  // The log calls others.
+    lock.unlock();  // The log calls user code.
     log_progress(clock.now() - start);
     lock.lock();
   }
@@ -410,16 +409,16 @@ void BackgroundSaver::close(Clock::TimePoint deadline, std::shared_ptr<void> hel
   if (wait_until(deadline) && !busy()) return;
   const std::string unsaved = unfinished();
   const std::string last = last_published();
-  leave_behind(std::move(held));
+  detach_worker(std::move(held));
   if (unsaved.empty()) return;
   throw DeadlineExceededError(
-      "time is up and not saved yet: {}; the last checkpoint that is published: {}; the writing "
-      "goes on for as long as the process lives",
+      "the deadline has passed and not saved yet: {}; the last checkpoint that is published: {}; "
+      "writing continues as long as the process runs",
       unsaved, last);
 }
 
-// Copies that snapshots wait for are made first: the thread must not need the session any more.
-void BackgroundSaver::leave_behind(std::shared_ptr<void> held) {
+// First makes the copies that snapshots wait for, so that the thread no longer needs the session.
+void BackgroundSaver::detach_worker(std::shared_ptr<void> held) {
   Queue& queue = *state_->queue;
   std::vector<SaveSource> sources;
   {
@@ -431,12 +430,12 @@ void BackgroundSaver::leave_behind(std::shared_ptr<void> held) {
   for (const SaveSource& source : sources) {
     try {
       static_cast<void>(source.snapshot().tensors());
-    } catch (...) {  // The thread meets it too, and says so.
+    } catch (...) {  // The thread gets the same error, and reports it.
     }
   }
   queue.end();
   state_->thread.detach();
-  // Later saves have another one, which knows nothing of this.
+  // Later saves use a new queue.
   state_->queue = std::make_shared<Queue>(queue.publisher, options_.max_retries);
 }
 
@@ -462,7 +461,7 @@ std::string BackgroundSaver::unfinished() {
                                 save_stage_name(ticket.stage())));
   };
   const std::lock_guard lock(queue.mutex);
-  // One that is published is saved, though its memory may still be there.
+  // A published save is complete, even if its memory is not freed yet.
   if (queue.running && queue.running->promise.ticket().stage() < SaveStage::kPublished)
     add(queue.running->promise.ticket());
   if (queue.next) add(queue.next->promise.ticket());

@@ -25,7 +25,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::ThrowsMessage;
 
-// A clock whose sleeps end when they are stopped, and not before.
+// A clock whose sleeps end only when they are stopped.
 class EndlessClock final : public Clock {
  public:
   TimePoint now() const override { return clock_.now(); }
@@ -49,7 +49,7 @@ class BackgroundSaverTest : public testing::Test {
  protected:
   ~BackgroundSaverTest() override { set_pending_signal(0); }
 
-  // Makes a step, and hands it over.
+  // Makes a step and enqueues it.
   SaveTicket save_next_step(BackgroundSaver& background) {
     session_->run(graph_.train());
     return background.enqueue(saver_.snapshot(*session_), "d/model.ckpt",
@@ -66,7 +66,7 @@ class BackgroundSaverTest : public testing::Test {
     saver_.restore_newest(*session, "d", "model.ckpt");
     return read_global_step(*session);
   }
-  // All that changes something fails from now on.
+  // All operations that change something fail from now on.
   void fail_from_now_on(Code code = Code::kResourceExhausted) {
     files_.fail_operation(files_.num_operations(), code, Failing::kFromThenOn);
   }
@@ -80,7 +80,7 @@ class BackgroundSaverTest : public testing::Test {
   std::unique_ptr<Session> session_ = graph_.new_session("");
 };
 
-TEST_F(BackgroundSaverTest, WritesAllThatItIsGivenInOrder) {
+TEST_F(BackgroundSaverTest, WritesAllSnapshotsInOrder) {
   BackgroundSaver background(saver_);
   EXPECT_THAT(background.take_finished(), IsEmpty());
   std::vector<SaveTicket> tickets;
@@ -92,12 +92,12 @@ TEST_F(BackgroundSaverTest, WritesAllThatItIsGivenInOrder) {
   EXPECT_EQ(restored_step(), 5);
 }
 
-TEST_F(BackgroundSaverTest, FinishesWhatItHasBeforeItGoes) {
+TEST_F(BackgroundSaverTest, FinishesSavesWhenDestroyed) {
   SaveTicket ticket = save_next_step(*std::make_unique<BackgroundSaver>(saver_));
   EXPECT_EQ(ticket.stage(), SaveStage::kPublished);
 }
 
-TEST_F(BackgroundSaverTest, MayGoWithoutASave) { BackgroundSaver background(saver_); }
+TEST_F(BackgroundSaverTest, MayBeDestroyedWithoutASave) { BackgroundSaver background(saver_); }
 
 TEST_F(BackgroundSaverTest, WritesOnTheCallingThreadIfNoThreadCanBeStarted) {
   for (const auto overlap :
@@ -120,7 +120,7 @@ TEST_F(BackgroundSaverTest, WritesOnTheCallingThreadIfNoThreadCanBeStarted) {
                     "training waits while checkpoints are written"));
 }
 
-TEST_F(BackgroundSaverTest, TriesAgainOnTheCallingThreadToo) {
+TEST_F(BackgroundSaverTest, RetriesOnTheCallingThread) {
   BackgroundSaver background(saver_);
   files_.fail_operation(files_.num_operations(), Code::kUnavailable, Failing::kOnce);
   const NoThreads none;
@@ -129,15 +129,15 @@ TEST_F(BackgroundSaverTest, TriesAgainOnTheCallingThreadToo) {
   EXPECT_EQ(ticket.num_attempts(), 2);
 }
 
-TEST_F(BackgroundSaverTest, RefusesANegativeNumberOfRetries) {
+TEST_F(BackgroundSaverTest, RejectsANegativeNumberOfRetries) {
   EXPECT_THROW(BackgroundSaver(saver_, {.max_retries = -1}), InvalidArgumentError);
 }
 
-TEST_F(BackgroundSaverTest, RefusesToLogProgressWithoutAPause) {
+TEST_F(BackgroundSaverTest, RejectsAnInvalidProgressInterval) {
   EXPECT_THROW(BackgroundSaver(saver_, {.progress_log_secs = 0}), InvalidArgumentError);
 }
 
-// Copies that are made when a test says so.
+// Copies that are made when the test allows it.
 class HeldCopies final : public PendingCopies {
  public:
   void wait() override {
@@ -148,7 +148,7 @@ class HeldCopies final : public PendingCopies {
   std::latch made{1};
 };
 
-TEST_F(BackgroundSaverTest, GivesUpWhatHasNotBegunForANewerOne) {
+TEST_F(BackgroundSaverTest, SkipsASaveThatHasNotBegunForANewerOne) {
   const auto copies = std::make_shared<HeldCopies>();
   BackgroundSaver background(saver_, {.overlap = SaveOverlapPolicy::kNewestWins});
   EXPECT_FALSE(background.busy());
@@ -165,10 +165,10 @@ TEST_F(BackgroundSaverTest, GivesUpWhatHasNotBegunForANewerOne) {
   EXPECT_EQ(running.stage(), SaveStage::kPublished);
   EXPECT_EQ(newest.stage(), SaveStage::kPublished);
   EXPECT_THAT(finished_steps(background), ElementsAre(0, 2));
-  EXPECT_TRUE(log_.contains("d/model.ckpt-1 is given up for d/model.ckpt-2"));
+  EXPECT_TRUE(log_.contains("d/model.ckpt-1 is skipped for d/model.ckpt-2"));
 }
 
-TEST_F(BackgroundSaverTest, SaysWhatItIsWaitingFor) {
+TEST_F(BackgroundSaverTest, LogsWhatItIsWaitingFor) {
   const auto copies = std::make_shared<HeldCopies>();
   BackgroundSaver background(saver_, {.progress_log_secs = 0.001});
   background.enqueue(Snapshot({{"global_step", Tensor::scalar<int64_t>(0)}}, copies),
@@ -179,7 +179,7 @@ TEST_F(BackgroundSaverTest, SaysWhatItIsWaitingFor) {
   waiter.join();
 }
 
-TEST_F(BackgroundSaverTest, TriesAgainToNewFiles) {
+TEST_F(BackgroundSaverTest, RetriesWithNewFiles) {
   BackgroundSaver background(saver_);
   const Clock::TimePoint start = clock_.now();
   files_.fail_operation(files_.num_operations() + 3, Code::kResourceExhausted);
@@ -193,9 +193,9 @@ TEST_F(BackgroundSaverTest, TriesAgainToNewFiles) {
   EXPECT_EQ(restored_step(), 1);
 }
 
-// After a failed fsync nobody knows what of the file is on disk, and a second one may say that
-// all is well.
-TEST_F(BackgroundSaverTest, SyncsNoFileAgainThatCouldNotBeSynced) {
+// After a failed fsync it is unknown what part of the file is on disk, and a second one may
+// succeed regardless.
+TEST_F(BackgroundSaverTest, DoesNotSyncAFileAgainAfterAFailedSync) {
   const auto syncs = [this] {
     std::vector<std::string> found;
     for (const std::string& operation : files_.operations())
@@ -223,8 +223,8 @@ TEST_F(BackgroundSaverTest, SyncsNoFileAgainThatCouldNotBeSynced) {
   EXPECT_EQ(std::set<std::string>(all.begin(), all.end()).size(), all.size());
 }
 
-// What is durable is not put at risk by another attempt.
-TEST_F(BackgroundSaverTest, WritesADurableCheckpointNoSecondTime) {
+// A durable checkpoint is not put at risk by another attempt.
+TEST_F(BackgroundSaverTest, DoesNotRewriteADurableCheckpoint) {
   const auto is_state = [](const std::string& operation) {
     return operation.starts_with("create d/checkpoint.tmp");
   };
@@ -254,7 +254,7 @@ TEST_F(BackgroundSaverTest, WritesADurableCheckpointNoSecondTime) {
   EXPECT_EQ(restored_step(), 2);
 }
 
-TEST_F(BackgroundSaverTest, GivesUpAfterItsRetries) {
+TEST_F(BackgroundSaverTest, AbandonsASaveAfterMaxRetries) {
   BackgroundSaver background(saver_);
   const Clock::TimePoint start = clock_.now();
   fail_from_now_on();
@@ -263,11 +263,11 @@ TEST_F(BackgroundSaverTest, GivesUpAfterItsRetries) {
   EXPECT_THAT([&] { ticket.wait(); },
               ThrowsMessage<ResourceExhaustedError>(testing::HasSubstr("failed on demand")));
   EXPECT_DOUBLE_EQ(to_seconds(clock_.now() - start), 1 + 2 + 4);
-  EXPECT_TRUE(log_.contains("given up after 4 attempts"));
+  EXPECT_TRUE(log_.contains("abandoned after 4 attempts"));
   EXPECT_THAT(finished_steps(background), ElementsAre(1));
 }
 
-TEST_F(BackgroundSaverTest, GoesOnAfterASaveThatFailed) {
+TEST_F(BackgroundSaverTest, ContinuesAfterAFailedSave) {
   BackgroundSaver background(saver_, {.max_retries = 0});
   fail_from_now_on();
   save_next_step(background);
@@ -279,7 +279,7 @@ TEST_F(BackgroundSaverTest, GoesOnAfterASaveThatFailed) {
   EXPECT_EQ(restored_step(), 2);
 }
 
-TEST_F(BackgroundSaverTest, GivesWayToANewerSaveWhileItWaitsToTryAgain) {
+TEST_F(BackgroundSaverTest, ASaveWaitingForARetryIsSuperseded) {
   EndlessClock clock;
   Saver saver({.files = &files_, .clock = &clock});
   BackgroundSaver background(saver);
@@ -291,11 +291,11 @@ TEST_F(BackgroundSaverTest, GivesWayToANewerSaveWhileItWaitsToTryAgain) {
   background.wait();
   EXPECT_THROW(older.wait(), ResourceExhaustedError);
   EXPECT_EQ(newer.stage(), SaveStage::kPublished);
-  EXPECT_TRUE(log_.contains("d/model.ckpt-1 gives way to a newer save"));
+  EXPECT_TRUE(log_.contains("d/model.ckpt-1 is superseded by a newer save"));
   EXPECT_EQ(restored_step(), 2);
 }
 
-TEST_F(BackgroundSaverTest, GivesUpAtOnceIfASignalAsksToEnd) {
+TEST_F(BackgroundSaverTest, DoesNotRetryIfASignalIsPending) {
   BackgroundSaver background(saver_);
   const Clock::TimePoint start = clock_.now();
   set_pending_signal(15);
@@ -306,7 +306,7 @@ TEST_F(BackgroundSaverTest, GivesUpAtOnceIfASignalAsksToEnd) {
   EXPECT_EQ(clock_.now(), start);
 }
 
-// A clock during whose first sleep a signal comes.
+// A clock during whose first sleep a signal arrives.
 class SignallingClock final : public Clock {
  public:
   TimePoint now() const override { return clock_.now(); }
@@ -320,7 +320,7 @@ class SignallingClock final : public Clock {
   FakeClock clock_;
 };
 
-TEST_F(BackgroundSaverTest, TriesALastTimeWhenASignalComesWhileItWaits) {
+TEST_F(BackgroundSaverTest, RetriesOnceWhenASignalArrivesDuringTheWait) {
   SignallingClock clock;
   Saver saver({.files = &files_, .clock = &clock});
   BackgroundSaver background(saver);
@@ -332,7 +332,7 @@ TEST_F(BackgroundSaverTest, TriesALastTimeWhenASignalComesWhileItWaits) {
   EXPECT_LT(to_seconds(clock.now() - start), 0.5);
 }
 
-// Copies whose every call fails in one way.
+// Copies of which one function always fails.
 class FailedCopies final : public PendingCopies {
  public:
   enum class Call { kWait, kVerify };
@@ -348,7 +348,7 @@ class FailedCopies final : public PendingCopies {
   const Code code_;
 };
 
-TEST_F(BackgroundSaverTest, ReportsASnapshotThatCouldNotBeTaken) {
+TEST_F(BackgroundSaverTest, ReportsAFailedSnapshot) {
   BackgroundSaver background(saver_, {.max_retries = 0});
   const SaveTicket ticket = background.enqueue(
       Snapshot(
@@ -358,7 +358,7 @@ TEST_F(BackgroundSaverTest, ReportsASnapshotThatCouldNotBeTaken) {
   EXPECT_THAT([&] { ticket.wait(); }, ThrowsMessage<FailedPreconditionError>("the array moved"));
 }
 
-TEST_F(BackgroundSaverTest, WhatNoAttemptCanSaveIsTriedOnce) {
+TEST_F(BackgroundSaverTest, TriesASnapshotThatCannotBeSavedOnce) {
   using enum Code;
   disk_.create_directories("d");
   for (const auto call : {FailedCopies::Call::kWait, FailedCopies::Call::kVerify})
@@ -377,14 +377,14 @@ TEST_F(BackgroundSaverTest, WhatNoAttemptCanSaveIsTriedOnce) {
       EXPECT_EQ(describe(ticket.error()), "the array moved");
       EXPECT_THAT(log.lines(), ElementsAre(testing::AllOf(
                                    testing::HasSubstr("saving d/model.ckpt-1 failed: the array "),
-                                   testing::HasSubstr("no other attempt can help"))));
+                                   testing::HasSubstr("retrying cannot help"))));
       EXPECT_THAT(finished_steps(background), ElementsAre(1));
       EXPECT_THAT(disk_.list("d"), IsEmpty());
     }
 }
 
-// It is the place that is wrong then, and may be right soon.
-TEST_F(BackgroundSaverTest, ADirectoryThatIsNoneIsTriedAgain) {
+// Then the location is wrong, and may soon be right.
+TEST_F(BackgroundSaverTest, RetriesIfTheDirectoryIsAFile) {
   disk_.create("file")->close();
   BackgroundSaver background(saver_);
   const SaveTicket ticket = background.enqueue(saver_.snapshot(*session_), "file/model.ckpt", 1);

@@ -19,7 +19,7 @@ namespace {
 
 const CheckpointManagerOptions& checked(const CheckpointManagerOptions& options) {
   if (options.directory.empty())
-    throw InvalidArgumentError("a CheckpointManager needs a directory");
+    throw InvalidArgumentError("CheckpointManager: the directory is empty");
   if (options.max_to_keep && *options.max_to_keep <= 0)
     throw InvalidArgumentError("max_to_keep is {}, expected 1 or more, or unset to keep all",
                                *options.max_to_keep);
@@ -38,7 +38,7 @@ std::vector<RetentionPolicy> policies_of(const CheckpointManagerOptions& options
 SaverOptions saver_options_of(const CheckpointManagerOptions& options) {
   SaverOptions saver = options.saver;
   if (!saver.fallback_dir.empty())
-    throw InvalidArgumentError("a CheckpointManager has no fallback directory, it was given \"{}\"",
+    throw InvalidArgumentError("CheckpointManager: found fallback_dir \"{}\", expected none",
                                saver.fallback_dir);
   saver.max_to_keep = options.max_to_keep.value_or(0);
   return saver;
@@ -55,8 +55,8 @@ bool is_among(const CheckpointRecord& record, const std::vector<std::string>& pr
   return std::ranges::find(prefixes, record.prefix) != prefixes.end();
 }
 
-// What the state says of when a checkpoint of the directory was saved; a path in it is a hint: what
-// counts is the name.
+// Takes the times of the directory's checkpoints from the state; a path in it is a hint: only the
+// name counts.
 void take_times(const CheckpointState& state, std::vector<CheckpointRecord>& records) {
   const std::vector<std::string>& paths = state.all_model_checkpoint_paths;
   const std::vector<double>& times = state.all_model_checkpoint_timestamps;
@@ -75,7 +75,7 @@ CheckpointManager::CheckpointManager(CheckpointManagerOptions options)
   FileSystem& files = saver_.files();
   const auto on_disk = list_checkpoints(files, options_.directory, options_.checkpoint_name);
   if (!on_disk.empty()) save_counter_ = *internal::step_of_prefix(on_disk.back());
-  list_.set({});                                 // What is in it is said here.
+  list_.set({});                                 // The manager sets its content.
   list_.set_last_preserved(list_.now() - 1, 0);  // As in TensorFlow.
   if (!on_disk.empty()) latest_ = on_disk.back();
   try {
@@ -86,8 +86,8 @@ CheckpointManager::CheckpointManager(CheckpointManagerOptions options)
     throw;
   } catch (const Error& error) {
     log_error(
-        "{}: which checkpoints are listed cannot be read now; those that are there stay, whatever "
-        "policies say: {}",
+        "{}: the list of checkpoints cannot be read now; existing checkpoints are kept, regardless "
+        "of policies: {}",
         options_.directory, error.what());
   }
 }
@@ -105,13 +105,14 @@ void CheckpointManager::recover(const CheckpointState& state,
   double last_preserved = state.last_preserved_timestamp.value_or(0);
   if (!(last_preserved <= now)) {
     log_warning(
-        "{}: the time of the last preserved checkpoint, {:g} s, is none; those that are there stay "
-        "for ever",
+        "{}: the time of the last preserved checkpoint, {:g} s, is invalid; existing checkpoints "
+        "are "
+        "kept forever",
         options_.directory, last_preserved);
     last_preserved = now;
   }
   list_.set_last_preserved(last_preserved, found.last_preserved_step);
-  // What may have been preserved already is never removed.
+  // Checkpoints that may have been preserved are never removed.
   std::erase_if(listed, [&](const CheckpointRecord& record) {
     return !(std::min(record.time, now) > last_preserved) &&
            !is_among(record, state.removing_paths);
@@ -119,7 +120,7 @@ void CheckpointManager::recover(const CheckpointState& state,
   list_.set(std::move(listed));
 }
 
-// No time that an earlier process wrote is still to come.
+// Moves the clock past all times written by earlier processes.
 void CheckpointManager::catch_up(const CheckpointState& state,
                                  const std::vector<CheckpointRecord>& listed) {
   list_.catch_up(state.last_preserved_timestamp.value_or(0));
@@ -128,7 +129,7 @@ void CheckpointManager::catch_up(const CheckpointState& state,
 
 std::string CheckpointManager::save(Session& session, std::optional<int64_t> checkpoint_number) {
   if (!checkpoint_number && save_counter_ == std::numeric_limits<int64_t>::max())
-    throw OutOfRangeError("{}: the number of the newest checkpoint, {}, is the highest there is",
+    throw OutOfRangeError("{}: the number of the newest checkpoint, {}, is the maximum",
                           options_.directory, save_counter_);
   const int64_t number = checkpoint_number ? *checkpoint_number : save_counter_ + 1;
   const std::string path = join_path(options_.directory, options_.checkpoint_name);

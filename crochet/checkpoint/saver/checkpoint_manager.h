@@ -19,20 +19,20 @@ class CheckpointList;
 
 struct CheckpointManagerOptions {
   std::string directory = {};
-  // How many of the newest checkpoints to keep; unset keeps, and lists, all.
+  // How many of the newest checkpoints to keep; unset: keeps and lists all.
   std::optional<int> max_to_keep = 5;
-  // Of those that max_to_keep would remove, one of every so many hours stays for ever; 0 is off.
+  // Of those that max_to_keep would remove, one every n hours is kept forever; 0 is off.
   std::optional<double> keep_checkpoint_every_n_hours = {};
-  // Checkpoints are called "<directory>/<checkpoint_name>-<number>".
+  // Checkpoints are named "<directory>/<checkpoint_name>-<number>".
   std::string checkpoint_name = "ckpt";
-  // More policies, beside these.
+  // Additional policies.
   std::vector<RetentionPolicy> retention = {};
-  // What is saved, and how. The manager keeps the list and the state file itself: max_to_keep,
-  // policies and write_state of these options mean nothing.
+  // What is saved, and how. The manager maintains the list and the state file itself: max_to_keep,
+  // policies and write_state of these options are ignored.
   SaverOptions saver = {};
 };
 
-// Saves numbered checkpoints into one directory and keeps the newest ones, for programs without
+// Saves numbered checkpoints to one directory and keeps the newest ones, for programs without
 // a monitored session.
 //
 //   CheckpointManager manager({.directory = "runs/x", .max_to_keep = 3});
@@ -41,28 +41,28 @@ struct CheckpointManagerOptions {
 //     manager.save(session);    // runs/x/ckpt-1, runs/x/ckpt-2, ...
 //   }
 //
-// The state file has the time of each checkpoint, and the next process goes on from there: by the
-// clock of Saver's retention, which starts no sooner than an earlier one wrote, and which no step
-// of the wall clock moves.
+// The state file has the time of each checkpoint, from which the next process continues: by the
+// clock of Saver's retention, which never starts before times written by an earlier process, and is
+// not affected by changes of the wall clock.
 //
 // Not thread-safe.
 class CheckpointManager {
  public:
-  // Throws: InvalidArgumentError without a directory, and for options out of range.
+  // Throws: InvalidArgumentError for an empty directory, and for options out of range.
   explicit CheckpointManager(CheckpointManagerOptions options);
 
-  // Saves as this number, or as the number of saves so far; returns the prefix. An older checkpoint
-  // that cannot be removed is logged, and tried again after the next save.
+  // Saves with this number, or with save_counter() + 1; returns the prefix. If an older checkpoint
+  // cannot be removed, this is logged, and tried again after the next save.
   // Throws: as Saver::save.
   std::string save(Session& session, std::optional<int64_t> checkpoint_number = {});
 
-  // The newest one, whoever saved it: what the state file says, if that is one of this name and
-  // directory, else the one with the highest number; unset if there is none.
+  // The newest checkpoint, even if another saver wrote it: the one in the state file, if that has
+  // this name and directory, otherwise the one with the highest number; unset if there is none.
   const std::optional<std::string>& latest_checkpoint() const { return latest_; }
-  // Those that may be removed one day, oldest first.
+  // The listed checkpoints, which may be removed later, oldest first.
   std::vector<std::string> checkpoints() const { return saver_.last_checkpoints(); }
-  // Saves so far. The first manager of a directory begins with 0, a later one with the highest
-  // number there is, so that it overwrites nothing.
+  // The number of saves so far. The first manager of a directory begins with 0, a later one with
+  // the highest existing number, so that it overwrites nothing.
   int64_t save_counter() const { return save_counter_; }
   const std::string& directory() const { return options_.directory; }
   // For restoring.
@@ -74,7 +74,7 @@ class CheckpointManager {
 
   const CheckpointManagerOptions options_;
   Saver saver_;
-  internal::CheckpointList& list_;  // The saver's.
+  internal::CheckpointList& list_;  // Owned by the saver.
   std::optional<std::string> latest_;
   int64_t save_counter_ = 0;
 };

@@ -50,7 +50,7 @@ class CheckpointManagerTest : public testing::Test {
   std::unique_ptr<Session> session_ = graph_.new_session("");
 };
 
-TEST_F(CheckpointManagerTest, RefusesOptionsOutOfRange) {
+TEST_F(CheckpointManagerTest, RejectsOptionsOutOfRange) {
   EXPECT_THAT([&] { manager(0); },
               ThrowsMessage<InvalidArgumentError>(HasSubstr("max_to_keep is 0")));
   EXPECT_THROW(manager(-1), InvalidArgumentError);
@@ -118,7 +118,7 @@ TEST_F(CheckpointManagerTest, TimesAndTheLastPreservedOneSurviveRestarts) {
   EXPECT_THAT(third.checkpoints(), ElementsAre("d/ckpt-5", "d/ckpt-6"));
 }
 
-// CM-17: TensorFlow forgets then what it had listed; here nothing changes.
+// CM-17: TensorFlow then forgets its list; here nothing changes.
 TEST_F(CheckpointManagerTest, AClockThatWentBackChangesNothing) {
   auto first = manager(1, 1.0);
   for (int i = 0; i < 3; ++i) {
@@ -146,9 +146,9 @@ TEST_F(CheckpointManagerTest, AClockThatWentBackChangesNothing) {
   EXPECT_THAT(state().all_model_checkpoint_timestamps, ElementsAre(17'220));
 }
 
-// Steps of the wall clock, there and back, in the middle of a process and between two: the same
-// checkpoints stay as if it had gone on evenly.
-TEST_F(CheckpointManagerTest, ClockStepsChangeNothing) {
+// Jumps of the wall clock, back and forth, within a process and between two: the same checkpoints
+// are kept as with a steady clock.
+TEST_F(CheckpointManagerTest, ClockJumpsChangeNothing) {
   const auto what_stays = [](const std::vector<double>& steps) {
     MemoryFileSystem files;
     FakeClock clock(10'000);
@@ -172,7 +172,7 @@ TEST_F(CheckpointManagerTest, ClockStepsChangeNothing) {
   EXPECT_EQ(what_stays({-9'000, 4'000, -9'000, 2'000}), expected);
 }
 
-// What its savers write into sidecars is the same time: it is used if the state file is lost.
+// Its savers write the same time into sidecars, for use if the state file is lost.
 TEST_F(CheckpointManagerTest, SidecarsHaveTheTimeOfTheState) {
   manager(2).save(*session_);
   clock_.set_wall_time(3);
@@ -181,8 +181,8 @@ TEST_F(CheckpointManagerTest, SidecarsHaveTheTimeOfTheState) {
   EXPECT_EQ(read_sidecar(files_, "d/ckpt-2")->retention_time, 10'000);
 }
 
-// A time that nobody can have saved at is a mistake of the file.
-TEST_F(CheckpointManagerTest, ATimeBehindAllTimesIsNotTakenOver) {
+// A time at which nothing can have been saved is an error in the file.
+TEST_F(CheckpointManagerTest, IgnoresAnImpossibleTime) {
   manager(2).save(*session_);
   update_checkpoint_state(
       files_, "d", "d/ckpt-1", {"d/ckpt-1"},
@@ -195,7 +195,7 @@ TEST_F(CheckpointManagerTest, ATimeBehindAllTimesIsNotTakenOver) {
 }
 
 // CM-18
-TEST_F(CheckpointManagerTest, TakesNumbersAndCountsAllTheSame) {
+TEST_F(CheckpointManagerTest, AcceptsNumbersAndStillCounts) {
   auto numbered = manager(2);
   std::string path;
   for (int i = 0; i < 5; ++i) {
@@ -227,7 +227,7 @@ TEST_F(CheckpointManagerTest, OverwritesNothingAfterARestart) {
   EXPECT_EQ(restarted.save(*session_), "d/ckpt-42");
 }
 
-TEST_F(CheckpointManagerTest, TakesOverADirectoryOfASaver) {
+TEST_F(CheckpointManagerTest, ContinuesADirectoryOfASaver) {
   Saver saver({.files = &files_, .clock = &clock_});
   for (const int64_t step : {1, 2}) saver.save(*session_, "d/ckpt", step);
   clock_.advance(seconds(1));
@@ -237,7 +237,7 @@ TEST_F(CheckpointManagerTest, TakesOverADirectoryOfASaver) {
   EXPECT_FALSE(exists(1));
 }
 
-TEST_F(CheckpointManagerTest, ListsNoCheckpointThatIsGone) {
+TEST_F(CheckpointManagerTest, ListsNoMissingCheckpoint) {
   auto first = manager(5);
   for (int i = 0; i < 2; ++i) first.save(*session_);
   clock_.advance(seconds(1));
@@ -254,7 +254,7 @@ TEST_F(CheckpointManagerTest, RestoresThroughItsSaver) {
   EXPECT_EQ(read_global_step(*restored), 1);
 }
 
-// Whatever fails, the newest sound checkpoint is there and what is listed exists.
+// Whatever fails, the newest intact checkpoint exists, as do all listed ones.
 TEST_F(CheckpointManagerTest, AFailedOperationLosesNoCheckpoint) {
   for (int64_t n = 0;; ++n) {
     MemoryFileSystem disk;
@@ -276,7 +276,7 @@ TEST_F(CheckpointManagerTest, AFailedOperationLosesNoCheckpoint) {
 }
 
 // C1: the state file of a run may name checkpoints of any name, anywhere.
-TEST_F(CheckpointManagerTest, TakesNothingOfOthersFromTheStateFile) {
+TEST_F(CheckpointManagerTest, IgnoresOtherCheckpointsInTheStateFile) {
   Saver others({.max_to_keep = 0, .files = &files_, .clock = &clock_});
   others.save(*session_, "d/model.ckpt", 1);
   others.save(*session_, "other/ckpt", 2);
@@ -295,14 +295,14 @@ TEST_F(CheckpointManagerTest, TakesNothingOfOthersFromTheStateFile) {
   EXPECT_TRUE(checkpoint_exists(files_, "other/ckpt-2"));
 }
 
-TEST_F(CheckpointManagerTest, TheNewestIsTheOneThatTheStateFileNames) {
+TEST_F(CheckpointManagerTest, TheNewestIsTheOneInTheStateFile) {
   auto first = manager(5);
   first.save(*session_, 5);
   first.save(*session_, 3);
   EXPECT_EQ(manager(5).latest_checkpoint(), "d/ckpt-3");
 }
 
-TEST_F(CheckpointManagerTest, HasNoNumberAfterTheHighest) {
+TEST_F(CheckpointManagerTest, FailsAfterTheHighestNumber) {
   auto numbered = manager(5);
   numbered.save(*session_, std::numeric_limits<int64_t>::max());
   EXPECT_THROW(manager(5).save(*session_), OutOfRangeError);

@@ -22,13 +22,13 @@ std::string read_index(FileSystem& files, const std::string& prefix) {
   const std::string path = index_filename(prefix);
   if (!files.exists(path))
     throw FailedPreconditionError(
-        "{}: the operations that save have ended, and there is no such file: they write where they "
+        "{}: the saving operations have ended, but there is no such file: they write where they "
         "run, so all machines must share the directory",
         path);
   return read_untrusted_file(files, path, kMaxIndexBytes);
 }
 
-// The data files whose bytes somebody needs.
+// The data files that are used by an entry.
 std::set<int> used_shards(const BundleIndex& index) {
   std::set<int> used;
   for (const auto& [name, entry] : index.entries)
@@ -68,7 +68,8 @@ void ExternalBundle::open() {
       staged_->adopt(path, data_filename(final_prefix_, shard, num_shards_), is_synced_);
     } else if (used.contains(shard)) {
       throw FailedPreconditionError(
-          "{}: there is no such file, its index needs it: all machines must share the directory",
+          "{}: there is no such file, but its index needs it: all machines must share the "
+          "directory",
           path);
     }
   }
@@ -80,8 +81,8 @@ void ExternalBundle::throw_if_failed() const {
 }
 
 void ExternalBundle::add(const std::vector<NamedTensor>& tensors) {
-  if (tensors.empty() || !former_prefixes_.empty()) return;  // By an earlier attempt.
-  sync();                                                    // What is merged is renamed.
+  if (tensors.empty() || !former_prefixes_.empty()) return;  // Done by an earlier attempt.
+  sync();                                                    // The merge renames the files.
   try {
     merge(tensors);
   } catch (...) {
@@ -100,7 +101,7 @@ void ExternalBundle::merge(const std::vector<NamedTensor>& tensors) {
   open();
 }
 
-// After a sync that failed nobody knows what the disk has, whatever a second one says.
+// After a failed sync the content of the disk is unknown, even if a second one succeeds.
 void ExternalBundle::sync() {
   throw_if_failed();
   if (is_synced_) return;
@@ -113,7 +114,7 @@ void ExternalBundle::sync() {
   is_synced_ = true;
 }
 
-// By their names: how many there are is not known if the operations have failed.
+// Finds the files by name: their number is unknown if the operations have failed.
 void ExternalBundle::remove_rest() noexcept {
   if (!files_) return;
   try {

@@ -16,7 +16,7 @@
 
 namespace crochet::internal {
 
-// A tensor bundle that others write, under a name of its own until it is published as a
+// A tensor bundle written by others, under a temporary name until it is published as a
 // checkpoint: "<prefix>.tempstate<number>".
 //
 //   ExternalBundle stored(files.open_directory("runs/x"), "runs/x/model.ckpt-100");
@@ -25,32 +25,32 @@ namespace crochet::internal {
 //   stored.sync();
 //   stored.publish();
 //
-// What is not published is removed in the end. For one thread at a time.
+// Unpublished files are removed by the destructor. Not thread-safe.
 class ExternalBundle {
  public:
-  // In this directory; null for one that can only fail().
+  // `files` is its directory; null if it can only fail().
   ExternalBundle(std::shared_ptr<Directory> files, std::string final_prefix);
   // Never throws.
   ~ExternalBundle();
   ExternalBundle(const ExternalBundle&) = delete;
   ExternalBundle& operator=(const ExternalBundle&) = delete;
 
-  // Where it is to be written.
+  // The prefix to write to.
   const std::string& prefix() const { return prefix_; }
-  // What it is to become.
+  // The prefix of the published checkpoint.
   const std::string& final_prefix() const { return final_prefix_; }
 
-  // Looks at what was written. Throws: FailedPreconditionError if it is not there, or not all of
-  // it; DataLossError for a damaged index.
+  // Checks the written files. Throws: FailedPreconditionError if any are missing; DataLossError for
+  // a damaged index.
   void open();
-  // Notes instead why it was not written.
+  // Called instead if it was not written; records the reason.
   void fail(std::exception_ptr error) { error_ = std::move(error); }
   const std::exception_ptr& error() const { return error_; }
   bool failed() const { return error_ != nullptr; }
   void throw_if_failed() const;
 
-  // Adds tensors, in a data file more. Requires: open(). Throws: what the file system throws, after
-  // which it has failed; InvalidArgumentError for a name that is in it.
+  // Adds tensors, in another data file. Requires: open(). Throws: what the file system throws,
+  // after which it has failed; InvalidArgumentError for a name that it already contains.
   void add(const std::vector<NamedTensor>& tensors);
 
   // Returns once all bytes would survive a power cut. After an error it has failed.
@@ -60,7 +60,7 @@ class ExternalBundle {
   // True once the first file may have its final name.
   bool is_being_published() const { return staged_ && staged_->is_being_published(); }
 
-  // Of data and index. Requires: open().
+  // The size of data and index. Requires: open().
   uint64_t num_bytes() const { return num_bytes_; }
   // The masked crc32c of the index file's bytes. Requires: open().
   uint32_t index_crc32c() const { return index_crc32c_; }
@@ -75,13 +75,13 @@ class ExternalBundle {
   const std::string final_prefix_;
   const std::string directory_;
   std::string prefix_;
-  std::vector<std::string> former_prefixes_;  // Of what was merged.
+  std::vector<std::string> former_prefixes_;  // Of the merged bundles.
   std::exception_ptr error_;
   int num_shards_ = 0;
   uint64_t num_bytes_ = 0;
   uint32_t index_crc32c_ = 0;
   bool is_synced_ = false;
-  std::optional<StagedFiles> staged_;  // Once it is open.
+  std::optional<StagedFiles> staged_;  // Set by open().
 };
 
 }  // namespace crochet::internal

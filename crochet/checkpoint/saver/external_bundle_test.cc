@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// How what the graph's own operations have written is synced and published.
+// Syncing and publishing files written by the graph's own operations.
 #include "crochet/checkpoint/saver/external_bundle.h"
 
 #include <errno.h>
@@ -36,7 +36,7 @@ class ExternalBundleTest : public testing::Test {
  protected:
   ExternalBundleTest() { disk_.create_directories("d"); }
 
-  // As operations do it: files that nobody has synced.
+  // Like the graph's operations: files that are not synced.
   void write_unsynced(const ExternalBundle& stored, float value) {
     MemoryFileSystem elsewhere;
     write(elsewhere, stored.prefix(), value);
@@ -69,7 +69,7 @@ TEST_F(ExternalBundleTest, IsNeverSyncedAgainAfterASyncThatFailed) {
   EXPECT_GE(num_failures, 3) << "two data files and an index";
 }
 
-// The same data files under the same names: an index of the one would vouch for bytes of the other.
+// The data files have the same names: one's index must never refer to the other's bytes.
 TEST_F(ExternalBundleTest, ReplacesAnotherCheckpointOfItsNameAsAWhole) {
   AttackCount cuts("power_cuts");
   write(disk_, kPrefix, 1);

@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Processes that are forked while a saver of theirs is at work.
+// Processes that are forked while their saver is working.
 #include <unistd.h>
 
 #include <chrono>
@@ -44,7 +44,7 @@ int refused(const std::string& what, const std::function<void()>& call) {
 
 class ForkedSaverTest : public testing::Test {
  protected:
-  // A save that does not end before the gate is opened.
+  // A save that does not end until the gate is opened.
   SaveTicket save_behind_gate() {
     files_.on_create([this](const std::string& path) {
       if (path.find(".data-") != std::string::npos) gate_.pass();
@@ -64,7 +64,7 @@ class ForkedSaverTest : public testing::Test {
   std::unique_ptr<BackgroundSaver> background_ = std::make_unique<BackgroundSaver>(*saver_);
 };
 
-TEST_F(ForkedSaverTest, AChildCannotSaveByItsParentsSaver) {
+TEST_F(ForkedSaverTest, AChildCannotUseItsParentsSaver) {
   EXPECT_EQ(run_in_child([&] {
               int sum = 0;
               const auto expect_refused = [&](const std::function<void()>& call) {
@@ -109,7 +109,7 @@ TEST_F(ForkedSaverTest, AChildDoesNotWaitForASaveOfItsParent) {
   EXPECT_THAT(list_checkpoints(files_, "d", "model.ckpt"), ElementsAre("d/model.ckpt-1"));
 }
 
-TEST_F(ForkedSaverTest, AChildSavesByASaverOfItsOwn) {
+TEST_F(ForkedSaverTest, AChildSavesWithItsOwnSaver) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "ThreadSanitizer does not support threads in the child of a process with threads";
 #endif

@@ -13,11 +13,10 @@
 namespace crochet::internal {
 namespace {
 
-// Of checkpoints that never came there could be many.
+// Limits the number of checkpoints that are never written.
 constexpr size_t kMaxNoted = 100;
 
-// True if all of `metrics` are among those that are known. Those that are not finite are all the
-// same in the file.
+// True if all of `metrics` are in `known`. Non-finite values are indistinguishable in the file.
 bool are_known(const std::map<std::string, double>& metrics,
                const std::map<std::string, double>& known) {
   return std::ranges::all_of(metrics, [&](const auto& metric) {
@@ -53,7 +52,7 @@ std::map<std::string, double> NotedMetrics::of(const std::string& prefix) const 
   return noted == noted_.end() ? std::map<std::string, double>() : noted->second;
 }
 
-// Also of a save that failed after its sidecar was written: others may write a later one.
+// Also for a save that failed after its sidecar was written: others may write a later value.
 void NotedMetrics::forget_recorded(FileSystem& files, const std::string& prefix) {
   if (of(prefix).empty()) return;
   try {
@@ -62,11 +61,11 @@ void NotedMetrics::forget_recorded(FileSystem& files, const std::string& prefix)
     const auto noted = find(prefix);
     if (sidecar && noted != noted_.end() && are_known(noted->second, sidecar->metrics))
       noted_.erase(noted);
-  } catch (const Error&) {  // They are recorded once more.
+  } catch (const Error&) {  // They are recorded again.
   }
 }
 
-// Also what came while a save was being written, when its sidecar was made already.
+// Also writes metrics noted during a save, after its sidecar was created.
 void NotedMetrics::write(FileSystem& files) {
   std::vector<Noted> all;
   {
@@ -75,7 +74,7 @@ void NotedMetrics::write(FileSystem& files) {
   }
   for (const auto& [prefix, metrics] : all) {
     try {
-      if (!find_index(files, prefix)) continue;  // It may still come.
+      if (!find_index(files, prefix)) continue;  // It may still be written.
       const auto sidecar = read_sidecar(files, prefix);
       if (!sidecar || !are_known(metrics, sidecar->metrics)) record_metrics(files, prefix, metrics);
       const std::lock_guard lock(mutex_);

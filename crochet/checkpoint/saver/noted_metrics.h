@@ -13,20 +13,20 @@
 
 namespace crochet::internal {
 
-// Metrics of checkpoints that are not in their sidecars yet: the checkpoint may still be to come,
-// and nobody waits for a file to note one.
+// Metrics of checkpoints that are not in their sidecars yet: the checkpoint may not be written yet,
+// and noting a metric does not wait for files.
 //
 // Thread-safe.
 class NotedMetrics {
  public:
-  // `is_to_come(prefix)`: a save of this checkpoint is under way. Those of the oldest of all others
-  // are forgotten if there are too many.
+  // `is_to_come(prefix)`: a save of this checkpoint is in progress. If there are too many others,
+  // those of the oldest are dropped.
   void note(const std::string& prefix, const std::map<std::string, double>& metrics,
             const std::function<bool(const std::string& prefix)>& is_to_come);
   std::map<std::string, double> of(const std::string& prefix) const;
-  // Forgets those that a checkpoint's sidecar has.
+  // Drops those that are in a checkpoint's sidecar.
   void forget_recorded(FileSystem& files, const std::string& prefix);
-  // Writes those of checkpoints that are there into their sidecars. What fails is a warning.
+  // Writes the metrics of existing checkpoints into their sidecars. Logs failures as warnings.
   void write(FileSystem& files);
 
  private:
@@ -35,7 +35,7 @@ class NotedMetrics {
   std::vector<Noted>::iterator find(const std::string& prefix);
 
   mutable std::mutex mutex_;  // Guards what follows.
-  std::vector<Noted> noted_;  // One for each prefix, the oldest first.
+  std::vector<Noted> noted_;  // One per prefix, the oldest first.
 };
 
 }  // namespace crochet::internal

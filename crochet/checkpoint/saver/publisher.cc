@@ -25,7 +25,7 @@
 namespace crochet::internal {
 namespace {
 
-// A signal's handler can wake nobody: who waits looks for one this often.
+// A signal handler cannot wake threads, so waiting threads check for a signal at this interval.
 constexpr std::chrono::milliseconds kSignalSlice(100);
 
 // "<save_path>-<step>" without the step.
@@ -34,7 +34,7 @@ std::string save_path_of(const SaveTicket& ticket) {
   return ticket.step() == kNoStep ? prefix : prefix.substr(0, prefix.rfind('-'));
 }
 
-// The data file in which the middle of an entry falls, if all are of the same size.
+// The data file that contains the middle of an entry, if all files have the same size.
 int shard_of(size_t begin, size_t size, size_t total, int num_shards) {
   if (total == 0) return 0;
   const double middle = static_cast<double>(begin) + static_cast<double>(size) / 2;
@@ -42,7 +42,7 @@ int shard_of(size_t begin, size_t size, size_t total, int num_shards) {
                   static_cast<int>(middle / static_cast<double>(total) * num_shards));
 }
 
-// About what the data files will have.
+// The approximate sizes of the data files.
 std::vector<uint64_t> bytes_of_shards(const Snapshot& snapshot, int num_shards) {
   std::vector<uint64_t> bytes(static_cast<size_t>(num_shards));
   const size_t total = snapshot.num_bytes();
@@ -72,10 +72,11 @@ void add_all(CheckpointWriter& writer, const Snapshot& snapshot, const VariableS
   }
 }
 
-// The same state again, after an error that came after its publication: what is known of it stays.
-// Another state of the same name: one that is pinned stays, under another name.
-void take_over_what_is_known(CheckpointDirectory& directory, const std::string& prefix,
-                             CheckpointSidecar& sidecar) {
+// If the same state is written again, after an error that followed its publication, keeps the
+// content of its sidecar. If another state has the same name and is pinned, keeps it under another
+// name.
+void keep_what_is_known(CheckpointDirectory& directory, const std::string& prefix,
+                        CheckpointSidecar& sidecar) {
   bool is_other_pinned = false;
   try {
     const auto old = load_if_sound(directory.files(), prefix);
@@ -87,7 +88,7 @@ void take_over_what_is_known(CheckpointDirectory& directory, const std::string& 
       is_other_pinned = old->pinned;
     }
   } catch (const Error& error) {
-    log_warning("what was known of {} cannot be read: it counts as pinned: {}", prefix,
+    log_warning("the old sidecar of {} cannot be read: it counts as pinned: {}", prefix,
                 error.what());
     sidecar.pinned = true;
   }
@@ -104,7 +105,7 @@ std::optional<Code> code_of(const std::exception_ptr& error) {
   }
 }
 
-// The fallback directory keeps the newest ones, and lists all that it keeps.
+// The fallback directory keeps the newest checkpoints, and lists all that it keeps.
 CheckpointListOptions fallback_list_of(const SaverOptions& options) {
   CheckpointListOptions list{.lists_all = true,
                              .latest_filename = options.latest_filename,
@@ -119,7 +120,7 @@ struct Publisher::Target {
   std::string prefix;
   CheckpointDirectory directory;
   CheckpointList& list;
-  double time;  // Of the save, by the clock of the list.
+  double time;  // The time of the save by the list's clock.
 
   FileSystem& files() const { return directory.files(); }
 };
@@ -172,14 +173,14 @@ Publisher::Target Publisher::target_of(const SaveTicket& ticket, const std::stri
 void Publisher::write(const SaveSource& source, SavePromise& promise, SpaceCheck check) {
   const SaveTicket& ticket = promise.ticket();
   if (is_stored_elsewhere(source, ticket)) {
-    if (ticket.num_attempts() == 0) promise.begin_attempt();  // The one where it belongs.
+    if (ticket.num_attempts() == 0) promise.begin_attempt();  // The attempt in its own directory.
     return write_to_fallback(source, promise);
   }
   std::unique_lock writing(writing_);
   promise.begin_attempt();
   if (source.empty()) return promise.publish("");
   Target target = target_of(ticket, ticket.prefix(), list_);
-  // What is durable already stays as it is: an attempt to write it again would put it at risk.
+  // A durable checkpoint is left as it is: writing it again would put it at risk.
   if (ticket.stage() < SaveStage::kDurable) make_durable(target, source, promise, check);
   tidy(target, promise, writing);
   promise.publish(target.prefix);
@@ -195,7 +196,7 @@ void Publisher::write_to_fallback(const SaveSource& source, SavePromise& promise
   try {
     tidy(target, promise, writing);
   } catch (const Error& error) {
-    log_warning("the checkpoint {} is whole, tidying up after it failed: {}", target.prefix,
+    log_warning("the checkpoint {} is complete, but the cleanup after it failed: {}", target.prefix,
                 error.what());
   }
   promise.publish(target.prefix);
@@ -208,8 +209,7 @@ void Publisher::write_somewhere(const SaveSource& source, SavePromise& promise) 
   } catch (const Error& error) {
     if (!can_fall_back(source, ticket) || !may_try_again(ticket.prefix(), std::current_exception()))
       throw;
-    log_error("saving {} failed: {}; the fallback directory is tried", ticket.prefix(),
-              error.what());
+    log_error("saving {} failed: {}; trying the fallback directory", ticket.prefix(), error.what());
   }
   write_to_fallback(source, promise);
 }
@@ -263,7 +263,7 @@ void Publisher::adopt_files(Target& target, const SaveSource& source, SavePromis
                 {.num_bytes = external.num_bytes(), .index_crc32c = external.index_crc32c()});
     external.publish();
   } catch (...) {
-    // What has its final name is needed by the next attempt.
+    // The next attempt needs the files that have their final names.
     if (external.is_being_published() && checkpoint_exists(target.files(), target.prefix))
       note_published(target);
     else if (!external.is_being_published())
@@ -284,9 +284,9 @@ void Publisher::write_notes(Target& target, const Snapshot& snapshot, int64_t st
                             .size_bytes = written.num_bytes,
                             .index_crc32c = written.index_crc32c,
                             .metrics = metrics_.of(target.prefix)};
-  take_over_what_is_known(target.directory, target.prefix, sidecar);
+  keep_what_is_known(target.directory, target.prefix, sidecar);
   write_sidecar(target.files(), target.prefix, sidecar);
-  // Before it is published: an error after that would write the whole again.
+  // Before publication: a later error would make the next attempt write everything again.
   if (snapshot.meta_graph() != nullptr)
     replace_file(target.files(), target.prefix + ".meta", *snapshot.meta_graph());
 }
@@ -313,13 +313,13 @@ bool Publisher::may_try_again(const std::string& prefix, const std::exception_pt
     try {
       return !is_directory(files_, directory_of(prefix));
     } catch (const Error&) {
-      return true;  // Something is wrong with it.
+      return true;  // The directory is the problem.
     }
   }
   return code != Code::kFailedPrecondition && code != Code::kUnimplemented;
 }
 
-// A checkpoint that is durable where it belongs needs no copy elsewhere.
+// A checkpoint that is durable in its own directory needs no copy in the fallback directory.
 bool Publisher::can_fall_back(const SaveSource& source, const SaveTicket& ticket) const {
   return !fallback_dir().empty() && ticket.stage() < SaveStage::kDurable &&
          source.external() == nullptr;

@@ -22,60 +22,60 @@
 
 namespace crochet::internal {
 
-// What tickets and sidecars have for a save without a step.
+// The step of tickets and sidecars for a save without a step.
 inline constexpr int64_t kNoStep = -1;
 
-// Whether a write heeds what the file system says of its free space.
+// Whether a write respects the free space reported by the file system.
 enum class SpaceCheck {
-  kRefuse,  // Without room for the whole checkpoint nothing is begun.
-  kIgnore,  // It is tried all the same: what file systems say may be wrong.
+  kRefuse,  // Fails at once without room for the whole checkpoint.
+  kIgnore,  // Tries anyway: the reported free space may be wrong.
 };
 
-// Makes checkpoints of snapshots: room, files, sidecar, state file, and the removal of older ones,
-// in the directory where they belong or in the fallback directory. A Saver shares it with a thread
-// that may have a save to finish when the Saver is gone.
+// Writes snapshots as checkpoints: free space, files, sidecar, state file, and the removal of older
+// ones, in their own directory or in the fallback directory. A Saver shares it with a thread that
+// may still have a save to finish when the Saver is destroyed.
 //
-// Thread-safe; saves into the same directory come one after another.
+// Thread-safe; saves to the same directory are serialised.
 class Publisher {
  public:
-  // Throws: InvalidArgumentError for options out of range or at odds with each other.
+  // Throws: InvalidArgumentError for options that are out of range or contradict each other.
   Publisher(SaverOptions options, CheckpointListOptions list);
 
   const SaverOptions& options() const { return options_; }
-  // What of a graph is saved.
+  // The part of a graph that is saved.
   const VariableSelection& selection() const { return selection_; }
   FileSystem& files() const { return files_; }
   Clock& clock() const { return clock_; }
-  // The checkpoints of the directory where they belong.
+  // The checkpoints of their own directory, not the fallback directory.
   CheckpointList& list() { return list_; }
   NotedMetrics& metrics() { return metrics_; }
   // See Saver.
   std::string prefix_of(const std::string& save_path, std::optional<int64_t> global_step) const;
 
-  // Writes to promise.ticket().prefix(). What an earlier attempt has made durable is not written
-  // again.
+  // Writes to promise.ticket().prefix(). A checkpoint that an earlier attempt made durable is not
+  // written again.
   void write(const SaveSource& source, SavePromise& promise,
              SpaceCheck check = SpaceCheck::kRefuse);
-  // Writes to the fallback directory. Requires: there is one; what the graph's own operations saved
-  // is there.
+  // Writes to the fallback directory. Requires: there is one; if the graph's own operations saved,
+  // they saved there.
   void write_to_fallback(const SaveSource& source, SavePromise& promise);
-  // The first, and if that fails and there is a fallback directory, the second.
+  // Calls write(), and if that fails and there is a fallback directory, write_to_fallback().
   void write_somewhere(const SaveSource& source, SavePromise& promise);
 
-  // False for an error that every attempt to write `prefix` would meet, wherever it goes: the state
-  // is torn, or cannot be stored. True if it is the directory that is wrong.
+  // False for an error that every attempt to write `prefix` would hit, in any directory: the state
+  // is torn, or cannot be stored. True if the directory is the problem.
   bool may_try_again(const std::string& prefix, const std::exception_ptr& error) const;
-  // True if there is a fallback directory and the save may go there: the graph's own operations, if
-  // they save, have decided where.
+  // True if there is a fallback directory and the save may go there: if the graph's own operations
+  // save, the directory is already decided.
   bool can_fall_back(const SaveSource& source, const SaveTicket& ticket) const;
-  // Empty if it has no fallback directory.
+  // Empty if there is no fallback directory.
   std::string fallback_dir() const;
   void set_fallback_dir(const std::string& directory);
   std::string fallback_prefix(const std::string& prefix) const;
 
-  // Says that a write of this checkpoint will come, from another thread:
-  // wait_for_announced_writes() waits until all that was announced has been written or given up,
-  // that is, until the results are destroyed. Metrics that are noted of it are kept.
+  // Announces that another thread will write this checkpoint: wait_for_announced_writes() waits
+  // until all announced writes have ended, that is, until the results are destroyed. Metrics noted
+  // for it are kept.
   // Requires: this outlives the result.
   std::shared_ptr<void> announce_write(const std::string& prefix);
   // Throws: CancelledError if a signal asks the process to end.
@@ -83,29 +83,29 @@ class Publisher {
   void note_metrics(const std::string& prefix, const std::map<std::string, double>& metrics);
 
  private:
-  // A checkpoint to be, and where it is listed.
+  // A checkpoint to be written, and the list it belongs to.
   struct Target;
-  // What is known of its files.
+  // Information about its files.
   struct Written {
     uint64_t num_bytes = 0;
     uint32_t index_crc32c = 0;
   };
 
-  // Makes its directory if it is missing. Throws: as write().
+  // Creates its directory if it is missing. Throws: as write().
   Target target_of(const SaveTicket& ticket, const std::string& prefix, CheckpointList& list) const;
-  // Makes it durable. What a failure leaves is removed.
+  // Makes it durable. Removes the files left by a failure.
   void make_durable(Target& target, const SaveSource& source, SavePromise& promise,
                     SpaceCheck check);
   void write_files(Target& target, const Snapshot& snapshot, SavePromise& promise);
-  // The same for what the graph's own operations have written.
+  // The same for files written by the graph's own operations.
   void adopt_files(Target& target, const SaveSource& source, SavePromise& promise);
-  // What stands beside the data: the sidecar and the graph.
+  // Writes the sidecar and the meta graph.
   void write_notes(Target& target, const Snapshot& snapshot, int64_t step, const Written& written);
   void note_published(Target& target);
-  // Lists it, asks the policies with `writing` released, replaces the state file and removes what
-  // no policy keeps.
+  // Lists it, asks the policies with `writing` released, replaces the state file and removes
+  // checkpoints that no policy keeps.
   void tidy(Target& target, SavePromise& promise, std::unique_lock<std::mutex>& writing);
-  // True if the graph's own operations have saved it into the fallback directory.
+  // True if the graph's own operations have saved it to the fallback directory.
   bool is_stored_elsewhere(const SaveSource& source, const SaveTicket& ticket) const;
 
   const SaverOptions options_;
@@ -116,7 +116,7 @@ class Publisher {
   CheckpointList fallback_list_;
   NotedMetrics metrics_;
 
-  std::mutex writing_;  // Held by the one save that is being written.
+  std::mutex writing_;  // Held by the save that is being written.
 
   mutable std::mutex mutex_;  // Guards what follows.
   std::condition_variable write_ended_;

@@ -15,8 +15,8 @@ std::shared_ptr<Saver> registered_saver(const Graph& graph) {
   const std::vector<std::shared_ptr<Saver>> savers = graph.attached<Saver>();
   if (savers.size() > 1)
     throw FailedPreconditionError(
-        "More than one item: the graph has {} savers, expected at most one; say which one in "
-        "the scaffold or the hook",
+        "More than one item: the graph has {} savers, expected at most one; set one in the "
+        "scaffold or the hook",
         savers.size());
   return savers.empty() ? nullptr : savers.front();
 }

@@ -9,8 +9,8 @@
 
 namespace crochet {
 
-// Makes `saver` the one of the graph: Scaffold and CheckpointSaverHook take it if they are given
-// none of their own. TensorFlow's collection SAVERS.
+// Makes `saver` the saver of the graph: Scaffold and CheckpointSaverHook use it unless they have
+// one of their own. TensorFlow's collection SAVERS.
 void register_saver(Graph& graph, std::shared_ptr<Saver> saver);
 
 // The saver of the graph; null if it has none. Throws: FailedPreconditionError if several

@@ -11,7 +11,7 @@
 namespace crochet {
 namespace {
 
-TEST(RegisteredSaverTest, IsTheOneThatWasRegistered) {
+TEST(RegisteredSaverTest, IsTheRegisteredSaver) {
   ScriptedGraph graph;
   EXPECT_EQ(registered_saver(graph), nullptr);
   const auto saver = std::make_shared<Saver>();
@@ -19,7 +19,7 @@ TEST(RegisteredSaverTest, IsTheOneThatWasRegistered) {
   EXPECT_EQ(registered_saver(graph), saver);
 }
 
-TEST(RegisteredSaverTest, IsNotOneOfSeveral) {
+TEST(RegisteredSaverTest, RejectsSeveralSavers) {
   ScriptedGraph graph;
   register_saver(graph, std::make_shared<Saver>());
   register_saver(graph, std::make_shared<Saver>());
@@ -28,7 +28,7 @@ TEST(RegisteredSaverTest, IsNotOneOfSeveral) {
                   testing::HasSubstr("More than one item: the graph has 2 savers")));
 }
 
-TEST(RegisteredSaverTest, IsNotNull) {
+TEST(RegisteredSaverTest, RejectsNull) {
   ScriptedGraph graph;
   EXPECT_THROW(register_saver(graph, nullptr), InvalidArgumentError);
 }

@@ -16,13 +16,13 @@
 namespace crochet {
 namespace {
 
-// Hooks keep their state under this name; it comes and goes with them.
+// The prefix of the state of hooks, which may differ from run to run.
 constexpr std::string_view kHookState = "hooks/";
 
 using internal::VariableSelection;
 
-// Who owns an entry of the file: a variable, or of the objects whose key it starts with the one
-// with the longest.
+// Finds the owner of an entry in the file: a variable, or, among the objects whose key is a prefix
+// of the entry, the one with the longest key.
 class Owners {
  public:
   Owners(const Graph& graph, const VariableSelection& selection)
@@ -31,7 +31,8 @@ class Owners {
       objects_.emplace(selection.place_of(object.name).key, &object);
   }
 
-  // Null for a variable's entry and for nobody's; else the object, and the entry's key within it.
+  // Null for the entry of a variable or without an owner; otherwise the object, and the entry's key
+  // within it.
   const RegisteredSaveable* object_of(const std::string& entry, std::string& key) {
     if (objects_.empty()) return nullptr;
     std::string_view owner = entry;
@@ -48,7 +49,7 @@ class Owners {
   }
 
  private:
-  // Few entries are asked for, of programs with many variables mostly none.
+  // Few entries need this check, and in programs with many variables usually none.
   bool is_variable(const std::string& entry) {
     if (variables_.empty())
       for (const Variable& variable : graph_.variables())
@@ -62,7 +63,7 @@ class Owners {
   std::unordered_set<std::string> variables_;  // Filled when it is needed.
 };
 
-// What the checkpoint has for a variable, if that is a slice.
+// The shape that the checkpoint has for a variable, which may be a slice.
 Shape stored_shape(const TensorInfo& info, const VariableSelection::Place& place) {
   if (place.slice == nullptr) return info.shape;
   return internal::shape_of(internal::resolved(place.slice->slice, place.slice->full_shape));
@@ -117,7 +118,7 @@ void RestorePlan::plan_variable(const Variable& variable, const VariableSelectio
                         fmt::format("Key {} not found in checkpoint, where the program has {} {}",
                                     place.key, variable.dtype(), variable.shape()),
                         !rules.allow_missing);
-  claim(found->first);
+  mark_used(found->first);
   const TensorInfo& info = found->second;
   if (info.dtype != variable.dtype())
     return problems_.push_back(
@@ -126,7 +127,7 @@ void RestorePlan::plan_variable(const Variable& variable, const VariableSelectio
                     name, info.dtype, info.shape, variable.dtype(), variable.shape()));
   if (place.slice != nullptr && place.slice->full_shape != info.shape)
     return problems_.push_back(
-        fmt::format("\"{}\" is a slice of {}, \"{}\" is {} in the checkpoint", name,
+        fmt::format("\"{}\" is a slice of {}, but \"{}\" is {} in the checkpoint", name,
                     place.slice->full_shape, place.key, info.shape));
   Shape shape = stored_shape(info, place);
   if (!shape.is_compatible_with(variable.shape())) {
@@ -153,14 +154,14 @@ void RestorePlan::plan_objects(const Graph& graph, const VariableSelection& sele
       keys[owner].emplace_back(key, name);
   for (const RegisteredSaveable* const object : objects) {
     ObjectPart part{object, std::move(keys[object])};
-    for (const auto& [within, name] : part.keys) claim(reader_.tensors().find(name)->first);
+    for (const auto& [within, name] : part.keys) mark_used(reader_.tensors().find(name)->first);
     if (!part.keys.empty()) {
       objects_.push_back(std::move(part));
       note_restored(object->name, selection.place_of(object->name).key);
       continue;
     }
     if (object->optional)
-      log_warning("checkpoint {} has no state of \"{}\"; it starts anew", reader_.prefix(),
+      log_warning("checkpoint {} has no state of \"{}\"; it starts afresh", reader_.prefix(),
                   object->name);
     note_missing(object->name,
                  fmt::format("Key {} not found in checkpoint, where the program has an object",
@@ -170,15 +171,15 @@ void RestorePlan::plan_objects(const Graph& graph, const VariableSelection& sele
 }
 
 void RestorePlan::find_surplus(bool wants_all, const RestoreRules& rules) {
-  std::ranges::sort(claimed_);
-  auto next = claimed_.begin();
+  std::ranges::sort(used_);
+  auto next = used_.begin();
   for (const auto& [name, info] : reader_.tensors()) {
-    while (next != claimed_.end() && *next < name) ++next;
-    if (next != claimed_.end() && *next == name) continue;
+    while (next != used_.end() && *next < name) ++next;
+    if (next != used_.end() && *next == name) continue;
     report_.surplus.push_back(name);
     if (!wants_all) continue;
     if (name.starts_with(kHookState)) {
-      log_warning("checkpoint {}: no hook of this run takes the state \"{}\"", reader_.prefix(),
+      log_warning("checkpoint {}: no hook of this run uses the state \"{}\"", reader_.prefix(),
                   name);
     } else if (!rules.allow_surplus) {
       problems_.push_back(
@@ -226,18 +227,18 @@ void RestorePlan::assign_variables(Session& session) const {
   session.assign(assignments);
 }
 
-// That it has all keys is known: what they do not find is a file.
+// The checkpoint is known to have all keys, so anything not found is a file.
 void RestorePlan::run(StateOperations& operations, Session& session) const {
   try {
     operations.restore(session, reader_.prefix());
   } catch (const NotFoundError& error) {
-    throw DataLossError("checkpoint {}: the graph's own operations do not find all of it: {}",
+    throw DataLossError("checkpoint {}: the graph's own operations cannot find all of it: {}",
                         reader_.prefix(), error.what());
   }
 }
 
 RestoreReport RestorePlan::execute(Session& session, StateOperations* operations) const {
-  // Objects are small: read all of them before anything is overwritten.
+  // Objects are small: all are read before anything is overwritten.
   const std::vector<TensorMap> states = read_objects();
   if (operations != nullptr)
     run(*operations, session);
@@ -252,7 +253,7 @@ RestoreReport RestorePlan::execute(Session& session, StateOperations* operations
       const std::string message = fmt::format("checkpoint {}: \"{}\" cannot be restored: {}",
                                               reader_.prefix(), object.name, error.what());
       if (!object.optional) throw InvalidArgumentError("{}", message);
-      log_warning("{}; it starts anew", message);
+      log_warning("{}; it starts afresh", message);
       std::erase(report.restored, object.name);
       report.renamed.erase(object.name);
       report.missing.push_back(object.name);

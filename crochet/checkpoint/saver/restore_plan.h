@@ -17,32 +17,32 @@
 
 namespace crochet {
 
-// How much a checkpoint may differ from the graph that takes it over.
+// How much a checkpoint may differ from the graph that restores it.
 struct RestoreRules {
   bool reshape = false;
   bool allow_missing = false;
   bool allow_surplus = false;
 };
 
-// How the tensors of one checkpoint become the state of one graph. Making the
-// plan checks all names, types and shapes; executing it reads each data file from its start to
-// its end, into the variables, after a look that all of it is there.
+// How to restore the tensors of one checkpoint to one graph. Creating the plan checks
+// all names, types and shapes; executing it checks that all data exists, and then reads each data
+// file from start to end into the variables.
 class RestorePlan {
  public:
-  // Throws: an error that lists all that does not fit: NotFoundError if nothing but names is
-  // missing from the checkpoint, else InvalidArgumentError.
+  // Throws: an error that lists all mismatches: NotFoundError if the only problem is that names are
+  // missing from the checkpoint, otherwise InvalidArgumentError.
   // Requires: the graph and the reader outlive this.
   RestorePlan(const Graph& graph, const CheckpointReader& reader,
               const internal::VariableSelection& selection = {}, const RestoreRules& rules = {});
 
-  // Returns what came of it. With `operations`, these restore the variables.
+  // Returns the result. With `operations`, these restore the variables.
   // Throws: DataLossError from reading.
   RestoreReport execute(Session& session, StateOperations* operations = nullptr) const;
 
  private:
   struct VariablePart {
     Variable variable;
-    Shape shape;  // That it is given.
+    Shape shape;  // Of the value assigned to it.
   };
   struct ObjectPart {
     const RegisteredSaveable* object;
@@ -57,13 +57,13 @@ class RestorePlan {
   void find_surplus(bool wants_all, const RestoreRules& rules);
   void note_missing(const std::string& name, const std::string& problem, bool is_problem);
   void note_restored(const std::string& name, const std::string& key);
-  // The entry that the program takes over from the checkpoint.
-  void claim(std::string_view key) { claimed_.push_back(key); }
+  // Records that the program uses this entry of the checkpoint.
+  void mark_used(std::string_view key) { used_.push_back(key); }
   void throw_if_problems() const;
   std::vector<TensorMap> read_objects() const;
   void assign_variables(Session& session) const;
   void run(StateOperations& operations, Session& session) const;
-  // How `pass`, over the requests, gives one of the variables its value.
+  // The assignment that reads a variable's value from `pass`, which is over the requests.
   Assignment assignment(size_t number, CheckpointPass& pass) const;
 
   const CheckpointReader& reader_;
@@ -71,9 +71,9 @@ class RestorePlan {
   std::vector<TensorRequest> requests_;  // Of the variables, in the same order.
   std::vector<ObjectPart> objects_;
   RestoreReport report_;
-  std::vector<std::string_view> claimed_;  // The reader's names.
-  std::vector<std::string> not_found_;     // Problems: keys the checkpoint does not have,
-  std::vector<std::string> problems_;      // and all others.
+  std::vector<std::string_view> used_;  // Names owned by the reader.
+  std::vector<std::string> not_found_;  // Problems: keys the checkpoint does not have,
+  std::vector<std::string> problems_;   // and all others.
 };
 
 }  // namespace crochet

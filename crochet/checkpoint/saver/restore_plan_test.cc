@@ -20,7 +20,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::ThrowsMessage;
 
-// Keeps whatever it is given; refuses if it is told to.
+// Keeps any state; rejects it if `refuses` is set.
 class Keeper final : public Saveable {
  public:
   TensorMap save() const override { return state; }
@@ -40,7 +40,7 @@ class Keeper final : public Saveable {
 
 class RestorePlanTest : public testing::Test {
  protected:
-  // Makes the checkpoint "ckpt" of zeros of these names.
+  // Writes the checkpoint "ckpt" with zeros under these names.
   void write(const std::vector<std::pair<std::string, Tensor>>& tensors) {
     BundleWriter writer(files_, "ckpt");
     for (const auto& [name, value] : tensors) writer.add(name, value);
@@ -76,7 +76,7 @@ TEST_F(RestorePlanTest, RestoresStringsOfObjects) {
   EXPECT_EQ(object->state.at("unknown"), Tensor::scalar("?"));
 }
 
-TEST_F(RestorePlanTest, ListsAllThatDoesNotFitAndChangesNothing) {
+TEST_F(RestorePlanTest, ListsAllMismatchesAndChangesNothing) {
   const Variable fits = graph_.variable("fits", Tensor::scalar(7.0f));
   graph_.variable("missing", Tensor::zeros<float>({2}));
   graph_.variable("other_shape", Tensor::zeros<float>({2, 3}));
@@ -108,14 +108,14 @@ TEST_F(RestorePlanTest, ReadsObjectsBeforeItOverwritesVariables) {
   EXPECT_EQ(value(w), Tensor::scalar(7.0f));
 }
 
-TEST_F(RestorePlanTest, GivesAnObjectItsEntriesByTheirKeys) {
+TEST_F(RestorePlanTest, PassesAnObjectItsEntriesByKey) {
   const auto object = add_object("batches");
   write({{"batches", one_}, {"batches/position", one_}, {"batches/rng/state", one_}});
   restore();
   EXPECT_THAT(object->keys(), ElementsAre("", "position", "rng/state"));
 }
 
-TEST_F(RestorePlanTest, GivesAnEntryToTheObjectOfTheLongestName) {
+TEST_F(RestorePlanTest, PassesAnEntryToTheObjectWithTheLongestName) {
   const auto outer = add_object("model");
   const auto inner = add_object("model/optimizer");
   write({{"model/epoch", one_}, {"model/optimizer", one_}, {"model/optimizer/rate", one_}});
@@ -124,7 +124,7 @@ TEST_F(RestorePlanTest, GivesAnEntryToTheObjectOfTheLongestName) {
   EXPECT_THAT(inner->keys(), ElementsAre("", "rate"));
 }
 
-TEST_F(RestorePlanTest, GivesNoVariableToAnObject) {
+TEST_F(RestorePlanTest, DoesNotPassVariablesToAnObject) {
   const Variable w = graph_.variable("model/w", Tensor::scalar(7.0f));
   const auto object = add_object("model");
   write({{"model/epoch", one_}, {"model/w", one_}});
@@ -133,13 +133,13 @@ TEST_F(RestorePlanTest, GivesNoVariableToAnObject) {
   EXPECT_EQ(value(w), one_);
 }
 
-TEST_F(RestorePlanTest, TakesNamesThatOnlyBeginAlikeForOthers) {
+TEST_F(RestorePlanTest, DistinguishesNamesWithACommonPrefix) {
   add_object("batch");
   write({{"batch", one_}, {"batches", one_}});
   EXPECT_THAT([&] { restore(); }, ThrowsMessage<InvalidArgumentError>(HasSubstr("\"batches\"")));
 }
 
-TEST_F(RestorePlanTest, SaysWhichObjectRefuses) {
+TEST_F(RestorePlanTest, NamesTheObjectThatRejectsItsState) {
   add_object("batches")->refuses = true;
   write({{"batches", one_}});
   EXPECT_THAT([&] { restore(); },
@@ -147,7 +147,7 @@ TEST_F(RestorePlanTest, SaysWhichObjectRefuses) {
                   AllOf(HasSubstr("ckpt"), HasSubstr("\"batches\""), HasSubstr("not mine"))));
 }
 
-TEST_F(RestorePlanTest, WarnsOfOptionalObjectsThatAreMissingOrRefuse) {
+TEST_F(RestorePlanTest, WarnsOfMissingOrRejectedOptionalState) {
   add_object("hooks/Missing/best", true);
   add_object("hooks/Refusing/best", true)->refuses = true;
   write({{"hooks/Refusing/best", one_}, {"hooks/Surplus/best", one_}});

@@ -12,7 +12,7 @@
 namespace crochet {
 namespace {
 
-// A checkpoint of another program would fill pages otherwise.
+// Otherwise a checkpoint of another program would fill pages.
 constexpr size_t kMaxNames = 10;
 
 void add_names(std::string& line, const char* what, const std::vector<std::string>& names) {

@@ -16,21 +16,22 @@ struct RefusedCheckpoint {
   friend bool operator==(const RefusedCheckpoint&, const RefusedCheckpoint&) = default;
 };
 
-// What a restore took over from a checkpoint, and what it did not.
+// What was restored from a checkpoint, and what was not.
 struct RestoreReport {
   std::string prefix = {};
-  // Variables and objects of the graph that have the checkpoint's values now.
+  // Variables and objects of the graph that now have the checkpoint's values.
   std::vector<std::string> restored = {};
-  // Those that the checkpoint does not have: they are as they were.
+  // Those that the checkpoint does not have: they are unchanged.
   std::vector<std::string> missing = {};
-  // Names in the checkpoint that nothing took.
+  // Names in the checkpoint that were not used.
   std::vector<std::string> surplus = {};
-  // Of what was restored: name in the graph -> another name in the checkpoint.
+  // Of the restored ones: name in the graph -> another name in the checkpoint.
   std::map<std::string, std::string> renamed = {};
-  // Variables of the graph whose shape the checkpoint's was changed to.
+  // Variables whose value has another shape in the checkpoint and was reshaped.
   std::vector<std::string> reshaped = {};
 
-  // Damaged ones that are newer, the newest first; their files have been renamed aside.
+  // Newer checkpoints that are damaged, the newest first. Their files have been renamed if this
+  // process holds the directory's lock.
   std::vector<RefusedCheckpoint> refused = {};
 
   friend bool operator==(const RestoreReport&, const RestoreReport&) = default;

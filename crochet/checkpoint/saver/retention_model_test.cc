@@ -1,9 +1,9 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random sequences of all that happens to a run's directory, compared with a model that knows no
-// files. A failure prints the seed of its sequence; CROCHET_SEED=<seed> runs that one alone, and
-// tells it.
+// Random sequences of everything that happens to a run's directory, compared with a model that
+// has no files. A failure prints the seed of its sequence; CROCHET_SEED=<seed> runs only that one
+// and prints its operations.
 #include "crochet/testing/retention_model.h"
 
 #include <cstdlib>
@@ -36,7 +36,7 @@ namespace {
 using internal::RetentionModel;
 
 constexpr int kSequences = 10'000;
-constexpr int kOperations = 14;  // Of each.
+constexpr int kOperations = 14;  // Per sequence.
 constexpr double kYear = 365.25 * 24 * 3600;
 
 class Sequence {
@@ -45,7 +45,7 @@ class Sequence {
       : random_(seed),
         verbose_(verbose),
         rules_(random_rules()),
-        // Times of files are not what a saver wrote: without sidecars hours cannot be told exactly.
+        // Times of files differ from those of saves: without sidecars, hours are not exact.
         may_lose_sidecars_(rules_.every_secs == 0 && one_in(2)),
         may_fail_(!may_lose_sidecars_ || one_in(2)),
         model_(rules_) {
@@ -67,7 +67,7 @@ class Sequence {
   }
 
  private:
-  // Text takes longer than all the rest.
+  // Formatting takes longer than all the rest.
   template <typename... Args>
   void say(fmt::format_string<Args...> format, Args&&... args) const {
     if (verbose_) fmt::print("{}\n", fmt::format(format, std::forward<Args>(args)...));
@@ -98,7 +98,7 @@ class Sequence {
     damage_newest();
   }
 
-  // A new process: what it knows, it knows from the directory.
+  // A new process, which only knows what it reads from the directory.
   void start() {
     say("a new process");
     saver_.emplace(SaverOptions{
@@ -115,7 +115,7 @@ class Sequence {
     if (model_.steps().empty()) {
       model_.set_mark_time(start_time_);
     } else {
-      // No save has come as far as the state file.
+      // No save has reached the state file.
       if (!disk_.exists("d/checkpoint") && !listed.empty())
         model_.set_mark_time(listed.front().time);
       for (const auto& checkpoint : listed) start_time_ = std::max(start_time_, checkpoint.time);
@@ -130,11 +130,11 @@ class Sequence {
     restore();
   }
 
-  // The newest of those that are there, whole.
+  // Restores the newest checkpoint on disk, completely.
   void restore() {
     ScriptedGraph graph;
     const auto session = graph.new_session("");
-    const DirectoryLock lock(disk_, "d");  // As a run has it: a damaged one is set aside.
+    const DirectoryLock lock(disk_, "d");  // Like a run: a damaged checkpoint is set aside.
     const std::set<int64_t> steps = model_.steps();
     const auto restored = saver_->restore_newest(*session, "d", "m");
     if (steps.empty()) {
@@ -151,14 +151,14 @@ class Sequence {
 
   double retention_time() const { return start_time_ + to_seconds(clock_.now() - start_); }
 
-  // Different ones, so that all agree on which is better.
+  // Different values, so that the best one is unambiguous.
   std::optional<double> random_loss() {
     if (one_in(3)) return std::nullopt;
     if (one_in(8)) return std::numeric_limits<double>::quiet_NaN();
     return static_cast<double>(random_()) / 7;
   }
 
-  // What a save of the next step makes, if it succeeds.
+  // The result of a save of the next step, if it succeeds.
   RetentionModel::Checkpoint next_checkpoint() {
     step_ += static_cast<int64_t>(1 + below(6));
     const auto loss = random_loss();
@@ -179,7 +179,7 @@ class Sequence {
     model_.save(checkpoint);
   }
 
-  // Of about 40 operations on files the n-th fails, or all from then on.
+  // Of about 40 file operations, the n-th fails, or all from the n-th on.
   bool write_failing(const RetentionModel::Checkpoint& checkpoint, Failing failing) {
     const auto n = static_cast<int64_t>(below(45));
     say("operation {} fails, {}", n, failing == Failing::kOnce ? "once" : "and all others");
@@ -198,7 +198,7 @@ class Sequence {
     const auto checkpoint = next_checkpoint();
     const bool reported = write_failing(checkpoint, Failing::kOnce);
     EXPECT_TRUE(reported || on_disk().contains(checkpoint.step));
-    disk_.sync_directory("d");  // Some time the system does it by itself.
+    disk_.sync_directory("d");  // The system does it eventually.
     EXPECT_TRUE(model_.save_in_part(checkpoint, on_disk())) << "after a failure";
   }
 
@@ -223,9 +223,9 @@ class Sequence {
     const auto step = random_step();
     if (!step) return;
     const bool pinned = !one_in(3);
-    say("{} is {}", *step, pinned ? "pinned" : "pinned no more");
+    say("{} is {}", *step, pinned ? "pinned" : "unpinned");
     if (one_in(2)) {
-      set_pinned(disk_, prefix(*step), pinned);  // Another process.
+      set_pinned(disk_, prefix(*step), pinned);  // Like another process.
     } else if (pinned) {
       saver_->pin(prefix(*step));
     } else {
@@ -271,7 +271,7 @@ class Sequence {
   }
 
   void add_foreign_file() {
-    if (model_.steps().empty()) return;  // Nobody would know whose directory it is.
+    if (model_.steps().empty()) return;  // Nothing would show whose directory it is.
     static constexpr const char* kNames[] = {"other-5.index",         "m-x.index", "notes.txt",
                                              "m-7.index.bak",         "m.index",   "n-3.json",
                                              "m-.data-00000-of-00001"};
@@ -281,13 +281,13 @@ class Sequence {
     foreign_[base_name(path)] = read_file(disk_, path);
   }
 
-  // Found when the next process restores.
+  // The damage is found when the next process restores.
   void damage_newest() {
     const std::set<int64_t> steps = model_.steps();
     if (steps.size() < 2) return;
     const std::string damaged = prefix(*steps.rbegin());
     const auto sidecar = read_sidecar(disk_, damaged);
-    // Only what is known to be a saver's, and is not pinned, is set aside.
+    // Only a saver's checkpoints that are not pinned are set aside.
     if (!sidecar || sidecar->pinned || sidecar->index_crc32c == 0) return;
     say("{} is damaged", damaged);
     internal::put_file(disk_, damaged + ".data-00000-of-00001", "");
@@ -311,7 +311,7 @@ class Sequence {
       EXPECT_EQ(read_file(disk_, join_path("d", name)), content) << name;
   }
 
-  // Nothing is there but checkpoints and what is no business of ours.
+  // Checks that the directory only has checkpoints, the saver's other files, and foreign files.
   void check_files() {
     const std::set<int64_t> steps = model_.steps();
     for (const std::string& name : disk_.list("d")) {
@@ -332,7 +332,7 @@ class Sequence {
   const bool may_fail_;
   FakeClock clock_{1.7e9};
   MemoryFileSystem disk_{clock_};
-  std::optional<FailingFileSystem> files_;  // One a process.
+  std::optional<FailingFileSystem> files_;  // One per process.
   std::optional<Saver> saver_;
   RetentionModel model_;
   double start_time_ = 0;
@@ -351,7 +351,7 @@ void run_sequence(uint64_t seed, bool verbose) {
   }
 }
 
-TEST(RetentionModelTest, RandomSequencesLeaveWhatTheModelSays) {
+TEST(RetentionModelTest, RandomSequencesMatchTheModel) {
   if (const char* const seed = std::getenv("CROCHET_SEED"))
     return run_sequence(std::strtoull(seed, nullptr, 10), true);
   for (uint64_t seed = 1; seed <= kSequences; ++seed) {

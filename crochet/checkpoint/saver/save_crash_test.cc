@@ -20,7 +20,7 @@
 namespace crochet {
 namespace {
 
-// Everything that a power cut may do to names and bytes that were not synced.
+// Everything that a power cut may do to names and bytes that are not synced.
 std::vector<PowerCut> all_power_cuts() {
   std::vector<PowerCut> cuts;
   for (const UnsyncedNames names : {UnsyncedNames::kLost, UnsyncedNames::kKept})
@@ -35,7 +35,7 @@ class SaveCrashTest : public testing::TestWithParam<std::tuple<PowerCut, Checkpo
   SaveCrashTest() { graph_.variable("w", Tensor::from<float>(std::vector<float>(100, 1))); }
 
   void save(FileSystem& files, int max_to_keep, int64_t step) {
-    // One file and several.
+    // One data file and several.
     Saver saver({.format = std::get<CheckpointFormat>(GetParam()),
                  .num_shards = max_to_keep == 1 ? 1 : 2,
                  .max_to_keep = max_to_keep,
@@ -46,7 +46,7 @@ class SaveCrashTest : public testing::TestWithParam<std::tuple<PowerCut, Checkpo
     saver.save(*session, "d/model.ckpt", step);
   }
 
-  // What a new process restores; -1 for nothing.
+  // The step that a new process restores; -1 for none.
   int64_t restored_step(FileSystem& files) {
     Saver saver({.files = &files});
     const auto session = graph_.new_session("");
@@ -58,8 +58,8 @@ class SaveCrashTest : public testing::TestWithParam<std::tuple<PowerCut, Checkpo
   ScriptedGraph graph_;
 };
 
-// Whichever operation is the last one before the power goes, the old checkpoint or the new
-// one is there, whole, and what is left behind does not hinder the next save.
+// Whichever operation is the last one before the power cut, the old checkpoint or the new one is
+// complete, and leftovers do not prevent the next save.
 TEST_P(SaveCrashTest, LeavesTheOldCheckpointOrTheNew) {
   AttackCount cuts("power_cuts");
   for (const int max_to_keep : {1, 5}) {
@@ -67,7 +67,7 @@ TEST_P(SaveCrashTest, LeavesTheOldCheckpointOrTheNew) {
       cuts.add();
       MemoryFileSystem disk;
       save(disk, max_to_keep, 1);
-      disk.power_cut(std::get<PowerCut>(GetParam()));  // The first save is safe.
+      disk.power_cut(std::get<PowerCut>(GetParam()));  // The first save is durable.
       ASSERT_EQ(restored_step(disk), 1);
 
       FailingFileSystem files(disk);
@@ -89,7 +89,7 @@ TEST_P(SaveCrashTest, LeavesTheOldCheckpointOrTheNew) {
       remove_leftovers(disk, "d", "model.ckpt");
       save(disk, max_to_keep, 3);
       EXPECT_EQ(restored_step(disk), 3);
-      if (files.num_failures() == 0) break;  // Each operation has had its turn.
+      if (files.num_failures() == 0) break;  // Each operation has failed once.
     }
   }
 }

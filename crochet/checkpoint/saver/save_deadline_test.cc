@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Saves for which there is no time left.
+// Saves that are not complete at their deadline.
 #include <array>
 #include <latch>
 #include <thread>
@@ -44,7 +44,7 @@ class SaveDeadlineTest : public testing::Test {
     return background.enqueue(saver_->snapshot(*session_), "d/model.ckpt",
                               read_global_step(*session_));
   }
-  // Counted down when the worker that holds it ends.
+  // Counts down when the thread that holds it ends.
   std::shared_ptr<void> until_worker_ends() {
     return {nullptr, [this](void*) { worker_ended_.count_down(); }};
   }
@@ -60,7 +60,7 @@ class SaveDeadlineTest : public testing::Test {
   std::unique_ptr<Session> session_ = graph_->new_session("");
 };
 
-TEST_F(SaveDeadlineTest, NamesWhatIsNotSavedWhenTimeIsUp) {
+TEST_F(SaveDeadlineTest, NamesTheUnfinishedSavesAtTheDeadline) {
   BackgroundSaver background(*saver_);
   save_next_step(background);
   background.wait();
@@ -78,7 +78,7 @@ TEST_F(SaveDeadlineTest, NamesWhatIsNotSavedWhenTimeIsUp) {
   worker_ended_.wait();
 }
 
-TEST_F(SaveDeadlineTest, AWorkerThatIsLeftBehindNeedsNothingThatIsGone) {
+TEST_F(SaveDeadlineTest, ADetachedThreadNeedsNothingThatWasDestroyed) {
   auto background = std::make_unique<BackgroundSaver>(*saver_);
   hold_data_files();
   const SaveTicket ticket = save_next_step(*background);
@@ -95,7 +95,7 @@ TEST_F(SaveDeadlineTest, AWorkerThatIsLeftBehindNeedsNothingThatIsGone) {
   EXPECT_THAT(checkpoints(), ElementsAre("d/model.ckpt-1"));
 }
 
-TEST_F(SaveDeadlineTest, HoldsWhatItWasGivenUntilItEnds) {
+TEST_F(SaveDeadlineTest, ADetachedThreadHoldsItsObjectUntilItEnds) {
   BackgroundSaver background(*saver_);
   hold_data_files();
   save_next_step(background);
@@ -106,7 +106,7 @@ TEST_F(SaveDeadlineTest, HoldsWhatItWasGivenUntilItEnds) {
   worker_ended_.wait();
 }
 
-TEST_F(SaveDeadlineTest, ReturnsAsSoonAsAllIsWritten) {
+TEST_F(SaveDeadlineTest, CloseReturnsOnceAllSavesAreWritten) {
   StandingClock clock;
   use_clock(clock);
   BackgroundSaver background(*saver_);
@@ -119,10 +119,10 @@ TEST_F(SaveDeadlineTest, ReturnsAsSoonAsAllIsWritten) {
   background.close(clock.now() + 25s, until_worker_ends());
   opener.join();
   EXPECT_EQ(ticket.stage(), SaveStage::kPublished);
-  EXPECT_TRUE(worker_ended_.try_wait());  // Nobody needs it any more.
+  EXPECT_TRUE(worker_ended_.try_wait());  // It is not needed any more.
 }
 
-// A save that is published, while the memory of its snapshot is still being freed.
+// A save that is published while the memory of its snapshot is still being freed.
 class FreeingTest : public SaveDeadlineTest {
  protected:
   ~FreeingTest() override { gate_.open(); }
@@ -149,13 +149,13 @@ TEST_F(FreeingTest, CountsAsSavedAtTheDeadline) {
   EXPECT_EQ(background->unfinished(), "");
   EXPECT_EQ(background->last_published(), "d/model.ckpt-7");
   EXPECT_NO_THROW(background->close(clock_.now() + 1s, until_worker_ends()));
-  background.reset();  // Does not wait for the memory.
+  background.reset();  // Does not wait until the memory is freed.
   EXPECT_FALSE(worker_ended_.try_wait());
   gate_.open();
   worker_ended_.wait();
 }
 
-TEST_F(FreeingTest, IsDeliveredAtOnce) {
+TEST_F(FreeingTest, IsFinishedAtOnce) {
   BackgroundSaver background(*saver_);
   save_what_is_freed_slowly(background);
   const std::vector<SaveTicket> finished = background.take_finished();
@@ -164,7 +164,7 @@ TEST_F(FreeingTest, IsDeliveredAtOnce) {
   gate_.open();
 }
 
-TEST_F(SaveDeadlineTest, TriesAFailedSaveOnceMoreAndAtOnce) {
+TEST_F(SaveDeadlineTest, RetriesAFailedSaveAtOnce) {
   StandingClock clock;
   use_clock(clock);
   BackgroundSaver background(*saver_);
@@ -174,13 +174,13 @@ TEST_F(SaveDeadlineTest, TriesAFailedSaveOnceMoreAndAtOnce) {
     throw UnknownError("the disk is broken");
   });
   const SaveTicket ticket = save_next_step(background);
-  clock.wait_for_sleepers();  // It waits to try again.
+  clock.wait_for_sleepers();  // It waits for the retry.
   background.close(clock.now() + 25s);
   EXPECT_THROW(ticket.wait(), UnknownError);
   EXPECT_EQ(attempts, 2);
 }
 
-TEST_F(SaveDeadlineTest, LeavesNoCopyOfTheUsersMemoryToBeMade) {
+TEST_F(SaveDeadlineTest, CloseWaitsForTheSnapshotsCopies) {
   class HeldCopies final : public PendingCopies {
    public:
     void wait() override { gate.pass(); }
@@ -193,7 +193,7 @@ TEST_F(SaveDeadlineTest, LeavesNoCopyOfTheUsersMemoryToBeMade) {
                      "d/model.ckpt", 0);
   std::atomic<bool> made = false;
   std::thread copier([&] {
-    copies->gate.wait_for_waiting(2);  // The worker, and who leaves it behind.
+    copies->gate.wait_for_waiting(2);  // The thread, and close(), which detaches it.
     made = true;
     copies->gate.open();
   });
@@ -204,7 +204,7 @@ TEST_F(SaveDeadlineTest, LeavesNoCopyOfTheUsersMemoryToBeMade) {
   worker_ended_.wait();
 }
 
-TEST_F(SaveDeadlineTest, SavesAnewAfterAWorkerWasLeftBehind) {
+TEST_F(SaveDeadlineTest, SavesAgainAfterAThreadWasDetached) {
   BackgroundSaver background(*saver_);
   hold_data_files();
   save_next_step(background);
@@ -218,9 +218,9 @@ TEST_F(SaveDeadlineTest, SavesAnewAfterAWorkerWasLeftBehind) {
   EXPECT_THAT(checkpoints(), ElementsAre("d/model.ckpt-1", "d/model.ckpt-2"));
 }
 
-TEST_F(SaveDeadlineTest, ExpectsASaveToTakeAsLongAsThoseBefore) {
+TEST_F(SaveDeadlineTest, ExpectsASaveToTakeAsLongAsEarlierOnes) {
   BackgroundSaver background(*saver_);
-  EXPECT_DOUBLE_EQ(background.expected_secs(100'000'000), 1 + 2);  // Nothing is known.
+  EXPECT_DOUBLE_EQ(background.expected_secs(100'000'000), 1 + 2);  // Without earlier saves.
   files_.on_create([this](const std::string& path) {
     if (path.find(".data-") != std::string::npos) clock_.advance(20s);
   });
@@ -230,8 +230,8 @@ TEST_F(SaveDeadlineTest, ExpectsASaveToTakeAsLongAsThoseBefore) {
   EXPECT_DOUBLE_EQ(background.expected_secs(2 * ticket.num_bytes()), 60);
 }
 
-// The same through a saver without hooks.
-TEST_F(SaveDeadlineTest, ASaverSavesByItself) {
+// The same with a saver that is used without hooks.
+TEST_F(SaveDeadlineTest, ASaverSavesInTheBackground) {
   session_->run(graph_->train());
   const SaveTicket ticket = saver_->save_async(*session_, "d/model.ckpt", 1);
   ticket.wait(SaveStage::kDurable);
@@ -242,7 +242,7 @@ TEST_F(SaveDeadlineTest, ASaverSavesByItself) {
   EXPECT_GT(ticket.num_bytes(), 0U);
 }
 
-TEST_F(SaveDeadlineTest, ASaverHoldsTheStateOfItsCall) {
+TEST_F(SaveDeadlineTest, ASaverSavesTheStateAtTheTimeOfTheCall) {
   hold_data_files();
   session_->run(graph_->train());
   saver_->save_async(*session_, "d/model.ckpt", 1);
@@ -253,13 +253,13 @@ TEST_F(SaveDeadlineTest, ASaverHoldsTheStateOfItsCall) {
   EXPECT_EQ(read_global_step(*session_), 1);
 }
 
-TEST_F(SaveDeadlineTest, ASaverFinishesBeforeItGoes) {
+TEST_F(SaveDeadlineTest, ADestroyedSaverFinishesItsSaves) {
   const SaveTicket ticket = saver_->save_async(*session_, "d/model.ckpt", 0);
   saver_.reset();
   EXPECT_EQ(ticket.stage(), SaveStage::kPublished);
 }
 
-TEST_F(SaveDeadlineTest, ASaverWaitsNoLongerThanItIsTold) {
+TEST_F(SaveDeadlineTest, ASaverWaitsNoLongerThanItsDeadline) {
   hold_data_files();
   const SaveTicket ticket = saver_->save_async(*session_, "d/model.ckpt", 0);
   gate_.wait_for_waiting();
@@ -273,9 +273,9 @@ TEST_F(SaveDeadlineTest, ASaverWaitsNoLongerThanItIsTold) {
   EXPECT_EQ(ticket.stage(), SaveStage::kPublished);
 }
 
-TEST_F(SaveDeadlineTest, ASaverLeavesItsWorkerBehind) {
+TEST_F(SaveDeadlineTest, ASaverDetachesItsThread) {
   hold_data_files();
-  // What the saver is goes with its worker.
+  // The saver's options live until its thread ends.
   saver_ = std::make_unique<Saver>(
       SaverOptions{.filter = [alive = until_worker_ends()](std::string_view) { return true; },
                    .files = &files_,
@@ -291,7 +291,7 @@ TEST_F(SaveDeadlineTest, ASaverLeavesItsWorkerBehind) {
   EXPECT_THAT(checkpoints(), ElementsAre("d/model.ckpt-0"));
 }
 
-TEST_F(SaveDeadlineTest, ASaverWithoutSavesHasNothingToWaitFor) {
+TEST_F(SaveDeadlineTest, ASaverWithoutSavesDoesNotWait) {
   saver_->wait();
   saver_->wait(0);
   saver_->close(0);

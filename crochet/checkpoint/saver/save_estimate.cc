@@ -7,10 +7,10 @@
 namespace crochet::internal {
 namespace {
 
-// Disks have slow minutes: the slowest of the last few counts, and half as much again.
+// Disks are slow at times, so the slowest of the last few saves counts, plus half as much.
 constexpr size_t kRemembered = 4;
 constexpr double kMargin = 1.5;
-// Before anything is measured: a slow disk that others use, too.
+// Used before anything is measured: a slow, shared disk.
 constexpr double kUnknownStartSecs = 1;
 constexpr double kUnknownBytesPerSec = 50e6;
 
@@ -26,7 +26,7 @@ double SaveEstimate::seconds_for(uint64_t bytes) const {
     return kUnknownStartSecs + static_cast<double>(bytes) / kUnknownBytesPerSec;
   double slowest = 0;
   for (const Save& save : measured_) {
-    // What a save takes whatever its size is not known apart: a smaller one is as slow.
+    // The constant cost of a save is unknown, so a smaller save is assumed to be as slow.
     const double growth =
         save.bytes == 0 ? 1 : static_cast<double>(bytes) / static_cast<double>(save.bytes);
     slowest = std::max(slowest, save.seconds * std::max(1.0, growth));

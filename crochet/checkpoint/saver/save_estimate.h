@@ -7,15 +7,15 @@
 
 namespace crochet::internal {
 
-// Foretells how long a save will take, from those before it: rather too long than too short, as it
-// is asked whether a save can be finished before a process is killed.
+// Estimates the duration of a save from earlier ones: rather too long than too short, since it
+// decides whether a save can be finished before a process is killed.
 //
 // A value.
 class SaveEstimate {
  public:
-  // A save of so many bytes was written in so many seconds.
+  // Records that a save of `bytes` bytes took `seconds` seconds.
   void measured(uint64_t bytes, double seconds);
-  // Seconds for a save of so many bytes.
+  // The estimated seconds for a save of `bytes` bytes.
   double seconds_for(uint64_t bytes) const;
   bool has_measured() const { return !measured_.empty(); }
 

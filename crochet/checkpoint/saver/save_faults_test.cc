@@ -19,12 +19,12 @@ using internal::FaultLife;
 using internal::LifeOptions;
 using testing::IsEmpty;
 
-// A whole life, in which each call fails in its turn, once or for good, in every way that a
-// system may fail. What is left is judged as it is, and after a power cut.
+// Whole runs in which each call fails in turn, once or permanently, in every way that a system may
+// fail. The disk is checked afterwards as it is, and after a power cut.
 class SaveFaultsTest : public testing::TestWithParam<LifeOptions> {
  protected:
-  // Lives once for each call that `fail` makes fail, which it is told by its number; `after_life`
-  // judges more.
+  // Runs once for each call n; `fail` makes that call fail. `after_life` may check more after each
+  // run.
   void live_through_all(const std::function<void(FailingFileSystem&, int64_t n)>& fail,
                         const std::function<void(const FaultLife&)>& after_life = {}) {
     const auto start = FaultLife(GetParam()).disk_after_a_good_life();
@@ -47,7 +47,7 @@ class SaveFaultsTest : public testing::TestWithParam<LifeOptions> {
       life.expect_sound(*disk, promised);
       if (after_life) after_life(life);
       if (HasFailure()) break;               // One report is enough.
-      if (files.num_failures() == 0) break;  // Each call has had its turn.
+      if (files.num_failures() == 0) break;  // Each call has failed once.
       ASSERT_LT(n, 1000);
     }
   }
@@ -56,7 +56,7 @@ class SaveFaultsTest : public testing::TestWithParam<LifeOptions> {
   AttackCount cuts_{"power_cuts"};
 };
 
-// All of them, and for lives that differ in the files only, one of each kind.
+// All error numbers; one of each kind for runs that differ only in their files.
 std::vector<int> errors_for(const LifeOptions& options) {
   const bool differs = options.num_shards > 1 || !options.fallback_dir.empty() ||
                        options.format != CheckpointFormat::kTensorBundle;
@@ -72,7 +72,7 @@ TEST_P(SaveFaultsTest, EachOperationFailsOnceWithEachErrno) {
   }
 }
 
-TEST_P(SaveFaultsTest, EachOperationAndAllBehindItFailWithEachErrno) {
+TEST_P(SaveFaultsTest, EachOperationAndAllAfterItFailWithEachErrno) {
   for (const int error : errors_for(GetParam())) {
     SCOPED_TRACE(strerrorname_np(error));
     live_through_all([&](FailingFileSystem& files, int64_t n) {
@@ -81,7 +81,7 @@ TEST_P(SaveFaultsTest, EachOperationAndAllBehindItFailWithEachErrno) {
   }
 }
 
-TEST_P(SaveFaultsTest, EachOperationDoesNothingOrAllAndFails) {
+TEST_P(SaveFaultsTest, EachOperationFailsWithoutOrAfterItsWork) {
   for (const FailedWork work : {FailedWork::kNothing, FailedWork::kAll})
     for (const Failing failing : {Failing::kOnce, Failing::kFromThenOn})
       live_through_all([&](FailingFileSystem& files, int64_t n) {
@@ -90,7 +90,7 @@ TEST_P(SaveFaultsTest, EachOperationDoesNothingOrAllAndFails) {
       });
 }
 
-TEST_P(SaveFaultsTest, EachCallThatReadsFails) {
+TEST_P(SaveFaultsTest, EachReadFails) {
   for (const int error : {EIO, EMFILE})
     for (const Failing failing : {Failing::kOnce, Failing::kFromThenOn})
       live_through_all([&](FailingFileSystem& files, int64_t n) {
@@ -101,10 +101,10 @@ TEST_P(SaveFaultsTest, EachCallThatReadsFails) {
 INSTANTIATE_TEST_SUITE_P(All, SaveFaultsTest, testing::ValuesIn(internal::all_lives()),
                          [](const auto& info) { return info.param.name; });
 
-class SecondDirectoryFaultsTest : public SaveFaultsTest {};
+class FallbackDirectoryFaultsTest : public SaveFaultsTest {};
 
-// The first directory is gone from some call on: what is due goes to the second one.
-TEST_P(SecondDirectoryFaultsTest, TakesWhatTheFirstOneCannot) {
+// From some call on, the own directory is unusable: saves go to the fallback directory.
+TEST_P(FallbackDirectoryFaultsTest, ReceivesWhatCannotBeSavedInTheOwnDirectory) {
   for (const int error : {ENOSPC, EIO})
     live_through_all(
         [&](FailingFileSystem& files, int64_t n) {
@@ -114,7 +114,7 @@ TEST_P(SecondDirectoryFaultsTest, TakesWhatTheFirstOneCannot) {
         [](const FaultLife& life) { EXPECT_EQ(life.newest_durable(), life.has_begun() ? 4 : 0); });
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SecondDirectoryFaultsTest,
+INSTANTIATE_TEST_SUITE_P(All, FallbackDirectoryFaultsTest,
                          testing::ValuesIn(internal::lives_in_two_directories()),
                          [](const auto& info) { return info.param.name; });
 

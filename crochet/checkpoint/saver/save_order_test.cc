@@ -18,8 +18,8 @@ using testing::Contains;
 using testing::ElementsAreArray;
 using testing::IsEmpty;
 
-// "append d/m-2.index.tempstate123 45" as "append m-2.index.tempstate": neither random numbers nor
-// sizes, and large files are created as others are.
+// "append d/m-2.index.tempstate123 45" as "append m-2.index.tempstate": without random numbers and
+// sizes, and with large files created like others.
 std::string simplified(const std::string& operation) {
   static const std::regex random("\\.(tempstate|tmp)[0-9a-f]+");
   static const std::regex size("^((append|create_large) [^ ]*) [0-9]+$");
@@ -29,7 +29,7 @@ std::string simplified(const std::string& operation) {
   return std::regex_replace(text, std::regex("d/"), "");
 }
 
-// A session, and a saver whose files remember what was done to them.
+// A session, and a saver whose file system records all operations.
 struct ObservedSaver {
   explicit ObservedSaver(SaverOptions options) : saver(with_files(std::move(options))) {}
 
@@ -45,7 +45,7 @@ struct ObservedSaver {
   std::unique_ptr<Session> session = state.graph.new_session("");
 };
 
-// Everything that one save does, in order; those appends that follow one another are one.
+// All operations of one save, in order; consecutive appends to a file count as one.
 std::vector<std::string> operations_of_second_save(const SaverOptions& options) {
   ObservedSaver observed(options);
   observed.state.advance(*observed.session);
@@ -64,8 +64,8 @@ std::vector<std::string> operations_of_second_save(const SaverOptions& options) 
   return simple;
 }
 
-// A change of this list is a change of what a crash leaves: docs/checkpoints.md and the tests
-// of power cuts have to follow.
+// A change of this list changes what a crash leaves on disk: docs/checkpoints.md and the tests
+// of power cuts must be updated with it.
 TEST(SaveOrderTest, OneSaveWritesSyncsAndRenamesInThisOrder) {
   const std::vector<std::string> expected = {
       "create m-2.data-00000-of-00002.tempstate",
@@ -103,11 +103,11 @@ TEST(SaveOrderTest, OneSaveWritesSyncsAndRenamesInThisOrder) {
       "close checkpoint.tmp",
       "rename checkpoint.tmp -> checkpoint",
       "sync_directory d",
-      "lock .lock",          // Only its holder removes,
-      "lock .sidecar_lock",  // and nothing that is being pinned.
+      "lock .lock",          // Only its holder removes checkpoints,
+      "lock .sidecar_lock",  // and none that is being pinned.
       "remove m-1.meta",
       "remove m-1.index",
-      "sync_directory d",  // Gone, before its data is.
+      "sync_directory d",  // The index is removed before its data.
       "remove m-1.data-00000-of-00002",
       "remove m-1.data-00001-of-00002",
       "remove m-1.json",
@@ -116,8 +116,8 @@ TEST(SaveOrderTest, OneSaveWritesSyncsAndRenamesInThisOrder) {
               ElementsAreArray(expected));
 }
 
-// The same with safetensors: its header, which is the index, and the data are in one file.
-TEST(SaveOrderTest, ASafetensorsFileGetsItsNameOnceItIsSynced) {
+// The same with safetensors: the header, which is the index, and the data are in one file.
+TEST(SaveOrderTest, ASafetensorsFileIsRenamedOnceItIsSynced) {
   const std::vector<std::string> expected = {
       "create m-2.safetensors.tempstate",
       "append m-2.safetensors.tempstate",
@@ -155,7 +155,7 @@ TEST(SaveOrderTest, ASafetensorsFileGetsItsNameOnceItIsSynced) {
       ElementsAreArray(expected));
 }
 
-// The operations of a save, each behind the stage that its ticket had reached then.
+// The operations of a save, each preceded by the stage that its ticket had reached.
 std::vector<std::string> operations_with_stages(const SaverOptions& options) {
   ObservedSaver observed(options);
   const Snapshot snapshot = observed.saver.snapshot(*observed.session);
@@ -170,8 +170,8 @@ std::vector<std::string> operations_with_stages(const SaverOptions& options) {
   return operations;
 }
 
-// Who waits for a stage may rely on it at once, whenever the power goes.
-TEST(SaveOrderTest, NoStageIsCalledReachedBeforeItIs) {
+// A reported stage is true at once, even if the power is cut right after it.
+TEST(SaveOrderTest, NoStageIsReportedBeforeItIsReached) {
   for (const auto format : {CheckpointFormat::kTensorBundle, CheckpointFormat::kSafetensors}) {
     const std::string index =
         format == CheckpointFormat::kTensorBundle ? "m-1.index" : "m-1.safetensors";
@@ -186,7 +186,7 @@ TEST(SaveOrderTest, NoStageIsCalledReachedBeforeItIs) {
   }
 }
 
-// How the names of a checkpoint change that is saved again under the same step.
+// The changes of names when a checkpoint is saved again under the same step.
 std::vector<std::string> renewal(const SaverOptions& options) {
   ObservedSaver observed(options);
   observed.saver.save(*observed.session, "d/m", 1);
@@ -204,7 +204,7 @@ std::vector<std::string> renewal(const SaverOptions& options) {
   return changes;
 }
 
-// What is there under the step's own name goes first, index before all: at no time is there an
+// The old checkpoint of the step is removed first, beginning with its index: at no time is there an
 // index without its data.
 TEST(SaveOrderTest, AnIndexOfTheSameStepIsRemovedBeforeItsDataIsReplaced) {
   const std::vector<std::string> expected = {

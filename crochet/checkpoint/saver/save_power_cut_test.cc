@@ -17,8 +17,8 @@ namespace {
 using internal::FaultLife;
 using internal::LifeOptions;
 
-// Each choice of names that a disk may have kept, in whatever order it wrote them; of many
-// names, those in which one goes its own way.
+// All sets of names that a disk may have kept, in whatever order it wrote them; of many names, only
+// the sets of none, one, all but one, and all.
 std::vector<std::set<std::string>> choices_of(const std::vector<std::string>& names) {
   std::vector<std::set<std::string>> choices = {{}, {names.begin(), names.end()}};
   constexpr size_t kFewNames = 4;
@@ -42,7 +42,7 @@ class SavePowerCutTest : public testing::TestWithParam<LifeOptions> {
  protected:
   SavePowerCutTest() : start_(FaultLife(GetParam()).disk_after_a_good_life()) {}
 
-  // Lives once, and lets the power fail before operation `n`; judges what is left.
+  // Checks what `cut` would leave on the disk now.
   void expect_sound_after(const MemoryFileSystem& disk, const FaultLife& life,
                           const PowerCut& cut) {
     cuts_.add();
@@ -56,8 +56,8 @@ class SavePowerCutTest : public testing::TestWithParam<LifeOptions> {
 constexpr UnsyncedBytes kAllBytes[] = {UnsyncedBytes::kLost, UnsyncedBytes::kHalf,
                                        UnsyncedBytes::kZeroed, UnsyncedBytes::kKept};
 
-// Before each operation: what was not synced is lost, there in part, or there as zeros; of the
-// names that were not synced, any are there, also those of files that lost their bytes.
+// Before each operation: bytes that are not synced are lost, kept in part, or zeros; of the names
+// that are not synced, any may be kept, including those of files that lost their bytes.
 TEST_P(SavePowerCutTest, LeavesASoundCheckpointAtEveryMoment) {
   const auto disk = start_->after_power_cut();
   FailingFileSystem files(*disk);
@@ -84,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(All, SavePowerCutTest,
 
 class SavePowerCutAfterFailureTest : public SavePowerCutTest {};
 
-// An operation fails, once, and the power some operations later: while the save is retried.
+// An operation fails once, and the power some operations later, while the save is retried.
 TEST_P(SavePowerCutAfterFailureTest, LeavesASoundCheckpointAtEveryMoment) {
   for (int64_t n = 0;; ++n) {
     const auto disk = start_->after_power_cut();
@@ -92,7 +92,7 @@ TEST_P(SavePowerCutAfterFailureTest, LeavesASoundCheckpointAtEveryMoment) {
     files.fail_operation_with_errno(n, EIO);
     FaultLife life(GetParam());
     files.watch([&](const std::string& operation) {
-      // Each moment has its turn, in some of the lives.
+      // Each of these operations is covered by some of the runs.
       const int64_t later = files.num_operations() - n;
       if (later <= 0 || later > 30 || later % 4 != n % 4 || HasFailure()) return;
       SCOPED_TRACE(fmt::format("operation {} failed, before {}", n, operation));

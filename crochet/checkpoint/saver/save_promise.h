@@ -11,7 +11,7 @@
 
 namespace crochet {
 
-// The writer's side of a save: what it reports is seen in ticket().
+// The writer's side of a save: its reports are visible in ticket().
 //
 // A small value; copies report the same save. Thread-safe. In a forked process, as SaveTicket.
 class SavePromise {
@@ -22,10 +22,10 @@ class SavePromise {
   const SaveTicket& ticket() const { return ticket_; }
 
   void begin_attempt();
-  // A stage that an earlier attempt has reached stays reached; the time is the last attempt's.
+  // A stage reached by an earlier attempt stays reached; its time is that of the last attempt.
   void reach(SaveStage stage);
   void set_num_bytes(uint64_t num_bytes);
-  // The state file names it; what is left to do is to remove older ones.
+  // The state file names it; only the removal of older ones remains.
   void note_named();
   // Reaches kPublished.
   void publish(const std::string& location);

@@ -13,8 +13,8 @@ namespace internal {
 class ExternalBundle;
 }  // namespace internal
 
-// What one save writes: a snapshot and, if the graph's own operations save the variables
-// (SaverOptions::writer), the files that these have written.
+// The input of one save: a snapshot and, if the graph's own operations save the variables
+// (SaverOptions::writer), the files that they have written.
 //
 // A value; copies share the tensors and the files.
 class SaveSource {
@@ -30,9 +30,9 @@ class SaveSource {
 
   // True if there is nothing to save.
   bool empty() const { return snapshot_.empty() && !external_; }
-  // Of all elements and of the files; known at once.
+  // The size of all elements and files; does not wait.
   uint64_t num_bytes() const;
-  // True if the graph's operations could not write it: no later attempt can.
+  // True if the graph's operations could not write it; no later attempt can succeed.
   bool is_lost() const;
 
  private:

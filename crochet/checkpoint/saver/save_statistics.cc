@@ -26,7 +26,7 @@ void SaveStatistics::add(const SaveTicket& ticket) {
     ++failed;
     return;
   }
-  if (ticket.location().empty()) return;  // There was nothing to save.
+  if (ticket.location().empty()) return;  // Nothing to save.
   ++saved;
   if (ticket.location() != ticket.prefix()) ++saved_elsewhere;
   bytes += ticket.num_bytes();
@@ -39,10 +39,10 @@ std::string to_string(const SaveStatistics& statistics) {
   std::string text =
       fmt::format("{} checkpoint{}", statistics.saved, statistics.saved == 1 ? "" : "s");
   if (statistics.saved > 0)
-    text += fmt::format(", {}, published {:.3f} s after their snapshots in the mean",
+    text += fmt::format(", {}, published on average {:.3f} s after their snapshots",
                         size_text(statistics.bytes),
                         statistics.published_secs / static_cast<double>(statistics.saved));
-  text += fmt::format(", training stood still for {:.3f} s", statistics.blocked_secs);
+  text += fmt::format(", training was blocked for {:.3f} s", statistics.blocked_secs);
   const auto add = [&text](int64_t number, const char* what) {
     if (number > 0) text += fmt::format("; {} {}", number, what);
   };

@@ -9,31 +9,31 @@
 
 namespace crochet {
 
-// What became of the saves of a run.
+// The outcome of the saves of a run.
 struct SaveStatistics {
-  // Checkpoints that were published, and that could not be.
+  // Checkpoints that were published, and those that failed.
   int64_t saved = 0;
   int64_t failed = 0;
-  // Saves that were due while another one was being written, and not made.
+  // Saves that were due while another one was being written, and were skipped.
   int64_t skipped = 0;
   // Attempts beyond the first of each save.
   int64_t retries = 0;
-  // Of those that were saved, those that had to go to the fallback directory.
+  // The number of saved checkpoints that went to the fallback directory.
   int64_t saved_elsewhere = 0;
-  // Of all that were saved: data and index.
+  // The size of data and index of all saved checkpoints.
   uint64_t bytes = 0;
-  // For how long training stood still, for all saves together.
+  // The time for which all saves together blocked training.
   double blocked_secs = 0;
-  // From the snapshot to each stage, of all that were saved together.
+  // The time from the snapshot to each stage, summed over all saved checkpoints.
   double written_secs = 0;
   double durable_secs = 0;
   double published_secs = 0;
 
-  // Counts a save that has ended; one that had nothing to save is neither saved nor failed.
+  // Counts a save that has ended; an empty one counts neither as saved nor as failed.
   void add(const SaveTicket& ticket);
 };
 
-// "6 checkpoints, 1.2 GB, published 0.800 s after their snapshots in the mean, training stood still
+// "6 checkpoints, 1.2 GB, published on average 0.800 s after their snapshots, training was blocked
 // for 0.010 s; 1 skipped; 2 retries"
 std::string to_string(const SaveStatistics& statistics);
 

@@ -32,7 +32,7 @@ class SaveStatisticsTest : public testing::Test {
   SaveStatistics statistics_;
 };
 
-TEST_F(SaveStatisticsTest, AddsUpWhatWasSaved) {
+TEST_F(SaveStatisticsTest, AddsUpSaves) {
   statistics_.add(published("d/m-5"));
   statistics_.add(published("e/m-5"));
   EXPECT_EQ(statistics_.saved, 2);
@@ -43,11 +43,11 @@ TEST_F(SaveStatisticsTest, AddsUpWhatWasSaved) {
   EXPECT_EQ(statistics_.published_secs, 6);
   EXPECT_EQ(statistics_.retries, 0);
   EXPECT_EQ(to_string(statistics_),
-            "2 checkpoints, 3 kB, published 3.000 s after their snapshots in the mean, training "
-            "stood still for 0.000 s; 1 in the fallback directory");
+            "2 checkpoints, 3 kB, published on average 3.000 s after their snapshots, training "
+            "was blocked for 0.000 s; 1 in the fallback directory");
 }
 
-TEST_F(SaveStatisticsTest, DoesNotCountASaveOfNothing) {
+TEST_F(SaveStatisticsTest, DoesNotCountAnEmptySave) {
   statistics_.add(published(""));
   EXPECT_EQ(statistics_.saved, 0);
   EXPECT_EQ(statistics_.failed, 0);
@@ -65,21 +65,21 @@ TEST_F(SaveStatisticsTest, CountsRetriesAndFailures) {
   statistics_.skipped = 2;
   statistics_.blocked_secs = 0.25;
   EXPECT_EQ(to_string(statistics_),
-            "0 checkpoints, training stood still for 0.250 s; 1 failed; 2 skipped; 3 retries");
+            "0 checkpoints, training was blocked for 0.250 s; 1 failed; 2 skipped; 3 retries");
 }
 
-TEST(SaveEstimateTest, IsThatOfASlowDiskUntilSomethingIsMeasured) {
+TEST(SaveEstimateTest, AssumesASlowDiskUntilSomethingIsMeasured) {
   const internal::SaveEstimate estimate;
   EXPECT_DOUBLE_EQ(estimate.seconds_for(0), 1);
   EXPECT_DOUBLE_EQ(estimate.seconds_for(500'000'000), 11);
 }
 
-TEST(SaveEstimateTest, GoesByTheSlowestOfTheLastFew) {
+TEST(SaveEstimateTest, UsesTheSlowestOfTheLastFew) {
   internal::SaveEstimate estimate;
   estimate.measured(1000, 40);
   for (int i = 0; i < 3; ++i) estimate.measured(1000, 2);
   EXPECT_DOUBLE_EQ(estimate.seconds_for(1000), 60);
-  estimate.measured(1000, 4);  // That of 40 s is long ago.
+  estimate.measured(1000, 4);  // The save of 40 s is too long ago.
   EXPECT_DOUBLE_EQ(estimate.seconds_for(1000), 6);
 }
 

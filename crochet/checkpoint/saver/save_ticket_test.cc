@@ -33,7 +33,7 @@ TEST_F(SaveTicketTest, StartsWithTheSnapshot) {
   EXPECT_EQ(ticket_.seconds(SaveStage::kWritten), std::nullopt);
 }
 
-TEST_F(SaveTicketTest, TellsWhenAStageWasReached) {
+TEST_F(SaveTicketTest, ReportsWhenAStageWasReached) {
   const SaveTicket copy = ticket_;
   clock_.advance(std::chrono::seconds(2));
   promise_.reach(SaveStage::kWritten);
@@ -46,8 +46,8 @@ TEST_F(SaveTicketTest, TellsWhenAStageWasReached) {
   copy.wait_finished();
 }
 
-TEST_F(SaveTicketTest, TellsWhenTheStateFileNamedItNotWhenOlderOnesWereRemoved) {
-  for (int attempt = 1; attempt <= 2; ++attempt) {  // The first one ends behind it.
+TEST_F(SaveTicketTest, MeasuresPublicationWithoutTheRemovalOfOlderOnes) {
+  for (int attempt = 1; attempt <= 2; ++attempt) {  // The first one fails after it.
     clock_.advance(std::chrono::seconds(2));
     promise_.note_named();
     EXPECT_FALSE(ticket_.finished());
@@ -57,7 +57,7 @@ TEST_F(SaveTicketTest, TellsWhenTheStateFileNamedItNotWhenOlderOnesWereRemoved) 
   EXPECT_EQ(ticket_.seconds(SaveStage::kPublished), 4);
 }
 
-TEST_F(SaveTicketTest, AStageThatWasReachedStaysReached) {
+TEST_F(SaveTicketTest, AReachedStageStaysReached) {
   promise_.begin_attempt();
   promise_.reach(SaveStage::kDurable);
   promise_.begin_attempt();
@@ -66,7 +66,7 @@ TEST_F(SaveTicketTest, AStageThatWasReachedStaysReached) {
   EXPECT_EQ(ticket_.num_attempts(), 2);
 }
 
-TEST_F(SaveTicketTest, TellsWhereTheCheckpointIs) {
+TEST_F(SaveTicketTest, ReportsTheLocationOfTheCheckpoint) {
   EXPECT_EQ(ticket_.location(), "");
   EXPECT_EQ(ticket_.num_bytes(), 0U);
   promise_.set_num_bytes(7);
@@ -77,7 +77,7 @@ TEST_F(SaveTicketTest, TellsWhereTheCheckpointIs) {
   EXPECT_TRUE(ticket_.finished());
 }
 
-TEST_F(SaveTicketTest, WakesThoseWhoWait) {
+TEST_F(SaveTicketTest, WakesWaitingThreads) {
   std::thread saver([this] {
     promise_.reach(SaveStage::kWritten);
     promise_.reach(SaveStage::kDurable);
@@ -90,7 +90,7 @@ TEST_F(SaveTicketTest, WakesThoseWhoWait) {
   saver.join();
 }
 
-TEST_F(SaveTicketTest, ThrowsToThoseWhoWaitForAStageBehindTheFailure) {
+TEST_F(SaveTicketTest, ThrowsFromAWaitForAStageAfterTheFailure) {
   promise_.reach(SaveStage::kWritten);
   std::thread saver([this] { promise_.fail(std::make_exception_ptr(DataLossError("gone"))); });
   EXPECT_THAT([this] { ticket_.wait(SaveStage::kDurable); }, ThrowsMessage<DataLossError>("gone"));

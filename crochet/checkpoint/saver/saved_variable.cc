@@ -77,8 +77,9 @@ VariableSelection::Selected VariableSelection::select(const Graph& graph) const 
   std::vector<std::string_view> unknown;
   for (const auto& [name, variable] : by_name_)
     if (!known.contains(name)) unknown.push_back(name);
-  throw InvalidArgumentError("var_list names what is no variable and no object of the graph: {}",
-                             fmt::join(unknown, ", "));
+  throw InvalidArgumentError(
+      "var_list has names that are neither variables nor objects of the graph: {}",
+      fmt::join(unknown, ", "));
 }
 
 VariableSelection::Place VariableSelection::place_of(const std::string& name) const {

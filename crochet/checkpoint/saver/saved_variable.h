@@ -16,7 +16,7 @@
 
 namespace crochet {
 
-// The place of a variable that is one part of a partitioned one.
+// The location of a variable that is one part of a partitioned variable.
 struct SaveSliceInfo {
   Shape full_shape = {};
   TensorSlice slice = {};
@@ -24,30 +24,30 @@ struct SaveSliceInfo {
 
 namespace internal {
 
-// The compiler shows its name where braces hold two names.
+// The compiler shows this name where braces hold two names.
 struct UseOnePairOfBracesOrSavedVariable {};
 
 }  // namespace internal
 
-// A variable or an object that a saver saves and restores, by its name in the graph, and the key
-// it has in the file: its own name unless another is given. The parts of a partitioned variable
-// are given one key and a slice each.
+// A variable or an object that a saver saves and restores, by its name in the graph, and its key in
+// the file: its own name by default. The parts of a partitioned variable have one key and a slice
+// each.
 //
 //   Saver({.var_list = {"bias", SavedVariable("dense/w").as("kernel")}});
 //   Saver({.var_list = {SavedVariable("w_0").as("w", SaveSliceInfo{{4, 2}, parse_slice("0,2:-")}),
 //                       SavedVariable("w_1").as("w", SaveSliceInfo{{4, 2},
 //                       parse_slice("2,2:-")})}});
 struct SavedVariable {
-  // A template: two names in braces would make a std::string of the characters between them.
+  // A template, since two names in braces would construct a std::string from two iterators.
   template <std::convertible_to<std::string> Name>
   SavedVariable(Name name_in) : name(std::move(name_in)), key(name) {}
   SavedVariable(const Variable& variable) : SavedVariable(variable.name()) {}
-  // {{"v2", "v1"}}: two variables, or one with a key? Say which. (In one line, as clang shows the
-  // first line of a declaration.)
+  // Deleted, because {{"v2", "v1"}} is ambiguous: two variables, or one with a key? (On one line,
+  // as clang shows the first line of a declaration.)
   template <typename Name, typename Key>
   SavedVariable(const Name&, const Key&, internal::UseOnePairOfBracesOrSavedVariable = {}) = delete;
 
-  // The same under another key, and as a slice of what has that key.
+  // The same with another key, and as a slice of the variable with that key.
   SavedVariable as(std::string other_key, std::optional<SaveSliceInfo> of_slice = {}) const {
     SavedVariable other = *this;
     other.key = std::move(other_key);
@@ -60,7 +60,7 @@ struct SavedVariable {
   std::optional<SaveSliceInfo> slice;
 };
 
-// What a saver is to save: unset, or a list, which may be empty.
+// The variables that a saver saves: unset, or a list, which may be empty.
 class VariableList {
  public:
   VariableList() = default;
@@ -79,36 +79,36 @@ class VariableList {
 
 namespace internal {
 
-// What of a graph is saved and restored, and where in the file it stands.
+// The part of a graph that is saved and restored, and its keys in the file.
 //
-// Thread-safe: it never changes.
+// Immutable, hence thread-safe.
 class VariableSelection {
  public:
   using Filter = std::function<bool(std::string_view name)>;
 
-  // Selects all of a graph.
+  // Selects everything in a graph.
   VariableSelection() = default;
   // Throws: InvalidArgumentError if two whole variables, or one and a slice, share a key, one
   // variable has two keys, or slices of one key differ in the full shape or overlap.
   VariableSelection(const VariableList& var_list, Filter filter);
 
-  // False if parts of a checkpoint are not this selection's business.
+  // False if a checkpoint may have entries outside this selection.
   bool selects_all() const { return !has_list_ && !filter_; }
 
   struct Selected {
     std::vector<Variable> variables;
-    std::vector<const RegisteredSaveable*> objects;  // Of the graph.
+    std::vector<const RegisteredSaveable*> objects;  // Owned by the graph.
     bool empty() const { return variables.empty() && objects.empty(); }
   };
   // Throws: InvalidArgumentError for a name of the list that the graph does not have.
   Selected select(const Graph& graph) const;
 
-  // Where something stands in the file.
+  // The location of a variable or object in the file.
   struct Place {
     std::string key;
     const SaveSliceInfo* slice = nullptr;  // Null for a whole variable.
   };
-  // Of a variable or object, or of an object's entry "<object>/<key>".
+  // The location of a variable or object, or of an object's entry "<object>/<key>".
   Place place_of(const std::string& name) const;
 
  private:

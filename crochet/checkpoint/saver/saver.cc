@@ -54,7 +54,7 @@ std::string Saver::prefix_of(const std::string& save_path,
 }
 
 void Saver::build(const Graph& graph) {
-  static_cast<void>(*publisher_);  // In this process.
+  static_cast<void>(*publisher_);  // Throws in a forked process.
   if (built_) return;
   is_empty(graph);
   built_ = true;
@@ -62,8 +62,7 @@ void Saver::build(const Graph& graph) {
 
 void Saver::check_built() const {
   static_cast<void>(*publisher_);
-  if (!built_)
-    throw FailedPreconditionError("a saver with defer_build needs build() before it is used");
+  if (!built_) throw FailedPreconditionError("a saver with defer_build was used before build()");
 }
 
 bool Saver::is_empty(const Graph& graph) const {
@@ -73,7 +72,7 @@ bool Saver::is_empty(const Graph& graph) const {
     throw InvalidArgumentError("No variables to save: {}",
                                selection.selects_all()
                                    ? "the graph has neither variables nor objects"
-                                   : "the filter refuses all that the graph has");
+                                   : "the filter excludes everything in the graph");
   return true;
 }
 
@@ -126,7 +125,7 @@ std::string Saver::save(Session& session, const std::string& save_path,
 
 SaveTicket Saver::save_async(Session& session, const std::string& save_path, int64_t step) {
   if (!background_) background_ = std::make_unique<BackgroundSaver>(*this);
-  background_->take_finished();  // Whoever wants to know has the tickets.
+  background_->take_finished();  // Callers have the tickets.
   background_->wait_for_turn();
   return background_->enqueue(snapshot_for(session, prefix_of(save_path, step)), save_path, step);
 }
@@ -136,7 +135,7 @@ void Saver::wait(std::optional<double> deadline_secs) {
   if (!deadline_secs) return background_->wait();
   if (background_->wait_until(after(clock(), *deadline_secs))) return;
   const std::string unsaved = background_->unfinished();
-  if (unsaved.empty()) return;  // By now.
+  if (unsaved.empty()) return;  // Saved meanwhile.
   throw DeadlineExceededError(
       "not saved within {:g} s: {}; the last checkpoint that is published: {}", *deadline_secs,
       unsaved, background_->last_published());
@@ -184,7 +183,7 @@ void Saver::unpin(const std::string& prefix) { set_pinned((*publisher_)->files()
 
 void Saver::record_metrics(const std::string& prefix,
                            const std::map<std::string, double>& metrics) {
-  write_noted_metrics();  // What was noted before is older.
+  write_noted_metrics();  // Metrics noted earlier are older.
   crochet::record_metrics(files(), prefix, metrics);
 }
 

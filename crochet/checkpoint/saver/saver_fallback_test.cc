@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fallback directory of a saver, and disks without room.
+// The fallback directory of a saver, and full disks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -62,7 +62,7 @@ class SaverFallbackTest : public testing::Test {
   std::unique_ptr<Session> session_ = graph_.new_session("");
 };
 
-TEST_F(SaverFallbackTest, TakesWhatCannotBeWrittenWhereItBelongs) {
+TEST_F(SaverFallbackTest, ReceivesWhatCannotBeWrittenToTheOwnDirectory) {
   Saver saver(with({.fallback_dir = "e"}));
   save(saver, 1);
   break_disk("d");
@@ -101,7 +101,7 @@ TEST_F(SaverFallbackTest, IsTriedAfterTheRetries) {
   EXPECT_THAT(in("e"), ElementsAre("e/m-3"));
 }
 
-TEST_F(SaverFallbackTest, TheFirstErrorCountsIfBothFail) {
+TEST_F(SaverFallbackTest, TheFirstErrorIsThrownIfBothFail) {
   Saver saver(with({.fallback_dir = "e"}));
   files_.on_create([](const std::string& path) {
     if (path.starts_with("d/")) throw PermissionDeniedError("{}: no", path);
@@ -113,8 +113,8 @@ TEST_F(SaverFallbackTest, TheFirstErrorCountsIfBothFail) {
   EXPECT_TRUE(log_.contains("saving d/m-3 into the fallback directory failed, too: e/m-3"));
 }
 
-// It is durable where it belongs: only the state file is missing, and a copy would not help that.
-TEST_F(SaverFallbackTest, WhatIsDurableIsNotWrittenThereToo) {
+// It is durable in its own directory: only the state file is missing, and a copy would not help.
+TEST_F(SaverFallbackTest, ADurableCheckpointIsNotWrittenAgain) {
   Saver saver(with({.fallback_dir = "e"}));
   files_.on_create([](const std::string& path) {
     if (path.starts_with("d/checkpoint.tmp")) throw UnknownError("{}: broken", path);
@@ -125,8 +125,8 @@ TEST_F(SaverFallbackTest, WhatIsDurableIsNotWrittenThereToo) {
   EXPECT_THAT(in("e"), IsEmpty());
 }
 
-// What is torn is torn everywhere.
-TEST_F(SaverFallbackTest, GetsNoStateThatCannotBeSaved) {
+// A torn snapshot is torn in every directory.
+TEST_F(SaverFallbackTest, IsNotTriedForATornSnapshot) {
   Saver saver(with({.fallback_dir = "e"}));
   const Tensor tensor = Tensor::scalar(1.0f);
   const auto snapshot = [&] {
@@ -144,7 +144,7 @@ TEST_F(SaverFallbackTest, GetsNoStateThatCannotBeSaved) {
   EXPECT_THAT(in("d"), IsEmpty());
 }
 
-TEST_F(SaverFallbackTest, TakesWhatADirectoryThatIsNoneCannot) {
+TEST_F(SaverFallbackTest, IsUsedIfTheDirectoryIsAFile) {
   files_.create("d")->close();
   Saver saver(with({.fallback_dir = "e"}));
   EXPECT_EQ(save(saver, 1), "e/m-1");
@@ -160,12 +160,12 @@ TEST_F(SaverFallbackTest, TheNewestOfBothIsRestored) {
   EXPECT_EQ(restored(saver), "e/m-2");
   save(saver, 3);
   EXPECT_EQ(restored(saver), "d/m-3");
-  // Another process knows as much.
+  // Another process restores the same.
   Saver next(with({.fallback_dir = "e"}));
   EXPECT_EQ(restored(next), "d/m-3");
 }
 
-TEST_F(SaverFallbackTest, OfTheSameStepTheFirstOneCounts) {
+TEST_F(SaverFallbackTest, TheOwnDirectoryIsPreferredForTheSameStep) {
   Saver saver(with({.fallback_dir = "e"}));
   break_disk("d");
   save(saver, 2);
@@ -174,7 +174,7 @@ TEST_F(SaverFallbackTest, OfTheSameStepTheFirstOneCounts) {
   EXPECT_EQ(restored(saver), "d/m-2");
 }
 
-TEST_F(SaverFallbackTest, IsRestoredFromThoughTheFirstOneHoldsNothing) {
+TEST_F(SaverFallbackTest, IsRestoredFromThoughTheOwnDirectoryIsEmpty) {
   Saver saver(with({.fallback_dir = "e"}));
   break_disk("d");
   save(saver, 2);
@@ -182,7 +182,7 @@ TEST_F(SaverFallbackTest, IsRestoredFromThoughTheFirstOneHoldsNothing) {
   EXPECT_EQ(restored(saver), "e/m-2");
 }
 
-TEST_F(SaverFallbackTest, NoStateFileNamesWhatIsElsewhere) {
+TEST_F(SaverFallbackTest, NoStateFileNamesCheckpointsOfTheOther) {
   const DirectoryLock lock(files_, "d");
   Saver saver(with({.fallback_dir = "e"}));
   save(saver, 1);
@@ -196,7 +196,7 @@ TEST_F(SaverFallbackTest, NoStateFileNamesWhatIsElsewhere) {
   EXPECT_TRUE(files_.exists("d/m-4.index.damaged"));
 }
 
-TEST_F(SaverFallbackTest, ADamagedOneThereIsSkippedAndSetAside) {
+TEST_F(SaverFallbackTest, ADamagedCheckpointInItIsSkippedAndSetAside) {
   const DirectoryLock lock(files_, "e");
   Saver saver(with({.fallback_dir = "e"}));
   save(saver, 1);
@@ -217,8 +217,8 @@ TEST_F(SaverFallbackTest, KeepsItsOwnNewest) {
   EXPECT_THAT(in("e"), ElementsAre("e/m-4", "e/m-5"));
 }
 
-// After a restore of an older step, those of later steps are there still.
-TEST_F(SaverFallbackTest, NeverRemovesWhatItHasJustWritten) {
+// After a restore of an older step, those of later steps still exist.
+TEST_F(SaverFallbackTest, NeverRemovesTheCheckpointJustWritten) {
   Saver saver(with({.max_to_keep = 1, .fallback_dir = "e"}));
   break_disk("d");
   save(saver, 9);
@@ -226,7 +226,7 @@ TEST_F(SaverFallbackTest, NeverRemovesWhatItHasJustWritten) {
   EXPECT_THAT(in("e"), ElementsAre("e/m-5"));
 }
 
-TEST_F(SaverFallbackTest, CanBeGivenLater) {
+TEST_F(SaverFallbackTest, CanBeSetLater) {
   Saver saver(with({}));
   saver.set_fallback_dir("e");
   saver.set_fallback_dir("");
@@ -234,13 +234,13 @@ TEST_F(SaverFallbackTest, CanBeGivenLater) {
   EXPECT_EQ(save(saver, 2), "e/m-2");
 }
 
-TEST_F(SaverFallbackTest, ManagersHaveNone) {
+TEST_F(SaverFallbackTest, ManagersRejectOne) {
   EXPECT_THROW(
       CheckpointManager({.directory = "d", .max_to_keep = 3, .saver = with({.fallback_dir = "e"})}),
       InvalidArgumentError);
 }
 
-// A disk that is known to lack the room.
+// A disk that reports too little free space.
 class FullDiskTest : public SaverFallbackTest {
  protected:
   void leave_free(uint64_t num_bytes) {
@@ -252,7 +252,7 @@ class FullDiskTest : public SaverFallbackTest {
   int num_created_ = 0;
 };
 
-TEST_F(FullDiskTest, IsSeenBeforeAnythingIsWritten) {
+TEST_F(FullDiskTest, IsDetectedBeforeAnythingIsWritten) {
   graph_.variable("w", Tensor::zeros<float>({1000}));
   session_ = graph_.new_session("");
   Saver saver(with({}));
@@ -268,7 +268,7 @@ TEST_F(FullDiskTest, IsSeenBeforeAnythingIsWritten) {
   EXPECT_EQ(files_.list("d"), before);
 }
 
-TEST_F(FullDiskTest, StringsNeedTheirLengths) {
+TEST_F(FullDiskTest, CountsTheLengthsOfStrings) {
   graph_.variable("text", Tensor::scalar(std::string(100'000, 'x')));
   session_ = graph_.new_session("");
   Saver saver(with({}));
@@ -277,7 +277,7 @@ TEST_F(FullDiskTest, StringsNeedTheirLengths) {
   EXPECT_THROW(save(saver, 2), ResourceExhaustedError);
 }
 
-TEST_F(FullDiskTest, IsToldInFullButOnce) {
+TEST_F(FullDiskTest, IsReportedInFullOnlyOnce) {
   Saver saver(with({}));
   files_.create_directories("d");
   files_.set_capacity(10);
@@ -292,7 +292,7 @@ TEST_F(FullDiskTest, IsToldInFullButOnce) {
   EXPECT_THAT(files_.list("d"), IsEmpty());
 }
 
-TEST_F(FullDiskTest, WhoCannotSayHasRoom) {
+TEST_F(FullDiskTest, UnknownFreeSpaceDoesNotPreventASave) {
   Saver saver(with({}));
   leave_free(0);
   EXPECT_EQ(save(saver, 1), "d/m-1");
@@ -300,7 +300,7 @@ TEST_F(FullDiskTest, WhoCannotSayHasRoom) {
   EXPECT_EQ(save(saver, 2), "d/m-2");
 }
 
-TEST_F(FullDiskTest, ALieDelaysASaveAndKeepsNoneFromBeingMade) {
+TEST_F(FullDiskTest, AWrongReportDelaysABackgroundSaveButDoesNotPreventIt) {
   Saver saver(with({}));
   files_.create_directories("d");
   leave_free(100);
@@ -312,7 +312,7 @@ TEST_F(FullDiskTest, ALieDelaysASaveAndKeepsNoneFromBeingMade) {
   EXPECT_EQ(save(unbelieving, 2), "d/m-2");
 }
 
-TEST_F(FullDiskTest, SaysWhatIsFreeIfItWasNotForeseen) {
+TEST_F(FullDiskTest, ReportsTheFreeSpaceIfTheDiskFillsUp) {
   Saver saver(with({.check_free_space = false}));
   save(saver, 1);
   files_.set_capacity(50);
@@ -323,7 +323,7 @@ TEST_F(FullDiskTest, SaysWhatIsFreeIfItWasNotForeseen) {
   EXPECT_THAT(in("d"), ElementsAre("d/m-1"));
 }
 
-TEST_F(FullDiskTest, SendsSavesToTheSecondDirectory) {
+TEST_F(FullDiskTest, SendsSavesToTheFallbackDirectory) {
   Saver saver(with({.fallback_dir = "e"}));
   files_.create_directories("d");
   bool first = true;

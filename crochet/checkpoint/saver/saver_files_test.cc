@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which files a saver makes, where, and under which names.
+// The files that a saver creates, their directories and names.
 #include <cmath>
 #include <filesystem>
 
@@ -62,7 +62,7 @@ class SaverFilesTest : public testing::Test {
   std::unique_ptr<Session> session_ = graph_.new_session("");
 };
 
-TEST_F(SaverFilesTest, RefusesOptionsOutOfRange) {
+TEST_F(SaverFilesTest, RejectsOptionsOutOfRange) {
   for (const SaverOptions& options :
        std::vector<SaverOptions>{{.num_shards = 0},
                                  {.num_shards = 100'000},
@@ -96,7 +96,7 @@ TEST_F(SaverFilesTest, PaddedStepsHaveEightDigits) {
   EXPECT_TRUE(checkpoint_exists(files_, "d/m-00000007"));
 }
 
-TEST_F(SaverFilesTest, AFullDiskIsForeseen) {
+TEST_F(SaverFilesTest, AFullDiskIsDetectedBeforeTheDataIsWritten) {
   graph_.variable("large", Tensor::zeros<double>({1000}));
   graph_.variable("words", Tensor::from({"hello", "world"}));
   const auto session = graph_.new_session("");
@@ -104,7 +104,7 @@ TEST_F(SaverFilesTest, AFullDiskIsForeseen) {
   FailingFileSystem watched(files_);
   SaverOptions options;
   options.files = &watched;
-  options.check_free_space = false;  // Which looks before: see FullDiskTest.
+  options.check_free_space = false;  // It would fail earlier: see FullDiskTest.
   Saver saver(options);
   saver.save(*session, "runs/model", 1);
   const uint64_t used = files_.file_size("runs/model-1.data-00000-of-00001");
@@ -118,18 +118,18 @@ TEST_F(SaverFilesTest, AFullDiskIsForeseen) {
     EXPECT_THAT(watched.operations()[i], Not(StartsWith("append")));
   EXPECT_THAT(saver.last_checkpoints(), ElementsAre("runs/model-1"));
   EXPECT_EQ(files_.list("runs").size(), 4u);
-  // There is as much as is needed, and little more.
+  // There is slightly more space than is needed.
   files_.set_capacity(20'000 + used);
   EXPECT_NO_THROW(saver.save(*session, "runs/model", 3));
 }
 
-TEST_F(SaverFilesTest, ASaveWithoutAStepSaysSoInItsSidecar) {
+TEST_F(SaverFilesTest, TheSidecarOfASaveWithoutAStepHasNone) {
   Saver saver(with({}));
   saver.save(*session_, "d/m");
   EXPECT_EQ(read_sidecar(files_, "d/m")->step, -1);
 }
 
-// CM-1: ours makes no difference between one data file and several.
+// CM-1: here, one data file and several are treated alike.
 TEST_F(SaverFilesTest, ACheckpointCannotHaveTheStateFilesName) {
   for (const int num_shards : {1, 2}) {
     Saver saver(with({.num_shards = num_shards}));
@@ -158,7 +158,7 @@ TEST_F(SaverFilesTest, ADirectoryThatWasMovedIsFoundAgain) {
 }
 
 // SV-11
-TEST_F(SaverFilesTest, RestoringWhatIsNotThereIsAnInvalidArgument) {
+TEST_F(SaverFilesTest, RestoringAMissingCheckpointIsAnInvalidArgument) {
   Saver saver(with({}));
   EXPECT_THAT([&] { saver.restore(*session_, "nowhere/m-1"); },
               ThrowsMessage<InvalidArgumentError>(
@@ -172,7 +172,7 @@ TEST_F(SaverFilesTest, RestoringWhatIsNotThereIsAnInvalidArgument) {
 }
 
 // SV-27
-TEST_F(SaverFilesTest, DirectoriesAreMadeUnlessAFileStandsThere) {
+TEST_F(SaverFilesTest, CreatesDirectoriesUnlessThePathIsAFile) {
   TempDirectory temporary;
   const std::string directory = temporary.path();
   FileSystem& posix = FileSystem::posix();
@@ -193,13 +193,13 @@ TEST_F(SaverFilesTest, DirectoriesAreMadeUnlessAFileStandsThere) {
     }
 }
 
-TEST_F(SaverFilesTest, LooksForRoomWhereADirectoryWillBeMade) {
+TEST_F(SaverFilesTest, ChecksTheFreeSpaceForADirectoryThatDoesNotExistYet) {
   const TempDirectory temporary;
   Saver().save(*session_, temporary / "not/yet/m", 1);
   EXPECT_FALSE(log_.contains("the free space is unknown"));
 }
 
-TEST_F(SaverFilesTest, AnIndexThatIsGoneWhenItIsOpenedIsDamage) {
+TEST_F(SaverFilesTest, AnIndexThatDisappearsBeforeItIsOpenedIsDamage) {
   const TempDirectory directory;
   Saver saver;
   saver.save(*session_, directory / "m", 1);
@@ -209,8 +209,8 @@ TEST_F(SaverFilesTest, AnIndexThatIsGoneWhenItIsOpenedIsDamage) {
   EXPECT_TRUE(log_.contains("m-2 cannot be used"));
 }
 
-// Whatever its index is, memory and time are bounded, and the next checkpoint is tried.
-TEST_F(SaverFilesTest, AnIndexThatIsHugeHollowOrADirectoryIsDamage) {
+// Whatever the index is, memory and time are bounded, and the next checkpoint is tried.
+TEST_F(SaverFilesTest, AHugeOrSparseIndexOrADirectoryIsDamage) {
   for (const bool is_directory : {true, false})
     for (const char* const suffix : {".index", ".safetensors", ".safetensors.index.json"}) {
       const TempDirectory directory;
@@ -232,7 +232,7 @@ TEST_F(SaverFilesTest, AnIndexThatIsHugeHollowOrADirectoryIsDamage) {
     }
 }
 
-TEST_F(SaverFilesTest, ASidecarOrStateFileThatIsHugeOrADirectoryIsNotUsed) {
+TEST_F(SaverFilesTest, AHugeSidecarOrStateFileOrADirectoryIsIgnored) {
   for (const bool is_directory : {true, false})
     for (const char* const name : {"m-1.json", "checkpoint"}) {
       const TempDirectory directory;
@@ -255,15 +255,15 @@ TEST_F(SaverFilesTest, ASidecarOrStateFileThatIsHugeOrADirectoryIsNotUsed) {
     }
 }
 
-// SV-32: what stands for the definition of a saver is its options.
-TEST_F(SaverFilesTest, AnotherSaverIsMadeOfTheOptionsOfOne) {
+// SV-32: the definition of a saver is its options.
+TEST_F(SaverFilesTest, ASaverCanBeCreatedFromTheOptionsOfAnother) {
   Saver saver(with({.num_shards = 2, .pad_step_number = true}));
   EXPECT_EQ(saver.options().num_shards, 2);
   EXPECT_EQ(Saver(saver.options()).save(*session_, "d/m", 1), "d/m-00000001");
   EXPECT_TRUE(files_.exists("d/m-00000001.data-00001-of-00002"));
 }
 
-// SV-35: shards are not devices' here, but of about the same size.
+// SV-35: here, shards are not split by device, but have about the same size.
 TEST_F(SaverFilesTest, SeveralDataFilesAreOneCheckpoint) {
   Saver saver(with({.num_shards = 2}));
   const std::string prefix = saver.save(*session_, "d/m", 1);
@@ -304,14 +304,14 @@ TEST_F(SaverFilesTest, MtimesOfTwoCheckpointsAreInOrder) {
   EXPECT_GT(times[0], 0);
 }
 
-TEST_F(SaverFilesTest, MoreDataFilesThanVariablesAreThereAndEmpty) {
+TEST_F(SaverFilesTest, SurplusDataFilesExistAndAreEmpty) {
   Saver saver(with({.num_shards = 100}));
   saver.save(*session_, "d/m", 1);
   EXPECT_EQ(restored_step(saver, "d/m-1"), 5);
   EXPECT_EQ(files_.list("d").size(), 103u);
 }
 
-TEST_F(SaverFilesTest, AStateFileOfAnotherNameOrNone) {
+TEST_F(SaverFilesTest, TheStateFileMayBeRenamedOrSwitchedOff) {
   Saver(with({.latest_filename = "best"})).save(*session_, "d/m", 1);
   EXPECT_FALSE(files_.exists("d/checkpoint"));
   EXPECT_EQ(latest_checkpoint(files_, "d", "best"), "d/m-1");
@@ -320,7 +320,7 @@ TEST_F(SaverFilesTest, AStateFileOfAnotherNameOrNone) {
 }
 
 // SV-43
-TEST_F(SaverFilesTest, TheMetaGraphIsWrittenIfThereIsOne) {
+TEST_F(SaverFilesTest, WritesTheMetaGraphIfThereIsOne) {
   Saver(with({})).save(*session_, "none/m", 1);
   EXPECT_FALSE(files_.exists("none/m-1.meta"));
   graph_.set_meta_graph("the graph");
@@ -331,8 +331,8 @@ TEST_F(SaverFilesTest, TheMetaGraphIsWrittenIfThereIsOne) {
   EXPECT_EQ(read_file(files_, "with/m-1.meta"), "the graph");
 }
 
-// As SaverTest.LeavesNoFileOfASaveThatFailed, with all kinds of files.
-TEST_F(SaverFilesTest, AFailedSaveOfSeveralFilesLeavesNone) {
+// Like SaverTest.LeavesNoFileOfAFailedSave, with all kinds of files.
+TEST_F(SaverFilesTest, AFailedSaveOfSeveralFilesLeavesNoFile) {
   graph_.set_meta_graph("the graph");
   Saver(with({})).save(*session_, "d/m", 1);
   const std::vector<std::string> before = files_.list("d");
@@ -346,7 +346,7 @@ TEST_F(SaverFilesTest, AFailedSaveOfSeveralFilesLeavesNone) {
     } catch (const ResourceExhaustedError&) {
       failed = true;
     }
-    if (failing.num_failures() == 0) break;  // Each operation has had its turn.
+    if (failing.num_failures() == 0) break;  // Each operation has failed once.
     ASSERT_TRUE(failed) << failing.operations().back();
     if (checkpoint_exists(files_, "d/m-2"))
       CheckpointReader("d/m-2", files_).verify();

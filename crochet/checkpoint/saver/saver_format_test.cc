@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// A saver's checkpoints in the safetensors format, alone and beside tensor bundles.
+// A saver's checkpoints in the safetensors format, alone and together with tensor bundles.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -55,7 +55,7 @@ class SaverFormatTest : public testing::Test {
             .files = &files_,
             .clock = &clock_};
   }
-  // Saves the step in a process of its own, as it were, and has it restored by the next.
+  // Saves the step as if in its own process, and restores it as if in the next one.
   void save(const SaverOptions& saver_options, int64_t step) {
     Saver saver(saver_options);
     const auto session = graph_.new_session("");
@@ -98,8 +98,8 @@ TEST_F(SaverFormatTest, SavesSeveralFilesWithAnIndex) {
                                             "m-3.safetensors.index.json"));
 }
 
-// The same promises: what is synced before what is renamed, and in which order.
-TEST_F(SaverFormatTest, IsWholeBeforeItIsThere) {
+// The same guarantees: files are synced before they are renamed, and in the same order.
+TEST_F(SaverFormatTest, IsCompleteBeforeItExists) {
   FailingFileSystem files(files_);
   SaverOptions with = options(kSafetensors);
   with.files = &files;
@@ -125,7 +125,7 @@ TEST_F(SaverFormatTest, IsWholeBeforeItIsThere) {
                   "close d/checkpoint.tmp", "rename d/checkpoint.tmp", "sync_directory d"));
 }
 
-TEST_F(SaverFormatTest, AChangeOfFormatKeepsRestoringAndRetaining) {
+TEST_F(SaverFormatTest, RestoresAndRetainsAcrossAChangeOfFormat) {
   save(options(kBundle, 1, 3), 1);
   save(options(kBundle, 2, 3), 2);
   save(options(kSafetensors, 1, 3), 3);
@@ -140,7 +140,7 @@ TEST_F(SaverFormatTest, AChangeOfFormatKeepsRestoringAndRetaining) {
                                   StartsWith("m-6."), StartsWith("m-7."))));
 }
 
-TEST_F(SaverFormatTest, TheSamePrefixSavedAnewIsOfOneFormat) {
+TEST_F(SaverFormatTest, SavingAPrefixAgainLeavesOneFormat) {
   const std::vector<SaverOptions> all = {options(kBundle), options(kBundle, 2),
                                          options(kSafetensors), options(kSafetensors, 2),
                                          options(kSafetensors, 3)};
@@ -166,7 +166,7 @@ TEST_F(SaverFormatTest, TheSamePrefixSavedAnewIsOfOneFormat) {
   }
 }
 
-// Of one prefix in another format, the old checkpoint or the new one is there at every moment.
+// When a prefix is saved in another format, the old checkpoint or the new one exists at all times.
 TEST_F(SaverFormatTest, ACrashWhileTheFormatChangesLeavesOneOfThem) {
   const std::vector<std::pair<SaverOptions, SaverOptions>> changes = {
       {options(kBundle), options(kSafetensors)},
@@ -185,7 +185,7 @@ TEST_F(SaverFormatTest, ACrashWhileTheFormatChangesLeavesOneOfThem) {
         SaverOptions with = before;
         with.files = &disk;
         Saver(with).save(*session, "d/same");
-        disk.power_cut(cut);  // The first save is safe.
+        disk.power_cut(cut);  // The first save is durable.
         session->run(graph_.train());
         with = after;
         with.files = &failing;
@@ -201,13 +201,13 @@ TEST_F(SaverFormatTest, ACrashWhileTheFormatChangesLeavesOneOfThem) {
         EXPECT_NO_THROW(reader.verify()) << "after " << n << " operations";
         const auto step = reader.read("global_step").scalar<int64_t>();
         EXPECT_TRUE(step == 1 || (reported && step == 0)) << step << " after " << n;
-        if (failing.num_failures() == 0) break;  // Each operation has had its turn.
+        if (failing.num_failures() == 0) break;  // Each operation has failed once.
       }
     }
   }
 }
 
-TEST_F(SaverFormatTest, ADamagedOneIsSetAsideForAnOlderOneOfTheOtherFormat) {
+TEST_F(SaverFormatTest, FallsBackToAnOlderCheckpointOfTheOtherFormat) {
   files_.create_directories("d");
   const DirectoryLock lock(files_, "d");
   save(options(kBundle), 1);
@@ -222,7 +222,7 @@ TEST_F(SaverFormatTest, ADamagedOneIsSetAsideForAnOlderOneOfTheOtherFormat) {
   EXPECT_THAT(list_checkpoints(files_, "d", "m"), ElementsAre("d/m-1"));
 }
 
-TEST_F(SaverFormatTest, LeftoversAreKnown) {
+TEST_F(SaverFormatTest, RemovesLeftoversButNoForeignFiles) {
   save(options(kSafetensors), 1);
   save(options(kSafetensors, 2), 2);
   const auto sound = files_.list("d");
@@ -239,7 +239,7 @@ TEST_F(SaverFormatTest, LeftoversAreKnown) {
   EXPECT_EQ(files_.list("d").size(), sound.size() + foreign.size());
 }
 
-TEST_F(SaverFormatTest, AFileIsRestoredByItsName) {
+TEST_F(SaverFormatTest, RestoresAFileByItsName) {
   save(options(kSafetensors), 4);
   files_.rename("d/m-4.safetensors", "d/export.safetensors");
   Saver saver(options(kBundle));
@@ -249,7 +249,7 @@ TEST_F(SaverFormatTest, AFileIsRestoredByItsName) {
   EXPECT_THROW(saver.restore(*session, "d/none.safetensors"), InvalidArgumentError);
 }
 
-TEST_F(SaverFormatTest, WarnsOfAFileWithoutChecksums) {
+TEST_F(SaverFormatTest, WarnsAboutAFileWithoutChecksums) {
   const auto session = graph_.new_session("");
   SafetensorsWriter writer(files_, "e/theirs", {.checksums = false});
   for (const auto& [name, tensor] : Saver().snapshot(*session).tensors())
@@ -274,7 +274,7 @@ TEST_F(SaverFormatTest, ManagersAndIteratorsFindThem) {
   EXPECT_THAT(iterator.next(), Optional(std::string("d/ckpt-3")));
 }
 
-TEST_F(SaverFormatTest, OneOfAnotherNameIsNoFreshStart) {
+TEST_F(SaverFormatTest, DoesNotStartAfreshIfACheckpointHasAnotherName) {
   save(options(kSafetensors), 4);
   Saver saver(options(kSafetensors));
   EXPECT_THROW(saver.restore_newest(*graph_.new_session(""), "d", "other"),

@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// A saver where the graph's own operations save and restore.
+// Saving and restoring with the graph's own operations.
 #include <set>
 #include <vector>
 
@@ -24,7 +24,7 @@ namespace {
 
 using internal::ExternalBundle;
 
-// A session with one of these is lost, or closed: the loop must know, not only the saver.
+// With one of these errors the session is lost or closed: the loop must see it, not only the saver.
 bool ends_session(const Error& error) {
   return error.code() == Code::kAborted || error.code() == Code::kUnavailable ||
          error.code() == Code::kCancelled;
@@ -51,7 +51,7 @@ std::vector<std::string> not_saved(const StateOperations& operations, const Grap
   return names;
 }
 
-// What of the graph operations that save only some variables restore.
+// The part of the graph that operations which save only some variables restore.
 internal::VariableSelection selection_of(const StateOperations& operations, const Graph& graph) {
   const std::vector<std::string> names = not_saved(operations, graph);
   if (names.empty()) return {};
@@ -60,7 +60,8 @@ internal::VariableSelection selection_of(const StateOperations& operations, cons
               std::string_view name) { return !left_out.contains(name); }};
 }
 
-// What a checkpoint would lack that the operations write, or crochet if they are null.
+// The state that a checkpoint written by the operations, or by crochet if they are null, would
+// lack.
 std::vector<OtherState> unsaved_state(const Graph& graph, const StateOperations* operations) {
   std::vector<OtherState> unsaved = graph.other_state();
   if (operations == nullptr) return unsaved;
@@ -71,13 +72,13 @@ std::vector<OtherState> unsaved_state(const Graph& graph, const StateOperations*
   return unsaved;
 }
 
-// True if the operations save all of the graph, and crochet does not.
+// True if the operations save all of the graph, but crochet does not.
 bool are_needed(const StateOperations& operations, const Graph& graph) {
   try {
     return !graph.other_state().empty() && operations.knows_names() &&
            unsaved_state(graph, &operations).empty();
   } catch (const Error&) {
-    return false;  // They cannot be used. A caller that asks for them is given the reason.
+    return false;  // They cannot be used. A caller that requests them gets the reason.
   }
 }
 
@@ -118,7 +119,7 @@ void Saver::check_complete(const Graph& graph, const StateOperations* operations
   const std::string names = names_of(unsaved);
   if (options().unsaved_state == UnsavedState::kWarn) {
     if (!unsaved_logged_.exchange(true))
-      log_warning("checkpoints lack state of the graph, a resumed run begins without it: {}",
+      log_warning("checkpoints lack state of the graph, and a resumed run begins without it: {}",
                   names);
     return;
   }
@@ -127,9 +128,9 @@ void Saver::check_complete(const Graph& graph, const StateOperations* operations
       "it (unsaved_state = UnsavedState::kWarn)",
       names,
       operations == nullptr
-          ? "save by the graph's own operations if they have it (SaverOptions::writer = "
+          ? "save with the graph's own operations if they include it (SaverOptions::writer = "
             "StateWriter::kGraph)"
-          : "export the graph with a saver of all of its state");
+          : "export the graph with a saver for all of its state");
 }
 
 std::shared_ptr<StateOperations> Saver::operations_for(const Session& session) const {
@@ -138,10 +139,10 @@ std::shared_ptr<StateOperations> Saver::operations_for(const Session& session) c
   if (options().writer == StateWriter::kGraph) {
     if (attached.empty())
       throw FailedPreconditionError(
-          "the graph has no operations that save and restore it, as the saver is to use");
+          "the graph has no operations that save and restore it, which the options require");
     return attached.back();
   }
-  // What only crochet can do, and files that no operation can write to.
+  // Options that only crochet supports, and files that no operation can write to.
   const bool is_special = options().var_list || options().filter || options().files ||
                           options().format != CheckpointFormat::kTensorBundle ||
                           options().num_shards != 1;
@@ -156,12 +157,12 @@ void Saver::log_operations_once(const StateOperations& operations, const Session
   if (operations_logged_.exchange(true)) return;
   log_info("checkpoints are written by the graph's own operations{}",
            operations.preferred_for(session)
-               ? ": in a cluster no moment is between two steps of all workers, and the values are "
-                 "those that each variable has when it is read"
+               ? ": in a cluster there is no moment between two steps of all workers, and each "
+                 "variable has the value from when it is read"
                : "");
 }
 
-// The first error counts if there are two.
+// If both attempts fail, the first error counts.
 std::shared_ptr<ExternalBundle> Saver::store(StateOperations& operations, Session& session,
                                              const std::string& prefix) const {
   log_operations_once(operations, session);
@@ -170,7 +171,7 @@ std::shared_ptr<ExternalBundle> Saver::store(StateOperations& operations, Sessio
   if (!stored->failed() || fallback_dir().empty() ||
       !publisher.may_try_again(prefix, stored->error()))
     return stored;
-  log_error("saving {} failed: {}; the fallback directory is tried", prefix,
+  log_error("saving {} failed: {}; trying the fallback directory", prefix,
             describe(stored->error()));
   auto second = store_at(operations, session, files(), publisher.fallback_prefix(prefix));
   if (!second->failed()) return second;
@@ -183,7 +184,7 @@ RestoreReport Saver::restore_by(StateOperations& operations, Session& session,
                                 const CheckpointReader& reader) const {
   log_operations_once(operations, session);
   const internal::VariableSelection selection = selection_of(operations, session.graph());
-  // They may save more than variables, under names that only they know.
+  // They may save more than variables, under unknown names.
   const RestoreRules rules{.allow_surplus = true};
   return RestorePlan(session.graph(), reader, selection, rules).execute(session, &operations);
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Savers where operations of the graph's own save and restore.
+// Savers that save and restore with the graph's own operations.
 #include <errno.h>
 
 #include <set>
@@ -46,7 +46,7 @@ class Counter final : public Saveable {
   int64_t count = 0;
 };
 
-// Writes as TensorFlow's operations do: files that nobody has synced, here two for the data.
+// Writes like TensorFlow's operations: files that are not synced, here two for the data.
 class BundleOperations final : public StateOperations {
  public:
   explicit BundleOperations(FileSystem& files) : files_(&files) {}
@@ -57,7 +57,7 @@ class BundleOperations final : public StateOperations {
     ++num_saves;
     if (fail) fail();
     if (full_directories.contains(directory_of(prefix))) {
-      // As TensorFlow does: what is there stays there.
+      // Like TensorFlow, leaves the files that exist.
       files_->create(prefix + ".data-00000-of-00002.tempstate1")->close();
       throw ResourceExhaustedError("{}: no room", prefix);
     }
@@ -125,8 +125,8 @@ class SaverOperationsTest : public testing::Test {
   }
   void add_counter() { graph_.add_saveable({.name = "counter", .object = counter_}); }
 
-  // Saves a step while operation n and all after it fail, then cuts the power. False once nothing
-  // failed.
+  // Saves a step while operation n and all after it fail, then cuts the power. False if no
+  // operation failed.
   bool save_with_failures(int64_t step, FailedWork work, int64_t n) {
     MemoryFileSystem disk;
     FailingFileSystem files(disk);
@@ -164,7 +164,7 @@ class SaverOperationsTest : public testing::Test {
   std::unique_ptr<Session> session_ = graph_.new_session("");
 };
 
-TEST_F(SaverOperationsTest, NamesWhatTheOperationsWrote) {
+TEST_F(SaverOperationsTest, RenamesTheFilesOfTheOperations) {
   Saver saver(options());
   EXPECT_EQ(save_next_step(saver), "d/model.ckpt-1");
   EXPECT_EQ(operations_->num_saves, 1);
@@ -187,7 +187,7 @@ TEST_F(SaverOperationsTest, AddsTheStateOfObjects) {
   add_counter();
   Saver saver(options());
   save_next_step(saver);
-  EXPECT_THAT(files_.list("d"), testing::SizeIs(6));  // A data file more, and no left-overs.
+  EXPECT_THAT(files_.list("d"), testing::SizeIs(6));  // One more data file, and no leftovers.
   counter_->count = 0;
   const auto session = graph_.new_session("");
   ASSERT_TRUE(saver.restore_newest(*session, "d", "model.ckpt"));
@@ -201,10 +201,10 @@ TEST_F(SaverOperationsTest, KeepsTheNewest) {
   for (int i = 0; i < 4; ++i) save_next_step(saver);
   EXPECT_THAT(list_checkpoints(files_, "d", "model.ckpt"),
               ElementsAre("d/model.ckpt-3", "d/model.ckpt-4"));
-  EXPECT_THAT(files_.list("d"), testing::SizeIs(11));  // With two lock files.
+  EXPECT_THAT(files_.list("d"), testing::SizeIs(11));  // Including two lock files.
 }
 
-TEST_F(SaverOperationsTest, AreUsedWhereTheyAreTheBetterWay) {
+TEST_F(SaverOperationsTest, AreUsedIfTheyAreTheBetterWay) {
   const TempDirectory directory;
   const auto num_saves_with = [&](SaverOptions options) {
     operations_->num_saves = 0;
@@ -220,10 +220,10 @@ TEST_F(SaverOperationsTest, AreUsedWhereTheyAreTheBetterWay) {
   EXPECT_EQ(num_saves_with({.format = CheckpointFormat::kSafetensors}), 0);
   EXPECT_EQ(num_saves_with({.num_shards = 2}), 0);
   EXPECT_EQ(num_saves_with({.files = &files_}), 0);
-  EXPECT_TRUE(log_.contains("in a cluster no moment is between two steps"));
+  EXPECT_TRUE(log_.contains("in a cluster there is no moment between two steps"));
 }
 
-TEST_F(SaverOperationsTest, RefusesWhatTheyCannotDo) {
+TEST_F(SaverOperationsTest, RejectsOptionsThatTheyDoNotSupport) {
   const auto with = [](SaverOptions options) {
     options.writer = StateWriter::kGraph;
     return Saver(std::move(options)).options().writer;
@@ -239,8 +239,8 @@ TEST_F(SaverOperationsTest, RefusesWhatTheyCannotDo) {
               ThrowsMessage<FailedPreconditionError>(HasSubstr("no operations that save")));
 }
 
-// TensorFlow's operations give a variable whatever shape the file has.
-TEST_F(SaverOperationsTest, ChecksBeforeTheyRestore) {
+// TensorFlow's operations set a variable to any shape that the file has.
+TEST_F(SaverOperationsTest, ChecksShapesBeforeTheyRestore) {
   Saver saver(options());
   save_next_step(saver);
   ScriptedGraph other;
@@ -254,7 +254,7 @@ TEST_F(SaverOperationsTest, ChecksBeforeTheyRestore) {
   EXPECT_EQ(operations_->num_restores, 0);
 }
 
-TEST_F(SaverOperationsTest, WhatTheyDoNotFindIsDamage) {
+TEST_F(SaverOperationsTest, AFileThatTheyDoNotFindIsDamage) {
   Saver saver(options());
   save_next_step(saver);
   operations_->fail = [] { throw NotFoundError("no data file"); };
@@ -262,7 +262,7 @@ TEST_F(SaverOperationsTest, WhatTheyDoNotFindIsDamage) {
               ThrowsMessage<DataLossError>(HasSubstr("no data file")));
 }
 
-TEST_F(SaverOperationsTest, RestoreOnlyWhatTheySave) {
+TEST_F(SaverOperationsTest, RestoreOnlyTheVariablesThatTheySave) {
   graph_.variable("other", Tensor::scalar(3.0f));
   const auto session = graph_.new_session("");
   operations_->left_out = "other";
@@ -279,8 +279,8 @@ TEST_F(SaverOperationsTest, RestoreOnlyWhatTheySave) {
   EXPECT_NO_THROW(saver.restore(*session, "d/model.ckpt-1"));
 }
 
-// State that is no variable: saved by the operations if they can, refused if nobody can.
-TEST_F(SaverOperationsTest, SaveWhatCrochetCannot) {
+// State other than variables: saved by the operations if they can, otherwise refused.
+TEST_F(SaverOperationsTest, SaveStateThatCrochetCannot) {
   const TempDirectory directory;
   BundleOperations operations(FileSystem::posix());
   graph_.attach<StateOperations>(std::shared_ptr<BundleOperations>(&operations, [](auto*) {}));
@@ -302,14 +302,14 @@ TEST_F(SaverOperationsTest, SaveWhatCrochetCannot) {
   EXPECT_FALSE(checkpoint_exists(FileSystem::posix(), directory / "m-2"));
 }
 
-TEST_F(SaverOperationsTest, RestoreWhatCrochetWrote) {
+TEST_F(SaverOperationsTest, RestoreCheckpointsThatCrochetWrote) {
   Saver({.files = &files_}).save(*session_, "d/model.ckpt", 5);
   Saver saver(options());
   saver.restore(*session_, "d/model.ckpt-5");
   EXPECT_EQ(operations_->num_restores, 1);
 }
 
-// Where an option asks for what only crochet can do.
+// With options that only crochet supports.
 TEST_F(SaverOperationsTest, LeaveSpecialRestoresToCrochet) {
   Saver(options()).save(*session_, "d/model.ckpt", 1);
   SaverOptions lenient = options();
@@ -318,20 +318,20 @@ TEST_F(SaverOperationsTest, LeaveSpecialRestoresToCrochet) {
   EXPECT_EQ(operations_->num_restores, 0);
 }
 
-TEST_F(SaverOperationsTest, SaysThatTheFilesAreNotHere) {
+TEST_F(SaverOperationsTest, ReportsThatTheDirectoryIsNotShared) {
   operations_->writes_elsewhere = true;
   Saver saver(options());
   EXPECT_THAT([&] { save_next_step(saver); },
               ThrowsMessage<FailedPreconditionError>(HasSubstr("must share the directory")));
 }
 
-TEST_F(SaverOperationsTest, RemovesWhatIsNotWritten) {
+TEST_F(SaverOperationsTest, RemovesFilesThatAreNotPublished) {
   Saver saver(options());
   saver.snapshot_for(*session_, "d/model.ckpt-1");
   EXPECT_THAT(files_.list("d"), IsEmpty());
 }
 
-TEST_F(SaverOperationsTest, ReplacesACheckpointOfAnotherNumberOfDataFiles) {
+TEST_F(SaverOperationsTest, ReplacesACheckpointWithAnotherNumberOfDataFiles) {
   BundleWriter writer(files_, "d/model.ckpt-1");
   writer.add("w", Tensor::scalar(1.0f));
   writer.finish();
@@ -354,7 +354,7 @@ TEST_F(SaverOperationsTest, PublishesNoTornSnapshot) {
   EXPECT_THAT(list_checkpoints(files_, "d", "model.ckpt"), IsEmpty());
 }
 
-TEST_F(SaverOperationsTest, LeavesNoSidecarOfASaveThatFailedBeforeItWasPublished) {
+TEST_F(SaverOperationsTest, LeavesNoSidecarOfASaveThatWasNotPublished) {
   graph_.set_meta_graph("the graph");
   Saver saver(options());
   save_next_step(saver);
@@ -371,24 +371,24 @@ TEST_F(SaverOperationsTest, LeavesNoSidecarOfASaveThatFailedBeforeItWasPublished
     EXPECT_FALSE(name.starts_with("model.ckpt-2")) << name;
 }
 
-// A save that failed goes on as any other: it is logged and counted; a lost session is the loop's.
-TEST_F(SaverOperationsTest, AFailureIsTheSavesUnlessTheSessionIsLost) {
+// A failed save is handled like any other: it is logged and counted; a lost session is thrown.
+TEST_F(SaverOperationsTest, AnErrorFailsTheSaveUnlessTheSessionIsLost) {
   Saver saver(options());
   operations_->fail = [] { throw ResourceExhaustedError("no room"); };
   const SaveTicket ticket = saver.save_async(*session_, "d/model.ckpt", 1);
   saver.wait();
   EXPECT_THAT([&] { ticket.wait(); }, ThrowsMessage<ResourceExhaustedError>("no room"));
-  EXPECT_EQ(ticket.num_attempts(), 1);  // None that is made later could save this state.
+  EXPECT_EQ(ticket.num_attempts(), 1);  // No later attempt could save this state.
   EXPECT_EQ(ticket.stage(), SaveStage::kSnapshotted);
-  EXPECT_TRUE(log_.contains("no other attempt can help"));
+  EXPECT_TRUE(log_.contains("retrying cannot help"));
   operations_->fail = [] { throw UnavailableError("ps 0 is gone"); };
   EXPECT_THROW(saver.save_async(*session_, "d/model.ckpt", 1), UnavailableError);
 }
 
-// Whichever operation of the disk fails, and whatever a power cut takes: the checkpoint before is
-// there, or the whole new one. With what objects have, which is merged, and without; a new step,
-// and one that is there already.
-TEST_F(SaverOperationsTest, IsWholeOrNotThereAfterAnyFailure) {
+// Whichever operation of the disk fails, and whatever a power cut loses, the earlier checkpoint
+// exists or the complete new one. With and without the state of objects, which is merged; with a
+// new step, and one that has already been saved.
+TEST_F(SaverOperationsTest, IsCompleteOrAbsentAfterAnyFailure) {
   for (const bool is_merged : {false, true}) {
     if (is_merged) add_counter();
     for (const int64_t step : {1, 2})
@@ -397,7 +397,7 @@ TEST_F(SaverOperationsTest, IsWholeOrNotThereAfterAnyFailure) {
   }
 }
 
-// A disk that fails once: the next attempt finds what it needs.
+// A disk that fails once: the next attempt has all it needs.
 TEST_F(SaverOperationsTest, IsWrittenByALaterAttempt) {
   add_counter();
   for (int64_t n = 0;; ++n) {
@@ -417,7 +417,7 @@ TEST_F(SaverOperationsTest, IsWrittenByALaterAttempt) {
       } catch (const Error&) {
       }
     }
-    // A sync or a merge that failed cannot be made again: then that is known.
+    // A failed sync or merge cannot be repeated: then the source reports that it is lost.
     const bool is_lost = source.is_lost();
     EXPECT_NE(ticket.stage() == SaveStage::kPublished, is_lost) << n;
     if (!is_lost) CheckpointReader("d/model.ckpt-1", disk).verify();
@@ -438,7 +438,7 @@ class OperationsFallbackTest : public SaverOperationsTest {
   }
 };
 
-TEST_F(OperationsFallbackTest, TakesWhatTheOperationsCannotWriteWhereItBelongs) {
+TEST_F(OperationsFallbackTest, ReceivesWhatTheOperationsCannotWriteToTheOwnDirectory) {
   Saver saver(options());
   save_next_step(saver);
   const std::vector<std::string> before = files_.list("d");
@@ -449,7 +449,7 @@ TEST_F(OperationsFallbackTest, TakesWhatTheOperationsCannotWriteWhereItBelongs) 
   EXPECT_EQ(latest_checkpoint(files_, "d"), "d/model.ckpt-1");
   EXPECT_EQ(latest_checkpoint(files_, "e"), "e/model.ckpt-2");
   EXPECT_THAT(saver.last_checkpoints(), ElementsAre("d/model.ckpt-1"));
-  EXPECT_TRUE(log_.contains("no room; the fallback directory is tried"));
+  EXPECT_TRUE(log_.contains("no room; trying the fallback directory"));
   EXPECT_TRUE(log_.contains("d/model.ckpt-2 was written as e/model.ckpt-2"));
   const auto sidecar = read_sidecar(files_, "e/model.ckpt-2");
   ASSERT_TRUE(sidecar);
@@ -472,7 +472,7 @@ TEST_F(OperationsFallbackTest, IsRestoredFrom) {
   EXPECT_EQ(saver.restore_newest(*session, "d", "model.ckpt"), "d/model.ckpt-3");
 }
 
-TEST_F(OperationsFallbackTest, IsCountedAndToldAsOfCrochetsOwnSaves) {
+TEST_F(OperationsFallbackTest, ItsTicketsAreLikeThoseOfCrochetsOwnSaves) {
   Saver saver(options());
   operations_->full_directories = {"d"};
   const SaveTicket ticket = saver.save_async(*session_, "d/model.ckpt", 7);
@@ -492,7 +492,7 @@ TEST_F(OperationsFallbackTest, KeepsItsOwnNewest) {
   EXPECT_THAT(in("d"), IsEmpty());
 }
 
-TEST_F(OperationsFallbackTest, TheFirstErrorCountsIfBothFail) {
+TEST_F(OperationsFallbackTest, TheFirstErrorIsThrownIfBothFail) {
   Saver saver(options());
   operations_->full_directories = {"d", "e"};
   EXPECT_THAT([&] { save_next_step(saver); },
@@ -502,8 +502,8 @@ TEST_F(OperationsFallbackTest, TheFirstErrorCountsIfBothFail) {
   EXPECT_THAT(files_.list("e"), IsEmpty());
 }
 
-// What no directory helps against: a lost session, and files that are not seen from here.
-TEST_F(OperationsFallbackTest, IsTriedOnlyWhereItMayHelp) {
+// Not for a lost session, or files that this process cannot see.
+TEST_F(OperationsFallbackTest, IsTriedOnlyIfItMayHelp) {
   Saver saver(options());
   operations_->fail = [] { throw UnavailableError("ps 0 is gone"); };
   EXPECT_THROW(save_next_step(saver), UnavailableError);
@@ -515,8 +515,8 @@ TEST_F(OperationsFallbackTest, IsTriedOnlyWhereItMayHelp) {
   EXPECT_FALSE(files_.exists("e"));
 }
 
-// Whichever operation of the second disk fails, too.
-TEST_F(OperationsFallbackTest, IsWholeOrNotThereAfterAnyFailure) {
+// Whichever operation fails after the own directory is full.
+TEST_F(OperationsFallbackTest, IsCompleteOrAbsentAfterAnyFailure) {
   for (int64_t n = 0;; ++n) {
     MemoryFileSystem disk;
     FailingFileSystem files(disk);

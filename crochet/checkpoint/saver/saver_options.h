@@ -17,86 +17,86 @@
 
 namespace crochet {
 
-// Who writes the variables, and reads them back.
+// What writes the variables and reads them back.
 enum class StateWriter {
-  // The graph's own operations (StateOperations) where they say that they are the better way, as
-  // TensorFlow's do in a cluster, or where they save all of the graph's state and crochet cannot,
-  // and no option asks for what only crochet can do; else crochet.
+  // The graph's own operations (StateOperations) if they report that they are the better way, as
+  // TensorFlow's do in a cluster, or if they save all of the graph's state and crochet cannot,
+  // and no option requires what only crochet can do; otherwise crochet.
   kDefault,
   kCrochet,  // From a snapshot.
-  // The graph's own operations, into tensor bundles. Training waits for them; what follows, as
-  // sync, names, state file and retention, is crochet's as ever. Options of restores that only
-  // crochet has (reshape, allow_missing) let it restore.
+  // The graph's own operations, as tensor bundles. Training waits for them; crochet still does the
+  // rest: sync, names, state file and retention. With restore options that only crochet supports
+  // (reshape, allow_missing), crochet restores.
   kGraph,
 };
 
-// What becomes of state of the graph that a checkpoint would lack: what no Variable stands for and
-// the graph's own operations do not save, as tables, iterators and queues, or variables that those
-// operations leave out.
+// What to do about state of the graph that a checkpoint would lack: state that is not a Variable
+// and that the graph's own operations do not save, such as tables, iterators and queues, or
+// variables that those operations leave out.
 enum class UnsavedState {
   kRefuse,  // Nothing is saved: a FailedPreconditionError names the state.
-  kWarn,    // It is left out, and a warning names it once. A resumed run begins without it.
+  kWarn,    // It is left out; one warning names it. A resumed run starts without it.
 };
 
 struct SaverOptions {
-  // What is saved and restored. Unset: all variables and objects of the graph, as it is at each
-  // save. Entries of a checkpoint that are not listed are ignored by this saver.
+  // What is saved and restored. Unset: all variables and objects that the graph has at the time of
+  // each save. Entries of a checkpoint that are not listed are ignored by this saver.
   //
   //   {.var_list = {"bias", SavedVariable("dense/w").as("kernel")}}
   VariableList var_list = {};
-  // Asked with the names of variables and objects in the graph; what it refuses is left out.
-  // Empty: nothing is.
+  // Called with the names of variables and objects in the graph; those for which it returns false
+  // are left out. Empty: nothing is left out.
   std::function<bool(std::string_view name)> filter = {};
-  // A value of another shape with as many elements is taken over, in row-major order.
+  // Restores a value of another shape with the same number of elements, in row-major order.
   bool reshape = false;
-  // The files of what is saved. Checkpoints of both formats are restored, kept and removed alike.
+  // The format in which to save. Checkpoints of both formats are restored, kept and removed alike.
   CheckpointFormat format = CheckpointFormat::kTensorBundle;
   // Not kGraph with var_list, filter, another format or num_shards.
   StateWriter writer = StateWriter::kDefault;
-  // A var_list says itself what is saved; a filter is asked about other state as well.
+  // Has no effect with a var_list; a filter is called for such state as well.
   UnsavedState unsaved_state = UnsavedState::kRefuse;
-  // Into how many data files a checkpoint is divided, in parts of about the same size.
+  // The number of data files of a checkpoint, which have about the same size.
   int num_shards = 1;
 
-  // How many of the newest checkpoints to keep; 0 keeps all, and lists none but the newest.
+  // The number of newest checkpoints to keep; 0 keeps all, and lists only the newest.
   int max_to_keep = 5;
-  // Of those that max_to_keep would remove, one of every n hours, and the first at or after each
-  // multiple of n steps, stay forever. 0 is off.
+  // Of those that max_to_keep would remove, keeps one of every n hours, and the first at or after
+  // each multiple of n steps, permanently. 0 is off.
   std::optional<double> keep_checkpoint_every_n_hours = {};
   std::optional<int64_t> keep_checkpoint_every_n_steps = {};
-  // Of those that max_to_keep would remove, the best by a metric stay as long as they are the best.
+  // Of those that max_to_keep would remove, keeps the best by a metric while they are the best.
   // A checkpoint hook records the value of the graph, or the MetricSource, of this name.
   std::optional<KeepBest> keep_best = {};
-  // More policies, beside these.
+  // More policies, in addition to these.
   std::vector<RetentionPolicy> retention = {};
 
   // The step in a checkpoint's name has at least 8 digits: "model.ckpt-00000100".
   bool pad_step_number = false;
-  // The state file, in the directory of the checkpoints; and whether there is one at all.
+  // The name of the state file, in the directory of the checkpoints; and whether to write it.
   std::string latest_filename = "checkpoint";
   bool write_state = true;
-  // Where a checkpoint goes that cannot be written into its own directory: on another disk,
-  // preferably, and of this run alone. Empty: nowhere.
+  // The directory for checkpoints that cannot be written to their own directory: preferably on
+  // another disk, and used by this run only. Empty: none.
   std::string fallback_dir = {};
-  // Begins no save for which the file system says that it lacks the room. A background save
-  // tries a last time all the same; one that waits does not: for file systems that say less than
-  // they have, switch it off. One that says 0, or cannot say, is not believed.
+  // Does not start a save if the file system reports too little free space for it. The last attempt
+  // of a background save ignores this; a synchronous save does not: switch it off for file systems
+  // that report less than they have. A report of 0, or none, is not believed.
   bool check_free_space = true;
   // Writes `<prefix>.meta` if the engine has a graph to keep.
   bool write_meta_graph = true;
 
-  // Variables that the checkpoint does not have stay as they are, instead of an error.
+  // Variables that the checkpoint does not have are left unchanged; otherwise that is an error.
   bool allow_missing = false;
-  // What is only in the checkpoint is ignored, instead of an error.
+  // Entries that only the checkpoint has are ignored; otherwise that is an error.
   bool allow_surplus = false;
-  // A saver with nothing to save does nothing, instead of an error.
+  // A saver with nothing to save does nothing; otherwise that is an error.
   bool allow_empty = false;
   // Nothing can be saved or restored before build(). Not together with var_list.
   bool defer_build = false;
 
-  // Where files are written; the operating system's if null. Not owned.
+  // The file system; the operating system's if null. Not owned.
   FileSystem* files = nullptr;
-  // Measures saves; the machine's if null. Not owned.
+  // For save times and waits; the real clock if null. Not owned.
   Clock* clock = nullptr;
 };
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a saver takes checkpoints back.
+// How a saver restores checkpoints.
 #include <algorithm>
 #include <set>
 
@@ -32,7 +32,7 @@ std::string reasons(const std::vector<RefusedCheckpoint>& refused) {
   return text;
 }
 
-// That it is gone by now is damage; that keys are not in it is not.
+// A checkpoint removed meanwhile counts as damaged; one with missing keys does not.
 CheckpointReader open_listed(const RestoreCandidate& candidate) {
   try {
     return CheckpointReader(candidate.prefix, candidate.directory->files());
@@ -54,9 +54,9 @@ RestoreReport Saver::restore_from(Session& session, const CheckpointReader& read
   RestoreReport report =
       RestorePlan(session.graph(), reader, (*publisher_)->selection(), rules).execute(session);
   if (!reader.has_checksums())
-    log_warning("checkpoint {} has no checksums: damaged values in it cannot be noticed",
+    log_warning("checkpoint {} has no checksums: damaged values in it cannot be detected",
                 reader.prefix());
-  // What a mistyped name leaves out should not stay unseen.
+  // Shows what a mistyped name would leave out.
   if (rules.reshape || rules.allow_missing || rules.allow_surplus)
     log_info("{}", to_string(report));
   return report;
@@ -93,7 +93,7 @@ std::optional<std::string> Saver::restore_newest(Session& session, const std::st
     throw_if_signalled("restoring");
     try {
       RestoreReport restored = restore_from(session, open_listed(candidate));
-      take_stock_after_restore(directory, basename, candidate.prefix, damaged);
+      update_list_after_restore(directory, basename, candidate.prefix, damaged);
       restored.refused = std::move(refused);
       if (report != nullptr) *report = std::move(restored);
       return candidate.prefix;
@@ -103,7 +103,7 @@ std::optional<std::string> Saver::restore_newest(Session& session, const std::st
       damaged.push_back(candidate);
     }
     if (!candidates.empty()) continue;
-    // They may have been removed since they were listed, for newer ones that are there now.
+    // They may have been removed since they were listed, in favour of newer ones that now exist.
     candidates = find();
     std::erase_if(candidates,
                   [&](const RestoreCandidate& each) { return tried.contains(each.prefix); });
@@ -114,21 +114,21 @@ std::optional<std::string> Saver::restore_newest(Session& session, const std::st
       directory, refused.size(), refused.front().prefix, reasons(refused));
 }
 
-// Failing at that is no reason not to train.
-void Saver::take_stock_after_restore(const std::string& directory, const std::string& basename,
-                                     const std::string& restored,
-                                     const std::vector<RestoreCandidate>& damaged) {
+// A failure here must not prevent training.
+void Saver::update_list_after_restore(const std::string& directory, const std::string& basename,
+                                      const std::string& restored,
+                                      const std::vector<RestoreCandidate>& damaged) {
   internal::CheckpointList& list = (*publisher_)->list();
   list.follow(directory);
   const auto own = internal::CheckpointDirectory::find(files(), directory);
-  const bool list_is_known = own && list.learn(*own, basename);  // Else the next save does.
+  const bool list_is_known = own && list.learn(*own, basename);  // Otherwise the next save does it.
   std::vector<std::string> prefixes;
   for (const RestoreCandidate& one : damaged) prefixes.push_back(one.prefix);
   list.note_restored(restored, prefixes);
   try {
     for (const RestoreCandidate& one : damaged) one.directory->set_aside(one.prefix);
     if (damaged.empty() || !list_is_known || !own->is_locked()) return;
-    // No state file names what is in another directory.
+    // State files do not name checkpoints in another directory.
     const std::vector<std::string> listed = list.prefixes();
     if (directory_of(restored) == directory_of(join_path(directory, "x")))
       list.write_state_without(own->files(), {}, restored);

@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which checkpoints a saver lists, keeps and removes.
+// The checkpoints that a saver lists, keeps and removes.
 #include <cmath>
 #include <thread>
 
@@ -60,7 +60,7 @@ class SaverRetentionTest : public testing::Test {
     }
   }
   std::vector<std::string> on_disk() { return list_checkpoints(files_, "d", "m"); }
-  // True if the checkpoint is there with its meta graph, false if nothing of it is.
+  // True if the checkpoint exists with its meta graph, false if none of its files does.
   bool exists(const std::string& prefix) {
     const bool there = checkpoint_exists(files_, prefix);
     EXPECT_EQ(files_.exists(prefix + ".meta"), there) << prefix;
@@ -124,15 +124,15 @@ TEST_F(SaverRetentionTest, EachSaverKeepsItsOwnList) {
 
   save(third, "s2");
   EXPECT_THAT(third.last_checkpoints(), ElementsAre(s2));
-  EXPECT_TRUE(exists(s1));  // Of which this saver does not know.
+  EXPECT_TRUE(exists(s1));  // Unknown to this saver.
   expect_state({s2});
   save(third, "s1");
   EXPECT_THAT(third.last_checkpoints(), ElementsAre(s2, s1));
   expect_state({s2, s1});
 }
 
-// SV-41: four files a checkpoint, and the sidecar.
-TEST_F(SaverRetentionTest, AllDataFilesOfAnEvictedCheckpointGo) {
+// SV-41: four files per checkpoint, and the sidecar.
+TEST_F(SaverRetentionTest, RemovesAllDataFilesOfACheckpoint) {
   Saver sharded = saver({.num_shards = 2, .max_to_keep = 2});
   for (const char* const name : {"s1", "s2", "s3"}) save(sharded, name);
   EXPECT_FALSE(exists("d/s1"));
@@ -145,7 +145,7 @@ TEST_F(SaverRetentionTest, AllDataFilesOfAnEvictedCheckpointGo) {
 }
 
 // SV-42
-TEST_F(SaverRetentionTest, KeepingAllListsNoneButTheNewest) {
+TEST_F(SaverRetentionTest, KeepingAllListsOnlyTheNewest) {
   Saver all = saver({.max_to_keep = 0});
   EXPECT_THAT(all.last_checkpoints(), IsEmpty());
   for (const char* const name : {"s1", "s2"}) {
@@ -157,7 +157,7 @@ TEST_F(SaverRetentionTest, KeepingAllListsNoneButTheNewest) {
 }
 
 // SV-44
-TEST_F(SaverRetentionTest, RecoveringKeepsWhatIsOnDisk) {
+TEST_F(SaverRetentionTest, RecoveringListsTheCheckpointsOnDisk) {
   Saver first = saver({.max_to_keep = 10});
   for (const char* const name : {"s1", "s2", "s3"}) save(first, name);
   remove_checkpoint(files_, "d/s2");
@@ -170,10 +170,10 @@ TEST_F(SaverRetentionTest, RecoveringKeepsWhatIsOnDisk) {
 }
 
 // SV-45
-TEST_F(SaverRetentionTest, OneOfEverySoManyHoursStays) {
+TEST_F(SaverRetentionTest, KeepsACheckpointEveryNHours) {
   Saver hourly = saver({.max_to_keep = 2, .keep_checkpoint_every_n_hours = 0.7 / 3600});
   EXPECT_THAT(hourly.last_checkpoints(), IsEmpty());
-  clock_.advance(seconds(1));  // The first is old enough to stay, the second too close to it.
+  clock_.advance(seconds(1));  // The first is late enough to be kept, the second too close to it.
   for (const char* const name : {"s1", "s2"}) save(hourly, name);
   EXPECT_THAT(hourly.last_checkpoints(), ElementsAre("d/s1", "d/s2"));
   save(hourly, "s3");
@@ -186,14 +186,14 @@ TEST_F(SaverRetentionTest, OneOfEverySoManyHoursStays) {
   EXPECT_TRUE(exists("d/s3") && exists("d/s4"));
 }
 
-TEST_F(SaverRetentionTest, OneOfEverySoManyStepsStays) {
+TEST_F(SaverRetentionTest, KeepsACheckpointEveryNSteps) {
   Saver stepwise = saver({.max_to_keep = 1, .keep_checkpoint_every_n_steps = 100});
   save_steps(stepwise, {50, 130, 180, 200, 299, 310});
   EXPECT_THAT(on_disk(), ElementsAre("d/m-130", "d/m-200", "d/m-310"));
   EXPECT_THAT(stepwise.last_checkpoints(), ElementsAre("d/m-310"));
 }
 
-TEST_F(SaverRetentionTest, PoliciesOfTheUserAreAskedToo) {
+TEST_F(SaverRetentionTest, AppliesTheUsersPolicies) {
   const RetentionPolicy keep_tens = [](const CheckpointRecord& checkpoint,
                                        const RetentionContext&) {
     return checkpoint.step.value_or(1) % 10 == 0 ? Retention::kKeep : Retention::kRemove;
@@ -204,7 +204,7 @@ TEST_F(SaverRetentionTest, PoliciesOfTheUserAreAskedToo) {
   EXPECT_THAT(on_disk(), ElementsAre("d/m-10", "d/m-20", "d/m-30"));
 }
 
-TEST_F(SaverRetentionTest, TheNextProcessGoesOnWithTheList) {
+TEST_F(SaverRetentionTest, TheNextProcessContinuesTheList) {
   Saver first = saver({.max_to_keep = 3});
   save_steps(first, {1, 2, 3, 4});
   Saver second = saver({.max_to_keep = 3});
@@ -213,7 +213,7 @@ TEST_F(SaverRetentionTest, TheNextProcessGoesOnWithTheList) {
   EXPECT_THAT(on_disk(), ElementsAre("d/m-3", "d/m-4", "d/m-5"));
 }
 
-TEST_F(SaverRetentionTest, TheNextProcessRemovesNothingThatWasToStay) {
+TEST_F(SaverRetentionTest, TheNextProcessRemovesNoPreservedCheckpoint) {
   Saver first = saver({.max_to_keep = 1, .keep_checkpoint_every_n_steps = 100});
   save_steps(first, {100, 200, 250});
   Saver all = saver({.max_to_keep = 0});
@@ -225,8 +225,8 @@ TEST_F(SaverRetentionTest, TheNextProcessRemovesNothingThatWasToStay) {
   EXPECT_THAT(on_disk(), ElementsAre("d/m-100", "d/m-200", "d/m-250", "d/m-260", "d/m-280"));
 }
 
-TEST_F(SaverRetentionTest, HoursGoOnOverRestarts) {
-  for (int64_t step = 0; step < 50; ++step) {  // A process for each save, 10 minutes apart.
+TEST_F(SaverRetentionTest, KeepsACheckpointEveryNHoursAcrossRestarts) {
+  for (int64_t step = 0; step < 50; ++step) {  // One process per save, 10 minutes apart.
     Saver restarted = saver({.max_to_keep = 2, .keep_checkpoint_every_n_hours = 1});
     clock_.advance(minutes(10));
     restarted.save(*session_, "d/m", step);
@@ -235,7 +235,7 @@ TEST_F(SaverRetentionTest, HoursGoOnOverRestarts) {
                                      "d/m-41", "d/m-47", "d/m-48", "d/m-49"));
 }
 
-TEST_F(SaverRetentionTest, StepsGoOnOverRestarts) {
+TEST_F(SaverRetentionTest, KeepsACheckpointEveryNStepsAcrossRestarts) {
   for (int64_t step = 0; step <= 70; step += 7) {
     Saver restarted = saver({.max_to_keep = 1, .keep_checkpoint_every_n_steps = 20});
     save_steps(restarted, {step});
@@ -243,7 +243,7 @@ TEST_F(SaverRetentionTest, StepsGoOnOverRestarts) {
   EXPECT_THAT(on_disk(), ElementsAre("d/m-21", "d/m-42", "d/m-63", "d/m-70"));
 }
 
-TEST_F(SaverRetentionTest, OneThatAKilledSaveDidNotListCountsAsTheNewest) {
+TEST_F(SaverRetentionTest, AnUnlistedCheckpointOfAKilledSaveCountsAsTheNewest) {
   Saver first = saver({.max_to_keep = 2});
   save_steps(first, {1, 2});
   const std::string state = read_file(files_, "d/checkpoint");
@@ -255,7 +255,7 @@ TEST_F(SaverRetentionTest, OneThatAKilledSaveDidNotListCountsAsTheNewest) {
   EXPECT_THAT(on_disk(), ElementsAre("d/m-3", "d/m-4"));
 }
 
-TEST_F(SaverRetentionTest, WithoutAStateFileAllCount) {
+TEST_F(SaverRetentionTest, WithoutAStateFileAllCheckpointsCount) {
   for (const bool is_damaged : {false, true}) {
     Saver first = saver({.max_to_keep = 5});
     save_steps(first, {1, 2, 3});
@@ -269,7 +269,7 @@ TEST_F(SaverRetentionTest, WithoutAStateFileAllCount) {
   }
 }
 
-// A graph's saver is shared by all its runs, and each may have a directory of its own.
+// A graph's saver is shared by all its runs, and each may have its own directory.
 TEST_F(SaverRetentionTest, CheckpointsOfOtherDirectoriesAreNotTouched) {
   Saver saver = this->saver({.max_to_keep = 2});
   save_steps(saver, {1, 2});
@@ -302,7 +302,7 @@ TEST_F(SaverRetentionTest, TimesComeFromTheSidecarOrTheFile) {
   EXPECT_EQ(internal::find_record(files_, "d/m-9"), std::nullopt);
 }
 
-TEST_F(SaverRetentionTest, AListOfUnknownTimesIsNeverRemoved) {
+TEST_F(SaverRetentionTest, CheckpointsOfUnknownTimesAreNeverRemoved) {
   Saver first = saver({.max_to_keep = 5});
   save_steps(first, {1, 2});
   Saver second = saver({.max_to_keep = 1});
@@ -311,7 +311,7 @@ TEST_F(SaverRetentionTest, AListOfUnknownTimesIsNeverRemoved) {
   EXPECT_THAT(on_disk(), ElementsAre("d/m-1", "d/m-2", "d/m-4"));
 }
 
-TEST_F(SaverRetentionTest, AListWithTimesIsTreatedAsItsOwn) {
+TEST_F(SaverRetentionTest, AListWithTimesIsTreatedAsTheSaversOwn) {
   Saver first = saver({.max_to_keep = 5});
   save_steps(first, {1, 2});
   Saver second = saver({.max_to_keep = 1, .keep_checkpoint_every_n_hours = 1});
@@ -322,7 +322,7 @@ TEST_F(SaverRetentionTest, AListWithTimesIsTreatedAsItsOwn) {
   EXPECT_THAT(on_disk(), ElementsAre("d/m-2", "d/m-3"));
 }
 
-TEST_F(SaverRetentionTest, TheBestStayWithTheNewest) {
+TEST_F(SaverRetentionTest, KeepsTheBestAndTheNewest) {
   Saver best = saver({.max_to_keep = 1, .keep_best = KeepBest{"loss", 2}});
   const std::vector<double> losses = {5, 3, 4, 6, 2, 7};
   for (size_t i = 0; i < losses.size(); ++i) {
@@ -335,7 +335,7 @@ TEST_F(SaverRetentionTest, TheBestStayWithTheNewest) {
 }
 
 // An evaluation that takes longer than the interval of saves.
-TEST_F(SaverRetentionTest, AMetricMayComeLaterAndFromAnotherProcess) {
+TEST_F(SaverRetentionTest, AMetricMayBeRecordedLaterByAnotherProcess) {
   Saver best = saver({.max_to_keep = 2, .keep_best = KeepBest{"accuracy", 1, Better::kHigher}});
   save_steps(best, {1, 2});
   record_metrics(files_, "d/m-1", {{"accuracy", 0.9}});
@@ -346,7 +346,7 @@ TEST_F(SaverRetentionTest, AMetricMayComeLaterAndFromAnotherProcess) {
   EXPECT_THROW(best.record_metrics("d/m-2", {{"accuracy", 1}}), NotFoundError);
 }
 
-TEST_F(SaverRetentionTest, ASaveThatIsTriedAgainKeepsItsMetrics) {
+TEST_F(SaverRetentionTest, ARetriedSaveKeepsItsMetrics) {
   for (int64_t n = 0;; ++n) {
     MemoryFileSystem disk;
     FailingFileSystem failing(disk);
@@ -363,8 +363,9 @@ TEST_F(SaverRetentionTest, ASaveThatIsTriedAgainKeepsItsMetrics) {
   }
 }
 
-// A save that failed behind its index did record them; what another process says then is newer.
-TEST_F(SaverRetentionTest, MetricsOfAFailedSaveAreNotWrittenOverLaterOnes) {
+// A save that failed after its index was written has recorded them; metrics that another process
+// records then are newer.
+TEST_F(SaverRetentionTest, MetricsOfAFailedSaveDoNotReplaceLaterOnes) {
   int num_kept = 0;
   for (int64_t n = 0;; ++n) {
     MemoryFileSystem disk;
@@ -387,7 +388,7 @@ TEST_F(SaverRetentionTest, MetricsOfAFailedSaveAreNotWrittenOverLaterOnes) {
 }
 
 // The evaluation of step 1 ends while its save is being written.
-TEST_F(SaverRetentionTest, AMetricThatComesDuringItsSaveIsNotLost) {
+TEST_F(SaverRetentionTest, AMetricNotedDuringTheSaveIsNotLost) {
   bool was_noted = true;
   for (int64_t n = 0; was_noted; ++n) {
     MemoryFileSystem disk;
@@ -409,8 +410,8 @@ TEST_F(SaverRetentionTest, AMetricThatComesDuringItsSaveIsNotLost) {
   }
 }
 
-// Between the note and the sidecar lies a save that takes longer than many steps.
-TEST_F(SaverRetentionTest, TheMetricOfASaveUnderWayOutlivesThoseOfSavesThatNeverCome) {
+// Between the note and the sidecar, the save takes longer than many steps.
+TEST_F(SaverRetentionTest, MetricsOfARunningSaveAreNotEvictedByThoseOfUnsavedSteps) {
   WatchedFileSystem disk;
   Gate gate;
   disk.on_create([&](const std::string& path) {
@@ -428,8 +429,8 @@ TEST_F(SaverRetentionTest, TheMetricOfASaveUnderWayOutlivesThoseOfSavesThatNever
   EXPECT_EQ(read_sidecar(disk, "d/m-1")->metrics["loss"], 5);
 }
 
-// The last value is the one that counts, whichever of them a save was in time for.
-TEST_F(SaverRetentionTest, OfTwoMetricsOfACheckpointTheLaterOneIsWritten) {
+// The last value is written, whichever values were noted before the save.
+TEST_F(SaverRetentionTest, WritesTheLaterOfTwoMetricsOfACheckpoint) {
   FailingFileSystem watched(files_);
   Saver best({.keep_best = KeepBest{"loss", 1}, .files = &watched, .clock = &clock_});
   best.note_metrics("d/m-1", {{"loss", 5}, {"accuracy", 0.5}});
@@ -443,7 +444,7 @@ TEST_F(SaverRetentionTest, OfTwoMetricsOfACheckpointTheLaterOneIsWritten) {
             (std::map<std::string, double>{{"accuracy", 0.5}, {"loss", 4}}));
 }
 
-TEST_F(SaverRetentionTest, AMetricThatIsNoNumberIsWrittenOnceToo) {
+TEST_F(SaverRetentionTest, WritesANanMetricOnlyOnce) {
   FailingFileSystem watched(files_);
   Saver all({.max_to_keep = 0, .files = &watched, .clock = &clock_});
   all.note_metrics("d/m-1", {{"loss", std::nan("")}});
@@ -470,8 +471,8 @@ TEST_F(SaverRetentionTest, PinsOutliveProcesses) {
   EXPECT_THAT(on_disk(), ElementsAre("d/m-3", "d/m-6"));
 }
 
-// As after an error behind its publication.
-TEST_F(SaverRetentionTest, WhatIsKnownOfAStateStaysIfItIsWrittenAgain) {
+// As happens after an error that follows its publication.
+TEST_F(SaverRetentionTest, SavingTheSameStateAgainKeepsItsPinAndMetrics) {
   Saver saver = this->saver({.max_to_keep = 1});
   save_steps(saver, {1});
   saver.pin("d/m-1");
@@ -485,7 +486,7 @@ TEST_F(SaverRetentionTest, WhatIsKnownOfAStateStaysIfItIsWrittenAgain) {
   EXPECT_TRUE(exists("d/m-1"));
 }
 
-TEST_F(SaverRetentionTest, WithoutItsSidecarACheckpointStays) {
+TEST_F(SaverRetentionTest, ACheckpointWithoutItsSidecarIsNotRemoved) {
   for (const bool is_damaged : {false, true}) {
     Saver one = saver({.max_to_keep = 1});
     save_steps(one, {1});
@@ -500,8 +501,8 @@ TEST_F(SaverRetentionTest, WithoutItsSidecarACheckpointStays) {
   }
 }
 
-// As a sidecar that was copied from another checkpoint does.
-TEST_F(SaverRetentionTest, ASidecarThatDoesNotMatchItsIndexSaysNothing) {
+// Such as a sidecar that was copied from another checkpoint.
+TEST_F(SaverRetentionTest, IgnoresASidecarThatDoesNotMatchItsIndex) {
   Saver first = saver({.max_to_keep = 1});
   save_steps(first, {1});
   auto sidecar = *read_sidecar(files_, "d/m-1");
@@ -512,14 +513,14 @@ TEST_F(SaverRetentionTest, ASidecarThatDoesNotMatchItsIndexSaysNothing) {
   EXPECT_THAT(on_disk(), ElementsAre("d/m-1", "d/m-2"));
 }
 
-TEST_F(SaverRetentionTest, ARemovalThatWasKilledIsMadeUpFor) {
+TEST_F(SaverRetentionTest, CompletesARemovalThatWasKilled) {
   Saver first = saver({.max_to_keep = 1});
   save_steps(first, {1});
   FailingFileSystem failing(files_);
   SaverOptions options = first.options();
   options.files = &failing;
   Saver killed(options);
-  // The kill comes with the removal: all before it is done.
+  // It is killed at the removal, after everything before it is done.
   for (int64_t n = 0; !(on_disk().size() == 2 && failing.num_failures() > 0); ++n) {
     failing.fail_operation(failing.num_operations() + n, Code::kUnknown, Failing::kFromThenOn);
     try {
@@ -535,7 +536,7 @@ TEST_F(SaverRetentionTest, ARemovalThatWasKilledIsMadeUpFor) {
   EXPECT_THAT(on_disk(), ElementsAre("d/m-3"));
 }
 
-TEST_F(SaverRetentionTest, ClockStepsChangeNothing) {
+TEST_F(SaverRetentionTest, JumpsOfTheClockHaveNoEffect) {
   for (const double jump : {-20.0, 20.0}) {
     FakeClock clock(1'700'000'000);
     MemoryFileSystem files;
@@ -554,8 +555,8 @@ TEST_F(SaverRetentionTest, ClockStepsChangeNothing) {
   }
 }
 
-// One sidecar, or the state file, of a program whose clock was wrong.
-TEST_F(SaverRetentionTest, ATimeThatNoClockWritesSwitchesNothingOff) {
+// One sidecar, or the state file, written by a program whose clock was wrong.
+TEST_F(SaverRetentionTest, AnImplausibleTimeDoesNotDisableThePolicies) {
   constexpr double kYear9999 = 253'402'300'799;
   for (const bool in_state : {true, false}) {
     FakeClock clock(1'700'000'000);
@@ -576,14 +577,14 @@ TEST_F(SaverRetentionTest, ATimeThatNoClockWritesSwitchesNothingOff) {
       saver.save(*session_, "d/m", step);
     }
     const auto there = list_checkpoints(files, "d", "m");
-    if (in_state)  // An hour after the start, which is all that is known.
+    if (in_state)  // An hour after the start, the only known time.
       EXPECT_THAT(there, ElementsAre("d/m-5", "d/m-8"));
     else
       EXPECT_THAT(there, ElementsAre("d/m-4", "d/m-7", "d/m-8"));
   }
 }
 
-TEST_F(SaverRetentionTest, WhatIsPreservedStaysWithoutAStateFile) {
+TEST_F(SaverRetentionTest, PreservedCheckpointsAreKeptWithoutAStateFile) {
   Saver first = saver({.max_to_keep = 1, .keep_checkpoint_every_n_steps = 10});
   save_steps(first, {10, 20, 25});
   files_.remove("d/checkpoint");
@@ -592,21 +593,21 @@ TEST_F(SaverRetentionTest, WhatIsPreservedStaysWithoutAStateFile) {
   EXPECT_THAT(on_disk(), ElementsAre("d/m-10", "d/m-20", "d/m-26"));
 }
 
-TEST_F(SaverRetentionTest, FewerDataFilesLeaveNoneOfTheOthers) {
+TEST_F(SaverRetentionTest, SavingWithFewerDataFilesRemovesTheOthers) {
   Saver many = saver({.num_shards = 3});
   save_steps(many, {1});
   Saver one = saver({.num_shards = 1});
   save_steps(one, {1});
   EXPECT_THAT(files_.list("d"), ElementsAre("checkpoint", "m-1.data-00000-of-00001", "m-1.index",
                                             "m-1.json", "m-1.meta"));
-  // A kill before that leaves them to the next start.
+  // After a kill before that, the next start removes them.
   internal::put_file(files_, "d/m-1.data-00000-of-00003", "old");
   remove_leftovers(files_, "d", "m");
   EXPECT_FALSE(files_.exists("d/m-1.data-00000-of-00003"));
   EXPECT_TRUE(files_.exists("d/m-1.data-00000-of-00001"));
 }
 
-TEST_F(SaverRetentionTest, SavesFromSeveralThreadsComeOneAfterAnother) {
+TEST_F(SaverRetentionTest, SavesFromSeveralThreadsAreSerialised) {
   Saver shared = saver({.max_to_keep = 2});
   const Snapshot snapshot = shared.snapshot(*session_);
   {
@@ -616,8 +617,8 @@ TEST_F(SaverRetentionTest, SavesFromSeveralThreadsComeOneAfterAnother) {
         for (int64_t i = 0; i < 10; ++i) {
           SavePromise promise(shared.prefix_of("d/m", 100 * thread + i), 100 * thread + i, clock_);
           shared.write(snapshot, promise);
-          // With one of each thread: policies are asked between publishing and removing, without a
-          // lock that would keep the others from publishing.
+          // One more per thread: policies are called between publishing and removing, without a
+          // lock that would prevent the others from publishing.
           EXPECT_LE(shared.last_checkpoints().size(), 2u + 4u);
         }
       });
@@ -627,11 +628,11 @@ TEST_F(SaverRetentionTest, SavesFromSeveralThreadsComeOneAfterAnother) {
   for (const std::string& prefix : on_disk()) CheckpointReader(prefix, files_).verify();
 }
 
-TEST_F(SaverRetentionTest, DamagedCheckpointsLeaveTheList) {
+TEST_F(SaverRetentionTest, DamagedCheckpointsAreRemovedFromTheList) {
   const DirectoryLock lock(files_, "d");
   Saver first = saver({.max_to_keep = 5});
   save_steps(first, {1, 2, 3});
-  files_.create("d/m-3.data-00000-of-00001");  // Emptied.
+  files_.create("d/m-3.data-00000-of-00001");  // Empties it.
   Saver second = saver({.max_to_keep = 2});
   EXPECT_EQ(second.restore_newest(*session_, "d", "m"), "d/m-2");
   EXPECT_THAT(second.last_checkpoints(), ElementsAre("d/m-1", "d/m-2"));

@@ -29,8 +29,8 @@ void check_options(const SaverOptions& options) {
       (options.var_list || options.filter || options.num_shards != 1 ||
        options.format != CheckpointFormat::kTensorBundle))
     throw InvalidArgumentError(
-        "the graph's own operations are to save: var_list, filter, num_shards and another format "
-        "than the tensor bundle are not theirs");
+        "StateWriter::kGraph does not support var_list, filter, num_shards, or a format other than "
+        "the tensor bundle");
   if (options.latest_filename.empty() || !directory_of(options.latest_filename).empty())
     throw InvalidArgumentError("latest_filename is \"{}\", expected a name without a directory",
                                options.latest_filename);

@@ -8,10 +8,10 @@
 
 namespace crochet::internal {
 
-// Throws: InvalidArgumentError for options out of range or at odds with each other.
+// Throws: InvalidArgumentError for options that are out of range or contradict each other.
 void check_options(const SaverOptions& options);
 
-// Those that the options ask for; none if all checkpoints are kept.
+// The policies required by the options; empty if all checkpoints are kept.
 std::vector<RetentionPolicy> policies_of(const SaverOptions& options);
 
 }  // namespace crochet::internal

@@ -48,7 +48,7 @@ class SaverTest : public testing::Test {
   }
   ~SaverTest() override { set_pending_signal(0); }
 
-  // Trains one step and saves it, together with the counter.
+  // Trains one step and saves it together with the counter.
   void save_next_step(Saver& saver) {
     session_->run(graph_.train());
     const int64_t step = read_global_step(*session_);
@@ -87,7 +87,7 @@ class SaverTest : public testing::Test {
   Saver saver_{{.files = &files_, .clock = &clock_}};
 };
 
-TEST_F(SaverTest, RefusesANegativeNumberToKeep) {
+TEST_F(SaverTest, RejectsANegativeNumberToKeep) {
   EXPECT_THAT([] { Saver({.max_to_keep = -1}); },
               ThrowsMessage<InvalidArgumentError>(HasSubstr("max_to_keep is -1")));
 }
@@ -123,19 +123,19 @@ TEST_F(SaverTest, KeepsTheNewestAndNamesThemInTheStateFile) {
   EXPECT_THAT(saver.last_checkpoints(), ElementsAre("d/model.ckpt-3", "d/model.ckpt-4"));
   EXPECT_THAT(list_checkpoints(files_, "d", "model.ckpt"),
               ElementsAre("d/model.ckpt-3", "d/model.ckpt-4"));
-  EXPECT_THAT(files_.list("d"), testing::SizeIs(9));  // With two lock files.
+  EXPECT_THAT(files_.list("d"), testing::SizeIs(9));  // Including two lock files.
   const auto state = get_checkpoint_state(files_, "d");
   EXPECT_EQ(state->model_checkpoint_path, "d/model.ckpt-4");
   EXPECT_THAT(state->all_model_checkpoint_paths, ElementsAre("d/model.ckpt-3", "d/model.ckpt-4"));
 }
 
-TEST_F(SaverTest, KeepsAllIfToldTo) {
+TEST_F(SaverTest, KeepsAllWithoutALimit) {
   Saver saver({.max_to_keep = 0, .files = &files_});
   save_steps(saver, 12);
   EXPECT_EQ(list_checkpoints(files_, "d", "model.ckpt").size(), 12);
 }
 
-TEST_F(SaverTest, CountsACheckpointOnceThatIsWrittenAgain) {
+TEST_F(SaverTest, CountsARewrittenCheckpointOnce) {
   Saver saver({.max_to_keep = 2, .files = &files_});
   save_steps(saver, 2);
   saver.save(*session_, "d/model.ckpt", 1);
@@ -143,7 +143,7 @@ TEST_F(SaverTest, CountsACheckpointOnceThatIsWrittenAgain) {
   EXPECT_EQ(list_checkpoints(files_, "d", "model.ckpt").size(), 2);
 }
 
-TEST_F(SaverTest, CountsTheCheckpointsItFoundAfterARestart) {
+TEST_F(SaverTest, CountsEarlierCheckpointsAfterARestart) {
   save_steps(saver_, 3);
   Saver restarted({.max_to_keep = 2, .files = &files_});
   EXPECT_EQ(restored_step(restarted), 3);
@@ -159,13 +159,13 @@ TEST_F(SaverTest, FindsNothingInAnEmptyOrMissingDirectory) {
   EXPECT_EQ(counter_->count, 0);
 }
 
-TEST_F(SaverTest, ChoosesTheNewestByItsStepWhateverTheStateFileSays) {
+TEST_F(SaverTest, ChoosesTheNewestByItsStepRegardlessOfTheStateFile) {
   save_steps(saver_, 11);
   update_checkpoint_state(files_, "d", "d/model.ckpt-9");
   EXPECT_EQ(restored_step(saver_), 11);
 }
 
-TEST_F(SaverTest, DoesNotStartAfreshIfTheStateFileNamesWhatIsGone) {
+TEST_F(SaverTest, DoesNotStartAfreshIfTheListedCheckpointIsMissing) {
   save_steps(saver_, 1);
   remove_checkpoint(files_, "d/model.ckpt-1");
   EXPECT_THAT([&] { restored_step(saver_); },
@@ -174,7 +174,7 @@ TEST_F(SaverTest, DoesNotStartAfreshIfTheStateFileNamesWhatIsGone) {
 
 TEST_F(SaverTest, FallsBackToTheNewestSoundCheckpoint) {
   save_steps(saver_, 4);
-  const DirectoryLock lock(files_, "d");  // As a run has it.
+  const DirectoryLock lock(files_, "d");  // A run holds it.
   damage_step(4);
   damage_step(3);
   EXPECT_EQ(restored_step(saver_), 2);
@@ -184,12 +184,12 @@ TEST_F(SaverTest, FallsBackToTheNewestSoundCheckpoint) {
   EXPECT_THAT(files_.list("d"), Contains("model.ckpt-4.index.damaged"));
   EXPECT_THAT(files_.list("d"), Contains("model.ckpt-3.data-00000-of-00001.damaged"));
   EXPECT_EQ(latest_checkpoint(files_, "d"),
-            "d/model.ckpt-2");  // For those who read the state file.
+            "d/model.ckpt-2");  // For readers of the state file.
   EXPECT_EQ(restored_step(saver_), 2);
 }
 
-// C3: an evaluator that reads wrongly must not take the chief's checkpoint away.
-TEST_F(SaverTest, AReaderThatMeetsDamageChangesNothing) {
+// C3: an evaluator with a read error must not rename the chief's checkpoint.
+TEST_F(SaverTest, AReaderThatFindsDamageChangesNothing) {
   save_steps(saver_, 3);
   damage_step(3);
   const std::vector<std::string> names = files_.list("d");
@@ -197,13 +197,13 @@ TEST_F(SaverTest, AReaderThatMeetsDamageChangesNothing) {
   EXPECT_EQ(restored_step(saver_), 2);
   EXPECT_EQ(files_.list("d"), names);
   EXPECT_EQ(read_file(files_, "d/checkpoint"), state);
-  const auto chief = files_.try_lock("d/.lock");  // As another process does.
+  const auto chief = files_.try_lock("d/.lock");  // Stands for another process.
   EXPECT_EQ(restored_step(saver_), 2);
   EXPECT_EQ(read_file(files_, "d/checkpoint"), state);
 }
 
-// C9: a chief may remove what was listed, for a newer one, before it is opened.
-TEST_F(SaverTest, ListsAgainIfWhatItListedIsGone) {
+// C9: a chief may remove a listed checkpoint, for a newer one, before it is opened.
+TEST_F(SaverTest, ListsAgainIfAListedCheckpointWasRemoved) {
   class VanishingFiles final : public MemoryFileSystem {
    public:
     std::function<void()> before_open;
@@ -221,7 +221,7 @@ TEST_F(SaverTest, ListsAgainIfWhatItListedIsGone) {
 }
 
 // B9
-TEST_F(SaverTest, RefusesASavePathWithoutAName) {
+TEST_F(SaverTest, RejectsASavePathWithoutAName) {
   for (const char* const path : {"", "d/", "/", ".", "..", "d/.."}) {
     EXPECT_THROW(saver_.save(*session_, path), InvalidArgumentError) << path;
     EXPECT_THROW(saver_.save(*session_, path, 1), InvalidArgumentError) << path;
@@ -229,20 +229,20 @@ TEST_F(SaverTest, RefusesASavePathWithoutAName) {
   EXPECT_THAT(files_.list(""), testing::IsEmpty());
 }
 
-// C7: a run that began again from an older checkpoint comes to a step that somebody pinned.
+// C7: a run that was resumed from an older checkpoint reaches a step that is pinned.
 TEST_F(SaverTest, NeverReplacesAPinnedCheckpoint) {
   save_steps(saver_, 2);
   saver_.pin("d/model.ckpt-1");
   const std::string data = read_file(files_, "d/model.ckpt-1.data-00000-of-00001");
-  saver_.save(*session_, "d/model.ckpt", 1);  // The state is another one by now.
+  saver_.save(*session_, "d/model.ckpt", 1);  // The state has changed since.
   EXPECT_EQ(read_file(files_, "d/model.ckpt-1.data-00000-of-00001.replaced"), data);
   EXPECT_TRUE(files_.exists("d/model.ckpt-1.index.replaced"));
   EXPECT_TRUE(read_sidecar(files_, "d/model.ckpt-1"));
   EXPECT_FALSE(read_sidecar(files_, "d/model.ckpt-1")->pinned);
 }
 
-// B3: run A's directory is moved away, and run B begins in a new one of that name.
-TEST_F(SaverTest, SavesNothingIntoADirectoryThatIsNotTheOneItLocked) {
+// B3: run A's directory is moved away, and run B starts in a new one of that name.
+TEST_F(SaverTest, SavesNothingToADirectoryThatItHasNotLocked) {
   std::optional<DirectoryLock> a(std::in_place, files_, "d");
   save_steps(saver_, 1);
   files_.rename("d", "old");
@@ -255,7 +255,7 @@ TEST_F(SaverTest, SavesNothingIntoADirectoryThatIsNotTheOneItLocked) {
   EXPECT_THAT(list_checkpoints(files_, "old", "model.ckpt"), ElementsAre("old/model.ckpt-1"));
 }
 
-// D2: policies are functions of the user's, which may ask the saver, and save.
+// D2: policies are the user's functions, which may call the saver, and save.
 TEST_F(SaverTest, PoliciesMayCallTheSaver) {
   int depth = 0, calls = 0;
   Saver* known = nullptr;
@@ -290,7 +290,7 @@ TEST_F(SaverTest, TreatsMissingFilesAsDamage) {
   EXPECT_EQ(restored_step(saver_), 1);
 }
 
-TEST_F(SaverTest, TouchesNothingIfNoCheckpointIsSound) {
+TEST_F(SaverTest, ChangesNothingIfNoCheckpointIsSound) {
   save_steps(saver_, 2);
   damage_step(1);
   damage("d/model.ckpt-2.index");
@@ -329,7 +329,7 @@ TEST_F(SaverTest, RestoresNoWrongValueFromAFlippedByte) {
   EXPECT_EQ(restored_step(saver_), 2);
 }
 
-TEST_F(SaverTest, RestoresThoughTheDamagedOneCannotBeSetAside) {
+TEST_F(SaverTest, RestoresEvenIfTheDamagedOneCannotBeSetAside) {
   save_steps(saver_, 2);
   damage_step(2);
   const DirectoryLock lock(files_, "d");
@@ -343,13 +343,13 @@ TEST_F(SaverTest, RestoresThoughTheDamagedOneCannotBeSetAside) {
   }
 }
 
-TEST_F(SaverTest, EndsRestoringWhenASignalComes) {
+TEST_F(SaverTest, StopsRestoringOnASignal) {
   save_steps(saver_, 1);
   set_pending_signal(15);
   EXPECT_THAT([&] { restored_step(saver_); }, ThrowsMessage<CancelledError>(HasSubstr("SIGTERM")));
 }
 
-TEST_F(SaverTest, PassesOnErrorsThatAreNoDamage) {
+TEST_F(SaverTest, ThrowsErrorsOtherThanDamage) {
   save_steps(saver_, 2);
   counter_->count = 7;
   ScriptedGraph other;
@@ -358,7 +358,7 @@ TEST_F(SaverTest, PassesOnErrorsThatAreNoDamage) {
   EXPECT_THAT(files_.list("d"), Not(Contains(HasSubstr("damaged"))));
 }
 
-TEST_F(SaverTest, LeavesNoFileOfASaveThatFailed) {
+TEST_F(SaverTest, LeavesNoFileOfAFailedSave) {
   save_next_step(saver_);
   const std::vector<std::string> before = files_.list("d");
   for (int64_t n = 0;; ++n) {
@@ -371,7 +371,7 @@ TEST_F(SaverTest, LeavesNoFileOfASaveThatFailed) {
     } catch (const ResourceExhaustedError&) {
       failed = true;
     }
-    if (failing.num_failures() == 0) break;  // Each operation has had its turn.
+    if (failing.num_failures() == 0) break;  // Each operation has failed once.
     ASSERT_TRUE(failed || log_.contains("failed on demand")) << failing.operations().back();
     if (!checkpoint_exists(files_, "d/model.ckpt-2")) {
       EXPECT_EQ(files_.list("d"), before) << n;
@@ -383,11 +383,11 @@ TEST_F(SaverTest, LeavesNoFileOfASaveThatFailed) {
   }
 }
 
-TEST_F(SaverTest, RemovesLaterWhatItCouldNotRemove) {
+TEST_F(SaverTest, RetriesAFailedRemovalAtTheNextSave) {
   FailingFileSystem failing(files_);
   Saver saver({.max_to_keep = 1, .files = &failing});
   save_next_step(saver);
-  // Which operation of a save that is: found on another disk.
+  // The number of that operation within a save, found on another disk.
   const int64_t first = failing.num_operations();
   int64_t removal = -1;
   {
@@ -411,7 +411,7 @@ TEST_F(SaverTest, RemovesLaterWhatItCouldNotRemove) {
   EXPECT_THAT(list_checkpoints(files_, "d", "model.ckpt"), ElementsAre("d/model.ckpt-3"));
 }
 
-TEST_F(SaverTest, ATornSnapshotIsAnErrorAndNeverAFile) {
+TEST_F(SaverTest, ATornSnapshotIsAnErrorAndWritesNoFile) {
   struct Torn final : PendingCopies {
     void wait() override {}
     void verify() const override { throw FailedPreconditionError("w is of two steps"); }
@@ -423,7 +423,7 @@ TEST_F(SaverTest, ATornSnapshotIsAnErrorAndNeverAFile) {
   EXPECT_THAT(files_.list("d"), IsEmpty());
 }
 
-TEST_F(SaverTest, TellsHowFarASaveCame) {
+TEST_F(SaverTest, ReportsTheStagesOfASave) {
   SavePromise promise("d/model.ckpt-5", 5, clock_);
   saver_.write(saver_.snapshot(*session_), promise);
   EXPECT_EQ(promise.ticket().stage(), SaveStage::kPublished);

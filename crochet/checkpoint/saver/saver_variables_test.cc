@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a saver saves, under which names, and what it takes back.
+// The variables and objects that a saver saves, their names, and how they are restored.
 #include <numeric>
 
 #include <gmock/gmock.h>
@@ -34,7 +34,7 @@ Tensor counted(const Shape& shape, float first = 0) {
   return tensor;
 }
 
-// An object that keeps a table of numbers.
+// An object with a table of numbers.
 class Table final : public Saveable {
  public:
   TensorMap save() const override { return rows; }
@@ -42,7 +42,7 @@ class Table final : public Saveable {
   TensorMap rows;
 };
 
-// A graph of some variables, and a session over it.
+// A graph with some variables, and a session of it.
 struct Model {
   explicit Model(const std::vector<NamedTensor>& variables) {
     for (const auto& [name, value] : variables) graph.variable(name, value);
@@ -99,7 +99,7 @@ TEST_F(SaverVariablesTest, AListSavesVariablesUnderTheirNames) {
   EXPECT_EQ(fresh.value("other"), two_);
 }
 
-// As the header of SavedVariable has them.
+// The examples in the header of SavedVariable.
 TEST_F(SaverVariablesTest, ListsAreWrittenInBraces) {
   const Saver named({.var_list = {"bias", SavedVariable("dense/w").as("kernel")}});
   const std::vector<SavedVariable>& names = *named.options().var_list;
@@ -198,7 +198,7 @@ TEST_F(SaverVariablesTest, OneVariableCannotHaveTwoNames) {
       ThrowsMessage<InvalidArgumentError>(HasSubstr("same name")));
 }
 
-TEST_F(SaverVariablesTest, AListMustNameWhatTheGraphHas) {
+TEST_F(SaverVariablesTest, AListMustNameVariablesOfTheGraph) {
   Model model({{"v0", one_}});
   EXPECT_THAT(
       [&] {
@@ -283,7 +283,7 @@ TEST_F(SaverVariablesTest, ADeferredBuildIncludesLaterVariables) {
 }
 
 // SV-24
-TEST_F(SaverVariablesTest, ReshapeTakesTheElementsInTheirOrder) {
+TEST_F(SaverVariablesTest, ReshapeKeepsTheOrderOfTheElements) {
   Model model({{"v", counted({2, 3})}});
   saver().save(model.open(), "m");
   Model other({{"v", Tensor::zeros<float>({3, 2})}});
@@ -309,7 +309,7 @@ TEST_F(SaverVariablesTest, StringsAreRestored) {
 }
 
 // SV-29
-TEST_F(SaverVariablesTest, AnotherTypeIsAnErrorThatNamesTheOriginal) {
+TEST_F(SaverVariablesTest, ATypeMismatchIsAnErrorThatNamesTheOriginalType) {
   Model model({{"v", Tensor::from<float>({1, 2})}});
   saver().save(model.open(), "m");
   Model other({{"v", Tensor::from<int32_t>({1, 2})}});
@@ -332,7 +332,7 @@ TEST_F(SaverVariablesTest, AMissingKeyIsNamed) {
                         HasSubstr("\"a\" (float32 []) is not in the program"))));
 }
 
-TEST_F(SaverVariablesTest, AMissingKeyIsNoDamage) {
+TEST_F(SaverVariablesTest, AMissingKeyIsNotTreatedAsDamage) {
   Model model({{"a", one_}});
   saver().save(model.open(), "d/m", 1);
   Model more({{"a", two_}, {"b", two_}});
@@ -340,7 +340,7 @@ TEST_F(SaverVariablesTest, AMissingKeyIsNoDamage) {
   EXPECT_TRUE(checkpoint_exists(files_, "d/m-1"));
 }
 
-TEST_F(SaverVariablesTest, APartialRestoreReportsWhatItDid) {
+TEST_F(SaverVariablesTest, APartialRestoreReportsItsResult) {
   const auto table = std::make_shared<Table>();
   Model model({{"both", one_}, {"gone", one_}, {"old", one_}});
   saver().save(model.open(), "d/m", 1);
@@ -365,7 +365,7 @@ TEST_F(SaverVariablesTest, APartialRestoreReportsWhatItDid) {
             "d/m-1: 1 restored, 3 missing (new, wide, table), 2 surplus (gone, old)");
 }
 
-TEST_F(SaverVariablesTest, AFilterLeavesOutWhatItRefuses) {
+TEST_F(SaverVariablesTest, AFilterExcludesVariables) {
   Model model({{"w", one_}, {"adam/m", one_}});
   const auto no_adam = [](std::string_view name) { return !name.starts_with("adam/"); };
   saver().save(model.open(), "all");
@@ -381,7 +381,7 @@ TEST_F(SaverVariablesTest, AFilterLeavesOutWhatItRefuses) {
               ThrowsMessage<InvalidArgumentError>(HasSubstr("No variables to save")));
 }
 
-// The parts of a variable of 12 rows, in a graph, and the list that says so.
+// The parts of a variable of 12 rows, in a graph, and the list that declares them.
 struct Partitioned {
   explicit Partitioned(int num_parts, float first = 0) : rows(12 / num_parts), model({}) {
     for (int i = 0; i < num_parts; ++i) {
@@ -406,7 +406,7 @@ struct Partitioned {
 };
 
 // SV-33
-TEST_F(SaverVariablesTest, PartitionedVariablesAreRestoredInAnyParts) {
+TEST_F(SaverVariablesTest, PartitionedVariablesAreRestoredIntoAnyPartition) {
   Partitioned two(2);
   Model full({{"p", counted({12, 2})}});
   saver_of(two.list).save(two.model.open(), "two");
@@ -424,7 +424,7 @@ TEST_F(SaverVariablesTest, PartitionedVariablesAreRestoredInAnyParts) {
   }
 }
 
-TEST_F(SaverVariablesTest, ASliceOfAnotherFullShapeDoesNotFit) {
+TEST_F(SaverVariablesTest, RejectsASliceOfAnotherFullShape) {
   Model full({{"p", counted({10, 2})}});
   saver().save(full.open(), "m");
   Partitioned parts(2);
@@ -432,7 +432,7 @@ TEST_F(SaverVariablesTest, ASliceOfAnotherFullShapeDoesNotFit) {
               ThrowsMessage<InvalidArgumentError>(HasSubstr("is a slice of [12,2]")));
 }
 
-TEST_F(SaverVariablesTest, ASliceThatIsNotThereIsNoCheckpoint) {
+TEST_F(SaverVariablesTest, RejectsACheckpointWithoutTheSlice) {
   Partitioned parts(2);
   parts.list.pop_back();
   saver_of(parts.list).save(parts.model.open(), "m");
@@ -441,7 +441,7 @@ TEST_F(SaverVariablesTest, ASliceThatIsNotThereIsNoCheckpoint) {
               ThrowsMessage<InvalidArgumentError>(HasSubstr("sufficient slices")));
 }
 
-// SV-30: here large is what does not fit into one read.
+// SV-30: here, a large tensor is one that does not fit into one read.
 TEST_F(SaverVariablesTest, LargeAndSmallTensorsRoundTripTogether) {
   Model model({{"large", counted({1'000'003})},
                {"small", counted({3})},
@@ -464,7 +464,7 @@ TEST_F(SaverVariablesTest, EmptyTensorsRoundTrip) {
   EXPECT_EQ(model.value("none"), Tensor::zeros<float>({0, 3}));
 }
 
-TEST_F(SaverVariablesTest, ManyVariablesAreNoTrouble) {
+TEST_F(SaverVariablesTest, SavesAndRestoresManyVariables) {
   std::vector<NamedTensor> many;
   for (int i = 0; i < 20'000; ++i) many.push_back({fmt::format("layer/{}", i), one_});
   Model model(many);

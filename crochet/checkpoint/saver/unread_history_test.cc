@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// A start at which something cannot be read: nothing that was to stay is removed for it.
+// A start at which some files cannot be read: it removes no checkpoint that had to be kept.
 #include <errno.h>
 
 #include <functional>
@@ -34,7 +34,7 @@ using testing::IsEmpty;
 using testing::IsSupersetOf;
 using testing::Not;
 
-// Refuses to read the files of a name as often as it is told.
+// Refuses to open the file of one path a given number of times.
 class RefusingFileSystem final : public MemoryFileSystem {
  public:
   void refuse(const std::string& path, int times) {
@@ -69,7 +69,7 @@ class UnreadHistoryTest : public testing::Test {
     }
   }
   // One preserved by a policy, a pinned one, two of a run that kept all, and its newest. All files
-  // are younger than their checkpoints, as those of a copied directory are.
+  // are newer than their checkpoints, like those of a copied directory.
   void prepare(FileSystem& files) {
     save_steps(files, {.max_to_keep = 1, .keep_checkpoint_every_n_steps = 100}, {90, 100, 110});
     set_pinned(files, "d/m-110", true);
@@ -77,7 +77,7 @@ class UnreadHistoryTest : public testing::Test {
     ASSERT_EQ(list_checkpoints(files, "d", "m"), kThere);
   }
   std::vector<std::string> there() { return list_checkpoints(files_, "d", "m"); }
-  // What a start and two saves say of failures.
+  // The errors and log lines of a start and two saves.
   std::vector<std::string> start(FileSystem& files) {
     LogCapture log;
     std::vector<std::string> heard;
@@ -105,7 +105,7 @@ class UnreadHistoryTest : public testing::Test {
   std::unique_ptr<Session> session_ = graph_.new_session("");
 };
 
-TEST_F(UnreadHistoryTest, NothingIsRemovedBecauseItCannotBeRead) {
+TEST_F(UnreadHistoryTest, RemovesNothingThatCannotBeRead) {
   MemoryFileSystem before;
   prepare(before);
   for (const Failing failing : {Failing::kOnce, Failing::kFromThenOn})
@@ -120,7 +120,7 @@ TEST_F(UnreadHistoryTest, NothingIsRemovedBecauseItCannotBeRead) {
       EXPECT_GT(left.back(), "d/m-130");
       for (const std::string& failure : files.failures())
         EXPECT_THAT(heard, Contains(HasSubstr(failure)));
-      // A start at which all can be read goes on from there.
+      // A start at which everything can be read continues from there.
       start(*disk);
       EXPECT_THAT(list_checkpoints(*disk, "d", "m"), IsSupersetOf(kToStay));
       ASSERT_FALSE(HasFailure());
@@ -129,7 +129,7 @@ TEST_F(UnreadHistoryTest, NothingIsRemovedBecauseItCannotBeRead) {
     }
 }
 
-TEST_F(UnreadHistoryTest, AStateFileThatCanBeReadAtTheFirstSaveIsInTime) {
+TEST_F(UnreadHistoryTest, AStateFileMayBecomeReadableAtTheFirstSave) {
   prepare(files_);
   Saver saver(with({.max_to_keep = 1}, files_));
   files_.refuse("d/checkpoint", 1);
@@ -142,7 +142,7 @@ TEST_F(UnreadHistoryTest, AStateFileThatCanBeReadAtTheFirstSaveIsInTime) {
   EXPECT_THAT(there(), IsSupersetOf(kToStay));
 }
 
-TEST_F(UnreadHistoryTest, WithoutItAllThatIsThereStays) {
+TEST_F(UnreadHistoryTest, WithoutItAllExistingCheckpointsAreKept) {
   prepare(files_);
   Saver saver(with({.max_to_keep = 1}, files_));
   files_.refuse("d/checkpoint", 2);
@@ -150,12 +150,12 @@ TEST_F(UnreadHistoryTest, WithoutItAllThatIsThereStays) {
   for (const int64_t step : {150, 160}) saver.save(*session_, "d/m", step);
   EXPECT_TRUE(log_.contains("d: existing checkpoints are kept, regardless of policies"));
   EXPECT_THAT(there(), IsSupersetOf(kThere));
-  EXPECT_THAT(there(), Not(Contains("d/m-150")));  // The policies hold for what was saved since.
+  EXPECT_THAT(there(), Not(Contains("d/m-150")));  // The policies apply to later checkpoints.
   EXPECT_EQ(latest_checkpoint(files_, "d"), "d/m-160");
 }
 
-// What it listed is not forgotten for the sake of a damaged checkpoint.
-TEST_F(UnreadHistoryTest, SettingAsideLeavesAStateFileThatCannotBeRead) {
+// Its list is not lost when a damaged checkpoint is set aside.
+TEST_F(UnreadHistoryTest, SettingAsideDoesNotReplaceAnUnreadableStateFile) {
   prepare(files_);
   files_.truncate("d/m-140.data-00000-of-00001", 1);
   const std::string state = read_file(files_, "d/checkpoint");
@@ -167,9 +167,9 @@ TEST_F(UnreadHistoryTest, SettingAsideLeavesAStateFileThatCannotBeRead) {
   EXPECT_FALSE(checkpoint_exists(files_, "d/m-140"));
 }
 
-TEST_F(UnreadHistoryTest, WhatIsPreservedIsSeenOnceItsSidecarCanBeRead) {
+TEST_F(UnreadHistoryTest, PreservedCheckpointsAreFoundOnceTheirSidecarIsReadable) {
   prepare(files_);
-  files_.remove("d/checkpoint");  // All count, but for those that sidecars say are preserved.
+  files_.remove("d/checkpoint");  // All count, except those that sidecars mark as preserved.
   Saver saver(with({.max_to_keep = 2}, files_));
   files_.refuse("d/m-100.json", 2);
   saver.restore_newest(*session_, "d", "m");
@@ -180,7 +180,7 @@ TEST_F(UnreadHistoryTest, WhatIsPreservedIsSeenOnceItsSidecarCanBeRead) {
   EXPECT_THAT(saver.last_checkpoints(), Not(Contains("d/m-100")));
 }
 
-TEST_F(UnreadHistoryTest, WhatIsKnownIsNotWrittenAnewBecauseItCannotBeRead) {
+TEST_F(UnreadHistoryTest, ASidecarIsNotReplacedBecauseItCannotBeRead) {
   prepare(files_);
   files_.refuse("d/m-110.json", 1);
   EXPECT_THROW(record_metrics(files_, "d/m-110", {{"loss", 1}}), UnknownError);
@@ -188,7 +188,7 @@ TEST_F(UnreadHistoryTest, WhatIsKnownIsNotWrittenAnewBecauseItCannotBeRead) {
   EXPECT_NE(read_sidecar(files_, "d/m-110")->index_crc32c, 0u);
 }
 
-TEST_F(UnreadHistoryTest, APinOutlivesAnotherSaveOfTheStepThatCannotReadIt) {
+TEST_F(UnreadHistoryTest, APinOutlivesASaveOfTheStepThatCannotReadIt) {
   Saver saver(with({.max_to_keep = 1}, files_));
   saver.save(*session_, "d/m", 1);
   saver.pin("d/m-1");
@@ -196,10 +196,10 @@ TEST_F(UnreadHistoryTest, APinOutlivesAnotherSaveOfTheStepThatCannotReadIt) {
   saver.save(*session_, "d/m", 1);
   saver.save(*session_, "d/m", 2);
   EXPECT_THAT(there(), ElementsAre("d/m-1", "d/m-2"));
-  EXPECT_TRUE(log_.contains("what was known of d/m-1 cannot be read: it counts as pinned"));
+  EXPECT_TRUE(log_.contains("the old sidecar of d/m-1 cannot be read: it counts as pinned"));
 }
 
-TEST_F(UnreadHistoryTest, AManagerLeavesWhatItCannotKnowOf) {
+TEST_F(UnreadHistoryTest, AManagerRemovesNothingItCannotRead) {
   const auto manager = [&] {
     return CheckpointManager(
         {.directory = "d", .max_to_keep = 1, .saver = {.files = &files_, .clock = &clock_}});
@@ -207,15 +207,15 @@ TEST_F(UnreadHistoryTest, AManagerLeavesWhatItCannotKnowOf) {
   manager().save(*session_);
   files_.refuse("d/checkpoint", 1);
   auto second = manager();
-  EXPECT_TRUE(log_.contains("stay, whatever policies say: d/checkpoint: broken"));
+  EXPECT_TRUE(log_.contains("kept, regardless of policies: d/checkpoint: broken"));
   EXPECT_EQ(second.latest_checkpoint(), "d/ckpt-1");
   EXPECT_THAT(second.checkpoints(), IsEmpty());
   for (int i = 0; i < 2; ++i) second.save(*session_);
   EXPECT_THAT(list_checkpoints(files_, "d", "ckpt"), ElementsAre("d/ckpt-1", "d/ckpt-3"));
 }
 
-// A kill may have come between what its sidecar and what the state file says.
-TEST_F(UnreadHistoryTest, AManagerRemovesNoneThatIsPreserved) {
+// After a kill, the sidecar and the state file may disagree.
+TEST_F(UnreadHistoryTest, AManagerRemovesNoPreservedCheckpoint) {
   const auto manager = [&] {
     return CheckpointManager(
         {.directory = "d", .max_to_keep = 1, .saver = {.files = &files_, .clock = &clock_}});

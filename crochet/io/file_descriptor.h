@@ -25,7 +25,7 @@ class FileDescriptor {
   ~FileDescriptor();
 
   int get() const { return number_; }
-  // Gives up ownership.
+  // Releases ownership.
   int release() { return std::exchange(number_, -1); }
   // Throws: the errors of FileSystem; the descriptor is closed nevertheless.
   void close(const std::string& path);

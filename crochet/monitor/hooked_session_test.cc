@@ -234,7 +234,7 @@ TEST_F(HookedSessionTest, MakesOneMoreRunAfterACarriedOverRequest) {
   EXPECT_THROW(hooked_.run(loss_, {}), FailedPreconditionError);
 }
 
-TEST_F(HookedSessionTest, TellsHooksTheSmallestLastStep) {
+TEST_F(HookedSessionTest, PassesTheSmallestLastStepToHooks) {
   std::optional<int64_t> seen;
   first_->before = [&](SessionRunContext& context) {
     seen = context.last_step();

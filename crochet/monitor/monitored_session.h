@@ -148,7 +148,7 @@ class MonitoredSession {
   void begin_hooks();
   void register_hook_state();
   void stop_if_finished();
-  // The cleanup that remains once the hooks were told of the end.
+  // The cleanup after the hooks' last calls.
   void release();
 
   const std::unique_ptr<SessionCreator> creator_;

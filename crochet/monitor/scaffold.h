@@ -10,8 +10,8 @@
 
 namespace crochet {
 
-// What a session needs besides the graph: how it is initialised, saved and summarised. finalize()
-// fills in unset members; most programs set none or one.
+// What a session needs in addition to the graph: how to initialise, save and summarise it.
+// finalize() fills in unset members; most programs set none or one.
 // Each member that holds operations takes one, a list of them, or names.
 //
 // A new session is made ready in this order: a checkpoint is restored, or else init_op and init_fn

@@ -77,7 +77,7 @@ class Fetches::Item {
 
 namespace internal {
 
-// The compiler shows this name where two names stand in two pairs of braces.
+// The compiler shows this name in its error for two names in two pairs of braces.
 struct UseOnePairOfBracesForAListOrFetchesMap {};
 
 }  // namespace internal

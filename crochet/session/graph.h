@@ -73,7 +73,7 @@ class Graph {
  public:
   virtual ~Graph() = default;
 
-  // A session over this graph, not yet restored; starts_initialized() tells whether its variables
+  // A session over this graph, not yet restored; starts_initialized() returns whether its variables
   // have values. `target` names where it runs: "" is this process, other values depend on the
   // engine. Throws: InvalidArgumentError for a target or settings that the engine does not know.
   virtual std::unique_ptr<Session> new_session(const std::string& target,

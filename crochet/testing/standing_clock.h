@@ -9,7 +9,7 @@
 
 namespace crochet {
 
-// A clock that stands still until a test advances it: unlike with a FakeClock, a sleep does not
+// A clock that only a test advances: unlike with a FakeClock, a sleep does not
 // move it, but lasts until a stop is requested or the test advances the clock far enough.
 //
 // Thread-safe.

@@ -38,7 +38,7 @@ class CheckpointList {
 
   // The time by which retention counts hours, and which is written to sidecars; see RetentionClock.
   double now() const;
-  // Tells the clock about a time written by an earlier process.
+  // Advances the clock to a time written by an earlier process, if it is later and plausible.
   void catch_up(double time);
 
   // Starts a new list if the current one is of another directory.

@@ -188,7 +188,7 @@ TEST_F(CheckpointStateTest, RejectsTheStateFileAsACheckpoint) {
                FailedPreconditionError);
 }
 
-TEST_F(CheckpointStateTest, AMissingFileIsNoStateWithoutAWarning) {
+TEST_F(CheckpointStateTest, AMissingFileYieldsNoStateAndNoWarning) {
   EXPECT_FALSE(get_checkpoint_state(files_, "train"));
   EXPECT_FALSE(get_checkpoint_state(files_, "nowhere"));
   EXPECT_THAT(log_.lines(), IsEmpty());

@@ -168,7 +168,7 @@ def check_stopped(args):
     options = ["--limit-secs", "2", "--steps", "100000000", "--max-recoveries", "1"]
     with Cluster(args.program, args.graph, args.folder, workers=1, options=options) as cluster:
         ps = cluster.start("ps", 0)
-        wait_until(lambda: "listens at port" in ps.text(), "the ps does not listen", cluster)
+        wait_until(lambda: "listens on port" in ps.text(), "the ps does not listen", cluster)
         ps.signal(signal.SIGSTOP)
         worker = cluster.start("worker", 0)
         expect(cluster.wait(PATIENCE_SECS) == [1], "the worker did not fail", cluster)

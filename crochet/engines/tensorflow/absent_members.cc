@@ -26,7 +26,7 @@ constexpr int kConnectMillis = 500;
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
-// "" if it takes the connection, else why not.
+// "" if the address accepts a connection, otherwise the error.
 std::string connection_error(const addrinfo& address) {
   const int number = socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (number < 0) return std::strerror(errno);

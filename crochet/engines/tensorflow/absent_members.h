@@ -10,10 +10,10 @@
 
 namespace crochet::tensorflow::internal {
 
-// The members of a cluster that take no connection now, of those that a session with these settings
-// waits for: "/job:ps/task:0 at 10.0.0.1:2222 (Connection refused)". A member that was suspended
-// still takes connections. Waits a moment for each.
-// `config`: a serialized ConfigProto, of which the device filters count.
+// The members of a cluster that a session with these settings waits for and that accept no
+// connection now: "/job:ps/task:0 at 10.0.0.1:2222 (Connection refused)". A suspended member still
+// accepts connections. Waits a moment for each.
+// `config`: a serialized ConfigProto, whose device filters are used.
 std::vector<std::string> absent_members(const ClusterSpec& cluster, std::string_view config);
 
 }  // namespace crochet::tensorflow::internal

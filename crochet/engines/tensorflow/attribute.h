@@ -18,29 +18,29 @@
 
 namespace crochet::tensorflow {
 
-// What an element of a list of attributes may be written as.
+// The C++ types of the elements of list attributes.
 template <typename T>
 concept AttributeElement =
     std::is_arithmetic_v<T> || std::same_as<T, DType> || std::same_as<T, Shape> ||
     std::same_as<T, Tensor> || std::same_as<T, Function> || std::is_convertible_v<T, std::string>;
 
-// An attribute of an operation: a number, a word, a type, a shape, a tensor, a function, or a list
-// of one of them.
+// The value of an operation's attribute: a number, a string, a type, a shape, a tensor, a function,
+// or a list of one of them.
 //
 //   {{"transpose_a", true}, {"T", DType::kFloat}, {"shape", Shape{-1, 64}}, {"strides", {1, 2}}}
 //
-// Which attributes an operation has, and of which types, says TensorFlow: an int is not taken for
+// TensorFlow defines the attributes of an operation and their types: an int is not converted to
 // a float.
 class Attribute {
  public:
-  // Without a value: a shape of unknown rank.
+  // Unset: a shape of unknown rank.
   using PartialShape = std::optional<Shape>;
   using Value = std::variant<int64_t, float, bool, std::string, DType, PartialShape, Tensor,
                              Function, std::vector<int64_t>, std::vector<float>, std::vector<bool>,
                              std::vector<std::string>, std::vector<DType>,
                              std::vector<PartialShape>, std::vector<Tensor>, std::vector<Function>>;
 
-  // Of numbers: integers are int, the others float.
+  // For numbers: integers become int, others float.
   template <typename T>
   requires(std::is_arithmetic_v<T>) Attribute(T value) : value_(number(value)) {}
   Attribute(std::string value) : value_(std::move(value)) {}
@@ -51,7 +51,7 @@ class Attribute {
   Attribute(Tensor value) : value_(std::move(value)) {}
   Attribute(Function value) : value_(std::move(value)) {}
 
-  // A list.
+  // For lists.
   template <AttributeElement T>
   Attribute(const std::vector<T>& values) : value_(list(values)) {}
   Attribute(std::vector<PartialShape> values) : value_(std::move(values)) {}

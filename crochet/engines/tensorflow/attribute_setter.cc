@@ -19,7 +19,7 @@ constexpr size_t kLargestTensorBytes = std::numeric_limits<int32_t>::max() - (si
 
 int size_of(const auto& values) { return static_cast<int>(values.size()); }
 
-// How TensorFlow is given each kind of value.
+// Passes each kind of value to TensorFlow.
 class Setter {
  public:
   Setter(TF_OperationDescription* description, const char* name, const std::string& what)
@@ -89,7 +89,7 @@ class Setter {
     TF_SetAttrTensorList(description_, name_, pointers.data(), size_of(pointers), status.get());
     status.check(what_);
   }
-  // The C API has a function for each kind of list but this one.
+  // The C API has a function for every kind of list except this one.
   void operator()(const std::vector<Function>& values) {
     std::string bytes;
     {
@@ -108,11 +108,11 @@ class Setter {
  private:
   TF_DataType checked(DType type) const {
     if (!is_valid_dtype(static_cast<int32_t>(type)))
-      throw InvalidArgumentError("{}: {} is no type", what_, static_cast<int32_t>(type));
+      throw InvalidArgumentError("{}: {} is not a type", what_, static_cast<int32_t>(type));
     return static_cast<TF_DataType>(type);
   }
   TensorPtr checked(const Tensor& tensor) const {
-    if (!tensor.is_set()) throw InvalidArgumentError("{}: an unset tensor", what_);
+    if (!tensor.is_set()) throw InvalidArgumentError("{}: the tensor is unset", what_);
     if (tensor.num_bytes() > kLargestTensorBytes)
       throw InvalidArgumentError(
           "{}: {} bytes are more than a graph can hold, {}: feed them, or assign them to a "
@@ -120,11 +120,11 @@ class Setter {
           what_, tensor.num_bytes(), kLargestTensorBytes);
     return to_tensorflow(tensor);
   }
-  // TensorFlow ends the process where a shape has more.
+  // TensorFlow aborts the process if a shape has more.
   int rank(const Attribute::PartialShape& shape) const {
     if (!shape) return -1;
     if (shape->rank() > kMaxRank)
-      throw InvalidArgumentError("{}: a shape of {} dimensions, TensorFlow has at most {}", what_,
+      throw InvalidArgumentError("{}: found a shape of {} dimensions, expected at most {}", what_,
                                  shape->rank(), kMaxRank);
     return shape->rank();
   }

@@ -9,10 +9,10 @@
 
 namespace crochet::tensorflow::internal {
 
-// Gives an operation that is being described one attribute; `what` is its place for messages.
+// Sets one attribute of an operation under construction; `what` names it in messages.
 // Requires: functions are set, and in the graph.
-// Throws: InvalidArgumentError for a type that is none, a shape of more dimensions than
-// TensorFlow has, an unset tensor and one too large for a graph; what TensorFlow says.
+// Throws: InvalidArgumentError for an invalid type, a shape of more dimensions than
+// TensorFlow supports, an unset tensor and one too large for a graph; TensorFlow's errors.
 void set_attribute(TF_OperationDescription* description, const char* name, const Attribute& value,
                    const std::string& what);
 

@@ -72,7 +72,7 @@ FunctionInfo describe(TF_Function* function) {
   return info;
 }
 
-// The OpDef of a type of operations; nothing for an unknown one.
+// The OpDef of an operation type; null for an unknown one.
 internal::BufferPtr definition_of(TF_Graph* graph, const char* type) {
   internal::BufferPtr definition(TF_NewBuffer());
   Status status;
@@ -94,8 +94,8 @@ bool is_stateful(TF_Graph* graph, TF_Operation* operation) {
   return result;
 }
 
-// What a body does besides computing its outputs: a call does all of it, where TensorFlow would
-// leave out what no output needs.
+// The operations of a body with side effects: a call runs all of them, though TensorFlow would
+// omit those that no output needs.
 std::vector<const TF_Operation*> effects(TF_Graph* graph) {
   std::vector<const TF_Operation*> result;
   for (TF_Operation* const operation : internal::operations_of(graph))
@@ -119,7 +119,7 @@ FunctionPtr to_function(TF_Graph* body, const std::string& name,
 
 }  // namespace
 
-// In imported graphs they are looked at when somebody asks.
+// In imported graphs they are read on demand.
 std::map<std::string, Function, std::less<>>& Graph::functions() {
   if (functions_) return *functions_;
   functions_.emplace();
@@ -136,13 +136,12 @@ void GraphBuilder::check_can_add_function(const std::string& name,
   graph_.check_not_finalized(name);
   if (!internal::is_legal_operation_name(name) || !is_letter(name.front()) ||
       name.starts_with("crochet/"))
-    throw InvalidArgumentError("\"{}\" is no name for a function", name);
+    throw InvalidArgumentError("\"{}\" is not a valid name for a function", name);
   if (definition_of(graph_.tensorflow_graph(), name.c_str()))
-    throw AlreadyExistsError("\"{}\" is the name of a function or a type of operations already",
-                             name);
+    throw AlreadyExistsError("\"{}\" is already the name of a function or an operation type", name);
   for (const FunctionInput& input : inputs)
     if (input.name.empty() || !is_letter(input.name.front()))
-      throw InvalidArgumentError("function \"{}\": \"{}\" is no name for an input", name,
+      throw InvalidArgumentError("function \"{}\": \"{}\" is not a valid name for an input", name,
                                  input.name);
 }
 
@@ -192,7 +191,7 @@ Function GraphBuilder::function(const std::string& name, const std::vector<Funct
 
 void GraphBuilder::check_functions(const std::string& name, const Attributes& attributes) const {
   for (const Function& function : internal::functions_in(attributes)) {
-    if (!function) throw InvalidArgumentError("operation \"{}\": an unset function", name);
+    if (!function) throw InvalidArgumentError("operation \"{}\": a function is unset", name);
     const auto& all = graph_.functions();
     const auto found = all.find(function.name());
     if (found == all.end() || found->second != function)
@@ -212,7 +211,7 @@ void GraphBuilder::check_may_be_in_function(const std::string& type,
         name, type);
   if (type == "Placeholder" || type == "PlaceholderV2")
     throw InvalidArgumentError(
-        "operation \"{}\" of type {}: nobody feeds a function; give it an input", name, type);
+        "operation \"{}\" of type {}: functions cannot be fed; give it an input", name, type);
 }
 
 }  // namespace crochet::tensorflow

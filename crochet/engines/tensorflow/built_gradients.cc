@@ -12,14 +12,14 @@ namespace crochet::tensorflow {
 std::vector<Output> GraphBuilder::gradients(const std::string& name, const std::vector<OpInput>& ys,
                                             const std::vector<OpInput>& xs) {
   check_free_prefix(name);
-  if (ys.empty()) throw InvalidArgumentError("gradients \"{}\" of nothing", name);
+  if (ys.empty()) throw InvalidArgumentError("gradients \"{}\": ys is empty", name);
   std::vector<TF_Output> of;
   for (size_t i = 0; i < ys.size(); ++i)
     of.push_back(derivable(fmt::format("gradients \"{}\": ys[{}]", name, i), ys[i]));
   std::vector<TF_Output> by;
   for (size_t i = 0; i < xs.size(); ++i) {
     by.push_back(derivable(fmt::format("gradients \"{}\": xs[{}]", name, i), xs[i]));
-    // By the handle: all its reads count.
+    // Derived by the handle, so that all its reads count.
     if (xs[i].variable()) by.back() = handle_place(name, xs[i].variable());
   }
   return add_gradients(name, of, by);

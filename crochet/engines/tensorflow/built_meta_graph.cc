@@ -11,12 +11,12 @@
 namespace crochet::tensorflow {
 namespace {
 
-// Python's collections of variables, which are kept as such.
+// Python's collections of variables, which are written as variables.
 constexpr std::array<std::string_view, 6> kVariableCollections = {
     "global_step",         "variables",       "local_variables",
     "trainable_variables", "model_variables", "metric_variables"};
 
-// Without these, and what is made of them, every graph can be imported again.
+// Operations that crochet adds to every graph it imports, so they need not be exported.
 bool is_of_crochet(std::string_view name) { return name.starts_with("crochet/"); }
 
 std::string graph_def_of(TF_Graph* graph) {
@@ -29,7 +29,7 @@ std::string graph_def_of(TF_Graph* graph) {
 
 }  // namespace
 
-// What the file had comes first in each collection.
+// The items of the file come first in each collection.
 MetaGraph Graph::additions() const {
   MetaGraph result;
   for (const std::string& name : collection_names()) {
@@ -62,7 +62,7 @@ Graph::Size Graph::size_with(const MetaGraph& additions) const {
   return size;
 }
 
-// Made anew once the graph has grown: savers ask at each save.
+// Cached until the graph grows: savers call this at each save.
 std::shared_ptr<const std::string> Graph::meta_graph() const {
   if (nodes_.empty()) return bytes_;
   MetaGraph more = additions();

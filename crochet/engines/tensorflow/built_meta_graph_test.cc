@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is kept of a graph beside a checkpoint.
+// The graph that is stored with a checkpoint.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ Graph import_again(const Graph& graph) {
   return Graph::from_meta_graph(*graph.meta_graph(), "kept");
 }
 
-// A message of a file, by the numbers of the fields that lead to it, and there the number.
+// The number in field `number` of the message in field `message_number`.
 int64_t number_in(std::string_view bytes, uint32_t message_number, uint32_t number) {
   int64_t result = -1;
   internal::ProtoReader(bytes, "message").for_each_field([&](uint32_t field, auto& value) {
@@ -41,11 +41,11 @@ int64_t number_in(std::string_view bytes, uint32_t message_number, uint32_t numb
 // GraphDef.versions.producer.
 int64_t producer_of(const std::string& graph_def) { return number_in(graph_def, 4, 1); }
 
-TEST(KeptGraphTest, IsTheFileAsLongAsNothingWasAdded) {
+TEST(KeptGraphTest, IsTheFileIfNothingWasAdded) {
   for (const char* const name : {"kinds", "scaffold", "saving", "queues"}) {
     Graph graph = import_golden(name);
     EXPECT_EQ(*graph.meta_graph(), golden_bytes(name));
-    // Operations of crochet's own are made anew in the next run.
+    // crochet's own operations are created again in the next run.
     const Output init = graph.default_init_op();
     graph.default_ready_op();
     graph.add_to_collection(kInitOpCollection, init);
@@ -53,7 +53,7 @@ TEST(KeptGraphTest, IsTheFileAsLongAsNothingWasAdded) {
   }
 }
 
-TEST(KeptGraphTest, HasWhatWasAdded) {
+TEST(KeptGraphTest, HasAddedOperations) {
   Graph graph = import_golden("kinds");
   GraphBuilder build(graph);
   const auto one = build.constant("added/one", 1.0f);
@@ -73,8 +73,8 @@ TEST(KeptGraphTest, HasWhatWasAdded) {
               ElementsAre(again.output("total"), again.output("added/curve")));
 }
 
-// SV-48: collections of operations, tensors, variables, numbers and messages come back.
-TEST(KeptGraphTest, HasWhatWasCollectedOfTheFilesOperations) {
+// SV-48: collections of operations, tensors, variables, numbers and messages are restored.
+TEST(KeptGraphTest, HasOperationsOfTheFileAddedToCollections) {
   Graph graph = import_golden("kinds");
   graph.add_to_collection("train_op", graph.operation("change_resource"));
   EXPECT_THAT(import_again(graph).definition().nodes.at("train_op"),
@@ -85,9 +85,9 @@ TEST(KeptGraphTest, HasWhatWasCollectedOfTheFilesOperations) {
               ElementsAre("change_resource", "change_reference"));
 }
 
-// SV-53: which part of which variable a variable is, comes back.
-// What this version does not know of is kept, too.
-TEST(KeptGraphTest, HasAllElseOfTheFile) {
+// SV-53: the slice of a partitioned variable is restored.
+// Unknown fields are kept, too.
+TEST(KeptGraphTest, KeepsUnknownFields) {
   const std::string unknown = "\xc2\x3e\x03xyz";  // Field 1000.
   Graph graph = Graph::from_meta_graph(golden_bytes("kinds") + unknown, "kinds");
   GraphBuilder build(graph);
@@ -141,7 +141,7 @@ TEST(KeptGraphTest, HasTheFunctionsOfTheFileAndTheAddedOnes) {
   EXPECT_TRUE(GraphBuilder(again).function("second"));
 }
 
-// SV-65: a data set with a function comes back.
+// SV-65: a data set with a function is restored.
 TEST(KeptGraphTest, HasItsDataSets) {
   Graph graph = import_golden("dataset");
   const Output start = graph.operation("initialize");
@@ -157,8 +157,8 @@ TEST(KeptGraphTest, HasItsDataSets) {
   }
 }
 
-// Copies of reference variables, the read of the step and whatever initialises are there already.
-TEST(KeptGraphTest, IsKeptTheSameAgain) {
+// Copies of reference variables, the read of the step and initialisers exist already.
+TEST(KeptGraphTest, IsStableWhenExportedAgain) {
   Graph first = import_golden("contract_reference");
   GraphBuilder(first).group("added", {});
   first.add_to_collection(kInitOpCollection, first.default_init_op());
@@ -171,7 +171,7 @@ TEST(KeptGraphTest, IsKeptTheSameAgain) {
   EXPECT_THAT(expected, Contains("crochet/snapshot/matrix"));
 
   const Output init = third.collection(kInitOpCollection).at(0);
-  // Who asks for one more has it.
+  // A further one can be added.
   const Output one_more = third.default_init_op();
   EXPECT_NE(one_more, init);
   const Output ready = third.default_ready_op();
@@ -187,7 +187,7 @@ TEST(KeptGraphTest, IsKeptTheSameAgain) {
   }
 }
 
-TEST(KeptGraphTest, IsRefusedIfItIsNotWhatItSays) {
+TEST(KeptGraphTest, IsRejectedIfACopyOfAVariableIsNotACopy) {
   const std::string name = "crochet/snapshot/matrix";
   Graph graph = import_golden("contract_reference");
   GraphBuilder(graph).group("added", {});

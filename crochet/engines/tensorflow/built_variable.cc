@@ -11,7 +11,7 @@ namespace {
 
 const Graph::Part& whole_part(const Variable& variable) {
   if (!variable || dynamic_cast<const Graph*>(variable.info()->graph) == nullptr)
-    throw InvalidArgumentError("\"{}\" is no variable that TensorFlow has",
+    throw InvalidArgumentError("\"{}\" is not a variable of TensorFlow",
                                variable ? variable.name() : "(none)");
   const Graph::VariableNode& node = node_of(variable);
   if (!node.parts.front().offset.empty())
@@ -24,11 +24,11 @@ Output output_of(const Variable& variable, TF_Operation* operation) {
   return Output(variable.info()->graph->find_operation(TF_OperationName(operation)), 0);
 }
 
-// The shape that a variable has for good. Throws: as GraphBuilder::variable().
+// The fixed shape of a variable. Throws: as GraphBuilder::variable() does.
 Shape shape_of_variable(const std::string& name, const OutputInfo& initial,
                         const VariableOptions& options) {
   if (element_size(initial.dtype) == 0 && initial.dtype != DType::kString)
-    throw UnimplementedError("variable \"{}\": of type {} it could not be saved", name,
+    throw UnimplementedError("variable \"{}\": variables of type {} cannot be saved", name,
                              initial.dtype);
   if (!options.shape) {
     if (initial.shape) return *initial.shape;
@@ -56,10 +56,10 @@ Operation GraphBuilder::initializer(const Variable& variable) {
 void GraphBuilder::check_free_in_checkpoints(const std::string& name) const {
   if (std::ranges::find(graph_.saveables(), name, &RegisteredSaveable::name) !=
       graph_.saveables().end())
-    throw AlreadyExistsError("the graph has an object \"{}\" already", name);
+    throw AlreadyExistsError("the graph already has an object \"{}\"", name);
   for (const Variable& variable : graph_.variables())
     if (variable.name() == name)
-      throw AlreadyExistsError("the graph has a variable \"{}\" already", name);
+      throw AlreadyExistsError("the graph already has a variable \"{}\"", name);
 }
 
 void GraphBuilder::check_can_add_variable(const std::string& name) const {
@@ -95,7 +95,7 @@ Variable GraphBuilder::add_variable(const std::string& name, Output initial,
   const Output handle = op("VarHandleOp", name, {}, {{"dtype", info.dtype}, {"shape", shape}},
                            {.device = options.device})[0];
   const OpOptions beside = {.colocate_with = handle};
-  // What TensorFlow cannot tell now is checked in the run: the assignment does not.
+  // If the shape is not known yet, it is checked in the run, which the assignment does not do.
   if (info.shape != shape)
     initial = op("EnsureShape", name + "/initial_value_checked", {initial}, {{"shape", shape}})[0];
   op("AssignVariableOp", name + "/Assign", {handle, initial}, {}, beside);

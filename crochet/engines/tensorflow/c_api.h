@@ -9,8 +9,8 @@
 
 #include <tensorflow/c/c_api.h>
 
-// TensorFlow's C API with owners for what it hands out, and words that it lacks. For the sources of
-// this folder: the headers that users include name none of its types but by forward declaration.
+// TensorFlow's C API with owning pointers for its objects, and functions that it lacks. For the
+// sources of this folder: public headers only forward-declare its types.
 namespace crochet::tensorflow::internal {
 
 template <auto kDelete>
@@ -35,7 +35,7 @@ inline bool is_same(const TF_Output& a, const TF_Output& b) {
   return a.oper == b.oper && a.index == b.index;
 }
 
-// References are types of their own, with the numbers of the others and this.
+// Reference types have the numbers of the other types plus this.
 inline constexpr int kReferenceTypes = 100;
 inline bool is_reference(TF_DataType type) { return static_cast<int>(type) > kReferenceTypes; }
 inline bool is_reference(TF_Output output) { return is_reference(TF_OperationOutputType(output)); }
@@ -55,7 +55,7 @@ inline std::vector<TF_Operation*> control_inputs_of(TF_Operation* operation) {
   return before;
 }
 
-// Those that run before this one: whose values it takes, and its control inputs.
+// The direct predecessors of an operation: those whose values it uses, and its control inputs.
 inline std::vector<TF_Operation*> operations_before(TF_Operation* operation) {
   std::vector<TF_Operation*> before = control_inputs_of(operation);
   for (int i = 0; i < TF_OperationNumInputs(operation); ++i)
@@ -63,7 +63,7 @@ inline std::vector<TF_Operation*> operations_before(TF_Operation* operation) {
   return before;
 }
 
-// All operations that a run of these runs, they among them.
+// All operations that a run of `roots` runs, including these.
 inline std::vector<TF_Operation*> operations_run_by(std::vector<TF_Operation*> roots) {
   std::unordered_set<TF_Operation*> seen(roots.begin(), roots.end());
   for (size_t i = 0; i < roots.size(); ++i)

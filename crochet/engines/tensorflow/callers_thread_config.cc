@@ -9,7 +9,7 @@
 namespace crochet::tensorflow {
 namespace {
 
-// The field of ConfigProto that says how many threads runs share; less than none is the caller's.
+// The field of ConfigProto with the number of threads that runs share; negative: the caller's.
 constexpr uint32_t kInterOpParallelismThreads = 5;
 
 }  // namespace

@@ -8,18 +8,18 @@
 
 namespace crochet::tensorflow {
 
-// Settings of a session of this process whose runs compute one operation after another on the
-// thread that called, instead of handing them to TensorFlow's threads: for graphs of many small
-// operations, where handing over costs more than computing side by side saves. What one operation
-// splits over threads by itself, a large product, it still does.
+// Settings of a session in this process whose runs compute one operation after another on the
+// calling thread, rather than on TensorFlow's threads: for graphs of many small
+// operations, where switching threads costs more than parallelism saves. A single operation, such
+// as a large product, may still use several threads.
 //
 //   train({.graph = graph, .config = tensorflow::callers_thread_config()}, body);
 //
-// An operation that waits for another one of its own run, such as a dequeue for an enqueue, keeps
-// that run waiting until its timeout. A timeout is looked at once nothing is left to compute: it
-// does not end a loop (While) that goes on for ever; closing the session does.
+// An operation that waits for another one of the same run, such as a dequeue for an enqueue, blocks
+// that run until its timeout. A timeout is checked only when nothing is left to compute: it
+// does not end an endless loop (While); closing the session does.
 //
-// `base` is what else is wanted: a serialized ConfigProto.
+// `base`: other settings, a serialized ConfigProto.
 SessionConfig callers_thread_config(std::string base = {});
 
 }  // namespace crochet::tensorflow

@@ -14,13 +14,13 @@
 namespace crochet::tensorflow {
 namespace {
 
-TEST(CallersThreadConfigTest, ComesBehindWhatElseIsWanted) {
+TEST(CallersThreadConfigTest, IsAppendedToTheBase) {
   EXPECT_EQ(callers_thread_config().serialized, "\x28\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01");
   EXPECT_EQ(callers_thread_config("\x10\x01").serialized,
             "\x10\x01\x28\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01");
 }
 
-// A graph that was made ready in a session with these settings.
+// A graph that was initialised in a session with these settings.
 struct CallersThreadTest : testing::Test {
   CallersThreadTest() { session = it.new_session(callers_thread_config()); }
 
@@ -28,8 +28,8 @@ struct CallersThreadTest : testing::Test {
   std::unique_ptr<crochet::Session> session;
 };
 
-// By default other threads take several times as long as this one.
-TEST_F(CallersThreadTest, ComputesOnTheThreadThatCalled) {
+// By default other threads use several times as much time as this one.
+TEST_F(CallersThreadTest, ComputesOnTheCallingThread) {
   const Fetches step = {Output(it.graph.operation("change_reference")),
                         it.graph.output("looked_up")};
   session->run(step);
@@ -55,7 +55,7 @@ TEST_F(CallersThreadTest, EndsARunThatHangsWhenItIsClosed) {
   std::latch begun(1);
   std::thread hanging([&] {
     begun.count_down();
-    // The latter if it had not begun yet.
+    // The latter if it had not started yet.
     EXPECT_THAT([&] { session->run("dequeue"); },
                 testing::AnyOf(testing::Throws<CancelledError>(),
                                testing::Throws<FailedPreconditionError>()));

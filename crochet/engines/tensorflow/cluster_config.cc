@@ -33,12 +33,12 @@ std::chrono::milliseconds operation_timeout_of(std::string_view config) {
       return true;
     });
   } catch (const DataLossError& error) {
-    throw InvalidArgumentError("the settings of a session are no ConfigProto: {}", error.what());
+    throw InvalidArgumentError("the settings of a session are not a ConfigProto: {}", error.what());
   }
   return std::chrono::milliseconds(limit);
 }
 
-// Of a field that is there twice the last one counts.
+// If a field is repeated, the last one counts.
 std::string with_operation_timeout(std::string config, std::chrono::milliseconds limit) {
   protozero::pbf_writer(config).add_int64(kOperationTimeoutInMs, limit.count());
   return config;
@@ -55,7 +55,7 @@ SessionConfig cluster_config(const ClusterConfigOptions& options) {
   protozero::pbf_writer message(config);
   for (const std::string& filter : options.device_filters) {
     if (filter.empty() || !parse_device_name(filter))
-      throw InvalidArgumentError("the filter \"{}\" is no device", filter);
+      throw InvalidArgumentError("the filter \"{}\" is not a device", filter);
     message.add_string(kDeviceFilters, filter);
   }
   if (options.isolate_session_state) message.add_bool(kIsolateSessionState, true);

@@ -22,25 +22,25 @@ TEST(ClusterConfigTest, WritesAConfigProto) {
             "\x78\x01\x58\x01");
 }
 
-TEST(ClusterConfigTest, HasALimitWithoutBeingAsked) {
+TEST(ClusterConfigTest, HasALimitByDefault) {
   EXPECT_EQ(internal::operation_timeout_of(cluster_config({}).serialized), 60s);
   EXPECT_EQ(internal::operation_timeout_of(""), 0ms);
 }
 
-TEST(ClusterConfigTest, ComesBehindWhatElseIsWanted) {
+TEST(ClusterConfigTest, IsAppendedToTheBase) {
   const std::string base = "\x58\x05\x10\x01";
   const std::string found = cluster_config({.operation_timeout = 7ms, .base = base}).serialized;
   EXPECT_EQ(found, base + "\x58\x07");
   EXPECT_EQ(internal::operation_timeout_of(found), 7ms);
 }
 
-TEST(ClusterConfigTest, RefusesWhatTensorFlowWouldNotUnderstand) {
+TEST(ClusterConfigTest, RejectsInvalidFiltersLimitsAndBases) {
   for (const char* const filter : {"", "ps", "/job:p-s"})
     EXPECT_THAT([&] { cluster_config({.device_filters = {filter}}); },
-                ThrowsMessage<InvalidArgumentError>(HasSubstr("is no device")));
+                ThrowsMessage<InvalidArgumentError>(HasSubstr("is not a device")));
   EXPECT_THROW(cluster_config({.operation_timeout = 0ms}), InvalidArgumentError);
   EXPECT_THAT([] { cluster_config({.base = "\x0a\x7f"}); },
-              ThrowsMessage<InvalidArgumentError>(HasSubstr("no ConfigProto")));
+              ThrowsMessage<InvalidArgumentError>(HasSubstr("not a ConfigProto")));
 }
 
 TEST(ClusterConfigTest, AWorkerSeesTheVariablesAndItself) {

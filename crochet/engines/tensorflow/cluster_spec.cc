@@ -37,7 +37,7 @@ std::string names_of(const ClusterSpec::Jobs& jobs) {
 
 int port_of_address(std::string_view address) {
   const size_t colon = address.rfind(':');
-  unsigned port = kLargestPort + 1;  // Without a sign: "-0" is none.
+  unsigned port = kLargestPort + 1;  // Unsigned: "-0" is invalid.
   if (colon != std::string_view::npos && is_host(address.substr(0, colon))) {
     const char* const end = address.data() + address.size();
     const auto [behind, error] = std::from_chars(address.data() + colon + 1, end, port);
@@ -45,7 +45,7 @@ int port_of_address(std::string_view address) {
   }
   if (port > kLargestPort)
     throw InvalidArgumentError(
-        "\"{}\" is no address: expected \"host:port\", with a port of at most {}", address,
+        "\"{}\" is not an address: expected \"host:port\", with a port of at most {}", address,
         kLargestPort);
   return static_cast<int>(port);
 }
@@ -55,10 +55,11 @@ std::string task_device(std::string_view job, int task) {
 }
 
 ClusterSpec::ClusterSpec(Jobs jobs) : jobs_(std::move(jobs)) {
-  if (jobs_.empty()) throw InvalidArgumentError("a cluster needs a job");
+  if (jobs_.empty()) throw InvalidArgumentError("a cluster needs at least one job");
   std::map<std::string, std::string> tasks;  // By address.
   for (const auto& [job, addresses] : jobs_) {
-    if (!is_legal_job_name(job)) throw InvalidArgumentError("\"{}\" is no name for a job", job);
+    if (!is_legal_job_name(job))
+      throw InvalidArgumentError("\"{}\" is not a valid name for a job", job);
     if (addresses.empty()) throw InvalidArgumentError("the job \"{}\" has no tasks", job);
     for (size_t task = 0; task < addresses.size(); ++task) {
       const std::string name = task_device(job, static_cast<int>(task));

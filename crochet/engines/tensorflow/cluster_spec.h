@@ -15,21 +15,21 @@ namespace crochet::tensorflow {
 //   const ClusterSpec cluster({{"ps", {"10.0.0.1:2222"}},
 //                              {"worker", {"10.0.0.2:2222", "10.0.0.3:2222"}}});
 //
-// All members are given the same. A value.
+// All members must use the same. A value.
 class ClusterSpec {
  public:
   // Addresses by job, in order of the tasks.
   using Jobs = std::map<std::string, std::vector<std::string>>;
 
-  // Throws: InvalidArgumentError for no job, a job without tasks, a name that is none ("ps-1"), an
-  // address that is not "host:port", and one that two tasks have. Port 0 is one that the
-  // member itself chooses; others cannot reach it.
+  // Throws: InvalidArgumentError for no jobs, a job without tasks, an invalid name ("ps-1"), an
+  // address that is not "host:port", and an address that two tasks share. With port 0 the
+  // member itself chooses one; others cannot reach it.
   explicit ClusterSpec(Jobs jobs);
-  // The same for jobs that are written out: with a single one, braces could mean two things.
+  // The same for a list of jobs: with a single one, braces would be ambiguous.
   ClusterSpec(std::initializer_list<Jobs::value_type> jobs) : ClusterSpec(Jobs(jobs)) {}
 
   const Jobs& jobs() const { return jobs_; }
-  // Throw: InvalidArgumentError for a job or a task that is not there.
+  // Throw: InvalidArgumentError for a job or a task that does not exist.
   int num_tasks(std::string_view job) const;
   const std::string& task_address(std::string_view job, int task) const;
 
@@ -42,8 +42,8 @@ class ClusterSpec {
 // "/job:worker/task:1".
 std::string task_device(std::string_view job, int task);
 
-// Throws: InvalidArgumentError unless it is "host:port", or "[::1]:port", with a port of at most
-// 65535; the port.
+// The port of "host:port" or "[::1]:port". Throws: InvalidArgumentError for any other text, and for
+// a port above 65535.
 int port_of_address(std::string_view address);
 
 }  // namespace crochet::tensorflow

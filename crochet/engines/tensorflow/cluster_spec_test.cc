@@ -25,7 +25,7 @@ TEST(ClusterSpecTest, KnowsItsTasks) {
   EXPECT_EQ(cluster.task_address("ps", 0), "ps.example:2222");
 }
 
-TEST(ClusterSpecTest, NamesWhatIsNotThere) {
+TEST(ClusterSpecTest, NamesMissingJobsAndTasks) {
   const ClusterSpec cluster(kJobs);
   EXPECT_THAT([&] { cluster.num_tasks("chief"); },
               ThrowsMessage<InvalidArgumentError>(
@@ -35,16 +35,16 @@ TEST(ClusterSpecTest, NamesWhatIsNotThere) {
                 ThrowsMessage<InvalidArgumentError>(HasSubstr("has 3, from 0 on")));
 }
 
-TEST(ClusterSpecTest, RefusesClustersThatCannotBe) {
+TEST(ClusterSpecTest, RejectsInvalidClusters) {
   const auto refuse = [](const ClusterSpec::Jobs& jobs, const char* why) {
     EXPECT_THAT([&] { ClusterSpec cluster(jobs); },
                 ThrowsMessage<InvalidArgumentError>(HasSubstr(why)));
   };
-  refuse({}, "needs a job");
+  refuse({}, "needs at least one job");
   refuse({{"ps", {}}}, "\"ps\" has no tasks");
-  refuse({{"p-s", {"a:1"}}}, "\"p-s\" is no name");
-  refuse({{"", {"a:1"}}}, "\"\" is no name");
-  refuse({{"ps", {"a:1", "nowhere"}}}, "/job:ps/task:1: \"nowhere\" is no address");
+  refuse({{"p-s", {"a:1"}}}, "\"p-s\" is not a valid name");
+  refuse({{"", {"a:1"}}}, "\"\" is not a valid name");
+  refuse({{"ps", {"a:1", "nowhere"}}}, "/job:ps/task:1: \"nowhere\" is not an address");
   refuse({{"ps", {"a:1"}}, {"worker", {"b:1", "a:1"}}},
          "/job:ps/task:0 and /job:worker/task:1 have the same address, a:1");
   refuse({{"ps", {"a:1"}}, {"worker", {"a:01"}}},
@@ -52,8 +52,8 @@ TEST(ClusterSpecTest, RefusesClustersThatCannotBe) {
   refuse({{"ps", {"a:65536"}}}, "with a port of at most 65535");
 }
 
-// Each chooses its own.
-TEST(ClusterSpecTest, TakesPortsThatAreChosenLater) {
+// Each member chooses its own.
+TEST(ClusterSpecTest, AcceptsPortsChosenLater) {
   EXPECT_NO_THROW(ClusterSpec({{"worker", {"localhost:0", "localhost:0"}}}));
 }
 
@@ -66,7 +66,7 @@ TEST(ClusterSpecTest, ReadsPorts) {
     EXPECT_THROW(port_of_address(address), InvalidArgumentError) << address;
 }
 
-TEST(ClusterSpecTest, TakesASingleJob) {
+TEST(ClusterSpecTest, AcceptsASingleJob) {
   const ClusterSpec spec({{"local", {"localhost:0"}}});
   EXPECT_EQ(spec.num_tasks("local"), 1);
   const ClusterSpec two({{"local", {"a:1", "b:1"}}});

@@ -15,7 +15,7 @@ constexpr std::string_view kAny = "*";
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Each takes the value of one part; false if it is none.
+// Each parses the value of one part; false if it is invalid.
 bool take_word(std::string_view text, std::optional<std::string>& word) {
   word.reset();
   if (text == kAny) return true;

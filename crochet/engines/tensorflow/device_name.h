@@ -9,7 +9,7 @@
 namespace crochet::tensorflow {
 
 // A device, or a set of devices, as TensorFlow writes it:
-// "/job:worker/replica:0/task:1/device:CPU:0". What is unset, or "*" in the text, is any.
+// "/job:worker/replica:0/task:1/device:CPU:0". An unset part, "*" in the text, matches any.
 struct DeviceName {
   std::optional<std::string> job = {};
   std::optional<int> replica = {};
@@ -20,8 +20,8 @@ struct DeviceName {
   friend bool operator==(const DeviceName&, const DeviceName&) = default;
 };
 
-// None if TensorFlow does not understand the text. "" is any device; "/cpu:0" is "/device:CPU:0".
-// Of a part that is given twice the last one counts.
+// Nothing if the text is invalid for TensorFlow. "" is any device; "/cpu:0" is "/device:CPU:0".
+// If a part is repeated, the last one counts.
 std::optional<DeviceName> parse_device_name(std::string_view text);
 
 // The text with its parts in TensorFlow's order; "" for any device.

@@ -14,7 +14,7 @@ TEST(DeviceNameTest, ParsesEveryPart) {
             (DeviceName{.job = "worker", .replica = 2, .task = 11, .type = "GPU", .index = 3}));
 }
 
-TEST(DeviceNameTest, LeavesUnsetWhatIsNotSaid) {
+TEST(DeviceNameTest, LeavesMissingPartsUnset) {
   EXPECT_EQ(parse_device_name(""), DeviceName());
   EXPECT_EQ(parse_device_name("/job:*/task:*/device:*:*"), DeviceName());
   EXPECT_EQ(parse_device_name("/job:ps"), (DeviceName{.job = "ps"}));
@@ -26,12 +26,12 @@ TEST(DeviceNameTest, KnowsTheShortForms) {
   EXPECT_EQ(parse_device_name("/task:1/GPU:2"), (DeviceName{.task = 1, .type = "GPU", .index = 2}));
 }
 
-TEST(DeviceNameTest, TakesTheLastOfTwo) {
+TEST(DeviceNameTest, UsesTheLastOfRepeatedParts) {
   EXPECT_EQ(parse_device_name("/job:a/job:b/job:*/task:1"), (DeviceName{.task = 1}));
   EXPECT_EQ(parse_device_name("/device:CPU:1/device:GPU"), (DeviceName{.type = "GPU"}));
 }
 
-TEST(DeviceNameTest, RefusesWhatTensorFlowWouldFailOn) {
+TEST(DeviceNameTest, RejectsNamesThatTensorFlowRejects) {
   for (const char* const text : {"job:ps",          "/",           "/job:",    "/job",
                                  "/job:7",          "/job:p-s",    "/job:ps/", "/task:x",
                                  "/task:-1",        "/task:+1",    "/task:",   "/task:99999999999",

@@ -13,27 +13,27 @@
 
 namespace crochet::tensorflow {
 
-// What a function is given, and how its body calls it: a letter first.
+// An input of a function, with its name in the body, which begins with a letter.
 struct FunctionInput {
   std::string name;
   DType dtype = DType::kInvalid;  // kResource: the handle of a variable.
-  // Of all values that it will get. Unset: unknown.
+  // The shape of all its values. Unset: unknown.
   std::optional<Shape> shape = {};
 };
 
-// What is known of a function.
+// The signature of a function.
 struct FunctionInfo {
   std::string name;
   std::vector<DType> input_types;
   std::vector<DType> output_types;
 };
 
-// Operations under a name, which an operation of a graph runs: the branches of If, the body of
-// While. GraphBuilder::function() makes and finds them. A small value; equal if it is the same
+// A named set of operations that an operation of a graph runs: a branch of If, the body of
+// While. GraphBuilder::function() makes and finds functions. A small value; equal if it is the same
 // function.
 class Function {
  public:
-  // Stands for nothing; false in a condition.
+  // Unset; false in a condition.
   Function() = default;
   explicit Function(FunctionInfo info)
       : info_(std::make_shared<const FunctionInfo>(std::move(info))) {}

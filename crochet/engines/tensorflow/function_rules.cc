@@ -14,14 +14,14 @@ namespace {
 
 constexpr const char* kOutputTypes = "Tout";
 
-// What a function gives.
+// The results that a function must return.
 enum class Gives {
   kOutputs,  // The operation's outputs.
-  kInputs,   // What it takes.
+  kInputs,   // The same types as its inputs.
   kOne,      // One value.
 };
 
-// What an operation does with a function: it calls it with one of its inputs, a list.
+// How an operation uses a function: it calls the function with one of its inputs, a list.
 struct Role {
   std::string_view type;
   const char* attribute;
@@ -60,7 +60,8 @@ std::string text_of(const std::vector<DType>& types) {
   return fmt::format("({})", fmt::join(types, ", "));
 }
 
-// What all functions that give the outputs are to give. Null if that is for TensorFlow to say.
+// The types that all functions that compute the outputs must return. Null if TensorFlow checks
+// them.
 const std::vector<DType>* output_types(const Function& first, Attributes& attributes) {
   const auto [types, added] = attributes.try_emplace(kOutputTypes, first.output_types());
   return std::get_if<std::vector<DType>>(&types->second.value());
@@ -71,7 +72,7 @@ void check(const std::string& what, const Function& function, const std::vector<
   const bool gives_them =
       given == nullptr ? function.output_types().size() == 1 : function.output_types() == *given;
   if (function.input_types() == taken && gives_them) return;
-  throw InvalidArgumentError("{}: the function \"{}\" takes {} and gives {}, expected {} and {}",
+  throw InvalidArgumentError("{}: the function \"{}\" takes {} and returns {}, expected {} and {}",
                              what, function.name(), text_of(function.input_types()),
                              text_of(function.output_types()), text_of(taken),
                              given == nullptr ? "one value" : text_of(*given));

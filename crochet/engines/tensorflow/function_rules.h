@@ -10,15 +10,15 @@
 
 namespace crochet::tensorflow::internal {
 
-// The functions that an operation is given.
+// The functions among an operation's attributes.
 std::vector<Function> functions_in(const Attributes& attributes);
 
-// Compares the functions that an If, a Case, a While or a call is given with its inputs and
-// outputs: TensorFlow does so in the run, if at all. What follows from them, "Tout", is added where
-// it is not given.
+// Checks the functions of an If, a Case, a While or a call against its inputs and
+// outputs: TensorFlow does so only in the run, if at all. Adds the attribute "Tout", which follows
+// from them, if it is missing.
 //
-// `inputs`: the places, a list of one for a single value.
-// Throws: InvalidArgumentError if a function takes, or gives, values of other types.
+// `inputs`: the outputs it takes, a list of one for a single value.
+// Throws: InvalidArgumentError if a function takes, or returns, values of other types.
 void apply_function_rules(const std::string& type, const std::string& name,
                           const std::vector<std::vector<TF_Output>>& inputs,
                           Attributes& attributes);

@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Functions, and operations that are given them.
+// Functions, and operations that call them.
 #include "crochet/engines/tensorflow/function.h"
 
 #include <gmock/gmock.h>
@@ -23,19 +23,19 @@ using Inputs = std::vector<Output>;
 
 class FunctionTest : public testing::Test {
  protected:
-  // Of a float: x * factor.
+  // A function of a float: x * factor.
   Function times(const std::string& name, float factor) {
     return build_.function(name, {{"x", DType::kFloat}}, [&](GraphBuilder& body, const Inputs& in) {
       return body.op("Mul", "product", {in[0], body.constant("factor", factor)});
     });
   }
-  // Of nothing: a float.
+  // A function without inputs: a float.
   Function number(const std::string& name, float value) {
     return build_.function(name, {}, [&](GraphBuilder& body, const Inputs&) {
       return body.constant("number", value);
     });
   }
-  // Adds to the variable whose handle it is given; there is no output.
+  // A function that adds to the variable with the given handle; no output.
   Function adds(const std::string& name, float amount) {
     return build_.function(
         name, {{"v", DType::kResource}}, [&](GraphBuilder& body, const Inputs& in) {
@@ -53,7 +53,7 @@ class FunctionTest : public testing::Test {
   const Output three_ = build_.constant("three", 3.0f);
 };
 
-TEST_F(FunctionTest, KnowsWhatItTakesAndGives) {
+TEST_F(FunctionTest, KnowsItsInputAndOutputTypes) {
   const Function function =
       build_.function("pick", {{"a", DType::kFloat, Shape{2}}, {"b", DType::kString}},
                       [](GraphBuilder& body, const Inputs& in) -> OpInput {
@@ -79,8 +79,8 @@ TEST_F(FunctionTest, IsABranch) {
   }
 }
 
-// The names in a body are its own.
-TEST_F(FunctionTest, IsOneOfAList) {
+// Names in a body are local to it.
+TEST_F(FunctionTest, MayBeOneOfAList) {
   const auto index = build_.placeholder<int32_t>("index", {});
   const Attributes branches = {{"branches", {times("once", 1), times("twice", 2), times("x3", 3)}},
                                {"Tout", {DType::kFloat}}};
@@ -123,20 +123,20 @@ TEST_F(FunctionTest, CallsOthers) {
         return body.op("PartitionedCall", "squared", {{doubled}}, {{"f", inner}});
       });
   EXPECT_EQ(run(build_.op("PartitionedCall", "y", {{three_}}, {{"f", outer}})[0]), 36);
-  // It is the graph's as well.
+  // It is a function of the graph as well.
   EXPECT_EQ(build_.function("inner"), inner);
   EXPECT_EQ(run(build_.op("PartitionedCall", "z", {{three_}}, {{"f", inner}})[0]), 9);
-  // As older graphs call functions.
+  // The way older graphs call functions.
   EXPECT_EQ(run(build_.op("twice", "direct", {three_})[0]), 6);
 }
 
-TEST_F(FunctionTest, TakesNothing) {
+TEST_F(FunctionTest, MayHaveNoInputs) {
   const auto y = build_.op("If", "y", {flag_, std::vector<Output>()},
                            {{"then_branch", number("one", 1)}, {"else_branch", number("two", 2)}});
   EXPECT_EQ(run(y[0], {{flag_, Tensor::scalar(false)}}), 2);
 }
 
-// Of the branch that is taken, once, though no output needs it.
+// Changes are made in the branch that is taken, once, though no output needs them.
 TEST_F(FunctionTest, ChangesVariablesByTheirHandles) {
   const auto v = build_.variable("v", Tensor::scalar(10.0f));
   const Operation branch =
@@ -157,7 +157,7 @@ TEST_F(FunctionTest, ChangesVariablesByTheirHandles) {
   EXPECT_TRUE(graph_.changes_variables(runs));
 }
 
-TEST_F(FunctionTest, DoesWhatNoOutputNeeds) {
+TEST_F(FunctionTest, RunsOperationsThatNoOutputNeeds) {
   const auto v = build_.variable("v", Tensor::scalar(10.0f));
   const Function function = build_.function(
       "count", {{"v", DType::kResource}, {"x", DType::kFloat}},
@@ -174,7 +174,7 @@ TEST_F(FunctionTest, DoesWhatNoOutputNeeds) {
   }
 }
 
-// TensorFlow gives a variable whatever shape it is given.
+// TensorFlow itself assigns a value of any shape to a variable.
 TEST_F(FunctionTest, ChecksShapesOfAssignmentsInTheRun) {
   const auto v = build_.variable("v", Tensor::zeros<float>({2}));
   const auto value = build_.placeholder("value", DType::kFloat);
@@ -192,7 +192,7 @@ TEST_F(FunctionTest, ChecksShapesOfAssignmentsInTheRun) {
   EXPECT_EQ(session->run(GraphBuilder::value(v)).tensor(), Tensor::from<float>({1, 2}));
 }
 
-TEST_F(FunctionTest, AddsToTheStepBehindItsRead) {
+TEST_F(FunctionTest, AddsToTheStepAfterItsRead) {
   create_global_step(graph_);
   const Output handle = graph_.output("global_step");
   const Function count = build_.function(
@@ -223,7 +223,7 @@ TEST_F(FunctionTest, IsImportedAgain) {
       0.75);
 }
 
-TEST_F(FunctionTest, IsKeptThoughNothingCallsIt) {
+TEST_F(FunctionTest, IsExportedThoughNothingCallsIt) {
   const auto before = graph_.meta_graph();
   times("twice", 2);
   Graph imported = Graph::from_meta_graph(*graph_.meta_graph(), "built");
@@ -236,7 +236,7 @@ TEST_F(FunctionTest, IsKeptThoughNothingCallsIt) {
       NotFoundError);
 }
 
-TEST_F(FunctionTest, HasGradientsWhereItIsCalled) {
+TEST_F(FunctionTest, HasGradientsThroughACall) {
   const Function square = build_.function(
       "square", {{"x", DType::kFloat}},
       [](GraphBuilder& body, const Inputs& in) { return body.op("Square", "square", {in[0]}); });
@@ -244,8 +244,8 @@ TEST_F(FunctionTest, HasGradientsWhereItIsCalled) {
   EXPECT_EQ(run(build_.gradients("g", {y}, {three_})[0]), 6);
 }
 
-// What has no gradient within a function is found in the run.
-TEST_F(FunctionTest, HasNoGradientsOfWhatHasNoneWhereItIsCalled) {
+// An operation without a gradient within a function is detected in the run.
+TEST_F(FunctionTest, FailsInTheRunIfABodyHasNoGradient) {
   const Function twice = times("twice", 2);
   const auto calls = [&](const char* name, const FunctionBody& body) {
     return build_.op(
@@ -283,7 +283,7 @@ TEST_F(FunctionTest, HasGradientsWithinItsBody) {
   EXPECT_EQ(run(build_.op("PartitionedCall", "y", {{three_}}, {{"f", derivative}})[0]), 6);
 }
 
-TEST_F(FunctionTest, MustFitTheOperation) {
+TEST_F(FunctionTest, MustMatchTheOperation) {
   const Function twice = times("twice", 2);
   const Function one = number("one", 1);
   const Function text = build_.function(
@@ -299,7 +299,7 @@ TEST_F(FunctionTest, MustFitTheOperation) {
     EXPECT_EQ(graph_.find_operation("y"), nullptr);
   };
   expect_refused("If", {flag_, {three_}}, {{"then_branch", twice}, {"else_branch", text}},
-                 "\"text\" takes (float32) and gives (string), expected (float32) and (float32)");
+                 "\"text\" takes (float32) and returns (string), expected (float32) and (float32)");
   expect_refused("If", {flag_, {three_}}, {{"then_branch", twice}, {"else_branch", one}},
                  "\"one\" takes ()");
   expect_refused("If", {flag_, {three_}},
@@ -308,7 +308,7 @@ TEST_F(FunctionTest, MustFitTheOperation) {
   expect_refused("StatelessCase", {build_.constant("0", 0), {three_}},
                  {{"branches", {twice, text}}}, "\"text\"");
   expect_refused("While", {{three_}}, {{"cond", nothing}, {"body", twice}}, "one value");
-  expect_refused("While", {{three_}}, {{"cond", twice}, {"body", nothing}}, "gives ()");
+  expect_refused("While", {{three_}}, {{"cond", twice}, {"body", nothing}}, "returns ()");
   expect_refused("PartitionedCall", {{three_, three_}}, {{"f", twice}}, "(float32, float32)");
   expect_refused("If", {flag_, {three_}}, {{"then_branch", twice}}, "else_branch");
   expect_refused("LeakyRelu", {three_}, {{"alpha", twice}}, "alpha");
@@ -335,7 +335,7 @@ TEST_F(FunctionTest, MustBeOfTheGraph) {
   EXPECT_EQ(graph_.find_operation("y"), nullptr);
 }
 
-TEST_F(FunctionTest, RefusesNamesThatAreTaken) {
+TEST_F(FunctionTest, RejectsNamesThatAreTaken) {
   times("twice", 2);
   for (const char* const name : {"twice", "MatMul", "NoOp"})
     EXPECT_THAT([&] { number(name, 1); }, ThrowsMessage<AlreadyExistsError>(HasSubstr(name)));
@@ -351,7 +351,7 @@ TEST_F(FunctionTest, RefusesNamesThatAreTaken) {
   EXPECT_EQ(run(three_), 3);
 }
 
-TEST_F(FunctionTest, SeesNothingOfTheGraph) {
+TEST_F(FunctionTest, CannotUseTheGraphsOutputs) {
   const auto expect_refused = [&](const FunctionBody& body, const char* cause) {
     EXPECT_THAT(
         [&] {
@@ -372,11 +372,11 @@ TEST_F(FunctionTest, SeesNothingOfTheGraph) {
       [](GraphBuilder& body, const Inputs&) { return body.variable("v", Tensor::scalar(1.0f)); },
       "no variables");
   expect_refused([](GraphBuilder& body, const Inputs&) { return body.placeholder<float>("p", {}); },
-                 "nobody feeds");
+                 "cannot be fed");
   expect_refused(
       [](GraphBuilder& body, const Inputs& in) { return body.scalar_summary("s", in[0]); },
       "summaries");
-  // What a body throws goes through, and it can be tried again.
+  // An exception of the body is passed on, and the name stays free.
   struct Mine {};
   EXPECT_THROW(
       build_.function("f", {}, [](GraphBuilder&, const Inputs&) -> OpInput { throw Mine(); }),

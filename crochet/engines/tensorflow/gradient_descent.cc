@@ -11,7 +11,7 @@
 namespace crochet::tensorflow {
 namespace {
 
-// What is changed: a variable, or a part of one.
+// A variable to change, or a part of one.
 struct Learner {
   TF_Operation* handle;
   DType dtype;
@@ -22,7 +22,7 @@ std::vector<Learner> learners(const Graph& graph, const std::string& what,
   std::vector<Learner> result;
   for (const Variable& variable : variables) {
     if (!variable || variable.info()->graph != &graph)
-      throw InvalidArgumentError("{}: \"{}\" is no variable of this graph", what,
+      throw InvalidArgumentError("{}: \"{}\" is not a variable of this graph", what,
                                  variable ? variable.name() : "(none)");
     if (!internal::has_derivatives(variable.dtype()))
       throw InvalidArgumentError("{}: variable \"{}\" is {}, which has no derivatives", what,
@@ -46,7 +46,7 @@ std::vector<Variable> trainable_variables(const Graph& graph) {
   return result;
 }
 
-// Throws: InvalidArgumentError if a rate that is given is not a scalar of the variables' type.
+// Throws: InvalidArgumentError if a given rate is not a scalar of the variables' type.
 void check_rate(const std::string& what, const OutputInfo& rate,
                 const std::vector<Learner>& learners) {
   for (const Learner& learner : learners)

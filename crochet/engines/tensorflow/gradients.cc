@@ -18,7 +18,7 @@ namespace {
 
 using Operations = std::unordered_set<TF_Operation*>;
 
-// What `ys` depend on by values, themselves among it.
+// The operations that `ys` depend on by values, including their own.
 Operations ancestors(std::span<const TF_Output> ys) {
   Operations seen;
   std::vector<TF_Operation*> rest;
@@ -55,8 +55,8 @@ std::vector<TF_Operation*> dependents(std::span<const TF_Output> xs, const Opera
   return result;
 }
 
-// The derivative of a loop needs what is known only of loops that TensorFlow's C API built itself:
-// of others it looks for it at a null pointer.
+// The derivative of a loop needs information that exists only for loops built by TensorFlow's C API
+// itself: for others it would dereference a null pointer.
 bool is_of_a_loop(std::string_view type) {
   constexpr std::array<std::string_view, 8> kTypes = {
       "Enter",    "Exit",    "NextIteration",    "LoopCond",
@@ -92,7 +92,7 @@ void check_known(const Status& status, const std::string& prefix,
       prefix, type, fmt::join(names, ", "));
 }
 
-// TF_AddGradients does not go on behind a y to one that it depends on. Nothing depends on these.
+// TF_AddGradients stops at a y even if that depends on another y. Nothing depends on these copies.
 std::vector<TF_Output> copies_of(TF_Graph* graph, const std::string& prefix,
                                  std::span<const TF_Output> ys) {
   std::vector<TF_Output> copies;
@@ -122,7 +122,7 @@ std::vector<TF_Output> translate(std::span<const TF_Output> outputs, TF_Graph* g
   return result;
 }
 
-// In a copy of the graph: a failure in the midst of it leaves operations that are not whole.
+// Tries it in a copy of the graph: a failure leaves incomplete operations.
 void rehearse(TF_Graph* graph, const std::string& prefix, std::span<const TF_Output> ys,
               std::span<const TF_Output> xs, const std::vector<TF_Operation*>& between) {
   const std::string what = fmt::format("gradients \"{}\"", prefix);
@@ -150,7 +150,7 @@ bool has_derivatives(DType dtype) {
 std::vector<TF_Output> add_gradients(TF_Graph* graph, const std::string& prefix,
                                      std::span<const TF_Output> ys, std::span<const TF_Output> xs) {
   const Operations behind = ancestors(ys);
-  std::vector<TF_Output> by;  // Each once, and only those that there is a way to.
+  std::vector<TF_Output> by;  // Each x once, and only those that some y depends on.
   for (const TF_Output& x : xs)
     if (behind.contains(x.oper) &&
         std::ranges::none_of(by, [&](const TF_Output& other) { return is_same(x, other); }))

@@ -27,7 +27,7 @@ class GradientsTest : public testing::Test {
   const Output b_ = build_.constant("b", 5.0f);
 };
 
-TEST_F(GradientsTest, Derives) {
+TEST_F(GradientsTest, ComputesDerivatives) {
   const auto product = build_.op("Mul", "product", {a_, b_});
   const auto square = build_.op("Square", "square", {product});
   const auto gradients = build_.gradients("g", {square}, {a_, b_});
@@ -37,7 +37,7 @@ TEST_F(GradientsTest, Derives) {
   EXPECT_EQ(graph_.output(to_string(gradients[0])), gradients[0]);
 }
 
-TEST_F(GradientsTest, TakesTheSameTwiceAndWhatNothingDependsOn) {
+TEST_F(GradientsTest, AcceptsRepeatedAndUnrelatedXs) {
   const auto square = build_.op("Square", "square", {a_});
   const auto gradients = build_.gradients("g", {square}, {a_, b_, a_});
   EXPECT_EQ(run(gradients[0]), 6);
@@ -47,7 +47,7 @@ TEST_F(GradientsTest, TakesTheSameTwiceAndWhatNothingDependsOn) {
   EXPECT_EQ(run(build_.gradients("i", {a_}, {a_})[0]), 1);
 }
 
-// b is an ancestor of one y and another y itself.
+// b is an ancestor of one y, and another y.
 TEST_F(GradientsTest, SumsOverYsThatDependOnOneAnother) {
   const auto y = build_.op("Mul", "y", {a_, b_});
   const auto z = build_.op("Square", "z", {y});
@@ -56,7 +56,7 @@ TEST_F(GradientsTest, SumsOverYsThatDependOnOneAnother) {
   EXPECT_EQ(run(gradients[1]), 1 + 2 * 15 + 1);
 }
 
-TEST_F(GradientsTest, PutsEachDerivativeInItsPlace) {
+TEST_F(GradientsTest, ReturnsEachDerivativeAtItsIndex) {
   std::vector<Output> parts;
   std::vector<OpInput> xs;
   for (int i = 0; i < 20; ++i) {
@@ -77,7 +77,7 @@ TEST_F(GradientsTest, PutsEachDerivativeInItsPlace) {
   }
 }
 
-TEST_F(GradientsTest, NamesWhatHasNoGradient) {
+TEST_F(GradientsTest, NamesOperationsWithoutAGradient) {
   const auto logits = build_.placeholder<float>("logits", {-1, 10});
   const auto labels = build_.placeholder<int32_t>("labels", {-1});
   const auto losses = build_.op("SparseSoftmaxCrossEntropyWithLogits", "losses", {logits, labels});
@@ -86,14 +86,14 @@ TEST_F(GradientsTest, NamesWhatHasNoGradient) {
               ThrowsMessage<UnimplementedError>(AllOf(
                   HasSubstr("gradients \"g\""), HasSubstr("SparseSoftmaxCrossEntropyWithLogits"),
                   HasSubstr("\"losses\""))));
-  // Nothing is left behind, and the name is free.
+  // No operations remain, and the name is free.
   EXPECT_EQ(graph_.operation_names().size(), size);
   const auto square = build_.op("Square", "square", {a_});
   EXPECT_EQ(run(build_.gradients("g", {square}, {a_})[0]), 6);
 }
 
-// TensorFlow itself ends the process.
-TEST_F(GradientsTest, RefusesLoops) {
+// TensorFlow itself would abort the process.
+TEST_F(GradientsTest, RejectsLoops) {
   const auto enter = build_.op("Enter", "enter", {a_}, {{"frame_name", "frame"}});
   const auto exit = build_.op("Exit", "exit", {enter});
   EXPECT_THAT([&] { build_.gradients("g", {exit}, {a_}); },
@@ -111,7 +111,7 @@ TEST_F(GradientsTest, AreExportedWithLoopsAndBranches) {
               ThrowsMessage<UnimplementedError>(HasSubstr("control flow")));
   GraphBuilder(graph).name("gradient/named", graph.output("gradient"));
   Graph again = Graph::from_meta_graph(*graph.meta_graph(), "kept");
-  // What is below 100 is doubled twice, three times over.
+  // Values below 100 are doubled twice, three times.
   for (const auto& [value, result, derivative] :
        {std::tuple{1.0f, 64.0f, 64.0f}, std::tuple{10.0f, 160.0f, 16.0f}}) {
     const auto session = again.new_session("");
@@ -121,7 +121,7 @@ TEST_F(GradientsTest, AreExportedWithLoopsAndBranches) {
   }
 }
 
-TEST_F(GradientsTest, RefusesWhatHasNoDerivatives) {
+TEST_F(GradientsTest, RejectsTypesWithoutDerivatives) {
   const auto integer = build_.constant("integer", 1);
   const auto word = build_.constant("word", "cat");
   for (const Output& output : {integer, word}) {
@@ -147,7 +147,7 @@ TEST_F(GradientsTest, CountsAllReadsOfAVariable) {
   EXPECT_EQ(run(build_.gradients("g", {y}, {v})[0]), 4);
 }
 
-TEST_F(GradientsTest, DescendsAlongThem) {
+TEST_F(GradientsTest, UpdatesVariablesByGradientDescent) {
   const auto v = build_.variable("v", Tensor::from<float>({1, 2}));
   const auto wide = build_.variable("wide", Tensor::scalar(4.0));
   const auto still = build_.variable("still", Tensor::scalar(7.0f));
@@ -173,7 +173,7 @@ TEST_F(GradientsTest, DescendsAlongThem) {
   static_cast<void>(count);
 }
 
-TEST_F(GradientsTest, DescendsByTheVariablesAndTheRateItIsGiven) {
+TEST_F(GradientsTest, UsesTheGivenVariablesAndRate) {
   const auto v = build_.variable("v", Tensor::scalar(1.0f));
   const auto w = build_.variable("w", Tensor::scalar(1.0f));
   const auto loss = build_.op("Mul", "loss", {v, w});
@@ -187,7 +187,7 @@ TEST_F(GradientsTest, DescendsByTheVariablesAndTheRateItIsGiven) {
   EXPECT_EQ(values[1].tensor, Tensor::scalar(0.75f));
 }
 
-TEST_F(GradientsTest, RefusesADescentThatChangesNothing) {
+TEST_F(GradientsTest, RejectsADescentThatChangesNothing) {
   const auto v = build_.variable("v", Tensor::scalar(1.0f));
   const auto count = build_.variable("count", Tensor::scalar(1));
   EXPECT_THAT([&] { build_.gradient_descent("train", a_, {.learning_rate = 1}); },

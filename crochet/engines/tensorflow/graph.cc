@@ -8,7 +8,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
-#include "crochet/engines/tensorflow/at_place.h"
+#include "crochet/engines/tensorflow/at_location.h"
 #include "crochet/engines/tensorflow/c_api.h"
 #include "crochet/engines/tensorflow/graph_def.h"
 #include "crochet/engines/tensorflow/graph_saver.h"
@@ -23,7 +23,7 @@
 namespace crochet::tensorflow {
 namespace {
 
-using internal::at_place;
+using internal::at_location;
 using internal::is_reference;
 using internal::OperationBuilder;
 using internal::Status;
@@ -33,7 +33,7 @@ DType dtype_of_output(TF_Output output) {
   return is_valid_dtype(number) ? static_cast<DType>(number) : DType::kInvalid;
 }
 
-// Nothing if nothing is known.
+// Unset if the shape is unknown.
 std::optional<Shape> shape_of_output(TF_Graph* graph, TF_Output output) {
   Status status;
   const int rank = TF_GraphGetTensorNumDims(graph, output, status.get());
@@ -44,12 +44,12 @@ std::optional<Shape> shape_of_output(TF_Graph* graph, TF_Output output) {
   try {
     return Shape(dimensions);
   } catch (const InvalidArgumentError&) {
-    // More elements than there are numbers: TensorFlow says so when it runs.
+    // Its number of elements overflows: TensorFlow reports that when it runs.
     return std::nullopt;
   }
 }
 
-// "w1" of "w1:0", as variables are called in checkpoints.
+// "w1" for "w1:0", the variable's name in checkpoints.
 std::string_view without_index(std::string_view tensor) {
   return tensor.substr(0, tensor.rfind(':'));
 }
@@ -64,7 +64,7 @@ bool overlap(const Graph::Part& a, const Graph::Part& b) {
   return true;
 }
 
-// All within the whole, as many elements as it has, and none twice: then they are the whole.
+// The parts are the whole if they lie in it, have as many elements, and do not overlap.
 void check_parts(const Graph::VariableNode& variable, const std::string& file) {
   int64_t num_elements = 0;
   for (const Graph::Part& part : variable.parts) num_elements += part.shape.num_elements();
@@ -106,7 +106,7 @@ Graph Graph::import_graph_def(const std::string& path, const ImportOptions& opti
 Graph Graph::from_graph_def(std::string bytes, const std::string& name,
                             const ImportOptions& options) {
   internal::check_is_binary(bytes, name);
-  if (bytes.empty()) throw InvalidArgumentError("{}: a GraphDef without operations", name);
+  if (bytes.empty()) throw InvalidArgumentError("{}: the GraphDef has no operations", name);
   MetaGraph graph;
   graph.tensorflow_version = TF_Version();
   graph.graph_def = std::move(bytes);
@@ -131,7 +131,7 @@ Graph::Graph() : definition_(), graph_(TF_NewGraph(), TF_DeleteGraph) {}
 
 Graph::~Graph() = default;
 
-// The GraphDef with this task's work placed on it.
+// The GraphDef with this task's operations placed on it.
 std::string Graph::place(const std::string& name, const ImportOptions& options) const {
   if (options.task.empty() ? options.ps_tasks != 0 : options.ps_tasks < 0)
     throw InvalidArgumentError("{}: imported for task \"{}\" with variables on {} tasks", name,
@@ -167,7 +167,7 @@ Graph::Node& Graph::add_node(TF_Operation* operation) {
     const DType dtype = dtype_of_output({operation, i});
     node->outputs.push_back(
         {.dtype = dtype, .shape = shape_of_output(graph_.get(), {operation, i})});
-    // Strings are copied anyway; handles of queues are such.
+    // Strings are always copied; handles of queues are references to strings.
     if (is_reference({operation, i}) && dtype != DType::kString) has_reference_variables_ = true;
   }
   nodes_by_name_.emplace(node->name, node.get());
@@ -179,14 +179,14 @@ Graph::Part Graph::make_part(const VariableDef& definition, const std::string& f
   const std::string place =
       fmt::format("{}: collection_def[\"variables\"]: \"{}\"", file, definition.variable_name);
   Part part = {.definition = &definition};
-  part.handle = at_place(place, [&] { return operation_of_tensor(definition.variable_name); });
-  part.initializer = at_place(place, [&] { return operation(definition.initializer_name); });
+  part.handle = at_location(place, [&] { return operation_of_tensor(definition.variable_name); });
+  part.initializer = at_location(place, [&] { return operation(definition.initializer_name); });
   if (is_reference({part.handle, 0})) {
     has_reference_variables_ = true;
     const std::string name = fmt::format("crochet/snapshot/{}", TF_OperationName(part.handle));
-    part.value = at_place(place, [&] { return copy_of(part.handle, name); });
+    part.value = at_location(place, [&] { return copy_of(part.handle, name); });
   } else {
-    part.value = at_place(place, [&] { return output(definition.snapshot_name); });
+    part.value = at_location(place, [&] { return output(definition.snapshot_name); });
   }
   const OutputInfo info = output_info(part.value);
   if (!info.shape || (element_size(info.dtype) == 0 && info.dtype != DType::kString))
@@ -203,7 +203,7 @@ Graph::Part Graph::make_part(const VariableDef& definition, const std::string& f
   return part;
 }
 
-// The graph has it already if it was kept beside a checkpoint.
+// A graph that was stored with a checkpoint already has it.
 Output Graph::copy_of(TF_Operation* handle, const std::string& name) {
   const OperationInfo* const known = find_operation(name);
   if (known == nullptr) {
@@ -257,8 +257,8 @@ void Graph::add_collections(const std::string& file) {
 
 void Graph::add_queue_runners(const std::string& file) {
   const auto find = [&](const std::string& name) {
-    return at_place(file + ": collection_def[\"queue_runners\"]",
-                    [&] { return Output(operation(name)); });
+    return at_location(file + ": collection_def[\"queue_runners\"]",
+                       [&] { return Output(operation(name)); });
   };
   for (const QueueRunnerDef& runner : definition_.queue_runners) {
     QueueRunnerOptions options = {.queue_name = runner.queue_name, .enqueue_ops = {}};
@@ -306,7 +306,7 @@ std::vector<Variable> Graph::variables() const {
 void Graph::check_has(const Output& output) const {
   if (output.graph() != this)
     throw InvalidArgumentError("{} is not an output of this graph", to_string(output));
-  // TensorFlow would call it out of range, which is what the end of the data is called.
+  // TensorFlow would report OutOfRange, which means the end of the data.
   if (output.index() < Output::kNoValue || output.index() >= output.operation()->num_outputs)
     throw InvalidArgumentError("{} is not an output of this graph: the operation has {}",
                                to_string(output), output.operation()->num_outputs);
@@ -396,14 +396,14 @@ std::vector<const VariableDef*> Graph::definitions(std::string_view collection) 
 Output Graph::group_of_initializers(const std::string& name, std::string_view collection) {
   std::vector<Output> initializers;
   for (const VariableDef* const definition : definitions(collection))
-    initializers.push_back(at_place(fmt::format("collection_def[\"{}\"]", collection),
-                                    [&] { return operation(definition->initializer_name); }));
+    initializers.push_back(at_location(fmt::format("collection_def[\"{}\"]", collection),
+                                       [&] { return operation(definition->initializer_name); }));
   if (collection == "local_variables")
     for (const Output& table : this->collection("table_initializer")) initializers.push_back(table);
   return initializers.empty() ? Output() : Output(group(free_name(name), initializers));
 }
 
-// A graph that was kept beside a checkpoint has those of the run that kept it.
+// A graph that was stored with a checkpoint already has those of its run.
 std::string Graph::free_name(const std::string& name) const {
   std::string result = name;
   for (int i = 1; find_operation(result) != nullptr; ++i) result = fmt::format("{}_{}", name, i);
@@ -423,7 +423,7 @@ Output Graph::default_ready_op() {
   return report_uninitialized("crochet/ready", all);
 }
 
-// Only where there is something to initialise then: Python, too, wants both or none.
+// Only if there is something to initialise then: Python also requires both or neither.
 Output Graph::default_ready_for_local_init_op() {
   if (definitions("local_variables").empty() && collection("table_initializer").empty())
     return Output();

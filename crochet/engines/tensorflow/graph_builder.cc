@@ -16,7 +16,7 @@ namespace {
 
 using internal::OperationBuilder;
 
-// Of what is added for sessions and savers.
+// The prefix of operations that are added for sessions and savers.
 constexpr std::string_view kOwnPrefix = "crochet/";
 
 bool is_empty_word(const Attribute& attribute) {
@@ -39,7 +39,7 @@ void GraphBuilder::check_can_add(std::string_view name) const {
   graph_.check_not_finalized(name);
   if (!internal::is_legal_operation_name(name) || name.starts_with('_') ||
       name.starts_with(kOwnPrefix))
-    throw InvalidArgumentError("\"{}\" is no name for an operation", name);
+    throw InvalidArgumentError("\"{}\" is not a valid name for an operation", name);
   if (TF_GraphOperationByName(graph_.tensorflow_graph(), std::string(name).c_str()) != nullptr)
     throw AlreadyExistsError("the graph already has an operation \"{}\"", name);
 }
@@ -66,8 +66,7 @@ void GraphBuilder::check_options(const std::string& name, const OpOptions& optio
   for (const Output& control : options.control_inputs)
     checked(control, fmt::format("operation \"{}\": a control input", name));
   if (options.colocate_with)
-    checked(options.colocate_with,
-            fmt::format("operation \"{}\": what it is colocated with", name));
+    checked(options.colocate_with, fmt::format("operation \"{}\": colocate_with", name));
 }
 
 Operation GraphBuilder::op(const std::string& type, std::string name,
@@ -135,8 +134,8 @@ Output GraphBuilder::summary(const char* type, const char* tag, std::string name
                              const OpInput& value) {
   check_can_add(name);
   if (graph_.is_function_body_)
-    throw InvalidArgumentError(
-        "summary \"{}\": nobody looks for summaries in a function; return the value", name);
+    throw InvalidArgumentError("summary \"{}\": a function cannot have summaries; return the value",
+                               name);
   const Output tags = constant(fmt::format("{}/{}", name, tag), name);
   const Output summary = op(type, std::move(name), {tags, value})[0];
   graph_.add_to_collection(kSummariesCollection, summary);

@@ -27,7 +27,7 @@ class GraphBuilderTest : public testing::Test {
   GraphBuilder build_{graph_};
 };
 
-TEST_F(GraphBuilderTest, RunsWhatItBuilt) {
+TEST_F(GraphBuilderTest, RunsBuiltOperations) {
   const auto x = build_.placeholder<float>("x", {-1, 2});
   const auto y = build_.op("MatMul", "product",
                            {x, build_.constant("w", Tensor::from<float>({1, 10}, {2, 1}))});
@@ -37,7 +37,7 @@ TEST_F(GraphBuilderTest, RunsWhatItBuilt) {
   EXPECT_EQ(graph_.output_info(y[0]).shape, (Shape{-1, 1}));
 }
 
-TEST_F(GraphBuilderTest, TakesConstantsOfAllKinds) {
+TEST_F(GraphBuilderTest, AcceptsConstantsOfAllKinds) {
   EXPECT_EQ(run(build_.constant("int", 3)), Tensor::scalar<int32_t>(3));
   EXPECT_EQ(run(build_.constant("int64", int64_t{3})), Tensor::scalar<int64_t>(3));
   EXPECT_EQ(run(build_.constant("flag", true)), Tensor::scalar(true));
@@ -51,7 +51,7 @@ TEST_F(GraphBuilderTest, TakesConstantsOfAllKinds) {
   EXPECT_THROW(build_.constant("nothing", Tensor()), InvalidArgumentError);
 }
 
-TEST_F(GraphBuilderTest, TakesAttributesOfAllKinds) {
+TEST_F(GraphBuilderTest, AcceptsAttributesOfAllKinds) {
   const auto x = build_.constant("x", Tensor::from<float>({1, -2, 3, 4}, {1, 2, 2, 1}));
   EXPECT_EQ(
       run(build_.op("MaxPool", "list_of_int", {x},
@@ -81,7 +81,7 @@ TEST_F(GraphBuilderTest, TakesAttributesOfAllKinds) {
   EXPECT_FALSE(graph_.output_info(of_any_rank[0]).shape);
 }
 
-TEST_F(GraphBuilderTest, TakesListsOfInputs) {
+TEST_F(GraphBuilderTest, AcceptsListsOfInputs) {
   const auto a = build_.constant("a", 1);
   const auto b = build_.op("Add", "b", {a, a});
   EXPECT_EQ(run(build_.op("Pack", "three", {{a, b, a}})[0]), Tensor::from<int32_t>({1, 2, 1}));
@@ -172,7 +172,7 @@ TEST_F(GraphBuilderTest, ChecksTheShapesOfVariables) {
   const Operation init = GraphBuilder::initializer(v);
   EXPECT_THROW(session->run(init, {{any, Tensor::zeros<float>({2})}}), InvalidArgumentError);
   session->run(init, {{any, Tensor::zeros<float>({3})}});
-  // TensorFlow does not look, unless it is told to.
+  // TensorFlow checks the shape only if validate_shape is set.
   const auto assign = build_.op("AssignVariableOp", "assign", {GraphBuilder::handle(v), any});
   EXPECT_THROW(session->run(assign, {{any, Tensor::zeros<float>({2})}}), InvalidArgumentError);
   EXPECT_EQ(value_of(*session, v), Tensor::zeros<float>({3}));
@@ -184,7 +184,7 @@ TEST_F(GraphBuilderTest, ChecksTheShapesOfVariables) {
       ThrowsMessage<InvalidArgumentError>(HasSubstr("wrong")));
 }
 
-TEST_F(GraphBuilderTest, RefusesVariablesThatCannotBeSaved) {
+TEST_F(GraphBuilderTest, RejectsVariablesThatCannotBeSaved) {
   EXPECT_THROW(build_.variable("v", Tensor()), InvalidArgumentError);
   const auto queue = build_.op("FIFOQueueV2", "queue", {}, {{"component_types", {DType::kFloat}}});
   EXPECT_THROW(build_.variable("v", queue), UnimplementedError);
@@ -195,8 +195,8 @@ TEST_F(GraphBuilderTest, RefusesVariablesThatCannotBeSaved) {
   EXPECT_EQ(graph_.find_operation("w"), nullptr);
 }
 
-// Two variables without a shared name would be one.
-TEST_F(GraphBuilderTest, TellsVariablesApart) {
+// Two variables without a shared_name would be the same one.
+TEST_F(GraphBuilderTest, KeepsVariablesSeparate) {
   const Attributes attributes = {{"dtype", DType::kFloat}, {"shape", Shape{}}};
   const auto assigned = [&](const char* name, float number) {
     const auto handle = build_.op("VarHandleOp", name, {}, attributes);
@@ -259,7 +259,7 @@ TEST_F(GraphBuilderTest, AddsToImportedGraphs) {
   }
 }
 
-TEST_F(GraphBuilderTest, RefusesWhatIsNoOperation) {
+TEST_F(GraphBuilderTest, RejectsInvalidOperations) {
   const auto a = build_.constant("a", 1.0f);
   const auto i = build_.constant("i", 1);
   const auto m = build_.constant("m", Tensor::zeros<float>({2, 3}));
@@ -288,7 +288,7 @@ TEST_F(GraphBuilderTest, RefusesWhatIsNoOperation) {
   EXPECT_EQ(run(a), Tensor::scalar(1.0f));
 }
 
-TEST_F(GraphBuilderTest, RefusesAttributesThatWouldDoHarm) {
+TEST_F(GraphBuilderTest, RejectsHarmfulAttributes) {
   EXPECT_THROW(build_.op("NoOp", "b", {}, {{"_class", {"loc:@nothing"}}}), InvalidArgumentError);
   EXPECT_THROW(build_.placeholder("b", DType::kInvalid), InvalidArgumentError);
   EXPECT_THROW(build_.placeholder("b", static_cast<DType>(1000)), InvalidArgumentError);
@@ -303,7 +303,7 @@ TEST_F(GraphBuilderTest, RefusesAttributesThatWouldDoHarm) {
   EXPECT_NO_THROW(run(build_.constant("c", 1)));
 }
 
-TEST_F(GraphBuilderTest, RefusesNamesThatArePoison) {
+TEST_F(GraphBuilderTest, RejectsNamesThatTensorFlowCannotRun) {
   build_.group("taken", {});
   for (const char* const name :
        {"", "a b", "a:0", "/a", "_a", "_SOURCE", "crochet/init", "a\n", "ä"})
@@ -315,7 +315,7 @@ TEST_F(GraphBuilderTest, RefusesNamesThatArePoison) {
   EXPECT_NO_THROW(run(build_.constant("c", 1)));
 }
 
-TEST_F(GraphBuilderTest, RefusesOutputsOfOtherGraphs) {
+TEST_F(GraphBuilderTest, RejectsOutputsOfOtherGraphs) {
   Graph other;
   GraphBuilder build_other(other);
   const Output foreign = build_other.constant("foreign", 1);
@@ -351,7 +351,7 @@ TEST_F(GraphBuilderTest, RefusesOutputsOfOtherGraphs) {
   EXPECT_EQ(graph_.find_operation("b"), nullptr);
 }
 
-TEST_F(GraphBuilderTest, RefusesEverythingOnceFinalized) {
+TEST_F(GraphBuilderTest, RejectsAllChangesOnceFinalized) {
   const auto a = build_.constant("a", 1.0f);
   const auto v = build_.variable("v", Tensor::scalar(1.0f));
   get_or_create_global_step(graph_);
@@ -377,8 +377,8 @@ TEST_F(GraphBuilderTest, CollectsSummaries) {
   EXPECT_EQ(run(histogram).dtype(), DType::kString);
 }
 
-// Of a reference variable, TensorFlow gives the memory itself.
-TEST_F(GraphBuilderTest, GivesNoMemoryThatChanges) {
+// For a reference variable, TensorFlow returns the variable's own memory.
+TEST_F(GraphBuilderTest, ReturnsNoMemoryThatChanges) {
   const auto v = build_.op("VariableV2", "v", {}, {{"dtype", DType::kFloat}, {"shape", Shape{64}}});
   const auto zeros = build_.constant("zeros", Tensor::zeros<float>({64}));
   const auto assign = build_.op("Assign", "assign", {v, zeros});
@@ -391,7 +391,7 @@ TEST_F(GraphBuilderTest, GivesNoMemoryThatChanges) {
   EXPECT_EQ(held, Tensor::zeros<float>({64}));
 }
 
-TEST_F(GraphBuilderTest, AsksForNothingInAnEmptyGraph) {
+TEST_F(GraphBuilderTest, AnEmptyGraphNeedsNoInitialization) {
   EXPECT_THAT(graph_.operation_names(), IsEmpty());
   EXPECT_TRUE(graph_.starts_initialized());
   EXPECT_FALSE(graph_.default_init_op());
@@ -402,7 +402,7 @@ TEST_F(GraphBuilderTest, AsksForNothingInAnEmptyGraph) {
   EXPECT_FALSE(graph_.new_session("")->run({}));
 }
 
-// What a saver keeps beside the checkpoint.
+// The graph that a saver stores with the checkpoint.
 TEST_F(GraphBuilderTest, IsImportedAgain) {
   const auto v = build_.variable("v", Tensor::scalar(1.0f));
   build_.variable("local", Tensor::scalar(5.0f), {.local = true});
@@ -437,7 +437,7 @@ TEST_F(GraphBuilderTest, IsImportedAgain) {
   EXPECT_NE(Graph::from_meta_graph(*graph_.meta_graph(), "built").find_operation("more"), nullptr);
 }
 
-// The graph of another engine.
+// A graph of another engine.
 class OtherGraph : public crochet::Graph {
  public:
   std::unique_ptr<crochet::Session> new_session(const std::string&, const SessionConfig&) override {
@@ -448,7 +448,7 @@ class OtherGraph : public crochet::Graph {
   std::vector<Variable> variables() const override { return {}; }
 };
 
-TEST_F(GraphBuilderTest, TakesNoGraphOfAnotherEngine) {
+TEST_F(GraphBuilderTest, RejectsAGraphOfAnotherEngine) {
   OtherGraph other;
   EXPECT_THROW(GraphBuilder{other}, InvalidArgumentError);
   const VariableInfo info = {.graph = &other, .name = "v", .dtype = DType::kFloat, .shape = {}};
@@ -456,7 +456,7 @@ TEST_F(GraphBuilderTest, TakesNoGraphOfAnotherEngine) {
   EXPECT_THROW(GraphBuilder::value(Variable()), InvalidArgumentError);
 }
 
-TEST_F(GraphBuilderTest, TakesNoVariableInParts) {
+TEST_F(GraphBuilderTest, RejectsPartitionedVariables) {
   InitializedGraph it("kinds");
   EXPECT_THAT([&] { GraphBuilder::value(it.variable("parts")); },
               ThrowsMessage<InvalidArgumentError>(HasSubstr("parts")));

@@ -85,7 +85,7 @@ NodeDef read_node(std::string_view bytes, std::string place) {
   return node;
 }
 
-// A GraphDef: its nodes, and all other fields as they are.
+// A GraphDef: its nodes, and all other fields unchanged.
 struct Graph {
   std::vector<NodeDef> nodes;
   std::string rest;
@@ -100,19 +100,19 @@ Graph read_graph(std::string_view graph_def, const std::string& file) {
               read_node(node, fmt::format("{}: graph_def.node[{}]", file, graph.nodes.size())));
         });
   } catch (const protozero::exception& error) {
-    throw DataLossError("{}: damaged or no GraphDef: {}", file, error.what());
+    throw DataLossError("{}: damaged or not a GraphDef: {}", file, error.what());
   }
   return graph;
 }
 
-// TensorFlow would take them, and fail in the first run.
+// TensorFlow would accept them, and fail in the first run.
 void check_needs_no_python(std::string_view type, std::string_view operation,
                            const std::string& file) {
   constexpr std::array<std::string_view, 3> kPython = {"PyFunc", "PyFuncStateless", "EagerPyFunc"};
   if (std::ranges::find(kPython, type) == kPython.end()) return;
   throw UnimplementedError(
       "{}: operation \"{}\" ({}) calls a function of the Python program that built the graph, "
-      "which is not there: build it of TensorFlow's operations",
+      "which is not available: build it from TensorFlow's operations",
       file, operation, type);
 }
 
@@ -142,14 +142,15 @@ void check_nodes(const std::vector<NodeDef>& nodes, const std::string& file) {
   for (const NodeDef& node : nodes) {
     check_needs_no_python(node.op, node.name, file);
     if (!is_legal_operation_name(node.name))
-      throw InvalidArgumentError("{}: \"{}\" is no name for an operation", file, node.name);
-    if (!is_legal_device(node.device))
-      throw InvalidArgumentError("{}: \"{}\" of operation \"{}\" is no device", file, node.device,
+      throw InvalidArgumentError("{}: \"{}\" is not a valid name for an operation", file,
                                  node.name);
+    if (!is_legal_device(node.device))
+      throw InvalidArgumentError("{}: \"{}\" of operation \"{}\" is not a device", file,
+                                 node.device, node.name);
     if (node.op != "VarHandleOp" || !node.shared_name.empty()) continue;
     if (nameless != nullptr)
       throw InvalidArgumentError(
-          "{}: the variables \"{}\" and \"{}\" have no shared_name: they would be one", file,
+          "{}: the variables \"{}\" and \"{}\" have no shared_name: they would be the same", file,
           nameless->name, node.name);
     nameless = &node;
   }
@@ -172,7 +173,7 @@ void add_type_attr(protozero::pbf_writer& node, const char* name, int32_t dtype)
   value.add_int32(kAttrType, dtype);
 }
 
-// On the variable's device, wherever that will be.
+// On the variable's device, whatever that is.
 void add_colocation(protozero::pbf_writer& node, std::string_view with) {
   protozero::pbf_writer entry(node, kNodeAttr);
   entry.add_string(1, "_class");
@@ -181,7 +182,7 @@ void add_colocation(protozero::pbf_writer& node, std::string_view with) {
   list.add_string(kListString, fmt::format("loc:@{}", with));
 }
 
-// True if there is the node that make_step_read() makes, as in a graph that was built here.
+// True if the node that make_step_read() makes exists, as in a graph that was built here.
 bool has_step_read(const std::vector<NodeDef>& nodes, std::string_view global_step,
                    const std::string& file) {
   const auto read = std::ranges::find(nodes, kGlobalStepNode, &NodeDef::name);
@@ -202,7 +203,7 @@ std::string make_step_read(const NodeDef& variable) {
   std::string bytes;
   protozero::pbf_writer node(bytes);
   node.add_string(kNodeName, kGlobalStepNode.data(), kGlobalStepNode.size());
-  // A reference that is read by Identity would be the same memory: what it is after the run.
+  // Identity of a reference would share its memory and so return the value after the run.
   node.add_string(kNodeOp, is_resource ? "ReadVariableOp" : "DeepCopy");
   node.add_string(kNodeInput, variable.name.data(), variable.name.size());
   if (!variable.device.empty())

@@ -12,7 +12,7 @@
 
 namespace crochet::tensorflow::internal {
 
-// The fields that matter here: of GraphDef, FunctionDefLibrary and FunctionDef,
+// The fields used here: of GraphDef, FunctionDefLibrary and FunctionDef,
 inline constexpr uint32_t kGraphNode = 1;
 inline constexpr uint32_t kGraphLibrary = 2;
 inline constexpr uint32_t kLibraryFunction = 1;
@@ -31,22 +31,22 @@ inline constexpr uint32_t kListString = 2;
 inline constexpr uint32_t kListFunc = 9;
 inline constexpr uint32_t kFuncName = 1;
 
-// A copy of a message in which `change(writer, bytes)` has written something else, or nothing, for
-// each field `number`. Throws: protozero's exceptions for bytes that are no message.
+// A copy of a message in which `change(writer, bytes)` writes a replacement, or nothing, for
+// each field `number`. Throws: protozero's exceptions for bytes that are not a message.
 template <typename Change>
 std::string copy_message(std::string_view bytes, uint32_t number, const Change& change) {
   std::string result;
   protozero::pbf_writer writer(result);
   protozero::pbf_reader message(bytes.data(), bytes.size());
-  const char* behind = bytes.data();
+  const char* copied = bytes.data();
   while (message.next()) {
     if (message.tag_and_type() == bytes_field(number)) {
       change(writer, view_of(message.get_view()));
     } else {
       message.skip();
-      result.append(behind, message.data().data());
+      result.append(copied, message.data().data());
     }
-    behind = message.data().data();
+    copied = message.data().data();
   }
   return result;
 }

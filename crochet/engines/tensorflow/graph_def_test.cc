@@ -41,7 +41,7 @@ std::string graph(const std::vector<std::string>& nodes) {
   return bytes;
 }
 
-TEST(GraphDefTest, RefusesFunctionsOfPython) {
+TEST(GraphDefTest, RejectsFunctionsOfPython) {
   for (const char* const type : {"PyFunc", "PyFuncStateless", "EagerPyFunc"}) {
     const auto is_refused =
         ThrowsMessage<UnimplementedError>(HasSubstr("x: operation \"a\" (" + std::string(type)));
@@ -76,14 +76,15 @@ TEST(GraphDefTest, KnowsLegalDevices) {
     EXPECT_FALSE(is_legal_device(device)) << device;
 }
 
-TEST(GraphDefTest, RefusesIllegalNamesAndDevices) {
-  EXPECT_THAT([] { prepare_graph_def(graph({node("a b", "NoOp")}), "", "x.meta"); },
-              ThrowsMessage<InvalidArgumentError>("x.meta: \"a b\" is no name for an operation"));
+TEST(GraphDefTest, RejectsIllegalNamesAndDevices) {
+  EXPECT_THAT(
+      [] { prepare_graph_def(graph({node("a b", "NoOp")}), "", "x.meta"); },
+      ThrowsMessage<InvalidArgumentError>("x.meta: \"a b\" is not a valid name for an operation"));
   EXPECT_THAT([] { prepare_graph_def(graph({node("a", "NoOp", "/nowhere")}), "", "x.meta"); },
               ThrowsMessage<InvalidArgumentError>(HasSubstr("\"/nowhere\" of operation \"a\"")));
 }
 
-TEST(GraphDefTest, RefusesTwoVariablesOfOneName) {
+TEST(GraphDefTest, RejectsTwoVariablesWithoutASharedName) {
   const std::string a = node("a", "VarHandleOp");
   const std::string b = node("b", "VarHandleOp");
   EXPECT_NO_THROW(prepare_graph_def(graph({a, node("b", "VarHandleOp", "", "b")}), "", "x"));
@@ -94,7 +95,7 @@ TEST(GraphDefTest, RefusesTwoVariablesOfOneName) {
       ThrowsMessage<InvalidArgumentError>(HasSubstr("\"a\" and \"b\" have no shared_name")));
 }
 
-TEST(GraphDefTest, KeepsAGraphWithoutAStepAsItIs) {
+TEST(GraphDefTest, DoesNotChangeAGraphWithoutAStep) {
   const std::string bytes = graph({node("a", "NoOp"), node("b", "NoOp", "/cpu:0")});
   EXPECT_EQ(prepare_graph_def(bytes, "global_step", "x"), bytes);
 }
@@ -120,7 +121,7 @@ std::vector<std::string> inputs_of(const std::string& graph_def, const std::stri
   return inputs;
 }
 
-TEST(GraphDefTest, ReadsTheStepBeforeWhatAddsToIt) {
+TEST(GraphDefTest, ReadsTheStepBeforeItIsIncremented) {
   for (const auto& [name, adding] : {std::pair{"contract_resource", "AssignAddVariableOp_1"},
                                      std::pair{"contract_reference", "add"}}) {
     const std::string graph_def = prepare_graph_def(
@@ -128,12 +129,12 @@ TEST(GraphDefTest, ReadsTheStepBeforeWhatAddsToIt) {
     EXPECT_THAT(inputs_of(graph_def, "crochet/global_step"), ElementsAre("global_step"));
     EXPECT_THAT(inputs_of(graph_def, adding),
                 ElementsAre("global_step", _, "^crochet/global_step"));
-    // Initialising it needs no value to be there.
+    // Initialising it does not need a value.
     EXPECT_THAT(inputs_of(graph_def, "global_step/Assign"), ElementsAre("global_step", _));
   }
 }
 
-TEST(GraphDefTest, KnowsTheReadOfTheStep) {
+TEST(GraphDefTest, RecognizesAnExistingReadOfTheStep) {
   const std::string once = prepare_graph_def(
       parse_meta_graph(golden_bytes("contract_resource"), "x").graph_def, "global_step", "x");
   EXPECT_EQ(prepare_graph_def(once, "global_step", "x"), once);
@@ -145,14 +146,14 @@ TEST(GraphDefTest, KnowsTheReadOfTheStep) {
         ThrowsMessage<InvalidArgumentError>(HasSubstr("does not read the global step")));
 }
 
-TEST(GraphDefTest, NamesThePlaceOfTheDamage) {
+TEST(GraphDefTest, NamesTheLocationOfTheDamage) {
   const std::string bytes = graph({node("a", "NoOp"), "\x0a\x7f"});
   EXPECT_THAT([&] { prepare_graph_def(bytes, "", "x.meta"); },
               ThrowsMessage<DataLossError>(HasSubstr("x.meta: graph_def.node[1]: ")));
   EXPECT_THROW(prepare_graph_def("\x0a\x7f", "", "x.meta"), DataLossError);
 }
 
-TEST(GraphDefTest, ThrowsNothingElseForFlippedBytesAndCuts) {
+TEST(GraphDefTest, ThrowsOnlyTypedErrorsForFlippedBytesAndCuts) {
   const std::string good =
       parse_meta_graph(golden_bytes("contract_resource"), "contract_resource.meta").graph_def;
   const auto try_bytes = [](const std::string& bytes) {

@@ -8,7 +8,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
-#include "crochet/engines/tensorflow/at_place.h"
+#include "crochet/engines/tensorflow/at_location.h"
 #include "crochet/engines/tensorflow/saver_entries.h"
 #include "crochet/session/session.h"
 
@@ -17,19 +17,19 @@ namespace {
 
 constexpr int64_t kVersion2 = 2;
 
-// Members of a cluster may have other working directories.
+// Absolute, as members of a cluster may have other working directories.
 Tensor filename_of(const std::string& prefix) {
   if (prefix.find("://") != std::string::npos) return Tensor::scalar(prefix);
   return Tensor::scalar(std::filesystem::absolute(prefix).lexically_normal().string());
 }
 
-// Where the file names what a saver has.
+// The location of a saver's field in the file.
 std::string place_of(const char* field, const std::string& name) {
   return fmt::format("saver_def.{} = \"{}\"", field, name);
 }
 
 Output filename_place(const Graph& graph, const SaverDef& saver) {
-  return internal::at_place(place_of("filename_tensor_name", saver.filename_tensor_name), [&] {
+  return internal::at_location(place_of("filename_tensor_name", saver.filename_tensor_name), [&] {
     const Output place = graph.output(saver.filename_tensor_name);
     if (graph.output_info(place).dtype != DType::kString)
       throw InvalidArgumentError("is {}, expected a string", graph.output_info(place).dtype);
@@ -38,13 +38,13 @@ Output filename_place(const Graph& graph, const SaverDef& saver) {
 }
 
 Output save_tensor(const Graph& graph, const SaverDef& saver) {
-  return internal::at_place(place_of("save_tensor_name", saver.save_tensor_name),
-                            [&] { return graph.output(saver.save_tensor_name); });
+  return internal::at_location(place_of("save_tensor_name", saver.save_tensor_name),
+                               [&] { return graph.output(saver.save_tensor_name); });
 }
 
 Output restore_operation(const Graph& graph, const SaverDef& saver) {
-  return internal::at_place(place_of("restore_op_name", saver.restore_op_name),
-                            [&] { return Output(graph.operation(saver.restore_op_name)); });
+  return internal::at_location(place_of("restore_op_name", saver.restore_op_name),
+                               [&] { return Output(graph.operation(saver.restore_op_name)); });
 }
 
 SaverDef choose(const MetaGraph& file) {

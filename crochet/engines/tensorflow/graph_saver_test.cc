@@ -53,7 +53,7 @@ class GraphSaverTest : public testing::Test {
   Saver by_crochet_{{.writer = StateWriter::kCrochet}};
 };
 
-TEST_F(GraphSaverTest, SavesWithOneFileADevice) {
+TEST_F(GraphSaverTest, SavesWithOneFilePerDevice) {
   train();
   by_graph_.save(*session_, path_, 1);
   EXPECT_THAT(names(), ElementsAre("checkpoint", "model.ckpt-1.data-00000-of-00002",
@@ -73,7 +73,7 @@ TEST_F(GraphSaverTest, RestoresWhatItSaved) {
   expect_same_values(*session, *session_);
 }
 
-TEST_F(GraphSaverTest, RestoresWhatCrochetSavedAndTheOtherWayRound) {
+TEST_F(GraphSaverTest, ExchangesCheckpointsWithCrochet) {
   train();
   by_crochet_.save(*session_, path_, 1);
   by_graph_.save(*session_, path_, 2);
@@ -85,7 +85,7 @@ TEST_F(GraphSaverTest, RestoresWhatCrochetSavedAndTheOtherWayRound) {
   expect_same_values(*by_crochet, *session_);
 }
 
-TEST_F(GraphSaverTest, SavesARunAndGoesOnFromIt) {
+TEST_F(GraphSaverTest, SavesARunAndResumesIt) {
   const auto run_until = [&](int64_t step) {
     const auto scaffold = std::make_shared<Scaffold>();
     scaffold->saver =
@@ -125,7 +125,7 @@ TEST_F(GraphSaverTest, IsPreferredInACluster) {
   EXPECT_FALSE(saver.preferred_for(*session_));
 }
 
-TEST_F(GraphSaverTest, RefusesTheFirstFormat) {
+TEST_F(GraphSaverTest, RejectsTheV1Format) {
   for (const int64_t version : {0, 1}) {
     SaverDef old = definition();
     old.version = version;
@@ -134,17 +134,17 @@ TEST_F(GraphSaverTest, RefusesTheFirstFormat) {
                 ThrowsMessage<UnimplementedError>(HasSubstr("V1 format")));
     EXPECT_THROW(static_cast<StateOperations&>(saver).restore(*session_, path_),
                  UnimplementedError);
-    // Where nobody asked for it, crochet saves.
+    // Unless it was requested explicitly, crochet saves.
     ScriptedGraph cluster;
     EXPECT_FALSE(saver.preferred_for(*cluster.new_session("grpc://10.0.0.1:2222")));
     EXPECT_TRUE(log_.contains("crochet saves"));
   }
-  // A file that is a V1 checkpoint.
+  // A V1 checkpoint is a single file.
   replace_file(FileSystem::posix(), path_, "old");
   EXPECT_THROW(by_graph_.restore(*session_, path_), UnimplementedError);
 }
 
-TEST_F(GraphSaverTest, SaysWhatTheGraphLacks) {
+TEST_F(GraphSaverTest, NamesWhatTheGraphLacks) {
   const auto save_by = [&](SaverDef definition) {
     GraphSaver(graph_, std::move(definition)).save(*session_, path_);
   };
@@ -167,7 +167,7 @@ TEST_F(GraphSaverTest, SaysWhatTheGraphLacks) {
               ThrowsMessage<InvalidArgumentError>(HasSubstr("expected a string")));
 }
 
-TEST(GraphSaverOfCollectionTest, TakesTheOnlyOne) {
+TEST(GraphSaverOfCollectionTest, UsesTheOnlyOne) {
   InitializedGraph it("scaffold");
   EXPECT_FALSE(it.graph.definition().saver);
   const TempDirectory directory;
@@ -175,7 +175,7 @@ TEST(GraphSaverOfCollectionTest, TakesTheOnlyOne) {
   EXPECT_EQ(CheckpointReader(directory / "m-0").read("w"), Tensor::from<float>({1, 2}));
 }
 
-// SV-50: of several savers each saves and restores its own, also behind another import.
+// SV-50: each of several savers saves and restores its own, even after another import.
 TEST(GraphSaverOfCollectionTest, EachRestoresItsOwn) {
   InitializedGraph it("savers");
   const TempDirectory directory;
@@ -200,7 +200,7 @@ TEST(GraphSaverOfCollectionTest, EachRestoresItsOwn) {
   EXPECT_EQ(it.value("v1"), Tensor::scalar(21.0f));
 }
 
-TEST_F(GraphSaverTest, SaysThatADirectoryIsNone) {
+TEST_F(GraphSaverTest, ReportsAFileInPlaceOfTheDirectory) {
   replace_file(FileSystem::posix(), directory_ / "file", "");
   GraphSaver saver(graph_);
   EXPECT_THROW(saver.save(*session_, (directory_ / "file") + "/model"), Error);
@@ -208,7 +208,7 @@ TEST_F(GraphSaverTest, SaysThatADirectoryIsNone) {
                NotFoundError);
 }
 
-TEST_F(GraphSaverTest, NoticesDamage) {
+TEST_F(GraphSaverTest, DetectsDamage) {
   by_graph_.save(*session_, path_, 1);
   const std::string data = path_ + "-1.data-00000-of-00002";
   const std::string good = read_file(FileSystem::posix(), data);
@@ -221,7 +221,7 @@ TEST_F(GraphSaverTest, NoticesDamage) {
 }
 
 // TensorFlow's operations give a resource variable whatever shape the file has.
-TEST_F(GraphSaverTest, RefusesACheckpointOfAnotherShape) {
+TEST_F(GraphSaverTest, RejectsACheckpointOfAnotherShape) {
   const auto before = values(*session_);
   const std::map<std::string, Tensor> others = {{"a", Tensor::zeros<float>({2, 2})},
                                                 {"b", Tensor::zeros<int64_t>({3})},
@@ -251,15 +251,15 @@ TEST_F(GraphSaverTest, RefusesACheckpointOfAnotherShape) {
   }
 }
 
-// Copied into the whole, it would reach past the end.
-TEST_F(GraphSaverTest, NoticesAPartThatWasGivenAnotherShape) {
+// Copied into the whole, it would exceed its end.
+TEST_F(GraphSaverTest, DetectsAPartThatChangedItsShape) {
   session_->run(graph_.operation("grow_part"));
   EXPECT_THAT([&] { values(*session_); },
               ThrowsMessage<FailedPreconditionError>(
                   "the part \"parts/part_1:0\" of a variable is [4,3] now, expected [2,3]"));
 }
 
-TEST_F(GraphSaverTest, RefusesACheckpointOfAnotherGraph) {
+TEST_F(GraphSaverTest, RejectsACheckpointOfAnotherGraph) {
   InitializedGraph other("contract_resource");
   Saver().save(*other.session, path_, 3);
   for (Saver* const saver : {&by_graph_, &by_crochet_})

@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What state a graph has, and under which names it is saved.
+// The state that a graph has, and the names under which it is saved.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -33,7 +33,7 @@ std::string text_attribute(TF_Operation* operation, const char* name) {
   return status.ok() ? text : "";
 }
 
-// Operations that share one hold the same state.
+// Operations with the same resource name share its state.
 std::string resource_of(TF_Operation* operation) {
   const std::string shared_name = text_attribute(operation, "shared_name");
   return shared_name.empty() ? TF_OperationName(operation) : shared_name;
@@ -97,7 +97,7 @@ bool is_entry_of(const SaverEntry& entry, const Graph::Part& part) {
   return entry.variable == part.handle && entry.slice.empty() == part.offset.empty();
 }
 
-// The variable's key in the saver's files; its own name if its parts have several, or none.
+// The variable's key in the saver's files; its own name if its parts have different keys, or none.
 std::string name_in_files(const Graph::VariableNode& variable, const EntriesByVariable& entries) {
   std::string name;
   for (const Graph::Part& part : variable.parts) {
@@ -111,7 +111,7 @@ std::string name_in_files(const Graph::VariableNode& variable, const EntriesByVa
 
 }  // namespace
 
-// Where a name would then be that of two variables, the one with that name keeps it.
+// If two variables would get the same name, the one that has it keeps it.
 void Graph::take_names_of_saver() {
   const std::vector<SaverEntry> entries = entries_of_saver();
   EntriesByVariable by_variable;
@@ -165,7 +165,7 @@ std::set<std::string> Graph::known_resources() const {
   std::set<std::string> resources;
   for (const auto& variable : variables_)
     for (const Part& part : variable->parts) resources.insert(resource_of(part.handle));
-  // Those of each session alone are initialised by it.
+  // Local variables are initialised by each session.
   for (const VariableDef* const definition : definitions("local_variables")) {
     const std::string_view tensor = definition->variable_name;
     const OperationInfo* const handle = find_operation(tensor.substr(0, tensor.rfind(':')));
@@ -175,8 +175,8 @@ std::set<std::string> Graph::known_resources() const {
   return resources;
 }
 
-// With each session the hook for synchronous replicas fills their queue, and the gradients that
-// their accumulators hold are those of steps that are not done.
+// The hook for synchronous replicas fills their queue in each session, and the gradients in
+// their accumulators belong to incomplete steps.
 std::set<std::string> Graph::resources_of_sync_replicas() const {
   std::vector<TF_Operation*> roots;
   for (const std::string_view collection : kSyncReplicasCollections)
@@ -213,7 +213,7 @@ std::vector<OtherState> Graph::find_other_state() const {
   return states;
 }
 
-// Found again once the graph has grown: savers ask at each save.
+// Cached until the graph grows: savers call this at each save.
 std::vector<OtherState> Graph::other_state() const {
   const std::lock_guard lock(other_state_mutex_);
   if (num_nodes_searched_ != nodes_.size()) other_state_ = find_other_state();

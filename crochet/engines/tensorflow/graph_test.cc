@@ -36,7 +36,7 @@ std::vector<std::string> strings(const FetchValues& values) {
   return {all.begin(), all.end()};
 }
 
-TEST(TensorFlowGraphTest, HasTheVariablesThatAreSaved) {
+TEST(TensorFlowGraphTest, HasTheSavedVariables) {
   const Graph graph = import_golden("kinds");
   EXPECT_THAT(variable_names(graph),
               UnorderedElementsAre("global_step", "resource", "reference", "flag", "half", "words",
@@ -58,7 +58,7 @@ TEST(TensorFlowGraphTest, KnowsTypesAndShapesOfOutputs) {
   EXPECT_EQ(graph.output_info(graph.operation("enqueue")).dtype, DType::kInvalid);
 }
 
-TEST(TensorFlowGraphTest, KnowsNothingOfOutputsThatAreNotItsOwn) {
+TEST(TensorFlowGraphTest, RejectsOutputsOfOtherGraphs) {
   const Graph graph = import_golden("kinds");
   const Graph other = import_golden("kinds");
   EXPECT_THROW(graph.output_info(other.output("total")), InvalidArgumentError);
@@ -76,8 +76,8 @@ TEST(TensorFlowGraphTest, HasTheCollections) {
     EXPECT_THAT(with_scaffold.collection(name), SizeIs(1)) << name;
 }
 
-// Not that of the node that reads it.
-TEST(TensorFlowGraphTest, KnowsWhatTheStepIsCalled) {
+// The variable's name, not that of the node that reads it.
+TEST(TensorFlowGraphTest, KnowsTheNameOfTheStep) {
   EXPECT_EQ(import_golden("contract_resource").global_step_name(), "global_step");
   EXPECT_EQ(import_golden("contract_reference").global_step_name(), "global_step");
 }
@@ -92,8 +92,8 @@ TEST(TensorFlowGraphTest, KeepsTheFileForCheckpoints) {
   EXPECT_EQ(*import_golden("kinds").meta_graph(), golden_bytes("kinds"));
 }
 
-// SV-52 differs: text is refused; a file that is none, or not there, is an error of its kind.
-TEST(TensorFlowGraphTest, ReadsBinaryFilesAlone) {
+// SV-52 differs: text is rejected; an invalid or missing file is a typed error.
+TEST(TensorFlowGraphTest, ReadsOnlyBinaryFiles) {
   const TempDirectory directory;
   EXPECT_THAT([&] { Graph::import_meta_graph(directory / "none.meta"); },
               ThrowsMessage<NotFoundError>(HasSubstr("none.meta")));
@@ -107,8 +107,8 @@ TEST(TensorFlowGraphTest, ReadsBinaryFilesAlone) {
       ThrowsMessage<UnimplementedError>(HasSubstr("text.meta: this is a graph in text form")));
 }
 
-// A file of holes would take its length in memory.
-TEST(TensorFlowGraphTest, ReadsNoMoreThanTheDiskHolds) {
+// A sparse file would use its full length in memory.
+TEST(TensorFlowGraphTest, RejectsSparseFiles) {
   const TempDirectory directory;
   const std::string path = directory / "saved_model.pb";
   replace_file(FileSystem::posix(), path, "");
@@ -123,7 +123,7 @@ TEST(TensorFlowGraphTest, ReadsNoMoreThanTheDiskHolds) {
   }
 }
 
-TEST(TensorFlowGraphTest, TellsWhatIsNotInitialized) {
+TEST(TensorFlowGraphTest, ListsUninitializedVariables) {
   Graph graph = import_golden("kinds");
   const Output init = graph.default_init_op();
   const Output local_init = graph.default_local_init_op();
@@ -143,7 +143,7 @@ TEST(TensorFlowGraphTest, TellsWhatIsNotInitialized) {
   EXPECT_EQ(session->run("looked_up").tensor(), Tensor::from<int64_t>({2, -1}));  // Tables, too.
 }
 
-TEST(TensorFlowGraphTest, AsksForNoLocalInitializationWhereThereIsNothing) {
+TEST(TensorFlowGraphTest, NeedsNoLocalInitializationWithoutLocalState) {
   Graph graph = import_golden("scaffold");
   EXPECT_TRUE(graph.default_init_op());
   EXPECT_FALSE(graph.default_local_init_op());
@@ -159,7 +159,7 @@ TEST(TensorFlowGraphTest, GroupsOperations) {
   EXPECT_EQ(it.graph.operation("more/both"), both);
 }
 
-TEST(TensorFlowGraphTest, AddsNothingThatWouldPoisonIt) {
+TEST(TensorFlowGraphTest, RejectsNamesThatTensorFlowCannotRun) {
   Graph graph = import_golden("contract_resource");
   Graph other = import_golden("contract_resource");
   for (const char* const name : {"", "a b", "a:0", "/a"})
@@ -171,7 +171,7 @@ TEST(TensorFlowGraphTest, AddsNothingThatWouldPoisonIt) {
   EXPECT_NO_THROW(graph.new_session("")->run(init));
 }
 
-TEST(TensorFlowGraphTest, KnowsWhatChangesVariables) {
+TEST(TensorFlowGraphTest, KnowsWhichOperationsChangeVariables) {
   const Graph graph = import_golden("kinds");
   const auto changes = [&](const Fetches& fetches) {
     std::vector<Output> outputs;
@@ -186,36 +186,36 @@ TEST(TensorFlowGraphTest, KnowsWhatChangesVariables) {
   for (const char* const name :
        {"read_resource", "dequeue", "total", "looked_up", "reference/read"})
     EXPECT_FALSE(changes(name)) << name;
-  // What is not saved does not count.
+  // Variables that are not saved do not count.
   for (const char* const name : {"enqueue", "local/Assign"})
     EXPECT_FALSE(changes(graph.operation(name))) << name;
 }
 
-TEST(TensorFlowGraphTest, SaysWhatIsWrongWithAFile) {
+TEST(TensorFlowGraphTest, NamesTheFileInErrors) {
   EXPECT_THROW(Graph::import_meta_graph("/nowhere/x.meta"), NotFoundError);
   const std::string bytes = golden_bytes("contract_resource");
   EXPECT_THAT([&] { Graph::from_meta_graph(bytes.substr(0, bytes.size() - 3), "x.meta"); },
               ThrowsMessage<DataLossError>(HasSubstr("x.meta: ")));
 }
 
-TEST(TensorFlowGraphTest, SaysWhichOperationItDoesNotKnow) {
+TEST(TensorFlowGraphTest, NamesAnUnknownOperation) {
   const std::string bytes =
       replaced(golden_bytes("contract_resource"), "AssignAddVariableOp", "AssignOddVariableOp");
   EXPECT_THAT([&] { Graph::from_meta_graph(bytes, "x.meta"); },
               ThrowsMessage<Error>(AllOf(HasSubstr("x.meta"), HasSubstr("AssignOddVariableOp"))));
 }
 
-TEST(TensorFlowGraphTest, SaysWhichVariableIsNotThere) {
-  // In the collection alone: the graph's own node is called "matrix".
+TEST(TensorFlowGraphTest, NamesAMissingVariable) {
+  // Only in the collection: the graph's own node is called "matrix".
   const std::string bytes = replaced(golden_bytes("contract_resource"), "matrix:0", "mutrix:0");
   EXPECT_THAT([&] { Graph::from_meta_graph(bytes, "x.meta"); },
               ThrowsMessage<NotFoundError>(HasSubstr("mutrix")));
 }
 
-TEST(TensorFlowGraphTest, SaysThatTheGlobalStepIsNotThere) {
+TEST(TensorFlowGraphTest, ReportsAMissingGlobalStep) {
   const std::string bytes =
       replaced(golden_bytes("contract_resource"), "global_step:0", "glubal_step:0");
-  // Of no other collection, which would say so first.
+  // In no other collection, which would be reported first.
   const std::string alone = replaced(bytes, "\x0a\x09variables", "\x0a\x09voriables");
   EXPECT_THAT(
       [&] { Graph::from_meta_graph(alone, "x.meta"); },
@@ -223,7 +223,7 @@ TEST(TensorFlowGraphTest, SaysThatTheGlobalStepIsNotThere) {
                                          HasSubstr("\"glubal_step\""))));
 }
 
-TEST(TensorFlowGraphTest, RefusesAGlobalStepThatDoesNotCount) {
+TEST(TensorFlowGraphTest, RejectsAGlobalStepThatIsNotAnInteger) {
   Graph graph;
   GraphBuilder(graph).variable("global_step", Tensor::scalar(1.0f));
   const Graph imported = Graph::from_meta_graph(*graph.meta_graph(), "x.meta");
@@ -232,7 +232,7 @@ TEST(TensorFlowGraphTest, RefusesAGlobalStepThatDoesNotCount) {
                   AllOf(HasSubstr("\"global_step\""), HasSubstr("float32"))));
 }
 
-TEST(TensorFlowGraphTest, HasNoGlobalStepThatIsNoVariable) {
+TEST(TensorFlowGraphTest, TheGlobalStepMustBeAVariable) {
   Graph graph;
   GraphBuilder build(graph);
   build.op("Identity", "global_step", {build.constant("one", int64_t{1})});
@@ -246,7 +246,7 @@ TEST(TensorFlowGraphTest, ImportsAGraphDefAlone) {
   replace_file(FileSystem::posix(), path,
                parse_meta_graph(golden_bytes("contract_resource"), "x").graph_def);
   Graph graph = Graph::import_graph_def(path);
-  // It names no variables: they are state that savers refuse to lose.
+  // It lists no variables: they are state that savers refuse to lose.
   EXPECT_TRUE(graph.variables().empty());
   EXPECT_EQ(graph.other_state().size(), 4U);
   const auto session = graph.new_session("");
@@ -271,7 +271,7 @@ TEST(TensorFlowGraphTest, ReportsADeviceThatTheSessionDoesNotHave) {
   }
 }
 
-TEST(TensorFlowGraphTest, NamesThePlaceOfWhatIsNotThere) {
+TEST(TensorFlowGraphTest, NamesTheLocationOfMissingTensors) {
   const std::string kinds = golden_bytes("kinds");
   const auto expect_place = [&](const std::string& from, const std::string& to,
                                 const std::string& place) {
@@ -281,13 +281,13 @@ TEST(TensorFlowGraphTest, NamesThePlaceOfWhatIsNotThere) {
                 ThrowsMessage<NotFoundError>(
                     AllOf(HasSubstr("x.meta: collection_def[\"" + place + "\"]"), HasSubstr(to))));
   };
-  // Names with an index are in collections alone: the graph's own nodes have none.
+  // Names with an index are only in collections: the graph's own nodes have none.
   expect_place("total:0", "tutal:0", "summaries");
   expect_place("parts/part_1:0", "parts/port_1:0", "variables");
 }
 
-// As many elements as the whole has, some of them twice, others never.
-TEST(TensorFlowGraphTest, RefusesPartsThatOverlap) {
+// As many elements as the whole, but some covered twice, others never.
+TEST(TensorFlowGraphTest, RejectsPartsThatOverlap) {
   const std::string offset("\x1a\x02\x03\x00", 4);
   const std::string other_offset("\x1a\x02\x02\x00", 4);
   const std::string bytes = replaced(golden_bytes("kinds"), offset, other_offset);
@@ -296,14 +296,14 @@ TEST(TensorFlowGraphTest, RefusesPartsThatOverlap) {
                   "the parts \"parts/part_0:0\" and \"parts/part_1:0\" of \"parts\" overlap")));
 }
 
-TEST(TensorFlowGraphTest, SuggestsTheNamesThatAreClose) {
+TEST(TensorFlowGraphTest, SuggestsSimilarNames) {
   const Graph graph = import_golden("kinds");
   EXPECT_THAT([&] { graph.output("change_resourc"); },
               ThrowsMessage<NotFoundError>(AllOf(HasSubstr("the closest are: change_resource, "),
                                                  testing::Not(HasSubstr("parts")))));
 }
 
-// Each byte, one bit of it, over the seed's bits.
+// Flips one bit of each byte, chosen by the seed.
 TEST(TensorFlowGraphTest, SurvivesFlippedBytes) {
   const std::string good = golden_bytes("contract_reference");
   std::mt19937 random(static_cast<unsigned>(testing::UnitTest::GetInstance()->random_seed()));

@@ -17,7 +17,7 @@ using internal::bytes_field;
 using internal::ProtoReader;
 using internal::varint_field;
 
-// Python's collections of variables; others hold what a program put there.
+// Python's collections of variables; others hold a program's own messages.
 constexpr std::array<std::string_view, 6> kVariableCollections = {
     "global_step",         "variables",       "local_variables",
     "trainable_variables", "model_variables", "metric_variables"};
@@ -50,7 +50,7 @@ SaveSlice read_slice(ProtoReader message) {
   return slice;
 }
 
-// A part must lie in the whole.
+// Throws: InvalidArgumentError unless the part lies in the whole.
 void check_slice(const SaveSlice& slice, const std::string& place) {
   const size_t rank = slice.full_shape.size();
   bool fits = !slice.full_name.empty() && slice.offset.size() == rank && slice.shape.size() == rank;
@@ -134,7 +134,7 @@ SaverDef read_saver(ProtoReader message) {
 Code code_of(int64_t number, const std::string& place) {
   if (number < static_cast<int64_t>(Code::kCancelled) ||
       number > static_cast<int64_t>(Code::kUnauthenticated))
-    throw InvalidArgumentError("{}: {} is no code of an error, expected 1 to 16", place, number);
+    throw InvalidArgumentError("{}: {} is not an error code, expected 1 to 16", place, number);
   return static_cast<Code>(number);
 }
 
@@ -202,7 +202,7 @@ void add_messages(const std::string& collection, const std::string& place,
     graph.messages[collection] = std::move(messages);
 }
 
-// The tensors of one TensorInfo: of a sparse one, several with what tells them apart.
+// The tensors of one TensorInfo; a sparse one has several, with suffixes.
 using TensorNames = std::vector<std::pair<std::string, std::string>>;
 
 TensorNames read_sparse_info(ProtoReader message) {
@@ -260,7 +260,7 @@ AssetFileDef read_asset(ProtoReader message) {
   return asset;
 }
 
-// Assets as the builder of TensorFlow 1 has them: messages of any type (Any), here of one.
+// Assets as written by TensorFlow 1's builder: messages of type Any, each with an AssetFileDef.
 void read_asset_list(ProtoReader list, MetaGraph& graph) {
   list.for_each_field([&](uint32_t field, ProtoReader& value) {
     if (field != bytes_field(1)) return false;
@@ -310,7 +310,7 @@ void read_meta_info(ProtoReader message, MetaGraph& graph) {
   });
 }
 
-// One entry of a map from name to message, which `read` takes.
+// Reads an entry of a map from names to messages, with `read`.
 template <typename Read>
 void read_entry(const ProtoReader& entry, const std::string& place, Read read) {
   const internal::MapEntry found = internal::read_map_entry(entry);
@@ -344,14 +344,14 @@ SignatureDef read_signature(ProtoReader message) {
   return signature;
 }
 
-// Fields of a MetaGraphDef and of a GraphDef, as one of them begins in text form.
+// Fields of a MetaGraphDef and of a GraphDef, with which their text form begins.
 constexpr std::array<std::string_view, 10> kFields = {
     "meta_info_def",  "graph_def", "saver_def", "collection_def", "signature_def",
     "asset_file_def", "node",      "library",   "versions",       "object_graph_def"};
 
 }  // namespace
 
-// In binary form a field of 32 bytes or of 9 may look like a space, what follows not like a name.
+// In binary form the length of a field may look like a space, but no such name follows.
 void internal::check_is_binary(std::string_view bytes, const std::string& name) {
   constexpr std::string_view kSpaces = " \t\r\n";
   const size_t begin = std::min(bytes.find_first_not_of(kSpaces), bytes.size());
@@ -363,7 +363,7 @@ void internal::check_is_binary(std::string_view bytes, const std::string& name) 
   });
   if (is_text)
     throw UnimplementedError(
-        "{}: this is a graph in text form, which is not read here: export it in binary form "
+        "{}: this is a graph in text form, which is not supported: export it in binary form "
         "(as_text=False)",
         name);
 }

@@ -23,7 +23,7 @@ using testing::SizeIs;
 using testing::ThrowsMessage;
 using testing::UnorderedElementsAre;
 
-// A MetaGraphDef by hand, for what Python does not write.
+// Builds a MetaGraphDef, for contents that Python does not write.
 class MetaGraphBytes {
  public:
   MetaGraphBytes() {
@@ -60,14 +60,14 @@ std::string slice_message(int64_t full, int64_t offset, int64_t size) {
   std::string bytes;
   pbf_writer message(bytes);
   message.add_string(1, "whole");
-  message.add_int64(2, full);  // Not packed, as older writers have it.
+  message.add_int64(2, full);  // Not packed, as by older writers.
   const int64_t offsets[] = {offset};
   message.add_packed_int64(3, std::begin(offsets), std::end(offsets));
   message.add_int64(4, size);
   return bytes;
 }
 
-TEST(MetaGraphTest, ReadsWhatPythonWrote) {
+TEST(MetaGraphTest, ReadsAFileOfPython) {
   const MetaGraph graph = parse_meta_graph(golden_bytes("kinds"), "kinds.meta");
   EXPECT_EQ(graph.tensorflow_version, "2.21.0");
   EXPECT_GT(graph.graph_def.size(), 1000);
@@ -120,7 +120,7 @@ TEST(MetaGraphTest, ReadsQueueRunners) {
               ElementsAre(Code::kOutOfRange, Code::kCancelled));
 }
 
-TEST(MetaGraphTest, ReadsWhatAFinalizedScaffoldLeft) {
+TEST(MetaGraphTest, ReadsTheCollectionsOfAFinalizedScaffold) {
   const MetaGraph graph = parse_meta_graph(golden_bytes("scaffold"), "scaffold.meta");
   for (const char* const name : {"init_op", "ready_op", "ready_for_local_init_op", "local_init_op"})
     EXPECT_THAT(graph.nodes.at(name), SizeIs(1)) << name;
@@ -137,7 +137,7 @@ TEST(MetaGraphTest, ReadsNumbersThatAreNotPacked) {
   EXPECT_THAT(slice.shape, ElementsAre(4));
 }
 
-TEST(MetaGraphTest, RefusesPartsOutsideTheWhole) {
+TEST(MetaGraphTest, RejectsPartsOutsideTheWhole) {
   constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
   const int64_t wrong[][3] = {{7, 3, 5}, {7, -1, 4}, {7, 3, -1}, {-7, 0, 0}, {7, kLargest, 4}};
   for (const auto& [full, offset, size] : wrong) {
@@ -151,7 +151,7 @@ TEST(MetaGraphTest, RefusesPartsOutsideTheWhole) {
   }
 }
 
-TEST(MetaGraphTest, RefusesVariablesThatLackNames) {
+TEST(MetaGraphTest, RejectsVariablesThatLackNames) {
   const std::string bytes = MetaGraphBytes().collection("global_step", "").bytes();
   EXPECT_THAT([&] { parse_meta_graph(bytes, "x.meta"); },
               ThrowsMessage<InvalidArgumentError>(HasSubstr("collection_def[\"global_step\"][0]")));
@@ -167,20 +167,20 @@ TEST(MetaGraphTest, ReportsTheTextForm) {
         << text;
 }
 
-TEST(MetaGraphTest, RefusesAFileWithoutAGraph) {
+TEST(MetaGraphTest, RejectsAFileWithoutAGraph) {
   EXPECT_THAT(
       [] { parse_meta_graph("", "x.meta"); },
       ThrowsMessage<InvalidArgumentError>(HasSubstr("x.meta: the MetaGraphDef has no graph_def")));
 }
 
-TEST(MetaGraphTest, NamesThePlaceOfTheDamage) {
+TEST(MetaGraphTest, NamesTheLocationOfTheDamage) {
   const std::string bytes = MetaGraphBytes().collection("savers", "\x0a\x7f").bytes();
   EXPECT_THAT([&] { parse_meta_graph(bytes, "x.meta"); },
               ThrowsMessage<DataLossError>(AllOf(
                   HasSubstr("x.meta: collection_def[\"savers\"][0]: "), HasSubstr("damaged"))));
 }
 
-// One entry of a map: the name, and the message.
+// An entry of a map: a name and a message.
 std::string entry_message(const std::string& name, const std::string& message) {
   std::string bytes;
   pbf_writer entry(bytes);
@@ -189,7 +189,7 @@ std::string entry_message(const std::string& name, const std::string& message) {
   return bytes;
 }
 
-// What a SavedModel has besides: tags, one signature with a sparse input, and an asset.
+// The additional fields of a SavedModel: tags, one signature with a sparse input, and an asset.
 std::string saved_graph(const std::string& output_info) {
   std::string bytes = MetaGraphBytes().bytes();
   pbf_writer message(bytes);
@@ -219,7 +219,7 @@ std::string saved_graph(const std::string& output_info) {
   return bytes;
 }
 
-TEST(MetaGraphTest, ReadsWhatASavedModelHasBesides) {
+TEST(MetaGraphTest, ReadsTheFieldsOfASavedModel) {
   const MetaGraph graph = parse_meta_graph(saved_graph("\x0a\x03y:0"), "x");
   EXPECT_EQ(graph.tensorflow_version, "2.21.0");
   EXPECT_THAT(graph.tags, ElementsAre("serve", "gpu"));
@@ -235,7 +235,7 @@ TEST(MetaGraphTest, ReadsWhatASavedModelHasBesides) {
   EXPECT_EQ(graph.assets[0].filename, "words.txt");
 }
 
-// With one byte changed it may be another graph, or damaged or unsound.
+// With one byte changed it may be another graph, or throw a typed error.
 void expect_typed_errors_for_flips(const std::string& good) {
   for_each_flip(good, [](const std::string& bytes) {
     try {
@@ -246,24 +246,24 @@ void expect_typed_errors_for_flips(const std::string& good) {
   });
 }
 
-TEST(MetaGraphTest, NamesThePlaceOfTheDamageInASignature) {
+TEST(MetaGraphTest, NamesTheLocationOfTheDamageInASignature) {
   EXPECT_THAT([] { parse_meta_graph(saved_graph("\x0a\x7f"), "x.pb"); },
               ThrowsMessage<DataLossError>(
                   HasSubstr("x.pb: signature_def[\"serving_default\"].outputs[\"y\"]: damaged")));
   expect_typed_errors_for_flips(saved_graph("\x0a\x03y:0"));
 }
 
-TEST(MetaGraphTest, KeepsMessagesItDoesNotKnow) {
+TEST(MetaGraphTest, KeepsUnknownMessages) {
   const MetaGraph graph =
       parse_meta_graph(MetaGraphBytes().collection("while_context", "\xff").bytes(), "x");
   EXPECT_THAT(graph.messages.at("while_context"), ElementsAre("\xff"));
 }
 
-TEST(MetaGraphTest, ThrowsNothingElseForFlippedBytes) {
+TEST(MetaGraphTest, ThrowsOnlyTypedErrorsForFlippedBytes) {
   expect_typed_errors_for_flips(golden_bytes("contract_resource"));
 }
 
-// Where the fields of the file end: a file that is cut there is a whole one.
+// The offsets at which fields of the file end: a file that is cut there is still valid.
 std::set<size_t> ends_of_fields(const std::string& bytes) {
   std::set<size_t> ends = {0};
   protozero::pbf_reader message(bytes.data(), bytes.size());
@@ -274,7 +274,7 @@ std::set<size_t> ends_of_fields(const std::string& bytes) {
   return ends;
 }
 
-TEST(MetaGraphTest, NoticesEveryCut) {
+TEST(MetaGraphTest, DetectsEveryCut) {
   const std::string good = golden_bytes("contract_resource");
   const std::set<size_t> ends = ends_of_fields(good);
   for (size_t length = 1; length < good.size(); ++length) {

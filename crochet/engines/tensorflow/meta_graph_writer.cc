@@ -11,7 +11,7 @@
 namespace crochet::tensorflow {
 namespace {
 
-// The fields of a MetaGraphDef, and of what is in it.
+// The fields of a MetaGraphDef and of the messages in it.
 constexpr uint32_t kMetaInfo = 1;
 constexpr uint32_t kGraphDef = 2;
 constexpr uint32_t kCollection = 4;
@@ -50,7 +50,7 @@ Collections collections_of(const MetaGraph& graph) {
   return collections;
 }
 
-// `known`: the list that is there already.
+// `known`: the existing list.
 void add_collection(protozero::pbf_writer& graph, const std::string& name, const Items& items,
                     std::string known = {}) {
   protozero::pbf_writer list(known);
@@ -61,7 +61,7 @@ void add_collection(protozero::pbf_writer& graph, const std::string& name, const
   collection.add_message(items.kind, known);
 }
 
-// The list in a collection; nothing if it is of another kind.
+// The list in a collection; unset if it is of another kind.
 std::optional<std::string> list_in(std::string_view collection, uint32_t kind) {
   std::optional<std::string> list = std::string();
   internal::ProtoReader(collection, "collection_def")
@@ -76,8 +76,8 @@ std::optional<std::string> list_in(std::string_view collection, uint32_t kind) {
   return list;
 }
 
-// Writes a collection with what is added to it, which is taken out of `added`; false, and nothing
-// is written, if nothing is. `field`: an entry of the map with its tag.
+// Writes a collection with its items from `added`, which are removed from there. Writes nothing
+// and returns false if there are none. `field`: an entry of the map with its tag.
 bool add_extended(protozero::pbf_writer& graph, std::string_view field, Collections& added) {
   protozero::pbf_reader reader(field.data(), field.size());
   reader.next();
@@ -124,7 +124,7 @@ std::string extend(std::string_view bytes, const MetaGraph& more) {
       if (!is_replaced) result.append(whole);
     }
   } catch (const protozero::exception& error) {
-    throw DataLossError("damaged or no MetaGraphDef: {}", error.what());
+    throw DataLossError("damaged or not a MetaGraphDef: {}", error.what());
   }
   message.add_string(kGraphDef, more.graph_def);
   for (const auto& [name, items] : added) add_collection(message, name, items);

@@ -9,14 +9,14 @@
 
 namespace crochet::tensorflow {
 
-// A MetaGraphDef: what parse_meta_graph() and tf.compat.v1.train.import_meta_graph() read. Written
-// are the version, the graph, collections of operations and of variables that are no parts.
+// Serializes a MetaGraphDef for parse_meta_graph() and tf.compat.v1.train.import_meta_graph(). It
+// has the version, the graph, and collections of operations and of unpartitioned variables.
 std::string serialize(const MetaGraph& graph);
 
-// The MetaGraphDef `bytes` with the graph of `more` in the place of its own, and with the items of
-// its collections behind those that are there; all else is kept, bit for bit.
-// A collection of another kind than the one in `more` stays as it is.
-// Throws: DataLossError for bytes that are no MetaGraphDef.
+// The MetaGraphDef `bytes` with its graph replaced by that of `more`, and with the items of
+// the collections of `more` appended; everything else is kept, bit for bit.
+// A collection of another kind than the one in `more` is not changed.
+// Throws: DataLossError for bytes that are not a MetaGraphDef.
 std::string extend(std::string_view bytes, const MetaGraph& more);
 
 }  // namespace crochet::tensorflow

@@ -16,7 +16,7 @@ OpInput::OpInput(const Variable& variable) : OpInput(GraphBuilder::value(variabl
 
 OpInput::OpInput(std::initializer_list<OpInput> list) : is_list_(true) {
   for (const OpInput& item : list) {
-    if (item.is_list_) throw InvalidArgumentError("a list of inputs that has a list in it");
+    if (item.is_list_) throw InvalidArgumentError("a list of inputs contains a list");
     outputs_.push_back(item.outputs_.front());
   }
 }

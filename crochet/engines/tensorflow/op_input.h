@@ -10,7 +10,7 @@
 
 namespace crochet::tensorflow {
 
-// Something that an operation is given: a value, or a list of them where it takes a list.
+// An input of an operation: a value, or a list of values if the operation takes a list.
 //
 //   build.op("MatMul", "product", {images, weights});   // Two values.
 //   build.op("Pack", "packed", {{a, b, c}});            // One list of three.
@@ -19,15 +19,15 @@ class OpInput {
   OpInput(Output output) : OpInput(output, Variable()) {}
   // The only output of the operation. Throws: InvalidArgumentError if it has none, or several.
   OpInput(const Operation& operation) : OpInput(static_cast<Output>(operation)) {}
-  // The variable's value, as GraphBuilder::value() gives it, and with its errors.
+  // The variable's value. Throws: as GraphBuilder::value() does.
   OpInput(const Variable& variable);
-  // A list. Throws: InvalidArgumentError if a list is in it.
+  // A list. Throws: InvalidArgumentError if it contains a list.
   OpInput(std::initializer_list<OpInput> list);
   OpInput(const std::vector<Output>& list);
 
   bool is_list() const { return is_list_; }
   const std::vector<Output>& outputs() const { return outputs_; }  // One, unless it is a list.
-  // Set if it was made from one.
+  // Set if it was constructed from a variable.
   const Variable& variable() const { return variable_; }
 
  private:

@@ -12,13 +12,13 @@
 
 namespace crochet::tensorflow {
 
-// To delete the handle leaves the library loaded.
+// Deleting the handle leaves the library loaded.
 void load_op_library(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::exists(path, error))
     throw NotFoundError("{}: there is no such file: no library of operations is loaded", path);
   internal::Status status;
-  // With a path: without one the linker would look elsewhere first.
+  // An absolute path: the linker would search other directories first for a bare name.
   const std::string absolute = std::filesystem::absolute(path).string();
   TF_Library* const library = TF_LoadLibrary(absolute.c_str(), status.get());
   status.check(fmt::format("{}: loading a library of operations", path));

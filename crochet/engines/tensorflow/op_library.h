@@ -6,13 +6,13 @@
 
 namespace crochet::tensorflow {
 
-// Loads a library with operations of a program's own, as Python's tf.load_op_library does: graphs
-// that have them can be imported, built and run from now on, until the process ends. A second call
+// Loads a library of custom operations, as Python's tf.load_op_library does: graphs
+// that have them can be imported, built and run from then on, until the process ends. A second call
 // for the same library does nothing.
 //
 // The library must have been built for the TensorFlow that this process runs.
 //
-// Thread-safe. Throws: NotFoundError for a path without a file; what TensorFlow reports of one that
+// Thread-safe. Throws: NotFoundError for a path without a file; TensorFlow's error for a file that
 // is not such a library, or whose operations have names that are taken.
 void load_op_library(const std::string& path);
 

@@ -23,14 +23,14 @@ TEST(OpLibraryTest, RunsOperationsOfALibrary) {
   GraphBuilder build(graph);
   const auto y = build.op("CrochetTwice", "twice", {build.constant("x", 1.5f)});
   EXPECT_EQ(graph.new_session("")->run(y[0]).scalar<float>(), 3.0f);
-  // Its resources are state, which no saver here knows how to save.
+  // Its resources are state that no saver here can save.
   EXPECT_TRUE(graph.other_state().empty());
   build.op("CrochetStore", "store", {});
   ASSERT_EQ(graph.other_state().size(), 1U);
   EXPECT_EQ(graph.other_state().front().kind, "CrochetStore");
 }
 
-TEST(OpLibraryTest, RefusesWhatIsNotALibrary) {
+TEST(OpLibraryTest, RejectsAFileThatIsNotALibrary) {
   const TempDirectory directory;
   EXPECT_THAT([&] { load_op_library(directory / "none.so"); },
               ThrowsMessage<NotFoundError>(HasSubstr("none.so")));

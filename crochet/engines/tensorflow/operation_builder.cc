@@ -16,23 +16,24 @@
 namespace crochet::tensorflow::internal {
 namespace {
 
-// Names with an underscore in front are those of TensorFlow's own nodes, "_SOURCE" among them.
+// Names with a leading underscore are those of TensorFlow's own nodes, such as "_SOURCE".
 const char* checked_name(TF_Graph* graph, const std::string& name) {
   if (!is_legal_operation_name(name) || name.front() == '_')
-    throw InvalidArgumentError("\"{}\" is no name for an operation", name);
+    throw InvalidArgumentError("\"{}\" is not a valid name for an operation", name);
   if (TF_GraphOperationByName(graph, name.c_str()) != nullptr)
     throw AlreadyExistsError("the graph already has an operation \"{}\"", name);
   return name.c_str();
 }
 
-// The names of the attributes that the type has, as its OpDef lists them.
+// The names of the type's attributes, from its OpDef.
 std::vector<std::string> attributes_of(TF_Graph* graph, const std::string& type,
                                        const std::string& name) {
-  // These are what TensorFlow itself puts into a graph that it runs.
+  // TensorFlow itself adds these to a graph that it runs.
   if (type.starts_with('_'))
-    throw InvalidArgumentError("operation \"{}\": \"{}\" is for TensorFlow itself", name, type);
-  // TensorFlow 2.21 looks for a dimension at a null pointer if its lists are not of one length. Of
-  // all types it is the only one that a sweep over them found (operation_types_test.cc).
+    throw InvalidArgumentError("operation \"{}\": the type \"{}\" is internal to TensorFlow", name,
+                               type);
+  // TensorFlow 2.21 dereferences a null pointer if its lists have different lengths. A test of all
+  // types found only this one (operation_types_test.cc).
   if (type == "XlaSparseGradientsStack")
     throw UnimplementedError("operation \"{}\": {} is for TPUs, which are not supported", name,
                              type);
@@ -64,8 +65,8 @@ OperationBuilder::OperationBuilder(TF_Graph* graph, std::string type, std::strin
   description_ = TF_NewOperation(graph, type_.c_str(), checked);
 }
 
-// A description that was begun must be finished: TensorFlow has no other way to delete it. Two
-// values for one attribute see to it that nothing comes of it.
+// A description must be finished: TensorFlow has no other way to delete it. Setting an attribute
+// twice makes that fail, so that no operation is added.
 OperationBuilder::~OperationBuilder() {
   if (description_ == nullptr) return;
   for (const int64_t value : {0, 1}) TF_SetAttrInt(description_, "_abandoned", value);
@@ -95,7 +96,7 @@ OperationBuilder& OperationBuilder::colocate_with(TF_Operation* operation) {
 
 OperationBuilder& OperationBuilder::device(const std::string& device) {
   if (!is_legal_device(device))
-    throw InvalidArgumentError("operation \"{}\": \"{}\" is no device", name_, device);
+    throw InvalidArgumentError("operation \"{}\": \"{}\" is not a device", name_, device);
   TF_SetDevice(description_, device.c_str());
   return *this;
 }
@@ -103,7 +104,7 @@ OperationBuilder& OperationBuilder::device(const std::string& device) {
 OperationBuilder& OperationBuilder::attribute(const std::string& name, const Attribute& value) {
   const std::string what = fmt::format("operation \"{}\": attribute \"{}\"", name_, name);
   if (std::ranges::find(attributes_, name) == attributes_.end())
-    throw InvalidArgumentError("{}: {} has none of that name; it has: {}", what, type_,
+    throw InvalidArgumentError("{}: {} has no such attribute; it has: {}", what, type_,
                                fmt::join(attributes_, ", "));
   set_attribute(description_, name.c_str(), value, what);
   return *this;

@@ -20,9 +20,9 @@ namespace crochet::tensorflow::internal {
 // The operation is in the graph once finish() returns; until then, and if it throws, it is not.
 class OperationBuilder {
  public:
-  // Throws: NotFoundError for a type that TensorFlow does not have; InvalidArgumentError for types
-  // of its own, and for a name that it would take and not run; AlreadyExistsError for one that is
-  // taken.
+  // Throws: NotFoundError for a type that TensorFlow does not have; InvalidArgumentError for its
+  // internal types, and for a name that it would accept but not run; AlreadyExistsError for one
+  // that is taken.
   OperationBuilder(TF_Graph* graph, std::string type, std::string name);
   ~OperationBuilder();
   OperationBuilder(const OperationBuilder&) = delete;
@@ -32,19 +32,19 @@ class OperationBuilder {
   OperationBuilder& input_list(std::span<const TF_Output> outputs);
   OperationBuilder& control_input(TF_Operation* operation);
   OperationBuilder& colocate_with(TF_Operation* operation);
-  // Throws: InvalidArgumentError for what TensorFlow would take and not run.
+  // Throws: InvalidArgumentError for a name that TensorFlow would accept but not run.
   OperationBuilder& device(const std::string& device);
   // Throws: InvalidArgumentError for an attribute that the type does not have, which TensorFlow
-  // would ignore, and for values it has no room for.
+  // would ignore, and for values out of its range.
   OperationBuilder& attribute(const std::string& name, const Attribute& value);
 
-  // Throws: what TensorFlow says of it.
+  // Throws: TensorFlow's error.
   TF_Operation* finish();
 
  private:
   const std::string name_;
   const std::string type_;
-  std::vector<std::string> attributes_;  // That the type has.
+  std::vector<std::string> attributes_;  // The names of the type's attributes.
   TF_OperationDescription* description_;
 };
 

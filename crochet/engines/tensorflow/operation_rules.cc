@@ -43,7 +43,7 @@ void check_is_alone(TF_Graph* graph, const std::string& name) {
           TF_OperationName(operation));
 }
 
-// An input of a function, whose variable's shape nobody knows now.
+// True for an input of a function, whose variable's shape is not known yet.
 bool is_argument(TF_Operation* handle) {
   return std::string_view(TF_OperationOpType(handle)) == "Placeholder";
 }

@@ -11,22 +11,22 @@
 
 namespace crochet::tensorflow::internal {
 
-// What an operation is given besides what its builder was told.
+// Additions to an operation that its builder did not request.
 struct RuledOperation {
-  Attributes attributes = {};  // Unless they are given.
+  Attributes attributes = {};  // For those that are not given.
   std::vector<TF_Operation*> control_inputs = {};
 };
 
-// Where an operation that TensorFlow takes would go wrong later, unnoticed:
+// Rules for operations that TensorFlow accepts but that would silently fail later:
 //
-// - A variable without a shared_name has its own name. Without one it would be the same as all
-//   others that have none.
-// - What assigns to a variable of a known shape, or within a function, checks the shape in each
-//   run, too.
-// - What adds to the global step, or has a function that may, waits for the read that
-//   Graph::global_step() is.
+// - A variable without a shared_name gets its own name. Without one it would be the same as all
+//   others without one.
+// - An assignment to a variable of a known shape, or within a function, checks the shape in each
+//   run.
+// - An operation that adds to the global step, or has a function that may, waits for the read
+//   Graph::global_step().
 //
-// `attributes`: those that it is given.
+// `attributes`: the given ones.
 // Throws: AlreadyExistsError if a variable of another name has this one as its shared_name.
 RuledOperation apply_rules(const Graph& graph, const std::string& type, const std::string& name,
                            const std::vector<std::vector<TF_Output>>& inputs,

@@ -16,13 +16,13 @@ namespace {
 using internal::bytes_field;
 using internal::ProtoReader;
 
-// What of an OpDef it takes to describe an operation.
+// The part of an OpDef that is needed to describe an operation.
 struct OperationType {
   std::string name;
-  std::vector<std::pair<std::string, std::string>> attributes;  // That must be given, with types.
+  std::vector<std::pair<std::string, std::string>> attributes;  // Required ones, with types.
 };
 
-// The attributes that follow from an input, as its ArgDef names them.
+// Appends the attributes that follow from an input, from its ArgDef.
 void append_inferred(ProtoReader argument, std::vector<std::string>& names) {
   argument.for_each_field([&](uint32_t field, ProtoReader& value) {
     if (field != bytes_field(4) && field != bytes_field(5) && field != bytes_field(6)) return false;
@@ -63,7 +63,7 @@ OperationType read_type(ProtoReader definition) {
   return type;
 }
 
-// All that TensorFlow has, its internal ones among them.
+// All types of TensorFlow, including its internal ones.
 std::vector<OperationType> all_types() {
   std::vector<OperationType> types;
   const internal::BufferPtr list(TF_GetAllOpList());
@@ -76,7 +76,7 @@ std::vector<OperationType> all_types() {
   return types;
 }
 
-// Something for each attribute.
+// A value for each attribute.
 Attributes attributes_for(const OperationType& type, int64_t number, const Function& function) {
   Attributes result;
   for (const auto& [name, kind] : type.attributes) {
@@ -98,8 +98,8 @@ Attributes attributes_for(const OperationType& type, int64_t number, const Funct
   return result;
 }
 
-// Adds operations of each type with so many of these inputs, or is told why not. How many were
-// added.
+// Adds operations of each type with up to `max_inputs` of these inputs, or gets a typed error.
+// Returns the number of added operations.
 int add_all(const std::vector<OperationType>& types, const Tensor& value, int max_inputs,
             bool as_list, int64_t number) {
   Graph graph;
@@ -124,8 +124,8 @@ int add_all(const std::vector<OperationType>& types, const Tensor& value, int ma
   return num_added;
 }
 
-// Where TensorFlow's own checks of shapes and types end the process, this one does.
-TEST(OperationTypesTest, AreAllTakenOrRefused) {
+// If TensorFlow's own checks of shapes and types abort the process, this test does, too.
+TEST(OperationTypesTest, AreAllAcceptedOrRejected) {
   const std::vector<OperationType> types = all_types();
   ASSERT_GT(types.size(), 1000);
   constexpr int kMaxInputs = 5;

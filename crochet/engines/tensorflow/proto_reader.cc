@@ -7,7 +7,7 @@
 namespace crochet::tensorflow::internal {
 
 void ProtoReader::throw_damaged(std::string_view what) const {
-  throw DataLossError("{}: damaged or no MetaGraphDef: {}", place_, what);
+  throw DataLossError("{}: damaged or not a MetaGraphDef: {}", place_, what);
 }
 
 MapEntry read_map_entry(ProtoReader entry) {

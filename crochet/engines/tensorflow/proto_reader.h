@@ -13,7 +13,7 @@ namespace crochet::tensorflow::internal {
 inline constexpr auto kVarint = protozero::pbf_wire_type::varint;
 inline constexpr auto kBytes = protozero::pbf_wire_type::length_delimited;
 
-// A field with its type on the wire: a known number with a type that is not the field's own is
+// A field with its wire type: a known number with another wire type is
 // skipped like an unknown field.
 constexpr uint32_t varint_field(uint32_t number) {
   return protozero::tag_and_type(number, kVarint);
@@ -22,15 +22,15 @@ constexpr uint32_t bytes_field(uint32_t number) { return protozero::tag_and_type
 
 inline std::string_view view_of(protozero::data_view view) { return {view.data(), view.size()}; }
 
-// A message of a file, with its place there for messages: "digits.meta: meta_info_def".
+// A message in a file, with its location for error messages: "digits.meta: meta_info_def".
 class ProtoReader {
  public:
   ProtoReader(std::string_view bytes, std::string place)
       : message_(bytes.data(), bytes.size()), place_(std::move(place)) {}
 
-  // Calls `read(field, *this)` for each field; it takes the field's value by one of the functions
+  // Calls `read(field, *this)` for each field; it reads the field's value with one of the functions
   // below and returns true, or returns false and the field is skipped.
-  // Throws: DataLossError with the place for bytes that are no message.
+  // Throws: DataLossError with the location for bytes that are not a message.
   template <typename Read>
   void for_each_field(Read read) {
     try {
@@ -41,14 +41,14 @@ class ProtoReader {
     }
   }
 
-  // The value of the field that was met.
+  // The value of the current field.
   std::string_view view() { return view_of(message_.get_view()); }
   std::string text() { return std::string(view()); }
   uint64_t varint() { return message_.get_uint64(); }
   int64_t int64() { return message_.get_int64(); }
-  // Not pbf_reader's: that looks at a byte behind the end of a message that is cut there.
+  // Not pbf_reader's, which reads a byte past the end of a truncated message.
   bool boolean() { return varint() != 0; }
-  // The message in the field, whose place is "<file>: <name>", or "<place>.<name>" further in.
+  // The message in the field; its location is "<file>: <name>", or "<location>.<name>" if nested.
   ProtoReader message(std::string_view name) {
     const std::string_view bytes = view();
     const char* const separator = place_.find(": ") == std::string::npos ? ": " : ".";
@@ -77,7 +77,7 @@ class ProtoReader {
 // An entry of a map from text to messages.
 struct MapEntry {
   std::string key;
-  std::string_view value;  // Within what was read.
+  std::string_view value;  // Refers to the input bytes.
 };
 MapEntry read_map_entry(ProtoReader entry);
 

@@ -27,7 +27,7 @@ double seconds_of(std::chrono::milliseconds time) {
   return std::chrono::duration<double>(time).count();
 }
 
-// Throws: what TensorFlow says of the run.
+// Throws: TensorFlow's error.
 void run_nothing(TF_Session* session, const TF_Operation* nothing, Status& status) {
   TF_SessionRun(session, nullptr, nullptr, nullptr, 0, nullptr, nullptr, 0, &nothing, 1, nullptr,
                 status.get());
@@ -40,7 +40,7 @@ RemoteTarget remote_target(const std::string& target, const SessionConfig& confi
     throw UnimplementedError(
         "session at \"{}\": expected \"\", this process, or \"grpc://<host>:<port>\"", target);
   if (port_of_address(target.substr(kScheme.size())) == 0)
-    throw InvalidArgumentError("session at \"{}\": nobody listens at port 0", target);
+    throw InvalidArgumentError("session at \"{}\": port 0 is not a valid port", target);
   RemoteTarget remote = {.target = target_by_network(target),
                          .config = config.serialized,
                          .limit = operation_timeout_of(config.serialized)};
@@ -63,7 +63,7 @@ void probe(const RemoteTarget& remote) {
   if (TF_GetCode(status.get()) == TF_DEADLINE_EXCEEDED)
     throw DeadlineExceededError(
         "session at {}: no answer within {} s; the server there, or a member of its cluster that "
-        "the device filters include, is absent or stands still{}",
+        "the device filters include, is absent or hangs{}",
         remote.target, seconds_of(remote.limit), describe_absent(remote));
   status.check(fmt::format("session at {}", remote.target));
 }
@@ -89,7 +89,7 @@ RemoteClosing::RemoteClosing(TF_Session* session, const RemoteTarget& remote)
   state_->session = session;
   Thread("closing the session at " + target_, [state = state_] {
     Status status;
-    // It complains if the session was never made there.
+    // Errors are ignored: the session may never have been created there.
     TF_CloseSession(state->session, status.get());
     std::unique_lock lock(state->mutex);
     state->changed.wait(lock, [&] { return state->may_delete; });
@@ -103,9 +103,9 @@ void RemoteClosing::finish() {
   std::unique_lock lock(state_->mutex);
   state_->may_delete = true;
   state_->changed.notify_all();
-  // Closing has the limit, too: this is for what does not keep it.
+  // Closing has the limit, too: this is for members that exceed it.
   if (!state_->changed.wait_for(lock, 2 * limit_, [&] { return state_->is_deleted; }))
-    log_warning("the session at {} could not be closed within {} s; it is left behind", target_,
+    log_warning("the session at {} could not be closed within {} s: it is abandoned", target_,
                 seconds_of(2 * limit_));
 }
 

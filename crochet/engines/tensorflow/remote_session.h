@@ -13,37 +13,38 @@ struct TF_Session;
 
 namespace crochet::tensorflow::internal {
 
-// Where a session in a cluster runs, such that every call ends.
+// The target of a session in a cluster, chosen such that every call ends.
 //
-// By the name that it has for a server of this process, such as "grpc://localhost:2222",
-// TensorFlow finds that without asking the network. A call that an absent member keeps waiting is
-// then not ended by any limit, and to close and delete such a session crashes when the member
-// comes. By any other name all limits are kept.
+// TensorFlow finds a server of this process by its own name for it, such as
+// "grpc://localhost:2222", without using the network. Then no limit ends a call that waits for an
+// absent member, and closing and deleting such a session crashes when the member
+// appears. With any other name all limits work.
 struct RemoteTarget {
-  std::string target;  // "grpc://127.0.0.1:2222": never TensorFlow's name for our own server.
-  std::string config;  // A ConfigProto that has the limit.
+  // "grpc://127.0.0.1:2222"; never TensorFlow's name for a server of this process.
+  std::string target;
+  std::string config;  // A ConfigProto with the limit.
   std::chrono::milliseconds limit{0};
 };
 
-// True for all but "", this process.
+// False for "", this process.
 inline bool is_remote(std::string_view target) { return !target.empty(); }
 
 // Throws: UnimplementedError unless the target is "grpc://<address>"; InvalidArgumentError for an
-// address or settings that are none.
+// invalid address or invalid settings.
 RemoteTarget remote_target(const std::string& target, const SessionConfig& config);
 
-// Makes a session there, without a graph, and closes it: the session's server and all members that
-// the device filters let it see must answer.
-// Throws: DeadlineExceededError if one did not within the limit; what else TensorFlow says.
+// Creates a session there, without a graph, and closes it: the session's server and all members
+// that the device filters include must answer.
+// Throws: DeadlineExceededError if one does not within the limit; TensorFlow's errors.
 void probe(const RemoteTarget& remote);
 
-// "; absent: /job:ps/task:0 at 10.0.0.1:2222 (Connection refused)", of the members that the session
-// waits for; "" if all are there, or the server at the target, which knows them, is another
-// process.
+// "; absent: /job:ps/task:0 at 10.0.0.1:2222 (Connection refused)", for the members that the
+// session waits for; "" if all are present, or if the server at the target, which knows them, is
+// another process.
 std::string describe_absent(const RemoteTarget& remote);
 
-// Closes a session in a thread of its own, for a member that stands still keeps it waiting. After
-// twice the limit the thread is left behind, with the session.
+// Closes a session in its own thread, as a member that hangs blocks it. After
+// twice the limit the thread is detached, with the session.
 class RemoteClosing {
  public:
   RemoteClosing(TF_Session* session, const RemoteTarget& remote);

@@ -23,7 +23,7 @@ bool is_one_of(std::string_view type, const auto& types) {
   return std::ranges::find(types, type) != types.end();
 }
 
-// Their state has no handle, or is one of any type.
+// Their state has no handle, or the handle's type does not identify it.
 constexpr std::array<std::string_view, 8> kStateful = {
     "Variable", "VariableV2",      "AutoReloadVariable", "Stage",
     "MapStage", "OrderedMapStage", "RecordInput",        "Skipgram"};
@@ -31,12 +31,12 @@ constexpr std::array<std::string_view, 8> kStateful = {
 constexpr std::array<std::string_view, 24> kWithoutState = {
     // Filled once, by an initialiser that every session runs.
     "HashTable", "HashTableV2",
-    // End with the run, or with the step of a loop.
+    // End with the run, or with an iteration of a loop.
     "Stack", "StackV2", "TensorArray", "TensorArrayV2", "TensorArrayV3", "TensorArrayGrad",
     "TensorArrayGradV2", "TensorArrayGradV3", "TemporaryVariable",
-    // The name of what another operation holds.
+    // A handle to the resource of another operation.
     "IteratorFromStringHandle", "IteratorFromStringHandleV2", "MultiDeviceIteratorFromStringHandle",
-    // Files that are written, locks, threads.
+    // Output files, locks, threads.
     "SummaryWriter", "MutexV2", "ThreadPoolHandle", "ExperimentalThreadPoolHandle",
     "StatsAggregatorHandle", "StatsAggregatorHandleV2", "ExperimentalStatsAggregatorHandle",
     "CollectiveInitializeCommunicator", "RpcClient", "RpcServer"};
@@ -78,13 +78,13 @@ bool ResourceTypes::hold_state(std::string_view type) {
 
 bool ResourceTypes::find_out(const std::string& type) const {
   if (is_one_of(type, kStateful)) return true;
-  // Anonymous resources end with the run that made them; dummies are handles of nothing.
+  // Anonymous resources end with the run that created them; dummies are handles of nothing.
   if (is_one_of(type, kWithoutState) || type.starts_with("Anonymous") || type.starts_with("Dummy"))
     return false;
   const BufferPtr definition(TF_NewBuffer());
   Status status;
   TF_GraphGetOpDef(graph_, type.c_str(), definition.get(), status.get());
-  if (!status.ok()) return false;  // A function that is called.
+  if (!status.ok()) return false;  // The type is a function's name: a call.
   bool is_stateful = false, gives_resource = false, takes_resource = false;
   ProtoReader(view_of(*definition), type).for_each_field([&](uint32_t field, ProtoReader& value) {
     switch (field) {

@@ -10,11 +10,11 @@ struct TF_Graph;
 
 namespace crochet::tensorflow::internal {
 
-// Which types of operations hold state of a session that its runs change: variables, and whatever
-// TensorFlow, or a library that was loaded, describes as the source of a resource.
+// Determines which types of operations hold session state that runs change: variables, and types
+// that TensorFlow, or a loaded library, describes as the source of a resource.
 //
-// Not state are tables that are filled once by their initialiser, and what ends with a run, as
-// stacks and tensor arrays do.
+// Tables that are filled once by their initialiser, and resources that end with a run, such as
+// stacks and tensor arrays, are not state.
 class ResourceTypes {
  public:
   // `graph` is not owned and outlives this.

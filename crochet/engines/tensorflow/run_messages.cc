@@ -23,10 +23,10 @@ struct NodeStats {
   nanoseconds start = {};
 };
 
-// Times of a NodeExecStats, in nanoseconds where it says them so.
+// Times of a NodeExecStats, in nanoseconds if it has them.
 struct NodeTimes {
   std::optional<nanoseconds> all_start = {};
-  std::optional<nanoseconds> op_start = {};  // Since all_start, as is op_end.
+  std::optional<nanoseconds> op_start = {};  // Relative to all_start, like op_end.
   std::optional<nanoseconds> op_end = {};
 };
 
@@ -34,8 +34,8 @@ void set_micros(std::optional<nanoseconds>& time, int64_t micros) {
   if (!time) time = microseconds(micros);
 }
 
-// The inputs in "c = Add(a, b:1, ^d)", which may have "[alloc 2.0MB] " before it. What is sent to
-// and received from other devices, "(edge @/job:ps)", is no operation's name.
+// The inputs in "c = Add(a, b:1, ^d)", which may be preceded by "[alloc 2.0MB] ". Transfers to
+// and from other devices, "(edge @/job:ps)", are not names of operations.
 std::vector<std::string> inputs_in_label(std::string_view label) {
   std::vector<std::string> inputs;
   const size_t type = label.find(" = ");

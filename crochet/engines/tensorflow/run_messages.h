@@ -10,13 +10,13 @@
 
 namespace crochet::tensorflow::internal {
 
-// TensorFlow's RunOptions; "" for the defaults. Each of debug_tensor_watches is a serialized
-// DebugTensorWatch.
+// Serializes TensorFlow's RunOptions; "" for the defaults. Each of debug_tensor_watches is a
+// serialized DebugTensorWatch.
 std::string serialize(const RunOptions& options);
 
-// What a serialized RunMetadata says. The inputs of operations are those in its labels, "c = Add(a,
-// b:1, ^d)"; those that come from other devices have none.
-// Throws: DataLossError if the bytes are none.
+// Parses a serialized RunMetadata. The inputs of operations are taken from its labels, "c = Add(a,
+// b:1, ^d)"; inputs from other devices are missing there.
+// Throws: DataLossError if the bytes are not a RunMetadata.
 RunMetadata parse_run_metadata(std::string_view bytes);
 
 }  // namespace crochet::tensorflow::internal

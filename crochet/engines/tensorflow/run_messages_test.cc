@@ -14,9 +14,9 @@ namespace {
 using namespace std::chrono_literals;
 using protozero::pbf_writer;
 
-TEST(RunMessagesTest, SaysNothingOfTheDefaults) { EXPECT_EQ(serialize(RunOptions()), ""); }
+TEST(RunMessagesTest, DefaultsAreEmpty) { EXPECT_EQ(serialize(RunOptions()), ""); }
 
-// Bytes as TensorFlow's own protobuf gives them.
+// Bytes as TensorFlow's own protobuf writes them.
 TEST(RunMessagesTest, WritesRunOptions) {
   EXPECT_EQ(serialize({.trace_level = TraceLevel::kFull}), "\x08\x03");
   EXPECT_EQ(serialize({.timeout_in_ms = 300}), "\x10\xac\x02");
@@ -44,7 +44,7 @@ std::string metadata_bytes() {
       pbf_writer allocation(description, 4);
       allocation.add_int64(1, 64);
     }
-    device.add_string(1, "/cpu:0");  // Behind the nodes, as a writer may do.
+    device.add_string(1, "/cpu:0");  // After the nodes, which is valid.
   }
   metadata.add_bytes(3, "graph");
   return bytes;
@@ -64,7 +64,7 @@ TEST(RunMessagesTest, ReadsRunMetadata) {
   EXPECT_THAT(metadata.partition_graphs, testing::ElementsAre("graph"));
 }
 
-// One node with a label, and with times in microseconds and nanoseconds.
+// A node with a label, and with times in microseconds and nanoseconds.
 RunMetadata metadata_of(const char* label) {
   std::string bytes;
   {
@@ -100,7 +100,7 @@ TEST(RunMessagesTest, FindsTheInputsOfAnOperation) {
     EXPECT_THAT(inputs(label), testing::IsEmpty()) << label;
 }
 
-TEST(RunMessagesTest, NoticesCuts) {
+TEST(RunMessagesTest, DetectsCuts) {
   const std::string bytes = metadata_bytes();
   EXPECT_THROW(parse_run_metadata(bytes.substr(0, bytes.size() - 1)), DataLossError);
 }

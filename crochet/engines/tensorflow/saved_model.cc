@@ -12,7 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "crochet/base/error.h"
-#include "crochet/engines/tensorflow/at_place.h"
+#include "crochet/engines/tensorflow/at_location.h"
 #include "crochet/engines/tensorflow/graph_saver.h"
 #include "crochet/engines/tensorflow/proto_reader.h"
 #include "crochet/engines/tensorflow/string_constants.h"
@@ -25,14 +25,14 @@ using internal::bytes_field;
 using internal::find_element;
 using internal::ProtoReader;
 
-// Signatures of this name are not the user's.
+// Signatures with this prefix are internal.
 constexpr std::string_view kInternal = "__saved_model_";
 constexpr std::string_view kInitOpSignature = "__saved_model_init_op";
 constexpr std::array<const char*, 2> kInitOpCollections = {"saved_model_main_op", "legacy_init_op"};
 
 using Tags = std::set<std::string>;
 
-// One graph of the file.
+// A graph of the file.
 struct Candidate {
   std::string_view bytes;
   Tags tags;
@@ -82,11 +82,11 @@ std::string read_saved_model(FileSystem& files, const std::string& directory,
   if (files.exists(path)) return internal::read_graph_file(files, path);
   const std::string text = join_path(directory, "saved_model.pbtxt");
   if (files.exists(text))
-    throw UnimplementedError("{}: the text form of a SavedModel is not read here", text);
-  throw NotFoundError("{}: there is no such file: the directory is no SavedModel", path);
+    throw UnimplementedError("{}: the text form of a SavedModel is not supported", text);
+  throw NotFoundError("{}: there is no such file: the directory is not a SavedModel", path);
 }
 
-// What a model says of itself must not lead out of it.
+// False for a file name that leads out of the model.
 bool is_within(const std::string& filename) {
   if (filename.empty() || is_absolute(filename)) return false;
   for (size_t begin = 0; begin <= filename.size();) {
@@ -107,15 +107,15 @@ SavedModel::SavedModel(std::string directory, const SavedModelOptions& options)
   const std::vector<Candidate> candidates = read_candidates(bytes, path);
   const size_t index = choose(candidates, {options.tags.begin(), options.tags.end()}, path);
   place_ = fmt::format("{}: meta_graphs[{}]", path, index);
-  // Graphs do not move.
+  // A Graph cannot be moved.
   graph_.reset(new Graph(Graph::from_meta_graph(with_own_assets(candidates[index].bytes), place_)));
   add_signatures();
   add_assets();
   find_init_op();
 }
 
-// The exporter's paths may be of another machine, and whatever runs an initialiser of a table reads
-// from them: the graph has the paths of this directory.
+// The exporter's paths may belong to another machine, and initialisers of tables read
+// from them: replaces them with paths of this directory.
 std::string SavedModel::with_own_assets(std::string_view meta_graph) const {
   internal::StringConstants paths;
   for (const AssetFileDef& asset : parse_meta_graph(meta_graph, place_).assets)
@@ -153,12 +153,12 @@ void SavedModel::add_assets() {
     const std::string place = fmt::format("{}.assets[{}]", place_, i);
     const Output tensor = find_element(*graph_, assets[i].tensor_name, place);
     if (!tensor.has_value() || graph_->output_info(tensor).dtype != DType::kString)
-      throw InvalidArgumentError("{}: \"{}\" takes no path", place, assets[i].tensor_name);
+      throw InvalidArgumentError("{}: \"{}\" does not take a path", place, assets[i].tensor_name);
     if (!is_within(assets[i].filename))
-      throw InvalidArgumentError("{}: the file \"{}\" lies outside of the model", place,
+      throw InvalidArgumentError("{}: the file \"{}\" is outside of the model", place,
                                  assets[i].filename);
     const std::string path = asset_path(assets[i]);
-    // Some exporters say it twice.
+    // Some exporters list it twice.
     const auto known = std::ranges::find(init_feeds_, tensor, &Feeds::value_type::first);
     if (known != init_feeds_.end() && known->second == Tensor::scalar(path)) continue;
     if (!files_.exists(path))

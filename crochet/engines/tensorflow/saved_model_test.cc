@@ -28,7 +28,7 @@ std::string model_path(const std::string& name) {
   return std::string(TENSORFLOW_GRAPHS) + "/" + name;
 }
 
-// A copy of a model, to be damaged.
+// A copy of a model, for damaging it.
 class ModelCopy {
  public:
   ModelCopy() {
@@ -57,7 +57,7 @@ TEST(SavedModelTest, RunsItsSignatures) {
                       {{serve.inputs.at("x"), Tensor::from<float>({1, 10}, {1, 2})}})
                 .tensor(),
             Tensor::from<float>({41, 52, 63}, {1, 3}));
-  // By the words of a file that the model brings along.
+  // Looks up words of an asset file.
   const Signature& lookup = model.signature("lookup");
   EXPECT_EQ(lookup.method_name, "look_up");
   EXPECT_EQ(session
@@ -67,8 +67,8 @@ TEST(SavedModelTest, RunsItsSignatures) {
             Tensor::from<int64_t>({1, -1, 0}));
 }
 
-// Whatever initialises its tables finds the files, where no feeds can be given, too.
-TEST(SavedModelTest, TrainsWithAssetsWhereverItLies) {
+// Initialisers of tables find the files even if no feeds can be given.
+TEST(SavedModelTest, TrainsWithAssetsInAnyDirectory) {
   const ModelCopy copy;
   replace_file(FileSystem::posix(), copy.path() + "/assets/vocabulary.txt", "fish\nowl\n");
   SavedModel model(copy.path());
@@ -86,7 +86,7 @@ TEST(SavedModelTest, TrainsWithAssetsWhereverItLies) {
   EXPECT_EQ(numbers, Tensor::from<int64_t>({1, 0, -1}));
 }
 
-TEST(SavedModelTest, ReadsWhatSimpleSaveWrote) {
+TEST(SavedModelTest, ReadsAModelOfSimpleSave) {
   SavedModel model(model_path("simple_model"));
   const auto session = model.new_session();
   const Signature& serve = model.signature("serving_default");
@@ -96,7 +96,7 @@ TEST(SavedModelTest, ReadsWhatSimpleSaveWrote) {
             Tensor::from<float>({6}));
 }
 
-// Its variables are no variables of the graph's; its own operation restores them.
+// Its variables are not those of the graph; its own operation restores them.
 TEST(SavedModelTest, RunsAModuleOfTensorFlow2) {
   SavedModel model(model_path("module_model"));
   EXPECT_THAT(model.graph().variables(), IsEmpty());
@@ -120,7 +120,7 @@ TEST(SavedModelTest, IsRestoredByCrochetToo) {
     EXPECT_EQ(first.tensors()[i].tensor, second.tensors()[i].tensor) << variables[i].name();
 }
 
-TEST(SavedModelTest, IsChosenByItsTags) {
+TEST(SavedModelTest, SelectsTheGraphByTags) {
   EXPECT_THAT(SavedModel(model_path("saved_model"), {.tags = {"train", "cpu"}}).signatures(),
               IsEmpty());
   const std::vector<std::vector<std::string>> others = {{"train"}, {"serve", "cpu"}, {}};
@@ -130,13 +130,13 @@ TEST(SavedModelTest, IsChosenByItsTags) {
                                                    HasSubstr("there are: {serve}, {cpu, train}"))));
 }
 
-TEST(SavedModelTest, SaysWhichSignaturesThereAre) {
+TEST(SavedModelTest, ListsTheSignatures) {
   const SavedModel model(model_path("saved_model"));
   EXPECT_THAT([&] { model.signature("serve"); },
               ThrowsMessage<NotFoundError>(HasSubstr("it has: lookup, serving_default")));
 }
 
-TEST(SavedModelTest, SaysWhatIsMissing) {
+TEST(SavedModelTest, NamesMissingFiles) {
   EXPECT_THAT([] { SavedModel("/nowhere"); },
               ThrowsMessage<NotFoundError>(HasSubstr("/nowhere/saved_model.pb")));
   const ModelCopy text;
@@ -156,7 +156,7 @@ TEST(SavedModelTest, SaysWhatIsMissing) {
               ThrowsMessage<NotFoundError>(HasSubstr("variables.index")));
 }
 
-TEST(SavedModelTest, SaysWhatIsDamaged) {
+TEST(SavedModelTest, NamesTheLocationOfTheDamage) {
   const ModelCopy copy;
   const std::string data = copy.path() + "/variables/variables.data-00000-of-00001";
   std::string bytes = read_file(FileSystem::posix(), data);
@@ -176,11 +176,11 @@ TEST(SavedModelTest, SaysWhatIsDamaged) {
                         HasSubstr("signature_def[\"lookup\"].outputs[\"numbers\"]"))));
   copy.put(replaced(good, "vocabulary.txt", "../../../x.txt"));
   EXPECT_THAT([&] { SavedModel(copy.path()); },
-              ThrowsMessage<InvalidArgumentError>(HasSubstr("lies outside of the model")));
+              ThrowsMessage<InvalidArgumentError>(HasSubstr("is outside of the model")));
 }
 
 // TensorFlow does not check the shapes of resource variables.
-TEST(SavedModelTest, RefusesVariablesOfAnotherShape) {
+TEST(SavedModelTest, RejectsVariablesOfAnotherShape) {
   const ModelCopy copy;
   const std::string prefix = copy.path() + "/variables/variables";
   const CheckpointReader reader(prefix);

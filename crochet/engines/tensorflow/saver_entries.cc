@@ -11,14 +11,14 @@
 namespace crochet::tensorflow::internal {
 namespace {
 
-// The inputs of SaveV2: the prefix, the names, the slices, and then the values.
+// The inputs of SaveV2: the prefix, the names, the slices, then the values.
 constexpr int kNames = 1;
 constexpr int kSlices = 2;
 constexpr int kFirstValue = 3;
 
 std::string_view type_of(TF_Operation* operation) { return TF_OperationOpType(operation); }
 
-// The strings of a constant; nothing for another operation.
+// The strings of a constant; unset for another operation.
 std::optional<std::vector<std::string>> constant_strings(TF_Operation* operation) {
   if (type_of(operation) != "Const") return std::nullopt;
   Status status;
@@ -83,7 +83,7 @@ SaverContents read_saver(TF_Operation* root) {
     for (int i = kFirstValue; i < TF_OperationNumInputs(operation); ++i)
       add_with_sources(TF_OperationInput({operation, i}).oper, contents.sources);
   }
-  // A function writes what it is given.
+  // A function writes its inputs.
   if (!has_save) add_with_sources(root, contents.sources);
   if (has_save && is_known) contents.entries = std::move(entries);
   return contents;

@@ -14,21 +14,21 @@ namespace crochet::tensorflow::internal {
 // One tensor that a saver's operations write.
 struct SaverEntry {
   std::string key;    // Its name in checkpoints.
-  std::string slice;  // "5 3 0,3:0,3", of a part of a partitioned variable; "" of a whole one.
-  // The operation of the variable whose value it is; null if it is another value, as the rows of a
-  // table are.
+  std::string slice;  // "5 3 0,3:0,3" for a part of a partitioned variable; "" for a whole one.
+  // The operation of the variable whose value it is; null for other values, such as the rows of a
+  // table.
   TF_Operation* variable = nullptr;
 };
 
-// What a saver of the graph writes.
+// The entries that a saver of the graph writes.
 struct SaverContents {
-  // Unset if that cannot be known: the names are not constants, or a function writes.
+  // Unset if they are unknown: the names are not constants, or a function writes.
   std::optional<std::vector<SaverEntry>> entries;
-  // All operations that the values come from, with those of variables, tables and iterators.
+  // All operations that the values depend on, including variables, tables and iterators.
   std::unordered_set<TF_Operation*> sources;
 };
 
-// `root` is what a run fetches to save (SaverDef.save_tensor_name).
+// `root` is the operation that a run fetches to save (SaverDef.save_tensor_name).
 SaverContents read_saver(TF_Operation* root);
 
 }  // namespace crochet::tensorflow::internal

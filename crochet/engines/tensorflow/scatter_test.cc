@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Snapshots beside updates of rows, which TensorFlow makes in place.
+// Snapshots during updates of rows, which TensorFlow makes in place.
 #include <atomic>
 #include <thread>
 
@@ -36,12 +36,12 @@ void expect_all(const Snapshot& snapshot, float value) {
     EXPECT_THAT(tensor.flat<float>(), Each(value)) << name;
 }
 
-TEST_F(ScatterTest, ASnapshotStaysAsItIs) {
+TEST_F(ScatterTest, ASnapshotDoesNotChange) {
   step();
   const Snapshot before = it_.session->snapshot(tables_);
   for (int i = 0; i < 5; ++i) {
     change_rows({0, 63, 7});
-    const Snapshot between = it_.session->snapshot(tables_);  // Held beside the first.
+    const Snapshot between = it_.session->snapshot(tables_);  // Held together with the first.
     step();
     EXPECT_EQ(between.tensors()[0].tensor.flat<float>()[0], 2 + 2 * static_cast<float>(i));
   }
@@ -71,7 +71,7 @@ TEST_F(ScatterTest, ASnapshotIsOfOneStepWhileOthersTrain) {
   expect_all(it_.session->snapshot(tables_), kSteps);
 }
 
-TEST_F(ScatterTest, ACheckpointIsOfOneStepWhileTrainingGoesOn) {
+TEST_F(ScatterTest, ACheckpointIsOfOneStepWhileTrainingContinues) {
   constexpr int kSaves = 6;
   const TempDirectory directory;
   Saver saver({.max_to_keep = 0});

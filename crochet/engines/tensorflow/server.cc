@@ -22,11 +22,11 @@
 namespace crochet::tensorflow {
 namespace {
 
-// The server of this process: never deleted, for that would abort it.
+// The server of this process: never deleted, as that would abort the process.
 struct ProcessServer {
   std::mutex mutex;  // Guards what follows.
   std::string device = {};
-  std::string target = {};  // As TensorFlow calls it.
+  std::string target = {};  // TensorFlow's name for it.
   std::optional<ClusterSpec> cluster = {};
   TF_Server* server = nullptr;
 };
@@ -50,11 +50,11 @@ class Socket {
   const int number_;
 };
 
-// 0, or why this socket cannot have the port of all interfaces; 0 as a port is any.
+// Binds to the port on all interfaces; port 0 is any. Returns 0 or an errno.
 template <typename Address>
 int bind_error(const Socket& socket, Address address, in_port_t Address::*port_member, int& port) {
   if (socket.number() < 0) return errno;
-  // As TensorFlow does: connections that were closed lately do not matter.
+  // As TensorFlow does: recently closed connections do not block the port.
   const int on = 1;
   setsockopt(socket.number(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   address.*port_member = htons(static_cast<uint16_t>(port));
@@ -73,7 +73,7 @@ int bind_error(int& port) {
   any_six.sin6_addr = in6addr_any;
   const int error = bind_error(six, any_six, &sockaddr_in6::sin6_port, port);
   if (error == 0 || error == EADDRINUSE || error == EACCES) return error;
-  // A machine without the sixth version.
+  // The machine has no IPv6.
   const Socket four(AF_INET);
   sockaddr_in any_four = {};
   any_four.sin_family = AF_INET;
@@ -81,20 +81,20 @@ int bind_error(int& port) {
   return bind_error(four, any_four, &sockaddr_in::sin_port, port);
 }
 
-// TensorFlow says only that a server could not be started.
+// TensorFlow's error is only that a server could not be started.
 void check_port_is_free(const std::string& device, const std::string& address) {
   int port = port_of_address(address);
   if (port == 0) return;
   const int error = bind_error(port);
   if (error == 0) return;
   if (error == EACCES)
-    throw PermissionDeniedError("server of {}: port {} may not be used: {}", device, port,
+    throw PermissionDeniedError("server of {}: not permitted to use port {}: {}", device, port,
                                 std::strerror(error));
-  throw FailedPreconditionError("server of {}: port {} of {} cannot be had: {}", device, port,
+  throw FailedPreconditionError("server of {}: port {} of {} is not available: {}", device, port,
                                 address, std::strerror(error));
 }
 
-// By the loopback interface, but not as `target` says it.
+// A name on the loopback interface that differs from `target`.
 std::string other_name(const std::string& target, int port) {
   const std::string name = fmt::format("grpc://127.0.0.1:{}", port);
   return name == target ? fmt::format("grpc://localhost:{}", port) : name;
@@ -158,7 +158,7 @@ std::string server_definition(const ServerOptions& options) {
 int find_free_port() {
   int port = 0;
   if (const int error = bind_error(port); error != 0)
-    throw UnknownError("no free port: {}", std::strerror(error));
+    throw UnknownError("cannot find a free port: {}", std::strerror(error));
   return port;
 }
 
@@ -171,9 +171,8 @@ Server::Server(const ServerOptions& options) {
   ProcessServer& process = process_server();
   const std::lock_guard lock(process.mutex);
   if (process.server != nullptr)
-    throw FailedPreconditionError(
-        "server of {}: this process is {} already, which it stays until it ends", device,
-        process.device);
+    throw FailedPreconditionError("server of {}: this process is already {}, until it ends", device,
+                                  process.device);
   check_port_is_free(device, address);
   const std::string definition = internal::server_definition(options);
   internal::Status status;
@@ -187,11 +186,11 @@ Server::Server(const ServerOptions& options) {
   process.target = TF_ServerTarget(server);
   port_ = port_of_address(process.target.substr(process.target.rfind('/') + 1));
   target_ = other_name(process.target, port_);
-  log_info("{} listens at port {} of all interfaces", device, port_);
+  log_info("{} listens on port {} of all interfaces", device, port_);
 }
 
 void Server::join() const {
-  // TF_ServerJoin waits for a stop, which TensorFlow does not have for its servers.
+  // TF_ServerJoin waits for a stop, which TensorFlow does not implement for its servers.
   while (true) pause();
 }
 

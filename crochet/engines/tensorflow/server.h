@@ -13,10 +13,10 @@ namespace crochet::tensorflow {
 
 struct ServerOptions {
   ClusterSpec cluster;
-  // Which of its members this process is.
+  // The member that this process is.
   std::string job_name;
   int task_index = 0;
-  // What sessions have that come with no settings of their own.
+  // The settings for sessions that have none.
   SessionConfig config = {};
 };
 
@@ -25,23 +25,23 @@ struct ServerOptions {
 //   const Server server({.cluster = cluster, .job_name = "worker", .task_index = 1});
 //   train({.graph = graph, .master = server.target(), ...}, body);
 //
-// A member that only holds variables calls join() and is ended from outside.
+// A member that only holds variables calls join() and is stopped by a signal.
 //
-// TensorFlow can neither stop nor delete a server: there is one a process, which goes on when this
-// object is gone. It listens on all of the machine's interfaces, whatever host its address
-// names, and does as it is told by whoever connects: a cluster belongs in a private network.
+// TensorFlow can neither stop nor delete a server: there is one per process, which continues when
+// this object is destroyed. It listens on all of the machine's interfaces, whatever host its
+// address names, and obeys anyone who connects: a cluster belongs in a private network.
 class Server {
  public:
   // Throws: InvalidArgumentError for a member that the cluster does not have, or settings that are
-  // no ConfigProto; FailedPreconditionError if this process has a server already, or another one
-  // listens at its port; PermissionDeniedError for a port that it may not have; what TensorFlow
-  // says.
+  // not a ConfigProto; FailedPreconditionError if this process already has a server, or another one
+  // listens on its port; PermissionDeniedError for a port that it may not use; TensorFlow's
+  // errors.
   explicit Server(const ServerOptions& options);
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // For sessions of this process: "grpc://127.0.0.1:2222", or "localhost" where that is its
-  // address, with the port it listens at.
+  // The target for sessions of this process: "grpc://127.0.0.1:2222", or with "localhost" if that
+  // is its address, with the port on which it listens.
   const std::string& target() const { return target_; }
   int port() const { return port_; }
 
@@ -55,17 +55,17 @@ class Server {
 
 namespace internal {
 
-// A port of this machine that nobody listens at now.
+// A free port of this machine.
 int find_free_port();
 
-// The same server as `target`, by a name under which TensorFlow does not find it in this process:
-// see remote_session.h.
+// The server at `target`, by a name that makes TensorFlow use the network: see
+// remote_session.h.
 std::string target_by_network(const std::string& target);
 
-// Which task this process is, if its server is the one at `target`.
+// The task of this process, if its server is the one at `target`.
 std::optional<DeviceName> own_task_at(const std::string& target);
 
-// The members of the cluster that the server at `target` knows, if it is this process's.
+// The cluster of the server at `target`, if that is this process's.
 std::optional<ClusterSpec> own_cluster_at(const std::string& target);
 
 // A serialized ServerDef.

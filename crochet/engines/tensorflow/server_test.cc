@@ -33,7 +33,7 @@ ClusterSpec cluster_of_one(int port) {
   return ClusterSpec({{"worker", {"localhost:" + std::to_string(port)}}});
 }
 
-// Takes connections and says nothing, as a process that was stopped.
+// Accepts connections and never answers, like a suspended process.
 class SilentListener {
  public:
   SilentListener() : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
@@ -44,7 +44,7 @@ class SilentListener {
     if (bind(socket_, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
         listen(socket_, 16) != 0 ||
         getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size) != 0)
-      throw UnknownError("no socket");
+      throw UnknownError("cannot create a socket");
     port_ = ntohs(address.sin_port);
   }
   ~SilentListener() { ::close(socket_); }
@@ -73,19 +73,19 @@ TEST(ServerTest, WritesAServerDef) {
             "\x12\x06worker\x18\x01\x22\x02\x10\x01\x2a\x04grpc"s);
 }
 
-TEST(ServerTest, SaysWhereItListens) {
+TEST(ServerTest, ReportsItsTarget) {
   EXPECT_GT(test_server().port(), 0);
   EXPECT_EQ(test_server().target(), "grpc://127.0.0.1:" + std::to_string(test_server().port()));
 }
 
-TEST(ServerTest, IsOneAProcess) {
+TEST(ServerTest, IsOnePerProcess) {
   test_server();
   EXPECT_THAT([] { Server({.cluster = cluster_of_one(0), .job_name = "worker"}); },
               ThrowsMessage<FailedPreconditionError>(
-                  HasSubstr("this process is /job:worker/task:0 already")));
+                  HasSubstr("this process is already /job:worker/task:0")));
 }
 
-TEST(ServerTest, RefusesWhoIsNoMember) {
+TEST(ServerTest, RejectsInvalidMembersAndSettings) {
   EXPECT_THROW(Server({.cluster = cluster_of_one(0), .job_name = "ps"}), InvalidArgumentError);
   EXPECT_THROW(Server({.cluster = cluster_of_one(0), .job_name = "worker", .task_index = 1}),
                InvalidArgumentError);
@@ -93,13 +93,13 @@ TEST(ServerTest, RefusesWhoIsNoMember) {
                InvalidArgumentError);
 }
 
-// In processes of their own: each may have one server.
+// In separate processes, as each may have only one server.
 class ServerDeathTest : public testing::Test {
  protected:
   ServerDeathTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
 };
 
-TEST_F(ServerDeathTest, FindsThePortTaken) {
+TEST_F(ServerDeathTest, ReportsAPortInUse) {
   EXPECT_EXIT(
       {
         const SilentListener other;
@@ -107,16 +107,16 @@ TEST_F(ServerDeathTest, FindsThePortTaken) {
           Server({.cluster = cluster_of_one(other.port()), .job_name = "worker"});
         } catch (const FailedPreconditionError& error) {
           std::fprintf(stderr, "%s\n", error.what());
-          // Nothing was begun: with another port it works.
+          // Nothing was started: with another port it works.
           Server({.cluster = cluster_of_one(0), .job_name = "worker"});
           std::_Exit(3);
         }
         std::_Exit(0);
       },
-      ExitedWithCode(3), "server of /job:worker/task:0: port .* cannot be had: Address already");
+      ExitedWithCode(3), "server of /job:worker/task:0: port .* is not available: Address already");
 }
 
-TEST_F(ServerDeathTest, GoesOnBehindTheObjectAndEndsWithTheProcess) {
+TEST_F(ServerDeathTest, OutlivesTheObjectAndEndsWithTheProcess) {
   EXPECT_EXIT(
       {
         const std::string target =
@@ -152,8 +152,8 @@ TEST_F(RemoteSessionTest, RunsOnTheServer) {
                                                HasSubstr("/job:worker/replica:0/task:0"))));
 }
 
-// Where TensorFlow itself would keep no limit.
-TEST_F(RemoteSessionTest, KeepsLimitsByEveryName) {
+// With names for which TensorFlow itself would apply no limit.
+TEST_F(RemoteSessionTest, AppliesLimitsForEveryName) {
   const std::string port = std::to_string(test_server().port());
   for (const char* const host : {"localhost", "127.0.0.1"}) {
     const std::string target = fmt::format("grpc://{}:{}", host, port);
@@ -165,7 +165,7 @@ TEST_F(RemoteSessionTest, KeepsLimitsByEveryName) {
   }
 }
 
-TEST_F(ServerDeathTest, KnowsTheNameThatTensorFlowHasForIt) {
+TEST_F(ServerDeathTest, KnowsTensorFlowsNameForIt) {
   EXPECT_EXIT(
       {
         const std::string port = std::to_string(internal::find_free_port());
@@ -179,8 +179,8 @@ TEST_F(ServerDeathTest, KnowsTheNameThatTensorFlowHasForIt) {
       ExitedWithCode(5), "");
 }
 
-// It would run on the other worker, and nobody would know.
-TEST_F(RemoteSessionTest, RefusesTheGraphOfAnotherWorker) {
+// It would silently run on the other worker.
+TEST_F(RemoteSessionTest, RejectsTheGraphOfAnotherWorker) {
   const auto create = [](const char* task) {
     auto graph = Graph::import_meta_graph(golden_path("kinds"), {.task = task});
     graph.new_session(test_server().target(), isolated_config());
@@ -211,8 +211,8 @@ TEST_F(RemoteSessionTest, SnapshotsAndAssignsAcrossTheNetwork) {
   EXPECT_EQ(values(), initial);
 }
 
-// The graph's own saver writes parts as parts, crochet's writer all of a variable as one.
-TEST_F(RemoteSessionTest, IsSavedByTheGraphUnlessCrochetIsAskedTo) {
+// The graph's own saver writes parts separately, crochet's writes a variable as a whole.
+TEST_F(RemoteSessionTest, IsSavedByTheGraphUnlessCrochetIsRequested) {
   const LogCapture log;
   const TempDirectory directory;
   const auto is_saved_by_graph = [&](crochet::Session& session, StateWriter writer) {
@@ -232,8 +232,8 @@ TEST_F(RemoteSessionTest, IsSavedByTheGraphUnlessCrochetIsAskedTo) {
   EXPECT_FALSE(is_saved_by_graph(*it_.session, StateWriter::kDefault));
 }
 
-// Neither of them gives a variable another shape.
-TEST_F(RemoteSessionTest, RefusesACheckpointOfAnotherShape) {
+// Neither of them changes a variable's shape.
+TEST_F(RemoteSessionTest, RejectsACheckpointOfAnotherShape) {
   const TempDirectory directory;
   const auto session = new_session(isolated_config());
   const auto values = [&] { return session->snapshot(it_.graph.variables()).tensors(); };
@@ -262,7 +262,7 @@ TEST_F(RemoteSessionTest, LeavesTheVariablesOfTheCluster) {
   EXPECT_EQ(second->snapshot(graph.variables()).tensors().size(), 2U);
 }
 
-TEST_F(RemoteSessionTest, SaysWhatIsAbsent) {
+TEST_F(RemoteSessionTest, NamesAbsentMembers) {
   const SessionConfig all = cluster_config({.operation_timeout = 300ms});
   EXPECT_THAT(
       [&] { it_.graph.new_session(test_server().target(), all); },
@@ -271,7 +271,7 @@ TEST_F(RemoteSessionTest, SaysWhatIsAbsent) {
           HasSubstr("absent: /job:absent/task:0 at 127.0.0.1:"), HasSubstr("Connection refused"))));
 }
 
-TEST_F(RemoteSessionTest, EndsWhereNobodyListensOrAnswers) {
+TEST_F(RemoteSessionTest, TimesOutIfNobodyListensOrAnswers) {
   const SilentListener silent;
   for (const int port : {internal::find_free_port(), silent.port()}) {
     const std::string target = "grpc://127.0.0.1:" + std::to_string(port);
@@ -280,7 +280,7 @@ TEST_F(RemoteSessionTest, EndsWhereNobodyListensOrAnswers) {
   }
 }
 
-// The limit holds for runs that name none.
+// The limit applies to runs without their own.
 TEST_F(RemoteSessionTest, EndsRunsThatHang) {
   const auto session = new_session(isolated_config(2s));
   EXPECT_THAT([&] { session->run("dequeue"); },
@@ -293,7 +293,7 @@ TEST_F(RemoteSessionTest, EndsRunsThatHang) {
   EXPECT_EQ(session->run("looked_up").tensor().num_elements(), 2);
 }
 
-TEST_F(RemoteSessionTest, ClosesBesideRunsThatHang) {
+TEST_F(RemoteSessionTest, ClosesDuringRunsThatHang) {
   const auto session = new_session(isolated_config());
   std::latch begun(1);
   std::thread hanging([&] {
@@ -305,7 +305,7 @@ TEST_F(RemoteSessionTest, ClosesBesideRunsThatHang) {
   hanging.join();
 }
 
-// The chief's thread waits for gradients when the run ends: nothing waits for it.
+// The chief's thread waits for gradients when the run ends: that does not block the end.
 TEST(SyncReplicasTest, TrainsInSteps) {
   const LogCapture log;
   const TempDirectory directory;
@@ -329,7 +329,7 @@ TEST(SyncReplicasTest, TrainsInSteps) {
   EXPECT_FALSE(log.contains("threads still running"));
 }
 
-TEST(SyncReplicasTest, SaysWhatTheGraphLacks) {
+TEST(SyncReplicasTest, NamesMissingCollections) {
   Graph graph = import_golden("contract_resource");
   SyncReplicasHook hook;
   EXPECT_THAT([&] { hook.begin(graph); },
@@ -337,7 +337,7 @@ TEST(SyncReplicasTest, SaysWhatTheGraphLacks) {
                   AllOf(HasSubstr("sync_replicas/chief_init_op"), HasSubstr("sync_replicas.py"))));
 }
 
-TEST_F(RemoteSessionTest, RefusesSettingsItDoesNotKnow) {
+TEST_F(RemoteSessionTest, RejectsInvalidSettings) {
   EXPECT_THROW(it_.graph.new_session(test_server().target(), {"\xff"}), InvalidArgumentError);
 }
 

@@ -33,7 +33,7 @@ using internal::Sharing;
 using internal::Status;
 using internal::TensorPtr;
 
-// As many as a person reads.
+// The maximum number of names in a message.
 constexpr size_t kNamesInMessages = 4;
 
 TF_Output place_of(const Output& output) { return {node_of(output).operation, output.index()}; }
@@ -46,7 +46,7 @@ std::string describe_run(std::span<const Output> fetches) {
   return fmt::format("run of {}", fmt::join(names, ", "));
 }
 
-// Of a run in a cluster: where it was, and which limit it kept if it was cut short by one.
+// For a run in a cluster: its target, and the limit if it timed out.
 std::string describe_place(const internal::RemoteTarget& remote, const RunOptions& options,
                            Status& status) {
   const std::string place = fmt::format(" at {}", remote.target);
@@ -64,7 +64,7 @@ void check_part(const Graph::Part& part, const Shape& shape) {
                                   part.definition->variable_name, shape, part.shape);
 }
 
-// Before the run: a step that is made, and whose values are lost, would be made again.
+// Checked before the run: a step whose values are lost afterwards would be repeated.
 void check_fetch(const Graph& graph, const Output& output) {
   graph.check_has(output);
   if (!output.has_value()) return;
@@ -80,14 +80,14 @@ void check_fetch(const Graph& graph, const Output& output) {
 
 const Graph::VariableNode& checked_node(const Graph& graph, const Variable& variable) {
   if (!variable || variable.info()->graph != &graph)
-    throw InvalidArgumentError("\"{}\" is no variable of this graph",
+    throw InvalidArgumentError("\"{}\" is not a variable of this graph",
                                variable ? variable.name() : "(none)");
   return node_of(variable);
 }
 
 }  // namespace
 
-// One run in TensorFlow's words: each fetched place and each target once.
+// The arguments of one run of TensorFlow's: each fetched output and each target once.
 class Session::Request {
  public:
   void feed(TF_Output place, TensorPtr value) {
@@ -97,7 +97,7 @@ class Session::Request {
   bool feeds(TF_Output place) const {
     return std::ranges::any_of(feeds_, [&](const TF_Output& fed) { return is_same(fed, place); });
   }
-  // The index of what fetched_value() gives.
+  // Returns the index for fetched_value().
   size_t fetch(TF_Output place) {
     const auto found = std::ranges::find_if(
         fetches_, [&](const TF_Output& fetched) { return is_same(fetched, place); });
@@ -109,7 +109,7 @@ class Session::Request {
     if (std::ranges::find(targets_, operation) == targets_.end()) targets_.push_back(operation);
   }
 
-  // TensorFlow refuses to run nothing, as there is if all that is fetched is fed.
+  // True if everything that is fetched is fed; TensorFlow refuses to run nothing.
   bool empty() const { return fetches_.empty() && targets_.empty(); }
 
   void run(TF_Session* session, const TF_Buffer* options, TF_Buffer* metadata, Status& status) {
@@ -156,7 +156,8 @@ Session::Session(Graph& graph, std::string target, const SessionConfig& config)
   if (is_single_threaded_) check_has_one_device();
 }
 
-// Each device has an executor. Of single-threaded ones the first would wait for the second.
+// Each device has its own executor. Of two single-threaded ones the first would wait for the
+// second.
 void Session::check_has_one_device() {
   Status status;
   const internal::DeviceListPtr devices(TF_SessionListDevices(session_, status.get()));
@@ -176,10 +177,10 @@ void Session::close() {
   if (!gate_.close()) return gate_.wait_until_empty();
   if (remote_) {
     internal::RemoteClosing closing(session_, *remote_);
-    gate_.wait_until_empty();  // Runs there end by their own limits, too.
+    gate_.wait_until_empty();  // Those runs also end by their own limits.
     return closing.finish();
   }
-  // Ends runs that hang. To delete the session while one is in flight would crash.
+  // Cancels runs that hang. Deleting the session while one is in flight would crash.
   Status status;
   TF_CloseSession(session_, status.get());
   gate_.wait_until_empty();
@@ -211,7 +212,7 @@ void Session::execute(Request& request, const std::function<std::string()>& what
   if (is_recorded) *metadata = internal::parse_run_metadata(internal::view_of(*run_metadata));
 }
 
-// In a cluster nobody can keep the other members' changes waiting.
+// In a cluster the other members' changes cannot be blocked.
 Access Session::access_of(std::span<const Output> fetches) {
   std::vector<const OperationInfo*> key;
   key.reserve(fetches.size());
@@ -227,17 +228,17 @@ Access Session::access_of(std::span<const Output> fetches) {
   return accesses_[std::move(key)] = access;
 }
 
-// Fed values replace those of placeholders, whose own checks are then not made.
+// Fed values replace the placeholders, whose own checks are then skipped.
 void Session::check_feeds(const Feeds& feeds) const {
   for (size_t i = 0; i < feeds.size(); ++i) {
     const auto& [output, value] = feeds[i];
     if (output.graph() != &graph_ || !output.has_value())
-      throw InvalidArgumentError("{} cannot be fed: it is no value of this graph",
+      throw InvalidArgumentError("{} cannot be fed: it is not a value of this graph",
                                  to_string(output));
     const OutputInfo info = graph_.output_info(output);
     if (value.dtype() != info.dtype ||
         (info.shape && !info.shape->is_compatible_with(value.shape())))
-      throw InvalidArgumentError("{} is {} {}, it was fed {}", to_string(output), info.dtype,
+      throw InvalidArgumentError("{} is {} {}, but it was fed {}", to_string(output), info.dtype,
                                  info.shape ? to_string(*info.shape) : "of any shape",
                                  describe(value));
     for (size_t k = 0; k < i; ++k)
@@ -312,15 +313,15 @@ Snapshot Session::snapshot(std::span<const Variable> variables) {
 
 namespace {
 
-// What one initialiser is to assign.
+// The value for one initialiser to assign.
 struct PartValue {
-  TF_Output place;  // What the initialiser takes.
+  TF_Output place;  // The initialiser's input.
   TF_Operation* initializer;
   TensorPtr value;
 };
 
-// Throws: UnimplementedError if the initialisers come after operations that change other variables:
-// those would be run, too.
+// Throws: UnimplementedError if the initialisers depend on operations that change other variables,
+// which would be run, too.
 void check_changes_no_others(const Graph& graph,
                              const std::unordered_set<TF_Operation*>& initializers) {
   std::vector<TF_Operation*> before;
@@ -361,9 +362,9 @@ Tensor value_of(const Assignment& assignment) {
 void Session::assign(std::span<const Assignment> assignments) {
   for (const Assignment& assignment : assignments)
     if (!checked_node(graph_, assignment.variable).shape.is_compatible_with(assignment.shape))
-      throw InvalidArgumentError("variable \"{}\" has the shape {}, it was given {}",
-                                 assignment.variable.name(), assignment.variable.shape(),
-                                 assignment.shape);
+      throw InvalidArgumentError("variable \"{}\": found shape {}, expected {}",
+                                 assignment.variable.name(), assignment.shape,
+                                 assignment.variable.shape());
   std::vector<PartValue> values;
   for (const Assignment& assignment : assignments) {
     const Tensor value = value_of(assignment);
@@ -373,9 +374,9 @@ void Session::assign(std::span<const Assignment> assignments) {
            internal::to_tensorflow(
                part.offset.empty() ? value : internal::cut_part(value, part.offset, part.shape))});
   }
-  // Behind the fills, which read files, and may run this session.
+  // After the fills, which read files, and may run this session.
   const AccessGate::Pass pass(gate_, Access::kExclusive, "assign");
-  // A place takes one value in a run.
+  // Each input takes only one value in a run.
   while (!values.empty()) {
     Request request;
     std::unordered_set<TF_Operation*> initializers;

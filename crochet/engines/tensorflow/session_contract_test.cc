@@ -9,7 +9,7 @@
 namespace crochet::tensorflow {
 namespace {
 
-// Counts its probes in a local variable: operations of TensorFlow call nobody.
+// Counts its probes in a local variable, as TensorFlow's operations do not call back.
 class ImportedEngine : public SessionContractEngine {
  public:
   explicit ImportedEngine(const char* name, std::string target = {}, SessionConfig config = {})

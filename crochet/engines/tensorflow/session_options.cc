@@ -14,7 +14,7 @@ namespace {
 constexpr uint32_t kThreadPool = 12;
 constexpr uint32_t kNumThreads = 1;
 
-// TensorFlow ends the process by a pool of fewer than no threads.
+// TensorFlow aborts the process for a pool with a negative number of threads.
 void check_thread_pools(std::string_view config) {
   ProtoReader(config, "ConfigProto").for_each_field([&](uint32_t field, ProtoReader& value) {
     if (field != bytes_field(kThreadPool)) return false;
@@ -38,7 +38,7 @@ SessionOptionsPtr session_options(const std::string& target, const std::string& 
   SessionOptionsPtr options(TF_NewSessionOptions());
   Status status;
   TF_SetConfig(options.get(), config.data(), config.size(), status.get());
-  if (!status.ok()) throw InvalidArgumentError("the settings of a session are no ConfigProto");
+  if (!status.ok()) throw InvalidArgumentError("the settings of a session are not a ConfigProto");
   check_thread_pools(config);
   TF_SetTarget(options.get(), target.c_str());
   return options;

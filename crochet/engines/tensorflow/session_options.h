@@ -8,8 +8,8 @@
 
 namespace crochet::tensorflow::internal {
 
-// What TensorFlow makes a session of. `target`: "" is this process; `config`: a serialized
-// ConfigProto. Throws: InvalidArgumentError if it is none that TensorFlow knows.
+// TensorFlow's options for a session. `target`: "" is this process; `config`: a serialized
+// ConfigProto. Throws: InvalidArgumentError if it is invalid.
 SessionOptionsPtr session_options(const std::string& target, const std::string& config);
 
 }  // namespace crochet::tensorflow::internal

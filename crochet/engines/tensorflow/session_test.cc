@@ -52,7 +52,7 @@ TEST_F(KindsTest, NamesTheOperationThatFailed) {
                         HasSubstr("Matrix size-incompatible"))));
 }
 
-TEST_F(KindsTest, RunsHereOrInACluster) {
+TEST_F(KindsTest, RejectsOtherTargets) {
   for (const char* const target : {"local", "nonsense", "localhost:2222"})
     EXPECT_THAT([&] { it_.graph.new_session(target); },
                 ThrowsMessage<UnimplementedError>(HasSubstr(target)));
@@ -92,7 +92,7 @@ TEST_F(KindsTest, SnapshotsAndAssignsEveryKind) {
     variables.push_back(it_.variable(name));
     assignments.push_back(assignment(variables.back(), value));
   }
-  const auto session = it_.graph.new_session("");  // Assigned without being initialised, too.
+  const auto session = it_.graph.new_session("");  // Assigned without being initialised.
   session->assign(assignments);
   const std::vector<NamedTensor> found = session->snapshot(variables).tensors();
   ASSERT_EQ(found.size(), values.size());
@@ -102,7 +102,7 @@ TEST_F(KindsTest, SnapshotsAndAssignsEveryKind) {
   }
 }
 
-TEST_F(KindsTest, PutsPartsTogetherAsTensorFlowDoes) {
+TEST_F(KindsTest, JoinsPartsAsTensorFlowDoes) {
   const Tensor whole = it_.value("parts");
   const auto rows = [&](int64_t first, int64_t last) {
     return Tensor::from(whole.flat<float>().subspan(static_cast<size_t>(first * 3),
@@ -126,11 +126,11 @@ TEST_F(KindsTest, ChecksShapesThatTensorFlowDoesNot) {
         assign("resource", Tensor::zeros<float>({2, 2}));
       },
       ThrowsMessage<InvalidArgumentError>(
-          "variable \"resource\" has the shape [64], it was given [2,2]"));
+          "variable \"resource\": found shape [2,2], expected [64]"));
   EXPECT_EQ(it_.value("resource"), filled(1));
 }
 
-TEST_F(KindsTest, NeverChangesWhatIsHeld) {
+TEST_F(KindsTest, NeverChangesAHeldSnapshot) {
   for (const auto& [name, read] :
        {std::pair<std::string, std::string>{"resource", "resource/Read/ReadVariableOp"},
         {"reference", "reference/read"}}) {
@@ -143,8 +143,8 @@ TEST_F(KindsTest, NeverChangesWhatIsHeld) {
   }
 }
 
-// A variable shares the memory of what it is assigned from.
-TEST_F(KindsTest, NeverChangesWhatIsFed) {
+// A variable shares the memory of the tensor that is assigned to it.
+TEST_F(KindsTest, NeverChangesFedTensors) {
   const Tensor value = filled(8);
   for (const std::string name : {"resource", "reference"}) {
     it_.session->run(operation(name + "/Assign"), {{it_.graph.output(name + "_initial"), value}});
@@ -154,7 +154,7 @@ TEST_F(KindsTest, NeverChangesWhatIsFed) {
   }
 }
 
-// In the middle of each step, between two changes, the trainer waits for the feeder.
+// In the middle of each step, between two changes, the training thread waits for the feeding one.
 TEST_F(KindsTest, SnapshotsAndAssignsBetweenStepsWhileOthersTrain) {
   constexpr int kSteps = 60;
   constexpr int kOtherRuns = 10;
@@ -188,16 +188,16 @@ TEST_F(KindsTest, SnapshotsAndAssignsBetweenStepsWhileOthersTrain) {
   expect_one_step();
 }
 
-TEST_F(KindsTest, GivesBackTheMemoryOfStringsThatItWasFed) {
+TEST_F(KindsTest, FreesTheMemoryOfFedStrings) {
   const Tensor strings = Tensor::from(std::vector<std::string>(2, std::string(10'000, 'x')), {2});
   assign("words", strings);
   const size_t before = mallinfo2().uordblks;
   for (int i = 0; i < 200; ++i) assign("words", strings);
-  EXPECT_LT(mallinfo2().uordblks, before + 1'000'000);  // 4 MB were given.
+  EXPECT_LT(mallinfo2().uordblks, before + 1'000'000);  // 4 MB were fed.
 }
 
-// A restore reads files; nobody waits for it, nor does it wait for itself.
-TEST_F(KindsTest, TakesCallsFromWithinAFill) {
+// A restore reads files; it blocks nobody, nor does it wait for itself.
+TEST_F(KindsTest, AllowsCallsFromWithinAFill) {
   Assignment copied = assignment(it_.variable("resource"), filled(0));
   copied.fill = [&](std::span<std::byte> to) {
     it_.session->run(operation("change_resource"));
@@ -209,7 +209,7 @@ TEST_F(KindsTest, TakesCallsFromWithinAFill) {
   EXPECT_EQ(it_.value("resource"), filled(0.75));
 }
 
-// "b" is initialised behind "a": a run of its initialiser alone would initialise "a" again.
+// "b" is initialised after "a": a run of its initialiser alone would initialise "a" again.
 TEST(AssignTest, ChangesNothingElse) {
   Graph built;
   GraphBuilder build(built);
@@ -246,7 +246,7 @@ TEST_F(KindsTest, TimesOut) {
   EXPECT_EQ(it_.session->run("looked_up").tensor().num_elements(), 2);
 }
 
-TEST_F(KindsTest, SnapshotsBesideRunsThatHang) {
+TEST_F(KindsTest, TakesSnapshotsDuringRunsThatHang) {
   std::thread hanging([&] { EXPECT_EQ(it_.session->run("dequeue").scalar<int64_t>(), 3); });
   EXPECT_EQ(it_.value("resource"), filled(1));
   it_.session->run(operation("enqueue"));
@@ -290,10 +290,10 @@ TEST_F(KindsTest, EndsRunsThatHangWhenItIsClosed) {
       try {
         it_.session->run(i == 0 ? operation("hanging_change")
                                 : Operation(it_.graph.output("dequeue").operation()));
-        ADD_FAILURE() << "the run ended by itself";
+        ADD_FAILURE() << "the run ended without being cancelled";
       } catch (const CancelledError&) {
         ++num_ended;
-      } catch (const FailedPreconditionError&) {  // It had not begun.
+      } catch (const FailedPreconditionError&) {  // It had not started.
         ++num_ended;
       }
     });
@@ -312,8 +312,8 @@ TEST_F(KindsTest, TracesARun) {
                              Field(&OperationTiming::device, HasSubstr("CPU:0")))));
 }
 
-// Not as an OutOfRangeError: that says that the data ended, and a loop would end by it, content.
-TEST_F(KindsTest, RefusesOutputsThatAreNot) {
+// Not an OutOfRangeError, which means that the data ended and would end a loop cleanly.
+TEST_F(KindsTest, RejectsOutputsThatDoNotExist) {
   const OperationInfo* const read = it_.graph.find_operation("read_resource");
   for (const int index : {-2, 1, 7}) {
     const Output none(read, index);
@@ -322,7 +322,7 @@ TEST_F(KindsTest, RefusesOutputsThatAreNot) {
   }
 }
 
-TEST_F(KindsTest, RefusesToFetchWhatHasNoValuesBeforeItRuns) {
+TEST_F(KindsTest, RejectsFetchesWithoutValuesBeforeTheRun) {
   EXPECT_THAT(
       [&] {
         it_.session->run(Fetches::List{operation("change_resource"), operation("resource")[0]});
@@ -331,9 +331,9 @@ TEST_F(KindsTest, RefusesToFetchWhatHasNoValuesBeforeItRuns) {
   EXPECT_EQ(it_.value("resource"), filled(1));
 }
 
-TEST_F(KindsTest, RefusesSettingsItDoesNotKnow) {
+TEST_F(KindsTest, RejectsInvalidSettings) {
   EXPECT_THROW(it_.graph.new_session("", {.serialized = "\xff"}), InvalidArgumentError);
-  // ConfigProto.session_inter_op_thread_pool = {num_threads: -1}: it would end the process.
+  // ConfigProto.session_inter_op_thread_pool = {num_threads: -1}: it would abort the process.
   const std::string no_pool = "\x62\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01";
   EXPECT_THAT([&] { it_.graph.new_session("", {.serialized = no_pool}); },
               ThrowsMessage<InvalidArgumentError>(HasSubstr("a pool of -1 threads")));
@@ -341,7 +341,7 @@ TEST_F(KindsTest, RefusesSettingsItDoesNotKnow) {
   EXPECT_NO_THROW(it_.graph.new_session("", {.serialized = "\x10\x01"}));
 }
 
-TEST_F(KindsTest, RefusesVariablesOfAnotherGraph) {
+TEST_F(KindsTest, RejectsVariablesOfAnotherGraph) {
   InitializedGraph other("contract_resource");
   const Variable foreign = other.variable("vector");
   EXPECT_THROW(it_.session->snapshot({{foreign}}), InvalidArgumentError);
@@ -349,7 +349,7 @@ TEST_F(KindsTest, RefusesVariablesOfAnotherGraph) {
   EXPECT_THROW(it_.session->assign({&assigned, 1}), InvalidArgumentError);
 }
 
-TEST_F(KindsTest, OutlivesNoSession) {
+TEST_F(KindsTest, ATensorOutlivesItsSession) {
   Tensor held;
   {
     InitializedGraph other("kinds");
@@ -371,7 +371,7 @@ TEST(SessionNamesTest, RunsOperationsByName) {
 TEST(SessionNamesTest, ReadsVariablesByName) {
   for (const char* const name : {"contract_resource", "contract_reference"}) {
     InitializedGraph it(name);
-    // Fetched beside what moves it, it is the step before.
+    // Fetched in the run that increments it, it is the previous step.
     const FetchValues values = it.session->run(Fetches::List{"global_step", "train"});
     EXPECT_EQ(values[0].scalar<int64_t>(), 0) << name;
     EXPECT_EQ(it.session->run("global_step:0").scalar<int64_t>(), 1) << name;
@@ -380,7 +380,7 @@ TEST(SessionNamesTest, ReadsVariablesByName) {
   }
 }
 
-TEST(SessionNamesTest, AScaffoldTakesNamesOfOperations) {
+TEST(SessionNamesTest, AScaffoldAcceptsNamesOfOperations) {
   Graph graph = import_golden("contract_resource");
   const std::vector<Output> initializers = {graph.default_init_op()};
   graph.group("my_init", initializers);

@@ -12,7 +12,7 @@
 namespace crochet::tensorflow {
 namespace {
 
-// Fields of ConfigProto, and of what is experimental in it.
+// Fields of ConfigProto and of its `experimental`.
 constexpr uint32_t kInterOpParallelismThreads = 5;
 constexpr uint32_t kExperimental = 16;
 constexpr uint32_t kExecutorType = 3;
@@ -21,7 +21,7 @@ constexpr std::string_view kSingleThreaded = "SINGLE_THREADED_EXECUTOR";
 
 }  // namespace
 
-// A message that is there twice is merged.
+// Repeated messages are merged.
 SessionConfig single_threaded_config(std::string base) {
   std::string experimental;
   protozero::pbf_writer(experimental)
@@ -32,7 +32,7 @@ SessionConfig single_threaded_config(std::string base) {
 
 namespace internal {
 
-// Of a field that is there twice the last one counts.
+// If a field is repeated, the last one counts.
 bool is_single_threaded(std::string_view config) {
   std::string executor;
   int32_t num_threads = 0;
@@ -52,7 +52,7 @@ bool is_single_threaded(std::string_view config) {
       return true;
     });
   } catch (const DataLossError& error) {
-    throw InvalidArgumentError("the settings of a session are no ConfigProto: {}", error.what());
+    throw InvalidArgumentError("the settings of a session are not a ConfigProto: {}", error.what());
   }
   if (executor != kSingleThreaded) return false;
   if (num_threads < 0)

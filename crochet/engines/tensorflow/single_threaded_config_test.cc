@@ -25,29 +25,29 @@ using testing::ThrowsMessage;
 // ConfigProto.experimental.executor_type.
 const std::string kField = std::string("\x82\x01\x1a\x1a\x18") + "SINGLE_THREADED_EXECUTOR";
 
-TEST(SingleThreadedConfigTest, ComesBehindWhatElseIsWanted) {
+TEST(SingleThreadedConfigTest, IsAppendedToTheBase) {
   EXPECT_EQ(single_threaded_config().serialized, kField);
   EXPECT_EQ(single_threaded_config("\x10\x01").serialized, "\x10\x01" + kField);
 }
 
-TEST(SingleThreadedConfigTest, IsKnownAgain) {
+TEST(SingleThreadedConfigTest, IsRecognized) {
   EXPECT_TRUE(internal::is_single_threaded(kField));
   EXPECT_FALSE(internal::is_single_threaded(""));
   EXPECT_FALSE(internal::is_single_threaded(callers_thread_config().serialized));
-  // Behind it: something else that is experimental; another executor.
+  // After it: another experimental setting; another executor.
   const std::string more("\x82\x01\x02\x08\x01", 5), usual("\x82\x01\x02\x1a\x00", 5);
   EXPECT_TRUE(internal::is_single_threaded(kField + more));
   EXPECT_FALSE(internal::is_single_threaded(kField + usual));
   EXPECT_THROW(internal::is_single_threaded(kField + "\x10"), InvalidArgumentError);
 }
 
-TEST(SingleThreadedConfigTest, IsRefusedWhereNoTimeoutHolds) {
+TEST(SingleThreadedConfigTest, IsRejectedIfTimeoutsWouldNotWork) {
   const std::string callers_thread = callers_thread_config().serialized;
   Graph graph;
   for (const std::string& both : {kField + callers_thread, callers_thread + kField})
     EXPECT_THAT([&] { graph.new_session("", {both}); },
                 ThrowsMessage<InvalidArgumentError>(HasSubstr("parallelism_threads = -1")));
-  // Of a field that is there twice the last one counts.
+  // If a field is repeated, the last one counts.
   EXPECT_NO_THROW(graph.new_session("", {callers_thread + kField + std::string("\x28\x00", 2)}));
 }
 
@@ -70,7 +70,7 @@ TEST_F(SingleThreadedTest, EndsARunThatHangsWhenItIsClosed) {
   std::latch begun(1);
   std::thread hanging([&] {
     begun.count_down();
-    // The latter if it had not begun yet.
+    // The latter if it had not started yet.
     EXPECT_THAT([&] { session_->run("dequeue"); },
                 AnyOf(Throws<CancelledError>(), Throws<FailedPreconditionError>()));
   });
@@ -79,7 +79,7 @@ TEST_F(SingleThreadedTest, EndsARunThatHangsWhenItIsClosed) {
   hanging.join();
 }
 
-TEST_F(SingleThreadedTest, GoesOnBehindAnOperationThatFailed) {
+TEST_F(SingleThreadedTest, ContinuesAfterAnOperationThatFailed) {
   const Feeds matrices = {{kinds_.graph.output("left"), Tensor::zeros<float>({2, 3})},
                           {kinds_.graph.output("right"), Tensor::zeros<float>({2, 3})}};
   for (int i = 0; i < 3; ++i)
@@ -94,12 +94,12 @@ TEST_F(SingleThreadedTest, TimesNoOperations) {
   EXPECT_THAT(metadata.operations, IsEmpty());
 }
 
-TEST_F(SingleThreadedTest, RefusesReferenceVariables) {
+TEST_F(SingleThreadedTest, RejectsReferenceVariables) {
   EXPECT_THAT([&] { session_->run(kinds_.graph.operation("change_reference")); },
               ThrowsMessage<UnimplementedError>(HasSubstr("node reference")));
 }
 
-TEST(SingleThreadedGraphsTest, RefusesControlFlowOfTheGraphItself) {
+TEST(SingleThreadedGraphsTest, RejectsControlFlowOfTheGraphItself) {
   Graph graph = import_golden("control_flow");
   const auto session = graph.new_session("", single_threaded_config());
   EXPECT_THAT(
@@ -109,7 +109,7 @@ TEST(SingleThreadedGraphsTest, RefusesControlFlowOfTheGraphItself) {
       ThrowsMessage<FailedPreconditionError>(HasSubstr("control flow node")));
 }
 
-TEST(SingleThreadedGraphsTest, RefusesMoreThanOneDevice) {
+TEST(SingleThreadedGraphsTest, RejectsMoreThanOneDevice) {
   // ConfigProto.device_count = {"CPU": 2}.
   const std::string two_devices(
       "\x0a\x07\x0a\x03"
@@ -119,7 +119,7 @@ TEST(SingleThreadedGraphsTest, RefusesMoreThanOneDevice) {
               ThrowsMessage<InvalidArgumentError>(HasSubstr("the session has 2")));
 }
 
-// A loop that goes on for ever, and counts its rounds.
+// An endless loop that counts its iterations.
 TEST(SingleThreadedGraphsTest, EndsAnEndlessLoopWhenItIsClosed) {
   Graph graph;
   GraphBuilder build(graph);
@@ -148,7 +148,7 @@ TEST(SingleThreadedGraphsTest, EndsAnEndlessLoopWhenItIsClosed) {
   }
 }
 
-// Learns a matrix by functions, branches among them.
+// Learns a matrix, with functions and branches.
 struct Learning {
   Learning() {
     GraphBuilder build(graph);
@@ -181,14 +181,14 @@ struct Learning {
   Output init;
 };
 
-TEST(SingleThreadedGraphsTest, LearnsTheSameBits) {
+TEST(SingleThreadedGraphsTest, LearnsTheSameValuesBitForBit) {
   Learning learning;
   const Tensor expected = learning.learn({});
   EXPECT_NE(expected, Tensor::zeros<float>({4, 3}));
   EXPECT_EQ(learning.learn(single_threaded_config()), expected);
 }
 
-TEST(SingleThreadedGraphsTest, ComputesOnTheThreadThatCalled) {
+TEST(SingleThreadedGraphsTest, ComputesOnTheCallingThread) {
   Learning learning;
   const auto session = learning.graph.new_session("", single_threaded_config());
   session->run({learning.init});

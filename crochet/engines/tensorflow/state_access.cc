@@ -17,7 +17,7 @@ bool is_one_of(std::string_view type, const std::array<std::string_view, kCount>
   return std::ranges::find(types, type) != types.end();
 }
 
-// Hand their first input on, a reference or a handle.
+// Types that pass on their first input, a reference or a handle.
 bool is_forwarding(std::string_view type) {
   static constexpr std::array<std::string_view, 13> kTypes = {
       "Identity",   "Enter",    "Exit",    "Switch",    "Merge",    "NextIteration",
@@ -33,10 +33,10 @@ bool is_reading(std::string_view type) {
   return is_one_of(type, kTypes) || is_forwarding(type);
 }
 
-// Where a reference or handle comes from.
+// The operation from which a reference or handle originates.
 TF_Operation* origin(TF_Output output) {
   while (is_forwarding(TF_OperationOpType(output.oper)) && TF_OperationNumInputs(output.oper) > 0) {
-    // A loop leads back to its beginning by its second input, which is not followed.
+    // The second input of a loop's Merge leads back to the start, so it is not followed.
     const bool is_list = std::string_view(TF_OperationOpType(output.oper)) == "IdentityN";
     output = TF_OperationInput({output.oper, is_list ? output.index : 0});
   }

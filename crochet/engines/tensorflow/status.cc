@@ -13,7 +13,7 @@
 namespace crochet::tensorflow::internal {
 namespace {
 
-// TensorFlow's codes are the canonical ones; a later version may have more of them.
+// TensorFlow's codes are the canonical ones; later versions may add more.
 Code code_of(TF_Code code) {
   const int number = static_cast<int>(code);
   return number >= static_cast<int>(Code::kCancelled) &&
@@ -22,7 +22,7 @@ Code code_of(TF_Code code) {
              : Code::kUnknown;
 }
 
-// The text between two others; nothing unless both are there.
+// The text between two others; unset unless both are found.
 std::optional<std::string_view> between(std::string_view text, std::string_view before,
                                         std::string_view after) {
   const size_t begin = text.find(before);
@@ -33,7 +33,7 @@ std::optional<std::string_view> between(std::string_view text, std::string_view 
   return rest.substr(0, end);
 }
 
-// What a message of several lines says of a device that is not there; else the message.
+// A one-line version of TensorFlow's message about a missing device; other messages unchanged.
 std::string readable(std::string_view message) {
   const auto wanted = between(message, " was explicitly assigned to ", " but available devices");
   const auto present = between(message, "available devices are [ ", " ]");

@@ -5,11 +5,11 @@
 #include <memory>
 #include <string_view>
 
-struct TSL_Status;  // What TF_Status is.
+struct TSL_Status;  // TF_Status is an alias of it.
 
 namespace crochet::tensorflow::internal {
 
-// What a call of TensorFlow's reports.
+// The result of a call to TensorFlow.
 //
 //   Status status;
 //   TF_SessionRun(..., status.get());
@@ -24,7 +24,7 @@ class Status {
   TSL_Status* get() { return status_; }
   bool ok() const;
   std::string_view message() const;
-  // Nothing if all went well. Throws: the error of TensorFlow's code, "<what>: <message>". Where
+  // Returns if the call succeeded. Throws: the error for TensorFlow's code, "<what>: <message>". If
   // the message names the operation that failed, "<what>: operation "<name>": <message>".
   void check(std::string_view what) const;
 
@@ -32,7 +32,7 @@ class Status {
   TSL_Status* status_;
 };
 
-// The first operation that a message names in TensorFlow's notation, {{node name}}; "" if none.
+// The first operation in a message in TensorFlow's notation, {{node name}}; "" if there is none.
 std::string_view failed_operation(std::string_view message);
 
 }  // namespace crochet::tensorflow::internal

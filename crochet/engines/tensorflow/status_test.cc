@@ -13,7 +13,7 @@ namespace {
 
 using testing::ThrowsMessage;
 
-TEST(TensorFlowStatusTest, IsFineAtFirst) {
+TEST(TensorFlowStatusTest, IsOkInitially) {
   const Status status;
   EXPECT_TRUE(status.ok());
   EXPECT_NO_THROW(status.check("nothing"));
@@ -39,7 +39,7 @@ TEST(TensorFlowStatusTest, ThrowsClassesThatCanBeCaught) {
   EXPECT_THAT([&] { status.check("run"); }, ThrowsMessage<AbortedError>("run: gone"));
 }
 
-TEST(TensorFlowStatusTest, TakesCodesItDoesNotKnowForUnknown) {
+TEST(TensorFlowStatusTest, MapsUnknownCodesToUnknown) {
   Status status;
   TF_SetStatus(status.get(), static_cast<TF_Code>(77), "odd");
   EXPECT_THROW(status.check("run"), UnknownError);
@@ -53,7 +53,7 @@ TEST(TensorFlowStatusTest, NamesTheOperation) {
                   "run: operation \"a/MatMul\": wrong sizes\\n\\t [[{{node a/MatMul}}]]"));
 }
 
-TEST(TensorFlowStatusTest, FindsNoOperationWhereNoneIsNamed) {
+TEST(TensorFlowStatusTest, FindsNoOperationIfNoneIsNamed) {
   EXPECT_EQ(failed_operation(""), "");
   EXPECT_EQ(failed_operation("{{node "), "");
   EXPECT_EQ(failed_operation("{{node a}"), "");

@@ -51,7 +51,7 @@ std::string with_string(std::string_view tensor, const std::string& text) {
   return result;
 }
 
-// The entry of the attribute "value" with another one; other entries as they are.
+// The entry of the attribute "value" with a new value; other entries unchanged.
 std::string change_attr(std::string_view entry, const std::string& text) {
   const MapEntry found = read_map_entry({entry, "attr"});
   if (found.key != "value") return std::string(entry);
@@ -87,7 +87,7 @@ std::string with_string_constants(std::string_view meta_graph, const StringConst
           writer.add_message(kMetaGraphGraph, copy_message(graph, kGraphNode, change_node));
         });
   } catch (const protozero::exception& error) {
-    throw DataLossError("{}: damaged or no GraphDef: {}", name, error.what());
+    throw DataLossError("{}: damaged or not a GraphDef: {}", name, error.what());
   }
 }
 

@@ -12,9 +12,9 @@ namespace crochet::tensorflow::internal {
 // By the name of the operation.
 using StringConstants = std::map<std::string, std::string, std::less<>>;
 
-// The MetaGraphDef with other values for these constants, which keep their shapes. Names of other
-// operations change nothing.
-// Throws: DataLossError for bytes that are not a MetaGraphDef; `name` is the one in messages.
+// The MetaGraphDef with new values for these constants, which keep their shapes. Names of other
+// operations have no effect.
+// Throws: DataLossError for bytes that are not a MetaGraphDef; `name` is used in messages.
 std::string with_string_constants(std::string_view meta_graph, const StringConstants& values,
                                   const std::string& name);
 

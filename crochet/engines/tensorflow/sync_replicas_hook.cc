@@ -31,7 +31,7 @@ Output only_one(const crochet::Graph& graph, std::string_view collection) {
   return all.front();
 }
 
-// Applies the gradients of all workers, again and again, until a stop is requested.
+// Repeatedly applies the gradients of all workers until a stop is requested.
 class Aggregation {
  public:
   Aggregation(crochet::Session& session, std::unique_ptr<crochet::Session> own, Output sync_op,
@@ -46,7 +46,7 @@ class Aggregation {
     try {
       while (!stop_.stop_requested()) session_.run(sync_op_, {}, {.timeout_in_ms = kNoLimitInMs});
     } catch (const Error&) {
-      // Closing the session ends the run that waits.
+      // Closing the session cancels the waiting run.
       if (!stop_.stop_requested()) throw;
     }
   }
@@ -105,7 +105,7 @@ void SyncReplicasHook::begin(crochet::Graph& graph) {
 
 void SyncReplicasHook::after_create_session(crochet::Session& session, Coordinator& coordinator) {
   if (dynamic_cast<Session*>(&session) == nullptr)
-    throw FailedPreconditionError("SyncReplicasHook: the session is not one of TensorFlow");
+    throw FailedPreconditionError("SyncReplicasHook: the session is not a TensorFlow session");
   const crochet::Graph& graph = session.graph();
   const Tensor missing = session.run(only_one(graph, kSyncReadyForLocalInitOp)).tensor();
   if (missing.is_set() && missing.num_elements() > 0)

@@ -9,8 +9,8 @@
 
 namespace crochet::tensorflow {
 
-// The collections, of one operation each, by which a graph brings along what a
-// tf.compat.v1.train.SyncReplicasOptimizer added to it. Python does not export that by itself:
+// The collections, of one operation each, with the operations that a
+// tf.compat.v1.train.SyncReplicasOptimizer added to a graph. Python does not export them by itself:
 // examples/tensorflow/sync_replicas.py has the function to call before the export.
 inline constexpr std::string_view kSyncChiefInitOp = "sync_replicas/chief_init_op";
 inline constexpr std::string_view kSyncLocalStepInitOp = "sync_replicas/local_step_init_op";
@@ -22,23 +22,23 @@ inline constexpr std::array<std::string_view, 5> kSyncReplicasCollections = {
     kSyncChiefInitOp, kSyncLocalStepInitOp, kSyncReadyForLocalInitOp, kSyncInitTokensOp, kSyncOp};
 
 struct SyncReplicasHookOptions {
-  // True in the one worker that applies the gradients of all: the chief.
+  // True in the worker that applies the gradients of all: the chief.
   bool is_chief = true;
 };
 
-// What each worker needs to train synchronously with a SyncReplicasOptimizer: Python's
+// The hook for each worker that trains synchronously with a SyncReplicasOptimizer: Python's
 // optimizer.make_session_run_hook(is_chief).
 //
 //   train({.graph = graph, .master = server.target(), .is_chief = task == 0,
 //          .hooks = {tensorflow::SyncReplicasHook({.is_chief = task == 0})}, ...}, body);
 //
-// With each session a worker's local step is initialised, and the chief fills the queue of tokens.
-// In a thread of its own, and a session of its own at the same target, the chief takes the
+// In each session it initialises the worker's local step, and on the chief fills the queue of
+// tokens. In its own thread, and its own session at the same target, the chief collects the
 // gradients of enough workers and applies them. That session is closed as soon as a stop is
 // requested, so that nothing waits for gradients that no worker will send.
 //
-// Without a target a session has its variables for itself. There the thread shares the session, and
-// the run ends after stop_grace_period_secs: synchronous training is for clusters.
+// Without a target a session has its own variables. Then the thread shares the session, and
+// the run ends only after stop_grace_period_secs: synchronous training is for clusters.
 class SyncReplicasHook final : public SessionRunHook {
  public:
   explicit SyncReplicasHook(const SyncReplicasHookOptions& options = {}) : options_(options) {}

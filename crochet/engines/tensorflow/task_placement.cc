@@ -22,13 +22,13 @@ namespace {
 
 constexpr std::string_view kColocation = "loc:@";
 
-// Where one node is, and with which others.
+// The placement of one node, and the nodes it is colocated with.
 struct Place {
   std::string_view name = {};
   std::string_view op = {};
   std::string_view device = {};
   std::vector<std::string_view> inputs = {};  // Names of nodes whose outputs it takes.
-  std::vector<std::string_view> groups = {};  // Names of nodes; its own, too.
+  std::vector<std::string_view> groups = {};  // Names of nodes, including its own.
 };
 
 // The strings in an attribute `_class`, without "loc:@".
@@ -57,12 +57,12 @@ void read_groups(ProtoReader entry, std::vector<std::string_view>& groups) {
     if (text.starts_with(kColocation)) groups.push_back(text.substr(kColocation.size()));
 }
 
-// "a" of "a:1"; nothing of "^a".
+// Adds "a" for "a:1"; nothing for "^a".
 void add_input(std::string_view input, std::vector<std::string_view>& inputs) {
   if (!input.starts_with('^')) inputs.push_back(input.substr(0, input.find(':')));
 }
 
-// True for what keeps something that only operations on its own device can use.
+// True for types that hold a resource that only operations on the same device can use.
 bool is_holder(std::string_view op) {
   constexpr std::array<std::string_view, 4> kWords = {"VarHandleOp", "Variable", "Queue",
                                                       "HashTable"};
@@ -126,11 +126,11 @@ class Placement {
   const DeviceName& task_;
   const VariablePlacement& spread_;
   const std::string& file_;
-  // Names of nodes that are on other jobs, and of what is colocated with them; those of them that
-  // hold something.
+  // Names of nodes that are on other jobs or colocated with such a node; and those of them that
+  // hold a resource.
   std::unordered_set<std::string_view> foreign_;
   std::unordered_set<std::string_view> foreign_holders_;
-  std::map<std::string_view, std::string> devices_;  // Of variables that are spread.
+  std::map<std::string_view, std::string> devices_;  // Of spread variables.
 };
 
 void Placement::add_foreign(const Place& place) {
@@ -171,7 +171,7 @@ void Placement::spread_variables(const std::vector<Place>& unplaced) {
   }
 }
 
-// What is colocated with a follower is foreign, too; chains are short.
+// Nodes colocated with a follower are foreign, too; chains are short.
 void Placement::find_followers(const std::vector<Place>& unplaced) {
   for (size_t before = 0; before != foreign_.size();) {
     before = foreign_.size();
@@ -188,7 +188,7 @@ std::string Placement::moved(const DeviceName& device) const {
   return to_string(result);
 }
 
-// The device is written again behind the other fields.
+// The device is written again after the other fields.
 std::string with_device(std::string_view node, const std::string& device) {
   std::string result =
       copy_message(node, kNodeDevice, [](protozero::pbf_writer&, std::string_view) {});
@@ -236,7 +236,7 @@ std::string Placement::place(std::string_view graph_def) {
                           graph.add_message(kGraphLibrary, place_library(library));
                         });
   } catch (const protozero::exception& error) {
-    throw DataLossError("{}: damaged or no GraphDef: {}", file_, error.what());
+    throw DataLossError("{}: damaged or not a GraphDef: {}", file_, error.what());
   }
 }
 
@@ -245,8 +245,8 @@ std::string Placement::place(std::string_view graph_def) {
 DeviceName parse_task(std::string_view text) {
   const auto task = parse_device_name(text);
   if (!task || !task->job || !task->task || task->type || task->index)
-    throw InvalidArgumentError("\"{}\" is no task: expected the like of \"/job:worker/task:1\"",
-                               text);
+    throw InvalidArgumentError(
+        "\"{}\" is not a task: expected a name such as \"/job:worker/task:1\"", text);
   return *task;
 }
 

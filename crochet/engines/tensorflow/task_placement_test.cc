@@ -24,7 +24,7 @@ using testing::ThrowsMessage;
 struct TestNode {
   std::string name;
   std::string device = {};
-  std::vector<std::string> with = {};  // Colocated with these.
+  std::vector<std::string> with = {};  // Nodes it is colocated with.
   std::string op = "NoOp";
   std::vector<std::string> inputs = {};
 };
@@ -52,7 +52,7 @@ std::string graph(const std::vector<TestNode>& nodes) {
   return bytes;
 }
 
-// The device of each node in the messages `number` of one.
+// The device of each node in the fields `number` of a message.
 std::map<std::string, std::string> devices(const std::string& bytes, uint32_t number = 1) {
   std::map<std::string, std::string> result;
   protozero::pbf_reader message(bytes);
@@ -77,17 +77,17 @@ std::map<std::string, std::string> placed(const std::vector<TestNode>& nodes) {
   return devices(place_on_task(graph(nodes), parse_task("/job:worker/task:1"), {}, "x.meta"));
 }
 
-TEST(TaskPlacementTest, TakesTasks) {
+TEST(TaskPlacementTest, ParsesTasks) {
   EXPECT_EQ(parse_task("/job:worker/task:1"), (DeviceName{.job = "worker", .task = 1}));
   EXPECT_EQ(parse_task("/job:w/replica:0/task:0"),
             (DeviceName{.job = "w", .replica = 0, .task = 0}));
   for (const char* const text :
        {"", "worker", "/job:worker", "/task:1", "/job:worker/task:1/cpu:0", "/job:worker/task:x"})
     EXPECT_THAT([&] { parse_task(text); },
-                ThrowsMessage<InvalidArgumentError>(HasSubstr("is no task")));
+                ThrowsMessage<InvalidArgumentError>(HasSubstr("is not a task")));
 }
 
-TEST(TaskPlacementTest, MovesWhatIsOnAnyTaskOfTheJob) {
+TEST(TaskPlacementTest, MovesOperationsOnAnyTaskOfTheJob) {
   EXPECT_EQ(placed({{"a", "/job:worker/task:0"},
                     {"b", "/job:worker/replica:0/task:2/device:CPU:1"},
                     {"c", "/job:worker"}}),
@@ -96,8 +96,8 @@ TEST(TaskPlacementTest, MovesWhatIsOnAnyTaskOfTheJob) {
                                                 {"c", "/job:worker/task:1"}}));
 }
 
-// By parts, not by what the text contains.
-TEST(TaskPlacementTest, LeavesOtherJobs) {
+// Compares parts of names, not substrings.
+TEST(TaskPlacementTest, DoesNotMoveOtherJobs) {
   const std::map<std::string, std::string> expected = {
       {"a", "/job:ps/task:0"}, {"b", "/job:workers/task:0"}, {"c", "/task:0/job:worker_task"}};
   EXPECT_EQ(placed({{"a", "/job:ps/task:0"},
@@ -106,14 +106,14 @@ TEST(TaskPlacementTest, LeavesOtherJobs) {
             expected);
 }
 
-TEST(TaskPlacementTest, PlacesWhatNamesNoJob) {
+TEST(TaskPlacementTest, PlacesOperationsWithoutAJob) {
   EXPECT_EQ(placed({{"a"}, {"b", "/device:CPU:0"}, {"c", "/task:0"}}),
             (std::map<std::string, std::string>{{"a", "/job:worker/task:1"},
                                                 {"b", "/job:worker/task:1/device:CPU:0"},
                                                 {"c", "/job:worker/task:1"}}));
 }
 
-TEST(TaskPlacementTest, LeavesWhatFollowsAnotherJob) {
+TEST(TaskPlacementTest, DoesNotPlaceWhatIsColocatedWithAnotherJob) {
   const auto found = placed({{"variable", "/job:ps/task:0", {"variable"}},
                              {"slot", "", {"variable"}},
                              {"slots_reader", "", {"slot"}},
@@ -123,8 +123,8 @@ TEST(TaskPlacementTest, LeavesWhatFollowsAnotherJob) {
   EXPECT_EQ(found.at("last_reader"), "/device:CPU:0");
 }
 
-// As local variables are: each is in the group of its own name.
-TEST(TaskPlacementTest, PlacesWhatFollowsTheTask) {
+// As with local variables: each is in the group of its own name.
+TEST(TaskPlacementTest, PlacesWhatIsColocatedWithTheTask) {
   const auto found = placed({{"local", "", {"local"}},
                              {"reader", "", {"local"}},
                              {"moved", "/job:worker/task:0"},
@@ -132,8 +132,8 @@ TEST(TaskPlacementTest, PlacesWhatFollowsTheTask) {
   for (const auto& [name, device] : found) EXPECT_EQ(device, "/job:worker/task:1") << name;
 }
 
-// Operations on variables are where the variables are; what takes their results is not.
-TEST(TaskPlacementTest, LeavesWhatTakesAVariableOfAnotherJob) {
+// Operations on variables run where the variables are; operations on their results do not.
+TEST(TaskPlacementTest, DoesNotPlaceOperationsOnVariablesOfAnotherJob) {
   const auto found = placed({{"variable", "/job:ps/task:0", {}, "VarHandleOp"},
                              {"queue", "/job:ps/task:0", {}, "FIFOQueueV2"},
                              {"constant", "/job:ps/task:0", {}, "Const"},
@@ -169,7 +169,7 @@ TEST(TaskPlacementTest, SpreadsVariablesInTheirOrder) {
                                                 {"sum", "/job:worker/task:1"}}));
 }
 
-TEST(TaskPlacementTest, InFunctionsMovesOnlyWhatNamesTheJob) {
+TEST(TaskPlacementTest, InFunctionsMovesOnlyOperationsOfTheJob) {
   std::string function;
   pbf_writer body(function);
   body.add_string(1, "signature");
@@ -194,28 +194,28 @@ TEST(TaskPlacementTest, InFunctionsMovesOnlyWhatNamesTheJob) {
   EXPECT_THAT(found, HasSubstr("signature"));
 }
 
-TEST(TaskPlacementTest, KeepsAllElse) {
+TEST(TaskPlacementTest, KeepsAllOtherFields) {
   const std::string golden = parse_meta_graph(golden_bytes("kinds"), "kinds").graph_def;
   const std::string result = place_on_task(golden, parse_task("/job:worker/task:1"), {}, "kinds");
   for (const auto& [name, device] : devices(result))
     EXPECT_THAT(device, StartsWith("/job:worker/task:1")) << name;
   EXPECT_EQ(devices(result).size(), devices(golden).size());
-  // Twice is once.
+  // It is idempotent.
   EXPECT_EQ(place_on_task(result, parse_task("/job:worker/task:1"), {}, "kinds"), result);
   EXPECT_GT(result.size(), golden.size());
 }
 
-TEST(TaskPlacementTest, LeavesWhatIsNoDeviceToTheImport) {
+TEST(TaskPlacementTest, LeavesInvalidDevicesToTheImport) {
   EXPECT_EQ(placed({{"a", "nowhere"}}).at("a"), "nowhere");
 }
 
-TEST(TaskPlacementTest, ThrowsNothingElseForFlippedBytesAndCuts) {
+TEST(TaskPlacementTest, ThrowsOnlyTypedErrorsForFlippedBytesAndCuts) {
   const std::string good = graph({{"v", "/job:ps", {"v"}}, {"w", "/job:worker", {"v"}}, {"x"}});
   const auto try_bytes = [](const std::string& bytes) {
     try {
       place_on_task(bytes, parse_task("/job:worker/task:1"), {}, "x");
     } catch (const DataLossError&) {
-      // What a caller is told.
+      // The expected error.
     }
   };
   for (size_t i = 0; i < good.size(); ++i) try_bytes(good.substr(0, i));
@@ -223,7 +223,7 @@ TEST(TaskPlacementTest, ThrowsNothingElseForFlippedBytesAndCuts) {
   EXPECT_THROW(place_on_task("\x0a\x7f", parse_task("/job:worker/task:1"), {}, "x"), DataLossError);
 }
 
-TEST(TaskPlacementTest, ImportPutsAGraphOnATask) {
+TEST(TaskPlacementTest, ImportPlacesAGraphOnATask) {
   EXPECT_THROW(Graph::import_meta_graph(golden_path("kinds"), {.task = "worker"}),
                InvalidArgumentError);
   EXPECT_THROW(Graph::import_meta_graph(golden_path("kinds"), {.ps_tasks = 1}),

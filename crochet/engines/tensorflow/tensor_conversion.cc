@@ -25,11 +25,12 @@ TensorPtr allocate(const Tensor& tensor, size_t num_bytes) {
   TensorPtr result(
       TF_AllocateTensor(type_of(tensor), dimensions.data(), tensor.shape().rank(), num_bytes));
   if (!result || (num_bytes > 0 && TF_TensorData(result.get()) == nullptr))
-    throw ResourceExhaustedError("no memory for a tensor of {} bytes for TensorFlow", num_bytes);
+    throw ResourceExhaustedError("not enough memory for TensorFlow's tensor of {} bytes",
+                                 num_bytes);
   return result;
 }
 
-// What strings hold, TensorFlow leaves to whoever gave it the tensor.
+// TensorFlow leaves freeing the strings' contents to the creator of the tensor.
 void free_strings(void* data, size_t num_bytes, void*) {
   auto* const elements = static_cast<TF_TString*>(data);
   for (size_t i = 0; i < num_bytes / sizeof(TF_TString); ++i) TF_StringDealloc(elements + i);
@@ -47,11 +48,11 @@ TensorPtr copy_strings(const Tensor& tensor) {
     TF_StringCopy(element++, string.data(), string.size());
   }
   const std::span<const int64_t> dimensions = tensor.shape().dimensions();
-  // On failure too, TensorFlow frees them.
+  // TensorFlow frees them, even on failure.
   TensorPtr result(TF_NewTensor(TF_STRING, dimensions.data(), tensor.shape().rank(), data,
                                 num_bytes, free_strings, nullptr));
   if (!result)
-    throw InvalidArgumentError("TensorFlow does not take the tensor {}", describe(tensor));
+    throw InvalidArgumentError("TensorFlow does not accept the tensor {}", describe(tensor));
   return result;
 }
 
@@ -62,17 +63,17 @@ TensorPtr copy_numbers(const Tensor& tensor) {
   return result;
 }
 
-// TensorFlow's hold of a tensor is a copy of it, which shares its memory.
+// TensorFlow holds a copy of the Tensor object, which shares its memory.
 TensorPtr share(const Tensor& tensor) {
   auto holder = std::make_unique<Tensor>(tensor);
   const std::span<const int64_t> dimensions = tensor.shape().dimensions();
   void* const data = const_cast<std::byte*>(holder->bytes().data());
   const auto let_go = [](void*, size_t, void* held) { delete static_cast<Tensor*>(held); };
-  // On failure too, the holder is let go of by TensorFlow.
+  // TensorFlow frees the holder, even on failure.
   TensorPtr result(TF_NewTensor(type_of(tensor), dimensions.data(), tensor.shape().rank(), data,
                                 tensor.num_bytes(), let_go, holder.release()));
   if (!result)
-    throw InvalidArgumentError("TensorFlow does not take the tensor {}", describe(tensor));
+    throw InvalidArgumentError("TensorFlow does not accept the tensor {}", describe(tensor));
   return result;
 }
 
@@ -97,7 +98,7 @@ Tensor strings_of(const TF_Tensor* tensor) {
 TensorPtr to_tensorflow(const Tensor& tensor) {
   if (!tensor.is_set()) throw InvalidArgumentError("an unset tensor has no value for TensorFlow");
   if (tensor.shape().rank() > kMaxRank)
-    throw InvalidArgumentError("a tensor of {} dimensions: TensorFlow has at most {}",
+    throw InvalidArgumentError("found a tensor of {} dimensions, TensorFlow allows at most {}",
                                tensor.shape().rank(), kMaxRank);
   if (tensor.dtype() == DType::kString) return copy_strings(tensor);
   return tensor.buffer() && tensor.num_bytes() > 0 && is_aligned(tensor.bytes().data())
@@ -117,7 +118,7 @@ Tensor from_tensorflow(TensorPtr tensor, Sharing sharing) {
   if (num_bytes != Tensor::num_bytes(dtype, shape))
     throw InternalError("TensorFlow gave {} bytes for {} {}", num_bytes, dtype, shape);
   const auto* const data = static_cast<const std::byte*>(TF_TensorData(tensor.get()));
-  // Our tensors promise alignment, and TensorFlow's slices are not always at the start of memory.
+  // Our tensors guarantee alignment, but TensorFlow's slices may start at any offset.
   if (num_bytes <= Tensor::kInlineBytes || sharing == Sharing::kCopy || !is_aligned(data)) {
     Tensor copy(dtype, std::move(shape));
     if (num_bytes > 0) std::memcpy(copy.mutable_bytes().data(), data, num_bytes);
@@ -125,7 +126,7 @@ Tensor from_tensorflow(TensorPtr tensor, Sharing sharing) {
   }
   const auto release = [](void* held) noexcept { TF_DeleteTensor(static_cast<TF_Tensor*>(held)); };
   Buffer buffer = Buffer::borrow({data, num_bytes}, release, tensor.get());
-  static_cast<void>(tensor.release());  // Now the buffer's.
+  static_cast<void>(tensor.release());  // Now owned by the buffer.
   return Tensor::from_buffer(dtype, std::move(shape), std::move(buffer));
 }
 

@@ -7,25 +7,25 @@
 
 namespace crochet::tensorflow::internal {
 
-// TensorFlow's shapes have no more dimensions; it ends the process where one is given more.
+// The maximum rank of TensorFlow's shapes; it aborts the process for more dimensions.
 inline constexpr int kMaxRank = 254;
 
-// The tensor for TensorFlow. Memory at a multiple of kBufferAlignment is shared: it is held, and
-// so never written to, until TensorFlow lets go of it, on whatever thread that is; TensorFlow
-// only reads it. Other memory, what lies in the object, and strings are copied.
+// Converts a tensor for TensorFlow. Memory aligned to kBufferAlignment is shared: it is held, and
+// so never written to, until TensorFlow releases it, on any thread; TensorFlow
+// only reads it. Other memory, inline elements, and strings are copied.
 // Throws: InvalidArgumentError for an unset tensor and one of more than kMaxRank dimensions;
 // ResourceExhaustedError without memory.
 TensorPtr to_tensorflow(const Tensor& tensor);
 
-// How a tensor of TensorFlow's is taken over.
+// How a tensor of TensorFlow's is converted.
 enum class Sharing {
-  kBorrow,  // Its memory is held and read: for what TensorFlow does not write to any more.
+  kBorrow,  // Its memory is held and read: for tensors that TensorFlow no longer writes to.
   kCopy,
 };
 
-// The tensor for us; strings, and what fits into the object, are always copied.
-// Throws: UnimplementedError for types that have no elements in memory, resources and variants, and
-// for those we have no names for; ResourceExhaustedError.
+// Converts a tensor from TensorFlow; strings and inline elements are always copied.
+// Throws: UnimplementedError for types without elements in memory (resources and variants) and
+// for types that crochet does not have; ResourceExhaustedError.
 Tensor from_tensorflow(TensorPtr tensor, Sharing sharing);
 
 }  // namespace crochet::tensorflow::internal

@@ -23,7 +23,7 @@ Tensor there_and_back(const Tensor& tensor, Sharing sharing = Sharing::kBorrow) 
   return from_tensorflow(to_tensorflow(tensor), sharing);
 }
 
-TEST(TensorConversionTest, TakesEveryTypeOfNumbersBothWays) {
+TEST(TensorConversionTest, ConvertsEveryTypeOfNumbersBothWays) {
   for (int32_t number = 1; is_valid_dtype(number); ++number) {
     const auto dtype = static_cast<DType>(number);
     if (element_size(dtype) == 0) continue;
@@ -34,7 +34,7 @@ TEST(TensorConversionTest, TakesEveryTypeOfNumbersBothWays) {
   }
 }
 
-TEST(TensorConversionTest, TakesScalarsAndEmptyTensors) {
+TEST(TensorConversionTest, ConvertsScalarsAndEmptyTensors) {
   for (const Tensor& tensor : {Tensor::scalar(7.5), Tensor::scalar(true),
                                Tensor::zeros<float>({0, 3}), Tensor::zeros<int64_t>({0})}) {
     const Tensor back = there_and_back(tensor);
@@ -43,7 +43,7 @@ TEST(TensorConversionTest, TakesScalarsAndEmptyTensors) {
   }
 }
 
-TEST(TensorConversionTest, TakesStringsOfEveryLength) {
+TEST(TensorConversionTest, ConvertsStringsOfEveryLength) {
   std::vector<std::string> strings;
   for (size_t length : {0, 1, 15, 16, 22, 23, 24, 100, 100'000})
     strings.emplace_back(length, static_cast<char>('a' + length % 26));
@@ -70,7 +70,7 @@ TEST(TensorConversionTest, CopiesMemoryThatIsNotAligned) {
   EXPECT_EQ(from_tensorflow(to_tensorflow(tensor), Sharing::kBorrow), tensor);
 }
 
-TEST(TensorConversionTest, WritesToNothingThatTensorFlowHolds) {
+TEST(TensorConversionTest, NeverWritesToMemoryThatTensorFlowHolds) {
   Tensor tensor = counted(100);
   const std::byte* const memory = tensor.bytes().data();
   TensorPtr held = to_tensorflow(tensor);
@@ -79,7 +79,7 @@ TEST(TensorConversionTest, WritesToNothingThatTensorFlowHolds) {
   EXPECT_EQ(*static_cast<const float*>(TF_TensorData(held.get())), 0);
 }
 
-TEST(TensorConversionTest, WritesInPlaceOnceTensorFlowLetGo) {
+TEST(TensorConversionTest, WritesInPlaceOnceTensorFlowReleasedTheMemory) {
   Tensor tensor = counted(100);
   const std::byte* const memory = tensor.bytes().data();
   to_tensorflow(tensor).reset();
@@ -93,7 +93,7 @@ TEST(TensorConversionTest, KeepsMemoryThatOnlyTensorFlowHolds) {
   EXPECT_EQ(static_cast<const float*>(TF_TensorData(held.get()))[99], 99);
 }
 
-TEST(TensorConversionTest, BorrowsOrCopiesWhatComesBack) {
+TEST(TensorConversionTest, BorrowsOrCopiesResults) {
   TensorPtr theirs = to_tensorflow(counted(100));
   const void* const memory = TF_TensorData(theirs.get());
   const Tensor borrowed = from_tensorflow(std::move(theirs), Sharing::kBorrow);
@@ -111,7 +111,7 @@ TEST(TensorConversionTest, NeverWritesToBorrowedMemory) {
   EXPECT_EQ(original.flat<float>()[0], 0);
 }
 
-TEST(TensorConversionTest, RefusesWhatHasNoElements) {
+TEST(TensorConversionTest, RejectsTypesWithoutElements) {
   EXPECT_THROW(to_tensorflow(Tensor()), InvalidArgumentError);
   TensorPtr unknown(TF_AllocateTensor(TF_FLOAT8_E5M2, nullptr, 0, 1));
   EXPECT_THROW(from_tensorflow(std::move(unknown), Sharing::kBorrow), UnimplementedError);

@@ -9,7 +9,7 @@
 
 namespace crochet::tensorflow::internal {
 
-// Parts of tensors of numbers, as partitioned variables have them: a box of `shape` that begins at
+// Parts of tensors of numbers, as in partitioned variables: a box of `shape` that begins at
 // `offset`. Requires: the box lies in the whole.
 
 Tensor cut_part(const Tensor& whole, std::span<const int64_t> offset, const Shape& shape);

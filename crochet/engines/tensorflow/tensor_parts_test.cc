@@ -34,7 +34,7 @@ TEST(TensorPartsTest, CutsAScalarAndNothing) {
   EXPECT_EQ(cut_part(counted({3, 4}), offset, {0, 4}).num_elements(), 0);
 }
 
-TEST(TensorPartsTest, PlacesWhatItCut) {
+TEST(TensorPartsTest, PlacesACutBoxBack) {
   const Tensor whole = counted({5, 3});
   Tensor copy = Tensor::zeros<int32_t>({5, 3});
   for (const auto& [first, rows] : {std::pair<int64_t, int64_t>{0, 3}, {3, 2}}) {

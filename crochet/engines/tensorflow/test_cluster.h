@@ -10,8 +10,8 @@
 
 namespace crochet::tensorflow {
 
-// The server of the test program: "/job:worker/task:0" of a cluster whose "/job:absent/task:0" is
-// never there.
+// The server of the test program: "/job:worker/task:0" of a cluster whose "/job:absent/task:0"
+// never starts.
 inline const Server& test_server() {
   static const Server* const server =
       new Server({.cluster = ClusterSpec(
@@ -21,7 +21,7 @@ inline const Server& test_server() {
   return *server;
 }
 
-// A session that sees this server alone, and has variables of its own.
+// A session that sees only this server, and has its own variables.
 inline SessionConfig isolated_config(std::chrono::milliseconds limit = kDefaultOperationTimeout) {
   return cluster_config({.device_filters = {"/job:worker"},
                          .operation_timeout = limit,

@@ -76,7 +76,8 @@ struct InitializedGraph {
   std::unique_ptr<crochet::Session> session;
 };
 
-// The same of a graph that was built; once, if it has variables: their init operation is added.
+// The same for a built graph. Call it once if the graph has variables: it adds their init
+// operation.
 inline std::unique_ptr<crochet::Session> initialized_session(Graph& graph) {
   const Output init = graph.default_init_op();
   const Output local_init = graph.default_local_init_op();
@@ -92,7 +93,7 @@ inline double cpu_secs(clockid_t clock) {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// What other threads compute during 500 calls of `step`: a part of what this one does.
+// The CPU time of other threads during 500 calls of `step`, relative to that of this one.
 template <typename Step>
 double share_of_other_threads(const Step& step) {
   const double all = cpu_secs(CLOCK_PROCESS_CPUTIME_ID), own = cpu_secs(CLOCK_THREAD_CPUTIME_ID);
@@ -102,14 +103,14 @@ double share_of_other_threads(const Step& step) {
   return all_secs / own_secs - 1;
 }
 
-// The bytes with every `from` replaced, for files that name what is not there.
+// The bytes with every `from` replaced, for files with missing names.
 inline std::string replaced(std::string bytes, const std::string& from, const std::string& to) {
   for (size_t at = bytes.find(from); at != std::string::npos; at = bytes.find(from, at + to.size()))
     bytes.replace(at, from.size(), to);
   return bytes;
 }
 
-// Calls `use` with copies of the bytes, in each of which one byte has other bits.
+// Calls `use` with copies of the bytes, each with one byte changed.
 template <typename Use>
 void for_each_flip(const std::string& good, const Use& use) {
   for (size_t i = 0; i < good.size(); ++i)

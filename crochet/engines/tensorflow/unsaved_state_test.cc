@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// State of a graph that is not a variable of it: it is saved, or saving is refused.
+// State of a graph other than its variables: it is saved, or saving is refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -61,7 +61,7 @@ class UnsavedStateTest : public testing::Test {
   const std::string run_ = directory_ / "run";
 };
 
-TEST_F(UnsavedStateTest, ResumesATableThatTheGraphsSaverSaves) {
+TEST_F(UnsavedStateTest, ResumesATableSavedByTheGraphsSaver) {
   for (const int64_t step : {2, 4, 5}) {
     Graph graph = import_golden("table");
     EXPECT_EQ(train_until(step, graph).last_step, step);
@@ -79,7 +79,7 @@ TEST_F(UnsavedStateTest, ResumesATableThatTheGraphsSaverSaves) {
               key * key);
 }
 
-TEST_F(UnsavedStateTest, ResumesAnIteratorThatTheGraphsSaverSaves) {
+TEST_F(UnsavedStateTest, ResumesAnIteratorSavedByTheGraphsSaver) {
   for (const int64_t step : {2, 4, 5}) {
     Graph graph = import_golden("iterator");
     EXPECT_EQ(train_until(step, graph).last_step, step);
@@ -100,7 +100,7 @@ TEST_F(UnsavedStateTest, RefusesToStartWithATableThatCrochetCannotSave) {
   }
 }
 
-TEST_F(UnsavedStateTest, SaversOfAnyKindRefuseToLeaveATableOut) {
+TEST_F(UnsavedStateTest, SaversOfAnyKindRefuseToOmitATable) {
   Graph graph = import_golden("table");
   const Output init = graph.default_init_op();
   const auto session = graph.new_session("");
@@ -110,7 +110,7 @@ TEST_F(UnsavedStateTest, SaversOfAnyKindRefuseToLeaveATableOut) {
   EXPECT_THROW(saver.save(*session, path), FailedPreconditionError);
   EXPECT_THROW(saver.save_async(*session, path, 1), FailedPreconditionError);
   EXPECT_THROW(saver.snapshot(*session), FailedPreconditionError);
-  // A list is a choice, and so is a filter that refuses the state.
+  // A var_list is an explicit choice, and so is a filter that rejects the state.
   EXPECT_NO_THROW(
       Saver({.var_list = std::vector<SavedVariable>{"global_step"}}).save(*session, path));
   EXPECT_NO_THROW(Saver({.filter = [](std::string_view name) {
@@ -120,7 +120,7 @@ TEST_F(UnsavedStateTest, SaversOfAnyKindRefuseToLeaveATableOut) {
                FailedPreconditionError);
 }
 
-TEST_F(UnsavedStateTest, LeavesStateOutOnRequest) {
+TEST_F(UnsavedStateTest, OmitsStateOnRequest) {
   Graph graph = import_golden("table");
   const RunReport report = train_until(
       2, graph,
@@ -170,7 +170,7 @@ TEST_F(TrainedModelTest, IsRefusedByDefault) {
   EXPECT_THAT(checkpoints(), IsEmpty());
 }
 
-TEST_F(TrainedModelTest, CountsNoCheckpointIfItsStateIsLeftOut) {
+TEST_F(TrainedModelTest, CountsNoCheckpointIfItsStateIsOmitted) {
   const RunReport report =
       train(2, {.unsaved_state = UnsavedState::kWarn, .allow_empty = true}).report;
   EXPECT_EQ(report.last_step, 2);
@@ -183,7 +183,7 @@ TEST_F(TrainedModelTest, CountsNoCheckpointIfItsStateIsLeftOut) {
   EXPECT_THAT(checkpoints(), IsEmpty());
 }
 
-TEST_F(TrainedModelTest, ResumesFromWhatItsOwnFunctionSaved) {
+TEST_F(TrainedModelTest, ResumesFromACheckpointOfItsOwnFunction) {
   const SaverOptions by_graph = {.writer = StateWriter::kGraph};
   EXPECT_EQ(train(2, by_graph).report.saves, 3);
   const End second = train(5, by_graph);
@@ -193,7 +193,7 @@ TEST_F(TrainedModelTest, ResumesFromWhatItsOwnFunctionSaved) {
   EXPECT_THAT(checkpoints(), Contains(run_ + "/model.ckpt-5"));
 }
 
-TEST_F(UnsavedStateTest, CountsWhatASessionCanLose) {
+TEST_F(UnsavedStateTest, ListsStateThatASessionCanLose) {
   // A static table is filled by each session, a local variable initialised.
   EXPECT_THAT(names_of(import_golden("kinds").other_state()), ElementsAre("queue"));
   EXPECT_THAT(names_of(import_golden("table").other_state()),
@@ -204,7 +204,7 @@ TEST_F(UnsavedStateTest, CountsWhatASessionCanLose) {
     EXPECT_THAT(names_of(import_golden(name).other_state()), IsEmpty()) << name;
 }
 
-TEST_F(UnsavedStateTest, FindsStateThatWasAdded) {
+TEST_F(UnsavedStateTest, FindsAddedState) {
   Graph graph;
   GraphBuilder build(graph);
   EXPECT_THAT(graph.other_state(), IsEmpty());
@@ -236,7 +236,7 @@ TEST_F(UnsavedStateTest, WritesTheKeysOfTheGraphsSaver) {
   EXPECT_EQ(reader.read("model/w"), Tensor::from<float>({3, 4}));
   EXPECT_EQ(reader.read("model/r"), Tensor::from<float>({5}));
   EXPECT_EQ(reader.read("model/parts"), Tensor::from<float>({3, 4, 5}, {3, 1}));
-  // What the saver leaves out is state, too.
+  // Variables that the saver omits are state, too.
   EXPECT_EQ(reader.read("plain"), Tensor::scalar(4.0f));
   // The graph's own operations read it.
   Graph again = import_golden("renamed");
@@ -244,7 +244,7 @@ TEST_F(UnsavedStateTest, WritesTheKeysOfTheGraphsSaver) {
   GraphSaver by_graph(again);
   static_cast<StateOperations&>(by_graph).restore(*session, run_ + "/model.ckpt-2");
   EXPECT_EQ(session->run("w/Read/ReadVariableOp").tensor(), Tensor::from<float>({3, 4}));
-  // And crochet what they write.
+  // And crochet reads their files.
   by_graph.save(*session, directory_ / "theirs");
   Graph third = import_golden("renamed");
   const auto third_session = third.new_session("");
@@ -252,8 +252,8 @@ TEST_F(UnsavedStateTest, WritesTheKeysOfTheGraphsSaver) {
   EXPECT_EQ(third_session->run("w/Read/ReadVariableOp").tensor(), Tensor::from<float>({3, 4}));
 }
 
-// The key of "w" is the name of another variable, which the graph's saver leaves out.
-TEST_F(UnsavedStateTest, RefusesKeysThatAreNamesOfOtherVariables) {
+// The key of "w" is the name of another variable, which the graph's saver omits.
+TEST_F(UnsavedStateTest, RejectsKeysThatAreNamesOfOtherVariables) {
   Graph graph = import_golden("averages");
   EXPECT_THAT(names_of(graph.other_state()), ElementsAre("w/ExponentialMovingAverage"));
   EXPECT_THAT([&] { train_until(2, graph); },

@@ -14,7 +14,7 @@ Adam::Adam(Weights& weights, float learning_rate)
 
 void Adam::apply(const Weights& gradients) {
   ++step_;
-  // Both means start from 0; dividing by these makes up for it.
+  // Both means start from 0; dividing by these corrects the bias.
   const auto step = static_cast<float>(step_);
   const float mean_correction = 1 - std::pow(kBeta1, step);
   const float variance_correction = 1 - std::pow(kBeta2, step);

@@ -15,10 +15,10 @@ class Adam {
   static constexpr float kBeta2 = 0.999f;
   static constexpr float kEpsilon = 1e-8f;
 
-  // Requires: weights outlives this.
+  // Requires: `weights` outlives this.
   Adam(Weights& weights, float learning_rate);
 
-  // Moves the weights one step down the gradients.
+  // Updates the weights by one step of gradient descent.
   void apply(const Weights& gradients);
 
   template <typename Tracker>
@@ -30,8 +30,8 @@ class Adam {
   Weights& weights_;
   const float learning_rate_;
   int64_t step_ = 0;
-  Weights mean_;      // Of the gradients, decaying.
-  Weights variance_;  // Of the gradients around 0, decaying.
+  Weights mean_;      // The decaying mean of the gradients.
+  Weights variance_;  // The decaying mean of their squares.
 };
 
 }  // namespace digits

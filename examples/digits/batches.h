@@ -12,17 +12,17 @@ namespace digits {
 
 using Batch = Dataset;
 
-// Endless batches of a data set: every sample once an epoch, each epoch in a
+// Endless batches of a data set: every sample once per epoch, each epoch in a
 // new random order. A batch may begin in one epoch and end in the next.
 class Batches {
  public:
-  // Requires: data outlives this; neither data nor batch_size is empty.
+  // Requires: `data` outlives this and is not empty; batch_size is above 0.
   Batches(const Dataset& data, Eigen::Index batch_size, uint64_t seed);
 
   // Throws: InvalidArgumentError if a restored order is that of other data.
   Batch next();
 
-  // All that decides what comes next: with it, a resumed run sees the very
+  // The complete state: with it, a resumed run sees the same
   // batches that the stopped one would have seen.
   template <typename Tracker>
   void track(Tracker& tracker) {

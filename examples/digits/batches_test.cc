@@ -22,7 +22,7 @@ namespace {
 using crochet::InvalidArgumentError;
 using testing::ThrowsMessage;
 
-// Keeps and gives back what track() lists.
+// Saves and restores the values that track() lists.
 class Copier {
  public:
   enum class Direction { kSave, kRestore };
@@ -79,7 +79,7 @@ void copy_state(T& from, T& to) {
   to.track(restore);
 }
 
-TEST(BatchesTest, ShowEverySampleOnceAnEpoch) {
+TEST(BatchesTest, ReturnEverySampleOncePerEpoch) {
   const Dataset data = parse_digits(valid_text(10), "x");
   Batches batches(data, 4, 1);
   std::vector<int> labels;  // Each sample has its own.
@@ -114,7 +114,7 @@ TEST(BatchesTest, ResumeExactly) {
   }
 }
 
-TEST(BatchesTest, RefuseAnOrderOfOtherData) {
+TEST(BatchesTest, RejectAnOrderOfOtherData) {
   const Dataset data = parse_digits(valid_text(10), "x");
   Batches batches(data, 4, 1);
   struct Shrink {
@@ -128,7 +128,7 @@ TEST(BatchesTest, RefuseAnOrderOfOtherData) {
   batches.track(shrink);
   EXPECT_THAT([&] { batches.next(); },
               ThrowsMessage<InvalidArgumentError>(
-                  "the checkpoint is of a run on 9 samples, the data has 10"));
+                  "the checkpoint is of a run with 9 samples, the data has 10"));
 }
 
 struct Training {
@@ -143,7 +143,7 @@ struct Training {
   Batches batches;
 };
 
-TEST(TrainingTest, ResumesToTheSameBits) {
+TEST(TrainingTest, ResumesBitForBit) {
   const Dataset data = parse_digits(valid_text(50), "x");
   Training whole(data, 1);
   whole.run(60);

@@ -9,8 +9,8 @@
 
 namespace digits {
 
-// Keeps the best "accuracy" seen, looking at every 100th step, and the step it
-// was seen at. Both are saved with the model: a resumed run knows the best of all runs.
+// Keeps the best "accuracy", checked at every 100th step, and its step.
+// Both are saved with the model: a resumed run knows the best of all runs.
 class BestAccuracyHook final : public crochet::SessionRunHook {
  public:
   static constexpr int64_t kEverySteps = 100;
@@ -23,7 +23,7 @@ class BestAccuracyHook final : public crochet::SessionRunHook {
   crochet::SaveableMap saveables() override;
 
   float best() const { return best_; }
-  // 0 before the first look.
+  // 0 before the first check.
   int64_t best_step() const { return best_step_; }
 
  private:

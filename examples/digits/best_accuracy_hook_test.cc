@@ -20,7 +20,7 @@ using crochet::Loop;
 using crochet::StopAtStepHook;
 using crochet::TempDirectory;
 
-// A run, new or resumed, whose accuracy falls from 1 by 0.001 a step from `peak` on to both sides.
+// A run, new or resumed, whose accuracy is 1 at the step `peak` and 0.001 less for each step away.
 std::shared_ptr<BestAccuracyHook> run_until(const std::string& directory, int64_t last_step,
                                             int64_t peak) {
   auto best = std::make_shared<BestAccuracyHook>();
@@ -33,7 +33,7 @@ std::shared_ptr<BestAccuracyHook> run_until(const std::string& directory, int64_
   return best;
 }
 
-TEST(BestAccuracyHookTest, LooksAtEveryHundredthStep) {
+TEST(BestAccuracyHookTest, ChecksEveryHundredthStep) {
   const TempDirectory directory;
   EXPECT_EQ(run_until(directory / "a", 99, 50)->best_step(), 0);
   const auto best = run_until(directory / "b", 500, 280);

@@ -9,16 +9,16 @@
 namespace digits {
 
 struct TableStyle {
-  bool utf8 = false;    // Lines and dots of Unicode.
-  bool colour = false;  // By ANSI sequences.
+  bool utf8 = false;    // Unicode lines and dots.
+  bool colour = false;  // ANSI colours.
 };
 
-// What standard output can show: both only on a terminal, and colours only if
+// The style for standard output: both only on a terminal, and colours only if
 // NO_COLOR is unset.
 TableStyle stdout_style();
 
-// A matrix of confusion_matrix() to read: hits green, mistakes red, zeros as
-// dots, and behind each row the part of it that is right.
+// Formats a matrix of confusion_matrix(): hits green, mistakes red, zeros as
+// dots, and after each row its percentage of hits.
 std::string confusion_table(const crochet::Tensor& matrix, const TableStyle& style);
 
 }  // namespace digits

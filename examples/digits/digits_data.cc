@@ -40,8 +40,8 @@ GzipFile open_gzip(const std::string& path) {
   throw UnknownError("{}: {}", path, strerror(error));
 }
 
-// zlib's message opens with the path. After a read that gave nothing there is
-// one if the file ended too early.
+// zlib's message begins with the path. If the file ended too early, there is one
+// after a read that returned nothing.
 void throw_if_damaged(const GzipFile& file) {
   int code = Z_OK;
   const char* message = gzerror(file.get(), &code);
@@ -124,7 +124,7 @@ Digits load_digits(const std::string& path) {
           .test = select(all, samples.subspan(num_train))};
 }
 
-// Installed, the data lies beside the digits program; before, beside the sources.
+// The data is next to the installed program, or else next to the sources.
 std::string default_digits_file() {
   std::error_code error;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", error);

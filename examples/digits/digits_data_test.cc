@@ -28,7 +28,7 @@ using crochet::TempDirectory;
 using testing::StartsWith;
 using testing::ThrowsMessage;
 
-// The valid text with one line exchanged.
+// The valid text with one line replaced.
 std::string text_with_line(int line, const std::string& content) {
   std::istringstream lines(valid_text(12));
   std::string text;
@@ -37,7 +37,7 @@ std::string text_with_line(int line, const std::string& content) {
   return text;
 }
 
-// A line with one number exchanged; columns count from 1.
+// A line with one number replaced; columns count from 1.
 std::string line_with_column(int column, const std::string& content) {
   std::string line;
   for (int i = 1; i <= kPixels + 1; ++i)
@@ -96,7 +96,7 @@ TEST(DigitsDataTest, NeedsNoNewlineAtTheEnd) {
   EXPECT_EQ(parse_digits(text, "x").size(), 3);
 }
 
-TEST(DigitsDataTest, NamesTheLineAndColumnOfWhatIsWrong) {
+TEST(DigitsDataTest, NamesTheLineAndColumnOfAnError) {
   const auto expect_error = [](int line, const std::string& content, const std::string& message) {
     EXPECT_THAT([&] { parse_digits(text_with_line(line, content), "digits.csv.gz"); },
                 ThrowsMessage<InvalidArgumentError>(message));
@@ -115,7 +115,7 @@ TEST(DigitsDataTest, NamesTheLineAndColumnOfWhatIsWrong) {
         "digits.csv.gz, line 2, column 5: pixel \"" + text + "\", expected a number from 0 to 16");
 }
 
-TEST(DigitsDataTest, SaysWhichFileCannotBeRead) {
+TEST(DigitsDataTest, NamesTheFileThatCannotBeRead) {
   const TempDirectory directory;
   const std::string path = directory / "missing.csv.gz";
   EXPECT_THAT([&] { load_digits(path); },
@@ -124,7 +124,7 @@ TEST(DigitsDataTest, SaysWhichFileCannotBeRead) {
               ThrowsMessage<crochet::Error>(StartsWith(directory.path())));
 }
 
-TEST(DigitsDataTest, RefusesAFileThatIsNotCompressedOrEmpty) {
+TEST(DigitsDataTest, RejectsAFileThatIsNotCompressedOrEmpty) {
   const TempDirectory directory;
   const std::string path = directory / "digits.csv.gz";
   write(path, valid_text(3));
@@ -136,7 +136,7 @@ TEST(DigitsDataTest, RefusesAFileThatIsNotCompressedOrEmpty) {
               ThrowsMessage<InvalidArgumentError>(path + ": no samples"));
 }
 
-TEST(DigitsDataTest, NoticesEachLengthCut) {
+TEST(DigitsDataTest, DetectsEveryCut) {
   const TempDirectory directory;
   const std::string path = directory / "digits.csv.gz";
   write_gzip(path, valid_text(10));
@@ -148,8 +148,8 @@ TEST(DigitsDataTest, NoticesEachLengthCut) {
   }
 }
 
-// Some bytes of the header, the time stamp say, decide nothing.
-TEST(DigitsDataTest, NeverTakesAFlippedByteForOtherData) {
+// Some bytes of the header, such as the time stamp, have no effect.
+TEST(DigitsDataTest, NeverReadsOtherDataAfterAFlippedByte) {
   const TempDirectory directory;
   const std::string path = directory / "digits.csv.gz";
   write_gzip(path, valid_text(10));

@@ -8,10 +8,10 @@
 
 namespace digits {
 
-// The part of the samples whose class the model finds, 0 to 1.
+// The fraction of samples that the model classifies correctly, 0 to 1.
 float accuracy(const Perceptron& model, const Dataset& data);
 
-// How often each class (row) was taken for each class (column): int64 [10,10].
+// How often each class (row) was classified as each class (column): int64 [10,10].
 crochet::Tensor confusion_matrix(const Perceptron& model, const Dataset& data);
 
 }  // namespace digits

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Learns to read hand-written digits. Run it twice, or kill it and run it
-// again: it goes on where it was, and ends with the same bits.
+// again: it resumes where it was, and ends with the same bits.
 #include <csignal>
 #include <exception>
 #include <iostream>
@@ -26,12 +26,12 @@ using namespace digits;
 
 namespace {
 
-// What a shell says of a program that a signal ended.
+// The exit code that shells report for a program ended by a signal.
 int exit_code(int signal) { return signal == 0 ? 0 : 128 + signal; }
 
 void print_results(const FinalOpsHook& final_values, const BestAccuracyHook& best) {
   const FetchValues& values = final_values.final_ops_values();
-  if (!values) return;  // A signal: no time for an evaluation.
+  if (!values) return;  // After a signal there is no time for an evaluation.
   fmt::print("\nHeld-out digits (rows) and what they were taken for (columns):\n\n{}\n",
              confusion_table(values["confusion"].tensor(), stdout_style()));
   fmt::print("accuracy {:.2f} %", 100 * values["accuracy"].scalar<float>());
@@ -47,7 +47,7 @@ int train(const Options& options) {
   Batches batches(digits.train, options.batch, options.seed);
   Gradients gradients;
 
-  // Hooks whose results are read afterwards.
+  // Hooks whose results are read after the run.
   const auto best = std::make_shared<BestAccuracyHook>();
   const auto final_values = std::make_shared<FinalOpsHook>(
       Fetches::Map{{"accuracy", "accuracy"}, {"confusion", "confusion"}});
@@ -60,18 +60,18 @@ int train(const Options& options) {
                 ProgressBarHook({.values = {"loss", "accuracy"}}), SignalHook({SIGINT, SIGTERM}),
                 best, final_values},
   });
-  // What survives.
+  // State that survives a restart.
   loop.track("model", model);
   loop.track("adam", adam);
   loop.track("batches", batches);
-  // What hooks may ask for: computed only in the steps in which one does.
+  // Values for hooks: computed only in steps in which a hook fetches them.
   loop.scalar("loss", [&] { return gradients.loss; });
   loop.scalar("accuracy", [&] { return accuracy(model, digits.test); });
   loop.value("confusion", [&] { return confusion_matrix(model, digits.test); });
 
   const RunReport report = loop.run(
       [&] { gradients = model.gradients(batches.next()); },  // Computes; a save may copy meanwhile.
-      [&] { adam.apply(gradients); });                       // Changes what is tracked.
+      [&] { adam.apply(gradients); });                       // Changes the tracked state.
 
   print_results(*final_values, *best);
   fmt::print("{}\n", report);

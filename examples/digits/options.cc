@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kDefaultSaveSteps = 500;
 constexpr uint64_t kMaxSteps = 1'000'000'000'000;
 
-// CLI11's own ranges take "nan" for a number in them, and its unsigned numbers take "-1".
+// CLI11's own ranges accept "nan", and its unsigned numbers accept "-1".
 CLI::Validator positive_number(double max) {
   return {[max](const std::string& text) -> std::string {
             double number = 0;
@@ -45,7 +45,7 @@ void add_options(CLI::App& app, Options& options) {
       ->type_name("N")
       ->capture_default_str();
   app.add_option("--dir", options.dir,
-                 "Checkpoints and curves of the run; one that is there goes on")
+                 "Checkpoints and curves of the run; an existing one is resumed")
       ->type_name("DIR")
       ->capture_default_str();
   auto* const save_steps =
@@ -62,7 +62,7 @@ void add_options(CLI::App& app, Options& options) {
       ->check(whole_number(1, 16384))
       ->type_name("N")
       ->capture_default_str();
-  app.add_option("--batch", options.batch, "Samples a step")
+  app.add_option("--batch", options.batch, "Samples per step")
       ->check(whole_number(1, 65536))
       ->type_name("N")
       ->capture_default_str();
@@ -70,7 +70,7 @@ void add_options(CLI::App& app, Options& options) {
       ->check(positive_number(1))
       ->type_name("X")
       ->default_str("0.003");
-  app.add_option("--seed", options.seed, "Of the first weights and the order of the samples")
+  app.add_option("--seed", options.seed, "For the initial weights and the order of the samples")
       ->check(whole_number(0, std::numeric_limits<uint64_t>::max()))
       ->type_name("N")
       ->capture_default_str();
@@ -82,7 +82,7 @@ void add_options(CLI::App& app, Options& options) {
 
 std::optional<Options> parse_options(int argc, const char* const* argv) {
   Options options;
-  CLI::App app("Learns to read hand-written digits; run it again and it goes on where it was.",
+  CLI::App app("Learns to read hand-written digits; run it again to resume where it was.",
                "digits");
   add_options(app, options);
   try {
@@ -91,7 +91,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv) {
     fmt::print("{}", app.help());
     return std::nullopt;
   } catch (const CLI::ParseError& error) {
-    throw UsageError(fmt::format("{} (digits --help tells more)", error.what()));
+    throw UsageError(fmt::format("{} (see digits --help)", error.what()));
   }
   if (!options.save_steps && !options.save_secs) options.save_steps = kDefaultSaveSteps;
   if (options.data.empty()) options.data = default_digits_file();

@@ -22,13 +22,13 @@ struct Options {
   std::string data = {};
 };
 
-// A command line that cannot be meant; what() is one line.
+// An invalid command line; what() is one line.
 class UsageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Nothing if the help was asked for, and printed. Throws: UsageError.
+// Returns nothing if the help was requested, and printed. Throws: UsageError.
 std::optional<Options> parse_options(int argc, const char* const* argv);
 
 }  // namespace digits

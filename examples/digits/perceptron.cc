@@ -23,8 +23,8 @@ Eigen::MatrixXf output_layer(const Weights& weights, const Eigen::MatrixXf& hidd
   return (weights.w2 * hidden).colwise() + weights.b2;
 }
 
-// The logarithm of softmax. The largest logit of each sample becomes 0 first: exp must not
-// overflow.
+// The logarithm of softmax. The largest logit of each sample is shifted to 0 first, so that exp
+// does not overflow.
 Eigen::MatrixXf log_softmax(const Eigen::MatrixXf& logits) {
   const Eigen::MatrixXf shifted = logits.rowwise() - logits.colwise().maxCoeff();
   return shifted.rowwise() - shifted.array().exp().matrix().colwise().sum().array().log().matrix();

@@ -11,7 +11,7 @@
 
 namespace digits {
 
-// A number for every parameter of a two-layer perceptron: the parameters
+// A number for each parameter of a two-layer perceptron: the parameters
 // themselves, their gradients or an optimiser's moments.
 struct Weights {
   Eigen::MatrixXf w1;  // [hidden, inputs]
@@ -30,7 +30,7 @@ struct Weights {
 };
 
 struct Gradients : Weights {
-  float loss = std::numeric_limits<float>::quiet_NaN();  // Of the batch; NaN before the first.
+  float loss = std::numeric_limits<float>::quiet_NaN();  // Of the batch; initially NaN.
 };
 
 // inputs -> hidden units with ReLU -> outputs, which softmax turns into

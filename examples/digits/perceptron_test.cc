@@ -14,7 +14,7 @@
 namespace digits {
 namespace {
 
-// Random numbers in the shape of a batch.
+// A batch of random numbers.
 Dataset random_batch(Eigen::Index inputs, Eigen::Index outputs, Eigen::Index samples,
                      uint64_t seed) {
   std::mt19937_64 generator(seed);
@@ -25,7 +25,7 @@ Dataset random_batch(Eigen::Index inputs, Eigen::Index outputs, Eigen::Index sam
   return batch;
 }
 
-// The derivative of the loss by one parameter, from two losses beside it.
+// The derivative of the loss by one parameter, by finite differences.
 float slope(const Perceptron& model, const Dataset& batch, float& parameter) {
   constexpr float kDelta = 1e-3f;
   const float middle = parameter;
@@ -53,7 +53,7 @@ TEST(PerceptronTest, GradientsAgreeWithFiniteDifferences) {
   EXPECT_GT(gradients.w1.norm(), 0.1f);
 }
 
-TEST(PerceptronTest, LossOfAnUndecidedModelIsTheLogarithmOfTheClasses) {
+TEST(PerceptronTest, LossOfAUniformModelIsTheLogarithmOfTheClasses) {
   Perceptron model(5, 7, 4, 1);
   model.w2.setZero();
   EXPECT_FLOAT_EQ(model.gradients(random_batch(5, 4, 6, 2)).loss, std::log(4.0f));
@@ -67,7 +67,7 @@ TEST(PerceptronTest, HugeLogitsDoNotOverflow) {
   EXPECT_TRUE(gradients.w1.allFinite());
 }
 
-TEST(PerceptronTest, SeedDecidesTheWeights) {
+TEST(PerceptronTest, SeedDeterminesTheWeights) {
   EXPECT_EQ(Perceptron(64, 8, 10, 1).w1, Perceptron(64, 8, 10, 1).w1);
   EXPECT_NE(Perceptron(64, 8, 10, 1).w1, Perceptron(64, 8, 10, 2).w1);
 }

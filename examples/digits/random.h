@@ -10,8 +10,8 @@
 
 namespace digits {
 
-// The standard prescribes every bit of std::mt19937_64, but not what std::shuffle and the
-// distributions make of it. These give the same numbers with every standard library.
+// The standard specifies every bit of std::mt19937_64, but not the results of std::shuffle and the
+// distributions. These functions have the same results with every standard library.
 
 // A number in [low, high).
 inline float uniform(float low, float high, std::mt19937_64& generator) {
@@ -19,7 +19,7 @@ inline float uniform(float low, float high, std::mt19937_64& generator) {
   return low + (high - low) * fraction;
 }
 
-// Brings `values` into random order.
+// Shuffles `values`.
 inline void shuffle(std::span<int32_t> values, std::mt19937_64& generator) {
   for (size_t left = values.size(); left > 1; --left)
     std::swap(values[left - 1], values[generator() % left]);

@@ -1,8 +1,8 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Learns to read hand-written digits, TensorFlow's way: named operations, fed and fetched. Run it
-// twice, or kill it and run it again: it goes on where it was, and ends with the same bits.
+// Learns to read hand-written digits in TensorFlow's style: named operations, fed and fetched. Run
+// it twice, or kill it and run it again: it resumes where it was, and ends with the same bits.
 #include <csignal>
 #include <exception>
 #include <iostream>
@@ -37,13 +37,13 @@ void add_options(CLI::App& app, Options& options) {
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
       ->capture_default_str();
   app.add_option("--dir", options.dir,
-                 "Checkpoints and curves of the run; one that is there goes on")
+                 "Checkpoints and curves of the run; an existing one is resumed")
       ->capture_default_str();
-  app.add_option("--seed", options.seed, "Of the order of the samples")->capture_default_str();
+  app.add_option("--seed", options.seed, "For the order of the samples")->capture_default_str();
   app.add_option("--data", options.data, "The images; by default those of examples/digits");
 }
 
-// One sample a row: the columns that the data has in memory.
+// One sample per row: the columns of the data in memory.
 Tensor images_of(const Dataset& data) {
   const std::span<const float> pixels(data.images.data(), static_cast<size_t>(data.images.size()));
   return Tensor::from(pixels, {data.size(), kPixels});
@@ -64,7 +64,7 @@ int run(const Options& options) {
   const auto weights = graph.variable("weights", Tensor::zeros<float>({kPixels, kClasses}));
   const auto bias = graph.variable("bias", Tensor::zeros<float>({kClasses}));
 
-  // Outputs gradients:0, :1 and :2: by the weights, by the bias, and the loss.
+  // Outputs gradients:0 (by the weights), :1 (by the bias) and :2 (the loss).
   const auto gradients = graph.op("gradients", {images, labels, weights, bias}, softmax_gradients);
   const auto apply = graph.op(
       "apply", {gradients[0], gradients[1], replace(weights), update(bias)},
@@ -75,7 +75,7 @@ int run(const Options& options) {
   const auto train_op = graph.group("train", {apply, graph.increment_global_step()});
   graph.add_to_collection(kSummariesCollection, graph.name("loss", gradients[2]));
   graph.op("accuracy", {images, labels, weights, bias}, softmax_accuracy);
-  Tracker(graph, "")("batches", batches);  // Which samples come next is saved with the variables.
+  Tracker(graph, "")("batches", batches);  // The order of samples is saved with the variables.
 
   const auto accuracy = std::make_shared<FinalOpsHook>(
       "accuracy", Feeds{{images, images_of(digits.test)}, {labels, labels_of(digits.test)}});
@@ -95,14 +95,14 @@ int run(const Options& options) {
   if (const FetchValues& value = accuracy->final_ops_values())
     fmt::print("accuracy {:.2f} %\n", 100 * value.scalar<float>());
   fmt::print("{}\n", report);
-  return report.signal == 0 ? 0 : 128 + report.signal;  // What a shell says of a signal.
+  return report.signal == 0 ? 0 : 128 + report.signal;  // As shells report signals.
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("Learns to read hand-written digits by a graph of named operations.", "graph");
+  CLI::App app("Learns to read hand-written digits with a graph of named operations.", "graph");
   add_options(app, options);
   CLI11_PARSE(app, argc, argv);
   try {

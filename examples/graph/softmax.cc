@@ -25,8 +25,7 @@ std::tuple<RowMajorMatrix<float>, Eigen::VectorXf, float> softmax_gradients(Cons
   float loss = 0;
   for (Eigen::Index i = 0; i < x.rows(); ++i) {
     auto row = errors.row(i).array();
-    row =
-        (row - row.maxCoeff()).exp();  // The largest score becomes 0 first: exp must not overflow.
+    row = (row - row.maxCoeff()).exp();  // The largest becomes 0, or exp may overflow.
     row /= row.sum();
     loss -= std::log(row(y[i]));
     row(y[i]) -= 1;

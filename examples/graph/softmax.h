@@ -9,13 +9,13 @@
 
 namespace digits {
 
-// The derivatives of the mean loss of a batch by the weights and by the bias, and the loss itself.
+// The derivatives of a batch's mean loss by the weights and by the bias, and the loss itself.
 // x: [batch, inputs], y: [batch], w: [inputs, classes], b: [classes].
 std::tuple<crochet::RowMajorMatrix<float>, Eigen::VectorXf, float> softmax_gradients(
     crochet::ConstMatrix x, crochet::ConstVector<int32_t> y, crochet::ConstMatrix w,
     crochet::ConstVector<float> b);
 
-// The part of the samples whose class has the largest score.
+// The fraction of samples whose class has the largest score.
 float softmax_accuracy(crochet::ConstMatrix x, crochet::ConstVector<int32_t> y,
                        crochet::ConstMatrix w, crochet::ConstVector<float> b);
 

@@ -32,13 +32,13 @@ class SoftmaxTest : public testing::Test {
   Eigen::VectorXf b_ = Eigen::VectorXf::Random(3);
 };
 
-TEST_F(SoftmaxTest, ALossWithoutKnowledgeIsThatOfGuessing) {
+TEST_F(SoftmaxTest, TheInitialLossIsThatOfGuessing) {
   w_.setZero();
   b_.setZero();
   EXPECT_NEAR(loss(), std::log(3.0f), 1e-6f);
 }
 
-TEST_F(SoftmaxTest, GradientsAreTheSlopesOfTheLoss) {
+TEST_F(SoftmaxTest, GradientsAgreeWithFiniteDifferences) {
   constexpr float kStep = 1e-2f;
   const auto [dw, db, unused] = gradients();
   const auto slope = [&](float& parameter) {
@@ -54,12 +54,12 @@ TEST_F(SoftmaxTest, GradientsAreTheSlopesOfTheLoss) {
   for (Eigen::Index i = 0; i < b_.size(); ++i) EXPECT_NEAR(db[i], slope(b_[i]), 1e-3f);
 }
 
-TEST_F(SoftmaxTest, TakesScoresThatWouldOverflow) {
+TEST_F(SoftmaxTest, HugeScoresDoNotOverflow) {
   b_ << 0, 0, 1000;
   EXPECT_TRUE(std::get<0>(gradients()).allFinite());
 }
 
-TEST_F(SoftmaxTest, CountsTheSamplesThatItKnows) {
+TEST_F(SoftmaxTest, CountsCorrectlyClassifiedSamples) {
   w_.setZero();
   b_ << 0, 0, 1;
   EXPECT_FLOAT_EQ(softmax_accuracy(view(x_), view(y_), view(w_), view(b_)), 0.6f);

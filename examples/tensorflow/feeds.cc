@@ -19,7 +19,7 @@ Dataset batch_of_step(const Dataset& data, int64_t step) {
   return batch;
 }
 
-// One sample a row: the columns that the data has in memory.
+// One sample per row: the columns of the data in memory.
 Tensor images_of(const Dataset& data) {
   const std::span<const float> pixels(data.images.data(), static_cast<size_t>(data.images.size()));
   return Tensor::from(pixels, {data.size(), kPixels});

@@ -8,12 +8,12 @@
 
 #include "digits_data.h"
 
-// What the graphs of make_digits_graph.py and softmax.cc are fed.
+// The feeds for the graphs of make_digits_graph.py and softmax.cc.
 namespace digits {
 
 inline constexpr Eigen::Index kBatchSize = 32;
 
-// The samples of the step from `step` to `step` + 1: one batch after the other, over and over.
+// The samples of the step from `step` to `step` + 1: consecutive batches, repeated endlessly.
 Dataset batch_of_step(const Dataset& data, int64_t step);
 
 // float32 [samples, kPixels], and int32 [samples].

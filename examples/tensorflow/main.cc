@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Learns to read hand-written digits with a graph that Python exported (make_digits_graph.py). Run
-// it twice, or kill it and run it again: it goes on where it was, and ends with the same bits,
-// which are those that Python gets.
+// it twice, or kill it and run it again: it resumes where it was, and ends with the same bits,
+// which are also those that Python computes.
 #include <csignal>
 #include <exception>
 #include <fstream>
@@ -32,13 +32,13 @@ struct Options {
 };
 
 void add_options(CLI::App& app, Options& options) {
-  app.add_option("--graph", options.graph, "What make_digits_graph.py wrote")
+  app.add_option("--graph", options.graph, "The graph that make_digits_graph.py wrote")
       ->capture_default_str();
   app.add_option("--steps", options.steps, "Stop at this step, counted over all runs")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
       ->capture_default_str();
   app.add_option("--dir", options.dir,
-                 "Checkpoints and curves of the run; one that is there goes on")
+                 "Checkpoints and curves of the run; an existing one is resumed")
       ->capture_default_str();
   app.add_option("--losses", options.losses, "A file for the loss of each step, with all its bits");
 }
@@ -68,7 +68,7 @@ int run(const Options& options) {
       {.graph = graph, .checkpoint_dir = options.dir, .hooks = hooks},
       [&](MonitoredSession& session) {
         while (!session.should_stop())
-          // Which samples come next is said by the step, so a recovered run takes the same.
+          // The step determines the samples, so a recovered run takes the same.
           session.run_step_fn([&](StepContext& context) {
             const Dataset batch = batch_of_step(digits.train, read_global_step(context.session()));
             context.run_with_hooks(train_op,
@@ -79,15 +79,14 @@ int run(const Options& options) {
   if (const FetchValues& value = accuracy->final_ops_values())
     fmt::print("accuracy {:.2f} %\n", 100 * value.scalar<float>());
   fmt::print("{}\n", report);
-  return report.signal == 0 ? 0 : 128 + report.signal;  // What a shell says of a signal.
+  return report.signal == 0 ? 0 : 128 + report.signal;  // As shells report signals.
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("Learns to read hand-written digits with a graph of TensorFlow's.",
-               "digits_tensorflow");
+  CLI::App app("Learns to read hand-written digits with a TensorFlow graph.", "digits_tensorflow");
   add_options(app, options);
   CLI11_PARSE(app, argc, argv);
   try {

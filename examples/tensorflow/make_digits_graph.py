@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
-"""Exports the graph that learns to read hand-written digits: for the program beside it, or any other.
+"""Exports a graph that learns to read hand-written digits, for the program in this folder or any other.
 
     make_digits_graph.py [--variables resource|reference] [--partitions N] [--seed S] [--ps N] <digits.meta>
 
 The graph has the placeholders "images" (float32 [?,64]) and "labels" (int32 [?]), the operation "train", which is one
-step of Adam, and the values "loss" and "accuracy". With --ps its variables are on N tasks of a job "ps", one after the
-other, and all else is on "/job:worker/task:0": the graph of a cluster (see cluster/), with a saver of its own.
+step of Adam, and the values "loss" and "accuracy". With --ps its variables are on N tasks of a job "ps", in turn, and
+all other operations are on "/job:worker/task:0": the graph for a cluster (see cluster/), with its own saver.
 """
 
 import argparse
@@ -35,7 +35,7 @@ def dense(name, inputs, units, partitions):
 
 
 def devices(ps, task):
-    """Where operations go: anywhere, or variables to tasks of "ps" and all else to a worker."""
+    """The device function: any device, or variables on tasks of "ps" and all other operations on a worker."""
     if ps == 0:
         return contextlib.nullcontext()
     return v1.device(v1.train.replica_device_setter(ps_tasks=ps, worker_device=f"/job:worker/task:{task}"))
@@ -69,7 +69,7 @@ def main():
     parser.add_argument("path")
     args = parser.parse_args()
     with build(args.variables == "resource", args.partitions, args.seed, args.ps).as_default():
-        # In a cluster the variables are saved where they are, by operations of the graph.
+        # In a cluster the variables are saved on their own devices, by operations of the graph.
         saver = v1.train.Saver(sharded=True).as_saver_def() if args.ps > 0 else None
         v1.train.export_meta_graph(args.path, saver_def=saver)
 

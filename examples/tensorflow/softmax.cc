@@ -1,8 +1,8 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Learns to read hand-written digits with a graph of TensorFlow's that is built here, without
-// Python. Run it twice, or kill it and run it again: it goes on where it was, and ends with the
+// Learns to read hand-written digits with a TensorFlow graph that is built here, without
+// Python. Run it twice, or kill it and run it again: it resumes where it was, and ends with the
 // same bits.
 #include <csignal>
 #include <exception>
@@ -34,11 +34,11 @@ void add_options(CLI::App& app, Options& options) {
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
       ->capture_default_str();
   app.add_option("--dir", options.dir,
-                 "Checkpoints and curves of the run; one that is there goes on")
+                 "Checkpoints and curves of the run; an existing one is resumed")
       ->capture_default_str();
 }
 
-// The placeholders "images" and "labels", the values "loss" and "accuracy", the operation "train".
+// Adds placeholders "images" and "labels", values "loss" and "accuracy", and the operation "train".
 void build_softmax(tensorflow::Graph& graph) {
   tensorflow::GraphBuilder build(graph);
   const auto images = build.placeholder<float>("images", {-1, kPixels});
@@ -86,7 +86,7 @@ int run(const Options& options) {
                  SignalHook({SIGINT, SIGTERM}), accuracy}},
       [&](MonitoredSession& session) {
         while (!session.should_stop())
-          // Which samples come next is said by the step, so a recovered run takes the same.
+          // The step determines the samples, so a recovered run takes the same.
           session.run_step_fn([&](StepContext& context) {
             const Dataset batch = batch_of_step(digits.train, read_global_step(context.session()));
             context.run_with_hooks(train_op,
@@ -97,14 +97,14 @@ int run(const Options& options) {
   if (const FetchValues& value = accuracy->final_ops_values())
     fmt::print("accuracy {:.2f} %\n", 100 * value.scalar<float>());
   fmt::print("{}\n", report);
-  return report.signal == 0 ? 0 : 128 + report.signal;  // What a shell says of a signal.
+  return report.signal == 0 ? 0 : 128 + report.signal;  // As shells report signals.
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("Learns to read hand-written digits with a graph of TensorFlow's, built in C++.",
+  CLI::App app("Learns to read hand-written digits with a TensorFlow graph built in C++.",
                "digits_softmax");
   add_options(app, options);
   CLI11_PARSE(app, argc, argv);

@@ -1,6 +1,6 @@
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
-"""What crochet's tensorflow::SyncReplicasHook needs of a graph with a SyncReplicasOptimizer."""
+"""Prepares a graph with a SyncReplicasOptimizer for crochet's tensorflow::SyncReplicasHook."""
 
 import tensorflow as tf
 
@@ -8,8 +8,8 @@ import tensorflow as tf
 def add_sync_replicas(optimizer, num_tokens=-1):
     """Puts the operations of `optimizer` into collections of its graph, which are exported with it.
 
-    To be called after optimizer.apply_gradients() or minimize(), and before export_meta_graph(). `num_tokens` is that
-    of optimizer.make_session_run_hook().
+    Call it after optimizer.apply_gradients() or minimize(), and before export_meta_graph(). `num_tokens` is as in
+    optimizer.make_session_run_hook().
     """
     (sync_op,) = optimizer.get_chief_queue_runner().enqueue_ops
     operations = {

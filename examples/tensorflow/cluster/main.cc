@@ -1,9 +1,9 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// One member of a cluster that learns to read hand-written digits: a holder of variables ("ps"), or
+// One member of a cluster that learns to read hand-written digits: a parameter server ("ps") or
 // a worker. Worker 0 is the chief: it initialises or restores, and saves. run_cluster.py
-// beside this starts a whole cluster on one machine.
+// in this folder starts a whole cluster on one machine.
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -46,44 +46,46 @@ struct Options {
 };
 
 void add_options(CLI::App& app, Options& options) {
-  app.add_option("--ps", options.ps, "host:port of each holder of variables")
+  app.add_option("--ps", options.ps, "host:port of each parameter server")
       ->delimiter(',')
       ->required();
   app.add_option("--workers", options.workers, "host:port of each worker")
       ->delimiter(',')
       ->required();
-  app.add_option("--job", options.job, "What this member is")
+  app.add_option("--job", options.job, "The job of this member")
       ->check(CLI::IsMember({"ps", "worker"}))
       ->capture_default_str();
-  app.add_option("--task", options.task, "Which one of them")->capture_default_str();
-  app.add_option("--graph", options.graph, "What make_digits_graph.py wrote")
+  app.add_option("--task", options.task, "The index of this member in its job")
+      ->capture_default_str();
+  app.add_option("--graph", options.graph, "The graph that make_digits_graph.py wrote")
       ->capture_default_str();
   app.add_option("--steps", options.steps, "All stop at this step, counted over all workers")
       ->capture_default_str();
   app.add_option("--stagger", options.stagger, "Worker n starts at step int(this * log(n + 1))")
       ->capture_default_str();
-  app.add_option("--dir", options.dir, "The chief's checkpoints; a run that is there goes on")
+  app.add_option("--dir", options.dir, "The chief's checkpoints; an existing run is resumed")
       ->capture_default_str();
-  app.add_option("--save-steps", options.save_steps, "Steps between two of them")
+  app.add_option("--save-steps", options.save_steps, "Steps between two checkpoints")
       ->capture_default_str();
   app.add_option("--limit-secs", options.limit_secs, "How long to wait for an absent member")
       ->check(CLI::Range(1, 86'400))
       ->capture_default_str();
   app.add_option("--recovery-wait-secs", options.recovery_wait_secs,
-                 "Between a worker's looks at whether the chief is ready")
+                 "How often a worker checks whether the chief is ready")
       ->capture_default_str();
-  app.add_option("--max-recoveries", options.max_recoveries, "In a row, without a step")
+  app.add_option("--max-recoveries", options.max_recoveries,
+                 "The limit of recoveries in a row without a step")
       ->capture_default_str();
 }
 
-// A full disk is no reason to end a run: fmt::print would throw.
+// A full disk must not end a run: fmt::print would throw.
 template <typename... Args>
 void say(fmt::format_string<Args...> format, Args&&... args) {
   std::fputs(fmt::format(format, std::forward<Args>(args)...).c_str(), stdout);
   std::fflush(stdout);
 }
 
-// Says at which step each session of this worker begins to train.
+// Prints the step at which each session of this worker starts to train.
 class FirstStepHook final : public SessionRunHook {
  public:
   explicit FirstStepHook(int task) : task_(task) {}
@@ -126,7 +128,7 @@ int work(const Options& options, const tensorflow::Server& server) {
       "accuracy", Feeds{{images, images_of(digits.test)}, {labels, labels_of(digits.test)}});
   if (is_chief) hooks.push_back(accuracy);
 
-  // Each worker takes every so-many-th batch.
+  // Each of n workers takes every n-th batch.
   int64_t next_batch = options.task;
   const RunReport report =
       train({.graph = graph,
@@ -152,7 +154,7 @@ int work(const Options& options, const tensorflow::Server& server) {
     say("accuracy {:.2f} %\n", 100 * value.scalar<float>());
   say("worker {} ended at step {} after {} of its own and {} recoveries\n", options.task,
       report.last_step, first_step->num_steps(), report.recoveries);
-  return report.signal == 0 ? 0 : 128 + report.signal;  // What a shell says of a signal.
+  return report.signal == 0 ? 0 : 128 + report.signal;  // As shells report signals.
 }
 
 int run(const Options& options) {

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
-"""Trains the digits in a cluster on this machine: holders of variables, and workers that start one after another.
+"""Trains the digits in a cluster on this machine: parameter servers, and workers that start one after another.
 
     run_cluster.py <digits_cluster> <digits.meta> [--workers N] [--ps N] [--steps N] [--stagger K] [--dir DIR]
 
-<digits.meta> is what ../make_digits_graph.py wrote, with --ps N or without: then the workers place its variables. Each
-member is a process of <digits_cluster>; worker 0 is the chief. Worker n begins at step int(K * log(n + 1)), which the
-table at the end shows beside the step at which it did.
-Run it again with more steps: the run goes on from its last checkpoint. Ctrl-C, SIGTERM and SIGHUP end it in order, with
-a checkpoint; a second one at once.
+<digits.meta> was written by ../make_digits_graph.py, with --ps N or without; without, the workers place its variables.
+Each member is a process of <digits_cluster>; worker 0 is the chief. Worker n starts at step int(K * log(n + 1)), which
+the table at the end compares with the step at which it did.
+Run it again with more steps to resume from the last checkpoint. Ctrl-C, SIGTERM and SIGHUP end it cleanly, with
+a checkpoint; a second one ends it at once.
 """
 
 import argparse
@@ -25,7 +25,7 @@ import time
 
 
 def free_ports(number):
-    """Ports that nobody listens at, chosen together so that none comes twice."""
+    """Free ports, chosen together so that no port is repeated."""
     sockets = [socket.socket() for _ in range(number)]
     try:
         for one in sockets:
@@ -51,17 +51,17 @@ def at_least_one(text):
 
 
 def end_with_parent():
-    """For a child: ends it if this process is killed. Holders of variables never end by themselves."""
+    """For a child: kills it if this process is killed. Parameter servers never end by themselves."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 class Member:
-    """A process of the cluster, with what it said."""
+    """A process of the cluster, and its output."""
 
     def __init__(self, command, log):
         self.log = log
         with open(log, "ab") as file:
-            # A session of its own: Ctrl-C would else end the holders before the chief has saved.
+            # In its own session: otherwise Ctrl-C would end the parameter servers before the chief has saved.
             self.process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -75,7 +75,7 @@ class Member:
         self.process.send_signal(number)
 
     def end(self):
-        """Ends this process, by its id, if it is there still; one that stands still, too."""
+        """Kills this process, by its id, if it still exists, even if it is suspended."""
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
@@ -86,7 +86,7 @@ class Member:
 
 
 class Cluster:
-    """Members on loopback, which end with the `with` block."""
+    """Members on the loopback interface, which end with the `with` block."""
 
     def __init__(self, program, graph, directory, workers=3, ps=1, options=()):
         self.program, self.graph, self.directory, self.options = program, graph, directory, list(options)
@@ -115,7 +115,7 @@ class Cluster:
         return command + self.options
 
     def start(self, job, task, command=None):
-        """Starts a member; `command` is another program in its place."""
+        """Starts a member; `command` is another program to run instead."""
         member = Member(command or self.command(job, task), self.log_path(job, task))
         self.members[job, task] = member
         return member
@@ -129,7 +129,7 @@ class Cluster:
         return [member for (job, _), member in sorted(self.members.items()) if job == "worker"]
 
     def wait(self, seconds):
-        """The exit statuses of the workers. Raises TimeoutError, with what they said, if they go on."""
+        """The exit statuses of the workers. Raises TimeoutError, with their output, if they still run."""
         return self.wait_for(self.workers(), seconds)
 
     def wait_for(self, members, seconds):
@@ -137,10 +137,10 @@ class Cluster:
         try:
             return [one.process.wait(max(deadline - time.monotonic(), 0.1)) for one in members]
         except subprocess.TimeoutExpired:
-            raise TimeoutError(f"after {seconds} s the cluster goes on:\n{self.logs()}") from None
+            raise TimeoutError(f"after {seconds} s the cluster still runs:\n{self.logs()}") from None
 
     def interrupt(self, seconds):
-        """Asks the workers to end in order: the chief saves, for which the holders are still there."""
+        """Asks the workers to end cleanly: the chief saves while the parameter servers still run."""
         for one in self.workers():
             if one.process.poll() is None:
                 one.signal(signal.SIGTERM)
@@ -151,7 +151,7 @@ class Cluster:
 
 
 def first_steps(text):
-    """Where the sessions of a worker began to train."""
+    """The steps at which the sessions of a worker started to train."""
     return [int(step) for step in re.findall(r"^worker \d+ trains from step (\d+)$", text, re.MULTILINE)]
 
 
@@ -180,13 +180,13 @@ def main():
     parser.add_argument("--steps", type=int, default=3000)
     parser.add_argument("--stagger", type=float, default=1000)
     parser.add_argument("--dir", default="runs/cluster")
-    parser.add_argument("--limit-secs", type=int, default=600, help="end the cluster if it goes on after this time")
+    parser.add_argument("--limit-secs", type=int, default=600, help="end the cluster if it still runs after this time")
     args = parser.parse_args()
     options = ["--steps", str(args.steps), "--stagger", str(args.stagger)]
     with Cluster(args.program, args.graph, args.dir, args.workers, args.ps, options) as cluster:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, interrupt)
-        for job, addresses in cluster.addresses.items():  # What an earlier run said.
+        for job, addresses in cluster.addresses.items():  # The logs of an earlier run.
             for task in range(len(addresses)):
                 open(cluster.log_path(job, task), "w").close()
         try:
@@ -196,12 +196,12 @@ def main():
                 sys.exit(f"the chief ended with {chief}:\n{cluster.logs()}")
             statuses = cluster.wait(args.limit_secs)
         except Interrupted as asked:
-            print("ending the workers; again: at once", file=sys.stderr)
+            print("ending the workers; interrupt again to end at once", file=sys.stderr)
             try:
                 cluster.interrupt(args.limit_secs)
             except Interrupted:
                 pass
-            sys.exit(128 + asked.args[0])  # What a shell says of a signal.
+            sys.exit(128 + asked.args[0])  # As shells report signals.
         print_table(cluster, args.stagger)
         if any(statuses):
             sys.exit(f"the workers ended with {statuses}:\n{cluster.logs()}")

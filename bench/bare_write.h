@@ -12,9 +12,9 @@
 
 #include <liburing.h>
 
-// Writes a new file as fio does when it measures the disk, and nothing besides: room reserved,
-// blocks of 1 MiB by io_uring and O_DIRECT, 16 at a time, synced at the end. `bytes` starts at a
-// page and has whole blocks. Throws: std::runtime_error.
+// Writes a new file exactly as fio does when it measures the disk: with reserved space,
+// blocks of 1 MiB by io_uring and O_DIRECT, 16 at a time, synced at the end. Requires: `bytes` is
+// page-aligned and consists of whole blocks. Throws: std::runtime_error.
 inline void write_bare(const std::string& path, std::span<const std::byte> bytes) {
   constexpr size_t kBlockBytes = size_t{1} << 20;
   constexpr unsigned kDepth = 16;

@@ -8,7 +8,7 @@
 
 #include <benchmark/benchmark.h>
 
-// The time of a step between the triggers of hooks that act every 100 runs. Steps come in
+// The time of a step between the triggers of hooks that act every 100 runs. Steps are made in
 // blocks of 100: the triggers are due in the first one, the last 90 are timed.
 class Blocks {
  public:
@@ -24,14 +24,14 @@ class Blocks {
     add(state, std::chrono::steady_clock::now() - start);
   }
 
-  // Takes note of what the timed steps of a block took together.
+  // Records the total time of the timed steps of a block.
   void add(benchmark::State& state, std::chrono::duration<double> time) {
     state.SetIterationTime(time.count());
     step_ns_.push_back(time.count() * 1e9 / kNumTimed);
   }
 
-  // Counts "step_ns": the median over the blocks, which one block that was interrupted
-  // does not move.
+  // Reports "step_ns": the median over the blocks, which one interrupted block
+  // does not affect.
   void report(benchmark::State& state) {
     const auto middle = step_ns_.begin() + static_cast<std::ptrdiff_t>(step_ns_.size() / 2);
     std::nth_element(step_ns_.begin(), middle, step_ns_.end());

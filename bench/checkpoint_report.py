@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
-"""Measures what saving costs, here and with the peers, and writes it into docs/performance.md.
+"""Measures the cost of saving, with crochet and the peers, and writes it into docs/performance.md.
 
-scripts/bench-checkpoints builds what this needs and calls it. All take turns, so that a busy
-machine slows all of them; each has a process of its own. A ratio is one of measurements of the
-same round, the tables have the medians of the rounds. What is between the marks in the document
-is replaced, and the plots beside it are drawn.
+scripts/bench-checkpoints builds the programs and calls it. All take turns, so that a busy
+machine slows all of them; each runs in its own process. A ratio compares measurements of the
+same round; the tables have the medians of the rounds. The text between the marks in the document
+is replaced, and its plots are drawn.
 """
 
 import argparse
@@ -20,9 +20,9 @@ import sys
 
 from document import machine, replace_section
 
-# Of a process. Before them, crochet makes two until all of its buffers have been used: a state that
-# is replaced needs a third one for as long as a save holds it, and memory that a virtual machine
-# has never used is touched at half a GiB a second. The peers make one.
+# Per process. Before them, crochet makes two, so that all of its buffers have been used: a state that
+# is replaced needs a third buffer while a save holds it, and a virtual machine touches fresh memory
+# at half a GiB per second. The peers make one.
 MEASURED_SAVES = {"crochet": 8, "peer": 3}
 FIRST_SAVES = {"crochet": 2, "peer": 1}
 MIB = 1 << 20
@@ -45,13 +45,13 @@ NAMES = {
 
 
 class Missing(Exception):
-  """A peer that cannot be measured here."""
+  """A peer that cannot be measured on this machine."""
 
 
 def run(command, timeout=900):
   done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout)
   if done.returncode != 0:
-    last = (done.stderr.strip().splitlines() or ["nothing was said"])[-1]
+    last = (done.stderr.strip().splitlines() or ["no message"])[-1]
     raise Missing(f"{os.path.basename(command[0])}: exit code {done.returncode}: {last}")
   return json.loads(done.stdout.strip().splitlines()[-1]) if done.stdout.strip() else {}
 
@@ -62,7 +62,7 @@ class Bench:
   def __init__(self, options):
     self._options = options
     self._done = set()
-    self.failures = collections.defaultdict(list)  # Why, by peer.
+    self.failures = collections.defaultdict(list)  # Reasons, by peer.
 
   def _directory(self):
     shutil.rmtree(self._options.dir, ignore_errors=True)
@@ -97,12 +97,12 @@ class Bench:
       return None
 
   def failure_lines(self):
-    """What did not work, by name."""
+    """The failures, by name."""
     return [f"{NAMES[name]}: {'a run failed' if name in self._done else 'missing'}: {why}"
             for name, whys in self.failures.items() for why in whys]
 
   def fio(self, direction, size=GIB):
-    """Seconds for so many bytes: to a new file until it is durable, or from a file that is there."""
+    """Seconds for `size` bytes: to a new file until it is durable, or from an existing file."""
     path = os.path.join(self._directory() if direction == "write" else self._options.dir, "fio")
     command = ["fio", "--name=peer", f"--filename={path}", f"--rw={direction}", "--bs=1M",
                "--iodepth=16", "--ioengine=io_uring", "--direct=1", f"--size={size}",
@@ -114,7 +114,7 @@ class Bench:
 
 
 def of_saves(result, what):
-  """The median over the last saves: the first ones touch fresh memory, and have a column."""
+  """The median over the last saves: the first ones touch fresh memory, and have their own column."""
   first = FIRST_SAVES["crochet" if result["name"] == "crochet" else "peer"]
   values = [save[what] for save in result["saves"][first:] if what in save]
   return statistics.median(values) if values else None
@@ -134,7 +134,7 @@ def ms(value):
 
 
 def measure_pairs(bench, pairs, size):
-  """The disk's rate and ours, in turns: [(fio's seconds, ours)] to write and to read."""
+  """Measures fio and crochet in turns: [(fio's seconds, ours)] for writing and reading."""
   print(f"{pairs} pairs with fio", file=sys.stderr)
   write, read = [], []
   for _ in range(pairs):
@@ -180,7 +180,7 @@ def main_table(results, size):
 
 
 def ratios_of(results, ours, theirs, ratio):
-  """Of the rounds that have both."""
+  """The ratios of the rounds that have both."""
   return [ratio(a, b) for a, b in zip(results[ours], results[theirs]) if a and b]
 
 
@@ -190,7 +190,7 @@ def best_peer(results, i, what):
 
 
 def claims(results, pairs):
-  """(what, the ratio in each round, what is wanted or None, whether more is better)."""
+  """(name, the ratio in each round, the target or None, whether more is better)."""
   rounds = range(len(results["alone"]))
   lost = lambda result: max(of_saves(result, "lost_s"), 0.001)
   rows = [
@@ -238,7 +238,7 @@ def claims_table(results, pairs):
 
 
 def snapshot_table(costs):
-  """Of what checkpoint_snapshot measured."""
+  """The table of checkpoint_snapshot's results."""
   lines = ["| `Saver::snapshot()` of | us | wanted | |", "| --- | ---: | ---: | --- |"]
 
   def add(what, cost, wanted):
@@ -254,7 +254,7 @@ def snapshot_table(costs):
 
 
 def measure_scale(bench, options):
-  """{what grows: {name: [(value, result)]}}."""
+  """{what varies: {name: [(value, result)]}}."""
   scale = collections.defaultdict(lambda: collections.defaultdict(list))
 
   def add(axis, name, value, result):
@@ -270,7 +270,7 @@ def measure_scale(bench, options):
   for number in options.numbers:
     size = max(options.size, number * 4)
     add("variables", "crochet", number, bench.crochet("replace", size, number))
-    if number <= 1000:  # With more, some need many minutes.
+    if number <= 1000:  # With more, some take many minutes.
       for name in PEERS:
         add("variables", name, number, bench.peer(name, size, number))
   for shards in options.shards:
@@ -314,11 +314,11 @@ def numbers(text):
 
 def main():
   parser = argparse.ArgumentParser(description=__doc__)
-  parser.add_argument("--bin", required=True, help="where checkpoint_save is")
+  parser.add_argument("--bin", required=True, help="the folder of checkpoint_save")
   parser.add_argument("--python", default=sys.executable, help="a Python with the peers")
-  parser.add_argument("--dir", default="checkpoint_bench", help="on the disk to measure; emptied")
+  parser.add_argument("--dir", default="checkpoint_bench", help="a folder on the disk to measure; it is emptied")
   parser.add_argument("--rounds", type=int, default=5, help="0: plots only")
-  parser.add_argument("--pairs", type=int, default=10, help="of fio and crochet")
+  parser.add_argument("--pairs", type=int, default=10, help="pairs of fio and crochet")
   parser.add_argument("--size", type=int, default=GIB, help="bytes of state in the tables")
   parser.add_argument("--sizes", type=numbers, default=[1, 16, 128, 1024, 2048, 4096],
                       help="MiB of state in the plots")

@@ -1,12 +1,12 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// How soon is a state back?
+// How fast is a state restored?
 //
 // Saves random floats, then restores them in turns with fio, which reads the same data file with
 // io_uring, O_DIRECT, 1 MiB blocks and a depth of 16: each round drops the file from the page
 // cache before either. Then restores once more with the file in the cache. Prints as JSON the
-// medians, in seconds, and the median of each round's rate beside fio's:
+// medians, in seconds, and the median of each round's rate relative to fio's:
 //
 //   checkpoint_restore --variables 64 --rounds 10
 //   checkpoint_restore --variables 100000 --bytes 1024000000
@@ -55,7 +55,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Random mantissas: nothing that a file system could compress.
+// Random mantissas, which a file system cannot compress.
 std::vector<float> random_floats(size_t size, uint64_t& seed) {
   std::vector<float> values(size);
   for (float& value : values) {
@@ -81,7 +81,7 @@ void drop_from_page_cache(const std::string& path) {
   ::close(file);
 }
 
-// Bytes a second; nothing without fio.
+// Bytes per second; unset without fio.
 std::optional<double> fio_rate(const std::string& path) {
   const std::string command =
       "fio --name=read --rw=read --bs=1M --iodepth=16 --ioengine=io_uring --direct=1 --readonly "
@@ -141,8 +141,8 @@ nlohmann::json measure(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("Measures how soon a checkpoint is restored.", "checkpoint_restore");
-  app.add_option("--dir", options.dir, "Where the checkpoint goes; it stays there");
+  CLI::App app("Measures how fast a checkpoint is restored.", "checkpoint_restore");
+  app.add_option("--dir", options.dir, "Where the checkpoint is written; it is not removed");
   app.add_option("--bytes", options.bytes)->check(CLI::PositiveNumber);
   app.add_option("--variables", options.variables)->check(CLI::PositiveNumber);
   app.add_option("--shards", options.shards)->check(CLI::PositiveNumber);

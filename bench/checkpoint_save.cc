@@ -1,24 +1,24 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What does a checkpoint cost training, and how soon is it durable?
+// How much training time does a checkpoint cost, and how soon is it durable?
 //
-// Trains a state of random floats by dense updates, saves it in the background some times, restores
-// it, and prints as JSON what that took. Kinds of state, as docs/architecture.md has them:
+// Trains a state of random floats by dense updates, saves it in the background several times,
+// restores it, and prints the costs as JSON. Kinds of state, as in docs/architecture.md:
 //
-//   replace   variables of the engine, each step writes the next values beside the old ones
+//   replace   variables of the engine, each step writes the next values to other memory
 //   update    the same, changed in place
 //   body      arrays of the caller, Loop::run(body)
 //   compute   arrays of the caller, Loop::run(compute, update); computing takes longer than a copy
-//   alone     variables of the engine, and nothing else goes on: each save is waited for
-//   disk      trains as `replace`, but saves nothing: as many bytes of other memory go into a file
-//             without crochet; what that costs training, the machine itself costs
+//   alone     variables of the engine, without training: each save is waited for
+//   disk      trains as `replace`, but saves nothing: as many bytes of other memory are written
+//             to a file without crochet, which shows the cost of the machine itself
 //
 // A save is published before the checkpoint that it replaces is removed, as fio's file is removed
 // outside its time.
 //
 // The time lost by a save is the sum, over the steps from its trigger until it is published, of
-// what each took longer than those around the save, which none disturbs. bench/checkpoint_report.py
+// the time beyond that of the undisturbed steps around the save. bench/checkpoint_report.py
 // runs this in turns with the peers.
 #include <sys/resource.h>
 
@@ -67,7 +67,7 @@ struct Options {
 };
 
 // A line of /proc/self/status in bytes: "VmRSS:" is the memory in use, "VmHWM:" its peak, which
-// writing to clear_refs starts anew.
+// writing to clear_refs resets.
 size_t memory(std::string_view line_name) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
@@ -76,7 +76,7 @@ size_t memory(std::string_view line_name) {
 }
 void forget_peak_memory() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
-// Random mantissas: nothing that a file system or a peer could compress.
+// Random mantissas, which a file system or a peer cannot compress.
 void fill_randomly(std::span<float> values, uint64_t& seed) {
   for (float& value : values) {
     seed = seed * 6364136223846793005u + 1442695040888963407u;
@@ -89,7 +89,7 @@ void step_over(std::span<const float> from, std::span<float> to) {
   for (size_t i = 0; i < to.size(); ++i) to[i] = from[i] * 0.999f + 0.001f;
 }
 
-// Works in the cache only, for about so long.
+// Computes in the cache only, for about the given time.
 class Computation {
  public:
   void make(double seconds) {
@@ -102,20 +102,20 @@ class Computation {
   std::vector<float> values_ = std::vector<float>(4096, 1.0f);
 };
 
-// Of a save that has ended, counted from the end of its snapshot.
+// The times of a save that has ended, counted from the end of its snapshot.
 struct Written {
   double durable_s;
   double published_s;
 };
 
-// When each step began and, of each save, what became of it.
+// The start of each step and the result of each save.
 class Timeline {
  public:
   struct Save {
-    size_t step;  // Behind which it was made.
+    size_t step;  // The step after which it was made.
     double trigger;
     double snapshot_s;
-    std::function<std::optional<Written>()> written;  // Nothing while it goes on.
+    std::function<std::optional<Written>()> written;  // Unset while it is running.
 
     bool finished() const { return written().has_value(); }
     double published_s() const { return snapshot_s + written().value().published_s; }
@@ -153,9 +153,9 @@ class Timeline {
     }
     return result;
   }
-  // Of the first steps.
+  // The median of the first steps.
   double step_s() const { return median_of(durations(), kUnmeasured, options_.quiet); }
-  // Of the steps so far.
+  // The durations of the steps so far.
   std::vector<double> durations() const {
     std::vector<double> result(starts_.size());
     std::adjacent_difference(starts_.begin(), starts_.end(), result.begin());
@@ -164,7 +164,7 @@ class Timeline {
   }
 
  private:
-  // In the first ones all memory is fresh.
+  // The first steps use fresh memory.
   static constexpr size_t kUnmeasured = 2;
 
   static double median_of(const std::vector<double>& took, size_t begin, size_t count) {
@@ -172,14 +172,14 @@ class Timeline {
     return median({first, first + std::min<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(count),
                                                            took.end() - first)});
   }
-  // The first step that began behind `time`, from `step` + 1 on.
+  // The first step, from `step` + 1 on, that began after `time`.
   size_t steps_until(double time, size_t step) const {
     do ++step;
     while (step < starts_.size() && starts_[step] <= time);
     return std::min(step, starts_.size() - 1);
   }
-  // What a step takes that no save disturbs: the mean of the medians of those just before and just
-  // behind a save, since memory and machine change in the course of a run.
+  // The time of an undisturbed step: the mean of the medians of those just before and just
+  // after a save, since memory and machine change during a run.
   double undisturbed(const std::vector<double>& took, size_t begin, size_t end) const {
     return (median_of(took, begin - options_.quiet, options_.quiet) +
             median_of(took, end, options_.quiet)) /
@@ -195,7 +195,7 @@ class Timeline {
   std::vector<Save> saves_;
 };
 
-// Saves between steps whenever the timeline says so, and ends the run.
+// Saves between steps whenever the timeline requests it, and ends the run.
 class SavingHook final : public SessionRunHook {
  public:
   SavingHook(const Options& options, Timeline& timeline)
@@ -226,7 +226,7 @@ class SavingHook final : public SessionRunHook {
                      ticket.seconds(SaveStage::kPublished).value()};
     });
   }
-  // The state is still there: measures how soon it is back.
+  // The state still exists: measures restoring it.
   void end(Session& session) override {
     background_.wait();
     peak_ = memory("VmHWM:");
@@ -251,7 +251,7 @@ class SavingHook final : public SessionRunHook {
   double restore_s_ = 0;
 };
 
-// Writes files of its own whenever the timeline says that a save is due.
+// Writes other files whenever the timeline requests a save.
 class DiskHook final : public SessionRunHook {
  public:
   DiskHook(const Options& options, Timeline& timeline)
@@ -289,7 +289,7 @@ class DiskHook final : public SessionRunHook {
   Timeline& timeline_;
   Tensor memory_;
   int num_files_ = 0;
-  std::jthread writer_;  // Last: it ends first.
+  std::jthread writer_;  // Last: joins first.
 };
 
 std::vector<std::vector<float>> random_arrays(const Options& options) {
@@ -302,7 +302,7 @@ std::vector<std::vector<float>> random_arrays(const Options& options) {
   return arrays;
 }
 
-// What one copy of the state takes once both places have been touched.
+// The time of one copy of the state between memory that was touched before.
 double copy_time(const std::vector<std::vector<float>>& arrays) {
   auto copies = arrays;
   std::vector<double> times;
@@ -315,7 +315,7 @@ double copy_time(const std::vector<std::vector<float>>& arrays) {
   return median(times);
 }
 
-// Of a state that does not change.
+// Saves a state that does not change.
 nlohmann::json save_alone(const Options& options, std::vector<std::vector<float>> arrays) {
   local::Graph graph;
   for (size_t i = 0; i < arrays.size(); ++i) {
@@ -389,10 +389,10 @@ void train_loop(const Options& options, std::vector<std::vector<float>> arrays, 
   }
 }
 
-// What ctest takes for a test that is skipped.
+// The exit code that ctest treats as a skipped test.
 constexpr int kCannotBeMeasured = 77;
 
-// Says why if not: not every file system has O_DIRECT, nor every container io_uring.
+// Prints why if not: not every file system has O_DIRECT, nor every container io_uring.
 bool can_write_bare(const std::string& directory) {
   std::filesystem::create_directories(directory);
   const std::string path = directory + "/trial";
@@ -447,10 +447,10 @@ nlohmann::json measure(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("Measures what saving costs.", "checkpoint_save");
+  CLI::App app("Measures the cost of saving.", "checkpoint_save");
   app.add_option("--kind", options.kind)
       ->check(CLI::IsMember({"replace", "update", "body", "compute", "alone", "disk"}));
-  app.add_option("--dir", options.dir, "Where the checkpoints go; they stay there");
+  app.add_option("--dir", options.dir, "Where the checkpoints are written; they are not removed");
   app.add_option("--bytes", options.bytes)->check(CLI::PositiveNumber);
   app.add_option("--variables", options.variables)->check(CLI::PositiveNumber);
   app.add_option("--shards", options.shards)->check(CLI::PositiveNumber);

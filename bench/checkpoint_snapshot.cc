@@ -1,16 +1,16 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What does a save cost the training thread?
+// How much time does a save cost the training thread?
 //
-//   snapshot   Saver::snapshot() of variables that the engine owns, against the state's size in 64
-//              variables, and against the number of variables of 64 bytes; caches are cold
-//   time_lost  what all steps from the trigger of a save until the checkpoint is durable took
-//              longer than the undisturbed median, for each way to change the state, beside one
+//   snapshot   Saver::snapshot() of variables that the engine owns, by the size of a state in 64
+//              variables, and by the number of variables of 64 bytes; with cold caches
+//   time_lost  the time beyond the undisturbed median of all steps from the trigger of a save until
+//              the checkpoint is durable, for each way to change the state, and one
 //              memcpy of the state in the same run
 //
-// "cpu_lost" is the same in processor time of the training thread: what is left of the loss where
-// every thread has a core of its own, on a machine where others run too. Waiting is not in it.
+// "cpu_lost" is the same in CPU time of the training thread, without waiting: the loss that remains
+// if every thread has its own core, even on a busy machine.
 //
 // Prints one JSON object. Memory: about six times the largest state.
 //
@@ -43,7 +43,7 @@ double secs_between(SteadyClock::time_point from, SteadyClock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
-// What the calling thread has computed for.
+// The CPU time of the calling thread.
 double cpu_secs() {
   timespec time = {};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -63,7 +63,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Numbers that no file system can make smaller.
+// Numbers that a file system cannot compress.
 void fill_randomly(std::span<float> numbers, uint64_t seed) {
   uint64_t state = seed * 0x9e3779b97f4a7c15u + 1;
   for (float& x : numbers) {
@@ -80,7 +80,7 @@ Tensor random_tensor(size_t num_bytes, uint64_t seed) {
   return tensor;
 }
 
-// One memcpy of as much memory as the state has, in as many pieces: memory that was used before.
+// One memcpy of as much memory as the state has, in as many pieces, in memory that was used before.
 class Memcpy {
  public:
   explicit Memcpy(size_t num_bytes)
@@ -112,8 +112,8 @@ struct Options {
   bool quick = false;
 };
 
-// Saves now and then, and measures the steps: from the end of one to the end of the next, so that
-// whatever a save costs is in them.
+// Saves periodically, and measures the steps from the end of one to the end of the next, so that
+// they include all costs of a save.
 class MeasuringHook final : public SessionRunHook {
  public:
   MeasuringHook(const Options& options, size_t num_bytes)
@@ -154,7 +154,7 @@ class MeasuringHook final : public SessionRunHook {
       durable.push_back(save.durable_secs());
       call.push_back(save.call_secs);
     }
-    // The first save touches memory that nobody has used before.
+    // The first save touches fresh memory.
     const double first = lost.front();
     for (std::vector<double>* const values : {&lost, &net, &cpu, &longest, &durable, &call})
       values->erase(values->begin());
@@ -184,7 +184,7 @@ class MeasuringHook final : public SessionRunHook {
   struct Save {
     SaveTicket ticket;
     SteadyClock::time_point begin;
-    double call_secs = 0;  // Of the snapshot, and of handing it over.
+    double call_secs = 0;  // For the snapshot, and for enqueueing it.
     double call_cpu = 0;
 
     double durable_secs() const { return ticket.seconds(SaveStage::kDurable).value_or(0); }
@@ -236,11 +236,11 @@ class MeasuringHook final : public SessionRunHook {
   std::vector<Step> steps_;
   std::vector<Save> saves_;
   std::vector<double> copies_, cpu_copies_;
-  int num_idle_ = 0;  // Steps since the last save was finished.
+  int num_idle_ = 0;  // Steps since the last save finished.
   size_t bytes_before_ = 0;
 };
 
-// A dense update, as of plain gradient descent.
+// A dense update, as in plain gradient descent.
 void change(std::span<float> w) {
   for (float& x : w) x = x * 0.999f + 0.001f;
 }
@@ -272,7 +272,7 @@ json run_graph(const std::string& kind, const Options& options, size_t num_bytes
   return hook->result();
 }
 
-// Arithmetic in the first cache, for so long.
+// Arithmetic in the first-level cache for the given time.
 void compute_for(double secs) {
   static float numbers[1024] = {};
   const auto end = SteadyClock::now() + std::chrono::duration<double>(secs);
@@ -340,7 +340,7 @@ json snapshot_costs(const Options& options) {
 Options parse(int argc, char** argv) {
   Options options;
   const auto value = [&](int& i) -> std::string {
-    if (i + 1 == argc) throw InvalidArgumentError("{} wants a value", argv[i]);
+    if (i + 1 == argc) throw InvalidArgumentError("{} needs a value", argv[i]);
     return argv[++i];
   };
   for (int i = 1; i < argc; ++i) {

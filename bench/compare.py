@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the measurements of bench/ and their peers in turns; prints what came out as Markdown.
+"""Runs the measurements of bench/ and their peers in turns; prints the results as Markdown.
 
-scripts/bench builds what this needs and calls it. A cost is a difference between two loops that
-were measured in the same repetition, of which a round takes the median; so is a ratio one of the
-same round. The tables have the medians of the rounds. Machines differ, and are busy: the ratios
-are what to look at.
+scripts/bench builds the programs and calls it. A cost is a difference between two loops that
+were measured in the same repetition, of which a round takes the median; a ratio also compares the
+same round. The tables have the medians of the rounds. Machines differ, and may be busy: look at the
+ratios.
 """
 
 import argparse
@@ -21,8 +21,8 @@ from document import machine
 
 NUM_IDLE_HOOKS = 10
 
-# What is compared: a name, the loop, what it is compared with, by how many the difference is
-# divided, and how many times less it is to be than the peer's.
+# The comparisons: a name, the loop, its baseline, the divisor of the difference, and how many times
+# smaller than the peer's it should be.
 ROWS = (
     ("added without hooks", "no_hooks", "bare", 1, 150),
     ("added by one idle hook", "idle_hooks", "no_hooks", NUM_IDLE_HOOKS, 40),
@@ -31,7 +31,7 @@ ROWS = (
 
 
 def run(command):
-  """What a program printed as JSON; the rest of what it says is shown only if it fails."""
+  """The JSON that a program prints; its other output is shown only if it fails."""
   done = subprocess.run(command, capture_output=True, text=True, check=False)
   if done.returncode != 0:
     sys.exit(f"{done.stderr}\n{' '.join(command)}: exit code {done.returncode}")
@@ -110,11 +110,11 @@ def print_alone(rounds, chains):
 
 def main():
   parser = argparse.ArgumentParser(description=__doc__)
-  parser.add_argument("--bin", required=True, help="where the measuring programs are")
+  parser.add_argument("--bin", required=True, help="the folder of the measuring programs")
   parser.add_argument("--python", default=sys.executable, help="a Python with TensorFlow")
   parser.add_argument("--rounds", type=int, default=7)
-  parser.add_argument("--repetitions", type=int, default=10, help="of each loop in a round")
-  parser.add_argument("--quick", action="store_true", help="see whether it works; measures nothing")
+  parser.add_argument("--repetitions", type=int, default=10, help="repetitions of each loop in a round")
+  parser.add_argument("--quick", action="store_true", help="only check that it works")
   options = parser.parse_args()
 
   rounds, chains, loads, context = [], [], [os.getloadavg()[0]], {}

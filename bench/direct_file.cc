@@ -1,20 +1,20 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// How much of the disk's rate does a durable checkpoint reach?
+// What fraction of the disk's rate does a durable checkpoint reach?
 //
 //   direct_file --directory /disk/to/measure
 //
-// Each round writes new files with the same number of bytes, one behind the other, so that all
-// meet the same disk and the same neighbours:
+// Each round writes new files with the same number of bytes, one after another, so that all
+// use the same disk under the same load:
 //
-//   fio    its rate: 1 MiB blocks, depth 16, io_uring, O_DIRECT, room reserved, end_fsync
-//   file   create_large, one append_with_crc32c a 16 MiB, sync, close
+//   fio    its rate: 1 MiB blocks, depth 16, io_uring, O_DIRECT, reserved space, end_fsync
+//   file   create_large, one append_with_crc32c per 16 MiB, sync, close
 //   save   Saver::write of 64 float variables: data, index, sidecar, state file, all synced
 //   small  the same bytes in many variables of 10 KiB
 //   plain  as `file`, through the page cache
 //
-// What is printed is each one's MiB/s, and its ratio to fio's of the same round; at the end, the
+// Prints the MiB/s of each, and its ratio to fio's of the same round; at the end, the
 // medians over the rounds. The data is random.
 #include <unistd.h>
 
@@ -47,7 +47,7 @@ struct Options {
   int rounds = 10;
   size_t mib = 1024;
   int num_shards = 1;
-  size_t num_small = 0;  // 0: as many of 10 KiB as the bytes give.
+  size_t num_small = 0;  // 0: as many of 10 KiB as fit into the bytes.
   bool without_fio = false;
   std::vector<std::string> cases = {"file", "save", "small", "plain"};
   DirectWriterOptions writer;
@@ -66,7 +66,7 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-// Bytes that no disk and no peer can make smaller.
+// Bytes that no disk and no peer can compress.
 Tensor random_tensor(size_t num_floats) {
   static std::mt19937_64 generator(7);
   Tensor tensor(DType::kFloat, {static_cast<int64_t>(num_floats)});
@@ -157,7 +157,7 @@ class Rounds {
     return std::ranges::find(options_.cases, name) != options_.cases.end();
   }
 
-  // The directory is ours alone.
+  // Requires: nobody else uses the directory.
   void remove_files() {
     for (const std::string& file : FileSystem::posix().list(options_.directory))
       FileSystem::posix().remove(options_.directory + "/" + file);
@@ -188,16 +188,16 @@ class Rounds {
 int main(int argc, char** argv) {
   Options options;
   size_t buffer_kib = options.writer.buffer_bytes >> 10;
-  CLI::App app("The rate of durable files and checkpoints beside fio's");
+  CLI::App app("The rate of durable files and checkpoints compared with fio's");
   app.add_option("--directory", options.directory, "where the files are written");
   app.add_option("--rounds", options.rounds, "interleaved rounds");
   app.add_option("--mib", options.mib, "the size of each file");
   app.add_option("--small", options.num_small, "the number of small variables");
   app.add_option("--shards", options.num_shards, "data files of a checkpoint");
-  app.add_option("--cases", options.cases, "of file, save, small and plain")->delimiter(',');
+  app.add_option("--cases", options.cases, "some of file, save, small and plain")->delimiter(',');
   app.add_option("--buffers", options.writer.num_buffers, "buffers of the writer");
   app.add_option("--buffer-kib", buffer_kib, "the size of each");
-  app.add_flag("--no-fio", options.without_fio, "leave fio out");
+  app.add_flag("--no-fio", options.without_fio, "skip fio");
   CLI11_PARSE(app, argc, argv);
   options.writer.buffer_bytes = buffer_kib << 10;
   options.directory += fmt::format("/direct_file-{}", ::getpid());

@@ -1,6 +1,6 @@
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the reports of measurements share: where they were made, and their place in a document."""
+"""Shared by the reports: a description of the machine, and replacing a section of a document."""
 
 import os
 import sys

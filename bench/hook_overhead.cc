@@ -1,23 +1,23 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What does a step of a monitored loop cost more than a bare run of the session?
+// How much overhead does a monitored loop add to a bare run of the session?
 //
-//   bare          Session::run_into, nothing around it: what the others are compared with
-//   no_hooks      MonitoredSession without hooks: the wrappers alone
-//   idle_hooks    ten hooks that override nothing: their part, divided by ten, is one's
+//   bare          only Session::run_into: the baseline for the others
+//   no_hooks      MonitoredSession without hooks: only the wrappers
+//   idle_hooks    ten hooks that override nothing: their cost divided by ten is that of one
 //   usual_hooks   StopAtStepHook, StepCounterHook, LoggingTensorHook, AsyncCheckpointSaverHook
 //                 and FinalOpsHook, between their triggers
 //
-// local/... has the local engine under it, whose run adds 1 to the global step, null/... an
+// local/... uses the local engine, whose run adds 1 to the global step, null/... an
 // engine that does nothing. One step is `while (!session.should_stop()) session.run(train)`;
-// peers/hook_overhead.py makes the same steps in Python. And what does Loop cost?
+// peers/hook_overhead.py makes the same steps in Python. And how much overhead does Loop add?
 //
-//   loop/bare            a body that adds to a number, called by itself
+//   loop/bare            a body that adds to a number, called directly
 //   loop/no_hooks        Loop::run(body) without a directory and without hooks
 //   loop/default_hooks   with a directory: step counter, summaries, checkpoints
 //
-// The counter step_ns is what counts.
+// The result is the counter step_ns.
 #include <cstdlib>
 #include <functional>
 
@@ -119,7 +119,7 @@ void bare_loop(benchmark::State& state) {
   blocks.report(state);
 }
 
-// The loop makes the steps: the body looks at the clock where a block's timed part begins and ends.
+// The loop makes the steps: the body reads the clock where a block's timed part begins and ends.
 void looped(benchmark::State& state, const std::string& directory) {
   double weight = 0;
   Loop loop({.checkpoint_dir = directory});
@@ -128,7 +128,7 @@ void looped(benchmark::State& state, const std::string& directory) {
   Blocks blocks;
   int in_block = 0;
   std::chrono::steady_clock::time_point start;
-  state.KeepRunning();  // The first iteration begins; the body sees to the others.
+  state.KeepRunning();  // Starts the first iteration; the body starts the others.
   loop.run([&](Step& step) {
     if (in_block == Blocks::kNumUntimed) start = std::chrono::steady_clock::now();
     if (++in_block > Blocks::kNumUntimed + Blocks::kNumTimed) {

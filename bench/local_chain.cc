@@ -1,9 +1,9 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What does the local engine itself cost?
+// How much time does the local engine itself take?
 //
-//   chain/N   one run of N operations in a chain: the first gives 1, each other adds 1
+//   chain/N   one run of N operations in a chain: the first returns 1, each other adds 1
 //
 // The time is that of a whole run.
 #include <benchmark/benchmark.h>

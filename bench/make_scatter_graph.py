@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the graph of tensorflow_scatter: a table of 16 columns, which a step changes in some rows or in all.
+"""Makes the graph for tensorflow_scatter: a table of 16 columns; a step changes some rows or all.
 
     make_scatter_graph.py <file.meta> <rows> resource|reference
 """

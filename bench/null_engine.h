@@ -8,8 +8,8 @@
 
 #include "crochet/session/session.h"
 
-// An engine that does next to nothing, so that what is measured over it is the wrappers and the
-// hooks alone. Its graph has an operation "train", and counts its runs as global steps.
+// An engine that does almost nothing, so that only the wrappers and the hooks are
+// measured. Its graph has an operation "train", and counts its runs as global steps.
 class NullGraph final : public crochet::Graph {
  public:
   NullGraph();

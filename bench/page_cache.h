@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <string>
 
-// Lets the system forget what it holds of the files of a directory, so that they are read from the
-// disk next.
+// Drops the files of a directory from the page cache, so that they are read from the
+// disk next time.
 inline void drop_from_page_cache(const std::string& directory) {
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {
     const int file = ::open(entry.path().c_str(), O_RDONLY);

@@ -1,26 +1,26 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What does the TensorFlow engine cost more than TensorFlow, and what do hooks cost over it?
+// How much overhead does the TensorFlow engine add to TensorFlow, and how much do hooks add to it?
 //
 //   empty/raw            TF_SessionRun of a graph whose one operation does nothing
-//   empty/engine         Session::run_into of the same
+//   empty/engine         Session::run_into of the same graph
 //   digits/raw           TF_SessionRun of a training step of examples/tensorflow, with its feeds
 //   digits/engine        Session::run_into
-//   digits/engine_step   the same with the global step fetched, which hooks ask for
+//   digits/engine_step   the same with the global step fetched, which hooks need
 //   digits/no_hooks      MonitoredSession without hooks
 //   digits/usual_hooks   with StopAtStepHook, StepCounterHook, LoggingTensorHook,
 //                        AsyncCheckpointSaverHook and FinalOpsHook, between their triggers
-//   callers_thread/...   digits/raw and digits/usual_hooks with all operations on the thread that
-//                        called, as callers_thread_config() asks for
-//   single_threaded/...  the same two by single_threaded_config()
+//   callers_thread/...   digits/raw and digits/usual_hooks with all operations on the calling
+//                        thread, by callers_thread_config()
+//   single_threaded/...  the same two with single_threaded_config()
 //
-// These are left out without --graph, what make_digits_graph.py wrote.
+// All but the first two need --graph, a file that make_digits_graph.py wrote.
 // peers/tensorflow_overhead.py makes the same steps in Python.
 //
-// Steps come in blocks of 100: triggers come with the first of a block, the last 90 are timed, each
-// by itself. The loops take turns, a block each, so that a busy machine slows all of them. Prints
-// JSON: for each repetition and loop the median.
+// Steps are made in blocks of 100: triggers are due in the first of a block, the last 90 are timed,
+// each separately. The loops take turns, a block each, so that a busy machine slows all of them.
+// Prints JSON: the median for each repetition and loop.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -63,7 +63,7 @@ struct Measured {
   std::function<void()> step;
 };
 
-// A field of a protobuf message, of less than 128 bytes.
+// A field of a protobuf message, with less than 128 bytes.
 std::string field(int number, const std::string& bytes) {
   return static_cast<char>(number << 3 | 2) + std::string(1, static_cast<char>(bytes.size())) +
          bytes;
@@ -78,7 +78,7 @@ void check(TF_Status* status) {
   std::exit(1);
 }
 
-// TensorFlow by itself: everything is made beforehand. What it holds lives as long as the program.
+// Bare TensorFlow: everything is created beforehand, and lives as long as the program.
 class RawSession {
  public:
   RawSession(const tensorflow::Graph& graph, const SessionConfig& config) {
@@ -115,7 +115,7 @@ class RawSession {
   std::vector<TF_Tensor*> values_;
 };
 
-// Loops over one graph, which each have an import of their own.
+// Loops over one graph, each with its own import.
 struct Subject {
   std::string name;
   std::function<tensorflow::Graph()> import;
@@ -135,7 +135,7 @@ struct Subject {
     return {name + "/raw",
             [graph, session, step = Output(graph->operation(target))] { session->run(step); }};
   }
-  // With the global step as a value, if it is asked for.
+  // Also fetches the global step if `with_step` is set.
   Measured engine(bool with_step = false) const {
     const auto graph = new_graph();
     const Output init = graph->default_init_op();
@@ -241,10 +241,11 @@ void run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("What the TensorFlow engine costs.", "tensorflow_overhead");
-  app.add_option("--graph", options.graph, "What make_digits_graph.py wrote");
+  CLI::App app("Measures the overhead of the TensorFlow engine.", "tensorflow_overhead");
+  app.add_option("--graph", options.graph, "The graph that make_digits_graph.py wrote");
   app.add_option("--repetitions", options.repetitions)->capture_default_str();
-  app.add_option("--blocks", options.blocks, "Of each loop in a repetition")->capture_default_str();
+  app.add_option("--blocks", options.blocks, "Blocks of each loop in a repetition")
+      ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   set_log_callback([](Severity, std::string_view) {});
   try {

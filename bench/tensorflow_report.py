@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
-"""Measures what the TensorFlow engine costs, beside TensorFlow's C API and its Python, and writes it into docs/performance.md.
+"""Measures the overhead of the TensorFlow engine, compared with TensorFlow's C API and its Python, for docs/performance.md.
 
-scripts/bench-tensorflow builds what this needs and calls it. The two programs take turns, and so do
+scripts/bench-tensorflow builds the programs and calls it. The two programs take turns, and so do
 the loops in each. A cost is a difference between two loops of the same repetition, of which a round
-takes the median; a ratio is one of the same round. The tables have the medians of the rounds. What
-is between the marks in the document is replaced.
+takes the median; a ratio compares the same round. The tables have the medians of the rounds. The
+text between the marks in the document is replaced.
 """
 
 import argparse
@@ -28,7 +28,7 @@ def export_graph(options, path):
 
 
 def measure(options, graph):
-  """[(crochet's loops, Python's loops) by round], and what Python said of itself."""
+  """[(crochet's loops, Python's loops) by round], and Python's context."""
   rounds, context, loads = [], {}, [os.getloadavg()[0]]
   size = ["--graph", graph, "--repetitions", str(options.repetitions), "--blocks",
           str(options.blocks)]
@@ -80,7 +80,7 @@ def steps_table(rounds):
 
 
 def claims(rounds):
-  """(what, its value in each round, the most it may be or None, its unit)."""
+  """(name, its value in each round, the maximum target or None, its unit)."""
   def cost(loop, base):
     return [added(ours, loop, base) for ours, _ in rounds]
 
@@ -136,11 +136,11 @@ def claims_table(rounds):
 
 def main():
   parser = argparse.ArgumentParser(description=__doc__)
-  parser.add_argument("--bin", required=True, help="where tensorflow_overhead is")
+  parser.add_argument("--bin", required=True, help="the folder of tensorflow_overhead")
   parser.add_argument("--python", default=sys.executable, help="a Python with TensorFlow")
   parser.add_argument("--rounds", type=int, default=5)
-  parser.add_argument("--repetitions", type=int, default=5, help="of each loop in a round")
-  parser.add_argument("--blocks", type=int, default=10, help="of each loop in a repetition")
+  parser.add_argument("--repetitions", type=int, default=5, help="repetitions of each loop in a round")
+  parser.add_argument("--blocks", type=int, default=10, help="blocks of each loop in a repetition")
   parser.add_argument("--document", help="replaces its section of these tables; default: prints")
   options = parser.parse_args()
 

@@ -1,13 +1,13 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a snapshot of a large table costs a training step that changes few of its rows, beside one
-// that changes all of them:
+// How much time a snapshot of a large table costs a training step that changes few of its rows,
+// compared with one that changes all of them:
 //
 //   bench/make_scatter_graph.py /tmp/table.meta 4194304 resource
 //   tensorflow_scatter --graph /tmp/table.meta --rows 4194304
 //
-// Medians of: a step without saves; the snapshot; the first step behind it, while it is held; the
+// Medians of: a step without saves; the snapshot; the first step after it, while it is held; the
 // second one.
 #include <algorithm>
 #include <chrono>
@@ -49,7 +49,7 @@ void measure(Session& session, const Output& step, const Feeds& feeds, int round
   const auto run = [&] { session.run(step, feeds); };
   const std::vector<Variable> variables = session.graph().variables();
   std::vector<double> alone, snapshot, first, second;
-  for (int i = 0; i < 3; ++i) run();  // A new request costs more.
+  for (int i = 0; i < 3; ++i) run();  // The first runs of a request cost more.
   session.snapshot(variables);
   for (int i = 0; i < rounds; ++i) {
     run();
@@ -68,12 +68,12 @@ void measure(Session& session, const Output& step, const Feeds& feeds, int round
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("What a snapshot costs steps that change few rows of a table.");
+  CLI::App app("Measures the cost of a snapshot for steps that change few rows of a table.");
   std::string file;
   int64_t rows = 0;
   int changed = 1000;
   int rounds = 15;
-  app.add_option("--graph", file, "made by make_scatter_graph.py")->required();
+  app.add_option("--graph", file, "a file made by make_scatter_graph.py")->required();
   app.add_option("--rows", rows, "of the table")->required();
   app.add_option("--changed", changed, "rows that a step changes");
   app.add_option("--rounds", rounds, "of which the median is taken");

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
-"""The work of bench/checkpoint_save.cc by those who save checkpoints in Python.
+"""The work of bench/checkpoint_save.cc with libraries that save checkpoints in Python.
 
-Trains a state of random floats by dense updates, saves it some times while training goes on as far
-as the peer lets it, restores it, and prints as JSON what that took: of each save how long the call
-blocked, what the steps until the checkpoint was durable took longer than those around the save,
-when it was completed, and when durable. None of the peers syncs its files:
-a thread does it as soon as the save is completed, which counts as durable.
+Trains a state of random floats by dense updates, saves it several times while training continues as
+far as the peer allows, restores it, and prints the costs as JSON: for each save how long the call
+blocked, how much longer the steps until the checkpoint was durable took than those around the save,
+when it was complete, and when it was durable. None of the peers syncs its files:
+a thread does that as soon as the save is complete; then it counts as durable.
 
   python bench/peers/checkpoint_save.py --peer torch_save [--bytes N] [--variables N] [--saves N]
 """
@@ -32,7 +32,7 @@ def random_arrays(options):
   return [generator.random(size, dtype=np.float32) for _ in range(options.variables)]
 
 
-# In the first steps all memory is fresh.
+# The first steps use fresh memory.
 UNMEASURED = 3
 
 
@@ -133,7 +133,7 @@ class OrbaxAsync:
     return place
 
   def is_complete(self, place):
-    return os.path.isdir(place)  # Renamed to this name once all is written.
+    return os.path.isdir(place)  # Renamed to this name once everything is written.
 
   def files(self, place):
     return [os.path.join(root, f) for root, _, names in os.walk(place) for f in names]
@@ -148,7 +148,7 @@ class OrbaxAsync:
 
 
 class Torch:
-  """What the ways to save PyTorch's tensors share."""
+  """The base of the ways to save PyTorch tensors."""
 
   package = "torch"
 
@@ -262,7 +262,7 @@ class Save:
   """One save, followed by a thread until it is durable."""
 
   def __init__(self, peer, number, step):
-    self.step = step  # Behind which it is made.
+    self.step = step  # The step after which it is made.
     self.trigger = time.perf_counter()
     self.place = peer.save(number)
     self.blocked = time.perf_counter() - self.trigger
@@ -280,7 +280,7 @@ class Save:
     self.durable = time.perf_counter() - self.trigger
 
   def lost(self, starts, quiet):
-    """The steps until it is durable, against the medians of those just before and just behind."""
+    """The time lost in the steps until it is durable, relative to the medians just before and after."""
     took = [b - a for a, b in zip(starts, starts[1:])]
     end = self.step + 1
     while end < len(took) and starts[end] <= self.trigger + self.durable:

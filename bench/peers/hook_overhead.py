@@ -3,13 +3,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The loops of bench/hook_overhead.cc under TensorFlow's Python MonitoredSession.
 
-What does a step of a monitored loop cost more than a bare run of the session: without
+How much overhead does a monitored loop add to a bare run of the session: without
 hooks, with ten idle hooks, and with a usual set of hooks between their triggers?
 
 One step is `while not session.should_stop(): session.run(train)`, where train adds 1 to the
-global step. Steps are made in blocks of 100; the triggers of the set come with the first of
-a block, and the last 90 are timed, each by itself: a step takes so long that looking at the
-clock costs nothing, and one that was interrupted does not move the median. Prints, as JSON, the
+global step. Steps are made in blocks of 100; the triggers of the set are due in the first of
+a block, and the last 90 are timed, each separately: a step takes so long that reading the
+clock costs nothing, and an interrupted one does not affect the median. Prints, as JSON, the
 median in each repetition; the loops take turns, so that a busy machine slows all of them.
 
   python bench/peers/hook_overhead.py [--repetitions 10] [--blocks 20]
@@ -37,7 +37,7 @@ class IdleHook(tf1.train.SessionRunHook):
 
 def usual_hooks(directory, loss):
   # TensorFlow 2.21 has no AsyncCheckpointSaverHook; between its triggers, CheckpointSaverHook
-  # does less: the asynchronous one of TensorFlow 1 read the step in a run of its own.
+  # does less: the asynchronous one of TensorFlow 1 read the step in a separate run.
   return [
       tf1.train.StopAtStepHook(last_step=10**12),
       tf1.train.StepCounterHook(every_n_steps=100, output_dir=directory),

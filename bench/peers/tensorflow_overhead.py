@@ -5,8 +5,8 @@
 
   python bench/peers/tensorflow_overhead.py --graph digits.meta [--repetitions 10] [--blocks 20]
 
-The same graph, fed a batch of the same size; loops, blocks, hooks and what is printed are those of
-the other program and of hook_overhead.py beside this.
+The same graph, fed a batch of the same size; loops, blocks, hooks and output are those of
+the other program and of hook_overhead.py.
 """
 
 import argparse
@@ -43,7 +43,7 @@ def make_step(name, graph_path, directory, config=None):
       session.run(tf1.global_variables_initializer())
       return lambda: session.run(train, feeds)
     hooks = usual_hooks(directory, loss) if name == "usual_hooks" else []
-    # Its FinalOpsHook would want feeds, but the end never comes.
+    # Its FinalOpsHook would need feeds, but the end is never reached.
     session = tf1.train.MonitoredSession(tf1.train.ChiefSessionCreator(config=config), hooks)
 
   def step():

@@ -1,9 +1,9 @@
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
-# Python with TensorFlow: for the tests in tests/interop, and where TensorFlow's C API is found.
+# Python with TensorFlow: for the tests in tests/interop, and to find TensorFlow's C API.
 set(CROCHET_PYTHON "" CACHE FILEPATH "Python with TensorFlow, for tests and the TensorFlow engine")
 
-# The component `tensorflow` is built if its library is there, or must be (ON), or not at all (OFF).
+# The component `tensorflow` is built if its library is found (AUTO), always (ON) or never (OFF).
 set(CROCHET_TENSORFLOW "AUTO" CACHE STRING "Build the TensorFlow engine: AUTO, ON or OFF")
 set_property(CACHE CROCHET_TENSORFLOW PROPERTY STRINGS AUTO ON OFF)
 if(CROCHET_TENSORFLOW STREQUAL "AUTO")
@@ -14,13 +14,13 @@ endif()
 if(TensorFlowC_FOUND)
   message(STATUS "TensorFlow's C API: ${TensorFlowC_LIBRARY}")
 else()
-  message(STATUS "engines/tensorflow is left out: CROCHET_TENSORFLOW is ${CROCHET_TENSORFLOW}, and no library was found or wanted")
+  message(STATUS "engines/tensorflow is skipped: CROCHET_TENSORFLOW is ${CROCHET_TENSORFLOW}, and no library was found or requested")
 endif()
 
 set(CROCHET_WITH_TENSORFLOW ${TensorFlowC_FOUND})
 include(CrochetLibraries)
 if(crochet_missing_libraries)
-  message(FATAL_ERROR "not found: ${crochet_missing_libraries}; scripts/install-dependencies has them")
+  message(FATAL_ERROR "not found: ${crochet_missing_libraries}; scripts/install-dependencies installs them")
 endif()
 
 if(CROCHET_BUILD_TESTS)

@@ -1,8 +1,8 @@
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# What find_package(crochet) needs: crochetConfig.cmake, the targets, and what finds the libraries
-# they are linked with. Nothing has the path of this build or of the prefix in it.
+# Installs the files for find_package(crochet): crochetConfig.cmake, the targets, and the scripts
+# that find the libraries they link. None contains the path of this build or of the prefix.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
@@ -17,7 +17,7 @@ install(FILES ${PROJECT_BINARY_DIR}/crochetConfig.cmake
               ${PROJECT_SOURCE_DIR}/cmake/CrochetLibraries.cmake DESTINATION ${package_dir})
 install(EXPORT crochetTargets NAMESPACE crochet:: DESTINATION ${package_dir})
 
-# What only the tests here include.
+# Headers that only crochet's own tests include.
 set(left_out)
 foreach(header "test_*.h" raw_bundle.h retention_model.h scripted_calls.h)
   list(APPEND left_out PATTERN "${header}" EXCLUDE)

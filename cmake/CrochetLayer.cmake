@@ -3,7 +3,7 @@
 # crochet_layer(<name> [EXPORT <set> <name>] SOURCES ... DEPENDS ... [PRIVATE_DEPENDS ...])
 #
 # One folder of crochet/ is one layer: the library crochet_<name>, alias
-# crochet::<name>, which has the name behind EXPORT in the installed package.
+# crochet::<name>, exported in the installed package under the second name after EXPORT.
 function(crochet_layer name)
   cmake_parse_arguments(LAYER "" "" "EXPORT;SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   add_library(crochet_${name} STATIC ${LAYER_SOURCES})
@@ -25,7 +25,7 @@ function(crochet_layer name)
   endif()
 endfunction()
 
-# Seconds for one test binary. Under ThreadSanitizer those that flip every bit take minutes, and
+# Seconds for one test binary. Under ThreadSanitizer tests that flip every bit take minutes, and
 # several binaries run at once.
 if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=")
   set(CROCHET_TEST_TIMEOUT 1800)
@@ -35,7 +35,7 @@ endif()
 
 # crochet_layer_test(<name> SOURCES ... [DEPENDS ...])
 #
-# The layer's one test binary; ctest runs it as one test, "<name>".
+# The layer's test binary, which ctest runs as one test, "<name>".
 function(crochet_layer_test name)
   if(NOT CROCHET_BUILD_TESTS)
     return()

@@ -1,8 +1,8 @@
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Finds the libraries that crochet's are linked with; docs/architecture.md says what each one is for.
-# Included by the build and by the installed package. What is not there is listed in
+# Finds the libraries that crochet links; docs/architecture.md has the purpose of each.
+# Included by the build and by the installed package. Missing ones are listed in
 # crochet_missing_libraries.
 set(crochet_missing_libraries)
 foreach(crochet_needed Threads fmt leveldb Snappy "nlohmann_json 3.11")
@@ -14,7 +14,7 @@ foreach(crochet_needed Threads fmt leveldb Snappy "nlohmann_json 3.11")
   endif()
 endforeach()
 
-# crochet_find_library(<name> <header> [<library>]): a target of that name for what brings no package.
+# crochet_find_library(<name> <header> [<library>]): a target for a library without a CMake package.
 function(crochet_find_library name header)
   string(TOUPPER ${name} variable)
   find_path(${variable}_INCLUDE_DIR ${header})
@@ -43,8 +43,8 @@ crochet_find_library(crochet_uring liburing.h uring)
 crochet_find_library(crochet_protozero protozero/pbf_reader.hpp)
 crochet_find_library(crochet_dlpack dlpack/dlpack.h)
 
-# What checkpoints are made of. TensorFlow's libraries export a Snappy of their own: in one process with
-# a shared one each would call half of the other's. So beside TensorFlow ours is linked in, hidden.
+# The libraries of the checkpoint format. TensorFlow's libraries export their own Snappy: in one process
+# with a shared one, calls would mix both. So with TensorFlow, ours is linked statically and hidden.
 if(NOT TARGET crochet_leveldb)
   add_library(crochet_leveldb INTERFACE IMPORTED GLOBAL)
   target_link_libraries(crochet_leveldb INTERFACE leveldb::leveldb Snappy::snappy)

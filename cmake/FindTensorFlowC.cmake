@@ -5,18 +5,18 @@
 # in an unpacked `libtensorflow` archive.
 #
 #   TENSORFLOW_ROOT   the folder of the archive, or of the wheel's package (".../tensorflow")
-#   CROCHET_PYTHON    the Python to be asked where its wheel is, without TENSORFLOW_ROOT
+#   CROCHET_PYTHON    without TENSORFLOW_ROOT: a Python that is asked for the path of its wheel
 #
 # Defines the target TensorFlowC::TensorFlowC, TensorFlowC_FOUND, TensorFlowC_LIBRARY,
-# TensorFlowC_LIBRARY_DIR, where the libraries are at run time, and TensorFlowC_VERSION: what a
-# wheel's description or the file's name says, "libtensorflow.so.2.18.0"; else unset. TF_Version()
-# always knows.
+# TensorFlowC_LIBRARY_DIR, the folder of the libraries at run time, and TensorFlowC_VERSION, from the
+# wheel's metadata or the file's name, "libtensorflow.so.2.18.0"; otherwise unset. TF_Version()
+# always returns it.
 set(TENSORFLOW_ROOT "" CACHE PATH "TensorFlow's C API: an archive's or a wheel's folder")
 
 set(tensorflow_root "${TENSORFLOW_ROOT}")
 if(NOT tensorflow_root AND CROCHET_PYTHON)
-  # Found, not imported: importing takes seconds. With -c Python looks for modules in the working
-  # directory first, which may be anybody's.
+  # Found, not imported, as importing takes seconds. With -c Python would search for modules in the
+  # working directory first, which may be untrusted.
   execute_process(
     COMMAND "${CROCHET_PYTHON}" -c "import sys
 sys.path = [folder for folder in sys.path if folder]
@@ -27,15 +27,15 @@ print(spec.submodule_search_locations[0] if spec else '')"
     OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 endif()
 
-# Another root is another TensorFlow, whatever was found before.
+# With another root, search again, whatever was found before.
 if(NOT "${tensorflow_root}" STREQUAL "${TensorFlowC_FOUND_ROOT}")
   unset(TensorFlowC_INCLUDE_DIR CACHE)
   unset(TensorFlowC_LIBRARY CACHE)
   unset(TensorFlowC_FRAMEWORK_LIBRARY CACHE)
-  set(TensorFlowC_FOUND_ROOT "${tensorflow_root}" CACHE INTERNAL "Where TensorFlowC was looked for")
+  set(TensorFlowC_FOUND_ROOT "${tensorflow_root}" CACHE INTERNAL "Where TensorFlowC was searched for")
 endif()
 
-# A wheel has no links without a version; the C API is in libtensorflow_cc there, in
+# A wheel has no unversioned links; the C API is in libtensorflow_cc there, and in
 # libtensorflow in an archive.
 set(tensorflow_hints)
 if(tensorflow_root)
@@ -51,8 +51,8 @@ find_library(
   NAMES libtensorflow_framework.so.2 tensorflow_framework ${tensorflow_hints}
   PATH_SUFFIXES lib .)
 
-# The headers do not say their version; a wheel lies beside its description, and in an archive
-# libtensorflow.so.2 is a link to a name that has it.
+# The headers have no version; a wheel is next to its metadata, and in an archive
+# libtensorflow.so.2 is a link to a name with the version.
 file(GLOB tensorflow_wheels "${tensorflow_root}/../tensorflow*-*.dist-info/METADATA")
 foreach(metadata IN LISTS tensorflow_wheels)
   if(metadata MATCHES "/tensorflow(_cpu)?-([0-9.]+)[^/]*[.]dist-info/")

@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The header and the entries of a bundle's index, which are what its table holds.
+// The header and the entries of a bundle's index, the contents of its table.
 #include "crochet/checkpoint/bundle/bundle_format.h"
 #include "fuzz_target.h"
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// TensorBoard's event files. Checksums that are wrong are made right first.
+// TensorBoard's event files. Wrong checksums are corrected first.
 #include <algorithm>
 
 #include "crochet/io/crc32c.h"
@@ -17,7 +17,7 @@ void put_crc(std::string& bytes, size_t offset, std::string_view of) {
   for (size_t i = 0; i < sizeof(crc); ++i) bytes[offset + i] = static_cast<char>(crc >> (8 * i));
 }
 
-// Of each record as far as the lengths lead.
+// Corrects the checksums of all records that can be found by their lengths.
 void sign(std::string& bytes) {
   for (size_t at = 0; bytes.size() - at >= kRecordHeaderBytes + kRecordFooterBytes;) {
     const std::string_view rest = std::string_view(bytes).substr(at);

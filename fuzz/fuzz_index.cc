@@ -1,9 +1,9 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// A bundle's index, and what it says of a data file, of which every tensor is read. Checksums that
-// are wrong are made right first, where the input has them at all: else they would be all
-// that is ever tried.
+// A bundle's index, with a data file of zeros. Every tensor is read: once with the input as it is,
+// and once with correct checksums, since otherwise hardly any input would pass that check and
+// reach the parser.
 #include <optional>
 
 #include "crochet/checkpoint/bundle/coding.h"
@@ -16,7 +16,7 @@ using namespace crochet;
 namespace {
 
 constexpr size_t kFooterBytes = 48;  // Two handles, padding, a magic number.
-constexpr size_t kTrailerBytes = 5;  // Behind each block: its compression, its checksum.
+constexpr size_t kTrailerBytes = 5;  // After each block: its compression, its checksum.
 constexpr size_t kDataBytes = 256;
 
 std::optional<uint64_t> take_varint(std::string_view& bytes) {
@@ -40,7 +40,8 @@ void sign_block(std::string& table, uint64_t offset, uint64_t size) {
     table[offset + size + 1 + i] = static_cast<char>(crc >> (8 * i));
 }
 
-// The last two blocks, and as one block what is before them, as in small tables.
+// Corrects the checksums of the last two blocks and of all bytes before them, taken as one block:
+// small tables have no more.
 void sign(std::string& table) {
   if (table.size() < kFooterBytes) return;
   std::string_view footer = std::string_view(table).substr(table.size() - kFooterBytes);
@@ -68,7 +69,7 @@ void read_all(std::string_view table) {
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string table(as_text(data, size));
-  read_all(table);  // Of several blocks, maybe, which signing would break.
+  read_all(table);  // It may have several data blocks, which sign() would break.
   sign(table);
   read_all(table);
   return 0;

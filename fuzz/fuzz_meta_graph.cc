@@ -1,8 +1,8 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// A graph that Python exported, as it is read and made ready to be imported; TensorFlow, which
-// would import it then, has no part in this. Of a graph that was made ready nothing is left to do.
+// A graph exported by Python, parsed and prepared for import, without TensorFlow. Preparing a
+// prepared graph must change nothing.
 #include "crochet/engines/tensorflow/graph_def.h"
 #include "crochet/engines/tensorflow/meta_graph.h"
 #include "fuzz_target.h"

@@ -1,9 +1,9 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// A safetensors file, of which every tensor is read. The first eight bytes, the header's length,
-// are made to fit: the header ends at the last brace. What crochet notes of checksums stays as it
-// is: a header without those is sound, too.
+// A safetensors file. Every tensor is read: once with the input as it is, and once with the first
+// eight bytes, the header's length, set so that the header ends at the last brace. Checksums in the
+// header are not corrected: they are optional.
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "fuzz_target.h"
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is known of a checkpoint: `<prefix>.json`.
+// The sidecar of a checkpoint: `<prefix>.json`.
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "fuzz_target.h"

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the targets share. Each is one file with a LLVMFuzzerTestOneInput, which libFuzzer calls
-// with inputs of its own making, and replay.cc with those of the corpus and the past finds.
+// Shared by the targets. Each is one file with an LLVMFuzzerTestOneInput, which libFuzzer calls
+// with generated inputs, and replay.cc with those of the corpus and the past finds.
 
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +25,7 @@ inline void put_file(FileSystem& files, const std::string& path, std::string_vie
   file->close();
 }
 
-// Calls `parse`: bad input may end in an error of ours, and in nothing else.
+// Calls `parse`, which may throw only a crochet::Error, whatever the input.
 template <typename Parse>
 int expect_typed_errors(const Parse& parse) {
   try {
@@ -35,7 +35,7 @@ int expect_typed_errors(const Parse& parse) {
   return 0;
 }
 
-// Ends the program if something is not as it must be for any input.
+// Crashes the program unless `holds`: for invariants that every input must keep.
 inline void require(bool holds) {
   if (!holds) __builtin_trap();
 }

@@ -1,11 +1,11 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes the inputs that no fuzzer finds by itself, since they are long, deep and have structure:
+// Writes inputs that a fuzzer would not find, since they are long, deep and structured:
 //
 //   make_seeds <directory>      <directory>/<target>/<name> for each
 //
-// Each one broke a parser once, or is of the kind that did.
+// Each one, or one like it, once broke a parser.
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -63,7 +63,7 @@ std::map<std::string, std::string> states() {
           {"names-with-escapes", "model_checkpoint_path: \"\\033[2J\\n\\x9b\"\n"}};
 }
 
-// The index of a tensor "t" in slices, whose bytes follow one another or are all the same.
+// The index of a tensor "t" in slices, stored one after another or all in the same bytes.
 std::string sliced(const Shape& shape, const std::vector<TensorSlice>& slices, bool same_bytes) {
   std::map<std::string, std::string> table{{"", encode(BundleHeader{})}};
   StoredTensor whole{.dtype = DType::kUint8, .shape = shape, .slices = slices};
@@ -114,7 +114,7 @@ std::map<std::string, std::string> safetensors() {
 }
 
 std::map<std::string, std::string> events() {
-  std::string nested_message;  // A field that no event has, in itself.
+  std::string nested_message;  // Field 5, nested in itself.
   for (int i = 0; i < 1000; ++i) {
     std::string length;
     for (size_t left = nested_message.size(); true; left >>= 7) {

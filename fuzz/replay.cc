@@ -1,8 +1,8 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gives a target each file of some directories: a test for compilers without libFuzzer. A
-// directory that is missing is an empty one.
+// Passes each file of some directories to a target: a test for compilers without libFuzzer. A
+// missing directory counts as empty.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>

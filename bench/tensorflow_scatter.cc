@@ -60,7 +60,7 @@ void measure(Session& session, const Output& step, const Feeds& feeds, int round
     second.push_back(milliseconds_of(run));
   }
   fmt::print(
-      "{:<8} step {:8.2f} ms, snapshot {:8.2f} ms, next step {:8.2f} ms, the one behind {:8.2f} "
+      "{:<8} step {:8.2f} ms, snapshot {:8.2f} ms, next step {:8.2f} ms, the one after {:8.2f} "
       "ms\n",
       step.operation()->name, median(alone), median(snapshot), median(first), median(second));
 }

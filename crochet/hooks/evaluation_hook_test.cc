@@ -149,7 +149,8 @@ TEST_F(EvaluationHookTest, EarlyStoppingReadsMetricsOfAnotherProcess) {
   run(session, 20);
   evaluator.add_scalar("accuracy", 0.5, 10);
   run(session, 10);
-  EXPECT_FALSE(session.should_stop());  // One point, ten steps ago or more, is no plateau.
+  EXPECT_FALSE(
+      session.should_stop());  // One point, ten steps ago or more, does not make a plateau.
   evaluator.add_scalar("accuracy", 0.4, 20);
   run(session, 10);
   EXPECT_EQ(session.current_step(), 31);

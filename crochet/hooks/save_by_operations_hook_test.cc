@@ -113,7 +113,7 @@ TYPED_TEST(SaveByOperationsTest, ALostSessionIsRecovered) {
   EXPECT_EQ(hook->statistics().failed, 0) << "the session failed, not the save";
 }
 
-TYPED_TEST(SaveByOperationsTest, TheSecondDirectoryTakesWhatTheFirstCannot) {
+TYPED_TEST(SaveByOperationsTest, UsesTheFallbackDirectoryForASaveThatFailed) {
   this->operations_->failing_save = 2;
   this->operations_->fail = [] { throw ResourceExhaustedError("no room on ps 0"); };
   const auto hook = this->train(2, SaveErrorPolicy::kContinue, "e");

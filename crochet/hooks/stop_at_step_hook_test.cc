@@ -42,7 +42,7 @@ TEST(StopAtStepHookTest, CountsFromTheStepOfTheFirstSession) {
   EXPECT_EQ(train_to_the_end(graph, StopAtStepHook({.num_steps = 10})), 15);
 }
 
-// MS-57: last_step is absolute, whoever reached it.
+// MS-57: last_step is absolute, also if another process reached it.
 TEST(StopAtStepHookTest, StopsAtTheLastStep) {
   ScriptedGraph graph({.global_step = 3});
   EXPECT_EQ(train_to_the_end(graph, StopAtStepHook({.last_step = 5})), 5);

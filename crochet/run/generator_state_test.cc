@@ -72,7 +72,7 @@ using Generators =
                    std::knuth_b, ShuffledRanlux, IndependentBits>;
 TYPED_TEST_SUITE(GeneratorStateTest, Generators);
 
-TYPED_TEST(GeneratorStateTest, GoesOnFromItsOwnStateWhereverItIs) {
+TYPED_TEST(GeneratorStateTest, ResumesFromItsOwnStateAtAnyPosition) {
   TypeParam generator(3);
   for (int i = 0; i < 700; ++i) {
     const std::vector<uint64_t> state = state_of(generator);

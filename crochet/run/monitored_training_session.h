@@ -72,8 +72,8 @@ struct MonitoredTrainingSessionOptions {
   // How many times in a row the run recovers from an AbortedError or UnavailableError without
   // getting past the step that failed.
   int max_recoveries = 3;
-  // Called before each recovery. Empty: a recovery is always possible, with a fresh start if there
-  // is no checkpoint.
+  // Called before each recovery. Empty: a recovery is always possible, with a fresh start without
+  // a checkpoint.
   std::function<bool()> can_recover = {};
   // The operating system's, and the machine's, if null. Not owned.
   FileSystem* files = nullptr;

@@ -34,7 +34,7 @@ constexpr int64_t kNumFirstSaves = 20;
 constexpr int64_t kCountEvery = 10;
 constexpr int kMaxToKeep = 3;
 
-// A directory in memory if the system has one: so many syncs would take long on a disk.
+// A directory in memory if the system has one: this many syncs would take long on a disk.
 class FastDirectory {
  public:
   FastDirectory() {

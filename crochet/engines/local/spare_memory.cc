@@ -20,8 +20,8 @@ constexpr size_t kMaxSpare = 2;
 // The least total size that is worth touching ahead of time.
 constexpr size_t kMadeAheadFrom = size_t{4} << 20;
 
-// How many buffers are tested for being free, as there may be hundreds of thousands: so many tests
-// take less time than touching fresh memory.
+// How many buffers are tested for being free, as there may be hundreds of thousands: this many
+// tests take less time than touching fresh memory.
 size_t max_asked(size_t num_bytes) { return 8 + num_bytes / kPageBytes; }
 
 }  // namespace

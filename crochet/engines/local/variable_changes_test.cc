@@ -107,10 +107,10 @@ TEST(VariableChangesTest, AReadInTheSameRunSeesTheOldValueUnlessItComesAfter) {
   const auto change =
       graph.op("change", {replace(w)}, [](float old, float& next) { next = old + 1; });
   const auto before = graph.op("before", {w}, [](float x) { return x; });
-  const auto behind =
-      graph.op("behind", {w}, [](float x) { return x; }, {.control_inputs = {change}});
+  const auto after =
+      graph.op("after", {w}, [](float x) { return x; }, {.control_inputs = {change}});
   const auto session = graph.new_session("");
-  const FetchValues values = session->run({change, before[0], behind[0]});
+  const FetchValues values = session->run({change, before[0], after[0]});
   EXPECT_EQ(values[1].scalar<float>(), 1);
   EXPECT_EQ(values[2].scalar<float>(), 2);
 }
@@ -255,11 +255,11 @@ TEST_F(FailingStepTest, AllowsNoSnapshotIfAnOperationBetweenTwoChangesFails) {
 TEST_F(FailingStepTest, AllowsASnapshotIfTheFailureIsBeforeOrAfterAllChanges) {
   const auto before = graph_.op("before", [this] { fails(); });
   const auto change = graph_.op("change", {update(a_)}, [](Out x) { x[0] = 1; });
-  const auto behind = graph_.op("behind", [this] { fails(); }, {.control_inputs = {change}});
+  const auto after = graph_.op("after", [this] { fails(); }, {.control_inputs = {change}});
   const auto session = graph_.new_session("");
   EXPECT_THROW(session->run({before, change}), std::runtime_error);
   EXPECT_EQ(element(snapshot_of(*session, a_), 0), 0);
-  EXPECT_THROW(session->run(behind), std::runtime_error);
+  EXPECT_THROW(session->run(after), std::runtime_error);
   EXPECT_EQ(element(snapshot_of(*session, a_), 0), 1);
 }
 

@@ -101,9 +101,9 @@ TEST_F(GraphBuilderTest, OrdersByControlInputs) {
   const auto v = build_.variable("v", Tensor::scalar(1.0f));
   const auto add = build_.op("AssignAddVariableOp", "add",
                              {GraphBuilder::handle(v), build_.constant("two", 2.0f)});
-  const auto behind = build_.op("ReadVariableOp", "behind", {GraphBuilder::handle(v)},
-                                {{"dtype", DType::kFloat}}, {.control_inputs = {add}});
-  EXPECT_EQ(initialized_session(graph_)->run(behind[0]).scalar<float>(), 3);
+  const auto after = build_.op("ReadVariableOp", "after", {GraphBuilder::handle(v)},
+                               {{"dtype", DType::kFloat}}, {.control_inputs = {add}});
+  EXPECT_EQ(initialized_session(graph_)->run(after[0]).scalar<float>(), 3);
 }
 
 TEST_F(GraphBuilderTest, PutsOperationsOnDevices) {

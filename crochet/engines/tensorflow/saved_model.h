@@ -63,8 +63,8 @@ class SavedModel {
   // a variable then has another shape, which TensorFlow does not check for resource variables.
   void restore(crochet::Session& session) const;
 
-  // Fills tables and runs the exporter's initialisation (main_op, legacy_init_op); unset if there
-  // is none.
+  // Fills tables and runs the exporter's initialisation (main_op, legacy_init_op); unset if it
+  // has neither.
   Output init_op() const { return init_op_; }
   // The paths of the assets, by the tensors that take them. Constants already have these values in
   // graph(), wherever the model was exported: they need not be fed.

@@ -215,7 +215,7 @@ TEST(AssignTest, ChangesNothingElse) {
   GraphBuilder build(built);
   const Variable first = build.variable("a", Tensor::scalar(1.0f));
   const Variable second = build.variable("b", Tensor::scalar(2.0f));
-  build.op("AssignVariableOp", "b/Behind",
+  build.op("AssignVariableOp", "b/Follow",
            {GraphBuilder::handle(second), build.constant("b/other", 3.0f)}, {},
            {.control_inputs = {GraphBuilder::initializer(first)}});
   // VariableDef.initializer_name.
@@ -223,7 +223,7 @@ TEST(AssignTest, ChangesNothingElse) {
                                                 "\x12\x08"
                                                 "b/Assign",
                                                 "\x12\x08"
-                                                "b/Behind"),
+                                                "b/Follow"),
                                        "x.meta");
   const auto session = initialized_session(graph);
   const Assignment a = assignment(variable_of(graph, "a"), Tensor::scalar(8.0f));

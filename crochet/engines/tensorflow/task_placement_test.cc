@@ -140,11 +140,11 @@ TEST(TaskPlacementTest, DoesNotPlaceOperationsOnVariablesOfAnotherJob) {
                              {"read", "", {}, "ReadVariableOp", {"variable"}},
                              {"take", "", {}, "QueueDequeueV2", {"queue:0"}},
                              {"sum", "", {}, "AddV2", {"read", "constant"}},
-                             {"behind", "", {}, "NoOp", {"^variable"}}});
+                             {"after", "", {}, "NoOp", {"^variable"}}});
   EXPECT_EQ(found.at("read"), "");
   EXPECT_EQ(found.at("take"), "");
   EXPECT_EQ(found.at("sum"), "/job:worker/task:1");
-  EXPECT_EQ(found.at("behind"), "/job:worker/task:1");
+  EXPECT_EQ(found.at("after"), "/job:worker/task:1");
 }
 
 TEST(TaskPlacementTest, SpreadsVariablesInTheirOrder) {

@@ -79,8 +79,9 @@ void CheckpointList::take_over(const FoundHistory& found) {
 }
 
 void CheckpointList::add(const std::string& prefix, double time) {
-  if (!lists_any()) return;
   const std::lock_guard lock(mutex_);
+  newest_ = prefix;
+  if (!lists_any()) return;
   history_.add({.prefix = prefix, .time = time, .step = step_of_prefix(prefix)});
 }
 
@@ -138,6 +139,11 @@ void CheckpointList::note_restored(const std::string& restored,
   const std::lock_guard lock(mutex_);
   history_.set_verified(restored);
   for (const std::string& prefix : damaged) history_.remove(prefix);
+}
+
+std::string CheckpointList::newest_beside(const std::string& prefix) const {
+  const std::lock_guard lock(mutex_);
+  return directory_of(newest_) == directory_of(prefix) ? newest_ : prefix;
 }
 
 std::vector<std::string> CheckpointList::prefixes() const {

@@ -53,6 +53,9 @@ class CheckpointList {
   void add(const std::string& prefix, double time);
   // Asks the policies which of the listed checkpoints to remove. Returns those.
   std::vector<std::string> sweep(FileSystem& files);
+  // The checkpoint of that directory that was added last: another save may have overtaken that of
+  // `prefix` while the policies were asked.
+  std::string newest_beside(const std::string& prefix) const;
   // Replaces the state file by one that names `newest` and the listed checkpoints except `surplus`.
   void write_state_without(FileSystem& files, const std::vector<std::string>& surplus,
                            const std::string& newest);
@@ -80,6 +83,7 @@ class CheckpointList {
   mutable std::mutex mutex_;  // Guards what follows.
   RetentionClock clock_;
   CheckpointHistory history_;
+  std::string newest_;
   std::optional<std::string> directory_;
   // "<directory>/<basename>" of the checkpoints in the list; unset: the caller sets its content.
   std::optional<std::set<std::string>> learned_ = std::set<std::string>();

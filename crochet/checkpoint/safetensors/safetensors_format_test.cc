@@ -79,8 +79,8 @@ TEST_F(SafetensorsFormatTest, TheLengthIsBounded) {
   const auto expect = [&](const std::string& bytes, const std::string& message) {
     EXPECT_THAT([&] { open(bytes); }, ThrowsMessage<DataLossError>(HasSubstr(message)));
   };
-  expect("", "0 bytes, expected 8");
-  expect("1234567", "7 bytes, expected 8");
+  expect("", "found 0 bytes, expected at least 8");
+  expect("1234567", "found 7 bytes, expected at least 8");
   expect(std::string(8, '\0'), "opening brace");
   expect(std::string(8, '\xff') + "{}",
          "the header has 18446744073709551615 bytes, expected at most 2");

@@ -302,7 +302,8 @@ void Publisher::tidy(Target& target, SavePromise& promise, std::unique_lock<std:
   writing.unlock();
   const std::vector<std::string> surplus = target.list.sweep(target.files());
   writing.lock();
-  target.list.write_state_without(target.files(), surplus, target.prefix);
+  const std::string newest = target.list.newest_beside(target.prefix);
+  target.list.write_state_without(target.files(), surplus, newest);
   promise.note_named();
   target.list.remove_surplus(target.directory, surplus);
 }

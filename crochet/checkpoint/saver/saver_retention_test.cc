@@ -628,6 +628,23 @@ TEST_F(SaverRetentionTest, SavesFromSeveralThreadsAreSerialised) {
   for (const std::string& prefix : on_disk()) CheckpointReader(prefix, files_).verify();
 }
 
+// Another save is published while a save asks the policies. The state file must not name an older
+// checkpoint, or a removed one, as the newest.
+TEST_F(SaverRetentionTest, AnOvertakenSaveDoesNotNameItselfTheNewest) {
+  std::function<void()> overtake;
+  Saver shared =
+      saver({.max_to_keep = 1, .retention = {[&](const CheckpointRecord&, const RetentionContext&) {
+                                 if (overtake) std::exchange(overtake, nullptr)();
+                                 return Retention::kRemove;
+                               }}});
+  save_steps(shared, {1});
+  overtake = [&] { save_steps(shared, {3}); };
+  save_steps(shared, {2});
+  EXPECT_FALSE(overtake);
+  EXPECT_THAT(on_disk(), ElementsAre("d/m-3"));
+  expect_state({"d/m-3"});
+}
+
 TEST_F(SaverRetentionTest, DamagedCheckpointsAreRemovedFromTheList) {
   const DirectoryLock lock(files_, "d");
   Saver first = saver({.max_to_keep = 5});

@@ -82,25 +82,32 @@ void CheckpointList::add(const std::string& prefix, double time) {
   const std::lock_guard lock(mutex_);
   newest_ = prefix;
   if (!lists_any()) return;
+  added_[prefix] = ++num_added_;
   history_.add({.prefix = prefix, .time = time, .step = step_of_prefix(prefix)});
 }
 
 std::vector<std::string> CheckpointList::sweep(FileSystem& files) {
   if (options_.policies.empty()) return {};
   CheckpointHistory history(options_.policies);
+  int64_t num_asked = 0;
   {
     const std::lock_guard lock(mutex_);
     history = history_;
+    num_asked = num_added_;
   }
   const std::vector<std::string> asked = history.prefixes();
   std::vector<CheckpointRecord> records = history.records();
   refresh(files, records);
   history.update(records);
-  const Sweep sweep = history.sweep();
+  Sweep sweep = history.sweep();
   {
     const std::lock_guard lock(mutex_);
     history_.update(records);
     history_.take_over_sweep(history, asked);
+    std::erase_if(sweep.surplus, [&](const std::string& prefix) {
+      const auto added = added_.find(prefix);
+      return added != added_.end() && added->second > num_asked;
+    });
   }
   mark_preserved(files, sweep.preserved);
   return sweep.surplus;
@@ -131,7 +138,10 @@ void CheckpointList::remove_surplus(CheckpointDirectory& directory,
                                     const std::vector<std::string>& surplus) {
   const std::vector<std::string> removed = directory.remove(surplus);
   const std::lock_guard lock(mutex_);
-  for (const std::string& prefix : removed) history_.remove(prefix);
+  for (const std::string& prefix : removed) {
+    history_.remove(prefix);
+    added_.erase(prefix);
+  }
 }
 
 void CheckpointList::note_restored(const std::string& restored,

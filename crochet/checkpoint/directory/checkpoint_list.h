@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -51,7 +53,8 @@ class CheckpointList {
 
   // Appends a published checkpoint to the list. Its metrics are in its sidecar.
   void add(const std::string& prefix, double time);
-  // Asks the policies which of the listed checkpoints to remove. Returns those.
+  // Asks the policies which of the listed checkpoints to remove. Returns those, except any that
+  // another save has replaced meanwhile.
   std::vector<std::string> sweep(FileSystem& files);
   // The checkpoint of that directory that was added last: another save may have overtaken that of
   // `prefix` while the policies were asked.
@@ -84,6 +87,8 @@ class CheckpointList {
   RetentionClock clock_;
   CheckpointHistory history_;
   std::string newest_;
+  int64_t num_added_ = 0;
+  std::map<std::string, int64_t> added_;  // By prefix: which addition its last one was.
   std::optional<std::string> directory_;
   // "<directory>/<basename>" of the checkpoints in the list; unset: the caller sets its content.
   std::optional<std::set<std::string>> learned_ = std::set<std::string>();

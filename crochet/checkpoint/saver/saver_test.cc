@@ -281,7 +281,10 @@ TEST_F(SaverTest, PoliciesMayCallTheSaver) {
   known = &saver;
   save_steps(saver, 3);
   EXPECT_GT(calls, 0);
-  EXPECT_EQ(latest_checkpoint(files_, "d"), "d/model.ckpt-3");
+  // The policy's own save was published last, and again after it was asked about the former one.
+  EXPECT_EQ(latest_checkpoint(files_, "d"), "d/other-77");
+  EXPECT_TRUE(checkpoint_exists(files_, "d/other-77"));
+  EXPECT_TRUE(checkpoint_exists(files_, "d/model.ckpt-3"));
 }
 
 TEST_F(SaverTest, TreatsMissingFilesAsDamage) {

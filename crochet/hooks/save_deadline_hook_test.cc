@@ -20,6 +20,7 @@
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"
 #include "crochet/testing/standing_clock.h"
+#include "crochet/testing/wait_until.h"
 #include "crochet/testing/watched_file_system.h"
 
 namespace crochet {
@@ -95,7 +96,7 @@ class SaveDeadlineHookTest : public testing::Test {
   // Waits until the thread that still writes after the end is done.
   void wait_for_worker() {
     gate_.open();
-    while (!files_.try_lock("d/.lock")) std::this_thread::yield();
+    wait_until("the lock of d", [this] { return files_.try_lock("d/.lock") != nullptr; });
   }
   void forget_all() {
     session_.reset();
@@ -365,10 +366,10 @@ TEST_F(SaveDeadlineHookTest, SkipsASaveWhileAnotherAwaitsARetry) {
   heal_disk();
   train();
   EXPECT_EQ(hook_->num_skipped(), 1);
-  while (!checkpoint_exists(files_, "d/model.ckpt-1")) {
+  wait_until("the retry", [this] {
     standing_clock_.advance(1s);
-    std::this_thread::yield();
-  }
+    return checkpoint_exists(files_, "d/model.ckpt-1");
+  });
   session_->close();
   EXPECT_THAT(checkpoints(), ElementsAre("d/model.ckpt-0", "d/model.ckpt-1", "d/model.ckpt-2"));
   EXPECT_THAT(curves_at(2), Contains(Pair("checkpoint/skipped", 1)));

@@ -11,6 +11,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "crochet/testing/wait_until.h"
+
 namespace crochet {
 namespace {
 
@@ -62,9 +64,9 @@ TEST(CoordinatedThreadTest, CallsStopCallbacksWithoutHoldingAMutex) {
   std::atomic<bool> had_ended = false;
   const std::stop_callback at_end(thread.end_token(), [&] { had_ended = thread.wait(); });
   may_end.count_down();
-  while (!thread.end_token().stop_requested()) std::this_thread::yield();
+  wait_until("the end token", [&] { return thread.end_token().stop_requested(); });
   thread.wait();
-  while (!had_ended) std::this_thread::yield();
+  wait_until("the callback", [&] { return had_ended.load(); });
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"
+#include "crochet/testing/wait_until.h"
 
 namespace crochet {
 namespace {
@@ -374,7 +375,7 @@ TEST_F(MonitoredSessionTest, WaitsForStragglersAfterClosingTheSession) {
   {
     MonitoredSession session(creator(), {first_}, {.stop_grace_period_secs = 3, .clock = &clock});
     thread = first_->coordinator().start_thread("straggler", [&] {
-      while (graph_.num_open_sessions() > 0) std::this_thread::yield();
+      wait_until("the session to close", [&] { return graph_.num_open_sessions() == 0; });
       closed = true;
     });
     session.close();

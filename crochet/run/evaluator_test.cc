@@ -15,6 +15,7 @@
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
+#include "crochet/testing/wait_until.h"
 
 namespace crochet {
 namespace {
@@ -85,8 +86,9 @@ TEST_F(EvaluatorTest, FollowsARunningJob) {
   evaluator.track("model/count", count);
   std::vector<std::string> found;
   train_to(4, [&](int64_t step) {
-    while (!checkpoint_exists(files_, fmt::format("run/model.ckpt-{}", step)))
-      std::this_thread::yield();  // The job saves in the background.
+    // The job saves in the background.
+    wait_until("the checkpoint",
+               [&] { return checkpoint_exists(files_, fmt::format("run/model.ckpt-{}", step)); });
     const EvaluationReport report = evaluator.run([&] {
       return Metrics{{"count", static_cast<double>(count)}};
     });

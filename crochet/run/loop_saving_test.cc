@@ -21,6 +21,7 @@
 #include "crochet/run/loop.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
+#include "crochet/testing/wait_until.h"
 #include "crochet/testing/watched_file_system.h"
 
 namespace crochet {
@@ -162,8 +163,8 @@ TEST_F(LoopSavingTest, EndsInTimeWhileTheWriterContinues) {
                      std::ranges::fill(first, step);
                      std::ranges::fill(second, step);
                      if (step == 1) {
-                       while (!checkpoint_exists(files_, "run/model.ckpt-0"))
-                         std::this_thread::yield();
+                       wait_until("checkpoint 0",
+                                  [this] { return checkpoint_exists(files_, "run/model.ckpt-0"); });
                        hold_data_files();
                      }
                      if (step == 3) {
@@ -179,7 +180,7 @@ TEST_F(LoopSavingTest, EndsInTimeWhileTheWriterContinues) {
   }
   EXPECT_EQ(files_.try_lock("run/.lock"), nullptr);
   gate_.open();
-  while (!files_.try_lock("run/.lock")) std::this_thread::yield();
+  wait_until("the lock of run", [this] { return files_.try_lock("run/.lock") != nullptr; });
   EXPECT_THAT(whole_steps(), ElementsAre(0, 2));
 }
 

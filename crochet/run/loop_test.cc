@@ -23,6 +23,7 @@
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
+#include "crochet/testing/wait_until.h"
 
 namespace crochet {
 namespace {
@@ -450,7 +451,7 @@ TEST_F(LoopTest, TrainsThoughTheDiskIsFullAndThrowsAtTheEnd) {
   loop.track("count", count);
   EXPECT_THROW(loop.run([&] {
     if (++count != 6) return;
-    while (!files_.exists("run/model.ckpt-5.index")) std::this_thread::yield();
+    wait_until("checkpoint 5", [this] { return files_.exists("run/model.ckpt-5.index"); });
     files_.set_capacity(0);
   }),
                ResourceExhaustedError);
@@ -511,7 +512,7 @@ class StragglerHook final : public SessionRunHook {
   explicit StragglerHook(const LogCapture& log) : log_(log) {}
   void after_create_session(Session&, Coordinator& coordinator) override {
     coordinator.start_thread("straggler", [&log = log_] {
-      while (!log.contains("threads still running")) std::this_thread::yield();
+      wait_until("a line in the log", [&] { return log.contains("threads still running"); });
     });
   }
 

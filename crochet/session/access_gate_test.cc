@@ -4,7 +4,6 @@
 
 #include <array>
 #include <atomic>
-#include <functional>
 #include <latch>
 #include <optional>
 #include <thread>
@@ -14,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/testing/wait_until.h"
 
 namespace crochet::internal {
 namespace {
@@ -79,10 +79,6 @@ TEST(AccessGateTest, KeepsCallsApartThatWouldDisturbEachOther) {
   EXPECT_EQ(wrong, 0);
 }
 
-void wait_until(const std::function<bool()>& condition) {
-  while (!condition()) std::this_thread::yield();
-}
-
 TEST(AccessGateTest, AdmitsAWaitingExclusiveCallBeforeLaterShares) {
   AccessGate gate;
   std::atomic<bool> shared = false;
@@ -94,12 +90,12 @@ TEST(AccessGateTest, AdmitsAWaitingExclusiveCallBeforeLaterShares) {
       const Pass exclusive(gate, Access::kExclusive, "assign");
       EXPECT_FALSE(shared);
     });
-    wait_until([&] { return gate.num_waiting() == 1; });
+    wait_until("a waiting call", [&] { return gate.num_waiting() == 1; });
     reader = std::jthread([&] {
       const Pass again(gate, Access::kShared, "run");
       shared = true;
     });
-    wait_until([&] { return gate.num_waiting() == 2 || shared; });
+    wait_until("a second waiting call", [&] { return gate.num_waiting() == 2 || shared; });
     EXPECT_FALSE(shared);
   }
   writer.join();
@@ -129,7 +125,7 @@ TEST(AccessGateTest, RefusesWaitingCallsWhenItIsClosed) {
   inside.wait();
   std::jthread waiting(
       [&] { EXPECT_THROW(Pass(gate, Access::kExclusive, "snapshot"), FailedPreconditionError); });
-  wait_until([&] { return gate.num_waiting() == 1; });
+  wait_until("a waiting call", [&] { return gate.num_waiting() == 1; });
   gate.close();
   waiting.join();
   may_leave.count_down();

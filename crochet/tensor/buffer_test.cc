@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/testing/wait_until.h"
 
 namespace crochet {
 namespace {
@@ -115,7 +116,7 @@ TEST(BufferTest, OnceUniqueItMayBeWrittenAfterReadsOfOtherThreads) {
     std::jthread first([&read, copy = buffer]() mutable { read(std::exchange(copy, Buffer())); });
     std::jthread second([&read, copy = buffer]() mutable { read(std::exchange(copy, Buffer())); });
     copied.wait();
-    while (!buffer.is_unique()) std::this_thread::yield();
+    wait_until("the readers", [&] { return buffer.is_unique(); });
     std::memset(buffer.mutable_data(), 255, buffer.size());
   }
 }

@@ -15,6 +15,7 @@ set(expected
     "crochet/io/opens.cc: only crochet/io/posix_file_system.cc may call what it calls"
     "crochet/io/uses_testing.cc: io may not include crochet/testing/fake_clock.h"
     "crochet/io/uses_umbrella.h: io may not include crochet/crochet.h"
+    "crochet/io/waits_test.cc: only crochet/testing/wait_until.h may call what it calls"
     "crochet/io/wrong_test.cc: io may not include crochet/session/graph.h"
     "crochet/nowhere/unknown.h: its folder is not in the table"
     "crochet/summary/unknown_layer.cc: summary may not include crochet/nowhere/unknown.h"

@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "crochet/crochet.h"
-#include "crochet/engines/tensorflow/test_graphs.h"
 #include "crochet/summary/event_file_reader.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
+#include "tests/tensorflow/test_graphs.h"
 
 namespace crochet {
 namespace {

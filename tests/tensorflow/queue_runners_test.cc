@@ -11,10 +11,10 @@
 #include <gtest/gtest.h>
 
 #include "crochet/crochet.h"
-#include "crochet/engines/tensorflow/test_graphs.h"
 #include "crochet/monitor/background_threads.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
+#include "tests/tensorflow/test_graphs.h"
 
 namespace crochet {
 namespace {

@@ -12,12 +12,12 @@
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/crochet.h"
 #include "crochet/eigen.h"
-#include "crochet/engines/tensorflow/test_graphs.h"
 #include "crochet/summary/event_file_reader.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
 #include "failing_session.h"
+#include "tests/tensorflow/test_graphs.h"
 
 namespace crochet {
 namespace {

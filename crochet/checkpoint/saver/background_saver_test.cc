@@ -17,6 +17,7 @@
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/no_threads.h"
 #include "crochet/testing/scripted_session.h"
+#include "crochet/testing/wait_until.h"
 
 namespace crochet {
 namespace {
@@ -174,7 +175,8 @@ TEST_F(BackgroundSaverTest, LogsWhatItIsWaitingFor) {
   background.enqueue(Snapshot({{"global_step", Tensor::scalar<int64_t>(0)}}, copies),
                      "d/model.ckpt", 0);
   std::thread waiter([&] { background.wait(); });
-  while (!log_.contains("waiting for a checkpoint to be written")) std::this_thread::yield();
+  wait_until("a line in the log",
+             [this] { return log_.contains("waiting for a checkpoint to be written"); });
   copies->made.count_down();
   waiter.join();
 }

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "crochet/testing/wait_until.h"
+
 namespace crochet::local {
 namespace {
 
@@ -76,7 +78,8 @@ TEST_F(SpareMemoryTest, AllocatesLargeMemoryAheadOnceSomeIsMissing) {
     for (int i = 0; i < kVariables; ++i) memory.expect(kLarge);
     EXPECT_EQ(buffer_usage().num_bytes, before);
     const Tensor first = memory.take(DType::kFloat, {kElements});
-    while (buffer_usage().num_bytes < before + kVariables * kLarge) std::this_thread::yield();
+    wait_until("memory for all variables",
+               [&] { return buffer_usage().num_bytes >= before + kVariables * kLarge; });
     std::vector<Tensor> others;
     for (int i = 1; i < kVariables; ++i) others.push_back(memory.take(DType::kFloat, {kElements}));
   }
@@ -92,7 +95,7 @@ TEST_F(SpareMemoryTest, AllocatesMuchSmallMemoryAheadToo) {
   SpareMemory memory;
   for (size_t i = 0; i < kMany; ++i) memory.expect(kElements * sizeof(float));
   const Tensor first = memory.take(DType::kFloat, {kElements});
-  while (buffer_usage().num_bytes < before + kAll) std::this_thread::yield();
+  wait_until("memory for all variables", [&] { return buffer_usage().num_bytes >= before + kAll; });
 }
 
 TEST_F(SpareMemoryTest, LeavesScalarsAndOtherSizesToTheAllocator) {

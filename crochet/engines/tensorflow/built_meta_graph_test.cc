@@ -8,8 +8,8 @@
 #include "crochet/engines/tensorflow/graph_builder.h"
 #include "crochet/engines/tensorflow/meta_graph_writer.h"
 #include "crochet/engines/tensorflow/proto_reader.h"
-#include "crochet/engines/tensorflow/test_graphs.h"
 #include "crochet/session/global_step.h"
+#include "tests/tensorflow/test_graphs.h"
 
 namespace crochet::tensorflow {
 namespace {

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/engines/tensorflow/test_graphs.h"
+#include "tests/tensorflow/test_graphs.h"
 
 namespace crochet::tensorflow {
 namespace {

@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "crochet/engines/tensorflow/graph_builder.h"
-#include "crochet/engines/tensorflow/test_graphs.h"
 #include "crochet/session/global_step.h"
+#include "tests/tensorflow/test_graphs.h"
 
 namespace crochet::tensorflow {
 namespace {

@@ -7,10 +7,10 @@
 
 #include "crochet/crochet.h"
 #include "crochet/engines/tensorflow/graph_builder.h"
-#include "crochet/engines/tensorflow/test_graphs.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"
 #include "crochet/testing/temp_directory.h"
+#include "tests/tensorflow/test_graphs.h"
 
 namespace crochet::tensorflow {
 namespace {

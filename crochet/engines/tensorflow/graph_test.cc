@@ -10,10 +10,10 @@
 
 #include "crochet/engines/tensorflow/graph_builder.h"
 #include "crochet/engines/tensorflow/saved_model.h"
-#include "crochet/engines/tensorflow/test_graphs.h"
 #include "crochet/io/file_system.h"
 #include "crochet/session/queue_runner.h"
 #include "crochet/testing/temp_directory.h"
+#include "tests/tensorflow/test_graphs.h"
 
 namespace crochet::tensorflow {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "crochet/base/error.h"
 #include "crochet/engines/tensorflow/graph_builder.h"
-#include "crochet/engines/tensorflow/test_graphs.h"
 #include "crochet/testing/temp_directory.h"
+#include "tests/tensorflow/test_graphs.h"
 
 namespace crochet::tensorflow {
 namespace {

@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "crochet/crochet.h"
-#include "crochet/engines/tensorflow/test_graphs.h"
 #include "crochet/testing/temp_directory.h"
+#include "tests/tensorflow/test_graphs.h"
 
 namespace crochet::tensorflow {
 namespace {

@@ -15,10 +15,10 @@
 
 #include "crochet/crochet.h"
 #include "crochet/engines/tensorflow/sync_replicas_hook.h"
-#include "crochet/engines/tensorflow/test_cluster.h"
-#include "crochet/engines/tensorflow/test_graphs.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/temp_directory.h"
+#include "tests/tensorflow/test_cluster.h"
+#include "tests/tensorflow/test_graphs.h"
 
 namespace crochet::tensorflow {
 namespace {

@@ -3,8 +3,8 @@
 #include "crochet/testing/session_contract.h"
 
 #include "crochet/engines/tensorflow/single_threaded_config.h"
-#include "crochet/engines/tensorflow/test_cluster.h"
-#include "crochet/engines/tensorflow/test_graphs.h"
+#include "tests/tensorflow/test_cluster.h"
+#include "tests/tensorflow/test_graphs.h"
 
 namespace crochet::tensorflow {
 namespace {

@@ -14,8 +14,8 @@
 #include "crochet/crochet.h"
 #include "crochet/engines/tensorflow/graph_builder.h"
 #include "crochet/engines/tensorflow/graph_saver.h"
-#include "crochet/engines/tensorflow/test_graphs.h"
 #include "crochet/testing/temp_directory.h"
+#include "tests/tensorflow/test_graphs.h"
 
 namespace crochet::tensorflow {
 namespace {

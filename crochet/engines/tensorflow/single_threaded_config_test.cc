@@ -11,7 +11,8 @@
 #include "crochet/base/error.h"
 #include "crochet/engines/tensorflow/callers_thread_config.h"
 #include "crochet/engines/tensorflow/graph_builder.h"
-#include "crochet/engines/tensorflow/test_graphs.h"
+#include "crochet/testing/wait_until.h"
+#include "tests/tensorflow/test_graphs.h"
 
 namespace crochet::tensorflow {
 namespace {
@@ -142,7 +143,7 @@ TEST(SingleThreadedGraphsTest, EndsAnEndlessLoopWhenItIsClosed) {
     const auto session = graph.new_session("", config);
     session->run(init);
     std::thread endless([&] { EXPECT_THROW(session->run(loop), CancelledError); });
-    while (session->run(read).scalar<float>() == 0) std::this_thread::yield();
+    wait_until("the loop to begin", [&] { return session->run(read).scalar<float>() != 0; });
     session->close();
     endless.join();
   }

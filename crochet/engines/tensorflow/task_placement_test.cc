@@ -11,7 +11,7 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "crochet/base/error.h"
-#include "crochet/engines/tensorflow/test_graphs.h"
+#include "tests/tensorflow/test_graphs.h"
 
 namespace crochet::tensorflow::internal {
 namespace {

@@ -9,9 +9,9 @@
 #include "crochet/engines/tensorflow/graph_builder.h"
 #include "crochet/engines/tensorflow/graph_saver.h"
 #include "crochet/engines/tensorflow/saved_model.h"
-#include "crochet/engines/tensorflow/test_graphs.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/temp_directory.h"
+#include "tests/tensorflow/test_graphs.h"
 
 namespace crochet::tensorflow {
 namespace {

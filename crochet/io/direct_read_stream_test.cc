@@ -58,7 +58,9 @@ struct RingLog {
 class StringRing final : public IoRing {
  public:
   explicit StringRing(std::shared_ptr<RingLog> log)
-      : IoRing(DirectCalls::real(), kNumBlocks, kBlockBytes), log_(std::move(log)) {}
+      : IoRing(DirectCalls::real(), kNumBlocks, kBlockBytes), log_(std::move(log)) {
+    EXPECT_TRUE(map_buffers());
+  }
   ~StringRing() override { log_->left_under_way = reads_.size(); }
 
  private:

@@ -9,21 +9,18 @@
 #include <liburing.h>
 #include <sched.h>
 
-#include "crochet/base/error.h"
-
 namespace crochet {
 namespace {
 
 // A huge page needs one pin and one address instead of 512.
 constexpr size_t kHugePageBytes = size_t{1} << 21;
 
-// Memory from the operating system, aligned to kHugePageBytes.
+// Memory from the operating system, aligned to kHugePageBytes; empty if there is none.
 std::span<std::byte> map_memory(size_t num_bytes) {
   const size_t mapped_bytes = num_bytes + kHugePageBytes;
   void* const mapped =
       ::mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapped == MAP_FAILED)
-    throw ResourceExhaustedError("cannot allocate {} bytes of buffers for files", num_bytes);
+  if (mapped == MAP_FAILED) return {};
   auto* const begin = static_cast<std::byte*>(mapped);
   const size_t surplus = -reinterpret_cast<uintptr_t>(mapped) % kHugePageBytes;
   if (surplus > 0) ::munmap(begin, surplus);
@@ -43,13 +40,7 @@ constexpr int kMaxTries = 10'000;
 
 std::unique_ptr<IoRing> IoRing::make(DirectCalls& calls, size_t num_buffers, size_t buffer_bytes,
                                      int& error) {
-  std::unique_ptr<IoRing> ring;
-  try {
-    ring.reset(new IoRing(calls, num_buffers, buffer_bytes));
-  } catch (const ResourceExhaustedError&) {
-    error = ENOMEM;
-    return nullptr;
-  }
+  std::unique_ptr<IoRing> ring(new IoRing(calls, num_buffers, buffer_bytes));
   const int result = ring->set_up();
   if (result >= 0) return ring;
   error = -result;
@@ -57,16 +48,19 @@ std::unique_ptr<IoRing> IoRing::make(DirectCalls& calls, size_t num_buffers, siz
 }
 
 IoRing::IoRing(DirectCalls& calls, size_t num_buffers, size_t buffer_bytes)
-    : calls_(calls),
-      buffer_bytes_(buffer_bytes),
-      requests_(num_buffers),
-      memory_(map_memory(num_buffers * buffer_bytes)) {}
+    : calls_(calls), buffer_bytes_(buffer_bytes), requests_(num_buffers) {}
+
+bool IoRing::map_buffers() {
+  memory_ = map_memory(num_buffers() * buffer_bytes_);
+  return !memory_.empty();
+}
 
 int IoRing::set_up() {
   auto ring = std::make_unique<io_uring>();
   const int made = calls_.make_ring(static_cast<unsigned>(num_buffers()), ring.get());
   if (made < 0) return made;
   ring_ = std::move(ring);
+  if (!map_buffers()) return -ENOMEM;
   registered_ = calls_.register_buffer(ring_.get(), memory_) >= 0;
   return 0;
 }
@@ -77,7 +71,7 @@ IoRing::~IoRing() {
     return;
   }
   if (ring_) ::io_uring_queue_exit(ring_.get());
-  ::munmap(memory_.data(), memory_.size());
+  if (!memory_.empty()) ::munmap(memory_.data(), memory_.size());
 }
 
 int IoRing::start(const IoRequest& request) {

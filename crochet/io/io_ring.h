@@ -71,8 +71,10 @@ class IoRing {
   bool is_usable() const { return is_mine() && !broken_ && num_in_flight_ == 0; }
 
  protected:
-  // Throws: ResourceExhaustedError if there is no memory for the buffers.
+  // Without buffers, and without a ring of the kernel.
   IoRing(DirectCalls& calls, size_t num_buffers, size_t buffer_bytes);
+  // False if there is no memory for them.
+  bool map_buffers();
 
  private:
   // The kernel's part of start() and wait(). Return 0 or a negative errno.
@@ -85,7 +87,7 @@ class IoRing {
   const ProcessOwner owner_;
   const size_t buffer_bytes_;
   std::vector<IoRequest> requests_;  // By buffer.
-  std::span<std::byte> memory_;      // Of all buffers.
+  std::span<std::byte> memory_;      // Of all buffers; empty before map_buffers().
   std::unique_ptr<io_uring> ring_;   // Null before set_up().
   bool registered_ = false;
   bool broken_ = false;

@@ -25,6 +25,7 @@
 #include <iostream>
 #include <random>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "crochet/checkpoint/saver/background_saver.h"
@@ -340,7 +341,7 @@ json snapshot_costs(const Options& options) {
 Options parse(int argc, char** argv) {
   Options options;
   const auto value = [&](int& i) -> std::string {
-    if (i + 1 == argc) throw InvalidArgumentError("{} needs a value", argv[i]);
+    if (i + 1 == argc) throw InvalidArgumentError(fmt::format("{} needs a value", argv[i]));
     return argv[++i];
   };
   for (int i = 1; i < argc; ++i) {
@@ -362,7 +363,7 @@ Options parse(int argc, char** argv) {
       options.mib = options.largest_mib = 4;
       options.saves = 1;
     } else {
-      throw InvalidArgumentError("unknown option {}", argument);
+      throw InvalidArgumentError(fmt::format("unknown option {}", argument));
     }
   }
   return options;

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/checkpoint_argument.h"
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/io/path.h"
@@ -23,12 +25,13 @@ std::string listed(const std::vector<std::string>& names) {
 
 std::string newest_in(FileSystem& files, const std::string& directory) {
   const std::vector<FoundCheckpoint> found = find_checkpoints(files, directory);
-  if (found.empty()) throw NotFoundError("{}: no checkpoint in this directory", directory);
+  if (found.empty())
+    throw NotFoundError(fmt::format("{}: no checkpoint in this directory", directory));
   if (auto newest = newest_of(files, directory, found)) return *std::move(newest);
   std::vector<std::string> names;
   for (const FoundCheckpoint& each : found) names.push_back(base_name(each.prefix));
-  throw InvalidArgumentError("{}: found several checkpoints, name one: {}", directory,
-                             listed(names));
+  throw InvalidArgumentError(
+      fmt::format("{}: found several checkpoints, name one: {}", directory, listed(names)));
 }
 
 // The checkpoints in the directory whose names begin like this one.
@@ -45,9 +48,9 @@ std::vector<std::string> similar_names(FileSystem& files, const std::string& pat
 [[noreturn]] void throw_no_checkpoint(FileSystem& files, const std::string& path) {
   const std::vector<std::string> similar = similar_names(files, path);
   if (!similar.empty())
-    throw NotFoundError("{}: no such checkpoint; found {}", path, listed(similar));
-  if (files.exists(path)) throw NotFoundError("{}: not a file of a checkpoint", path);
-  throw NotFoundError("{}: no such checkpoint, file or directory", path);
+    throw NotFoundError(fmt::format("{}: no such checkpoint; found {}", path, listed(similar)));
+  if (files.exists(path)) throw NotFoundError(fmt::format("{}: not a file of a checkpoint", path));
+  throw NotFoundError(fmt::format("{}: no such checkpoint, file or directory", path));
 }
 
 }  // namespace
@@ -77,7 +80,8 @@ std::string checkpoint_argument(FileSystem& files, const std::string& path) {
   // name.
   if (format && format != format_of_prefix) return path;
   if (!format_of_prefix)
-    throw NotFoundError("{}: not a checkpoint: there is no {}", path, index_filename(prefix));
+    throw NotFoundError(
+        fmt::format("{}: not a checkpoint: there is no {}", path, index_filename(prefix)));
   return prefix;
 }
 

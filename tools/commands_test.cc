@@ -4,6 +4,7 @@
 // Output and exit codes of the commands that only read.
 #include <cmath>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

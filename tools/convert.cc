@@ -5,6 +5,8 @@
 #include <functional>
 #include <memory>
 
+#include <fmt/format.h>
+
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/bundle/bundle_writer.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
@@ -64,7 +66,7 @@ Names chosen_names(const CheckpointReader& reader, const Options& options) {
   for (const auto& [name, info] : reader.tensors())
     if (options.filter.takes(name)) names.push_back(name);
   if (names.empty() && !reader.tensors().empty())
-    throw NotFoundError("{}: no such tensor in this checkpoint", reader.prefix());
+    throw NotFoundError(fmt::format("{}: no such tensor in this checkpoint", reader.prefix()));
   return renaming_of(options).apply(names);
 }
 
@@ -94,9 +96,11 @@ Target target_of(const Options& options) {
   else
     remove_suffix(path, ".index");
   if (path.empty() || path.ends_with('/'))
-    throw InvalidArgumentError("{}: expected the name of a checkpoint", options.target);
+    throw InvalidArgumentError(
+        fmt::format("{}: expected the name of a checkpoint", options.target));
   if (format == CheckpointFormat::kSafetensors && options.format == "bundle")
-    throw InvalidArgumentError("{}: not a valid name for a tensor bundle", options.target);
+    throw InvalidArgumentError(
+        fmt::format("{}: not a valid name for a tensor bundle", options.target));
   return {std::string(path), format};
 }
 
@@ -105,15 +109,16 @@ void check_target(FileSystem& files, const CheckpointReader& source, const Targe
   const std::string own_file = safetensors_filename(target.prefix);
   const bool same_prefix = source.prefix() == target.prefix || source.prefix() == own_file;
   if (same_prefix && source.format() == target.format)
-    throw InvalidArgumentError("{}: a checkpoint cannot be converted in place", path_of(target));
+    throw InvalidArgumentError(
+        fmt::format("{}: a checkpoint cannot be converted in place", path_of(target)));
   // A file may be added next to a bundle; but a bundle next to a file would be read instead of it.
   if (same_prefix && target.format == CheckpointFormat::kTensorBundle)
-    throw InvalidArgumentError("{}: the source has this name, and readers prefer a tensor bundle",
-                               target.prefix);
+    throw InvalidArgumentError(fmt::format(
+        "{}: the source has this name, and readers prefer a tensor bundle", target.prefix));
   const auto there = same_prefix ? std::nullopt : format_of(files, target.prefix);
   const std::string path = there ? index_path(files, target.prefix, *there) : own_file;
   if (!force && files.exists(path) && (there || target.format == CheckpointFormat::kSafetensors))
-    throw AlreadyExistsError("{}: exists; --force replaces it", path);
+    throw AlreadyExistsError(fmt::format("{}: exists; --force replaces it", path));
 }
 
 using Tensors = std::vector<std::pair<std::string, std::function<Tensor()>>>;

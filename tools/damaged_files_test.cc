@@ -3,6 +3,7 @@
 //
 // Files are not trusted: whatever they contain, every command ends with one of its exit codes, and
 // never reports a damaged checkpoint as "sound".
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

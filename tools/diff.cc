@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 
+#include "crochet/tensor/fmt.h"
 #include "tools/checkpoint_argument.h"
 #include "tools/command.h"
 #include "tools/comparison.h"
@@ -158,8 +159,8 @@ int diff(const Context& context, const Options& options) {
   Comparer comparer(context, options);
   const std::set<std::string> names = comparer.names();
   if (names.empty() && !(options.filter.only.empty() && options.filter.ignore.empty()))
-    throw NotFoundError("{}: no such tensor in this checkpoint nor in {}", comparer.a().prefix(),
-                        comparer.b().prefix());
+    throw NotFoundError(fmt::format("{}: no such tensor in this checkpoint nor in {}",
+                                    comparer.a().prefix(), comparer.b().prefix()));
   uint64_t num_different = 0;
   Json differences = Json::array();
   for (const std::string& name : names) {

@@ -92,7 +92,7 @@ std::optional<std::string> basename_in_state(FileSystem& files, const std::strin
     if (const auto state = get_checkpoint_state(files, directory))
       return without_step(base_name(state->model_checkpoint_path));
   } catch (const Error& error) {
-    log_warning("{}", error.what());
+    log_warning(error.what());
   }
   return std::nullopt;
 }

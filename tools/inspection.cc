@@ -8,6 +8,8 @@
 #include <cstring>
 #include <map>
 
+#include <fmt/format.h>
+
 #include "crochet/checkpoint/bundle/bundle_index.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/layout/file_names.h"
@@ -52,8 +54,8 @@ uint32_t index_crc(FileSystem& files, const std::string& path) {
   uint64_t length = 0;
   std::memcpy(&length, length_bytes.data(), sizeof length);
   if (length > std::min(internal::kMaxSafetensorsHeaderBytes, file->size()))
-    throw DataLossError("{}: found a header of {} bytes in a file of {}", path, length,
-                        file->size());
+    throw DataLossError(
+        fmt::format("{}: found a header of {} bytes in a file of {}", path, length, file->size()));
   std::vector<std::byte> header(length);
   file->read_at(length_bytes.size(), header);
   return mask_crc32c(extend_crc32c(crc32c(length_bytes), header));

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <memory>
 
+#include <fmt/format.h>
+
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/io/path.h"
 #include "tools/checkpoint_argument.h"
@@ -109,7 +111,7 @@ void print_rows(const Context& context, const std::string& directory,
 int list(const Context& context, const Options& options) {
   std::string directory;
   if (!directory_argument(context.files(), options.path, directory))
-    throw NotFoundError("{}: no such directory", options.path);
+    throw NotFoundError(fmt::format("{}: no such directory", options.path));
   const std::vector<FoundCheckpoint> found = find_checkpoints(context.files(), directory);
   const auto newest = newest_of(context.files(), directory, found);
   std::vector<Row> rows;

@@ -4,6 +4,8 @@
 // crochet pin, crochet unpin: protect checkpoints from being removed by runs, or no longer.
 #include <memory>
 
+#include <fmt/format.h>
+
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "tools/checkpoint_argument.h"
 #include "tools/command.h"

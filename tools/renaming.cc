@@ -26,7 +26,8 @@ std::string take_part(std::string_view& rest, char delimiter, std::string_view w
     part += rest.front();
     rest.remove_prefix(1);
   }
-  if (rest.empty()) throw InvalidArgumentError("\"{}\": expected s/old/new/ or s/old/new/g", whole);
+  if (rest.empty())
+    throw InvalidArgumentError(fmt::format("\"{}\": expected s/old/new/ or s/old/new/g", whole));
   rest.remove_prefix(1);
   return part;
 }
@@ -50,7 +51,7 @@ struct Substitution::Expression {
     if (const int error = ::regcomp(&compiled, pattern.c_str(), REG_EXTENDED); error != 0) {
       std::array<char, 256> text = {};
       ::regerror(error, &compiled, text.data(), text.size());
-      throw InvalidArgumentError("\"{}\": {}", pattern, text.data());
+      throw InvalidArgumentError(fmt::format("\"{}\": {}", pattern, text.data()));
     }
   }
   ~Expression() { ::regfree(&compiled); }
@@ -63,15 +64,16 @@ struct Substitution::Expression {
 Substitution::Substitution(std::string_view text) {
   std::string_view rest = text;
   const bool starts_well = rest.size() > 1 && rest.front() == 's' && rest[1] != '\\';
-  if (!starts_well) throw InvalidArgumentError("\"{}\": expected s/old/new/ or s/old/new/g", text);
+  if (!starts_well)
+    throw InvalidArgumentError(fmt::format("\"{}\": expected s/old/new/ or s/old/new/g", text));
   const char delimiter = rest[1];
   rest.remove_prefix(2);
   const std::string pattern = take_part(rest, delimiter, text);
   replacement_ = take_part(rest, delimiter, text);
   everywhere_ = rest == "g";
   if (!everywhere_ && !rest.empty())
-    throw InvalidArgumentError("\"{}\": found \"{}\" after the last {}, expected g or nothing",
-                               text, rest, delimiter);
+    throw InvalidArgumentError(fmt::format(
+        "\"{}\": found \"{}\" after the last {}, expected g or nothing", text, rest, delimiter));
   expression_ = std::make_shared<Expression>(pattern);
 }
 
@@ -135,7 +137,7 @@ std::map<std::string, std::string> Renaming::apply(const std::vector<std::string
   std::string problems;
   list_unused(whole, names, false, problems);
   list_unused(prefixes, names, true, problems);
-  if (!problems.empty()) throw NotFoundError("{}", problems);
+  if (!problems.empty()) throw NotFoundError(problems);
   std::map<std::string, std::string> renamed, taken;
   for (const std::string& name : names) {
     const std::string target = new_name(name);
@@ -147,14 +149,14 @@ std::map<std::string, std::string> Renaming::apply(const std::vector<std::string
                               problems.empty() ? "" : "; ", other->second, name, target);
     renamed.emplace(name, target);
   }
-  if (!problems.empty()) throw InvalidArgumentError("{}", problems);
+  if (!problems.empty()) throw InvalidArgumentError(problems);
   return renamed;
 }
 
 std::pair<std::string, std::string> parse_renaming(std::string_view text) {
   const size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0)
-    throw InvalidArgumentError("\"{}\": expected old=new", text);
+    throw InvalidArgumentError(fmt::format("\"{}\": expected old=new", text));
   return {std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
 }
 

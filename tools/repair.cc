@@ -5,6 +5,8 @@
 #include <memory>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/directory/checkpoint_directory.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
@@ -73,18 +75,20 @@ std::string only_basename(FileSystem& files, const std::string& directory,
       basenames.insert(each.basename);
     }
   if (with_step.empty())
-    throw NotFoundError("{}: no checkpoint <name>-<step> in this directory", directory);
+    throw NotFoundError(
+        fmt::format("{}: no checkpoint <name>-<step> in this directory", directory));
   if (const auto newest = newest_of(files, directory, with_step))
     return base_name(newest->substr(0, newest->rfind('-')));
-  throw InvalidArgumentError("{}: holds checkpoints of several names; choose by --basename: {}",
-                             directory, fmt::join(basenames, ", "));
+  throw InvalidArgumentError(
+      fmt::format("{}: holds checkpoints of several names; choose by --basename: {}", directory,
+                  fmt::join(basenames, ", ")));
 }
 
 std::optional<CheckpointState> state_now(FileSystem& files, const std::string& directory) {
   try {
     return get_checkpoint_state(files, directory, kStateFile);
   } catch (const Error& error) {
-    log_warning("{}", error.what());
+    log_warning(error.what());
     return std::nullopt;
   }
 }
@@ -231,11 +235,11 @@ int repair(const Context& context, const Options& options) {
   FileSystem& files = context.files();
   std::string directory;
   if (!directory_argument(files, options.path, directory))
-    throw NotFoundError("{}: no such directory", options.path);
+    throw NotFoundError(fmt::format("{}: no such directory", options.path));
   std::optional<DirectoryLock> lock;
   if (!options.dry_run) lock.emplace(files, directory);
   auto opened = internal::CheckpointDirectory::find(files, directory);
-  if (!opened) throw NotFoundError("{}: no such directory", directory);
+  if (!opened) throw NotFoundError(fmt::format("{}: no such directory", directory));
   Outcome outcome = examine(opened->files(), directory, options);
   const bool had_work = has_work(outcome, options);
   if (!options.dry_run) carry_out(*opened, options, outcome);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <map>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +28,8 @@ class FlakyFiles final : public MemoryFileSystem {
   std::string unreadable = {};
 
   std::unique_ptr<ReadableFile> open(const std::string& path) override {
-    if (path == unreadable) throw UnknownError("{}: read failed: Input/output error (EIO)", path);
+    if (path == unreadable)
+      throw UnknownError(fmt::format("{}: read failed: Input/output error (EIO)", path));
     return MemoryFileSystem::open(path);
   }
 };

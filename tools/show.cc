@@ -4,6 +4,8 @@
 // crochet show: the tensors of a checkpoint.
 #include <memory>
 
+#include <fmt/format.h>
+
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "tools/checkpoint_argument.h"

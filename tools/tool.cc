@@ -6,6 +6,8 @@
 #include <new>
 #include <optional>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/base/escape.h"
 #include "crochet/base/log.h"

@@ -4,6 +4,8 @@
 // crochet verify: checks that checkpoints are complete and as they were written.
 #include <memory>
 
+#include <fmt/format.h>
+
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "tools/checkpoint_argument.h"
 #include "tools/command.h"
@@ -32,7 +34,7 @@ std::vector<FoundCheckpoint> checkpoints_of(FileSystem& files, const std::string
   if (!directory_argument(files, path, directory))
     return {look_at_checkpoint(files, checkpoint_argument(files, path))};
   std::vector<FoundCheckpoint> found = find_checkpoints(files, directory);
-  if (found.empty()) throw NotFoundError("{}: no checkpoint in this directory", path);
+  if (found.empty()) throw NotFoundError(fmt::format("{}: no checkpoint in this directory", path));
   return found;
 }
 

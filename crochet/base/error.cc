@@ -53,39 +53,39 @@ Error::Error(Code code, std::string_view message)
 void throw_error(Code code, const std::string& message) {
   switch (code) {
     case Code::kCancelled:
-      throw CancelledError("{}", message);
+      throw CancelledError(message);
     case Code::kUnknown:
-      throw UnknownError("{}", message);
+      throw UnknownError(message);
     case Code::kInvalidArgument:
-      throw InvalidArgumentError("{}", message);
+      throw InvalidArgumentError(message);
     case Code::kDeadlineExceeded:
-      throw DeadlineExceededError("{}", message);
+      throw DeadlineExceededError(message);
     case Code::kNotFound:
-      throw NotFoundError("{}", message);
+      throw NotFoundError(message);
     case Code::kAlreadyExists:
-      throw AlreadyExistsError("{}", message);
+      throw AlreadyExistsError(message);
     case Code::kPermissionDenied:
-      throw PermissionDeniedError("{}", message);
+      throw PermissionDeniedError(message);
     case Code::kResourceExhausted:
-      throw ResourceExhaustedError("{}", message);
+      throw ResourceExhaustedError(message);
     case Code::kFailedPrecondition:
-      throw FailedPreconditionError("{}", message);
+      throw FailedPreconditionError(message);
     case Code::kAborted:
-      throw AbortedError("{}", message);
+      throw AbortedError(message);
     case Code::kOutOfRange:
-      throw OutOfRangeError("{}", message);
+      throw OutOfRangeError(message);
     case Code::kUnimplemented:
-      throw UnimplementedError("{}", message);
+      throw UnimplementedError(message);
     case Code::kInternal:
-      throw InternalError("{}", message);
+      throw InternalError(message);
     case Code::kUnavailable:
-      throw UnavailableError("{}", message);
+      throw UnavailableError(message);
     case Code::kDataLoss:
-      throw DataLossError("{}", message);
+      throw DataLossError(message);
     case Code::kUnauthenticated:
-      throw UnauthenticatedError("{}", message);
+      throw UnauthenticatedError(message);
   }
-  throw UnknownError("{}", message);
+  throw UnknownError(message);
 }
 
 bool is_preemption(const std::exception_ptr& error) {

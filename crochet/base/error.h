@@ -6,9 +6,6 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <utility>
-
-#include <fmt/format.h>
 
 namespace crochet {
 
@@ -50,13 +47,11 @@ class Error : public std::runtime_error {
 
 // One class for each code, so that callers can catch the kinds they handle.
 //
-//   throw NotFoundError("{}: no such checkpoint", prefix);
+//   throw NotFoundError(prefix + ": no such checkpoint");
 template <Code kCode>
 class CodedError : public Error {
  public:
-  template <typename... Args>
-  explicit CodedError(fmt::format_string<Args...> format, Args&&... args)
-      : Error(kCode, fmt::format(format, std::forward<Args>(args)...)) {}
+  explicit CodedError(std::string_view message) : Error(kCode, message) {}
 };
 
 using CancelledError = CodedError<Code::kCancelled>;

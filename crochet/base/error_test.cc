@@ -6,6 +6,7 @@
 #include <new>
 #include <type_traits>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -46,7 +47,7 @@ TEST(ErrorTest, HasTensorFlowsNumbersAndNames) {
 }
 
 TEST(ErrorTest, FormatsItsMessage) {
-  EXPECT_THAT([] { throw NotFoundError("{}: no such checkpoint, step {}", "a", 7); },
+  EXPECT_THAT([] { throw NotFoundError(fmt::format("{}: no such checkpoint, step {}", "a", 7)); },
               ThrowsMessage<Error>("a: no such checkpoint, step 7"));
 }
 

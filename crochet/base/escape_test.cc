@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/base/escape.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,14 +55,14 @@ TEST(EscapeTest, KeepsTheMeaningOfJson) {
 TEST(EscapeTest, ErrorsAndLogLinesAreEscaped) {
   const std::string name = "hooks/x\x1b]0;title\a\nI 12:00:00 all is well \xff";
   const std::string shown = "hooks/x\\x1b]0;title\\x07\\nI 12:00:00 all is well \\xff";
-  EXPECT_EQ(NotFoundError("{}: missing", name).what(), shown + ": missing");
+  EXPECT_EQ(NotFoundError(fmt::format("{}: missing", name)).what(), shown + ": missing");
   EXPECT_EQ(Error(Code::kDataLoss, name).what(), shown);
   EXPECT_THAT([&] { throw_error(Code::kAborted, name); },
               ::testing::ThrowsMessage<AbortedError>(shown));
   std::string line;
   const LogCallback previous =
       set_log_callback([&](Severity, std::string_view message) { line = message; });
-  log_warning("{}: surplus", name);
+  log_warning(fmt::format("{}: surplus", name));
   EXPECT_EQ(line, shown + ": surplus");
   log(Severity::kInfo, name);
   EXPECT_EQ(line, shown);

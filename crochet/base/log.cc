@@ -11,6 +11,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include <fmt/chrono.h>
 
@@ -177,5 +178,10 @@ void log(Severity severity, std::string_view message) noexcept {
   } catch (...) {  // Out of memory.
   }
 }
+
+void log_debug(std::string_view message) noexcept { log(Severity::kDebug, message); }
+void log_info(std::string_view message) noexcept { log(Severity::kInfo, message); }
+void log_warning(std::string_view message) noexcept { log(Severity::kWarning, message); }
+void log_error(std::string_view message) noexcept { log(Severity::kError, message); }
 
 }  // namespace crochet

@@ -4,9 +4,6 @@
 
 #include <functional>
 #include <string_view>
-#include <utility>
-
-#include <fmt/format.h>
 
 namespace crochet {
 
@@ -43,21 +40,9 @@ void log_to_stderr(Severity severity, std::string_view message);
 // deep.
 void log(Severity severity, std::string_view message) noexcept;
 
-template <typename... Args>
-void log_debug(fmt::format_string<Args...> format, Args&&... args) {
-  log(Severity::kDebug, fmt::format(format, std::forward<Args>(args)...));
-}
-template <typename... Args>
-void log_info(fmt::format_string<Args...> format, Args&&... args) {
-  log(Severity::kInfo, fmt::format(format, std::forward<Args>(args)...));
-}
-template <typename... Args>
-void log_warning(fmt::format_string<Args...> format, Args&&... args) {
-  log(Severity::kWarning, fmt::format(format, std::forward<Args>(args)...));
-}
-template <typename... Args>
-void log_error(fmt::format_string<Args...> format, Args&&... args) {
-  log(Severity::kError, fmt::format(format, std::forward<Args>(args)...));
-}
+void log_debug(std::string_view message) noexcept;
+void log_info(std::string_view message) noexcept;
+void log_warning(std::string_view message) noexcept;
+void log_error(std::string_view message) noexcept;
 
 }  // namespace crochet

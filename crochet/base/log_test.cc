@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,10 +39,10 @@ class LogTest : public ::testing::Test {
 
 TEST_F(LogTest, PassesEveryLineToTheCallback) {
   set_log_callback(collect());
-  log_debug("step {}", 1);
-  log_info("step {}", 2);
-  log_warning("step {}", 3);
-  log_error("step {}", 4);
+  log_debug(fmt::format("step {}", 1));
+  log_info(fmt::format("step {}", 2));
+  log_warning(fmt::format("step {}", 3));
+  log_error(fmt::format("step {}", 4));
   EXPECT_THAT(lines_,
               ElementsAre(Pair(Severity::kDebug, "step 1"), Pair(Severity::kInfo, "step 2"),
                           Pair(Severity::kWarning, "step 3"), Pair(Severity::kError, "step 4")));
@@ -64,7 +65,7 @@ TEST_F(LogTest, DropsExceptionsOfTheCallback) {
 TEST_F(LogTest, LetsACallbackLog) {
   set_log_callback([this](Severity severity, std::string_view message) {
     lines_.emplace_back(severity, message);
-    if (severity == Severity::kError) log_info("about {}", message);
+    if (severity == Severity::kError) log_info(fmt::format("about {}", message));
   });
   log_error("it");
   EXPECT_THAT(lines_, ElementsAre(Pair(Severity::kError, "it"), Pair(Severity::kInfo, "about it")));
@@ -159,7 +160,7 @@ TEST_F(LogTest, LimitsTheNumberOfWaitingLines) {
   std::jthread thread([] { log_info("the first"); });
   in_call.wait();
   ::testing::internal::CaptureStderr();
-  for (int i = 0; i < 10'001; ++i) log_info("line {}", i);
+  for (int i = 0; i < 10'001; ++i) log_info(fmt::format("line {}", i));
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), MatchesRegex("I [0-9:]+ line 10000\n"));
   unlocked.count_down();
   flush_log();

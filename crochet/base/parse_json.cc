@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/base/parse_json.h"
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 
 namespace crochet::internal {
@@ -19,7 +21,7 @@ void check(std::string_view text, std::string_view document) {
   bool in_string = false;
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
-    if (c == '\0') throw DataLossError("{}: byte {}: a zero byte", document, i);
+    if (c == '\0') throw DataLossError(fmt::format("{}: byte {}: a zero byte", document, i));
     if (c == '"')
       in_string = !in_string;
     else if (in_string)
@@ -27,15 +29,17 @@ void check(std::string_view text, std::string_view document) {
     else if (c == ']' || c == '}')
       --depth;
     else if ((c == '[' || c == '{') && ++depth > kMaxJsonDepth)
-      throw DataLossError("{}: byte {}: nested deeper than {} levels", document, i, kMaxJsonDepth);
+      throw DataLossError(
+          fmt::format("{}: byte {}: nested deeper than {} levels", document, i, kMaxJsonDepth));
   }
 }
 
 [[noreturn]] void throw_not_json(std::string_view document, size_t byte,
                                  const json::exception& error) {
   const std::string_view message = error.what();
-  throw DataLossError("{}: byte {}: {}{}", document, byte, message.substr(0, kMaxMessageBytes),
-                      message.size() > kMaxMessageBytes ? "..." : "");
+  throw DataLossError(fmt::format("{}: byte {}: {}{}", document, byte,
+                                  message.substr(0, kMaxMessageBytes),
+                                  message.size() > kMaxMessageBytes ? "..." : ""));
 }
 
 }  // namespace

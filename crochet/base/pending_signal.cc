@@ -40,7 +40,7 @@ Clock::Duration pending_signal_age() noexcept {
 
 void throw_if_signalled(const char* activity) {
   if (const int signal = pending_signal(); signal != 0)
-    throw CancelledError("{} cut short by {}", activity, signal_name(signal));
+    throw CancelledError(fmt::format("{} cut short by {}", activity, signal_name(signal)));
 }
 
 bool sleep_unless_signalled(Clock& clock, Clock::Duration duration, const std::stop_token& stop) {

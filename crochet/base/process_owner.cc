@@ -7,6 +7,7 @@
 #include <atomic>
 #include <new>
 
+#include <fmt/format.h>
 #include <pthread.h>
 
 #include "crochet/base/error.h"
@@ -54,8 +55,8 @@ bool ProcessOwner::is_here_unregistered() const noexcept {
 }
 
 void ProcessOwner::throw_forked(std::string_view what) const {
-  throw FailedPreconditionError("{}: belongs to process {}, from which process {} was forked", what,
-                                pid_, ::getpid());
+  throw FailedPreconditionError(fmt::format(
+      "{}: belongs to process {}, from which process {} was forked", what, pid_, ::getpid()));
 }
 
 void add_fork_actions(ForkActions& actions) noexcept {

@@ -5,6 +5,8 @@
 #include <system_error>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 
 namespace crochet {
@@ -13,7 +15,7 @@ Thread::Thread(const std::string& what, std::function<void()> body) {
   try {
     thread_ = std::make_unique<std::thread>(std::move(body));
   } catch (const std::system_error& error) {
-    throw ResourceExhaustedError("{}: cannot start a thread: {}", what, error.what());
+    throw ResourceExhaustedError(fmt::format("{}: cannot start a thread: {}", what, error.what()));
   }
 }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
@@ -35,16 +37,17 @@ CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHookOptions options, Wri
     throw InvalidArgumentError("a checkpoint hook was given no checkpoint_dir");
   for (const MetricSource& source : options_.metrics)
     if (source.name.empty() || !source.newest)
-      throw InvalidArgumentError("a checkpoint hook was given a metric \"{}\" without a source",
-                                 source.name);
+      throw InvalidArgumentError(
+          fmt::format("a checkpoint hook was given a metric \"{}\" without a source", source.name));
   if (std::ranges::find(options_.listeners, nullptr) != options_.listeners.end())
     throw InvalidArgumentError("a checkpoint hook was given a listener that is a null pointer");
   if (options_.fallback_dir == options_.checkpoint_dir)
     throw InvalidArgumentError(
-        "a checkpoint hook was given \"{}\" as checkpoint_dir and as fallback_dir",
-        options_.checkpoint_dir);
+        fmt::format("a checkpoint hook was given \"{}\" as checkpoint_dir and as fallback_dir",
+                    options_.checkpoint_dir));
   if (!(options_.deadline_secs.value_or(0) >= 0))
-    throw InvalidArgumentError("deadline_secs is {}, expected 0 or more", *options_.deadline_secs);
+    throw InvalidArgumentError(
+        fmt::format("deadline_secs is {}, expected 0 or more", *options_.deadline_secs));
 }
 
 std::shared_ptr<Saver> CheckpointSaverHook::find_saver() const {
@@ -102,7 +105,8 @@ std::shared_ptr<void> CheckpointSaverHook::lock_directories(FileSystem& files,
   } catch (const FailedPreconditionError&) {
     throw;
   } catch (const Error& error) {  // Not fatal: it may never be needed.
-    log_warning("the fallback directory for checkpoints cannot be used now: {}", error.what());
+    log_warning(
+        fmt::format("the fallback directory for checkpoints cannot be used now: {}", error.what()));
   }
   return locks;
 }
@@ -160,7 +164,7 @@ void CheckpointSaverHook::end(Session& session) {
   try {
     const int64_t step = read_global_step(session);
     if (step_rejected_)
-      log_warning("step {} is not saved: a hook rejected it", step);
+      log_warning(fmt::format("step {} is not saved: a hook rejected it", step));
     else if (last_saved_step_ != step)
       save_last(session, step);
     finish(session);
@@ -180,7 +184,8 @@ void CheckpointSaverHook::save_last(Session& session, int64_t step) {
     try {  // A run of its own: that of the last step may not have fetched the metric.
       note_metric(step, session.run(metric_).tensor());
     } catch (const Error& error) {
-      log_warning("the last checkpoint has no value of {}: {}", metric_name_, error.what());
+      log_warning(
+          fmt::format("the last checkpoint has no value of {}: {}", metric_name_, error.what()));
     }
   }
   note_metrics(step);
@@ -197,9 +202,9 @@ void CheckpointSaverHook::find_metric(const Graph& graph) {
   try {
     metric_ = resolve_values(graph, metric_name_, *this);
   } catch (const NotFoundError&) {
-    log_warning(
+    log_warning(fmt::format(
         "keep_best: no metric \"{}\": found neither in the graph nor among the hook's metrics",
-        metric_name_);
+        metric_name_));
   }
 }
 
@@ -236,12 +241,12 @@ void CheckpointSaverHook::release() {
       else
         background_->wait();
     } catch (const Error& error) {  // Time is up, or the child of a fork unwinds its parent's run.
-      log_error("{}", error.what());
+      log_error(error.what());
     }
     for (const SaveTicket& ticket : background_->take_finished()) note_ended(ticket);
     background_.reset();
   }
-  if (locks_) log_info("{}: {}", options_.checkpoint_dir, to_string(statistics_));
+  if (locks_) log_info(fmt::format("{}: {}", options_.checkpoint_dir, to_string(statistics_)));
   writer_.reset();
   locks_.reset();
 }
@@ -255,16 +260,16 @@ Clock::TimePoint CheckpointSaverHook::deadline() {
 
 bool CheckpointSaverHook::is_left_to_the_end(int64_t step) const {
   if (!options_.deadline_secs || deadline_ || pending_signal() == 0) return false;
-  log_info("the checkpoint of step {} is left to the end: received {}", step,
-           signal_name(pending_signal()));
+  log_info(fmt::format("the checkpoint of step {} is left to the end: received {}", step,
+                       signal_name(pending_signal())));
   return true;
 }
 
 void CheckpointSaverHook::finish_running(Session& session) {
   const Clock::TimePoint deadline = this->deadline();
   if (!background_ || !background_->busy()) return;
-  log_info("{:.1f} s left before the deadline: waiting for {}", secs_left(),
-           background_->unfinished());
+  log_info(fmt::format("{:.1f} s left before the deadline: waiting for {}", secs_left(),
+                       background_->unfinished()));
   try {
     background_->close(deadline, locks_);
   } catch (const DeadlineExceededError& error) {
@@ -272,7 +277,8 @@ void CheckpointSaverHook::finish_running(Session& session) {
     const bool is_lost = last_saved_step_ != step && !step_rejected_;
     release();
     if (!is_lost) throw;
-    throw DeadlineExceededError("the state of step {} is not saved; {}", step, error.what());
+    throw DeadlineExceededError(
+        fmt::format("the state of step {} is not saved; {}", step, error.what()));
   }
   deliver_finished(session);
 }
@@ -285,7 +291,8 @@ bool CheckpointSaverHook::is_time_for(int64_t step, uint64_t num_bytes) {
     left_unsaved_ = fmt::format("expected to take {:.1f} s, {:.1f} s left", expected, left);
     return false;
   }
-  log_info("saving step {}: expected to take {:.1f} s, {:.1f} s left", step, expected, left);
+  log_info(fmt::format("saving step {}: expected to take {:.1f} s, {:.1f} s left", step, expected,
+                       left));
   return true;
 }
 
@@ -298,7 +305,8 @@ bool CheckpointSaverHook::save(Session& session, int64_t step) {
   const Clock::TimePoint start = saver().clock().now();
   if (writing_ == Writing::kInBackground && !has_deadline()) {
     if (options_.overlap == SaveOverlapPolicy::kSkip && background().busy()) {
-      log_warning("the checkpoint of step {} is skipped: another one is still being written", step);
+      log_warning(fmt::format(
+          "the checkpoint of step {} is skipped: another one is still being written", step));
       note_skipped(step);
       return deliver_finished(session);
     }
@@ -342,8 +350,8 @@ bool CheckpointSaverHook::deliver_finished(Session& session) {
       if (last_saved_step_ == ticket.step()) last_saved_step_.reset();
       continue;
     }
-    log_debug("checkpoint {} took {:.3f} s", ticket.prefix(),
-              ticket.seconds(SaveStage::kPublished).value_or(0));
+    log_debug(fmt::format("checkpoint {} took {:.3f} s", ticket.prefix(),
+                          ticket.seconds(SaveStage::kPublished).value_or(0)));
     stop = call_after_save(session, ticket.step()) || stop;
   }
   return stop;
@@ -358,9 +366,9 @@ void CheckpointSaverHook::throw_error_if_to_stop() {
 void CheckpointSaverHook::finish(Session& session) {
   if (!left_unsaved_.empty()) {
     deliver_finished(session);
-    throw DeadlineExceededError(
+    throw DeadlineExceededError(fmt::format(
         "the state of step {} is not saved: {}; the last checkpoint that is published: {}",
-        read_global_step(session), left_unsaved_, background().last_published());
+        read_global_step(session), left_unsaved_, background().last_published()));
   }
   if (has_deadline())
     background().close(deadline(), locks_);
@@ -374,8 +382,9 @@ void CheckpointSaverHook::finish(Session& session) {
 bool CheckpointSaverHook::is_nothing(const SaveSource& source) {
   if (!source.empty()) return false;
   if (!std::exchange(nothing_logged_, true))
-    log_warning("{}: nothing is saved: the saver finds neither variables nor objects in the graph",
-                options_.checkpoint_dir);
+    log_warning(fmt::format(
+        "{}: nothing is saved: the saver finds neither variables nor objects in the graph",
+        options_.checkpoint_dir));
   return true;
 }
 
@@ -424,7 +433,7 @@ bool CheckpointSaverHook::call_after_save(Session& session, int64_t step) {
   bool stop = false;
   for (const auto& listener : options_.listeners) {
     if (!listener->after_save(session, step)) continue;
-    log_info("a checkpoint listener asks to stop after saving step {}", step);
+    log_info(fmt::format("a checkpoint listener asks to stop after saving step {}", step));
     stop = true;
   }
   return stop;

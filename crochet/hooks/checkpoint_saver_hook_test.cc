@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/hooks/checkpoint_saver_hook.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -47,7 +48,7 @@ class DiaryListener final : public CheckpointSaverListener {
  private:
   void note(const std::string& what) {
     diary_.push_back(called_ + " " + what);
-    if (throws_at == what) throw DataLossError("{}", what);
+    if (throws_at == what) throw DataLossError(what);
   }
 
   const std::string called_;

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 
 namespace crochet {
@@ -25,7 +27,8 @@ std::string name_of(const Fetches& metric) {
 
 const std::string& name_of(const MetricSource& metric) {
   if (!metric.newest)
-    throw InvalidArgumentError("EarlyStoppingHook: the source of \"{}\" is empty", metric.name);
+    throw InvalidArgumentError(
+        fmt::format("EarlyStoppingHook: the source of \"{}\" is empty", metric.name));
   return metric.name;
 }
 
@@ -38,8 +41,8 @@ EarlyStoppingHook::EarlyStoppingHook(std::string metric_name, Fetches metric, Me
       source_(std::move(source)),
       min_steps_(options.min_steps) {
   if (min_steps_ < 0)
-    throw InvalidArgumentError("EarlyStoppingHook: min_steps is {}, expected 0 or more",
-                               min_steps_);
+    throw InvalidArgumentError(
+        fmt::format("EarlyStoppingHook: min_steps is {}, expected 0 or more", min_steps_));
 }
 
 EarlyStoppingHook::EarlyStoppingHook(Fetches metric, Patience rule,
@@ -69,14 +72,15 @@ EarlyStoppingHook::EarlyStoppingHook(MetricSource metric, Threshold rule,
 void EarlyStoppingHook::set(const Patience& rule) {
   if (rule.max_steps <= 0)
     throw InvalidArgumentError(
-        "EarlyStoppingHook: {} steps without an improvement of {}, expected 1 or more",
-        rule.max_steps, metric_name_);
+        fmt::format("EarlyStoppingHook: {} steps without an improvement of {}, expected 1 or more",
+                    rule.max_steps, metric_name_));
   patience_ = rule;
 }
 
 void EarlyStoppingHook::set(const Threshold& rule) {
   if (std::isnan(rule.value))
-    throw InvalidArgumentError("EarlyStoppingHook: the threshold of {} is NaN", metric_name_);
+    throw InvalidArgumentError(
+        fmt::format("EarlyStoppingHook: the threshold of {} is NaN", metric_name_));
   threshold_ = rule;
 }
 

@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
@@ -57,7 +59,7 @@ void EvaluationHook::after_run(SessionRunContext& context, const SessionRunValue
 void EvaluationHook::end(Session& session) {
   if (!options_.at_end) return;
   if (const int signal = pending_signal(); signal != 0) {
-    log_info("the last step is not evaluated because of {}", signal_name(signal));
+    log_info(fmt::format("the last step is not evaluated because of {}", signal_name(signal)));
     return;
   }
   const int64_t step = read_global_step(session);
@@ -75,9 +77,9 @@ Metrics EvaluationHook::call(Session& session) const {
     return options_.evaluate(session);
   } catch (...) {
     if (!is_end_of_input(std::current_exception())) throw;
-    std::throw_with_nested(FailedPreconditionError(
+    std::throw_with_nested(FailedPreconditionError(fmt::format(
         "EvaluationHook: the evaluation threw at the end of its data ({}): it must return instead",
-        describe(std::current_exception())));
+        describe(std::current_exception()))));
   }
 }
 
@@ -88,7 +90,7 @@ void EvaluationHook::report(int64_t step) const {
     text += fmt::format("{}{} = {:g}", text.empty() ? "" : ", ", name, value);
     scalars.push_back({.tag = options_.tag_prefix + name, .value = value});
   }
-  log_info("evaluation of step {}: {}", step, text);
+  log_info(fmt::format("evaluation of step {}: {}", step, text));
   if (writer_) writer_->add_scalars(step, scalars);
 }
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/hooks/every.h"
 
+#include <fmt/format.h>
+
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
 
@@ -34,7 +36,7 @@ void AtEndHook::begin(Graph& graph) { values_ = resolve_values(graph, values_, *
 
 void AtEndHook::end(Session& session) {
   if (const int signal = pending_signal(); signal != 0) {
-    log_info("the final values are not evaluated because of {}", signal_name(signal));
+    log_info(fmt::format("the final values are not evaluated because of {}", signal_name(signal)));
     return;
   }
   function_(session.run(values_));

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/hooks/final_ops_hook.h"
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
@@ -16,17 +18,17 @@ void FinalOpsHook::begin(Graph& graph) { final_ops_ = graph.resolve(final_ops_);
 void FinalOpsHook::end(Session& session) {
   if (final_ops_.empty()) return;
   if (const int signal = pending_signal(); signal != 0) {
-    log_info("the final ops are not evaluated because of {}", signal_name(signal));
+    log_info(fmt::format("the final ops are not evaluated because of {}", signal_name(signal)));
     return;
   }
   try {
     values_ = session.run(final_ops_, feeds_);
   } catch (...) {
     if (is_end_of_input(std::current_exception()))
-      log_warning(
+      log_warning(fmt::format(
           "the final ops met the end of the input ({}): they have a dependency back to some "
           "input source, which they must not have",
-          describe(std::current_exception()));
+          describe(std::current_exception())));
     throw;
   }
 }

@@ -41,7 +41,7 @@ T from_tensor(const Tensor& tensor) {
     return from_tensor<typename T::value_type>(tensor);
   } else if constexpr (internal::kIsVectorOfNumbers<T>) {
     if (tensor.shape().rank() != 1)
-      throw InvalidArgumentError("a tensor {} is not a vector", describe(tensor));
+      throw InvalidArgumentError("a tensor " + describe(tensor) + " is not a vector");
     const auto values = tensor.flat<typename T::value_type>();
     return T(values.begin(), values.end());
   } else if constexpr (std::is_arithmetic_v<T>) {
@@ -49,7 +49,8 @@ T from_tensor(const Tensor& tensor) {
     const double number = tensor.to_double();
     if constexpr (std::is_integral_v<T>)
       if (!internal::fits<T>(number))
-        throw InvalidArgumentError("a tensor {} is not of type {}", describe(tensor), dtype_of<T>);
+        throw InvalidArgumentError("a tensor " + describe(tensor) + " is not of type " +
+                                   dtype_name(dtype_of<T>));
     return static_cast<T>(number);
   } else {
     static_assert(!sizeof(T*),

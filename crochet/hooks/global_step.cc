@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/hooks/global_step.h"
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/session/session.h"
 
@@ -10,16 +12,17 @@ namespace crochet {
 Output require_global_step(const Graph& graph, const SessionRunHook& hook) {
   const Output step = graph.global_step();
   if (!step)
-    throw FailedPreconditionError("{} requires a global step: the graph has none", hook.name());
+    throw FailedPreconditionError(
+        fmt::format("{} requires a global step: the graph has none", hook.name()));
   return step;
 }
 
 void require_session(bool is_ready, const SessionRunHook& hook) {
   if (!is_ready)
-    throw FailedPreconditionError(
+    throw FailedPreconditionError(fmt::format(
         "{}: before_run was called before begin and after_create_session, as MonitoredSession "
         "calls them",
-        hook.name());
+        hook.name()));
 }
 
 int64_t step_value(const Tensor& value) { return global_step_value(value); }

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
@@ -21,8 +23,8 @@ constexpr int64_t kLogEverySteps = 1000;
 GlobalStepWaiterHook::GlobalStepWaiterHook(const GlobalStepWaiterHookOptions& options)
     : options_(options), clock_(options.clock ? options.clock : &Clock::real()) {
   if (options_.max_secs && !(*options_.max_secs > 0))
-    throw InvalidArgumentError("GlobalStepWaiterHook: max_secs is {}, expected more than 0",
-                               *options_.max_secs);
+    throw InvalidArgumentError(fmt::format(
+        "GlobalStepWaiterHook: max_secs is {}, expected more than 0", *options_.max_secs));
 }
 
 void GlobalStepWaiterHook::begin(Graph& graph) {
@@ -42,7 +44,7 @@ std::optional<SessionRunArgs> GlobalStepWaiterHook::before_run(SessionRunContext
 }
 
 void GlobalStepWaiterHook::wait(SessionRunContext& context) {
-  log_info("waiting for step {}", options_.wait_until_step);
+  log_info(fmt::format("waiting for step {}", options_.wait_until_step));
   const Clock::TimePoint start = clock_->now();
   int64_t logged_step = 0;
   for (;;) {
@@ -51,7 +53,7 @@ void GlobalStepWaiterHook::wait(SessionRunContext& context) {
     stop_if_asked(context);
     check_limit(step, start);
     if (step - logged_step > kLogEverySteps) {
-      log_info("waiting for step {}: it is {} now", options_.wait_until_step, step);
+      log_info(fmt::format("waiting for step {}: it is {} now", options_.wait_until_step, step));
       logged_step = step;
     }
     sleep_unless_signalled(*clock_, kPollEvery);
@@ -70,14 +72,15 @@ void GlobalStepWaiterHook::stop_if_asked(SessionRunContext& context) const {
 
 void GlobalStepWaiterHook::check_limit(int64_t step, Clock::TimePoint start) const {
   if (!options_.max_secs || clock_->now() - start < from_seconds(*options_.max_secs)) return;
-  throw DeadlineExceededError("GlobalStepWaiterHook: after {} seconds the step is {}, expected {}",
-                              *options_.max_secs, step, options_.wait_until_step);
+  throw DeadlineExceededError(
+      fmt::format("GlobalStepWaiterHook: after {} seconds the step is {}, expected {}",
+                  *options_.max_secs, step, options_.wait_until_step));
 }
 
 int64_t staggered_start_step(int task, double k) {
   if (task < 0 || !(k >= 0))
-    throw InvalidArgumentError("staggered_start_step: task is {} and k is {}, expected 0 or more",
-                               task, k);
+    throw InvalidArgumentError(
+        fmt::format("staggered_start_step: task is {} and k is {}, expected 0 or more", task, k));
   return static_cast<int64_t>(k * std::log(task + 1.0));
 }
 

@@ -6,6 +6,8 @@
 #include <set>
 #include <string_view>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
@@ -19,16 +21,16 @@ void check_interval(const LoggingTensorHookOptions& options) {
   const bool iter = options.every_n_iter.has_value();
   const bool secs = options.every_n_secs.has_value();
   if (iter && secs)
-    throw InvalidArgumentError(
+    throw InvalidArgumentError(fmt::format(
         "LoggingTensorHook: every_n_iter is {} and every_n_secs is {}: exactly one of them may be "
         "given",
-        *options.every_n_iter, *options.every_n_secs);
+        *options.every_n_iter, *options.every_n_secs));
   if (!iter && !secs && !options.at_end)
     throw InvalidArgumentError(
         "LoggingTensorHook: exactly one of every_n_iter and every_n_secs must be given, or at_end");
   if (iter && *options.every_n_iter <= 0)
-    throw InvalidArgumentError("LoggingTensorHook: invalid every_n_iter {}, expected 1 or more",
-                               *options.every_n_iter);
+    throw InvalidArgumentError(fmt::format(
+        "LoggingTensorHook: invalid every_n_iter {}, expected 1 or more", *options.every_n_iter));
 }
 
 void check_tensors(const std::vector<LoggedTensor>& tensors) {
@@ -36,9 +38,10 @@ void check_tensors(const std::vector<LoggedTensor>& tensors) {
   std::set<std::string_view> tags;
   for (const auto& [tag, tensor] : tensors) {
     if (tensor.as_output() == nullptr && tensor.as_name() == nullptr)
-      throw InvalidArgumentError("LoggingTensorHook: \"{}\" must be one output or one name", tag);
+      throw InvalidArgumentError(
+          fmt::format("LoggingTensorHook: \"{}\" must be one output or one name", tag));
     if (!tags.insert(tag).second)
-      throw InvalidArgumentError("LoggingTensorHook: the tag \"{}\" is repeated", tag);
+      throw InvalidArgumentError(fmt::format("LoggingTensorHook: the tag \"{}\" is repeated", tag));
   }
 }
 
@@ -61,7 +64,7 @@ void LoggingTensorHook::begin(Graph& graph) {
   for (const auto& [tag, tensor] : options_.tensors) {
     outputs.push_back(graph.resolve(tensor));
     if (!outputs.back().as_output()->has_value())
-      throw InvalidArgumentError("LoggingTensorHook: \"{}\" has no value", tag);
+      throw InvalidArgumentError(fmt::format("LoggingTensorHook: \"{}\" has no value", tag));
   }
   request_ = std::move(outputs);
 }
@@ -81,7 +84,7 @@ void LoggingTensorHook::after_run(SessionRunContext&, const SessionRunValues& va
 void LoggingTensorHook::end(Session& session) {
   if (!options_.at_end) return;
   if (const int signal = pending_signal(); signal != 0) {
-    log_info("the final values are not logged because of {}", signal_name(signal));
+    log_info(fmt::format("the final values are not logged because of {}", signal_name(signal)));
     return;
   }
   log_values(session.run(request_));

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/hooks/global_step.h"
@@ -19,7 +21,8 @@ NanTensorHook::NanTensorHook(Fetches loss_tensor, NanTensorHookOptions options)
 void NanTensorHook::begin(Graph& graph) {
   loss_ = graph.resolve(loss_);
   if (!loss_.as_output()->has_value())
-    throw InvalidArgumentError("NanTensorHook: \"{}\" has no value", to_string(*loss_.as_output()));
+    throw InvalidArgumentError(
+        fmt::format("NanTensorHook: \"{}\" has no value", to_string(*loss_.as_output())));
 }
 
 std::optional<SessionRunArgs> NanTensorHook::before_run(SessionRunContext&) {
@@ -32,10 +35,10 @@ void NanTensorHook::after_run(SessionRunContext& context, const SessionRunValues
   if (!loss.is_set() || !std::isnan(loss.to_double())) return;
   const std::string name = to_string(*loss_.as_output());
   if (options_.fail_on_nan_loss) {
-    log_error("{} is NaN", name);
-    throw NanLossDuringTrainingError("NaN loss during training: {}", name);
+    log_error(fmt::format("{} is NaN", name));
+    throw NanLossDuringTrainingError(fmt::format("NaN loss during training: {}", name));
   }
-  log_warning("{} is NaN: training stops", name);
+  log_warning(fmt::format("{} is NaN: training stops", name));
   context.reject_step();
   context.request_stop(fmt::format("{} is NaN", name));
 }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/hooks/global_step.h"
 
@@ -16,7 +18,8 @@ Fetches resolve_values(const Graph& graph, const Fetches& values, const SessionR
   flatten(resolved, outputs);
   for (const Output& output : outputs)
     if (!output.has_value())
-      throw InvalidArgumentError("{}: \"{}\" has no value", hook.name(), to_string(output));
+      throw InvalidArgumentError(
+          fmt::format("{}: \"{}\" has no value", hook.name(), to_string(output)));
   return resolved;
 }
 

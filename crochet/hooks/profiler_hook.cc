@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/hooks/profiler_hook.h"
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/hooks/global_step.h"
@@ -66,7 +68,7 @@ void ProfilerHook::after_run(SessionRunContext& context, const SessionRunValues&
 
 void ProfilerHook::save(int64_t step, const RunMetadata& metadata) {
   if (metadata.operations.empty()) {
-    log_warning("step {} has no profile: the engine timed no operation", step);
+    log_warning(fmt::format("step {} has no profile: the engine timed no operation", step));
     return;
   }
   const TracedRun run = traced_run(metadata);
@@ -76,9 +78,9 @@ void ProfilerHook::save(int64_t step, const RunMetadata& metadata) {
     replace_file(*files_, path,
                  chrome_trace(run, {.show_dataflow = options_.show_dataflow,
                                     .show_memory = options_.show_memory}));
-    log_info("{}: the profile of step {}", path, step);
+    log_info(fmt::format("{}: the profile of step {}", path, step));
   } catch (const Error& error) {
-    log_warning("the profile of step {} cannot be written: {}", step, error.what());
+    log_warning(fmt::format("the profile of step {} cannot be written: {}", step, error.what()));
   }
   writer_->add_run_metadata(fmt::format("step_{}", step), encode_run_metadata(run), step);
 }

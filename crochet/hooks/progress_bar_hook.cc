@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "crochet/hooks/global_step.h"
 #include "crochet/hooks/terminal_line.h"
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <thread>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -89,7 +90,7 @@ class SaveDeadlineHookTest : public testing::Test {
   }
   void break_disk() {
     files_.on_create([](const std::string& path) {
-      if (is_data(path)) throw UnknownError("{}: the disk is broken", path);
+      if (is_data(path)) throw UnknownError(fmt::format("{}: the disk is broken", path));
     });
   }
   void heal_disk() { files_.on_create({}); }
@@ -379,7 +380,8 @@ TEST_F(SaveDeadlineHookTest, WritesIntoTheFallbackDirectoryIfTheFirstOneFails) {
   begin({.save_steps = 2, .fallback_dir = "e"});
   EXPECT_EQ(files_.try_lock("e/.lock"), nullptr);  // Locked by this run.
   files_.on_create([](const std::string& path) {
-    if (path.starts_with("d/") && is_data(path)) throw UnknownError("{}: broken", path);
+    if (path.starts_with("d/") && is_data(path))
+      throw UnknownError(fmt::format("{}: broken", path));
   });
   train(2);
   session_->close();

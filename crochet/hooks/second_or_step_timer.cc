@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/hooks/second_or_step_timer.h"
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 
 namespace crochet {
@@ -10,17 +12,17 @@ SecondOrStepTimer::SecondOrStepTimer(const SecondOrStepTimerOptions& options)
     : options_(options), clock_(options.clock ? options.clock : &Clock::real()) {
   if (options_.every_secs && options_.every_steps)
     throw InvalidArgumentError(
-        "the intervals are {} seconds and {} steps: exactly one of them "
-        "may be given",
-        *options_.every_secs, *options_.every_steps);
+        fmt::format("the intervals are {} seconds and {} steps: exactly one of them "
+                    "may be given",
+                    *options_.every_secs, *options_.every_steps));
   if (!options_.every_secs && !options_.every_steps)
     throw InvalidArgumentError("no interval: exactly one of seconds and steps must be given");
   if (options_.every_secs && !(*options_.every_secs > 0))
-    throw InvalidArgumentError("an interval of {} seconds, expected more than 0",
-                               *options_.every_secs);
+    throw InvalidArgumentError(
+        fmt::format("an interval of {} seconds, expected more than 0", *options_.every_secs));
   if (options_.every_steps && *options_.every_steps <= 0)
-    throw InvalidArgumentError("an interval of {} steps, expected 1 or more",
-                               *options_.every_steps);
+    throw InvalidArgumentError(
+        fmt::format("an interval of {} steps, expected 1 or more", *options_.every_steps));
 }
 
 bool SecondOrStepTimer::should_trigger_for_step(int64_t step) const {

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/base/pending_signal.h"
 
@@ -56,7 +58,8 @@ class SignalHook::Installation {
 
   void add(int signal) {
     if (handled_signals[static_cast<size_t>(signal)].exchange(true))
-      throw FailedPreconditionError("{} is handled by another SignalHook", signal_name(signal));
+      throw FailedPreconditionError(
+          fmt::format("{} is handled by another SignalHook", signal_name(signal)));
     struct sigaction action = {};
     action.sa_handler = crochet_handle_signal;
     action.sa_flags = SA_RESTART;
@@ -74,7 +77,8 @@ SignalHook::SignalHook(std::vector<int> signals) : signals_(std::move(signals)) 
   if (signals_.empty()) throw InvalidArgumentError("SignalHook: no signal was given");
   for (const int signal : signals_)
     if (!can_be_handled(signal))
-      throw InvalidArgumentError("SignalHook: {} cannot be handled", signal_name(signal));
+      throw InvalidArgumentError(
+          fmt::format("SignalHook: {} cannot be handled", signal_name(signal)));
 }
 
 SignalHook::~SignalHook() = default;

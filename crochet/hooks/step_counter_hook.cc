@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/hooks/step_counter_hook.h"
 
+#include <fmt/format.h>
+
 #include "crochet/base/log.h"
 #include "crochet/hooks/global_step.h"
 
@@ -23,8 +25,8 @@ SecondOrStepTimer timer_of(const StepCounterHookOptions& options) {
 StepCounterHook::StepCounterHook(const StepCounterHookOptions& options)
     : options_(options), timer_(timer_of(options)), writer_(options.summary_writer) {
   if (!(options.min_log_secs >= 0))
-    throw InvalidArgumentError("StepCounterHook: min_log_secs is {}, expected 0 or more",
-                               options.min_log_secs);
+    throw InvalidArgumentError(fmt::format(
+        "StepCounterHook: min_log_secs is {}, expected 0 or more", options.min_log_secs));
 }
 
 void StepCounterHook::begin(Graph& graph) {
@@ -65,17 +67,17 @@ void StepCounterHook::report(int64_t step, const SecondOrStepTimer::Elapsed& ela
   if (writer_) writer_->add_scalar(tag_, rate, step);
   secs_since_log_ += elapsed.secs;
   if (secs_since_log_ < options_.min_log_secs) return;
-  log_info("{}: {:g}", tag_, rate);
+  log_info(fmt::format("{}: {:g}", tag_, rate));
   secs_since_log_ = 0;
 }
 
 void StepCounterHook::warn_if_stuck(int64_t step) {
   if (last_step_ == step && warnings_ < kMostWarnings) {
     ++warnings_;
-    log_warning(
+    log_warning(fmt::format(
         "the global step has not been increased: it was {} before this run and before the "
         "last one; does the train operation increment it?",
-        step);
+        step));
   }
   last_step_ = step;
 }

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/hooks/stop_after_hook.h"
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 
 namespace crochet {
@@ -9,7 +11,8 @@ namespace crochet {
 StopAfterHook::StopAfterHook(const StopAfterHookOptions& options)
     : secs_(options.secs), clock_(options.clock ? options.clock : &Clock::real()) {
   if (!(secs_ > 0))
-    throw InvalidArgumentError("StopAfterHook: {} seconds, expected more than 0", secs_);
+    throw InvalidArgumentError(
+        fmt::format("StopAfterHook: {} seconds, expected more than 0", secs_));
 }
 
 void StopAfterHook::begin(Graph&) { start_ = clock_->now(); }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/hooks/global_step.h"
 
@@ -23,15 +25,15 @@ StopAtStepHook::StopAtStepHook(const StopAtStepHookOptions& options)
     : num_steps_(options.num_steps), last_step_(options.last_step) {
   if (num_steps_ && last_step_)
     throw InvalidArgumentError(
-        "StopAtStepHook: num_steps is {} and last_step is {}: exactly one of "
-        "them may be given",
-        *num_steps_, *last_step_);
+        fmt::format("StopAtStepHook: num_steps is {} and last_step is {}: exactly one of "
+                    "them may be given",
+                    *num_steps_, *last_step_));
   if (!num_steps_ && !last_step_)
     throw InvalidArgumentError(
         "StopAtStepHook: exactly one of num_steps and last_step must be given");
   if (num_steps_.value_or(0) < 0 || last_step_.value_or(0) < 0)
-    throw InvalidArgumentError("StopAtStepHook: {} steps, expected 0 or more",
-                               num_steps_ ? *num_steps_ : *last_step_);
+    throw InvalidArgumentError(fmt::format("StopAtStepHook: {} steps, expected 0 or more",
+                                           num_steps_ ? *num_steps_ : *last_step_));
 }
 
 void StopAtStepHook::begin(Graph& graph) { step_ = require_global_step(graph, *this); }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/hooks/global_step.h"
@@ -27,8 +29,8 @@ void collect_tensors(const FetchValues& values, std::vector<const Tensor*>& tens
 
 SummaryValue text_of(const std::string& tag, const Tensor& text) {
   if (text.dtype() != DType::kString)
-    throw InvalidArgumentError("the text summary \"{}\" is a tensor {}, expected strings", tag,
-                               describe(text));
+    throw InvalidArgumentError(fmt::format(
+        "the text summary \"{}\" is a tensor {}, expected strings", tag, describe(text)));
   return {.tag = tag, .text = text};
 }
 
@@ -38,10 +40,10 @@ std::string encoded_summary(const std::string& name, const Tensor& value) {
   try {
     decode_summary(encoded);
   } catch (const DataLossError& error) {
-    throw InvalidArgumentError(
+    throw InvalidArgumentError(fmt::format(
         "the summary \"{}\" is a string but not an encoded Summary ({}); a text belongs in the "
         "collection \"{}\"",
-        name, error.what(), kTextSummariesCollection);
+        name, error.what(), kTextSummariesCollection));
   }
   return encoded;
 }
@@ -56,9 +58,9 @@ SummarySaverHook::SummarySaverHook(const SummarySaverHookOptions& options)
       writer_(options.summary_writer) {
   if ((options_.scaffold != nullptr) != options_.summary_op.empty())
     throw InvalidArgumentError(
-        "SummarySaverHook: exactly one of scaffold and summary_op must be given, "
-        "found {}",
-        options_.scaffold ? "both" : "neither");
+        fmt::format("SummarySaverHook: exactly one of scaffold and summary_op must be given, "
+                    "found {}",
+                    options_.scaffold ? "both" : "neither"));
 }
 
 void SummarySaverHook::begin(Graph& graph) {
@@ -142,9 +144,9 @@ SummaryValue SummarySaverHook::histogram_of(const std::string& tag, const Tensor
   SummaryValue summary{.tag = tag, .histogram = make_histogram(values)};
   const int64_t left_out = values.num_elements() - static_cast<int64_t>(summary.histogram->num);
   if (left_out > 0 && !std::exchange(warned_of_histogram_, true))
-    log_warning(
+    log_warning(fmt::format(
         "the histogram \"{}\" of step {} leaves out {} of {} elements, which are not finite", tag,
-        step, left_out, values.num_elements());
+        step, left_out, values.num_elements()));
   return summary;
 }
 

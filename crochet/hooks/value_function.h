@@ -63,8 +63,8 @@ std::function<void(Leading..., const FetchValues&)> value_function(Callable call
   static_assert(std::tuple_size_v<Types> >= kLeading, "the first parameter must be the step");
   constexpr size_t kCount = std::tuple_size_v<Types> - kLeading;
   if (kCount != values.size())
-    throw InvalidArgumentError("a function that takes {} values was given {}", kCount,
-                               values.size());
+    throw InvalidArgumentError("a function that takes " + std::to_string(kCount) +
+                               " values was given " + std::to_string(values.size()));
   return [callable = std::move(callable)](Leading... leading, const FetchValues& tensors) mutable {
     [&]<size_t... kIndex>(std::index_sequence<kIndex...>) {
       if ((can_take<std::tuple_element_t<kLeading + kIndex, Types>>(tensors[kIndex].tensor()) &&

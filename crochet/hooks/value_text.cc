@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "crochet/tensor/fmt.h"
+
 namespace crochet {
 namespace {
 

@@ -10,6 +10,7 @@
 #include <array>
 #include <utility>
 
+#include <fmt/format.h>
 #include <linux/falloc.h>
 
 #include "crochet/base/error.h"
@@ -47,8 +48,9 @@ uint64_t free_bytes_or_none(int file) noexcept {
 struct DirectWriter::Refusals {
   void log_once(Means means, const std::string& path, int error) {
     if (logged[static_cast<size_t>(means)].exchange(true)) return;
-    log_info("{}: written through the page cache, since {} is refused: {} (logged once)", path,
-             means == Means::kDirect ? "O_DIRECT" : "io_uring", errno_text(error));
+    log_info(
+        fmt::format("{}: written through the page cache, since {} is refused: {} (logged once)",
+                    path, means == Means::kDirect ? "O_DIRECT" : "io_uring", errno_text(error)));
   }
 
   std::array<std::atomic<bool>, 2> logged{};  // By means.
@@ -59,12 +61,12 @@ DirectWriter::DirectWriter(const DirectWriterOptions& options)
       calls_(options.calls ? *options.calls : DirectCalls::real()),
       refusals_(std::make_shared<Refusals>()) {
   if (options.num_buffers == 0 || options.num_buffers > kMaxBuffers)
-    throw InvalidArgumentError("direct writer: found {} buffers, expected 1 to {}",
-                               options.num_buffers, kMaxBuffers);
+    throw InvalidArgumentError(fmt::format("direct writer: found {} buffers, expected 1 to {}",
+                                           options.num_buffers, kMaxBuffers));
   if (options.buffer_bytes == 0 || options.buffer_bytes % kBufferUnit != 0)
     throw InvalidArgumentError(
-        "direct writer: found buffers of {} bytes, expected a multiple of {}", options.buffer_bytes,
-        kBufferUnit);
+        fmt::format("direct writer: found buffers of {} bytes, expected a multiple of {}",
+                    options.buffer_bytes, kBufferUnit));
 }
 
 std::unique_ptr<WritableFile> DirectWriter::create(const FilePlace& place,

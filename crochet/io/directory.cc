@@ -6,6 +6,8 @@
 
 #include <functional>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/io/errno_error.h"
 #include "crochet/io/file_place.h"
@@ -35,10 +37,10 @@ std::shared_ptr<Directory> FileSystem::open_directory(const std::string& path) {
 }
 
 void throw_not_in_place(const std::string& path) {
-  throw FailedPreconditionError(
+  throw FailedPreconditionError(fmt::format(
       "{}: this is no longer the directory that was opened: it was renamed, removed or replaced; "
       "nothing was changed",
-      path.empty() ? "." : path);
+      path.empty() ? "." : path));
 }
 
 std::unique_ptr<WritableFile> ForwardingDirectory::create(const std::string& path) {

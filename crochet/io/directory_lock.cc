@@ -55,7 +55,8 @@ void write_holder(FileLock& lock, const std::string& path) {
   try {
     lock.write(fmt::format("pid {} on host {}\n", ::getpid(), host_name()));
   } catch (const Error& error) {
-    log_warning("{}: the lock is held, but its holder cannot be recorded: {}", path, error.what());
+    log_warning(fmt::format("{}: the lock is held, but its holder cannot be recorded: {}", path,
+                            error.what()));
   }
 }
 
@@ -79,10 +80,10 @@ struct DirectoryLock::Held {
   void check() const {
     directory->check_in_place();
     if (!lock->is_held())
-      throw FailedPreconditionError(
+      throw FailedPreconditionError(fmt::format(
           "{}: its lock is lost: the file .lock was removed or replaced, or this process was "
           "forked from the one that holds the lock; nothing was changed",
-          path);
+          path));
   }
 };
 
@@ -138,8 +139,8 @@ DirectoryLock::DirectoryLock(FileSystem& files, const std::string& directory) {
   }
   if (!held_ || held_->has_run.exchange(true)) {
     held_.reset();
-    throw FailedPreconditionError("{}: another run holds its lock: {}", directory,
-                                  holder_of(*opened, path));
+    throw FailedPreconditionError(
+        fmt::format("{}: another run holds its lock: {}", directory, holder_of(*opened, path)));
   }
   is_of_run_ = true;
   write_holder(*held_->lock, path);

@@ -7,6 +7,8 @@
 
 #include <string>
 
+#include <fmt/format.h>
+
 namespace crochet {
 
 std::string errno_text(int error_number) {
@@ -51,8 +53,8 @@ void throw_no_room(int error_number, std::string_view path, uint64_t needed_byte
 }
 
 void throw_short_file(std::string_view path, uint64_t offset, uint64_t length, uint64_t size) {
-  throw DataLossError("{}: cannot read {} bytes at offset {}: the file has {} bytes", path, length,
-                      offset, size);
+  throw DataLossError(fmt::format("{}: cannot read {} bytes at offset {}: the file has {} bytes",
+                                  path, length, offset, size));
 }
 
 }  // namespace crochet

@@ -4,6 +4,8 @@
 
 #include <fcntl.h>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 
 namespace crochet {
@@ -43,8 +45,8 @@ std::string name_within(std::string_view directory, std::string_view path) {
     name += part;
   }
   if (!is_within)
-    throw InvalidArgumentError("{}: not in the directory {}", path,
-                               directory.empty() ? "." : directory);
+    throw InvalidArgumentError(
+        fmt::format("{}: not in the directory {}", path, directory.empty() ? "." : directory));
   return name;
 }
 

@@ -53,7 +53,7 @@ void remove_left_over(FileSystem& files, const std::string& path) {
   try {
     if (files.exists(path)) files.remove(path);
   } catch (const Error& error) {
-    log_warning("a temporary file was not removed: {}", error.what());
+    log_warning(fmt::format("a temporary file was not removed: {}", error.what()));
   }
 }
 

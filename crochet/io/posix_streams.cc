@@ -7,6 +7,8 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/base/immortal.h"
 #include "crochet/base/log.h"
@@ -66,8 +68,8 @@ bool PosixStreams::wants_direct(const ReadableFile& file, int descriptor, uint64
 
 void PosixStreams::log_once(const std::string& reason) {
   if (!logged_.exchange(true))
-    log_warning("files are read through the page cache, since direct reads are refused: {}",
-                reason);
+    log_warning(fmt::format(
+        "files are read through the page cache, since direct reads are refused: {}", reason));
 }
 
 std::unique_ptr<ReadStream> PosixStreams::open(const ReadableFile& file, int descriptor,

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/io/untrusted_file.h"
 
+#include <fmt/format.h>
+
 namespace crochet::internal {
 namespace {
 
@@ -19,7 +21,8 @@ void check_stored(const ReadableFile& file, const std::string& path, uint64_t fr
   if (size <= free_bytes) return;
   const uint64_t stored = file.stored_bytes();
   if ((size - free_bytes) / ratio > stored)
-    throw DataLossError("{}: {} bytes, of which only {} are stored on disk", path, size, stored);
+    throw DataLossError(
+        fmt::format("{}: {} bytes, of which only {} are stored on disk", path, size, stored));
 }
 
 }  // namespace
@@ -34,7 +37,7 @@ std::string read_untrusted_file(FileSystem& files, const std::string& path, uint
   const std::unique_ptr<ReadableFile> file = open_untrusted_file(files, path);
   const uint64_t size = file->size();
   if (size > max_bytes)
-    throw DataLossError("{}: {} bytes, expected at most {}", path, size, max_bytes);
+    throw DataLossError(fmt::format("{}: {} bytes, expected at most {}", path, size, max_bytes));
   check_stored(*file, path, kMaxHollowTextBytes, kMaxTextRatio);
   return with_bounded_memory(path, [&] {
     std::string content(size, '\0');
@@ -44,7 +47,7 @@ std::string read_untrusted_file(FileSystem& files, const std::string& path, uint
 }
 
 void throw_no_memory(const std::string& path) {
-  throw DataLossError("{}: not enough memory for the size that the file claims", path);
+  throw DataLossError(fmt::format("{}: not enough memory for the size that the file claims", path));
 }
 
 }  // namespace crochet::internal

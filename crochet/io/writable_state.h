@@ -26,7 +26,7 @@ class WritableState {
     owner_.check(path_);
     check_open(name);
     if (failed_)
-      throw FailedPreconditionError("{}: {} after an error: the file is dead", path_, name);
+      throw FailedPreconditionError(path_ + ": " + name + " after an error: the file is dead");
     failed_ = true;
     operation();
     failed_ = false;
@@ -44,7 +44,7 @@ class WritableState {
 
  private:
   void check_open(const char* name) const {
-    if (closed_) throw FailedPreconditionError("{}: {} on a closed file", path_, name);
+    if (closed_) throw FailedPreconditionError(path_ + ": " + name + " on a closed file");
   }
 
   ProcessOwner owner_;

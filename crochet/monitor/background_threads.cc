@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "crochet/base/log.h"
 
 namespace crochet {
@@ -24,7 +26,7 @@ CoordinatedThreads create_threads(BackgroundLoop& loop, Session& session) {
           try {
             run();
           } catch (...) {
-            log_error("thread \"{}\": {}", name, describe(std::current_exception()));
+            log_error(fmt::format("thread \"{}\": {}", name, describe(std::current_exception())));
           }
         }));
   return threads;

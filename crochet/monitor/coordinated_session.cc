@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/monitor/coordinated_session.h"
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 
@@ -44,7 +46,7 @@ void CoordinatedSession::close() {
   try {
     inner_->close();
   } catch (...) {
-    log_warning("closing a session failed: {}", describe(std::current_exception()));
+    log_warning(fmt::format("closing a session failed: {}", describe(std::current_exception())));
   }
   if (error_of_thread) std::rethrow_exception(error_of_thread);
 }

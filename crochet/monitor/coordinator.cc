@@ -20,7 +20,7 @@ Coordinator::~Coordinator() {
   request_stop(StopRequest{"the program", "the coordinator is destroyed"});
   for (const auto& thread : threads_to_join({})) {
     if (thread->has_ended()) continue;
-    log_warning("waiting for thread \"{}\" to end", thread->name());
+    log_warning(fmt::format("waiting for thread \"{}\" to end", thread->name()));
     thread->wait();
   }
 }
@@ -51,10 +51,10 @@ void Coordinator::request_stop(std::exception_ptr error) {
     }
   }
   if (!stop_source) {
-    log_warning("error after the stop was requested: {}", describe(error));
+    log_warning(fmt::format("error after the stop was requested: {}", describe(error)));
     return;
   }
-  log_error("a thread of the session reported an error: {}", describe(error));
+  log_error(fmt::format("a thread of the session reported an error: {}", describe(error)));
   state_->changed.notify_all();
   stop_source->request_stop();
 }
@@ -129,8 +129,8 @@ std::shared_ptr<CoordinatedThread> Coordinator::start_thread(std::string name,
     try {
       stop_on_exception(body);
     } catch (...) {
-      log_error("thread \"{}\", error after the join: {}", name,
-                describe(std::current_exception()));
+      log_error(fmt::format("thread \"{}\", error after the join: {}", name,
+                            describe(std::current_exception())));
     }
   };
   auto thread = std::make_shared<CoordinatedThread>(std::move(name), std::move(guarded));
@@ -140,8 +140,8 @@ std::shared_ptr<CoordinatedThread> Coordinator::start_thread(std::string name,
 
 void Coordinator::join(const CoordinatedThreads& threads, const JoinOptions& options) {
   if (!(options.stop_grace_period_secs >= 0))
-    throw InvalidArgumentError("stop_grace_period_secs is {}, expected 0 or more",
-                               options.stop_grace_period_secs);
+    throw InvalidArgumentError(fmt::format("stop_grace_period_secs is {}, expected 0 or more",
+                                           options.stop_grace_period_secs));
   const std::vector<std::string> stragglers = wait_for(threads_to_join(threads), options);
   {
     CoordinatedThreads ended;  // Users' objects in them are destroyed after the mutex is released.
@@ -154,11 +154,13 @@ void Coordinator::join(const CoordinatedThreads& threads, const JoinOptions& opt
     threads_now.erase(first, threads_now.end());
   }
   if (!stragglers.empty())
-    log_warning("threads still running after the stop: {}", fmt::join(stragglers, ", "));
+    log_warning(
+        fmt::format("threads still running after the stop: {}", fmt::join(stragglers, ", ")));
   raise_requested_exception();
   if (!stragglers.empty() && !options.ignore_live_threads)
-    throw FailedPreconditionError("threads still running after a grace period of {} s: {}",
-                                  options.stop_grace_period_secs, fmt::join(stragglers, ", "));
+    throw FailedPreconditionError(
+        fmt::format("threads still running after a grace period of {} s: {}",
+                    options.stop_grace_period_secs, fmt::join(stragglers, ", ")));
 }
 
 bool Coordinator::joined() const {

@@ -26,7 +26,7 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 
 std::exception_ptr data_loss(const char* message) {
-  return std::make_exception_ptr(DataLossError("{}", message));
+  return std::make_exception_ptr(DataLossError(message));
 }
 
 // CO-1: should_stop and a timed wait, before and after the request.

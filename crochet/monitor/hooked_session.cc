@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 
@@ -16,8 +18,8 @@ HookedSession::HookedSession(Session& session, const HookList& hooks)
 FetchValues HookedSession::run(const Fetches& fetches, const Feeds& feeds,
                                const RunOptions& options, RunMetadata* metadata) {
   if (stop_)
-    throw FailedPreconditionError("Run called even after should_stop requested: {}: {}", stop_->who,
-                                  stop_->reason);
+    throw FailedPreconditionError(fmt::format("Run called even after should_stop requested: {}: {}",
+                                              stop_->who, stop_->reason));
   const SessionRunArgs original{session_.graph().resolve(fetches), feeds, options};
   SessionRunContext context(original, session_, last_step());
   const auto keep_request = [&] {
@@ -68,8 +70,8 @@ void HookedSession::add_feeds(const SessionRunHook& hook, const Feeds& feeds) {
   for (const auto& feed : feeds) {
     if (std::ranges::find(feeds_, feed.first, &Feeds::value_type::first) != feeds_.end())
       throw FailedPreconditionError(
-          "Same tensor is fed twice: {} by {} and by the caller or another hook",
-          to_string(feed.first), hook.name());
+          fmt::format("Same tensor is fed twice: {} by {} and by the caller or another hook",
+                      to_string(feed.first), hook.name()));
     feeds_.push_back(feed);
   }
 }
@@ -87,7 +89,7 @@ void HookedSession::tell_hooks(SessionRunContext& context, std::span<Tensor> val
 void HookedSession::request_stop(StopRequest request) {
   if (stop_) return;
   stop_ = std::move(request);
-  log_info("{} asks to stop: {}", stop_->who, stop_->reason);
+  log_info(fmt::format("{} asks to stop: {}", stop_->who, stop_->reason));
 }
 
 void HookedSession::close() {

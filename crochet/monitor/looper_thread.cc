@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace crochet {
 namespace {
 
@@ -30,8 +32,8 @@ std::shared_ptr<CoordinatedThread> start_looper_thread(Coordinator& coordinator,
                                                        std::function<void()> target) {
   const double secs = options.timer_interval_secs.value_or(0);
   if (!(secs >= 0))
-    throw InvalidArgumentError("timer_interval_secs is {}, expected 0 or more", secs);
-  if (!target) throw InvalidArgumentError("{}: the target is empty", options.name);
+    throw InvalidArgumentError(fmt::format("timer_interval_secs is {}, expected 0 or more", secs));
+  if (!target) throw InvalidArgumentError(fmt::format("{}: the target is empty", options.name));
   const std::string name = options.name;
   return coordinator.start_thread(
       name, [&coordinator, secs, options = std::move(options), target = std::move(target)] {

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/monitor/monitored_session.h"
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/monitor/background_threads.h"
@@ -25,8 +27,8 @@ class MonitoredSession::Call {
   // continues.
   Call(MonitoredSession& owner, const char* what) : owner_(owner) {
     if (owner.calling_ != nullptr)
-      throw FailedPreconditionError("{} was called from within {} of the same session", what,
-                                    owner.calling_);
+      throw FailedPreconditionError(
+          fmt::format("{} was called from within {} of the same session", what, owner.calling_));
     owner.calling_ = what;
   }
   ~Call() { owner_.calling_ = nullptr; }
@@ -56,7 +58,7 @@ class MonitoredSession::Life final : public WrappedSession {
     try {
       close();
     } catch (...) {
-      log_warning("closing a session: {}", describe(std::current_exception()));
+      log_warning(fmt::format("closing a session: {}", describe(std::current_exception())));
     }
     session_->close();
   }
@@ -94,7 +96,7 @@ class MonitoredSession::Life final : public WrappedSession {
     if (owner_.life_ != this) return;
     if (!owner_.stop_) owner_.stop_ = stop_request();
     if (const auto request = coordinator_.stop_request())
-      log_info("{} asks to stop: {}", request->who, request->reason);
+      log_info(fmt::format("{} asks to stop: {}", request->who, request->reason));
     owner_.life_ = nullptr;
   }
 
@@ -123,8 +125,8 @@ MonitoredSession::MonitoredSession(std::unique_ptr<SessionCreator> creator, Hook
       recovers_(recovery == Recovery::kOn),
       graph_was_finalized_(creator_->graph().finalized()) {
   if (!(options_.stop_grace_period_secs >= 0))
-    throw InvalidArgumentError("stop_grace_period_secs is {}, expected 0 or more",
-                               options_.stop_grace_period_secs);
+    throw InvalidArgumentError(fmt::format("stop_grace_period_secs is {}, expected 0 or more",
+                                           options_.stop_grace_period_secs));
   try {
     begin_hooks();
     register_hook_state();
@@ -160,10 +162,10 @@ void MonitoredSession::begin_hooks() {
   bool saver_seen = false;
   for (const HookHandle& hook : hooks_) {
     if (saver_seen && hook->place() == HookPlace::kAsGiven)
-      log_warning(
+      log_warning(fmt::format(
           "{} comes after a hook that saves checkpoints: what it finds or changes in a step "
           "is not in that step's checkpoint",
-          hook->name());
+          hook->name()));
     saver_seen = saver_seen || hook->place() == HookPlace::kSaver;
     hook->begin(graph());
     ++num_begun_;
@@ -223,7 +225,7 @@ FetchValues MonitoredSession::run_once(const Fetches& fetches, const Feeds& feed
 }
 
 void MonitoredSession::check_open(const char* what) const {
-  if (closed_) throw FailedPreconditionError("{} on a closed session", what);
+  if (closed_) throw FailedPreconditionError(fmt::format("{} on a closed session", what));
 }
 
 Session* MonitoredSession::engine_session() const {
@@ -264,7 +266,7 @@ void MonitoredSession::close() {
     try {
       action();
     } catch (...) {
-      if (first_error) log_error("{}: {}", what, describe(std::current_exception()));
+      if (first_error) log_error(fmt::format("{}: {}", what, describe(std::current_exception())));
       if (!first_error) first_error = std::current_exception();
     }
   };
@@ -289,7 +291,8 @@ std::exception_ptr MonitoredSession::cause_of(std::exception_ptr error) const no
 std::exception_ptr MonitoredSession::abort(std::exception_ptr error) noexcept {
   if (closed_) return error;
   if (calling_ != nullptr) {
-    log_error("abort was called from within {} of the same session: {}", calling_, describe(error));
+    log_error(fmt::format("abort was called from within {} of the same session: {}", calling_,
+                          describe(error)));
     return error;
   }
   const Call call(*this, "abort");
@@ -303,17 +306,18 @@ std::exception_ptr MonitoredSession::end_by(std::exception_ptr error) noexcept {
     try {
       hooks_[i]->on_error(error);
     } catch (...) {
-      log_error("{}::on_error: {}", hooks_[i]->name(), describe(std::current_exception()));
+      log_error(
+          fmt::format("{}::on_error: {}", hooks_[i]->name(), describe(std::current_exception())));
     }
   }
   try {
     if (stack_) stack_->close();
   } catch (...) {
     if (std::current_exception() != error_of_thread_)
-      log_error("closing the session: {}", describe(std::current_exception()));
+      log_error(fmt::format("closing the session: {}", describe(std::current_exception())));
   }
   error = cause_of(first);  // A thread may not have reported its error until it was joined.
-  if (error != first) log_warning("after the error of a thread: {}", describe(first));
+  if (error != first) log_warning(fmt::format("after the error of a thread: {}", describe(first)));
   release();
   return error;
 }
@@ -331,7 +335,7 @@ void run_in_scope(MonitoredSession& session, const std::function<void()>& body) 
   } catch (...) {
     if (!is_end_of_input(std::current_exception()))
       std::rethrow_exception(session.abort(std::current_exception()));
-    log_info("the run ends: {}", describe(std::current_exception()));
+    log_info(fmt::format("the run ends: {}", describe(std::current_exception())));
     if (!session.stop_request()) session.request_stop("the data ended");
   }
   session.close();

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <thread>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -65,7 +66,7 @@ class DiaryHook final : public SessionRunHook {
  private:
   void note(const std::string& call) {
     diary_.push_back(called_ + " " + call);
-    if (throws_in == call) throw DataLossError("{}: {}", called_, call);
+    if (throws_in == call) throw DataLossError(fmt::format("{}: {}", called_, call));
   }
 
   const std::string called_;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
 
@@ -65,7 +67,7 @@ void RecoverableSession::close() {
     inner->close();
   } catch (...) {
     if (!is_preemption(std::current_exception())) throw;
-    log_warning("while closing: {}", describe(std::current_exception()));
+    log_warning(fmt::format("while closing: {}", describe(std::current_exception())));
   }
 }
 
@@ -86,7 +88,7 @@ void RecoverableSession::recover(std::exception_ptr error) {
     if (!is_preemption(error) || (options_.can_recover && !options_.can_recover()) ||
         (options_.max_recoveries && recoveries_without_progress_ >= *options_.max_recoveries))
       std::rethrow_exception(error);
-    log_warning("recovering from: {}", describe(error));
+    log_warning(fmt::format("recovering from: {}", describe(error)));
     wait_before_recovery(error);
     ++num_recoveries_;
     ++recoveries_without_progress_;

@@ -4,6 +4,8 @@
 
 #include <string_view>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/saver/registered_saver.h"
@@ -15,9 +17,9 @@ namespace {
 Output only_one(const Graph& graph, std::string_view collection) {
   const std::vector<Output> operations = graph.collection(collection);
   if (operations.size() > 1)
-    throw FailedPreconditionError(
+    throw FailedPreconditionError(fmt::format(
         "More than one item: the graph's collection \"{}\" has {}, expected at most one",
-        collection, operations.size());
+        collection, operations.size()));
   return operations.empty() ? Output() : operations.front();
 }
 

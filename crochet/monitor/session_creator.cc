@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/monitor/session_creator.h"
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 
 namespace crochet {
@@ -64,12 +66,12 @@ std::optional<RestoreReport> ChiefSessionCreator::restore_report() const {
 WorkerSessionCreator::WorkerSessionCreator(Graph& graph, WorkerSessionCreatorOptions options)
     : graph_(graph), options_(with_scaffold(std::move(options))) {
   if (!(options_.max_wait_secs >= 0))
-    throw InvalidArgumentError("WorkerSessionCreator: max_wait_secs is {}, expected 0 or more",
-                               options_.max_wait_secs);
+    throw InvalidArgumentError(fmt::format(
+        "WorkerSessionCreator: max_wait_secs is {}, expected 0 or more", options_.max_wait_secs));
   if (!(options_.recovery_wait_secs > 0))
     throw InvalidArgumentError(
-        "WorkerSessionCreator: recovery_wait_secs is {}, expected more than 0",
-        options_.recovery_wait_secs);
+        fmt::format("WorkerSessionCreator: recovery_wait_secs is {}, expected more than 0",
+                    options_.recovery_wait_secs));
 }
 
 std::unique_ptr<Session> WorkerSessionCreator::create_session() {

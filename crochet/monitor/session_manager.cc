@@ -16,7 +16,7 @@ void discard(Session& session) {
   try {
     session.close();
   } catch (...) {
-    log_warning("closing an unused session: {}", describe(std::current_exception()));
+    log_warning(fmt::format("closing an unused session: {}", describe(std::current_exception())));
   }
 }
 
@@ -48,12 +48,13 @@ void append_uninitialized(const FetchValues& values, std::vector<std::string>& n
 
 void check_options(const RecoverSessionOptions& options) {
   if (!options.checkpoint_dir.empty() && !options.checkpoint_filename_with_path.empty())
-    throw InvalidArgumentError(
+    throw InvalidArgumentError(fmt::format(
         "checkpoint_dir is \"{}\" and checkpoint_filename_with_path \"{}\"; at most one of them "
         "may be given",
-        options.checkpoint_dir, options.checkpoint_filename_with_path);
+        options.checkpoint_dir, options.checkpoint_filename_with_path));
   if (!(options.max_wait_secs >= 0))
-    throw InvalidArgumentError("max_wait_secs is {}, expected 0 or more", options.max_wait_secs);
+    throw InvalidArgumentError(
+        fmt::format("max_wait_secs is {}, expected 0 or more", options.max_wait_secs));
 }
 
 SessionManager::SessionManager(Graph& graph, SessionManagerOptions options)
@@ -64,8 +65,8 @@ SessionManager::SessionManager(Graph& graph, SessionManagerOptions options)
     throw InvalidArgumentError(
         "If you pass a ready_for_local_init_op you must also pass a local_init_op");
   if (!(options_.recovery_wait_secs > 0))
-    throw InvalidArgumentError("recovery_wait_secs is {}, expected more than 0",
-                               options_.recovery_wait_secs);
+    throw InvalidArgumentError(
+        fmt::format("recovery_wait_secs is {}, expected more than 0", options_.recovery_wait_secs));
 }
 
 std::unique_ptr<Session> SessionManager::prepare_session(const PrepareSessionOptions& options) {
@@ -76,14 +77,15 @@ std::unique_ptr<Session> SessionManager::prepare_session(const PrepareSessionOpt
     restore(*session, options.session);
     if (!restored_from_) {
       if (!options.session.checkpoint_dir.empty())
-        log_info("{} holds no checkpoint: starting afresh", options.session.checkpoint_dir);
+        log_info(
+            fmt::format("{} holds no checkpoint: starting afresh", options.session.checkpoint_dir));
       initialize(*session, options);
     }
     const char* const kNotReady = "Init operations did not make model ready";
     if (const Obstacle found = initialize_locally(*session))
-      throw FailedPreconditionError("{} for local_init: {}", kNotReady, *found);
+      throw FailedPreconditionError(fmt::format("{} for local_init: {}", kNotReady, *found));
     if (const Obstacle found = obstacle(*session, options_.ready_op))
-      throw FailedPreconditionError("{}: {}", kNotReady, *found);
+      throw FailedPreconditionError(fmt::format("{}: {}", kNotReady, *found));
   });
   return session;
 }
@@ -98,14 +100,16 @@ RecoveredSession SessionManager::recover_session(const RecoverSessionOptions& op
     if (!found && restored_from_) found = obstacle(*session, options_.ready_op);
     initialized = restored_from_ && !found;
     if (restored_from_ && found)
-      log_info("{} was restored, but the model is not ready: {}", *restored_from_, *found);
+      log_info(
+          fmt::format("{} was restored, but the model is not ready: {}", *restored_from_, *found));
   });
   return {std::move(session), initialized};
 }
 
 std::unique_ptr<Session> SessionManager::wait_for_session(const WaitForSessionOptions& options) {
   if (!(options.max_wait_secs >= 0))
-    throw InvalidArgumentError("max_wait_secs is {}, expected 0 or more", options.max_wait_secs);
+    throw InvalidArgumentError(
+        fmt::format("max_wait_secs is {}, expected 0 or more", options.max_wait_secs));
   restored_from_.reset();
   restore_report_ = {};
   const Clock::TimePoint start = clock_.now();
@@ -120,9 +124,9 @@ std::unique_ptr<Session> SessionManager::wait_for_session(const WaitForSessionOp
     discard(*session);
     const double waited = to_seconds(clock_.now() - start);
     if (waited + options_.recovery_wait_secs > options.max_wait_secs)
-      throw DeadlineExceededError("Session was not ready after waiting {} secs: {}",
-                                  options.max_wait_secs, *found);
-    log_info("waiting until the model is ready: {}", *found);
+      throw DeadlineExceededError(fmt::format("Session was not ready after waiting {} secs: {}",
+                                              options.max_wait_secs, *found));
+    log_info(fmt::format("waiting until the model is ready: {}", *found));
     wait("waiting until the model is ready");
   }
 }
@@ -137,7 +141,7 @@ void SessionManager::restore(Session& session, const RecoverSessionOptions& opti
   } else if (!options.checkpoint_dir.empty()) {
     restored_from_ = restore_newest(session, options);
   }
-  if (restored_from_) log_info("restored {}", *restored_from_);
+  if (restored_from_) log_info(fmt::format("restored {}", *restored_from_));
 }
 
 std::optional<std::string> SessionManager::restore_newest(Session& session,
@@ -149,7 +153,7 @@ std::optional<std::string> SessionManager::restore_newest(Session& session,
     if (prefix) return prefix;
     if (!options.wait_for_checkpoint || to_seconds(clock_.now() - start) >= options.max_wait_secs)
       return std::nullopt;
-    log_info("waiting for a checkpoint in {}", options.checkpoint_dir);
+    log_info(fmt::format("waiting for a checkpoint in {}", options.checkpoint_dir));
     wait("waiting for a checkpoint");
   }
 }
@@ -177,7 +181,7 @@ SessionManager::Obstacle SessionManager::obstacle(Session& session, const Fetche
     append_uninitialized(session.run(ready_op), names);
   } catch (const FailedPreconditionError& error) {
     if (std::string_view(error.what()).find("uninitialized") == std::string_view::npos) {
-      log_warning("checking whether the model is ready: {}", error.what());
+      log_warning(fmt::format("checking whether the model is ready: {}", error.what()));
       throw;
     }
     return error.what();

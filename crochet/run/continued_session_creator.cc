@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/run/continued_session_creator.h"
 
+#include <fmt/format.h>
+
 #include "crochet/base/log.h"
 
 namespace crochet::internal {
@@ -20,7 +22,7 @@ std::unique_ptr<Session> ContinuedSessionCreator::create_session() {
               .files = &scaffold_->saver->files(),
               .clock = &scaffold_->saver->clock()});
   rest.restore(*session, early_.prefix);
-  log_info("the run continues from {}, which was restored before it", early_.prefix);
+  log_info(fmt::format("the run continues from {}, which was restored before it", early_.prefix));
   ++num_sessions_;
   return session;
 }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/hooks/step_counter_hook.h"
 #include "crochet/hooks/summary_saver_hook.h"
@@ -20,7 +22,7 @@ constexpr int64_t kLogStepCountSteps = 100;
 template <typename T>
 void check_interval(const char* name, const std::optional<T>& interval) {
   if (interval && !(*interval >= 0))
-    throw InvalidArgumentError("{} is {}, expected 0 (off) or more", name, *interval);
+    throw InvalidArgumentError(fmt::format("{} is {}, expected 0 (off) or more", name, *interval));
 }
 
 template <typename T>

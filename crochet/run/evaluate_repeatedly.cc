@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/directory/checkpoints_iterator.h"
@@ -109,7 +111,7 @@ class CheckpointEvaluator {
           options_.hooks, MonitoredSessionOptions{.max_recoveries = 3, .clock = &clock_});
     } catch (const Error& error) {
       if (!is_lost) throw;
-      log_warning("checkpoint {} cannot be evaluated: {}", prefix, error.what());
+      log_warning(fmt::format("checkpoint {} cannot be evaluated: {}", prefix, error.what()));
       return std::nullopt;
     }
     Metrics metrics;
@@ -123,8 +125,8 @@ class CheckpointEvaluator {
     } catch (...) {
       if (!is_end_of_input(std::current_exception())) throw;
       std::throw_with_nested(FailedPreconditionError(
-          "the evaluation threw at the end of its data ({}): it must return instead",
-          describe(std::current_exception())));
+          fmt::format("the evaluation threw at the end of its data ({}): it must return instead",
+                      describe(std::current_exception()))));
     }
   }
 
@@ -137,7 +139,7 @@ class CheckpointEvaluator {
       text += fmt::format("{}{} = {:g}", text.empty() ? "" : ", ", name, value);
       scalars.push_back({.tag = name, .value = value});
     }
-    log_info("evaluation of step {}: {}", step, text);
+    log_info(fmt::format("evaluation of step {}: {}", step, text));
     writer_->add_scalars(step, scalars);
     writer_->flush();
     ++report_.num_evaluations;

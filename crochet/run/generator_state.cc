@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/run/generator_state.h"
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 
 namespace crochet::internal {
@@ -13,16 +15,16 @@ void throw_bad_generator_state() {
 
 uint64_t GeneratorNumbers::take(uint64_t first, uint64_t last) {
   if (next_ == numbers_.size())
-    throw InvalidArgumentError(
+    throw InvalidArgumentError(fmt::format(
         "the state of a random generator: found {} numbers, expected more: it is not a state of "
         "this generator type",
-        numbers_.size());
+        numbers_.size()));
   const uint64_t number = numbers_[next_++];
   if (number < first || number > last)
-    throw InvalidArgumentError(
+    throw InvalidArgumentError(fmt::format(
         "the state of a random generator: number {}: found {}, expected {} to {}: it is not a "
         "state of this generator type",
-        next_ - 1, number, first, last);
+        next_ - 1, number, first, last));
   return number;
 }
 
@@ -38,10 +40,10 @@ GeneratorNumbers::Words GeneratorNumbers::take_words(size_t count, uint64_t last
 
 void GeneratorNumbers::finish() const {
   if (next_ != numbers_.size())
-    throw InvalidArgumentError(
+    throw InvalidArgumentError(fmt::format(
         "the state of a random generator: found {} numbers, expected {}: it is not a state of this "
         "generator type",
-        numbers_.size(), next_);
+        numbers_.size(), next_));
 }
 
 }  // namespace crochet::internal

@@ -9,6 +9,7 @@
 #include <limits>
 #include <random>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/run/loop.h"
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/run/training_run.h"
@@ -85,9 +87,10 @@ MonitoredTrainingSessionOptions Loop::training_options() {
 }
 
 void Loop::check_not_run(const char* what) const {
-  if (has_run_) throw FailedPreconditionError("Loop::{} after run()", what);
+  if (has_run_) throw FailedPreconditionError(fmt::format("Loop::{} after run()", what));
   if (is_restoring_)
-    throw FailedPreconditionError("Loop::{} was called from within Loop::restore", what);
+    throw FailedPreconditionError(
+        fmt::format("Loop::{} was called from within Loop::restore", what));
 }
 
 void Loop::add_hook(HookHandle hook) {

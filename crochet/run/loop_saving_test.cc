@@ -7,6 +7,7 @@
 #include <functional>
 #include <thread>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -198,7 +199,8 @@ TEST_F(LoopSavingTest, ResumesFromTheFallbackDirectory) {
     });
   };
   files_.on_create([](const std::string& path) {
-    if (path.starts_with("run/model.ckpt-5.data-")) throw UnknownError("{}: broken", path);
+    if (path.starts_with("run/model.ckpt-5.data-"))
+      throw UnknownError(fmt::format("{}: broken", path));
   });
   const RunReport report = count_to(5);
   EXPECT_EQ(report.saving.saved_elsewhere, 1);
@@ -214,7 +216,7 @@ TEST_F(LoopSavingTest, ResumesFromTheFallbackDirectory) {
 TEST_F(LoopSavingTest, ThrowsTheLastErrorOnce) {
   files_.on_create([](const std::string& path) {
     if (path.find("model.ckpt-2.data-") != std::string::npos)
-      throw UnknownError("{}: broken", path);
+      throw UnknownError(fmt::format("{}: broken", path));
   });
   std::vector<float> first(10), second(10);
   Loop loop(options({StopAtStepHook({.last_step = 2})}, 2));

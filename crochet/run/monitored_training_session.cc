@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/run/monitored_training_session.h"
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
@@ -53,15 +55,17 @@ void note_end(MonitoredSession& session, RunReport& report) {
 
 void check_options(const MonitoredTrainingSessionOptions& options) {
   if (options.max_recoveries < 0)
-    throw InvalidArgumentError("max_recoveries is {}, expected 0 or more", options.max_recoveries);
+    throw InvalidArgumentError(
+        fmt::format("max_recoveries is {}, expected 0 or more", options.max_recoveries));
   if (!(options.stop_grace_period_secs >= 0))
-    throw InvalidArgumentError("stop_grace_period_secs is {}, expected 0 or more",
-                               options.stop_grace_period_secs);
+    throw InvalidArgumentError(fmt::format("stop_grace_period_secs is {}, expected 0 or more",
+                                           options.stop_grace_period_secs));
   if (!(options.max_wait_secs >= 0))
-    throw InvalidArgumentError("max_wait_secs is {}, expected 0 or more", options.max_wait_secs);
+    throw InvalidArgumentError(
+        fmt::format("max_wait_secs is {}, expected 0 or more", options.max_wait_secs));
   if (!(options.recovery_wait_secs > 0))
-    throw InvalidArgumentError("recovery_wait_secs is {}, expected more than 0",
-                               options.recovery_wait_secs);
+    throw InvalidArgumentError(
+        fmt::format("recovery_wait_secs is {}, expected more than 0", options.recovery_wait_secs));
   internal::wire_default_hooks(options, std::make_shared<Scaffold>());
 }
 
@@ -123,7 +127,7 @@ RunReport internal::train(const MonitoredTrainingSessionOptions& options,
     report.failed_saves = wired.saver->num_failed();
     report.saving = wired.saver->statistics();
   }
-  log_info("the run ended at {}", report);
+  log_info(fmt::format("the run ended at {}", report));
   return report;
 }
 

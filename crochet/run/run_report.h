@@ -6,8 +6,6 @@
 #include <optional>
 #include <string>
 
-#include <fmt/format.h>
-
 #include "crochet/checkpoint/saver/restore_report.h"
 #include "crochet/checkpoint/saver/save_statistics.h"
 #include "crochet/monitor/stop_request.h"
@@ -39,10 +37,3 @@ struct RunReport {
 std::string to_string(const RunReport& report);
 
 }  // namespace crochet
-
-template <>
-struct fmt::formatter<crochet::RunReport> : fmt::formatter<std::string> {
-  auto format(const crochet::RunReport& report, fmt::format_context& context) const {
-    return fmt::formatter<std::string>::format(crochet::to_string(report), context);
-  }
-};

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "crochet/base/error.h"
+#include "crochet/tensor/fmt.h"
 
 namespace crochet::internal {
 
@@ -16,20 +17,23 @@ TensorMap SaveableTensor::save() const {
 
 void SaveableTensor::restore(const TensorMap& state) {
   if (state.size() != 1 || !state.begin()->first.empty())
-    throw InvalidArgumentError("found {} stored values, expected one tensor", state.size());
+    throw InvalidArgumentError(
+        fmt::format("found {} stored values, expected one tensor", state.size()));
   const Tensor& stored = state.begin()->second;
   if (value_.is_set() && stored.dtype() != value_.dtype())
-    throw InvalidArgumentError("found a stored tensor of {}, expected one of {}", stored.dtype(),
-                               value_.dtype());
+    throw InvalidArgumentError(fmt::format("found a stored tensor of {}, expected one of {}",
+                                           stored.dtype(), value_.dtype()));
   value_ = stored;
 }
 
 const Tensor& single_vector(const TensorMap& state, DType dtype) {
   if (state.size() != 1 || !state.begin()->first.empty())
-    throw InvalidArgumentError("found {} stored values, expected one vector", state.size());
+    throw InvalidArgumentError(
+        fmt::format("found {} stored values, expected one vector", state.size()));
   const Tensor& stored = state.begin()->second;
   if (stored.dtype() != dtype || stored.shape().rank() != 1)
-    throw InvalidArgumentError("found {}, expected a vector of {}", describe(stored), dtype);
+    throw InvalidArgumentError(
+        fmt::format("found {}, expected a vector of {}", describe(stored), dtype));
   return stored;
 }
 
@@ -41,9 +45,9 @@ Tensor parse_generator_state(const std::string& text) {
     const auto [rest, error] = std::from_chars(next, end, number);
     if (error != std::errc())
       throw UnimplementedError(
-          "a random generator writes its state as \"{:.40}...\": expected "
-          "unsigned decimals with spaces between",
-          text);
+          fmt::format("a random generator writes its state as \"{:.40}...\": expected "
+                      "unsigned decimals with spaces between",
+                      text));
     numbers.push_back(number);
     next = rest;
     while (next != end && *next == ' ') ++next;

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/run/tracker.h"
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/io/path.h"
 
@@ -9,7 +11,7 @@ namespace crochet {
 
 std::string Tracker::full_name(std::string_view name) const {
   if (name.empty())
-    throw InvalidArgumentError("a part of \"{}\" is tracked without a name", prefix_);
+    throw InvalidArgumentError(fmt::format("a part of \"{}\" is tracked without a name", prefix_));
   return join_path(prefix_, name);
 }
 

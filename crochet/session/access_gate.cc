@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 
 namespace crochet::internal {
@@ -19,8 +21,8 @@ thread_local const AccessGate::Pass* AccessGate::passes_ = nullptr;
 void AccessGate::check_outside(const char* call) const {
   for (const Pass* pass = passes_; pass != nullptr; pass = pass->outer_)
     if (&pass->gate_ == this)
-      throw FailedPreconditionError("{} was called from within another call of the same session",
-                                    call);
+      throw FailedPreconditionError(
+          fmt::format("{} was called from within another call of the same session", call));
 }
 
 bool AccessGate::close() {
@@ -64,12 +66,13 @@ AccessGate::Pass::Pass(AccessGate& gate, Access access, const char* call,
     state_->num_waiting_exclusive -= exclusive;
     if (!is_in_time) {
       state_->changed.notify_all();
-      throw DeadlineExceededError(
+      throw DeadlineExceededError(fmt::format(
           "{} did not begin within {} ms: a snapshot or an assignment is running, or is waiting "
           "for runs that change variables",
-          call, limit.count());
+          call, limit.count()));
     }
-    if (gate_.is_closed_) throw FailedPreconditionError("{} on a closed session", call);
+    if (gate_.is_closed_)
+      throw FailedPreconditionError(fmt::format("{} on a closed session", call));
     ++state_->inside(access);
   }
   passes_ = this;

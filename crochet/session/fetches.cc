@@ -26,7 +26,8 @@ std::string joined_keys(const FetchValues::Map& map) {
 
 const Tensor& FetchValues::tensor() const& {
   if (const Tensor* const tensor = as_tensor()) return *tensor;
-  throw InvalidArgumentError("fetched values: found {}, expected one tensor", kind_of(*this));
+  throw InvalidArgumentError(
+      fmt::format("fetched values: found {}, expected one tensor", kind_of(*this)));
 }
 
 // The temporary's content is not const, so it may be moved out.
@@ -45,22 +46,23 @@ FetchValues FetchValues::operator[](std::string_view key) && {
 const FetchValues& FetchValues::operator[](size_t index) const& {
   const List* const list = as_list();
   if (list == nullptr)
-    throw InvalidArgumentError("fetched values: found {}, expected a list with item {}",
-                               kind_of(*this), index);
+    throw InvalidArgumentError(fmt::format("fetched values: found {}, expected a list with item {}",
+                                           kind_of(*this), index));
   if (index >= list->size())
-    throw InvalidArgumentError("fetched values: no item {} in a list of {}", index, list->size());
+    throw InvalidArgumentError(
+        fmt::format("fetched values: no item {} in a list of {}", index, list->size()));
   return (*list)[index];
 }
 
 const FetchValues& FetchValues::operator[](std::string_view key) const& {
   const Map* const map = as_map();
   if (map == nullptr)
-    throw InvalidArgumentError("fetched values: found {}, expected a map with item \"{}\"",
-                               kind_of(*this), key);
+    throw InvalidArgumentError(fmt::format(
+        "fetched values: found {}, expected a map with item \"{}\"", kind_of(*this), key));
   const auto found = map->find(std::string(key));
   if (found == map->end())
-    throw InvalidArgumentError("fetched values: no item \"{}\" in a map with: {}", key,
-                               joined_keys(*map));
+    throw InvalidArgumentError(
+        fmt::format("fetched values: no item \"{}\" in a map with: {}", key, joined_keys(*map)));
   return found->second;
 }
 

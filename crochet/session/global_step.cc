@@ -4,6 +4,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
+#include "crochet/tensor/fmt.h"
 
 namespace crochet {
 namespace {
@@ -14,11 +15,11 @@ constexpr const char* kName = "global_step";
 void check_counts_steps(const Graph& graph, const Output& step) {
   const OutputInfo info = graph.output_info(step);
   if (info.dtype != DType::kInvalid && info.dtype != DType::kInt32 && info.dtype != DType::kInt64)
-    throw InvalidArgumentError("the global step {} does not have integer type: it is {}",
-                               to_string(step), info.dtype);
+    throw InvalidArgumentError(fmt::format(
+        "the global step {} does not have integer type: it is {}", to_string(step), info.dtype));
   if (info.shape && info.shape->rank() != 0)
-    throw InvalidArgumentError("the global step {} is not scalar: its shape is {}", to_string(step),
-                               *info.shape);
+    throw InvalidArgumentError(fmt::format("the global step {} is not scalar: its shape is {}",
+                                           to_string(step), *info.shape));
 }
 
 Output find_by_name(const Graph& graph) {
@@ -31,8 +32,8 @@ Output find_by_name(const Graph& graph) {
 Output find_global_step(const Graph& graph) {
   const std::vector<Output> registered = graph.collection(kGlobalStepCollection);
   if (registered.size() > 1) {
-    log_error("the graph has {} global steps, including {} and {}; expected one", registered.size(),
-              to_string(registered[0]), to_string(registered[1]));
+    log_error(fmt::format("the graph has {} global steps, including {} and {}; expected one",
+                          registered.size(), to_string(registered[0]), to_string(registered[1])));
     return {};
   }
   const Output step = registered.empty() ? find_by_name(graph) : registered.front();
@@ -42,7 +43,7 @@ Output find_global_step(const Graph& graph) {
 
 Output create_global_step(Graph& graph) {
   if (const Output step = graph.global_step())
-    throw AlreadyExistsError("the global step {} already exists", to_string(step));
+    throw AlreadyExistsError(fmt::format("the global step {} already exists", to_string(step)));
   graph.add_global_step();
   return graph.global_step();
 }

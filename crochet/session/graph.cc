@@ -46,16 +46,17 @@ size_t distance(std::string_view wanted, std::string_view name) {
                                      std::vector<std::string> names) {
   std::ranges::sort(names);
   if (names.size() <= kNamesInMessages)
-    throw NotFoundError("the graph has {} named \"{}\"; it has: {}", what, name,
-                        fmt::join(names, ", "));
+    throw NotFoundError(fmt::format("the graph has {} named \"{}\"; it has: {}", what, name,
+                                    fmt::join(names, ", ")));
   const std::string_view wanted = name.substr(0, name.rfind(':'));
   std::vector<std::pair<size_t, const std::string*>> by_distance;
   for (const std::string& known : names) by_distance.emplace_back(distance(wanted, known), &known);
   std::ranges::stable_sort(by_distance, {}, &std::pair<size_t, const std::string*>::first);
   std::vector<std::string_view> closest;
   for (size_t i = 0; i < kNamesInMessages; ++i) closest.push_back(*by_distance[i].second);
-  throw NotFoundError("the graph has {} named \"{}\"; of its {} names, the closest are: {}", what,
-                      name, names.size(), fmt::join(closest, ", "));
+  throw NotFoundError(
+      fmt::format("the graph has {} named \"{}\"; of its {} names, the closest are: {}", what, name,
+                  names.size(), fmt::join(closest, ", ")));
 }
 
 [[noreturn]] void throw_unknown_name(const Graph& graph, std::string_view name) {
@@ -83,10 +84,11 @@ Output Graph::output(std::string_view name) const {
   if (const OperationInfo* const info = find_operation(name)) {
     if (info->num_outputs == 1) return Output(info, 0);
     if (info->num_outputs == 0)
-      throw InvalidArgumentError("\"{}\" has no value: the operation has no outputs", name);
+      throw InvalidArgumentError(
+          fmt::format("\"{}\" has no value: the operation has no outputs", name));
     throw InvalidArgumentError(
-        "\"{}\" is ambiguous: the operation has {} outputs; choose one, as in \"{}:0\"", name,
-        info->num_outputs, name);
+        fmt::format("\"{}\" is ambiguous: the operation has {} outputs; choose one, as in \"{}:0\"",
+                    name, info->num_outputs, name));
   }
   const size_t colon = name.rfind(':');
   if (colon == std::string_view::npos) throw_unknown_name(*this, name);
@@ -94,8 +96,8 @@ Output Graph::output(std::string_view name) const {
   if (info == nullptr) throw_unknown_name(*this, name);
   const std::optional<int> index = parse_index(name.substr(colon + 1));
   if (!index || *index >= info->num_outputs)
-    throw NotFoundError("operation \"{}\": output {} of {} does not exist", info->name,
-                        name.substr(colon + 1), info->num_outputs);
+    throw NotFoundError(fmt::format("operation \"{}\": output {} of {} does not exist", info->name,
+                                    name.substr(colon + 1), info->num_outputs));
   return Output(info, *index);
 }
 
@@ -117,7 +119,8 @@ Fetches Graph::resolve(const Fetches& fetches) const {
   if (const std::string* const name = fetches.as_name()) return requested(*name);
   if (const Output* const output = fetches.as_output()) {
     if (output->graph() != this)
-      throw InvalidArgumentError("{} is not an output of this graph", to_string(*output));
+      throw InvalidArgumentError(
+          fmt::format("{} is not an output of this graph", to_string(*output)));
     return *output;
   }
   if (const auto* const list = fetches.as_list()) {
@@ -174,7 +177,8 @@ void Graph::add_background_loop(std::shared_ptr<BackgroundLoop> loop) {
 
 void Graph::add_saveable(RegisteredSaveable saveable) {
   if (std::ranges::find(saveables_, saveable.name, &RegisteredSaveable::name) != saveables_.end())
-    throw AlreadyExistsError("two objects to save have the name \"{}\"", saveable.name);
+    throw AlreadyExistsError(
+        fmt::format("two objects to save have the name \"{}\"", saveable.name));
   saveables_.push_back(std::move(saveable));
 }
 
@@ -185,7 +189,8 @@ void Graph::remove_saveable(std::string_view name) {
 
 void Graph::check_not_finalized(std::string_view addition) const {
   if (finalized_)
-    throw FailedPreconditionError("\"{}\" cannot be added: the graph is finalized", addition);
+    throw FailedPreconditionError(
+        fmt::format("\"{}\" cannot be added: the graph is finalized", addition));
 }
 
 }  // namespace crochet

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/session/output.h"
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 
 namespace crochet {
@@ -14,8 +16,8 @@ std::string to_string(const Output& output) {
 
 Output Operation::output(int index) const {
   if (index < 0 || index >= info_->num_outputs)
-    throw InvalidArgumentError("operation \"{}\": output {} of {} does not exist", info_->name,
-                               index, info_->num_outputs);
+    throw InvalidArgumentError(fmt::format("operation \"{}\": output {} of {} does not exist",
+                                           info_->name, index, info_->num_outputs));
   return Output(info_, index);
 }
 
@@ -24,8 +26,8 @@ Output internal::with_value(const Output& output) {
   if (info == nullptr || output.has_value()) return output;
   if (info->num_outputs != 1)
     throw InvalidArgumentError(
-        "\"{}\" as an input: the operation has {} outputs; choose one, as in {}[0]", info->name,
-        info->num_outputs, info->name);
+        fmt::format("\"{}\" as an input: the operation has {} outputs; choose one, as in {}[0]",
+                    info->name, info->num_outputs, info->name));
   return Output(info, 0);
 }
 

@@ -7,6 +7,8 @@
 #include <iterator>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "crochet/base/log.h"
 #include "crochet/session/session.h"
 
@@ -26,18 +28,19 @@ bool has_code(const std::exception_ptr& error, const std::vector<Code>& codes) {
 void check(const QueueRunnerOptions& options) {
   if (options.queue_name.empty()) throw InvalidArgumentError("a queue runner without a queue_name");
   if (options.enqueue_ops.empty())
-    throw InvalidArgumentError("queue \"{}\": a queue runner without enqueue_ops",
-                               options.queue_name);
+    throw InvalidArgumentError(
+        fmt::format("queue \"{}\": a queue runner without enqueue_ops", options.queue_name));
   if (options.queue_closed_codes.empty())
-    throw InvalidArgumentError("queue \"{}\": a queue runner without queue_closed_codes",
-                               options.queue_name);
+    throw InvalidArgumentError(
+        fmt::format("queue \"{}\": a queue runner without queue_closed_codes", options.queue_name));
   std::vector<Output> all = options.enqueue_ops;
   if (options.close_op) all.push_back(options.close_op);
   if (options.cancel_op) all.push_back(options.cancel_op);
   for (const Output& output : all)
     if (output.graph() == nullptr || output.graph() != all.front().graph())
-      throw InvalidArgumentError("queue \"{}\": {} is not an operation of the graph of the others",
-                                 options.queue_name, to_string(output));
+      throw InvalidArgumentError(
+          fmt::format("queue \"{}\": {} is not an operation of the graph of the others",
+                      options.queue_name, to_string(output)));
 }
 
 }  // namespace
@@ -99,9 +102,10 @@ void QueueRunner::Work::wait_for_first_runs(std::chrono::nanoseconds timeout) co
       changed_.wait_for(lock, timeout, [this] { return num_waiting_ == 0 || first_error_; });
   if (first_error_) std::rethrow_exception(first_error_);
   if (!done)
-    throw DeadlineExceededError("queue \"{}\": {} of {} enqueue operations have not run in {} s",
-                                options_->queue_name, num_waiting_, options_->enqueue_ops.size(),
-                                std::chrono::duration<double>(timeout).count());
+    throw DeadlineExceededError(
+        fmt::format("queue \"{}\": {} of {} enqueue operations have not run in {} s",
+                    options_->queue_name, num_waiting_, options_->enqueue_ops.size(),
+                    std::chrono::duration<double>(timeout).count()));
 }
 
 void QueueRunner::Work::note_first_run() {
@@ -140,8 +144,8 @@ void QueueRunner::Work::cancel_on_stop() {
   try {
     run(options_->cancel_op);
   } catch (...) {
-    log_warning("queue \"{}\": cancelling failed: {}", options_->queue_name,
-                describe(std::current_exception()));
+    log_warning(fmt::format("queue \"{}\": cancelling failed: {}", options_->queue_name,
+                            describe(std::current_exception())));
   }
 }
 
@@ -155,7 +159,7 @@ void QueueRunner::Work::report(const std::exception_ptr& error) {
   }
   changed_.notify_all();
   if (has_listener_) std::rethrow_exception(error);
-  log_error("queue \"{}\": {}", options_->queue_name, describe(error));
+  log_error(fmt::format("queue \"{}\": {}", options_->queue_name, describe(error)));
 }
 
 // One enqueue operation. It counts as ended when this is destroyed, even if it never ran.
@@ -242,8 +246,8 @@ void QueueRunner::wait_for_first_runs(const Session& session,
     const auto found = std::ranges::find_if(
         works_, [&](const auto& candidate) { return candidate->is_for(session); });
     if (found == works_.end())
-      throw FailedPreconditionError("queue \"{}\": no threads were created for this session",
-                                    options_->queue_name);
+      throw FailedPreconditionError(fmt::format(
+          "queue \"{}\": no threads were created for this session", options_->queue_name));
     work = *found;
   }
   work->wait_for_first_runs(timeout);

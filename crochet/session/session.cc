@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "crochet/base/error.h"
+#include "crochet/tensor/fmt.h"
 
 namespace crochet {
 
@@ -27,9 +28,9 @@ Tensor Session::read_variable(std::string_view name) {
 void Session::assign_variable(std::string_view name, const Tensor& value) {
   const Variable variable = graph().variable_named(name);
   if (value.dtype() != variable.dtype())
-    throw InvalidArgumentError("variable \"{}\" is {} {}: found {}, expected {}", name,
-                               variable.dtype(), variable.shape(), describe(value),
-                               variable.dtype());
+    throw InvalidArgumentError(fmt::format("variable \"{}\" is {} {}: found {}, expected {}", name,
+                                           variable.dtype(), variable.shape(), describe(value),
+                                           variable.dtype()));
   const Assignment assignment = {.variable = variable,
                                  .shape = value.shape(),
                                  .fill =
@@ -43,8 +44,8 @@ void Session::assign_variable(std::string_view name, const Tensor& value) {
 
 int64_t checked_global_step(int64_t step) {
   if (step > kMaxGlobalStep || step < -kMaxGlobalStep)
-    throw FailedPreconditionError("the global step: found {}, expected at most {}", step,
-                                  kMaxGlobalStep);
+    throw FailedPreconditionError(
+        fmt::format("the global step: found {}, expected at most {}", step, kMaxGlobalStep));
   return step;
 }
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/session/snapshot.h"
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 
 namespace crochet {
@@ -20,10 +22,10 @@ void Snapshot::add(NamedTensor tensor) {
 void Snapshot::verify() const {
   for (size_t i = 0; i < tensors_.size(); ++i)
     if (tensors_[i].tensor.version() != versions_[i])
-      throw FailedPreconditionError(
+      throw FailedPreconditionError(fmt::format(
           "\"{}\" was opened for writing while a snapshot held it: the snapshot may mix several "
           "steps",
-          tensors_[i].name);
+          tensors_[i].name));
   if (!copies_) return;
   copies_->wait();
   copies_->verify();

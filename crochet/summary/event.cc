@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/summary/event.h"
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/summary/proto_fields.h"
 
@@ -139,8 +141,8 @@ Event decode_event(std::string_view bytes) {
   try {
     return read_event(protozero::pbf_reader(bytes.data(), bytes.size()));
   } catch (const protozero::exception& error) {
-    throw DataLossError("event of {} bytes: not a protobuf message: {}", bytes.size(),
-                        error.what());
+    throw DataLossError(
+        fmt::format("event of {} bytes: not a protobuf message: {}", bytes.size(), error.what()));
   }
 }
 

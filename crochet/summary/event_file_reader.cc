@@ -4,6 +4,8 @@
 
 #include <charconv>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/io/path.h"
 #include "crochet/io/untrusted_file.h"
@@ -40,7 +42,7 @@ std::optional<Event> EventFileReader::read() {
   try {
     return decode_event(*record);
   } catch (const DataLossError& error) {
-    throw DataLossError("{}: record at offset {}: {}", path_, offset, error.what());
+    throw DataLossError(fmt::format("{}: record at offset {}: {}", path_, offset, error.what()));
   }
 }
 

@@ -68,7 +68,7 @@ void EventFileWriter::sync() {
 }
 
 RecordWriter& EventFileWriter::records() {
-  if (!records_) throw FailedPreconditionError("{}: write after a write error", path_);
+  if (!records_) throw FailedPreconditionError(fmt::format("{}: write after a write error", path_));
   return *records_;
 }
 

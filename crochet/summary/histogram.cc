@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/tensor/half.h"
 
@@ -133,7 +135,8 @@ void count(const Tensor& values, Counter& counter) {
     case DType::kBool:
       return count_as<bool>(values, counter);
     default:
-      throw InvalidArgumentError("histogram: found {}, expected real numbers", describe(values));
+      throw InvalidArgumentError(
+          fmt::format("histogram: found {}, expected real numbers", describe(values)));
   }
 }
 

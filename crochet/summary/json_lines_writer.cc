@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "crochet/base/log.h"
@@ -101,15 +102,16 @@ std::string_view cut_torn_line(FileSystem& files, const std::string& path) {
   const std::unique_ptr<ReadableFile> file = files.open(path);
   const std::optional<uint64_t> whole_bytes = whole_lines_bytes(*file);
   if (!whole_bytes) {
-    log_warning("{}: no line ends in the last {} bytes; they are left as they are", path,
-                kMaxTornBytes);
+    log_warning(fmt::format("{}: no line ends in the last {} bytes; they are left as they are",
+                            path, kMaxTornBytes));
     return "\n";
   }
   if (*whole_bytes == file->size()) return "";
   std::string begin(std::min<uint64_t>(16, file->size() - *whole_bytes), '\0');
   file->read_at(*whole_bytes, std::as_writable_bytes(std::span(begin)));
   if (!is_begin_of_line(begin)) {
-    log_warning("{}: the last line is incomplete and not ours; it is left as it is", path);
+    log_warning(
+        fmt::format("{}: the last line is incomplete and not ours; it is left as it is", path));
     return "\n";
   }
   files.truncate(path, *whole_bytes);

@@ -6,6 +6,8 @@
 #include <span>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/io/crc32c.h"
 
@@ -75,8 +77,8 @@ std::optional<std::string> RecordReader::read() {
   const uint32_t found = mask_crc32c(crc32c(data));
   if (found != expected)
     throw DataLossError(
-        "{}: masked crc32c of the {} bytes at offset {}: found {:08x}, expected {:08x}", name_,
-        length, data_offset, found, expected);
+        fmt::format("{}: masked crc32c of the {} bytes at offset {}: found {:08x}, expected {:08x}",
+                    name_, length, data_offset, found, expected));
   offset_ = data_offset + length + kRecordFooterBytes;
   return data;
 }
@@ -84,28 +86,30 @@ std::optional<std::string> RecordReader::read() {
 uint64_t RecordReader::read_length() const {
   const uint64_t left = file_.size() - offset_;
   if (left < kRecordHeaderBytes)
-    throw DataLossError("{}: the record at offset {} is truncated: found {} of {} header bytes",
-                        name_, offset_, left, kRecordHeaderBytes);
+    throw DataLossError(
+        fmt::format("{}: the record at offset {} is truncated: found {} of {} header bytes", name_,
+                    offset_, left, kRecordHeaderBytes));
   const std::string header = read_bytes(file_, offset_, kRecordHeaderBytes);
   const std::string_view length_bytes = std::string_view(header).substr(0, sizeof(uint64_t));
   const auto expected = little_endian<uint32_t>(std::string_view(header).substr(sizeof(uint64_t)));
   const uint32_t found = mask_crc32c(crc32c(length_bytes));
   if (found != expected)
     throw DataLossError(
-        "{}: masked crc32c of the length at offset {}: found {:08x}, expected {:08x}", name_,
-        offset_, found, expected);
+        fmt::format("{}: masked crc32c of the length at offset {}: found {:08x}, expected {:08x}",
+                    name_, offset_, found, expected));
 
   const auto length = little_endian<uint64_t>(length_bytes);
   const uint64_t behind_header = left - kRecordHeaderBytes;
   if (behind_header < kRecordFooterBytes || length > behind_header - kRecordFooterBytes)
-    throw DataLossError(
+    throw DataLossError(fmt::format(
         "{}: the record at offset {} is truncated: expected {} data bytes and a {}-byte checksum, "
         "{} "
         "bytes are left",
-        name_, offset_, length, kRecordFooterBytes, behind_header);
+        name_, offset_, length, kRecordFooterBytes, behind_header));
   if (length > kMaxRecordBytes)
-    throw DataLossError("{}: the record at offset {}: found {} bytes, expected at most {}", name_,
-                        offset_, length, kMaxRecordBytes);
+    throw DataLossError(
+        fmt::format("{}: the record at offset {}: found {} bytes, expected at most {}", name_,
+                    offset_, length, kMaxRecordBytes));
   return length;
 }
 

@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/summary/proto_fields.h"
 #include "crochet/summary/summary_codecs.h"
@@ -133,8 +135,8 @@ std::vector<SummaryValue> decode_summary(std::string_view bytes) {
   try {
     return read_summary(protozero::pbf_reader(bytes.data(), bytes.size()));
   } catch (const protozero::exception& error) {
-    throw DataLossError("summary of {} bytes: not a protobuf message: {}", bytes.size(),
-                        error.what());
+    throw DataLossError(
+        fmt::format("summary of {} bytes: not a protobuf message: {}", bytes.size(), error.what()));
   }
 }
 

@@ -8,6 +8,8 @@
 #include <system_error>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/base/immortal.h"
 #include "crochet/base/log.h"
@@ -42,7 +44,7 @@ std::string cache_key(const std::string& directory) {
 }
 
 void warn(const std::string& message) {
-  if (!message.empty()) log_warning("{}", message);
+  if (!message.empty()) log_warning(message);
 }
 
 }  // namespace
@@ -63,7 +65,8 @@ SummaryWriter::SummaryWriter(std::string directory, FileSystem& files, Clock& cl
 
 SummaryWriter::~SummaryWriter() {
   if (dropped_values_ > 0)
-    log_warning("metrics in {}: {} values could not be written", directory_, dropped_values_);
+    log_warning(
+        fmt::format("metrics in {}: {} values could not be written", directory_, dropped_values_));
 }
 
 template <typename Operation>
@@ -120,8 +123,8 @@ void SummaryWriter::add_histogram(std::string_view tag, const Tensor& values, in
 
 void SummaryWriter::add_text(std::string_view tag, Tensor strings, int64_t step) {
   if (strings.dtype() != DType::kString)
-    throw InvalidArgumentError("text \"{}\": found a tensor {}, expected strings", tag,
-                               describe(strings));
+    throw InvalidArgumentError(
+        fmt::format("text \"{}\": found a tensor {}, expected strings", tag, describe(strings)));
   const SummaryValue value{.tag = std::string(tag), .text = std::move(strings)};
   add_values(step, std::span(&value, 1));
 }
@@ -140,7 +143,8 @@ void SummaryWriter::add_run_metadata(std::string_view tag, std::string run_metad
                                                     .run_metadata = std::move(run_metadata)}},
                  {});
   });
-  if (!is_new) log_info("{}: run metadata with the tag {} already exists", directory_, tag);
+  if (!is_new)
+    log_info(fmt::format("{}: run metadata with the tag {} already exists", directory_, tag));
 }
 
 void SummaryWriter::start_session(int64_t step) {

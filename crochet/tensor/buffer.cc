@@ -8,6 +8,8 @@
 #include <limits>
 #include <new>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/base/page.h"
 #include "crochet/base/scheduling_point.h"
@@ -94,7 +96,7 @@ Buffer::Block* Buffer::Block::make(size_t num_bytes) {
                                             : ::operator new(begin + num_bytes,
                                                              alignment_of(num_bytes), std::nothrow);
   if (memory == nullptr)
-    throw ResourceExhaustedError("cannot allocate a tensor of {} bytes", num_bytes);
+    throw ResourceExhaustedError(fmt::format("cannot allocate a tensor of {} bytes", num_bytes));
   ask_for_huge_pages(memory, begin + num_bytes);
   count_allocation(num_bytes);
   auto* const block = new (memory) Block;

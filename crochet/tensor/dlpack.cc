@@ -13,6 +13,7 @@
 #include <fmt/ranges.h>
 
 #include "crochet/base/error.h"
+#include "crochet/tensor/fmt.h"
 
 namespace crochet {
 namespace {
@@ -46,15 +47,15 @@ DType dtype_from(const DLDataType& type) {
   });
   if (type.lanes != 1 || found == std::end(kTypes))
     throw InvalidArgumentError(
-        "DLPack tensor: no matching element type for type code {}, {} bits, {} lanes", type.code,
-        type.bits, type.lanes);
+        fmt::format("DLPack tensor: no matching element type for type code {}, {} bits, {} lanes",
+                    type.code, type.bits, type.lanes));
   return found->dtype;
 }
 
 DLDataType type_for(DType dtype) {
   const auto* const found = std::ranges::find(kTypes, dtype, &TypePair::dtype);
   if (found == std::end(kTypes))
-    throw InvalidArgumentError("DLPack has no equivalent of type {}", dtype);
+    throw InvalidArgumentError(fmt::format("DLPack has no equivalent of type {}", dtype));
   return {.code = found->code, .bits = static_cast<uint8_t>(bits_of(dtype)), .lanes = 1};
 }
 
@@ -69,16 +70,16 @@ using ManagedPointer = std::unique_ptr<DLManagedTensor, Deleter>;
 
 std::span<const int64_t> sizes_of(const DLTensor& tensor) {
   if (tensor.ndim < 0 || (tensor.ndim > 0 && tensor.shape == nullptr))
-    throw InvalidArgumentError("DLPack tensor: {} dimensions {} a shape", tensor.ndim,
-                               tensor.shape == nullptr ? "without" : "with");
+    throw InvalidArgumentError(fmt::format("DLPack tensor: {} dimensions {} a shape", tensor.ndim,
+                                           tensor.shape == nullptr ? "without" : "with"));
   return {tensor.shape, static_cast<size_t>(tensor.ndim)};
 }
 
 Shape shape_of(const DLTensor& tensor) {
   const auto sizes = sizes_of(tensor);
   if (std::ranges::any_of(sizes, [](int64_t size) { return size < 0; }))
-    throw InvalidArgumentError("DLPack tensor: shape [{}] has a negative size",
-                               fmt::join(sizes, ","));
+    throw InvalidArgumentError(
+        fmt::format("DLPack tensor: shape [{}] has a negative size", fmt::join(sizes, ",")));
   return Shape(sizes);
 }
 
@@ -118,8 +119,9 @@ std::vector<Repeat> repeats_of(const DLTensor& tensor, const Shape& shape, int64
         stride == std::numeric_limits<int64_t>::min() ||
         __builtin_mul_overflow(shape[i], std::abs(stride), &length) ||
         __builtin_add_overflow(reach, length, &reach))
-      throw InvalidArgumentError("DLPack tensor of shape {}: dimension {} has a stride of {}",
-                                 shape, i, tensor.strides[i]);
+      throw InvalidArgumentError(
+          fmt::format("DLPack tensor of shape {}: dimension {} has a stride of {}", shape, i,
+                      tensor.strides[i]));
     repeats.push_back({shape[i], stride});
   }
   return repeats;
@@ -153,7 +155,8 @@ Tensor copy_of(const DLTensor& tensor, DType dtype, const Shape& shape, const st
 const std::byte* first_byte(const DLTensor& tensor) {
   const auto* const data = static_cast<const std::byte*>(tensor.data);
   if (tensor.byte_offset > std::numeric_limits<ptrdiff_t>::max())
-    throw InvalidArgumentError("DLPack tensor: a byte_offset of {}", tensor.byte_offset);
+    throw InvalidArgumentError(
+        fmt::format("DLPack tensor: a byte_offset of {}", tensor.byte_offset));
   return data == nullptr ? nullptr : data + tensor.byte_offset;
 }
 
@@ -204,13 +207,13 @@ Tensor from_dlpack(DLManagedTensor* managed, const FromDLPackOptions& options) {
   ManagedPointer owner(managed);
   const DLTensor& tensor = managed->dl_tensor;
   if (tensor.device.device_type != kDLCPU)
-    throw InvalidArgumentError("DLPack tensor: found a device of type {}, expected {}, the CPU",
-                               static_cast<int>(tensor.device.device_type),
-                               static_cast<int>(kDLCPU));
+    throw InvalidArgumentError(
+        fmt::format("DLPack tensor: found a device of type {}, expected {}, the CPU",
+                    static_cast<int>(tensor.device.device_type), static_cast<int>(kDLCPU)));
   const DType dtype = dtype_from(tensor.dtype);
   const Shape shape = shape_of(tensor);
   if (tensor.data == nullptr && shape.num_elements() > 0)
-    throw InvalidArgumentError("DLPack tensor {} {} without memory", dtype, shape);
+    throw InvalidArgumentError(fmt::format("DLPack tensor {} {} without memory", dtype, shape));
   const std::byte* const data = first_byte(tensor);
   if (!is_compact(tensor, shape) || !is_aligned(data, element_alignment(dtype)) ||
       !is_aligned(data, options.alignment))

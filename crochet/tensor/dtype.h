@@ -2,12 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
-
-#include <fmt/format.h>
 
 namespace crochet {
 
@@ -60,14 +57,6 @@ struct DTypeOf<double> {
   static constexpr DType value = DType::kDouble;
 };
 template <>
-struct DTypeOf<std::complex<float>> {
-  static constexpr DType value = DType::kComplex64;
-};
-template <>
-struct DTypeOf<std::complex<double>> {
-  static constexpr DType value = DType::kComplex128;
-};
-template <>
 struct DTypeOf<bool> {
   static constexpr DType value = DType::kBool;
 };
@@ -89,6 +78,27 @@ requires(std::is_integral_v<T>) struct DTypeOf<T> {
                                                                          : DType::kUint64);
 };
 
+namespace internal {
+
+// std::complex<float> and std::complex<double>, recognised by their members, since <complex>
+// includes the streams.
+template <typename T>
+concept Complex = requires(const T& z) {
+  typename T::value_type;
+  requires std::is_same_v<decltype(z.real()), typename T::value_type>;
+  requires std::is_same_v<decltype(z.imag()), typename T::value_type>;
+  requires std::is_same_v<typename T::value_type, float> ||
+      std::is_same_v<typename T::value_type, double>;
+  requires sizeof(T) == 2 * sizeof(typename T::value_type);
+};
+
+}  // namespace internal
+
+template <internal::Complex T>
+struct DTypeOf<T> {
+  static constexpr DType value = sizeof(T) == 8 ? DType::kComplex64 : DType::kComplex128;
+};
+
 template <typename T>
 inline constexpr DType dtype_of = DTypeOf<T>::value;
 
@@ -99,10 +109,3 @@ concept Element = requires {
 };
 
 }  // namespace crochet
-
-template <>
-struct fmt::formatter<crochet::DType> : fmt::formatter<fmt::string_view> {
-  auto format(crochet::DType dtype, fmt::format_context& context) const {
-    return fmt::formatter<fmt::string_view>::format(crochet::dtype_name(dtype), context);
-  }
-};

@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "crochet/tensor/fmt.h"
+
 namespace crochet {
 namespace {
 

@@ -16,11 +16,12 @@ Shape::Shape(std::span<const int64_t> dimensions) {
   int64_t product = 1;
   for (const int64_t size : dimensions) {
     if (size < kUnknownDimension)
-      throw InvalidArgumentError("shape [{}]: a dimension of size {}", fmt::join(dimensions, ","),
-                                 size);
+      throw InvalidArgumentError(
+          fmt::format("shape [{}]: a dimension of size {}", fmt::join(dimensions, ","), size));
     // Sizes of 0 are skipped, so that a later huge size is still detected.
     if (size > 0 && __builtin_mul_overflow(product, size, &product))
-      throw InvalidArgumentError("shape [{}]: more elements than 2^63", fmt::join(dimensions, ","));
+      throw InvalidArgumentError(
+          fmt::format("shape [{}]: more elements than 2^63", fmt::join(dimensions, ",")));
   }
   assign(dimensions);
 }

@@ -12,8 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 namespace crochet {
 
 // The sizes of a tensor's dimensions; a scalar has none. In the shape of a
@@ -73,10 +71,3 @@ class Shape {
 std::string to_string(const Shape& shape);
 
 }  // namespace crochet
-
-template <>
-struct fmt::formatter<crochet::Shape> : fmt::formatter<std::string> {
-  auto format(const crochet::Shape& shape, fmt::format_context& context) const {
-    return fmt::formatter<std::string>::format(crochet::to_string(shape), context);
-  }
-};

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/tensor/fmt.h"
 
 namespace crochet {
 namespace {

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "crochet/base/error.h"
+#include "crochet/tensor/fmt.h"
 #include "crochet/tensor/half.h"
 
 namespace crochet {
@@ -40,13 +41,14 @@ Buffer make_strings(Iterator first, Iterator last) {
 
 size_t Tensor::num_bytes(DType dtype, const Shape& shape) {
   if (element_size(dtype) == 0)
-    throw InvalidArgumentError("tensor of type {}: its elements have no fixed size", dtype);
+    throw InvalidArgumentError(
+        fmt::format("tensor of type {}: its elements have no fixed size", dtype));
   if (!shape.is_fully_known())
-    throw InvalidArgumentError("tensor of shape {}: every size must be known", shape);
+    throw InvalidArgumentError(fmt::format("tensor of shape {}: every size must be known", shape));
   int64_t size = 0;
   if (__builtin_mul_overflow(shape.num_elements(), static_cast<int64_t>(element_size(dtype)),
                              &size))
-    throw ResourceExhaustedError("tensor {} {}: more bytes than 2^63", dtype, shape);
+    throw ResourceExhaustedError(fmt::format("tensor {} {}: more bytes than 2^63", dtype, shape));
   return static_cast<size_t>(size);
 }
 
@@ -57,8 +59,8 @@ Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape
 Tensor Tensor::from_buffer(DType dtype, Shape shape, Buffer buffer) {
   const size_t size = num_bytes(dtype, shape);
   if (size != buffer.size())
-    throw InvalidArgumentError("tensor {} {}: found a buffer of {} bytes, expected {}", dtype,
-                               shape, buffer.size(), size);
+    throw InvalidArgumentError(fmt::format("tensor {} {}: found a buffer of {} bytes, expected {}",
+                                           dtype, shape, buffer.size(), size));
   Tensor tensor;
   tensor.dtype_ = dtype;
   tensor.shape_ = std::move(shape);
@@ -73,18 +75,19 @@ Tensor Tensor::from_buffer(DType dtype, Shape shape, Buffer buffer) {
 Tensor Tensor::copy_of(DType dtype, Shape shape, std::span<const std::byte> values) {
   Tensor tensor(dtype, std::move(shape));
   if (tensor.num_bytes() != values.size())
-    throw InvalidArgumentError("tensor of shape {}: found {} values, expected {}", tensor.shape(),
-                               values.size() / element_size(dtype), tensor.num_elements());
+    throw InvalidArgumentError(fmt::format("tensor of shape {}: found {} values, expected {}",
+                                           tensor.shape(), values.size() / element_size(dtype),
+                                           tensor.num_elements()));
   std::ranges::copy(values, tensor.mutable_bytes().begin());
   return tensor;
 }
 
 Tensor Tensor::from(std::vector<std::string> strings, Shape shape) {
   if (!shape.is_fully_known())
-    throw InvalidArgumentError("tensor of shape {}: every size must be known", shape);
+    throw InvalidArgumentError(fmt::format("tensor of shape {}: every size must be known", shape));
   if (static_cast<uint64_t>(shape.num_elements()) != strings.size())
-    throw InvalidArgumentError("tensor of shape {}: found {} values, expected {}", shape,
-                               strings.size(), shape.num_elements());
+    throw InvalidArgumentError(fmt::format("tensor of shape {}: found {} values, expected {}",
+                                           shape, strings.size(), shape.num_elements()));
   Tensor tensor;
   tensor.buffer_ = make_strings(std::make_move_iterator(strings.begin()),
                                 std::make_move_iterator(strings.end()));
@@ -126,8 +129,8 @@ size_t Tensor::num_characters() const {
 
 void Tensor::check_has_bytes() const {
   if (dtype_ == DType::kString)
-    throw InvalidArgumentError("tensor {} {} has no contiguous bytes; use strings()", dtype_,
-                               shape_);
+    throw InvalidArgumentError(
+        fmt::format("tensor {} {} has no contiguous bytes; use strings()", dtype_, shape_));
 }
 
 std::span<const std::byte> Tensor::bytes() const& {
@@ -148,27 +151,29 @@ std::span<std::byte> Tensor::mutable_bytes() & {
 
 void Tensor::check_dtype(DType wanted) const {
   if (dtype_ != wanted)
-    throw InvalidArgumentError("tensor: found type {}, expected {}", dtype_, wanted);
+    throw InvalidArgumentError(fmt::format("tensor: found type {}, expected {}", dtype_, wanted));
 }
 
 void Tensor::check_single() const {
   if (num_elements() != 1)
-    throw InvalidArgumentError("tensor {}: found {} elements, expected one",
-                               is_set() ? to_string(shape_) : "(unset)", num_elements());
+    throw InvalidArgumentError(fmt::format("tensor {}: found {} elements, expected one",
+                                           is_set() ? to_string(shape_) : "(unset)",
+                                           num_elements()));
 }
 
 void Tensor::check_bools() const {
   const auto found = std::ranges::find_if(bytes(), [](std::byte b) { return b > std::byte{1}; });
   if (found != bytes().end())
-    throw InvalidArgumentError("tensor {} {}: the byte of element {}: found {}, expected 0 or 1",
-                               dtype_, shape_, found - bytes().begin(),
-                               std::to_integer<int>(*found));
+    throw InvalidArgumentError(
+        fmt::format("tensor {} {}: the byte of element {}: found {}, expected 0 or 1", dtype_,
+                    shape_, found - bytes().begin(), std::to_integer<int>(*found)));
 }
 
 double Tensor::to_double() const {
   check_single();
   if (dtype_ == DType::kString)
-    throw InvalidArgumentError("tensor: found type {}, expected a real number", dtype_);
+    throw InvalidArgumentError(
+        fmt::format("tensor: found type {}, expected a real number", dtype_));
   const std::byte* const data = bytes().data();
   const auto load = [data]<typename T>(T value) {
     std::memcpy(&value, data, sizeof(T));
@@ -207,7 +212,8 @@ double Tensor::to_double() const {
     case DType::kHalf:
       return half_to_double(load_bits());
     default:
-      throw InvalidArgumentError("tensor: found type {}, expected a real number", dtype_);
+      throw InvalidArgumentError(
+          fmt::format("tensor: found type {}, expected a real number", dtype_));
   }
 }
 

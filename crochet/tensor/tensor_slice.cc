@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
+#include "crochet/tensor/fmt.h"
 
 namespace crochet {
 namespace {
@@ -42,8 +43,9 @@ SliceExtent resolved(const SliceExtent& extent, int64_t size) {
   if (extent.start == 0 && extent.length == SliceExtent::kWholeDimension) return {0, size};
   if (extent.start < 0 || extent.length < 1 || extent.start > size ||
       extent.length > size - extent.start)
-    throw InvalidArgumentError("a range of {} from {} on exceeds a dimension of size {}",
-                               extent.length, extent.start, size);
+    throw InvalidArgumentError(
+        fmt::format("a range of {} from {} on exceeds a dimension of size {}", extent.length,
+                    extent.start, size));
   return extent;
 }
 
@@ -55,11 +57,12 @@ TensorSlice parse_slice(std::string_view text) {
     const auto extent = take_extent(rest);
     if (!extent)
       throw InvalidArgumentError(
-          "slice \"{}\": expected \"start,length\" or \"-\" for each dimension", text);
+          fmt::format("slice \"{}\": expected \"start,length\" or \"-\" for each dimension", text));
     slice.push_back(*extent);
     if (rest.empty()) break;
     if (!take_char(rest, ':'))
-      throw InvalidArgumentError("slice \"{}\": found \"{}\", expected a colon", text, rest);
+      throw InvalidArgumentError(
+          fmt::format("slice \"{}\": found \"{}\", expected a colon", text, rest));
   }
   return slice;
 }
@@ -79,8 +82,8 @@ namespace internal {
 
 TensorSlice resolved(const TensorSlice& slice, const Shape& shape) {
   if (slice.size() != static_cast<size_t>(shape.rank()))
-    throw InvalidArgumentError("slice \"{}\": its rank does not match the shape {}",
-                               to_string(slice), shape);
+    throw InvalidArgumentError(
+        fmt::format("slice \"{}\": its rank does not match the shape {}", to_string(slice), shape));
   TensorSlice result;
   for (size_t i = 0; i < slice.size(); ++i)
     result.push_back(crochet::resolved(slice[i], shape[static_cast<int>(i)]));

@@ -5,6 +5,8 @@
 #include <exception>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 
 namespace crochet::internal {
@@ -59,7 +61,7 @@ void FailingCalls::fail(const std::string& call, const Thrower& thrower) {
     throw;
   }
   note(call);
-  throw InternalError("{}: expected to fail, but its thrower threw nothing", call);
+  throw InternalError(fmt::format("{}: expected to fail, but its thrower threw nothing", call));
 }
 
 std::vector<std::string> FailingCalls::calls() const {

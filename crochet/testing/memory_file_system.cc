@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#include <fmt/format.h>
+
 #include "crochet/io/directory.h"
 #include "crochet/io/errno_error.h"
 #include "crochet/io/file_place.h"
@@ -25,7 +27,8 @@ std::shared_ptr<MemoryNode> find_file(const MemoryFiles& files, const std::strin
                                       std::string_view operation) {
   std::shared_ptr<MemoryNode> node = find_node(files, path, operation);
   if (node->is_directory)
-    throw FailedPreconditionError("{}: found a directory, expected a plain file", path);
+    throw FailedPreconditionError(
+        fmt::format("{}: found a directory, expected a plain file", path));
   return node;
 }
 
@@ -167,7 +170,8 @@ std::unique_ptr<WritableFile> MemoryFileSystem::append_to(const std::string& pat
 std::unique_ptr<ReadableFile> MemoryFileSystem::open(const std::string& path) {
   const std::lock_guard lock(state_->mutex);
   auto node = find_node(*state_, path, "open");
-  if (node->is_directory) throw DataLossError("{}: found a directory, expected a plain file", path);
+  if (node->is_directory)
+    throw DataLossError(fmt::format("{}: found a directory, expected a plain file", path));
   return std::make_unique<MemoryReadableFile>(state_, std::move(node), path);
 }
 

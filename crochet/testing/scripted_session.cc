@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "crochet/base/error.h"
+#include "crochet/tensor/fmt.h"
 
 namespace crochet {
 namespace {
@@ -58,8 +59,8 @@ class ScriptedSession final : public Session {
     const Turn turn(*this, "assign");
     for (const auto& [variable, shape, fill, strings] : assignments)
       if (!shape.is_compatible_with(variable.shape()))
-        throw InvalidArgumentError("variable \"{}\": found shape {}, expected {}", variable.name(),
-                                   shape, variable.shape());
+        throw InvalidArgumentError(fmt::format("variable \"{}\": found shape {}, expected {}",
+                                               variable.name(), shape, variable.shape()));
     for (const auto& [variable, shape, fill, strings] : assignments) {
       if (variable.dtype() == DType::kString) {
         value_of(node_of(variable)) = strings();
@@ -109,13 +110,13 @@ class ScriptedSession final : public Session {
    public:
     Turn(ScriptedSession& session, const char* call) : session_(session) {
       if (session_.owner_ == std::this_thread::get_id())
-        throw FailedPreconditionError("{} was called from within a value of the same session",
-                                      call);
+        throw FailedPreconditionError(
+            fmt::format("{} was called from within a value of the same session", call));
       session_.mutex_.lock();
       session_.owner_ = std::this_thread::get_id();
       if (!session_.closed_) return;
       end();
-      throw FailedPreconditionError("{} on a closed session", call);
+      throw FailedPreconditionError(fmt::format("{} on a closed session", call));
     }
     ~Turn() { end(); }
     Turn(const Turn&) = delete;
@@ -133,11 +134,12 @@ class ScriptedSession final : public Session {
   void check(std::span<const Output> fetches, const Feeds& feeds) const {
     for (const Output& output : fetches)
       if (output.graph() != &graph_)
-        throw InvalidArgumentError("{} is not an output of this graph", to_string(output));
+        throw InvalidArgumentError(
+            fmt::format("{} is not an output of this graph", to_string(output)));
     for (auto feed = feeds.begin(); feed != feeds.end(); ++feed)
       for (auto other = feeds.begin(); other != feed; ++other)
         if (feed->first == other->first)
-          throw InvalidArgumentError("{} is fed twice", to_string(feed->first));
+          throw InvalidArgumentError(fmt::format("{} is fed twice", to_string(feed->first)));
   }
 
   // Each operation takes 1 ms, one after another.
@@ -176,7 +178,8 @@ class ScriptedSession final : public Session {
   }
   const Tensor& initialized_value(const VariableNode& node) {
     if (!value_of(node).is_set())
-      throw FailedPreconditionError("Attempting to use uninitialized value {}", node.name);
+      throw FailedPreconditionError(
+          fmt::format("Attempting to use uninitialized value {}", node.name));
     return value_of(node);
   }
   const Tensor& value_or_initial(const VariableNode& node) {
@@ -206,7 +209,7 @@ ScriptedGraph::~ScriptedGraph() = default;
 ScriptedGraph::Node& ScriptedGraph::add_node(const std::string& name, int num_outputs) {
   check_not_finalized(name);
   if (nodes_.contains(name))
-    throw AlreadyExistsError("the graph already has an operation \"{}\"", name);
+    throw AlreadyExistsError(fmt::format("the graph already has an operation \"{}\"", name));
   auto node = std::make_unique<Node>();
   node->graph = this;
   node->name = name;
@@ -231,7 +234,9 @@ Output ScriptedGraph::value(const std::string& name, std::vector<Tensor> values)
 }
 
 Output ScriptedGraph::placeholder(const std::string& name) {
-  return value(name, [name]() -> Tensor { throw InvalidArgumentError("{} was not fed", name); });
+  return value(name, [name]() -> Tensor {
+    throw InvalidArgumentError(fmt::format("{} was not fed", name));
+  });
 }
 
 ScriptedGraph::VariableNode& ScriptedGraph::add_variable(const std::string& name, Tensor initial) {

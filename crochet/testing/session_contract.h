@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -71,7 +72,7 @@ class SessionContract : public ::testing::Test {
   Variable variable(const std::string& name) {
     for (const Variable& variable : graph().variables())
       if (variable.name() == name) return variable;
-    throw NotFoundError("the engine has no variable \"{}\"", name);
+    throw NotFoundError(fmt::format("the engine has no variable \"{}\"", name));
   }
 
   Tensor value(Session& session, const std::string& name) {

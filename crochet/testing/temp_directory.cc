@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include <fmt/format.h>
+
 #include "crochet/base/log.h"
 #include "crochet/io/errno_error.h"
 #include "crochet/io/path.h"
@@ -30,7 +32,8 @@ TempDirectory::TempDirectory() : path_(make_fresh_directory()) {}
 TempDirectory::~TempDirectory() {
   std::error_code error;
   std::filesystem::remove_all(path_, error);
-  if (error) log_warning("{}: could not be removed completely: {}", path_, error.message());
+  if (error)
+    log_warning(fmt::format("{}: could not be removed completely: {}", path_, error.message()));
 }
 
 std::string TempDirectory::operator/(std::string_view name) const { return join_path(path_, name); }

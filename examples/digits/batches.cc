@@ -4,6 +4,8 @@
 
 #include <numeric>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "random.h"
 
@@ -21,7 +23,8 @@ Batches::Batches(const Dataset& data, Eigen::Index batch_size, uint64_t seed)
 Batch Batches::next() {
   if (std::ssize(order_) != data_.size())
     throw crochet::InvalidArgumentError(
-        "the checkpoint is of a run with {} samples, the data has {}", order_.size(), data_.size());
+        fmt::format("the checkpoint is of a run with {} samples, the data has {}", order_.size(),
+                    data_.size()));
   Batch batch{.images = Eigen::MatrixXf(data_.images.rows(), batch_size_),
               .labels = Eigen::VectorXi(batch_size_)};
   for (Eigen::Index i = 0; i < batch_size_; ++i) {

@@ -10,6 +10,7 @@
 
 #include <crochet/crochet.h>
 #include <crochet/eigen.h>
+#include <crochet/fmt.h>
 #include <fmt/format.h>
 
 #include "adam.h"

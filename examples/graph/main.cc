@@ -11,6 +11,7 @@
 #include <CLI/CLI.hpp>
 #include <crochet/crochet.h>
 #include <crochet/eigen.h>
+#include <crochet/fmt.h>
 #include <fmt/format.h>
 
 #include "batches.h"

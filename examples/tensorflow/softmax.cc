@@ -14,6 +14,7 @@
 #include <CLI/CLI.hpp>
 #include <crochet/crochet.h>
 #include <crochet/engines/tensorflow/graph_builder.h>
+#include <crochet/fmt.h>
 #include <fmt/format.h>
 
 #include "digits_data.h"

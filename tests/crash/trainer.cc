@@ -50,6 +50,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/crochet.h"
 #include "crochet/testing/failing_file_system.h"
@@ -319,7 +321,7 @@ void make_fail(FailingFileSystem& files, const Arguments& arguments) {
   files.fail_operation(n, [](const std::string& operation) {
     end_now = true;
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    throw UnavailableError("{}: the program is to end", operation);
+    throw UnavailableError(fmt::format("{}: the program is to end", operation));
   });
 }
 

@@ -9,6 +9,8 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 
 namespace crochet {
@@ -36,7 +38,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command) {
   int from_child[2];
   // Not inherited by other children, as they would keep the pipes open.
   if (::pipe2(to_child, O_CLOEXEC) != 0 || ::pipe2(from_child, O_CLOEXEC) != 0)
-    throw InternalError("{}: cannot create a pipe", command[0]);
+    throw InternalError(fmt::format("{}: cannot create a pipe", command[0]));
   pid_ = ::fork();
   if (pid_ == 0) {
     ::dup2(to_child[0], STDIN_FILENO);
@@ -47,7 +49,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command) {
   ::close(from_child[1]);
   input_ = to_child[1];
   output_end_ = from_child[0];
-  if (pid_ < 0) throw InternalError("{}: cannot create a process", command[0]);
+  if (pid_ < 0) throw InternalError(fmt::format("{}: cannot create a process", command[0]));
 }
 
 ChildProcess::~ChildProcess() {

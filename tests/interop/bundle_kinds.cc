@@ -10,6 +10,7 @@
 
 #include "crochet/checkpoint/bundle/bundle_writer.h"
 #include "crochet/checkpoint/bundle/merge_bundles.h"
+#include "crochet/fmt.h"
 #include "crochet/io/file_system.h"
 #include "crochet/tensor/tensor_slice.h"
 #include "tests/interop/interop_tensors.h"

@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <fstream>
 
+#include <fmt/format.h>
+
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/tensor/tensor_slice.h"
 #include "tests/interop/interop_tensors.h"

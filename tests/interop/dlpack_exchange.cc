@@ -6,6 +6,7 @@
 #include <exception>
 #include <string>
 
+#include "crochet/fmt.h"
 #include "crochet/tensor/dlpack.h"
 
 namespace {

@@ -11,6 +11,7 @@
 
 #include "crochet/checkpoint/safetensors/safetensors_types.h"
 #include "crochet/checkpoint/safetensors/safetensors_writer.h"
+#include "crochet/fmt.h"
 #include "crochet/io/path.h"
 #include "tests/interop/interop_tensors.h"
 

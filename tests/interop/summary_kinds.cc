@@ -8,6 +8,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include <fmt/format.h>
+
 #include "crochet/crochet.h"
 
 namespace crochet {

@@ -12,6 +12,7 @@
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/crochet.h"
 #include "crochet/eigen.h"
+#include "crochet/fmt.h"
 #include "crochet/summary/event_file_reader.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"

@@ -29,7 +29,7 @@ inline Graph import_golden(const std::string& name) {
 inline Variable variable_of(const crochet::Graph& graph, const std::string& name) {
   for (const Variable& variable : graph.variables())
     if (variable.name() == name) return variable;
-  throw NotFoundError("the graph has no variable \"{}\"", name);
+  throw NotFoundError(fmt::format("the graph has no variable \"{}\"", name));
 }
 
 inline Tensor value_of(crochet::Session& session, const Variable& variable) {

@@ -11,6 +11,7 @@
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/io/crc32c.h"
 #include "crochet/io/untrusted_file.h"
+#include "crochet/tensor/fmt.h"
 
 namespace crochet::internal {
 namespace {
@@ -77,7 +78,8 @@ auto BundleData::with_file(int shard, const Use& use) const {
   try {
     return use(path);
   } catch (const NotFoundError&) {
-    throw DataLossError("{}: there is no such file, {} needs it", path, index_filename(prefix_));
+    throw DataLossError(
+        fmt::format("{}: there is no such file, {} needs it", path, index_filename(prefix_)));
   }
 }
 
@@ -91,14 +93,15 @@ void BundleData::check_place(const StoredTensor& entry, std::string_view name) c
   const auto offset = static_cast<uint64_t>(entry.offset);
   const auto size = static_cast<uint64_t>(entry.size);
   if (offset > file_size || size > file_size - offset)
-    throw DataLossError("{}: \"{}\" has {} bytes at offset {}, the file ends at {}",
-                        filename(entry), name, size, offset, file_size);
+    throw DataLossError(fmt::format("{}: \"{}\" has {} bytes at offset {}, the file ends at {}",
+                                    filename(entry), name, size, offset, file_size));
   // Each string has a length of at least one byte, and all lengths together have a checksum.
   if (entry.dtype == DType::kString &&
       (size < kMinStringsBytes ||
        size - kMinStringsBytes < static_cast<uint64_t>(entry.shape.num_elements())))
-    throw DataLossError("{}: \"{}\" has {} bytes at offset {}, too few for {} strings",
-                        filename(entry), name, size, offset, entry.shape.num_elements());
+    throw DataLossError(fmt::format("{}: \"{}\" has {} bytes at offset {}, too few for {} strings",
+                                    filename(entry), name, size, offset,
+                                    entry.shape.num_elements()));
 }
 
 std::unique_ptr<ReadStream> BundleData::stream(int shard, uint64_t offset,
@@ -150,8 +153,8 @@ std::vector<std::string> BundleData::read_strings(const StoredTensor& entry, std
     head = decode_strings_head(input.peek(max_strings_head_bytes(num_strings)), size, num_strings,
                                header_.big_endian);
   } catch (const DataLossError& error) {
-    throw DataLossError("{}: \"{}\" at offset {}: {}", filename(entry), name, entry.offset,
-                        error.what());
+    throw DataLossError(fmt::format("{}: \"{}\" at offset {}: {}", filename(entry), name,
+                                    entry.offset, error.what()));
   }
   input.skip(head.num_bytes);
   std::vector<std::string> strings;
@@ -175,8 +178,9 @@ void BundleData::compare_crc(uint32_t found, const StoredTensor& entry,
                              std::string_view name) const {
   const uint32_t expected = unmask_crc32c(entry.masked_crc32c);
   if (found != expected)
-    throw DataLossError("{}: crc32c of \"{}\" at offset {} is {:08x}, the index says {:08x}",
-                        filename(entry), name, entry.offset, found, expected);
+    throw DataLossError(
+        fmt::format("{}: crc32c of \"{}\" at offset {} is {:08x}, the index says {:08x}",
+                    filename(entry), name, entry.offset, found, expected));
 }
 
 }  // namespace crochet::internal

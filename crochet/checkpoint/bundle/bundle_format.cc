@@ -9,6 +9,7 @@
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/bundle/string_coding.h"
 #include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/tensor/fmt.h"
 #include "crochet/tensor/tensor_slice.h"
 
 namespace crochet::internal {
@@ -73,14 +74,17 @@ void read_version(pbf_reader message, BundleHeader& header) {
 
 void check_version(const BundleHeader& header, std::string_view file) {
   if (header.producer < kMinProducer)
-    throw InvalidArgumentError("{}: Checkpoint producer version {} below min producer {} supported",
-                               file, header.producer, kMinProducer);
+    throw InvalidArgumentError(
+        fmt::format("{}: Checkpoint producer version {} below min producer {} supported", file,
+                    header.producer, kMinProducer));
   if (header.min_consumer > kVersion)
-    throw InvalidArgumentError("{}: Checkpoint min consumer version {} above current version {}",
-                               file, header.min_consumer, kVersion);
+    throw InvalidArgumentError(
+        fmt::format("{}: Checkpoint min consumer version {} above current version {}", file,
+                    header.min_consumer, kVersion));
   for (const int32_t consumer : header.bad_consumers)
     if (consumer == kVersion)
-      throw InvalidArgumentError("{}: Checkpoint disallows consumer version {}", file, kVersion);
+      throw InvalidArgumentError(
+          fmt::format("{}: Checkpoint disallows consumer version {}", file, kVersion));
 }
 
 int64_t read_dimension(pbf_reader message) {
@@ -178,11 +182,11 @@ RawEntry read_entry(pbf_reader message) {
 
 Shape checked_shape(std::vector<int64_t> dimensions) {
   for (const int64_t size : dimensions)
-    if (size < 0) throw DataLossError("a dimension of size {}", size);
+    if (size < 0) throw DataLossError(fmt::format("a dimension of size {}", size));
   try {
     return Shape(std::move(dimensions));
   } catch (const InvalidArgumentError& error) {
-    throw DataLossError("{}", error.what());
+    throw DataLossError(error.what());
   }
 }
 
@@ -192,37 +196,40 @@ void check_size(const StoredTensor& entry) {
   if (element_bytes == 0) return;  // Strings and variants store their own size.
   int64_t expected = 0;
   if (__builtin_mul_overflow(entry.shape.num_elements(), element_bytes, &expected))
-    throw DataLossError("{} {} has more than 2^63 bytes", entry.dtype, entry.shape);
+    throw DataLossError(fmt::format("{} {} has more than 2^63 bytes", entry.dtype, entry.shape));
   if (entry.size != expected)
-    throw DataLossError("found {} bytes for {} {}, expected {}", entry.size, entry.dtype,
-                        entry.shape, expected);
+    throw DataLossError(fmt::format("found {} bytes for {} {}, expected {}", entry.size,
+                                    entry.dtype, entry.shape, expected));
 }
 
 void check_slices(const StoredTensor& entry) {
   for (const TensorSlice& slice : entry.slices) {
     if (slice.size() != static_cast<size_t>(entry.shape.rank()))
-      throw DataLossError("a slice: found {} dimensions, expected {}", slice.size(),
-                          entry.shape.rank());
+      throw DataLossError(fmt::format("a slice: found {} dimensions, expected {}", slice.size(),
+                                      entry.shape.rank()));
     for (const SliceExtent& extent : slice)
       if (extent.start < 0 || extent.length < SliceExtent::kWholeDimension)
-        throw DataLossError("a slice starts at {} and is {} long", extent.start, extent.length);
+        throw DataLossError(
+            fmt::format("a slice starts at {} and is {} long", extent.start, extent.length));
   }
 }
 
 StoredTensor checked_entry(RawEntry raw) {
-  if (!is_valid_dtype(raw.dtype)) throw DataLossError("unknown element type {}", raw.dtype);
+  if (!is_valid_dtype(raw.dtype))
+    throw DataLossError(fmt::format("unknown element type {}", raw.dtype));
   if (raw.unknown_rank) throw DataLossError("the number of dimensions is unknown");
   if (raw.dimensions.size() > kMaxRank)
-    throw DataLossError("found {} dimensions, expected at most {}", raw.dimensions.size(),
-                        kMaxRank);
+    throw DataLossError(
+        fmt::format("found {} dimensions, expected at most {}", raw.dimensions.size(), kMaxRank));
   StoredTensor entry = std::move(raw.entry);
   entry.dtype = static_cast<DType>(raw.dtype);
   entry.shape = checked_shape(std::move(raw.dimensions));
   check_slices(entry);
   if (!entry.slices.empty()) return entry;
   if (entry.shard < 0 || entry.offset < 0 || entry.size < 0)
-    throw DataLossError("the location of the data is negative: shard {}, offset {}, size {}",
-                        entry.shard, entry.offset, entry.size);
+    throw DataLossError(
+        fmt::format("the location of the data is negative: shard {}, offset {}, size {}",
+                    entry.shard, entry.offset, entry.size));
   check_size(entry);
   return entry;
 }
@@ -309,14 +316,15 @@ BundleHeader decode_header(std::string_view bytes, std::string_view file) {
       }
     });
   } catch (const protozero::exception& error) {
-    throw DataLossError("{}: the header is malformed: {}", file, error.what());
+    throw DataLossError(fmt::format("{}: the header is malformed: {}", file, error.what()));
   }
   check_version(header, file);
   if (header.num_shards < 1 || header.num_shards > kMaxShards)
-    throw DataLossError("{}: header: found {} data files, expected 1 to {}", file,
-                        header.num_shards, kMaxShards);
+    throw DataLossError(fmt::format("{}: header: found {} data files, expected 1 to {}", file,
+                                    header.num_shards, kMaxShards));
   if (endianness != 0 && endianness != 1)
-    throw DataLossError("{}: header: found byte order {}, expected 0 or 1", file, endianness);
+    throw DataLossError(
+        fmt::format("{}: header: found byte order {}, expected 0 or 1", file, endianness));
   header.big_endian = endianness == 1;
   return header;
 }
@@ -325,9 +333,9 @@ StoredTensor decode_entry(std::string_view bytes, std::string_view name, std::st
   try {
     return checked_entry(read_entry(pbf_reader(bytes.data(), bytes.size())));
   } catch (const DataLossError& error) {
-    throw DataLossError("{}: entry \"{}\": {}", file, name, error.what());
+    throw DataLossError(fmt::format("{}: entry \"{}\": {}", file, name, error.what()));
   } catch (const protozero::exception& error) {
-    throw DataLossError("{}: entry \"{}\" is malformed: {}", file, name, error.what());
+    throw DataLossError(fmt::format("{}: entry \"{}\" is malformed: {}", file, name, error.what()));
   }
 }
 

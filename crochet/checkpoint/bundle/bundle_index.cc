@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/bundle/table_reader.h"
 #include "crochet/checkpoint/layout/file_names.h"
@@ -17,8 +19,8 @@ namespace {
 void check_shard(const BundleIndex& index, const std::string& name, const StoredTensor& entry,
                  std::string_view file) {
   if (entry.slices.empty() && entry.shard >= index.header.num_shards)
-    throw DataLossError("{}: entry \"{}\" is in data file {}, the header has only {}", file, name,
-                        entry.shard, index.header.num_shards);
+    throw DataLossError(fmt::format("{}: entry \"{}\" is in data file {}, the header has only {}",
+                                    file, name, entry.shard, index.header.num_shards));
 }
 
 // Writers never store two entries at overlapping offsets; without this check, a small file could
@@ -34,8 +36,9 @@ void check_overlaps(const BundleIndex& index, std::string_view file) {
     const auto& [name, entry] = *stored[i - 1];
     const auto& [next_name, next] = *stored[i];
     if (entry.shard == next.shard && next.offset - entry.offset < entry.size)
-      throw DataLossError("{}: entries \"{}\" and \"{}\" overlap in data file {} at offset {}",
-                          file, name, next_name, next.shard, next.offset);
+      throw DataLossError(
+          fmt::format("{}: entries \"{}\" and \"{}\" overlap in data file {} at offset {}", file,
+                      name, next_name, next.shard, next.offset));
   }
 }
 
@@ -49,7 +52,7 @@ BundleIndex read_bundle_index(FileSystem& files, const std::string& path) {
 BundleIndex decode_bundle_index(std::string_view bytes, std::string_view file) {
   const TableEntries table = decode_table(bytes, file);
   if (table.empty() || !table.front().first.empty())
-    throw DataLossError("{}: the table does not start with a bundle's header", file);
+    throw DataLossError(fmt::format("{}: the table does not start with a bundle's header", file));
   BundleIndex index{decode_header(table.front().second, file), {}};
   for (auto item = table.begin() + 1; item != table.end(); ++item) {
     const auto& [name, value] = *item;

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/bundle/bundle_format.h"
 #include "crochet/checkpoint/bundle/string_coding.h"
@@ -31,10 +33,11 @@ BundleWriter::BundleWriter(FileSystem& files, std::string prefix,
       expected_bytes_(options.expected_bytes),
       added_(prefix_),
       staged_(files, prefix_) {
-  if (alignment_ == 0) throw InvalidArgumentError("{}: the alignment is 0 bytes", prefix_);
+  if (alignment_ == 0)
+    throw InvalidArgumentError(fmt::format("{}: the alignment is 0 bytes", prefix_));
   if (num_shards_ < 1 || num_shards_ > internal::kMaxShards)
-    throw InvalidArgumentError("{}: found {} data files, expected 1 to {}", prefix_, num_shards_,
-                               internal::kMaxShards);
+    throw InvalidArgumentError(fmt::format("{}: found {} data files, expected 1 to {}", prefix_,
+                                           num_shards_, internal::kMaxShards));
   begin_shard();
 }
 
@@ -53,8 +56,8 @@ void BundleWriter::begin_shard() {
 void BundleWriter::next_shard() {
   staged_.run(StagedFiles::kAdding, StagedFiles::kAdding, "next_shard()", [&] {
     if (num_begun_ == num_shards_)
-      throw InvalidArgumentError("{}: one data file more than the {} expected", prefix_,
-                                 num_shards_);
+      throw InvalidArgumentError(
+          fmt::format("{}: one data file more than the {} expected", prefix_, num_shards_));
     begin_shard();
   });
 }

@@ -15,6 +15,7 @@
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/checkpoint/layout/staged_files.h"
 #include "crochet/checkpoint/layout/stored_tensor.h"
+#include "crochet/tensor/fmt.h"
 #include "crochet/tensor/tensor_slice.h"
 
 namespace crochet {
@@ -43,8 +44,9 @@ BundleHeader common_header(const std::vector<Input>& inputs) {
     BundleHeader header = input.index.header;
     header.num_shards = first.num_shards;
     if (header != first)
-      throw InvalidArgumentError("{} and {} differ in byte order or version of the format",
-                                 inputs.front().prefix, input.prefix);
+      throw InvalidArgumentError(
+          fmt::format("{} and {} differ in byte order or version of the format",
+                      inputs.front().prefix, input.prefix));
   }
   return first;
 }
@@ -60,8 +62,8 @@ class Merge {
     // Even the header of a bundle without data has one file.
     header_.num_shards = std::max(1, static_cast<int>(sources_.size()));
     if (header_.num_shards > internal::kMaxShards)
-      throw InvalidArgumentError("{}: found {} data files, expected at most {}", output_,
-                                 sources_.size(), internal::kMaxShards);
+      throw InvalidArgumentError(fmt::format("{}: found {} data files, expected at most {}",
+                                             output_, sources_.size(), internal::kMaxShards));
   }
 
   // The data files in order, by their names in the inputs.
@@ -96,18 +98,19 @@ class Merge {
   void add_slices(const Input& input, const std::string& name, StoredTensor& to,
                   const StoredTensor& from) const {
     if (to.slices.empty() || from.slices.empty())
-      throw InvalidArgumentError("{}: \"{}\" is in {} and in an earlier input", output_, name,
-                                 input.prefix);
+      throw InvalidArgumentError(
+          fmt::format("{}: \"{}\" is in {} and in an earlier input", output_, name, input.prefix));
     if (to.dtype != from.dtype || to.shape != from.shape)
-      throw InvalidArgumentError("{}: \"{}\" is {} {} in {} and {} {} in an earlier input", output_,
-                                 name, from.dtype, from.shape, input.prefix, to.dtype, to.shape);
+      throw InvalidArgumentError(
+          fmt::format("{}: \"{}\" is {} {} in {} and {} {} in an earlier input", output_, name,
+                      from.dtype, from.shape, input.prefix, to.dtype, to.shape));
     for (const TensorSlice& slice : from.slices) {
       for (const TensorSlice& other : to.slices)
         if (internal::intersection(internal::resolved(slice, to.shape),
                                    internal::resolved(other, to.shape)))
-          throw InvalidArgumentError("{}: slice {} of \"{}\" in {} overlaps {} in an earlier input",
-                                     output_, to_string(slice), name, input.prefix,
-                                     to_string(other));
+          throw InvalidArgumentError(
+              fmt::format("{}: slice {} of \"{}\" in {} overlaps {} in an earlier input", output_,
+                          to_string(slice), name, input.prefix, to_string(other)));
       to.slices.push_back(slice);
     }
   }
@@ -122,7 +125,8 @@ class Merge {
 void check_data(FileSystem& files, const Merge& merge) {
   for (size_t i = 0; i < merge.sources().size(); ++i)
     if (!files.exists(merge.sources()[i]) && !files.exists(merge.destination(i)))
-      throw DataLossError("{}: there is no such file, but its index needs it", merge.sources()[i]);
+      throw DataLossError(
+          fmt::format("{}: there is no such file, but its index needs it", merge.sources()[i]));
 }
 
 void remove_input(FileSystem& files, const Input& input) {
@@ -137,9 +141,9 @@ void remove_input(FileSystem& files, const Input& input) {
 
 void merge_bundles(FileSystem& files, std::span<const std::string> prefixes,
                    const std::string& output) {
-  if (prefixes.empty()) throw InvalidArgumentError("{}: no inputs to merge", output);
+  if (prefixes.empty()) throw InvalidArgumentError(fmt::format("{}: no inputs to merge", output));
   if (files.exists(index_filename(output)))
-    throw AlreadyExistsError("{}: the checkpoint already exists", output);
+    throw AlreadyExistsError(fmt::format("{}: the checkpoint already exists", output));
   const std::vector<Input> inputs = read_inputs(files, prefixes);
   const Merge merge(inputs, output);
   check_data(files, merge);

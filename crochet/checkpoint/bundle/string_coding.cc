@@ -7,6 +7,8 @@
 #include <bit>
 #include <string_view>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/bundle/coding.h"
 #include "crochet/io/crc32c.h"
@@ -63,19 +65,21 @@ DecodedStringsHead decode_strings_head(std::span<const std::byte> head, uint64_t
   for (int64_t i = 0; i < num_elements; ++i) {
     const auto length = take_varint64(rest);
     if (!length || *length > stored_bytes || (total += *length) > stored_bytes)
-      throw DataLossError("the lengths of the strings run past the {} bytes stored", stored_bytes);
+      throw DataLossError(
+          fmt::format("the lengths of the strings run past the {} bytes stored", stored_bytes));
     decoded.crc = extend_by_length(decoded.crc, *length, big_endian);
     decoded.lengths.push_back(*length);
   }
   const std::string_view stored_crc = rest.substr(0, kCrcBytes);
   const uint32_t expected = unmask_crc32c(take_crc(rest, big_endian));
   if (decoded.crc != expected)
-    throw DataLossError("crc32c of the lengths of the strings: found {:08x}, expected {:08x}",
-                        decoded.crc, expected);
+    throw DataLossError(
+        fmt::format("crc32c of the lengths of the strings: found {:08x}, expected {:08x}",
+                    decoded.crc, expected));
   decoded.num_bytes = head.size() - rest.size();
   if (stored_bytes - decoded.num_bytes != total)
-    throw DataLossError("the strings: found {} bytes, expected {}",
-                        stored_bytes - decoded.num_bytes, total);
+    throw DataLossError(fmt::format("the strings: found {} bytes, expected {}",
+                                    stored_bytes - decoded.num_bytes, total));
   decoded.crc = extend_crc32c(decoded.crc, std::as_bytes(std::span(stored_crc)));
   return decoded;
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include <fmt/format.h>
 #include <snappy.h>
 
 #include "crochet/base/error.h"
@@ -49,12 +50,12 @@ class TableDecoder {
       const BlockHandle data = take_handle(value, "index block", footer.index.offset);
       visit_entries(data, [&](std::string_view key, std::string_view content) {
         if (!entries.empty() && key <= entries.back().first)
-          throw DataLossError("{}: the keys of the block at offset {} do not increase", file_,
-                              data.offset);
+          throw DataLossError(fmt::format("{}: the keys of the block at offset {} do not increase",
+                                          file_, data.offset));
         decoded_bytes_ += key.size() + content.size();
         if (decoded_bytes_ > kMaxDecodedRatio * bytes_.size())
-          throw DataLossError("{}: {} bytes with entries of more than {}", file_, bytes_.size(),
-                              kMaxDecodedRatio * bytes_.size());
+          throw DataLossError(fmt::format("{}: {} bytes with entries of more than {}", file_,
+                                          bytes_.size(), kMaxDecodedRatio * bytes_.size()));
         entries.emplace_back(key, content);
       });
     });
@@ -64,16 +65,16 @@ class TableDecoder {
  private:
   Footer read_footer() const {
     if (bytes_.size() < kFooterBytes)
-      throw DataLossError("{}: found {} bytes, expected at least {}", file_, bytes_.size(),
-                          kFooterBytes);
+      throw DataLossError(fmt::format("{}: found {} bytes, expected at least {}", file_,
+                                      bytes_.size(), kFooterBytes));
     const size_t offset = bytes_.size() - kFooterBytes;
     std::string_view magic = bytes_.substr(bytes_.size() - 8);
     const uint32_t low = *take_fixed32(magic);
     const uint32_t high = *take_fixed32(magic);
     if (low != kMagicLow || high != kMagicHigh)
-      throw DataLossError(
+      throw DataLossError(fmt::format(
           "{}: the magic number at offset {}: found {:08x}{:08x}, expected {:08x}{:08x}", file_,
-          bytes_.size() - 8, high, low, kMagicHigh, kMagicLow);
+          bytes_.size() - 8, high, low, kMagicHigh, kMagicLow));
     std::string_view handles = bytes_.substr(offset, kFooterBytes - 8);
     const BlockHandle metaindex = take_handle(handles, "footer", offset);
     const BlockHandle index = take_handle(handles, "footer", offset);
@@ -84,13 +85,13 @@ class TableDecoder {
     const auto offset = take_varint64(from);
     const auto size = offset ? take_varint64(from) : std::nullopt;
     if (!size)
-      throw DataLossError("{}: the {} at offset {} has an incomplete block handle", file_, where,
-                          at);
+      throw DataLossError(
+          fmt::format("{}: the {} at offset {} has an incomplete block handle", file_, where, at));
     const uint64_t limit = bytes_.size() - kFooterBytes;
     if (*offset > limit || *size > limit - *offset || limit - *offset - *size < kTrailerBytes)
-      throw DataLossError(
+      throw DataLossError(fmt::format(
           "{}: the {} at offset {} refers to {} bytes at offset {}, but the blocks end at {}",
-          file_, where, at, *size, *offset, limit);
+          file_, where, at, *size, *offset, limit));
     return {*offset, *size};
   }
 
@@ -99,7 +100,8 @@ class TableDecoder {
     // Otherwise, overlapping blocks in a small file could fill the memory.
     total_block_bytes_ += block.size + kTrailerBytes;
     if (total_block_bytes_ > bytes_.size())
-      throw DataLossError("{}: the block at offset {} overlaps another", file_, block.offset);
+      throw DataLossError(
+          fmt::format("{}: the block at offset {} overlaps another", file_, block.offset));
     const std::string_view content = bytes_.substr(block.offset, block.size);
     std::string_view trailer = bytes_.substr(block.offset + block.size, kTrailerBytes);
     const uint32_t found = crc32c(bytes_.substr(block.offset, block.size + 1));
@@ -107,23 +109,26 @@ class TableDecoder {
     trailer.remove_prefix(1);
     const uint32_t expected = unmask_crc32c(*take_fixed32(trailer));
     if (found != expected)
-      throw DataLossError("{}: crc32c of the block at offset {}: found {:08x}, expected {:08x}",
-                          file_, block.offset, found, expected);
+      throw DataLossError(
+          fmt::format("{}: crc32c of the block at offset {}: found {:08x}, expected {:08x}", file_,
+                      block.offset, found, expected));
     if (type == 0) return content;
     if (type == 1) return unpack(content, block.offset, storage);
-    throw DataLossError("{}: the block at offset {} has type {}, expected 0 or 1", file_,
-                        block.offset, static_cast<unsigned char>(type));
+    throw DataLossError(fmt::format("{}: the block at offset {} has type {}, expected 0 or 1",
+                                    file_, block.offset, static_cast<unsigned char>(type)));
   }
 
   std::string_view unpack(std::string_view packed, uint64_t offset, std::string& storage) const {
     size_t size = 0;
     if (!snappy::GetUncompressedLength(packed.data(), packed.size(), &size) ||
         size > kMaxSnappyRatio * packed.size())
-      throw DataLossError("{}: the compressed block at offset {} has {} bytes and claims {}", file_,
-                          offset, packed.size(), size);
+      throw DataLossError(
+          fmt::format("{}: the compressed block at offset {} has {} bytes and claims {}", file_,
+                      offset, packed.size(), size));
     storage.resize(size);
     if (!snappy::RawUncompress(packed.data(), packed.size(), storage.data()))
-      throw DataLossError("{}: the compressed block at offset {} is malformed", file_, offset);
+      throw DataLossError(
+          fmt::format("{}: the compressed block at offset {} is malformed", file_, offset));
     return storage;
   }
 
@@ -132,8 +137,9 @@ class TableDecoder {
     std::string_view tail = content.substr(content.size() - std::min<size_t>(content.size(), 4));
     const auto num_restarts = take_fixed32(tail);
     if (!num_restarts || *num_restarts > content.size() / 4 - 1)
-      throw DataLossError("{}: the block at offset {} has {} bytes and claims {} restart points",
-                          file_, offset, content.size(), num_restarts.value_or(0));
+      throw DataLossError(
+          fmt::format("{}: the block at offset {} has {} bytes and claims {} restart points", file_,
+                      offset, content.size(), num_restarts.value_or(0)));
     return content.substr(0, content.size() - 4 * (size_t{*num_restarts} + 1));
   }
 
@@ -150,14 +156,16 @@ class TableDecoder {
       const auto unshared = shared ? take_varint32(rest) : std::nullopt;
       const auto value_bytes = unshared ? take_varint32(rest) : std::nullopt;
       if (!value_bytes || *shared > key.size() || uint64_t{*unshared} + *value_bytes > rest.size())
-        throw DataLossError("{}: the entry at byte {} of the block at offset {} is malformed",
-                            file_, at, block.offset);
+        throw DataLossError(
+            fmt::format("{}: the entry at byte {} of the block at offset {} is malformed", file_,
+                        at, block.offset));
       key.resize(*shared);
       key.append(rest.substr(0, *unshared));
       key_bytes += key.size();
       if (key_bytes > kMaxKeyRatio * content.size())
-        throw DataLossError("{}: the block at offset {} has {} bytes and keys of more than {}",
-                            file_, block.offset, content.size(), key_bytes);
+        throw DataLossError(
+            fmt::format("{}: the block at offset {} has {} bytes and keys of more than {}", file_,
+                        block.offset, content.size(), key_bytes));
       visit(key, rest.substr(*unshared, *value_bytes));
       rest.remove_prefix(size_t{*unshared} + *value_bytes);
     }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/checkpoint/bundle/table_writer.h"
 
+#include <fmt/format.h>
 #include <leveldb/env.h>
 #include <leveldb/options.h>
 #include <leveldb/table_builder.h>
@@ -50,7 +51,7 @@ std::string encode_table(const std::map<std::string, std::string>& entries) {
     builder.Add(key, value);
   }
   const leveldb::Status status = builder.Finish();
-  if (!status.ok()) throw InternalError("encoding a table: {}", status.ToString());
+  if (!status.ok()) throw InternalError(fmt::format("encoding a table: {}", status.ToString()));
   return file.take();
 }
 

@@ -96,8 +96,9 @@ std::vector<std::string> CheckpointDirectory::remove(const std::vector<std::stri
   if (prefixes.empty()) return removed;
   const auto lock = DirectoryLock::for_a_moment(files_, path(), directory_);
   if (!lock) {
-    log_warning("{}: {} surplus checkpoints were not removed: another run holds the lock", path(),
-                prefixes.size());
+    log_warning(
+        fmt::format("{}: {} surplus checkpoints were not removed: another run holds the lock",
+                    path(), prefixes.size()));
     return removed;
   }
   // Every save tries again, so a line for each checkpoint would make the log grow quadratically.
@@ -113,8 +114,8 @@ std::vector<std::string> CheckpointDirectory::remove(const std::vector<std::stri
           fmt::format("surplus checkpoint {} cannot be removed: {}", prefix, error.what()));
     }
   }
-  if (!kept.empty()) log_info("{}", first_of(kept));
-  if (!failed.empty()) log_warning("{}", first_of(failed));
+  if (!kept.empty()) log_info(first_of(kept));
+  if (!failed.empty()) log_warning(first_of(failed));
   return removed;
 }
 
@@ -122,24 +123,25 @@ void CheckpointDirectory::remove_leftovers(const std::string& basename,
                                            const std::string& latest_filename) {
   const auto lock = DirectoryLock::for_a_moment(files_, path(), directory_);
   if (!lock)
-    throw FailedPreconditionError(
-        "{}: leftovers of killed saves cannot be removed: another run holds the lock", path());
+    throw FailedPreconditionError(fmt::format(
+        "{}: leftovers of killed saves cannot be removed: another run holds the lock", path()));
   // A killed process may have changed names only in the system's memory. The checkpoint that it
   // published last must stay, and an index that it removed must not come back without its data.
   try {
     directory_->sync_directory(path());
   } catch (const Error& error) {
-    log_warning("{}: leftovers of killed saves are not removed now: {}", path(), error.what());
+    log_warning(
+        fmt::format("{}: leftovers of killed saves are not removed now: {}", path(), error.what()));
     return;
   }
   for (const std::string& leftover :
        list_leftovers(*directory_, path(), basename, latest_filename)) {
     try {
       directory_->remove(leftover);
-      log_info("{}: removed leftover of an unfinished save", leftover);
+      log_info(fmt::format("{}: removed leftover of an unfinished save", leftover));
     } catch (const Error& error) {
-      log_warning("{}: leftover of an unfinished save cannot be removed: {}", leftover,
-                  error.what());
+      log_warning(fmt::format("{}: leftover of an unfinished save cannot be removed: {}", leftover,
+                              error.what()));
     }
   }
 }
@@ -147,18 +149,19 @@ void CheckpointDirectory::remove_leftovers(const std::string& basename,
 std::optional<std::string> CheckpointDirectory::set_aside(const std::string& prefix) {
   if (!is_locked()) {
     log_warning(
-        "checkpoint {} is damaged and is left as it is: only the run that holds the "
-        "directory's lock may set it aside",
-        prefix);
+        fmt::format("checkpoint {} is damaged and is left as it is: only the run that holds the "
+                    "directory's lock may set it aside",
+                    prefix));
     return std::nullopt;
   }
   const auto lock = lock_sidecars(*directory_, path());
   if (const auto reason = objection(prefix)) {
-    log_warning("checkpoint {} is damaged and is left as it is: {}", prefix, *reason);
+    log_warning(fmt::format("checkpoint {} is damaged and is left as it is: {}", prefix, *reason));
     return std::nullopt;
   }
   std::string suffix = rename_all(prefix, ".damaged");
-  log_warning("{}: the files of this damaged checkpoint now end in {}", prefix, suffix);
+  log_warning(
+      fmt::format("{}: the files of this damaged checkpoint now end in {}", prefix, suffix));
   return suffix;
 }
 
@@ -166,12 +169,13 @@ void CheckpointDirectory::keep_pinned(const std::string& prefix) {
   if (!find_index(*directory_, prefix)) return;
   const auto lock = DirectoryLock::for_a_moment(files_, path(), directory_);
   if (!lock)
-    throw FailedPreconditionError(
-        "{}: not replaced: it is pinned and another run holds the lock of its directory", prefix);
+    throw FailedPreconditionError(fmt::format(
+        "{}: not replaced: it is pinned and another run holds the lock of its directory", prefix));
   const auto no_changes = lock_sidecars(*directory_, path());
   const std::string suffix = rename_all(prefix, ".replaced");
-  log_warning("{}: a checkpoint of this name is written, but it is pinned: its files now end in {}",
-              prefix, suffix);
+  log_warning(fmt::format(
+      "{}: a checkpoint of this name is written, but it is pinned: its files now end in {}", prefix,
+      suffix));
 }
 
 std::string CheckpointDirectory::rename_all(const std::string& prefix, const std::string& wanted) {

@@ -8,6 +8,8 @@
 #include <map>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
@@ -25,7 +27,7 @@ std::optional<CheckpointState> state_if_sound(FileSystem& files, const std::stri
   try {
     return load_checkpoint_state(files, directory, latest_filename);
   } catch (const InvalidArgumentError& error) {
-    log_warning("{}", error.what());
+    log_warning(error.what());
     return std::nullopt;
   }
 }
@@ -52,12 +54,13 @@ void refresh_one(FileSystem& files, CheckpointRecord& record) {
     const auto sidecar = load_sidecar(files, record.prefix);
     take(files, sidecar ? &*sidecar : nullptr, record);
   } catch (const DataLossError& error) {
-    if (record.published) log_warning("{}", error.what());
+    if (record.published) log_warning(error.what());
     take(files, nullptr, record);
   } catch (const NotFoundError&) {  // The index has just been removed.
     record.gone = true;
   } catch (const Error& error) {
-    log_warning("the sidecar of {} cannot be read now: {}", record.prefix, error.what());
+    log_warning(
+        fmt::format("the sidecar of {} cannot be read now: {}", record.prefix, error.what()));
     record.pinned = true;
   }
 }
@@ -74,7 +77,7 @@ std::optional<OnDisk> find_on_disk(FileSystem& files, const std::string& prefix)
     for (const double time : {sidecar->unix_time, sidecar->retention_time})
       if (time > 0) found.record.time = time;
   } catch (const Error& error) {
-    log_warning("the sidecar of {} cannot be read now: {}", prefix, error.what());
+    log_warning(fmt::format("the sidecar of {} cannot be read now: {}", prefix, error.what()));
     found.is_known = false;
   }
   return found;
@@ -226,7 +229,8 @@ Sweep CheckpointHistory::sweep() {
       result.surplus.push_back(record.prefix);
       return true;
     }
-    log_info("checkpoint {} is kept: it has no sidecar, so its writer is unknown", record.prefix);
+    log_info(fmt::format("checkpoint {} is kept: it has no sidecar, so its writer is unknown",
+                         record.prefix));
     return false;
   });
   return result;
@@ -248,8 +252,9 @@ void mark_preserved(FileSystem& files, const std::vector<std::string>& prefixes)
     try {
       update_sidecar(files, prefix, [](CheckpointSidecar& sidecar) { sidecar.preserved = true; });
     } catch (const Error& error) {
-      log_warning("checkpoint {}: cannot record in its sidecar that it is preserved: {}", prefix,
-                  error.what());
+      log_warning(
+          fmt::format("checkpoint {}: cannot record in its sidecar that it is preserved: {}",
+                      prefix, error.what()));
     }
   }
 }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
@@ -50,7 +52,8 @@ bool CheckpointList::learn(const CheckpointDirectory& directory, const std::stri
   try {
     found = find_history(directory.files(), directory.path(), basename, options_.latest_filename);
   } catch (const Error& error) {
-    log_error("{}: the list of checkpoints cannot be read now: {}", directory.path(), error.what());
+    log_error(fmt::format("{}: the list of checkpoints cannot be read now: {}", directory.path(),
+                          error.what()));
     return false;
   }
   const std::lock_guard lock(mutex_);
@@ -61,7 +64,7 @@ bool CheckpointList::learn(const CheckpointDirectory& directory, const std::stri
 }
 
 void CheckpointList::do_without(const std::string& directory, const std::string& basename) {
-  log_error("{}: existing checkpoints are kept, regardless of policies", directory);
+  log_error(fmt::format("{}: existing checkpoints are kept, regardless of policies", directory));
   const std::lock_guard lock(mutex_);
   if (learned_) learned_->insert(join_path(directory, basename));
 }

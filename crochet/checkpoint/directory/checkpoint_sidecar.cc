@@ -70,7 +70,7 @@ json to_json(const CheckpointSidecar& sidecar) {
 [[noreturn]] void throw_wrong(const std::string& name, const json& value, const char* expected) {
   std::string found = value.dump(-1, ' ', true, json::error_handler_t::replace);
   if (found.size() > 40) found = found.substr(0, 40) + "...";
-  throw DataLossError("{} is {}, expected {}", name, found, expected);
+  throw DataLossError(fmt::format("{} is {}, expected {}", name, found, expected));
 }
 
 // A member of the type that `is` checks, or null if there is none.
@@ -181,8 +181,8 @@ std::unique_ptr<FileLock> internal::lock_sidecars(FileSystem& files, const std::
   const std::string path = join_path(directory, ".sidecar_lock");
   auto lock = try_lock_for(files, path, kLockLimit);
   if (!lock)
-    throw DeadlineExceededError("{}: another process has held the lock for {} s", path,
-                                kLockLimit.count());
+    throw DeadlineExceededError(
+        fmt::format("{}: another process has held the lock for {} s", path, kLockLimit.count()));
   return lock;
 }
 
@@ -195,8 +195,8 @@ void write_sidecar(FileSystem& files, const std::string& prefix, CheckpointSidec
   const std::string text = to_json(sidecar).dump(2, ' ', false, json::error_handler_t::replace);
   const std::string path = sidecar_filename(prefix);
   if (text.size() >= kMaxSidecarBytes)
-    throw InvalidArgumentError("{}: found {} bytes to write, expected at most {}", path,
-                               text.size() + 1, kMaxSidecarBytes);
+    throw InvalidArgumentError(fmt::format("{}: found {} bytes to write, expected at most {}", path,
+                                           text.size() + 1, kMaxSidecarBytes));
   replace_file(files, path, text + "\n");
 }
 
@@ -213,7 +213,7 @@ std::optional<CheckpointSidecar> load_sidecar(FileSystem& files, const std::stri
   try {
     return from_json(object);
   } catch (const DataLossError& error) {
-    throw DataLossError("{}: {}", path, error.what());
+    throw DataLossError(fmt::format("{}: {}", path, error.what()));
   }
 }
 
@@ -221,7 +221,7 @@ std::optional<CheckpointSidecar> read_sidecar(FileSystem& files, const std::stri
   try {
     return internal::load_if_sound(files, prefix);
   } catch (const Error& error) {
-    log_warning("the sidecar of {} cannot be read now: {}", prefix, error.what());
+    log_warning(fmt::format("the sidecar of {} cannot be read now: {}", prefix, error.what()));
     return std::nullopt;
   }
 }
@@ -231,7 +231,8 @@ std::optional<CheckpointSidecar> internal::load_if_sound(FileSystem& files,
   try {
     return load_sidecar(files, prefix);
   } catch (const DataLossError& error) {
-    log_warning("{}: damaged and not used: {}", sidecar_filename(prefix), error.what());
+    log_warning(
+        fmt::format("{}: damaged and not used: {}", sidecar_filename(prefix), error.what()));
     return std::nullopt;
   }
 }
@@ -239,7 +240,8 @@ std::optional<CheckpointSidecar> internal::load_if_sound(FileSystem& files,
 void update_sidecar(FileSystem& files, const std::string& prefix,
                     const std::function<void(CheckpointSidecar& sidecar)>& change) {
   const auto check_there = [&] {
-    if (!find_index(files, prefix)) throw NotFoundError("{}: there is no such checkpoint", prefix);
+    if (!find_index(files, prefix))
+      throw NotFoundError(fmt::format("{}: there is no such checkpoint", prefix));
   };
   check_there();
   const auto lock = internal::lock_sidecars(files, directory_of(prefix));

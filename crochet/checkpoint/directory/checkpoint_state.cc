@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/directory/text_message.h"
@@ -41,8 +43,8 @@ std::vector<std::string> removing_in(std::string_view text) {
 
 std::string string_value(const internal::TextField& field) {
   if (!field.quoted)
-    throw InvalidArgumentError("line {}: {} is {}, expected a string", field.line, field.name,
-                               field.value);
+    throw InvalidArgumentError(
+        fmt::format("line {}: {} is {}, expected a string", field.line, field.name, field.value));
   return field.value;
 }
 
@@ -54,8 +56,8 @@ double number_value(const internal::TextField& field) {
   const std::string_view rest(end, static_cast<size_t>(text.data() + text.size() - end));
   const bool whole = rest.empty() || rest == "f" || rest == "F";  // 1.5f is allowed.
   if (field.quoted || error != std::errc() || !whole)
-    throw InvalidArgumentError("line {}: {} is {}, expected a number", field.line, field.name,
-                               field.value);
+    throw InvalidArgumentError(
+        fmt::format("line {}: {} is {}, expected a number", field.line, field.name, field.value));
   return value;
 }
 
@@ -71,13 +73,13 @@ CheckpointState read_state(FileSystem& files, const std::string& path) {
   try {
     return internal::with_bounded_memory(path, [&] { return parse_checkpoint_state(text); });
   } catch (const InvalidArgumentError& error) {
-    throw DataLossError("{}: {}", path, error.what());
+    throw DataLossError(fmt::format("{}: {}", path, error.what()));
   }
 }
 
 void warn_unreadable(const std::string& path, const Error& error) {
-  log_warning("{}", error.what());
-  log_warning("{} cannot be read; its checkpoints are unknown", path);
+  log_warning(error.what());
+  log_warning(fmt::format("{} cannot be read; its checkpoints are unknown", path));
 }
 
 }  // namespace
@@ -103,7 +105,8 @@ CheckpointState parse_checkpoint_state(std::string_view text) {
   for (const internal::TextField& field : internal::parse_text_message(text)) {
     if (field.name == "model_checkpoint_path") {
       if (std::exchange(has_newest, true))
-        throw InvalidArgumentError("line {}: found a second {}", field.line, field.name);
+        throw InvalidArgumentError(
+            fmt::format("line {}: found a second {}", field.line, field.name));
       state.model_checkpoint_path = string_value(field);
     } else if (field.name == "all_model_checkpoint_paths") {
       state.all_model_checkpoint_paths.push_back(string_value(field));
@@ -132,8 +135,9 @@ CheckpointState make_checkpoint_state(const std::string& directory,
   if (all.empty() || all.back() != model_checkpoint_path) all.push_back(model_checkpoint_path);
   const size_t num_times = state.all_model_checkpoint_timestamps.size();
   if (num_times != 0 && num_times != all.size())
-    throw InvalidArgumentError("{}: found {} timestamps, expected {}, one per checkpoint",
-                               directory, num_times, all.size());
+    throw InvalidArgumentError(
+        fmt::format("{}: found {} timestamps, expected {}, one per checkpoint", directory,
+                    num_times, all.size()));
   const auto rewrite = [&](std::string& path) {
     if (is_absolute(path) ? options.save_relative_paths : !is_absolute(directory))
       path = relative_path(path, directory);
@@ -152,7 +156,8 @@ void update_checkpoint_state(FileSystem& files, const std::string& directory,
   const CheckpointState state =
       make_checkpoint_state(directory, model_checkpoint_path, all_model_checkpoint_paths, options);
   if (join_path(directory, state.model_checkpoint_path) == path)
-    throw FailedPreconditionError("{} is the state file and cannot be a checkpoint", path);
+    throw FailedPreconditionError(
+        fmt::format("{} is the state file and cannot be a checkpoint", path));
   replace_file(files, path, to_text(state));
 }
 
@@ -170,7 +175,7 @@ std::optional<CheckpointState> load_checkpoint_state(FileSystem& files,
     return std::nullopt;
   }
   if (state.model_checkpoint_path.empty())
-    throw InvalidArgumentError("{} names no newest checkpoint", path);
+    throw InvalidArgumentError(fmt::format("{} names no newest checkpoint", path));
   state.model_checkpoint_path = join_path(directory, state.model_checkpoint_path);
   for (auto* const paths : {&state.all_model_checkpoint_paths, &state.removing_paths})
     for (std::string& path : *paths) path = join_path(directory, path);
@@ -194,8 +199,8 @@ std::optional<std::string> latest_checkpoint(FileSystem& files, const std::strin
   const auto state = get_checkpoint_state(files, directory, latest_filename);
   if (!state) return std::nullopt;
   if (checkpoint_exists(files, state->model_checkpoint_path)) return state->model_checkpoint_path;
-  log_error("{} names the checkpoint {}, which is missing", join_path(directory, latest_filename),
-            state->model_checkpoint_path);
+  log_error(fmt::format("{} names the checkpoint {}, which is missing",
+                        join_path(directory, latest_filename), state->model_checkpoint_path));
   return std::nullopt;
 }
 

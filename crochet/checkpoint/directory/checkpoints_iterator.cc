@@ -5,6 +5,8 @@
 #include <chrono>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
@@ -27,9 +29,9 @@ CheckpointsIterator::CheckpointsIterator(std::string checkpoint_dir,
   if (directory_.empty())
     throw InvalidArgumentError("checkpoints_iterator: the directory is empty");
   if (!(options_.min_interval_secs >= 0) || !(options_.timeout_secs.value_or(0) >= 0))
-    throw InvalidArgumentError(
+    throw InvalidArgumentError(fmt::format(
         "checkpoints_iterator: min_interval_secs is {} and timeout_secs {}, expected 0 or more",
-        options_.min_interval_secs, options_.timeout_secs.value_or(0));
+        options_.min_interval_secs, options_.timeout_secs.value_or(0)));
 }
 
 std::optional<std::string> CheckpointsIterator::next() {
@@ -47,7 +49,8 @@ std::optional<std::string> CheckpointsIterator::next() {
     }
     if (is_over()) break;
     if (!options_.timeout_fn) {
-      log_info("{}: no new checkpoint for {} seconds", directory_, *options_.timeout_secs);
+      log_info(
+          fmt::format("{}: no new checkpoint for {} seconds", directory_, *options_.timeout_secs));
       break;
     }
     if (options_.timeout_fn()) break;
@@ -98,7 +101,7 @@ bool CheckpointsIterator::is_readable(const std::string& prefix) const {
   } catch (const Error& error) {
     if (error.code() == Code::kNotFound) return false;  // Removed meanwhile.
     if (error.code() != Code::kDataLoss) throw;
-    log_warning("checkpoint {} is skipped: {}", prefix, error.what());
+    log_warning(fmt::format("checkpoint {} is skipped: {}", prefix, error.what()));
     return false;
   }
 }

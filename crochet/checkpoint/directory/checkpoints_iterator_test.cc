@@ -4,6 +4,7 @@
 
 #include <csignal>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/checkpoint/directory/disk_space.h"
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/bundle/bundle_format.h"
@@ -26,7 +28,7 @@ std::optional<uint64_t> free_bytes(FileSystem& files, const std::string& directo
   try {
     return files.free_bytes(existing_directory(files, directory));
   } catch (const Error& error) {
-    log_warning("the free space is unknown: {}", error.what());
+    log_warning(fmt::format("the free space is unknown: {}", error.what()));
     return std::nullopt;
   }
 }
@@ -49,9 +51,9 @@ std::optional<uint64_t> known_free_bytes(FileSystem& files, const std::string& d
 void throw_if_full(FileSystem& files, const std::string& prefix, uint64_t needed) {
   const std::optional<uint64_t> free = known_free_bytes(files, directory_of(prefix));
   if (!free || *free >= needed) return;
-  throw ResourceExhaustedError(
+  throw ResourceExhaustedError(fmt::format(
       "{}: no room for the checkpoint {}: it needs {} bytes, {} are free; nothing was written",
-      parent_directory(prefix), base_name(prefix), needed, *free);
+      parent_directory(prefix), base_name(prefix), needed, *free));
 }
 
 std::string note_if_full(FileSystem& files, const std::string& prefix, uint64_t needed) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
@@ -33,7 +35,8 @@ std::vector<RestoreCandidate> find_candidates(FileSystem& files, const std::stri
   try {
     if (!fallback_dir.empty()) add_candidates(files, fallback_dir, basename, found);
   } catch (const Error& error) {
-    log_warning("the fallback directory cannot be searched for checkpoints: {}", error.what());
+    log_warning(
+        fmt::format("the fallback directory cannot be searched for checkpoints: {}", error.what()));
   }
   add_candidates(files, directory, basename, found);
   // Among equal steps, those in the main directory come last: they are preferred.
@@ -48,14 +51,15 @@ void check_holds_no_checkpoint(FileSystem& files, const std::string& directory,
   for (const std::string& name : files.list(directory))
     if (const auto file = parse_checkpoint_filename(name);
         file && file->part == CheckpointPart::kIndex)
-      throw FailedPreconditionError(
+      throw FailedPreconditionError(fmt::format(
           "{} holds the checkpoint {} but none named {}-<step>: restore it by its name, or "
           "use another directory",
-          directory, file->base, basename);
+          directory, file->base, basename));
   if (const auto state = get_checkpoint_state(files, directory))
-    throw DataLossError("{} names the checkpoint {}, which is missing; to start afresh, remove {}",
-                        join_path(directory, "checkpoint"), state->model_checkpoint_path,
-                        join_path(directory, "checkpoint"));
+    throw DataLossError(
+        fmt::format("{} names the checkpoint {}, which is missing; to start afresh, remove {}",
+                    join_path(directory, "checkpoint"), state->model_checkpoint_path,
+                    join_path(directory, "checkpoint")));
 }
 
 }  // namespace crochet::internal

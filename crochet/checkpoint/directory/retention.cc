@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 
 namespace crochet {
@@ -22,14 +24,15 @@ std::optional<double> metric_of(const CheckpointRecord& checkpoint, const std::s
 }  // namespace
 
 RetentionPolicy keep_newest(int n) {
-  if (n < 1) throw InvalidArgumentError("keep_newest({}): expected 1 or more", n);
+  if (n < 1) throw InvalidArgumentError(fmt::format("keep_newest({}): expected 1 or more", n));
   return [n](const CheckpointRecord&, const RetentionContext& context) {
     return context.num_newer < static_cast<size_t>(n) ? Retention::kKeep : Retention::kRemove;
   };
 }
 
 RetentionPolicy keep_every_hours(double hours) {
-  if (!(hours > 0)) throw InvalidArgumentError("keep_every_hours({}): expected more than 0", hours);
+  if (!(hours > 0))
+    throw InvalidArgumentError(fmt::format("keep_every_hours({}): expected more than 0", hours));
   return [seconds = hours * kSecondsPerHour](const CheckpointRecord& checkpoint,
                                              const RetentionContext& context) {
     return checkpoint.time - seconds >= context.last_preserved_time ? Retention::kPreserve
@@ -38,7 +41,7 @@ RetentionPolicy keep_every_hours(double hours) {
 }
 
 RetentionPolicy keep_every_steps(int64_t n) {
-  if (n < 1) throw InvalidArgumentError("keep_every_steps({}): expected 1 or more", n);
+  if (n < 1) throw InvalidArgumentError(fmt::format("keep_every_steps({}): expected 1 or more", n));
   return [n](const CheckpointRecord& checkpoint, const RetentionContext& context) {
     return checkpoint.step && *checkpoint.step / n > context.last_preserved_step / n
                ? Retention::kPreserve
@@ -49,8 +52,8 @@ RetentionPolicy keep_every_steps(int64_t n) {
 RetentionPolicy keep_best(const KeepBest& best) {
   if (best.metric.empty()) throw InvalidArgumentError("keep_best: the metric has no name");
   if (best.n < 1)
-    throw InvalidArgumentError("keep_best: n is {} for {}, expected 1 or more", best.n,
-                               best.metric);
+    throw InvalidArgumentError(
+        fmt::format("keep_best: n is {} for {}, expected 1 or more", best.n, best.metric));
   return [best](const CheckpointRecord& checkpoint, const RetentionContext& context) {
     const std::optional<double> value = metric_of(checkpoint, best.metric);
     if (!value) return Retention::kRemove;

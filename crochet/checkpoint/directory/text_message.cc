@@ -219,7 +219,7 @@ class TextParser {
   }
 
   [[noreturn]] void fail(std::string_view found) const {
-    throw InvalidArgumentError("line {}: found {}", line_, found);
+    throw InvalidArgumentError(fmt::format("line {}: found {}", line_, found));
   }
 
   std::string_view rest_;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -60,7 +61,7 @@ class DamagedFiles final : public MemoryFileSystem {
     uint64_t size() const override { return bytes_.size(); }
     void read_at(uint64_t offset, std::span<std::byte> destination) const override {
       if (offset > bytes_.size() || destination.size() > bytes_.size() - offset)
-        throw DataLossError("{}: ends at {}", path_, bytes_.size());
+        throw DataLossError(fmt::format("{}: ends at {}", path_, bytes_.size()));
       std::copy_n(std::as_bytes(std::span(bytes_)).begin() + static_cast<ptrdiff_t>(offset),
                   destination.size(), destination.begin());
     }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "crochet/base/error.h"
+#include "crochet/tensor/fmt.h"
 
 namespace crochet::internal {
 namespace {
@@ -37,7 +38,7 @@ const std::pair<const std::string, StoredTensor>& CheckpointContents::item(
     std::string_view name) const {
   const auto found = stored().find(name);
   if (found == stored().end() || name.starts_with('\0'))
-    throw NotFoundError("Key {} not found in checkpoint {}", name, prefix_);
+    throw NotFoundError(fmt::format("Key {} not found in checkpoint {}", name, prefix_));
   return *found;
 }
 
@@ -58,7 +59,7 @@ std::vector<StoredPart> CheckpointContents::parts_of(const Item& item,
     for (const StoredPart& part : parts) data().check_place(*part.entry, item.first);
     return parts;
   } catch (const InvalidArgumentError& error) {
-    throw InvalidArgumentError("checkpoint {}: {}", prefix_, error.what());
+    throw InvalidArgumentError(fmt::format("checkpoint {}: {}", prefix_, error.what()));
   }
 }
 
@@ -66,8 +67,8 @@ LocatedTensor CheckpointContents::locate(std::string_view key, const TensorSlice
   const Item& found = item(key);
   const auto& [name, entry] = found;
   if (entry.dtype != DType::kString && element_size(entry.dtype) == 0)
-    throw UnimplementedError("{}: \"{}\" has the type {}, which cannot be read", prefix_, name,
-                             entry.dtype);
+    throw UnimplementedError(fmt::format("{}: \"{}\" has the type {}, which cannot be read",
+                                         prefix_, name, entry.dtype));
   LocatedTensor located{name, &entry};
   if (slice == nullptr && entry.slices.empty()) {
     data().check_place(entry, name);
@@ -129,8 +130,9 @@ Tensor CheckpointContents::read(const LocatedTensor& tensor, ReadRun& pass) cons
     read_numbers(tensor, pass, value.mutable_bytes());
     return value;
   } catch (const std::bad_alloc&) {  // Its bytes exist, so this machine has too little memory.
-    throw ResourceExhaustedError("{}: \"{}\" is {} {}: there is not enough memory for it", prefix_,
-                                 tensor.name, tensor.entry->dtype, shape);
+    throw ResourceExhaustedError(
+        fmt::format("{}: \"{}\" is {} {}: there is not enough memory for it", prefix_, tensor.name,
+                    tensor.entry->dtype, shape));
   }
 }
 
@@ -138,12 +140,12 @@ void CheckpointContents::read_into(const LocatedTensor& tensor, ReadRun& pass,
                                    std::span<std::byte> destination) const {
   const DType dtype = tensor.entry->dtype;
   if (dtype == DType::kString)
-    throw InvalidArgumentError("{}: \"{}\" is {} {}: strings have no contiguous bytes", prefix_,
-                               tensor.name, dtype, shape_wanted(tensor));
+    throw InvalidArgumentError(fmt::format("{}: \"{}\" is {} {}: strings have no contiguous bytes",
+                                           prefix_, tensor.name, dtype, shape_wanted(tensor)));
   const size_t size = Tensor::num_bytes(dtype, shape_wanted(tensor));
   if (destination.size() != size)
-    throw InvalidArgumentError("{}: \"{}\" has {} bytes, but the destination has {}", prefix_,
-                               tensor.name, size, destination.size());
+    throw InvalidArgumentError(fmt::format("{}: \"{}\" has {} bytes, but the destination has {}",
+                                           prefix_, tensor.name, size, destination.size()));
   read_numbers(tensor, pass, destination);
 }
 

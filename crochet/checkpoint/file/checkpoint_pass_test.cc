@@ -6,6 +6,7 @@
 #include <numeric>
 #include <random>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -9,6 +9,7 @@
 #include "crochet/base/escape.h"
 #include "crochet/checkpoint/file/checkpoint_contents.h"
 #include "crochet/checkpoint/layout/stored_tensor.h"
+#include "crochet/tensor/fmt.h"
 
 namespace crochet {
 namespace {

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/bundle/bundle_index.h"
 #include "crochet/checkpoint/layout/file_names.h"
@@ -25,7 +27,7 @@ std::optional<std::string> find_index(FileSystem& files, const std::string& pref
 
 uint32_t index_crc32c_of(FileSystem& files, const std::string& prefix) {
   const auto path = find_index(files, prefix);
-  if (!path) throw NotFoundError("{}: there is no such checkpoint", prefix);
+  if (!path) throw NotFoundError(fmt::format("{}: there is no such checkpoint", prefix));
   const std::string bytes =
       *path == safetensors_filename(prefix)
           ? internal::read_safetensors_head(files, *path)

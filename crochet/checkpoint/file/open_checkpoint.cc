@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/bundle/bundle_data.h"
 #include "crochet/checkpoint/bundle/bundle_index.h"
@@ -39,12 +41,12 @@ OpenCheckpoint open_bundle(FileSystem& files, const std::string& prefix) {
 [[noreturn]] void throw_no_prefix(const std::string& file) {
   const std::string name = base_name(file);
   if (const auto part = parse_checkpoint_filename(name))
-    throw NotFoundError("{} is only a file of a checkpoint; its prefix is {}", file,
-                        join_path(directory_of(file), part->base));
-  throw UnimplementedError(
+    throw NotFoundError(fmt::format("{} is only a file of a checkpoint; its prefix is {}", file,
+                                    join_path(directory_of(file), part->base)));
+  throw UnimplementedError(fmt::format(
       "{} is a file and there is no {}: TensorFlow's V1 format is not supported; rewrite the "
       "checkpoint with TensorFlow",
-      file, index_filename(file));
+      file, index_filename(file)));
 }
 
 bool is_safetensors_name(std::string_view path) {

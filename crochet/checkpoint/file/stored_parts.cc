@@ -9,6 +9,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/layout/slice_key.h"
+#include "crochet/tensor/fmt.h"
 
 namespace crochet::internal {
 namespace {
@@ -18,8 +19,8 @@ TensorSlice resolved_or_lost(const TensorSlice& slice, const StoredTensor& entry
   try {
     return resolved(slice, entry.shape);
   } catch (const InvalidArgumentError& error) {
-    throw DataLossError("\"{}\" {} is stored in slices with an invalid one: {}", name, entry.shape,
-                        error.what());
+    throw DataLossError(fmt::format("\"{}\" {} is stored in slices with an invalid one: {}", name,
+                                    entry.shape, error.what()));
   }
 }
 
@@ -28,11 +29,13 @@ const StoredTensor& entry_of_slice(const StoredTensors& tensors, std::string_vie
                                    const Shape& shape) {
   const auto found = tensors.find(slice_key(name, slice));
   if (found == tensors.end())
-    throw DataLossError("the slice {} of \"{}\" is not in the index", to_string(slice), name);
+    throw DataLossError(
+        fmt::format("the slice {} of \"{}\" is not in the index", to_string(slice), name));
   const StoredTensor& entry = found->second;
   if (entry.dtype != whole.dtype || entry.shape != shape || !entry.slices.empty())
-    throw DataLossError("the slice {} of \"{}\" is {} {}, expected {} {}", to_string(slice), name,
-                        entry.dtype, entry.shape, whole.dtype, shape);
+    throw DataLossError(fmt::format("the slice {} of \"{}\" is {} {}, expected {} {}",
+                                    to_string(slice), name, entry.dtype, entry.shape, whole.dtype,
+                                    shape));
   return entry;
 }
 
@@ -107,15 +110,17 @@ class OverlapCheck {
       count_work(i);
       for (size_t k = 0; k < i; ++k)
         if (overlap(slices[i].where, slices[k].where))
-          throw DataLossError("the slices {} and {} of \"{}\" overlap", to_string(slices[k].where),
-                              to_string(slices[i].where), name_);
+          throw DataLossError(fmt::format("the slices {} and {} of \"{}\" overlap",
+                                          to_string(slices[k].where), to_string(slices[i].where),
+                                          name_));
     }
   }
 
   void count_work(size_t amount) {
     throw_if_signalled("reading the slices of a tensor");
     if (amount > work_left_)
-      throw DataLossError("\"{}\" is stored in slices that are too entangled to compare", name_);
+      throw DataLossError(
+          fmt::format("\"{}\" is stored in slices that are too entangled to compare", name_));
     work_left_ -= amount;
   }
 
@@ -160,9 +165,9 @@ std::vector<StoredPart> slices_within(const std::vector<StoredPart>& all, std::s
   }
   const int64_t num_wanted = shape_of(target).num_elements();
   if (num_found != num_wanted)
-    throw InvalidArgumentError(
+    throw InvalidArgumentError(fmt::format(
         "\"{}\" does not have sufficient slices for {}: {} of its {} elements are stored", name,
-        to_string(target), num_found, num_wanted);
+        to_string(target), num_found, num_wanted));
   return needed;
 }
 

@@ -3,22 +3,25 @@
 #include "crochet/checkpoint/layout/added_tensors.h"
 
 #include "crochet/base/error.h"
+#include "crochet/tensor/fmt.h"
 
 namespace crochet::internal {
 
 void AddedTensors::check_name(std::string_view name) const {
-  if (name.empty()) throw InvalidArgumentError("{}: a tensor without a name", prefix_);
+  if (name.empty()) throw InvalidArgumentError(fmt::format("{}: a tensor without a name", prefix_));
   // Such keys are reserved for the slices of partitioned tensors.
   if (name.front() == '\0')
-    throw InvalidArgumentError("{}: the name of a tensor starts with a zero byte", prefix_);
+    throw InvalidArgumentError(
+        fmt::format("{}: the name of a tensor starts with a zero byte", prefix_));
 }
 
 void AddedTensors::check_set(std::string_view name, const Tensor& tensor) const {
-  if (!tensor.is_set()) throw InvalidArgumentError("{}: \"{}\" is unset", prefix_, name);
+  if (!tensor.is_set())
+    throw InvalidArgumentError(fmt::format("{}: \"{}\" is unset", prefix_, name));
 }
 
 void AddedTensors::throw_added_before(std::string_view name) const {
-  throw InvalidArgumentError("{}: \"{}\" was added before", prefix_, name);
+  throw InvalidArgumentError(fmt::format("{}: \"{}\" was added before", prefix_, name));
 }
 
 bool AddedTensors::add_slice(std::string_view name, const Shape& full_shape,
@@ -26,9 +29,9 @@ bool AddedTensors::add_slice(std::string_view name, const Shape& full_shape,
   check_set(name, tensor);
   const TensorSlice resolved = internal::resolved(slice, full_shape);
   if (tensor.shape() != shape_of(resolved))
-    throw InvalidArgumentError("{}: slice {} of \"{}\" {}: found {}, expected shape {}", prefix_,
-                               to_string(slice), name, full_shape, describe(tensor),
-                               shape_of(resolved));
+    throw InvalidArgumentError(fmt::format("{}: slice {} of \"{}\" {}: found {}, expected shape {}",
+                                           prefix_, to_string(slice), name, full_shape,
+                                           describe(tensor), shape_of(resolved)));
   if (resolved == whole_slice(full_shape)) return false;
   check_name(name);
   if (is_taken) throw_added_before(name);
@@ -36,12 +39,13 @@ bool AddedTensors::add_slice(std::string_view name, const Shape& full_shape,
       partitioned_.try_emplace(std::string(name), Partitioned{tensor.dtype(), full_shape})
           .first->second;
   if (whole.dtype != tensor.dtype() || whole.shape != full_shape)
-    throw InvalidArgumentError("{}: slice of \"{}\": found a tensor of {} {}, expected {} {}",
-                               prefix_, name, tensor.dtype(), full_shape, whole.dtype, whole.shape);
+    throw InvalidArgumentError(
+        fmt::format("{}: slice of \"{}\": found a tensor of {} {}, expected {} {}", prefix_, name,
+                    tensor.dtype(), full_shape, whole.dtype, whole.shape));
   for (const TensorSlice& other : whole.resolved)
     if (intersection(resolved, other))
-      throw InvalidArgumentError("{}: the slices {} and {} of \"{}\" overlap", prefix_,
-                                 to_string(other), to_string(resolved), name);
+      throw InvalidArgumentError(fmt::format("{}: the slices {} and {} of \"{}\" overlap", prefix_,
+                                             to_string(other), to_string(resolved), name));
   whole.slices.push_back(slice);
   whole.resolved.push_back(resolved);
   return true;

@@ -6,6 +6,8 @@
 #include <span>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/io/untrusted_file.h"
 
@@ -45,7 +47,7 @@ std::shared_ptr<const ReadableFile> OpenFiles::get(int number, const std::string
     file = open_untrusted_file(files_, path);
   } catch (const NotFoundError&) {
     if (known == known_.end()) throw;
-    throw DataLossError("{}: removed while being read", path);
+    throw DataLossError(fmt::format("{}: removed while being read", path));
   }
   if (known != known_.end()) check_unchanged(path, *file, known->second);
   add(number, path, file);
@@ -89,10 +91,10 @@ void OpenFiles::check_unchanged(const std::string& path, const ReadableFile& fil
                                 const Known& known) {
   const uint64_t size = file.size();
   if (size != known.size)
-    throw DataLossError("{}: changed while being read: found {} bytes, expected {}", path, size,
-                        known.size);
+    throw DataLossError(fmt::format("{}: changed while being read: found {} bytes, expected {}",
+                                    path, size, known.size));
   if (files_.modified_time(path) != known.modified_time)
-    throw DataLossError("{}: changed while being read: it was written to", path);
+    throw DataLossError(fmt::format("{}: changed while being read: it was written to", path));
 }
 
 }  // namespace crochet::internal

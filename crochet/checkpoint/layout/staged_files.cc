@@ -5,6 +5,8 @@
 #include <exception>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/io/path.h"
@@ -42,10 +44,11 @@ StagedFiles::~StagedFiles() {
 void StagedFiles::check(Stage required, const char* call) const {
   owner_.check(prefix_);
   if (stage_ == kFailed)
-    throw FailedPreconditionError("{}: {} after an error; a new writer is needed", prefix_, call);
+    throw FailedPreconditionError(
+        fmt::format("{}: {} after an error; a new writer is needed", prefix_, call));
   if (stage_ != required)
-    throw FailedPreconditionError("{}: {} out of order: add, write_and_sync, publish", prefix_,
-                                  call);
+    throw FailedPreconditionError(
+        fmt::format("{}: {} out of order: add, write_and_sync, publish", prefix_, call));
 }
 
 template <typename Create>

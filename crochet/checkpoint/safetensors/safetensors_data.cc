@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/io/crc32c.h"
 
@@ -36,8 +38,9 @@ class SafetensorsData::Input {
   void compare_crc(std::string_view name) const {
     const uint32_t expected = unmask_crc32c(entry_.masked_crc32c);
     if (file_.crcs && crc_ != expected)
-      throw DataLossError("{}: crc32c of \"{}\" at offset {} is {:08x}, the header says {:08x}",
-                          file_.path, name, entry_.offset, crc_, expected);
+      throw DataLossError(
+          fmt::format("{}: crc32c of \"{}\" at offset {} is {:08x}, the header says {:08x}",
+                      file_.path, name, entry_.offset, crc_, expected));
   }
 
  private:
@@ -52,8 +55,9 @@ void SafetensorsData::check_place(const StoredTensor& entry, std::string_view na
   if (entry.dtype != DType::kString) return;
   const auto num_strings = static_cast<uint64_t>(entry.shape.num_elements());
   if (static_cast<uint64_t>(entry.size) / sizeof(uint64_t) < num_strings)
-    throw DataLossError("{}: \"{}\" has {} bytes at offset {}, too few for {} strings",
-                        file_of(entry).path, name, entry.size, entry.offset, num_strings);
+    throw DataLossError(fmt::format("{}: \"{}\" has {} bytes at offset {}, too few for {} strings",
+                                    file_of(entry).path, name, entry.size, entry.offset,
+                                    num_strings));
 }
 
 std::unique_ptr<ReadStream> SafetensorsData::stream(int shard, uint64_t offset,
@@ -83,14 +87,14 @@ std::vector<std::string> SafetensorsData::read_strings(const StoredTensor& entry
   std::vector<std::string> strings;
   for (const uint64_t length : lengths) {
     if (length > left)
-      throw DataLossError("{}: \"{}\" at offset {}: a string has {} bytes, {} are left",
-                          file_of(entry).path, name, entry.offset, length, left);
+      throw DataLossError(fmt::format("{}: \"{}\" at offset {}: a string has {} bytes, {} are left",
+                                      file_of(entry).path, name, entry.offset, length, left));
     left -= length;
     input.read(std::as_writable_bytes(std::span(strings.emplace_back(length, '\0'))));
   }
   if (left != 0)
-    throw DataLossError("{}: \"{}\" at offset {}: {} bytes after its strings", file_of(entry).path,
-                        name, entry.offset, left);
+    throw DataLossError(fmt::format("{}: \"{}\" at offset {}: {} bytes after its strings",
+                                    file_of(entry).path, name, entry.offset, left));
   input.compare_crc(name);
   return strings;
 }

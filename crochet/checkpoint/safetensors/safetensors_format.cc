@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "crochet/base/error.h"
+#include "crochet/tensor/fmt.h"
 
 namespace crochet::internal {
 namespace {
@@ -36,7 +37,7 @@ std::string json_string(std::string_view text) {
   try {
     return nlohmann::json(text).dump();
   } catch (const nlohmann::json::exception&) {
-    throw InvalidArgumentError("\"{}\" is not UTF-8, which JSON requires", text);
+    throw InvalidArgumentError(fmt::format("\"{}\" is not UTF-8, which JSON requires", text));
   }
 }
 
@@ -59,9 +60,9 @@ std::string encode(const SafetensorsHeader& header, std::string_view file) {
   while (bytes.size() % kHeaderAlignment != 0) bytes += ' ';
   uint64_t length = bytes.size() - kSafetensorsLengthBytes;
   if (length > kMaxSafetensorsHeaderBytes)
-    throw InvalidArgumentError(
+    throw InvalidArgumentError(fmt::format(
         "{}: the header of {} tensors has {} bytes, but the format allows {}; use more data files",
-        file, header.tensors.size(), length, kMaxSafetensorsHeaderBytes);
+        file, header.tensors.size(), length, kMaxSafetensorsHeaderBytes));
   for (size_t i = 0; i < kSafetensorsLengthBytes; ++i, length >>= 8)
     bytes[i] = static_cast<char>(length & 0xff);
   return bytes;

@@ -11,6 +11,7 @@
 #include "crochet/io/crc32c.h"
 #include "crochet/io/path.h"
 #include "crochet/io/untrusted_file.h"
+#include "crochet/tensor/fmt.h"
 
 namespace crochet::internal {
 namespace {
@@ -18,8 +19,9 @@ namespace {
 uint64_t take_length(const ReadableFile& file, const std::string& path) {
   const uint64_t size = file.size();
   if (size < kSafetensorsLengthBytes)
-    throw DataLossError("{}: found {} bytes, expected at least {} for the header's length", path,
-                        size, kSafetensorsLengthBytes);
+    throw DataLossError(
+        fmt::format("{}: found {} bytes, expected at least {} for the header's length", path, size,
+                    kSafetensorsLengthBytes));
   std::string bytes(kSafetensorsLengthBytes, '\0');
   file.read_at(0, std::as_writable_bytes(std::span(bytes)));
   uint64_t length = 0;
@@ -27,8 +29,9 @@ uint64_t take_length(const ReadableFile& file, const std::string& path) {
     length = length << 8 | static_cast<unsigned char>(bytes[i]);
   const uint64_t most = std::min(kMaxSafetensorsHeaderBytes, size - kSafetensorsLengthBytes);
   if (length > most)
-    throw DataLossError("{}: the header has {} bytes, expected at most {} in a file of {}", path,
-                        length, most, size);
+    throw DataLossError(
+        fmt::format("{}: the header has {} bytes, expected at most {} in a file of {}", path,
+                    length, most, size));
   return length;
 }
 
@@ -41,15 +44,17 @@ std::string read_head(const ReadableFile& file, const std::string& path) {
 std::string_view note(const Metadata& metadata, std::string_view key, const std::string& path) {
   const auto found = metadata.find(key);
   if (found == metadata.end())
-    throw DataLossError("{}: the metadata has \"{}*\" but no \"{}\"", path, kNotePrefix, key);
+    throw DataLossError(
+        fmt::format("{}: the metadata has \"{}*\" but no \"{}\"", path, kNotePrefix, key));
   return found->second;
 }
 
 std::vector<uint32_t> checksums(const SafetensorsHeader& header, const std::string& path) {
   auto crcs = decode_checksums(note(header.metadata, kChecksumsKey, path), header.tensors.size());
   if (!crcs)
-    throw DataLossError("{}: the metadata \"{}\" is not a list of checksums of {} tensors", path,
-                        kChecksumsKey, header.tensors.size());
+    throw DataLossError(
+        fmt::format("{}: the metadata \"{}\" is not a list of checksums of {} tensors", path,
+                    kChecksumsKey, header.tensors.size()));
   return *std::move(crcs);
 }
 
@@ -84,8 +89,9 @@ class Merge {
 
   [[noreturn]] static void fail(const SafetensorsTensor& tensor, std::string_view note,
                                 const SafetensorsFile& file) {
-    throw DataLossError("{}: the metadata has {} for {}, which is {} {}", file.path, shown(note),
-                        shown(tensor.name), tensor.type->name, tensor.shape);
+    throw DataLossError(fmt::format("{}: the metadata has {} for {}, which is {} {}", file.path,
+                                    shown(note), shown(tensor.name), tensor.type->name,
+                                    tensor.shape));
   }
 
   // Sets the type and shape that the note assigns to the tensor's bytes.
@@ -125,10 +131,11 @@ class Merge {
       add_slice(*note, entry, tensor, file);
       key = slice_key(note->key, note->slice);
     } else if (key.front() == '\0') {
-      throw DataLossError("{}: the name of a tensor starts with a zero byte", file.path);
+      throw DataLossError(
+          fmt::format("{}: the name of a tensor starts with a zero byte", file.path));
     }
     if (!to_.tensors.emplace(std::move(key), std::move(entry)).second)
-      throw DataLossError("{}: {} occurs twice", file.path, shown(tensor.name));
+      throw DataLossError(fmt::format("{}: {} occurs twice", file.path, shown(tensor.name)));
   }
 
   void add_slice(const SliceNote& note, const StoredTensor& entry, const SafetensorsTensor& tensor,
@@ -150,8 +157,8 @@ class Merge {
     for (const auto& [key, value] : file.header.metadata)
       for (const std::string_view prefix : {kDtypePrefix, kSlicePrefix})
         if (key.starts_with(prefix) && !names.contains(std::string_view(key).substr(prefix.size())))
-          throw DataLossError("{}: the metadata has {}, but there is no such tensor", file.path,
-                              shown(key));
+          throw DataLossError(fmt::format("{}: the metadata has {}, but there is no such tensor",
+                                          file.path, shown(key)));
   }
 
   SafetensorsIndex& to_;
@@ -161,7 +168,7 @@ SafetensorsFile open_shard(FileSystem& files, const std::string& path, const std
   try {
     return open_safetensors_file(files, path);
   } catch (const NotFoundError&) {
-    throw DataLossError("{}: there is no such file, {} needs it", path, index);
+    throw DataLossError(fmt::format("{}: there is no such file, {} needs it", path, index));
   }
 }
 
@@ -170,17 +177,17 @@ void check_shard(const SafetensorsFile& file, const ShardIndex& index, const std
   for (const SafetensorsTensor& tensor : file.header.tensors) {
     const auto found = index.weight_map.find(tensor.name);
     if (found == index.weight_map.end() || found->second != name)
-      throw DataLossError(
+      throw DataLossError(fmt::format(
           "{} has {}, but {} {}", file.path, shown(tensor.name), path,
-          found == index.weight_map.end() ? "does not have it" : "has it in " + found->second);
+          found == index.weight_map.end() ? "does not have it" : "has it in " + found->second));
   }
   if (index.header_crcs.empty()) return;
   const auto expected = index.header_crcs.find(name);
   if (expected == index.header_crcs.end() || !file.crcs || file.header_crc != expected->second)
-    throw DataLossError(
+    throw DataLossError(fmt::format(
         "{}: crc32c of the header is {}, but in {} it is {}", file.path,
         file.crcs ? fmt::format("{:08x}", file.header_crc) : "missing", path,
-        expected == index.header_crcs.end() ? "missing" : fmt::format("{:08x}", expected->second));
+        expected == index.header_crcs.end() ? "missing" : fmt::format("{:08x}", expected->second)));
 }
 
 void add_shards(FileSystem& files, const std::string& path, Merge& merge) {
@@ -197,8 +204,8 @@ void add_shards(FileSystem& files, const std::string& path, Merge& merge) {
     merge.add(std::move(file));
   }
   if (found != index.weight_map.size())
-    throw DataLossError("{} names {} tensors, but its files have {}", path, index.weight_map.size(),
-                        found);
+    throw DataLossError(fmt::format("{} names {} tensors, but its files have {}", path,
+                                    index.weight_map.size(), found));
 }
 
 }  // namespace

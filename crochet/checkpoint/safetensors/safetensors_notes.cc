@@ -7,6 +7,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/io/crc32c.h"
+#include "crochet/tensor/fmt.h"
 
 namespace crochet::internal {
 namespace {
@@ -98,14 +99,14 @@ uint32_t crc32c_without(std::string_view bytes, size_t position) {
 
 uint32_t verified_checksum(std::string_view bytes, std::string_view key, std::string_view file) {
   const auto position = find_checksum(bytes, key);
-  if (!position) throw DataLossError("{}: \"{}\" is not 8 hex digits", file, key);
+  if (!position) throw DataLossError(fmt::format("{}: \"{}\" is not 8 hex digits", file, key));
   const auto expected = decode_checksums(bytes.substr(*position, 8), 1);
   const uint32_t found = crc32c_without(bytes, *position);
   if (!expected || expected->front() != found)
-    throw DataLossError(
+    throw DataLossError(fmt::format(
         "{}: crc32c of the header is {:08x}, its \"{}\" is {}; a program that rewrites such a file "
         "must not keep the metadata \"{}*\"",
-        file, found, key, bytes.substr(*position, 8), kNotePrefix);
+        file, found, key, bytes.substr(*position, 8), kNotePrefix));
   return found;
 }
 

@@ -11,6 +11,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/parse_json.h"
 #include "crochet/checkpoint/safetensors/safetensors_format.h"
+#include "crochet/tensor/fmt.h"
 
 namespace crochet::internal {
 namespace {
@@ -55,32 +56,33 @@ Shape checked_shape(const RawTensor& raw, std::string_view document) {
     }
     return Shape(dimensions);
   } catch (const InvalidArgumentError& error) {
-    throw DataLossError("{}: {} has the shape [{}]: {}", document, shown(raw.name),
-                        fmt::join(raw.shape, ","), error.what());
+    throw DataLossError(fmt::format("{}: {} has the shape [{}]: {}", document, shown(raw.name),
+                                    fmt::join(raw.shape, ","), error.what()));
   }
 }
 
 void check_size(const SafetensorsTensor& tensor, const RawTensor& raw, std::string_view document) {
   const std::optional<uint64_t> bits = num_bits(raw.shape, *tensor.type);
   if (!bits || *bits % 8 != 0)
-    throw DataLossError("{}: {} is {} {}: {}", document, shown(raw.name), tensor.type->name,
-                        tensor.shape, bits ? "not whole bytes" : "too large");
+    throw DataLossError(fmt::format("{}: {} is {} {}: {}", document, shown(raw.name),
+                                    tensor.type->name, tensor.shape,
+                                    bits ? "not whole bytes" : "too large"));
   if (tensor.begin > tensor.end || tensor.end - tensor.begin != *bits / 8)
-    throw DataLossError("{}: {} has data_offsets [{},{}], but its {} {} takes {} bytes", document,
-                        shown(raw.name), tensor.begin, tensor.end, tensor.type->name, tensor.shape,
-                        *bits / 8);
+    throw DataLossError(fmt::format("{}: {} has data_offsets [{},{}], but its {} {} takes {} bytes",
+                                    document, shown(raw.name), tensor.begin, tensor.end,
+                                    tensor.type->name, tensor.shape, *bits / 8));
 }
 
 SafetensorsTensor checked_tensor(RawTensor& raw, std::string_view document) {
   if (!raw.dtype || !raw.has_shape || raw.data_offsets.size() != 2)
-    throw DataLossError("{}: {} lacks {}", document, shown(raw.name),
-                        !raw.dtype       ? "its dtype"
-                        : !raw.has_shape ? "its shape"
-                                         : "its two data_offsets");
+    throw DataLossError(fmt::format("{}: {} lacks {}", document, shown(raw.name),
+                                    !raw.dtype       ? "its dtype"
+                                    : !raw.has_shape ? "its shape"
+                                                     : "its two data_offsets"));
   const SafetensorsType* const type = find_safetensors_type(*raw.dtype);
   if (type == nullptr)
-    throw DataLossError("{}: {} has the dtype {}, which the format does not have", document,
-                        shown(raw.name), shown(*raw.dtype));
+    throw DataLossError(fmt::format("{}: {} has the dtype {}, which the format does not have",
+                                    document, shown(raw.name), shown(*raw.dtype)));
   SafetensorsTensor tensor{.name = {},
                            .type = type,
                            .shape = checked_shape(raw, document),
@@ -110,7 +112,8 @@ class HeaderHandler final : public JsonHandler {
   bool number_unsigned(uint64_t value) override {
     if (place_ != Place::kNumbers) fail(fmt::format("the number {}", value));
     if (numbers_->size() == max_numbers_)
-      throw DataLossError("{}: {} has more than {} numbers", document(), where(), max_numbers_);
+      throw DataLossError(
+          fmt::format("{}: {} has more than {} numbers", document(), where(), max_numbers_));
     numbers_->push_back(value);
     return true;
   }
@@ -197,8 +200,9 @@ class HeaderHandler final : public JsonHandler {
     } else if (name == "data_offsets") {
       begin_numbers(name, tensor_.has_offsets, tensor_.data_offsets, 2);
     } else {
-      throw DataLossError("{}: {} has a field {}, expected dtype, shape and data_offsets",
-                          document(), shown(tensor_.name), shown(name));
+      throw DataLossError(
+          fmt::format("{}: {} has a field {}, expected dtype, shape and data_offsets", document(),
+                      shown(tensor_.name), shown(name)));
     }
   }
 
@@ -233,10 +237,11 @@ class HeaderHandler final : public JsonHandler {
   }
 
   [[noreturn]] void fail(std::string_view found) const {
-    throw DataLossError("{}: {} has {}, expected {}", document(), where(), found, expected());
+    throw DataLossError(
+        fmt::format("{}: {} has {}, expected {}", document(), where(), found, expected()));
   }
   [[noreturn]] void fail_twice(std::string_view key) const {
-    throw DataLossError("{}: {} has {} twice", document(), where(), shown(key));
+    throw DataLossError(fmt::format("{}: {} has {} twice", document(), where(), shown(key)));
   }
 
   struct MetadataKey {
@@ -263,14 +268,14 @@ void check_cover(const std::vector<SafetensorsTensor>& tensors, uint64_t data_by
   uint64_t end = 0;
   for (const SafetensorsTensor* const tensor : in_file) {
     if (tensor->begin != end)
-      throw DataLossError("{}: header: {} begins at offset {} of the data, expected {}: {}", file,
-                          shown(tensor->name), tensor->begin, end,
-                          tensor->begin < end ? "an overlap" : "a hole");
+      throw DataLossError(fmt::format(
+          "{}: header: {} begins at offset {} of the data, expected {}: {}", file,
+          shown(tensor->name), tensor->begin, end, tensor->begin < end ? "an overlap" : "a hole"));
     end = tensor->end;
   }
   if (end != data_bytes)
-    throw DataLossError("{}: the header describes {} bytes of data, but the file has {}", file, end,
-                        data_bytes);
+    throw DataLossError(fmt::format(
+        "{}: the header describes {} bytes of data, but the file has {}", file, end, data_bytes));
 }
 
 void check_names(const std::vector<SafetensorsTensor>& tensors, std::string_view file) {
@@ -278,9 +283,10 @@ void check_names(const std::vector<SafetensorsTensor>& tensors, std::string_view
   for (const SafetensorsTensor& tensor : tensors) names.push_back(tensor.name);
   std::ranges::sort(names);
   const auto twice = std::ranges::adjacent_find(names);
-  if (twice != names.end()) throw DataLossError("{}: header: {} occurs twice", file, shown(*twice));
+  if (twice != names.end())
+    throw DataLossError(fmt::format("{}: header: {} occurs twice", file, shown(*twice)));
   if (!names.empty() && names.front().empty())
-    throw DataLossError("{}: header: a tensor has no name", file);
+    throw DataLossError(fmt::format("{}: header: a tensor has no name", file));
 }
 
 }  // namespace
@@ -288,7 +294,7 @@ void check_names(const std::vector<SafetensorsTensor>& tensors, std::string_view
 SafetensorsHeader decode_safetensors_header(std::string_view text, uint64_t data_bytes,
                                             std::string_view file) {
   if (!text.starts_with('{'))
-    throw DataLossError("{}: the header does not start with an opening brace", file);
+    throw DataLossError(fmt::format("{}: the header does not start with an opening brace", file));
   const std::string document = fmt::format("{}: header", file);
   HeaderHandler handler(document);
   parse_json(text, handler);

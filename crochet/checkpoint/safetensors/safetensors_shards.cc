@@ -4,6 +4,7 @@
 // The index of a checkpoint in several safetensors files.
 #include <optional>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "crochet/base/error.h"
@@ -43,7 +44,7 @@ class IndexHandler final : public JsonHandler {
   bool string(std::string& value) override {
     if (object_ == nullptr) fail("a string");
     if (!object_->emplace(key_, std::move(value)).second)
-      throw DataLossError("{}: {} occurs twice", document(), shown(key_));
+      throw DataLossError(fmt::format("{}: {} occurs twice", document(), shown(key_)));
     return true;
   }
 
@@ -52,8 +53,9 @@ class IndexHandler final : public JsonHandler {
     if (depth_ > 1) fail("an object");
     std::optional<Metadata>& object = key_ == "weight_map" ? weight_map : metadata;
     if (object || (key_ != "weight_map" && key_ != "metadata"))
-      throw DataLossError("{}: found an object {}, expected one weight_map and one metadata",
-                          document(), shown(key_));
+      throw DataLossError(
+          fmt::format("{}: found an object {}, expected one weight_map and one metadata",
+                      document(), shown(key_)));
     object_ = &object.emplace();
     ++depth_;
     return true;
@@ -77,8 +79,8 @@ class IndexHandler final : public JsonHandler {
     return true;
   }
   [[noreturn]] void fail(std::string_view found) const {
-    throw DataLossError("{}: {} is {}, expected {}", document(), shown(key_), found,
-                        depth_ < 2 ? "an object" : "a string");
+    throw DataLossError(fmt::format("{}: {} is {}, expected {}", document(), shown(key_), found,
+                                    depth_ < 2 ? "an object" : "a string"));
   }
 
   int depth_ = 0;
@@ -94,7 +96,9 @@ void take_checksums(const Metadata& metadata, std::string_view text, std::string
   for (const auto& [key, value] : metadata) {
     if (!key.starts_with(prefix)) continue;
     const auto crc = decode_checksums(value, 1);
-    if (!crc) throw DataLossError("{}: \"{}\" is \"{}\", expected 8 hex digits", file, key, value);
+    if (!crc)
+      throw DataLossError(
+          fmt::format("{}: \"{}\" is \"{}\", expected 8 hex digits", file, key, value));
     index.header_crcs.emplace(key.substr(prefix.size()), crc->front());
   }
 }
@@ -115,18 +119,19 @@ std::string encode(const ShardIndex& index) {
 ShardIndex decode_shard_index(std::string_view text, std::string_view file) {
   IndexHandler handler(file);
   parse_json(text, handler);
-  if (!handler.weight_map) throw DataLossError("{}: there is no \"weight_map\"", file);
+  if (!handler.weight_map) throw DataLossError(fmt::format("{}: there is no \"weight_map\"", file));
   ShardIndex index;
   if (handler.metadata) take_checksums(*handler.metadata, text, file, index);
   index.weight_map = *std::move(handler.weight_map);
   for (const auto& [tensor, name] : index.weight_map)
     if (!is_plain_name(name))
-      throw DataLossError("{}: {} is in the file {}, expected a name without a directory", file,
-                          shown(tensor), shown(name));
+      throw DataLossError(
+          fmt::format("{}: {} is in the file {}, expected a name without a directory", file,
+                      shown(tensor), shown(name)));
   for (const auto& [name, crc] : index.header_crcs)
     if (!is_plain_name(name))
-      throw DataLossError("{}: a checksum is of {}, expected a name without a directory", file,
-                          shown(name));
+      throw DataLossError(fmt::format(
+          "{}: a checksum is of {}, expected a name without a directory", file, shown(name)));
   return index;
 }
 

@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/checkpoint/safetensors/safetensors_format.h"
@@ -114,11 +116,11 @@ SafetensorsWriter::SafetensorsWriter(FileSystem& files, std::string prefix,
       added_(prefix_),
       staged_(files, prefix_) {
   if (options_.num_shards < 1 || options_.num_shards > internal::kMaxShards)
-    throw InvalidArgumentError("{}: found {} data files, expected 1 to {}", prefix_,
-                               options_.num_shards, internal::kMaxShards);
+    throw InvalidArgumentError(fmt::format("{}: found {} data files, expected 1 to {}", prefix_,
+                                           options_.num_shards, internal::kMaxShards));
   if (internal::has_notes(options_.metadata))
-    throw InvalidArgumentError("{}: metadata \"{}*\" is reserved for the writer", prefix_,
-                               internal::kNotePrefix);
+    throw InvalidArgumentError(fmt::format("{}: metadata \"{}*\" is reserved for the writer",
+                                           prefix_, internal::kNotePrefix));
 }
 
 SafetensorsWriter::~SafetensorsWriter() = default;
@@ -126,7 +128,8 @@ SafetensorsWriter::~SafetensorsWriter() = default;
 void SafetensorsWriter::check_name(std::string_view name) const {
   added_.check_name(name);
   if (name == "__metadata__")
-    throw InvalidArgumentError("{}: the format reserves the name \"{}\"", prefix_, name);
+    throw InvalidArgumentError(
+        fmt::format("{}: the format reserves the name \"{}\"", prefix_, name));
   if (items_.contains(name) || added_.is_partitioned(name)) added_.throw_added_before(name);
   internal::json_string(name);  // Checks that it is UTF-8.
 }
@@ -186,8 +189,8 @@ void SafetensorsWriter::add_slice(std::string_view name, const Shape& full_shape
 void SafetensorsWriter::next_shard() {
   staged_.run(StagedFiles::kAdding, StagedFiles::kAdding, "next_shard()", [&] {
     if (shard_ + 1 == options_.num_shards)
-      throw InvalidArgumentError("{}: one data file more than the {} expected", prefix_,
-                                 options_.num_shards);
+      throw InvalidArgumentError(
+          fmt::format("{}: one data file more than the {} expected", prefix_, options_.num_shards));
     ++shard_;
   });
 }
@@ -222,9 +225,9 @@ std::string SafetensorsWriter::encode_header(int shard, NamedItems& items) const
   }
   if (!options_.checksums) {
     if (internal::has_notes(header.metadata))
-      throw InvalidArgumentError("{}: {} needs a note in the metadata, which requires checksums",
-                                 prefix_,
-                                 header.metadata.lower_bound(internal::kNotePrefix)->first);
+      throw InvalidArgumentError(
+          fmt::format("{}: {} needs a note in the metadata, which requires checksums", prefix_,
+                      header.metadata.lower_bound(internal::kNotePrefix)->first));
     return internal::encode(header, final_name(shard));
   }
   header.metadata.emplace(internal::kChecksumsKey, internal::encode_checksums(crcs));
@@ -238,7 +241,8 @@ std::string SafetensorsWriter::encode_header(int shard, NamedItems& items) const
 Tensor SafetensorsWriter::read_again(std::string_view name, const Item& item) const {
   Tensor tensor = item.read();
   if (!tensor.is_set() || stored_of(tensor) != *item.known)
-    throw DataLossError("{}: \"{}\" changed while it was being written", prefix_, name);
+    throw DataLossError(
+        fmt::format("{}: \"{}\" changed while it was being written", prefix_, name));
   return tensor;
 }
 

@@ -9,6 +9,7 @@
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/safetensors/safetensors_index.h"
 #include "crochet/io/crc32c.h"
+#include "crochet/tensor/fmt.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/raw_bundle.h"

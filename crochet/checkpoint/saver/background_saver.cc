@@ -40,7 +40,8 @@ std::string failure_text(const SaveTicket& ticket, const std::exception_ptr& err
 }
 
 void log_progress(Clock::Duration so_far) {
-  log_info("waiting for a checkpoint to be written: {:.0f} s so far", to_seconds(so_far));
+  log_info(
+      fmt::format("waiting for a checkpoint to be written: {:.0f} s so far", to_seconds(so_far)));
 }
 
 void request_stop(const std::optional<std::stop_source>& source) {
@@ -184,16 +185,17 @@ void BackgroundSaver::Queue::save(Job& job) {
     const std::exception_ptr error = attempt(job, last ? SpaceCheck::kIgnore : SpaceCheck::kRefuse);
     if (!error) return;
     if (job.source.is_lost() || !publisher->may_try_again(job.promise.ticket().prefix(), error)) {
-      log_error("saving {} failed: {}; retrying cannot help, training continues",
-                job.promise.ticket().prefix(), describe(error));
+      log_error(fmt::format("saving {} failed: {}; retrying cannot help, training continues",
+                            job.promise.ticket().prefix(), describe(error)));
       return job.promise.fail(error);
     }
     if (last) return abandon(job, error, number);
-    log_warning("{}; next attempt in {:g} s", failure_text(job.promise.ticket(), error, previous),
-                to_seconds(duration));
+    log_warning(fmt::format("{}; next attempt in {:g} s",
+                            failure_text(job.promise.ticket(), error, previous),
+                            to_seconds(duration)));
     previous = error;
     if (pause_for(duration)) continue;
-    log_warning("{} is superseded by a newer save", job.promise.ticket().prefix());
+    log_warning(fmt::format("{} is superseded by a newer save", job.promise.ticket().prefix()));
     return job.promise.fail(error);
   }
 }
@@ -229,15 +231,16 @@ void BackgroundSaver::Queue::abandon(Job& job, const std::exception_ptr& error, 
   const std::string what =
       fmt::format("saving {} failed: {}", job.promise.ticket().prefix(), describe(error));
   if (publisher->can_fall_back(job.source, job.promise.ticket())) {
-    log_error("{}; trying the fallback directory after {} attempts", what, num_attempts);
+    log_error(
+        fmt::format("{}; trying the fallback directory after {} attempts", what, num_attempts));
     try {
       return publisher->write_to_fallback(job.source, job.promise);
     } catch (...) {
-      log_error("saving {} into the fallback directory failed, too: {}",
-                job.promise.ticket().prefix(), describe(std::current_exception()));
+      log_error(fmt::format("saving {} into the fallback directory failed, too: {}",
+                            job.promise.ticket().prefix(), describe(std::current_exception())));
     }
   }
-  log_error("{}; abandoned after {} attempts, training continues", what, num_attempts);
+  log_error(fmt::format("{}; abandoned after {} attempts, training continues", what, num_attempts));
   job.promise.fail(error);
 }
 
@@ -261,10 +264,11 @@ BackgroundSaver::BackgroundSaver(Saver& saver, const BackgroundSaverOptions& opt
       state_("a background saver",
              State{std::make_shared<Queue>(*saver.publisher_, options.max_retries)}) {
   if (options_.max_retries < 0)
-    throw InvalidArgumentError("max_retries is {}, expected 0 or more", options_.max_retries);
+    throw InvalidArgumentError(
+        fmt::format("max_retries is {}, expected 0 or more", options_.max_retries));
   if (!(options_.progress_log_secs > 0))
-    throw InvalidArgumentError("progress_log_secs is {}, expected more than 0",
-                               options_.progress_log_secs);
+    throw InvalidArgumentError(
+        fmt::format("progress_log_secs is {}, expected more than 0", options_.progress_log_secs));
 }
 
 BackgroundSaver::~BackgroundSaver() {
@@ -278,7 +282,7 @@ bool BackgroundSaver::start() {
     return true;
   } catch (const ResourceExhaustedError& error) {
     if (!std::exchange(is_logged_, true))
-      log_warning("{}; training waits while checkpoints are written", error.what());
+      log_warning(fmt::format("{}; training waits while checkpoints are written", error.what()));
     return false;
   }
 }
@@ -293,10 +297,10 @@ SaveTicket BackgroundSaver::enqueue(SaveSource source, const std::string& save_p
   if (waits) queue.wait_for_place();
   if (auto former = queue.replace_next(
           {std::move(source), promise, publisher.announce_write(ticket.prefix())})) {
-    log_warning("{} is skipped for {}: saves take longer than their interval",
-                former->promise.ticket().prefix(), ticket.prefix());
+    log_warning(fmt::format("{} is skipped for {}: saves take longer than their interval",
+                            former->promise.ticket().prefix(), ticket.prefix()));
     former->promise.fail(
-        std::make_exception_ptr(CancelledError("skipped for {}", ticket.prefix())));
+        std::make_exception_ptr(CancelledError(fmt::format("skipped for {}", ticket.prefix()))));
   }
   if (!has_thread) queue.run_next();
   // Returning before the running save ends would allow one more snapshot to be held.
@@ -411,10 +415,10 @@ void BackgroundSaver::close(Clock::TimePoint deadline, std::shared_ptr<void> hel
   const std::string last = last_published();
   detach_worker(std::move(held));
   if (unsaved.empty()) return;
-  throw DeadlineExceededError(
+  throw DeadlineExceededError(fmt::format(
       "the deadline has passed and not saved yet: {}; the last checkpoint that is published: {}; "
       "writing continues as long as the process runs",
-      unsaved, last);
+      unsaved, last));
 }
 
 // First makes the copies that snapshots wait for, so that the thread no longer needs the session.

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
@@ -21,8 +23,8 @@ const CheckpointManagerOptions& checked(const CheckpointManagerOptions& options)
   if (options.directory.empty())
     throw InvalidArgumentError("CheckpointManager: the directory is empty");
   if (options.max_to_keep && *options.max_to_keep <= 0)
-    throw InvalidArgumentError("max_to_keep is {}, expected 1 or more, or unset to keep all",
-                               *options.max_to_keep);
+    throw InvalidArgumentError(fmt::format(
+        "max_to_keep is {}, expected 1 or more, or unset to keep all", *options.max_to_keep));
   return options;
 }
 
@@ -38,8 +40,8 @@ std::vector<RetentionPolicy> policies_of(const CheckpointManagerOptions& options
 SaverOptions saver_options_of(const CheckpointManagerOptions& options) {
   SaverOptions saver = options.saver;
   if (!saver.fallback_dir.empty())
-    throw InvalidArgumentError("CheckpointManager: found fallback_dir \"{}\", expected none",
-                               saver.fallback_dir);
+    throw InvalidArgumentError(fmt::format(
+        "CheckpointManager: found fallback_dir \"{}\", expected none", saver.fallback_dir));
   saver.max_to_keep = options.max_to_keep.value_or(0);
   return saver;
 }
@@ -85,10 +87,10 @@ CheckpointManager::CheckpointManager(CheckpointManagerOptions options)
   } catch (const InvalidArgumentError&) {
     throw;
   } catch (const Error& error) {
-    log_error(
+    log_error(fmt::format(
         "{}: the list of checkpoints cannot be read now; existing checkpoints are kept, regardless "
         "of policies: {}",
-        options_.directory, error.what());
+        options_.directory, error.what()));
   }
 }
 
@@ -104,11 +106,11 @@ void CheckpointManager::recover(const CheckpointState& state,
   const double now = list_.now();
   double last_preserved = state.last_preserved_timestamp.value_or(0);
   if (!(last_preserved <= now)) {
-    log_warning(
+    log_warning(fmt::format(
         "{}: the time of the last preserved checkpoint, {:g} s, is invalid; existing checkpoints "
         "are "
         "kept forever",
-        options_.directory, last_preserved);
+        options_.directory, last_preserved));
     last_preserved = now;
   }
   list_.set_last_preserved(last_preserved, found.last_preserved_step);
@@ -129,8 +131,8 @@ void CheckpointManager::catch_up(const CheckpointState& state,
 
 std::string CheckpointManager::save(Session& session, std::optional<int64_t> checkpoint_number) {
   if (!checkpoint_number && save_counter_ == std::numeric_limits<int64_t>::max())
-    throw OutOfRangeError("{}: the number of the newest checkpoint, {}, is the maximum",
-                          options_.directory, save_counter_);
+    throw OutOfRangeError(fmt::format("{}: the number of the newest checkpoint, {}, is the maximum",
+                                      options_.directory, save_counter_));
   const int64_t number = checkpoint_number ? *checkpoint_number : save_counter_ + 1;
   const std::string path = join_path(options_.directory, options_.checkpoint_name);
   const std::string prefix = saver_.save(session, path, number);

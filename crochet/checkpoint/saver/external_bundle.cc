@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/bundle/bundle_index.h"
@@ -21,10 +23,10 @@ namespace {
 std::string read_index(FileSystem& files, const std::string& prefix) {
   const std::string path = index_filename(prefix);
   if (!files.exists(path))
-    throw FailedPreconditionError(
+    throw FailedPreconditionError(fmt::format(
         "{}: the saving operations have ended, but there is no such file: they write where they "
         "run, so all machines must share the directory",
-        path);
+        path));
   return read_untrusted_file(files, path, kMaxIndexBytes);
 }
 
@@ -67,10 +69,10 @@ void ExternalBundle::open() {
       num_bytes_ += files_->file_size(path);
       staged_->adopt(path, data_filename(final_prefix_, shard, num_shards_), is_synced_);
     } else if (used.contains(shard)) {
-      throw FailedPreconditionError(
+      throw FailedPreconditionError(fmt::format(
           "{}: there is no such file, but its index needs it: all machines must share the "
           "directory",
-          path);
+          path));
     }
   }
   staged_->adopt(index_filename(prefix_), index_filename(final_prefix_), is_synced_);

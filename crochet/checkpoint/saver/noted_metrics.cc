@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
@@ -81,7 +83,7 @@ void NotedMetrics::write(FileSystem& files) {
       const auto noted = find(prefix);
       if (noted != noted_.end() && are_known(noted->second, metrics)) noted_.erase(noted);
     } catch (const Error& error) {
-      log_warning("the metrics of {} cannot be recorded: {}", prefix, error.what());
+      log_warning(fmt::format("the metrics of {} cannot be recorded: {}", prefix, error.what()));
     }
   }
 }

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
@@ -88,8 +90,8 @@ void keep_what_is_known(CheckpointDirectory& directory, const std::string& prefi
       is_other_pinned = old->pinned;
     }
   } catch (const Error& error) {
-    log_warning("the old sidecar of {} cannot be read: it counts as pinned: {}", prefix,
-                error.what());
+    log_warning(fmt::format("the old sidecar of {} cannot be read: it counts as pinned: {}", prefix,
+                            error.what()));
     sidecar.pinned = true;
   }
   if (is_other_pinned) directory.keep_pinned(prefix);
@@ -138,11 +140,13 @@ std::string Publisher::prefix_of(const std::string& save_path,
                                  std::optional<int64_t> global_step) const {
   const std::string name = base_name(save_path);
   if (name.empty() || name == "." || name == "..")
-    throw InvalidArgumentError("save_path \"{}\" has no name for the checkpoint", save_path);
+    throw InvalidArgumentError(
+        fmt::format("save_path \"{}\" has no name for the checkpoint", save_path));
   if (!global_step) {
     if (name == options_.latest_filename)
-      throw InvalidArgumentError("latest_filename \"{}\" collides with save_path \"{}\"",
-                                 options_.latest_filename, save_path);
+      throw InvalidArgumentError(
+          fmt::format("latest_filename \"{}\" collides with save_path \"{}\"",
+                      options_.latest_filename, save_path));
     return save_path;
   }
   return options_.pad_step_number ? fmt::format("{}-{:08d}", save_path, *global_step)
@@ -165,8 +169,8 @@ Publisher::Target Publisher::target_of(const SaveTicket& ticket, const std::stri
     target.time = list.now();
     return target;
   } catch (const NotFoundError& error) {
-    throw InvalidArgumentError("Parent directory of {} doesn't exist, can't save. {}",
-                               save_path_of(ticket), error.what());
+    throw InvalidArgumentError(fmt::format("Parent directory of {} doesn't exist, can't save. {}",
+                                           save_path_of(ticket), error.what()));
   }
 }
 
@@ -192,12 +196,12 @@ void Publisher::write_to_fallback(const SaveSource& source, SavePromise& promise
   promise.begin_attempt();
   Target target = target_of(ticket, fallback_prefix(ticket.prefix()), fallback_list_);
   make_durable(target, source, promise, SpaceCheck::kRefuse);
-  log_warning("{} was written as {}", ticket.prefix(), target.prefix);
+  log_warning(fmt::format("{} was written as {}", ticket.prefix(), target.prefix));
   try {
     tidy(target, promise, writing);
   } catch (const Error& error) {
-    log_warning("the checkpoint {} is complete, but the cleanup after it failed: {}", target.prefix,
-                error.what());
+    log_warning(fmt::format("the checkpoint {} is complete, but the cleanup after it failed: {}",
+                            target.prefix, error.what()));
   }
   promise.publish(target.prefix);
 }
@@ -209,7 +213,8 @@ void Publisher::write_somewhere(const SaveSource& source, SavePromise& promise) 
   } catch (const Error& error) {
     if (!can_fall_back(source, ticket) || !may_try_again(ticket.prefix(), std::current_exception()))
       throw;
-    log_error("saving {} failed: {}; trying the fallback directory", ticket.prefix(), error.what());
+    log_error(fmt::format("saving {} failed: {}; trying the fallback directory", ticket.prefix(),
+                          error.what()));
   }
   write_to_fallback(source, promise);
 }
@@ -225,8 +230,8 @@ void Publisher::make_durable(Target& target, const SaveSource& source, SavePromi
   } catch (const ResourceExhaustedError& error) {
     if (remove_unless_published(target.files(), target.prefix)) note_published(target);
     throw ResourceExhaustedError(
-        "{}{}", error.what(),
-        note_if_full(target.files(), target.prefix, bytes_of_checkpoint(snapshot)));
+        fmt::format("{}{}", error.what(),
+                    note_if_full(target.files(), target.prefix, bytes_of_checkpoint(snapshot))));
   } catch (...) {
     if (remove_unless_published(target.files(), target.prefix)) note_published(target);
     throw;

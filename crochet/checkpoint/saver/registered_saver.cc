@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/checkpoint/saver/registered_saver.h"
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 
 namespace crochet {
@@ -14,10 +16,10 @@ void register_saver(Graph& graph, std::shared_ptr<Saver> saver) {
 std::shared_ptr<Saver> registered_saver(const Graph& graph) {
   const std::vector<std::shared_ptr<Saver>> savers = graph.attached<Saver>();
   if (savers.size() > 1)
-    throw FailedPreconditionError(
+    throw FailedPreconditionError(fmt::format(
         "More than one item: the graph has {} savers, expected at most one; set one in the "
         "scaffold or the hook",
-        savers.size());
+        savers.size()));
   return savers.empty() ? nullptr : savers.front();
 }
 

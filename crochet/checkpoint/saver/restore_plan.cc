@@ -12,6 +12,7 @@
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/io/path.h"
+#include "crochet/tensor/fmt.h"
 
 namespace crochet {
 namespace {
@@ -161,8 +162,8 @@ void RestorePlan::plan_objects(const Graph& graph, const VariableSelection& sele
       continue;
     }
     if (object->optional)
-      log_warning("checkpoint {} has no state of \"{}\"; it starts afresh", reader_.prefix(),
-                  object->name);
+      log_warning(fmt::format("checkpoint {} has no state of \"{}\"; it starts afresh",
+                              reader_.prefix(), object->name));
     note_missing(object->name,
                  fmt::format("Key {} not found in checkpoint, where the program has an object",
                              selection.place_of(object->name).key),
@@ -179,8 +180,8 @@ void RestorePlan::find_surplus(bool wants_all, const RestoreRules& rules) {
     report_.surplus.push_back(name);
     if (!wants_all) continue;
     if (name.starts_with(kHookState)) {
-      log_warning("checkpoint {}: no hook of this run uses the state \"{}\"", reader_.prefix(),
-                  name);
+      log_warning(fmt::format("checkpoint {}: no hook of this run uses the state \"{}\"",
+                              reader_.prefix(), name));
     } else if (!rules.allow_surplus) {
       problems_.push_back(
           fmt::format("\"{}\" ({} {}) is not in the program", name, info.dtype, info.shape));
@@ -232,8 +233,9 @@ void RestorePlan::run(StateOperations& operations, Session& session) const {
   try {
     operations.restore(session, reader_.prefix());
   } catch (const NotFoundError& error) {
-    throw DataLossError("checkpoint {}: the graph's own operations cannot find all of it: {}",
-                        reader_.prefix(), error.what());
+    throw DataLossError(
+        fmt::format("checkpoint {}: the graph's own operations cannot find all of it: {}",
+                    reader_.prefix(), error.what()));
   }
 }
 
@@ -252,8 +254,8 @@ RestoreReport RestorePlan::execute(Session& session, StateOperations* operations
     } catch (const InvalidArgumentError& error) {
       const std::string message = fmt::format("checkpoint {}: \"{}\" cannot be restored: {}",
                                               reader_.prefix(), object.name, error.what());
-      if (!object.optional) throw InvalidArgumentError("{}", message);
-      log_warning("{}; it starts afresh", message);
+      if (!object.optional) throw InvalidArgumentError(message);
+      log_warning(fmt::format("{}; it starts afresh", message));
       std::erase(report.restored, object.name);
       report.renamed.erase(object.name);
       report.missing.push_back(object.name);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "crochet/base/error.h"
+#include "crochet/tensor/fmt.h"
 
 namespace crochet::internal {
 namespace {
@@ -15,18 +16,18 @@ namespace {
 void check_one_variable(const std::string& key, const SavedVariable& first,
                         const SavedVariable& other) {
   if (!first.slice || !other.slice)
-    throw InvalidArgumentError(
+    throw InvalidArgumentError(fmt::format(
         "at least two variables have the same name \"{}\" in the checkpoint: \"{}\" and \"{}\"",
-        key, first.name, other.name);
+        key, first.name, other.name));
   if (first.slice->full_shape != other.slice->full_shape)
-    throw InvalidArgumentError(
+    throw InvalidArgumentError(fmt::format(
         "\"{}\" and \"{}\" are not slices of the same variable \"{}\": one is of {}, one of {}",
-        first.name, other.name, key, first.slice->full_shape, other.slice->full_shape);
+        first.name, other.name, key, first.slice->full_shape, other.slice->full_shape));
   if (intersection(resolved(first.slice->slice, first.slice->full_shape),
                    resolved(other.slice->slice, other.slice->full_shape)))
-    throw InvalidArgumentError("the slices \"{}\" and \"{}\" of \"{}\" overlap: {} and {}",
-                               first.name, other.name, key, to_string(first.slice->slice),
-                               to_string(other.slice->slice));
+    throw InvalidArgumentError(
+        fmt::format("the slices \"{}\" and \"{}\" of \"{}\" overlap: {} and {}", first.name,
+                    other.name, key, to_string(first.slice->slice), to_string(other.slice->slice)));
 }
 
 }  // namespace
@@ -37,12 +38,12 @@ VariableSelection::VariableSelection(const VariableList& var_list, Filter filter
   for (const SavedVariable& variable : *var_list) {
     const auto [known, is_new] = by_name_.emplace(variable.name, variable);
     if (!is_new && known->second.key != variable.key)
-      throw InvalidArgumentError(
+      throw InvalidArgumentError(fmt::format(
           "The same saveable will be restored with two names: \"{}\" with \"{}\" and \"{}\"",
-          variable.name, known->second.key, variable.key);
+          variable.name, known->second.key, variable.key));
     if (!is_new)
-      throw InvalidArgumentError("two entries of var_list have the same name \"{}\"",
-                                 variable.name);
+      throw InvalidArgumentError(
+          fmt::format("two entries of var_list have the same name \"{}\"", variable.name));
   }
   check_keys();
 }
@@ -78,8 +79,8 @@ VariableSelection::Selected VariableSelection::select(const Graph& graph) const 
   for (const auto& [name, variable] : by_name_)
     if (!known.contains(name)) unknown.push_back(name);
   throw InvalidArgumentError(
-      "var_list has names that are neither variables nor objects of the graph: {}",
-      fmt::join(unknown, ", "));
+      fmt::format("var_list has names that are neither variables nor objects of the graph: {}",
+                  fmt::join(unknown, ", ")));
 }
 
 VariableSelection::Place VariableSelection::place_of(const std::string& name) const {

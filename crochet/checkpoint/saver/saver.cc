@@ -4,6 +4,8 @@
 
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/directory/checkpoint_history.h"
 #include "crochet/checkpoint/directory/checkpoint_list.h"
@@ -26,7 +28,7 @@ internal::CheckpointListOptions list_of(const SaverOptions& options) {
 
 Clock::TimePoint after(const Clock& clock, double seconds) {
   if (!(seconds >= 0))
-    throw InvalidArgumentError("deadline_secs is {}, expected 0 or more", seconds);
+    throw InvalidArgumentError(fmt::format("deadline_secs is {}, expected 0 or more", seconds));
   return clock.now() + from_seconds(seconds);
 }
 
@@ -69,10 +71,10 @@ bool Saver::is_empty(const Graph& graph) const {
   const internal::VariableSelection& selection = (*publisher_)->selection();
   if (!selection.select(graph).empty()) return false;
   if (!options().allow_empty)
-    throw InvalidArgumentError("No variables to save: {}",
-                               selection.selects_all()
-                                   ? "the graph has neither variables nor objects"
-                                   : "the filter excludes everything in the graph");
+    throw InvalidArgumentError(fmt::format("No variables to save: {}",
+                                           selection.selects_all()
+                                               ? "the graph has neither variables nor objects"
+                                               : "the filter excludes everything in the graph"));
   return true;
 }
 
@@ -137,8 +139,8 @@ void Saver::wait(std::optional<double> deadline_secs) {
   const std::string unsaved = background_->unfinished();
   if (unsaved.empty()) return;  // Saved meanwhile.
   throw DeadlineExceededError(
-      "not saved within {:g} s: {}; the last checkpoint that is published: {}", *deadline_secs,
-      unsaved, background_->last_published());
+      fmt::format("not saved within {:g} s: {}; the last checkpoint that is published: {}",
+                  *deadline_secs, unsaved, background_->last_published()));
 }
 
 void Saver::close(std::optional<double> deadline_secs) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The fallback directory of a saver, and full disks.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +36,7 @@ class SaverFallbackTest : public testing::Test {
   }
   void break_disk(const std::string& directory) {
     files_.on_create([directory](const std::string& path) {
-      if (path.starts_with(directory + "/")) throw UnknownError("{}: broken", path);
+      if (path.starts_with(directory + "/")) throw UnknownError(fmt::format("{}: broken", path));
     });
   }
   void heal_disk() { files_.on_create({}); }
@@ -104,8 +105,8 @@ TEST_F(SaverFallbackTest, IsTriedAfterTheRetries) {
 TEST_F(SaverFallbackTest, TheFirstErrorIsThrownIfBothFail) {
   Saver saver(with({.fallback_dir = "e"}));
   files_.on_create([](const std::string& path) {
-    if (path.starts_with("d/")) throw PermissionDeniedError("{}: no", path);
-    throw UnknownError("{}: broken", path);
+    if (path.starts_with("d/")) throw PermissionDeniedError(fmt::format("{}: no", path));
+    throw UnknownError(fmt::format("{}: broken", path));
   });
   const SaveTicket ticket = save_in_background(saver, 3);
   EXPECT_THROW(ticket.wait(), PermissionDeniedError);
@@ -117,7 +118,7 @@ TEST_F(SaverFallbackTest, TheFirstErrorIsThrownIfBothFail) {
 TEST_F(SaverFallbackTest, ADurableCheckpointIsNotWrittenAgain) {
   Saver saver(with({.fallback_dir = "e"}));
   files_.on_create([](const std::string& path) {
-    if (path.starts_with("d/checkpoint.tmp")) throw UnknownError("{}: broken", path);
+    if (path.starts_with("d/checkpoint.tmp")) throw UnknownError(fmt::format("{}: broken", path));
   });
   EXPECT_THROW(save(saver, 1), UnknownError);
   EXPECT_TRUE(save_in_background(saver, 2).error());

@@ -119,18 +119,18 @@ void Saver::check_complete(const Graph& graph, const StateOperations* operations
   const std::string names = names_of(unsaved);
   if (options().unsaved_state == UnsavedState::kWarn) {
     if (!unsaved_logged_.exchange(true))
-      log_warning("checkpoints lack state of the graph, and a resumed run begins without it: {}",
-                  names);
+      log_warning(fmt::format(
+          "checkpoints lack state of the graph, and a resumed run begins without it: {}", names));
     return;
   }
-  throw FailedPreconditionError(
+  throw FailedPreconditionError(fmt::format(
       "a checkpoint would lack state of the graph: {}; {}, or allow a resumed run to begin without "
       "it (unsaved_state = UnsavedState::kWarn)",
       names,
       operations == nullptr
           ? "save with the graph's own operations if they include it (SaverOptions::writer = "
             "StateWriter::kGraph)"
-          : "export the graph with a saver for all of its state");
+          : "export the graph with a saver for all of its state"));
 }
 
 std::shared_ptr<StateOperations> Saver::operations_for(const Session& session) const {
@@ -155,11 +155,12 @@ std::shared_ptr<StateOperations> Saver::operations_for(const Session& session) c
 
 void Saver::log_operations_once(const StateOperations& operations, const Session& session) const {
   if (operations_logged_.exchange(true)) return;
-  log_info("checkpoints are written by the graph's own operations{}",
-           operations.preferred_for(session)
-               ? ": in a cluster there is no moment between two steps of all workers, and each "
-                 "variable has the value from when it is read"
-               : "");
+  log_info(fmt::format(
+      "checkpoints are written by the graph's own operations{}",
+      operations.preferred_for(session)
+          ? ": in a cluster there is no moment between two steps of all workers, and each "
+            "variable has the value from when it is read"
+          : ""));
 }
 
 // If both attempts fail, the first error counts.
@@ -171,12 +172,12 @@ std::shared_ptr<ExternalBundle> Saver::store(StateOperations& operations, Sessio
   if (!stored->failed() || fallback_dir().empty() ||
       !publisher.may_try_again(prefix, stored->error()))
     return stored;
-  log_error("saving {} failed: {}; trying the fallback directory", prefix,
-            describe(stored->error()));
+  log_error(fmt::format("saving {} failed: {}; trying the fallback directory", prefix,
+                        describe(stored->error())));
   auto second = store_at(operations, session, files(), publisher.fallback_prefix(prefix));
   if (!second->failed()) return second;
-  log_error("saving {} into the fallback directory failed, too: {}", prefix,
-            describe(second->error()));
+  log_error(fmt::format("saving {} into the fallback directory failed, too: {}", prefix,
+                        describe(second->error())));
   return stored;
 }
 

@@ -6,6 +6,7 @@
 
 #include <set>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -59,7 +60,7 @@ class BundleOperations final : public StateOperations {
     if (full_directories.contains(directory_of(prefix))) {
       // Like TensorFlow, leaves the files that exist.
       files_->create(prefix + ".data-00000-of-00002.tempstate1")->close();
-      throw ResourceExhaustedError("{}: no room", prefix);
+      throw ResourceExhaustedError(fmt::format("{}: no room", prefix));
     }
     MemoryFileSystem elsewhere;
     BundleWriter writer(elsewhere, prefix, {.num_shards = 2});

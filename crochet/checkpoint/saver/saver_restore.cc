@@ -37,7 +37,7 @@ CheckpointReader open_listed(const RestoreCandidate& candidate) {
   try {
     return CheckpointReader(candidate.prefix, candidate.directory->files());
   } catch (const NotFoundError& error) {
-    throw DataLossError("{}", error.what());
+    throw DataLossError(error.what());
   }
 }
 
@@ -54,11 +54,11 @@ RestoreReport Saver::restore_from(Session& session, const CheckpointReader& read
   RestoreReport report =
       RestorePlan(session.graph(), reader, (*publisher_)->selection(), rules).execute(session);
   if (!reader.has_checksums())
-    log_warning("checkpoint {} has no checksums: damaged values in it cannot be detected",
-                reader.prefix());
+    log_warning(
+        fmt::format("checkpoint {} has no checksums: damaged values in it cannot be detected",
+                    reader.prefix()));
   // Shows what a mistyped name would leave out.
-  if (rules.reshape || rules.allow_missing || rules.allow_surplus)
-    log_info("{}", to_string(report));
+  if (rules.reshape || rules.allow_missing || rules.allow_surplus) log_info(to_string(report));
   return report;
 }
 
@@ -66,7 +66,8 @@ RestoreReport Saver::restore(Session& session, const std::string& prefix) {
   check_built();
   if (!operations_for(session) && is_empty(session.graph())) return {};
   if (!checkpoint_exists(files(), prefix) || is_directory(files(), prefix))
-    throw InvalidArgumentError("The passed save_path is not a valid checkpoint: {}", prefix);
+    throw InvalidArgumentError(
+        fmt::format("The passed save_path is not a valid checkpoint: {}", prefix));
   return restore_from(session, CheckpointReader(prefix, files()));
 }
 
@@ -98,7 +99,7 @@ std::optional<std::string> Saver::restore_newest(Session& session, const std::st
       if (report != nullptr) *report = std::move(restored);
       return candidate.prefix;
     } catch (const DataLossError& error) {
-      log_error("checkpoint {} cannot be used: {}", candidate.prefix, error.what());
+      log_error(fmt::format("checkpoint {} cannot be used: {}", candidate.prefix, error.what()));
       refused.push_back({candidate.prefix, error.what()});
       damaged.push_back(candidate);
     }
@@ -108,10 +109,10 @@ std::optional<std::string> Saver::restore_newest(Session& session, const std::st
     std::erase_if(candidates,
                   [&](const RestoreCandidate& each) { return tried.contains(each.prefix); });
   }
-  throw DataLossError(
+  throw DataLossError(fmt::format(
       "{}: none of its {} checkpoints is sound (the newest is {}); no file was changed; "
       "to start afresh, use another directory or move them away; {}",
-      directory, refused.size(), refused.front().prefix, reasons(refused));
+      directory, refused.size(), refused.front().prefix, reasons(refused)));
 }
 
 // A failure here must not prevent training.
@@ -135,7 +136,7 @@ void Saver::update_list_after_restore(const std::string& directory, const std::s
     else if (!listed.empty())
       list.write_state_without(own->files(), {}, listed.back());
   } catch (const Error& error) {
-    log_warning("damaged checkpoints cannot be set aside: {}", error.what());
+    log_warning(fmt::format("damaged checkpoints cannot be set aside: {}", error.what()));
   }
 }
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/checkpoint/saver/saver_settings.h"
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/layout/file_names.h"
@@ -11,18 +13,20 @@ namespace crochet::internal {
 
 void check_options(const SaverOptions& options) {
   if (options.max_to_keep < 0)
-    throw InvalidArgumentError("max_to_keep is {}, expected 0 (keep all) or more",
-                               options.max_to_keep);
+    throw InvalidArgumentError(
+        fmt::format("max_to_keep is {}, expected 0 (keep all) or more", options.max_to_keep));
   if (!(options.keep_checkpoint_every_n_hours.value_or(0) >= 0))
-    throw InvalidArgumentError("keep_checkpoint_every_n_hours is {}, expected 0 (off) or more",
-                               *options.keep_checkpoint_every_n_hours);
+    throw InvalidArgumentError(
+        fmt::format("keep_checkpoint_every_n_hours is {}, expected 0 (off) or more",
+                    *options.keep_checkpoint_every_n_hours));
   if (options.keep_checkpoint_every_n_steps.value_or(0) < 0)
-    throw InvalidArgumentError("keep_checkpoint_every_n_steps is {}, expected 0 (off) or more",
-                               *options.keep_checkpoint_every_n_steps);
+    throw InvalidArgumentError(
+        fmt::format("keep_checkpoint_every_n_steps is {}, expected 0 (off) or more",
+                    *options.keep_checkpoint_every_n_steps));
   if (options.keep_best) keep_best(*options.keep_best);  // Throws.
   if (options.num_shards < 1 || options.num_shards > kMaxShards)
-    throw InvalidArgumentError("num_shards is {}, expected 1 to {}", options.num_shards,
-                               kMaxShards);
+    throw InvalidArgumentError(
+        fmt::format("num_shards is {}, expected 1 to {}", options.num_shards, kMaxShards));
   if (options.defer_build && options.var_list)
     throw InvalidArgumentError("defer_build and var_list exclude each other");
   if (options.writer == StateWriter::kGraph &&
@@ -32,8 +36,8 @@ void check_options(const SaverOptions& options) {
         "StateWriter::kGraph does not support var_list, filter, num_shards, or a format other than "
         "the tensor bundle");
   if (options.latest_filename.empty() || !directory_of(options.latest_filename).empty())
-    throw InvalidArgumentError("latest_filename is \"{}\", expected a name without a directory",
-                               options.latest_filename);
+    throw InvalidArgumentError(fmt::format(
+        "latest_filename is \"{}\", expected a name without a directory", options.latest_filename));
 }
 
 std::vector<RetentionPolicy> policies_of(const SaverOptions& options) {

@@ -4,6 +4,7 @@
 // The variables and objects that a saver saves, their names, and how they are restored.
 #include <numeric>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -6,6 +6,7 @@
 
 #include <functional>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +45,7 @@ class RefusingFileSystem final : public MemoryFileSystem {
   std::unique_ptr<ReadableFile> open(const std::string& path) override {
     if (path == path_ && times_ > 0) {
       --times_;
-      throw UnknownError("{}: broken", path);
+      throw UnknownError(fmt::format("{}: broken", path));
     }
     return MemoryFileSystem::open(path);
   }

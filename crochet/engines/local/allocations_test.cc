@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A repeated run allocates nothing, whatever its operations.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "crochet/engines/local/graph.h"

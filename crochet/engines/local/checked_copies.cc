@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 
 namespace crochet::local {
@@ -59,10 +61,10 @@ void CheckedCopies::wait() {
 void CheckedCopies::verify() const {
   for (const Expected& expected : expected_)
     if (checksum(view_of(expected.tensor)) != expected.checksum)
-      throw FailedPreconditionError(
+      throw FailedPreconditionError(fmt::format(
           "\"{}\" was changed while a snapshot of it was being taken: tracked values may change "
           "only within a step and, if the step is in two parts, only in the second",
-          expected.name);
+          expected.name));
 }
 
 }  // namespace crochet::local

@@ -8,6 +8,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/engines/local/session.h"
+#include "crochet/tensor/fmt.h"
 
 namespace crochet::local {
 namespace {
@@ -40,7 +41,8 @@ Graph::Node& Graph::add_node(OperationOptions options) {
   check_not_finalized(options.name);
   if (options.name.empty()) throw InvalidArgumentError("an operation without a name");
   if (nodes_by_name_.contains(options.name))
-    throw AlreadyExistsError("the graph already has an operation \"{}\"", options.name);
+    throw AlreadyExistsError(
+        fmt::format("the graph already has an operation \"{}\"", options.name));
   check_outputs(options);
   check_inputs(options);
   check_variables(options);
@@ -70,8 +72,9 @@ void Graph::check_outputs(const OperationOptions& options) const {
        {&options.inputs, &options.control_inputs, &options.after})
     for (const Output& output : *outputs)
       if (output.graph() != this)
-        throw InvalidArgumentError("operation \"{}\": {} is not an output of this graph",
-                                   options.name, to_string(output));
+        throw InvalidArgumentError(
+            fmt::format("operation \"{}\": {} is not an output of this graph", options.name,
+                        to_string(output)));
 }
 
 void Graph::check_inputs(const OperationOptions& options) const {
@@ -81,14 +84,14 @@ void Graph::check_inputs(const OperationOptions& options) const {
   for (size_t i = 0; i < options.inputs.size(); ++i) {
     const Output& input = options.inputs[i];
     if (!input.has_value())
-      throw InvalidArgumentError("operation \"{}\": its input {} has no value", options.name,
-                                 to_string(input));
+      throw InvalidArgumentError(fmt::format("operation \"{}\": its input {} has no value",
+                                             options.name, to_string(input)));
     const TensorSpec* const found = node_of(input).output_spec(input.index());
     if (found == nullptr || options.input_specs.empty()) continue;
     if (!options.input_specs[i].agrees_with(*found))
-      throw InvalidArgumentError("operation \"{}\": input {}, {}, is {}, expected {}", options.name,
-                                 i, to_string(input), to_string(*found),
-                                 to_string(options.input_specs[i]));
+      throw InvalidArgumentError(fmt::format("operation \"{}\": input {}, {}, is {}, expected {}",
+                                             options.name, i, to_string(input), to_string(*found),
+                                             to_string(options.input_specs[i])));
   }
 }
 
@@ -98,12 +101,13 @@ void Graph::check_variables(const OperationOptions& options) const {
     for (const Variable& variable : *variables)
       if (!variable || variable.info()->graph != this || !node_of(variable).is_owned())
         throw InvalidArgumentError(
-            "operation \"{}\": \"{}\" is not a variable that this graph owns", options.name,
-            variable ? variable.name() : "(none)");
+            fmt::format("operation \"{}\": \"{}\" is not a variable that this graph owns",
+                        options.name, variable ? variable.name() : "(none)"));
   for (const Variable& variable : options.replaces)
     if (element_size(variable.dtype()) == 0)
-      throw InvalidArgumentError("operation \"{}\": \"{}\" of type {} cannot be replaced",
-                                 options.name, variable.name(), variable.dtype());
+      throw InvalidArgumentError(
+          fmt::format("operation \"{}\": \"{}\" of type {} cannot be replaced", options.name,
+                      variable.name(), variable.dtype()));
 }
 
 const TensorSpec* Graph::Node::output_spec(int output) const {
@@ -115,14 +119,14 @@ void Graph::Node::check_inputs(std::span<const Tensor> values) const {
   const std::vector<TensorSpec>& specs = options.input_specs;
   for (size_t i = 0; i < specs.size(); ++i)
     if (!specs[i].admits(values[input_slots[i]]))
-      throw InvalidArgumentError("operation \"{}\": input {}, {}, is {}, expected {}", name, i,
-                                 to_string(options.inputs[i]), describe(values[input_slots[i]]),
-                                 to_string(specs[i]));
+      throw InvalidArgumentError(fmt::format(
+          "operation \"{}\": input {}, {}, is {}, expected {}", name, i,
+          to_string(options.inputs[i]), describe(values[input_slots[i]]), to_string(specs[i])));
 }
 
 Output Graph::placeholder(std::string name, DType dtype, Shape shape) {
   if (!is_valid_dtype(static_cast<int32_t>(dtype)))
-    throw InvalidArgumentError("placeholder \"{}\" of type {}", name, dtype);
+    throw InvalidArgumentError(fmt::format("placeholder \"{}\" of type {}", name, dtype));
   Node& node = add_node({.name = std::move(name),
                          .num_outputs = 1,
                          .output_specs = {TensorSpec::of(dtype, std::move(shape))},
@@ -166,9 +170,9 @@ Graph::VariableNode& Graph::add_variable(std::string name, DType dtype, Shape sh
   check_not_finalized(name);
   if (name.empty()) throw InvalidArgumentError("a variable without a name");
   if (find_variable(name) != nullptr)
-    throw AlreadyExistsError("the graph already has a variable \"{}\"", name);
+    throw AlreadyExistsError(fmt::format("the graph already has a variable \"{}\"", name));
   if (std::ranges::find(saveables(), name, &RegisteredSaveable::name) != saveables().end())
-    throw AlreadyExistsError("the graph already has an object \"{}\"", name);
+    throw AlreadyExistsError(fmt::format("the graph already has an object \"{}\"", name));
   auto variable = std::make_unique<VariableNode>();
   variable->graph = this;
   variable->name = std::move(name);
@@ -181,7 +185,8 @@ Graph::VariableNode& Graph::add_variable(std::string name, DType dtype, Shape sh
 }
 
 OwnedVariable Graph::variable(std::string name, Tensor initial) {
-  if (!initial.is_set()) throw InvalidArgumentError("variable \"{}\" has no initial value", name);
+  if (!initial.is_set())
+    throw InvalidArgumentError(fmt::format("variable \"{}\" has no initial value", name));
   VariableNode& node = add_variable(std::move(name), initial.dtype(), initial.shape());
   node.initial = std::move(initial);
   return OwnedVariable(&node);
@@ -190,8 +195,8 @@ OwnedVariable Graph::variable(std::string name, Tensor initial) {
 Variable Graph::borrow(std::string name, BorrowedArray array) {
   const ArrayView view = array.view();
   if (element_size(view.dtype) == 0)
-    throw InvalidArgumentError("array \"{}\": elements of type {} have no fixed size", name,
-                               view.dtype);
+    throw InvalidArgumentError(
+        fmt::format("array \"{}\": elements of type {} have no fixed size", name, view.dtype));
   VariableNode& node = add_variable(std::move(name), view.dtype,
                                     array.resize ? forget_sizes(view.shape) : view.shape);
   node.array = std::move(array);
@@ -200,16 +205,17 @@ Variable Graph::borrow(std::string name, BorrowedArray array) {
 
 void Graph::set_copy_threads(int num_threads) {
   if (num_threads < 0)
-    throw InvalidArgumentError("set_copy_threads: found {}, expected 0 or more", num_threads);
+    throw InvalidArgumentError(
+        fmt::format("set_copy_threads: found {}, expected 0 or more", num_threads));
   copy_threads_ = num_threads;
 }
 
 void Graph::saveable(std::string name, std::shared_ptr<Saveable> object) {
   check_not_finalized(name);
   if (name.empty()) throw InvalidArgumentError("an object without a name");
-  if (!object) throw InvalidArgumentError("object \"{}\" is null", name);
+  if (!object) throw InvalidArgumentError(fmt::format("object \"{}\" is null", name));
   if (find_variable(name) != nullptr)
-    throw AlreadyExistsError("the graph already has a variable \"{}\"", name);
+    throw AlreadyExistsError(fmt::format("the graph already has a variable \"{}\"", name));
   add_saveable({.name = std::move(name), .object = std::move(object)});
 }
 
@@ -246,12 +252,12 @@ std::unique_ptr<crochet::Session> Graph::new_session(const std::string& target,
                                                      const SessionConfig& config) {
   if (!target.empty())
     throw InvalidArgumentError(
-        "the local engine runs in this process; found target \"{}\", "
-        "expected \"\"",
-        target);
+        fmt::format("the local engine runs in this process; found target \"{}\", "
+                    "expected \"\"",
+                    target));
   if (!config.serialized.empty())
-    throw InvalidArgumentError("the local engine takes no settings; found {} bytes",
-                               config.serialized.size());
+    throw InvalidArgumentError(fmt::format("the local engine takes no settings; found {} bytes",
+                                           config.serialized.size()));
   return std::make_unique<local::Session>(*this);
 }
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/engines/local/kernel_context.h"
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/engines/local/graph.h"
 
@@ -10,7 +12,8 @@ namespace {
 
 void check_index(size_t index, size_t number, const char* what) {
   if (index >= number)
-    throw InvalidArgumentError("the operation has {} {}, none of index {}", number, what, index);
+    throw InvalidArgumentError(
+        fmt::format("the operation has {} {}, none of index {}", number, what, index));
 }
 
 const Graph::Node& node_of(const OperationInfo& operation) {

@@ -6,6 +6,8 @@
 #include <cassert>
 #include <queue>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 
 namespace crochet::local {
@@ -48,10 +50,10 @@ bool Plan::matches(std::span<const Output> fetches, const Feeds& feeds) const {
 void Plan::check_feeds(const Graph& graph) const {
   for (auto output = fed_.begin(); output != fed_.end(); ++output) {
     if (std::find(fed_.begin(), output, *output) != output)
-      throw InvalidArgumentError("{} is fed twice", to_string(*output));
+      throw InvalidArgumentError(fmt::format("{} is fed twice", to_string(*output)));
     if (output->graph() != &graph || !output->has_value())
-      throw InvalidArgumentError("{} cannot be fed: it is not a value of this graph",
-                                 to_string(*output));
+      throw InvalidArgumentError(
+          fmt::format("{} cannot be fed: it is not a value of this graph", to_string(*output)));
   }
 }
 
@@ -65,7 +67,8 @@ void Plan::collect(const Graph& graph) {
     const Output output = wanted.back();
     wanted.pop_back();
     if (output.graph() != &graph)
-      throw InvalidArgumentError("{} is not an output of this graph", to_string(output));
+      throw InvalidArgumentError(
+          fmt::format("{} is not an output of this graph", to_string(output)));
     const Graph::Node& node = node_of(output);
     if (needed_[node.index] || is_fed(output)) continue;
     needed_[node.index] = true;
@@ -78,8 +81,9 @@ void Plan::collect(const Graph& graph) {
 void Plan::check_placeholders(const Graph& graph) const {
   for (const auto& node : graph.nodes())
     if (needed_[node->index] && node->is_placeholder)
-      throw InvalidArgumentError("placeholder \"{}\" must be fed: the run needs a value {}",
-                                 node->name, to_string(*node->output_spec(0)));
+      throw InvalidArgumentError(
+          fmt::format("placeholder \"{}\" must be fed: the run needs a value {}", node->name,
+                      to_string(*node->output_spec(0))));
 }
 
 std::vector<std::vector<size_t>> Plan::edges(const Graph& graph) const {

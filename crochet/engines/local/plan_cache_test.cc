@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/engines/local/plan_cache.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/engines/local/run_frame.h"
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 
 namespace crochet::local {
@@ -13,9 +15,9 @@ void check_feed(const Output& output, const Tensor& value) {
   const Graph::Node& node = node_of(output);
   const TensorSpec* const spec = node.output_spec(output.index());
   if (spec == nullptr || spec->admits(value)) return;
-  throw InvalidArgumentError(
+  throw InvalidArgumentError(fmt::format(
       "{} \"{}\" was fed {}, expected {}", node.is_placeholder ? "placeholder" : "output",
-      node.is_placeholder ? node.name : to_string(output), describe(value), to_string(*spec));
+      node.is_placeholder ? node.name : to_string(output), describe(value), to_string(*spec)));
 }
 
 }  // namespace

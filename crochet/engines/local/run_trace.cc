@@ -4,6 +4,8 @@
 
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 
 namespace crochet::local {
@@ -40,8 +42,9 @@ void RunTrace::begin(const Graph::Node& node) {
 void RunTrace::check_deadline(const Graph::Node& node) const {
   const Clock::Duration elapsed = Clock::real().now() - start_;
   if (elapsed >= std::chrono::milliseconds(timeout_in_ms_))
-    throw DeadlineExceededError("run: {:.3f} s have passed before \"{}\": the limit is {} ms",
-                                to_seconds(elapsed), node.name, timeout_in_ms_);
+    throw DeadlineExceededError(
+        fmt::format("run: {:.3f} s have passed before \"{}\": the limit is {} ms",
+                    to_seconds(elapsed), node.name, timeout_in_ms_));
 }
 
 void RunTrace::end(const Graph::Node& node, std::span<const Tensor> outputs) {

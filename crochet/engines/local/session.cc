@@ -7,6 +7,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/engines/local/checked_copies.h"
+#include "crochet/tensor/fmt.h"
 
 namespace crochet::local {
 namespace {
@@ -14,8 +15,8 @@ namespace {
 // Throws: InvalidArgumentError for a variable of another graph.
 const Graph::VariableNode& checked_node(const Graph& graph, const Variable& variable) {
   if (!variable || variable.info()->graph != &graph)
-    throw InvalidArgumentError("\"{}\" is not a variable of this graph",
-                               variable ? variable.name() : "(none)");
+    throw InvalidArgumentError(fmt::format("\"{}\" is not a variable of this graph",
+                                           variable ? variable.name() : "(none)"));
   return node_of(variable);
 }
 
@@ -23,8 +24,9 @@ const Graph::VariableNode& checked_node(const Graph& graph, const Variable& vari
 ArrayView checked_view(const Graph::VariableNode& node) {
   ArrayView view = node.array.view();
   if (view.dtype != node.dtype || !view.shape.is_compatible_with(node.shape))
-    throw FailedPreconditionError("array \"{}\" was {} {} when it was tracked and is {} {} now",
-                                  node.name, node.dtype, node.shape, view.dtype, view.shape);
+    throw FailedPreconditionError(
+        fmt::format("array \"{}\" was {} {} when it was tracked and is {} {} now", node.name,
+                    node.dtype, node.shape, view.dtype, view.shape));
   return view;
 }
 
@@ -199,9 +201,9 @@ Snapshot Session::snapshot(std::span<const Variable> variables) {
   const internal::AccessGate::Pass pass(gate_, internal::Access::kShared, "snapshot");
   follow_graph();
   if (!half_done_.empty())
-    throw FailedPreconditionError(
+    throw FailedPreconditionError(fmt::format(
         "no snapshot: \"{}\" failed in the middle of a step: the state may hold half a step",
-        half_done_);
+        half_done_));
   SnapshotMaker maker(*this, variables.size());
   for (const Variable& variable : variables) maker.add(checked_node(graph_, variable));
   return maker.finish();
@@ -218,9 +220,9 @@ void Session::assign(std::span<const Assignment> assignments) {
   follow_graph();
   for (const Assignment& assignment : assignments)
     if (!assignment.shape.is_compatible_with(checked_node(graph_, assignment.variable).shape))
-      throw InvalidArgumentError("variable \"{}\": found shape {}, expected {}",
-                                 assignment.variable.name(), assignment.shape,
-                                 assignment.variable.shape());
+      throw InvalidArgumentError(fmt::format("variable \"{}\": found shape {}, expected {}",
+                                             assignment.variable.name(), assignment.shape,
+                                             assignment.variable.shape()));
   copier_->drain();
   half_done_ = "assign";
   for (const Assignment& assignment : assignments) {

@@ -3,6 +3,7 @@
 //
 // The memory of snapshots: one state in addition to that of training, however many are
 // taken, if each is released before the next.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "crochet/engines/local/graph.h"

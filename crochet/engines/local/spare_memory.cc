@@ -7,6 +7,8 @@
 #include <ranges>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/base/page.h"
@@ -68,7 +70,7 @@ void SpareMemory::make_all_in_background() {
   try {
     maker_ = Thread("making memory ahead", [this] { make_all(); });
   } catch (const ResourceExhaustedError& error) {
-    log_debug("{}", error.what());
+    log_debug(error.what());
   }
 }
 
@@ -96,7 +98,7 @@ void SpareMemory::make_all() noexcept {
       state_->by_size[size].buffers.push_front(std::move(buffer));
     }
   } catch (const std::exception& error) {
-    log_debug("no memory is allocated ahead: {}", error.what());
+    log_debug(fmt::format("no memory is allocated ahead: {}", error.what()));
   }
 }
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/engines/local/tensor_spec.h"
 
+#include "crochet/tensor/fmt.h"
+
 namespace crochet::local {
 namespace {
 

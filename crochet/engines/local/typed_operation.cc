@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/engines/local/graph.h"
 
@@ -18,10 +20,10 @@ void check_number(const std::string& name, std::span<const OpInput> inputs, size
   size_t number = 0;
   for (const OpInput& input : inputs) number += num_parameters(input);
   if (number != num_given)
-    throw InvalidArgumentError(
+    throw InvalidArgumentError(fmt::format(
         "operation \"{}\": its {} inputs need {} parameters (replace() needs two), the callable "
         "has {}",
-        name, inputs.size(), number, num_given);
+        name, inputs.size(), number, num_given));
 }
 
 // A changed variable must not also be read by the same callable.
@@ -29,8 +31,9 @@ void check_no_alias(const std::string& name, std::span<const OpInput> inputs) {
   for (const OpInput& input : inputs) {
     if (input.use() != OpInput::Use::kUpdate && input.use() != OpInput::Use::kReplace) continue;
     if (std::ranges::count(inputs, input.variable(), &OpInput::variable) > 1)
-      throw InvalidArgumentError("operation \"{}\": {} is changed, so it can be an input only once",
-                                 name, to_string(input));
+      throw InvalidArgumentError(
+          fmt::format("operation \"{}\": {} is changed, so it can be an input only once", name,
+                      to_string(input)));
   }
 }
 
@@ -69,11 +72,11 @@ class Describer {
                                         : input.variable() ? input.variable().info()->graph
                                                            : nullptr;
     if (found != &graph_)
-      throw InvalidArgumentError("operation \"{}\": {} is not part of this graph", operation_.name,
-                                 to_string(input));
+      throw InvalidArgumentError(fmt::format("operation \"{}\": {} is not part of this graph",
+                                             operation_.name, to_string(input)));
     if (input.use() == OpInput::Use::kValue && !input.output().has_value())
-      throw InvalidArgumentError("operation \"{}\": its input {} has no value", operation_.name,
-                                 to_string(input));
+      throw InvalidArgumentError(fmt::format("operation \"{}\": its input {} has no value",
+                                             operation_.name, to_string(input)));
   }
 
   void add_variable(const OpInput& input, Argument::Source source, bool writes) {
@@ -81,22 +84,22 @@ class Describer {
     arguments_[next_] = {source, node.index};
     const TensorSpec found = TensorSpec::of(node.dtype, node.shape);
     if (!parameters_[next_].spec.agrees_with(found))
-      throw InvalidArgumentError("operation \"{}\": parameter {}, {}, is {}, the callable takes {}",
-                                 operation_.name, next_, to_string(input), to_string(found),
-                                 to_string(parameters_[next_].spec));
+      throw InvalidArgumentError(fmt::format(
+          "operation \"{}\": parameter {}, {}, is {}, the callable takes {}", operation_.name,
+          next_, to_string(input), to_string(found), to_string(parameters_[next_].spec)));
     check(input, writes);
   }
 
   void check(const OpInput& input, bool writes) {
     if (parameters_[next_].writes && !writes)
-      throw InvalidArgumentError(
+      throw InvalidArgumentError(fmt::format(
           "operation \"{}\": parameter {}, {}, is read, but the callable takes it for writing: use "
           "update() or replace() of a variable, or take it const",
-          operation_.name, next_, to_string(input));
+          operation_.name, next_, to_string(input)));
     if (writes && !parameters_[next_].writes)
-      throw InvalidArgumentError(
+      throw InvalidArgumentError(fmt::format(
           "operation \"{}\": parameter {}, {}, is written, but the callable takes it for reading",
-          operation_.name, next_, to_string(input));
+          operation_.name, next_, to_string(input)));
     ++next_;
   }
 

@@ -4,6 +4,8 @@
 
 #include <string_view>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/session/graph.h"
 
@@ -16,9 +18,9 @@ auto at_location(std::string_view location, const Find& find) {
   try {
     return find();
   } catch (const NotFoundError& error) {
-    throw NotFoundError("{}: {}", location, error.what());
+    throw NotFoundError(fmt::format("{}: {}", location, error.what()));
   } catch (const InvalidArgumentError& error) {
-    throw InvalidArgumentError("{}: {}", location, error.what());
+    throw InvalidArgumentError(fmt::format("{}: {}", location, error.what()));
   }
 }
 

@@ -10,6 +10,7 @@
 #include "crochet/engines/tensorflow/graph_def_fields.h"
 #include "crochet/engines/tensorflow/status.h"
 #include "crochet/engines/tensorflow/tensor_conversion.h"
+#include "crochet/tensor/fmt.h"
 
 namespace crochet::tensorflow::internal {
 namespace {
@@ -108,24 +109,26 @@ class Setter {
  private:
   TF_DataType checked(DType type) const {
     if (!is_valid_dtype(static_cast<int32_t>(type)))
-      throw InvalidArgumentError("{}: {} is not a type", what_, static_cast<int32_t>(type));
+      throw InvalidArgumentError(
+          fmt::format("{}: {} is not a type", what_, static_cast<int32_t>(type)));
     return static_cast<TF_DataType>(type);
   }
   TensorPtr checked(const Tensor& tensor) const {
-    if (!tensor.is_set()) throw InvalidArgumentError("{}: the tensor is unset", what_);
+    if (!tensor.is_set()) throw InvalidArgumentError(fmt::format("{}: the tensor is unset", what_));
     if (tensor.num_bytes() > kLargestTensorBytes)
-      throw InvalidArgumentError(
+      throw InvalidArgumentError(fmt::format(
           "{}: {} bytes are more than a graph can hold, {}: feed them, or assign them to a "
           "variable",
-          what_, tensor.num_bytes(), kLargestTensorBytes);
+          what_, tensor.num_bytes(), kLargestTensorBytes));
     return to_tensorflow(tensor);
   }
   // TensorFlow aborts the process if a shape has more.
   int rank(const Attribute::PartialShape& shape) const {
     if (!shape) return -1;
     if (shape->rank() > kMaxRank)
-      throw InvalidArgumentError("{}: found a shape of {} dimensions, expected at most {}", what_,
-                                 shape->rank(), kMaxRank);
+      throw InvalidArgumentError(
+          fmt::format("{}: found a shape of {} dimensions, expected at most {}", what_,
+                      shape->rank(), kMaxRank));
     return shape->rank();
   }
   static const int64_t* dimensions(const Attribute::PartialShape& shape) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/engines/tensorflow/c_api.h"
 #include "crochet/engines/tensorflow/function_rules.h"
@@ -136,19 +138,21 @@ void GraphBuilder::check_can_add_function(const std::string& name,
   graph_.check_not_finalized(name);
   if (!internal::is_legal_operation_name(name) || !is_letter(name.front()) ||
       name.starts_with("crochet/"))
-    throw InvalidArgumentError("\"{}\" is not a valid name for a function", name);
+    throw InvalidArgumentError(fmt::format("\"{}\" is not a valid name for a function", name));
   if (definition_of(graph_.tensorflow_graph(), name.c_str()))
-    throw AlreadyExistsError("\"{}\" is already the name of a function or an operation type", name);
+    throw AlreadyExistsError(
+        fmt::format("\"{}\" is already the name of a function or an operation type", name));
   for (const FunctionInput& input : inputs)
     if (input.name.empty() || !is_letter(input.name.front()))
-      throw InvalidArgumentError("function \"{}\": \"{}\" is not a valid name for an input", name,
-                                 input.name);
+      throw InvalidArgumentError(fmt::format(
+          "function \"{}\": \"{}\" is not a valid name for an input", name, input.name));
 }
 
 Function GraphBuilder::function(const std::string& name) {
   const auto& all = graph_.functions();
   const auto found = all.find(name);
-  if (found == all.end()) throw NotFoundError("the graph has no function \"{}\"", name);
+  if (found == all.end())
+    throw NotFoundError(fmt::format("the graph has no function \"{}\"", name));
   return found->second;
 }
 
@@ -191,12 +195,13 @@ Function GraphBuilder::function(const std::string& name, const std::vector<Funct
 
 void GraphBuilder::check_functions(const std::string& name, const Attributes& attributes) const {
   for (const Function& function : internal::functions_in(attributes)) {
-    if (!function) throw InvalidArgumentError("operation \"{}\": a function is unset", name);
+    if (!function)
+      throw InvalidArgumentError(fmt::format("operation \"{}\": a function is unset", name));
     const auto& all = graph_.functions();
     const auto found = all.find(function.name());
     if (found == all.end() || found->second != function)
-      throw InvalidArgumentError("operation \"{}\": the function \"{}\" is of another graph", name,
-                                 function.name());
+      throw InvalidArgumentError(fmt::format(
+          "operation \"{}\": the function \"{}\" is of another graph", name, function.name()));
   }
 }
 
@@ -205,13 +210,13 @@ void GraphBuilder::check_may_be_in_function(const std::string& type,
   constexpr std::array<std::string_view, 3> kVariables = {"VarHandleOp", "VariableV2", "Variable"};
   if (!graph_.is_function_body_) return;
   if (std::ranges::find(kVariables, type) != kVariables.end())
-    throw InvalidArgumentError(
+    throw InvalidArgumentError(fmt::format(
         "operation \"{}\" of type {}: functions have no variables of their own; give it the handle "
         "of one as an input, of type resource",
-        name, type);
+        name, type));
   if (type == "Placeholder" || type == "PlaceholderV2")
-    throw InvalidArgumentError(
-        "operation \"{}\" of type {}: functions cannot be fed; give it an input", name, type);
+    throw InvalidArgumentError(fmt::format(
+        "operation \"{}\" of type {}: functions cannot be fed; give it an input", name, type));
 }
 
 }  // namespace crochet::tensorflow

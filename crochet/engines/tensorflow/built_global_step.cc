@@ -1,5 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/engines/tensorflow/c_api.h"
 #include "crochet/engines/tensorflow/graph_builder.h"
@@ -29,7 +31,7 @@ Operation Graph::add_global_step_increment(int64_t increment, std::vector<Output
                                           : fmt::format("increment_global_step_by_{}", increment);
   const DType dtype = output_info(global_step()).dtype;
   if (dtype == DType::kInt32 && increment != static_cast<int32_t>(increment))
-    throw InvalidArgumentError("{}: the global step is int32", name);
+    throw InvalidArgumentError(fmt::format("{}: the global step is int32", name));
   const Output counter(find_operation(TF_OperationName(handle)), 0);
   const bool is_resource = TF_OperationOutputType({handle, 0}) == TF_RESOURCE;
   GraphBuilder build(*this);

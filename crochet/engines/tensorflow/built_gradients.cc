@@ -6,13 +6,14 @@
 #include "crochet/engines/tensorflow/c_api.h"
 #include "crochet/engines/tensorflow/gradients.h"
 #include "crochet/engines/tensorflow/graph_builder.h"
+#include "crochet/tensor/fmt.h"
 
 namespace crochet::tensorflow {
 
 std::vector<Output> GraphBuilder::gradients(const std::string& name, const std::vector<OpInput>& ys,
                                             const std::vector<OpInput>& xs) {
   check_free_prefix(name);
-  if (ys.empty()) throw InvalidArgumentError("gradients \"{}\": ys is empty", name);
+  if (ys.empty()) throw InvalidArgumentError(fmt::format("gradients \"{}\": ys is empty", name));
   std::vector<TF_Output> of;
   for (size_t i = 0; i < ys.size(); ++i)
     of.push_back(derivable(fmt::format("gradients \"{}\": ys[{}]", name, i), ys[i]));
@@ -26,22 +27,22 @@ std::vector<Output> GraphBuilder::gradients(const std::string& name, const std::
 }
 
 TF_Output GraphBuilder::derivable(const std::string& what, const OpInput& input) const {
-  if (input.is_list()) throw InvalidArgumentError("{} is a list", what);
+  if (input.is_list()) throw InvalidArgumentError(fmt::format("{} is a list", what));
   const Output& output = input.outputs().front();
   const TF_Output place = checked(output, what);
   const DType dtype = graph_.output_info(output).dtype;
   if (!internal::has_derivatives(dtype))
-    throw InvalidArgumentError("{}: {} is {}, which has no derivatives", what, to_string(output),
-                               dtype);
+    throw InvalidArgumentError(
+        fmt::format("{}: {} is {}, which has no derivatives", what, to_string(output), dtype));
   return place;
 }
 
 TF_Output GraphBuilder::handle_place(const std::string& name, const Variable& variable) const {
   const TF_Output handle = {node_of(variable).parts.front().handle, 0};
   if (TF_OperationOutputType(handle) != TF_RESOURCE)
-    throw UnimplementedError(
+    throw UnimplementedError(fmt::format(
         "gradients \"{}\": \"{}\" is a reference variable; name the output that reads it", name,
-        variable.name());
+        variable.name()));
   return handle;
 }
 

@@ -5,18 +5,19 @@
 #include "crochet/base/error.h"
 #include "crochet/engines/tensorflow/c_api.h"
 #include "crochet/engines/tensorflow/graph_builder.h"
+#include "crochet/tensor/fmt.h"
 
 namespace crochet::tensorflow {
 namespace {
 
 const Graph::Part& whole_part(const Variable& variable) {
   if (!variable || dynamic_cast<const Graph*>(variable.info()->graph) == nullptr)
-    throw InvalidArgumentError("\"{}\" is not a variable of TensorFlow",
-                               variable ? variable.name() : "(none)");
+    throw InvalidArgumentError(fmt::format("\"{}\" is not a variable of TensorFlow",
+                                           variable ? variable.name() : "(none)"));
   const Graph::VariableNode& node = node_of(variable);
   if (!node.parts.front().offset.empty())
-    throw InvalidArgumentError("variable \"{}\" is in {} parts: use their own operations",
-                               node.name, node.parts.size());
+    throw InvalidArgumentError(fmt::format(
+        "variable \"{}\" is in {} parts: use their own operations", node.name, node.parts.size()));
   return node.parts.front();
 }
 
@@ -28,16 +29,17 @@ Output output_of(const Variable& variable, TF_Operation* operation) {
 Shape shape_of_variable(const std::string& name, const OutputInfo& initial,
                         const VariableOptions& options) {
   if (element_size(initial.dtype) == 0 && initial.dtype != DType::kString)
-    throw UnimplementedError("variable \"{}\": variables of type {} cannot be saved", name,
-                             initial.dtype);
+    throw UnimplementedError(
+        fmt::format("variable \"{}\": variables of type {} cannot be saved", name, initial.dtype));
   if (!options.shape) {
     if (initial.shape) return *initial.shape;
-    throw UnimplementedError(
-        "variable \"{}\": the rank of its initial value is unknown, and no shape is given", name);
+    throw UnimplementedError(fmt::format(
+        "variable \"{}\": the rank of its initial value is unknown, and no shape is given", name));
   }
   if (initial.shape && !initial.shape->is_compatible_with(*options.shape))
-    throw InvalidArgumentError("variable \"{}\": the initial value has the shape {}, expected {}",
-                               name, *initial.shape, *options.shape);
+    throw InvalidArgumentError(
+        fmt::format("variable \"{}\": the initial value has the shape {}, expected {}", name,
+                    *initial.shape, *options.shape));
   return *options.shape;
 }
 
@@ -56,10 +58,10 @@ Operation GraphBuilder::initializer(const Variable& variable) {
 void GraphBuilder::check_free_in_checkpoints(const std::string& name) const {
   if (std::ranges::find(graph_.saveables(), name, &RegisteredSaveable::name) !=
       graph_.saveables().end())
-    throw AlreadyExistsError("the graph already has an object \"{}\"", name);
+    throw AlreadyExistsError(fmt::format("the graph already has an object \"{}\"", name));
   for (const Variable& variable : graph_.variables())
     if (variable.name() == name)
-      throw AlreadyExistsError("the graph already has a variable \"{}\"", name);
+      throw AlreadyExistsError(fmt::format("the graph already has a variable \"{}\"", name));
 }
 
 void GraphBuilder::check_can_add_variable(const std::string& name) const {
@@ -73,7 +75,8 @@ void GraphBuilder::check_can_add_variable(const std::string& name) const {
 Variable GraphBuilder::variable(const std::string& name, const Tensor& initial,
                                 const VariableOptions& options) {
   check_can_add_variable(name);
-  if (!initial.is_set()) throw InvalidArgumentError("variable \"{}\" has no initial value", name);
+  if (!initial.is_set())
+    throw InvalidArgumentError(fmt::format("variable \"{}\" has no initial value", name));
   shape_of_variable(name, {.dtype = initial.dtype(), .shape = initial.shape()}, options);
   return add_variable(name, constant(name + "/initial_value", initial, {.device = options.device}),
                       options);
@@ -83,7 +86,7 @@ Variable GraphBuilder::variable(const std::string& name, const OpInput& initial,
                                 const VariableOptions& options) {
   check_can_add_variable(name);
   const std::string what = fmt::format("variable \"{}\": the initial value", name);
-  if (initial.is_list()) throw InvalidArgumentError("{} is a list", what);
+  if (initial.is_list()) throw InvalidArgumentError(fmt::format("{} is a list", what));
   checked(initial.outputs().front(), what);
   return add_variable(name, initial.outputs().front(), options);
 }

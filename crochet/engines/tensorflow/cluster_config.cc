@@ -33,7 +33,8 @@ std::chrono::milliseconds operation_timeout_of(std::string_view config) {
       return true;
     });
   } catch (const DataLossError& error) {
-    throw InvalidArgumentError("the settings of a session are not a ConfigProto: {}", error.what());
+    throw InvalidArgumentError(
+        fmt::format("the settings of a session are not a ConfigProto: {}", error.what()));
   }
   return std::chrono::milliseconds(limit);
 }
@@ -48,14 +49,14 @@ std::string with_operation_timeout(std::string config, std::chrono::milliseconds
 
 SessionConfig cluster_config(const ClusterConfigOptions& options) {
   if (options.operation_timeout.count() <= 0)
-    throw InvalidArgumentError("operation_timeout is {} ms, expected more than 0",
-                               options.operation_timeout.count());
+    throw InvalidArgumentError(fmt::format("operation_timeout is {} ms, expected more than 0",
+                                           options.operation_timeout.count()));
   internal::operation_timeout_of(options.base);
   std::string config = options.base;
   protozero::pbf_writer message(config);
   for (const std::string& filter : options.device_filters) {
     if (filter.empty() || !parse_device_name(filter))
-      throw InvalidArgumentError("the filter \"{}\" is not a device", filter);
+      throw InvalidArgumentError(fmt::format("the filter \"{}\" is not a device", filter));
     message.add_string(kDeviceFilters, filter);
   }
   if (options.isolate_session_state) message.add_bool(kIsolateSessionState, true);

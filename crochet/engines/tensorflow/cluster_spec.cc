@@ -45,8 +45,8 @@ int port_of_address(std::string_view address) {
   }
   if (port > kLargestPort)
     throw InvalidArgumentError(
-        "\"{}\" is not an address: expected \"host:port\", with a port of at most {}", address,
-        kLargestPort);
+        fmt::format("\"{}\" is not an address: expected \"host:port\", with a port of at most {}",
+                    address, kLargestPort));
   return static_cast<int>(port);
 }
 
@@ -59,21 +59,22 @@ ClusterSpec::ClusterSpec(Jobs jobs) : jobs_(std::move(jobs)) {
   std::map<std::string, std::string> tasks;  // By address.
   for (const auto& [job, addresses] : jobs_) {
     if (!is_legal_job_name(job))
-      throw InvalidArgumentError("\"{}\" is not a valid name for a job", job);
-    if (addresses.empty()) throw InvalidArgumentError("the job \"{}\" has no tasks", job);
+      throw InvalidArgumentError(fmt::format("\"{}\" is not a valid name for a job", job));
+    if (addresses.empty())
+      throw InvalidArgumentError(fmt::format("the job \"{}\" has no tasks", job));
     for (size_t task = 0; task < addresses.size(); ++task) {
       const std::string name = task_device(job, static_cast<int>(task));
       int port = 0;
       try {
         port = port_of_address(addresses[task]);
       } catch (const InvalidArgumentError& error) {
-        throw InvalidArgumentError("{}: {}", name, error.what());
+        throw InvalidArgumentError(fmt::format("{}: {}", name, error.what()));
       }
       if (port == 0) continue;
       const auto [other, is_new] = tasks.emplace(normalized(addresses[task], port), name);
       if (!is_new)
-        throw InvalidArgumentError("{} and {} have the same address, {}", other->second, name,
-                                   addresses[task]);
+        throw InvalidArgumentError(fmt::format("{} and {} have the same address, {}", other->second,
+                                               name, addresses[task]));
     }
   }
 }
@@ -81,7 +82,8 @@ ClusterSpec::ClusterSpec(Jobs jobs) : jobs_(std::move(jobs)) {
 const std::vector<std::string>& ClusterSpec::addresses(std::string_view job) const {
   const auto found = jobs_.find(std::string(job));
   if (found == jobs_.end())
-    throw InvalidArgumentError("the cluster has no job \"{}\": it has {}", job, names_of(jobs_));
+    throw InvalidArgumentError(
+        fmt::format("the cluster has no job \"{}\": it has {}", job, names_of(jobs_)));
   return found->second;
 }
 
@@ -92,8 +94,8 @@ int ClusterSpec::num_tasks(std::string_view job) const {
 const std::string& ClusterSpec::task_address(std::string_view job, int task) const {
   const std::vector<std::string>& all = addresses(job);
   if (task < 0 || static_cast<size_t>(task) >= all.size())
-    throw InvalidArgumentError("the job \"{}\" has no task {}: it has {}, from 0 on", job, task,
-                               all.size());
+    throw InvalidArgumentError(
+        fmt::format("the job \"{}\" has no task {}: it has {}, from 0 on", job, task, all.size()));
   return all[static_cast<size_t>(task)];
 }
 

@@ -72,10 +72,10 @@ void check(const std::string& what, const Function& function, const std::vector<
   const bool gives_them =
       given == nullptr ? function.output_types().size() == 1 : function.output_types() == *given;
   if (function.input_types() == taken && gives_them) return;
-  throw InvalidArgumentError("{}: the function \"{}\" takes {} and returns {}, expected {} and {}",
-                             what, function.name(), text_of(function.input_types()),
-                             text_of(function.output_types()), text_of(taken),
-                             given == nullptr ? "one value" : text_of(*given));
+  throw InvalidArgumentError(fmt::format(
+      "{}: the function \"{}\" takes {} and returns {}, expected {} and {}", what, function.name(),
+      text_of(function.input_types()), text_of(function.output_types()), text_of(taken),
+      given == nullptr ? "one value" : text_of(*given)));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "crochet/engines/tensorflow/c_api.h"
 #include "crochet/engines/tensorflow/gradients.h"
 #include "crochet/engines/tensorflow/graph_builder.h"
+#include "crochet/tensor/fmt.h"
 
 namespace crochet::tensorflow {
 namespace {
@@ -22,14 +23,15 @@ std::vector<Learner> learners(const Graph& graph, const std::string& what,
   std::vector<Learner> result;
   for (const Variable& variable : variables) {
     if (!variable || variable.info()->graph != &graph)
-      throw InvalidArgumentError("{}: \"{}\" is not a variable of this graph", what,
-                                 variable ? variable.name() : "(none)");
+      throw InvalidArgumentError(fmt::format("{}: \"{}\" is not a variable of this graph", what,
+                                             variable ? variable.name() : "(none)"));
     if (!internal::has_derivatives(variable.dtype()))
-      throw InvalidArgumentError("{}: variable \"{}\" is {}, which has no derivatives", what,
-                                 variable.name(), variable.dtype());
+      throw InvalidArgumentError(fmt::format("{}: variable \"{}\" is {}, which has no derivatives",
+                                             what, variable.name(), variable.dtype()));
     for (const Graph::Part& part : node_of(variable).parts) {
       if (!part.definition->is_resource)
-        throw UnimplementedError("{}: \"{}\" is a reference variable", what, variable.name());
+        throw UnimplementedError(
+            fmt::format("{}: \"{}\" is a reference variable", what, variable.name()));
       if (std::ranges::find(result, part.handle, &Learner::handle) == result.end())
         result.push_back({.handle = part.handle, .dtype = variable.dtype()});
     }
@@ -52,9 +54,9 @@ void check_rate(const std::string& what, const OutputInfo& rate,
   for (const Learner& learner : learners)
     if (rate.dtype != learner.dtype || (rate.shape && rate.shape->rank() != 0))
       throw InvalidArgumentError(
-          "{}: the learning rate is {} {}, variable \"{}\" needs a scalar of {}", what, rate.dtype,
-          rate.shape ? to_string(*rate.shape) : "of any shape", TF_OperationName(learner.handle),
-          learner.dtype);
+          fmt::format("{}: the learning rate is {} {}, variable \"{}\" needs a scalar of {}", what,
+                      rate.dtype, rate.shape ? to_string(*rate.shape) : "of any shape",
+                      TF_OperationName(learner.handle), learner.dtype));
 }
 
 }  // namespace
@@ -76,8 +78,8 @@ Operation GraphBuilder::gradient_descent(const std::string& name, const OpInput&
   const std::vector<Output> derivatives =
       add_gradients(name + "/gradients", {derivable(what, loss)}, handles);
   if (std::ranges::none_of(derivatives, [](const Output& derivative) { return bool(derivative); }))
-    throw InvalidArgumentError("{}: the loss {} depends on none of {} variables", what,
-                               to_string(loss.outputs().front()), all.size());
+    throw InvalidArgumentError(fmt::format("{}: the loss {} depends on none of {} variables", what,
+                                           to_string(loss.outputs().front()), all.size()));
 
   Output rate;
   if (rates.empty()) rate = constant(name + "/learning_rate", options.learning_rate);

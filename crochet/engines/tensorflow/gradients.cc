@@ -67,10 +67,10 @@ bool is_of_a_loop(std::string_view type) {
 void check_no_loops(const std::string& prefix, const std::vector<TF_Operation*>& operations) {
   for (TF_Operation* const operation : operations)
     if (is_of_a_loop(TF_OperationOpType(operation)))
-      throw UnimplementedError(
+      throw UnimplementedError(fmt::format(
           "gradients \"{}\": operation \"{}\" of type {} belongs to control flow, through which "
           "TensorFlow's C API gives no gradients",
-          prefix, TF_OperationName(operation), TF_OperationOpType(operation));
+          prefix, TF_OperationName(operation), TF_OperationOpType(operation)));
 }
 
 // Throws: UnimplementedError if the message says that a type has no gradient.
@@ -86,10 +86,10 @@ void check_known(const Status& status, const std::string& prefix,
   for (TF_Operation* const operation : operations)
     if (type == TF_OperationOpType(operation))
       names.push_back(fmt::format("\"{}\"", TF_OperationName(operation)));
-  throw UnimplementedError(
+  throw UnimplementedError(fmt::format(
       "gradients \"{}\": TensorFlow's C API has no gradient for {}, the type of {}; export the "
       "gradients with the graph, or build them of other operations",
-      prefix, type, fmt::join(names, ", "));
+      prefix, type, fmt::join(names, ", ")));
 }
 
 // TF_AddGradients stops at a y even if that depends on another y. Nothing depends on these copies.

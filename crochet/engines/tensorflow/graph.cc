@@ -19,6 +19,7 @@
 #include "crochet/engines/tensorflow/status.h"
 #include "crochet/engines/tensorflow/task_placement.h"
 #include "crochet/session/queue_runner.h"
+#include "crochet/tensor/fmt.h"
 
 namespace crochet::tensorflow {
 namespace {
@@ -69,14 +70,15 @@ void check_parts(const Graph::VariableNode& variable, const std::string& file) {
   int64_t num_elements = 0;
   for (const Graph::Part& part : variable.parts) num_elements += part.shape.num_elements();
   if (num_elements != variable.shape.num_elements())
-    throw InvalidArgumentError("{}: the parts of \"{}\" have {} elements, the whole {}", file,
-                               variable.name, num_elements, variable.shape.num_elements());
+    throw InvalidArgumentError(fmt::format("{}: the parts of \"{}\" have {} elements, the whole {}",
+                                           file, variable.name, num_elements,
+                                           variable.shape.num_elements()));
   for (auto a = variable.parts.begin(); a != variable.parts.end(); ++a)
     for (auto b = variable.parts.begin(); b != a; ++b)
       if (overlap(*a, *b))
-        throw InvalidArgumentError("{}: the parts \"{}\" and \"{}\" of \"{}\" overlap", file,
-                                   b->definition->variable_name, a->definition->variable_name,
-                                   variable.name);
+        throw InvalidArgumentError(fmt::format("{}: the parts \"{}\" and \"{}\" of \"{}\" overlap",
+                                               file, b->definition->variable_name,
+                                               a->definition->variable_name, variable.name));
 }
 
 std::string_view global_step_variable(const MetaGraph& definition) {
@@ -106,7 +108,8 @@ Graph Graph::import_graph_def(const std::string& path, const ImportOptions& opti
 Graph Graph::from_graph_def(std::string bytes, const std::string& name,
                             const ImportOptions& options) {
   internal::check_is_binary(bytes, name);
-  if (bytes.empty()) throw InvalidArgumentError("{}: the GraphDef has no operations", name);
+  if (bytes.empty())
+    throw InvalidArgumentError(fmt::format("{}: the GraphDef has no operations", name));
   MetaGraph graph;
   graph.tensorflow_version = TF_Version();
   graph.graph_def = std::move(bytes);
@@ -134,8 +137,9 @@ Graph::~Graph() = default;
 // The GraphDef with this task's operations placed on it.
 std::string Graph::place(const std::string& name, const ImportOptions& options) const {
   if (options.task.empty() ? options.ps_tasks != 0 : options.ps_tasks < 0)
-    throw InvalidArgumentError("{}: imported for task \"{}\" with variables on {} tasks", name,
-                               options.task, options.ps_tasks);
+    throw InvalidArgumentError(
+        fmt::format("{}: imported for task \"{}\" with variables on {} tasks", name, options.task,
+                    options.ps_tasks));
   if (options.task.empty()) return definition_.graph_def;
   internal::VariablePlacement spread = {.num_tasks = options.ps_tasks};
   for (const VariableDef* const variable : definitions("variables"))
@@ -190,15 +194,16 @@ Graph::Part Graph::make_part(const VariableDef& definition, const std::string& f
   }
   const OutputInfo info = output_info(part.value);
   if (!info.shape || (element_size(info.dtype) == 0 && info.dtype != DType::kString))
-    throw UnimplementedError("{}: the variable \"{}\" is of {} and {} shape: it cannot be saved",
-                             file, definition.variable_name, info.dtype,
-                             info.shape ? to_string(*info.shape) : "unknown");
+    throw UnimplementedError(fmt::format(
+        "{}: the variable \"{}\" is of {} and {} shape: it cannot be saved", file,
+        definition.variable_name, info.dtype, info.shape ? to_string(*info.shape) : "unknown"));
   part.shape = *info.shape;
   if (!definition.slice) return part;
   if (part.shape != Shape(definition.slice->shape))
-    throw InvalidArgumentError("{}: \"{}\" has the shape {}, its slice of \"{}\" the shape {}",
-                               file, definition.variable_name, part.shape,
-                               definition.slice->full_name, Shape(definition.slice->shape));
+    throw InvalidArgumentError(
+        fmt::format("{}: \"{}\" has the shape {}, its slice of \"{}\" the shape {}", file,
+                    definition.variable_name, part.shape, definition.slice->full_name,
+                    Shape(definition.slice->shape)));
   part.offset = definition.slice->offset;
   return part;
 }
@@ -214,7 +219,7 @@ Output Graph::copy_of(TF_Operation* handle, const std::string& name) {
   TF_Operation* const operation = node_of(Output(known, 0)).operation;
   if (std::string_view(TF_OperationOpType(operation)) != "DeepCopy" ||
       TF_OperationInput({operation, 0}).oper != handle)
-    throw InvalidArgumentError("operation \"{}\" does not copy it", name);
+    throw InvalidArgumentError(fmt::format("operation \"{}\" does not copy it", name));
   return Output(known, 0);
 }
 
@@ -235,15 +240,16 @@ void Graph::add_variables(const std::string& file) {
       node->shape = definition->slice ? Shape(definition->slice->full_shape) : part.shape;
     } else if (!definition->slice || node->shape != Shape(definition->slice->full_shape) ||
                node->dtype != output_info(part.value).dtype) {
-      throw InvalidArgumentError("{}: two variables are called \"{}\" in checkpoints", file, name);
+      throw InvalidArgumentError(
+          fmt::format("{}: two variables are called \"{}\" in checkpoints", file, name));
     }
     node->parts.push_back(std::move(part));
   }
   for (const auto& node : variables_) {
     if (node->parts.front().definition->slice) check_parts(*node, file);
     if (node->parts.size() > 1 && node->dtype == DType::kString)
-      throw UnimplementedError("{}: the variable \"{}\" is of strings and partitioned", file,
-                               node->name);
+      throw UnimplementedError(
+          fmt::format("{}: the variable \"{}\" is of strings and partitioned", file, node->name));
   }
 }
 
@@ -305,11 +311,12 @@ std::vector<Variable> Graph::variables() const {
 
 void Graph::check_has(const Output& output) const {
   if (output.graph() != this)
-    throw InvalidArgumentError("{} is not an output of this graph", to_string(output));
+    throw InvalidArgumentError(fmt::format("{} is not an output of this graph", to_string(output)));
   // TensorFlow would report OutOfRange, which means the end of the data.
   if (output.index() < Output::kNoValue || output.index() >= output.operation()->num_outputs)
-    throw InvalidArgumentError("{} is not an output of this graph: the operation has {}",
-                               to_string(output), output.operation()->num_outputs);
+    throw InvalidArgumentError(
+        fmt::format("{} is not an output of this graph: the operation has {}", to_string(output),
+                    output.operation()->num_outputs));
 }
 
 OutputInfo Graph::output_info(const Output& output) const {
@@ -320,8 +327,9 @@ OutputInfo Graph::output_info(const Output& output) const {
 
 void Graph::check_global_step(const std::string& file) const {
   if (definition_.variables.contains(kGlobalStepCollection) && !step_read())
-    throw NotFoundError("{}: collection_def[\"{}\"]: the graph has no variable \"{}\"", file,
-                        kGlobalStepCollection, global_step_variable(definition_));
+    throw NotFoundError(fmt::format("{}: collection_def[\"{}\"]: the graph has no variable \"{}\"",
+                                    file, kGlobalStepCollection,
+                                    global_step_variable(definition_)));
 }
 
 Output Graph::global_step() const {
@@ -331,9 +339,9 @@ Output Graph::global_step() const {
   if ((info.dtype != DType::kInt32 && info.dtype != DType::kInt64) ||
       (info.shape && info.shape->rank() != 0))
     throw InvalidArgumentError(
-        "the global step \"{}\" is {} {}, expected a scalar of type int32 or int64",
-        global_step_variable(definition_), info.dtype,
-        info.shape ? to_string(*info.shape) : "of any shape");
+        fmt::format("the global step \"{}\" is {} {}, expected a scalar of type int32 or int64",
+                    global_step_variable(definition_), info.dtype,
+                    info.shape ? to_string(*info.shape) : "of any shape"));
   return step;
 }
 

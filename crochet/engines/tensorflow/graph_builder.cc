@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/engines/tensorflow/c_api.h"
 #include "crochet/engines/tensorflow/function_rules.h"
@@ -39,26 +41,27 @@ void GraphBuilder::check_can_add(std::string_view name) const {
   graph_.check_not_finalized(name);
   if (!internal::is_legal_operation_name(name) || name.starts_with('_') ||
       name.starts_with(kOwnPrefix))
-    throw InvalidArgumentError("\"{}\" is not a valid name for an operation", name);
+    throw InvalidArgumentError(fmt::format("\"{}\" is not a valid name for an operation", name));
   if (TF_GraphOperationByName(graph_.tensorflow_graph(), std::string(name).c_str()) != nullptr)
-    throw AlreadyExistsError("the graph already has an operation \"{}\"", name);
+    throw AlreadyExistsError(fmt::format("the graph already has an operation \"{}\"", name));
 }
 
 void GraphBuilder::check_free_prefix(const std::string& name) const {
   check_can_add(name);
   for (TF_Operation* const operation : internal::operations_of(graph_.tensorflow_graph()))
     if (std::string_view(TF_OperationName(operation)).starts_with(name + "/"))
-      throw AlreadyExistsError("\"{}\" is taken: the graph already has an operation \"{}\"", name,
-                               TF_OperationName(operation));
+      throw AlreadyExistsError(
+          fmt::format("\"{}\" is taken: the graph already has an operation \"{}\"", name,
+                      TF_OperationName(operation)));
 }
 
 TF_Output GraphBuilder::checked(const Output& output, std::string_view what) const {
-  if (!output) throw InvalidArgumentError("{} is an unset output", what);
+  if (!output) throw InvalidArgumentError(fmt::format("{} is an unset output", what));
   if (output.graph() != &graph_)
-    throw InvalidArgumentError("{}, {}, is of another graph", what, to_string(output));
+    throw InvalidArgumentError(fmt::format("{}, {}, is of another graph", what, to_string(output)));
   if (output.index() >= output.operation()->num_outputs)
-    throw InvalidArgumentError("{}, {}: the operation has {} outputs", what, to_string(output),
-                               output.operation()->num_outputs);
+    throw InvalidArgumentError(fmt::format("{}, {}: the operation has {} outputs", what,
+                                           to_string(output), output.operation()->num_outputs));
   return {node_of(output).operation, output.index()};
 }
 
@@ -110,7 +113,8 @@ Output GraphBuilder::placeholder(std::string name, DType dtype, std::optional<Sh
 }
 
 Output GraphBuilder::constant_of(std::string name, const Tensor& value, const OpOptions& options) {
-  if (!value.is_set()) throw InvalidArgumentError("constant \"{}\" has no value", name);
+  if (!value.is_set())
+    throw InvalidArgumentError(fmt::format("constant \"{}\" has no value", name));
   return op("Const", std::move(name), {}, {{"value", value}, {"dtype", value.dtype()}}, options)[0];
 }
 
@@ -134,8 +138,8 @@ Output GraphBuilder::summary(const char* type, const char* tag, std::string name
                              const OpInput& value) {
   check_can_add(name);
   if (graph_.is_function_body_)
-    throw InvalidArgumentError("summary \"{}\": a function cannot have summaries; return the value",
-                               name);
+    throw InvalidArgumentError(
+        fmt::format("summary \"{}\": a function cannot have summaries; return the value", name));
   const Output tags = constant(fmt::format("{}/{}", name, tag), name);
   const Output summary = op(type, std::move(name), {tags, value})[0];
   graph_.add_to_collection(kSummariesCollection, summary);

@@ -100,7 +100,7 @@ Graph read_graph(std::string_view graph_def, const std::string& file) {
               read_node(node, fmt::format("{}: graph_def.node[{}]", file, graph.nodes.size())));
         });
   } catch (const protozero::exception& error) {
-    throw DataLossError("{}: damaged or not a GraphDef: {}", file, error.what());
+    throw DataLossError(fmt::format("{}: damaged or not a GraphDef: {}", file, error.what()));
   }
   return graph;
 }
@@ -110,10 +110,10 @@ void check_needs_no_python(std::string_view type, std::string_view operation,
                            const std::string& file) {
   constexpr std::array<std::string_view, 3> kPython = {"PyFunc", "PyFuncStateless", "EagerPyFunc"};
   if (std::ranges::find(kPython, type) == kPython.end()) return;
-  throw UnimplementedError(
+  throw UnimplementedError(fmt::format(
       "{}: operation \"{}\" ({}) calls a function of the Python program that built the graph, "
       "which is not available: build it from TensorFlow's operations",
-      file, operation, type);
+      file, operation, type));
 }
 
 void check_function(ProtoReader function, const std::string& file) {
@@ -142,16 +142,16 @@ void check_nodes(const std::vector<NodeDef>& nodes, const std::string& file) {
   for (const NodeDef& node : nodes) {
     check_needs_no_python(node.op, node.name, file);
     if (!is_legal_operation_name(node.name))
-      throw InvalidArgumentError("{}: \"{}\" is not a valid name for an operation", file,
-                                 node.name);
+      throw InvalidArgumentError(
+          fmt::format("{}: \"{}\" is not a valid name for an operation", file, node.name));
     if (!is_legal_device(node.device))
-      throw InvalidArgumentError("{}: \"{}\" of operation \"{}\" is not a device", file,
-                                 node.device, node.name);
+      throw InvalidArgumentError(fmt::format("{}: \"{}\" of operation \"{}\" is not a device", file,
+                                             node.device, node.name));
     if (node.op != "VarHandleOp" || !node.shared_name.empty()) continue;
     if (nameless != nullptr)
-      throw InvalidArgumentError(
+      throw InvalidArgumentError(fmt::format(
           "{}: the variables \"{}\" and \"{}\" have no shared_name: they would be the same", file,
-          nameless->name, node.name);
+          nameless->name, node.name));
     nameless = &node;
   }
 }
@@ -189,8 +189,8 @@ bool has_step_read(const std::vector<NodeDef>& nodes, std::string_view global_st
   if (read == nodes.end()) return false;
   if ((read->op != "ReadVariableOp" && read->op != "DeepCopy") || global_step.empty() ||
       !has_input(*read, global_step))
-    throw InvalidArgumentError("{}: operation \"{}\" does not read the global step", file,
-                               kGlobalStepNode);
+    throw InvalidArgumentError(
+        fmt::format("{}: operation \"{}\" does not read the global step", file, kGlobalStepNode));
   return true;
 }
 

@@ -11,6 +11,7 @@
 #include "crochet/engines/tensorflow/at_location.h"
 #include "crochet/engines/tensorflow/saver_entries.h"
 #include "crochet/session/session.h"
+#include "crochet/tensor/fmt.h"
 
 namespace crochet::tensorflow {
 namespace {
@@ -32,7 +33,8 @@ Output filename_place(const Graph& graph, const SaverDef& saver) {
   return internal::at_location(place_of("filename_tensor_name", saver.filename_tensor_name), [&] {
     const Output place = graph.output(saver.filename_tensor_name);
     if (graph.output_info(place).dtype != DType::kString)
-      throw InvalidArgumentError("is {}, expected a string", graph.output_info(place).dtype);
+      throw InvalidArgumentError(
+          fmt::format("is {}, expected a string", graph.output_info(place).dtype));
     return place;
   });
 }
@@ -50,10 +52,10 @@ Output restore_operation(const Graph& graph, const SaverDef& saver) {
 SaverDef choose(const MetaGraph& file) {
   if (file.saver) return *file.saver;
   if (file.savers.size() == 1) return file.savers.front();
-  throw FailedPreconditionError(
+  throw FailedPreconditionError(fmt::format(
       "the graph has {} savers (saver_def is unset, the collection \"savers\" has {}), expected "
       "one: export it with a saver_def, or attach the GraphSaver of one",
-      file.savers.size(), file.savers.size());
+      file.savers.size(), file.savers.size()));
 }
 
 }  // namespace
@@ -66,11 +68,11 @@ GraphSaver::GraphSaver(Graph& graph, SaverDef definition)
 const SaverDef& GraphSaver::definition() const {
   if (!definition_) definition_ = choose(graph_.definition());
   if (definition_->version != kVersion2)
-    throw UnimplementedError(
+    throw UnimplementedError(fmt::format(
         "the graph's saver (saver_def.version = {}) writes the V1 format of checkpoints, which is "
         "neither written nor read here: export the graph with tf.compat.v1.train.Saver's default, "
         "write_version=SaverDef.V2, or let crochet save",
-        definition_->version);
+        definition_->version));
   if (!is_checked_) read();
   is_checked_ = true;
   return *definition_;
@@ -93,7 +95,8 @@ bool GraphSaver::preferred_for(const crochet::Session& session) const {
     definition();
   } catch (const Error& error) {
     is_useless_ = true;
-    log_warning("the graph's own saver cannot be used, crochet saves: {}", error.what());
+    log_warning(
+        fmt::format("the graph's own saver cannot be used, crochet saves: {}", error.what()));
   }
   return !is_useless_;
 }

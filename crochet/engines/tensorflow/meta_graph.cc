@@ -59,8 +59,9 @@ void check_slice(const SaveSlice& slice, const std::string& place) {
            slice.shape[i] <= slice.full_shape[i] &&
            slice.offset[i] <= slice.full_shape[i] - slice.shape[i];
   if (!fits)
-    throw InvalidArgumentError("{}: the part \"{}\" of a partitioned variable lies outside of it",
-                               place, slice.full_name);
+    throw InvalidArgumentError(
+        fmt::format("{}: the part \"{}\" of a partitioned variable lies outside of it", place,
+                    slice.full_name));
 }
 
 VariableDef read_variable(ProtoReader message) {
@@ -94,10 +95,11 @@ VariableDef read_variable(ProtoReader message) {
   });
   if (variable.variable_name.empty() || variable.initializer_name.empty() ||
       variable.snapshot_name.empty())
-    throw InvalidArgumentError(
+    throw InvalidArgumentError(fmt::format(
         "{}: the variable \"{}\" has the initializer \"{}\" and the snapshot \"{}\"; all three "
         "must have names",
-        message.place(), variable.variable_name, variable.initializer_name, variable.snapshot_name);
+        message.place(), variable.variable_name, variable.initializer_name,
+        variable.snapshot_name));
   if (variable.slice) check_slice(*variable.slice, message.place());
   return variable;
 }
@@ -134,7 +136,8 @@ SaverDef read_saver(ProtoReader message) {
 Code code_of(int64_t number, const std::string& place) {
   if (number < static_cast<int64_t>(Code::kCancelled) ||
       number > static_cast<int64_t>(Code::kUnauthenticated))
-    throw InvalidArgumentError("{}: {} is not an error code, expected 1 to 16", place, number);
+    throw InvalidArgumentError(
+        fmt::format("{}: {} is not an error code, expected 1 to 16", place, number));
   return static_cast<Code>(number);
 }
 
@@ -362,10 +365,10 @@ void internal::check_is_binary(std::string_view bytes, const std::string& name) 
     return next != std::string_view::npos && (rest[next] == '{' || rest[next] == ':');
   });
   if (is_text)
-    throw UnimplementedError(
+    throw UnimplementedError(fmt::format(
         "{}: this is a graph in text form, which is not supported: export it in binary form "
         "(as_text=False)",
-        name);
+        name));
 }
 
 std::string internal::read_graph_file(FileSystem& files, const std::string& path) {
@@ -408,9 +411,9 @@ MetaGraph parse_meta_graph(std::string_view bytes, const std::string& name) {
     }
   });
   if (graph.graph_def.empty())
-    throw InvalidArgumentError(
+    throw InvalidArgumentError(fmt::format(
         "{}: the MetaGraphDef has no graph_def; a GraphDef alone is read by import_graph_def",
-        name);
+        name));
   return graph;
 }
 

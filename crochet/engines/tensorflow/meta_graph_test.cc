@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <protozero/pbf_reader.hpp>
@@ -88,7 +89,7 @@ TEST(MetaGraphTest, ReadsVariablesOfEveryKind) {
   const auto find = [&](const char* collection, const std::string& name) {
     for (const VariableDef& variable : graph.variables.at(collection))
       if (variable.variable_name == name) return variable;
-    throw NotFoundError("no {}", name);
+    throw NotFoundError(fmt::format("no {}", name));
   };
   const VariableDef resource = find("variables", "resource:0");
   EXPECT_TRUE(resource.is_resource);

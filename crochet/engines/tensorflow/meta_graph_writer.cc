@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include <fmt/format.h>
 #include <protozero/pbf_writer.hpp>
 
 #include "crochet/engines/tensorflow/proto_reader.h"
@@ -124,7 +125,7 @@ std::string extend(std::string_view bytes, const MetaGraph& more) {
       if (!is_replaced) result.append(whole);
     }
   } catch (const protozero::exception& error) {
-    throw DataLossError("damaged or not a MetaGraphDef: {}", error.what());
+    throw DataLossError(fmt::format("damaged or not a MetaGraphDef: {}", error.what()));
   }
   message.add_string(kGraphDef, more.graph_def);
   for (const auto& [name, items] : added) add_collection(message, name, items);

@@ -16,7 +16,8 @@ namespace crochet::tensorflow {
 void load_op_library(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::exists(path, error))
-    throw NotFoundError("{}: there is no such file: no library of operations is loaded", path);
+    throw NotFoundError(
+        fmt::format("{}: there is no such file: no library of operations is loaded", path));
   internal::Status status;
   // An absolute path: the linker would search other directories first for a bare name.
   const std::string absolute = std::filesystem::absolute(path).string();

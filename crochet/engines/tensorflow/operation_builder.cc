@@ -19,9 +19,9 @@ namespace {
 // Names with a leading underscore are those of TensorFlow's own nodes, such as "_SOURCE".
 const char* checked_name(TF_Graph* graph, const std::string& name) {
   if (!is_legal_operation_name(name) || name.front() == '_')
-    throw InvalidArgumentError("\"{}\" is not a valid name for an operation", name);
+    throw InvalidArgumentError(fmt::format("\"{}\" is not a valid name for an operation", name));
   if (TF_GraphOperationByName(graph, name.c_str()) != nullptr)
-    throw AlreadyExistsError("the graph already has an operation \"{}\"", name);
+    throw AlreadyExistsError(fmt::format("the graph already has an operation \"{}\"", name));
   return name.c_str();
 }
 
@@ -30,19 +30,20 @@ std::vector<std::string> attributes_of(TF_Graph* graph, const std::string& type,
                                        const std::string& name) {
   // TensorFlow itself adds these to a graph that it runs.
   if (type.starts_with('_'))
-    throw InvalidArgumentError("operation \"{}\": the type \"{}\" is internal to TensorFlow", name,
-                               type);
+    throw InvalidArgumentError(
+        fmt::format("operation \"{}\": the type \"{}\" is internal to TensorFlow", name, type));
   // TensorFlow 2.21 dereferences a null pointer if its lists have different lengths. A test of all
   // types found only this one (operation_types_test.cc).
   if (type == "XlaSparseGradientsStack")
-    throw UnimplementedError("operation \"{}\": {} is for TPUs, which are not supported", name,
-                             type);
+    throw UnimplementedError(
+        fmt::format("operation \"{}\": {} is for TPUs, which are not supported", name, type));
   const BufferPtr definition(TF_NewBuffer());
   Status status;
   TF_GraphGetOpDef(graph, type.c_str(), definition.get(), status.get());
   if (!status.ok())
-    throw NotFoundError("operation \"{}\": TensorFlow {} has no operations of type \"{}\"", name,
-                        TF_Version(), type);
+    throw NotFoundError(
+        fmt::format("operation \"{}\": TensorFlow {} has no operations of type \"{}\"", name,
+                    TF_Version(), type));
   std::vector<std::string> attributes;
   ProtoReader(view_of(*definition), type).for_each_field([&](uint32_t field, ProtoReader& value) {
     if (field != bytes_field(4)) return false;
@@ -96,7 +97,8 @@ OperationBuilder& OperationBuilder::colocate_with(TF_Operation* operation) {
 
 OperationBuilder& OperationBuilder::device(const std::string& device) {
   if (!is_legal_device(device))
-    throw InvalidArgumentError("operation \"{}\": \"{}\" is not a device", name_, device);
+    throw InvalidArgumentError(
+        fmt::format("operation \"{}\": \"{}\" is not a device", name_, device));
   TF_SetDevice(description_, device.c_str());
   return *this;
 }
@@ -104,8 +106,8 @@ OperationBuilder& OperationBuilder::device(const std::string& device) {
 OperationBuilder& OperationBuilder::attribute(const std::string& name, const Attribute& value) {
   const std::string what = fmt::format("operation \"{}\": attribute \"{}\"", name_, name);
   if (std::ranges::find(attributes_, name) == attributes_.end())
-    throw InvalidArgumentError("{}: {} has no such attribute; it has: {}", what, type_,
-                               fmt::join(attributes_, ", "));
+    throw InvalidArgumentError(fmt::format("{}: {} has no such attribute; it has: {}", what, type_,
+                                           fmt::join(attributes_, ", ")));
   set_attribute(description_, name.c_str(), value, what);
   return *this;
 }

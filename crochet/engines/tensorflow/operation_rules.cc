@@ -4,6 +4,8 @@
 
 #include <string_view>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/engines/tensorflow/function_rules.h"
 #include "crochet/engines/tensorflow/graph_def.h"
@@ -39,8 +41,8 @@ void check_is_alone(TF_Graph* graph, const std::string& name) {
   for (TF_Operation* const operation : operations_of(graph))
     if (is_handle(operation) && shared_name(operation) == name)
       throw AlreadyExistsError(
-          "variable \"{}\": it would be the same as \"{}\", which has that shared_name", name,
-          TF_OperationName(operation));
+          fmt::format("variable \"{}\": it would be the same as \"{}\", which has that shared_name",
+                      name, TF_OperationName(operation)));
 }
 
 // True for an input of a function, whose variable's shape is not known yet.

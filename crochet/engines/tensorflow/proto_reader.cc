@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/engines/tensorflow/proto_reader.h"
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 
 namespace crochet::tensorflow::internal {
 
 void ProtoReader::throw_damaged(std::string_view what) const {
-  throw DataLossError("{}: damaged or not a MetaGraphDef: {}", place_, what);
+  throw DataLossError(fmt::format("{}: damaged or not a MetaGraphDef: {}", place_, what));
 }
 
 MapEntry read_map_entry(ProtoReader entry) {

@@ -37,10 +37,11 @@ void run_nothing(TF_Session* session, const TF_Operation* nothing, Status& statu
 
 RemoteTarget remote_target(const std::string& target, const SessionConfig& config) {
   if (!target.starts_with(kScheme))
-    throw UnimplementedError(
-        "session at \"{}\": expected \"\", this process, or \"grpc://<host>:<port>\"", target);
+    throw UnimplementedError(fmt::format(
+        "session at \"{}\": expected \"\", this process, or \"grpc://<host>:<port>\"", target));
   if (port_of_address(target.substr(kScheme.size())) == 0)
-    throw InvalidArgumentError("session at \"{}\": port 0 is not a valid port", target);
+    throw InvalidArgumentError(
+        fmt::format("session at \"{}\": port 0 is not a valid port", target));
   RemoteTarget remote = {.target = target_by_network(target),
                          .config = config.serialized,
                          .limit = operation_timeout_of(config.serialized)};
@@ -61,10 +62,10 @@ void probe(const RemoteTarget& remote) {
   run_nothing(session, nothing, status);
   RemoteClosing(session, remote).finish();
   if (TF_GetCode(status.get()) == TF_DEADLINE_EXCEEDED)
-    throw DeadlineExceededError(
+    throw DeadlineExceededError(fmt::format(
         "session at {}: no answer within {} s; the server there, or a member of its cluster that "
         "the device filters include, is absent or hangs{}",
-        remote.target, seconds_of(remote.limit), describe_absent(remote));
+        remote.target, seconds_of(remote.limit), describe_absent(remote)));
   status.check(fmt::format("session at {}", remote.target));
 }
 
@@ -105,8 +106,8 @@ void RemoteClosing::finish() {
   state_->changed.notify_all();
   // Closing has the limit, too: this is for members that exceed it.
   if (!state_->changed.wait_for(lock, 2 * limit_, [&] { return state_->is_deleted; }))
-    log_warning("the session at {} could not be closed within {} s: it is abandoned", target_,
-                seconds_of(2 * limit_));
+    log_warning(fmt::format("the session at {} could not be closed within {} s: it is abandoned",
+                            target_, seconds_of(2 * limit_)));
 }
 
 }  // namespace crochet::tensorflow::internal

@@ -17,6 +17,7 @@
 #include "crochet/engines/tensorflow/proto_reader.h"
 #include "crochet/engines/tensorflow/string_constants.h"
 #include "crochet/io/path.h"
+#include "crochet/tensor/fmt.h"
 
 namespace crochet::tensorflow {
 namespace {
@@ -72,9 +73,10 @@ size_t choose(const std::vector<Candidate>& candidates, const Tags& tags, const 
     if (candidates[i].tags == tags) return i;
     found.push_back(describe(candidates[i].tags));
   }
-  throw NotFoundError("{}: no graph has the tags {}; there {}: {}", path, describe(tags),
-                      found.size() == 1 ? "is" : "are",
-                      found.empty() ? "none" : fmt::format("{}", fmt::join(found, ", ")));
+  throw NotFoundError(
+      fmt::format("{}: no graph has the tags {}; there {}: {}", path, describe(tags),
+                  found.size() == 1 ? "is" : "are",
+                  found.empty() ? "none" : fmt::format("{}", fmt::join(found, ", "))));
 }
 
 std::string read_saved_model(FileSystem& files, const std::string& directory,
@@ -82,8 +84,10 @@ std::string read_saved_model(FileSystem& files, const std::string& directory,
   if (files.exists(path)) return internal::read_graph_file(files, path);
   const std::string text = join_path(directory, "saved_model.pbtxt");
   if (files.exists(text))
-    throw UnimplementedError("{}: the text form of a SavedModel is not supported", text);
-  throw NotFoundError("{}: there is no such file: the directory is not a SavedModel", path);
+    throw UnimplementedError(
+        fmt::format("{}: the text form of a SavedModel is not supported", text));
+  throw NotFoundError(
+      fmt::format("{}: there is no such file: the directory is not a SavedModel", path));
 }
 
 // False for a file name that leads out of the model.
@@ -153,16 +157,17 @@ void SavedModel::add_assets() {
     const std::string place = fmt::format("{}.assets[{}]", place_, i);
     const Output tensor = find_element(*graph_, assets[i].tensor_name, place);
     if (!tensor.has_value() || graph_->output_info(tensor).dtype != DType::kString)
-      throw InvalidArgumentError("{}: \"{}\" does not take a path", place, assets[i].tensor_name);
+      throw InvalidArgumentError(
+          fmt::format("{}: \"{}\" does not take a path", place, assets[i].tensor_name));
     if (!is_within(assets[i].filename))
-      throw InvalidArgumentError("{}: the file \"{}\" is outside of the model", place,
-                                 assets[i].filename);
+      throw InvalidArgumentError(
+          fmt::format("{}: the file \"{}\" is outside of the model", place, assets[i].filename));
     const std::string path = asset_path(assets[i]);
     // Some exporters list it twice.
     const auto known = std::ranges::find(init_feeds_, tensor, &Feeds::value_type::first);
     if (known != init_feeds_.end() && known->second == Tensor::scalar(path)) continue;
     if (!files_.exists(path))
-      throw NotFoundError("{}: there is no such file, {} needs it", path, place);
+      throw NotFoundError(fmt::format("{}: there is no such file, {} needs it", path, place));
     init_feeds_.emplace_back(tensor, Tensor::scalar(path));
   }
 }
@@ -178,8 +183,9 @@ void SavedModel::find_init_op() {
   for (const char* const collection : kInitOpCollections) {
     const std::vector<Output> operations = graph_->collection(collection);
     if (operations.size() > 1)
-      throw InvalidArgumentError("{}: the collection \"{}\" has {} operations, expected one",
-                                 place_, collection, operations.size());
+      throw InvalidArgumentError(
+          fmt::format("{}: the collection \"{}\" has {} operations, expected one", place_,
+                      collection, operations.size()));
     if (operations.empty()) continue;
     init_op_ = operations.front();
     return;
@@ -190,8 +196,8 @@ const Signature& SavedModel::signature(std::string_view name) const {
   if (const auto found = signatures_.find(name); found != signatures_.end()) return found->second;
   std::vector<std::string_view> names;
   for (const auto& [known, signature] : signatures_) names.push_back(known);
-  throw NotFoundError("{}: the model has no signature \"{}\"; it has: {}", directory_, name,
-                      fmt::join(names, ", "));
+  throw NotFoundError(fmt::format("{}: the model has no signature \"{}\"; it has: {}", directory_,
+                                  name, fmt::join(names, ", ")));
 }
 
 std::string SavedModel::variables_prefix() const {
@@ -204,7 +210,8 @@ void SavedModel::restore(crochet::Session& session) const {
   if (prefix.empty()) return;
   const std::string index = prefix + ".index";
   if (!files_.exists(index))
-    throw NotFoundError("{}: there is no such file: the model's variables are gone", index);
+    throw NotFoundError(
+        fmt::format("{}: there is no such file: the model's variables are gone", index));
   GraphSaver saver(*graph_);
   static_cast<StateOperations&>(saver).restore(session, prefix);
   const std::vector<Variable> variables = graph_->variables();
@@ -212,8 +219,9 @@ void SavedModel::restore(crochet::Session& session) const {
   for (size_t i = 0; i < variables.size(); ++i)
     if (const Tensor& value = values.tensors()[i].tensor;
         !value.shape().is_compatible_with(variables[i].shape()))
-      throw InvalidArgumentError("{}: \"{}\" is {} there and {} in the graph", prefix,
-                                 variables[i].name(), value.shape(), variables[i].shape());
+      throw InvalidArgumentError(fmt::format("{}: \"{}\" is {} there and {} in the graph", prefix,
+                                             variables[i].name(), value.shape(),
+                                             variables[i].shape()));
 }
 
 std::unique_ptr<crochet::Session> SavedModel::new_session(const SessionConfig& config) {

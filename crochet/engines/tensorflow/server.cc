@@ -88,10 +88,10 @@ void check_port_is_free(const std::string& device, const std::string& address) {
   const int error = bind_error(port);
   if (error == 0) return;
   if (error == EACCES)
-    throw PermissionDeniedError("server of {}: not permitted to use port {}: {}", device, port,
-                                std::strerror(error));
-  throw FailedPreconditionError("server of {}: port {} of {} is not available: {}", device, port,
-                                address, std::strerror(error));
+    throw PermissionDeniedError(fmt::format("server of {}: not permitted to use port {}: {}",
+                                            device, port, std::strerror(error)));
+  throw FailedPreconditionError(fmt::format("server of {}: port {} of {} is not available: {}",
+                                            device, port, address, std::strerror(error)));
 }
 
 // A name on the loopback interface that differs from `target`.
@@ -158,7 +158,7 @@ std::string server_definition(const ServerOptions& options) {
 int find_free_port() {
   int port = 0;
   if (const int error = bind_error(port); error != 0)
-    throw UnknownError("cannot find a free port: {}", std::strerror(error));
+    throw UnknownError(fmt::format("cannot find a free port: {}", std::strerror(error)));
   return port;
 }
 
@@ -171,8 +171,8 @@ Server::Server(const ServerOptions& options) {
   ProcessServer& process = process_server();
   const std::lock_guard lock(process.mutex);
   if (process.server != nullptr)
-    throw FailedPreconditionError("server of {}: this process is already {}, until it ends", device,
-                                  process.device);
+    throw FailedPreconditionError(fmt::format(
+        "server of {}: this process is already {}, until it ends", device, process.device));
   check_port_is_free(device, address);
   const std::string definition = internal::server_definition(options);
   internal::Status status;
@@ -186,7 +186,7 @@ Server::Server(const ServerOptions& options) {
   process.target = TF_ServerTarget(server);
   port_ = port_of_address(process.target.substr(process.target.rfind('/') + 1));
   target_ = other_name(process.target, port_);
-  log_info("{} listens on port {} of all interfaces", device, port_);
+  log_info(fmt::format("{} listens on port {} of all interfaces", device, port_));
 }
 
 void Server::join() const {

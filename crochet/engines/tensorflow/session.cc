@@ -22,6 +22,7 @@
 #include "crochet/engines/tensorflow/task_placement.h"
 #include "crochet/engines/tensorflow/tensor_conversion.h"
 #include "crochet/engines/tensorflow/tensor_parts.h"
+#include "crochet/tensor/fmt.h"
 
 namespace crochet::tensorflow {
 namespace {
@@ -60,8 +61,9 @@ std::string describe_place(const internal::RemoteTarget& remote, const RunOption
 // Operations of the graph may give a resource any shape.
 void check_part(const Graph::Part& part, const Shape& shape) {
   if (shape != part.shape)
-    throw FailedPreconditionError("the part \"{}\" of a variable is {} now, expected {}",
-                                  part.definition->variable_name, shape, part.shape);
+    throw FailedPreconditionError(
+        fmt::format("the part \"{}\" of a variable is {} now, expected {}",
+                    part.definition->variable_name, shape, part.shape));
 }
 
 // Checked before the run: a step whose values are lost afterwards would be repeated.
@@ -70,18 +72,18 @@ void check_fetch(const Graph& graph, const Output& output) {
   if (!output.has_value()) return;
   const DType dtype = node_of(output).outputs[static_cast<size_t>(output.index())].dtype;
   if (element_size(dtype) == 0 && dtype != DType::kString)
-    throw UnimplementedError(
+    throw UnimplementedError(fmt::format(
         "{} cannot be fetched: it is of TensorFlow's type {} ({}), whose values cannot leave "
         "TensorFlow",
         to_string(output),
         static_cast<int>(TF_OperationOutputType(place_of(output))) % internal::kReferenceTypes,
-        dtype);
+        dtype));
 }
 
 const Graph::VariableNode& checked_node(const Graph& graph, const Variable& variable) {
   if (!variable || variable.info()->graph != &graph)
-    throw InvalidArgumentError("\"{}\" is not a variable of this graph",
-                               variable ? variable.name() : "(none)");
+    throw InvalidArgumentError(fmt::format("\"{}\" is not a variable of this graph",
+                                           variable ? variable.name() : "(none)"));
   return node_of(variable);
 }
 
@@ -165,10 +167,10 @@ void Session::check_has_one_device() {
   const int num_devices = TF_DeviceListCount(devices.get());
   if (num_devices == 1) return;
   close();
-  throw InvalidArgumentError(
+  throw InvalidArgumentError(fmt::format(
       "the settings of a session ask for the single-threaded executor, which runs on one device; "
       "the session has {}",
-      num_devices);
+      num_devices));
 }
 
 Session::~Session() { close(); }
@@ -184,20 +186,22 @@ void Session::close() {
   Status status;
   TF_CloseSession(session_, status.get());
   gate_.wait_until_empty();
-  if (!status.ok()) log_warning("closing a session of TensorFlow: {}", TF_Message(status.get()));
+  if (!status.ok())
+    log_warning(fmt::format("closing a session of TensorFlow: {}", TF_Message(status.get())));
   Status deleted;
   TF_DeleteSession(session_, deleted.get());
-  if (!deleted.ok()) log_warning("deleting a session of TensorFlow: {}", TF_Message(deleted.get()));
+  if (!deleted.ok())
+    log_warning(fmt::format("deleting a session of TensorFlow: {}", TF_Message(deleted.get())));
 }
 
 void Session::execute(Request& request, const std::function<std::string()>& what,
                       const RunOptions& options, RunMetadata* metadata) {
   if (request.empty()) return;
   if (is_single_threaded_ && options.inter_op_thread_pool < 0)
-    throw InvalidArgumentError(
+    throw InvalidArgumentError(fmt::format(
         "{}: inter_op_thread_pool is {}, in a session of the single-threaded executor: it could "
         "not time out; expected at least 0",
-        what(), options.inter_op_thread_pool);
+        what(), options.inter_op_thread_pool));
   const std::string serialized = internal::serialize(options);
   internal::BufferPtr run_options;
   if (!serialized.empty())
@@ -233,17 +237,17 @@ void Session::check_feeds(const Feeds& feeds) const {
   for (size_t i = 0; i < feeds.size(); ++i) {
     const auto& [output, value] = feeds[i];
     if (output.graph() != &graph_ || !output.has_value())
-      throw InvalidArgumentError("{} cannot be fed: it is not a value of this graph",
-                                 to_string(output));
+      throw InvalidArgumentError(
+          fmt::format("{} cannot be fed: it is not a value of this graph", to_string(output)));
     const OutputInfo info = graph_.output_info(output);
     if (value.dtype() != info.dtype ||
         (info.shape && !info.shape->is_compatible_with(value.shape())))
-      throw InvalidArgumentError("{} is {} {}, but it was fed {}", to_string(output), info.dtype,
-                                 info.shape ? to_string(*info.shape) : "of any shape",
-                                 describe(value));
+      throw InvalidArgumentError(
+          fmt::format("{} is {} {}, but it was fed {}", to_string(output), info.dtype,
+                      info.shape ? to_string(*info.shape) : "of any shape", describe(value)));
     for (size_t k = 0; k < i; ++k)
       if (feeds[k].first == output)
-        throw InvalidArgumentError("{} is fed twice", to_string(output));
+        throw InvalidArgumentError(fmt::format("{} is fed twice", to_string(output)));
   }
 }
 
@@ -344,9 +348,9 @@ TF_Output assigned_input(const Graph::Part& part) {
   TF_Operation* const initializer = node_of(part.initializer).operation;
   const std::string_view type = TF_OperationOpType(initializer);
   if (type != "Assign" && type != "AssignVariableOp")
-    throw UnimplementedError("the variable \"{}\" cannot be assigned: its initializer \"{}\" is {}",
-                             part.definition->variable_name, part.initializer.operation()->name,
-                             type);
+    throw UnimplementedError(
+        fmt::format("the variable \"{}\" cannot be assigned: its initializer \"{}\" is {}",
+                    part.definition->variable_name, part.initializer.operation()->name, type));
   return TF_OperationInput({initializer, 1});
 }
 
@@ -362,9 +366,9 @@ Tensor value_of(const Assignment& assignment) {
 void Session::assign(std::span<const Assignment> assignments) {
   for (const Assignment& assignment : assignments)
     if (!checked_node(graph_, assignment.variable).shape.is_compatible_with(assignment.shape))
-      throw InvalidArgumentError("variable \"{}\": found shape {}, expected {}",
-                                 assignment.variable.name(), assignment.shape,
-                                 assignment.variable.shape());
+      throw InvalidArgumentError(fmt::format("variable \"{}\": found shape {}, expected {}",
+                                             assignment.variable.name(), assignment.shape,
+                                             assignment.variable.shape()));
   std::vector<PartValue> values;
   for (const Assignment& assignment : assignments) {
     const Tensor value = value_of(assignment);

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/engines/tensorflow/session_options.h"
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/engines/tensorflow/proto_reader.h"
 #include "crochet/engines/tensorflow/status.h"
@@ -23,9 +25,9 @@ void check_thread_pools(std::string_view config) {
           if (inner != varint_field(kNumThreads)) return false;
           if (const auto num_threads = static_cast<int32_t>(number.int64()); num_threads < 0)
             throw InvalidArgumentError(
-                "the settings of a session ask for a pool of {} threads "
-                "(session_inter_op_thread_pool); expected at least 0",
-                num_threads);
+                fmt::format("the settings of a session ask for a pool of {} threads "
+                            "(session_inter_op_thread_pool); expected at least 0",
+                            num_threads));
           return true;
         });
     return true;

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include <fmt/format.h>
 #include <protozero/pbf_writer.hpp>
 
 #include "crochet/base/error.h"
@@ -52,14 +53,15 @@ bool is_single_threaded(std::string_view config) {
       return true;
     });
   } catch (const DataLossError& error) {
-    throw InvalidArgumentError("the settings of a session are not a ConfigProto: {}", error.what());
+    throw InvalidArgumentError(
+        fmt::format("the settings of a session are not a ConfigProto: {}", error.what()));
   }
   if (executor != kSingleThreaded) return false;
   if (num_threads < 0)
-    throw InvalidArgumentError(
+    throw InvalidArgumentError(fmt::format(
         "the settings of a session ask for {} with inter_op_parallelism_threads = {}: no run of it "
         "could time out; expected one of them",
-        kSingleThreaded, num_threads);
+        kSingleThreaded, num_threads));
   return true;
 }
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/engines/tensorflow/string_constants.h"
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/engines/tensorflow/graph_def_fields.h"
 #include "crochet/tensor/dtype.h"
@@ -87,7 +89,7 @@ std::string with_string_constants(std::string_view meta_graph, const StringConst
           writer.add_message(kMetaGraphGraph, copy_message(graph, kGraphNode, change_node));
         });
   } catch (const protozero::exception& error) {
-    throw DataLossError("{}: damaged or not a GraphDef: {}", name, error.what());
+    throw DataLossError(fmt::format("{}: damaged or not a GraphDef: {}", name, error.what()));
   }
 }
 

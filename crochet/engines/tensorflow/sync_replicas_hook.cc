@@ -24,10 +24,10 @@ constexpr int64_t kNoLimitInMs = std::numeric_limits<int32_t>::max();
 Output only_one(const crochet::Graph& graph, std::string_view collection) {
   const std::vector<Output> all = graph.collection(collection);
   if (all.size() != 1)
-    throw FailedPreconditionError(
+    throw FailedPreconditionError(fmt::format(
         "SyncReplicasHook: the graph's collection \"{}\" has {} operations, expected 1: export the "
         "graph with examples/tensorflow/sync_replicas.py",
-        collection, all.size());
+        collection, all.size()));
   return all.front();
 }
 
@@ -110,8 +110,8 @@ void SyncReplicasHook::after_create_session(crochet::Session& session, Coordinat
   const Tensor missing = session.run(only_one(graph, kSyncReadyForLocalInitOp)).tensor();
   if (missing.is_set() && missing.num_elements() > 0)
     throw FailedPreconditionError(
-        "SyncReplicasHook: the model is not ready: variables not initialized: {}",
-        fmt::join(missing.strings(), ", "));
+        fmt::format("SyncReplicasHook: the model is not ready: variables not initialized: {}",
+                    fmt::join(missing.strings(), ", ")));
   session.run(only_one(graph, options_.is_chief ? kSyncChiefInitOp : kSyncLocalStepInitOp));
   if (!options_.is_chief) return;
   session.run(only_one(graph, kSyncInitTokensOp));

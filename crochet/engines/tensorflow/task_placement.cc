@@ -236,7 +236,7 @@ std::string Placement::place(std::string_view graph_def) {
                           graph.add_message(kGraphLibrary, place_library(library));
                         });
   } catch (const protozero::exception& error) {
-    throw DataLossError("{}: damaged or not a GraphDef: {}", file_, error.what());
+    throw DataLossError(fmt::format("{}: damaged or not a GraphDef: {}", file_, error.what()));
   }
 }
 
@@ -246,7 +246,7 @@ DeviceName parse_task(std::string_view text) {
   const auto task = parse_device_name(text);
   if (!task || !task->job || !task->task || task->type || task->index)
     throw InvalidArgumentError(
-        "\"{}\" is not a task: expected a name such as \"/job:worker/task:1\"", text);
+        fmt::format("\"{}\" is not a task: expected a name such as \"/job:worker/task:1\"", text));
   return *task;
 }
 
@@ -260,10 +260,10 @@ void check_placed_on(TF_Graph* graph, const DeviceName& task) {
     other = text;
   }
   if (!other.empty())
-    throw FailedPreconditionError(
+    throw FailedPreconditionError(fmt::format(
         "the graph has operations on {}, and none on {}, which this process is: import it with "
         "ImportOptions::task",
-        other, to_string(task));
+        other, to_string(task)));
 }
 
 std::string place_on_task(std::string_view graph_def, const DeviceName& task,

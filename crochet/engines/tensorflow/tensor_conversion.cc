@@ -10,6 +10,7 @@
 #include <tensorflow/c/tf_tstring.h>
 
 #include "crochet/base/error.h"
+#include "crochet/tensor/fmt.h"
 
 namespace crochet::tensorflow::internal {
 namespace {
@@ -25,8 +26,8 @@ TensorPtr allocate(const Tensor& tensor, size_t num_bytes) {
   TensorPtr result(
       TF_AllocateTensor(type_of(tensor), dimensions.data(), tensor.shape().rank(), num_bytes));
   if (!result || (num_bytes > 0 && TF_TensorData(result.get()) == nullptr))
-    throw ResourceExhaustedError("not enough memory for TensorFlow's tensor of {} bytes",
-                                 num_bytes);
+    throw ResourceExhaustedError(
+        fmt::format("not enough memory for TensorFlow's tensor of {} bytes", num_bytes));
   return result;
 }
 
@@ -52,7 +53,8 @@ TensorPtr copy_strings(const Tensor& tensor) {
   TensorPtr result(TF_NewTensor(TF_STRING, dimensions.data(), tensor.shape().rank(), data,
                                 num_bytes, free_strings, nullptr));
   if (!result)
-    throw InvalidArgumentError("TensorFlow does not accept the tensor {}", describe(tensor));
+    throw InvalidArgumentError(
+        fmt::format("TensorFlow does not accept the tensor {}", describe(tensor)));
   return result;
 }
 
@@ -73,7 +75,8 @@ TensorPtr share(const Tensor& tensor) {
   TensorPtr result(TF_NewTensor(type_of(tensor), dimensions.data(), tensor.shape().rank(), data,
                                 tensor.num_bytes(), let_go, holder.release()));
   if (!result)
-    throw InvalidArgumentError("TensorFlow does not accept the tensor {}", describe(tensor));
+    throw InvalidArgumentError(
+        fmt::format("TensorFlow does not accept the tensor {}", describe(tensor)));
   return result;
 }
 
@@ -98,8 +101,9 @@ Tensor strings_of(const TF_Tensor* tensor) {
 TensorPtr to_tensorflow(const Tensor& tensor) {
   if (!tensor.is_set()) throw InvalidArgumentError("an unset tensor has no value for TensorFlow");
   if (tensor.shape().rank() > kMaxRank)
-    throw InvalidArgumentError("found a tensor of {} dimensions, TensorFlow allows at most {}",
-                               tensor.shape().rank(), kMaxRank);
+    throw InvalidArgumentError(
+        fmt::format("found a tensor of {} dimensions, TensorFlow allows at most {}",
+                    tensor.shape().rank(), kMaxRank));
   if (tensor.dtype() == DType::kString) return copy_strings(tensor);
   return tensor.buffer() && tensor.num_bytes() > 0 && is_aligned(tensor.bytes().data())
              ? share(tensor)
@@ -111,12 +115,13 @@ Tensor from_tensorflow(TensorPtr tensor, Sharing sharing) {
   const DType dtype = is_valid_dtype(number) ? static_cast<DType>(number) : DType::kInvalid;
   if (dtype == DType::kString) return strings_of(tensor.get());
   if (element_size(dtype) == 0)
-    throw UnimplementedError("a tensor of TensorFlow's type {} ({}) cannot leave TensorFlow",
-                             number, dtype_name(dtype));
+    throw UnimplementedError(
+        fmt::format("a tensor of TensorFlow's type {} ({}) cannot leave TensorFlow", number,
+                    dtype_name(dtype)));
   Shape shape = shape_of(tensor.get());
   const size_t num_bytes = TF_TensorByteSize(tensor.get());
   if (num_bytes != Tensor::num_bytes(dtype, shape))
-    throw InternalError("TensorFlow gave {} bytes for {} {}", num_bytes, dtype, shape);
+    throw InternalError(fmt::format("TensorFlow gave {} bytes for {} {}", num_bytes, dtype, shape));
   const auto* const data = static_cast<const std::byte*>(TF_TensorData(tensor.get()));
   // Our tensors guarantee alignment, but TensorFlow's slices may start at any offset.
   if (num_bytes <= Tensor::kInlineBytes || sharing == Sharing::kCopy || !is_aligned(data)) {

@@ -40,6 +40,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bare_write.h"
+#include "crochet/checkpoint/saver/background_saver.h"
 #include "crochet/crochet.h"
 #include "page_cache.h"
 

@@ -32,6 +32,7 @@
 #include <nlohmann/json.hpp>
 #include <stdio.h>
 
+#include "crochet/checkpoint/saver/save_promise.h"
 #include "crochet/checkpoint/saver/save_ticket.h"
 #include "crochet/crochet.h"
 #include "crochet/io/posix_file_system.h"

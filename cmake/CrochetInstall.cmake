@@ -1,10 +1,9 @@
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs the files for find_package(crochet): crochetConfig.cmake, the targets, and the scripts
-# that find the libraries they link. None contains the path of this build or of the prefix.
+# Installs the files for find_package(crochet) and for pkg-config. None contains the path of this
+# build or of the prefix.
 include(CMakePackageConfigHelpers)
-include(GNUInstallDirs)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/crochet)
 configure_package_config_file(
@@ -13,20 +12,22 @@ configure_package_config_file(
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/crochetConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/crochetConfig.cmake
-              ${PROJECT_BINARY_DIR}/crochetConfigVersion.cmake
-              ${PROJECT_SOURCE_DIR}/cmake/CrochetLibraries.cmake DESTINATION ${package_dir})
+              ${PROJECT_BINARY_DIR}/crochetConfigVersion.cmake DESTINATION ${package_dir})
 install(EXPORT crochetTargets NAMESPACE crochet:: DESTINATION ${package_dir})
-
-# Headers that only crochet's own tests include.
-set(left_out)
-foreach(header raw_bundle.h retention_model.h scripted_calls.h wait_until.h)
-  list(APPEND left_out PATTERN "${header}" EXCLUDE)
-endforeach()
 if(CROCHET_WITH_TENSORFLOW)
   install(FILES ${PROJECT_SOURCE_DIR}/cmake/FindTensorFlowC.cmake DESTINATION ${package_dir})
   install(EXPORT crochetTensorFlowTargets NAMESPACE crochet:: DESTINATION ${package_dir})
-else()
-  list(APPEND left_out PATTERN "engines/tensorflow" EXCLUDE)
 endif()
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/crochet DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        FILES_MATCHING PATTERN "*.h" ${left_out})
+
+# A static library names the libraries that it needs; a shared one brings them itself.
+list(TRANSFORM crochet_linked_libraries PREPEND -l OUTPUT_VARIABLE linked)
+list(JOIN linked " " linked)
+if(BUILD_SHARED_LIBS)
+  set(needs "Requires.private: fmt\nLibs: -L\${libdir} -lcrochet\nLibs.private: ${linked} -pthread")
+else()
+  set(needs "Requires: fmt\nLibs: -L\${libdir} -lcrochet ${linked} -pthread")
+endif()
+set(pkg_config_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+file(RELATIVE_PATH prefix_from_here /${pkg_config_dir} /)
+configure_file(cmake/crochet.pc.in ${PROJECT_BINARY_DIR}/crochet.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/crochet.pc DESTINATION ${pkg_config_dir})

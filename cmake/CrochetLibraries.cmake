@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Finds the libraries that crochet links; docs/architecture.md has the purpose of each.
-# Included by the build and by the installed package. Missing ones are listed in
-# crochet_missing_libraries.
+# Missing ones are listed in crochet_missing_libraries; crochet_linked_libraries are those without
+# a CMake package of their own that a program must link.
 set(crochet_missing_libraries)
 foreach(crochet_needed Threads fmt leveldb Snappy "nlohmann_json 3.11")
   separate_arguments(crochet_package UNIX_COMMAND "${crochet_needed}")
@@ -40,6 +40,7 @@ endfunction()
 
 crochet_find_library(crochet_isal isa-l/crc.h isal)
 crochet_find_library(crochet_uring liburing.h uring)
+set(crochet_linked_libraries isal uring)
 crochet_find_library(crochet_protozero protozero/pbf_reader.hpp)
 crochet_find_library(crochet_dlpack dlpack/dlpack.h)
 

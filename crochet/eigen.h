@@ -21,7 +21,7 @@
 #include "crochet/run/tracker.h"
 #include "crochet/tensor/to_tensor.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // A tensor of two dimensions or one, to be read or (Matrix, Vector; in update() and replace())
 // written.
@@ -132,4 +132,4 @@ Tensor array_to_tensor(ToTensorTag, const Eigen::DenseBase<Derived>& expression)
   return tensor;
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -3,6 +3,7 @@
 #include "tools/comparison.h"
 
 #include <cmath>
+#include <complex>
 #include <limits>
 
 #include <fmt/format.h>

@@ -3,6 +3,7 @@
 #include "tools/number.h"
 
 #include <cmath>
+#include <complex>
 #include <concepts>
 
 #include <fmt/format.h>

@@ -3,6 +3,7 @@
 #include "tools/text.h"
 
 #include <cmath>
+#include <complex>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

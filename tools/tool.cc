@@ -11,6 +11,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/escape.h"
 #include "crochet/base/log.h"
+#include "crochet/version.h"
 #include "tools/command.h"
 #include "tools/output.h"
 #include "tools/text.h"

@@ -8,7 +8,7 @@
 
 #include <cxxabi.h>
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 // The text after the last "::" outside brackets, without bracketed parts:
@@ -34,4 +34,4 @@ std::string class_name(const std::type_info& type) {
   return last_part(status == 0 ? demangled.get() : type.name());
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

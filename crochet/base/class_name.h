@@ -5,10 +5,10 @@
 #include <string>
 #include <typeinfo>
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // The name of a C++ class without its namespaces and template arguments:
 // "StopAtStepHook".
 std::string class_name(const std::type_info& type);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

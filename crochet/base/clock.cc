@@ -6,9 +6,9 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "crochet/base/immortal.h"
+#include "crochet/base/internal/immortal.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 class RealClock final : public Clock {
@@ -38,4 +38,4 @@ Clock& Clock::real() {
   return *clock;
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -2,17 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <stop_token>
 
-namespace crochet {
+#include "crochet/base/export.h"
+
+namespace crochet::inline v0 {
 
 // The source of the library's time, which tests can replace. Intervals are
 // measured with now(), which never jumps; wall_time() is only written into files.
 //
 // Thread-safe.
-class Clock {
+class CROCHET_EXPORT Clock {
  public:
   using Duration = std::chrono::nanoseconds;
   using TimePoint = std::chrono::time_point<std::chrono::steady_clock, Duration>;
@@ -37,8 +38,9 @@ inline double to_seconds(Clock::Duration duration) {
 // Clamps to a century, so that a time point this far away can be represented.
 inline Clock::Duration from_seconds(double seconds) {
   constexpr double kCentury = 100 * 365 * 24 * 3600.0;
-  const std::chrono::duration<double> duration(std::clamp(seconds, -kCentury, kCentury));
-  return std::chrono::duration_cast<Clock::Duration>(duration);
+  if (seconds > kCentury) seconds = kCentury;
+  if (seconds < -kCentury) seconds = -kCentury;
+  return std::chrono::duration_cast<Clock::Duration>(std::chrono::duration<double>(seconds));
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

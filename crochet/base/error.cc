@@ -7,7 +7,7 @@
 #include "crochet/base/class_name.h"
 #include "crochet/base/escape.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 const char* code_name(Code code) {
   switch (code) {
@@ -121,4 +121,4 @@ std::string describe(const std::exception_ptr& error) {
   }
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -7,7 +7,9 @@
 #include <string>
 #include <string_view>
 
-namespace crochet {
+#include "crochet/base/export.h"
+
+namespace crochet::inline v0 {
 
 // TensorFlow's canonical codes, with its numbers.
 enum class Code {
@@ -30,12 +32,12 @@ enum class Code {
 };
 
 // The code's name as TensorFlow prints it: "INVALID_ARGUMENT".
-const char* code_name(Code code);
+CROCHET_EXPORT const char* code_name(Code code);
 
 // The base class of every error of this library. what() names the object, what
 // happened, where, and what was found and expected, in one line: control characters, including
 // line breaks, and bytes that are not UTF-8 are escaped, since it may contain names from files.
-class Error : public std::runtime_error {
+class CROCHET_EXPORT Error : public std::runtime_error {
  public:
   Error(Code code, std::string_view message);
 
@@ -49,7 +51,7 @@ class Error : public std::runtime_error {
 //
 //   throw NotFoundError(prefix + ": no such checkpoint");
 template <Code kCode>
-class CodedError : public Error {
+class CROCHET_EXPORT CodedError : public Error {
  public:
   explicit CodedError(std::string_view message) : Error(kCode, message) {}
 };
@@ -77,25 +79,25 @@ using DataLossError = CodedError<Code::kDataLoss>;
 using UnauthenticatedError = CodedError<Code::kUnauthenticated>;
 
 // Ends a run cleanly, as Python's exception of that name does.
-class StopIteration : public std::exception {
+class CROCHET_EXPORT StopIteration : public std::exception {
  public:
   const char* what() const noexcept override { return "StopIteration"; }
 };
 
 // The loss became NaN and NanTensorHook is configured to fail.
-class NanLossDuringTrainingError : public FailedPreconditionError {
+class CROCHET_EXPORT NanLossDuringTrainingError : public FailedPreconditionError {
  public:
   using FailedPreconditionError::FailedPreconditionError;
 };
 
 // Throws the class that belongs to `code`.
-[[noreturn]] void throw_error(Code code, const std::string& message);
+[[noreturn]] CROCHET_EXPORT void throw_error(Code code, const std::string& message);
 
 // True for the errors that mean "recreate the session": kAborted, kUnavailable.
-bool is_preemption(const std::exception_ptr& error);
+CROCHET_EXPORT bool is_preemption(const std::exception_ptr& error);
 // True for the errors that mean "the data ended": OutOfRangeError, StopIteration.
-bool is_end_of_input(const std::exception_ptr& error);
+CROCHET_EXPORT bool is_end_of_input(const std::exception_ptr& error);
 // One line for a log: the message of a std::exception, or its type's name.
-std::string describe(const std::exception_ptr& error);
+CROCHET_EXPORT std::string describe(const std::exception_ptr& error);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 namespace {
 
 unsigned char byte_at(std::string_view text, size_t i) {
@@ -113,4 +113,4 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // Names from files can contain any bytes. These functions turn them into one line of text that a
 // terminal shows and does not interpret. They escape the control characters of ASCII (including
@@ -23,4 +23,4 @@ std::string escape_json(std::string_view document);
 
 bool is_utf8(std::string_view text);
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

@@ -16,9 +16,9 @@
 #include <fmt/chrono.h>
 
 #include "crochet/base/escape.h"
-#include "crochet/base/process_owner.h"
+#include "crochet/base/internal/process_owner.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 constexpr size_t kMaxWaiting = 10'000;
@@ -184,4 +184,4 @@ void log_info(std::string_view message) noexcept { log(Severity::kInfo, message)
 void log_warning(std::string_view message) noexcept { log(Severity::kWarning, message); }
 void log_error(std::string_view message) noexcept { log(Severity::kError, message); }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

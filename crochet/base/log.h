@@ -5,7 +5,9 @@
 #include <functional>
 #include <string_view>
 
-namespace crochet {
+#include "crochet/base/export.h"
+
+namespace crochet::inline v0 {
 
 enum class Severity { kDebug, kInfo, kWarning, kError };
 
@@ -24,25 +26,25 @@ using LogCallback = std::function<void(Severity severity, std::string_view messa
 // call may end after this returns: the callable stays alive for it, and flush_log() waits for
 // it. The last callback that is set is never destroyed; what it refers to must stay valid as
 // long as any thread may log, that is, until the process ends.
-LogCallback set_log_callback(LogCallback callback);
+CROCHET_EXPORT LogCallback set_log_callback(LogCallback callback);
 
 // Returns once all lines logged before have been passed to the callback, and calls of callbacks
 // replaced before have ended. When called by a callback, returns at once.
 // Requires: the caller holds no lock that the callback waits for.
-void flush_log();
+CROCHET_EXPORT void flush_log();
 
 // The default callback.
-void log_to_stderr(Severity severity, std::string_view message);
+CROCHET_EXPORT void log_to_stderr(Severity severity, std::string_view message);
 
 // Escapes one line and passes it to the callback, or leaves that to the thread that is currently in
 // a call of it. Never throws: exceptions of the callback are dropped. The line goes to stderr
 // instead if 10,000 others are already waiting, or if the callback logs recursively, 10 levels
 // deep.
-void log(Severity severity, std::string_view message) noexcept;
+CROCHET_EXPORT void log(Severity severity, std::string_view message) noexcept;
 
-void log_debug(std::string_view message) noexcept;
-void log_info(std::string_view message) noexcept;
-void log_warning(std::string_view message) noexcept;
-void log_error(std::string_view message) noexcept;
+CROCHET_EXPORT void log_debug(std::string_view message) noexcept;
+CROCHET_EXPORT void log_info(std::string_view message) noexcept;
+CROCHET_EXPORT void log_warning(std::string_view message) noexcept;
+CROCHET_EXPORT void log_error(std::string_view message) noexcept;
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -4,10 +4,10 @@
 
 #include <cstddef>
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // A page of memory on x86-64 and most of AArch64, and an alignment of memory that every disk
 // accepts, whatever its block size.
 inline constexpr size_t kPageBytes = 4096;
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -6,7 +6,7 @@
 
 #include "crochet/base/error.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 namespace {
 
 using nlohmann::json;
@@ -64,4 +64,4 @@ void parse_json(std::string_view text, JsonHandler& handler) {
   json::sax_parse(text.begin(), text.end(), &handler);
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

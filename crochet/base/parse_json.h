@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // Every JSON text that the library or a tool reads goes through these two functions; tests/layering
 // rejects any other call of a parser. Text from a file is not trusted: values parsed from it, which
@@ -40,4 +40,4 @@ class JsonHandler : public nlohmann::json_sax<nlohmann::json> {
 // Calls `handler` for each part. Throws: as parse_json(), and what the handler throws.
 void parse_json(std::string_view text, JsonHandler& handler);
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

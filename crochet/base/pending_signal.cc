@@ -12,7 +12,7 @@
 
 #include "crochet/base/error.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 std::atomic<int> the_pending_signal = 0;
@@ -56,4 +56,4 @@ std::string signal_name(int signal) {
   return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

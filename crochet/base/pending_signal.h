@@ -6,27 +6,28 @@
 #include <string>
 
 #include "crochet/base/clock.h"
+#include "crochet/base/export.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // The signal that asks this process to end its training: 0 if none has arrived.
 //
 // Operations that may take long (restoring, waiting, retrying, evaluating) check
 // it and end early. SignalHook sets it from its handlers; programs with handlers
 // of their own may do the same. Lock-free, so safe in a signal handler.
-int pending_signal() noexcept;
-void set_pending_signal(int signal) noexcept;
+CROCHET_EXPORT int pending_signal() noexcept;
+CROCHET_EXPORT void set_pending_signal(int signal) noexcept;
 // How long ago the first signal arrived, by the real clock; zero if none has.
-Clock::Duration pending_signal_age() noexcept;
+CROCHET_EXPORT Clock::Duration pending_signal_age() noexcept;
 
 // Throws CancelledError, naming the signal and the activity it cut short, if one is pending.
-void throw_if_signalled(const char* activity);
+CROCHET_EXPORT void throw_if_signalled(const char* activity);
 
 // Sleeps; returns early, with false, if a signal is pending or `stop` is requested.
-bool sleep_unless_signalled(Clock& clock, Clock::Duration duration,
-                            const std::stop_token& stop = {});
+CROCHET_EXPORT bool sleep_unless_signalled(Clock& clock, Clock::Duration duration,
+                                           const std::stop_token& stop = {});
 
 // "SIGTERM" for 15; "signal 99" for a number without a name.
-std::string signal_name(int signal);
+CROCHET_EXPORT std::string signal_name(int signal);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -6,7 +6,7 @@
 
 #include <random>
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 uint64_t random_number() {
   uint64_t number = 0;
@@ -15,4 +15,4 @@ uint64_t random_number() {
   return uint64_t{device()} << 32 | device();
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -4,10 +4,10 @@
 
 #include <cstdint>
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // A random number, different for each call in this and any other process, including forked ones:
 // for names of temporary files. Thread-safe.
 uint64_t random_number();
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // Marks a moment at which a slow thread could lose a race. A test may install a function that is
 // called at each of these points: it may yield, or do what another thread would have done. Without
@@ -19,4 +19,4 @@ inline void scheduling_point() noexcept {
   if (const SchedulingHook hook = scheduling_hook.load(std::memory_order_relaxed)) hook();
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

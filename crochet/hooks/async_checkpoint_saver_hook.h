@@ -4,9 +4,10 @@
 
 #include <utility>
 
+#include "crochet/base/export.h"
 #include "crochet/hooks/checkpoint_saver_hook.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Saves checkpoints as CheckpointSaverHook does, but without stopping training: a snapshot of the
 // state is taken between two steps and written by another thread.
@@ -27,7 +28,7 @@ namespace crochet {
 //
 // Listeners are called on the training thread, after_save before the next run; they can stop
 // training.
-class AsyncCheckpointSaverHook final : public CheckpointSaverHook {
+class CROCHET_EXPORT AsyncCheckpointSaverHook final : public CheckpointSaverHook {
  public:
   explicit AsyncCheckpointSaverHook(CheckpointSaverHookOptions options)
       : CheckpointSaverHook(std::move(options), Writing::kInBackground) {}
@@ -39,4 +40,4 @@ class AsyncCheckpointSaverHook final : public CheckpointSaverHook {
   int64_t num_skipped() const { return statistics().skipped; }
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -13,15 +13,20 @@
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/checkpoint/file/index_file.h"
+#include "crochet/checkpoint/saver/background_saver.h"
 #include "crochet/checkpoint/saver/registered_saver.h"
+#include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/hooks/global_step.h"
-#include "crochet/hooks/periodic_values.h"
+#include "crochet/hooks/internal/periodic_values.h"
 #include "crochet/io/path.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHookOptions options)
     : CheckpointSaverHook(std::move(options), Writing::kWaits) {}
+
+CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHook&&) noexcept = default;
+CheckpointSaverHook::~CheckpointSaverHook() = default;
 
 CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHookOptions options, Writing writing)
     : options_(std::move(options)),
@@ -439,4 +444,4 @@ bool CheckpointSaverHook::call_after_save(Session& session, int64_t step) {
   return stop;
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

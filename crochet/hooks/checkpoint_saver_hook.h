@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "crochet/checkpoint/saver/background_saver.h"
+#include "crochet/base/export.h"
 #include "crochet/checkpoint/saver/save_policy.h"
 #include "crochet/checkpoint/saver/save_statistics.h"
 #include "crochet/checkpoint/saver/saver.h"
@@ -19,7 +19,10 @@
 #include "crochet/monitor/session_run_hook.h"
 #include "crochet/summary/summary_writer.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
+
+class BackgroundSaver;
+class SaveSource;
 
 // Exactly one of the intervals and at most one of saver and scaffold is set; with neither, the
 // saver is the graph's (registered_saver.h), or else one with default options.
@@ -74,10 +77,12 @@ struct CheckpointSaverHookOptions {
 // started is finished, however long it takes; AsyncCheckpointSaverHook does not wait for it.
 //
 // A save that fails throws from the run, and ends it.
-class CheckpointSaverHook : public SessionRunHook {
+class CROCHET_EXPORT CheckpointSaverHook : public SessionRunHook {
  public:
   // Throws: InvalidArgumentError for conflicting or missing options.
   explicit CheckpointSaverHook(CheckpointSaverHookOptions options);
+  CheckpointSaverHook(CheckpointSaverHook&& other) noexcept;
+  ~CheckpointSaverHook() override;
 
   // Throws: FailedPreconditionError if another run holds the directory, or without a global step.
   void begin(Graph& graph) override;
@@ -172,4 +177,4 @@ class CheckpointSaverHook : public SessionRunHook {
   std::string left_unsaved_;                     // Why there is no time for the last save.
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

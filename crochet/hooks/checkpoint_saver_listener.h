@@ -4,13 +4,14 @@
 
 #include <cstdint>
 
+#include "crochet/base/export.h"
 #include "crochet/session/session.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Called around each save of a checkpoint hook, with the saved step, on the training thread.
 // Derive from it and override what you need.
-class CheckpointSaverListener {
+class CROCHET_EXPORT CheckpointSaverListener {
  public:
   virtual ~CheckpointSaverListener() = default;
 
@@ -24,4 +25,4 @@ class CheckpointSaverListener {
   virtual void end(Session& /*session*/, int64_t /*step*/) {}
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -9,7 +9,7 @@
 
 #include "crochet/base/error.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 using Direction = EarlyStoppingHook::Direction;
@@ -194,4 +194,4 @@ EarlyStoppingHook stop_if_lower_hook(MetricSource metric, double threshold,
   return {std::move(metric), EarlyStoppingHook::Threshold{Direction::kLower, threshold}, options};
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -7,11 +7,12 @@
 #include <memory>
 #include <string>
 
+#include "crochet/base/export.h"
+#include "crochet/hooks/internal/periodic_values.h"
 #include "crochet/hooks/metric_source.h"
-#include "crochet/hooks/periodic_values.h"
 #include "crochet/monitor/session_run_hook.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 struct EarlyStoppingOptions {
   // The metric is ignored before this step.
@@ -29,7 +30,7 @@ struct EarlyStoppingOptions {
 // (EvaluationHook::metric) or in another process (metric_in_directory). While it is unset or NaN it
 // is neither an improvement nor beyond a threshold. The best value and its step are part of
 // checkpoints, so a resumed run has as much patience left as it had.
-class EarlyStoppingHook final : public SessionRunHook {
+class CROCHET_EXPORT EarlyStoppingHook final : public SessionRunHook {
  public:
   enum class Direction { kLower, kHigher };
   // What ends the run: no value better than the best for max_steps, or one beyond a threshold.
@@ -85,24 +86,28 @@ class EarlyStoppingHook final : public SessionRunHook {
 };
 
 // Stops once the metric has not fallen below its minimum for max_steps_without_decrease steps.
-EarlyStoppingHook stop_if_no_decrease_hook(Fetches metric, int64_t max_steps_without_decrease,
-                                           const EarlyStoppingOptions& options = {});
-EarlyStoppingHook stop_if_no_decrease_hook(MetricSource metric, int64_t max_steps_without_decrease,
-                                           const EarlyStoppingOptions& options = {});
+CROCHET_EXPORT EarlyStoppingHook stop_if_no_decrease_hook(Fetches metric,
+                                                          int64_t max_steps_without_decrease,
+                                                          const EarlyStoppingOptions& options = {});
+CROCHET_EXPORT EarlyStoppingHook stop_if_no_decrease_hook(MetricSource metric,
+                                                          int64_t max_steps_without_decrease,
+                                                          const EarlyStoppingOptions& options = {});
 // Stops once the metric has not risen above its maximum for max_steps_without_increase steps.
-EarlyStoppingHook stop_if_no_increase_hook(Fetches metric, int64_t max_steps_without_increase,
-                                           const EarlyStoppingOptions& options = {});
-EarlyStoppingHook stop_if_no_increase_hook(MetricSource metric, int64_t max_steps_without_increase,
-                                           const EarlyStoppingOptions& options = {});
+CROCHET_EXPORT EarlyStoppingHook stop_if_no_increase_hook(Fetches metric,
+                                                          int64_t max_steps_without_increase,
+                                                          const EarlyStoppingOptions& options = {});
+CROCHET_EXPORT EarlyStoppingHook stop_if_no_increase_hook(MetricSource metric,
+                                                          int64_t max_steps_without_increase,
+                                                          const EarlyStoppingOptions& options = {});
 // Stops once the metric is above the threshold.
-EarlyStoppingHook stop_if_higher_hook(Fetches metric, double threshold,
-                                      const EarlyStoppingOptions& options = {});
-EarlyStoppingHook stop_if_higher_hook(MetricSource metric, double threshold,
-                                      const EarlyStoppingOptions& options = {});
+CROCHET_EXPORT EarlyStoppingHook stop_if_higher_hook(Fetches metric, double threshold,
+                                                     const EarlyStoppingOptions& options = {});
+CROCHET_EXPORT EarlyStoppingHook stop_if_higher_hook(MetricSource metric, double threshold,
+                                                     const EarlyStoppingOptions& options = {});
 // Stops once the metric is below the threshold.
-EarlyStoppingHook stop_if_lower_hook(Fetches metric, double threshold,
-                                     const EarlyStoppingOptions& options = {});
-EarlyStoppingHook stop_if_lower_hook(MetricSource metric, double threshold,
-                                     const EarlyStoppingOptions& options = {});
+CROCHET_EXPORT EarlyStoppingHook stop_if_lower_hook(Fetches metric, double threshold,
+                                                    const EarlyStoppingOptions& options = {});
+CROCHET_EXPORT EarlyStoppingHook stop_if_lower_hook(MetricSource metric, double threshold,
+                                                    const EarlyStoppingOptions& options = {});
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -10,7 +10,7 @@
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 EvaluationHook::EvaluationHook(EvaluationHookOptions options)
     : options_(std::move(options)),
@@ -94,4 +94,4 @@ void EvaluationHook::report(int64_t step) const {
   if (writer_) writer_->add_scalars(step, scalars);
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

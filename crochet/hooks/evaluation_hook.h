@@ -9,17 +9,18 @@
 #include <string>
 #include <utility>
 
+#include "crochet/base/export.h"
+#include "crochet/hooks/internal/periodic_values.h"
 #include "crochet/hooks/metric_source.h"
-#include "crochet/hooks/periodic_values.h"
 #include "crochet/monitor/session_run_hook.h"
 #include "crochet/summary/read_metrics.h"
 #include "crochet/summary/summary_writer.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // An evaluation given by the program: a callable that returns Metrics and takes either nothing or
 // the session to evaluate in.
-class Evaluation {
+class CROCHET_EXPORT Evaluation {
  public:
   Evaluation() = default;
   template <std::invocable<> Callable>
@@ -72,7 +73,7 @@ struct EvaluationHookOptions {
 // hooks after this one in the list see them in the same step. An exception of the evaluation ends
 // the run as one of a step does, except OutOfRangeError and StopIteration: the end of the
 // evaluation's data must not look like the end of training.
-class EvaluationHook final : public SessionRunHook {
+class CROCHET_EXPORT EvaluationHook final : public SessionRunHook {
  public:
   // Throws: InvalidArgumentError without an evaluation, unless exactly one interval is set, and
   // above 0.
@@ -109,4 +110,4 @@ class EvaluationHook final : public SessionRunHook {
   std::shared_ptr<Newest> newest_ = std::make_shared<Newest>();  // Shared with metric sources.
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

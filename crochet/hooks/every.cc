@@ -7,7 +7,7 @@
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 EveryHook::EveryHook(const EveryOptions& options, ValueList values,
                      std::function<void(int64_t, const FetchValues&)> function)
@@ -42,4 +42,4 @@ void AtEndHook::end(Session& session) {
   function_(session.run(values_));
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -7,11 +7,12 @@
 #include <string>
 #include <utility>
 
-#include "crochet/hooks/periodic_values.h"
-#include "crochet/hooks/value_function.h"
+#include "crochet/base/export.h"
+#include "crochet/hooks/internal/periodic_values.h"
+#include "crochet/hooks/internal/value_function.h"
 #include "crochet/monitor/session_run_hook.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Exactly one of the two is set.
 struct EveryOptions {
@@ -24,7 +25,7 @@ struct EveryOptions {
 };
 
 // What every() returns.
-class EveryHook final : public SessionRunHook {
+class CROCHET_EXPORT EveryHook final : public SessionRunHook {
  public:
   // Throws: InvalidArgumentError unless exactly one interval is set, and above 0.
   EveryHook(const EveryOptions& options, ValueList values,
@@ -44,7 +45,7 @@ class EveryHook final : public SessionRunHook {
 };
 
 // What at_end() returns.
-class AtEndHook final : public SessionRunHook {
+class CROCHET_EXPORT AtEndHook final : public SessionRunHook {
  public:
   AtEndHook(ValueList values, std::function<void(const FetchValues& values)> function);
 
@@ -82,4 +83,4 @@ AtEndHook at_end(ValueList values, Function function) {
   return AtEndHook(values, internal::value_function<Function>(std::move(function), values));
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

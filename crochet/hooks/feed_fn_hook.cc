@@ -6,7 +6,7 @@
 
 #include "crochet/base/error.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 FeedFnHook::FeedFnHook(std::function<Feeds()> feed_fn) : feed_fn_(std::move(feed_fn)) {
   if (!feed_fn_) throw InvalidArgumentError("FeedFnHook: the feed function is empty");
@@ -16,4 +16,4 @@ std::optional<SessionRunArgs> FeedFnHook::before_run(SessionRunContext&) {
   return SessionRunArgs{.feeds = feed_fn_()};
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

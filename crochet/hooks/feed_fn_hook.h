@@ -4,9 +4,10 @@
 
 #include <functional>
 
+#include "crochet/base/export.h"
 #include "crochet/monitor/session_run_hook.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Feeds every run with the result of a function, such as a batch of training data.
 //
@@ -15,7 +16,7 @@ namespace crochet {
 // The function is called once for each attempt at a run, so again if the run failed and was
 // recovered. An OutOfRangeError or StopIteration it throws ends the run cleanly. Throws:
 // FailedPreconditionError from the run for an output that the caller or another hook feeds, too.
-class FeedFnHook final : public SessionRunHook {
+class CROCHET_EXPORT FeedFnHook final : public SessionRunHook {
  public:
   // Throws: InvalidArgumentError for an empty function.
   explicit FeedFnHook(std::function<Feeds()> feed_fn);
@@ -26,4 +27,4 @@ class FeedFnHook final : public SessionRunHook {
   std::function<Feeds()> feed_fn_;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

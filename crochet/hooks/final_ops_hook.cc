@@ -8,7 +8,7 @@
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 FinalOpsHook::FinalOpsHook(Fetches final_ops, Feeds final_ops_feed_dict)
     : final_ops_(std::move(final_ops)), feeds_(std::move(final_ops_feed_dict)) {}
@@ -33,4 +33,4 @@ void FinalOpsHook::end(Session& session) {
   }
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

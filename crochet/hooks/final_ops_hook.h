@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "crochet/base/export.h"
 #include "crochet/monitor/session_run_hook.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Evaluates outputs once, at the clean end of a run, and keeps their values.
 //
@@ -15,7 +16,7 @@ namespace crochet {
 //
 // If a signal asks the process to end, nothing is evaluated: the rest of the grace period
 // is for the last checkpoint. Then, and after a run that failed, there are no values.
-class FinalOpsHook final : public SessionRunHook {
+class CROCHET_EXPORT FinalOpsHook final : public SessionRunHook {
  public:
   // `final_ops` are outputs or names in any structure; they are run with `final_ops_feed_dict`.
   explicit FinalOpsHook(Fetches final_ops, Feeds final_ops_feed_dict = {});
@@ -34,4 +35,4 @@ class FinalOpsHook final : public SessionRunHook {
   FetchValues values_;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

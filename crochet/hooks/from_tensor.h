@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "crochet/base/error.h"
+#include "crochet/tensor/internal/value_traits.h"
 #include "crochet/tensor/tensor.h"
-#include "crochet/tensor/value_traits.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 namespace internal {
 
@@ -59,4 +59,4 @@ T from_tensor(const Tensor& tensor) {
   }
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -7,7 +7,7 @@
 #include "crochet/base/error.h"
 #include "crochet/session/session.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 Output require_global_step(const Graph& graph, const SessionRunHook& hook) {
   const Output step = graph.global_step();
@@ -27,4 +27,4 @@ void require_session(bool is_ready, const SessionRunHook& hook) {
 
 int64_t step_value(const Tensor& value) { return global_step_value(value); }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -4,7 +4,7 @@
 
 #include "crochet/monitor/session_run_hook.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // The graph's global step, which `hook` requires. Throws:
 // FailedPreconditionError, naming the hook, if there is none.
@@ -17,4 +17,4 @@ void require_session(bool is_ready, const SessionRunHook& hook);
 // The global step that a run fetched: the number of steps completed before it.
 int64_t step_value(const Tensor& value);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

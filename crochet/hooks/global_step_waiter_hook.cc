@@ -11,7 +11,7 @@
 #include "crochet/base/pending_signal.h"
 #include "crochet/hooks/global_step.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 constexpr std::chrono::milliseconds kPollEvery(500);
@@ -84,4 +84,4 @@ int64_t staggered_start_step(int task, double k) {
   return static_cast<int64_t>(k * std::log(task + 1.0));
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

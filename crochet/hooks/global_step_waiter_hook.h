@@ -5,9 +5,10 @@
 #include <optional>
 
 #include "crochet/base/clock.h"
+#include "crochet/base/export.h"
 #include "crochet/monitor/session_run_hook.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 struct GlobalStepWaiterHookOptions {
   // The global step at which this worker starts to train; 0 or less: at once.
@@ -26,7 +27,7 @@ struct GlobalStepWaiterHookOptions {
 //
 // If the session's coordinator or a signal asks to stop meanwhile, the worker ends
 // cleanly without a run: the request is passed on and StopIteration is thrown.
-class GlobalStepWaiterHook final : public SessionRunHook {
+class CROCHET_EXPORT GlobalStepWaiterHook final : public SessionRunHook {
  public:
   // Throws: InvalidArgumentError for a limit that is not above 0.
   explicit GlobalStepWaiterHook(const GlobalStepWaiterHookOptions& options);
@@ -53,6 +54,6 @@ class GlobalStepWaiterHook final : public SessionRunHook {
 // The step at which worker `task`, counted from 0, may start: k * log(task + 1), rounded down.
 // The first starts at once; the distance between two neighbours decreases.
 // Throws: InvalidArgumentError for a negative task or k.
-int64_t staggered_start_step(int task, double k);
+CROCHET_EXPORT int64_t staggered_start_step(int task, double k);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

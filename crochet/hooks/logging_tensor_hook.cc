@@ -14,7 +14,7 @@
 #include "crochet/hooks/global_step.h"
 #include "crochet/hooks/value_text.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 void check_interval(const LoggingTensorHookOptions& options) {
@@ -118,4 +118,4 @@ std::string LoggingTensorHook::line(const FetchValues& values) const {
   return options_.formatter ? options_.formatter(by_tag) : text;
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

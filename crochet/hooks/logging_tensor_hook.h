@@ -7,10 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/hooks/second_or_step_timer.h"
 #include "crochet/monitor/session_run_hook.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // An output, or its name, and the tag under which it is logged, by default its name.
 struct LoggedTensor {
@@ -47,7 +48,7 @@ struct LoggingTensorHookOptions {
 //
 // Values are computed only in the runs that are logged. If a signal asks the process to end,
 // nothing is evaluated at the end: the rest of the grace period is for the last checkpoint.
-class LoggingTensorHook final : public SessionRunHook {
+class CROCHET_EXPORT LoggingTensorHook final : public SessionRunHook {
  public:
   // Throws: InvalidArgumentError for conflicting options, no tensors, a tag that
   // is repeated, a tensor that is not one output, or an interval that is not above 0.
@@ -71,4 +72,4 @@ class LoggingTensorHook final : public SessionRunHook {
   bool requested_ = false;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

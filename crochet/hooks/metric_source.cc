@@ -6,7 +6,7 @@
 
 #include "crochet/summary/read_metrics.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 MetricSource metric_in_directory(std::string eval_dir, std::string name, FileSystem* files) {
   if (files == nullptr) files = &FileSystem::posix();
@@ -21,4 +21,4 @@ MetricSource metric_in_directory(std::string eval_dir, std::string name, FileSys
   return {.name = name, .newest = newest};
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

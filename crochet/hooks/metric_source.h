@@ -7,9 +7,10 @@
 #include <optional>
 #include <string>
 
+#include "crochet/base/export.h"
 #include "crochet/io/file_system.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // A metric's value and the number of completed steps it belongs to.
 struct MetricPoint {
@@ -27,7 +28,7 @@ struct MetricSource {
 
 // The metric that an evaluator in another process writes into `eval_dir`: see evaluate_repeatedly.
 // Each call of `newest` reads the directory. `files` is the operating system's if null.
-MetricSource metric_in_directory(std::string eval_dir, std::string name,
-                                 FileSystem* files = nullptr);
+CROCHET_EXPORT MetricSource metric_in_directory(std::string eval_dir, std::string name,
+                                                FileSystem* files = nullptr);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -10,7 +10,7 @@
 #include "crochet/base/log.h"
 #include "crochet/hooks/global_step.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 NanTensorHook::NanTensorHook(Fetches loss_tensor, NanTensorHookOptions options)
     : loss_(std::move(loss_tensor)), options_(options) {
@@ -43,4 +43,4 @@ void NanTensorHook::after_run(SessionRunContext& context, const SessionRunValues
   context.request_stop(fmt::format("{} is NaN", name));
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "crochet/base/export.h"
 #include "crochet/monitor/session_run_hook.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 struct NanTensorHookOptions {
   // If true, throws NanLossDuringTrainingError; if false, logs a warning and requests a stop.
@@ -16,7 +17,7 @@ struct NanTensorHookOptions {
 //
 // The step with the NaN is never saved: savers are called after all other hooks, and with
 // fail_on_nan_loss = false this hook rejects the step.
-class NanTensorHook final : public SessionRunHook {
+class CROCHET_EXPORT NanTensorHook final : public SessionRunHook {
  public:
   // `loss_tensor` is an output or its name: one real number.
   explicit NanTensorHook(Fetches loss_tensor, NanTensorHookOptions options = {});
@@ -30,4 +31,4 @@ class NanTensorHook final : public SessionRunHook {
   NanTensorHookOptions options_;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -10,7 +10,7 @@
 #include "crochet/io/path.h"
 #include "crochet/summary/traced_run.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 TracedRun traced_run(const RunMetadata& metadata) {
@@ -85,4 +85,4 @@ void ProfilerHook::save(int64_t step, const RunMetadata& metadata) {
   writer_->add_run_metadata(fmt::format("step_{}", step), encode_run_metadata(run), step);
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -6,11 +6,12 @@
 #include <optional>
 #include <string>
 
+#include "crochet/base/export.h"
 #include "crochet/hooks/second_or_step_timer.h"
 #include "crochet/monitor/session_run_hook.h"
 #include "crochet/summary/summary_writer.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Exactly one of the intervals is set.
 struct ProfilerHookOptions {
@@ -36,7 +37,7 @@ struct ProfilerHookOptions {
 // The first run of a session is never profiled: it makes plans that later runs reuse. A step
 // that is repeated after a recovery replaces its file. Profiles never end a run: one that
 // cannot be written is logged.
-class ProfilerHook final : public SessionRunHook {
+class CROCHET_EXPORT ProfilerHook final : public SessionRunHook {
  public:
   // Throws: InvalidArgumentError unless exactly one interval is set, and above 0.
   explicit ProfilerHook(const ProfilerHookOptions& options);
@@ -60,4 +61,4 @@ class ProfilerHook final : public SessionRunHook {
   bool requested_ = false;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -9,7 +9,7 @@
 #include "crochet/hooks/global_step.h"
 #include "crochet/hooks/terminal_line.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 constexpr std::chrono::milliseconds kRedrawEvery(100);
@@ -119,4 +119,4 @@ void ProgressBarHook::measure_rate(int64_t step) {
 void ProgressBarHook::end(Session&) { screen_.reset(); }
 void ProgressBarHook::on_error(std::exception_ptr) { screen_.reset(); }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -8,10 +8,11 @@
 #include <utility>
 
 #include "crochet/base/clock.h"
-#include "crochet/hooks/progress_bar.h"
+#include "crochet/base/export.h"
+#include "crochet/hooks/internal/progress_bar.h"
 #include "crochet/monitor/session_run_hook.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 struct ProgressBarHookOptions {
   // Outputs, by name, whose values are shown: real numbers. One that is unset is shown as "-".
@@ -32,7 +33,7 @@ struct ProgressBarHookOptions {
 //
 // Values are computed only in the steps in which they are drawn. While the bar is on the
 // screen, log lines are printed above it.
-class ProgressBarHook final : public SessionRunHook {
+class CROCHET_EXPORT ProgressBarHook final : public SessionRunHook {
  public:
   explicit ProgressBarHook(ProgressBarHookOptions options = {});
   ~ProgressBarHook() override;
@@ -68,4 +69,4 @@ class ProgressBarHook final : public SessionRunHook {
   bool requested_ = false;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

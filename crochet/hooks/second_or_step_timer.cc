@@ -6,7 +6,7 @@
 
 #include "crochet/base/error.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 SecondOrStepTimer::SecondOrStepTimer(const SecondOrStepTimerOptions& options)
     : options_(options), clock_(options.clock ? options.clock : &Clock::real()) {
@@ -42,4 +42,4 @@ std::optional<SecondOrStepTimer::Elapsed> SecondOrStepTimer::update_last_trigger
   return elapsed;
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -6,8 +6,9 @@
 #include <optional>
 
 #include "crochet/base/clock.h"
+#include "crochet/base/export.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Exactly one of the two is set.
 struct SecondOrStepTimerOptions {
@@ -20,7 +21,7 @@ struct SecondOrStepTimerOptions {
 // Decides at which steps something periodic happens.
 //
 // A value.
-class SecondOrStepTimer {
+class CROCHET_EXPORT SecondOrStepTimer {
  public:
   // The time and steps between two triggers.
   struct Elapsed {
@@ -46,4 +47,4 @@ class SecondOrStepTimer {
   Clock::TimePoint last_time_;  // Of last_step_.
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

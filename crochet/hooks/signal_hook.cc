@@ -14,7 +14,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/pending_signal.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 // The signals that a SignalHook handles now.
@@ -103,4 +103,4 @@ void SignalHook::after_run(SessionRunContext& context, const SessionRunValues&) 
 void SignalHook::end(Session&) { installation_.reset(); }
 void SignalHook::on_error(std::exception_ptr) { installation_.reset(); }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

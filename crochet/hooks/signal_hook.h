@@ -7,9 +7,10 @@
 #include <memory>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/monitor/session_run_hook.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Ends a run cleanly when the process receives one of these signals: the step is finished, the
 // state saved, hooks end. A second signal has its default effect and ends the process at once.
@@ -22,7 +23,7 @@ namespace crochet {
 // destructor. A handler only sets pending_signal(), which restoring, waiting and
 // evaluating check too. The flag stays set afterwards: a process that was asked to end starts
 // no further run. set_pending_signal(0) clears it.
-class SignalHook final : public SessionRunHook {
+class CROCHET_EXPORT SignalHook final : public SessionRunHook {
  public:
   // Throws: InvalidArgumentError for no signals, or one that cannot be handled.
   explicit SignalHook(std::vector<int> signals);
@@ -46,4 +47,4 @@ class SignalHook final : public SessionRunHook {
   std::unique_ptr<Installation> installation_;  // Set between begin and the end.
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

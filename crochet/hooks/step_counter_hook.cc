@@ -7,7 +7,7 @@
 #include "crochet/base/log.h"
 #include "crochet/hooks/global_step.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 constexpr int64_t kDefaultEverySteps = 100;
@@ -82,4 +82,4 @@ void StepCounterHook::warn_if_stuck(int64_t step) {
   last_step_ = step;
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

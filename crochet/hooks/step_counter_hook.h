@@ -4,11 +4,12 @@
 
 #include <memory>
 
+#include "crochet/base/export.h"
 #include "crochet/hooks/second_or_step_timer.h"
 #include "crochet/monitor/session_run_hook.h"
 #include "crochet/summary/summary_writer.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // At most one of the intervals is set; with neither, every 100 steps.
 struct StepCounterHookOptions {
@@ -29,7 +30,7 @@ struct StepCounterHookOptions {
 // "global_step/sec". The first trigger starts the clock; so does the first one after a recovery
 // that takes the step back to before the last trigger. Warns if the step does not advance, at most
 // five times.
-class StepCounterHook final : public SessionRunHook {
+class CROCHET_EXPORT StepCounterHook final : public SessionRunHook {
  public:
   // Throws: InvalidArgumentError if both intervals are given, or one that is not above 0.
   explicit StepCounterHook(const StepCounterHookOptions& options = {});
@@ -53,4 +54,4 @@ class StepCounterHook final : public SessionRunHook {
   int warnings_ = 0;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

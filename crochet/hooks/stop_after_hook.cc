@@ -6,7 +6,7 @@
 
 #include "crochet/base/error.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 StopAfterHook::StopAfterHook(const StopAfterHookOptions& options)
     : secs_(options.secs), clock_(options.clock ? options.clock : &Clock::real()) {
@@ -32,4 +32,4 @@ std::string StopAfterHook::reason() const {
   return fmt::format("the run has lasted for {:g} seconds", secs_);
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

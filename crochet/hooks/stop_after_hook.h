@@ -3,9 +3,10 @@
 #pragma once
 
 #include "crochet/base/clock.h"
+#include "crochet/base/export.h"
 #include "crochet/monitor/session_run_hook.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 struct StopAfterHookOptions {
   // How long the run may last, including restoring.
@@ -20,7 +21,7 @@ struct StopAfterHookOptions {
 // progress bar shows no time left.
 //
 //   Loop loop({.hooks = {StopAfterHook({.secs = 3600})}});
-class StopAfterHook final : public SessionRunHook {
+class CROCHET_EXPORT StopAfterHook final : public SessionRunHook {
  public:
   // Throws: InvalidArgumentError unless secs is above 0.
   explicit StopAfterHook(const StopAfterHookOptions& options);
@@ -38,4 +39,4 @@ class StopAfterHook final : public SessionRunHook {
   Clock::TimePoint start_;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

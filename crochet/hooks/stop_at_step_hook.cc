@@ -10,7 +10,7 @@
 #include "crochet/base/error.h"
 #include "crochet/hooks/global_step.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 // If runs add several steps each: how many runs before the last step it is read after each run.
@@ -71,4 +71,4 @@ void StopAtStepHook::after_run(SessionRunContext& context, const SessionRunValue
   if (step >= *last_step_) context.request_stop(fmt::format("step {} is reached", *last_step_));
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "crochet/base/export.h"
 #include "crochet/monitor/session_run_hook.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Exactly one of the two is set.
 struct StopAtStepHookOptions {
@@ -29,7 +30,7 @@ struct StopAtStepHookOptions {
 //   Loop loop({.hooks = {StopAtStepHook({.last_step = 10'000})}});
 //
 // Not thread-safe; the monitored session calls it from one thread.
-class StopAtStepHook final : public SessionRunHook {
+class CROCHET_EXPORT StopAtStepHook final : public SessionRunHook {
  public:
   // Throws: InvalidArgumentError unless exactly one of the options is set, to 0 or more.
   explicit StopAtStepHook(const StopAtStepHookOptions& options);
@@ -52,4 +53,4 @@ class StopAtStepHook final : public SessionRunHook {
   Output step_;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -10,9 +10,9 @@
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/hooks/global_step.h"
-#include "crochet/hooks/periodic_values.h"
+#include "crochet/hooks/internal/periodic_values.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 bool is_in(const Graph& graph, std::string_view collection, const Output& output) {
@@ -154,4 +154,4 @@ void SummarySaverHook::end(Session&) {
   if (writer_) writer_->flush();
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -4,12 +4,13 @@
 
 #include <memory>
 
+#include "crochet/base/export.h"
 #include "crochet/hooks/second_or_step_timer.h"
 #include "crochet/monitor/scaffold.h"
 #include "crochet/monitor/session_run_hook.h"
 #include "crochet/summary/summary_writer.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Exactly one of the intervals and exactly one of scaffold and summary_op is set.
 struct SummarySaverHookOptions {
@@ -36,7 +37,7 @@ struct SummarySaverHookOptions {
 //
 // A session that is resumed or recovered revokes the summaries of the lost steps, and
 // writes at its first step again.
-class SummarySaverHook final : public SessionRunHook {
+class CROCHET_EXPORT SummarySaverHook final : public SessionRunHook {
  public:
   // Throws: InvalidArgumentError for conflicting or missing options.
   explicit SummarySaverHook(const SummarySaverHookOptions& options);
@@ -70,4 +71,4 @@ class SummarySaverHook final : public SessionRunHook {
   bool warned_of_histogram_ = false;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -9,7 +9,7 @@
 #include <charconv>
 #include <string_view>
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 constexpr int kDefaultColumns = 80;
@@ -101,4 +101,4 @@ void TerminalLine::draw(const std::string& text) {
   if (state_->num_hidden == 0) state_->write(kClearLine + text);
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

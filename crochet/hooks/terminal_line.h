@@ -8,9 +8,9 @@
 #include <string>
 
 #include "crochet/base/log.h"
-#include "crochet/hooks/progress_bar.h"
+#include "crochet/hooks/internal/progress_bar.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // What the environment allows on a stream.
 struct TerminalTraits {
@@ -44,4 +44,4 @@ class TerminalLine {
   LogCallback previous_log_;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -24,7 +24,7 @@
 #include "crochet/hooks/stop_after_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/hooks/summary_saver_hook.h"
-#include "crochet/monitor/hooked_session.h"
+#include "crochet/monitor/internal/hooked_session.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/scripted_session.h"

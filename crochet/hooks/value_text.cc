@@ -7,7 +7,7 @@
 
 #include "crochet/tensor/fmt.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 // The number of elements on either side of the dots; up to twice as many are shown in full.
@@ -72,4 +72,4 @@ std::string value_text(const Tensor& value) {
   return value.shape().rank() == 1 ? text : fmt::format("{} of shape {}", text, value.shape());
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -8,7 +8,7 @@
 
 #include "crochet/io/crc32c.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 // Size of one read: still in the L2 cache when the checksum is computed.
@@ -59,4 +59,4 @@ uint32_t BufferedReadStream::read_with_crc32c(uint32_t crc, std::span<std::byte>
 
 void BufferedReadStream::skip(uint64_t num_bytes) { next_ += num_bytes; }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

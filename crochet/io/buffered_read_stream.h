@@ -4,7 +4,7 @@
 
 #include "crochet/io/file_system.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Reads a part of a file through the page cache, announcing to the system what comes next.
 class BufferedReadStream final : public ReadStream {
@@ -26,4 +26,4 @@ class BufferedReadStream final : public ReadStream {
   uint64_t announced_;  // Bytes before this offset have been announced to the system.
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -8,7 +8,7 @@
 
 #include "crochet/io/crc32c.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 CoalescingFile::CoalescingFile(const std::string& path, std::unique_ptr<WritableFile> file)
     : state_(path),
@@ -63,4 +63,4 @@ void CoalescingFile::close() {
   file_->close();
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -11,7 +11,7 @@
 #include "crochet/io/file_system.h"
 #include "crochet/io/writable_state.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Buffers small appends to another file, up to kChunkBytes; passes on large ones directly.
 //
@@ -42,4 +42,4 @@ class CoalescingFile final : public WritableFile {
   size_t filled_ = 0;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

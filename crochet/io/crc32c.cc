@@ -6,7 +6,7 @@
 
 #include <isa-l/crc.h>
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 uint32_t extend_crc32c(uint32_t crc, std::span<const std::byte> data) {
   constexpr size_t kMaxChunkBytes = size_t{1} << 30;  // ISA-L's length is an int.
@@ -26,4 +26,4 @@ uint32_t crc32c(std::span<const std::byte> data) { return extend_crc32c(0, data)
 
 uint32_t crc32c(std::string_view data) { return crc32c(std::as_bytes(std::span(data))); }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -7,15 +7,17 @@
 #include <span>
 #include <string_view>
 
-namespace crochet {
+#include "crochet/base/export.h"
+
+namespace crochet::inline v0 {
 
 // crc32c (Castagnoli), as used in TensorFlow's files.
 // crc32c("123456789") is 0xe3069283.
-uint32_t crc32c(std::span<const std::byte> data);
-uint32_t crc32c(std::string_view data);
+CROCHET_EXPORT uint32_t crc32c(std::span<const std::byte> data);
+CROCHET_EXPORT uint32_t crc32c(std::string_view data);
 // The crc of the bytes that `crc` was computed from, followed by `data`;
 // extend_crc32c(0, data) is crc32c(data).
-uint32_t extend_crc32c(uint32_t crc, std::span<const std::byte> data);
+CROCHET_EXPORT uint32_t extend_crc32c(uint32_t crc, std::span<const std::byte> data);
 
 // Checksums are stored masked, since the crc of bytes that contain crcs is weak.
 // The constant is LevelDB's. mask_crc32c(0xe3069283) is 0xc78ab0e5.
@@ -26,4 +28,4 @@ constexpr uint32_t unmask_crc32c(uint32_t masked) {
   return (rotated >> 17) | (rotated << 15);
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

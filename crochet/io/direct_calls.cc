@@ -13,11 +13,11 @@
 #include <liburing.h>
 #include <linux/magic.h>
 
-#include "crochet/base/immortal.h"
+#include "crochet/base/internal/immortal.h"
 #include "crochet/io/high_descriptor.h"
 #include "crochet/io/open_file.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 // Works with disks and file systems that do not report their alignment.
@@ -106,4 +106,4 @@ DirectCalls& DirectCalls::real() {
   return *calls;
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

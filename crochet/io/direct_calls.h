@@ -15,7 +15,7 @@
 struct io_uring;
 struct io_uring_cqe;
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // A write from bytes [begin, end) of one of a ring's buffers, or a read into them, at an offset of
 // a file.
@@ -65,4 +65,4 @@ class DirectCalls {
   static DirectCalls& real();
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -12,7 +12,7 @@
 #include "crochet/io/crc32c.h"
 #include "crochet/io/errno_error.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 // Size of one copy: still in the L1 cache when the checksum is computed.
@@ -177,4 +177,4 @@ void DirectReadStream::fall_back_to_plain_reads(const std::string& reason) {
   plain_ = make_plain_(position_, reason);
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

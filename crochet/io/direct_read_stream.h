@@ -10,7 +10,7 @@
 #include "crochet/io/file_system.h"
 #include "crochet/io/io_ring.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Reads a part of a file ahead, bypassing the page cache, in blocks from which the requested bytes
 // are copied. After any error - a failed read, a file that has become shorter, a broken queue - it
@@ -76,4 +76,4 @@ class DirectReadStream final : public ReadStream {
   std::unique_ptr<ReadStream> plain_;  // Set after the fallback to plain reads.
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -15,7 +15,7 @@
 #include "crochet/io/crc32c.h"
 #include "crochet/io/errno_error.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 // Size of one copy: still in the L1 cache when the checksum is computed.
@@ -273,4 +273,4 @@ void DirectWritableFile::fail(int error, const char* call) const {
   throw_errno(error, state_.path(), call);
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

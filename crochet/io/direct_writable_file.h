@@ -14,7 +14,7 @@
 #include "crochet/io/io_ring.h"
 #include "crochet/io/writable_state.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // A file, and its state when writing begins.
 struct DirectFile {
@@ -101,4 +101,4 @@ class DirectWritableFile final : public WritableFile {
   uint64_t offset_ = 0;  // Of the current buffer in the file.
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -21,7 +21,7 @@
 #include "crochet/io/open_file.h"
 #include "crochet/io/posix_files.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 using Means = DirectWritableFile::Means;
@@ -141,4 +141,4 @@ bool DirectWriter::reserve(int file, const FilePlace& place, int mode, uint64_t 
   throw_no_room(-result, place.path, num_bytes, free_bytes);
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -13,7 +13,7 @@
 #include "crochet/io/file_system.h"
 #include "crochet/io/io_ring.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 struct DirectWriterOptions {
   // Without either of them, all files go through the page cache.
@@ -63,4 +63,4 @@ class DirectWriter {
   const std::shared_ptr<Refusals> refusals_;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -12,7 +12,7 @@
 #include "crochet/io/errno_error.h"
 #include "crochet/io/file_place.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 // A directory of a file system that cannot hold directories open.
@@ -96,4 +96,4 @@ std::string ForwardingDirectory::translated(const std::string& path) {
   return path;
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -6,9 +6,10 @@
 #include <cstdint>
 #include <string>
 
+#include "crochet/base/export.h"
 #include "crochet/io/file_system.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Identifies a directory, whatever its name: equal if one directory is opened twice.
 struct DirectoryIdentity {
@@ -23,7 +24,7 @@ struct DirectoryIdentity {
 // wherever it has been moved meanwhile, and never through a symbolic link.
 //
 // A path outside it is an InvalidArgumentError. Thread-safe.
-class Directory : public FileSystem {
+class CROCHET_EXPORT Directory : public FileSystem {
  public:
   // The path by which it was opened.
   virtual const std::string& path() const = 0;
@@ -34,10 +35,10 @@ class Directory : public FileSystem {
 };
 
 // Throws the error of Directory::check_in_place().
-[[noreturn]] void throw_not_in_place(const std::string& path);
+[[noreturn]] CROCHET_EXPORT void throw_not_in_place(const std::string& path);
 
 // A directory that forwards every call to another file system, by path.
-class ForwardingDirectory : public Directory {
+class CROCHET_EXPORT ForwardingDirectory : public Directory {
  public:
   // Requires: `files` outlives this.
   ForwardingDirectory(FileSystem& files, std::string path)
@@ -74,4 +75,4 @@ class ForwardingDirectory : public Directory {
   const std::string path_;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -15,13 +15,13 @@
 #include <limits.h>
 
 #include "crochet/base/error.h"
-#include "crochet/base/immortal.h"
+#include "crochet/base/internal/immortal.h"
+#include "crochet/base/internal/process_bound.h"
 #include "crochet/base/log.h"
-#include "crochet/base/process_bound.h"
 #include "crochet/io/path.h"
 #include "crochet/io/untrusted_file.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 std::string host_name() {
@@ -194,4 +194,4 @@ std::shared_ptr<Directory> DirectoryLock::directory(FileSystem& files) const {
 
 void DirectoryLock::check() const { held_->check(); }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -6,17 +6,18 @@
 #include <optional>
 #include <string>
 
+#include "crochet/base/export.h"
 #include "crochet/io/directory.h"
 #include "crochet/io/file_system.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // The exclusive right to write checkpoints into a directory: a lock on `<directory>/.lock`, in
 // which the holder writes its pid and host for error messages. The lock is released when the
 // process dies, even if a process that it forked is still running; the file stays.
 //
 // Within a process the lock can be shared by all objects that work for the run that holds it.
-class DirectoryLock {
+class CROCHET_EXPORT DirectoryLock {
  public:
   // The lock of a run. Creates the directory if it is missing.
   // Throws: FailedPreconditionError with the holder's pid and host if another run holds the lock,
@@ -54,4 +55,4 @@ class DirectoryLock {
   bool is_of_run_ = false;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

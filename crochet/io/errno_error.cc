@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 std::string errno_text(int error_number) {
   const char* const name = ::strerrorname_np(error_number);
@@ -57,4 +57,4 @@ void throw_short_file(std::string_view path, uint64_t offset, uint64_t length, u
                                   path, length, offset, size));
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -8,7 +8,7 @@
 
 #include "crochet/base/error.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // The error code for a number of <errno.h>, as listed at FileSystem.
 Code code_of_errno(int error_number);
@@ -31,4 +31,4 @@ std::string errno_text(int error_number);
 [[noreturn]] void throw_short_file(std::string_view path, uint64_t offset, uint64_t length,
                                    uint64_t size);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -7,7 +7,7 @@
 #include "crochet/io/errno_error.h"
 #include "crochet/io/high_descriptor.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 FileDescriptor::FileDescriptor(int number) : number_(above_standard_streams(number)) {
   if (number >= 0 && number_ < 0) throw_errno(errno, "a file", "fcntl");
 }
@@ -22,4 +22,4 @@ void FileDescriptor::close(const std::string& path) {
   if (::close(std::exchange(number_, -1)) != 0 && errno != EINTR) throw_errno(errno, path, "close");
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

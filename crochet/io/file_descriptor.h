@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Owns a file descriptor of the operating system, never one of the three standard ones: in a
 // program started without stderr, its output must not end up in one of our files.
@@ -42,4 +42,4 @@ auto retry_interrupted(const Call& call) {
   return result;
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -8,7 +8,7 @@
 
 #include "crochet/base/error.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 // Removes the next part of a path and returns it without the slashes around it; "" at the end.
@@ -50,4 +50,4 @@ std::string name_within(std::string_view directory, std::string_view path) {
   return name;
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -8,7 +8,7 @@
 
 #include "crochet/io/file_descriptor.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // The location of a file, as arguments of the operating system's ...at() calls.
 struct FilePlace {
@@ -27,4 +27,4 @@ struct FilePlace {
 // Throws: InvalidArgumentError for a path that is not in the directory or contains "..".
 std::string name_within(std::string_view directory, std::string_view path);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

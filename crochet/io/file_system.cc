@@ -16,7 +16,7 @@
 #include "crochet/io/errno_error.h"
 #include "crochet/io/path.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 // The unit of work: still in the cache for the checksum after the read, or the write after it.
@@ -135,4 +135,4 @@ void replace_file(FileSystem& files, const std::string& path, std::string_view c
   files.sync_directory(directory_of(path));
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -11,14 +11,15 @@
 #include <vector>
 
 #include "crochet/base/clock.h"
+#include "crochet/base/export.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // A new file that is written from its start, or an existing one that is extended.
 // The destructor closes without sync and never throws.
 //
 // Not thread-safe.
-class WritableFile {
+class CROCHET_EXPORT WritableFile {
  public:
   virtual ~WritableFile() = default;
 
@@ -48,7 +49,7 @@ class WritableFile {
 // Reads a part of a file sequentially; may read ahead.
 //
 // Not thread-safe.
-class ReadStream {
+class CROCHET_EXPORT ReadStream {
  public:
   virtual ~ReadStream() = default;
 
@@ -63,7 +64,7 @@ class ReadStream {
 
 // Bytes of a file mapped into memory, read when they are accessed. If the file is truncated
 // meanwhile, access to the missing bytes ends the program with SIGBUS.
-class MappedBytes {
+class CROCHET_EXPORT MappedBytes {
  public:
   virtual ~MappedBytes() = default;
   virtual std::span<const std::byte> bytes() const = 0;
@@ -72,7 +73,7 @@ class MappedBytes {
 // A file for reading at any offset.
 //
 // Thread-safe.
-class ReadableFile {
+class CROCHET_EXPORT ReadableFile {
  public:
   virtual ~ReadableFile() = default;
 
@@ -91,7 +92,7 @@ class ReadableFile {
 
 // A lock on a file, held until destruction, that also excludes other processes. A forked process
 // does not hold it.
-class FileLock {
+class CROCHET_EXPORT FileLock {
  public:
   virtual ~FileLock() = default;
 
@@ -118,7 +119,7 @@ class Directory;
 // (ENOENT, ENOTDIR), PermissionDeniedError (EACCES, EPERM, EROFS), ResourceExhaustedError (ENOSPC,
 // EDQUOT, EMFILE, ENFILE, EFBIG), AlreadyExistsError (EEXIST, ENOTEMPTY), UnknownError for the
 // rest. Thread-safe.
-class FileSystem {
+class CROCHET_EXPORT FileSystem {
  public:
   virtual ~FileSystem() = default;
 
@@ -169,19 +170,20 @@ class FileSystem {
 };
 
 // False for a file, and if nothing exists at `path`.
-bool is_directory(FileSystem& files, const std::string& path);
+CROCHET_EXPORT bool is_directory(FileSystem& files, const std::string& path);
 
 // The whole of a file.
-std::string read_file(FileSystem& files, const std::string& path);
+CROCHET_EXPORT std::string read_file(FileSystem& files, const std::string& path);
 
 // Calls FileSystem::try_lock() repeatedly until it succeeds or `limit` has passed by the real
 // clock, since it waits for another process. Null if the lock is still held then.
-std::unique_ptr<FileLock> try_lock_for(FileSystem& files, const std::string& path,
-                                       Clock::Duration limit);
+CROCHET_EXPORT std::unique_ptr<FileLock> try_lock_for(FileSystem& files, const std::string& path,
+                                                      Clock::Duration limit);
 
 // Replaces a file so that a reader, even after a power cut, finds either the whole old
 // content or the whole new one: temporary name, sync, rename, directory sync.
 // The temporary file `<path>.tmp<32 hex>` is removed if something fails.
-void replace_file(FileSystem& files, const std::string& path, std::string_view content);
+CROCHET_EXPORT void replace_file(FileSystem& files, const std::string& path,
+                                 std::string_view content);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

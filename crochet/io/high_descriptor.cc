@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 constexpr int kFirst = STDERR_FILENO + 1;
@@ -22,4 +22,4 @@ int above_standard_streams(int descriptor) noexcept {
   return higher;
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Returns a descriptor of the same open file that is 3 or above, marked close-on-exec;
 // `descriptor` itself if it is already 3 or above, or negative. In a program started without
@@ -10,4 +10,4 @@ namespace crochet {
 // the system has no other, returns -1 with errno set.
 int above_standard_streams(int descriptor) noexcept;
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Keeps up to two idle objects that are expensive to create: rings, of which a save or a
 // restore uses two at once. Further objects are destroyed.
@@ -49,4 +49,4 @@ class IdlePool {
   std::array<std::atomic<T*>, 2> idle_{};  // Owned.
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -9,7 +9,7 @@
 #include <liburing.h>
 #include <sched.h>
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 // A huge page needs one pin and one address instead of 512.
@@ -139,4 +139,4 @@ int IoRing::receive(size_t& buffer, int& result) {
   return 0;
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -7,11 +7,11 @@
 #include <span>
 #include <vector>
 
-#include "crochet/base/process_owner.h"
+#include "crochet/base/internal/process_owner.h"
 #include "crochet/io/direct_calls.h"
 #include "crochet/io/idle_pool.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // The alignment of memory and file offsets that O_DIRECT requires, for every disk in use.
 inline constexpr size_t kDirectAlignment = 4096;
@@ -96,4 +96,4 @@ class IoRing {
 
 using IoRingPool = IdlePool<IoRing>;
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 class MappedPages final : public MappedBytes {
@@ -44,4 +44,4 @@ std::unique_ptr<MappedBytes> map_file(int file, uint64_t offset, uint64_t num_by
   return std::make_unique<MappedPages>(pages, size, begin);
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

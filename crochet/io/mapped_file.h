@@ -7,10 +7,10 @@
 
 #include "crochet/io/file_system.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Maps a part of an open file, which may be closed afterwards; null if the system refuses.
 // Requires: the file contains all of the part.
 std::unique_ptr<MappedBytes> map_file(int file, uint64_t offset, uint64_t num_bytes);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

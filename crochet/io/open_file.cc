@@ -13,7 +13,7 @@
 #include "crochet/base/error.h"
 #include "crochet/io/errno_error.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 int flags_of(OpenFor purpose) {
@@ -159,4 +159,4 @@ FileDescriptor open_directory(const FilePlace& place) {
 
 FileDescriptor open_to_look(const FilePlace& place) { return open_or_throw(place, O_PATH); }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -11,7 +11,7 @@
 // - is not reached through a symbolic link, unless it is only read; and a file that is changed in
 //   place has one name: a run never changes other files by accident;
 // - has a descriptor of 3 or above that other programs do not inherit.
-namespace crochet {
+namespace crochet::inline v0 {
 
 enum class OpenFor {
   kReading,
@@ -35,4 +35,4 @@ FileDescriptor open_directory(const FilePlace& place);
 // Opens a file of any kind, only to query its metadata. Throws: the errors of FileSystem.
 FileDescriptor open_to_look(const FilePlace& place);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

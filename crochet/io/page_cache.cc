@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 constexpr uint64_t kMaxSamples = 64;
@@ -34,4 +34,4 @@ double part_in_page_cache(int file, uint64_t offset, uint64_t num_bytes) {
   return static_cast<double>(num_found) / static_cast<double>(num_samples);
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

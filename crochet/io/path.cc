@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/io/path.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 std::string join_path(std::string_view directory, std::string_view name) {
   if (directory.empty() || is_absolute(name)) return std::string(name);
@@ -29,4 +29,4 @@ std::string base_name(std::string_view path) {
 
 bool is_absolute(std::string_view path) { return path.starts_with('/'); }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

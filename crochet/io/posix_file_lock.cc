@@ -11,12 +11,12 @@
 #include <mutex>
 #include <utility>
 
-#include "crochet/base/immortal.h"
-#include "crochet/base/process_owner.h"
+#include "crochet/base/internal/immortal.h"
+#include "crochet/base/internal/process_owner.h"
 #include "crochet/io/errno_error.h"
 #include "crochet/io/open_file.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 // The descriptors of all locks of this process, which a forked child closes: the lock of an open
@@ -104,4 +104,4 @@ std::unique_ptr<FileLock> try_posix_lock(const FilePlace& place) {
   return std::make_unique<PosixFileLock>(place, std::move(file));
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

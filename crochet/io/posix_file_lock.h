@@ -7,11 +7,11 @@
 #include "crochet/io/file_place.h"
 #include "crochet/io/file_system.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // FileSystem::try_lock() for files of the operating system. The lock belongs to the open file, so a
 // second holder in this process is also refused. A forked process does not hold the lock, which it
 // would otherwise keep after the death of its parent.
 std::unique_ptr<FileLock> try_posix_lock(const FilePlace& place);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -25,7 +25,7 @@
 #include "crochet/io/posix_file_lock.h"
 #include "crochet/io/posix_files.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 void check(int result, const std::string& path, std::string_view operation) {
@@ -279,4 +279,4 @@ std::unique_ptr<FileSystem> make_posix_file_system(const DirectWriterOptions& op
   return std::make_unique<PosixFileSystem>(options);
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -7,7 +7,7 @@
 #include "crochet/io/direct_writer.h"
 #include "crochet/io/file_system.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // The operating system's files, with options for writing large ones:
 //
@@ -17,4 +17,4 @@ namespace crochet {
 // FileSystem::posix() is one with default options.
 std::unique_ptr<FileSystem> make_posix_file_system(const DirectWriterOptions& options);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

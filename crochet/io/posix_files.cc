@@ -12,7 +12,7 @@
 #include "crochet/io/errno_error.h"
 #include "crochet/io/mapped_file.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 PosixWritableFile::PosixWritableFile(const FilePlace& place, OpenFor purpose)
     : state_(place.path), file_(open_file(place, purpose)) {}
@@ -114,4 +114,4 @@ std::unique_ptr<MappedBytes> PosixReadableFile::map(uint64_t offset, uint64_t nu
   return map_file(file_.get(), offset, num_bytes);
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

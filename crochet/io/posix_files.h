@@ -9,7 +9,7 @@
 #include "crochet/io/posix_streams.h"
 #include "crochet/io/writable_state.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // A file of the operating system, written at the offset of its descriptor.
 class PosixWritableFile final : public WritableFile {
@@ -55,4 +55,4 @@ class PosixReadableFile final : public ReadableFile {
   std::shared_ptr<IoRingPool> rings_;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -10,9 +10,9 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/base/immortal.h"
+#include "crochet/base/internal/immortal.h"
+#include "crochet/base/internal/process_bound.h"
 #include "crochet/base/log.h"
-#include "crochet/base/process_bound.h"
 #include "crochet/io/buffered_read_stream.h"
 #include "crochet/io/direct_calls.h"
 #include "crochet/io/direct_read_stream.h"
@@ -20,7 +20,7 @@
 #include "crochet/io/open_file.h"
 #include "crochet/io/page_cache.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 // Smaller parts are read plainly in less time than it takes to set up a ring.
@@ -92,4 +92,4 @@ std::unique_ptr<ReadStream> PosixStreams::open(const ReadableFile& file, int des
   }
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

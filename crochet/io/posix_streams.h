@@ -9,7 +9,7 @@
 #include "crochet/io/file_system.h"
 #include "crochet/io/io_ring.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // How a part of a file is read.
 enum class ReadWay {
@@ -49,4 +49,4 @@ class PosixStreams {
   std::weak_ptr<IoRingPool> rings_;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

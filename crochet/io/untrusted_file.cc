@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 namespace {
 
 // Zeros in a checkpoint may become holes, in a sparse copy or in a file system that compresses.
@@ -50,4 +50,4 @@ void throw_no_memory(const std::string& path) {
   throw DataLossError(fmt::format("{}: not enough memory for the size that the file claims", path));
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

@@ -12,7 +12,7 @@
 #include "crochet/base/error.h"
 #include "crochet/io/file_system.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // Sizes claimed by files of a checkpoint are not trusted. The memory and time that a reader uses
 // are bounded by the bytes really stored on disk, and a file that claims too much is damaged.
@@ -43,4 +43,4 @@ auto with_bounded_memory(const std::string& path, Read&& read) {
   throw_no_memory(path);
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

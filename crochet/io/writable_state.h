@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "crochet/base/error.h"
-#include "crochet/base/process_owner.h"
+#include "crochet/base/internal/process_owner.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Enforces the contract of every WritableFile: after an error the file is dead, after close() it is
 // closed, and a forked process does not write to its parent's file.
@@ -53,4 +53,4 @@ class WritableState {
   bool closed_ = false;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

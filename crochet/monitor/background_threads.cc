@@ -8,7 +8,7 @@
 
 #include "crochet/base/log.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 CoordinatedThreads create_threads(BackgroundLoop& loop, Session& session,
                                   Coordinator& coordinator) {
@@ -41,4 +41,4 @@ CoordinatedThreads start_queue_runners(Session& session, Coordinator& coordinato
   return all;
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

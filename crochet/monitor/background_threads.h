@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "crochet/base/export.h"
 #include "crochet/monitor/coordinator.h"
 #include "crochet/session/background_loop.h"
 #include "crochet/session/queue_runner.h"
 #include "crochet/session/session.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Threads for the loops of a graph. A MonitoredSession starts them itself; these functions are for
 // sessions created by hand.
@@ -22,11 +23,12 @@ namespace crochet {
 
 // Starts the threads of one loop, registered with the coordinator, which receives their
 // errors; starts none if the loop is already running for this session.
-CoordinatedThreads create_threads(BackgroundLoop& loop, Session& session, Coordinator& coordinator);
+CROCHET_EXPORT CoordinatedThreads create_threads(BackgroundLoop& loop, Session& session,
+                                                 Coordinator& coordinator);
 // The same without a coordinator: nothing stops the threads, and their errors are logged.
-CoordinatedThreads create_threads(BackgroundLoop& loop, Session& session);
+CROCHET_EXPORT CoordinatedThreads create_threads(BackgroundLoop& loop, Session& session);
 
 // Starts the threads of all loops of the session's graph.
-CoordinatedThreads start_queue_runners(Session& session, Coordinator& coordinator);
+CROCHET_EXPORT CoordinatedThreads start_queue_runners(Session& session, Coordinator& coordinator);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

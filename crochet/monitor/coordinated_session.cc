@@ -7,7 +7,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 FetchValues CoordinatedSession::run(const Fetches& fetches, const Feeds& feeds,
                                     const RunOptions& options, RunMetadata* metadata) {
@@ -51,4 +51,4 @@ void CoordinatedSession::close() {
   if (error_of_thread) std::rethrow_exception(error_of_thread);
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

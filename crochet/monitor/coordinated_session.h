@@ -5,9 +5,9 @@
 #include <memory>
 
 #include "crochet/monitor/coordinator.h"
-#include "crochet/monitor/wrapped_session.h"
+#include "crochet/monitor/internal/wrapped_session.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Ties a session to its threads: a stop they request ends the loop, and an error they report is
 // thrown in it.
@@ -40,4 +40,4 @@ class CoordinatedSession final : public WrappedSession {
   bool closed_ = false;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

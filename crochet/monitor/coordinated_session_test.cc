@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/monitor/hooked_session.h"
+#include "crochet/monitor/internal/hooked_session.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"
@@ -45,7 +45,7 @@ class ToldSession final : public WrappedSession {
 
 template <typename E>
 std::exception_ptr error(const char* message) {
-  return std::make_exception_ptr(E("{}", message));
+  return std::make_exception_ptr(E(message));
 }
 
 class CoordinatedSessionTest : public testing::Test {

@@ -3,16 +3,15 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <stop_token>
 #include <string>
 
-#include "crochet/base/process_bound.h"
-#include "crochet/base/thread.h"
+#include "crochet/base/export.h"
+#include "crochet/base/internal/process_bound.h"
+#include "crochet/base/internal/thread.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // A named thread that can be asked whether it has ended.
 //
@@ -23,18 +22,18 @@ namespace crochet {
 // In a forked child, where the thread does not exist, it counts as ended.
 //
 // Thread-safe.
-class CoordinatedThread {
+class CROCHET_EXPORT CoordinatedThread {
  public:
   // Runs `body` at once. As with std::thread, an exception that escapes it ends the process.
   // Throws: ResourceExhaustedError if the system cannot start a thread.
   CoordinatedThread(std::string name, std::function<void()> body);
   // Waits until the body has returned. Must not be called from the body.
-  ~CoordinatedThread() = default;
+  ~CoordinatedThread();
   CoordinatedThread(const CoordinatedThread&) = delete;
   CoordinatedThread& operator=(const CoordinatedThread&) = delete;
 
   const std::string& name() const { return name_; }
-  bool has_ended() const { return has_ended_ || !changed_.is_here(); }
+  bool has_ended() const { return has_ended_ || !signal_.is_here(); }
   // A stop is requested on it once the thread has ended, for sleeps that should end with the
   // thread. Stop callbacks registered on it run without a mutex held.
   std::stop_token end_token() const { return ended_.get_token(); }
@@ -46,11 +45,11 @@ class CoordinatedThread {
 
   const std::string name_;
   std::stop_source ended_;
-  std::atomic<bool> has_ended_ = false;  // Set under the mutex.
-  mutable std::mutex mutex_;
-  const ProcessBound<std::condition_variable_any> changed_{"a thread of a session"};
+  std::atomic<bool> has_ended_ = false;  // Set under the signal's mutex.
+  struct Signal;
+  const ProcessBound<Signal> signal_;
 
   Thread thread_;  // Last: joins before what it uses is gone.
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

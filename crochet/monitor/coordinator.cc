@@ -3,14 +3,29 @@
 #include "crochet/monitor/coordinator.h"
 
 #include <algorithm>
+#include <atomic>
+#include <condition_variable>
 #include <iterator>
+#include <mutex>
 #include <utility>
 
 #include <fmt/ranges.h>
 
 #include "crochet/base/log.h"
+#include "crochet/monitor/coordinated_thread.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
+
+struct Coordinator::State {
+  std::mutex mutex;  // Guards what follows.
+  std::condition_variable changed;
+  std::atomic<bool> stopped = false;  // Changed under the mutex, read without, in every step.
+  bool joined = false;
+  std::optional<StopRequest> request;
+  std::exception_ptr error;
+  std::stop_source stop_source;
+  CoordinatedThreads threads;  // Registered, until they are joined.
+};
 
 Coordinator::Coordinator(CoordinatorOptions options)
     : clean_stop_codes_(std::move(options.clean_stop_codes)),
@@ -191,4 +206,4 @@ std::vector<std::string> Coordinator::wait_for(const CoordinatedThreads& threads
   return stragglers;
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -2,13 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -16,11 +13,13 @@
 
 #include "crochet/base/clock.h"
 #include "crochet/base/error.h"
-#include "crochet/base/process_bound.h"
-#include "crochet/monitor/coordinated_thread.h"
+#include "crochet/base/export.h"
+#include "crochet/base/internal/process_bound.h"
 #include "crochet/monitor/stop_request.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
+
+class CoordinatedThread;
 
 using CoordinatedThreads = std::vector<std::shared_ptr<CoordinatedThread>>;
 
@@ -58,7 +57,7 @@ struct JoinOptions {
 // child does not have.
 //
 // Thread-safe, except for the destructor.
-class Coordinator {
+class CROCHET_EXPORT Coordinator {
  public:
   explicit Coordinator(CoordinatorOptions options = {});
   // Requests a stop and waits for all registered threads.
@@ -118,17 +117,8 @@ class Coordinator {
   const std::vector<Code> clean_stop_codes_;
   Clock& clock_;
 
-  struct State {
-    std::mutex mutex;  // Guards what follows.
-    std::condition_variable changed;
-    std::atomic<bool> stopped = false;  // Changed under the mutex, read without, in every step.
-    bool joined = false;
-    std::optional<StopRequest> request;
-    std::exception_ptr error;
-    std::stop_source stop_source;
-    CoordinatedThreads threads;  // Registered, until they are joined.
-  };
+  struct State;
   mutable PerProcess<State> state_;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

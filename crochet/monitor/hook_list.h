@@ -9,9 +9,10 @@
 #include <vector>
 
 #include "crochet/base/error.h"
+#include "crochet/base/export.h"
 #include "crochet/monitor/session_run_hook.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // A hook in a list: made from a temporary, which it adopts, or from a shared_ptr, for hooks whose
 // results are read afterwards. A named hook does not compile, since its results would be lost with
@@ -21,7 +22,7 @@ namespace crochet {
 //   HookList hooks = {SignalHook({SIGTERM}), stop};
 //
 // Throws: InvalidArgumentError for a null pointer.
-class HookHandle {
+class CROCHET_EXPORT HookHandle {
  public:
   template <typename Hook>
   requires std::derived_from<std::remove_cvref_t<Hook>, SessionRunHook> HookHandle(Hook&& hook) {
@@ -46,4 +47,4 @@ class HookHandle {
 
 using HookList = std::vector<HookHandle>;
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -5,15 +5,16 @@
 #include <concepts>
 #include <functional>
 
+#include "crochet/base/export.h"
 #include "crochet/session/session.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 struct Scaffold;
 
 // Initialises a new session in code: a callable that takes either the session, or the scaffold it
 // is called for and the session. Empty by default.
-class InitFn {
+class CROCHET_EXPORT InitFn {
  public:
   InitFn() = default;
   template <std::invocable<Session&> F>
@@ -29,4 +30,4 @@ class InitFn {
   std::function<void(const Scaffold& scaffold, Session& session)> call_;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

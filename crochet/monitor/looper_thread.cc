@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 void call_back_to_back(const Coordinator& coordinator, const std::function<void()>& target) {
@@ -48,4 +48,4 @@ std::shared_ptr<CoordinatedThread> start_looper_thread(Coordinator& coordinator,
       });
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

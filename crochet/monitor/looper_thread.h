@@ -7,9 +7,10 @@
 #include <optional>
 #include <string>
 
+#include "crochet/base/export.h"
 #include "crochet/monitor/coordinator.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 struct LooperThreadOptions {
   std::string name = "LooperThread";
@@ -32,8 +33,8 @@ struct LooperThreadOptions {
 //
 // Requires: what `target` uses outlives the coordinator.
 // Throws: InvalidArgumentError for an empty target or a negative interval.
-std::shared_ptr<CoordinatedThread> start_looper_thread(Coordinator& coordinator,
-                                                       LooperThreadOptions options,
-                                                       std::function<void()> target);
+CROCHET_EXPORT std::shared_ptr<CoordinatedThread> start_looper_thread(Coordinator& coordinator,
+                                                                      LooperThreadOptions options,
+                                                                      std::function<void()> target);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -10,7 +10,7 @@
 #include "crochet/monitor/coordinated_session.h"
 #include "crochet/monitor/coordinator.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 std::optional<int64_t> step_of(Session& session) {
@@ -341,4 +341,4 @@ void run_in_scope(MonitoredSession& session, const std::function<void()>& body) 
   session.close();
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

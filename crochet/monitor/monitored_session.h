@@ -10,13 +10,14 @@
 #include <type_traits>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/monitor/hook_list.h"
-#include "crochet/monitor/hooked_session.h"
-#include "crochet/monitor/recoverable_session.h"
+#include "crochet/monitor/internal/hooked_session.h"
+#include "crochet/monitor/internal/recoverable_session.h"
 #include "crochet/monitor/session_creator.h"
 #include "crochet/monitor/step_context.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 struct MonitoredSessionOptions {
   // Unset: no limit.
@@ -40,7 +41,7 @@ struct MonitoredSessionOptions {
 //
 // Not thread-safe. Hooks and operations that it calls may query it and may request a stop;
 // from them, run, run_step_fn and close throw a FailedPreconditionError, and abort only logs.
-class MonitoredSession {
+class CROCHET_EXPORT MonitoredSession {
  public:
   // Calls begin of all hooks, makes the graph final, creates the session, calls
   // after_create_session. A hook whose last_step() has already been reached stops the run here.
@@ -172,6 +173,6 @@ class MonitoredSession {
 // Python's `with session:`. Runs the body, then closes. An OutOfRangeError or StopIteration ends
 // the run cleanly. Any other error aborts it, and what abort() returns is thrown: if a thread of
 // the session also reported an error, that error, which is usually why the body failed.
-void run_in_scope(MonitoredSession& session, const std::function<void()>& body);
+CROCHET_EXPORT void run_in_scope(MonitoredSession& session, const std::function<void()>& body);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -10,7 +10,7 @@
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/saver/registered_saver.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 // The only operation of a collection; empty if there is none.
@@ -88,4 +88,4 @@ Scaffold copy_from_scaffold(const Scaffold& source, Scaffold own) {
   return own;
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

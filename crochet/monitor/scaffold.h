@@ -4,11 +4,12 @@
 
 #include <memory>
 
+#include "crochet/base/export.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/monitor/init_fn.h"
 #include "crochet/session/session.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // What a session needs in addition to the graph: how to initialise, save and summarise it.
 // finalize() fills in unset members; most programs set none or one.
@@ -18,7 +19,7 @@ namespace crochet {
 // are run; then local_init_op, if ready_for_local_init_op allows it; then ready_op reports whether
 // everything is ready. An engine whose variables always have values, such as the local one, needs
 // none of these.
-struct Scaffold {
+struct CROCHET_EXPORT Scaffold {
   // Saves and restores. By default the graph's (see registered_saver.h), or else a Saver with its
   // defaults and allow_empty, which becomes the graph's.
   std::shared_ptr<Saver> saver = {};
@@ -51,6 +52,6 @@ struct Scaffold {
 
 // `own`, with its unset members taken from `source`. The init_fn is called with the
 // scaffold it is used in, not the one it came from.
-Scaffold copy_from_scaffold(const Scaffold& source, Scaffold own = {});
+CROCHET_EXPORT Scaffold copy_from_scaffold(const Scaffold& source, Scaffold own = {});
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

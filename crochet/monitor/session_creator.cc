@@ -6,7 +6,7 @@
 
 #include "crochet/base/error.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 template <typename Options>
@@ -84,4 +84,4 @@ std::unique_ptr<Session> WorkerSessionCreator::create_session() {
                                      .max_wait_secs = options_.max_wait_secs});
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -6,14 +6,15 @@
 #include <optional>
 #include <string>
 
+#include "crochet/base/export.h"
 #include "crochet/monitor/scaffold.h"
 #include "crochet/monitor/session_manager.h"
 #include "crochet/session/session.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Creates the sessions of a monitored session: the first, and one for each recovery.
-class SessionCreator {
+class CROCHET_EXPORT SessionCreator {
  public:
   virtual ~SessionCreator() = default;
 
@@ -41,7 +42,7 @@ struct ChiefSessionCreatorOptions {
 
 // For the process that initialises: restores the newest intact checkpoint, or initialises
 // if the directory holds none at all.
-class ChiefSessionCreator final : public SessionCreator {
+class CROCHET_EXPORT ChiefSessionCreator final : public SessionCreator {
  public:
   // Requires: the graph outlives this. Throws: InvalidArgumentError if both
   // checkpoint_dir and checkpoint_filename_with_path are given.
@@ -73,7 +74,7 @@ struct WorkerSessionCreatorOptions {
 
 // For the other processes of a cluster: waits until the chief has initialised or restored
 // what they share, and initialises local variables only.
-class WorkerSessionCreator final : public SessionCreator {
+class CROCHET_EXPORT WorkerSessionCreator final : public SessionCreator {
  public:
   // Requires: the graph outlives this. Throws: InvalidArgumentError for a negative max_wait_secs,
   // or a recovery_wait_secs of 0 or less.
@@ -89,4 +90,4 @@ class WorkerSessionCreator final : public SessionCreator {
   std::optional<SessionManager> manager_;  // Made with the first session.
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -8,7 +8,7 @@
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 // An error of closing must not hide why the session is discarded.
@@ -195,4 +195,4 @@ void SessionManager::wait(const char* what) {
   throw_if_signalled(what);
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

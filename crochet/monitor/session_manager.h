@@ -9,10 +9,11 @@
 #include <string>
 
 #include "crochet/base/clock.h"
+#include "crochet/base/export.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/session/session.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // What makes a session ready; see Scaffold.
 struct SessionManagerOptions {
@@ -47,7 +48,7 @@ struct RecoverSessionOptions {
 
 // Throws: InvalidArgumentError if both a directory and a file are set, or for a negative
 // max_wait_secs.
-void check_options(const RecoverSessionOptions& options);
+CROCHET_EXPORT void check_options(const RecoverSessionOptions& options);
 
 struct PrepareSessionOptions {
   RecoverSessionOptions session = {};
@@ -74,7 +75,7 @@ struct RecoveredSession {
 //
 // A session that could not be made ready is closed. Waits in these functions end with a
 // CancelledError when a signal asks the process to end.
-class SessionManager {
+class CROCHET_EXPORT SessionManager {
  public:
   // Requires: the graph outlives this. Throws: InvalidArgumentError for a ready_for_local_init_op
   // without a local_init_op, or a recovery_wait_secs of 0 or less.
@@ -120,4 +121,4 @@ class SessionManager {
   RestoreReport restore_report_;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

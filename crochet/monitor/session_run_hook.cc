@@ -4,7 +4,7 @@
 
 #include "crochet/base/class_name.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 void SessionRunContext::request_stop(std::string reason, int signal) {
   if (stop_) return;
@@ -13,4 +13,4 @@ void SessionRunContext::request_stop(std::string reason, int signal) {
 
 std::string SessionRunHook::name() const { return class_name(typeid(*this)); }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -6,11 +6,12 @@
 #include <optional>
 #include <string>
 
+#include "crochet/base/export.h"
 #include "crochet/monitor/coordinator.h"
 #include "crochet/monitor/stop_request.h"
 #include "crochet/session/session.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // What a hook adds to a run.
 struct SessionRunArgs {
@@ -30,7 +31,7 @@ struct SessionRunValues {
 };
 
 // The current run: one object per attempt, shared by all hooks.
-class SessionRunContext {
+class CROCHET_EXPORT SessionRunContext {
  public:
   // Requires: the arguments outlive this; hence temporaries do not compile.
   SessionRunContext(const SessionRunArgs& original_args, Session& session,
@@ -86,7 +87,7 @@ enum class HookPlace { kAsGiven, kSaver, kLast };
 // An AbortedError or UnavailableError thrown by any but begin, end and on_error makes the session
 // recover; other errors end the run. If an end() throws, end() of the other hooks is still called,
 // and the first error is thrown afterwards.
-class SessionRunHook {
+class CROCHET_EXPORT SessionRunHook {
  public:
   virtual ~SessionRunHook() = default;
 
@@ -117,4 +118,4 @@ class SessionRunHook {
   virtual std::string name() const;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

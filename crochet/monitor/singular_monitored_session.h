@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "crochet/base/export.h"
 #include "crochet/monitor/monitored_session.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 struct SingularMonitoredSessionOptions {
   // As in MonitoredSessionOptions.
@@ -16,7 +17,7 @@ struct SingularMonitoredSessionOptions {
 // A monitored session that never replaces its engine's session: an AbortedError or
 // UnavailableError is an error like any other, and should_stop() throws the error that a
 // thread reported. For programs that recover on their own, or need the raw session.
-class SingularMonitoredSession final : public MonitoredSession {
+class CROCHET_EXPORT SingularMonitoredSession final : public MonitoredSession {
  public:
   // Throws: as MonitoredSession does, and errors that MonitoredSession would recover from.
   SingularMonitoredSession(std::unique_ptr<SessionCreator> creator, HookList hooks,
@@ -38,4 +39,4 @@ class SingularMonitoredSession final : public MonitoredSession {
   Session* raw_session() const { return engine_session(); }
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -7,7 +7,7 @@
 #include "crochet/base/error.h"
 #include "crochet/monitor/monitored_session.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 Session& StepContext::session() const {
   Session* const session = owner_.engine_session();
@@ -25,4 +25,4 @@ void StepContext::request_stop(std::string reason) {
   throw StopIteration();
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

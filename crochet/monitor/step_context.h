@@ -4,14 +4,15 @@
 
 #include <string>
 
+#include "crochet/base/export.h"
 #include "crochet/session/session.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 class MonitoredSession;
 
 // What MonitoredSession::run_step_fn passes to a step function; valid during the call.
-class StepContext {
+class CROCHET_EXPORT StepContext {
  public:
   // The engine's session; its runs call no hooks. After a recovery it is the new one.
   Session& session() const;
@@ -33,4 +34,4 @@ class StepContext {
   MonitoredSession& owner_;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -61,7 +61,7 @@ class StepFnTest : public testing::Test {
 
   template <typename E>
   static std::exception_ptr error(const char* message) {
-    return std::make_exception_ptr(E("{}", message));
+    return std::make_exception_ptr(E(message));
   }
 
   LogCapture log_;

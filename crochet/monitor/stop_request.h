@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Why a run should stop, and who requested it.
 struct StopRequest {
@@ -13,4 +13,4 @@ struct StopRequest {
   int signal = 0;      // The signal that caused it, or 0.
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -6,7 +6,7 @@
 
 #include "crochet/base/log.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 std::unique_ptr<Session> ContinuedSessionCreator::create_session() {
   if (num_sessions_ > 0) {
@@ -35,4 +35,4 @@ std::optional<RestoreReport> ContinuedSessionCreator::restore_report() const {
   return num_sessions_ == 1 ? early_.report : later_->restore_report();
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

@@ -8,10 +8,11 @@
 #include <string>
 #include <utility>
 
+#include "crochet/base/export.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/monitor/session_creator.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // The state that a program restored before its run.
 struct EarlyRestore {
@@ -24,7 +25,7 @@ struct EarlyRestore {
 // Creates the first session of a run that continues from an early restore: only state that was not
 // restored then, the step and the state of hooks, is read from the checkpoint. Later sessions,
 // those of recoveries, are created by `later`.
-class ContinuedSessionCreator final : public SessionCreator {
+class CROCHET_EXPORT ContinuedSessionCreator final : public SessionCreator {
  public:
   // Requires: the scaffold has a saver. Does not throw.
   ContinuedSessionCreator(EarlyRestore early, std::shared_ptr<Scaffold> scaffold,
@@ -44,4 +45,4 @@ class ContinuedSessionCreator final : public SessionCreator {
   int num_sessions_ = 0;
 };
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

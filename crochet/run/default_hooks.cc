@@ -10,7 +10,7 @@
 #include "crochet/hooks/step_counter_hook.h"
 #include "crochet/hooks/summary_saver_hook.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 namespace {
 
 constexpr double kSaveCheckpointSecs = 600;
@@ -106,4 +106,4 @@ WiredHooks wire_default_hooks(const MonitoredTrainingSessionOptions& options,
   return wired;
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

@@ -9,7 +9,7 @@
 #include "crochet/monitor/scaffold.h"
 #include "crochet/run/monitored_training_session.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // The hooks of a run, in their order: the chief's own, steps per second and summaries (if there
 // is a directory for them), those of the user, the saver, and those that guard it.
@@ -22,4 +22,4 @@ struct WiredHooks {
 WiredHooks wire_default_hooks(const MonitoredTrainingSessionOptions& options,
                               const std::shared_ptr<Scaffold>& scaffold);
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

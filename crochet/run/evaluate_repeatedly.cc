@@ -15,7 +15,7 @@
 #include "crochet/io/path.h"
 #include "crochet/summary/summary_writer.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 // Restores one checkpoint, and sets a flag if it cannot be read.
@@ -167,4 +167,4 @@ EvaluationReport evaluate_repeatedly(
   return CheckpointEvaluator(options, evaluate).run();
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -9,11 +9,12 @@
 #include <stop_token>
 #include <string>
 
+#include "crochet/base/export.h"
 #include "crochet/io/file_system.h"
 #include "crochet/monitor/monitored_session.h"
 #include "crochet/summary/read_metrics.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // How to evaluate the checkpoints of a job that trains in another process.
 struct EvaluateRepeatedlyOptions {
@@ -67,8 +68,8 @@ struct EvaluationReport {
 //
 // Throws: InvalidArgumentError for a checkpoint that does not match the graph; what `evaluate`
 // throws, but FailedPreconditionError for an OutOfRangeError or StopIteration.
-EvaluationReport evaluate_repeatedly(
-    const EvaluateRepeatedlyOptions& options,
-    const std::function<Metrics(MonitoredSession& session)>& evaluate);
+CROCHET_EXPORT EvaluationReport
+evaluate_repeatedly(const EvaluateRepeatedlyOptions& options,
+                    const std::function<Metrics(MonitoredSession& session)>& evaluate);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -4,7 +4,7 @@
 
 #include "crochet/base/error.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 EvaluationReport Evaluator::run(const std::function<Metrics()>& evaluate) {
   if (!evaluate) throw InvalidArgumentError("Evaluator: evaluate is not set");
@@ -22,4 +22,4 @@ EvaluationReport Evaluator::run(const std::function<Metrics()>& evaluate) {
                              [&](MonitoredSession&) { return evaluate(); });
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

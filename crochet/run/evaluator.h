@@ -9,11 +9,12 @@
 #include <string_view>
 #include <utility>
 
+#include "crochet/base/export.h"
 #include "crochet/engines/local/graph.h"
 #include "crochet/run/evaluate_repeatedly.h"
 #include "crochet/run/tracker.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // See EvaluateRepeatedlyOptions.
 struct EvaluatorOptions {
@@ -37,7 +38,7 @@ struct EvaluatorOptions {
 //   evaluator.run([&] { return Metrics{{"accuracy", accuracy(model, digits.test)}}; });
 //
 // For one thread. Tracked values must outlive run().
-class Evaluator {
+class CROCHET_EXPORT Evaluator {
  public:
   explicit Evaluator(EvaluatorOptions options)
       : options_(std::move(options)), tracker_(graph_, "") {
@@ -61,4 +62,4 @@ class Evaluator {
   Tracker tracker_;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -6,9 +6,10 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/run/continued_session_creator.h"
 #include "crochet/run/training_run.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 // The user's memory cannot be initialised again: a recovery needs a checkpoint.
@@ -108,7 +109,8 @@ int64_t Loop::restore() {
       *session, options_.checkpoint_dir, options_.checkpoint_basename, &report);
   if (!prefix) return 0;
   const int64_t step = read_global_step(*session);
-  restored_ = {.prefix = *prefix, .report = std::move(report), .names = tracked_names()};
+  restored_ = std::make_unique<internal::EarlyRestore>(internal::EarlyRestore{
+      .prefix = *prefix, .report = std::move(report), .names = tracked_names()});
   return step;
 }
 
@@ -171,4 +173,4 @@ RunReport Loop::run_steps(const Callable& compute, const Callable& update) {
   });
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

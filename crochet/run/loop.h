@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "crochet/base/clock.h"
+#include "crochet/base/export.h"
 #include "crochet/checkpoint/directory/retention.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/saver/save_policy.h"
@@ -20,13 +21,16 @@
 #include "crochet/io/file_system.h"
 #include "crochet/monitor/hook_list.h"
 #include "crochet/monitor/scaffold.h"
-#include "crochet/run/continued_session_creator.h"
 #include "crochet/run/monitored_training_session.h"
 #include "crochet/run/run_report.h"
 #include "crochet/run/tracker.h"
 #include "crochet/tensor/to_tensor.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
+
+namespace internal {
+struct EarlyRestore;
+}  // namespace internal
 
 // What a loop does in addition to its steps. Intervals: unset is the default, 0 is off; of a
 // pair, setting one switches the other's default off, and setting both is an error.
@@ -86,7 +90,7 @@ struct LoopOptions {
 };
 
 // The current step, for callables that take it as a parameter.
-class Step {
+class CROCHET_EXPORT Step {
  public:
   // Counts from 1: during step n, n-1 steps are completed.
   int64_t number() const { return number_; }
@@ -110,7 +114,7 @@ class Step {
 //
 // For one thread. Tracked values, and the values that callables use, must outlive run(). Callables
 // and hooks must not call the loop: its functions throw a FailedPreconditionError then.
-class Loop {
+class CROCHET_EXPORT Loop {
  public:
   // Throws: InvalidArgumentError for conflicting options.
   explicit Loop(LoopOptions options);
@@ -212,9 +216,9 @@ class Loop {
   };
   std::vector<Value> values_;
   Step step_;
-  std::optional<internal::EarlyRestore> restored_;  // By restore().
+  std::unique_ptr<const internal::EarlyRestore> restored_;  // By restore().
   bool has_run_ = false;
   bool is_restoring_ = false;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -5,6 +5,7 @@
 #include <limits>
 #include <random>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -11,7 +11,7 @@
 #include "crochet/run/default_hooks.h"
 #include "crochet/run/training_run.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 std::shared_ptr<Scaffold> scaffold_of(const MonitoredTrainingSessionOptions& options) {
@@ -131,4 +131,4 @@ RunReport internal::train(const MonitoredTrainingSessionOptions& options,
   return report;
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

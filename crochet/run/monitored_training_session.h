@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/saver/save_policy.h"
 #include "crochet/checkpoint/saver/saver_options.h"
@@ -17,7 +18,7 @@
 #include "crochet/monitor/monitored_session.h"
 #include "crochet/run/run_report.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // What a training run does in addition to its steps. Intervals: unset is the default, 0 is off; of
 // a pair, setting one switches the other's default off, and setting both is an error.
@@ -82,7 +83,7 @@ struct MonitoredTrainingSessionOptions {
 
 // Throws: InvalidArgumentError for intervals that are negative or exclude each other, a
 // negative grace period, wait or number of recoveries, or a recovery_wait_secs that is not above 0.
-void check_options(const MonitoredTrainingSessionOptions& options);
+CROCHET_EXPORT void check_options(const MonitoredTrainingSessionOptions& options);
 
 // Python's `with MonitoredTrainingSession(...) as session`: creates the session, which is restored,
 // initialised or waited for, calls the body, ends the hooks and closes the session.
@@ -100,7 +101,7 @@ void check_options(const MonitoredTrainingSessionOptions& options);
 //
 // Throws: as check_options; what creating the session throws; what the body throws, except
 // OutOfRangeError and StopIteration, which end the run cleanly; then what ending the run throws.
-RunReport train(const MonitoredTrainingSessionOptions& options,
-                const std::function<void(MonitoredSession& session)>& body);
+CROCHET_EXPORT RunReport train(const MonitoredTrainingSessionOptions& options,
+                               const std::function<void(MonitoredSession& session)>& body);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -8,7 +8,7 @@
 
 #include "crochet/base/escape.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 std::string count(int64_t number, const char* what) {
@@ -41,4 +41,4 @@ std::string to_string(const RunReport& report) {
                                            report.stop.who, report.stop.reason));
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

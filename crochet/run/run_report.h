@@ -6,11 +6,12 @@
 #include <optional>
 #include <string>
 
+#include "crochet/base/export.h"
 #include "crochet/checkpoint/saver/restore_report.h"
 #include "crochet/checkpoint/saver/save_statistics.h"
 #include "crochet/monitor/stop_request.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // How a run ended.
 struct RunReport {
@@ -34,6 +35,6 @@ struct RunReport {
 };
 
 // "step 2000 (resumed from 800, 6 checkpoints): StopAtStepHook: step 2000 is reached"
-std::string to_string(const RunReport& report);
+CROCHET_EXPORT std::string to_string(const RunReport& report);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -7,6 +7,7 @@
 // reports every byte that is copied while it changes.
 #include <deque>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

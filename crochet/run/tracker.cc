@@ -7,7 +7,7 @@
 #include "crochet/base/error.h"
 #include "crochet/io/path.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 std::string Tracker::full_name(std::string_view name) const {
   if (name.empty())
@@ -23,4 +23,4 @@ void Tracker::add_object(std::string_view name, std::shared_ptr<Saveable> object
   graph_.add_saveable({.name = full_name(name), .object = std::move(object)});
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

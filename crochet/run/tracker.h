@@ -4,21 +4,20 @@
 
 #include <array>
 #include <concepts>
-#include <istream>
+#include <iterator>
 #include <memory>
-#include <ostream>
-#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/engines/local/graph.h"
-#include "crochet/run/saveable_adapters.h"
+#include "crochet/run/internal/saveable_adapters.h"
 #include "crochet/session/saveable.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Records which values must survive a restart, and their names. A type lists its
 // parts in one of two ways, in a member function or in a free function in
@@ -38,7 +37,7 @@ namespace crochet {
 //
 // The caller keeps ownership of tracked values, which must not move until the loop has run;
 // the memory that a container owns may move.
-class Tracker {
+class CROCHET_EXPORT Tracker {
  public:
   // Names begin with "<prefix>/", unless the prefix is empty.
   Tracker(local::Graph& graph, std::string prefix) : graph_(graph), prefix_(std::move(prefix)) {}
@@ -81,20 +80,24 @@ concept BorrowableArray = requires(T& value, Tracker& tracker) {
 };
 
 template <typename T>
-concept SequenceOfNumbers = std::ranges::range<T> && Element<std::ranges::range_value_t<T>>;
+concept SequenceOfNumbers = requires(T& value) {
+  std::end(value);
+  requires Element<ElementOf<T>>;
+};
 
 // The elements are contiguous in memory: std::array, std::span, std::vector, a C array.
 template <typename T>
-concept ArrayOfNumbers = SequenceOfNumbers<T> && std::ranges::contiguous_range<T> &&
-    !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<T>>>;
+concept ArrayOfNumbers = SequenceOfNumbers<T> && requires(T& value) {
+  { std::data(value) } -> std::same_as<ElementOf<T>*>;
+};
 
 template <typename T>
 local::BorrowedArray borrow_numbers(T& value) {
-  using Number = std::ranges::range_value_t<T>;
+  using Number = ElementOf<T>;
   local::BorrowedArray array{.view = [&value] {
     return local::ArrayView{.dtype = dtype_of<Number>,
-                            .shape = {static_cast<int64_t>(std::ranges::size(value))},
-                            .data = reinterpret_cast<std::byte*>(std::ranges::data(value))};
+                            .shape = {static_cast<int64_t>(std::size(value))},
+                            .data = reinterpret_cast<std::byte*>(std::data(value))};
   }};
   if constexpr (requires { value.resize(size_t{}); })
     array.resize = [&value](const Shape& shape) { value.resize(static_cast<size_t>(shape[0])); };
@@ -163,4 +166,4 @@ void Tracker::track_part(std::string_view name, T& value) {
   }
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

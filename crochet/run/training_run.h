@@ -8,7 +8,7 @@
 #include "crochet/monitor/session_creator.h"
 #include "crochet/run/monitored_training_session.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // Creates the session creator of a run, with the scaffold that the run uses.
 using MakeCreator =
@@ -22,4 +22,4 @@ std::unique_ptr<SessionCreator> make_creator(const MonitoredTrainingSessionOptio
 RunReport train(const MonitoredTrainingSessionOptions& options, const MakeCreator& make_creator,
                 const std::function<void(MonitoredSession& session)>& body);
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

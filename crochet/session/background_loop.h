@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
-namespace crochet {
+#include "crochet/base/export.h"
+
+namespace crochet::inline v0 {
 
 class Session;
 
@@ -22,7 +24,7 @@ struct BackgroundTask {
 // creates, before calling after_create_session of any hook, and ends them with it.
 //
 // Thread-safe.
-class BackgroundLoop {
+class CROCHET_EXPORT BackgroundLoop {
  public:
   virtual ~BackgroundLoop() = default;
 
@@ -34,4 +36,4 @@ class BackgroundLoop {
   virtual std::vector<BackgroundTask> tasks(Session& session, std::stop_token stop) = 0;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

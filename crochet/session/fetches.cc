@@ -8,7 +8,7 @@
 
 #include "crochet/base/error.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 const char* kind_of(const FetchValues& values) {
@@ -23,6 +23,43 @@ std::string joined_keys(const FetchValues::Map& map) {
 }
 
 }  // namespace
+
+Fetches::Fetches() = default;
+Fetches::Fetches(Output output) : node_(output) {}
+Fetches::Fetches(Operation operation) : node_(Output(operation)) {}
+Fetches::Fetches(std::string name) : node_(std::move(name)) {}
+Fetches::Fetches(const char* name) : node_(std::string(name)) {}
+Fetches::Fetches(List list) : node_(std::move(list)) {}
+Fetches::Fetches(Map map) : node_(std::move(map)) {}
+
+Fetches::Fetches(std::initializer_list<Item> list) {
+  List items;
+  items.reserve(list.size());
+  for (const Item& item : list) items.push_back(item.fetches_);
+  node_ = std::move(items);
+}
+
+Fetches::Fetches(std::initializer_list<Entry> map) {
+  Map entries;
+  for (const Entry& entry : map) entries.emplace(entry.key_, entry.value_);
+  node_ = std::move(entries);
+}
+
+Fetches::Fetches(const Fetches& other) = default;
+Fetches::Fetches(Fetches&& other) noexcept = default;
+Fetches& Fetches::operator=(const Fetches& other) = default;
+Fetches& Fetches::operator=(Fetches&& other) noexcept = default;
+Fetches::~Fetches() = default;
+
+FetchValues::FetchValues() = default;
+FetchValues::FetchValues(Tensor tensor) : node_(std::move(tensor)) {}
+FetchValues::FetchValues(List list) : node_(std::move(list)) {}
+FetchValues::FetchValues(Map map) : node_(std::move(map)) {}
+FetchValues::FetchValues(const FetchValues& other) = default;
+FetchValues::FetchValues(FetchValues&& other) noexcept = default;
+FetchValues& FetchValues::operator=(const FetchValues& other) = default;
+FetchValues& FetchValues::operator=(FetchValues&& other) noexcept = default;
+FetchValues::~FetchValues() = default;
 
 const Tensor& FetchValues::tensor() const& {
   if (const Tensor* const tensor = as_tensor()) return *tensor;
@@ -95,4 +132,4 @@ FetchValues unflatten(const Fetches& fetches, std::span<Tensor>& values) {
   return {};
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -12,10 +12,11 @@
 #include <variant>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/session/output.h"
 #include "crochet/tensor/tensor.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 class Graph;
 
@@ -27,7 +28,7 @@ class Graph;
 //   session.run({{"loss", loss}, {"gradients", {dw, db}}});         // a map
 //   session.run(Fetches::Map{{"loss", "total"}, {"rate", "lr"}});   // a map of names
 //   session.run({{"loss", "accuracy"}});                            // does not compile
-class Fetches {
+class CROCHET_EXPORT Fetches {
  public:
   using List = std::vector<Fetches>;
   using Map = std::map<std::string, Fetches>;
@@ -35,15 +36,21 @@ class Fetches {
   class Item;
   class Entry;
 
-  Fetches() = default;
-  Fetches(Output output) : node_(output) {}
-  Fetches(Operation operation) : node_(Output(operation)) {}
-  Fetches(std::string name) : node_(std::move(name)) {}
-  Fetches(const char* name) : node_(std::string(name)) {}
-  Fetches(List list) : node_(std::move(list)) {}
+  Fetches();
+  Fetches(Output output);
+  Fetches(Operation operation);
+  Fetches(std::string name);
+  Fetches(const char* name);
+  Fetches(List list);
   Fetches(std::initializer_list<Item> list);
-  Fetches(Map map) : node_(std::move(map)) {}
+  Fetches(Map map);
   Fetches(std::initializer_list<Entry> map);
+  // Not in the header, since each costs every program that includes it.
+  Fetches(const Fetches& other);
+  Fetches(Fetches&& other) noexcept;
+  Fetches& operator=(const Fetches& other);
+  Fetches& operator=(Fetches&& other) noexcept;
+  ~Fetches();
 
   bool empty() const { return std::holds_alternative<std::monostate>(node_); }
   // Null if it is something else. On a temporary they do not compile: the pointer would dangle.
@@ -61,7 +68,7 @@ class Fetches {
 };
 
 // Made from one value, so that a pair of names cannot become an item.
-class Fetches::Item {
+class CROCHET_EXPORT Fetches::Item {
  public:
   Item(Output output) : fetches_(output) {}
   Item(Operation operation) : fetches_(operation) {}
@@ -82,7 +89,7 @@ struct UseOnePairOfBracesForAListOrFetchesMap {};
 
 }  // namespace internal
 
-class Fetches::Entry {
+class CROCHET_EXPORT Fetches::Entry {
  public:
   Entry(std::string key, Fetches value) : key_(std::move(key)), value_(std::move(value)) {}
   // Deleted, because {{"loss", "accuracy"}} is ambiguous: two names, or one with a key? (On one
@@ -96,30 +103,22 @@ class Fetches::Entry {
   Fetches value_;
 };
 
-inline Fetches::Fetches(std::initializer_list<Item> list) {
-  List items;
-  items.reserve(list.size());
-  for (const Item& item : list) items.push_back(item.fetches_);
-  node_ = std::move(items);
-}
-
-inline Fetches::Fetches(std::initializer_list<Entry> map) {
-  Map entries;
-  for (const Entry& entry : map) entries.emplace(entry.key_, entry.value_);
-  node_ = std::move(entries);
-}
-
 // The results of a run, in the structure of the Fetches that requested them.
 // An empty request gives an empty result; an operation gives an unset tensor.
-class FetchValues {
+class CROCHET_EXPORT FetchValues {
  public:
   using List = std::vector<FetchValues>;
   using Map = std::map<std::string, FetchValues>;
 
-  FetchValues() = default;
-  explicit FetchValues(Tensor tensor) : node_(std::move(tensor)) {}
-  explicit FetchValues(List list) : node_(std::move(list)) {}
-  explicit FetchValues(Map map) : node_(std::move(map)) {}
+  FetchValues();
+  explicit FetchValues(Tensor tensor);
+  explicit FetchValues(List list);
+  explicit FetchValues(Map map);
+  FetchValues(const FetchValues& other);
+  FetchValues(FetchValues&& other) noexcept;
+  FetchValues& operator=(const FetchValues& other);
+  FetchValues& operator=(FetchValues&& other) noexcept;
+  ~FetchValues();
 
   // False if nothing was requested.
   explicit operator bool() const { return !std::holds_alternative<std::monostate>(node_); }
@@ -155,12 +154,12 @@ class FetchValues {
 
 // Appends the leaves of `fetches` in order (maps by key), repeats included.
 // Requires: no leaf is a name.
-void flatten(const Fetches& fetches, std::vector<Output>& leaves);
+CROCHET_EXPORT void flatten(const Fetches& fetches, std::vector<Output>& leaves);
 // The inverse: moves one tensor for each leaf of `fetches` out of the front of `values`,
 // and removes them from the span.
-FetchValues unflatten(const Fetches& fetches, std::span<Tensor>& values);
+CROCHET_EXPORT FetchValues unflatten(const Fetches& fetches, std::span<Tensor>& values);
 
 // Values that replace outputs during one run. The same output twice is an error.
 using Feeds = std::vector<std::pair<Output, Tensor>>;
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -6,7 +6,7 @@
 #include "crochet/base/log.h"
 #include "crochet/tensor/fmt.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 constexpr const char* kName = "global_step";
@@ -60,4 +60,4 @@ Operation increment_global_step(Graph& graph, int64_t increment,
   return graph.add_global_step_increment(increment, std::move(control_inputs));
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

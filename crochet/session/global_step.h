@@ -5,9 +5,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/session/graph.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // The step counter of a graph, for every engine. Hooks use Graph::global_step(), an output that
 // reads the counter: fetched with a run that increments the step, it gives the value from
@@ -20,19 +21,19 @@ namespace crochet {
 // kGlobalStepCollection; if there is none, the first output of the operation "global_step". Unset
 // if there is neither; unset, with an error in the log, if the collection has several.
 // Throws: InvalidArgumentError if it is known to be neither int32 nor int64, or not a scalar.
-Output find_global_step(const Graph& graph);
+CROCHET_EXPORT Output find_global_step(const Graph& graph);
 
 // Adds the counter, "global_step": an int64 of value 0.
 // Throws: AlreadyExistsError if the graph has one; FailedPreconditionError once it is
 // finalized; InvalidArgumentError as find_global_step() does.
-Output create_global_step(Graph& graph);
+CROCHET_EXPORT Output create_global_step(Graph& graph);
 
 // The existing counter of the graph, or a new one. Throws as above.
-Output get_or_create_global_step(Graph& graph);
+CROCHET_EXPORT Output get_or_create_global_step(Graph& graph);
 
 // An operation that adds `increment` to the counter, after `control_inputs`.
 // Throws: FailedPreconditionError if the graph has no counter, or is finalized.
-Operation increment_global_step(Graph& graph, int64_t increment = 1,
-                                std::vector<Output> control_inputs = {});
+CROCHET_EXPORT Operation increment_global_step(Graph& graph, int64_t increment = 1,
+                                               std::vector<Output> control_inputs = {});
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -13,7 +13,7 @@
 #include "crochet/base/error.h"
 #include "crochet/session/global_step.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 // As many as a person will read.
@@ -193,4 +193,4 @@ void Graph::check_not_finalized(std::string_view addition) const {
         fmt::format("\"{}\" cannot be added: the graph is finalized", addition));
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -12,12 +12,13 @@
 #include <typeindex>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/session/background_loop.h"
 #include "crochet/session/fetches.h"
 #include "crochet/session/output.h"
 #include "crochet/session/saveable.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 class Session;
 
@@ -69,7 +70,7 @@ struct OtherState {
 // engines share is in this class.
 //
 // A graph is extended, then finalized, then run. Only one thread may extend it.
-class Graph {
+class CROCHET_EXPORT Graph {
  public:
   virtual ~Graph() = default;
 
@@ -186,4 +187,4 @@ class Graph {
   std::vector<RegisteredSaveable> saveables_;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -6,7 +6,7 @@
 
 #include "crochet/base/error.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 std::string to_string(const Output& output) {
   if (!output) return "(none)";
@@ -31,4 +31,4 @@ Output internal::with_value(const Output& output) {
   return Output(info, 0);
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

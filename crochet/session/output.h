@@ -5,10 +5,11 @@
 #include <functional>
 #include <string>
 
+#include "crochet/base/export.h"
 #include "crochet/tensor/dtype.h"
 #include "crochet/tensor/shape.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 class Graph;
 
@@ -22,7 +23,7 @@ struct OperationInfo {
 
 // One output of an operation, or the operation itself if its value is not needed.
 // A small value: valid as long as the graph, equal if operation and index are equal.
-class Output {
+class CROCHET_EXPORT Output {
  public:
   // Unset; false in a condition.
   Output() = default;
@@ -45,10 +46,10 @@ class Output {
 };
 
 // "loss:0"; "train" for an operation without a value; "(none)".
-std::string to_string(const Output& output);
+CROCHET_EXPORT std::string to_string(const Output& output);
 
 // A node of a graph. Converts to the Output that runs it without a value.
-class Operation {
+class CROCHET_EXPORT Operation {
  public:
   Operation() = default;
   explicit Operation(const OperationInfo* info) : info_(info) {}
@@ -70,7 +71,7 @@ namespace internal {
 
 // The output that an operation reads if given `output`: that output itself or, for an operation,
 // its only output. Throws: InvalidArgumentError if the operation has none, or several.
-Output with_value(const Output& output);
+CROCHET_EXPORT Output with_value(const Output& output);
 
 }  // namespace internal
 
@@ -83,7 +84,7 @@ struct VariableInfo {
 };
 
 // State that persists from run to run. A small value, as Output is.
-class Variable {
+class CROCHET_EXPORT Variable {
  public:
   Variable() = default;
   explicit Variable(const VariableInfo* info) : info_(info) {}
@@ -100,7 +101,7 @@ class Variable {
   const VariableInfo* info_ = nullptr;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0
 
 template <>
 struct std::hash<crochet::Output> {

@@ -12,7 +12,7 @@
 #include "crochet/base/log.h"
 #include "crochet/session/session.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 bool has_code(const std::exception_ptr& error, const std::vector<Code>& codes) {
@@ -253,4 +253,4 @@ void QueueRunner::wait_for_first_runs(const Session& session,
   work->wait_for_first_runs(timeout);
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

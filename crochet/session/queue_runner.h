@@ -11,10 +11,11 @@
 #include <vector>
 
 #include "crochet/base/error.h"
+#include "crochet/base/export.h"
 #include "crochet/session/background_loop.h"
 #include "crochet/session/output.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 struct QueueRunnerOptions {
   // For names and messages.
@@ -48,7 +49,7 @@ struct QueueRunnerOptions {
 // engine makes one run after another: there, an enqueue operation must not wait for the training.
 //
 // Thread-safe.
-class QueueRunner final : public BackgroundLoop {
+class CROCHET_EXPORT QueueRunner final : public BackgroundLoop {
  public:
   // Throws: InvalidArgumentError without a name, operations or codes, and for operations of
   // different graphs.
@@ -78,4 +79,4 @@ class QueueRunner final : public BackgroundLoop {
   std::vector<std::shared_ptr<Work>> works_;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

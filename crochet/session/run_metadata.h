@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // When one operation ran.
 struct OperationTiming {
@@ -34,4 +34,4 @@ struct RunMetadata {
   std::vector<std::string> partition_graphs = {};
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

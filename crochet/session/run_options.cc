@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 void merge(RunOptions& options, const RunOptions& more) {
   options.trace_level = std::max(options.trace_level, more.trace_level);
@@ -18,4 +18,4 @@ void merge(RunOptions& options, const RunOptions& more) {
                                       more.debug_tensor_watches.end());
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
-namespace crochet {
+#include "crochet/base/export.h"
+
+namespace crochet::inline v0 {
 
 // How much a run records about itself; each level includes those below it. The numbers
 // are TensorFlow's (RunOptions.TraceLevel in config.proto).
@@ -35,6 +37,6 @@ struct RunOptions {
 
 // Merges `more` into `options`: takes the larger of two numbers, sets a switch if either is set,
 // and appends the watches of `more`.
-void merge(RunOptions& options, const RunOptions& more);
+CROCHET_EXPORT void merge(RunOptions& options, const RunOptions& more);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -5,7 +5,7 @@
 #include "crochet/base/error.h"
 #include "crochet/tensor/fmt.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 const Tensor& single_value(const TensorMap& state, DType dtype) {
   if (state.size() != 1 || !state.begin()->first.empty())
@@ -18,4 +18,4 @@ const Tensor& single_value(const TensorMap& state, DType dtype) {
   return value;
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

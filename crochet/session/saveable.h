@@ -6,15 +6,16 @@
 #include <memory>
 #include <string>
 
+#include "crochet/base/export.h"
 #include "crochet/tensor/tensor.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // An object whose state belongs in checkpoints. Stored under "<object>/<key>",
 // or "<object>" for the key "".
 //
 // Called on the training thread between two steps.
-class Saveable {
+class CROCHET_EXPORT Saveable {
  public:
   virtual ~Saveable() = default;
 
@@ -32,7 +33,7 @@ using SaveableMap = std::map<std::string, std::shared_ptr<Saveable>>;
 
 // The only value of `state`, stored under the key "". Throws: InvalidArgumentError if there
 // are others, or if it is not a tensor of this type with one element.
-const Tensor& single_value(const TensorMap& state, DType dtype);
+CROCHET_EXPORT const Tensor& single_value(const TensorMap& state, DType dtype);
 
 // Saves and restores the number `value` in place.
 //
@@ -55,4 +56,4 @@ std::shared_ptr<Saveable> saveable_value(T& value) {
   return std::make_shared<SaveableValue>(value);
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

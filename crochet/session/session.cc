@@ -7,7 +7,7 @@
 #include "crochet/base/error.h"
 #include "crochet/tensor/fmt.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 FetchValues Session::run(const Fetches& fetches, const Feeds& feeds, const RunOptions& options,
                          RunMetadata* metadata) {
@@ -62,4 +62,4 @@ int64_t read_global_step(Session& session) {
   return global_step_value(value);
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -8,13 +8,14 @@
 #include <string_view>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/session/fetches.h"
 #include "crochet/session/graph.h"
 #include "crochet/session/run_metadata.h"
 #include "crochet/session/run_options.h"
 #include "crochet/session/snapshot.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // A new value for a variable.
 struct Assignment {
@@ -35,7 +36,7 @@ struct Assignment {
 // run() may be called from several threads. snapshot() and assign() exclude
 // each other and runs that change variables. From within a running operation all of them
 // throw FailedPreconditionError.
-class Session {
+class CROCHET_EXPORT Session {
  public:
   virtual ~Session() = default;
 
@@ -85,13 +86,13 @@ inline constexpr int64_t kMaxGlobalStep = int64_t{1} << 60;
 
 // Returns the step. Throws: FailedPreconditionError for a step above kMaxGlobalStep or below its
 // negative, as a damaged or foreign checkpoint may contain.
-int64_t checked_global_step(int64_t step);
+CROCHET_EXPORT int64_t checked_global_step(int64_t step);
 // The checked step in a fetched value of Graph::global_step(). Throws: as above, and
 // InvalidArgumentError for a tensor that is not a scalar int32 or int64.
-int64_t global_step_value(const Tensor& value);
+CROCHET_EXPORT int64_t global_step_value(const Tensor& value);
 
 // The number of completed steps, read in a run of its own. Throws: FailedPreconditionError if the
 // graph counts none; as global_step_value().
-int64_t read_global_step(Session& session);
+CROCHET_EXPORT int64_t read_global_step(Session& session);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -6,7 +6,7 @@
 
 #include "crochet/base/error.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 Snapshot::Snapshot(std::vector<NamedTensor> tensors, std::shared_ptr<PendingCopies> copies)
     : tensors_(std::move(tensors)), copies_(std::move(copies)) {
@@ -31,4 +31,4 @@ void Snapshot::verify() const {
   copies_->verify();
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -8,9 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/tensor/tensor.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 struct NamedTensor {
   std::string name;
@@ -20,7 +21,7 @@ struct NamedTensor {
 // Copies for a snapshot that are still being made.
 //
 // Thread-safe.
-class PendingCopies {
+class CROCHET_EXPORT PendingCopies {
  public:
   virtual ~PendingCopies() = default;
   // Blocks until all are made. Throws the error that stopped them.
@@ -35,7 +36,7 @@ class PendingCopies {
 // waits.
 //
 // A value; copies share the tensors. As thread-safe as a plain value.
-class Snapshot {
+class CROCHET_EXPORT Snapshot {
  public:
   Snapshot() = default;
   explicit Snapshot(std::vector<NamedTensor> tensors, std::shared_ptr<PendingCopies> copies = {});
@@ -78,4 +79,4 @@ class Snapshot {
   std::shared_ptr<const std::string> meta_graph_;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -5,7 +5,9 @@
 #include <string>
 #include <string_view>
 
-namespace crochet {
+#include "crochet/base/export.h"
+
+namespace crochet::inline v0 {
 
 class Session;
 
@@ -18,7 +20,7 @@ class Session;
 // and shapes before it restores.
 //
 // Called from one thread at a time, on the training thread, as the sessions' runs are.
-class StateOperations {
+class CROCHET_EXPORT StateOperations {
  public:
   virtual ~StateOperations() = default;
 
@@ -41,4 +43,4 @@ class StateOperations {
   virtual void restore(Session& session, const std::string& prefix) = 0;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -10,7 +10,7 @@
 
 #include "crochet/summary/traced_run.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -153,4 +153,4 @@ std::string chrome_trace(const TracedRun& run, const ChromeTraceOptions& options
   return builder.finish();
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

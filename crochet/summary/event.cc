@@ -7,7 +7,7 @@
 #include "crochet/base/error.h"
 #include "crochet/summary/proto_fields.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 using namespace internal;
@@ -146,4 +146,4 @@ Event decode_event(std::string_view bytes) {
   }
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -8,9 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/summary/summary_value.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Events of a session, with the numbers of TensorFlow's SessionLog.SessionStatus.
 enum class SessionLog { kUnspecified = 0, kStart = 1, kStop = 2, kCheckpoint = 3 };
@@ -61,11 +62,11 @@ struct Event {
 inline constexpr std::string_view kEventFileVersion = "brain.Event:2";
 
 // The bytes of the message, identical to TensorFlow's.
-std::string encode_event(const Event& event);
+CROCHET_EXPORT std::string encode_event(const Event& event);
 
 // Reads a message. Fields that Event does not have are skipped, as are values
 // of other kinds (images, audio, numeric tensors).
 // Throws: DataLossError if the bytes are not a protobuf message.
-Event decode_event(std::string_view bytes);
+CROCHET_EXPORT Event decode_event(std::string_view bytes);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

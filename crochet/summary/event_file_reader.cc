@@ -10,7 +10,7 @@
 #include "crochet/io/path.h"
 #include "crochet/io/untrusted_file.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 std::optional<int64_t> event_file_seconds(std::string_view name) {
   if (!name.starts_with(kEventFilePrefix)) return std::nullopt;
@@ -53,4 +53,4 @@ std::vector<Event> read_event_file(FileSystem& files, const std::string& path) {
   return events;
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

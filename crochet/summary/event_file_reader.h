@@ -9,25 +9,27 @@
 #include <string_view>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/io/file_system.h"
 #include "crochet/summary/event.h"
 #include "crochet/summary/record_file.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 inline constexpr std::string_view kEventFilePrefix = "events.out.tfevents.";
 
 // The seconds in the name (not the path) of an events file; unset for other files.
-std::optional<int64_t> event_file_seconds(std::string_view name);
+CROCHET_EXPORT std::optional<int64_t> event_file_seconds(std::string_view name);
 
 // Paths of a directory's events files, oldest first; empty if there is no directory.
-std::vector<std::string> event_files(FileSystem& files, const std::string& directory);
+CROCHET_EXPORT std::vector<std::string> event_files(FileSystem& files,
+                                                    const std::string& directory);
 
 // Reads an events file, written by this library, TensorFlow or TensorBoard.
 //
 // A killed process may leave a truncated record at the end: read() throws there,
 // after it has returned all events before it. Not thread-safe.
-class EventFileReader {
+class CROCHET_EXPORT EventFileReader {
  public:
   EventFileReader(FileSystem& files, const std::string& path);
 
@@ -43,6 +45,6 @@ class EventFileReader {
 };
 
 // All events of a file. Throws: as EventFileReader::read().
-std::vector<Event> read_event_file(FileSystem& files, const std::string& path);
+CROCHET_EXPORT std::vector<Event> read_event_file(FileSystem& files, const std::string& path);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

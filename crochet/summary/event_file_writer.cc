@@ -14,7 +14,7 @@
 #include "crochet/io/path.h"
 #include "crochet/summary/event_file_reader.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 constexpr size_t kBufferBytes = 64 * 1024;
@@ -96,4 +96,4 @@ void EventFileWriter::end() {
   }
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

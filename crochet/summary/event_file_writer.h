@@ -7,11 +7,12 @@
 #include <string>
 
 #include "crochet/base/clock.h"
+#include "crochet/base/export.h"
 #include "crochet/io/file_system.h"
 #include "crochet/summary/event.h"
 #include "crochet/summary/record_file.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Writes a new TensorBoard events file into a directory:
 //
@@ -25,7 +26,7 @@ namespace crochet {
 // After a write error, a call throws it, truncates the file after the last successful
 // flush, so that no partial record stays, and ends the writer: continue with a new
 // one. The destructor discards unflushed events. Not thread-safe.
-class EventFileWriter {
+class CROCHET_EXPORT EventFileWriter {
  public:
   // Creates the directory if it is missing, and the file with its first event.
   // Leaves no file if that fails. Requires: `files` outlives this.
@@ -53,4 +54,4 @@ class EventFileWriter {
   std::optional<RecordWriter> records_;  // Unset after an error.
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -12,7 +12,7 @@
 #include "crochet/base/error.h"
 #include "crochet/tensor/half.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 constexpr double kSmallestLimit = 1e-12;
@@ -148,4 +148,4 @@ Histogram make_histogram(const Tensor& values) {
   return counter.finish();
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -4,9 +4,10 @@
 
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/tensor/tensor.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // The distribution of the numbers of a tensor: TensorFlow's HistogramProto.
 //
@@ -28,6 +29,6 @@ struct Histogram {
 // The histogram of a tensor's finite elements; NaN and infinities are left out, so `num` may be
 // less than the number of elements. Without numbers, min to sum_squares are zero.
 // Throws: InvalidArgumentError for strings, complex numbers, and an unset tensor.
-Histogram make_histogram(const Tensor& values);
+CROCHET_EXPORT Histogram make_histogram(const Tensor& values);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -4,7 +4,7 @@
 
 #include "crochet/summary/summary_codecs.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 namespace {
 
 // Field numbers of TensorFlow's histogram.proto.
@@ -72,4 +72,4 @@ Histogram decode_histogram(protozero::pbf_reader message) {
   return histogram;
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

@@ -13,7 +13,7 @@
 #include "crochet/base/log.h"
 #include "crochet/io/path.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -143,4 +143,4 @@ void JsonLinesWriter::sync() {
   files_.sync_directory(directory_of(path_));
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -8,10 +8,11 @@
 #include <string>
 #include <string_view>
 
+#include "crochet/base/export.h"
 #include "crochet/io/file_system.h"
 #include "crochet/summary/summary_value.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 inline constexpr std::string_view kJsonLinesName = "metrics.jsonl";
 
@@ -34,7 +35,7 @@ inline constexpr std::string_view kJsonLinesName = "metrics.jsonl";
 // Each line is one append, so it survives a kill of the process; an incomplete
 // last line is removed when the file is opened again. After an error, open the
 // file again with a new writer. Not thread-safe.
-class JsonLinesWriter {
+class CROCHET_EXPORT JsonLinesWriter {
  public:
   // Opens the file, or creates it.
   JsonLinesWriter(FileSystem& files, std::string path);
@@ -50,4 +51,4 @@ class JsonLinesWriter {
   std::unique_ptr<WritableFile> file_;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -8,7 +8,7 @@
 #include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // Field numbers are enums of their messages.
 template <typename Field>
@@ -32,4 +32,4 @@ inline void add_double_unless_zero(protozero::pbf_writer& message, auto field, d
   if (std::bit_cast<uint64_t>(value) != 0) message.add_double(number(field), value);
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

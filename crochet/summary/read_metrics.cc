@@ -5,7 +5,7 @@
 #include "crochet/base/error.h"
 #include "crochet/summary/event_file_reader.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 void read_event(const Event& event, std::map<int64_t, Metrics>& metrics) {
@@ -32,4 +32,4 @@ std::map<int64_t, Metrics> read_eval_metrics(FileSystem& files, const std::strin
   return metrics;
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -6,9 +6,10 @@
 #include <map>
 #include <string>
 
+#include "crochet/base/export.h"
 #include "crochet/io/file_system.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // The values measured at one step, by name.
 using Metrics = std::map<std::string, double>;
@@ -18,6 +19,7 @@ using Metrics = std::map<std::string, double>;
 // Incomplete records, which a process is writing or left when killed, are ignored.
 //
 // TensorFlow's read_eval_metrics. Values have single precision.
-std::map<int64_t, Metrics> read_eval_metrics(FileSystem& files, const std::string& eval_dir);
+CROCHET_EXPORT std::map<int64_t, Metrics> read_eval_metrics(FileSystem& files,
+                                                            const std::string& eval_dir);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

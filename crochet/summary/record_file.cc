@@ -11,7 +11,7 @@
 #include "crochet/base/error.h"
 #include "crochet/io/crc32c.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 // An event is a protobuf message, which is smaller than 2 GiB.
@@ -113,4 +113,4 @@ uint64_t RecordReader::read_length() const {
   return length;
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -9,9 +9,10 @@
 #include <string>
 #include <string_view>
 
+#include "crochet/base/export.h"
 #include "crochet/io/file_system.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // TensorFlow's record file (TFRecord), which holds TensorBoard's events:
 //
@@ -25,13 +26,13 @@ static_assert(kRecordHeaderBytes == sizeof(uint64_t) + sizeof(uint32_t));
 static_assert(kRecordFooterBytes == sizeof(uint32_t));
 
 // Appends one framed record to `buffer`.
-void append_record(std::string& buffer, std::string_view data);
+CROCHET_EXPORT void append_record(std::string& buffer, std::string_view data);
 
 // Appends records to a file, through a buffer.
 //
 // The destructor discards unflushed records. After an error the end of the file
 // is unknown: do not write to it again. Not thread-safe.
-class RecordWriter {
+class CROCHET_EXPORT RecordWriter {
  public:
   explicit RecordWriter(std::unique_ptr<WritableFile> file);
 
@@ -59,7 +60,7 @@ class RecordWriter {
 //   while (const auto data = reader.read()) use(*data);
 //
 // Not thread-safe.
-class RecordReader {
+class CROCHET_EXPORT RecordReader {
  public:
   // `name` names the file in messages. Requires: `file` outlives this.
   RecordReader(const ReadableFile& file, std::string name);
@@ -81,4 +82,4 @@ class RecordReader {
   uint64_t offset_ = 0;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -5,7 +5,7 @@
 #include "crochet/summary/proto_fields.h"
 #include "crochet/summary/traced_run.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 using namespace internal;
@@ -78,4 +78,4 @@ std::string encode_run_metadata(const TracedRun& run) {
   return bytes;
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // A named number at some step: a point of a curve.
 struct Scalar {
@@ -12,4 +12,4 @@ struct Scalar {
   double value = 0;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

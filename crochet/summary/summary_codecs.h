@@ -8,7 +8,7 @@
 #include "crochet/summary/proto_fields.h"
 #include "crochet/tensor/tensor.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // The messages that a summary's values consist of; their grammar is in summary_value.h. Decoding
 // throws protozero's exceptions for bytes that are not a message.
@@ -21,4 +21,4 @@ std::string encode_text(const Tensor& text);
 // Unset for a message that is not a tensor of strings.
 Tensor decode_text(protozero::pbf_reader message);
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

@@ -12,7 +12,7 @@
 #include "crochet/summary/proto_fields.h"
 #include "crochet/summary/summary_codecs.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 using namespace internal;
@@ -140,4 +140,4 @@ std::vector<SummaryValue> decode_summary(std::string_view bytes) {
   }
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

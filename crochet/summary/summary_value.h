@@ -8,10 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/summary/histogram.h"
 #include "crochet/tensor/tensor.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // The value of a tag in an events file: a histogram or a text if one of them is set, otherwise a
 // point of a curve. Part of TensorFlow's message Summary (summary.proto):
@@ -38,10 +39,10 @@ struct SummaryValue {
 };
 
 // The bytes of a Summary, identical to TensorFlow's.
-std::string encode_summary(std::span<const SummaryValue> values);
+CROCHET_EXPORT std::string encode_summary(std::span<const SummaryValue> values);
 
 // Reads a Summary. Values of other kinds (images, audio, numeric tensors) are skipped.
 // Throws: DataLossError if the bytes are not a protobuf message.
-std::vector<SummaryValue> decode_summary(std::string_view bytes);
+CROCHET_EXPORT std::vector<SummaryValue> decode_summary(std::string_view bytes);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

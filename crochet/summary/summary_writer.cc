@@ -11,13 +11,13 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/base/immortal.h"
+#include "crochet/base/internal/immortal.h"
+#include "crochet/base/internal/process_bound.h"
 #include "crochet/base/log.h"
-#include "crochet/base/process_bound.h"
 #include "crochet/io/path.h"
 #include "crochet/summary/event_file_reader.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 struct SharedWriters {
@@ -241,4 +241,4 @@ std::string SummaryWriter::take_warning() {
                      describe(first_error_));
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "crochet/base/clock.h"
+#include "crochet/base/export.h"
 #include "crochet/io/file_system.h"
 #include "crochet/summary/event.h"
 #include "crochet/summary/event_file_writer.h"
@@ -20,7 +21,7 @@
 #include "crochet/summary/scalar.h"
 #include "crochet/summary/summary_value.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Writes a run's metrics into a directory, twice: as an events file for
 // TensorBoard (event_file_writer.h) and as JSON lines in metrics.jsonl
@@ -43,7 +44,7 @@ namespace crochet {
 // yet, since savers come last in a step, so the next session invalidates it in both.
 //
 // Thread-safe.
-class SummaryWriter {
+class CROCHET_EXPORT SummaryWriter {
  public:
   // Hooks that write to one directory share one writer, hence one pair of files,
   // as long as one of them holds it. The clock of the first call is used.
@@ -136,4 +137,4 @@ class SummaryWriter {
   int64_t dropped_values_ = 0;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -7,7 +7,7 @@
 
 #include "crochet/summary/summary_codecs.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 namespace {
 
 // Field numbers of TensorFlow's tensor.proto and tensor_shape.proto.
@@ -99,4 +99,4 @@ Tensor decode_text(protozero::pbf_reader message) {
   return Tensor::from(std::move(strings), Shape(sizes));
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

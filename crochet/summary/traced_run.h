@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // The time at which one operation of a run ran, its inputs and outputs.
 struct TracedOperation {
@@ -54,4 +54,4 @@ std::string chrome_trace(const TracedRun& run, const ChromeTraceOptions& options
 //                      13 all_start_nanos  14, 15, 16 as 3, 4, 5 in nanoseconds
 std::string encode_run_metadata(const TracedRun& run);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

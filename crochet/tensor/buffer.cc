@@ -14,7 +14,7 @@
 #include "crochet/base/page.h"
 #include "crochet/base/scheduling_point.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 // x86-64 and most of AArch64 have huge pages of this size.
@@ -157,4 +157,4 @@ bool Buffer::is_unique() const noexcept {
   return is_unique;
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

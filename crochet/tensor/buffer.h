@@ -8,7 +8,9 @@
 #include <span>
 #include <utility>
 
-namespace crochet {
+#include "crochet/base/export.h"
+
+namespace crochet::inline v0 {
 
 // All memory that tensors allocate starts at a multiple of this: vectorised sums depend on
 // alignment, and a resumed run must be bit-exact.
@@ -27,7 +29,7 @@ inline constexpr size_t kPageAlignedBytes = size_t{1} << 20;
 //
 // A buffer can also refer to borrowed memory, which belongs to another owner and is only read: such
 // a buffer is never unique, so a writer makes a copy first.
-class Buffer {
+class CROCHET_EXPORT Buffer {
  public:
   Buffer() = default;
   // Uninitialised memory. Throws: ResourceExhaustedError with the size if there is not enough.
@@ -70,7 +72,7 @@ struct BufferUsage {
   size_t num_bytes = 0;       // Current.
   size_t peak_num_bytes = 0;  // Maximum since the last reset_peak_buffer_usage().
 };
-BufferUsage buffer_usage();
-void reset_peak_buffer_usage();
+CROCHET_EXPORT BufferUsage buffer_usage();
+CROCHET_EXPORT void reset_peak_buffer_usage();
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

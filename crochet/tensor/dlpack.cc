@@ -15,7 +15,7 @@
 #include "crochet/base/error.h"
 #include "crochet/tensor/fmt.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 // kDLBool in later versions.
@@ -238,4 +238,4 @@ DLManagedTensor* to_dlpack_copy(const Tensor& tensor) {
   return exported(std::move(copy), [](Tensor& own) -> void* { return own.mutable_bytes().data(); });
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -20,9 +20,10 @@
 
 #include <dlpack/dlpack.h>
 
+#include "crochet/base/export.h"
 #include "crochet/tensor/tensor.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 struct FromDLPackOptions {
   // Memory that is not aligned to this is copied, as is memory that is not aligned for its
@@ -45,15 +46,15 @@ struct FromDLPackOptions {
 // Throws: InvalidArgumentError for a null pointer, a device other than the CPU, an
 // element type that is not in the table, a negative size, a missing shape or memory, or strides
 // that exceed the address space; ResourceExhaustedError if there is not enough memory for a copy.
-Tensor from_dlpack(DLManagedTensor* managed, const FromDLPackOptions& options = {});
+CROCHET_EXPORT Tensor from_dlpack(DLManagedTensor* managed, const FromDLPackOptions& options = {});
 
 // Exports the tensor for reading. The result shares the memory and keeps it alive until the
 // receiver calls the deleter, and never changes, since a writer on this side copies first. DLPack
 // 0.6 cannot express "read-only"; by convention, receivers do not write.
 // Throws: InvalidArgumentError for an unset tensor and a type that is not in the table.
-DLManagedTensor* to_dlpack(const Tensor& tensor);
+CROCHET_EXPORT DLManagedTensor* to_dlpack(const Tensor& tensor);
 
 // The same with its own copy of the memory, which the receiver may write to.
-DLManagedTensor* to_dlpack_copy(const Tensor& tensor);
+CROCHET_EXPORT DLManagedTensor* to_dlpack_copy(const Tensor& tensor);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

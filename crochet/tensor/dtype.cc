@@ -4,7 +4,7 @@
 
 #include <iterator>
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 struct DTypeFacts {
@@ -32,4 +32,4 @@ bool is_valid_dtype(int32_t number) {
   return number > 0 && number < static_cast<int32_t>(std::size(kFacts));
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace crochet {
+#include "crochet/base/export.h"
+
+namespace crochet::inline v0 {
 
 // TensorFlow's element types, with its numbers (DataType in types.proto).
 enum class DType : int32_t {
@@ -38,11 +40,11 @@ enum class DType : int32_t {
 
 // Bytes of one element; 0 for types without a fixed size (string, resource,
 // variant) and for kInvalid.
-size_t element_size(DType dtype);
+CROCHET_EXPORT size_t element_size(DType dtype);
 // TensorFlow's name: "float32", "int64".
-const char* dtype_name(DType dtype);
+CROCHET_EXPORT const char* dtype_name(DType dtype);
 // True for the numbers of TensorFlow's types, 1 to 23.
-bool is_valid_dtype(int32_t number);
+CROCHET_EXPORT bool is_valid_dtype(int32_t number);
 
 // The DType of a C++ type: dtype_of<float> is DType::kFloat. Not defined for
 // types without a DType.
@@ -108,4 +110,4 @@ concept Element = requires {
   DTypeOf<T>::value;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

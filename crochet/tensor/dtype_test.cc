@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/tensor/dtype.h"
 
+#include <complex>
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 constexpr uint32_t kFloatInfinity = 0x7f800000;
@@ -67,4 +67,4 @@ double half_to_double(uint16_t bits) {
   return std::copysign(magnitude, (bits & 0x8000) != 0 ? -1.0 : 1.0);
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -4,26 +4,27 @@
 
 #include <cstdint>
 
+#include "crochet/base/export.h"
 #include "crochet/tensor/dtype.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Conversions of the two-byte floating-point formats that C++20 has no types for.
-double bfloat16_to_double(uint16_t bits);
+CROCHET_EXPORT double bfloat16_to_double(uint16_t bits);
 // IEEE 754's binary16.
-double half_to_double(uint16_t bits);
+CROCHET_EXPORT double half_to_double(uint16_t bits);
 
 // The bits of the nearest number, ties to even; infinity beyond the largest. A NaN
 // stays a NaN.
-uint16_t bfloat16_bits(float value);
-uint16_t half_bits(float value);
+CROCHET_EXPORT uint16_t bfloat16_bits(float value);
+CROCHET_EXPORT uint16_t half_bits(float value);
 
 // IEEE 754's binary16 as an element of tensors: 11 significant bits, up to 65504.
 // Compute with float: a Half converts to float implicitly and without loss; the
 // conversion back is explicit, since it rounds.
 //
 //   std::vector<Half> halves(floats.begin(), floats.end());
-class Half {
+class CROCHET_EXPORT Half {
  public:
   Half() = default;
   explicit Half(float value) : bits_(half_bits(value)) {}
@@ -41,7 +42,7 @@ class Half {
 };
 
 // The upper half of a float as an element of tensors: 8 significant bits, the range of a float.
-class Bfloat16 {
+class CROCHET_EXPORT Bfloat16 {
  public:
   Bfloat16() = default;
   explicit Bfloat16(float value) : bits_(bfloat16_bits(value)) {}
@@ -67,4 +68,4 @@ struct DTypeOf<Bfloat16> {
   static constexpr DType value = DType::kBfloat16;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

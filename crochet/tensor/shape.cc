@@ -10,7 +10,7 @@
 
 #include "crochet/base/error.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 Shape::Shape(std::span<const int64_t> dimensions) {
   int64_t product = 1;
@@ -62,4 +62,4 @@ std::string to_string(const Shape& shape) {
   return text + "]";
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -12,14 +12,16 @@
 #include <utility>
 #include <vector>
 
-namespace crochet {
+#include "crochet/base/export.h"
+
+namespace crochet::inline v0 {
 
 // The sizes of a tensor's dimensions; a scalar has none. In the shape of a
 // placeholder or of a variable that may grow, kUnknownDimension means "any size".
 //
 // Up to kInlineRank sizes are stored in the object: tensors of usual ranks are passed on
 // without an allocation.
-class Shape {
+class CROCHET_EXPORT Shape {
  public:
   static constexpr int64_t kUnknownDimension = -1;
   static constexpr size_t kInlineRank = 4;
@@ -57,7 +59,7 @@ class Shape {
   // True if the known sizes of both agree.
   bool is_compatible_with(const Shape& other) const;
 
-  friend bool operator==(const Shape& a, const Shape& b);
+  friend CROCHET_EXPORT bool operator==(const Shape& a, const Shape& b);
 
  private:
   void assign(std::span<const int64_t> dimensions);
@@ -68,6 +70,6 @@ class Shape {
 };
 
 // "[64,128]", "[]" for a scalar, "[?,64]" for an unknown size.
-std::string to_string(const Shape& shape);
+CROCHET_EXPORT std::string to_string(const Shape& shape);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -11,7 +11,7 @@
 #include "crochet/tensor/fmt.h"
 #include "crochet/tensor/half.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 std::span<const std::string> strings_in(const Buffer& buffer) {
@@ -261,4 +261,4 @@ std::string describe(const Tensor& tensor) {
   }
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -11,12 +11,13 @@
 #include <type_traits>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/tensor/buffer.h"
 #include "crochet/tensor/dtype.h"
 #include "crochet/tensor/half.h"
 #include "crochet/tensor/shape.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // A dense, row-major array of numbers or strings with a type and a shape. Copying shares
 // the memory; writing through one holder copies it first if there are other
@@ -36,7 +37,7 @@ namespace crochet {
 // dangle.
 //
 // As thread-safe as a plain value: many readers, or one writer.
-class Tensor {
+class CROCHET_EXPORT Tensor {
  public:
   static constexpr size_t kInlineBytes = 16;
 
@@ -163,7 +164,7 @@ class Tensor {
   double to_double() const;
 
   // True if both have the same type, shape and bytes, or strings.
-  friend bool operator==(const Tensor& a, const Tensor& b);
+  friend CROCHET_EXPORT bool operator==(const Tensor& a, const Tensor& b);
 
  private:
   static Tensor copy_of(DType dtype, Shape shape, std::span<const std::byte> values);
@@ -184,6 +185,6 @@ using TensorMap = std::map<std::string, Tensor, std::less<>>;
 
 // "float32 [64,128]", and the value of a tensor of one element: "int64 [] = 7",
 // "string [] = \"cat\"" (only the start of a long string).
-std::string describe(const Tensor& tensor);
+CROCHET_EXPORT std::string describe(const Tensor& tensor);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -10,7 +10,7 @@
 #include "crochet/base/error.h"
 #include "crochet/tensor/fmt.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 // Parses and removes a number at the front; false if there is none.
@@ -148,4 +148,4 @@ void for_each_common_row(const TensorSlice& from, const TensorSlice& to,
 }
 
 }  // namespace internal
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -9,9 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/tensor/shape.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // A range in one dimension of a partitioned tensor; kWholeDimension is all of it.
 struct SliceExtent {
@@ -28,24 +29,24 @@ using TensorSlice = std::vector<SliceExtent>;
 // TensorFlow's text: "start,length" for each dimension, or "-" for all of it, joined
 // by ":". For a matrix, "0,2:-" is the first two rows. "" is the slice of a scalar.
 // Throws: InvalidArgumentError for other text, a negative start and a length below 1.
-TensorSlice parse_slice(std::string_view text);
-std::string to_string(const TensorSlice& slice);
+CROCHET_EXPORT TensorSlice parse_slice(std::string_view text);
+CROCHET_EXPORT std::string to_string(const TensorSlice& slice);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // The slice of a tensor of this shape, with each "all of it" replaced by the dimension's range.
 // Throws: InvalidArgumentError for another number of dimensions, or if it reaches outside.
-TensorSlice resolved(const TensorSlice& slice, const Shape& shape);
+CROCHET_EXPORT TensorSlice resolved(const TensorSlice& slice, const Shape& shape);
 // The whole of a tensor.
-TensorSlice whole_slice(const Shape& shape);
+CROCHET_EXPORT TensorSlice whole_slice(const Shape& shape);
 
 // The functions below require resolved slices of the same tensor.
 
-Shape shape_of(const TensorSlice& slice);
+CROCHET_EXPORT Shape shape_of(const TensorSlice& slice);
 // The elements in both slices; unset if there are none.
-std::optional<TensorSlice> intersection(const TensorSlice& a, const TensorSlice& b);
+CROCHET_EXPORT std::optional<TensorSlice> intersection(const TensorSlice& a, const TensorSlice& b);
 
 // Elements of a row-major tensor that are contiguous in two slices of it.
 struct CommonRow {
@@ -55,7 +56,7 @@ struct CommonRow {
 };
 // Calls `copy` for each row to copy so that the elements common to both slices get from slice
 // `from` to slice `to`.
-void for_each_common_row(const TensorSlice& from, const TensorSlice& to,
-                         const std::function<void(const CommonRow&)>& copy);
+CROCHET_EXPORT void for_each_common_row(const TensorSlice& from, const TensorSlice& to,
+                                        const std::function<void(const CommonRow&)>& copy);
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

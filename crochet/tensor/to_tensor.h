@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "crochet/tensor/internal/value_traits.h"
 #include "crochet/tensor/tensor.h"
-#include "crochet/tensor/value_traits.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Adapters for array libraries define `Tensor array_to_tensor(ToTensorTag, const Array&)` in
 // namespace crochet.
@@ -45,4 +45,4 @@ Tensor to_tensor(T&& value) {
   }
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -69,7 +69,7 @@ void operator delete[](void* memory, std::align_val_t, const std::nothrow_t&) no
   std::free(memory);
 }
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 AllocationCounter::AllocationCounter()
     : at_start_(num_allocations), largest_before_(std::exchange(largest_allocation, 0)) {}
@@ -82,4 +82,4 @@ int64_t AllocationCounter::count() const { return num_allocations - at_start_; }
 
 uint64_t AllocationCounter::largest() const { return largest_allocation; }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 
-namespace crochet {
+#include "crochet/base/export.h"
+
+namespace crochet::inline v0 {
 
 // Counts the allocations of a thread: its calls of any form of operator new since the counter
 // was created. For tests of code that must not allocate once it is warm.
@@ -16,7 +18,7 @@ namespace crochet {
 //
 // Counters on one thread nest like their scopes. In a program that uses this class, operator new is
 // replaced by one that counts and calls malloc. Direct calls of malloc are not counted.
-class AllocationCounter {
+class CROCHET_EXPORT AllocationCounter {
  public:
   AllocationCounter();
   ~AllocationCounter();
@@ -34,4 +36,4 @@ class AllocationCounter {
   uint64_t largest_before_;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Counts the attacks of one kind made by a test: a member of its fixture, or a local variable. The
 // number becomes a property of the test; scripts/attack-counts adds up those of all tests for
@@ -31,4 +31,4 @@ class AttackCount {
   std::atomic<int64_t> number_ = 0;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

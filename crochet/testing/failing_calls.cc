@@ -9,7 +9,7 @@
 
 #include "crochet/base/error.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 void FailingCalls::set(int64_t first, int64_t last, Thrower thrower) {
   const std::lock_guard lock(mutex_);
@@ -74,4 +74,4 @@ std::vector<std::string> FailingCalls::failures() const {
   return failures_;
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

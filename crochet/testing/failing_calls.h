@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // Counts the calls of one kind, and makes some of them fail. Thread-safe.
 class FailingCalls {
@@ -44,4 +44,4 @@ class FailingCalls {
   Watcher watcher_;
 };
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

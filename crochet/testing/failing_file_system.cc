@@ -15,7 +15,7 @@
 #include "crochet/testing/failing_calls.h"
 #include "crochet/testing/file_protocol.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 int64_t last_failing(int64_t n, Failing failing) {
@@ -367,4 +367,4 @@ uint64_t FailingFileSystem::free_bytes(const std::string& path) {
   return state_->claimed_free_bytes ? *state_->claimed_free_bytes : files_.free_bytes(path);
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

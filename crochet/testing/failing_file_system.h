@@ -10,9 +10,10 @@
 #include <vector>
 
 #include "crochet/base/error.h"
+#include "crochet/base/export.h"
 #include "crochet/io/file_system.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // How long a FailingFileSystem keeps failing.
 enum class Failing { kOnce, kFromThenOn };
@@ -48,7 +49,7 @@ enum class FailedWork {
 // counts.
 //
 // Thread-safe.
-class FailingFileSystem final : public FileSystem {
+class CROCHET_EXPORT FailingFileSystem final : public FileSystem {
  public:
   // Throws the error for a failed operation, given as its argument.
   using Thrower = std::function<void(const std::string& operation)>;
@@ -130,4 +131,4 @@ class FailingFileSystem final : public FileSystem {
   std::shared_ptr<State> state_;  // Shared with the open files.
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/testing/fake_clock.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 Clock::TimePoint FakeClock::now() const {
   const std::lock_guard lock(mutex_);
@@ -40,4 +40,4 @@ std::vector<Clock::Duration> FakeClock::sleeps() const {
   return sleeps_;
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

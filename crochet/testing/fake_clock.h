@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "crochet/base/clock.h"
+#include "crochet/base/export.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // A clock that moves only on request, so that tests neither sleep nor guess.
 //
@@ -15,7 +16,7 @@ namespace crochet {
 //   clock.advance(std::chrono::seconds(600));
 //
 // Thread-safe.
-class FakeClock final : public Clock {
+class CROCHET_EXPORT FakeClock final : public Clock {
  public:
   // `wall_time` is the initial wall_time().
   explicit FakeClock(double wall_time = 1'000'000'000) : wall_time_(wall_time) {}
@@ -41,4 +42,4 @@ class FakeClock final : public Clock {
   std::vector<Duration> sleeps_;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

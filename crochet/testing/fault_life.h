@@ -25,6 +25,7 @@
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/checkpoint/saver/background_saver.h"
+#include "crochet/checkpoint/saver/save_promise.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/io/path.h"
 #include "crochet/testing/failing_file_system.h"
@@ -33,7 +34,7 @@
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/step_state.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // For tests: the saving options of a run.
 struct LifeOptions {
@@ -274,4 +275,4 @@ class FaultLife {
   std::vector<SaveTicket> tickets_;
 };
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

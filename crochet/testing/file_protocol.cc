@@ -6,7 +6,7 @@
 
 #include "crochet/io/path.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 // "" and "." are the same directory.
@@ -96,4 +96,4 @@ std::vector<std::string> FileProtocol::unsynced_names() const {
   return {unsynced_names_.begin(), unsynced_names_.end()};
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

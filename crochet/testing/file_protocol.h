@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Checks rules for durable files, for FailingFileSystem. A program must not
 //
@@ -59,4 +59,4 @@ class FileProtocol {
   std::vector<std::string> violations_;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -10,7 +10,7 @@
 #include <exception>
 #include <functional>
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // A process that waits longer is killed by SIGALRM.
 inline constexpr unsigned kForkedChildSeconds = 60;
@@ -42,4 +42,4 @@ inline int run_in_child(const std::function<int()>& body) {
   return wait_for_child(fork_child(body));
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/testing/log_capture.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 LogCapture::LogCapture()
     : previous_(set_log_callback([this](Severity severity, std::string_view message) {
@@ -46,4 +46,4 @@ void LogCapture::clear() {
   entries_.clear();
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

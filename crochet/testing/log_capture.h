@@ -8,9 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/base/log.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Collects the library's log lines during the lifetime of this object, then restores
 // the previous destination.
@@ -20,7 +21,7 @@ namespace crochet {
 //   EXPECT_TRUE(log.contains("No space left"));
 //
 // Thread-safe. Captures nest like their scopes.
-class LogCapture {
+class CROCHET_EXPORT LogCapture {
  public:
   LogCapture();
   ~LogCapture();
@@ -41,4 +42,4 @@ class LogCapture {
   LogCallback previous_;  // Last: its initialiser starts the capture.
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

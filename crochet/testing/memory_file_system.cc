@@ -12,7 +12,7 @@
 #include "crochet/io/path.h"
 #include "crochet/testing/memory_files.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 // The node of a path that must exist.
@@ -271,4 +271,4 @@ uint64_t MemoryFileSystem::free_bytes(const std::string& path) {
   return state_->free_bytes();
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

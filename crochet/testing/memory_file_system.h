@@ -9,9 +9,10 @@
 #include <vector>
 
 #include "crochet/base/clock.h"
+#include "crochet/base/export.h"
 #include "crochet/io/file_system.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 struct MemoryFiles;
 
@@ -46,7 +47,7 @@ struct PowerCut {
 // Relative paths start at "/"; ".." and links do not exist. The disk keeps as
 // little as POSIX allows: after a power cut, a synced file in an unsynced
 // directory has no name, and a removed one is back.
-class MemoryFileSystem : public FileSystem {
+class CROCHET_EXPORT MemoryFileSystem : public FileSystem {
  public:
   // `clock` dates the files. Requires: it outlives this.
   explicit MemoryFileSystem(const Clock& clock = Clock::real());
@@ -93,4 +94,4 @@ class MemoryFileSystem : public FileSystem {
   std::shared_ptr<MemoryFiles> state_;  // Shared with the open files, which may outlive this.
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -8,7 +8,7 @@
 
 #include "crochet/io/errno_error.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 uint64_t MemoryFiles::free_bytes() const {
   constexpr uint64_t kPlenty = uint64_t{1} << 40;
@@ -80,4 +80,4 @@ MemoryFileLock::~MemoryFileLock() {
   node_->locked = false;
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -12,7 +12,7 @@
 #include "crochet/io/writable_state.h"
 #include "crochet/testing/memory_tree.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // The state shared by a MemoryFileSystem and its open files.
 struct MemoryFiles {
@@ -78,4 +78,4 @@ class MemoryFileLock final : public FileLock {
   std::shared_ptr<MemoryNode> node_;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

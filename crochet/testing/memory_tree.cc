@@ -9,7 +9,7 @@
 
 #include "crochet/io/errno_error.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 std::string surviving_bytes(const MemoryNode& file, UnsyncedBytes unsynced) {
@@ -131,4 +131,4 @@ std::shared_ptr<MemoryNode> surviving(const std::shared_ptr<MemoryNode>& root,
   return Survivors(cut).of(*root, "");
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

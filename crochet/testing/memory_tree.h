@@ -12,7 +12,7 @@
 
 #include "crochet/testing/memory_file_system.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // A file or a directory of a MemoryFileSystem, with its current and its synced content.
 struct MemoryNode {
@@ -62,4 +62,4 @@ std::vector<std::string> unsynced_names(const MemoryNode& root);
 // A new tree: what a power cut leaves of this one.
 std::shared_ptr<MemoryNode> surviving(const std::shared_ptr<MemoryNode>& root, const PowerCut& cut);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // During its lifetime, no thread can be started in this process: each would need a stack larger
 // than any memory, so that the system reports EAGAIN, as at its limit of threads.
@@ -36,4 +36,4 @@ class NoThreads {
   size_t stack_bytes_ = 0;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

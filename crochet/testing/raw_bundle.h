@@ -15,7 +15,7 @@
 #include "crochet/io/file_system.h"
 
 // For tests: bundles built byte by byte.
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 inline void put_file(FileSystem& files, const std::string& path, std::string_view content) {
   const auto file = files.create(path);
@@ -92,4 +92,4 @@ struct RawBundle {
   }
 };
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

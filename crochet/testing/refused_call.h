@@ -12,7 +12,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Makes every system call with this number fail with `error`, in this process and its children, as
 // sandboxes do. This cannot be undone: use it in forked children. False if it is not supported.
@@ -28,4 +28,4 @@ inline bool refuse_system_call(long number, int error) {
          ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

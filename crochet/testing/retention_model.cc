@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 size_t RetentionModel::num_newer(size_t i) const {
   return static_cast<size_t>(
@@ -97,4 +97,4 @@ RetentionModel::Checkpoint* RetentionModel::find(int64_t step) {
   return nullptr;
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // A simple model of retention without files: the oracle of a test.
 class RetentionModel {
@@ -60,4 +60,4 @@ class RetentionModel {
   double mark_time_ = 0;
 };
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

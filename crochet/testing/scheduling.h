@@ -4,7 +4,7 @@
 
 #include "crochet/base/scheduling_point.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Installs a function at all scheduling points during its lifetime. Only one may exist at a time.
 class ScopedSchedulingHook {
@@ -15,4 +15,4 @@ class ScopedSchedulingHook {
   ScopedSchedulingHook& operator=(const ScopedSchedulingHook&) = delete;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -10,7 +10,7 @@
 
 #include "crochet/io/direct_calls.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Counts the operating system's calls and lets the test answer some of them. A function that is
 // set receives the number of the call, from 0 on, and returns its result; 0 makes the real call.
@@ -91,4 +91,4 @@ class ScriptedCalls : public DirectCalls {
   std::mutex mutex_;  // Guards the counts.
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -10,7 +10,7 @@
 #include "crochet/base/error.h"
 #include "crochet/tensor/fmt.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 constexpr const char* kTrain = "train";
@@ -422,4 +422,4 @@ OutputInfo ScriptedGraph::output_info(const Output& output) const {
   return static_cast<const Node*>(output.operation())->info;
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

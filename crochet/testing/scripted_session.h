@@ -12,9 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/session/session.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 struct ScriptedGraphOptions {
   // The step at which every session starts.
@@ -54,7 +55,7 @@ struct ScriptedRun {
 // that it began at 1000 s and that each fetched operation took 1 ms, one after another.
 //
 // Must outlive its sessions. Built by one thread; sessions are thread-safe.
-class ScriptedGraph final : public Graph {
+class CROCHET_EXPORT ScriptedGraph final : public Graph {
  public:
   using Thrower = std::function<void()>;
 
@@ -173,4 +174,4 @@ class ScriptedGraph final : public Graph {
   int64_t num_open_sessions_ = 0;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -15,9 +15,10 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/base/export.h"
 #include "crochet/session/session.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // What the suite needs from an engine: a graph with
 //
@@ -28,7 +29,7 @@ namespace crochet {
 //   vector       a variable, int64 [2], with the values 7 and 8
 //
 // Derive for each engine, with a default constructor.
-class SessionContractEngine {
+class CROCHET_EXPORT SessionContractEngine {
  public:
   virtual ~SessionContractEngine() = default;
 
@@ -340,4 +341,4 @@ REGISTER_TYPED_TEST_SUITE_P(SessionContract, KnowsItsGraphAndTarget, FindsElemen
                             PassesOnErrorsOfAFill, RejectsCallsOnceClosed,
                             StartsEverySessionFromTheInitialValues, DoesNotExtendAFinalizedGraph);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

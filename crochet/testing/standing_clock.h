@@ -5,15 +5,16 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "crochet/base/export.h"
 #include "crochet/testing/fake_clock.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // A clock that only a test advances: unlike with a FakeClock, a sleep does not
 // move it, but lasts until a stop is requested or the test advances the clock far enough.
 //
 // Thread-safe.
-class StandingClock final : public Clock {
+class CROCHET_EXPORT StandingClock final : public Clock {
  public:
   TimePoint now() const override { return clock_.now(); }
   double wall_time() const override { return clock_.wall_time(); }
@@ -50,4 +51,4 @@ class StandingClock final : public Clock {
   int num_asleep_ = 0;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -16,7 +16,7 @@
 #include "crochet/session/global_step.h"
 #include "crochet/testing/scripted_session.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // For tests: a graph whose whole state follows from the step.
 class StepState {
@@ -81,4 +81,4 @@ inline bool is_bit_equal(FileSystem& files, const std::string& prefix, int64_t s
   return tensors == StepState::at(step);
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

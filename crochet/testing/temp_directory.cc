@@ -14,7 +14,7 @@
 #include "crochet/io/errno_error.h"
 #include "crochet/io/path.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 std::string make_fresh_directory() {
@@ -38,4 +38,4 @@ TempDirectory::~TempDirectory() {
 
 std::string TempDirectory::operator/(std::string_view name) const { return join_path(path_, name); }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -5,11 +5,13 @@
 #include <string>
 #include <string_view>
 
-namespace crochet {
+#include "crochet/base/export.h"
+
+namespace crochet::inline v0 {
 
 // A new directory under $TMPDIR, or /tmp, which is removed with its content
 // when this object is destroyed.
-class TempDirectory {
+class CROCHET_EXPORT TempDirectory {
  public:
   // Throws: the errors of FileSystem.
   TempDirectory();
@@ -25,4 +27,4 @@ class TempDirectory {
   std::string path_;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

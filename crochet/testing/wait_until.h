@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Waits until another thread has made `condition` true. `what` completes "waited for ...".
 // Throws, after a minute and a test failure, so that no test hangs without a word.
@@ -26,4 +26,4 @@ inline void wait_until(const std::string& what, const std::function<bool()>& con
   }
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

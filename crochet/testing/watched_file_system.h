@@ -10,14 +10,15 @@
 #include <string>
 #include <utility>
 
+#include "crochet/base/export.h"
 #include "crochet/testing/memory_file_system.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Blocks threads until it is opened.
 //
 // Thread-safe.
-class Gate {
+class CROCHET_EXPORT Gate {
  public:
   // Returns once it is open.
   void pass() {
@@ -53,7 +54,7 @@ class Gate {
 //   files.on_create([&](const std::string& path) {
 //     if (path.find(".data-") != std::string::npos) gate.pass();
 //   });
-class WatchedFileSystem final : public MemoryFileSystem {
+class CROCHET_EXPORT WatchedFileSystem final : public MemoryFileSystem {
  public:
   using Watcher = std::function<void(const std::string& path)>;
   using FreeBytes = std::function<uint64_t()>;
@@ -96,4 +97,4 @@ class WatchedFileSystem final : public MemoryFileSystem {
   FreeBytes free_bytes_;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

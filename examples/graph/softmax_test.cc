@@ -3,6 +3,7 @@
 #include "softmax.h"
 
 #include <cmath>
+#include <utility>
 
 #include <gtest/gtest.h>
 

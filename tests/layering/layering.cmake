@@ -10,11 +10,12 @@
 cmake_minimum_required(VERSION 3.25)
 
 # folder | the layers it may include in addition to itself. "." stands for the
-# headers in crochet/ itself, "*" for every layer of the core. A folder includes
+# headers in crochet/ itself, but version.h has its own line, "*" for every layer of the core. A folder includes
 # its subfolders, unless they have their own line; allowing a folder allows all
 # of its subfolders. Tests may also include testing and the headers of
 # ".", and tests in one folder of checkpoint/ may include the others.
 set(table
+    "version.h          |"
     "base               |"
     "io                 | base"
     "tensor             | base"
@@ -23,7 +24,7 @@ set(table
     "checkpoint/bundle      | checkpoint/layout tensor io base"
     "checkpoint/safetensors | checkpoint/layout tensor io base"
     "checkpoint/file        | checkpoint/bundle checkpoint/safetensors checkpoint/layout tensor io base"
-    "checkpoint/directory   | checkpoint/file checkpoint/bundle checkpoint/layout session tensor io base"
+    "checkpoint/directory   | checkpoint/file checkpoint/bundle checkpoint/layout session tensor io base version.h"
     "checkpoint/saver       | checkpoint/directory checkpoint/file checkpoint/bundle checkpoint/layout session tensor io base"
     "summary            | tensor io base"
     "monitor            | checkpoint session tensor io base"
@@ -33,7 +34,7 @@ set(table
     "run                | hooks engines/local monitor summary checkpoint session tensor io base"
     "engines/libtorch   | run hooks engines/local monitor summary checkpoint session tensor io base"
     "testing            | *"
-    "tools              | checkpoint summary session tensor io base"
+    "tools              | checkpoint summary session tensor io base version.h"
     ".                  | * . engines/tensorflow engines/libtorch")
 set(core base io tensor session checkpoint summary monitor hooks engines/local run)
 
@@ -81,13 +82,13 @@ endfunction()
 
 # The line of the table for a path below crochet/, or "tools/..." for a tool; empty if there is none.
 function(find_folder path out)
-  cmake_path(GET path PARENT_PATH folder)
-  if(folder STREQUAL "")
-    set(folder ".")
-  endif()
+  set(folder "${path}")
   while(NOT folder IN_LIST folders AND NOT folder STREQUAL "")
     cmake_path(GET folder PARENT_PATH folder)
   endwhile()
+  if(folder STREQUAL "" AND NOT path MATCHES "/")
+    set(folder ".")
+  endif()
   set(${out} "${folder}" PARENT_SCOPE)
 endfunction()
 

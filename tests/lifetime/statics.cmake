@@ -3,7 +3,7 @@
 #
 # For a static object with a destructor the compiler registers a call at the end of the process; for
 # a thread_local one, at the end of its thread. The library has none, so that threads that outlive
-# main(), and static objects of programs, can use it until the very end: crochet/base/immortal.h.
+# main(), and static objects of programs, can use it until the very end: crochet/base/internal/immortal.h.
 #
 #   cmake -D NM=<nm> -D FILES=<libraries and object files> -P statics.cmake
 #

@@ -1,8 +1,8 @@
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Only crochet/base/thread.h starts threads; it handles a lack of threads and forked processes. Only
-# crochet/base/process_owner.cc registers a fork handler.
+# Only crochet/base/internal/thread.h starts threads; it handles a lack of threads and forked processes. Only
+# crochet/base/internal/process_owner.cc registers a fork handler.
 #
 #   cmake -D ROOT=<folder with crochet/> -P threads.cmake
 #
@@ -10,7 +10,7 @@
 cmake_minimum_required(VERSION 3.25)
 
 set(pattern "std::jthread|std::async|std::thread[^:]|pthread_create|thrd_create|pthread_atfork")
-set(allowed crochet/base/thread.h crochet/base/thread.cc crochet/base/process_owner.cc)
+set(allowed crochet/base/internal/thread.h crochet/base/internal/thread.cc crochet/base/internal/process_owner.cc)
 
 set(violations "")
 file(GLOB_RECURSE files RELATIVE "${ROOT}" "${ROOT}/crochet/*.h" "${ROOT}/crochet/*.cc"
@@ -45,6 +45,6 @@ if(violations)
   list(LENGTH violations num_violations)
   list(JOIN violations "\n" text)
   message("${text}")
-  message(FATAL_ERROR "${num_violations} lines start threads without crochet/base/thread.h")
+  message(FATAL_ERROR "${num_violations} lines start threads without crochet/base/internal/thread.h")
 endif()
 message(STATUS "${num_files} files start no threads themselves")

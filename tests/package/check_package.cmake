@@ -1,5 +1,8 @@
 # Copyright 2026 The crochet authors
 # SPDX-License-Identifier: Apache-2.0
+#
+# Installs a build, moves it, and builds and runs a stranger's programs with it: by find_package and
+# by pkg-config. Checks its border.
 cmake_minimum_required(VERSION 3.25)
 
 function(run)
@@ -8,26 +11,59 @@ endfunction()
 
 file(REMOVE_RECURSE ${scratch})
 run(${CMAKE_COMMAND} --install ${build} --prefix ${scratch}/first)
-file(RENAME ${scratch}/first ${scratch}/moved)
+set(prefix ${scratch}/moved)
+file(RENAME ${scratch}/first ${prefix})
 
-# Headers for crochet's own tests must not be installed.
-file(GLOB_RECURSE surplus ${scratch}/moved/include/crochet/test_*.h
-     ${scratch}/moved/include/crochet/raw_bundle.h ${scratch}/moved/include/crochet/scripted_calls.h)
-if(surplus)
-  message(FATAL_ERROR "installed, but only for tests: ${surplus}")
-endif()
+file(GLOB_RECURSE shared ${prefix}/*/libcrochet.so)
+file(GLOB_RECURSE pkg_config ${prefix}/*/crochet.pc)
+cmake_path(GET pkg_config PARENT_PATH pkg_config)
+cmake_path(GET pkg_config PARENT_PATH libraries)
+set(ENV{LD_LIBRARY_PATH} ${libraries})
+run(${CMAKE_COMMAND} -D INCLUDE=${prefix}/include -D LIBRARY=${shared} -P
+    ${CMAKE_CURRENT_LIST_DIR}/check_border.cmake)
 
-set(configure ${CMAKE_COMMAND} -S ${consumer} -G Ninja -D CMAKE_PREFIX_PATH=${scratch}/moved -D
+# The check finds what it is for.
+file(WRITE ${scratch}/planted/crochet/planted.h
+     "#include <random>\n#include \"crochet/absent.h\"\nclass Planted {\n};\nvoid plant();\n")
+execute_process(
+  COMMAND ${CMAKE_COMMAND} -D INCLUDE=${scratch}/planted -P ${CMAKE_CURRENT_LIST_DIR}/check_border.cmake
+  RESULT_VARIABLE result
+  ERROR_VARIABLE found)
+foreach(planted "includes random" "absent.h, which is not" "exported: class Planted" "void plant")
+  if(result EQUAL 0 OR NOT found MATCHES "${planted}")
+    message(FATAL_ERROR "the border's check does not find \"${planted}\": ${found}")
+  endif()
+endforeach()
+
+set(configure ${CMAKE_COMMAND} -S ${consumer} -G Ninja -D CMAKE_PREFIX_PATH=${prefix} -D
     CMAKE_CXX_COMPILER=${compiler} -D CMAKE_CXX_FLAGS=${flags})
 set(with ${configure} -B ${scratch}/build -D WITH_TENSORFLOW=${with_tensorflow} -D
     CROCHET_PYTHON=${python} -D TENSORFLOW_ROOT=${root})
 run(${with})
 run(${CMAKE_COMMAND} --build ${scratch}/build)
 run(${scratch}/build/core ${scratch}/checkpoints)
-run(${scratch}/moved/bin/crochet verify ${scratch}/checkpoints)
+run(${prefix}/bin/crochet verify ${scratch}/checkpoints)
 if(with_tensorflow)
   run(${scratch}/build/with_tensorflow)
 endif()
+
+# No path of the build or of the first prefix has been kept.
+file(GLOB_RECURSE installed ${prefix}/*.cmake ${prefix}/*.pc)
+foreach(file IN LISTS installed)
+  file(STRINGS ${file} paths REGEX "${build}|${scratch}")
+  if(paths)
+    message(FATAL_ERROR "${file} names ${paths}")
+  endif()
+endforeach()
+
+set(ENV{PKG_CONFIG_PATH} ${pkg_config})
+find_program(pkgconf NAMES pkg-config pkgconf REQUIRED)
+execute_process(COMMAND ${pkgconf} --cflags --libs crochet OUTPUT_VARIABLE options
+                OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+separate_arguments(options UNIX_COMMAND "${options}")
+separate_arguments(plain_flags UNIX_COMMAND "${flags}")
+run(${compiler} -std=c++20 ${plain_flags} ${consumer}/core.cc ${options} -o ${scratch}/plain)
+run(${scratch}/plain ${scratch}/plain_checkpoints)
 
 # A component that does not exist is an error that names it.
 execute_process(

@@ -4,6 +4,7 @@
 // The same hooks and objects see the same with the local engine and with TensorFlow: calls,
 // their order, steps and values to the bit; and leave the same checkpoints and curves.
 #include <functional>
+#include <utility>
 
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>

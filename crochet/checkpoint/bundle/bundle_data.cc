@@ -13,7 +13,7 @@
 #include "crochet/io/untrusted_file.h"
 #include "crochet/tensor/fmt.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 namespace {
 
 // Size of one read: still in the cache when the checksum is computed.
@@ -183,4 +183,4 @@ void BundleData::compare_crc(uint32_t found, const StoredTensor& entry,
                     filename(entry), name, entry.offset, found, expected));
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

@@ -16,7 +16,7 @@
 #include "crochet/checkpoint/layout/tensor_source.h"
 #include "crochet/io/file_system.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // The data files of a bundle, opened when they are first needed.
 //
@@ -49,4 +49,4 @@ class BundleData final : public TensorSource {
   mutable OpenFiles open_;
 };
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

@@ -12,7 +12,7 @@
 #include "crochet/tensor/fmt.h"
 #include "crochet/tensor/tensor_slice.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 namespace {
 
 using protozero::pbf_reader;
@@ -339,4 +339,4 @@ StoredTensor decode_entry(std::string_view bytes, std::string_view name, std::st
   }
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

@@ -9,7 +9,7 @@
 
 #include "crochet/checkpoint/layout/stored_tensor.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // Describes the whole bundle; stored under the key "" of the index.
 struct BundleHeader {
@@ -38,4 +38,4 @@ std::string encode(const StoredTensor& entry);
 BundleHeader decode_header(std::string_view bytes, std::string_view file);
 StoredTensor decode_entry(std::string_view bytes, std::string_view name, std::string_view file);
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

@@ -13,7 +13,7 @@
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/io/untrusted_file.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 namespace {
 
 void check_shard(const BundleIndex& index, const std::string& name, const StoredTensor& entry,
@@ -64,4 +64,4 @@ BundleIndex decode_bundle_index(std::string_view bytes, std::string_view file) {
   return index;
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

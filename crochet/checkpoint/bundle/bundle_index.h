@@ -9,7 +9,7 @@
 #include "crochet/checkpoint/layout/stored_tensor.h"
 #include "crochet/io/file_system.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // The index file of a bundle, decoded and checked.
 struct BundleIndex {
@@ -25,4 +25,4 @@ BundleIndex read_bundle_index(FileSystem& files, const std::string& path);
 // The same for the bytes of a file. `file` is its name in messages.
 BundleIndex decode_bundle_index(std::string_view bytes, std::string_view file);
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

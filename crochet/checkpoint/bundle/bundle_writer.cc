@@ -17,7 +17,7 @@
 #include "crochet/checkpoint/layout/stored_tensor.h"
 #include "crochet/io/crc32c.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 static_assert(std::endian::native == std::endian::little,
@@ -162,4 +162,4 @@ std::string BundleWriter::encode_index() {
   return internal::encode_table(index_);
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

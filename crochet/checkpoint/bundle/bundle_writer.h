@@ -16,7 +16,7 @@
 #include "crochet/tensor/tensor.h"
 #include "crochet/tensor/tensor_slice.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 struct BundleWriterOptions {
   // Every tensor starts at a multiple of this many bytes in the data file; tensors of at least 1
@@ -123,4 +123,4 @@ class BundleWriter final : public CheckpointWriter {
   StagedFiles staged_;  // After held_: the files are closed before the tensors are released.
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // The integers of LevelDB's files, little-endian: fixed32 is four bytes, a
 // varint has seven bits per byte, low group first, with the high bit set in all
@@ -57,4 +57,4 @@ inline std::optional<uint32_t> take_varint32(std::string_view& from) {
   return static_cast<uint32_t>(*value);
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

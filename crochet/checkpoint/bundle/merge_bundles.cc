@@ -18,7 +18,7 @@
 #include "crochet/tensor/fmt.h"
 #include "crochet/tensor/tensor_slice.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 using internal::BundleHeader;
@@ -157,4 +157,4 @@ void merge_bundles(FileSystem& files, std::span<const std::string> prefixes,
   for (const Input& input : inputs) remove_input(files, input);
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -5,9 +5,10 @@
 #include <span>
 #include <string>
 
+#include "crochet/base/export.h"
 #include "crochet/io/file_system.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Merges several checkpoints, whose tensors or slices belong together, into one:
 // for example, the parts of one model saved by several processes.
@@ -24,7 +25,7 @@ namespace crochet {
 // as different slices), and if byte order or format version differ; AlreadyExistsError if
 // a checkpoint `output` exists; NotFoundError and DataLossError for inputs that are missing
 // or damaged.
-void merge_bundles(FileSystem& files, std::span<const std::string> inputs,
-                   const std::string& output);
+CROCHET_EXPORT void merge_bundles(FileSystem& files, std::span<const std::string> inputs,
+                                  const std::string& output);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -13,7 +13,7 @@
 #include "crochet/checkpoint/bundle/coding.h"
 #include "crochet/io/crc32c.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 namespace {
 
 constexpr size_t kCrcBytes = sizeof(uint32_t);
@@ -84,4 +84,4 @@ DecodedStringsHead decode_strings_head(std::span<const std::byte> head, uint64_t
   return decoded;
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

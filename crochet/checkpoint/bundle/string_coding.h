@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // The stored form of a string tensor (numbers in the writer's byte order):
 //
@@ -42,4 +42,4 @@ struct DecodedStringsHead {
 DecodedStringsHead decode_strings_head(std::span<const std::byte> head, uint64_t stored_bytes,
                                        int64_t num_elements, bool big_endian);
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

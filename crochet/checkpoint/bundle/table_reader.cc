@@ -11,7 +11,7 @@
 #include "crochet/checkpoint/bundle/coding.h"
 #include "crochet/io/crc32c.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 namespace {
 
 constexpr size_t kFooterBytes = 48;
@@ -183,4 +183,4 @@ TableEntries decode_table(std::string_view bytes, std::string_view file) {
   return TableDecoder(bytes, file).decode();
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

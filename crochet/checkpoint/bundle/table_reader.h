@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // Key and value, sorted by key.
 using TableEntries = std::vector<std::pair<std::string, std::string>>;
@@ -31,4 +31,4 @@ using TableEntries = std::vector<std::pair<std::string, std::string>>;
 // Throws: DataLossError with file, offset, found and expected values.
 TableEntries decode_table(std::string_view bytes, std::string_view file);
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

@@ -9,7 +9,7 @@
 
 #include "crochet/base/error.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 namespace {
 
 // TensorFlow's sizes: tensorflow/core/lib/io/table_options.h, table_builder.cc.
@@ -55,4 +55,4 @@ std::string encode_table(const std::map<std::string, std::string>& entries) {
   return file.take();
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

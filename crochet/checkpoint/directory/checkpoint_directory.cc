@@ -13,7 +13,7 @@
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/file/index_file.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 namespace {
 
 // A suffix with which renaming replaces no file: it is free for all files still to be renamed.
@@ -187,4 +187,4 @@ std::string CheckpointDirectory::rename_all(const std::string& prefix, const std
   return suffix;
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

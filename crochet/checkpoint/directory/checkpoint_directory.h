@@ -10,7 +10,7 @@
 #include "crochet/io/directory_lock.h"
 #include "crochet/io/file_system.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // A directory with checkpoints, held open: operations affect this directory, wherever its path now
 // leads. The only code that removes checkpoints or sets them aside without an explicit request for
@@ -74,4 +74,4 @@ class CheckpointDirectory {
   std::shared_ptr<const DirectoryLock> lock_;  // Null if this process held none.
 };
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

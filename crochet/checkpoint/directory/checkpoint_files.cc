@@ -18,7 +18,7 @@
 #include "crochet/io/path.h"
 #include "crochet/io/untrusted_file.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 using internal::CheckpointPart;
@@ -232,4 +232,4 @@ std::vector<std::string> internal::paths_of_checkpoint(FileSystem& files,
   return paths;
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -19,7 +19,7 @@
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/io/path.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 namespace {
 
 std::optional<CheckpointState> state_if_sound(FileSystem& files, const std::string& directory,
@@ -279,4 +279,4 @@ FoundHistory find_history(FileSystem& files, const std::string& directory,
   return history;
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

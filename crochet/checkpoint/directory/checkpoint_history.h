@@ -9,7 +9,7 @@
 #include "crochet/checkpoint/directory/retention.h"
 #include "crochet/io/file_system.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // The decisions about the listed checkpoints.
 struct Sweep {
@@ -94,4 +94,4 @@ struct FoundHistory {
 FoundHistory find_history(FileSystem& files, const std::string& directory,
                           const std::string& basename, const std::string& latest_filename);
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

@@ -13,7 +13,7 @@
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/io/path.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 CheckpointList::CheckpointList(const Clock& clock, CheckpointListOptions options)
     : options_(std::move(options)), clock_(clock), history_(options_.policies) {
@@ -175,4 +175,4 @@ void CheckpointList::set_last_preserved(double time, int64_t step) {
   history_.set_last_preserved(time, step);
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

@@ -16,7 +16,7 @@
 #include "crochet/checkpoint/directory/retention.h"
 #include "crochet/checkpoint/directory/retention_clock.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 struct CheckpointListOptions {
   // Empty: nothing is ever removed.
@@ -94,4 +94,4 @@ class CheckpointList {
   std::optional<std::set<std::string>> learned_ = std::set<std::string>();
 };
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "crochet/base/error.h"
-#include "crochet/base/immortal.h"
+#include "crochet/base/internal/immortal.h"
 #include "crochet/base/log.h"
 #include "crochet/base/parse_json.h"
 #include "crochet/checkpoint/directory/checkpoint_history.h"
@@ -21,8 +21,9 @@
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/io/path.h"
 #include "crochet/io/untrusted_file.h"
+#include "crochet/version.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 using nlohmann::json;
@@ -266,4 +267,4 @@ void set_pinned(FileSystem& files, const std::string& prefix, bool pinned) {
   update_sidecar(files, prefix, [&](CheckpointSidecar& sidecar) { sidecar.pinned = pinned; });
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

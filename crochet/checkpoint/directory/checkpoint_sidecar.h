@@ -11,9 +11,10 @@
 #include <string_view>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/io/file_system.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Information about a checkpoint that is available without opening it; kept in `<prefix>.json`.
 // A checkpoint can be restored without its sidecar: TensorFlow's have none. But retention never
@@ -47,37 +48,42 @@ struct CheckpointSidecar {
 
 // Writes the sidecar of a checkpoint, replacing an older one in one step.
 // Throws: InvalidArgumentError for a sidecar of more than 1 MiB; what the file system throws.
-void write_sidecar(FileSystem& files, const std::string& prefix, CheckpointSidecar sidecar);
+CROCHET_EXPORT void write_sidecar(FileSystem& files, const std::string& prefix,
+                                  CheckpointSidecar sidecar);
 
 // Unset if there is none. Missing fields have their defaults, unknown ones are
 // skipped; metrics that are not finite are read as NaN.
 // Throws: DataLossError for a damaged sidecar; what the file system throws.
-std::optional<CheckpointSidecar> load_sidecar(FileSystem& files, const std::string& prefix);
+CROCHET_EXPORT std::optional<CheckpointSidecar> load_sidecar(FileSystem& files,
+                                                             const std::string& prefix);
 
 // The same; also unset, with a warning, if it is damaged or cannot be read.
-std::optional<CheckpointSidecar> read_sidecar(FileSystem& files, const std::string& prefix);
+CROCHET_EXPORT std::optional<CheckpointSidecar> read_sidecar(FileSystem& files,
+                                                             const std::string& prefix);
 
 // Changes the sidecar of a checkpoint under a lock on `<directory>/.sidecar_lock`, so that
 // concurrent changes by other processes wait. A missing or damaged sidecar is created again,
 // without the information that only its saver had.
 // Throws: NotFoundError if there is no such checkpoint; DeadlineExceededError if another process
 // holds the lock for 10 s; what the file system throws.
-void update_sidecar(FileSystem& files, const std::string& prefix,
-                    const std::function<void(CheckpointSidecar& sidecar)>& change);
+CROCHET_EXPORT void update_sidecar(FileSystem& files, const std::string& prefix,
+                                   const std::function<void(CheckpointSidecar& sidecar)>& change);
 
 // Adds metrics to those of a checkpoint, from any process: for example, of an evaluation that ended
 // after the save. Throws: as update_sidecar.
-void record_metrics(FileSystem& files, const std::string& prefix,
-                    const std::map<std::string, double>& metrics);
+CROCHET_EXPORT void record_metrics(FileSystem& files, const std::string& prefix,
+                                   const std::map<std::string, double>& metrics);
 
 // Sets whether a checkpoint is pinned: then retention never removes it. Throws: as update_sidecar.
-void set_pinned(FileSystem& files, const std::string& prefix, bool pinned);
+CROCHET_EXPORT void set_pinned(FileSystem& files, const std::string& prefix, bool pinned);
 
 namespace internal {
 // The lock on `<directory>/.sidecar_lock`. Throws: as update_sidecar.
-std::unique_ptr<FileLock> lock_sidecars(FileSystem& files, const std::string& directory);
+CROCHET_EXPORT std::unique_ptr<FileLock> lock_sidecars(FileSystem& files,
+                                                       const std::string& directory);
 // Like read_sidecar() if it is damaged, and like load_sidecar() if it cannot be read now.
-std::optional<CheckpointSidecar> load_if_sound(FileSystem& files, const std::string& prefix);
+CROCHET_EXPORT std::optional<CheckpointSidecar> load_if_sound(FileSystem& files,
+                                                              const std::string& prefix);
 }  // namespace internal
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

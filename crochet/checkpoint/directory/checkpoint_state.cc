@@ -16,7 +16,7 @@
 #include "crochet/io/path.h"
 #include "crochet/io/untrusted_file.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 // Far more than any real state, which has about 100 bytes per checkpoint: a larger one is not read
@@ -204,4 +204,4 @@ std::optional<std::string> latest_checkpoint(FileSystem& files, const std::strin
   return std::nullopt;
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -7,9 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/io/file_system.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // The content of the file `checkpoint` of a directory, which lists its checkpoints:
 // TensorFlow's message CheckpointState, in protobuf's text format.
@@ -32,8 +33,8 @@ struct CheckpointState {
 
 // Convert a state to text, one `name: value` per line, and back. Unknown fields are skipped.
 // parse_checkpoint_state throws InvalidArgumentError with the line for malformed text.
-std::string to_text(const CheckpointState& state);
-CheckpointState parse_checkpoint_state(std::string_view text);
+CROCHET_EXPORT std::string to_text(const CheckpointState& state);
+CROCHET_EXPORT CheckpointState parse_checkpoint_state(std::string_view text);
 
 struct UpdateCheckpointStateOptions {
   // The state file, in the directory.
@@ -50,36 +51,37 @@ struct UpdateCheckpointStateOptions {
 // relative to `directory` if that is also relative; with an absolute `directory`, paths are
 // unchanged.
 // Throws: InvalidArgumentError if there are timestamps, but not one per path.
-CheckpointState make_checkpoint_state(const std::string& directory,
-                                      const std::string& model_checkpoint_path,
-                                      std::vector<std::string> all_model_checkpoint_paths = {},
-                                      const UpdateCheckpointStateOptions& options = {});
+CROCHET_EXPORT CheckpointState
+make_checkpoint_state(const std::string& directory, const std::string& model_checkpoint_path,
+                      std::vector<std::string> all_model_checkpoint_paths = {},
+                      const UpdateCheckpointStateOptions& options = {});
 
 // Replaces the state file of a directory, in one atomic step.
 // Throws: as make_checkpoint_state; FailedPreconditionError if the newest path is the state file.
-void update_checkpoint_state(FileSystem& files, const std::string& directory,
-                             const std::string& model_checkpoint_path,
-                             const std::vector<std::string>& all_model_checkpoint_paths = {},
-                             const UpdateCheckpointStateOptions& options = {});
+CROCHET_EXPORT void update_checkpoint_state(
+    FileSystem& files, const std::string& directory, const std::string& model_checkpoint_path,
+    const std::vector<std::string>& all_model_checkpoint_paths = {},
+    const UpdateCheckpointStateOptions& options = {});
 
 // The state of a directory, with relative paths joined to it; unset if it has none, or, with
 // a warning, a damaged one.
 // Throws: InvalidArgumentError if the state names no newest checkpoint; what the file system throws
 // if it cannot be read now.
-std::optional<CheckpointState> load_checkpoint_state(
+CROCHET_EXPORT std::optional<CheckpointState> load_checkpoint_state(
     FileSystem& files, const std::string& directory,
     const std::string& latest_filename = "checkpoint");
 
 // The same; also unset, with a warning, if it cannot be read.
 // Throws: InvalidArgumentError if the state names no newest checkpoint.
-std::optional<CheckpointState> get_checkpoint_state(
+CROCHET_EXPORT std::optional<CheckpointState> get_checkpoint_state(
     FileSystem& files, const std::string& directory,
     const std::string& latest_filename = "checkpoint");
 
 // The newest prefix of a directory's state. Unset if there is no state or,
 // with a log line, no such checkpoint; older ones are not tried.
 // Throws: as get_checkpoint_state.
-std::optional<std::string> latest_checkpoint(FileSystem& files, const std::string& directory,
-                                             const std::string& latest_filename = "checkpoint");
+CROCHET_EXPORT std::optional<std::string> latest_checkpoint(
+    FileSystem& files, const std::string& directory,
+    const std::string& latest_filename = "checkpoint");
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

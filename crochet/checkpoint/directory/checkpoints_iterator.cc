@@ -13,7 +13,7 @@
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 constexpr std::chrono::seconds kPollEvery(1);
@@ -111,4 +111,4 @@ void CheckpointsIterator::forget_all_but(const std::set<std::string>& prefixes) 
                 [&](const Identity& identity) { return !prefixes.contains(identity.first); });
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

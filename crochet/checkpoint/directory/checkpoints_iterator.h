@@ -11,9 +11,10 @@
 #include <utility>
 
 #include "crochet/base/clock.h"
+#include "crochet/base/export.h"
 #include "crochet/io/file_system.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 struct CheckpointsIteratorOptions {
   // The minimum time between two checkpoints returned.
@@ -45,7 +46,7 @@ struct CheckpointsIteratorOptions {
 // to end.
 //
 // Not thread-safe.
-class CheckpointsIterator {
+class CROCHET_EXPORT CheckpointsIterator {
  public:
   // Throws: InvalidArgumentError for a negative time, or an empty directory name.
   explicit CheckpointsIterator(std::string checkpoint_dir, CheckpointsIteratorOptions options = {});
@@ -79,7 +80,7 @@ class CheckpointsIterator {
   std::optional<Clock::TimePoint> last_time_;
 };
 
-class CheckpointsIterator::Iterator {
+class CROCHET_EXPORT CheckpointsIterator::Iterator {
  public:
   using difference_type = std::ptrdiff_t;
   using value_type = std::string;
@@ -108,4 +109,4 @@ inline CheckpointsIterator checkpoints_iterator(std::string checkpoint_dir,
   return CheckpointsIterator(std::move(checkpoint_dir), std::move(options));
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

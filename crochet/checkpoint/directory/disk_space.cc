@@ -9,7 +9,7 @@
 #include "crochet/checkpoint/bundle/bundle_format.h"
 #include "crochet/io/path.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 namespace {
 
 // An entry of the index: type, shape, shard, offset, size and checksum as a message, plus the
@@ -63,4 +63,4 @@ std::string note_if_full(FileSystem& files, const std::string& prefix, uint64_t 
                      parent_directory(prefix), *free);
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

@@ -9,7 +9,7 @@
 #include "crochet/io/file_system.h"
 #include "crochet/session/snapshot.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // An estimate, rather too high, of the bytes that a checkpoint of this state takes: data, index,
 // sidecar and state file. Waits for the snapshot's copies.
@@ -26,4 +26,4 @@ void throw_if_full(FileSystem& files, const std::string& prefix, uint64_t needed
 // "; the checkpoint needs 4096 bytes, but d has 100 free" if that may be why writing failed.
 std::string note_if_full(FileSystem& files, const std::string& prefix, uint64_t needed);
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

@@ -14,7 +14,7 @@
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/io/path.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 namespace {
 
 void add_candidates(FileSystem& files, const std::string& directory, const std::string& basename,
@@ -62,4 +62,4 @@ void check_holds_no_checkpoint(FileSystem& files, const std::string& directory,
                     join_path(directory, "checkpoint")));
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

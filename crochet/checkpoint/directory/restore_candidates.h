@@ -9,7 +9,7 @@
 #include "crochet/checkpoint/directory/checkpoint_directory.h"
 #include "crochet/io/file_system.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // A checkpoint that may be restored, in its directory.
 struct RestoreCandidate {
@@ -30,4 +30,4 @@ std::vector<RestoreCandidate> find_candidates(FileSystem& files, const std::stri
 void check_holds_no_checkpoint(FileSystem& files, const std::string& directory,
                                const std::string& basename);
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

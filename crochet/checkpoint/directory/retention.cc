@@ -9,7 +9,7 @@
 
 #include "crochet/base/error.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 constexpr double kSecondsPerHour = 3600;
@@ -79,4 +79,4 @@ Retention combine(std::span<const RetentionPolicy> policies, const CheckpointRec
   return strongest;
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

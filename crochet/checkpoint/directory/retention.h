@@ -11,7 +11,9 @@
 #include <string>
 #include <vector>
 
-namespace crochet {
+#include "crochet/base/export.h"
+
+namespace crochet::inline v0 {
 
 // A checkpoint, as seen by retention policies.
 struct CheckpointRecord {
@@ -69,13 +71,13 @@ using RetentionPolicy =
     std::function<Retention(const CheckpointRecord& checkpoint, const RetentionContext& context)>;
 
 // Keeps the n newest. Throws: InvalidArgumentError for n below 1.
-RetentionPolicy keep_newest(int n);
+CROCHET_EXPORT RetentionPolicy keep_newest(int n);
 // Preserves a checkpoint if at least `hours` hours have passed since the last preserved one.
 // Throws: InvalidArgumentError unless `hours` is positive.
-RetentionPolicy keep_every_hours(double hours);
+CROCHET_EXPORT RetentionPolicy keep_every_hours(double hours);
 // Preserves the first checkpoint at or after each multiple of n steps.
 // Throws: InvalidArgumentError for n below 1.
-RetentionPolicy keep_every_steps(int64_t n);
+CROCHET_EXPORT RetentionPolicy keep_every_steps(int64_t n);
 
 enum class Better { kLower, kHigher };
 
@@ -93,10 +95,11 @@ struct KeepBest {
 // without the metric, or with a NaN, is never among the best; a metric may be recorded later than
 // its checkpoint, as long as that still exists.
 // Throws: InvalidArgumentError for n below 1 and a metric without a name.
-RetentionPolicy keep_best(const KeepBest& best);
+CROCHET_EXPORT RetentionPolicy keep_best(const KeepBest& best);
 
 // The strongest decision of all policies; kRemove without any.
-Retention combine(std::span<const RetentionPolicy> policies, const CheckpointRecord& checkpoint,
-                  const RetentionContext& context);
+CROCHET_EXPORT Retention combine(std::span<const RetentionPolicy> policies,
+                                 const CheckpointRecord& checkpoint,
+                                 const RetentionContext& context);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

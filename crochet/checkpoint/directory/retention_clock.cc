@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // The clock of a machine without a battery may start before 1970, which files never contain.
 RetentionClock::RetentionClock(const Clock& clock)
@@ -23,4 +23,4 @@ void RetentionClock::catch_up(double time) {
 
 double RetentionClock::plausible(double time) const { return is_plausible(time) ? time : now(); }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

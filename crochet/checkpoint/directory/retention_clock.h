@@ -4,7 +4,7 @@
 
 #include "crochet/base/clock.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // The time by which retention counts hours. It starts at the wall clock's time and continues with
 // the steady clock, so that a corrected date or an empty battery neither preserves nor removes a
@@ -34,4 +34,4 @@ class RetentionClock {
   double start_time_;
 };
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

@@ -9,7 +9,7 @@
 
 #include "crochet/base/error.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 namespace {
 
 // The limit of protobuf.
@@ -259,4 +259,4 @@ std::string to_text(double value) {
   return text;
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // One `name: value` of a message in protobuf's text format.
 struct TextField {
@@ -31,4 +31,4 @@ std::string quote(std::string_view value);
 // that of an integer.
 std::string to_text(double value);
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

@@ -10,7 +10,7 @@
 #include "crochet/base/error.h"
 #include "crochet/tensor/fmt.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 namespace {
 
 // Smaller tensors are read in the time it takes to map a page.
@@ -197,4 +197,4 @@ void CheckpointContents::verify(std::vector<NamedEntry> entries) const {
     pass.take(*item.entry, [&](ReadStream& from) { data().verify(*item.entry, item.name, from); });
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

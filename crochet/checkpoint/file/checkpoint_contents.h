@@ -19,7 +19,7 @@
 #include "crochet/tensor/tensor.h"
 #include "crochet/tensor/tensor_slice.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // A tensor, or a part of one, and the location of its bytes.
 struct LocatedTensor {
@@ -89,4 +89,4 @@ class CheckpointContents {
   mutable std::map<const Item*, std::vector<StoredPart>> slices_;
 };
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

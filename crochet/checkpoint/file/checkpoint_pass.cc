@@ -8,7 +8,7 @@
 #include "crochet/checkpoint/file/checkpoint_contents.h"
 #include "crochet/checkpoint/layout/stored_tensor.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 using internal::CheckpointContents;
 using internal::LocatedTensor;
@@ -91,4 +91,4 @@ void CheckpointPass::read_into(size_t number, std::span<std::byte> destination) 
   state_->contents.read_into(state_->tensors[number], state_->pass, destination);
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

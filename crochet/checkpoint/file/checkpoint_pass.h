@@ -9,10 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/tensor/tensor_slice.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // A tensor of a checkpoint, or a part of one.
 struct TensorRequest {
@@ -28,7 +29,7 @@ struct TensorRequest {
 //
 // Any other order works, too, but is slower. Requests that are not read are skipped. Up to 32 MiB
 // are read ahead. Not thread-safe.
-class CheckpointPass {
+class CROCHET_EXPORT CheckpointPass {
  public:
   // Locates all requested tensors, without reading them. Requires: `reader` outlives this.
   // Throws: as CheckpointReader::read_slice() for errors that can be detected without reading:
@@ -49,4 +50,4 @@ class CheckpointPass {
   std::vector<size_t> order_;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -11,7 +11,7 @@
 #include "crochet/checkpoint/layout/stored_tensor.h"
 #include "crochet/tensor/fmt.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 // TensorFlow's name for a type in its messages: "DT_FLOAT".
@@ -50,6 +50,8 @@ const std::string& CheckpointReader::prefix() const { return contents_->prefix()
 const std::map<std::string, TensorInfo, std::less<>>& CheckpointReader::tensors() const {
   return contents_->tensors();
 }
+
+bool CheckpointReader::contains(std::string_view name) const { return tensors().contains(name); }
 
 CheckpointFormat CheckpointReader::format() const { return contents_->opened().format; }
 
@@ -103,4 +105,4 @@ void CheckpointReader::verify() const { contents_->verify(); }
 
 void CheckpointReader::verify(std::string_view name) const { contents_->verify(name); }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

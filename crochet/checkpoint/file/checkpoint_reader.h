@@ -10,12 +10,13 @@
 #include <string_view>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/io/file_system.h"
 #include "crochet/tensor/tensor.h"
 #include "crochet/tensor/tensor_slice.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 namespace internal {
 class CheckpointContents;
@@ -47,7 +48,7 @@ struct TensorInfo {
 // read.
 //
 // Thread-safe: several threads may read.
-class CheckpointReader {
+class CROCHET_EXPORT CheckpointReader {
  public:
   // `files` is not owned and outlives this.
   // Throws: NotFoundError if there is no such checkpoint; DataLossError for a damaged index;
@@ -67,7 +68,7 @@ class CheckpointReader {
   const std::map<std::string, std::string, std::less<>>& metadata() const;
   // A safetensors type that DType does not have (F8_E4M3) is kInvalid, and cannot be read.
   const std::map<std::string, TensorInfo, std::less<>>& tensors() const;
-  bool contains(std::string_view name) const { return tensors().contains(name); }
+  bool contains(std::string_view name) const;
 
   // The tensor with this name, after verifying its checksum.
   // Throws: NotFoundError for an unknown name; UnimplementedError for a variant or resource;
@@ -114,4 +115,4 @@ class CheckpointReader {
   std::unique_ptr<internal::CheckpointContents> contents_;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

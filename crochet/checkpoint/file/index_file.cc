@@ -13,7 +13,7 @@
 #include "crochet/io/crc32c.h"
 #include "crochet/io/untrusted_file.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 bool checkpoint_exists(FileSystem& files, const std::string& prefix) {
   return find_index(files, prefix) || files.exists(prefix);
@@ -43,4 +43,4 @@ std::optional<int> internal::num_shards_of(FileSystem& files, const std::string&
   }
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

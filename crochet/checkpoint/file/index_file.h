@@ -6,24 +6,25 @@
 #include <optional>
 #include <string>
 
+#include "crochet/base/export.h"
 #include "crochet/io/file_system.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // The index, which makes files a checkpoint: `<prefix>.index`, `<prefix>.safetensors` (including
 // the data) or `<prefix>.safetensors.index.json`.
 
 // True if there is an index, or a file with exactly this name.
-bool checkpoint_exists(FileSystem& files, const std::string& prefix);
+CROCHET_EXPORT bool checkpoint_exists(FileSystem& files, const std::string& prefix);
 // The path of the index, of either format; unset if there is none.
-std::optional<std::string> find_index(FileSystem& files, const std::string& prefix);
+CROCHET_EXPORT std::optional<std::string> find_index(FileSystem& files, const std::string& prefix);
 // CheckpointWriter::index_crc32c() at the time of writing.
 // Throws: NotFoundError if there is no such checkpoint; DataLossError if its file is truncated.
-uint32_t index_crc32c_of(FileSystem& files, const std::string& prefix);
+CROCHET_EXPORT uint32_t index_crc32c_of(FileSystem& files, const std::string& prefix);
 
 namespace internal {
 // The number of data files according to the index of a bundle; unset if it is unknown.
-std::optional<int> num_shards_of(FileSystem& files, const std::string& prefix);
+CROCHET_EXPORT std::optional<int> num_shards_of(FileSystem& files, const std::string& prefix);
 }  // namespace internal
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

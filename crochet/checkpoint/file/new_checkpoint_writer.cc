@@ -7,7 +7,7 @@
 #include "crochet/checkpoint/bundle/bundle_writer.h"
 #include "crochet/checkpoint/safetensors/safetensors_writer.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 std::unique_ptr<CheckpointWriter> new_checkpoint_writer(CheckpointFormat format, FileSystem& files,
                                                         std::string prefix, int num_shards,
@@ -20,4 +20,4 @@ std::unique_ptr<CheckpointWriter> new_checkpoint_writer(CheckpointFormat format,
       BundleWriterOptions{.num_shards = num_shards, .expected_bytes = std::move(expected_bytes)});
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

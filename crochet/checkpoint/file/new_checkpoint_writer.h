@@ -7,15 +7,16 @@
 #include <string>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/io/file_system.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // `files` is not owned and must outlive the writer. `expected_bytes`, if known, is the approximate
 // size of each data file. Throws: InvalidArgumentError for no data files or more than 99999.
-std::unique_ptr<CheckpointWriter> new_checkpoint_writer(CheckpointFormat format, FileSystem& files,
-                                                        std::string prefix, int num_shards = 1,
-                                                        std::vector<uint64_t> expected_bytes = {});
+CROCHET_EXPORT std::unique_ptr<CheckpointWriter> new_checkpoint_writer(
+    CheckpointFormat format, FileSystem& files, std::string prefix, int num_shards = 1,
+    std::vector<uint64_t> expected_bytes = {});
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -14,7 +14,7 @@
 #include "crochet/checkpoint/safetensors/safetensors_data.h"
 #include "crochet/io/path.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 namespace {
 
 OpenCheckpoint open_safetensors(FileSystem& files, const std::string& path) {
@@ -66,4 +66,4 @@ OpenCheckpoint open_checkpoint(FileSystem& files, const std::string& prefix) {
   return open_bundle(files, prefix);  // Throws that it does not exist.
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

@@ -11,7 +11,7 @@
 #include "crochet/checkpoint/safetensors/safetensors_notes.h"
 #include "crochet/io/file_system.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // A checkpoint of either format, opened for reading.
 struct OpenCheckpoint {
@@ -25,4 +25,4 @@ struct OpenCheckpoint {
 // Throws: as CheckpointReader's constructor.
 OpenCheckpoint open_checkpoint(FileSystem& files, const std::string& prefix);
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

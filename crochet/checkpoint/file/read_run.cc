@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 namespace {
 
 // Reading a gap of this size takes no longer than starting another stream.
@@ -77,4 +77,4 @@ std::unique_ptr<ReadStream> ReadRun::open_alone(const StoredTensor& entry) const
   return data_.stream(entry.shard, begin_of(entry), static_cast<uint64_t>(entry.size));
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

@@ -9,7 +9,7 @@
 #include "crochet/checkpoint/layout/stored_tensor.h"
 #include "crochet/checkpoint/layout/tensor_source.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // Reads entries of a checkpoint from streams that read ahead: announced entries are read in one
 // pass, file by file, if they are taken in the order of the files. Entries taken in another order,
@@ -63,4 +63,4 @@ class ReadRun {
   std::unique_ptr<ReadStream> next_;    // Of the next run, if there is one.
 };
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

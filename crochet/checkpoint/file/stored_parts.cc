@@ -11,7 +11,7 @@
 #include "crochet/checkpoint/layout/slice_key.h"
 #include "crochet/tensor/fmt.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 namespace {
 
 TensorSlice resolved_or_lost(const TensorSlice& slice, const StoredTensor& entry,
@@ -171,4 +171,4 @@ std::vector<StoredPart> slices_within(const std::vector<StoredPart>& all, std::s
   return needed;
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

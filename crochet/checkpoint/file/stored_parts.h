@@ -9,7 +9,7 @@
 #include "crochet/checkpoint/layout/stored_tensor.h"
 #include "crochet/tensor/tensor_slice.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // Stored bytes, and the part of a tensor that they contain.
 struct StoredPart {
@@ -31,4 +31,4 @@ std::vector<StoredPart> all_slices(const StoredTensors& tensors, std::string_vie
 std::vector<StoredPart> slices_within(const std::vector<StoredPart>& all, std::string_view name,
                                       const TensorSlice& target);
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

@@ -5,7 +5,7 @@
 #include "crochet/base/error.h"
 #include "crochet/tensor/fmt.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 void AddedTensors::check_name(std::string_view name) const {
   if (name.empty()) throw InvalidArgumentError(fmt::format("{}: a tensor without a name", prefix_));
@@ -51,4 +51,4 @@ bool AddedTensors::add_slice(std::string_view name, const Shape& full_shape,
   return true;
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

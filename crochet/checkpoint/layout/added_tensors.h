@@ -12,7 +12,7 @@
 #include "crochet/tensor/tensor.h"
 #include "crochet/tensor/tensor_slice.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // Checks the tensors added to a checkpoint of any format: their names, and the slices of tensors
 // that are added in parts.
@@ -55,4 +55,4 @@ class AddedTensors {
   std::map<std::string, Partitioned, std::less<>> partitioned_;
 };
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

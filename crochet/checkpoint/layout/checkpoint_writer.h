@@ -10,11 +10,12 @@
 #include <string_view>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/io/file_system.h"
 #include "crochet/tensor/tensor.h"
 #include "crochet/tensor/tensor_slice.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // The format of a checkpoint's files.
 enum class CheckpointFormat {
@@ -23,7 +24,7 @@ enum class CheckpointFormat {
 };
 
 // "tensor_bundle", "safetensors".
-const char* checkpoint_format_name(CheckpointFormat format);
+CROCHET_EXPORT const char* checkpoint_format_name(CheckpointFormat format);
 
 // Writes a checkpoint of any format, so that it is either complete or absent, whatever stops the
 // program or the machine.
@@ -36,7 +37,7 @@ const char* checkpoint_format_name(CheckpointFormat format);
 // are removed; then every call throws FailedPreconditionError and a new writer is needed.
 //
 // Not thread-safe.
-class CheckpointWriter {
+class CROCHET_EXPORT CheckpointWriter {
  public:
   virtual ~CheckpointWriter() = default;  // Never throws.
 
@@ -74,4 +75,4 @@ class CheckpointWriter {
   virtual uint32_t index_crc32c() const = 0;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

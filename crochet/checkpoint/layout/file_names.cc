@@ -9,7 +9,7 @@
 
 #include "crochet/base/random.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 std::string index_filename(std::string_view prefix) { return fmt::format("{}.index", prefix); }
 
@@ -31,9 +31,9 @@ std::string safetensors_shard_filename(std::string_view prefix, int shard, int n
 
 std::string sidecar_filename(std::string_view prefix) { return fmt::format("{}.json", prefix); }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 namespace {
 
 constexpr size_t kMinShardDigits = 5;
@@ -151,4 +151,4 @@ std::string temporary_filename(const std::string& name) {
   return fmt::format("{}.tempstate{}", name, random_number());
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // A checkpoint `<prefix>` in the tensor bundle format consists of these files in one directory:
 //
@@ -30,9 +30,9 @@ std::string safetensors_shard_filename(std::string_view prefix, int shard, int n
 // In both formats, information about the checkpoint without opening it: `<prefix>.json`.
 std::string sidecar_filename(std::string_view prefix);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // The numbers in the names of data files have five digits.
 inline constexpr int kMaxShards = 99'999;
@@ -92,4 +92,4 @@ bool is_temporary_state(std::string_view name, std::string_view latest_filename)
 // "<name>.tempstate<digits>", with a unique number.
 std::string temporary_filename(const std::string& name);
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

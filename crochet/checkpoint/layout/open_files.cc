@@ -11,7 +11,7 @@
 #include "crochet/base/error.h"
 #include "crochet/io/untrusted_file.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 namespace {
 
 // A stream that keeps its file open.
@@ -97,4 +97,4 @@ void OpenFiles::check_unchanged(const std::string& path, const ReadableFile& fil
     throw DataLossError(fmt::format("{}: changed while being read: it was written to", path));
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

@@ -12,7 +12,7 @@
 
 #include "crochet/io/file_system.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // The data files of one checkpoint, by number, opened when they are first needed. A checkpoint may
 // have more files than a process may have open, so only the kMaxOpen used last stay open; the
@@ -63,4 +63,4 @@ class OpenFiles {
   std::map<int, Known> known_;
 };
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

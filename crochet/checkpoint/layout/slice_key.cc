@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/checkpoint/layout/slice_key.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 namespace {
 
 // Encodes numbers and texts as bytes with the same order.
@@ -59,4 +59,4 @@ std::string slice_key(std::string_view name, const TensorSlice& slice) {
   return key;
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

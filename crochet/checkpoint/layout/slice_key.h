@@ -7,11 +7,11 @@
 
 #include "crochet/tensor/tensor_slice.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // The key of a slice in the index: a zero byte, the tensor's name, the number of dimensions, and
 // the start and length of each, in TensorFlow's encoding, whose bytes have the same order as the
 // slices. The slice is encoded as passed, not resolved.
 std::string slice_key(std::string_view name, const TensorSlice& slice);
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

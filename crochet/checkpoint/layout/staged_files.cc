@@ -11,7 +11,7 @@
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/io/path.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 namespace {
 
 void remove_if_there(FileSystem& files, const std::string& path) noexcept {
@@ -140,4 +140,4 @@ void StagedFiles::remove_unpublished() noexcept {
   }
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

@@ -8,10 +8,10 @@
 #include <string>
 
 #include "crochet/base/error.h"
-#include "crochet/base/process_owner.h"
+#include "crochet/base/internal/process_owner.h"
 #include "crochet/io/file_system.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // The files of one checkpoint, under temporary names until they get their final ones. The order in
 // which a checkpoint becomes durable is implemented here and nowhere else, so that whatever stops
@@ -105,4 +105,4 @@ class StagedFiles {
   bool is_being_published_ = false;
 };
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

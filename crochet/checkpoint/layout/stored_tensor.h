@@ -14,7 +14,7 @@
 #include "crochet/tensor/tensor.h"
 #include "crochet/tensor/tensor_slice.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // The alignment of tensors in a data file: large ones start at a page, so that disks write and
 // programs map them without a copy; readers use the offsets of the entries.
@@ -43,4 +43,4 @@ struct StoredTensor {
 // their own (slice_key.h), which start with a zero byte.
 using StoredTensors = std::map<std::string, StoredTensor, std::less<>>;
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

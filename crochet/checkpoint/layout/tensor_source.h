@@ -13,7 +13,7 @@
 #include "crochet/checkpoint/layout/stored_tensor.h"
 #include "crochet/io/file_system.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // The bytes of a checkpoint's tensors, independent of the file format.
 //
@@ -46,4 +46,4 @@ class TensorSource {
   virtual void verify(const StoredTensor& entry, std::string_view name, ReadStream& from) const = 0;
 };
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

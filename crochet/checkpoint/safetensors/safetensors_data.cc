@@ -9,7 +9,7 @@
 #include "crochet/base/error.h"
 #include "crochet/io/crc32c.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 namespace {
 
 // Size of one read: still in the cache when the checksum is computed.
@@ -116,4 +116,4 @@ void SafetensorsData::verify(const StoredTensor& entry, std::string_view name,
   input.compare_crc(name);
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

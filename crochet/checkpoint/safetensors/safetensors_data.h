@@ -10,7 +10,7 @@
 #include "crochet/checkpoint/layout/tensor_source.h"
 #include "crochet/checkpoint/safetensors/safetensors_index.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // The data of safetensors files. Checksums are compared only in files that have them.
 //
@@ -41,4 +41,4 @@ class SafetensorsData final : public TensorSource {
   const std::unique_ptr<OpenFiles> open_;
 };
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

@@ -8,7 +8,7 @@
 #include "crochet/base/error.h"
 #include "crochet/tensor/fmt.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 namespace {
 
 constexpr size_t kHeaderAlignment = 8;
@@ -68,4 +68,4 @@ std::string encode(const SafetensorsHeader& header, std::string_view file) {
   return bytes;
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

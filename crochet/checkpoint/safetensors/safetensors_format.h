@@ -11,7 +11,7 @@
 #include "crochet/checkpoint/safetensors/safetensors_types.h"
 #include "crochet/tensor/shape.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // file := length(header):u64le  header  data
 //
@@ -53,4 +53,4 @@ std::string json_string(std::string_view text);
 // The same for messages, for any bytes; long strings are shortened.
 std::string shown(std::string_view text);
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

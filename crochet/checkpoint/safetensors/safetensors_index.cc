@@ -13,7 +13,7 @@
 #include "crochet/io/untrusted_file.h"
 #include "crochet/tensor/fmt.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 namespace {
 
 uint64_t take_length(const ReadableFile& file, const std::string& path) {
@@ -244,4 +244,4 @@ SafetensorsIndex read_safetensors(FileSystem& files, const std::string& path) {
   });
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

@@ -16,7 +16,7 @@
 #include "crochet/checkpoint/safetensors/safetensors_notes.h"
 #include "crochet/io/file_system.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // The index of a checkpoint in several safetensors files, in the usual JSON format:
 //
@@ -63,4 +63,4 @@ struct SafetensorsIndex {
 // Throws: NotFoundError; DataLossError.
 SafetensorsIndex read_safetensors(FileSystem& files, const std::string& path);
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

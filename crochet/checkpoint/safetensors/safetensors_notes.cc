@@ -9,7 +9,7 @@
 #include "crochet/io/crc32c.h"
 #include "crochet/tensor/fmt.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 namespace {
 
 constexpr size_t kDigits = 8;
@@ -139,4 +139,4 @@ std::optional<SliceNote> decode_slice_note(std::string_view text) {
   }
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

@@ -13,7 +13,7 @@
 #include "crochet/checkpoint/safetensors/safetensors_format.h"
 #include "crochet/tensor/tensor_slice.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // Notes that crochet writes into the metadata of a safetensors file, for information that the
 // format itself cannot hold:
@@ -66,4 +66,4 @@ struct SliceNote {
 std::string encode(const SliceNote& note);
 std::optional<SliceNote> decode_slice_note(std::string_view text);
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

@@ -13,7 +13,7 @@
 #include "crochet/checkpoint/safetensors/safetensors_format.h"
 #include "crochet/tensor/fmt.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 namespace {
 
 // TensorFlow's limit; no array library has more.
@@ -306,4 +306,4 @@ SafetensorsHeader decode_safetensors_header(std::string_view text, uint64_t data
   return header;
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

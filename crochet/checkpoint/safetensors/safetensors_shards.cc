@@ -11,7 +11,7 @@
 #include "crochet/base/parse_json.h"
 #include "crochet/checkpoint/safetensors/safetensors_index.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 namespace {
 
 using nlohmann::json;
@@ -135,4 +135,4 @@ ShardIndex decode_shard_index(std::string_view text, std::string_view file) {
   return index;
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 namespace {
 
 // In the order in which tensors are stored in files.
@@ -53,4 +53,4 @@ const SafetensorsType* safetensors_type_of(DType dtype) {
 
 bool comes_before(const SafetensorsType* a, const SafetensorsType* b) { return a < b; }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

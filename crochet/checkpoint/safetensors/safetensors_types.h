@@ -6,7 +6,7 @@
 
 #include "crochet/tensor/dtype.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // An element type of the safetensors format.
 struct SafetensorsType {
@@ -23,4 +23,4 @@ const SafetensorsType* safetensors_type_of(DType dtype);
 // in the order of the format's own library.
 bool comes_before(const SafetensorsType* a, const SafetensorsType* b);
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

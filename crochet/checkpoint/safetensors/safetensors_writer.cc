@@ -17,7 +17,7 @@
 #include "crochet/io/crc32c.h"
 #include "crochet/io/path.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "the format is little-endian");
@@ -302,4 +302,4 @@ void SafetensorsWriter::publish() {
               [&] { staged_.publish(); });
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -16,7 +16,7 @@
 #include "crochet/checkpoint/layout/staged_files.h"
 #include "crochet/tensor/tensor_slice.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 struct SafetensorsWriterOptions {
   // The number of data files: one is `<prefix>.safetensors`; several have an index in addition.
@@ -103,4 +103,4 @@ class SafetensorsWriter final : public CheckpointWriter {
   StagedFiles staged_;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

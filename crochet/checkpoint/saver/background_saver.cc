@@ -18,8 +18,9 @@
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/saver/publisher.h"
 #include "crochet/checkpoint/saver/save_estimate.h"
+#include "crochet/checkpoint/saver/save_promise.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 using internal::Publisher;
@@ -472,4 +473,4 @@ std::string BackgroundSaver::unfinished() {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -6,14 +6,15 @@
 #include <string>
 #include <vector>
 
-#include "crochet/base/process_bound.h"
-#include "crochet/base/thread.h"
+#include "crochet/base/export.h"
+#include "crochet/base/internal/process_bound.h"
+#include "crochet/base/internal/thread.h"
 #include "crochet/checkpoint/saver/save_policy.h"
 #include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/checkpoint/saver/save_ticket.h"
 #include "crochet/checkpoint/saver/saver.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 struct BackgroundSaverOptions {
   // How many times a failed save is retried, with new files, after waiting 1 s, 2 s, 4 s, ...,
@@ -43,7 +44,7 @@ struct BackgroundSaverOptions {
 // the destructor does not wait.
 //
 // Not thread-safe; used by the training thread.
-class BackgroundSaver {
+class CROCHET_EXPORT BackgroundSaver {
  public:
   explicit BackgroundSaver(Saver& saver, const BackgroundSaverOptions& options = {});
   // Finishes the running save, including retries, unless it was detached by close().
@@ -109,4 +110,4 @@ class BackgroundSaver {
   const ProcessBound<State> state_;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

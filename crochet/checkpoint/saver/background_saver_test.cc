@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <latch>
 #include <set>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -16,7 +16,7 @@
 #include "crochet/checkpoint/saver/publisher.h"
 #include "crochet/io/path.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 const CheckpointManagerOptions& checked(const CheckpointManagerOptions& options) {
@@ -142,4 +142,4 @@ std::string CheckpointManager::save(Session& session, std::optional<int64_t> che
   return prefix;
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

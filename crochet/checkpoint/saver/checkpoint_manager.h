@@ -7,11 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/checkpoint/directory/retention.h"
 #include "crochet/checkpoint/saver/saver.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 namespace internal {
 class CheckpointList;
@@ -46,7 +47,7 @@ struct CheckpointManagerOptions {
 // not affected by changes of the wall clock.
 //
 // Not thread-safe.
-class CheckpointManager {
+class CROCHET_EXPORT CheckpointManager {
  public:
   // Throws: InvalidArgumentError for an empty directory, and for options out of range.
   explicit CheckpointManager(CheckpointManagerOptions options);
@@ -79,4 +80,4 @@ class CheckpointManager {
   int64_t save_counter_ = 0;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -17,7 +17,7 @@
 #include "crochet/io/path.h"
 #include "crochet/io/untrusted_file.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 namespace {
 
 std::string read_index(FileSystem& files, const std::string& prefix) {
@@ -134,4 +134,4 @@ void ExternalBundle::remove_rest() noexcept {
   }
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "crochet/base/process_owner.h"
+#include "crochet/base/internal/process_owner.h"
 #include "crochet/checkpoint/layout/staged_files.h"
 #include "crochet/io/directory.h"
 #include "crochet/session/snapshot.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // A tensor bundle written by others, under a temporary name until it is published as a
 // checkpoint: "<prefix>.tempstate<number>".
@@ -84,4 +84,4 @@ class ExternalBundle {
   std::optional<StagedFiles> staged_;  // Set by open().
 };
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

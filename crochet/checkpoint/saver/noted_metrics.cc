@@ -12,7 +12,7 @@
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/file/index_file.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 namespace {
 
 // Limits the number of checkpoints that are never written.
@@ -88,4 +88,4 @@ void NotedMetrics::write(FileSystem& files) {
   }
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

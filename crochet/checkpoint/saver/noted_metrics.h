@@ -11,7 +11,7 @@
 
 #include "crochet/io/file_system.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // Metrics of checkpoints that are not in their sidecars yet: the checkpoint may not be written yet,
 // and noting a metric does not wait for files.
@@ -38,4 +38,4 @@ class NotedMetrics {
   std::vector<Noted> noted_;  // One per prefix, the oldest first.
 };
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

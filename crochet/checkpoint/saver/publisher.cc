@@ -24,7 +24,7 @@
 #include "crochet/checkpoint/saver/saver_settings.h"
 #include "crochet/io/path.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 namespace {
 
 // A signal handler cannot wake threads, so waiting threads check for a signal at this interval.
@@ -379,4 +379,4 @@ void Publisher::note_metrics(const std::string& prefix,
   });
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

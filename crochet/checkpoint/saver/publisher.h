@@ -18,9 +18,10 @@
 #include "crochet/checkpoint/saver/save_promise.h"
 #include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/checkpoint/saver/saver_options.h"
+#include "crochet/checkpoint/saver/variable_selection.h"
 #include "crochet/io/file_system.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // The step of tickets and sidecars for a save without a step.
 inline constexpr int64_t kNoStep = -1;
@@ -124,4 +125,4 @@ class Publisher {
   std::string fallback_dir_;
 };
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

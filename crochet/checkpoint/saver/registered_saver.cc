@@ -6,7 +6,7 @@
 
 #include "crochet/base/error.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 void register_saver(Graph& graph, std::shared_ptr<Saver> saver) {
   if (!saver) throw InvalidArgumentError("register_saver: the saver is null");
@@ -23,4 +23,4 @@ std::shared_ptr<Saver> registered_saver(const Graph& graph) {
   return savers.empty() ? nullptr : savers.front();
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

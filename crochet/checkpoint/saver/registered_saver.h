@@ -4,17 +4,18 @@
 
 #include <memory>
 
+#include "crochet/base/export.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/session/graph.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // Makes `saver` the saver of the graph: Scaffold and CheckpointSaverHook use it unless they have
 // one of their own. TensorFlow's collection SAVERS.
-void register_saver(Graph& graph, std::shared_ptr<Saver> saver);
+CROCHET_EXPORT void register_saver(Graph& graph, std::shared_ptr<Saver> saver);
 
 // The saver of the graph; null if it has none. Throws: FailedPreconditionError if several
 // were registered.
-std::shared_ptr<Saver> registered_saver(const Graph& graph);
+CROCHET_EXPORT std::shared_ptr<Saver> registered_saver(const Graph& graph);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -14,7 +14,7 @@
 #include "crochet/io/path.h"
 #include "crochet/tensor/fmt.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 // The prefix of the state of hooks, which may differ from run to run.
@@ -264,4 +264,4 @@ RestoreReport RestorePlan::execute(Session& session, StateOperations* operations
   return report;
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -11,11 +11,11 @@
 #include "crochet/checkpoint/file/checkpoint_pass.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/saver/restore_report.h"
-#include "crochet/checkpoint/saver/saved_variable.h"
+#include "crochet/checkpoint/saver/variable_selection.h"
 #include "crochet/session/session.h"
 #include "crochet/session/state_operations.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // How much a checkpoint may differ from the graph that restores it.
 struct RestoreRules {
@@ -76,4 +76,4 @@ class RestorePlan {
   std::vector<std::string> problems_;   // and all others.
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

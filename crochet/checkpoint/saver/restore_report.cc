@@ -9,7 +9,7 @@
 
 #include "crochet/base/escape.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 // Otherwise a checkpoint of another program would fill pages.
@@ -36,4 +36,4 @@ std::string to_string(const RestoreReport& report) {
   return internal::escape_text(line);
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

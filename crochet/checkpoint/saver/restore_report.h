@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
-namespace crochet {
+#include "crochet/base/export.h"
+
+namespace crochet::inline v0 {
 
 // A checkpoint that was tried and could not be used.
 struct RefusedCheckpoint {
@@ -39,6 +41,6 @@ struct RestoreReport {
 
 // One line for a log: numbers, the names of what is missing, surplus or reshaped, and why newer
 // checkpoints were refused.
-std::string to_string(const RestoreReport& report);
+CROCHET_EXPORT std::string to_string(const RestoreReport& report);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -20,6 +20,7 @@
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/checkpoint/saver/save_promise.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/io/path.h"

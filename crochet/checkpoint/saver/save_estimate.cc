@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 namespace {
 
 // Disks are slow at times, so the slowest of the last few saves counts, plus half as much.
@@ -34,4 +34,4 @@ double SaveEstimate::seconds_for(uint64_t bytes) const {
   return kMargin * slowest;
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

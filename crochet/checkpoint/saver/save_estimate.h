@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <deque>
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // Estimates the duration of a save from earlier ones: rather too long than too short, since it
 // decides whether a save can be finished before a process is killed.
@@ -27,4 +27,4 @@ class SaveEstimate {
   std::deque<Save> measured_;  // The last few.
 };
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/saver/save_promise.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/memory_file_system.h"

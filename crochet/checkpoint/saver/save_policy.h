@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // What happens to a save that is due while another one is still being written.
 enum class SaveOverlapPolicy {
@@ -18,4 +18,4 @@ enum class SaveErrorPolicy {
   kStop,      // The error is thrown once, by the next run, or at the end if there is no next run.
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -7,14 +7,15 @@
 #include <string>
 
 #include "crochet/base/clock.h"
+#include "crochet/base/export.h"
 #include "crochet/checkpoint/saver/save_ticket.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // The writer's side of a save: its reports are visible in ticket().
 //
 // A small value; copies report the same save. Thread-safe. In a forked process, as SaveTicket.
-class SavePromise {
+class CROCHET_EXPORT SavePromise {
  public:
   // A save that has reached kSnapshotted.
   SavePromise(std::string prefix, int64_t step, Clock& clock);
@@ -37,4 +38,4 @@ class SavePromise {
   SaveTicket ticket_;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

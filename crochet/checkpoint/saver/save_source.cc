@@ -4,7 +4,7 @@
 
 #include "crochet/checkpoint/saver/external_bundle.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 uint64_t SaveSource::num_bytes() const {
   return snapshot_.num_bytes() + (external_ ? external_->num_bytes() : 0);
@@ -12,4 +12,4 @@ uint64_t SaveSource::num_bytes() const {
 
 bool SaveSource::is_lost() const { return external_ && external_->failed(); }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

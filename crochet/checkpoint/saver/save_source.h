@@ -5,9 +5,10 @@
 #include <cstdint>
 #include <memory>
 
+#include "crochet/base/export.h"
 #include "crochet/session/snapshot.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 namespace internal {
 class ExternalBundle;
@@ -17,7 +18,7 @@ class ExternalBundle;
 // (SaverOptions::writer), the files that they have written.
 //
 // A value; copies share the tensors and the files.
-class SaveSource {
+class CROCHET_EXPORT SaveSource {
  public:
   SaveSource() = default;
   SaveSource(Snapshot snapshot,  // NOLINT(google-explicit-constructor)
@@ -40,4 +41,4 @@ class SaveSource {
   std::shared_ptr<internal::ExternalBundle> external_;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

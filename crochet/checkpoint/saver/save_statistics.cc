@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 std::string size_text(uint64_t bytes) {
@@ -53,4 +53,4 @@ std::string to_string(const SaveStatistics& statistics) {
   return text;
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

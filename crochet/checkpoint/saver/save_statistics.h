@@ -5,12 +5,13 @@
 #include <cstdint>
 #include <string>
 
+#include "crochet/base/export.h"
 #include "crochet/checkpoint/saver/save_ticket.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // The outcome of the saves of a run.
-struct SaveStatistics {
+struct CROCHET_EXPORT SaveStatistics {
   // Checkpoints that were published, and those that failed.
   int64_t saved = 0;
   int64_t failed = 0;
@@ -35,6 +36,6 @@ struct SaveStatistics {
 
 // "6 checkpoints, 1.2 GB, published on average 0.800 s after their snapshots, training was blocked
 // for 0.010 s; 1 skipped; 2 retries"
-std::string to_string(const SaveStatistics& statistics);
+CROCHET_EXPORT std::string to_string(const SaveStatistics& statistics);
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -10,7 +10,7 @@
 #include "crochet/base/clock.h"
 #include "crochet/checkpoint/saver/save_promise.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 constexpr size_t kNumStages = static_cast<size_t>(SaveStage::kPublished) + 1;
@@ -148,4 +148,4 @@ void SavePromise::fail(std::exception_ptr error) {
   (*ticket_.state_)->changed.notify_all();
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -8,9 +8,10 @@
 #include <optional>
 #include <string>
 
-#include "crochet/base/process_bound.h"
+#include "crochet/base/export.h"
+#include "crochet/base/internal/process_bound.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // The progress of a save. Each stage includes those before it.
 enum class SaveStage {
@@ -20,14 +21,14 @@ enum class SaveStage {
   kPublished,    // The state file names it, too; older ones that no policy keeps are removed.
 };
 
-const char* save_stage_name(SaveStage stage);
+CROCHET_EXPORT const char* save_stage_name(SaveStage stage);
 
 // Follows one save; a SavePromise is its other side. A small value; copies follow the same save.
 // Thread-safe.
 //
 // A forked process cannot follow its parent's saves: there, every function except prefix() and
 // step() throws FailedPreconditionError.
-class SaveTicket {
+class CROCHET_EXPORT SaveTicket {
  public:
   // The intended prefix: "runs/digits/model.ckpt-200".
   const std::string& prefix() const;
@@ -60,4 +61,4 @@ class SaveTicket {
   std::shared_ptr<ProcessBound<State>> state_;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -11,10 +11,11 @@
 #include <string_view>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/session/graph.h"
 #include "crochet/tensor/tensor_slice.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // The location of a variable that is one part of a partitioned variable.
 struct SaveSliceInfo {
@@ -37,7 +38,7 @@ struct UseOnePairOfBracesOrSavedVariable {};
 //   Saver({.var_list = {SavedVariable("w_0").as("w", SaveSliceInfo{{4, 2}, parse_slice("0,2:-")}),
 //                       SavedVariable("w_1").as("w", SaveSliceInfo{{4, 2},
 //                       parse_slice("2,2:-")})}});
-struct SavedVariable {
+struct CROCHET_EXPORT SavedVariable {
   // A template, since two names in braces would construct a std::string from two iterators.
   template <std::convertible_to<std::string> Name>
   SavedVariable(Name name_in) : name(std::move(name_in)), key(name) {}
@@ -48,12 +49,7 @@ struct SavedVariable {
   SavedVariable(const Name&, const Key&, internal::UseOnePairOfBracesOrSavedVariable = {}) = delete;
 
   // The same with another key, and as a slice of the variable with that key.
-  SavedVariable as(std::string other_key, std::optional<SaveSliceInfo> of_slice = {}) const {
-    SavedVariable other = *this;
-    other.key = std::move(other_key);
-    other.slice = std::move(of_slice);
-    return other;
-  }
+  SavedVariable as(std::string other_key, std::optional<SaveSliceInfo> of_slice = {}) const;
 
   std::string name;
   std::string key;
@@ -61,11 +57,11 @@ struct SavedVariable {
 };
 
 // The variables that a saver saves: unset, or a list, which may be empty.
-class VariableList {
+class CROCHET_EXPORT VariableList {
  public:
-  VariableList() = default;
-  VariableList(std::initializer_list<SavedVariable> variables) : variables_(variables) {}
-  VariableList(std::vector<SavedVariable> variables) : variables_(std::move(variables)) {}
+  VariableList();
+  VariableList(std::initializer_list<SavedVariable> variables);
+  VariableList(std::vector<SavedVariable> variables);
 
   // True if it is set.
   explicit operator bool() const { return variables_.has_value(); }
@@ -77,47 +73,4 @@ class VariableList {
   std::optional<std::vector<SavedVariable>> variables_;
 };
 
-namespace internal {
-
-// The part of a graph that is saved and restored, and its keys in the file.
-//
-// Immutable, hence thread-safe.
-class VariableSelection {
- public:
-  using Filter = std::function<bool(std::string_view name)>;
-
-  // Selects everything in a graph.
-  VariableSelection() = default;
-  // Throws: InvalidArgumentError if two whole variables, or one and a slice, share a key, one
-  // variable has two keys, or slices of one key differ in the full shape or overlap.
-  VariableSelection(const VariableList& var_list, Filter filter);
-
-  // False if a checkpoint may have entries outside this selection.
-  bool selects_all() const { return !has_list_ && !filter_; }
-
-  struct Selected {
-    std::vector<Variable> variables;
-    std::vector<const RegisteredSaveable*> objects;  // Owned by the graph.
-    bool empty() const { return variables.empty() && objects.empty(); }
-  };
-  // Throws: InvalidArgumentError for a name of the list that the graph does not have.
-  Selected select(const Graph& graph) const;
-
-  // The location of a variable or object in the file.
-  struct Place {
-    std::string key;
-    const SaveSliceInfo* slice = nullptr;  // Null for a whole variable.
-  };
-  // The location of a variable or object, or of an object's entry "<object>/<key>".
-  Place place_of(const std::string& name) const;
-
- private:
-  void check_keys() const;
-
-  bool has_list_ = false;
-  std::map<std::string, SavedVariable, std::less<>> by_name_;  // Empty without a list.
-  Filter filter_;
-};
-
-}  // namespace internal
-}  // namespace crochet
+}  // namespace crochet::inline v0

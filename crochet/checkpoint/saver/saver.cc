@@ -13,10 +13,12 @@
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/checkpoint/saver/background_saver.h"
 #include "crochet/checkpoint/saver/publisher.h"
+#include "crochet/checkpoint/saver/save_promise.h"
+#include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/checkpoint/saver/saver_settings.h"
 #include "crochet/io/path.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 internal::CheckpointListOptions list_of(const SaverOptions& options) {
@@ -195,4 +197,4 @@ void Saver::note_metrics(const std::string& prefix, const std::map<std::string, 
 
 void Saver::write_noted_metrics() { (*publisher_)->metrics().write(files()); }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -12,22 +12,24 @@
 #include <utility>
 #include <vector>
 
-#include "crochet/base/process_bound.h"
+#include "crochet/base/export.h"
+#include "crochet/base/internal/process_bound.h"
 #include "crochet/checkpoint/saver/restore_report.h"
-#include "crochet/checkpoint/saver/save_promise.h"
-#include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/checkpoint/saver/save_ticket.h"
 #include "crochet/checkpoint/saver/saver_options.h"
 #include "crochet/session/session.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 class BackgroundSaver;
 class CheckpointManager;
 class CheckpointReader;
+class SavePromise;
+class SaveSource;
 class StateOperations;
 
 namespace internal {
+class ExternalBundle;
 class Publisher;
 struct CheckpointListOptions;
 struct RestoreCandidate;
@@ -61,7 +63,7 @@ struct RestoreCandidate;
 // that throws FailedPreconditionError, which names both processes. It may create its own saver.
 //
 // Thread-safe; saves to the same directory are serialised.
-class Saver {
+class CROCHET_EXPORT Saver {
  public:
   // Throws: InvalidArgumentError for options that are out of range or contradict each other.
   explicit Saver(SaverOptions options = {});
@@ -221,4 +223,4 @@ class Saver {
   std::unique_ptr<BackgroundSaver> background_;  // Made by the first save_async().
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -19,7 +19,7 @@
 #include "crochet/io/path.h"
 #include "crochet/session/state_operations.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 using internal::ExternalBundle;
@@ -190,4 +190,4 @@ RestoreReport Saver::restore_by(StateOperations& operations, Session& session,
   return RestorePlan(session.graph(), reader, selection, rules).execute(session, &operations);
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -19,6 +19,8 @@
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/checkpoint/saver/save_promise.h"
+#include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/io/path.h"
 #include "crochet/session/state_operations.h"

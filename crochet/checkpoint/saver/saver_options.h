@@ -15,7 +15,7 @@
 #include "crochet/checkpoint/saver/saved_variable.h"
 #include "crochet/io/file_system.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 
 // What writes the variables and reads them back.
 enum class StateWriter {
@@ -100,4 +100,4 @@ struct SaverOptions {
   Clock* clock = nullptr;
 };
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -19,7 +19,7 @@
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/io/path.h"
 
-namespace crochet {
+namespace crochet::inline v0 {
 namespace {
 
 using internal::RestoreCandidate;
@@ -140,4 +140,4 @@ void Saver::update_list_after_restore(const std::string& directory, const std::s
   }
 }
 
-}  // namespace crochet
+}  // namespace crochet::inline v0

@@ -4,6 +4,7 @@
 // The checkpoints that a saver lists, keeps and removes.
 #include <cmath>
 #include <thread>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,6 +17,7 @@
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/saver/background_saver.h"
+#include "crochet/checkpoint/saver/save_promise.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/io/path.h"

@@ -9,7 +9,7 @@
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/io/path.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 void check_options(const SaverOptions& options) {
   if (options.max_to_keep < 0)
@@ -52,4 +52,4 @@ std::vector<RetentionPolicy> policies_of(const SaverOptions& options) {
   return policies;
 }
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

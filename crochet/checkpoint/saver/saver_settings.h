@@ -6,7 +6,7 @@
 
 #include "crochet/checkpoint/saver/saver_options.h"
 
-namespace crochet::internal {
+namespace crochet::inline v0::internal {
 
 // Throws: InvalidArgumentError for options that are out of range or contradict each other.
 void check_options(const SaverOptions& options);
@@ -14,4 +14,4 @@ void check_options(const SaverOptions& options);
 // The policies required by the options; empty if all checkpoints are kept.
 std::vector<RetentionPolicy> policies_of(const SaverOptions& options);
 
-}  // namespace crochet::internal
+}  // namespace crochet::inline v0::internal

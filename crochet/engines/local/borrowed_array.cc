@@ -8,7 +8,7 @@
 
 #include "crochet/engines/local/copy_past_cache.h"
 
-namespace crochet::local {
+namespace crochet::inline v0::local {
 namespace {
 
 // Matrices are transposed in square tiles, so that both sides stay in the first-level
@@ -96,4 +96,4 @@ void copy_in(std::span<const std::byte> source, const ArrayView& array) {
   }
 }
 
-}  // namespace crochet::local
+}  // namespace crochet::inline v0::local

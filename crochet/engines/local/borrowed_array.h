@@ -6,17 +6,18 @@
 #include <functional>
 #include <span>
 
+#include "crochet/base/export.h"
 #include "crochet/tensor/dtype.h"
 #include "crochet/tensor/shape.h"
 
-namespace crochet::local {
+namespace crochet::inline v0::local {
 
 // The order of a matrix's elements in memory. Checkpoints are always
 // row-major.
 enum class MemoryOrder { kRowMajor, kColumnMajor };
 
 // Elements in the user's memory. Arrays that are not matrices are row-major.
-struct ArrayView {
+struct CROCHET_EXPORT ArrayView {
   DType dtype = DType::kInvalid;
   Shape shape = {};
   std::byte* data = nullptr;
@@ -36,13 +37,14 @@ struct BorrowedArray {
 };
 
 // Copies the array, row-major, to `destination` of num_bytes() bytes.
-void copy_out(const ArrayView& array, std::span<std::byte> destination);
+CROCHET_EXPORT void copy_out(const ArrayView& array, std::span<std::byte> destination);
 // The same for the bytes [begin, end) of the destination; `destination` is its start.
 // Requires: both are multiples of part_unit().
-void copy_out(const ArrayView& array, std::byte* destination, size_t begin, size_t end);
+CROCHET_EXPORT void copy_out(const ArrayView& array, std::byte* destination, size_t begin,
+                             size_t end);
 // The unit of parts in bytes: a row of a matrix that is transposed, otherwise 1. Not 0.
-size_t part_unit(const ArrayView& array);
+CROCHET_EXPORT size_t part_unit(const ArrayView& array);
 // The inverse: copies row-major bytes into the array.
-void copy_in(std::span<const std::byte> source, const ArrayView& array);
+CROCHET_EXPORT void copy_in(std::span<const std::byte> source, const ArrayView& array);
 
-}  // namespace crochet::local
+}  // namespace crochet::inline v0::local

@@ -8,7 +8,7 @@
 
 #include "crochet/base/error.h"
 
-namespace crochet::local {
+namespace crochet::inline v0::local {
 namespace {
 
 // The finalizer of splitmix64: every bit of the input affects every bit of the result.
@@ -67,4 +67,4 @@ void CheckedCopies::verify() const {
           expected.name));
 }
 
-}  // namespace crochet::local
+}  // namespace crochet::inline v0::local

@@ -10,7 +10,7 @@
 #include "crochet/engines/local/borrowed_array.h"
 #include "crochet/session/snapshot.h"
 
-namespace crochet::local {
+namespace crochet::inline v0::local {
 
 // A checksum of the elements and their row-major positions, independent of the memory order.
 uint64_t checksum(const ArrayView& array);
@@ -38,4 +38,4 @@ class CheckedCopies final : public PendingCopies {
   std::vector<Expected> expected_;
 };
 
-}  // namespace crochet::local
+}  // namespace crochet::inline v0::local

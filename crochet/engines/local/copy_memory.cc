@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cassert>
 
-namespace crochet::local {
+namespace crochet::inline v0::local {
 namespace {
 
 // One for the save that is being written and one for the save that waits for it.
@@ -29,4 +29,4 @@ CopyMemory::Lent CopyMemory::lend(DType dtype, const Shape& shape) {
   return {.tensor = Tensor::from_buffer(dtype, shape, *free), .data = data};
 }
 
-}  // namespace crochet::local
+}  // namespace crochet::inline v0::local

@@ -3,6 +3,7 @@
 #include "crochet/engines/local/copy_memory.h"
 
 #include <set>
+#include <utility>
 
 #include <gtest/gtest.h>
 

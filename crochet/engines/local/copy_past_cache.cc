@@ -19,7 +19,7 @@
 #include <emmintrin.h>
 #endif
 
-namespace crochet::local {
+namespace crochet::inline v0::local {
 
 #ifdef CROCHET_STREAMING_STORES
 namespace {
@@ -65,4 +65,4 @@ void copy_past_cache(std::byte* to, const std::byte* from, size_t num_bytes) {
 }
 #endif
 
-}  // namespace crochet::local
+}  // namespace crochet::inline v0::local

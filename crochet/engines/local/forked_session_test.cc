@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/base/process_bound.h"
+#include "crochet/base/internal/process_bound.h"
 #include "crochet/engines/local/graph.h"
 #include "crochet/engines/local/parallel_copier.h"
 #include "crochet/session/session.h"

@@ -10,7 +10,7 @@
 #include "crochet/engines/local/session.h"
 #include "crochet/tensor/fmt.h"
 
-namespace crochet::local {
+namespace crochet::inline v0::local {
 namespace {
 
 constexpr const char* kGlobalStepName = "global_step";
@@ -278,4 +278,4 @@ std::vector<Variable> Graph::variables() const {
   return variables;
 }
 
-}  // namespace crochet::local
+}  // namespace crochet::inline v0::local

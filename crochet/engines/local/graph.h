@@ -12,13 +12,14 @@
 #include <utility>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/engines/local/borrowed_array.h"
+#include "crochet/engines/local/internal/typed_operation.h"
 #include "crochet/engines/local/op_input.h"
 #include "crochet/engines/local/operation_options.h"
-#include "crochet/engines/local/typed_operation.h"
 #include "crochet/session/graph.h"
 
-namespace crochet::local {
+namespace crochet::inline v0::local {
 
 // A graph of C++ callables: the built-in default engine. All computation is
 // in the callables.
@@ -43,7 +44,7 @@ namespace crochet::local {
 // 3. Otherwise, the operation that was added first comes first.
 //
 // Built by one thread; running sessions only read it. Must outlive its sessions.
-class Graph final : public crochet::Graph {
+class CROCHET_EXPORT Graph final : public crochet::Graph {
  public:
   Graph();
   ~Graph() override;
@@ -219,4 +220,4 @@ inline const Graph::VariableNode& node_of(const Variable& variable) {
   return static_cast<const Graph::VariableNode&>(*variable.info());
 }
 
-}  // namespace crochet::local
+}  // namespace crochet::inline v0::local

@@ -7,7 +7,7 @@
 #include "crochet/base/error.h"
 #include "crochet/engines/local/graph.h"
 
-namespace crochet::local {
+namespace crochet::inline v0::local {
 namespace {
 
 void check_index(size_t index, size_t number, const char* what) {
@@ -43,4 +43,4 @@ Tensor& KernelContext::next(const Variable& variable) {
   return variables_[node_of(variable).index].next();
 }
 
-}  // namespace crochet::local
+}  // namespace crochet::inline v0::local

@@ -6,10 +6,11 @@
 #include <functional>
 #include <span>
 
-#include "crochet/engines/local/variable_memory.h"
+#include "crochet/base/export.h"
+#include "crochet/engines/local/internal/variable_memory.h"
 #include "crochet/session/output.h"
 
-namespace crochet::local {
+namespace crochet::inline v0::local {
 
 // Where the callable of a typed operation finds one of its parameters.
 struct Argument {
@@ -19,7 +20,7 @@ struct Argument {
 };
 
 // An operation's access to the run that calls it. Valid during the call.
-class KernelContext {
+class CROCHET_EXPORT KernelContext {
  public:
   // For sessions: the operation, which belongs to a local::Graph; all values of the run, with
   // the slot of its first output; and all variables.
@@ -65,4 +66,4 @@ class KernelContext {
 
 using Kernel = std::function<void(KernelContext& context)>;
 
-}  // namespace crochet::local
+}  // namespace crochet::inline v0::local

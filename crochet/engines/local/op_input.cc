@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace crochet::local {
+namespace crochet::inline v0::local {
 
 OpInput::OpInput(const Operation& operation) : output_(crochet::internal::with_value(operation)) {}
 
@@ -14,4 +14,4 @@ std::string to_string(const OpInput& input) {
                           : "an unset variable";
 }
 
-}  // namespace crochet::local
+}  // namespace crochet::inline v0::local

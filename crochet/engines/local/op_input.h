@@ -4,24 +4,25 @@
 
 #include <string>
 
+#include "crochet/base/export.h"
 #include "crochet/session/output.h"
 
-namespace crochet::local {
+namespace crochet::inline v0::local {
 
 class Graph;
 class OpInput;
 
 // A variable of which each session of a local graph has its own value and memory.
-class OwnedVariable : public Variable {
+class CROCHET_EXPORT OwnedVariable : public Variable {
  public:
   OwnedVariable() = default;
 
   // The callable changes the value in place. If a snapshot still holds it, it is copied first.
-  friend OpInput update(const OwnedVariable& variable);
+  friend CROCHET_EXPORT OpInput update(const OwnedVariable& variable);
   // The callable gets two parameters: the value to read, and the memory of the next value, with
   // undefined contents, all of which it must write. A snapshot never costs a copy, and if
   // the callable throws, the variable is unchanged.
-  friend OpInput replace(const OwnedVariable& variable);
+  friend CROCHET_EXPORT OpInput replace(const OwnedVariable& variable);
 
  private:
   friend class Graph;
@@ -29,7 +30,7 @@ class OwnedVariable : public Variable {
 };
 
 // An input of a typed operation: a value, or a variable and its use.
-class OpInput {
+class CROCHET_EXPORT OpInput {
  public:
   enum class Use { kValue, kRead, kUpdate, kReplace };
 
@@ -54,6 +55,6 @@ inline OpInput update(const OwnedVariable& variable) { return {variable, OpInput
 inline OpInput replace(const OwnedVariable& variable) { return {variable, OpInput::Use::kReplace}; }
 
 // `gradients:1`, `variable "weights"`.
-std::string to_string(const OpInput& input);
+CROCHET_EXPORT std::string to_string(const OpInput& input);
 
-}  // namespace crochet::local
+}  // namespace crochet::inline v0::local

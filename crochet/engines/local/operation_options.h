@@ -10,7 +10,7 @@
 #include "crochet/engines/local/tensor_spec.h"
 #include "crochet/session/output.h"
 
-namespace crochet::local {
+namespace crochet::inline v0::local {
 
 // One operation. Within a run its callable is called at most once.
 struct OperationOptions {
@@ -62,4 +62,4 @@ struct OpOptions {
   bool concurrent = false;
 };
 
-}  // namespace crochet::local
+}  // namespace crochet::inline v0::local

@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "crochet/base/error.h"
-#include "crochet/base/process_owner.h"
+#include "crochet/base/internal/process_owner.h"
 #include "crochet/base/scheduling_point.h"
 
-namespace crochet::local {
+namespace crochet::inline v0::local {
 namespace {
 
 constexpr int kMaxDefaultThreads = 4;
@@ -229,4 +229,4 @@ void ParallelCopier::work() {
   }
 }
 
-}  // namespace crochet::local
+}  // namespace crochet::inline v0::local

@@ -8,11 +8,11 @@
 #include <span>
 #include <vector>
 
-#include "crochet/base/thread.h"
+#include "crochet/base/internal/thread.h"
 #include "crochet/engines/local/borrowed_array.h"
 #include "crochet/session/snapshot.h"
 
-namespace crochet::local {
+namespace crochet::inline v0::local {
 
 // Copies arrays in pieces, by several threads: now, including the calling thread, or in the
 // background while the caller does something else. The threads are started at the first copy that
@@ -70,4 +70,4 @@ class ParallelCopier {
   std::vector<Thread> threads_;
 };
 
-}  // namespace crochet::local
+}  // namespace crochet::inline v0::local

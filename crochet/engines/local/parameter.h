@@ -7,10 +7,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "crochet/base/immortal.h"
+#include "crochet/base/internal/immortal.h"
 #include "crochet/engines/local/tensor_spec.h"
 
-namespace crochet::local {
+namespace crochet::inline v0::local {
 
 // How a parameter of type P of a user's callable is made from a tensor.
 // Supported parameters:
@@ -106,4 +106,4 @@ ParameterInfo parameter_info() {
   return {.spec = Parameter<P>::spec(), .writes = Parameter<P>::kWrites};
 }
 
-}  // namespace crochet::local
+}  // namespace crochet::inline v0::local

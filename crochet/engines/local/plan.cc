@@ -10,7 +10,7 @@
 
 #include "crochet/base/error.h"
 
-namespace crochet::local {
+namespace crochet::inline v0::local {
 namespace {
 
 // True if `to` can be reached backwards from `from`.
@@ -174,4 +174,4 @@ void Plan::find_slots() {
   if (!slots_.empty()) slots_.resize(last + 1);
 }
 
-}  // namespace crochet::local
+}  // namespace crochet::inline v0::local

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "crochet/engines/local/graph.h"
-#include "crochet/session/access_gate.h"
+#include "crochet/session/internal/access_gate.h"
 
-namespace crochet::local {
+namespace crochet::inline v0::local {
 
 // The operations that one kind of run executes, in order: all that the fetches need and the
 // feeds do not replace. Made once for each set of fetches and feeds.
@@ -58,4 +58,4 @@ class Plan {
   std::vector<bool> is_last_fetch_;  // By fetch.
 };
 
-}  // namespace crochet::local
+}  // namespace crochet::inline v0::local

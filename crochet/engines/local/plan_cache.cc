@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace crochet::local {
+namespace crochet::inline v0::local {
 namespace {
 
 std::shared_ptr<const Plan> make_plan(const Graph& graph, std::span<const Output> fetches,
@@ -31,4 +31,4 @@ std::shared_ptr<const Plan> PlanCache::find(const Graph& graph, std::span<const 
   return plan;
 }
 
-}  // namespace crochet::local
+}  // namespace crochet::inline v0::local

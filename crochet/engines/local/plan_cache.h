@@ -8,7 +8,7 @@
 
 #include "crochet/engines/local/plan.h"
 
-namespace crochet::local {
+namespace crochet::inline v0::local {
 
 // The plans of recent kinds of runs. Finding a cached one allocates nothing.
 //
@@ -28,4 +28,4 @@ class PlanCache {
   std::vector<std::shared_ptr<const Plan>> plans_;  // Most recently used first.
 };
 
-}  // namespace crochet::local
+}  // namespace crochet::inline v0::local

@@ -11,7 +11,7 @@
 #include "crochet/engines/local/tensor_spec.h"
 #include "crochet/tensor/to_tensor.h"
 
-namespace crochet::local {
+namespace crochet::inline v0::local {
 
 // The spec of to_tensor's result as far as the type determines it. Support for array libraries
 // defines `local::TensorSpec array_spec(ToTensorTag, const Array*)` in crochet.
@@ -61,4 +61,4 @@ struct Result<std::tuple<T...>> {
 template <typename T, typename U>
 struct Result<std::pair<T, U>> : Result<std::tuple<T, U>> {};
 
-}  // namespace crochet::local
+}  // namespace crochet::inline v0::local

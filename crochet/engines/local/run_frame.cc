@@ -6,7 +6,7 @@
 
 #include "crochet/base/error.h"
 
-namespace crochet::local {
+namespace crochet::inline v0::local {
 namespace {
 
 size_t slot_of(const Output& output) { return node_of(output).slot(output.index()); }
@@ -75,4 +75,4 @@ void RunFramePool::give_back(std::unique_ptr<RunFrame> frame) noexcept {
   idle_.push_back(std::move(frame));
 }
 
-}  // namespace crochet::local
+}  // namespace crochet::inline v0::local

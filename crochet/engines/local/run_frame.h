@@ -8,7 +8,7 @@
 
 #include "crochet/engines/local/plan.h"
 
-namespace crochet::local {
+namespace crochet::inline v0::local {
 
 // The values of one run, each output in its slot.
 class RunFrame {
@@ -64,4 +64,4 @@ class RunFramePool {
   size_t num_frames_ = 0;
 };
 
-}  // namespace crochet::local
+}  // namespace crochet::inline v0::local

@@ -8,7 +8,7 @@
 
 #include "crochet/base/error.h"
 
-namespace crochet::local {
+namespace crochet::inline v0::local {
 namespace {
 
 std::vector<std::string> input_names(const Graph::Node& node) {
@@ -58,4 +58,4 @@ void RunTrace::end(const Graph::Node& node, std::span<const Tensor> outputs) {
                                    .output_bytes = bytes_of(outputs)});
 }
 
-}  // namespace crochet::local
+}  // namespace crochet::inline v0::local

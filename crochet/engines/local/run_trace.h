@@ -9,7 +9,7 @@
 #include "crochet/session/run_metadata.h"
 #include "crochet/session/run_options.h"
 
-namespace crochet::local {
+namespace crochet::inline v0::local {
 
 // Times the operations of one run and enforces its deadline; does nothing if the run's options ask
 // for neither.
@@ -34,4 +34,4 @@ class RunTrace {
   Clock::TimePoint operation_start_;
 };
 
-}  // namespace crochet::local
+}  // namespace crochet::inline v0::local

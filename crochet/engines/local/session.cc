@@ -9,7 +9,7 @@
 #include "crochet/engines/local/checked_copies.h"
 #include "crochet/tensor/fmt.h"
 
-namespace crochet::local {
+namespace crochet::inline v0::local {
 namespace {
 
 // Throws: InvalidArgumentError for a variable of another graph.
@@ -269,4 +269,4 @@ void Session::close() {
   copier_->drain();
 }
 
-}  // namespace crochet::local
+}  // namespace crochet::inline v0::local

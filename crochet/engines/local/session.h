@@ -7,17 +7,17 @@
 #include <string>
 #include <vector>
 
-#include "crochet/base/process_bound.h"
+#include "crochet/base/internal/process_bound.h"
 #include "crochet/engines/local/copy_memory.h"
 #include "crochet/engines/local/graph.h"
 #include "crochet/engines/local/parallel_copier.h"
 #include "crochet/engines/local/plan_cache.h"
 #include "crochet/engines/local/run_frame.h"
 #include "crochet/engines/local/run_trace.h"
-#include "crochet/session/access_gate.h"
+#include "crochet/session/internal/access_gate.h"
 #include "crochet/session/session.h"
 
-namespace crochet::local {
+namespace crochet::inline v0::local {
 
 // Runs a local::Graph on the calling thread. Runs of several threads are serialized, except
 // those consisting only of concurrent operations that change nothing. Snapshots
@@ -73,4 +73,4 @@ class Session final : public crochet::Session {
   PerProcess<ParallelCopier> copier_;  // Last: destroyed before the memory it reads.
 };
 
-}  // namespace crochet::local
+}  // namespace crochet::inline v0::local

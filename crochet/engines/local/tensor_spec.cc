@@ -4,7 +4,7 @@
 
 #include "crochet/tensor/fmt.h"
 
-namespace crochet::local {
+namespace crochet::inline v0::local {
 namespace {
 
 // The number of elements; kAnyNumber if it is not determined.
@@ -34,4 +34,4 @@ std::string to_string(const TensorSpec& spec) {
   return fmt::format("{} of any shape", spec.dtype);
 }
 
-}  // namespace crochet::local
+}  // namespace crochet::inline v0::local

@@ -6,12 +6,13 @@
 #include <optional>
 #include <string>
 
+#include "crochet/base/export.h"
 #include "crochet/tensor/tensor.h"
 
-namespace crochet::local {
+namespace crochet::inline v0::local {
 
 // What is known about a value before it is computed. By default nothing.
-struct TensorSpec {
+struct CROCHET_EXPORT TensorSpec {
   static constexpr int64_t kAnyNumber = -1;
 
   DType dtype = DType::kInvalid;    // kInvalid: any type.
@@ -32,6 +33,6 @@ struct TensorSpec {
 };
 
 // "float32 [?,64]"; "float32 with 3 elements", "one float32", "float32 of any shape", "any tensor".
-std::string to_string(const TensorSpec& spec);
+CROCHET_EXPORT std::string to_string(const TensorSpec& spec);
 
-}  // namespace crochet::local
+}  // namespace crochet::inline v0::local

@@ -18,7 +18,7 @@
 #include "crochet/engines/tensorflow/device_name.h"
 #include "crochet/engines/tensorflow/proto_reader.h"
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 namespace {
 
 constexpr uint32_t kDeviceFilters = 4;  // Of ConfigProto.
@@ -91,4 +91,4 @@ std::vector<std::string> absent_members(const ClusterSpec& cluster, std::string_
   return absent;
 }
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

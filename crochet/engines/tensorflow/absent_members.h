@@ -8,7 +8,7 @@
 
 #include "crochet/engines/tensorflow/cluster_spec.h"
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 
 // The members of a cluster that a session with these settings waits for and that accept no
 // connection now: "/job:ps/task:0 at 10.0.0.1:2222 (Connection refused)". A suspended member still
@@ -16,4 +16,4 @@ namespace crochet::tensorflow::internal {
 // `config`: a serialized ConfigProto, whose device filters are used.
 std::vector<std::string> absent_members(const ClusterSpec& cluster, std::string_view config);
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

@@ -9,7 +9,7 @@
 #include "crochet/base/error.h"
 #include "crochet/session/graph.h"
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 
 // Calls `find` for a name in a file; the messages of its errors are prefixed with `location`.
 // Throws: NotFoundError and InvalidArgumentError as `find` does.
@@ -32,4 +32,4 @@ inline Output find_element(const crochet::Graph& graph, std::string_view name,
       location, [&] { return is_operation ? Output(graph.operation(name)) : graph.output(name); });
 }
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

@@ -13,10 +13,11 @@
 #include <variant>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/engines/tensorflow/function.h"
 #include "crochet/tensor/tensor.h"
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 
 // The C++ types of the elements of list attributes.
 template <typename T>
@@ -31,7 +32,7 @@ concept AttributeElement =
 //
 // TensorFlow defines the attributes of an operation and their types: an int is not converted to
 // a float.
-class Attribute {
+class CROCHET_EXPORT Attribute {
  public:
   // Unset: a shape of unknown rank.
   using PartialShape = std::optional<Shape>;
@@ -86,4 +87,4 @@ class Attribute {
 
 using Attributes = std::map<std::string, Attribute>;
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

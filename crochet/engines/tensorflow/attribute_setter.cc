@@ -12,7 +12,7 @@
 #include "crochet/engines/tensorflow/tensor_conversion.h"
 #include "crochet/tensor/fmt.h"
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 namespace {
 
 // A graph is a protobuf message, which ends at 2 GiB.
@@ -147,4 +147,4 @@ void set_attribute(TF_OperationDescription* description, const char* name, const
   std::visit(Setter(description, name, what), value.value());
 }
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

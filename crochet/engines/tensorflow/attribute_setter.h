@@ -7,7 +7,7 @@
 #include "crochet/engines/tensorflow/attribute.h"
 #include "crochet/engines/tensorflow/c_api.h"
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 
 // Sets one attribute of an operation under construction; `what` names it in messages.
 // Requires: functions are set, and in the graph.
@@ -16,4 +16,4 @@ namespace crochet::tensorflow::internal {
 void set_attribute(TF_OperationDescription* description, const char* name, const Attribute& value,
                    const std::string& what);
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

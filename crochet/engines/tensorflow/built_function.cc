@@ -14,7 +14,7 @@
 #include "crochet/engines/tensorflow/proto_reader.h"
 #include "crochet/engines/tensorflow/status.h"
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 namespace {
 
 using internal::bytes_field;
@@ -219,4 +219,4 @@ void GraphBuilder::check_may_be_in_function(const std::string& type,
         "operation \"{}\" of type {}: functions cannot be fed; give it an input", name, type));
 }
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

@@ -8,7 +8,7 @@
 #include "crochet/engines/tensorflow/graph_def.h"
 #include "crochet/engines/tensorflow/operation_builder.h"
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 
 void Graph::add_global_step() {
   GraphBuilder build(*this);
@@ -43,4 +43,4 @@ Operation Graph::add_global_step_increment(int64_t increment, std::vector<Output
                   {.control_inputs = std::move(control_inputs), .colocate_with = counter});
 }
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

@@ -8,7 +8,7 @@
 #include "crochet/engines/tensorflow/graph_builder.h"
 #include "crochet/tensor/fmt.h"
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 
 std::vector<Output> GraphBuilder::gradients(const std::string& name, const std::vector<OpInput>& ys,
                                             const std::vector<OpInput>& xs) {
@@ -64,4 +64,4 @@ std::vector<Output> GraphBuilder::add_gradients(const std::string& name,
   return result;
 }
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

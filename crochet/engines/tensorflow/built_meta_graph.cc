@@ -8,7 +8,7 @@
 #include "crochet/engines/tensorflow/meta_graph_writer.h"
 #include "crochet/engines/tensorflow/status.h"
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 namespace {
 
 // Python's collections of variables, which are written as variables.
@@ -77,4 +77,4 @@ std::shared_ptr<const std::string> Graph::meta_graph() const {
   return built_bytes_;
 }
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

@@ -7,7 +7,7 @@
 #include "crochet/engines/tensorflow/graph_builder.h"
 #include "crochet/tensor/fmt.h"
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 namespace {
 
 const Graph::Part& whole_part(const Variable& variable) {
@@ -116,4 +116,4 @@ Variable GraphBuilder::add_variable(const std::string& name, Output initial,
   return graph_.add_variable(definition, collections);
 }
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

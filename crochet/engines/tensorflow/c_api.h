@@ -11,7 +11,7 @@
 
 // TensorFlow's C API with owning pointers for its objects, and functions that it lacks. For the
 // sources of this folder: public headers only forward-declare its types.
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 
 template <auto kDelete>
 struct Deleter {
@@ -72,4 +72,4 @@ inline std::vector<TF_Operation*> operations_run_by(std::vector<TF_Operation*> r
   return roots;
 }
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

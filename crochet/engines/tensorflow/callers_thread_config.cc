@@ -6,7 +6,7 @@
 
 #include <protozero/pbf_writer.hpp>
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 namespace {
 
 // The field of ConfigProto with the number of threads that runs share; negative: the caller's.
@@ -19,4 +19,4 @@ SessionConfig callers_thread_config(std::string base) {
   return {std::move(base)};
 }
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

@@ -4,9 +4,10 @@
 
 #include <string>
 
+#include "crochet/base/export.h"
 #include "crochet/session/graph.h"
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 
 // Settings of a session in this process whose runs compute one operation after another on the
 // calling thread, rather than on TensorFlow's threads: for graphs of many small
@@ -20,6 +21,6 @@ namespace crochet::tensorflow {
 // does not end an endless loop (While); closing the session does.
 //
 // `base`: other settings, a serialized ConfigProto.
-SessionConfig callers_thread_config(std::string base = {});
+CROCHET_EXPORT SessionConfig callers_thread_config(std::string base = {});
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

@@ -12,7 +12,7 @@
 #include "crochet/engines/tensorflow/device_name.h"
 #include "crochet/engines/tensorflow/proto_reader.h"
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 namespace {
 
 // The fields of ConfigProto that matter here.
@@ -68,4 +68,4 @@ std::vector<std::string> filters_of_task(std::string_view job, int task,
   return {fmt::format("/job:{}", variables_job), task_device(job, task)};
 }
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

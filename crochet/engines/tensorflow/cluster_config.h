@@ -7,9 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/session/graph.h"
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 
 // The default for how long a member of a cluster may block a call.
 inline constexpr std::chrono::milliseconds kDefaultOperationTimeout{60'000};
@@ -36,21 +37,22 @@ struct ClusterConfigOptions {
 //
 // Throws: InvalidArgumentError for a filter that is not a device, a limit that is not above 0, or a
 // base that is not a ConfigProto.
-SessionConfig cluster_config(const ClusterConfigOptions& options);
+CROCHET_EXPORT SessionConfig cluster_config(const ClusterConfigOptions& options);
 
 // The filters for a worker: the tasks with variables and the worker itself. So a worker that is
 // absent or lost does not affect the others.
-std::vector<std::string> filters_of_task(std::string_view job, int task,
-                                         std::string_view variables_job = "ps");
+CROCHET_EXPORT std::vector<std::string> filters_of_task(std::string_view job, int task,
+                                                        std::string_view variables_job = "ps");
 
 namespace internal {
 
 // The limit in a serialized ConfigProto; 0 if it has none.
 // Throws: InvalidArgumentError if the bytes are not a ConfigProto.
-std::chrono::milliseconds operation_timeout_of(std::string_view config);
+CROCHET_EXPORT std::chrono::milliseconds operation_timeout_of(std::string_view config);
 // The same bytes with another limit.
-std::string with_operation_timeout(std::string config, std::chrono::milliseconds limit);
+CROCHET_EXPORT std::string with_operation_timeout(std::string config,
+                                                  std::chrono::milliseconds limit);
 
 }  // namespace internal
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

@@ -10,7 +10,7 @@
 #include "crochet/base/error.h"
 #include "crochet/engines/tensorflow/device_name.h"
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 namespace {
 
 constexpr unsigned kLargestPort = 65535;
@@ -99,4 +99,4 @@ const std::string& ClusterSpec::task_address(std::string_view job, int task) con
   return all[static_cast<size_t>(task)];
 }
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

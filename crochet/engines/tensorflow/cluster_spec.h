@@ -8,7 +8,9 @@
 #include <string_view>
 #include <vector>
 
-namespace crochet::tensorflow {
+#include "crochet/base/export.h"
+
+namespace crochet::inline v0::tensorflow {
 
 // The members of a cluster: jobs, each with numbered tasks, each at an address.
 //
@@ -16,7 +18,7 @@ namespace crochet::tensorflow {
 //                              {"worker", {"10.0.0.2:2222", "10.0.0.3:2222"}}});
 //
 // All members must use the same. A value.
-class ClusterSpec {
+class CROCHET_EXPORT ClusterSpec {
  public:
   // Addresses by job, in order of the tasks.
   using Jobs = std::map<std::string, std::vector<std::string>>;
@@ -40,10 +42,10 @@ class ClusterSpec {
 };
 
 // "/job:worker/task:1".
-std::string task_device(std::string_view job, int task);
+CROCHET_EXPORT std::string task_device(std::string_view job, int task);
 
 // The port of "host:port" or "[::1]:port". Throws: InvalidArgumentError for any other text, and for
 // a port above 65535.
-int port_of_address(std::string_view address);
+CROCHET_EXPORT int port_of_address(std::string_view address);
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

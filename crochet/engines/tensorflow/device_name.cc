@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 namespace {
 
 constexpr std::string_view kAny = "*";
@@ -93,4 +93,4 @@ bool is_legal_job_name(std::string_view name) {
          std::ranges::all_of(name, [](char c) { return is_letter(c) || is_digit(c) || c == '_'; });
 }
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

@@ -6,7 +6,9 @@
 #include <string>
 #include <string_view>
 
-namespace crochet::tensorflow {
+#include "crochet/base/export.h"
+
+namespace crochet::inline v0::tensorflow {
 
 // A device, or a set of devices, as TensorFlow writes it:
 // "/job:worker/replica:0/task:1/device:CPU:0". An unset part, "*" in the text, matches any.
@@ -22,12 +24,12 @@ struct DeviceName {
 
 // Nothing if the text is invalid for TensorFlow. "" is any device; "/cpu:0" is "/device:CPU:0".
 // If a part is repeated, the last one counts.
-std::optional<DeviceName> parse_device_name(std::string_view text);
+CROCHET_EXPORT std::optional<DeviceName> parse_device_name(std::string_view text);
 
 // The text with its parts in TensorFlow's order; "" for any device.
-std::string to_string(const DeviceName& device);
+CROCHET_EXPORT std::string to_string(const DeviceName& device);
 
 // A letter, then letters, digits and "_".
-bool is_legal_job_name(std::string_view name);
+CROCHET_EXPORT bool is_legal_job_name(std::string_view name);
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

@@ -8,10 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/tensor/dtype.h"
 #include "crochet/tensor/shape.h"
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 
 // An input of a function, with its name in the body, which begins with a letter.
 struct FunctionInput {
@@ -31,7 +32,7 @@ struct FunctionInfo {
 // A named set of operations that an operation of a graph runs: a branch of If, the body of
 // While. GraphBuilder::function() makes and finds functions. A small value; equal if it is the same
 // function.
-class Function {
+class CROCHET_EXPORT Function {
  public:
   // Unset; false in a condition.
   Function() = default;
@@ -49,4 +50,4 @@ class Function {
   std::shared_ptr<const FunctionInfo> info_;
 };
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

@@ -9,7 +9,7 @@
 
 #include "crochet/base/error.h"
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 namespace {
 
 constexpr const char* kOutputTypes = "Tout";
@@ -107,4 +107,4 @@ void apply_function_rules(const std::string& type, const std::string& name,
   }
 }
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

@@ -8,7 +8,7 @@
 #include "crochet/engines/tensorflow/attribute.h"
 #include "crochet/engines/tensorflow/c_api.h"
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 
 // The functions among an operation's attributes.
 std::vector<Function> functions_in(const Attributes& attributes);
@@ -23,4 +23,4 @@ void apply_function_rules(const std::string& type, const std::string& name,
                           const std::vector<std::vector<TF_Output>>& inputs,
                           Attributes& attributes);
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

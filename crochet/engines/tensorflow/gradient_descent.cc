@@ -9,7 +9,7 @@
 #include "crochet/engines/tensorflow/graph_builder.h"
 #include "crochet/tensor/fmt.h"
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 namespace {
 
 // A variable to change, or a part of one.
@@ -99,4 +99,4 @@ Operation GraphBuilder::gradient_descent(const std::string& name, const OpInput&
   return group(name, updates);
 }
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

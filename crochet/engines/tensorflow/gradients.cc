@@ -13,7 +13,7 @@
 #include "crochet/engines/tensorflow/operation_builder.h"
 #include "crochet/engines/tensorflow/status.h"
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 namespace {
 
 using Operations = std::unordered_set<TF_Operation*>;
@@ -170,4 +170,4 @@ std::vector<TF_Output> add_gradients(TF_Graph* graph, const std::string& prefix,
   return result;
 }
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

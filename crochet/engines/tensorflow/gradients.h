@@ -9,7 +9,7 @@
 #include "crochet/engines/tensorflow/c_api.h"
 #include "crochet/tensor/dtype.h"
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 
 // True for real and complex types.
 bool has_derivatives(DType dtype);
@@ -28,4 +28,4 @@ bool has_derivatives(DType dtype);
 std::vector<TF_Output> add_gradients(TF_Graph* graph, const std::string& prefix,
                                      std::span<const TF_Output> ys, std::span<const TF_Output> xs);
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

@@ -21,7 +21,7 @@
 #include "crochet/session/queue_runner.h"
 #include "crochet/tensor/fmt.h"
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 namespace {
 
 using internal::at_location;
@@ -482,4 +482,4 @@ TF_Operation* Graph::operation_of_tensor(std::string_view tensor) const {
   return node_of(output(tensor)).operation;
 }
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/engines/tensorflow/function.h"
 #include "crochet/engines/tensorflow/meta_graph.h"
 #include "crochet/io/file_system.h"
@@ -21,7 +22,7 @@
 struct TF_Graph;
 struct TF_Operation;
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 
 namespace internal {
 struct SaverEntry;
@@ -60,7 +61,7 @@ struct ImportOptions {
 // global_step() is "crochet/global_step:0", a read that precedes operations that add to the step.
 //
 // Built by one thread; running sessions only read it. Must outlive its sessions.
-class Graph final : public crochet::Graph {
+class CROCHET_EXPORT Graph final : public crochet::Graph {
  public:
   // An empty graph.
   Graph();
@@ -248,4 +249,4 @@ inline const Graph::VariableNode& node_of(const Variable& variable) {
   return static_cast<const Graph::VariableNode&>(*variable.info());
 }
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

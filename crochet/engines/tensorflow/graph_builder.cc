@@ -13,7 +13,7 @@
 #include "crochet/engines/tensorflow/operation_builder.h"
 #include "crochet/engines/tensorflow/operation_rules.h"
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 namespace {
 
 using internal::OperationBuilder;
@@ -146,4 +146,4 @@ Output GraphBuilder::summary(const char* type, const char* tag, std::string name
   return summary;
 }
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

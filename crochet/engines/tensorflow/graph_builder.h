@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/engines/tensorflow/attribute.h"
 #include "crochet/engines/tensorflow/function.h"
 #include "crochet/engines/tensorflow/graph.h"
@@ -17,7 +18,7 @@
 
 struct TF_Output;
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 
 // The options of an operation, other than its inputs and attributes.
 struct OpOptions {
@@ -82,7 +83,7 @@ struct GradientDescentOptions {
 //
 // Extend the graph before the first run: each extension delays the next run. For one thread,
 // while no session runs.
-class GraphBuilder {
+class CROCHET_EXPORT GraphBuilder {
  public:
   // The graph is not owned; it outlives this. Throws: InvalidArgumentError for another engine's
   // graph.
@@ -228,4 +229,4 @@ class GraphBuilder {
   Graph& graph_;
 };
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

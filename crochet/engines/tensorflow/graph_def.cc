@@ -14,7 +14,7 @@
 #include "crochet/engines/tensorflow/device_name.h"
 #include "crochet/engines/tensorflow/graph_def_fields.h"
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 namespace {
 
 struct NodeDef {
@@ -259,4 +259,4 @@ std::string prepare_graph_def(std::string_view graph_def, std::string_view globa
   return result;
 }
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 
 // True if TensorFlow can run operations of this name: letters, digits and "_.\-/>", beginning
 // with a letter, a digit or a dot. TensorFlow accepts other names in a graph, which then fails in
@@ -35,4 +35,4 @@ bool is_adding(std::string_view type);
 std::string prepare_graph_def(std::string_view graph_def, std::string_view global_step,
                               const std::string& file);
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

@@ -10,7 +10,7 @@
 
 #include "crochet/engines/tensorflow/proto_reader.h"
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 
 // The fields used here: of GraphDef, FunctionDefLibrary and FunctionDef,
 inline constexpr uint32_t kGraphNode = 1;
@@ -51,4 +51,4 @@ std::string copy_message(std::string_view bytes, uint32_t number, const Change& 
   return result;
 }
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

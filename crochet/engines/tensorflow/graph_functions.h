@@ -7,7 +7,7 @@
 #include "crochet/engines/tensorflow/c_api.h"
 #include "crochet/engines/tensorflow/status.h"
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 
 inline std::vector<FunctionPtr> functions_of(TF_Graph* graph) {
   std::vector<TF_Function*> found(static_cast<size_t>(TF_GraphNumFunctions(graph)));
@@ -20,4 +20,4 @@ inline std::vector<FunctionPtr> functions_of(TF_Graph* graph) {
   return functions;
 }
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

@@ -13,7 +13,7 @@
 #include "crochet/session/session.h"
 #include "crochet/tensor/fmt.h"
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 namespace {
 
 constexpr int64_t kVersion2 = 2;
@@ -133,4 +133,4 @@ void GraphSaver::restore(crochet::Session& session, const std::string& prefix) {
               {{filename_place(graph_, saver), filename_of(prefix)}});
 }
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

@@ -8,10 +8,11 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "crochet/base/export.h"
 #include "crochet/engines/tensorflow/graph.h"
 #include "crochet/session/state_operations.h"
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 
 // The operations that Python's tf.compat.v1.train.Saver added to a graph. An imported graph that
 // has a saver has one of these attached, and crochet's Saver runs it in a cluster, or if
@@ -23,7 +24,7 @@ namespace crochet::tensorflow {
 // machines must see the directory under the same path. A relative path is resolved in this process.
 //
 // Not thread-safe.
-class GraphSaver final : public StateOperations {
+class CROCHET_EXPORT GraphSaver final : public StateOperations {
  public:
   // Runs the saver of the file (saver_def), or the only one in the collection "savers". `graph` is
   // not owned and outlives this.
@@ -63,4 +64,4 @@ class GraphSaver final : public StateOperations {
   mutable std::unordered_set<TF_Operation*> sources_;                // Of the saved values.
 };
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

@@ -17,7 +17,7 @@
 #include "crochet/engines/tensorflow/status.h"
 #include "crochet/engines/tensorflow/sync_replicas_hook.h"
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 namespace {
 
 using internal::bytes_field;
@@ -221,4 +221,4 @@ std::vector<OtherState> Graph::other_state() const {
   return other_state_;
 }
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

@@ -10,7 +10,7 @@
 #include "crochet/engines/tensorflow/proto_reader.h"
 #include "crochet/io/untrusted_file.h"
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 namespace {
 
 using internal::bytes_field;
@@ -417,4 +417,4 @@ MetaGraph parse_meta_graph(std::string_view bytes, const std::string& name) {
   return graph;
 }
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

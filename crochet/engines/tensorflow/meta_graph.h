@@ -10,9 +10,10 @@
 #include <vector>
 
 #include "crochet/base/error.h"
+#include "crochet/base/export.h"
 #include "crochet/io/file_system.h"
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 
 // The part of a partitioned variable that a variable is.
 struct SaveSlice {
@@ -92,11 +93,11 @@ struct MetaGraph {
 namespace internal {
 
 // Throws: UnimplementedError if the bytes are a MetaGraphDef, or a GraphDef, in text form.
-void check_is_binary(std::string_view bytes, const std::string& name);
+CROCHET_EXPORT void check_is_binary(std::string_view bytes, const std::string& name);
 
 // The bytes of a file with a graph. Throws: the errors of FileSystem; DataLossError for more than
 // protobuf's limit of 2 GiB, and for a sparse file.
-std::string read_graph_file(FileSystem& files, const std::string& path);
+CROCHET_EXPORT std::string read_graph_file(FileSystem& files, const std::string& path);
 
 }  // namespace internal
 
@@ -104,6 +105,6 @@ std::string read_graph_file(FileSystem& files, const std::string& path);
 // Throws: DataLossError with the location, such as "digits.meta: collection_def["variables"][2]",
 // if the bytes are not such a message; InvalidArgumentError if it has no graph, or a variable lacks
 // a required name; UnimplementedError for the text form.
-MetaGraph parse_meta_graph(std::string_view bytes, const std::string& name);
+CROCHET_EXPORT MetaGraph parse_meta_graph(std::string_view bytes, const std::string& name);
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

@@ -9,7 +9,7 @@
 
 #include "crochet/engines/tensorflow/proto_reader.h"
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 namespace {
 
 // The fields of a MetaGraphDef and of the messages in it.
@@ -132,4 +132,4 @@ std::string extend(std::string_view bytes, const MetaGraph& more) {
   return result;
 }
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

@@ -7,7 +7,7 @@
 
 #include "crochet/engines/tensorflow/meta_graph.h"
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 
 // Serializes a MetaGraphDef for parse_meta_graph() and tf.compat.v1.train.import_meta_graph(). It
 // has the version, the graph, and collections of operations and of unpartitioned variables.
@@ -19,4 +19,4 @@ std::string serialize(const MetaGraph& graph);
 // Throws: DataLossError for bytes that are not a MetaGraphDef.
 std::string extend(std::string_view bytes, const MetaGraph& more);
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

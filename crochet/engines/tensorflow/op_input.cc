@@ -5,7 +5,7 @@
 #include "crochet/base/error.h"
 #include "crochet/engines/tensorflow/graph_builder.h"
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 
 using crochet::internal::with_value;
 
@@ -25,4 +25,4 @@ OpInput::OpInput(const std::vector<Output>& list) : is_list_(true) {
   for (const Output& output : list) outputs_.push_back(with_value(output));
 }
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

@@ -6,15 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/session/output.h"
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 
 // An input of an operation: a value, or a list of values if the operation takes a list.
 //
 //   build.op("MatMul", "product", {images, weights});   // Two values.
 //   build.op("Pack", "packed", {{a, b, c}});            // One list of three.
-class OpInput {
+class CROCHET_EXPORT OpInput {
  public:
   OpInput(Output output) : OpInput(output, Variable()) {}
   // The only output of the operation. Throws: InvalidArgumentError if it has none, or several.
@@ -38,4 +39,4 @@ class OpInput {
   Variable variable_;
 };
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

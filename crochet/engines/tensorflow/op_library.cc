@@ -10,7 +10,7 @@
 #include "crochet/engines/tensorflow/c_api.h"
 #include "crochet/engines/tensorflow/status.h"
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 
 // Deleting the handle leaves the library loaded.
 void load_op_library(const std::string& path) {
@@ -26,4 +26,4 @@ void load_op_library(const std::string& path) {
   TF_DeleteLibraryHandle(library);
 }
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

@@ -4,7 +4,9 @@
 
 #include <string>
 
-namespace crochet::tensorflow {
+#include "crochet/base/export.h"
+
+namespace crochet::inline v0::tensorflow {
 
 // Loads a library of custom operations, as Python's tf.load_op_library does: graphs
 // that have them can be imported, built and run from then on, until the process ends. A second call
@@ -14,6 +16,6 @@ namespace crochet::tensorflow {
 //
 // Thread-safe. Throws: NotFoundError for a path without a file; TensorFlow's error for a file that
 // is not such a library, or whose operations have names that are taken.
-void load_op_library(const std::string& path);
+CROCHET_EXPORT void load_op_library(const std::string& path);
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

@@ -13,7 +13,7 @@
 #include "crochet/engines/tensorflow/proto_reader.h"
 #include "crochet/engines/tensorflow/status.h"
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 namespace {
 
 // Names with a leading underscore are those of TensorFlow's own nodes, such as "_SOURCE".
@@ -120,4 +120,4 @@ TF_Operation* OperationBuilder::finish() {
   return operation;
 }
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

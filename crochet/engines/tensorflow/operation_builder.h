@@ -9,7 +9,7 @@
 #include "crochet/engines/tensorflow/attribute.h"
 #include "crochet/engines/tensorflow/c_api.h"
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 
 // Adds one operation to a graph.
 //
@@ -48,4 +48,4 @@ class OperationBuilder {
   TF_OperationDescription* description_;
 };
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

@@ -11,7 +11,7 @@
 #include "crochet/engines/tensorflow/graph_def.h"
 #include "crochet/engines/tensorflow/status.h"
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 namespace {
 
 bool is_handle(TF_Operation* operation) {
@@ -88,4 +88,4 @@ RuledOperation apply_rules(const Graph& graph, const std::string& type, const st
   return rules;
 }
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

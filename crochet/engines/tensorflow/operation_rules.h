@@ -9,7 +9,7 @@
 #include "crochet/engines/tensorflow/c_api.h"
 #include "crochet/engines/tensorflow/graph.h"
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 
 // Additions to an operation that its builder did not request.
 struct RuledOperation {
@@ -32,4 +32,4 @@ RuledOperation apply_rules(const Graph& graph, const std::string& type, const st
                            const std::vector<std::vector<TF_Output>>& inputs,
                            const Attributes& attributes);
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

@@ -6,7 +6,7 @@
 
 #include "crochet/base/error.h"
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 
 void ProtoReader::throw_damaged(std::string_view what) const {
   throw DataLossError(fmt::format("{}: damaged or not a MetaGraphDef: {}", place_, what));
@@ -29,4 +29,4 @@ MapEntry read_map_entry(ProtoReader entry) {
   return result;
 }
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

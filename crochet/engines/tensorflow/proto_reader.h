@@ -8,7 +8,7 @@
 
 #include <protozero/pbf_reader.hpp>
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 
 inline constexpr auto kVarint = protozero::pbf_wire_type::varint;
 inline constexpr auto kBytes = protozero::pbf_wire_type::length_delimited;
@@ -81,4 +81,4 @@ struct MapEntry {
 };
 MapEntry read_map_entry(ProtoReader entry);
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

@@ -9,7 +9,7 @@
 #include "crochet/engines/tensorflow/proto_reader.h"
 #include "crochet/engines/tensorflow/status.h"
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 namespace {
 
 // The fields of OpDef and of its arguments.
@@ -104,4 +104,4 @@ bool ResourceTypes::find_out(const std::string& type) const {
   return is_stateful && gives_resource && !takes_resource;
 }
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

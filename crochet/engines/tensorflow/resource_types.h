@@ -8,7 +8,7 @@
 
 struct TF_Graph;
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 
 // Determines which types of operations hold session state that runs change: variables, and types
 // that TensorFlow, or a loaded library, describes as the source of a resource.
@@ -29,4 +29,4 @@ class ResourceTypes {
   std::map<std::string, bool, std::less<>> known_;
 };
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

@@ -11,7 +11,7 @@
 
 #include "crochet/engines/tensorflow/proto_reader.h"
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 namespace {
 
 using std::chrono::microseconds;
@@ -187,4 +187,4 @@ RunMetadata parse_run_metadata(std::string_view bytes) {
   return metadata;
 }
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

@@ -8,7 +8,7 @@
 #include "crochet/session/run_metadata.h"
 #include "crochet/session/run_options.h"
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 
 // Serializes TensorFlow's RunOptions; "" for the defaults. Each of debug_tensor_watches is a
 // serialized DebugTensorWatch.
@@ -19,4 +19,4 @@ std::string serialize(const RunOptions& options);
 // Throws: DataLossError if the bytes are not a RunMetadata.
 RunMetadata parse_run_metadata(std::string_view bytes);
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

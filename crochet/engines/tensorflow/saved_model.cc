@@ -19,7 +19,7 @@
 #include "crochet/io/path.h"
 #include "crochet/tensor/fmt.h"
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 namespace {
 
 using internal::bytes_field;
@@ -231,4 +231,4 @@ std::unique_ptr<crochet::Session> SavedModel::new_session(const SessionConfig& c
   return session;
 }
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

@@ -8,10 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/engines/tensorflow/graph.h"
 #include "crochet/session/session.h"
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 
 struct SavedModelOptions {
   // Selects the graph with exactly these tags, in any order.
@@ -43,7 +44,7 @@ struct Signature {
 // here.
 //
 // For one thread; its sessions are like all others. Must outlive them.
-class SavedModel {
+class CROCHET_EXPORT SavedModel {
  public:
   // Throws: NotFoundError without saved_model.pb, without a graph with these tags (listing the
   // existing ones), and without a file of the assets; DataLossError and InvalidArgumentError with
@@ -90,4 +91,4 @@ class SavedModel {
   Feeds init_feeds_;
 };
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

@@ -8,7 +8,7 @@
 #include "crochet/engines/tensorflow/status.h"
 #include "crochet/engines/tensorflow/tensor_conversion.h"
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 namespace {
 
 // The inputs of SaveV2: the prefix, the names, the slices, then the values.
@@ -89,4 +89,4 @@ SaverContents read_saver(TF_Operation* root) {
   return contents;
 }
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

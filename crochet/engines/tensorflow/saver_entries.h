@@ -9,7 +9,7 @@
 
 struct TF_Operation;
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 
 // One tensor that a saver's operations write.
 struct SaverEntry {
@@ -31,4 +31,4 @@ struct SaverContents {
 // `root` is the operation that a run fetches to save (SaverDef.save_tensor_name).
 SaverContents read_saver(TF_Operation* root);
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

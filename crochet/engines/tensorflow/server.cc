@@ -19,7 +19,7 @@
 #include "crochet/engines/tensorflow/cluster_config.h"
 #include "crochet/engines/tensorflow/status.h"
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 namespace {
 
 // The server of this process: never deleted, as that would abort the process.
@@ -194,4 +194,4 @@ void Server::join() const {
   while (true) pause();
 }
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

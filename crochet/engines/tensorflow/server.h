@@ -5,11 +5,12 @@
 #include <optional>
 #include <string>
 
+#include "crochet/base/export.h"
 #include "crochet/engines/tensorflow/cluster_spec.h"
 #include "crochet/engines/tensorflow/device_name.h"
 #include "crochet/session/graph.h"
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 
 struct ServerOptions {
   ClusterSpec cluster;
@@ -30,7 +31,7 @@ struct ServerOptions {
 // TensorFlow can neither stop nor delete a server: there is one per process, which continues when
 // this object is destroyed. It listens on all of the machine's interfaces, whatever host its
 // address names, and obeys anyone who connects: a cluster belongs in a private network.
-class Server {
+class CROCHET_EXPORT Server {
  public:
   // Throws: InvalidArgumentError for a member that the cluster does not have, or settings that are
   // not a ConfigProto; FailedPreconditionError if this process already has a server, or another one
@@ -56,21 +57,21 @@ class Server {
 namespace internal {
 
 // A free port of this machine.
-int find_free_port();
+CROCHET_EXPORT int find_free_port();
 
 // The server at `target`, by a name that makes TensorFlow use the network: see
 // remote_session.h.
-std::string target_by_network(const std::string& target);
+CROCHET_EXPORT std::string target_by_network(const std::string& target);
 
 // The task of this process, if its server is the one at `target`.
-std::optional<DeviceName> own_task_at(const std::string& target);
+CROCHET_EXPORT std::optional<DeviceName> own_task_at(const std::string& target);
 
 // The cluster of the server at `target`, if that is this process's.
-std::optional<ClusterSpec> own_cluster_at(const std::string& target);
+CROCHET_EXPORT std::optional<ClusterSpec> own_cluster_at(const std::string& target);
 
 // A serialized ServerDef.
-std::string server_definition(const ServerOptions& options);
+CROCHET_EXPORT std::string server_definition(const ServerOptions& options);
 
 }  // namespace internal
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

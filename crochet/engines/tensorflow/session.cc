@@ -24,7 +24,7 @@
 #include "crochet/engines/tensorflow/tensor_parts.h"
 #include "crochet/tensor/fmt.h"
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 namespace {
 
 using crochet::internal::Access;
@@ -401,4 +401,4 @@ void Session::assign(std::span<const Assignment> assignments) {
   }
 }
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

@@ -10,14 +10,15 @@
 #include <string>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/engines/tensorflow/graph.h"
-#include "crochet/engines/tensorflow/remote_session.h"
-#include "crochet/session/access_gate.h"
+#include "crochet/engines/tensorflow/internal/remote_session.h"
+#include "crochet/session/internal/access_gate.h"
 #include "crochet/session/session.h"
 
 struct TF_Session;
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 
 // Runs a graph with TensorFlow, in this process or in a cluster. Variables have no values until
 // they are initialised or assigned; reading them before throws FailedPreconditionError.
@@ -32,7 +33,7 @@ namespace crochet::tensorflow {
 // A session in a cluster shares its variables with the other members: closing it does not delete
 // them, and changes by other members cannot be blocked. All its calls have limits; see
 // ClusterConfigOptions.
-class Session final : public crochet::Session {
+class CROCHET_EXPORT Session final : public crochet::Session {
  public:
   // `target`: "" for this process, or "grpc://<host>:<port>" for a member of a cluster, which must
   // answer, as must all members that the device filters include.
@@ -88,4 +89,4 @@ class Session final : public crochet::Session {
   std::map<std::vector<const OperationInfo*>, crochet::internal::Access> accesses_;
 };
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

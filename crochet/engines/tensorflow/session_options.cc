@@ -8,7 +8,7 @@
 #include "crochet/engines/tensorflow/proto_reader.h"
 #include "crochet/engines/tensorflow/status.h"
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 
 namespace {
 
@@ -46,4 +46,4 @@ SessionOptionsPtr session_options(const std::string& target, const std::string& 
   return options;
 }
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

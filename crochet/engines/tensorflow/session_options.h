@@ -4,12 +4,14 @@
 
 #include <string>
 
+#include "crochet/base/export.h"
 #include "crochet/engines/tensorflow/c_api.h"
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 
 // TensorFlow's options for a session. `target`: "" is this process; `config`: a serialized
 // ConfigProto. Throws: InvalidArgumentError if it is invalid.
-SessionOptionsPtr session_options(const std::string& target, const std::string& config);
+CROCHET_EXPORT SessionOptionsPtr session_options(const std::string& target,
+                                                 const std::string& config);
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

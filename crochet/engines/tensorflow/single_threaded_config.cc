@@ -10,7 +10,7 @@
 #include "crochet/base/error.h"
 #include "crochet/engines/tensorflow/proto_reader.h"
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 namespace {
 
 // Fields of ConfigProto and of its `experimental`.
@@ -66,4 +66,4 @@ bool is_single_threaded(std::string_view config) {
 }
 
 }  // namespace internal
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

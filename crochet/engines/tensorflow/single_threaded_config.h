@@ -5,9 +5,10 @@
 #include <string>
 #include <string_view>
 
+#include "crochet/base/export.h"
 #include "crochet/session/graph.h"
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 
 // Settings of a session in this process whose runs use TensorFlow's single-threaded
 // executor: one operation after another, in an order computed beforehand, on the calling thread,
@@ -31,13 +32,13 @@ namespace crochet::tensorflow {
 // timeout occupies one of TensorFlow's threads. RunMetadata has no operations.
 //
 // `base`: other settings, a serialized ConfigProto.
-SessionConfig single_threaded_config(std::string base = {});
+CROCHET_EXPORT SessionConfig single_threaded_config(std::string base = {});
 
 namespace internal {
 
 // True if a serialized ConfigProto selects that executor.
 // Throws: InvalidArgumentError if timeouts would not work with it, or if it is not a ConfigProto.
-bool is_single_threaded(std::string_view config);
+CROCHET_EXPORT bool is_single_threaded(std::string_view config);
 
 }  // namespace internal
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

@@ -9,7 +9,7 @@
 
 #include "crochet/engines/tensorflow/c_api.h"
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 namespace {
 
 template <size_t kCount>
@@ -69,4 +69,4 @@ bool changes_state(std::span<TF_Operation* const> roots,
   return false;
 }
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

@@ -10,7 +10,7 @@
 #include "crochet/base/error.h"
 #include "crochet/engines/tensorflow/c_api.h"
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 namespace {
 
 // TensorFlow's codes are the canonical ones; later versions may add more.
@@ -74,4 +74,4 @@ std::string_view failed_operation(std::string_view message) {
   return end == std::string_view::npos ? std::string_view() : rest.substr(0, end);
 }
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

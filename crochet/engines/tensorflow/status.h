@@ -7,7 +7,7 @@
 
 struct TSL_Status;  // TF_Status is an alias of it.
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 
 // The result of a call to TensorFlow.
 //
@@ -35,4 +35,4 @@ class Status {
 // The first operation in a message in TensorFlow's notation, {{node name}}; "" if there is none.
 std::string_view failed_operation(std::string_view message);
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

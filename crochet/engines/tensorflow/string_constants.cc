@@ -8,7 +8,7 @@
 #include "crochet/engines/tensorflow/graph_def_fields.h"
 #include "crochet/tensor/dtype.h"
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 namespace {
 
 // MetaGraphDef.graph_def, AttrValue.tensor, and the fields of a TensorProto.
@@ -93,4 +93,4 @@ std::string with_string_constants(std::string_view meta_graph, const StringConst
   }
 }
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

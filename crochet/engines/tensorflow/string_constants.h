@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 
 // By the name of the operation.
 using StringConstants = std::map<std::string, std::string, std::less<>>;
@@ -18,4 +18,4 @@ using StringConstants = std::map<std::string, std::string, std::less<>>;
 std::string with_string_constants(std::string_view meta_graph, const StringConstants& values,
                                   const std::string& name);
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

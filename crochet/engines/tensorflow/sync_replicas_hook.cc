@@ -15,7 +15,7 @@
 #include "crochet/engines/tensorflow/session.h"
 #include "crochet/monitor/background_threads.h"
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 namespace {
 
 // Steps may take long: a run that waits for gradients has no limit.
@@ -119,4 +119,4 @@ void SyncReplicasHook::after_create_session(crochet::Session& session, Coordinat
   create_threads(loop, session, coordinator);
 }
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

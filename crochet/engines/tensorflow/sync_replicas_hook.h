@@ -5,9 +5,10 @@
 #include <array>
 #include <string_view>
 
+#include "crochet/base/export.h"
 #include "crochet/monitor/session_run_hook.h"
 
-namespace crochet::tensorflow {
+namespace crochet::inline v0::tensorflow {
 
 // The collections, of one operation each, with the operations that a
 // tf.compat.v1.train.SyncReplicasOptimizer added to a graph. Python does not export them by itself:
@@ -39,7 +40,7 @@ struct SyncReplicasHookOptions {
 //
 // Without a target a session has its own variables. Then the thread shares the session, and
 // the run ends only after stop_grace_period_secs: synchronous training is for clusters.
-class SyncReplicasHook final : public SessionRunHook {
+class CROCHET_EXPORT SyncReplicasHook final : public SessionRunHook {
  public:
   explicit SyncReplicasHook(const SyncReplicasHookOptions& options = {}) : options_(options) {}
 
@@ -53,4 +54,4 @@ class SyncReplicasHook final : public SessionRunHook {
   SyncReplicasHookOptions options_;
 };
 
-}  // namespace crochet::tensorflow
+}  // namespace crochet::inline v0::tensorflow

@@ -17,7 +17,7 @@
 #include "crochet/engines/tensorflow/cluster_spec.h"
 #include "crochet/engines/tensorflow/graph_def_fields.h"
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 namespace {
 
 constexpr std::string_view kColocation = "loc:@";
@@ -271,4 +271,4 @@ std::string place_on_task(std::string_view graph_def, const DeviceName& task,
   return Placement(task, spread, file).place(graph_def);
 }
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

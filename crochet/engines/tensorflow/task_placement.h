@@ -10,7 +10,7 @@
 
 struct TF_Graph;
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 
 // Parses the name of a task, "/job:worker/task:1". Throws: InvalidArgumentError if it has no job
 // or no task, or further parts.
@@ -42,4 +42,4 @@ struct VariablePlacement {
 std::string place_on_task(std::string_view graph_def, const DeviceName& task,
                           const VariablePlacement& spread, const std::string& file);
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

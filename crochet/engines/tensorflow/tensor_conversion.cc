@@ -12,7 +12,7 @@
 #include "crochet/base/error.h"
 #include "crochet/tensor/fmt.h"
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 namespace {
 
 bool is_aligned(const void* data) {
@@ -135,4 +135,4 @@ Tensor from_tensorflow(TensorPtr tensor, Sharing sharing) {
   return Tensor::from_buffer(dtype, std::move(shape), std::move(buffer));
 }
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

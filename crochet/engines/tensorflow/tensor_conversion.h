@@ -5,7 +5,7 @@
 #include "crochet/engines/tensorflow/c_api.h"
 #include "crochet/tensor/tensor.h"
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 
 // The maximum rank of TensorFlow's shapes; it aborts the process for more dimensions.
 inline constexpr int kMaxRank = 254;
@@ -28,4 +28,4 @@ enum class Sharing {
 // for types that crochet does not have; ResourceExhaustedError.
 Tensor from_tensorflow(TensorPtr tensor, Sharing sharing);
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 namespace {
 
 // Calls `copy_row(in whole, in part, elements)` for each row of the box.
@@ -52,4 +52,4 @@ void place_part(Tensor& whole, const Tensor& part, std::span<const int64_t> offs
                });
 }
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

@@ -7,7 +7,7 @@
 
 #include "crochet/tensor/tensor.h"
 
-namespace crochet::tensorflow::internal {
+namespace crochet::inline v0::tensorflow::internal {
 
 // Parts of tensors of numbers, as in partitioned variables: a box of `shape` that begins at
 // `offset`. Requires: the box lies in the whole.
@@ -15,4 +15,4 @@ namespace crochet::tensorflow::internal {
 Tensor cut_part(const Tensor& whole, std::span<const int64_t> offset, const Shape& shape);
 void place_part(Tensor& whole, const Tensor& part, std::span<const int64_t> offset);
 
-}  // namespace crochet::tensorflow::internal
+}  // namespace crochet::inline v0::tensorflow::internal

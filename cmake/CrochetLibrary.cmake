@@ -1,0 +1,62 @@
+# Copyright 2026 The crochet authors
+# SPDX-License-Identifier: Apache-2.0
+include(GNUInstallDirs)
+
+# crochet_library(<name> OUTPUT <file> EXPORT <set> LAYERS ... [DEPENDS ...] [PRIVATE_DEPENDS ...])
+#
+# A library that is installed, lib<file>, shared or static as BUILD_SHARED_LIBS says: the objects of
+# some layers and the headers these install. Its target is crochet_library_<name>, for users
+# crochet::<name>.
+#
+# With the tests in the same build, crochet::<name> is the layers themselves: tests reach inside,
+# and a program must not contain a layer and a library made of it.
+function(crochet_library name)
+  cmake_parse_arguments(LIBRARY "" "OUTPUT;EXPORT" "LAYERS;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  set(target crochet_library_${name})
+  set(objects)
+  set(headers)
+  set(layers)
+  foreach(layer IN LISTS LIBRARY_LAYERS)
+    list(APPEND objects $<TARGET_OBJECTS:crochet_${layer}>)
+    list(APPEND layers crochet_${layer})
+    get_target_property(installed crochet_${layer} INSTALLED_HEADERS)
+    list(APPEND headers ${installed})
+  endforeach()
+  if(name STREQUAL "crochet")
+    list(APPEND headers ${PROJECT_SOURCE_DIR}/crochet/crochet.h ${PROJECT_SOURCE_DIR}/crochet/eigen.h
+         ${PROJECT_SOURCE_DIR}/crochet/fmt.h ${PROJECT_SOURCE_DIR}/crochet/version.h)
+  endif()
+  # Headers that need a library which crochet itself does not ask for: compiled by those who have it.
+  set(adapters ${headers})
+  list(FILTER adapters INCLUDE REGEX "/(eigen|fmt|dlpack|[a-z_]*_contract)[.]h$")
+  list(FILTER headers EXCLUDE REGEX "/(eigen|fmt|dlpack|[a-z_]*_contract)[.]h$")
+
+  add_library(${target} ${objects})
+  set_target_properties(
+    ${target}
+    PROPERTIES LINKER_LANGUAGE CXX
+               OUTPUT_NAME ${LIBRARY_OUTPUT}
+               EXPORT_NAME ${name}
+               VERSION ${PROJECT_VERSION}
+               SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+               VERIFY_INTERFACE_HEADER_SETS ON
+               INTERFACE_HEADER_SETS_TO_VERIFY HEADERS)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_sources(
+    ${target}
+    PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers}
+    PUBLIC FILE_SET adapters TYPE HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${adapters})
+  target_link_libraries(${target} PUBLIC ${LIBRARY_DEPENDS} PRIVATE ${LIBRARY_PRIVATE_DEPENDS})
+  target_link_options(${target} PRIVATE $<$<BOOL:${BUILD_SHARED_LIBS}>:LINKER:--no-undefined>)
+
+  if(CROCHET_BUILD_TESTS)
+    add_library(crochet_${name}_in_layers INTERFACE)
+    target_link_libraries(crochet_${name}_in_layers INTERFACE ${layers})
+    add_library(crochet::${name} ALIAS crochet_${name}_in_layers)
+  else()
+    add_library(crochet::${name} ALIAS ${target})
+  endif()
+  if(CROCHET_INSTALL)
+    install(TARGETS ${target} EXPORT ${LIBRARY_EXPORT} FILE_SET HEADERS FILE_SET adapters)
+  endif()
+endfunction()

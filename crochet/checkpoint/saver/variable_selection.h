@@ -1,0 +1,56 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "crochet/checkpoint/saver/saved_variable.h"
+#include "crochet/session/graph.h"
+
+namespace crochet::inline v0::internal {
+
+// The part of a graph that is saved and restored, and its keys in the file.
+//
+// Immutable, hence thread-safe.
+class VariableSelection {
+ public:
+  using Filter = std::function<bool(std::string_view name)>;
+
+  // Selects everything in a graph.
+  VariableSelection() = default;
+  // Throws: InvalidArgumentError if two whole variables, or one and a slice, share a key, one
+  // variable has two keys, or slices of one key differ in the full shape or overlap.
+  VariableSelection(const VariableList& var_list, Filter filter);
+
+  // False if a checkpoint may have entries outside this selection.
+  bool selects_all() const { return !has_list_ && !filter_; }
+
+  struct Selected {
+    std::vector<Variable> variables;
+    std::vector<const RegisteredSaveable*> objects;  // Owned by the graph.
+    bool empty() const { return variables.empty() && objects.empty(); }
+  };
+  // Throws: InvalidArgumentError for a name of the list that the graph does not have.
+  Selected select(const Graph& graph) const;
+
+  // The location of a variable or object in the file.
+  struct Place {
+    std::string key;
+    const SaveSliceInfo* slice = nullptr;  // Null for a whole variable.
+  };
+  // The location of a variable or object, or of an object's entry "<object>/<key>".
+  Place place_of(const std::string& name) const;
+
+ private:
+  void check_keys() const;
+
+  bool has_list_ = false;
+  std::map<std::string, SavedVariable, std::less<>> by_name_;  // Empty without a list.
+  Filter filter_;
+};
+
+}  // namespace crochet::inline v0::internal

@@ -1,0 +1,113 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/engines/tensorflow/internal/remote_session.h"
+
+#include <condition_variable>
+#include <mutex>
+
+#include <fmt/ranges.h>
+
+#include "crochet/base/error.h"
+#include "crochet/base/internal/thread.h"
+#include "crochet/base/log.h"
+#include "crochet/engines/tensorflow/absent_members.h"
+#include "crochet/engines/tensorflow/c_api.h"
+#include "crochet/engines/tensorflow/cluster_config.h"
+#include "crochet/engines/tensorflow/cluster_spec.h"
+#include "crochet/engines/tensorflow/server.h"
+#include "crochet/engines/tensorflow/session_options.h"
+#include "crochet/engines/tensorflow/status.h"
+
+namespace crochet::inline v0::tensorflow::internal {
+namespace {
+
+constexpr std::string_view kScheme = "grpc://";
+
+double seconds_of(std::chrono::milliseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+// Throws: TensorFlow's error.
+void run_nothing(TF_Session* session, const TF_Operation* nothing, Status& status) {
+  TF_SessionRun(session, nullptr, nullptr, nullptr, 0, nullptr, nullptr, 0, &nothing, 1, nullptr,
+                status.get());
+}
+
+}  // namespace
+
+RemoteTarget remote_target(const std::string& target, const SessionConfig& config) {
+  if (!target.starts_with(kScheme))
+    throw UnimplementedError(fmt::format(
+        "session at \"{}\": expected \"\", this process, or \"grpc://<host>:<port>\"", target));
+  if (port_of_address(target.substr(kScheme.size())) == 0)
+    throw InvalidArgumentError(
+        fmt::format("session at \"{}\": port 0 is not a valid port", target));
+  RemoteTarget remote = {.target = target_by_network(target),
+                         .config = config.serialized,
+                         .limit = operation_timeout_of(config.serialized)};
+  if (remote.limit.count() > 0) return remote;
+  remote.limit = kDefaultOperationTimeout;
+  remote.config = with_operation_timeout(remote.config, remote.limit);
+  return remote;
+}
+
+void probe(const RemoteTarget& remote) {
+  const SessionOptionsPtr options = session_options(remote.target, remote.config);
+  const GraphPtr graph(TF_NewGraph());
+  Status status;
+  const TF_Operation* const nothing =
+      TF_FinishOperation(TF_NewOperation(graph.get(), "NoOp", "crochet/probe"), status.get());
+  TF_Session* const session = TF_NewSession(graph.get(), options.get(), status.get());
+  status.check(fmt::format("session at {}", remote.target));
+  run_nothing(session, nothing, status);
+  RemoteClosing(session, remote).finish();
+  if (TF_GetCode(status.get()) == TF_DEADLINE_EXCEEDED)
+    throw DeadlineExceededError(fmt::format(
+        "session at {}: no answer within {} s; the server there, or a member of its cluster that "
+        "the device filters include, is absent or hangs{}",
+        remote.target, seconds_of(remote.limit), describe_absent(remote)));
+  status.check(fmt::format("session at {}", remote.target));
+}
+
+std::string describe_absent(const RemoteTarget& remote) {
+  const std::optional<ClusterSpec> cluster = own_cluster_at(remote.target);
+  if (!cluster) return "";
+  const std::vector<std::string> absent = absent_members(*cluster, remote.config);
+  return absent.empty() ? "" : fmt::format("; absent: {}", fmt::join(absent, ", "));
+}
+
+struct RemoteClosing::State {
+  TF_Session* session = nullptr;  // Deleted by the thread.
+
+  std::mutex mutex;  // Guards what follows.
+  std::condition_variable changed;
+  bool may_delete = false;
+  bool is_deleted = false;
+};
+
+RemoteClosing::RemoteClosing(TF_Session* session, const RemoteTarget& remote)
+    : state_(std::make_shared<State>()), target_(remote.target), limit_(remote.limit) {
+  state_->session = session;
+  Thread("closing the session at " + target_, [state = state_] {
+    Status status;
+    // Errors are ignored: the session may never have been created there.
+    TF_CloseSession(state->session, status.get());
+    std::unique_lock lock(state->mutex);
+    state->changed.wait(lock, [&] { return state->may_delete; });
+    TF_DeleteSession(state->session, status.get());
+    state->is_deleted = true;
+    state->changed.notify_all();
+  }).detach();
+}
+
+void RemoteClosing::finish() {
+  std::unique_lock lock(state_->mutex);
+  state_->may_delete = true;
+  state_->changed.notify_all();
+  // Closing has the limit, too: this is for members that exceed it.
+  if (!state_->changed.wait_for(lock, 2 * limit_, [&] { return state_->is_deleted; }))
+    log_warning(fmt::format("the session at {} could not be closed within {} s: it is abandoned",
+                            target_, seconds_of(2 * limit_)));
+}
+
+}  // namespace crochet::inline v0::tensorflow::internal

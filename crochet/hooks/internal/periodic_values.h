@@ -1,0 +1,56 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "crochet/base/export.h"
+#include "crochet/hooks/second_or_step_timer.h"
+#include "crochet/monitor/session_run_hook.h"
+
+namespace crochet::inline v0 {
+
+// Graph::resolve for requests whose values `hook` needs. Throws as that does, and
+// InvalidArgumentError for an operation without a value.
+CROCHET_EXPORT Fetches resolve_values(const Graph& graph, const Fetches& values,
+                                      const SessionRunHook& hook);
+
+// Fetches values periodically, for a hook that needs them every n steps or seconds: with an
+// interval of 100 steps after the steps 100, 200, 300, whatever step the run was resumed from;
+// with one of seconds, counted from the last trigger or the creation of the session.
+//
+// The number of steps a run adds is learnt from earlier runs: if it is more than one, the first
+// due step may be noticed two runs late. A value.
+class CROCHET_EXPORT PeriodicValues {
+ public:
+  // The fetched values, and the number of completed steps they belong to.
+  struct Due {
+    int64_t step;
+    const FetchValues& values;
+  };
+
+  // Throws: InvalidArgumentError unless exactly one interval is set, and above 0.
+  PeriodicValues(Fetches values, const SecondOrStepTimerOptions& interval);
+
+  // To be called by the hook's functions of these names. begin throws as resolve_values and
+  // require_global_step do, before_run as require_session does.
+  void begin(Graph& graph, const SessionRunHook& hook);
+  void after_create_session(Session& session);
+  SessionRunArgs before_run(const SessionRunHook& hook);
+  // Set if this step is due. Valid as long as `values`.
+  std::optional<Due> after_run(SessionRunContext& context, const SessionRunValues& values);
+
+ private:
+  void note_trigger(int64_t step);
+
+  Fetches values_;
+  std::optional<int64_t> every_steps_;
+  SecondOrStepTimer timer_;
+  Output step_;
+  Fetches request_;         // values_, resolved.
+  int64_t start_step_ = 0;  // Before the last run.
+  int64_t next_step_ = 0;   // The step that the next run is likely to complete.
+  bool requested_ = false;
+};
+
+}  // namespace crochet::inline v0

@@ -1,0 +1,63 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "crochet/base/export.h"
+#include "crochet/monitor/hook_list.h"
+#include "crochet/monitor/internal/wrapped_session.h"
+
+namespace crochet::inline v0 {
+
+// Calls the hooks around each run and merges their requests with the caller's into
+// one run of the engine.
+class CROCHET_EXPORT HookedSession final : public WrappedSession {
+ public:
+  // Requires: session and hooks outlive this; hence a temporary list does not compile.
+  HookedSession(Session& session, const HookList& hooks);
+  HookedSession(Session& session, HookList&& hooks) = delete;
+
+  Graph& graph() const override { return session_.graph(); }
+  const std::string& target() const override { return session_.target(); }
+
+  // Throws: FailedPreconditionError after a stop was requested, or if two hooks, or a hook and
+  // the caller, feed the same output; whatever the hooks and the engine throw.
+  FetchValues run(const Fetches& fetches, const Feeds& feeds = {}, const RunOptions& options = {},
+                  RunMetadata* metadata = nullptr) override;
+  bool should_stop() override { return stop_ || carried_over_; }
+  void close() override;
+
+  // Who requested the stop, and why.
+  const std::optional<StopRequest>& stop_request() const { return stop_ ? stop_ : carried_over_; }
+  void request_stop(StopRequest request);
+  // Adopts a request made in a session that failed: the failed run is still repeated.
+  void carry_over(StopRequest request) { carried_over_ = std::move(request); }
+
+ private:
+  FetchValues run_with_hooks(const SessionRunArgs& original, SessionRunContext& context,
+                             RunMetadata& metadata);
+  void ask_hooks(SessionRunContext& context, const SessionRunArgs& original);
+  void add_feeds(const SessionRunHook& hook, const Feeds& feeds);
+  // `values` are the ones the hooks requested, hook by hook; they are moved out.
+  void tell_hooks(SessionRunContext& context, std::span<Tensor> values,
+                  const RunMetadata& metadata);
+  // The smallest step at which a hook will stop the run.
+  std::optional<int64_t> last_step() const;
+
+  Session& session_;
+  const HookList& hooks_;
+  std::optional<StopRequest> stop_;
+  std::optional<StopRequest> carried_over_;
+
+  // State of the current run; members, so that repeated runs allocate nothing.
+  std::vector<std::optional<SessionRunArgs>> requests_;  // By hook.
+  std::vector<Output> outputs_;                          // The caller's, then each hook's.
+  std::vector<Tensor> values_;
+  Feeds feeds_;
+  RunOptions run_options_;
+  RunMetadata run_metadata_;
+};
+
+}  // namespace crochet::inline v0

@@ -1,0 +1,339 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/monitor/internal/hooked_session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+#include "crochet/testing/log_capture.h"
+#include "crochet/testing/scripted_session.h"
+
+namespace crochet {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::ThrowsMessage;
+
+// A hook whose behaviour the test sets.
+class ToldHook final : public SessionRunHook {
+ public:
+  std::optional<SessionRunArgs> before_run(SessionRunContext& context) override {
+    return before ? before(context) : std::nullopt;
+  }
+  void after_run(SessionRunContext& context, const SessionRunValues& values) override {
+    ++num_after_runs;
+    results = values.results;
+    options = *values.options;
+    run_metadata = *values.run_metadata;
+    if (after) after(context);
+  }
+  std::optional<int64_t> last_step() const override { return last; }
+  std::string name() const override { return called; }
+
+  std::string called = "ToldHook";
+  std::function<std::optional<SessionRunArgs>(SessionRunContext&)> before;
+  std::function<void(SessionRunContext&)> after;
+  std::optional<int64_t> last;
+  FetchValues results;
+  RunOptions options;
+  RunMetadata run_metadata;
+  int num_after_runs = 0;
+};
+
+class HookedSessionTest : public testing::Test {
+ protected:
+  HookedSessionTest() {
+    first_->called = "First";
+    second_->called = "Second";
+  }
+
+  static void ask(const std::shared_ptr<ToldHook>& hook, SessionRunArgs args) {
+    hook->before = [args](SessionRunContext&) { return args; };
+  }
+
+  ScriptedGraph graph_;
+  const Output loss_ = graph_.value("loss", {Tensor::scalar(1.0f)});
+  const Output rate_ = graph_.value("rate", {Tensor::scalar(2.0f)});
+  std::unique_ptr<Session> session_ = graph_.new_session("");
+  std::shared_ptr<ToldHook> first_ = std::make_shared<ToldHook>();
+  std::shared_ptr<ToldHook> second_ = std::make_shared<ToldHook>();
+  HookList hooks_ = {first_, second_};
+  HookedSession hooked_{*session_, hooks_};
+  LogCapture log_;
+};
+
+// If the session still held a value, writing to it would make a copy.
+TEST_F(HookedSessionTest, ReleasesItsValuesAfterTheRun) {
+  const Output big = graph_.value("big", [] { return Tensor::zeros<float>({100}); });
+  ask(second_, {.fetches = big});
+  Tensor value = hooked_.run(big, {}).tensor();
+  second_->results = {};
+  const std::byte* const place = value.bytes().data();
+  EXPECT_EQ(value.mutable_bytes().data(), place) << "it was shared, and copied to be written to";
+}
+
+// MS-49: hooks that request nothing receive nothing, and see the caller's arguments.
+// MS-22: graph and target are the engine's session's.
+TEST_F(HookedSessionTest, ShowsGraphAndTarget) {
+  HookedSession session(*session_, hooks_);
+  EXPECT_EQ(&session.graph(), &graph_);
+  EXPECT_EQ(&session.target(), &session_->target());
+}
+
+TEST_F(HookedSessionTest, ReturnsNothingToHooksThatRequestNothing) {
+  Session* seen_session = nullptr;
+  std::vector<Output> asked;
+  first_->before = [&](SessionRunContext& context) -> std::optional<SessionRunArgs> {
+    seen_session = &context.session();
+    flatten(context.original_args().fetches, asked);
+    return std::nullopt;
+  };
+  second_->before = [](SessionRunContext&) { return SessionRunArgs{}; };
+  EXPECT_EQ(hooked_.run("loss", {}).scalar<float>(), 1);
+  EXPECT_EQ(seen_session, session_.get());
+  EXPECT_THAT(asked, ElementsAre(loss_));
+  for (const auto& hook : {first_, second_}) {
+    EXPECT_EQ(hook->num_after_runs, 1);
+    EXPECT_FALSE(hook->results);
+    EXPECT_EQ(hook->options, RunOptions());
+    EXPECT_THAT(hook->run_metadata.operations, IsEmpty());
+  }
+}
+
+// MS-51: each receives exactly what it requested, from one run.
+TEST_F(HookedSessionTest, ReturnsToEachItsOwnValues) {
+  ask(first_, {.fetches = {{"l", loss_}, {"both", {loss_, rate_}}}});
+  ask(second_, {.fetches = "rate"});
+  const FetchValues values = hooked_.run(Fetches::List{graph_.train(), loss_}, {});
+  EXPECT_EQ(values[1].scalar<float>(), 1);
+  EXPECT_EQ(first_->results["l"].scalar<float>(), 1);
+  EXPECT_EQ(first_->results["both"][1].scalar<float>(), 2);
+  EXPECT_EQ(second_->results.scalar<float>(), 2);
+  EXPECT_THAT(graph_.runs(), testing::SizeIs(1));
+}
+
+// MS-53: the feeds of hooks and caller are merged; the caller's own object is unchanged.
+TEST_F(HookedSessionTest, MergesTheFeeds) {
+  ask(first_, {.feeds = {{loss_, Tensor::scalar(10.0f)}}});
+  const Feeds feeds = {{rate_, Tensor::scalar(20.0f)}};
+  const FetchValues values = hooked_.run({loss_, rate_}, feeds);
+  EXPECT_EQ(values[0].scalar<float>(), 10);
+  EXPECT_EQ(values[1].scalar<float>(), 20);
+  EXPECT_EQ(feeds.size(), 1);
+}
+
+// MS-54: two hooks that feed one tensor are an error.
+TEST_F(HookedSessionTest, RejectsATensorFedByTwoHooks) {
+  for (const auto& hook : {first_, second_}) ask(hook, {.feeds = {{loss_, Tensor::scalar(1.0f)}}});
+  EXPECT_THAT([&] { hooked_.run(rate_, {}); },
+              ThrowsMessage<FailedPreconditionError>(AllOf(
+                  HasSubstr("Same tensor is fed"), HasSubstr("loss:0"), HasSubstr("Second"))));
+  EXPECT_THAT(graph_.runs(), IsEmpty());
+}
+
+TEST_F(HookedSessionTest, RejectsATensorFedByHookAndCaller) {
+  ask(first_, {.feeds = {{loss_, Tensor::scalar(1.0f)}}});
+  EXPECT_THAT(
+      [&] {
+        hooked_.run(rate_, {{loss_, Tensor::scalar(1.0f)}});
+      },
+      ThrowsMessage<FailedPreconditionError>(HasSubstr("Same tensor is fed")));
+}
+
+TEST_F(HookedSessionTest, RejectsUnknownNames) {
+  ask(second_, {.fetches = "lost"});
+  EXPECT_THROW(hooked_.run(loss_, {}), NotFoundError);
+  EXPECT_THROW(hooked_.run("lost", {}), NotFoundError);
+}
+
+TEST_F(HookedSessionTest, CallsHooksInOrder) {
+  std::vector<std::string> calls;
+  for (const auto& hook : {first_, second_}) {
+    hook->before = [&calls, hook = hook.get()](SessionRunContext&) {
+      calls.push_back(hook->called + " before");
+      return std::nullopt;
+    };
+    hook->after = [&calls, hook = hook.get()](SessionRunContext&) {
+      calls.push_back(hook->called + " after");
+    };
+  }
+  hooked_.run({}, {});
+  EXPECT_THAT(calls, ElementsAre("First before", "Second before", "First after", "Second after"));
+}
+
+TEST_F(HookedSessionTest, DoesNotCallAfterRunIfTheRunFails) {
+  graph_.fail_run(0, DataLossError("gone"));
+  EXPECT_THROW(hooked_.run(loss_, {}), DataLossError);
+  EXPECT_EQ(first_->num_after_runs, 0);
+}
+
+TEST_F(HookedSessionTest, SkipsLaterHooksIfOneThrows) {
+  first_->after = [](SessionRunContext&) { throw std::runtime_error("mine"); };
+  EXPECT_THROW(hooked_.run(loss_, {}), std::runtime_error);
+  EXPECT_EQ(second_->num_after_runs, 0);
+}
+
+TEST_F(HookedSessionTest, RunsNothingIfBeforeRunThrows) {
+  second_->before = [](SessionRunContext&) -> std::optional<SessionRunArgs> {
+    throw StopIteration();
+  };
+  EXPECT_THROW(hooked_.run(loss_, {}), StopIteration);
+  EXPECT_THAT(graph_.runs(), IsEmpty());
+}
+
+TEST_F(HookedSessionTest, StopsAfterTheRunInWhichAHookRequestsIt) {
+  second_->after = [](SessionRunContext& context) { context.request_stop("it is enough"); };
+  EXPECT_FALSE(hooked_.should_stop());
+  hooked_.run(loss_, {});
+  EXPECT_TRUE(hooked_.should_stop());
+  EXPECT_EQ(hooked_.stop_request()->who, "Second");
+  EXPECT_EQ(hooked_.stop_request()->reason, "it is enough");
+  EXPECT_TRUE(log_.contains("Second asks to stop: it is enough"));
+  EXPECT_THAT([&] { hooked_.run(loss_, {}); },
+              ThrowsMessage<FailedPreconditionError>(
+                  AllOf(HasSubstr("Run called even after should_stop requested"),
+                        HasSubstr("Second"), HasSubstr("it is enough"))));
+}
+
+TEST_F(HookedSessionTest, StillRunsIfAHookRequestsAStopBeforeTheRun) {
+  first_->before = [](SessionRunContext& context) {
+    context.request_stop("early", 15);
+    return std::nullopt;
+  };
+  second_->after = [](SessionRunContext& context) {
+    EXPECT_TRUE(context.stop_requested());
+    context.request_stop("late");
+  };
+  hooked_.run(loss_, {});
+  EXPECT_EQ(graph_.num_runs(), 1);
+  EXPECT_EQ(hooked_.stop_request()->who, "First");
+  EXPECT_EQ(hooked_.stop_request()->signal, 15);
+}
+
+TEST_F(HookedSessionTest, KeepsARequestIfTheRunFails) {
+  first_->before = [](SessionRunContext& context) {
+    context.request_stop("early");
+    return std::nullopt;
+  };
+  graph_.fail_run(0, AbortedError("gone"));
+  EXPECT_THROW(hooked_.run(loss_, {}), AbortedError);
+  EXPECT_TRUE(hooked_.should_stop());
+  EXPECT_EQ(hooked_.stop_request()->reason, "early");
+}
+
+TEST_F(HookedSessionTest, MakesOneMoreRunAfterACarriedOverRequest) {
+  hooked_.carry_over({"SignalHook", "SIGTERM", 15});
+  EXPECT_TRUE(hooked_.should_stop());
+  EXPECT_EQ(hooked_.stop_request()->signal, 15);
+  hooked_.run(loss_, {});
+  EXPECT_TRUE(hooked_.should_stop());
+  EXPECT_EQ(hooked_.stop_request()->signal, 15);
+  EXPECT_THROW(hooked_.run(loss_, {}), FailedPreconditionError);
+}
+
+TEST_F(HookedSessionTest, PassesTheSmallestLastStepToHooks) {
+  std::optional<int64_t> seen;
+  first_->before = [&](SessionRunContext& context) {
+    seen = context.last_step();
+    return std::nullopt;
+  };
+  hooked_.run({}, {});
+  EXPECT_EQ(seen, std::nullopt);
+  first_->last = 20;
+  second_->last = 10;
+  hooked_.run({}, {});
+  EXPECT_EQ(seen, 10);
+}
+
+TEST_F(HookedSessionTest, DoesNotRunOnceClosed) {
+  hooked_.close();
+  EXPECT_TRUE(hooked_.should_stop());
+  EXPECT_THROW(hooked_.run(loss_, {}), FailedPreconditionError);
+}
+
+// A hook may run the engine's session itself: such runs call no hooks.
+TEST_F(HookedSessionTest, LetsHooksUseTheSession) {
+  first_->after = [&](SessionRunContext& context) {
+    EXPECT_EQ(context.session().run("rate").scalar<float>(), 2);
+  };
+  hooked_.run(graph_.train(), {});
+  EXPECT_EQ(second_->num_after_runs, 1);
+  EXPECT_EQ(graph_.num_runs(), 2);
+}
+
+// MS-48: without hooks, feeds, options and metadata reach the engine's run as they are.
+TEST_F(HookedSessionTest, PassesOnAllArguments) {
+  const HookList no_hooks;
+  HookedSession hooked(*session_, no_hooks);
+  const RunOptions options{.trace_level = TraceLevel::kFull, .debug_tensor_watches = {"loss"}};
+  RunMetadata metadata;
+  hooked.run(loss_, {{rate_, Tensor::scalar(5.0f)}}, options, &metadata);
+  EXPECT_THAT(graph_.runs(), ElementsAre(ScriptedRun{
+                                 .fetches = {"loss:0"}, .feeds = {"rate:0"}, .options = options}));
+  ASSERT_EQ(metadata.operations.size(), 1);
+  EXPECT_EQ(metadata.operations[0].name, "loss");
+}
+
+// MS-74: the options of two hooks are merged; both see the merged ones and what the run recorded.
+TEST_F(HookedSessionTest, MergesTheOptionsOfHooks) {
+  ask(first_, {.options = RunOptions{.trace_level = TraceLevel::kSoftware,
+                                     .timeout_in_ms = 60,
+                                     .output_partition_graphs = true,
+                                     .debug_tensor_watches = {"a"}}});
+  ask(second_,
+      {.options = RunOptions{
+           .trace_level = TraceLevel::kFull, .timeout_in_ms = 30, .debug_tensor_watches = {"b"}}});
+  hooked_.run(loss_, {});
+  const RunOptions merged{.trace_level = TraceLevel::kFull,
+                          .timeout_in_ms = 60,
+                          .output_partition_graphs = true,
+                          .debug_tensor_watches = {"a", "b"}};
+  EXPECT_EQ(graph_.runs().at(0).options, merged);
+  for (const auto& hook : {first_, second_}) {
+    EXPECT_EQ(hook->options, merged);
+    EXPECT_EQ(hook->run_metadata.operations.size(), 1);
+    EXPECT_THAT(hook->run_metadata.partition_graphs, ElementsAre("scripted"));
+  }
+}
+
+// MS-75: the caller's options come first, and the caller's own object is unchanged.
+TEST_F(HookedSessionTest, MergesTheOptionsOfCallerAndHooks) {
+  ask(first_, {.options = RunOptions{.timeout_in_ms = 30, .debug_tensor_watches = {"hook"}}});
+  const RunOptions options{.trace_level = TraceLevel::kSoftware,
+                           .debug_tensor_watches = {"caller"}};
+  hooked_.run(loss_, {}, options);
+  EXPECT_EQ(graph_.runs().at(0).options, (RunOptions{.trace_level = TraceLevel::kSoftware,
+                                                     .timeout_in_ms = 30,
+                                                     .debug_tensor_watches = {"caller", "hook"}}));
+  EXPECT_EQ(options.debug_tensor_watches.size(), 1);
+}
+
+// Options apply to one run: the next one starts without them.
+TEST_F(HookedSessionTest, ForgetsOptionsAndRecords) {
+  ask(first_, {.options = RunOptions{.trace_level = TraceLevel::kFull}});
+  hooked_.run(loss_, {});
+  first_->before = nullptr;
+  hooked_.run(loss_, {});
+  EXPECT_EQ(graph_.runs().at(1).options, RunOptions());
+  EXPECT_THAT(first_->run_metadata.operations, IsEmpty());
+}
+
+// A temporary list, gone before the first run, does not compile; neither do temporary arguments.
+static_assert(std::is_constructible_v<HookedSession, Session&, const HookList&>);
+static_assert(!std::is_constructible_v<HookedSession, Session&, HookList>);
+static_assert(std::is_constructible_v<SessionRunContext, const SessionRunArgs&, Session&,
+                                      std::optional<int64_t>>);
+static_assert(
+    !std::is_constructible_v<SessionRunContext, SessionRunArgs, Session&, std::optional<int64_t>>);
+
+TEST_F(HookedSessionTest, RunsWithoutFeeds) {
+  const HookList hooks;
+  HookedSession session(*session_, hooks);
+  EXPECT_EQ(session.run(loss_).scalar<float>(), 1);
+}
+
+}  // namespace
+}  // namespace crochet

@@ -1,0 +1,78 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/run/internal/saveable_adapters.h"
+
+#include <charconv>
+#include <locale>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "crochet/base/error.h"
+#include "crochet/tensor/fmt.h"
+
+namespace crochet::inline v0::internal {
+
+TensorMap SaveableTensor::save() const {
+  if (!value_.is_set())
+    throw FailedPreconditionError("a tracked tensor is unset: give it a value first");
+  return {{"", value_}};
+}
+
+void SaveableTensor::restore(const TensorMap& state) {
+  if (state.size() != 1 || !state.begin()->first.empty())
+    throw InvalidArgumentError(
+        fmt::format("found {} stored values, expected one tensor", state.size()));
+  const Tensor& stored = state.begin()->second;
+  if (value_.is_set() && stored.dtype() != value_.dtype())
+    throw InvalidArgumentError(fmt::format("found a stored tensor of {}, expected one of {}",
+                                           stored.dtype(), value_.dtype()));
+  value_ = stored;
+}
+
+const Tensor& single_vector(const TensorMap& state, DType dtype) {
+  if (state.size() != 1 || !state.begin()->first.empty())
+    throw InvalidArgumentError(
+        fmt::format("found {} stored values, expected one vector", state.size()));
+  const Tensor& stored = state.begin()->second;
+  if (stored.dtype() != dtype || stored.shape().rank() != 1)
+    throw InvalidArgumentError(
+        fmt::format("found {}, expected a vector of {}", describe(stored), dtype));
+  return stored;
+}
+
+Tensor written_state(const std::function<void(std::ostream&)>& write) {
+  std::ostringstream written;
+  written.imbue(std::locale::classic());
+  write(written);
+  const std::string text = written.str();
+  std::vector<uint64_t> numbers;
+  const char* const end = text.data() + text.size();
+  for (const char* next = text.data(); next != end;) {
+    uint64_t number = 0;
+    const auto [rest, error] = std::from_chars(next, end, number);
+    if (error != std::errc())
+      throw UnimplementedError(
+          fmt::format("a random generator writes its state as \"{:.40}...\": expected "
+                      "unsigned decimals with spaces between",
+                      text));
+    numbers.push_back(number);
+    next = rest;
+    while (next != end && *next == ' ') ++next;
+  }
+  return Tensor::from(numbers);
+}
+
+bool read_state(std::span<const uint64_t> numbers, const std::function<void(std::istream&)>& read) {
+  std::string text;
+  for (const uint64_t number : numbers) {
+    if (!text.empty()) text += ' ';
+    text += std::to_string(number);
+  }
+  std::istringstream stored(text);
+  stored.imbue(std::locale::classic());
+  read(stored);
+  return !stored.fail();
+}
+
+}  // namespace crochet::inline v0::internal

@@ -1,0 +1,81 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+#include "crochet/base/export.h"
+#include "crochet/base/internal/process_bound.h"
+
+namespace crochet::inline v0::internal {
+
+// How much of a session's variables a call needs.
+enum class Access {
+  kNone,       // Nothing that another call could disturb.
+  kShared,     // Them, beside other calls with a share.
+  kExclusive,  // Them, without any call that has a share.
+};
+
+// Admits the calls of a session that may run at the same time, and knows when the last one has
+// left. A call that waits for kExclusive goes before those that ask for a share later.
+//
+// No mutex is held while a call is inside, so operations may block. A thread that is inside and
+// asks again gets an error, not a deadlock. A forked process begins with nobody inside.
+//
+// Thread-safe.
+class CROCHET_EXPORT AccessGate {
+ private:
+  struct State;
+
+ public:
+  // One call, inside from construction to destruction.
+  class Pass {
+   public:
+    // Waits until it is admitted. `call` names it in errors.
+    // Throws: FailedPreconditionError if the gate is or becomes closed, or if this thread is inside
+    // already; DeadlineExceededError after `limit`, unless that is 0.
+    Pass(AccessGate& gate, Access access, const char* call, std::chrono::milliseconds limit = {});
+    ~Pass();
+    Pass(const Pass&) = delete;
+    Pass& operator=(const Pass&) = delete;
+
+   private:
+    friend class AccessGate;
+    AccessGate& gate_;
+    State* const state_;  // Of the process that made this.
+    const Access access_;
+    const Pass* const outer_;  // This thread's pass of another gate, or null.
+  };
+
+  // Throws: FailedPreconditionError if this thread is inside.
+  void check_outside(const char* call) const;
+  // Admits no call from now on. False if it was closed before. Throws: as check_outside().
+  bool close();
+  // Returns once no call is inside.
+  void wait_until_empty();
+  // The number of calls that wait now.
+  int num_waiting() const;
+
+ private:
+  static thread_local const Pass* passes_;  // Of this thread, innermost first.
+
+  struct State {
+    int& inside(Access access) { return num_inside[static_cast<size_t>(access)]; }
+    bool may_enter(Access access);
+
+    std::mutex mutex;  // Guards what follows.
+    std::condition_variable changed;
+    std::array<int, 3> num_inside = {};  // By access.
+    int num_waiting = 0;
+    int num_waiting_exclusive = 0;
+  };
+
+  std::atomic<bool> is_closed_ = false;  // Also in forked processes. Set under the mutex.
+  mutable PerProcess<State> state_;
+};
+
+}  // namespace crochet::inline v0::internal

@@ -9,15 +9,13 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/bundle/coding.h"
+#include "crochet/checkpoint/bundle/table_format.h"
 #include "crochet/io/crc32c.h"
 
 namespace crochet::inline v0::internal {
 namespace {
 
-constexpr size_t kFooterBytes = 48;
 constexpr size_t kTrailerBytes = 5;  // Type and checksum.
-constexpr uint32_t kMagicLow = 0x8b80fb57;
-constexpr uint32_t kMagicHigh = 0xdb477524;
 
 // Snappy's densest element expands 3 bytes to 64, so a higher ratio means damage.
 constexpr size_t kMaxSnappyRatio = 22;
@@ -64,18 +62,18 @@ class TableDecoder {
 
  private:
   Footer read_footer() const {
-    if (bytes_.size() < kFooterBytes)
+    if (bytes_.size() < kTableFooterBytes)
       throw DataLossError(fmt::format("{}: found {} bytes, expected at least {}", file_,
-                                      bytes_.size(), kFooterBytes));
-    const size_t offset = bytes_.size() - kFooterBytes;
+                                      bytes_.size(), kTableFooterBytes));
+    const size_t offset = bytes_.size() - kTableFooterBytes;
     std::string_view magic = bytes_.substr(bytes_.size() - 8);
     const uint32_t low = *take_fixed32(magic);
     const uint32_t high = *take_fixed32(magic);
-    if (low != kMagicLow || high != kMagicHigh)
+    if (low != kTableMagicLow || high != kTableMagicHigh)
       throw DataLossError(fmt::format(
           "{}: the magic number at offset {}: found {:08x}{:08x}, expected {:08x}{:08x}", file_,
-          bytes_.size() - 8, high, low, kMagicHigh, kMagicLow));
-    std::string_view handles = bytes_.substr(offset, kFooterBytes - 8);
+          bytes_.size() - 8, high, low, kTableMagicHigh, kTableMagicLow));
+    std::string_view handles = bytes_.substr(offset, kTableFooterBytes - 8);
     const BlockHandle metaindex = take_handle(handles, "footer", offset);
     const BlockHandle index = take_handle(handles, "footer", offset);
     return {metaindex, index};
@@ -87,7 +85,7 @@ class TableDecoder {
     if (!size)
       throw DataLossError(
           fmt::format("{}: the {} at offset {} has an incomplete block handle", file_, where, at));
-    const uint64_t limit = bytes_.size() - kFooterBytes;
+    const uint64_t limit = bytes_.size() - kTableFooterBytes;
     if (*offset > limit || *size > limit - *offset || limit - *offset - *size < kTrailerBytes)
       throw DataLossError(fmt::format(
           "{}: the {} at offset {} refers to {} bytes at offset {}, but the blocks end at {}",

@@ -2,57 +2,117 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/checkpoint/bundle/table_writer.h"
 
-#include <fmt/format.h>
-#include <leveldb/env.h>
-#include <leveldb/options.h>
-#include <leveldb/table_builder.h>
+#include <algorithm>
+#include <string_view>
+#include <vector>
 
-#include "crochet/base/error.h"
+#include "crochet/checkpoint/bundle/coding.h"
+#include "crochet/checkpoint/bundle/table_format.h"
+#include "crochet/io/crc32c.h"
 
 namespace crochet::inline v0::internal {
 namespace {
 
-// TensorFlow's sizes: tensorflow/core/lib/io/table_options.h, table_builder.cc.
+// TensorFlow's sizes: a data block ends once it has kBlockBytes, and before an entry of
+// kLargeEntryBytes.
 constexpr size_t kBlockBytes = 262144;
-constexpr int kRestartInterval = 16;
 constexpr size_t kLargeEntryBytes = 2 * kBlockBytes;
+constexpr size_t kRestartInterval = 16;  // Entries. Each of the index block is a restart.
 
-class StringFile final : public leveldb::WritableFile {
+size_t num_shared(std::string_view a, std::string_view b) {
+  return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+}
+
+class Block {
  public:
-  leveldb::Status Append(const leveldb::Slice& data) override {
-    content_.append(data.data(), data.size());
-    return {};
-  }
-  leveldb::Status Close() override { return {}; }
-  leveldb::Status Flush() override { return {}; }
-  leveldb::Status Sync() override { return {}; }
+  explicit Block(size_t restart_interval) : restart_interval_(restart_interval) {}
 
-  std::string take() { return std::move(content_); }
+  void add(std::string_view key, std::string_view value) {
+    size_t shared = 0;
+    if (num_entries_++ % restart_interval_ == 0)
+      restarts_.push_back(static_cast<uint32_t>(entries_.size()));
+    else
+      shared = num_shared(last_key_, key);
+    put_varint64(entries_, shared);
+    put_varint64(entries_, key.size() - shared);
+    put_varint64(entries_, value.size());
+    entries_.append(key.substr(shared)).append(value);
+    last_key_.assign(key);
+  }
+
+  size_t num_bytes() const { return entries_.size() + sizeof(uint32_t) * (restarts_.size() + 1); }
+
+  // Moves the block to the end of `table`. Returns its handle.
+  std::string move_to(std::string& table) {
+    if (num_entries_ == 0) restarts_.push_back(0);  // Readers expect one.
+    std::string handle;
+    put_varint64(handle, table.size());
+    put_varint64(handle, num_bytes());
+    const size_t begin = table.size();
+    table += entries_;
+    for (const uint32_t restart : restarts_) put_fixed32(table, restart);
+    put_fixed32(table, static_cast<uint32_t>(restarts_.size()));
+    table += '\0';  // Not compressed.
+    put_fixed32(table, mask_crc32c(crc32c(std::string_view(table).substr(begin))));
+    entries_.clear();
+    restarts_.clear();
+    num_entries_ = 0;
+    return handle;
+  }
 
  private:
-  std::string content_;
+  const size_t restart_interval_;
+  std::string entries_;
+  std::vector<uint32_t> restarts_;
+  size_t num_entries_ = 0;
+  std::string last_key_;
 };
 
-leveldb::Options table_options() {
-  leveldb::Options options;
-  options.compression = leveldb::kNoCompression;
-  options.block_size = kBlockBytes;
-  options.block_restart_interval = kRestartInterval;
-  return options;
+unsigned char byte_at(std::string_view key, size_t at) {
+  return static_cast<unsigned char>(key[at]);
+}
+
+// The first `at` bytes of `key`, then the next byte plus one.
+std::string raised(std::string_view key, size_t at) {
+  std::string result(key.substr(0, at + 1));
+  ++result.back();
+  return result;
+}
+
+// A key that is not less than `key` and less than `next`: short, if raising the first byte that
+// differs gives one.
+std::string key_between(std::string_view key, std::string_view next) {
+  const size_t at = num_shared(key, next);
+  if (at == key.size() || byte_at(key, at) + 1 >= byte_at(next, at)) return std::string(key);
+  return raised(key, at);
+}
+
+// A short key that is not less than `key`.
+std::string key_after(std::string_view key) {
+  const size_t at = std::min(key.find_first_not_of('\xff'), key.size());
+  return at == key.size() ? std::string(key) : raised(key, at);
 }
 
 }  // namespace
 
 std::string encode_table(const std::map<std::string, std::string>& entries) {
-  StringFile file;
-  leveldb::TableBuilder builder(table_options(), &file);
-  for (const auto& [key, value] : entries) {
-    if (key.size() + value.size() >= kLargeEntryBytes) builder.Flush();
-    builder.Add(key, value);
+  std::string table;
+  Block data(kRestartInterval), index(1), metaindex(kRestartInterval);
+  for (auto item = entries.begin(); item != entries.end();) {
+    const auto& [key, value] = *item++;
+    data.add(key, value);
+    const bool is_last = item == entries.end();
+    const bool is_full = data.num_bytes() >= kBlockBytes;
+    if (!is_last && !is_full && item->first.size() + item->second.size() < kLargeEntryBytes)
+      continue;
+    index.add(is_last ? key_after(key) : key_between(key, item->first), data.move_to(table));
   }
-  const leveldb::Status status = builder.Finish();
-  if (!status.ok()) throw InternalError(fmt::format("encoding a table: {}", status.ToString()));
-  return file.take();
+  std::string footer = metaindex.move_to(table);
+  footer += index.move_to(table);
+  footer.resize(kTableFooterBytes - 2 * sizeof(uint32_t));
+  put_fixed32(footer, kTableMagicLow);
+  put_fixed32(footer, kTableMagicHigh);
+  return table += footer;
 }
 
 }  // namespace crochet::inline v0::internal

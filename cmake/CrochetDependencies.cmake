@@ -25,6 +25,7 @@ endif()
 
 if(CROCHET_BUILD_TESTS)
   find_package(GTest REQUIRED)
+  find_package(leveldb REQUIRED)
 endif()
 if(CROCHET_BUILD_EXAMPLES OR CROCHET_BUILD_TESTS)
   find_package(Eigen3 3.4 REQUIRED)

@@ -5,7 +5,7 @@
 # Missing ones are listed in crochet_missing_libraries; crochet_linked_libraries are those without
 # a CMake package of their own that a program must link.
 set(crochet_missing_libraries)
-foreach(crochet_needed Threads fmt leveldb Snappy "nlohmann_json 3.11")
+foreach(crochet_needed Threads fmt "nlohmann_json 3.11")
   separate_arguments(crochet_package UNIX_COMMAND "${crochet_needed}")
   find_package(${crochet_package} QUIET)
   list(GET crochet_package 0 crochet_package)
@@ -43,23 +43,3 @@ crochet_find_library(crochet_uring liburing.h uring)
 set(crochet_linked_libraries isal uring)
 crochet_find_library(crochet_protozero protozero/pbf_reader.hpp)
 crochet_find_library(crochet_dlpack dlpack/dlpack.h)
-
-# The libraries of the checkpoint format. TensorFlow's libraries export their own Snappy: in one process
-# with a shared one, calls would mix both. So with TensorFlow, ours is linked statically and hidden.
-if(NOT TARGET crochet_leveldb)
-  add_library(crochet_leveldb INTERFACE IMPORTED GLOBAL)
-  target_link_libraries(crochet_leveldb INTERFACE leveldb::leveldb Snappy::snappy)
-  if(CROCHET_WITH_TENSORFLOW)
-    find_library(LEVELDB_STATIC_LIBRARY libleveldb.a)
-    find_library(SNAPPY_STATIC_LIBRARY libsnappy.a)
-    if(LEVELDB_STATIC_LIBRARY AND SNAPPY_STATIC_LIBRARY)
-      set_property(TARGET crochet_leveldb PROPERTY INTERFACE_LINK_LIBRARIES "${LEVELDB_STATIC_LIBRARY}"
-                                                   "${SNAPPY_STATIC_LIBRARY}" Threads::Threads)
-      target_link_options(crochet_leveldb INTERFACE
-                          "LINKER:--exclude-libs,libleveldb.a:libsnappy.a")
-    else()
-      message(WARNING "no static LevelDB and Snappy: in programs that link crochet::tensorflow, "
-                      "TensorFlow's Snappy and the system's get mixed")
-    endif()
-  endif()
-endif()

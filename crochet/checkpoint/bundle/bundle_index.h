@@ -19,7 +19,7 @@ struct BundleIndex {
 
 // Throws: NotFoundError if there is no such file; DataLossError for a damaged file, and if two
 // entries share bytes of a data file, so that all tensors together are no larger than the files;
-// InvalidArgumentError for a version that cannot be read.
+// InvalidArgumentError for a version that cannot be read; UnimplementedError for a compressed file.
 BundleIndex read_bundle_index(FileSystem& files, const std::string& path);
 
 // The same for the bytes of a file. `file` is its name in messages.

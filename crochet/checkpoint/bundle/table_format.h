@@ -11,7 +11,8 @@ namespace crochet::inline v0::internal {
 //
 //   table   := block* metaindex:block index:block footer
 //   block   := content type:u8 crc:u32le     crc is the masked crc32c of content and type;
-//                                            type is 0, or 1 for content packed by Snappy
+//                                            type is 0; or 1 for content packed by Snappy,
+//                                            which crochet neither writes nor reads
 //   content := entry* restart:u32le* num_restarts:u32le
 //   entry   := shared:varint32 unshared:varint32 value_bytes:varint32 key_tail:byte* value:byte*
 //              The key is the first `shared` bytes of the previous key, then key_tail.
@@ -21,6 +22,8 @@ namespace crochet::inline v0::internal {
 //              The handles refer to metaindex and index.
 //
 // The values in the index block are the handles of the data blocks, in order.
+inline constexpr char kTablePlainBlock = 0;
+inline constexpr char kTableSnappyBlock = 1;
 inline constexpr size_t kTableFooterBytes = 48;
 inline constexpr uint32_t kTableMagicLow = 0x8b80fb57;
 inline constexpr uint32_t kTableMagicHigh = 0xdb477524;

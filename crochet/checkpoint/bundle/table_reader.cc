@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include <fmt/format.h>
-#include <snappy.h>
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/bundle/coding.h"
@@ -17,14 +16,9 @@ namespace {
 
 constexpr size_t kTrailerBytes = 5;  // Type and checksum.
 
-// Snappy's densest element expands 3 bytes to 64, so a higher ratio means damage.
-constexpr size_t kMaxSnappyRatio = 22;
 // With a restart every 16 entries, the keys of a block have at most 16 times
 // its bytes; twice that for writers with other intervals.
 constexpr size_t kMaxKeyRatio = 32;
-// The size of all entries, with full keys, per byte of the file. No table of names reaches both
-// ratios.
-constexpr size_t kMaxDecodedRatio = 64;
 
 struct BlockHandle {
   uint64_t offset;
@@ -50,10 +44,6 @@ class TableDecoder {
         if (!entries.empty() && key <= entries.back().first)
           throw DataLossError(fmt::format("{}: the keys of the block at offset {} do not increase",
                                           file_, data.offset));
-        decoded_bytes_ += key.size() + content.size();
-        if (decoded_bytes_ > kMaxDecodedRatio * bytes_.size())
-          throw DataLossError(fmt::format("{}: {} bytes with entries of more than {}", file_,
-                                          bytes_.size(), kMaxDecodedRatio * bytes_.size()));
         entries.emplace_back(key, content);
       });
     });
@@ -93,8 +83,8 @@ class TableDecoder {
     return {*offset, *size};
   }
 
-  // The content of a block, in the file's bytes or decompressed into `storage`.
-  std::string_view read_block(const BlockHandle& block, std::string& storage) {
+  // The content of a block.
+  std::string_view read_block(const BlockHandle& block) {
     // Otherwise, overlapping blocks in a small file could fill the memory.
     total_block_bytes_ += block.size + kTrailerBytes;
     if (total_block_bytes_ > bytes_.size())
@@ -110,24 +100,16 @@ class TableDecoder {
       throw DataLossError(
           fmt::format("{}: crc32c of the block at offset {}: found {:08x}, expected {:08x}", file_,
                       block.offset, found, expected));
-    if (type == 0) return content;
-    if (type == 1) return unpack(content, block.offset, storage);
-    throw DataLossError(fmt::format("{}: the block at offset {} has type {}, expected 0 or 1",
-                                    file_, block.offset, static_cast<unsigned char>(type)));
-  }
-
-  std::string_view unpack(std::string_view packed, uint64_t offset, std::string& storage) const {
-    size_t size = 0;
-    if (!snappy::GetUncompressedLength(packed.data(), packed.size(), &size) ||
-        size > kMaxSnappyRatio * packed.size())
-      throw DataLossError(
-          fmt::format("{}: the compressed block at offset {} has {} bytes and claims {}", file_,
-                      offset, packed.size(), size));
-    storage.resize(size);
-    if (!snappy::RawUncompress(packed.data(), packed.size(), storage.data()))
-      throw DataLossError(
-          fmt::format("{}: the compressed block at offset {} is malformed", file_, offset));
-    return storage;
+    if (type == kTableSnappyBlock)
+      throw UnimplementedError(fmt::format(
+          "{}: the block at offset {} is compressed: found type {} (Snappy), expected {}, as in "
+          "every release of TensorFlow: have its program write it again without compression",
+          file_, block.offset, int{type}, int{kTablePlainBlock}));
+    if (type != kTablePlainBlock)
+      throw DataLossError(fmt::format("{}: the block at offset {} has type {}, expected {}", file_,
+                                      block.offset, static_cast<unsigned char>(type),
+                                      int{kTablePlainBlock}));
+    return content;
   }
 
   // The content without its restart points, which are only needed for searches.
@@ -143,8 +125,7 @@ class TableDecoder {
 
   template <typename Visit>
   void visit_entries(const BlockHandle& block, Visit visit) {
-    std::string storage;
-    const std::string_view content = read_block(block, storage);
+    const std::string_view content = read_block(block);
     std::string_view rest = without_restarts(content, block.offset);
     std::string key;
     size_t key_bytes = 0;
@@ -172,7 +153,6 @@ class TableDecoder {
   const std::string_view bytes_;
   const std::string_view file_;
   uint64_t total_block_bytes_ = 0;
-  uint64_t decoded_bytes_ = 0;
 };
 
 }  // namespace

@@ -52,7 +52,7 @@ class Block {
     table += entries_;
     for (const uint32_t restart : restarts_) put_fixed32(table, restart);
     put_fixed32(table, static_cast<uint32_t>(restarts_.size()));
-    table += '\0';  // Not compressed.
+    table += kTablePlainBlock;
     put_fixed32(table, mask_crc32c(crc32c(std::string_view(table).substr(begin))));
     entries_.clear();
     restarts_.clear();

@@ -53,7 +53,8 @@ class CROCHET_EXPORT CheckpointReader {
   // `files` is not owned and outlives this.
   // Throws: NotFoundError if there is no such checkpoint; DataLossError for a damaged index;
   // InvalidArgumentError for a version of the format that this reader cannot read;
-  // UnimplementedError for a file with exactly this name, as in TensorFlow's V1 format.
+  // UnimplementedError for a file with exactly this name, as in TensorFlow's V1 format, and for a
+  // compressed index, which no release of TensorFlow writes.
   explicit CheckpointReader(std::string prefix, FileSystem& files = FileSystem::posix());
   ~CheckpointReader();
   CheckpointReader(CheckpointReader&&) noexcept;

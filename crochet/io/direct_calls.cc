@@ -10,11 +10,9 @@
 
 #include <algorithm>
 
-#include <liburing.h>
 #include <linux/magic.h>
 
 #include "crochet/base/internal/immortal.h"
-#include "crochet/io/high_descriptor.h"
 #include "crochet/io/open_file.h"
 
 namespace crochet::inline v0 {
@@ -75,29 +73,6 @@ int DirectCalls::truncate(int file, uint64_t num_bytes) {
 }
 
 int DirectCalls::sync(int file) { return or_errno(::fdatasync(file)); }
-
-int DirectCalls::make_ring(unsigned num_entries, io_uring* ring) {
-  const int result = ::io_uring_queue_init(num_entries, ring, 0);
-  if (result < 0) return result;
-  ::io_uring_ring_dontfork(ring);
-  const int descriptor = above_standard_streams(ring->ring_fd);
-  const int error = errno;
-  ring->ring_fd = ring->enter_ring_fd = descriptor;
-  if (descriptor >= 0) return 0;
-  ::io_uring_queue_exit(ring);  // Unmaps; closing an invalid descriptor is harmless.
-  return -error;
-}
-
-int DirectCalls::register_buffer(io_uring* ring, std::span<std::byte> bytes) {
-  const struct iovec whole = {.iov_base = bytes.data(), .iov_len = bytes.size()};
-  return ::io_uring_register_buffers(ring, &whole, 1);
-}
-
-int DirectCalls::submit(io_uring* ring) { return ::io_uring_submit(ring); }
-
-int DirectCalls::wait(io_uring* ring, io_uring_cqe** completion) {
-  return ::io_uring_wait_cqe(ring, completion);
-}
 
 int DirectCalls::result_of(const IoRequest&, int result) { return result; }
 

@@ -71,25 +71,23 @@ class IoRing {
   bool is_usable() const { return is_mine() && !broken_ && num_in_flight_ == 0; }
 
  protected:
-  // Without buffers, and without a ring of the kernel.
+  // Without buffers.
   IoRing(DirectCalls& calls, size_t num_buffers, size_t buffer_bytes);
   // False if there is no memory for them.
   bool map_buffers();
+  std::span<std::byte> buffers() const { return memory_; }
+
+  DirectCalls& calls_;
 
  private:
   // The kernel's part of start() and wait(). Return 0 or a negative errno.
-  virtual int submit(const IoRequest& request);
-  virtual int receive(size_t& buffer, int& result);
+  virtual int submit(const IoRequest& request) = 0;
+  virtual int receive(size_t& buffer, int& result) = 0;
 
-  int set_up();
-
-  DirectCalls& calls_;
   const ProcessOwner owner_;
   const size_t buffer_bytes_;
   std::vector<IoRequest> requests_;  // By buffer.
   std::span<std::byte> memory_;      // Of all buffers; empty before map_buffers().
-  std::unique_ptr<io_uring> ring_;   // Null before set_up().
-  bool registered_ = false;
   bool broken_ = false;
   size_t num_in_flight_ = 0;
 };

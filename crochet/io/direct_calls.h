@@ -52,6 +52,7 @@ class DirectCalls {
   virtual int truncate(int file, uint64_t num_bytes);
   virtual int sync(int file);
 
+  // -ENOSYS in a build without liburing.
   virtual int make_ring(unsigned num_entries, io_uring* ring);
   virtual int register_buffer(io_uring* ring, std::span<std::byte> bytes);
   // Submits the prepared requests. Returns the number of requests accepted.

@@ -350,6 +350,7 @@ TEST_F(DirectWriterTest, AFileOutlivesItsWriter) {
 
 // Writes in flight read from buffers that the next file fills: they must have ended before.
 TEST_F(DirectWriterTest, AnAbandonedFileDoesNotDamageTheNext) {
+  const bool direct = is_direct();
   DirectWriter writer(small_buffers());
   for (int i = 0; i < 20; ++i) {
     writer.create(directory_ / "abandoned", content_.size())
@@ -360,7 +361,8 @@ TEST_F(DirectWriterTest, AnAbandonedFileDoesNotDamageTheNext) {
     file->close();
     EXPECT_TRUE(content() == bytes);
     const std::string abandoned = read_file(FileSystem::posix(), directory_ / "abandoned");
-    EXPECT_TRUE(abandoned.starts_with(scrambled(6 * kBufferBytes, 3).substr(0, kBufferBytes)));
+    EXPECT_TRUE(!direct ||
+                abandoned.starts_with(scrambled(6 * kBufferBytes, 3).substr(0, kBufferBytes)));
   }
 }
 

@@ -34,8 +34,9 @@ struct IoCompletion {
 // Not thread-safe, but not bound to a thread.
 class IoRing {
  public:
-  // Null if the kernel refuses; then `error` is its errno. The buffers are registered if the
-  // limit of locked memory allows it. Requires: `calls` outlives the ring.
+  // Null if the kernel refuses; then `error` is its errno, ENOSYS in a build without liburing. The
+  // buffers are registered if the limit of locked memory allows it. Requires: `calls` outlives the
+  // ring.
   static std::unique_ptr<IoRing> make(DirectCalls& calls, size_t num_buffers, size_t buffer_bytes,
                                       int& error);
   // Unfinished requests are left to the kernel, which holds their memory.

@@ -1,7 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// All use of liburing.
+// All use of liburing; no_kernel_ring.cc takes its place in a build without it.
 #include <errno.h>
 #include <sys/uio.h>
 #include <unistd.h>

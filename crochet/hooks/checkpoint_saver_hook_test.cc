@@ -85,7 +85,8 @@ class CheckpointSaverHookTest : public testing::Test {
   // One run with a hook that is driven by hand.
   void run_by_hand(CheckpointSaverHook& hook, Session& session) {
     const SessionRunArgs train{.fetches = session.graph().operation("train")};
-    SessionRunContext context(train, session, std::nullopt);
+    StopState stop;
+    SessionRunContext context(train, session, std::nullopt, stop);
     const SessionRunArgs args = *hook.before_run(context);
     const FetchValues results = session.run(Fetches::List{train.fetches, args.fetches});
     hook.after_run(context, {.results = results[1]});

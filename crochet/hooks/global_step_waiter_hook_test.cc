@@ -51,7 +51,8 @@ class GlobalStepWaiterHookTest : public testing::Test {
 
   void before_run(GlobalStepWaiterHook& hook) {
     const SessionRunArgs original;
-    SessionRunContext context(original, *session_, std::nullopt);
+    StopState stop;
+    SessionRunContext context(original, *session_, std::nullopt, stop);
     EXPECT_FALSE(hook.before_run(context));
   }
   GlobalStepWaiterHook begun(GlobalStepWaiterHookOptions options) {

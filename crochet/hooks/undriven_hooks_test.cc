@@ -64,7 +64,8 @@ class UndrivenHooksTest : public testing::Test {
   std::string error_of(const HookHandle& hook, bool begins) {
     const HookList hooks = {hook};
     const std::unique_ptr<Session> engine = graph_.new_session("");
-    HookedSession session(*engine, hooks);
+    StopState stop;
+    HookedSession session(*engine, hooks, stop);
     try {
       if (begins) hook->begin(graph_);
       for (int i = 0; i < 3 && !session.should_stop(); ++i) session.run(graph_.train());

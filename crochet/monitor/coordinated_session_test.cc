@@ -168,7 +168,8 @@ TEST(CoordinatedSessionFeedsTest, RunsWithoutFeeds) {
   const std::unique_ptr<Session> engine = graph.new_session("");
   const HookList hooks;
   Coordinator coordinator;
-  CoordinatedSession session(std::make_unique<HookedSession>(*engine, hooks), coordinator);
+  StopState stop;
+  CoordinatedSession session(std::make_unique<HookedSession>(*engine, hooks, stop), coordinator);
   EXPECT_EQ(session.run(loss).scalar<float>(), 1);
 }
 

@@ -49,7 +49,7 @@ class MonitoredSession::Life final : public WrappedSession {
         start_step_(step_of(*session_)),
         // A thread that runs out of data by mistake must not look like a clean end.
         coordinator_({.clean_stop_codes = {}, .clock = owner.options_.clock}),
-        hooked_(std::make_unique<HookedSession>(*session_, owner.hooks_)),
+        hooked_(std::make_unique<HookedSession>(*session_, owner.hooks_, owner.stop_)),
         hooked_view_(hooked_.get()),
         coordinated_(std::move(hooked_), coordinator_, owner.options_.stop_grace_period_secs) {}
 
@@ -85,18 +85,12 @@ class MonitoredSession::Life final : public WrappedSession {
   Coordinator& coordinator() { return coordinator_; }
   HookedSession& hooked() { return *hooked_view_; }
   std::optional<int64_t> start_step() const { return start_step_; }
-  std::optional<StopRequest> stop_request() const {
-    return hooked_view_->stop_request() ? hooked_view_->stop_request()
-                                        : coordinator_.stop_request();
-  }
 
  private:
-  // Makes the owner forget this object and keep its request to stop.
+  // Makes the owner forget this object and keep its threads' request to stop.
   void retire() {
     if (owner_.life_ != this) return;
-    if (!owner_.stop_) owner_.stop_ = stop_request();
-    if (const auto request = coordinator_.stop_request())
-      log_info(fmt::format("{} asks to stop: {}", request->who, request->reason));
+    if (auto request = coordinator_.stop_request()) owner_.stop_.request_stop(*std::move(request));
     owner_.life_ = nullptr;
   }
 
@@ -193,8 +187,8 @@ std::unique_ptr<WrappedSession> MonitoredSession::create_life() {
   for (const HookHandle& hook : hooks_)
     hook->after_create_session(life->session(), life->coordinator());
   life_ = life.get();
-  if (stop_) {
-    life_->hooked().carry_over(*stop_);
+  if (stop_.stop_request()) {
+    life_->hooked().allow_repetition();
   } else {
     stop_if_finished();
   }
@@ -205,7 +199,7 @@ void MonitoredSession::stop_if_finished() {
   if (!life_->start_step()) return;
   for (const HookHandle& hook : hooks_)
     if (const auto last = hook->last_step(); last && *last <= *life_->start_step())
-      return life_->hooked().request_stop(
+      return stop_.request_stop(
           {hook->name(), fmt::format("step {} has already been reached", *last)});
 }
 
@@ -240,14 +234,12 @@ bool MonitoredSession::should_stop() {
 }
 
 void MonitoredSession::request_stop(std::string reason) {
-  if (closed_) return;
-  const StopRequest request{"the program", std::move(reason)};
-  if (life_ != nullptr) life_->hooked().request_stop(request);
-  if (!stop_) stop_ = request;
+  if (!closed_) stop_.request_stop({"the program", std::move(reason)});
 }
 
 std::optional<StopRequest> MonitoredSession::stop_request() const {
-  return stop_ || life_ == nullptr ? stop_ : life_->stop_request();
+  if (stop_.stop_request() || life_ == nullptr) return stop_.stop_request();
+  return life_->coordinator().stop_request();
 }
 
 std::optional<int64_t> MonitoredSession::current_step() {

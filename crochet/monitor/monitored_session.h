@@ -161,7 +161,7 @@ class CROCHET_EXPORT MonitoredSession {
   std::vector<std::string> hook_state_names_;
   std::optional<int64_t> first_step_;
   std::optional<int64_t> closed_at_step_;
-  std::optional<StopRequest> stop_;
+  StopState stop_;
   const char* calling_ = nullptr;              // The function that is calling hooks or operations.
   std::exception_ptr error_of_thread_;         // Of the last Life, once it was closed.
   Life* life_ = nullptr;                       // The current one, owned by stack_.

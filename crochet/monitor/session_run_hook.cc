@@ -7,8 +7,7 @@
 namespace crochet::inline v0 {
 
 void SessionRunContext::request_stop(std::string reason, int signal) {
-  if (stop_) return;
-  stop_ = StopRequest{caller_ ? caller_->name() : "the program", std::move(reason), signal};
+  stop_.request_stop({caller_ ? caller_->name() : "the program", std::move(reason), signal});
 }
 
 std::string SessionRunHook::name() const { return class_name(typeid(*this)); }

@@ -35,10 +35,10 @@ class CROCHET_EXPORT SessionRunContext {
  public:
   // Requires: the arguments outlive this; hence temporaries do not compile.
   SessionRunContext(const SessionRunArgs& original_args, Session& session,
-                    std::optional<int64_t> last_step)
-      : original_args_(original_args), session_(session), last_step_(last_step) {}
+                    std::optional<int64_t> last_step, StopState& stop)
+      : original_args_(original_args), session_(session), last_step_(last_step), stop_(stop) {}
   SessionRunContext(SessionRunArgs&& original_args, Session& session,
-                    std::optional<int64_t> last_step) = delete;
+                    std::optional<int64_t> last_step, StopState& stop) = delete;
 
   // The caller's arguments.
   const SessionRunArgs& original_args() const { return original_args_; }
@@ -49,24 +49,23 @@ class CROCHET_EXPORT SessionRunContext {
 
   // Ends the loop after this run. The first request is kept, with the hook that made it.
   void request_stop(std::string reason, int signal = 0);
-  bool stop_requested() const { return stop_.has_value(); }
-  const std::optional<StopRequest>& stop_request() const { return stop_; }
+  bool stop_requested() const { return stop_request().has_value(); }
+  const std::optional<StopRequest>& stop_request() const { return stop_.stop_request(); }
 
   // Marks the state after this run as one not to be kept: savers, which come after the other
   // hooks, do not save it, not even as the last one.
   void reject_step() { step_rejected_ = true; }
   bool step_rejected() const { return step_rejected_; }
 
-  // Sets the hook that the requests that follow are attributed to.
-  void set_caller(const class SessionRunHook* hook) { caller_ = hook; }
-
  private:
+  friend class HookedSession;
+
   const SessionRunArgs& original_args_;
   Session& session_;
   const std::optional<int64_t> last_step_;
-  const SessionRunHook* caller_ = nullptr;
+  StopState& stop_;
+  const class SessionRunHook* caller_ = nullptr;  // The hook that is called with this.
   bool step_rejected_ = false;
-  std::optional<StopRequest> stop_;
 };
 
 // Where a hook belongs in the list: where the user put it; after those hooks, since it saves what

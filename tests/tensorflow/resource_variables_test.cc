@@ -49,7 +49,8 @@ TEST_F(TensorFlowVariablesTest, SaveEveryNSteps) {
   std::vector<int64_t> newest;
   for (int i = 0; i < 5; ++i) {
     const SessionRunArgs train{.fetches = graph.operation("train")};
-    SessionRunContext context(train, *session, std::nullopt);
+    StopState stop;
+    SessionRunContext context(train, *session, std::nullopt, stop);
     const SessionRunArgs args = *hook.before_run(context);
     const FetchValues results = session->run(Fetches::List{train.fetches, args.fetches});
     hook.after_run(context, {.results = results[1]});

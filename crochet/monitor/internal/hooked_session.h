@@ -15,29 +15,23 @@ namespace crochet::inline v0 {
 // one run of the engine.
 class CROCHET_EXPORT HookedSession final : public WrappedSession {
  public:
-  // Requires: session and hooks outlive this; hence a temporary list does not compile.
-  HookedSession(Session& session, const HookList& hooks);
-  HookedSession(Session& session, HookList&& hooks) = delete;
+  // Requires: the arguments outlive this; hence a temporary list does not compile.
+  HookedSession(Session& session, const HookList& hooks, StopState& stop);
+  HookedSession(Session& session, HookList&& hooks, StopState& stop) = delete;
 
   Graph& graph() const override { return session_.graph(); }
   const std::string& target() const override { return session_.target(); }
 
-  // Throws: FailedPreconditionError after a stop was requested, or if two hooks, or a hook and
-  // the caller, feed the same output; whatever the hooks and the engine throw.
+  // Throws: FailedPreconditionError after a stop was requested or once closed, if two hooks, or a
+  // hook and the caller, feed the same output; whatever the hooks and the engine throw.
   FetchValues run(const Fetches& fetches, const Feeds& feeds = {}, const RunOptions& options = {},
                   RunMetadata* metadata = nullptr) override;
-  bool should_stop() override { return stop_ || carried_over_; }
-  void close() override;
-
-  // Who requested the stop, and why.
-  const std::optional<StopRequest>& stop_request() const { return stop_ ? stop_ : carried_over_; }
-  void request_stop(StopRequest request);
-  // Adopts a request made in a session that failed: the failed run is still repeated.
-  void carry_over(StopRequest request) { carried_over_ = std::move(request); }
+  bool should_stop() override { return closed_ || stop_.stop_request(); }
+  void close() override { closed_ = true; }
+  // Allows one run after a stop was requested: the repetition of the one that failed.
+  void allow_repetition() { may_repeat_ = true; }
 
  private:
-  FetchValues run_with_hooks(const SessionRunArgs& original, SessionRunContext& context,
-                             RunMetadata& metadata);
   void ask_hooks(SessionRunContext& context, const SessionRunArgs& original);
   void add_feeds(const SessionRunHook& hook, const Feeds& feeds);
   // `values` are the ones the hooks requested, hook by hook; they are moved out.
@@ -48,8 +42,9 @@ class CROCHET_EXPORT HookedSession final : public WrappedSession {
 
   Session& session_;
   const HookList& hooks_;
-  std::optional<StopRequest> stop_;
-  std::optional<StopRequest> carried_over_;
+  StopState& stop_;
+  bool may_repeat_ = false;
+  bool closed_ = false;
 
   // State of the current run; members, so that repeated runs allocate nothing.
   std::vector<std::optional<SessionRunArgs>> requests_;  // By hook.

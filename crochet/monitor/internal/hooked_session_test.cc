@@ -61,7 +61,8 @@ class HookedSessionTest : public testing::Test {
   std::shared_ptr<ToldHook> first_ = std::make_shared<ToldHook>();
   std::shared_ptr<ToldHook> second_ = std::make_shared<ToldHook>();
   HookList hooks_ = {first_, second_};
-  HookedSession hooked_{*session_, hooks_};
+  StopState stop_;
+  HookedSession hooked_{*session_, hooks_, stop_};
   LogCapture log_;
 };
 
@@ -78,7 +79,7 @@ TEST_F(HookedSessionTest, ReleasesItsValuesAfterTheRun) {
 // MS-49: hooks that request nothing receive nothing, and see the caller's arguments.
 // MS-22: graph and target are the engine's session's.
 TEST_F(HookedSessionTest, ShowsGraphAndTarget) {
-  HookedSession session(*session_, hooks_);
+  HookedSession session(*session_, hooks_, stop_);
   EXPECT_EQ(&session.graph(), &graph_);
   EXPECT_EQ(&session.target(), &session_->target());
 }
@@ -189,8 +190,8 @@ TEST_F(HookedSessionTest, StopsAfterTheRunInWhichAHookRequestsIt) {
   EXPECT_FALSE(hooked_.should_stop());
   hooked_.run(loss_, {});
   EXPECT_TRUE(hooked_.should_stop());
-  EXPECT_EQ(hooked_.stop_request()->who, "Second");
-  EXPECT_EQ(hooked_.stop_request()->reason, "it is enough");
+  EXPECT_EQ(stop_.stop_request()->who, "Second");
+  EXPECT_EQ(stop_.stop_request()->reason, "it is enough");
   EXPECT_TRUE(log_.contains("Second asks to stop: it is enough"));
   EXPECT_THAT([&] { hooked_.run(loss_, {}); },
               ThrowsMessage<FailedPreconditionError>(
@@ -209,8 +210,8 @@ TEST_F(HookedSessionTest, StillRunsIfAHookRequestsAStopBeforeTheRun) {
   };
   hooked_.run(loss_, {});
   EXPECT_EQ(graph_.num_runs(), 1);
-  EXPECT_EQ(hooked_.stop_request()->who, "First");
-  EXPECT_EQ(hooked_.stop_request()->signal, 15);
+  EXPECT_EQ(stop_.stop_request()->who, "First");
+  EXPECT_EQ(stop_.stop_request()->signal, 15);
 }
 
 TEST_F(HookedSessionTest, KeepsARequestIfTheRunFails) {
@@ -221,16 +222,17 @@ TEST_F(HookedSessionTest, KeepsARequestIfTheRunFails) {
   graph_.fail_run(0, AbortedError("gone"));
   EXPECT_THROW(hooked_.run(loss_, {}), AbortedError);
   EXPECT_TRUE(hooked_.should_stop());
-  EXPECT_EQ(hooked_.stop_request()->reason, "early");
+  EXPECT_EQ(stop_.stop_request()->reason, "early");
 }
 
-TEST_F(HookedSessionTest, MakesOneMoreRunAfterACarriedOverRequest) {
-  hooked_.carry_over({"SignalHook", "SIGTERM", 15});
+TEST_F(HookedSessionTest, RepeatsAFailedRunAfterARequest) {
+  stop_.request_stop({"SignalHook", "SIGTERM", 15});
+  hooked_.allow_repetition();
   EXPECT_TRUE(hooked_.should_stop());
-  EXPECT_EQ(hooked_.stop_request()->signal, 15);
+  EXPECT_EQ(stop_.stop_request()->signal, 15);
   hooked_.run(loss_, {});
   EXPECT_TRUE(hooked_.should_stop());
-  EXPECT_EQ(hooked_.stop_request()->signal, 15);
+  EXPECT_EQ(stop_.stop_request()->signal, 15);
   EXPECT_THROW(hooked_.run(loss_, {}), FailedPreconditionError);
 }
 
@@ -267,7 +269,7 @@ TEST_F(HookedSessionTest, LetsHooksUseTheSession) {
 // MS-48: without hooks, feeds, options and metadata reach the engine's run as they are.
 TEST_F(HookedSessionTest, PassesOnAllArguments) {
   const HookList no_hooks;
-  HookedSession hooked(*session_, no_hooks);
+  HookedSession hooked(*session_, no_hooks, stop_);
   const RunOptions options{.trace_level = TraceLevel::kFull, .debug_tensor_watches = {"loss"}};
   RunMetadata metadata;
   hooked.run(loss_, {{rate_, Tensor::scalar(5.0f)}}, options, &metadata);
@@ -322,16 +324,16 @@ TEST_F(HookedSessionTest, ForgetsOptionsAndRecords) {
 }
 
 // A temporary list, gone before the first run, does not compile; neither do temporary arguments.
-static_assert(std::is_constructible_v<HookedSession, Session&, const HookList&>);
-static_assert(!std::is_constructible_v<HookedSession, Session&, HookList>);
+static_assert(std::is_constructible_v<HookedSession, Session&, const HookList&, StopState&>);
+static_assert(!std::is_constructible_v<HookedSession, Session&, HookList, StopState&>);
 static_assert(std::is_constructible_v<SessionRunContext, const SessionRunArgs&, Session&,
-                                      std::optional<int64_t>>);
-static_assert(
-    !std::is_constructible_v<SessionRunContext, SessionRunArgs, Session&, std::optional<int64_t>>);
+                                      std::optional<int64_t>, StopState&>);
+static_assert(!std::is_constructible_v<SessionRunContext, SessionRunArgs, Session&,
+                                       std::optional<int64_t>, StopState&>);
 
 TEST_F(HookedSessionTest, RunsWithoutFeeds) {
   const HookList hooks;
-  HookedSession session(*session_, hooks);
+  HookedSession session(*session_, hooks, stop_);
   EXPECT_EQ(session.run(loss_).scalar<float>(), 1);
 }
 

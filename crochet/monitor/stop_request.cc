@@ -1,0 +1,19 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/monitor/stop_request.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "crochet/base/log.h"
+
+namespace crochet::inline v0 {
+
+void StopState::request_stop(StopRequest request) {
+  if (request_) return;
+  request_ = std::move(request);
+  log_info(fmt::format("{} asks to stop: {}", request_->who, request_->reason));
+}
+
+}  // namespace crochet::inline v0

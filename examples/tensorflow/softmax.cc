@@ -13,7 +13,7 @@
 
 #include <CLI/CLI.hpp>
 #include <crochet/crochet.h>
-#include <crochet/engines/tensorflow/graph_builder.h>
+#include <crochet/engines/tensorflow/builder/graph_builder.h>
 #include <crochet/fmt.h>
 #include <fmt/format.h>
 

@@ -10,6 +10,7 @@ set(expected
     "crochet/checkpoint/nowhere/unknown.cc: its folder is not in the table"
     "crochet/checkpoint/safetensors/sideways.cc: checkpoint/safetensors may not include crochet/checkpoint/bundle/bundle_index.h"
     "crochet/engines/local/sideways.cc: engines/local may not include crochet/monitor/scaffold.h"
+    "crochet/engines/tensorflow/upwards.cc: engines/tensorflow may not include crochet/engines/tensorflow/builder/graph_builder.h"
     "crochet/hooks/angle_brackets.cc: hooks may not include crochet/run/loop.h"
     "crochet/io/opens.cc: only crochet/io/open_file.cc may call what it calls"
     "crochet/io/opens.cc: only crochet/io/posix_file_system.cc may call what it calls"

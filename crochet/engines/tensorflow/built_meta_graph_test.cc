@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "crochet/engines/tensorflow/graph_builder.h"
+#include "crochet/engines/tensorflow/builder/graph_builder.h"
 #include "crochet/engines/tensorflow/meta_graph_writer.h"
 #include "crochet/engines/tensorflow/proto_reader.h"
 #include "crochet/session/global_step.h"

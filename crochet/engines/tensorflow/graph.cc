@@ -286,6 +286,27 @@ Operation Graph::group(std::string name, std::span<const Output> operations) {
   return Operation(&add_node(builder.finish()));
 }
 
+void Graph::check_can_add(const std::string& name) const {
+  check_not_finalized(name);
+  if (!internal::is_legal_operation_name(name) || name.starts_with('_') ||
+      name.starts_with("crochet/"))
+    throw InvalidArgumentError(fmt::format("\"{}\" is not a valid name for an operation", name));
+  if (find_operation(name) != nullptr)
+    throw AlreadyExistsError(fmt::format("the graph already has an operation \"{}\"", name));
+}
+
+void Graph::check_can_add_variable(const std::string& name) const {
+  check_can_add(name);
+  if (std::ranges::find(saveables(), name, &RegisteredSaveable::name) != saveables().end())
+    throw AlreadyExistsError(fmt::format("the graph already has an object \"{}\"", name));
+  for (const auto& variable : variables_)
+    if (variable->name == name)
+      throw AlreadyExistsError(fmt::format("the graph already has a variable \"{}\"", name));
+  for (const char* const part :
+       {"/initial_value", "/initial_value_checked", "/Assign", "/Read/ReadVariableOp"})
+    check_can_add(name + part);
+}
+
 std::unique_ptr<crochet::Session> Graph::new_session(const std::string& target,
                                                      const SessionConfig& config) {
   return std::make_unique<Session>(*this, target, config);

@@ -43,7 +43,7 @@ struct ImportOptions {
 };
 
 // A graph that TensorFlow runs: exported by Python, or built here (see
-// graph_builder.h), or exported and then extended.
+// builder/graph_builder.h), or exported and then extended.
 //
 //   auto graph = tensorflow::Graph::import_meta_graph("digits.meta");
 //   train({.graph = graph, .checkpoint_dir = "runs/digits"}, [&](MonitoredSession& session) {
@@ -155,6 +155,8 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
   TF_Graph* tensorflow_graph() const { return graph_.get(); }
   // Throws: InvalidArgumentError unless it is an output, or an operation, of this graph.
   void check_has(const Output& output) const;
+  // Throws: AlreadyExistsError if a variable of another name has this one as its shared_name.
+  void check_free_resource(const std::string& name) const;
   // True if a fetched tensor may share memory with a variable, which may change.
   bool has_reference_variables() const { return has_reference_variables_; }
   // True if a run of these changes saved variables, or if that cannot be ruled
@@ -172,6 +174,11 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
   void import_nodes(const std::string& name, const ImportOptions& options);
   std::string place(const std::string& name, const ImportOptions& options) const;
   Node& add_node(TF_Operation* operation);
+  // Throws: FailedPreconditionError once the graph is finalized; InvalidArgumentError for a name
+  // that is illegal or begins with "crochet/"; AlreadyExistsError for one that is taken.
+  void check_can_add(const std::string& name) const;
+  // Also for the names of its other operations and its entry in checkpoints.
+  void check_can_add_variable(const std::string& name) const;
   // The operation of this name that copies the value of a reference variable.
   Output copy_of(TF_Operation* handle, const std::string& name);
   Part make_part(const VariableDef& definition, const std::string& file);
@@ -185,8 +192,6 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
   // Registers a variable whose operations were added, in these collections.
   Variable add_variable(VariableDef definition, std::span<const std::string_view> collections);
   std::vector<const VariableDef*> definitions(std::string_view collection) const;
-  // The functions of the graph by name. Throws: TensorFlow's errors.
-  std::map<std::string, Function, std::less<>>& functions();
   // The entries that the graph's only saver writes; empty if there are several, or if they are
   // unknown.
   std::vector<internal::SaverEntry> entries_of_saver() const;
@@ -222,7 +227,7 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
   mutable std::vector<OtherState> other_state_;
   mutable size_t num_nodes_searched_ = 0;
   bool has_reference_variables_ = false;
-  std::optional<std::map<std::string, Function, std::less<>>> functions_;  // Read on demand.
+  std::optional<std::map<std::string, Function, std::less<>>> functions_;  // By GraphBuilder.
   bool is_function_body_ = false;  // The operations are the body of a function.
   // The definitions of added variables, and their collections.
   std::deque<VariableDef> added_definitions_;

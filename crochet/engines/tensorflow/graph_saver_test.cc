@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/crochet.h"
-#include "crochet/engines/tensorflow/graph_builder.h"
+#include "crochet/engines/tensorflow/builder/graph_builder.h"
 #include "crochet/tensor/fmt.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"

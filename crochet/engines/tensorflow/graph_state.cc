@@ -192,6 +192,15 @@ std::set<std::string> Graph::resources_of_sync_replicas() const {
   return resources;
 }
 
+void Graph::check_free_resource(const std::string& name) const {
+  for (TF_Operation* const operation : internal::operations_of(graph_.get()))
+    if (std::string_view(TF_OperationOpType(operation)) == "VarHandleOp" &&
+        text_attribute(operation, "shared_name") == name)
+      throw AlreadyExistsError(
+          fmt::format("variable \"{}\": it would be the same as \"{}\", which has that shared_name",
+                      name, TF_OperationName(operation)));
+}
+
 std::vector<OtherState> Graph::find_other_state() const {
   std::vector<OtherState> states;
   internal::ResourceTypes types(graph_.get());

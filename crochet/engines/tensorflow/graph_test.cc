@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "crochet/engines/tensorflow/graph_builder.h"
+#include "crochet/engines/tensorflow/builder/graph_builder.h"
 #include "crochet/engines/tensorflow/saved_model.h"
 #include "crochet/io/file_system.h"
 #include "crochet/session/queue_runner.h"

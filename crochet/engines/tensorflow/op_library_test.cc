@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/engines/tensorflow/graph_builder.h"
+#include "crochet/engines/tensorflow/builder/graph_builder.h"
 #include "crochet/testing/temp_directory.h"
 #include "tests/tensorflow/test_graphs.h"
 

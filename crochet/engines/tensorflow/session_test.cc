@@ -13,7 +13,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/crochet.h"
-#include "crochet/engines/tensorflow/graph_builder.h"
+#include "crochet/engines/tensorflow/builder/graph_builder.h"
 #include "crochet/engines/tensorflow/graph_saver.h"
 #include "crochet/testing/temp_directory.h"
 #include "tests/tensorflow/test_graphs.h"

@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/engines/tensorflow/builder/graph_builder.h"
 #include "crochet/engines/tensorflow/callers_thread_config.h"
-#include "crochet/engines/tensorflow/graph_builder.h"
 #include "crochet/testing/wait_until.h"
 #include "tests/tensorflow/test_graphs.h"
 

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/crochet.h"
-#include "crochet/engines/tensorflow/graph_builder.h"
+#include "crochet/engines/tensorflow/builder/graph_builder.h"
 #include "crochet/engines/tensorflow/graph_saver.h"
 #include "crochet/engines/tensorflow/saved_model.h"
 #include "crochet/testing/log_capture.h"

@@ -50,7 +50,7 @@ file(CREATE_LINK ${library} ${archive}/lib/libtensorflow.so.${version} SYMBOLIC)
 file(CREATE_LINK ${framework} ${archive}/lib/libtensorflow_framework.so.${version} SYMBOLIC)
 
 # All TensorFlow headers that the component and its tests include, in one program.
-file(GLOB sources ${source}/crochet/engines/tensorflow/*)
+file(GLOB_RECURSE sources ${source}/crochet/engines/tensorflow/*)
 set(includes)
 foreach(file IN LISTS sources)
   file(STRINGS ${file} lines REGEX "^#include [<\"](tensorflow|tsl|xla|absl|google|Eigen)/")
@@ -70,11 +70,11 @@ run(${CMAKE_COMMAND} -E env LD_LIBRARY_PATH=${folder} ${scratch}/build/consumer)
 
 # libtensorflow exports the C API and nothing of its implementation.
 execute_process(
-  COMMAND ${nm} -u -C ${component}
+  COMMAND ${nm} -u -C ${engine} ${builder}
   OUTPUT_VARIABLE symbols
   ERROR_QUIET COMMAND_ERROR_IS_FATAL ANY)
 if(NOT symbols MATCHES " TF_SessionRun")
-  message(FATAL_ERROR "${component} does not use TensorFlow")
+  message(FATAL_ERROR "${engine} does not use TensorFlow")
 endif()
 string(REGEX MATCHALL " U (tensorflow|tsl|absl|google|Eigen|TFE_|TSL_)[^\n]*" others "${symbols}")
 if(others)

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "crochet/crochet.h"
-#include "crochet/engines/tensorflow/graph_builder.h"
+#include "crochet/engines/tensorflow/builder/graph_builder.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/saver/registered_saver.h"
-#include "crochet/engines/tensorflow/graph_builder.h"
+#include "crochet/engines/tensorflow/builder/graph_builder.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/run/monitored_training_session.h"
 #include "crochet/session/global_step.h"

@@ -1,12 +1,12 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/engines/tensorflow/gradients.h"
+#include "crochet/engines/tensorflow/builder/gradients.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "crochet/engines/tensorflow/graph_builder.h"
+#include "crochet/engines/tensorflow/builder/graph_builder.h"
 #include "tests/tensorflow/test_graphs.h"
 
 namespace crochet::tensorflow {

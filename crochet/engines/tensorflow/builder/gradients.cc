@@ -1,6 +1,6 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/engines/tensorflow/gradients.h"
+#include "crochet/engines/tensorflow/builder/gradients.h"
 
 #include <algorithm>
 #include <array>

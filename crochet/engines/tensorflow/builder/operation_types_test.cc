@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/engines/tensorflow/builder/graph_builder.h"
 #include "crochet/engines/tensorflow/c_api.h"
-#include "crochet/engines/tensorflow/graph_builder.h"
 #include "crochet/engines/tensorflow/proto_reader.h"
 
 namespace crochet::tensorflow {

@@ -1,13 +1,11 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/engines/tensorflow/operation_rules.h"
+#include "crochet/engines/tensorflow/builder/operation_rules.h"
 
 #include <string_view>
 
-#include <fmt/format.h>
-
 #include "crochet/base/error.h"
-#include "crochet/engines/tensorflow/function_rules.h"
+#include "crochet/engines/tensorflow/builder/function_rules.h"
 #include "crochet/engines/tensorflow/graph_def.h"
 #include "crochet/engines/tensorflow/status.h"
 
@@ -18,15 +16,6 @@ bool is_handle(TF_Operation* operation) {
   return std::string_view(TF_OperationOpType(operation)) == "VarHandleOp";
 }
 
-std::string shared_name(TF_Operation* handle) {
-  Status status;
-  const TF_AttrMetadata about = TF_OperationGetAttrMetadata(handle, "shared_name", status.get());
-  if (!status.ok() || about.total_size <= 0) return {};
-  std::string name(static_cast<size_t>(about.total_size), '\0');
-  TF_OperationGetAttrString(handle, "shared_name", name.data(), name.size(), status.get());
-  return status.ok() ? name : std::string();
-}
-
 bool has_known_shape(TF_Operation* handle) {
   Status status;
   const TF_AttrMetadata about = TF_OperationGetAttrMetadata(handle, "shape", status.get());
@@ -35,14 +24,6 @@ bool has_known_shape(TF_Operation* handle) {
   TF_OperationGetAttrShape(handle, "shape", dimensions.data(), static_cast<int>(dimensions.size()),
                            status.get());
   return status.ok() && Shape(dimensions).is_fully_known();
-}
-
-void check_is_alone(TF_Graph* graph, const std::string& name) {
-  for (TF_Operation* const operation : operations_of(graph))
-    if (is_handle(operation) && shared_name(operation) == name)
-      throw AlreadyExistsError(
-          fmt::format("variable \"{}\": it would be the same as \"{}\", which has that shared_name",
-                      name, TF_OperationName(operation)));
 }
 
 // True for an input of a function, whose variable's shape is not known yet.
@@ -70,7 +51,7 @@ RuledOperation apply_rules(const Graph& graph, const std::string& type, const st
                            const Attributes& attributes) {
   RuledOperation rules;
   if (type == "VarHandleOp" && !attributes.contains("shared_name")) {
-    check_is_alone(graph.tensorflow_graph(), name);
+    graph.check_free_resource(name);
     rules.attributes.emplace("shared_name", name);
   }
   TF_Operation* const step = global_step_read(graph);

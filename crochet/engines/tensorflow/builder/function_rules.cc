@@ -1,6 +1,6 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/engines/tensorflow/function_rules.h"
+#include "crochet/engines/tensorflow/builder/function_rules.h"
 
 #include <array>
 #include <string_view>

@@ -1,25 +1,22 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/engines/tensorflow/graph_builder.h"
+#include "crochet/engines/tensorflow/builder/graph_builder.h"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
+#include "crochet/engines/tensorflow/builder/function_rules.h"
+#include "crochet/engines/tensorflow/builder/operation_rules.h"
 #include "crochet/engines/tensorflow/c_api.h"
-#include "crochet/engines/tensorflow/function_rules.h"
 #include "crochet/engines/tensorflow/graph_def.h"
 #include "crochet/engines/tensorflow/operation_builder.h"
-#include "crochet/engines/tensorflow/operation_rules.h"
 
 namespace crochet::inline v0::tensorflow {
 namespace {
 
 using internal::OperationBuilder;
-
-// The prefix of operations that are added for sessions and savers.
-constexpr std::string_view kOwnPrefix = "crochet/";
 
 bool is_empty_word(const Attribute& attribute) {
   const auto* const word = std::get_if<std::string>(&attribute.value());
@@ -37,17 +34,8 @@ Graph& checked_graph(crochet::Graph& graph) {
 
 GraphBuilder::GraphBuilder(crochet::Graph& graph) : graph_(checked_graph(graph)) {}
 
-void GraphBuilder::check_can_add(std::string_view name) const {
-  graph_.check_not_finalized(name);
-  if (!internal::is_legal_operation_name(name) || name.starts_with('_') ||
-      name.starts_with(kOwnPrefix))
-    throw InvalidArgumentError(fmt::format("\"{}\" is not a valid name for an operation", name));
-  if (TF_GraphOperationByName(graph_.tensorflow_graph(), std::string(name).c_str()) != nullptr)
-    throw AlreadyExistsError(fmt::format("the graph already has an operation \"{}\"", name));
-}
-
 void GraphBuilder::check_free_prefix(const std::string& name) const {
-  check_can_add(name);
+  graph_.check_can_add(name);
   for (TF_Operation* const operation : internal::operations_of(graph_.tensorflow_graph()))
     if (std::string_view(TF_OperationName(operation)).starts_with(name + "/"))
       throw AlreadyExistsError(
@@ -75,7 +63,7 @@ void GraphBuilder::check_options(const std::string& name, const OpOptions& optio
 Operation GraphBuilder::op(const std::string& type, std::string name,
                            const std::vector<OpInput>& inputs, const Attributes& attributes,
                            const OpOptions& options) {
-  check_can_add(name);
+  graph_.check_can_add(name);
   check_may_be_in_function(type, name);
   check_options(name, options);
   check_functions(name, attributes);
@@ -136,7 +124,7 @@ Output GraphBuilder::histogram_summary(std::string name, const OpInput& values) 
 
 Output GraphBuilder::summary(const char* type, const char* tag, std::string name,
                              const OpInput& value) {
-  check_can_add(name);
+  graph_.check_can_add(name);
   if (graph_.is_function_body_)
     throw InvalidArgumentError(
         fmt::format("summary \"{}\": a function cannot have summaries; return the value", name));

@@ -1,6 +1,6 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/engines/tensorflow/graph_builder.h"
+#include "crochet/engines/tensorflow/builder/graph_builder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

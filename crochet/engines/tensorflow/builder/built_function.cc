@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
+#include "crochet/engines/tensorflow/builder/function_rules.h"
+#include "crochet/engines/tensorflow/builder/graph_builder.h"
 #include "crochet/engines/tensorflow/c_api.h"
-#include "crochet/engines/tensorflow/function_rules.h"
-#include "crochet/engines/tensorflow/graph_builder.h"
 #include "crochet/engines/tensorflow/graph_def.h"
 #include "crochet/engines/tensorflow/graph_functions.h"
 #include "crochet/engines/tensorflow/proto_reader.h"
@@ -121,16 +121,16 @@ FunctionPtr to_function(TF_Graph* body, const std::string& name,
 
 }  // namespace
 
-// In imported graphs they are read on demand.
-std::map<std::string, Function, std::less<>>& Graph::functions() {
-  if (functions_) return *functions_;
-  functions_.emplace();
-  for (const FunctionPtr& function : functions_of(graph_.get())) {
+std::map<std::string, Function, std::less<>>& GraphBuilder::functions() const {
+  auto& known = graph_.functions_;
+  if (known) return *known;
+  known.emplace();
+  for (const FunctionPtr& function : functions_of(graph_.tensorflow_graph())) {
     FunctionInfo info = describe(function.get());
     const std::string name = info.name;
-    functions_->emplace(name, Function(std::move(info)));
+    known->emplace(name, Function(std::move(info)));
   }
-  return *functions_;
+  return *known;
 }
 
 void GraphBuilder::check_can_add_function(const std::string& name,
@@ -149,7 +149,7 @@ void GraphBuilder::check_can_add_function(const std::string& name,
 }
 
 Function GraphBuilder::function(const std::string& name) {
-  const auto& all = graph_.functions();
+  const auto& all = functions();
   const auto found = all.find(name);
   if (found == all.end())
     throw NotFoundError(fmt::format("the graph has no function \"{}\"", name));
@@ -160,7 +160,7 @@ Function GraphBuilder::function(const std::string& name, const std::vector<Funct
                                 const FunctionBody& body) {
   check_can_add_function(name, inputs);
   Graph body_graph;
-  body_graph.functions_ = graph_.functions();
+  body_graph.functions_ = functions();
   for (const FunctionPtr& known : functions_of(graph_.tensorflow_graph()))
     copy_function(known.get(), body_graph.tensorflow_graph(), name);
 
@@ -188,16 +188,16 @@ Function GraphBuilder::function(const std::string& name, const std::vector<Funct
   for (const FunctionPtr& known : functions_of(body_graph.tensorflow_graph()))
     copy_function(known.get(), graph_.tensorflow_graph(), name);
   copy_function(made.get(), graph_.tensorflow_graph(), name);
-  auto& functions = graph_.functions();
-  functions.insert(body_graph.functions().begin(), body_graph.functions().end());
-  return functions.insert_or_assign(name, Function(std::move(info))).first->second;
+  auto& all = functions();
+  all.insert(build.functions().begin(), build.functions().end());
+  return all.insert_or_assign(name, Function(std::move(info))).first->second;
 }
 
 void GraphBuilder::check_functions(const std::string& name, const Attributes& attributes) const {
   for (const Function& function : internal::functions_in(attributes)) {
     if (!function)
       throw InvalidArgumentError(fmt::format("operation \"{}\": a function is unset", name));
-    const auto& all = graph_.functions();
+    const auto& all = functions();
     const auto found = all.find(function.name());
     if (found == all.end() || found->second != function)
       throw InvalidArgumentError(fmt::format(

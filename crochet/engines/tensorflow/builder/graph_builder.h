@@ -3,17 +3,17 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "crochet/base/export.h"
 #include "crochet/engines/tensorflow/attribute.h"
+#include "crochet/engines/tensorflow/builder/op_input.h"
 #include "crochet/engines/tensorflow/function.h"
 #include "crochet/engines/tensorflow/graph.h"
-#include "crochet/engines/tensorflow/op_input.h"
 #include "crochet/tensor/to_tensor.h"
 
 struct TF_Output;
@@ -83,7 +83,7 @@ struct GradientDescentOptions {
 //
 // Extend the graph before the first run: each extension delays the next run. For one thread,
 // while no session runs.
-class CROCHET_EXPORT GraphBuilder {
+class GraphBuilder {
  public:
   // The graph is not owned; it outlives this. Throws: InvalidArgumentError for another engine's
   // graph.
@@ -205,13 +205,11 @@ class CROCHET_EXPORT GraphBuilder {
   // names it in messages.
   TF_Output derivable(const std::string& what, const OpInput& input) const;
   TF_Output handle_place(const std::string& name, const Variable& variable) const;
-  // Throws: as all functions that extend the graph do.
-  void check_can_add(std::string_view name) const;
   // Also throws AlreadyExistsError if a name begins with this one and "/".
   void check_free_prefix(const std::string& name) const;
-  // Throws: AlreadyExistsError if an entry of checkpoints has this name.
-  void check_free_in_checkpoints(const std::string& name) const;
-  void check_can_add_variable(const std::string& name) const;
+  // The functions of the graph by name; those of an imported one are read on the first call.
+  // Throws: TensorFlow's errors.
+  std::map<std::string, Function, std::less<>>& functions() const;
   void check_can_add_function(const std::string& name,
                               const std::vector<FunctionInput>& inputs) const;
   // Throws: InvalidArgumentError for unset functions and those of other graphs.
@@ -223,8 +221,6 @@ class CROCHET_EXPORT GraphBuilder {
   void check_options(const std::string& name, const OpOptions& options) const;
   // Throws: InvalidArgumentError unless it is a value of this graph; `what` names it in messages.
   TF_Output checked(const Output& output, std::string_view what) const;
-
-  friend class Graph;
 
   Graph& graph_;
 };

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "crochet/base/export.h"
 #include "crochet/session/output.h"
 
 namespace crochet::inline v0::tensorflow {
@@ -15,7 +14,7 @@ namespace crochet::inline v0::tensorflow {
 //
 //   build.op("MatMul", "product", {images, weights});   // Two values.
 //   build.op("Pack", "packed", {{a, b, c}});            // One list of three.
-class CROCHET_EXPORT OpInput {
+class OpInput {
  public:
   OpInput(Output output) : OpInput(output, Variable()) {}
   // The only output of the operation. Throws: InvalidArgumentError if it has none, or several.

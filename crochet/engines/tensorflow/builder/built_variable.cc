@@ -1,10 +1,8 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-
 #include "crochet/base/error.h"
+#include "crochet/engines/tensorflow/builder/graph_builder.h"
 #include "crochet/engines/tensorflow/c_api.h"
-#include "crochet/engines/tensorflow/graph_builder.h"
 #include "crochet/tensor/fmt.h"
 
 namespace crochet::inline v0::tensorflow {
@@ -55,26 +53,9 @@ Operation GraphBuilder::initializer(const Variable& variable) {
   return Operation(whole_part(variable).initializer.operation());
 }
 
-void GraphBuilder::check_free_in_checkpoints(const std::string& name) const {
-  if (std::ranges::find(graph_.saveables(), name, &RegisteredSaveable::name) !=
-      graph_.saveables().end())
-    throw AlreadyExistsError(fmt::format("the graph already has an object \"{}\"", name));
-  for (const Variable& variable : graph_.variables())
-    if (variable.name() == name)
-      throw AlreadyExistsError(fmt::format("the graph already has a variable \"{}\"", name));
-}
-
-void GraphBuilder::check_can_add_variable(const std::string& name) const {
-  check_can_add(name);
-  check_free_in_checkpoints(name);
-  for (const char* const part :
-       {"/initial_value", "/initial_value_checked", "/Assign", "/Read/ReadVariableOp"})
-    check_can_add(name + part);
-}
-
 Variable GraphBuilder::variable(const std::string& name, const Tensor& initial,
                                 const VariableOptions& options) {
-  check_can_add_variable(name);
+  graph_.check_can_add_variable(name);
   if (!initial.is_set())
     throw InvalidArgumentError(fmt::format("variable \"{}\" has no initial value", name));
   shape_of_variable(name, {.dtype = initial.dtype(), .shape = initial.shape()}, options);
@@ -84,7 +65,7 @@ Variable GraphBuilder::variable(const std::string& name, const Tensor& initial,
 
 Variable GraphBuilder::variable(const std::string& name, const OpInput& initial,
                                 const VariableOptions& options) {
-  check_can_add_variable(name);
+  graph_.check_can_add_variable(name);
   const std::string what = fmt::format("variable \"{}\": the initial value", name);
   if (initial.is_list()) throw InvalidArgumentError(fmt::format("{} is a list", what));
   checked(initial.outputs().front(), what);

@@ -12,6 +12,7 @@
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/checkpoint/directory/checkpoints_iterator.h"
+#include "crochet/checkpoint/directory/leftovers.h"
 #include "crochet/checkpoint/directory/retention.h"
 #include "crochet/checkpoint/file/checkpoint_pass.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"

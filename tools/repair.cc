@@ -12,6 +12,7 @@
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_history.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
+#include "crochet/checkpoint/directory/leftovers.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/io/path.h"
@@ -151,7 +152,8 @@ Outcome examine(FileSystem& files, const std::string& directory, const Options& 
 
 // Without a sound checkpoint only leftovers of killed saves are removed: the damaged checkpoints
 // may be all that is left.
-void carry_out(internal::CheckpointDirectory& directory, const Options& options, Outcome& outcome) {
+void carry_out(FileSystem& all_files, internal::CheckpointDirectory& directory,
+               const Options& options, Outcome& outcome) {
   FileSystem& files = directory.files();
   if (outcome.state && !outcome.state_was_right)
     replace_file(files, join_path(outcome.directory, kStateFile), to_text(*outcome.state));
@@ -159,7 +161,7 @@ void carry_out(internal::CheckpointDirectory& directory, const Options& options,
     for (auto& each : outcome.checkpoints)
       if (!each.damage.empty()) each.suffix = directory.set_aside(each.found.prefix).value_or("");
   if (!options.clean) return;
-  directory.remove_leftovers(outcome.basename, kStateFile);
+  remove_leftovers(all_files, directory.path(), outcome.basename, kStateFile);
   for (auto& leftover : outcome.leftovers) leftover.removed = !files.exists(leftover.path);
 }
 
@@ -242,7 +244,7 @@ int repair(const Context& context, const Options& options) {
   if (!opened) throw NotFoundError(fmt::format("{}: no such directory", directory));
   Outcome outcome = examine(opened->files(), directory, options);
   const bool had_work = has_work(outcome, options);
-  if (!options.dry_run) carry_out(*opened, options, outcome);
+  if (!options.dry_run) carry_out(files, *opened, options, outcome);
   if (context.json())
     context.print_json(as_json(outcome, options));
   else

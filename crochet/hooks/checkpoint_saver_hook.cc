@@ -12,6 +12,7 @@
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
+#include "crochet/checkpoint/directory/leftovers.h"
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/saver/background_saver.h"
 #include "crochet/checkpoint/saver/registered_saver.h"

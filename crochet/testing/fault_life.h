@@ -21,6 +21,7 @@
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_history.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
+#include "crochet/checkpoint/directory/leftovers.h"
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/layout/file_names.h"

@@ -119,33 +119,6 @@ std::vector<std::string> CheckpointDirectory::remove(const std::vector<std::stri
   return removed;
 }
 
-void CheckpointDirectory::remove_leftovers(const std::string& basename,
-                                           const std::string& latest_filename) {
-  const auto lock = DirectoryLock::for_a_moment(files_, path(), directory_);
-  if (!lock)
-    throw FailedPreconditionError(fmt::format(
-        "{}: leftovers of killed saves cannot be removed: another run holds the lock", path()));
-  // A killed process may have changed names only in the system's memory. The checkpoint that it
-  // published last must stay, and an index that it removed must not come back without its data.
-  try {
-    directory_->sync_directory(path());
-  } catch (const Error& error) {
-    log_warning(
-        fmt::format("{}: leftovers of killed saves are not removed now: {}", path(), error.what()));
-    return;
-  }
-  for (const std::string& leftover :
-       list_leftovers(*directory_, path(), basename, latest_filename)) {
-    try {
-      directory_->remove(leftover);
-      log_info(fmt::format("{}: removed leftover of an unfinished save", leftover));
-    } catch (const Error& error) {
-      log_warning(fmt::format("{}: leftover of an unfinished save cannot be removed: {}", leftover,
-                              error.what()));
-    }
-  }
-}
-
 std::optional<std::string> CheckpointDirectory::set_aside(const std::string& prefix) {
   if (!is_locked()) {
     log_warning(

@@ -41,10 +41,6 @@ class CheckpointDirectory {
   // them and their number.
   std::vector<std::string> remove(const std::vector<std::string>& prefixes);
 
-  // Removes the files that list_leftovers() finds. Logs a warning for each that cannot be removed.
-  // Throws: FailedPreconditionError if another process holds the lock.
-  void remove_leftovers(const std::string& basename, const std::string& latest_filename);
-
   // Renames the files of a damaged checkpoint to `<name>.damaged`, or `<name>.damaged-2` and so on
   // if one of these names is taken. Returns the suffix; unset, with a line in the log, if the lock
   // is not held or the checkpoint must not be changed. After a kill in between it is still damaged:

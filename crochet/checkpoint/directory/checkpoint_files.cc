@@ -3,15 +3,11 @@
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 
 #include <algorithm>
-#include <charconv>
-#include <map>
-#include <optional>
 #include <set>
 #include <utility>
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
-#include "crochet/checkpoint/directory/checkpoint_directory.h"
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/io/crc32c.h"
@@ -22,14 +18,7 @@ namespace crochet::inline v0 {
 namespace {
 
 using internal::CheckpointPart;
-
-std::vector<std::string> list_or_none(FileSystem& files, const std::string& directory) {
-  try {
-    return files.list(directory);
-  } catch (const NotFoundError&) {
-    return {};
-  }
-}
+using internal::list_or_none;
 
 // The data files of a prefix except those that are also an index, for any number of data files.
 std::vector<std::string> data_files(FileSystem& files, const std::string& prefix) {
@@ -78,65 +67,6 @@ std::set<std::string> names_of(const std::string& base, CheckpointFormat format,
   return names;
 }
 
-bool is_of(const internal::CheckpointFilename& file, int num_shards) {
-  int value = 0;
-  const char* const end = file.num_shards.data() + file.num_shards.size();
-  const auto [stop, error] = std::from_chars(file.num_shards.data(), end, value);
-  return error == std::errc() && stop == end && value == num_shards;
-}
-
-// Finds leftovers of killed saves among the names in a directory.
-class Leftovers {
- public:
-  Leftovers(FileSystem& files, const std::string& directory, const std::string& basename,
-            const std::string& latest_filename)
-      : files_(files),
-        directory_(directory),
-        basename_(basename),
-        latest_filename_(latest_filename) {
-    for (const std::string& name : list_or_none(files, directory)) {
-      names_.insert(name);
-      const auto file = internal::parse_checkpoint_filename(name);
-      if (file && file->part == CheckpointPart::kData)
-        shard_counts_[std::string(file->base)].insert(std::string(file->num_shards));
-    }
-  }
-
-  const std::set<std::string>& names() const { return names_; }
-
-  bool contains(const std::string& name) {
-    if (internal::is_temporary_state(name, latest_filename_)) return true;
-    const auto file = internal::parse_checkpoint_filename(name);
-    if (!file || !internal::parse_step(file->base, basename_)) return false;
-    if (file->part == CheckpointPart::kTemporary) return true;
-    if (file->part == CheckpointPart::kTemporaryDirectory) return true;
-    if (file->part == CheckpointPart::kIndex) return false;
-    const auto is_there = [&](const std::string& index) { return names_.contains(index); };
-    if (std::ranges::none_of(internal::index_filenames(std::string(file->base)), is_there))
-      return true;
-    return file->part == CheckpointPart::kData && is_of_another_number(*file);
-  }
-
- private:
-  // True for a data file of a checkpoint that was replaced by one with another number of data
-  // files.
-  bool is_of_another_number(const internal::CheckpointFilename& file) {
-    const std::string base(file.base);
-    if (shard_counts_.at(base).size() < 2) return false;  // Without reading the index.
-    if (names_.contains(safetensors_index_filename(base))) return false;
-    const std::optional<int> expected =
-        internal::num_shards_of(files_, join_path(directory_, base));
-    return expected && !is_of(file, *expected);
-  }
-
-  FileSystem& files_;
-  const std::string& directory_;
-  const std::string& basename_;
-  const std::string& latest_filename_;
-  std::set<std::string> names_;
-  std::map<std::string, std::set<std::string>> shard_counts_;
-};
-
 }  // namespace
 
 std::vector<std::string> list_checkpoints(FileSystem& files, const std::string& directory,
@@ -180,25 +110,12 @@ void remove_checkpoint(FileSystem& files, const std::string& prefix) {
   remove_if_there(files, sidecar_filename(prefix));
 }
 
-std::vector<std::string> list_leftovers(FileSystem& files, const std::string& directory,
-                                        const std::string& basename,
-                                        const std::string& latest_filename) {
-  Leftovers leftovers(files, directory, basename, latest_filename);
-  std::vector<std::string> paths;
-  for (const std::string& name : leftovers.names()) {
-    if (!leftovers.contains(name)) continue;
-    std::string path = join_path(directory, name);
-    if (name.ends_with(internal::kPartsSuffix) && is_directory(files, path))
-      for (const std::string& part : files.list(path)) paths.push_back(join_path(path, part));
-    paths.push_back(std::move(path));
+std::vector<std::string> internal::list_or_none(FileSystem& files, const std::string& directory) {
+  try {
+    return files.list(directory);
+  } catch (const NotFoundError&) {
+    return {};
   }
-  return paths;
-}
-
-void remove_leftovers(FileSystem& files, const std::string& directory, const std::string& basename,
-                      const std::string& latest_filename) {
-  if (auto found = internal::CheckpointDirectory::find(files, directory))
-    found->remove_leftovers(basename, latest_filename);
 }
 
 void internal::remove_replaced(FileSystem& files, const std::string& prefix,

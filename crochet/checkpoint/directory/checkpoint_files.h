@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,21 +34,11 @@ CROCHET_EXPORT std::vector<double> get_checkpoint_mtimes(FileSystem& files,
 // who wrote it.
 CROCHET_EXPORT void remove_checkpoint(FileSystem& files, const std::string& prefix);
 
-// The files of `<basename>-<digits>` left by killed saves and removals: temporary files; data
-// files, sidecars and meta graphs without an index; data files whose number of shards differs from
-// the index; and temporary files of the state file, `latest_filename`. A running save has such
-// files, too.
-CROCHET_EXPORT std::vector<std::string> list_leftovers(
-    FileSystem& files, const std::string& directory, const std::string& basename,
-    const std::string& latest_filename = "checkpoint");
-
-// Removes all of them, under the directory's lock, and logs each one.
-// Throws: FailedPreconditionError if another process holds that lock.
-CROCHET_EXPORT void remove_leftovers(FileSystem& files, const std::string& directory,
-                                     const std::string& basename,
-                                     const std::string& latest_filename = "checkpoint");
-
 namespace internal {
+
+// The names in a directory; empty if there is no such directory.
+CROCHET_EXPORT std::vector<std::string> list_or_none(FileSystem& files,
+                                                     const std::string& directory);
 
 // Removes the files of a replaced checkpoint with the same prefix in another format, or with
 // another number of files: its index first. Requires: the checkpoint in `format` is published.

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/checkpoint/directory/leftovers.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/layout/file_names.h"

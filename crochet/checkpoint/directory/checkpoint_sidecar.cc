@@ -16,7 +16,6 @@
 #include "crochet/base/internal/immortal.h"
 #include "crochet/base/log.h"
 #include "crochet/base/parse_json.h"
-#include "crochet/checkpoint/directory/checkpoint_history.h"
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/io/path.h"

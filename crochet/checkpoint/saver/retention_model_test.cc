@@ -19,6 +19,7 @@
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
+#include "crochet/checkpoint/directory/leftovers.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/checkpoint/saver/save_promise.h"
 #include "crochet/checkpoint/saver/saver.h"

@@ -10,6 +10,7 @@
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/checkpoint/directory/checkpoints_iterator.h"
+#include "crochet/checkpoint/directory/leftovers.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/safetensors/safetensors_writer.h"

@@ -15,6 +15,7 @@
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
+#include "crochet/checkpoint/directory/leftovers.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"

@@ -63,11 +63,9 @@ std::string connection_error(std::string_view address) {
 
 std::vector<DeviceName> filters_of(std::string_view config) {
   std::vector<DeviceName> filters;
-  ProtoReader(config, "ConfigProto").for_each_field([&](uint32_t field, ProtoReader& value) {
-    if (field != bytes_field(kDeviceFilters)) return false;
+  ProtoReader(config, "ConfigProto").read(bytes_at(kDeviceFilters, [&](ProtoReader& value) {
     if (const auto filter = parse_device_name(value.view())) filters.push_back(*filter);
-    return true;
-  });
+  }));
   return filters;
 }
 

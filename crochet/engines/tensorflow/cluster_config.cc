@@ -27,11 +27,7 @@ namespace internal {
 std::chrono::milliseconds operation_timeout_of(std::string_view config) {
   int64_t limit = 0;
   try {
-    ProtoReader(config, "ConfigProto").for_each_field([&](uint32_t field, ProtoReader& value) {
-      if (field != varint_field(kOperationTimeoutInMs)) return false;
-      limit = value.int64();
-      return true;
-    });
+    ProtoReader(config, "ConfigProto").read(number_at(kOperationTimeoutInMs, limit));
   } catch (const DataLossError& error) {
     throw InvalidArgumentError(
         fmt::format("the settings of a session are not a ConfigProto: {}", error.what()));

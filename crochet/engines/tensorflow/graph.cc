@@ -28,6 +28,7 @@ using internal::at_location;
 using internal::is_reference;
 using internal::OperationBuilder;
 using internal::Status;
+using internal::without_index;
 
 DType dtype_of_output(TF_Output output) {
   const int number = TF_OperationOutputType(output) % internal::kReferenceTypes;
@@ -48,11 +49,6 @@ std::optional<Shape> shape_of_output(TF_Graph* graph, TF_Output output) {
     // Its number of elements overflows: TensorFlow reports that when it runs.
     return std::nullopt;
   }
-}
-
-// "w1" for "w1:0", the variable's name in checkpoints.
-std::string_view without_index(std::string_view tensor) {
-  return tensor.substr(0, tensor.rfind(':'));
 }
 
 bool overlap(const Graph::Part& a, const Graph::Part& b) {

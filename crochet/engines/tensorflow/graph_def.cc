@@ -17,12 +17,8 @@
 namespace crochet::inline v0::tensorflow::internal {
 namespace {
 
-struct NodeDef {
+struct NodeDef : NodeFields {
   std::string_view bytes;
-  std::string_view name = {};
-  std::string_view op = {};
-  std::vector<std::string_view> inputs = {};
-  std::string_view device = {};
   std::string_view shared_name = {};
   int32_t dtype = 0;  // The attribute of that name.
 };
@@ -30,58 +26,15 @@ struct NodeDef {
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-void read_attr(ProtoReader entry, NodeDef& node) {
-  std::string_view key;
-  std::optional<ProtoReader> attr;
-  entry.for_each_field([&](uint32_t field, ProtoReader& value) {
-    switch (field) {
-      case bytes_field(1):
-        key = value.view();
-        return true;
-      case bytes_field(2):
-        attr = value.message("value");
-        return true;
-      default:
-        return false;
-    }
-  });
-  if (!attr || (key != "shared_name" && key != "dtype")) return;
-  attr->for_each_field([&](uint32_t field, ProtoReader& value) {
-    if (field == bytes_field(kAttrString) && key == "shared_name") {
-      node.shared_name = value.view();
-      return true;
-    }
-    if (field == varint_field(kAttrType) && key == "dtype") {
-      node.dtype = static_cast<int32_t>(value.int64());
-      return true;
-    }
-    return false;
-  });
+void read_attribute(const MapEntry& entry, NodeDef& node) {
+  if (entry.key == "shared_name")
+    ProtoReader(entry.value, "attr").read(view_at(kAttrString, node.shared_name));
+  if (entry.key == "dtype") ProtoReader(entry.value, "attr").read(number_at(kAttrType, node.dtype));
 }
 
-NodeDef read_node(std::string_view bytes, std::string place) {
-  NodeDef node = {.bytes = bytes};
-  ProtoReader(bytes, std::move(place)).for_each_field([&](uint32_t field, ProtoReader& value) {
-    switch (field) {
-      case bytes_field(kNodeName):
-        node.name = value.view();
-        return true;
-      case bytes_field(kNodeOp):
-        node.op = value.view();
-        return true;
-      case bytes_field(kNodeInput):
-        node.inputs.push_back(value.view());
-        return true;
-      case bytes_field(kNodeDevice):
-        node.device = value.view();
-        return true;
-      case bytes_field(kNodeAttr):
-        read_attr(value.message("attr"), node);
-        return true;
-      default:
-        return false;
-    }
-  });
+NodeDef read_node_def(std::string_view bytes, std::string place) {
+  NodeDef node{read_node({bytes, std::move(place)}), bytes};
+  for (const MapEntry& entry : node.attributes) read_attribute(entry, node);
   return node;
 }
 
@@ -97,7 +50,7 @@ Graph read_graph(std::string_view graph_def, const std::string& file) {
     graph.rest =
         copy_message(graph_def, kGraphNode, [&](protozero::pbf_writer&, std::string_view node) {
           graph.nodes.push_back(
-              read_node(node, fmt::format("{}: graph_def.node[{}]", file, graph.nodes.size())));
+              read_node_def(node, fmt::format("{}: graph_def.node[{}]", file, graph.nodes.size())));
         });
   } catch (const protozero::exception& error) {
     throw DataLossError(fmt::format("{}: damaged or not a GraphDef: {}", file, error.what()));
@@ -116,25 +69,17 @@ void check_needs_no_python(std::string_view type, std::string_view operation,
       file, operation, type));
 }
 
-void check_function(ProtoReader function, const std::string& file) {
-  function.for_each_field([&](uint32_t field, ProtoReader& value) {
-    if (field != bytes_field(kFunctionNode)) return false;
-    const NodeDef node = read_node(value.view(), file);
-    check_needs_no_python(node.op, node.name, file);
-    return true;
-  });
-}
-
 void check_functions(std::string_view rest_of_graph, const std::string& file) {
-  ProtoReader(rest_of_graph, file).for_each_field([&](uint32_t field, ProtoReader& value) {
-    if (field != bytes_field(kGraphLibrary)) return false;
-    value.message("library").for_each_field([&](uint32_t inner, ProtoReader& function) {
-      if (inner != bytes_field(kLibraryFunction)) return false;
-      check_function(function.message("function"), file);
-      return true;
-    });
-    return true;
-  });
+  const auto check_node = [&](ProtoReader& value) {
+    const NodeFields node = read_node({value.view(), file});
+    check_needs_no_python(node.op, node.name, file);
+  };
+  ProtoReader(rest_of_graph, file)
+      .read(message_at(kGraphLibrary, "library", [&](ProtoReader library) {
+        library.read(message_at(kLibraryFunction, "function", [&](ProtoReader function) {
+          function.read(bytes_at(kFunctionNode, check_node));
+        }));
+      }));
 }
 
 void check_nodes(const std::vector<NodeDef>& nodes, const std::string& file) {

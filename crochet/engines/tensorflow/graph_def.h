@@ -12,6 +12,11 @@ namespace crochet::inline v0::tensorflow::internal {
 // every run.
 bool is_legal_operation_name(std::string_view name);
 
+// The operation of a tensor: "w1" for "w1:0".
+inline std::string_view without_index(std::string_view tensor) {
+  return tensor.substr(0, tensor.rfind(':'));
+}
+
 // True for "" and valid device names: "/job:ps/task:0", "/device:CPU:0", "/cpu:0". Others fail
 // like illegal operation names.
 bool is_legal_device(std::string_view device);

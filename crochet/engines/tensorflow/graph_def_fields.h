@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <protozero/pbf_writer.hpp>
 
@@ -30,6 +31,16 @@ inline constexpr uint32_t kAttrType = 6;
 inline constexpr uint32_t kListString = 2;
 inline constexpr uint32_t kListFunc = 9;
 inline constexpr uint32_t kFuncName = 1;
+
+// The fields of a NodeDef. The views refer to the bytes that were read.
+struct NodeFields {
+  std::string_view name = {};
+  std::string_view op = {};
+  std::string_view device = {};
+  std::vector<std::string_view> inputs = {};
+  std::vector<MapEntry> attributes = {};
+};
+NodeFields read_node(ProtoReader node);
 
 // A copy of a message in which `change(writer, bytes)` writes a replacement, or nothing, for
 // each field `number`. Throws: protozero's exceptions for bytes that are not a message.

@@ -10,6 +10,7 @@
 
 #include "crochet/engines/tensorflow/c_api.h"
 #include "crochet/engines/tensorflow/graph.h"
+#include "crochet/engines/tensorflow/graph_def.h"
 #include "crochet/engines/tensorflow/graph_def_fields.h"
 #include "crochet/engines/tensorflow/graph_functions.h"
 #include "crochet/engines/tensorflow/resource_types.h"
@@ -20,7 +21,6 @@
 namespace crochet::inline v0::tensorflow {
 namespace {
 
-using internal::bytes_field;
 using internal::ProtoReader;
 using internal::SaverEntry;
 
@@ -39,41 +39,13 @@ std::string resource_of(TF_Operation* operation) {
   return shared_name.empty() ? TF_OperationName(operation) : shared_name;
 }
 
-std::string shared_name_in(ProtoReader attr) {
-  const internal::MapEntry entry = internal::read_map_entry(std::move(attr));
+std::string shared_name_of(const internal::NodeFields& node) {
   std::string shared_name;
-  if (entry.key != "shared_name") return shared_name;
-  ProtoReader(entry.value, "attr").for_each_field([&](uint32_t field, ProtoReader& value) {
-    if (field != bytes_field(internal::kAttrString)) return false;
-    shared_name = value.text();
-    return true;
-  });
+  for (const internal::MapEntry& attribute : node.attributes)
+    if (attribute.key == "shared_name")
+      ProtoReader(attribute.value, "attr")
+          .read(internal::text_at(internal::kAttrString, shared_name));
   return shared_name;
-}
-
-struct FunctionNode {
-  OtherState state;
-  std::string shared_name;
-};
-
-FunctionNode read_function_node(ProtoReader node) {
-  FunctionNode result;
-  node.for_each_field([&](uint32_t field, ProtoReader& value) {
-    switch (field) {
-      case bytes_field(internal::kNodeName):
-        result.state.name = value.text();
-        return true;
-      case bytes_field(internal::kNodeOp):
-        result.state.kind = value.text();
-        return true;
-      case bytes_field(internal::kNodeAttr):
-        result.shared_name += shared_name_in(value.message("attr"));
-        return true;
-      default:
-        return false;
-    }
-  });
-  return result;
 }
 
 // Calls `use` with each operation in the body of a function.
@@ -84,11 +56,9 @@ void for_each_node(TF_Function* function, const Use& use) {
   TF_FunctionToFunctionDef(function, definition.get(), status.get());
   status.check("a function of the graph");
   ProtoReader(internal::view_of(*definition), TF_FunctionName(function))
-      .for_each_field([&](uint32_t field, ProtoReader& value) {
-        if (field != bytes_field(internal::kFunctionNode)) return false;
-        use(read_function_node(value.message("node_def")));
-        return true;
-      });
+      .read(internal::message_at(internal::kFunctionNode, "node_def", [&](ProtoReader node) {
+        use(internal::read_node(std::move(node)));
+      }));
 }
 
 using EntriesByVariable = std::map<const TF_Operation*, const SaverEntry*>;
@@ -145,8 +115,7 @@ std::vector<SaverEntry> Graph::entries_of_saver() const {
   const bool has_one = definition_.saver || definition_.savers.size() == 1;
   if (!has_one) return {};
   const SaverDef& saver = definition_.saver ? *definition_.saver : definition_.savers.front();
-  const std::string_view tensor = saver.save_tensor_name;
-  const OperationInfo* const root = find_operation(tensor.substr(0, tensor.rfind(':')));
+  const OperationInfo* const root = find_operation(internal::without_index(saver.save_tensor_name));
   // A GraphSaver reports that once it is used.
   if (root == nullptr) return {};
   return internal::read_saver(static_cast<const Node&>(*root).operation)
@@ -167,8 +136,8 @@ std::set<std::string> Graph::known_resources() const {
     for (const Part& part : variable->parts) resources.insert(resource_of(part.handle));
   // Local variables are initialised by each session.
   for (const VariableDef* const definition : definitions("local_variables")) {
-    const std::string_view tensor = definition->variable_name;
-    const OperationInfo* const handle = find_operation(tensor.substr(0, tensor.rfind(':')));
+    const OperationInfo* const handle =
+        find_operation(internal::without_index(definition->variable_name));
     if (handle != nullptr)
       resources.insert(resource_of(static_cast<const Node&>(*handle).operation));
   }
@@ -212,10 +181,11 @@ std::vector<OtherState> Graph::find_other_state() const {
       states.push_back({node->name, type});
   }
   for (const internal::FunctionPtr& function : internal::functions_of(graph_.get()))
-    for_each_node(function.get(), [&](FunctionNode node) {
-      if (!types.hold_state(node.state.kind) || known.contains(node.shared_name)) return;
-      node.state.name = fmt::format("{}/{}", TF_FunctionName(function.get()), node.state.name);
-      states.push_back(std::move(node.state));
+    for_each_node(function.get(), [&](const internal::NodeFields& node) {
+      std::string type(node.op);
+      if (!types.hold_state(type) || known.contains(shared_name_of(node))) return;
+      states.push_back(
+          {fmt::format("{}/{}", TF_FunctionName(function.get()), node.name), std::move(type)});
     });
   for (const std::string& entry : other_entries_)
     states.push_back({entry, "entry of the graph's saver"});

@@ -13,9 +13,14 @@
 namespace crochet::inline v0::tensorflow {
 namespace {
 
-using internal::bytes_field;
+using internal::bytes_at;
+using internal::flag_at;
+using internal::message_at;
+using internal::number_at;
+using internal::numbers_at;
 using internal::ProtoReader;
-using internal::varint_field;
+using internal::text_at;
+using internal::texts_at;
 
 // Python's collections of variables; others hold a program's own messages.
 constexpr std::array<std::string_view, 6> kVariableCollections = {
@@ -26,27 +31,8 @@ constexpr std::string_view kAssetsCollection = "saved_model_assets";
 
 SaveSlice read_slice(ProtoReader message) {
   SaveSlice slice;
-  message.for_each_field([&](uint32_t field, ProtoReader& value) {
-    switch (field) {
-      case bytes_field(1):
-        slice.full_name = value.text();
-        return true;
-      case varint_field(2):
-      case bytes_field(2):
-        value.append_integers<int64_t>(field, slice.full_shape);
-        return true;
-      case varint_field(3):
-      case bytes_field(3):
-        value.append_integers<int64_t>(field, slice.offset);
-        return true;
-      case varint_field(4):
-      case bytes_field(4):
-        value.append_integers<int64_t>(field, slice.shape);
-        return true;
-      default:
-        return false;
-    }
-  });
+  message.read(text_at(1, slice.full_name), numbers_at(2, slice.full_shape),
+               numbers_at(3, slice.offset), numbers_at(4, slice.shape));
   return slice;
 }
 
@@ -66,33 +52,13 @@ void check_slice(const SaveSlice& slice, const std::string& place) {
 
 VariableDef read_variable(ProtoReader message) {
   VariableDef variable;
-  message.for_each_field([&](uint32_t field, ProtoReader& value) {
-    switch (field) {
-      case bytes_field(1):
-        variable.variable_name = value.text();
-        return true;
-      case bytes_field(2):
-        variable.initializer_name = value.text();
-        return true;
-      case bytes_field(3):
-        variable.snapshot_name = value.text();
-        return true;
-      case bytes_field(4):
-        variable.slice = read_slice(value.message("save_slice_info_def"));
-        return true;
-      case varint_field(5):
-        variable.is_resource = value.boolean();
-        return true;
-      case bytes_field(6):
-        variable.initial_value_name = value.text();
-        return true;
-      case varint_field(7):
-        variable.trainable = value.boolean();
-        return true;
-      default:
-        return false;
-    }
-  });
+  message.read(
+      text_at(1, variable.variable_name), text_at(2, variable.initializer_name),
+      text_at(3, variable.snapshot_name),
+      message_at(4, "save_slice_info_def",
+                 [&](ProtoReader slice) { variable.slice = read_slice(std::move(slice)); }),
+      flag_at(5, variable.is_resource), text_at(6, variable.initial_value_name),
+      flag_at(7, variable.trainable));
   if (variable.variable_name.empty() || variable.initializer_name.empty() ||
       variable.snapshot_name.empty())
     throw InvalidArgumentError(fmt::format(
@@ -106,30 +72,9 @@ VariableDef read_variable(ProtoReader message) {
 
 SaverDef read_saver(ProtoReader message) {
   SaverDef saver;
-  message.for_each_field([&](uint32_t field, ProtoReader& value) {
-    switch (field) {
-      case bytes_field(1):
-        saver.filename_tensor_name = value.text();
-        return true;
-      case bytes_field(2):
-        saver.save_tensor_name = value.text();
-        return true;
-      case bytes_field(3):
-        saver.restore_op_name = value.text();
-        return true;
-      case varint_field(4):
-        saver.max_to_keep = value.int64();
-        return true;
-      case varint_field(5):
-        saver.sharded = value.boolean();
-        return true;
-      case varint_field(7):
-        saver.version = value.int64();
-        return true;
-      default:
-        return false;
-    }
-  });
+  message.read(text_at(1, saver.filename_tensor_name), text_at(2, saver.save_tensor_name),
+               text_at(3, saver.restore_op_name), number_at(4, saver.max_to_keep),
+               flag_at(5, saver.sharded), number_at(7, saver.version));
   return saver;
 }
 
@@ -144,28 +89,9 @@ Code code_of(int64_t number, const std::string& place) {
 QueueRunnerDef read_queue_runner(ProtoReader message) {
   QueueRunnerDef runner;
   std::vector<int64_t> codes;
-  message.for_each_field([&](uint32_t field, ProtoReader& value) {
-    switch (field) {
-      case bytes_field(1):
-        runner.queue_name = value.text();
-        return true;
-      case bytes_field(2):
-        runner.enqueue_op_names.push_back(value.text());
-        return true;
-      case bytes_field(3):
-        runner.close_op_name = value.text();
-        return true;
-      case bytes_field(4):
-        runner.cancel_op_name = value.text();
-        return true;
-      case varint_field(5):
-      case bytes_field(5):
-        value.append_integers<int64_t>(field, codes);
-        return true;
-      default:
-        return false;
-    }
-  });
+  message.read(text_at(1, runner.queue_name), texts_at(2, runner.enqueue_op_names),
+               text_at(3, runner.close_op_name), text_at(4, runner.cancel_op_name),
+               numbers_at(5, codes));
   for (const int64_t code : codes)
     runner.queue_closed_exception_types.push_back(code_of(code, message.place()));
   return runner;
@@ -173,21 +99,13 @@ QueueRunnerDef read_queue_runner(ProtoReader message) {
 
 std::vector<std::string> read_strings(ProtoReader message) {
   std::vector<std::string> strings;
-  message.for_each_field([&](uint32_t field, ProtoReader& value) {
-    if (field != bytes_field(1)) return false;
-    strings.push_back(value.text());
-    return true;
-  });
+  message.read(texts_at(1, strings));
   return strings;
 }
 
 std::vector<int64_t> read_numbers(ProtoReader message) {
   std::vector<int64_t> numbers;
-  message.for_each_field([&](uint32_t field, ProtoReader& value) {
-    if (field != varint_field(1) && field != bytes_field(1)) return false;
-    value.append_integers<int64_t>(field, numbers);
-    return true;
-  });
+  message.read(numbers_at(1, numbers));
   return numbers;
 }
 
@@ -210,107 +128,61 @@ using TensorNames = std::vector<std::pair<std::string, std::string>>;
 
 TensorNames read_sparse_info(ProtoReader message) {
   TensorNames names;
-  message.for_each_field([&](uint32_t field, ProtoReader& value) {
-    switch (field) {
-      case bytes_field(1):
-        names.emplace_back("/values", value.text());
-        return true;
-      case bytes_field(2):
-        names.emplace_back("/indices", value.text());
-        return true;
-      case bytes_field(3):
-        names.emplace_back("/dense_shape", value.text());
-        return true;
-      default:
-        return false;
-    }
-  });
+  const auto add = [&](const char* suffix) {
+    return [&names, suffix](ProtoReader& value) { names.emplace_back(suffix, value.text()); };
+  };
+  message.read(bytes_at(1, add("/values")), bytes_at(2, add("/indices")),
+               bytes_at(3, add("/dense_shape")));
   return names;
 }
 
 TensorNames read_tensor_info(ProtoReader message) {
   TensorNames names;
-  message.for_each_field([&](uint32_t field, ProtoReader& value) {
-    switch (field) {
-      case bytes_field(1):
-        names = {{"", value.text()}};
-        return true;
-      case bytes_field(4):
-        names = read_sparse_info(value.message("coo_sparse"));
-        return true;
-      default:
-        return false;
-    }
-  });
+  message.read(bytes_at(1,
+                        [&](ProtoReader& value) {
+                          names = {{"", value.text()}};
+                        }),
+               message_at(4, "coo_sparse", [&](ProtoReader sparse) {
+                 names = read_sparse_info(std::move(sparse));
+               }));
   return names;
 }
 
 AssetFileDef read_asset(ProtoReader message) {
   AssetFileDef asset;
-  message.for_each_field([&](uint32_t field, ProtoReader& value) {
-    switch (field) {
-      case bytes_field(1):
-        for (const auto& [suffix, tensor] : read_tensor_info(value.message("tensor_info")))
-          asset.tensor_name = tensor;
-        return true;
-      case bytes_field(2):
-        asset.filename = value.text();
-        return true;
-      default:
-        return false;
-    }
-  });
+  message.read(message_at(1, "tensor_info",
+                          [&](ProtoReader info) {
+                            for (const auto& [suffix, tensor] : read_tensor_info(std::move(info)))
+                              asset.tensor_name = tensor;
+                          }),
+               text_at(2, asset.filename));
   return asset;
 }
 
 // Assets as written by TensorFlow 1's builder: messages of type Any, each with an AssetFileDef.
 void read_asset_list(ProtoReader list, MetaGraph& graph) {
-  list.for_each_field([&](uint32_t field, ProtoReader& value) {
-    if (field != bytes_field(1)) return false;
-    value.message("value").for_each_field([&](uint32_t any_field, ProtoReader& any) {
-      if (any_field != bytes_field(2)) return false;
-      graph.assets.push_back(read_asset(any.message("value")));
-      return true;
-    });
-    return true;
-  });
+  list.read(message_at(1, "value", [&](ProtoReader any) {
+    any.read(message_at(2, "value", [&](ProtoReader asset) {
+      graph.assets.push_back(read_asset(std::move(asset)));
+    }));
+  }));
 }
 
 void read_collection(ProtoReader message, const std::string& collection, MetaGraph& graph) {
-  message.for_each_field([&](uint32_t field, ProtoReader& value) {
-    switch (field) {
-      case bytes_field(1):
-        graph.nodes[collection] = read_strings(value.message("node_list"));
-        return true;
-      case bytes_field(2):
-        add_messages(collection, message.place(), read_strings(value.message("bytes_list")), graph);
-        return true;
-      case bytes_field(3):
-        graph.numbers[collection] = read_numbers(value.message("int64_list"));
-        return true;
-      case bytes_field(5):
-        if (collection != kAssetsCollection) return false;
-        read_asset_list(value.message("any_list"), graph);
-        return true;
-      default:
-        return false;
-    }
-  });
-}
-
-void read_meta_info(ProtoReader message, MetaGraph& graph) {
-  message.for_each_field([&](uint32_t field, ProtoReader& value) {
-    switch (field) {
-      case bytes_field(4):
-        graph.tags.push_back(value.text());
-        return true;
-      case bytes_field(5):
-        graph.tensorflow_version = value.text();
-        return true;
-      default:
-        return false;
-    }
-  });
+  message.read(
+      message_at(
+          1, "node_list",
+          [&](ProtoReader list) { graph.nodes[collection] = read_strings(std::move(list)); }),
+      message_at(2, "bytes_list",
+                 [&](ProtoReader list) {
+                   add_messages(collection, message.place(), read_strings(std::move(list)), graph);
+                 }),
+      message_at(
+          3, "int64_list",
+          [&](ProtoReader list) { graph.numbers[collection] = read_numbers(std::move(list)); }),
+      message_at(5, "any_list", [&](ProtoReader list) {
+        if (collection == kAssetsCollection) read_asset_list(std::move(list), graph);
+      }));
 }
 
 // Reads an entry of a map from names to messages, with `read`.
@@ -329,21 +201,16 @@ void add_tensors(ProtoReader entry, const std::string& place,
 
 SignatureDef read_signature(ProtoReader message) {
   SignatureDef signature;
-  message.for_each_field([&](uint32_t field, ProtoReader& value) {
-    switch (field) {
-      case bytes_field(1):
-        add_tensors(value.message("inputs"), message.place() + ".inputs", signature.inputs);
-        return true;
-      case bytes_field(2):
-        add_tensors(value.message("outputs"), message.place() + ".outputs", signature.outputs);
-        return true;
-      case bytes_field(3):
-        signature.method_name = value.text();
-        return true;
-      default:
-        return false;
-    }
-  });
+  message.read(
+      message_at(1, "inputs",
+                 [&](ProtoReader entry) {
+                   add_tensors(std::move(entry), message.place() + ".inputs", signature.inputs);
+                 }),
+      message_at(2, "outputs",
+                 [&](ProtoReader entry) {
+                   add_tensors(std::move(entry), message.place() + ".outputs", signature.outputs);
+                 }),
+      text_at(3, signature.method_name));
   return signature;
 }
 
@@ -379,37 +246,32 @@ std::string internal::read_graph_file(FileSystem& files, const std::string& path
 MetaGraph parse_meta_graph(std::string_view bytes, const std::string& name) {
   internal::check_is_binary(bytes, name);
   MetaGraph graph;
-  ProtoReader file(bytes, name);
-  file.for_each_field([&](uint32_t field, ProtoReader& value) {
-    switch (field) {
-      case bytes_field(1):
-        read_meta_info(value.message("meta_info_def"), graph);
-        return true;
-      case bytes_field(2):
-        graph.graph_def = value.text();
-        return true;
-      case bytes_field(3):
-        graph.saver = read_saver(value.message("saver_def"));
-        return true;
-      case bytes_field(4):
-        read_entry(value.message("collection_def"), name + ": collection_def",
-                   [&](const std::string& collection, const ProtoReader& definition) {
-                     read_collection(definition, collection, graph);
-                   });
-        return true;
-      case bytes_field(5):
-        read_entry(value.message("signature_def"), name + ": signature_def",
-                   [&](const std::string& key, const ProtoReader& signature) {
-                     graph.signatures[key] = read_signature(signature);
-                   });
-        return true;
-      case bytes_field(6):
-        graph.assets.push_back(read_asset(value.message("asset_file_def")));
-        return true;
-      default:
-        return false;
-    }
-  });
+  ProtoReader(bytes, name)
+      .read(message_at(1, "meta_info_def",
+                       [&](ProtoReader info) {
+                         info.read(texts_at(4, graph.tags), text_at(5, graph.tensorflow_version));
+                       }),
+            text_at(2, graph.graph_def),
+            message_at(3, "saver_def",
+                       [&](ProtoReader saver) { graph.saver = read_saver(std::move(saver)); }),
+            message_at(4, "collection_def",
+                       [&](const ProtoReader& entry) {
+                         read_entry(
+                             entry, name + ": collection_def",
+                             [&](const std::string& collection, const ProtoReader& definition) {
+                               read_collection(definition, collection, graph);
+                             });
+                       }),
+            message_at(5, "signature_def",
+                       [&](const ProtoReader& entry) {
+                         read_entry(entry, name + ": signature_def",
+                                    [&](const std::string& key, const ProtoReader& signature) {
+                                      graph.signatures[key] = read_signature(signature);
+                                    });
+                       }),
+            message_at(6, "asset_file_def", [&](ProtoReader asset) {
+              graph.assets.push_back(read_asset(std::move(asset)));
+            }));
   if (graph.graph_def.empty())
     throw InvalidArgumentError(fmt::format(
         "{}: the MetaGraphDef has no graph_def; a GraphDef alone is read by import_graph_def",

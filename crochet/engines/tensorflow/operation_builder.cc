@@ -45,15 +45,9 @@ std::vector<std::string> attributes_of(TF_Graph* graph, const std::string& type,
         fmt::format("operation \"{}\": TensorFlow {} has no operations of type \"{}\"", name,
                     TF_Version(), type));
   std::vector<std::string> attributes;
-  ProtoReader(view_of(*definition), type).for_each_field([&](uint32_t field, ProtoReader& value) {
-    if (field != bytes_field(4)) return false;
-    value.message("attr").for_each_field([&](uint32_t inner, ProtoReader& part) {
-      if (inner != bytes_field(1)) return false;
-      attributes.push_back(part.text());
-      return true;
-    });
-    return true;
-  });
+  ProtoReader(view_of(*definition), type).read(message_at(4, "attr", [&](ProtoReader attribute) {
+    attribute.read(texts_at(1, attributes));
+  }));
   return attributes;
 }
 

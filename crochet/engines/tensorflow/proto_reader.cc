@@ -14,18 +14,7 @@ void ProtoReader::throw_damaged(std::string_view what) const {
 
 MapEntry read_map_entry(ProtoReader entry) {
   MapEntry result;
-  entry.for_each_field([&](uint32_t field, ProtoReader& value) {
-    switch (field) {
-      case bytes_field(1):
-        result.key = value.text();
-        return true;
-      case bytes_field(2):
-        result.value = value.view();
-        return true;
-      default:
-        return false;
-    }
-  });
+  entry.read(text_at(1, result.key), view_at(2, result.value));
   return result;
 }
 

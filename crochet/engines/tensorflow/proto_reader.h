@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <protozero/pbf_reader.hpp>
 
@@ -41,6 +42,14 @@ class ProtoReader {
     }
   }
 
+  // Reads the message with readers of single fields, which are below; other fields are skipped.
+  // Throws: as for_each_field().
+  template <typename... Readers>
+  void read(const Readers&... readers) {
+    for_each_field(
+        [&](uint32_t field, ProtoReader& value) { return (readers(field, value) || ...); });
+  }
+
   // The value of the current field.
   std::string_view view() { return view_of(message_.get_view()); }
   std::string text() { return std::string(view()); }
@@ -73,6 +82,53 @@ class ProtoReader {
   protozero::pbf_reader message_;
   std::string place_;
 };
+
+// Readers of the field `number`. If it is repeated, those that set `to` keep the last value.
+template <typename Use>
+auto bytes_at(uint32_t number, Use use) {
+  return [number, use](uint32_t field, ProtoReader& value) {
+    if (field != bytes_field(number)) return false;
+    use(value);
+    return true;
+  };
+}
+template <typename Use>
+auto varint_at(uint32_t number, Use use) {
+  return [number, use](uint32_t field, ProtoReader& value) {
+    if (field != varint_field(number)) return false;
+    use(value);
+    return true;
+  };
+}
+// Calls `use` with the message in the field; `name` is its location, as in ProtoReader::message().
+template <typename Use>
+auto message_at(uint32_t number, std::string_view name, Use use) {
+  return bytes_at(number, [name, use](ProtoReader& value) { use(value.message(name)); });
+}
+inline auto text_at(uint32_t number, std::string& to) {
+  return bytes_at(number, [&to](ProtoReader& value) { to = value.view(); });
+}
+inline auto view_at(uint32_t number, std::string_view& to) {
+  return bytes_at(number, [&to](ProtoReader& value) { to = value.view(); });
+}
+template <typename Texts>
+auto texts_at(uint32_t number, Texts& to) {
+  return bytes_at(number, [&to](ProtoReader& value) { to.emplace_back(value.view()); });
+}
+template <typename Number>
+auto number_at(uint32_t number, Number& to) {
+  return varint_at(number, [&to](ProtoReader& value) { to = static_cast<Number>(value.int64()); });
+}
+inline auto flag_at(uint32_t number, bool& to) {
+  return varint_at(number, [&to](ProtoReader& value) { to = value.boolean(); });
+}
+inline auto numbers_at(uint32_t number, std::vector<int64_t>& to) {
+  return [number, &to](uint32_t field, ProtoReader& value) {
+    if (field != varint_field(number) && field != bytes_field(number)) return false;
+    value.append_integers<int64_t>(field, to);
+    return true;
+  };
+}
 
 // An entry of a map from text to messages.
 struct MapEntry {

@@ -48,18 +48,7 @@ struct Arg {
 
 Arg read_arg(ProtoReader message) {
   Arg arg;
-  message.for_each_field([&](uint32_t field, ProtoReader& value) {
-    switch (field) {
-      case varint_field(kArgType):
-        arg.type = value.int64();
-        return true;
-      case varint_field(kArgIsReference):
-        arg.is_reference = value.boolean();
-        return true;
-      default:
-        return false;
-    }
-  });
+  message.read(number_at(kArgType, arg.type), flag_at(kArgIsReference, arg.is_reference));
   return arg;
 }
 
@@ -86,21 +75,16 @@ bool ResourceTypes::find_out(const std::string& type) const {
   TF_GraphGetOpDef(graph_, type.c_str(), definition.get(), status.get());
   if (!status.ok()) return false;  // The type is a function's name: a call.
   bool is_stateful = false, gives_resource = false, takes_resource = false;
-  ProtoReader(view_of(*definition), type).for_each_field([&](uint32_t field, ProtoReader& value) {
-    switch (field) {
-      case bytes_field(kInputArg):
-        takes_resource = is_resource(read_arg(value.message("input_arg"))) || takes_resource;
-        return true;
-      case bytes_field(kOutputArg):
-        gives_resource = is_resource(read_arg(value.message("output_arg"))) || gives_resource;
-        return true;
-      case varint_field(kIsStateful):
-        is_stateful = value.boolean();
-        return true;
-      default:
-        return false;
-    }
-  });
+  ProtoReader(view_of(*definition), type)
+      .read(message_at(kInputArg, "input_arg",
+                       [&](ProtoReader arg) {
+                         takes_resource = is_resource(read_arg(std::move(arg))) || takes_resource;
+                       }),
+            message_at(kOutputArg, "output_arg",
+                       [&](ProtoReader arg) {
+                         gives_resource = is_resource(read_arg(std::move(arg))) || gives_resource;
+                       }),
+            flag_at(kIsStateful, is_stateful));
   return is_stateful && gives_resource && !takes_resource;
 }
 

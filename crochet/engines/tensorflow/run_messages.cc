@@ -53,21 +53,10 @@ std::vector<std::string> inputs_in_label(std::string_view label) {
 
 int64_t read_requested_bytes(ProtoReader output) {
   int64_t bytes = 0;
-  output.for_each_field([&](uint32_t field, ProtoReader& description) {
-    if (field != bytes_field(3)) return false;
-    description.message("tensor_description")
-        .for_each_field([&](uint32_t inner, ProtoReader& value) {
-          if (inner != bytes_field(4)) return false;
-          value.message("allocation_description")
-              .for_each_field([&](uint32_t last, ProtoReader& size) {
-                if (last != varint_field(1)) return false;
-                bytes = size.int64();
-                return true;
-              });
-          return true;
-        });
-    return true;
-  });
+  output.read(message_at(3, "tensor_description", [&](ProtoReader description) {
+    description.read(message_at(4, "allocation_description",
+                                [&](ProtoReader size) { size.read(number_at(1, bytes)); }));
+  }));
   return bytes;
 }
 
@@ -75,42 +64,22 @@ NodeStats read_node(ProtoReader message, const std::string& device) {
   NodeStats node;
   node.timing.device = device;
   NodeTimes times;
-  message.for_each_field([&](uint32_t field, ProtoReader& value) {
-    switch (field) {
-      case bytes_field(1):
-        node.timing.name = value.text();
-        return true;
-      case varint_field(2):
-        set_micros(times.all_start, value.int64());
-        return true;
-      case varint_field(3):
-        set_micros(times.op_start, value.int64());
-        return true;
-      case varint_field(4):
-        set_micros(times.op_end, value.int64());
-        return true;
-      case bytes_field(7):
-        node.timing.output_bytes += read_requested_bytes(value.message("output"));
-        return true;
-      case bytes_field(8):
-        node.timing.inputs = inputs_in_label(value.view());
-        return true;
-      case varint_field(10):
-        node.timing.thread = value.int64();
-        return true;
-      case varint_field(13):
-        times.all_start = nanoseconds(value.int64());
-        return true;
-      case varint_field(14):
-        times.op_start = nanoseconds(value.int64());
-        return true;
-      case varint_field(15):
-        times.op_end = nanoseconds(value.int64());
-        return true;
-      default:
-        return false;
-    }
-  });
+  const auto micros = [](std::optional<nanoseconds>& time) {
+    return [&time](ProtoReader& value) { set_micros(time, value.int64()); };
+  };
+  const auto nanos = [](std::optional<nanoseconds>& time) {
+    return [&time](ProtoReader& value) { time = nanoseconds(value.int64()); };
+  };
+  message.read(
+      text_at(1, node.timing.name), varint_at(2, micros(times.all_start)),
+      varint_at(3, micros(times.op_start)), varint_at(4, micros(times.op_end)),
+      message_at(7, "output",
+                 [&](ProtoReader output) {
+                   node.timing.output_bytes += read_requested_bytes(std::move(output));
+                 }),
+      bytes_at(8, [&](ProtoReader& label) { node.timing.inputs = inputs_in_label(label.view()); }),
+      number_at(10, node.timing.thread), varint_at(13, nanos(times.all_start)),
+      varint_at(14, nanos(times.op_start)), varint_at(15, nanos(times.op_end)));
   const nanoseconds op_start = times.op_start.value_or(nanoseconds(0));
   node.start = times.all_start.value_or(nanoseconds(0)) + op_start;
   node.timing.duration = std::max(times.op_end.value_or(nanoseconds(0)) - op_start, nanoseconds(0));
@@ -120,18 +89,9 @@ NodeStats read_node(ProtoReader message, const std::string& device) {
 void read_device(ProtoReader message, std::vector<NodeStats>& nodes) {
   std::string device;
   const size_t first = nodes.size();
-  message.for_each_field([&](uint32_t field, ProtoReader& value) {
-    switch (field) {
-      case bytes_field(1):
-        device = value.text();
-        return true;
-      case bytes_field(2):
-        nodes.push_back(read_node(value.message("node_stats"), {}));
-        return true;
-      default:
-        return false;
-    }
-  });
+  message.read(text_at(1, device), message_at(2, "node_stats", [&](ProtoReader node) {
+                 nodes.push_back(read_node(std::move(node), {}));
+               }));
   for (size_t i = first; i < nodes.size(); ++i) nodes[i].timing.device = device;
 }
 
@@ -160,22 +120,14 @@ std::string serialize(const RunOptions& options) {
 RunMetadata parse_run_metadata(std::string_view bytes) {
   RunMetadata metadata;
   std::vector<NodeStats> nodes;
-  ProtoReader(bytes, "RunMetadata").for_each_field([&](uint32_t field, ProtoReader& value) {
-    switch (field) {
-      case bytes_field(1):
-        value.message("step_stats").for_each_field([&](uint32_t inner, ProtoReader& device) {
-          if (inner != bytes_field(1)) return false;
-          read_device(device.message("dev_stats"), nodes);
-          return true;
-        });
-        return true;
-      case bytes_field(3):
-        metadata.partition_graphs.push_back(value.text());
-        return true;
-      default:
-        return false;
-    }
-  });
+  ProtoReader(bytes, "RunMetadata")
+      .read(message_at(1, "step_stats",
+                       [&](ProtoReader stats) {
+                         stats.read(message_at(1, "dev_stats", [&](ProtoReader device) {
+                           read_device(std::move(device), nodes);
+                         }));
+                       }),
+            texts_at(3, metadata.partition_graphs));
   std::ranges::stable_sort(nodes, {}, &NodeStats::start);
   if (nodes.empty()) return metadata;
   const nanoseconds start = nodes.front().start;

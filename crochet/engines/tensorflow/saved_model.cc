@@ -13,6 +13,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/engines/tensorflow/at_location.h"
+#include "crochet/engines/tensorflow/graph_def.h"
 #include "crochet/engines/tensorflow/graph_saver.h"
 #include "crochet/engines/tensorflow/proto_reader.h"
 #include "crochet/engines/tensorflow/string_constants.h"
@@ -22,7 +23,6 @@
 namespace crochet::inline v0::tensorflow {
 namespace {
 
-using internal::bytes_field;
 using internal::find_element;
 using internal::ProtoReader;
 
@@ -41,27 +41,19 @@ struct Candidate {
 
 Tags read_tags(ProtoReader meta_graph) {
   Tags tags;
-  meta_graph.for_each_field([&](uint32_t field, ProtoReader& value) {
-    if (field != bytes_field(1)) return false;
-    value.message("meta_info_def").for_each_field([&](uint32_t info_field, ProtoReader& info) {
-      if (info_field != bytes_field(4)) return false;
-      tags.insert(info.text());
-      return true;
-    });
-    return true;
-  });
+  meta_graph.read(internal::message_at(1, "meta_info_def", [&](ProtoReader info) {
+    info.read(internal::bytes_at(4, [&](ProtoReader& tag) { tags.insert(tag.text()); }));
+  }));
   return tags;
 }
 
 std::vector<Candidate> read_candidates(std::string_view bytes, const std::string& path) {
   std::vector<Candidate> candidates;
-  ProtoReader(bytes, path).for_each_field([&](uint32_t field, ProtoReader& value) {
-    if (field != bytes_field(2)) return false;
+  ProtoReader(bytes, path).read(internal::bytes_at(2, [&](ProtoReader& value) {
     const std::string_view graph = value.view();
     candidates.push_back(
         {graph, read_tags({graph, fmt::format("{}: meta_graphs[{}]", path, candidates.size())})});
-    return true;
-  });
+  }));
   return candidates;
 }
 
@@ -124,7 +116,7 @@ std::string SavedModel::with_own_assets(std::string_view meta_graph) const {
   internal::StringConstants paths;
   for (const AssetFileDef& asset : parse_meta_graph(meta_graph, place_).assets)
     if (is_within(asset.filename))
-      paths[asset.tensor_name.substr(0, asset.tensor_name.rfind(':'))] =
+      paths[std::string(internal::without_index(asset.tensor_name))] =
           std::filesystem::absolute(asset_path(asset)).lexically_normal().string();
   if (paths.empty()) return std::string(meta_graph);
   return internal::with_string_constants(meta_graph, paths, place_);

@@ -18,20 +18,16 @@ constexpr uint32_t kNumThreads = 1;
 
 // TensorFlow aborts the process for a pool with a negative number of threads.
 void check_thread_pools(std::string_view config) {
-  ProtoReader(config, "ConfigProto").for_each_field([&](uint32_t field, ProtoReader& value) {
-    if (field != bytes_field(kThreadPool)) return false;
-    value.message("session_inter_op_thread_pool")
-        .for_each_field([&](uint32_t inner, ProtoReader& number) {
-          if (inner != varint_field(kNumThreads)) return false;
-          if (const auto num_threads = static_cast<int32_t>(number.int64()); num_threads < 0)
-            throw InvalidArgumentError(
-                fmt::format("the settings of a session ask for a pool of {} threads "
-                            "(session_inter_op_thread_pool); expected at least 0",
-                            num_threads));
-          return true;
-        });
-    return true;
-  });
+  const auto check = [](ProtoReader& number) {
+    if (const auto num_threads = static_cast<int32_t>(number.int64()); num_threads < 0)
+      throw InvalidArgumentError(fmt::format(
+          "the settings of a session ask for a pool of {} threads (session_inter_op_thread_pool); "
+          "expected at least 0",
+          num_threads));
+  };
+  ProtoReader(config, "ConfigProto")
+      .read(message_at(kThreadPool, "session_inter_op_thread_pool",
+                       [&](ProtoReader pool) { pool.read(varint_at(kNumThreads, check)); }));
 }
 
 }  // namespace

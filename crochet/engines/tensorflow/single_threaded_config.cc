@@ -38,20 +38,11 @@ bool is_single_threaded(std::string_view config) {
   std::string executor;
   int32_t num_threads = 0;
   try {
-    ProtoReader(config, "ConfigProto").for_each_field([&](uint32_t field, ProtoReader& value) {
-      if (field == varint_field(kInterOpParallelismThreads)) {
-        num_threads = static_cast<int32_t>(value.int64());
-      } else if (field == bytes_field(kExperimental)) {
-        value.message("experimental").for_each_field([&](uint32_t inner, ProtoReader& text) {
-          if (inner != bytes_field(kExecutorType)) return false;
-          executor = text.text();
-          return true;
-        });
-      } else {
-        return false;
-      }
-      return true;
-    });
+    ProtoReader(config, "ConfigProto")
+        .read(number_at(kInterOpParallelismThreads, num_threads),
+              message_at(kExperimental, "experimental", [&](ProtoReader experimental) {
+                experimental.read(text_at(kExecutorType, executor));
+              }));
   } catch (const DataLossError& error) {
     throw InvalidArgumentError(
         fmt::format("the settings of a session are not a ConfigProto: {}", error.what()));

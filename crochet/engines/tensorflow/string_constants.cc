@@ -18,37 +18,13 @@ constexpr uint32_t kTensorType = 1;
 constexpr uint32_t kTensorShape = 2;
 constexpr uint32_t kTensorStrings = 8;
 
-struct NameAndType {
-  std::string name;
-  std::string type;
-};
-
-NameAndType read_node(std::string_view node) {
-  NameAndType result;
-  ProtoReader(node, "node").for_each_field([&](uint32_t field, ProtoReader& value) {
-    switch (field) {
-      case bytes_field(kNodeName):
-        result.name = value.text();
-        return true;
-      case bytes_field(kNodeOp):
-        result.type = value.text();
-        return true;
-      default:
-        return false;
-    }
-  });
-  return result;
-}
-
 std::string with_string(std::string_view tensor, const std::string& text) {
   std::string result;
   protozero::pbf_writer writer(result);
   writer.add_enum(kTensorType, static_cast<int32_t>(DType::kString));
-  ProtoReader(tensor, "tensor").for_each_field([&](uint32_t field, ProtoReader& value) {
-    if (field != bytes_field(kTensorShape)) return false;
-    writer.add_message(kTensorShape, value.text());
-    return true;
-  });
+  ProtoReader(tensor, "tensor").read(bytes_at(kTensorShape, [&](ProtoReader& shape) {
+    writer.add_message(kTensorShape, shape.text());
+  }));
   writer.add_string(kTensorStrings, text);
   return result;
 }
@@ -73,9 +49,9 @@ std::string change_attr(std::string_view entry, const std::string& text) {
 std::string with_string_constants(std::string_view meta_graph, const StringConstants& values,
                                   const std::string& name) {
   const auto change_node = [&](protozero::pbf_writer& graph, std::string_view node) {
-    const NameAndType what = read_node(node);
-    const auto found = values.find(what.name);
-    if (found == values.end() || what.type != "Const")
+    const NodeFields what = read_node({node, "node"});
+    const auto found = values.find(std::string(what.name));
+    if (found == values.end() || what.op != "Const")
       return graph.add_message(kGraphNode, node.data(), node.size());
     graph.add_message(
         kGraphNode,

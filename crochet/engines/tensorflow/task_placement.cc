@@ -32,27 +32,12 @@ struct Place {
 };
 
 // The strings in an attribute `_class`, without "loc:@".
-void read_groups(ProtoReader entry, std::vector<std::string_view>& groups) {
-  std::string_view key;
+void read_groups(const MapEntry& entry, std::vector<std::string_view>& groups) {
+  if (entry.key != "_class") return;
   std::vector<std::string_view> strings;
-  entry.for_each_field([&](uint32_t field, ProtoReader& value) {
-    if (field == bytes_field(1)) {
-      key = value.view();
-      return true;
-    }
-    if (field != bytes_field(2)) return false;
-    value.message("value").for_each_field([&](uint32_t kind, ProtoReader& list) {
-      if (kind != bytes_field(kAttrList)) return false;
-      list.message("list").for_each_field([&](uint32_t element, ProtoReader& text) {
-        if (element != bytes_field(kListString)) return false;
-        strings.push_back(text.view());
-        return true;
-      });
-      return true;
-    });
-    return true;
-  });
-  if (key != "_class") return;
+  ProtoReader(entry.value, "attr").read(message_at(kAttrList, "list", [&](ProtoReader list) {
+    list.read(texts_at(kListString, strings));
+  }));
   for (const std::string_view text : strings)
     if (text.starts_with(kColocation)) groups.push_back(text.substr(kColocation.size()));
 }
@@ -74,30 +59,11 @@ bool is_holder(std::string_view op) {
   });
 }
 
-Place read_place(std::string_view node, const std::string& file) {
-  Place place;
-  ProtoReader(node, fmt::format("{}: graph_def.node", file))
-      .for_each_field([&](uint32_t field, ProtoReader& value) {
-        switch (field) {
-          case bytes_field(kNodeName):
-            place.name = value.view();
-            return true;
-          case bytes_field(kNodeOp):
-            place.op = value.view();
-            return true;
-          case bytes_field(kNodeInput):
-            add_input(value.view(), place.inputs);
-            return true;
-          case bytes_field(kNodeDevice):
-            place.device = value.view();
-            return true;
-          case bytes_field(kNodeAttr):
-            read_groups(value.message("attr"), place.groups);
-            return true;
-          default:
-            return false;
-        }
-      });
+Place read_place(std::string_view bytes, const std::string& file) {
+  const NodeFields node = read_node({bytes, fmt::format("{}: graph_def.node", file)});
+  Place place = {.name = node.name, .op = node.op, .device = node.device};
+  for (const std::string_view input : node.inputs) add_input(input, place.inputs);
+  for (const MapEntry& entry : node.attributes) read_groups(entry, place.groups);
   place.groups.push_back(place.name);
   return place;
 }

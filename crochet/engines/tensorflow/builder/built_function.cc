@@ -17,12 +17,11 @@
 namespace crochet::inline v0::tensorflow {
 namespace {
 
-using internal::bytes_field;
 using internal::FunctionPtr;
 using internal::functions_of;
+using internal::message_at;
 using internal::ProtoReader;
 using internal::Status;
-using internal::varint_field;
 
 // The fields of an OpDef, an ArgDef and a FunctionDef that matter here.
 constexpr uint32_t kOpInput = 2;
@@ -43,11 +42,7 @@ void copy_function(const TF_Function* function, TF_Graph* to, const std::string&
 
 DType type_of_argument(ProtoReader argument) {
   DType type = DType::kInvalid;
-  argument.for_each_field([&](uint32_t field, ProtoReader& value) {
-    if (field != varint_field(kArgType)) return false;
-    type = static_cast<DType>(value.int64());
-    return true;
-  });
+  argument.read(internal::number_at(kArgType, type));
   return type;
 }
 
@@ -57,20 +52,15 @@ FunctionInfo describe(TF_Function* function) {
   Status status;
   TF_FunctionToFunctionDef(function, definition.get(), status.get());
   status.check(fmt::format("function \"{}\"", info.name));
+  const auto add_to = [](std::vector<DType>& types) {
+    return
+        [&types](ProtoReader argument) { types.push_back(type_of_argument(std::move(argument))); };
+  };
   ProtoReader(internal::view_of(*definition), info.name)
-      .for_each_field([&](uint32_t field, ProtoReader& value) {
-        if (field != bytes_field(kFunctionSignature)) return false;
-        value.message("signature").for_each_field([&](uint32_t part, ProtoReader& argument) {
-          if (part == bytes_field(kOpInput))
-            info.input_types.push_back(type_of_argument(argument.message("input_arg")));
-          else if (part == bytes_field(kOpOutput))
-            info.output_types.push_back(type_of_argument(argument.message("output_arg")));
-          else
-            return false;
-          return true;
-        });
-        return true;
-      });
+      .read(message_at(kFunctionSignature, "signature", [&](ProtoReader signature) {
+        signature.read(message_at(kOpInput, "input_arg", add_to(info.input_types)),
+                       message_at(kOpOutput, "output_arg", add_to(info.output_types)));
+      }));
   return info;
 }
 
@@ -88,11 +78,7 @@ bool is_stateful(TF_Graph* graph, TF_Operation* operation) {
   if (!definition) return true;
   bool result = false;
   ProtoReader(internal::view_of(*definition), "OpDef")
-      .for_each_field([&](uint32_t field, ProtoReader& value) {
-        if (field != varint_field(kOpIsStateful)) return false;
-        result = value.boolean();
-        return true;
-      });
+      .read(internal::flag_at(kOpIsStateful, result));
   return result;
 }
 

@@ -240,6 +240,15 @@ TEST_F(GraphBuilderTest, CountsSteps) {
   }
 }
 
+// It would share its value with the other variable.
+TEST_F(GraphBuilderTest, RejectsAGlobalStepWhoseNameIsSharedByAnotherVariable) {
+  build_.op("VarHandleOp", "other", {},
+            {{"dtype", DType::kInt64}, {"shape", Shape{}}, {"shared_name", "global_step"}});
+  EXPECT_THAT([&] { create_global_step(graph_); },
+              ThrowsMessage<AlreadyExistsError>(HasSubstr("other")));
+  EXPECT_EQ(graph_.find_operation("global_step"), nullptr);
+}
+
 TEST_F(GraphBuilderTest, AddsToImportedGraphs) {
   for (const char* const name : {"contract_resource", "contract_reference"}) {
     InitializedGraph it(name);

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/summary/proto_fields.h"
+#include "crochet/base/proto_fields.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -44,74 +44,37 @@ std::string encode_run_metadata(const TaggedRunMetadata& metadata) {
   return bytes;
 }
 
-SessionLogEntry read_session_log(protozero::pbf_reader message) {
+SessionLogEntry read_session_log(const protozero::pbf_reader& message) {
   SessionLogEntry log;
-  while (message.next()) {
-    switch (message.tag_and_type()) {
-      case wire(SessionLogField::kStatus, kVarint):
-        log.status = static_cast<SessionLog>(message.get_enum());
-        break;
-      case wire(SessionLogField::kCheckpointPath, kBytes):
-        log.checkpoint_path = message.get_string();
-        break;
-      case wire(SessionLogField::kMessage, kBytes):
-        log.message = message.get_string();
-        break;
-      default:
-        message.skip();
-    }
-  }
+  read_fields(message, number_at(SessionLogField::kStatus, log.status),
+              text_at(SessionLogField::kCheckpointPath, log.checkpoint_path),
+              text_at(SessionLogField::kMessage, log.message));
   return log;
 }
 
-TaggedRunMetadata read_run_metadata(protozero::pbf_reader message) {
+TaggedRunMetadata read_run_metadata(const protozero::pbf_reader& message) {
   TaggedRunMetadata metadata;
-  while (message.next()) {
-    switch (message.tag_and_type()) {
-      case wire(RunMetadataField::kTag, kBytes):
-        metadata.tag = message.get_string();
-        break;
-      case wire(RunMetadataField::kRunMetadata, kBytes):
-        metadata.run_metadata = message.get_bytes();
-        break;
-      default:
-        message.skip();
-    }
-  }
+  read_fields(message, text_at(RunMetadataField::kTag, metadata.tag),
+              text_at(RunMetadataField::kRunMetadata, metadata.run_metadata));
   return metadata;
 }
 
-void read_values(protozero::data_view summary, std::vector<SummaryValue>& values) {
-  for (SummaryValue& value : decode_summary({summary.data(), summary.size()}))
-    values.push_back(std::move(value));
-}
-
-Event read_event(protozero::pbf_reader message) {
+Event read_event(const protozero::pbf_reader& message) {
   Event event;
-  while (message.next()) {
-    switch (message.tag_and_type()) {
-      case wire(EventField::kWallTime, kFixed64):
-        event.wall_time = message.get_double();
-        break;
-      case wire(EventField::kStep, kVarint):
-        event.step = message.get_int64();
-        break;
-      case wire(EventField::kFileVersion, kBytes):
-        event.file_version = message.get_string();
-        break;
-      case wire(EventField::kSummary, kBytes):
-        read_values(message.get_view(), event.values);
-        break;
-      case wire(EventField::kSessionLog, kBytes):
-        event.session_log = read_session_log(message.get_message());
-        break;
-      case wire(EventField::kTaggedRunMetadata, kBytes):
-        event.run_metadata = read_run_metadata(message.get_message());
-        break;
-      default:
-        message.skip();
-    }
-  }
+  const auto add_values = [&](protozero::pbf_reader& field) {
+    const protozero::data_view summary = field.get_view();
+    for (SummaryValue& value : decode_summary({summary.data(), summary.size()}))
+      event.values.push_back(std::move(value));
+  };
+  read_fields(message, double_at(EventField::kWallTime, event.wall_time),
+              number_at(EventField::kStep, event.step),
+              text_at(EventField::kFileVersion, event.file_version),
+              field_at(EventField::kSummary, kBytes, add_values),
+              message_at(EventField::kSessionLog,
+                         [&](const auto& log) { event.session_log = read_session_log(log); }),
+              message_at(EventField::kTaggedRunMetadata, [&](const auto& metadata) {
+                event.run_metadata = read_run_metadata(metadata);
+              }));
   return event;
 }
 

@@ -18,9 +18,11 @@ enum class HistogramField {
   kBucket = 7,
 };
 
-std::vector<double> read_doubles(protozero::pbf_reader& message) {
-  const auto numbers = message.get_packed_double();
-  return {numbers.begin(), numbers.end()};
+auto doubles_at(HistogramField field, std::vector<double>& to) {
+  return field_at(field, kBytes, [&to](auto& message) {
+    const auto numbers = message.get_packed_double();
+    to = {numbers.begin(), numbers.end()};
+  });
 }
 
 }  // namespace
@@ -42,33 +44,13 @@ std::string encode_histogram(const Histogram& histogram) {
 
 Histogram decode_histogram(protozero::pbf_reader message) {
   Histogram histogram;
-  while (message.next()) {
-    switch (message.tag_and_type()) {
-      case wire(HistogramField::kMin, kFixed64):
-        histogram.min = message.get_double();
-        break;
-      case wire(HistogramField::kMax, kFixed64):
-        histogram.max = message.get_double();
-        break;
-      case wire(HistogramField::kNum, kFixed64):
-        histogram.num = message.get_double();
-        break;
-      case wire(HistogramField::kSum, kFixed64):
-        histogram.sum = message.get_double();
-        break;
-      case wire(HistogramField::kSumSquares, kFixed64):
-        histogram.sum_squares = message.get_double();
-        break;
-      case wire(HistogramField::kBucketLimit, kBytes):
-        histogram.bucket_limit = read_doubles(message);
-        break;
-      case wire(HistogramField::kBucket, kBytes):
-        histogram.bucket = read_doubles(message);
-        break;
-      default:
-        message.skip();
-    }
-  }
+  read_fields(message, double_at(HistogramField::kMin, histogram.min),
+              double_at(HistogramField::kMax, histogram.max),
+              double_at(HistogramField::kNum, histogram.num),
+              double_at(HistogramField::kSum, histogram.sum),
+              double_at(HistogramField::kSumSquares, histogram.sum_squares),
+              doubles_at(HistogramField::kBucketLimit, histogram.bucket_limit),
+              doubles_at(HistogramField::kBucket, histogram.bucket));
   return histogram;
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <map>
 
-#include "crochet/summary/proto_fields.h"
+#include "crochet/base/proto_fields.h"
 #include "crochet/summary/traced_run.h"
 
 namespace crochet::inline v0 {

@@ -4,8 +4,8 @@
 
 #include <string>
 
+#include "crochet/base/proto_fields.h"
 #include "crochet/summary/histogram.h"
-#include "crochet/summary/proto_fields.h"
 #include "crochet/tensor/tensor.h"
 
 namespace crochet::inline v0::internal {

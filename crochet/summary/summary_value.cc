@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/summary/proto_fields.h"
+#include "crochet/base/proto_fields.h"
 #include "crochet/summary/summary_codecs.h"
 
 namespace crochet::inline v0 {
@@ -58,66 +58,41 @@ std::string encode_value(const SummaryValue& value) {
   return bytes;
 }
 
-std::string read_plugin_name(protozero::pbf_reader message) {
+std::string read_plugin_name(const protozero::pbf_reader& message) {
   std::string name;
-  while (message.next()) {
-    if (message.tag_and_type() != wire(MetadataField::kPluginData, kBytes)) {
-      message.skip();
-      continue;
-    }
-    protozero::pbf_reader plugin_data = message.get_message();
-    while (plugin_data.next()) {
-      if (plugin_data.tag_and_type() == wire(PluginDataField::kPluginName, kBytes)) {
-        name = plugin_data.get_string();
-      } else {
-        plugin_data.skip();
-      }
-    }
-  }
+  read_fields(message, message_at(MetadataField::kPluginData, [&](const auto& data) {
+                read_fields(data, text_at(PluginDataField::kPluginName, name));
+              }));
   return name;
 }
 
-std::optional<SummaryValue> read_value(protozero::pbf_reader message) {
+std::optional<SummaryValue> read_value(const protozero::pbf_reader& message) {
   SummaryValue value;
   bool is_point = false;
   std::string plugin;
-  while (message.next()) {
-    switch (message.tag_and_type()) {
-      case wire(ValueField::kTag, kBytes):
-        value.tag = message.get_string();
-        break;
-      case wire(ValueField::kSimpleValue, kFixed32):
-        value.simple_value = message.get_float();
-        is_point = true;
-        break;
-      case wire(ValueField::kHistogram, kBytes):
-        value.histogram = decode_histogram(message.get_message());
-        break;
-      case wire(ValueField::kTensor, kBytes):
-        value.text = decode_text(message.get_message());
-        break;
-      case wire(ValueField::kMetadata, kBytes):
-        plugin = read_plugin_name(message.get_message());
-        break;
-      default:
-        message.skip();
-    }
-  }
+  read_fields(
+      message, text_at(ValueField::kTag, value.tag),
+      field_at(ValueField::kSimpleValue, kFixed32,
+               [&](auto& point) {
+                 value.simple_value = point.get_float();
+                 is_point = true;
+               }),
+      message_at(ValueField::kHistogram,
+                 [&](const auto& field) { value.histogram = decode_histogram(field); }),
+      message_at(ValueField::kTensor, [&](const auto& field) { value.text = decode_text(field); }),
+      message_at(ValueField::kMetadata,
+                 [&](const auto& field) { plugin = read_plugin_name(field); }));
   // TensorFlow's writer writes the name of the plugin only with the first value of a tag.
   if (!plugin.empty() && plugin != kTextPlugin) value.text = {};
   const bool is_known = is_point || value.histogram || value.text.is_set();
   return is_known ? std::optional(std::move(value)) : std::nullopt;
 }
 
-std::vector<SummaryValue> read_summary(protozero::pbf_reader message) {
+std::vector<SummaryValue> read_summary(const protozero::pbf_reader& message) {
   std::vector<SummaryValue> values;
-  while (message.next()) {
-    if (message.tag_and_type() != wire(SummaryField::kValue, kBytes)) {
-      message.skip();
-    } else if (auto value = read_value(message.get_message())) {
-      values.push_back(*std::move(value));
-    }
-  }
+  read_fields(message, message_at(SummaryField::kValue, [&](const auto& field) {
+                if (auto value = read_value(field)) values.push_back(*std::move(value));
+              }));
   return values;
 }
 

@@ -27,31 +27,14 @@ std::string encode_shape(const Shape& shape) {
   return bytes;
 }
 
-int64_t read_dimension(protozero::pbf_reader message) {
-  int64_t size = 0;
-  while (message.next()) {
-    if (message.tag_and_type() == wire(DimensionField::kSize, kVarint)) {
-      size = message.get_int64();
-    } else {
-      message.skip();
-    }
-  }
-  return size;
-}
-
-std::vector<int64_t> read_shape(protozero::pbf_reader message) {
+std::vector<int64_t> read_shape(const protozero::pbf_reader& message) {
   std::vector<int64_t> sizes;
-  while (message.next()) {
-    if (message.tag_and_type() == wire(ShapeField::kDimension, kBytes)) {
-      sizes.push_back(read_dimension(message.get_message()));
-    } else {
-      message.skip();
-    }
-  }
+  read_fields(message, message_at(ShapeField::kDimension, [&](const auto& dimension) {
+                read_fields(dimension, number_at(DimensionField::kSize, sizes.emplace_back()));
+              }));
   return sizes;
 }
 
-// True if a tensor of these sizes has exactly `count` elements. The sizes are not trusted.
 bool has_elements(const std::vector<int64_t>& sizes, size_t count) {
   int64_t product = 1;
   bool is_empty = false;
@@ -79,21 +62,11 @@ Tensor decode_text(protozero::pbf_reader message) {
   int32_t dtype = 0;
   std::vector<int64_t> sizes;
   std::vector<std::string> strings;
-  while (message.next()) {
-    switch (message.tag_and_type()) {
-      case wire(TensorField::kDType, kVarint):
-        dtype = message.get_enum();
-        break;
-      case wire(TensorField::kShape, kBytes):
-        sizes = read_shape(message.get_message());
-        break;
-      case wire(TensorField::kStringValue, kBytes):
-        strings.push_back(message.get_string());
-        break;
-      default:
-        message.skip();
-    }
-  }
+  read_fields(
+      message, number_at(TensorField::kDType, dtype),
+      message_at(TensorField::kShape, [&](const auto& shape) { sizes = read_shape(shape); }),
+      field_at(TensorField::kStringValue, kBytes,
+               [&](auto& string) { strings.push_back(string.get_string()); }));
   if (dtype != static_cast<int32_t>(DType::kString) || !has_elements(sizes, strings.size()))
     return {};
   return Tensor::from(std::move(strings), Shape(sizes));

@@ -7,6 +7,7 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "crochet/base/error.h"
+#include "crochet/base/proto_fields.h"
 #include "crochet/checkpoint/bundle/string_coding.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/tensor/fmt.h"
@@ -16,7 +17,6 @@ namespace crochet::inline v0::internal {
 namespace {
 
 using protozero::pbf_reader;
-using protozero::pbf_wire_type;
 using protozero::pbf_writer;
 
 // The version of the format that this reader supports, and the oldest producer.
@@ -25,24 +25,6 @@ constexpr int32_t kMinProducer = 0;
 // TensorFlow's shapes have at most this many dimensions.
 constexpr size_t kMaxRank = 254;
 
-constexpr uint32_t varint_field(uint32_t number) {
-  return protozero::tag_and_type(number, pbf_wire_type::varint);
-}
-constexpr uint32_t message_field(uint32_t number) {
-  return protozero::tag_and_type(number, pbf_wire_type::length_delimited);
-}
-constexpr uint32_t fixed32_field(uint32_t number) {
-  return protozero::tag_and_type(number, pbf_wire_type::fixed32);
-}
-
-// Calls `field(tag and type)` for each field of a message, which either reads the field and returns
-// true, or returns false to skip it.
-template <typename Field>
-void for_each_field(pbf_reader& message, Field field) {
-  while (message.next())
-    if (!field(message.tag_and_type())) message.skip();
-}
-
 void put_int32(pbf_writer& message, uint32_t tag, int32_t value) {
   if (value != 0) message.add_int32(tag, value);
 }
@@ -50,26 +32,13 @@ void put_int64(pbf_writer& message, uint32_t tag, int64_t value) {
   if (value != 0) message.add_int64(tag, value);
 }
 
-void read_version(pbf_reader message, BundleHeader& header) {
-  for_each_field(message, [&](uint32_t field) {
-    switch (field) {
-      case varint_field(1):
-        header.producer = message.get_int32();
-        return true;
-      case varint_field(2):
-        header.min_consumer = message.get_int32();
-        return true;
-      case varint_field(3):
-        header.bad_consumers.push_back(message.get_int32());
-        return true;
-      case message_field(3):
-        for (const int32_t consumer : message.get_packed_int32())
-          header.bad_consumers.push_back(consumer);
-        return true;
-      default:
-        return false;
-    }
-  });
+void read_version(const pbf_reader& message, BundleHeader& header) {
+  std::vector<int32_t>& bad = header.bad_consumers;
+  read_fields(message, number_at(1, header.producer), number_at(2, header.min_consumer),
+              field_at(3, kVarint, [&](pbf_reader& field) { bad.push_back(field.get_int32()); }),
+              field_at(3, kBytes, [&](pbf_reader& field) {
+                for (const int32_t consumer : field.get_packed_int32()) bad.push_back(consumer);
+              }));
 }
 
 void check_version(const BundleHeader& header, std::string_view file) {
@@ -87,16 +56,6 @@ void check_version(const BundleHeader& header, std::string_view file) {
           fmt::format("{}: Checkpoint disallows consumer version {}", file, kVersion));
 }
 
-int64_t read_dimension(pbf_reader message) {
-  int64_t size = 0;
-  for_each_field(message, [&](uint32_t field) {
-    if (field != varint_field(1)) return false;
-    size = message.get_int64();
-    return true;
-  });
-  return size;
-}
-
 // The content of an entry before it is checked.
 struct RawEntry {
   int32_t dtype = 0;
@@ -105,78 +64,36 @@ struct RawEntry {
   StoredTensor entry;
 };
 
-void read_shape(pbf_reader message, RawEntry& raw) {
-  for_each_field(message, [&](uint32_t field) {
-    switch (field) {
-      case message_field(2):
-        raw.dimensions.push_back(read_dimension(message.get_message()));
-        return true;
-      case varint_field(3):
-        // Not get_bool(): it reads a byte past the end of a message that is truncated here.
-        raw.unknown_rank = message.get_uint64() != 0;
-        return true;
-      default:
-        return false;
-    }
-  });
+void read_shape(const pbf_reader& message, RawEntry& raw) {
+  read_fields(
+      message,
+      message_at(2,
+                 [&](const pbf_reader& dimension) {
+                   read_fields(dimension, number_at(1, raw.dimensions.emplace_back()));
+                 }),
+      // Not get_bool(): it reads a byte past the end of a message that is truncated here.
+      field_at(3, kVarint, [&](pbf_reader& field) { raw.unknown_rank = field.get_uint64() != 0; }));
 }
 
-SliceExtent read_extent(pbf_reader message) {
-  SliceExtent extent;
-  for_each_field(message, [&](uint32_t field) {
-    switch (field) {
-      case varint_field(1):
-        extent.start = message.get_int64();
-        return true;
-      case varint_field(2):
-        extent.length = message.get_int64();
-        return true;
-      default:
-        return false;
-    }
-  });
-  return extent;
-}
-
-TensorSlice read_slice(pbf_reader message) {
+TensorSlice read_slice(const pbf_reader& message) {
   TensorSlice slice;
-  for_each_field(message, [&](uint32_t field) {
-    if (field != message_field(1)) return false;
-    slice.push_back(read_extent(message.get_message()));
-    return true;
-  });
+  read_fields(message, message_at(1, [&](const pbf_reader& field) {
+                SliceExtent& extent = slice.emplace_back();
+                read_fields(field, number_at(1, extent.start), number_at(2, extent.length));
+              }));
   return slice;
 }
 
-RawEntry read_entry(pbf_reader message) {
+RawEntry read_entry(const pbf_reader& message) {
   RawEntry raw;
-  for_each_field(message, [&](uint32_t field) {
-    switch (field) {
-      case varint_field(1):
-        raw.dtype = message.get_enum();
-        return true;
-      case message_field(2):
-        read_shape(message.get_message(), raw);
-        return true;
-      case varint_field(3):
-        raw.entry.shard = message.get_int32();
-        return true;
-      case varint_field(4):
-        raw.entry.offset = message.get_int64();
-        return true;
-      case varint_field(5):
-        raw.entry.size = message.get_int64();
-        return true;
-      case fixed32_field(6):
-        raw.entry.masked_crc32c = message.get_fixed32();
-        return true;
-      case message_field(7):
-        raw.entry.slices.push_back(read_slice(message.get_message()));
-        return true;
-      default:
-        return false;
-    }
-  });
+  StoredTensor& entry = raw.entry;
+  read_fields(
+      message, number_at(1, raw.dtype),
+      message_at(2, [&](const pbf_reader& shape) { read_shape(shape, raw); }),
+      number_at(3, entry.shard), number_at(4, entry.offset), number_at(5, entry.size),
+      field_at(6, protozero::pbf_wire_type::fixed32,
+               [&](pbf_reader& field) { entry.masked_crc32c = field.get_fixed32(); }),
+      message_at(7, [&](const pbf_reader& slice) { entry.slices.push_back(read_slice(slice)); }));
   return raw;
 }
 
@@ -299,22 +216,9 @@ BundleHeader decode_header(std::string_view bytes, std::string_view file) {
   BundleHeader header{.num_shards = 0, .producer = 0};
   int32_t endianness = 0;
   try {
-    pbf_reader message(bytes.data(), bytes.size());
-    for_each_field(message, [&](uint32_t field) {
-      switch (field) {
-        case varint_field(1):
-          header.num_shards = message.get_int32();
-          return true;
-        case varint_field(2):
-          endianness = message.get_enum();
-          return true;
-        case message_field(3):
-          read_version(message.get_message(), header);
-          return true;
-        default:
-          return false;
-      }
-    });
+    read_fields(pbf_reader(bytes.data(), bytes.size()), number_at(1, header.num_shards),
+                number_at(2, endianness),
+                message_at(3, [&](const pbf_reader& version) { read_version(version, header); }));
   } catch (const protozero::exception& error) {
     throw DataLossError(fmt::format("{}: the header is malformed: {}", file, error.what()));
   }

@@ -47,10 +47,6 @@ CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHookOptions options, Wri
           fmt::format("a checkpoint hook was given a metric \"{}\" without a source", source.name));
   if (std::ranges::find(options_.listeners, nullptr) != options_.listeners.end())
     throw InvalidArgumentError("a checkpoint hook was given a listener that is a null pointer");
-  if (options_.fallback_dir == options_.checkpoint_dir)
-    throw InvalidArgumentError(
-        fmt::format("a checkpoint hook was given \"{}\" as checkpoint_dir and as fallback_dir",
-                    options_.checkpoint_dir));
   if (!(options_.deadline_secs.value_or(0) >= 0))
     throw InvalidArgumentError(
         fmt::format("deadline_secs is {}, expected 0 or more", *options_.deadline_secs));
@@ -102,6 +98,9 @@ void CheckpointSaverHook::begin(Graph& graph) {
 std::shared_ptr<void> CheckpointSaverHook::lock_directories(FileSystem& files,
                                                             const std::string& second,
                                                             const std::string& state_file) {
+  if (second == options_.checkpoint_dir)
+    throw InvalidArgumentError(
+        fmt::format("\"{}\" is the checkpoint_dir and the fallback_dir", second));
   auto locks = std::make_shared<std::vector<DirectoryLock>>();
   locks->emplace_back(files, options_.checkpoint_dir);
   if (second.empty()) return locks;

@@ -84,7 +84,8 @@ class CROCHET_EXPORT CheckpointSaverHook : public SessionRunHook {
   CheckpointSaverHook(CheckpointSaverHook&& other) noexcept;
   ~CheckpointSaverHook() override;
 
-  // Throws: FailedPreconditionError if another run holds the directory, or without a global step.
+  // Throws: FailedPreconditionError if another run holds the directory, or without a global step;
+  // InvalidArgumentError if the saver's fallback directory is checkpoint_dir.
   void begin(Graph& graph) override;
   void after_create_session(Session& session, Coordinator& coordinator) override;
   std::optional<SessionRunArgs> before_run(SessionRunContext& context) override;

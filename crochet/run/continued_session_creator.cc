@@ -18,7 +18,6 @@ std::unique_ptr<Session> ContinuedSessionCreator::create_session() {
   std::unique_ptr<Session> session = graph().new_session("");
   Saver rest({.filter = [this](std::string_view name) { return !early_.names.contains(name); },
               .write_state = false,
-              .fallback_dir = scaffold_->saver->fallback_dir(),
               .files = &scaffold_->saver->files(),
               .clock = &scaffold_->saver->clock()});
   rest.restore(*session, early_.prefix);

@@ -79,7 +79,6 @@ std::shared_ptr<AsyncCheckpointSaverHook> make_saver(const MonitoredTrainingSess
                                  .metrics = options.checkpoint_metrics,
                                  .overlap = options.save_overlap,
                                  .on_save_error = options.on_save_error,
-                                 .fallback_dir = options.fallback_dir,
                                  .deadline_secs = options.deadline_secs,
                                  .summary_writer = summary_writer(options),
                                  .clock = options.clock});

@@ -73,7 +73,6 @@ MonitoredTrainingSessionOptions Loop::training_options() {
           .checkpoint_metrics = options_.checkpoint_metrics,
           .save_overlap = options_.save_overlap,
           .on_save_error = options_.on_save_error,
-          .fallback_dir = options_.fallback_dir,
           .deadline_secs = options_.deadline_secs,
           .save_summaries_steps = options_.save_summaries_steps,
           .save_summaries_secs = options_.save_summaries_secs,

@@ -46,23 +46,48 @@ class CROCHET_EXPORT ForwardingDirectory : public Directory {
 
   const std::string& path() const override { return path_; }
 
-  std::unique_ptr<WritableFile> create(const std::string& path) override;
-  std::unique_ptr<WritableFile> create_large(const std::string& path,
-                                             uint64_t expected_bytes) override;
-  std::unique_ptr<WritableFile> append_to(const std::string& path) override;
-  std::unique_ptr<ReadableFile> open(const std::string& path) override;
-  std::shared_ptr<Directory> open_directory(const std::string& path) override;
-  bool exists(const std::string& path) override;
-  uint64_t file_size(const std::string& path) override;
-  double modified_time(const std::string& path) override;
-  std::vector<std::string> list(const std::string& path) override;
-  void rename(const std::string& from, const std::string& to) override;
-  void remove(const std::string& path) override;
-  void truncate(const std::string& path, uint64_t size) override;
-  void create_directories(const std::string& path) override;
-  void sync_directory(const std::string& path) override;
-  std::unique_ptr<FileLock> try_lock(const std::string& path) override;
-  uint64_t free_bytes(const std::string& path) override;
+  std::unique_ptr<WritableFile> create(const std::string& path) override {
+    return files_.create(translated(path));
+  }
+  std::unique_ptr<WritableFile> create_large(const std::string& path, uint64_t bytes) override {
+    return files_.create_large(translated(path), bytes);
+  }
+  std::unique_ptr<WritableFile> append_to(const std::string& path) override {
+    return files_.append_to(translated(path));
+  }
+  std::unique_ptr<ReadableFile> open(const std::string& path) override {
+    return files_.open(translated(path));
+  }
+  std::shared_ptr<Directory> open_directory(const std::string& path) override {
+    return files_.open_directory(translated(path));
+  }
+  bool exists(const std::string& path) override { return files_.exists(translated(path)); }
+  uint64_t file_size(const std::string& path) override {
+    return files_.file_size(translated(path));
+  }
+  double modified_time(const std::string& path) override {
+    return files_.modified_time(translated(path));
+  }
+  std::vector<std::string> list(const std::string& path) override {
+    return files_.list(translated(path));
+  }
+  void rename(const std::string& from, const std::string& to) override {
+    files_.rename(translated(from), translated(to));
+  }
+  void remove(const std::string& path) override { files_.remove(translated(path)); }
+  void truncate(const std::string& path, uint64_t size) override {
+    files_.truncate(translated(path), size);
+  }
+  void create_directories(const std::string& path) override {
+    files_.create_directories(translated(path));
+  }
+  void sync_directory(const std::string& path) override { files_.sync_directory(translated(path)); }
+  std::unique_ptr<FileLock> try_lock(const std::string& path) override {
+    return files_.try_lock(translated(path));
+  }
+  uint64_t free_bytes(const std::string& path) override {
+    return files_.free_bytes(translated(path));
+  }
 
  protected:
   FileSystem& files() const { return files_; }

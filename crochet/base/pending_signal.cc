@@ -44,10 +44,10 @@ void throw_if_signalled(const char* activity) {
 }
 
 bool sleep_unless_signalled(Clock& clock, Clock::Duration duration, const std::stop_token& stop) {
-  // A handler cannot wake a sleeping thread, so it checks at this interval.
-  constexpr Clock::Duration kSlice = std::chrono::milliseconds(100);
-  for (; duration > Clock::Duration::zero(); duration -= kSlice)
-    if (pending_signal() != 0 || !clock.sleep_for(std::min(duration, kSlice), stop)) return false;
+  for (; duration > Clock::Duration::zero(); duration -= kSignalSlice)
+    if (pending_signal() != 0 ||
+        !clock.sleep_for(std::min<Clock::Duration>(duration, kSignalSlice), stop))
+      return false;
   return pending_signal() == 0;
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <stop_token>
 #include <string>
 
@@ -22,6 +23,9 @@ CROCHET_EXPORT Clock::Duration pending_signal_age() noexcept;
 
 // Throws CancelledError, naming the signal and the activity it cut short, if one is pending.
 CROCHET_EXPORT void throw_if_signalled(const char* activity);
+
+// A signal handler cannot wake threads: waiting threads check for a signal at this interval.
+inline constexpr std::chrono::milliseconds kSignalSlice(100);
 
 // Sleeps; returns early, with false, if a signal is pending or `stop` is requested.
 CROCHET_EXPORT bool sleep_unless_signalled(Clock& clock, Clock::Duration duration,

@@ -49,14 +49,6 @@ void write_durably(FileSystem& files, const std::string& path, std::string_view 
   file->close();
 }
 
-void remove_left_over(FileSystem& files, const std::string& path) {
-  try {
-    if (files.exists(path)) files.remove(path);
-  } catch (const Error& error) {
-    log_warning(fmt::format("a temporary file was not removed: {}", error.what()));
-  }
-}
-
 }  // namespace
 
 uint32_t WritableFile::append_with_crc32c(uint32_t crc, std::span<const std::byte> data) {
@@ -93,6 +85,14 @@ std::unique_ptr<WritableFile> FileSystem::create_large(const std::string& path,
   file.reset();
   remove_left_over(*this, path);
   throw_no_room(ENOSPC, path, expected_bytes, free);
+}
+
+void remove_left_over(FileSystem& files, const std::string& path) noexcept {
+  try {
+    if (files.exists(path)) files.remove(path);
+  } catch (const std::exception& error) {
+    log_warning(fmt::format("a leftover was not removed: {}", error.what()));
+  }
 }
 
 bool is_directory(FileSystem& files, const std::string& path) {

@@ -175,6 +175,9 @@ CROCHET_EXPORT bool is_directory(FileSystem& files, const std::string& path);
 // The whole of a file.
 CROCHET_EXPORT std::string read_file(FileSystem& files, const std::string& path);
 
+// Removes a file that is of no use, if it exists. An error is only logged.
+CROCHET_EXPORT void remove_left_over(FileSystem& files, const std::string& path) noexcept;
+
 // Calls FileSystem::try_lock() repeatedly until it succeeds or `limit` has passed by the real
 // clock, since it waits for another process. Null if the lock is still held then.
 CROCHET_EXPORT std::unique_ptr<FileLock> try_lock_for(FileSystem& files, const std::string& path,

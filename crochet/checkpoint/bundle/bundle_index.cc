@@ -64,4 +64,11 @@ BundleIndex decode_bundle_index(std::string_view bytes, std::string_view file) {
   return index;
 }
 
+std::set<int> used_shards(const BundleIndex& index) {
+  std::set<int> used;
+  for (const auto& [name, entry] : index.entries)
+    if (entry.slices.empty()) used.insert(entry.shard);
+  return used;
+}
+
 }  // namespace crochet::inline v0::internal

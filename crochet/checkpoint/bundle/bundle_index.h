@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -24,5 +25,8 @@ BundleIndex read_bundle_index(FileSystem& files, const std::string& path);
 
 // The same for the bytes of a file. `file` is its name in messages.
 BundleIndex decode_bundle_index(std::string_view bytes, std::string_view file);
+
+// The data files that are used by an entry.
+std::set<int> used_shards(const BundleIndex& index);
 
 }  // namespace crochet::inline v0::internal

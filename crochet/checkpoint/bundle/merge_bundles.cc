@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -80,10 +79,7 @@ class Merge {
  private:
   // Files without entries get no number: header and names must agree.
   void number_shards(const Input& input) {
-    std::set<int32_t> used;
-    for (const auto& [name, entry] : input.index.entries)
-      if (entry.slices.empty()) used.insert(entry.shard);
-    for (const int32_t shard : used) {
+    for (const int shard : used_shards(input.index)) {
       numbers_[{&input, shard}] = static_cast<int32_t>(sources_.size());
       sources_.push_back(data_filename(input.prefix, shard, input.index.header.num_shards));
     }

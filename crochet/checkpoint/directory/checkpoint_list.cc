@@ -85,18 +85,25 @@ void CheckpointList::add(const std::string& prefix, double time) {
   const std::lock_guard lock(mutex_);
   newest_ = prefix;
   if (!lists_any()) return;
-  added_[prefix] = ++num_added_;
+  ++num_added_;
+  if (!asking_.expired()) added_[prefix] = num_added_;
   history_.add({.prefix = prefix, .time = time, .step = step_of_prefix(prefix)});
 }
 
 std::vector<std::string> CheckpointList::sweep(FileSystem& files) {
   if (options_.policies.empty()) return {};
   CheckpointHistory history(options_.policies);
+  std::shared_ptr<void> asking;
   int64_t num_asked = 0;
   {
     const std::lock_guard lock(mutex_);
     history = history_;
     num_asked = num_added_;
+    asking = asking_.lock();
+    if (asking == nullptr) {
+      added_.clear();
+      asking_ = asking = std::make_shared<bool>();
+    }
   }
   const std::vector<std::string> asked = history.prefixes();
   std::vector<CheckpointRecord> records = history.records();
@@ -141,10 +148,7 @@ void CheckpointList::remove_surplus(CheckpointDirectory& directory,
                                     const std::vector<std::string>& surplus) {
   const std::vector<std::string> removed = directory.remove(surplus);
   const std::lock_guard lock(mutex_);
-  for (const std::string& prefix : removed) {
-    history_.remove(prefix);
-    added_.erase(prefix);
-  }
+  for (const std::string& prefix : removed) history_.remove(prefix);
 }
 
 void CheckpointList::note_restored(const std::string& restored,

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -87,8 +88,10 @@ class CheckpointList {
   RetentionClock clock_;
   CheckpointHistory history_;
   std::string newest_;
+  std::weak_ptr<void> asking_;  // Held by the sweeps that are asking the policies.
   int64_t num_added_ = 0;
-  std::map<std::string, int64_t> added_;  // By prefix: which addition its last one was.
+  // While policies are asked: by prefix, which addition its last one was.
+  std::map<std::string, int64_t> added_;
   std::optional<std::string> directory_;
   // "<directory>/<basename>" of the checkpoints in the list; unset: the caller sets its content.
   std::optional<std::set<std::string>> learned_ = std::set<std::string>();

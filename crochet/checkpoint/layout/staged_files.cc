@@ -14,14 +14,6 @@
 namespace crochet::inline v0::internal {
 namespace {
 
-void remove_if_there(FileSystem& files, const std::string& path) noexcept {
-  try {
-    if (files.exists(path)) files.remove(path);
-  } catch (const std::exception& error) {
-    log(Severity::kWarning, error.what());
-  }
-}
-
 // True also if this cannot be determined.
 bool may_exist(FileSystem& files, const std::string& path) noexcept {
   try {
@@ -134,9 +126,9 @@ void StagedFiles::remove_unpublished() noexcept {
   for (const File& file : staged_) {
     if (!file.is_ours) continue;
     if (is_index_there || may_exist(files_, file.path))
-      remove_if_there(files_, file.path);
+      remove_left_over(files_, file.path);
     else
-      remove_if_there(files_, file.name);
+      remove_left_over(files_, file.name);
   }
 }
 

@@ -28,8 +28,6 @@ using internal::SaveEstimate;
 using internal::SpaceCheck;
 
 constexpr std::chrono::seconds kFirstRetryAfter(1);
-// A signal handler cannot wake threads, so waiting threads check for a signal at this interval.
-constexpr std::chrono::milliseconds kSignalSlice(100);
 
 // The reason is logged only once if the same error occurs repeatedly.
 std::string failure_text(const SaveTicket& ticket, const std::exception_ptr& error,

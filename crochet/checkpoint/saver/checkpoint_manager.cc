@@ -63,9 +63,11 @@ void take_times(const CheckpointState& state, std::vector<CheckpointRecord>& rec
   const std::vector<std::string>& paths = state.all_model_checkpoint_paths;
   const std::vector<double>& times = state.all_model_checkpoint_timestamps;
   if (times.size() != paths.size()) return;
+  std::map<std::string_view, double> time_of;
+  for (size_t i = 0; i < paths.size(); ++i) time_of[paths[i]] = times[i];
   for (CheckpointRecord& record : records)
-    for (size_t i = 0; i < paths.size(); ++i)
-      if (paths[i] == record.prefix) record.time = times[i];
+    if (const auto known = time_of.find(record.prefix); known != time_of.end())
+      record.time = known->second;
 }
 
 }  // namespace

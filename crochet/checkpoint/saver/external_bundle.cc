@@ -30,14 +30,6 @@ std::string read_index(FileSystem& files, const std::string& prefix) {
   return read_untrusted_file(files, path, kMaxIndexBytes);
 }
 
-// The data files that are used by an entry.
-std::set<int> used_shards(const BundleIndex& index) {
-  std::set<int> used;
-  for (const auto& [name, entry] : index.entries)
-    if (entry.slices.empty()) used.insert(entry.shard);
-  return used;
-}
-
 void remove_parts(FileSystem& files, const std::string& directory) {
   for (const std::string& name : files.list(directory)) files.remove(join_path(directory, name));
   files.remove(directory);

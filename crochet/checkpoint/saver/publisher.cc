@@ -27,9 +27,6 @@
 namespace crochet::inline v0::internal {
 namespace {
 
-// A signal handler cannot wake threads, so waiting threads check for a signal at this interval.
-constexpr std::chrono::milliseconds kSignalSlice(100);
-
 // "<save_path>-<step>" without the step.
 std::string save_path_of(const SaveTicket& ticket) {
   const std::string& prefix = ticket.prefix();

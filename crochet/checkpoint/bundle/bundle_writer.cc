@@ -41,14 +41,10 @@ BundleWriter::BundleWriter(FileSystem& files, std::string prefix,
   begin_shard();
 }
 
-std::string BundleWriter::final_name(int shard) const {
-  return data_filename(prefix_, shard, num_shards_);
-}
-
 void BundleWriter::begin_shard() {
   const auto index = static_cast<size_t>(num_begun_);
   const uint64_t expected = index < expected_bytes_.size() ? expected_bytes_[index] : 0;
-  data_ = &staged_.create_large(final_name(num_begun_), expected);
+  data_ = &staged_.create(data_filename(prefix_, num_begun_, num_shards_), expected);
   finished_bytes_ += std::exchange(shard_bytes_, 0);
   ++num_begun_;
 }

@@ -95,7 +95,6 @@ class BundleWriter final : public CheckpointWriter {
   using StagedFiles = internal::StagedFiles;
 
   void begin_shard();
-  std::string final_name(int shard) const;
   void add_whole(std::string_view name, const Tensor& tensor);
   // Writes the elements; returns their encoded entry for the index.
   std::string store(const Tensor& tensor);

@@ -43,25 +43,16 @@ void StagedFiles::check(Stage required, const char* call) const {
         fmt::format("{}: {} out of order: add, write_and_sync, publish", prefix_, call));
 }
 
-template <typename Create>
-WritableFile& StagedFiles::begin(const std::string& name, const Create& create) {
+WritableFile& StagedFiles::create(const std::string& name, std::optional<uint64_t> expected_bytes) {
   if (!is_directory_made_ && !files_.exists(directory_)) files_.create_directories(directory_);
   is_directory_made_ = true;
   if (staged_.size() > 1) sync(staged_[staged_.size() - 2]);
   // Recorded before it is created: a failed creation may still leave a file.
   File& file =
       staged_.emplace_back(File{.path = temporary_filename(name), .name = name, .is_ours = true});
-  file.open = create(file.path);
+  file.open =
+      expected_bytes ? files_.create_large(file.path, *expected_bytes) : files_.create(file.path);
   return *file.open;
-}
-
-WritableFile& StagedFiles::create(const std::string& name) {
-  return begin(name, [&](const std::string& path) { return files_.create(path); });
-}
-
-WritableFile& StagedFiles::create_large(const std::string& name, uint64_t expected_bytes) {
-  return begin(name,
-               [&](const std::string& path) { return files_.create_large(path, expected_bytes); });
 }
 
 void StagedFiles::adopt(const std::string& path, const std::string& name, bool is_synced) {

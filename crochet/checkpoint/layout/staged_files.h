@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "crochet/base/error.h"
@@ -39,10 +40,8 @@ class StagedFiles {
 
   // Creates the file with the final name `name`; the index comes last. The directory is created if
   // it is missing. Syncs earlier files, except for the previous one, which the disk may still be
-  // writing.
-  WritableFile& create(const std::string& name);
-  // The same for a file of about `expected_bytes`; see FileSystem::create_large().
-  WritableFile& create_large(const std::string& name, uint64_t expected_bytes);
+  // writing. With `expected_bytes`: see FileSystem::create_large().
+  WritableFile& create(const std::string& name, std::optional<uint64_t> expected_bytes = {});
   // Adopts a file written by others. It is removed with the rest.
   void adopt(const std::string& path, const std::string& name, bool is_synced);
   // Adds a complete and durable file that is renamed with the rest, and never removed. If it does
@@ -86,8 +85,6 @@ class StagedFiles {
   };
 
   void check(Stage required, const char* call) const;
-  template <typename Create>
-  WritableFile& begin(const std::string& name, const Create& create);
   void sync(File& file);
   void remove_old_index();
   void give_name(File& file);

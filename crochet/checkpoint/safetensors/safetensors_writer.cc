@@ -252,8 +252,8 @@ void SafetensorsWriter::write_shard(int shard) {
   uint64_t size = header.size();
   for (const auto& [name, item] : items)
     size += item->known ? item->known->num_bytes : stored_bytes(item->tensor);
-  Output output(size >= kChunkBytes ? staged_.create_large(final_name(shard), size)
-                                    : staged_.create(final_name(shard)));
+  Output output(
+      staged_.create(final_name(shard), size >= kChunkBytes ? std::optional(size) : std::nullopt));
   output.append(std::as_bytes(std::span(header)));
   const auto append = [&](const Tensor& tensor) {
     for_each_part(tensor, [&](std::span<const std::byte> bytes) { output.append(bytes); });

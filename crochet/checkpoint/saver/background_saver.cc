@@ -68,8 +68,6 @@ struct BackgroundSaver::Queue {
   // Writes the next job, if there is one, on the calling thread. Requires: work() is not running.
   void run_next();
   void end();
-  // Makes a job the next one. Returns the former next job, if there was one that had not begun.
-  std::optional<Job> replace_next(Job job);
   // Waits until no job is next: the thread has taken it.
   void wait_for_place();
 
@@ -78,13 +76,12 @@ struct BackgroundSaver::Queue {
   // Nothing is left to be saved, though memory may still be freed.
   bool is_saved() const { return !next && !running; }
   void note_finished(const SaveTicket& ticket);
-  void measure(const SaveTicket& ticket, Clock::Duration duration);
 
   // Tries until the job is published, is abandoned, or is superseded by a newer one.
   void save(Job& job);
-  // Null, or why it failed.
-  std::exception_ptr attempt(Job& job, SpaceCheck check);
   bool is_last(int attempt);
+  // Records how long a save took that started then.
+  void measure(const SaveTicket& ticket, Clock::TimePoint start);
   void abandon(Job& job, const std::exception_ptr& error, int num_attempts);
   // False if the job is superseded.
   bool pause_for(Clock::Duration duration);
@@ -116,20 +113,6 @@ void BackgroundSaver::Queue::end() {
     ending = true;
   }
   changed.notify_all();
-}
-
-std::optional<BackgroundSaver::Job> BackgroundSaver::Queue::replace_next(Job job) {
-  std::optional<Job> former;
-  std::optional<std::stop_source> to_end;
-  {
-    const std::lock_guard lock(mutex);
-    former = std::exchange(next, std::move(job));
-    if (former) ++num_superseded;
-    to_end = pause;
-  }
-  request_stop(to_end);
-  changed.notify_all();
-  return former;
 }
 
 void BackgroundSaver::Queue::wait_for_place() {
@@ -181,8 +164,14 @@ void BackgroundSaver::Queue::save(Job& job) {
   std::exception_ptr previous;
   for (int number = 1;; ++number, duration *= 2) {
     const bool last = is_last(number);
-    const std::exception_ptr error = attempt(job, last ? SpaceCheck::kIgnore : SpaceCheck::kRefuse);
-    if (!error) return;
+    const Clock::TimePoint start = publisher->clock().now();
+    std::exception_ptr error;
+    try {
+      publisher->write(job.source, job.promise, last ? SpaceCheck::kIgnore : SpaceCheck::kRefuse);
+      return measure(job.promise.ticket(), start);
+    } catch (...) {
+      error = std::current_exception();
+    }
     if (job.source.is_lost() || !publisher->may_try_again(job.promise.ticket().prefix(), error)) {
       log_error(fmt::format("saving {} failed: {}; retrying cannot help, training continues",
                             job.promise.ticket().prefix(), describe(error)));
@@ -199,25 +188,15 @@ void BackgroundSaver::Queue::save(Job& job) {
   }
 }
 
-std::exception_ptr BackgroundSaver::Queue::attempt(Job& job, SpaceCheck check) {
-  const Clock::TimePoint start = publisher->clock().now();
-  try {
-    publisher->write(job.source, job.promise, check);
-  } catch (...) {
-    return std::current_exception();
-  }
-  const std::lock_guard lock(mutex);
-  measure(job.promise.ticket(), publisher->clock().now() - start);
-  return nullptr;
-}
-
 void BackgroundSaver::Queue::note_finished(const SaveTicket& ticket) {
   finished.push_back(ticket);
   any_finished = true;
   if (!ticket.location().empty()) last_published = ticket.location();
 }
 
-void BackgroundSaver::Queue::measure(const SaveTicket& ticket, Clock::Duration duration) {
+void BackgroundSaver::Queue::measure(const SaveTicket& ticket, Clock::TimePoint start) {
+  const Clock::Duration duration = publisher->clock().now() - start;
+  const std::lock_guard lock(mutex);
   if (ticket.num_bytes() > 0) estimate.measured(ticket.num_bytes(), to_seconds(duration));
 }
 
@@ -294,12 +273,23 @@ SaveTicket BackgroundSaver::enqueue(SaveSource source, const std::string& save_p
   const SaveTicket& ticket = promise.ticket();
   const bool has_thread = start();
   if (waits) queue.wait_for_place();
-  if (auto former = queue.replace_next(
-          {std::move(source), promise, publisher.announce_write(ticket.prefix())})) {
+  Job job{std::move(source), promise, publisher.announce_write(ticket.prefix())};
+  std::optional<Job> former;  // The next one until now, which has not begun.
+  std::optional<std::stop_source> pause;
+  {
+    const std::lock_guard lock(queue.mutex);
+    former = std::exchange(queue.next, std::move(job));
+    if (former) ++queue.num_superseded;
+    pause = queue.pause;
+  }
+  request_stop(pause);
+  queue.changed.notify_all();
+  if (former) {
     log_warning(fmt::format("{} is skipped for {}: saves take longer than their interval",
                             former->promise.ticket().prefix(), ticket.prefix()));
     former->promise.fail(
         std::make_exception_ptr(CancelledError(fmt::format("skipped for {}", ticket.prefix()))));
+    former.reset();  // Frees its memory.
   }
   if (!has_thread) queue.run_next();
   // Returning before the running save ends would allow one more snapshot to be held.
@@ -317,13 +307,13 @@ void BackgroundSaver::write_now(const SaveSource& source, const std::string& sav
   std::exception_ptr error;
   try {
     publisher.write_somewhere(source, promise);
+    queue.measure(ticket, start);
   } catch (...) {
     error = std::current_exception();
     promise.fail(error);
   }
   {
     const std::lock_guard lock(queue.mutex);
-    if (!error) queue.measure(ticket, publisher.clock().now() - start);
     queue.note_finished(ticket);
   }
   if (error) std::rethrow_exception(error);

@@ -222,8 +222,21 @@ void Publisher::make_durable(Target& target, const SaveSource& source, SavePromi
   const Snapshot& snapshot = source.snapshot();
   if (options_.check_free_space && check == SpaceCheck::kRefuse)
     throw_if_full(target.files(), target.prefix, bytes_of_checkpoint(snapshot));
+  const int num_shards = options_.num_shards;
   try {
-    write_files(target, snapshot, promise);
+    const auto writer = new_checkpoint_writer(options_.format, target.files(), target.prefix,
+                                              num_shards, bytes_of_shards(snapshot, num_shards));
+    add_all(*writer, snapshot, selection_, num_shards);
+    writer->write();
+    promise.reach(SaveStage::kWritten);
+    writer->write_and_sync();
+    snapshot.verify();
+    write_notes(target, snapshot, promise.ticket().step(),
+                {.num_bytes = writer->total_bytes(), .index_crc32c = writer->index_crc32c()});
+    writer->publish();
+    promise.set_num_bytes(writer->total_bytes());
+    promise.reach(SaveStage::kDurable);
+    remove_replaced(target.files(), target.prefix, options_.format, num_shards);
   } catch (const ResourceExhaustedError& error) {
     if (remove_unless_published(target.files(), target.prefix)) note_published(target);
     throw ResourceExhaustedError(
@@ -233,23 +246,6 @@ void Publisher::make_durable(Target& target, const SaveSource& source, SavePromi
     if (remove_unless_published(target.files(), target.prefix)) note_published(target);
     throw;
   }
-}
-
-void Publisher::write_files(Target& target, const Snapshot& snapshot, SavePromise& promise) {
-  const int num_shards = options_.num_shards;
-  const auto writer = new_checkpoint_writer(options_.format, target.files(), target.prefix,
-                                            num_shards, bytes_of_shards(snapshot, num_shards));
-  add_all(*writer, snapshot, selection_, num_shards);
-  writer->write();
-  promise.reach(SaveStage::kWritten);
-  writer->write_and_sync();
-  snapshot.verify();
-  write_notes(target, snapshot, promise.ticket().step(),
-              {.num_bytes = writer->total_bytes(), .index_crc32c = writer->index_crc32c()});
-  writer->publish();
-  promise.set_num_bytes(writer->total_bytes());
-  promise.reach(SaveStage::kDurable);
-  remove_replaced(target.files(), target.prefix, options_.format, num_shards);
 }
 
 void Publisher::adopt_files(Target& target, const SaveSource& source, SavePromise& promise) {

@@ -97,7 +97,6 @@ class Publisher {
   // Makes it durable. Removes the files left by a failure.
   void make_durable(Target& target, const SaveSource& source, SavePromise& promise,
                     SpaceCheck check);
-  void write_files(Target& target, const Snapshot& snapshot, SavePromise& promise);
   // The same for files written by the graph's own operations.
   void adopt_files(Target& target, const SaveSource& source, SavePromise& promise);
   // Writes the sidecar and the meta graph.

@@ -17,7 +17,6 @@ class SaveEstimate {
   void measured(uint64_t bytes, double seconds);
   // The estimated seconds for a save of `bytes` bytes.
   double seconds_for(uint64_t bytes) const;
-  bool has_measured() const { return !measured_.empty(); }
 
  private:
   struct Save {

@@ -41,6 +41,7 @@
 
 #include "bare_write.h"
 #include "crochet/checkpoint/saver/background_saver.h"
+#include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/crochet.h"
 #include "page_cache.h"
 

@@ -24,11 +24,14 @@
 #include <filesystem>
 #include <iostream>
 #include <random>
+#include <sstream>
+#include <thread>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "crochet/checkpoint/saver/background_saver.h"
+#include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/crochet.h"
 
 using namespace crochet;

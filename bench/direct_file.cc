@@ -33,6 +33,7 @@
 #include <stdio.h>
 
 #include "crochet/checkpoint/saver/save_promise.h"
+#include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/checkpoint/saver/save_ticket.h"
 #include "crochet/crochet.h"
 #include "crochet/io/posix_file_system.h"

@@ -42,6 +42,7 @@
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/hooks/summary_saver_hook.h"
 #include "crochet/monitor/background_threads.h"
+#include "crochet/monitor/coordinated_thread.h"
 #include "crochet/monitor/looper_thread.h"
 #include "crochet/monitor/monitored_session.h"
 #include "crochet/monitor/session_manager.h"

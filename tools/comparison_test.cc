@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/comparison.h"
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <limits>

@@ -204,6 +204,7 @@ TEST(SignalGuardTest, RecordsOneSignalAndKeepsIgnoredOnesIgnored) {
     return action.sa_handler;
   };
   void (*const before)(int) = ::signal(SIGHUP, SIG_IGN);
+  void (*const interrupt_before)(int) = ::signal(SIGINT, SIG_DFL);  // A background job ignores it.
   {
     const SignalGuard guard;
     ::raise(SIGTERM);
@@ -213,6 +214,7 @@ TEST(SignalGuardTest, RecordsOneSignalAndKeepsIgnoredOnesIgnored) {
     EXPECT_EQ(handler_of(SIGHUP), SIG_IGN);
   }
   EXPECT_EQ(handler_of(SIGINT), SIG_DFL);
+  ::signal(SIGINT, interrupt_before);
   ::signal(SIGHUP, before);
   set_pending_signal(0);
 }

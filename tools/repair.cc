@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // crochet repair: makes a directory one that a run can resume from.
+#include <algorithm>
 #include <memory>
 #include <set>
 

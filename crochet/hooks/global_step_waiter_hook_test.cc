@@ -3,6 +3,7 @@
 #include "crochet/hooks/global_step_waiter_hook.h"
 
 #include <functional>
+#include <stop_token>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

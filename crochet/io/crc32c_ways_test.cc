@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/io/crc32c_ways.h"
 
+#include <algorithm>
 #include <random>
 #include <string>
 #include <vector>

@@ -4,6 +4,8 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"

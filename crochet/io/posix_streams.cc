@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include <mutex>
 #include <utility>
 
 #include <fmt/format.h>

@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/monitor/background_threads.h"
 
+#include <stop_token>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "crochet/base/log.h"
+#include "crochet/monitor/coordinated_thread.h"
 
 namespace crochet::inline v0 {
 

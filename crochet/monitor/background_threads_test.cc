@@ -7,11 +7,14 @@
 #include <latch>
 #include <map>
 #include <mutex>
+#include <stop_token>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/monitor/coordinated_thread.h"
 #include "crochet/monitor/monitored_session.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"

@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/monitor/coordinated_thread.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/forked_child.h"
 #include "crochet/testing/log_capture.h"

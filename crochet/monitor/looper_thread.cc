@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/monitor/looper_thread.h"
 
+#include <stop_token>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "crochet/monitor/coordinated_thread.h"
 
 namespace crochet::inline v0 {
 namespace {

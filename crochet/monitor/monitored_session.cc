@@ -8,6 +8,7 @@
 #include "crochet/base/log.h"
 #include "crochet/monitor/background_threads.h"
 #include "crochet/monitor/coordinated_session.h"
+#include "crochet/monitor/coordinated_thread.h"
 #include "crochet/monitor/coordinator.h"
 
 namespace crochet::inline v0 {

@@ -4,6 +4,7 @@
 // Checkpoints after every way in which a loop may end.
 #include <signal.h>
 
+#include <algorithm>
 #include <functional>
 #include <thread>
 

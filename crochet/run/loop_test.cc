@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/run/loop.h"
 
+#include <algorithm>
 #include <limits>
 #include <random>
 #include <thread>
@@ -21,6 +22,7 @@
 #include "crochet/hooks/nan_tensor_hook.h"
 #include "crochet/hooks/signal_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"
+#include "crochet/monitor/coordinated_thread.h"
 #include "crochet/summary/event_file_reader.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"

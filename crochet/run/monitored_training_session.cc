@@ -127,7 +127,7 @@ RunReport internal::train(const MonitoredTrainingSessionOptions& options,
     report.failed_saves = wired.saver->num_failed();
     report.saving = wired.saver->statistics();
   }
-  log_info(fmt::format("the run ended at {}", report));
+  log_info("the run ended at " + to_string(report));
   return report;
 }
 

@@ -4,6 +4,7 @@
 // A callback may call every public function of the object that called it: the call returns or
 // throws a FailedPreconditionError, and the run continues as if nothing had been called. A deadlock
 // or a destroyed session would fail the test itself.
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -16,6 +17,7 @@
 #include "crochet/hooks/every.h"
 #include "crochet/hooks/logging_tensor_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"
+#include "crochet/monitor/coordinated_thread.h"
 #include "crochet/run/loop.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"

@@ -5,6 +5,7 @@
 // saved, and every published checkpoint is read back: all of its elements must be its step.
 // Meanwhile exceptions cause recoveries and end runs. Run it under ThreadSanitizer, too, which
 // reports every byte that is copied while it changes.
+#include <algorithm>
 #include <deque>
 #include <set>
 #include <utility>

@@ -3,6 +3,7 @@
 #include "crochet/session/graph.h"
 
 #include <list>
+#include <stop_token>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

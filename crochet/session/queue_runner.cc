@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <iterator>
+#include <stop_token>
 #include <utility>
 
 #include <fmt/format.h>

@@ -3,6 +3,7 @@
 #include "crochet/tensor/dlpack.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <limits>
 #include <memory>

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/testing/fake_clock.h"
 
+#include <stop_token>
+
 namespace crochet::inline v0 {
 
 Clock::TimePoint FakeClock::now() const {

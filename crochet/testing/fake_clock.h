@@ -3,6 +3,7 @@
 #pragma once
 
 #include <mutex>
+#include <stop_token>
 #include <vector>
 
 #include "crochet/base/clock.h"

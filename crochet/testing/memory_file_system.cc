@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#include <mutex>
+
 #include <fmt/format.h>
 
 #include "crochet/io/directory.h"

@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <stop_token>
 
 #include "crochet/base/export.h"
 #include "crochet/testing/fake_clock.h"

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <memory>
 #include <numeric>
+#include <random>
 #include <span>
 #include <system_error>
 #include <vector>

@@ -3,6 +3,7 @@
 // The digits example as a user runs it: real processes, real signals, real files.
 #include <signal.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <random>

@@ -11,6 +11,7 @@
 //     Writes the state.
 //   saver_program remove <directory> <newest> [<other>...]
 //     Writes a state in which the others are to be removed.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 

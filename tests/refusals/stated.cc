@@ -16,7 +16,8 @@ struct Model {
   float step_fn(StepContext& context) { return context.run_with_hooks("loss").scalar<float>(); }
 };
 
-void state(Session& session, MonitoredSession& monitored, Model& model, PlainHook& named_hook) {
+void state(Session& session, MonitoredSession& monitored, Model& model, PlainHook& named_hook,
+           StopState& stop) {
 #ifdef STATEMENT
   STATEMENT;
 #endif
@@ -31,4 +32,5 @@ void state(Session& session, MonitoredSession& monitored, Model& model, PlainHoo
   static_cast<void>(tensor);
   static_cast<void>(value);
   static_cast<void>(named_hook);
+  static_cast<void>(stop);
 }

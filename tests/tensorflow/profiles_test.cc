@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // TensorFlow's measurements of a run are in the profiles of ProfilerHook.
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

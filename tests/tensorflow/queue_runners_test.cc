@@ -5,6 +5,8 @@
 // that crochet/monitor/background_threads_test.cc tests with callables, and training on a queue.
 #include <atomic>
 #include <latch>
+#include <stop_token>
+#include <thread>
 #include <utility>
 
 #include <gmock/gmock.h>
@@ -12,6 +14,7 @@
 
 #include "crochet/crochet.h"
 #include "crochet/monitor/background_threads.h"
+#include "crochet/monitor/coordinated_thread.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
 #include "tests/tensorflow/test_graphs.h"

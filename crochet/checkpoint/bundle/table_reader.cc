@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/checkpoint/bundle/table_reader.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include <fmt/format.h>

@@ -1,5 +1,6 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <complex>
 #include <numeric>
 

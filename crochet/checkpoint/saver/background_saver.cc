@@ -19,6 +19,7 @@
 #include "crochet/checkpoint/saver/publisher.h"
 #include "crochet/checkpoint/saver/save_estimate.h"
 #include "crochet/checkpoint/saver/save_promise.h"
+#include "crochet/checkpoint/saver/save_source.h"
 
 namespace crochet::inline v0 {
 namespace {

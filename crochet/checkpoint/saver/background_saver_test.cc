@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <latch>
 #include <set>
+#include <stop_token>
+#include <thread>
 #include <utility>
 
 #include <gmock/gmock.h>
@@ -12,6 +14,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/pending_signal.h"
+#include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"

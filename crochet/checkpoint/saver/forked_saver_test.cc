@@ -18,6 +18,7 @@
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/saver/background_saver.h"
 #include "crochet/checkpoint/saver/save_promise.h"
+#include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/testing/forked_child.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"

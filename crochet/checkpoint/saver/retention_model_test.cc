@@ -6,6 +6,7 @@
 // and prints its operations.
 #include "crochet/testing/retention_model.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <optional>
@@ -22,6 +23,7 @@
 #include "crochet/checkpoint/directory/leftovers.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/checkpoint/saver/save_promise.h"
+#include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/io/path.h"
@@ -37,7 +39,11 @@ namespace {
 
 using internal::RetentionModel;
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kSequences = 1'000;  // Each takes ten times as long.
+#else
 constexpr int kSequences = 10'000;
+#endif
 constexpr int kOperations = 14;  // Per sequence.
 constexpr double kYear = 365.25 * 24 * 3600;
 

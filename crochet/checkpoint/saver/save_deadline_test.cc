@@ -13,6 +13,7 @@
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/saver/background_saver.h"
+#include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/scripted_session.h"

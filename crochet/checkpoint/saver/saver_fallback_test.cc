@@ -12,6 +12,7 @@
 #include "crochet/checkpoint/saver/background_saver.h"
 #include "crochet/checkpoint/saver/checkpoint_manager.h"
 #include "crochet/checkpoint/saver/save_promise.h"
+#include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"

@@ -16,6 +16,7 @@
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/saver/background_saver.h"
+#include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/io/path.h"
 #include "crochet/testing/allocation_counter.h"

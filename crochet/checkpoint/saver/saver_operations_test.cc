@@ -4,6 +4,7 @@
 // Savers that save and restore with the graph's own operations.
 #include <errno.h>
 
+#include <algorithm>
 #include <set>
 
 #include <fmt/format.h>

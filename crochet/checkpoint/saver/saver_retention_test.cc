@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The checkpoints that a saver lists, keeps and removes.
+#include <algorithm>
 #include <cmath>
 #include <thread>
 #include <utility>
@@ -19,6 +20,7 @@
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/saver/background_saver.h"
 #include "crochet/checkpoint/saver/save_promise.h"
+#include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/io/path.h"

@@ -13,6 +13,7 @@
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/saver/save_promise.h"
+#include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/io/crc32c.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/testing/failing_file_system.h"

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The variables and objects that a saver saves, their names, and how they are restored.
+#include <algorithm>
 #include <numeric>
 
 #include <fmt/format.h>

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A repeated run allocates nothing, whatever its operations.
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

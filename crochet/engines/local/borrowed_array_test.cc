@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/engines/local/borrowed_array.h"
 
+#include <algorithm>
 #include <numeric>
 #include <vector>
 

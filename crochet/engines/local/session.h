@@ -14,6 +14,7 @@
 #include "crochet/engines/local/plan_cache.h"
 #include "crochet/engines/local/run_frame.h"
 #include "crochet/engines/local/run_trace.h"
+#include "crochet/engines/local/spare_memory.h"
 #include "crochet/session/internal/access_gate.h"
 #include "crochet/session/session.h"
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/engines/local/session.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <latch>

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs, snapshots and assignments by several threads at once.
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <latch>

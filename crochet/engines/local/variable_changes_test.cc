@@ -3,6 +3,7 @@
 //
 // What update() and replace() preserve: the values, the memory, and the state if
 // something fails.
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <set>

@@ -4,6 +4,8 @@
 // The state that a graph has, and the names under which it is saved.
 #include <algorithm>
 #include <map>
+#include <mutex>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/engines/tensorflow/session.h"
 
+#include <algorithm>
 #include <atomic>
 #include <latch>
 #include <thread>

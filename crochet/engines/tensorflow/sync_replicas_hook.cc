@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "crochet/base/error.h"
 #include "crochet/engines/tensorflow/session.h"
 #include "crochet/monitor/background_threads.h"
+#include "crochet/monitor/coordinated_thread.h"
 
 namespace crochet::inline v0::tensorflow {
 namespace {

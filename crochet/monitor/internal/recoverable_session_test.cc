@@ -3,6 +3,7 @@
 #include "crochet/monitor/internal/recoverable_session.h"
 
 #include <deque>
+#include <stop_token>
 #include <utility>
 
 #include <gmock/gmock.h>

@@ -74,7 +74,7 @@ consteval bool is_standard() {
 }
 
 // A standard engine or engine adapter, or a class derived from one. [rand.eng] and [rand.adapt]
-// give each template the constants by which check_numbers() tells it from the others.
+// give each template the constants by which check_numbers() knows it from the others.
 template <typename T>
 concept StandardGenerator = requires {
   typename DeclaringClass<decltype(&T::discard)>::Type;

@@ -9,6 +9,7 @@
 // Commands are in blocks of `console`: lines that begin with "$ " are run by bash, one after
 // another in the same directory; the lines after each are its output, including errors. "..." in a
 // line stands for any text, alone on a line for any number of lines.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>

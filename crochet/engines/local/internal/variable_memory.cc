@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "crochet/engines/local/spare_memory.h"
+
 namespace crochet::inline v0::local {
 
 VariableMemory::VariableMemory(const Tensor& initial, SpareMemory& spare)

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "crochet/engines/local/spare_memory.h"
+
 namespace crochet::local {
 namespace {
 

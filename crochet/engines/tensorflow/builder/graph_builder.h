@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/engines/tensorflow/attribute.h"
 #include "crochet/engines/tensorflow/builder/op_input.h"
 #include "crochet/engines/tensorflow/function.h"
@@ -83,7 +84,7 @@ struct GradientDescentOptions {
 //
 // Extend the graph before the first run: each extension delays the next run. For one thread,
 // while no session runs.
-class GraphBuilder {
+class CROCHET_EXPORT GraphBuilder {
  public:
   // The graph is not owned; it outlives this. Throws: InvalidArgumentError for another engine's
   // graph.

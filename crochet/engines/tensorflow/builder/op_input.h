@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/session/output.h"
 
 namespace crochet::inline v0::tensorflow {
@@ -14,7 +15,7 @@ namespace crochet::inline v0::tensorflow {
 //
 //   build.op("MatMul", "product", {images, weights});   // Two values.
 //   build.op("Pack", "packed", {{a, b, c}});            // One list of three.
-class OpInput {
+class CROCHET_EXPORT OpInput {
  public:
   OpInput(Output output) : OpInput(output, Variable()) {}
   // The only output of the operation. Throws: InvalidArgumentError if it has none, or several.

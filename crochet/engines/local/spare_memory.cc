@@ -1,6 +1,6 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/engines/local/internal/spare_memory.h"
+#include "crochet/engines/local/spare_memory.h"
 
 #include <algorithm>
 #include <exception>

@@ -8,7 +8,6 @@
 #include <stop_token>
 #include <unordered_map>
 
-#include "crochet/base/export.h"
 #include "crochet/base/internal/process_bound.h"
 #include "crochet/base/internal/thread.h"
 #include "crochet/tensor/tensor.h"
@@ -28,7 +27,7 @@ namespace crochet::inline v0::local {
 // A forked child uses none of its parent's, but fresh memory.
 //
 // Not thread-safe: sessions use it under their run token.
-class CROCHET_EXPORT SpareMemory {
+class SpareMemory {
  public:
   SpareMemory() = default;
   ~SpareMemory();

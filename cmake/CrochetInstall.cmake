@@ -12,11 +12,14 @@ configure_package_config_file(
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/crochetConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/crochetConfig.cmake
-              ${PROJECT_BINARY_DIR}/crochetConfigVersion.cmake DESTINATION ${package_dir})
-install(EXPORT crochetTargets NAMESPACE crochet:: DESTINATION ${package_dir})
+              ${PROJECT_BINARY_DIR}/crochetConfigVersion.cmake
+        DESTINATION ${package_dir} COMPONENT development)
+install(EXPORT crochetTargets NAMESPACE crochet:: DESTINATION ${package_dir} COMPONENT development)
 if(CROCHET_WITH_TENSORFLOW)
-  install(FILES ${PROJECT_SOURCE_DIR}/cmake/FindTensorFlowC.cmake DESTINATION ${package_dir})
-  install(EXPORT crochetTensorFlowTargets NAMESPACE crochet:: DESTINATION ${package_dir})
+  install(FILES ${PROJECT_SOURCE_DIR}/cmake/FindTensorFlowC.cmake DESTINATION ${package_dir}
+          COMPONENT development)
+  install(EXPORT crochetTensorFlowTargets NAMESPACE crochet:: DESTINATION ${package_dir}
+          COMPONENT development)
 endif()
 
 # A static library names the libraries that it needs; a shared one brings them itself.
@@ -30,4 +33,4 @@ endif()
 set(pkg_config_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH prefix_from_here /${pkg_config_dir} /)
 configure_file(cmake/crochet.pc.in ${PROJECT_BINARY_DIR}/crochet.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/crochet.pc DESTINATION ${pkg_config_dir})
+install(FILES ${PROJECT_BINARY_DIR}/crochet.pc DESTINATION ${pkg_config_dir} COMPONENT development)

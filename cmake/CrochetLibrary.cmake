@@ -2,16 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 include(GNUInstallDirs)
 
-# crochet_library(<name> OUTPUT <file> EXPORT <set> LAYERS ... [DEPENDS ...] [PRIVATE_DEPENDS ...])
+# crochet_library(<name> [STATIC] OUTPUT <file> EXPORT <set> LAYERS ... [DEPENDS ...]
+#                 [PRIVATE_DEPENDS ...])
 #
-# A library that is installed, lib<file>, shared or static as BUILD_SHARED_LIBS says: the objects of
-# some layers and the headers these install. Its target is crochet_library_<name>, for users
-# crochet::<name>.
+# A library that is installed, lib<file>, shared or static as BUILD_SHARED_LIBS says, or always
+# static: the objects of some layers and the headers these install. Its target is
+# crochet_library_<name>, for users crochet::<name>.
 #
 # With the tests in the same build, crochet::<name> is the layers themselves: tests reach inside,
 # and a program must not contain a layer and a library made of it.
 function(crochet_library name)
-  cmake_parse_arguments(LIBRARY "" "OUTPUT;EXPORT" "LAYERS;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  cmake_parse_arguments(LIBRARY "STATIC" "OUTPUT;EXPORT" "LAYERS;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   set(target crochet_library_${name})
   set(objects)
   set(headers)
@@ -31,7 +32,11 @@ function(crochet_library name)
   list(FILTER adapters INCLUDE REGEX "/(eigen|fmt|dlpack|[a-z_]*_contract)[.]h$")
   list(FILTER headers EXCLUDE REGEX "/(eigen|fmt|dlpack|[a-z_]*_contract)[.]h$")
 
-  add_library(${target} ${objects})
+  set(type)
+  if(LIBRARY_STATIC)
+    set(type STATIC)
+  endif()
+  add_library(${target} ${type} ${objects})
   set_target_properties(
     ${target}
     PROPERTIES LINKER_LANGUAGE CXX
@@ -57,6 +62,12 @@ function(crochet_library name)
     add_library(crochet::${name} ALIAS ${target})
   endif()
   if(CROCHET_INSTALL)
-    install(TARGETS ${target} EXPORT ${LIBRARY_EXPORT} FILE_SET HEADERS FILE_SET adapters)
+    install(
+      TARGETS ${target}
+      EXPORT ${LIBRARY_EXPORT}
+      LIBRARY COMPONENT library NAMELINK_COMPONENT development
+      ARCHIVE COMPONENT development
+      FILE_SET HEADERS COMPONENT development
+      FILE_SET adapters COMPONENT development)
   endif()
 endfunction()

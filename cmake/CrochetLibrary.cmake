@@ -52,6 +52,8 @@ function(crochet_library name)
     PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers}
     PUBLIC FILE_SET adapters TYPE HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${adapters})
   target_link_libraries(${target} PUBLIC ${LIBRARY_DEPENDS} PRIVATE ${LIBRARY_PRIVATE_DEPENDS})
+  # What crochet links without a CMake package may be beside it, as with vcpkg.
+  target_link_directories(${target} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_LIBDIR}>)
   target_link_options(${target} PRIVATE $<$<BOOL:${BUILD_SHARED_LIBS}>:LINKER:--no-undefined>)
 
   if(CROCHET_BUILD_TESTS)

@@ -131,7 +131,9 @@ def check_interrupted(args):
         done.kill()
     end = last_step(chief())
     expect(end is not None and end > 0, f"the chief did not end cleanly:\n{chief()}")
-    expect(checkpoints(cluster)[-1] >= end, f"it ended at {end}, the checkpoints are of {checkpoints(cluster)}")
+    # Each other worker may have been in a step while the chief saved, which the chief counts at its end.
+    expect(checkpoints(cluster)[-1] >= end - (WORKERS - 1),
+           f"it ended at {end}, the checkpoints are of {checkpoints(cluster)}")
 
 
 def check_chief_fails(args):

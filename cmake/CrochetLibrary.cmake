@@ -29,8 +29,8 @@ function(crochet_library name)
   endif()
   # Headers that need a library which crochet itself does not ask for: compiled by those who have it.
   set(adapters ${headers})
-  list(FILTER adapters INCLUDE REGEX "/(eigen|fmt|dlpack|[a-z_]*_contract)[.]h$")
   list(FILTER headers EXCLUDE REGEX "/(eigen|fmt|dlpack|[a-z_]*_contract)[.]h$")
+  list(REMOVE_ITEM adapters ${headers})
 
   set(type)
   if(LIBRARY_STATIC)
@@ -54,7 +54,11 @@ function(crochet_library name)
   target_link_libraries(${target} PUBLIC ${LIBRARY_DEPENDS} PRIVATE ${LIBRARY_PRIVATE_DEPENDS})
   # What crochet links without a CMake package may be beside it, as with vcpkg.
   target_link_directories(${target} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_LIBDIR}>)
-  target_link_options(${target} PRIVATE $<$<BOOL:${BUILD_SHARED_LIBS}>:LINKER:--no-undefined>)
+  set(map ${PROJECT_SOURCE_DIR}/cmake/libcrochet.map)
+  target_link_options(
+    ${target} PRIVATE
+    $<$<BOOL:${BUILD_SHARED_LIBS}>:LINKER:--no-undefined,--version-script=${map}>)
+  set_target_properties(${target} PROPERTIES LINK_DEPENDS ${map})
 
   if(CROCHET_BUILD_TESTS)
     add_library(crochet_${name}_in_layers INTERFACE)

@@ -2,5 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Marks what a shared crochet offers to programs. Everything else is hidden in the library.
+// Marks what a shared libcrochet offers to programs, and to libcrochet_tensorflow and
+// libcrochet_testing. Everything else is hidden in the library.
 #define CROCHET_EXPORT __attribute__((visibility("default")))

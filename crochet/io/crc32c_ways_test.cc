@@ -25,7 +25,7 @@ class Crc32cWaysTest : public testing::TestWithParam<NamedWay> {
  protected:
   void SetUp() override {
     if (GetParam().extend == extend_crc32c_by_cpu && !cpu_has_crc32c())
-      GTEST_SKIP() << "no instructions for crc32c here";
+      GTEST_SKIP() << "the processor has no instructions for crc32c";
   }
   static uint32_t crc(std::string_view data) {
     return GetParam().extend(0, std::as_bytes(std::span(data)));

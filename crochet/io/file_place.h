@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "crochet/base/export.h"
 #include "crochet/io/file_descriptor.h"
 
 namespace crochet::inline v0 {
@@ -25,6 +26,6 @@ struct FilePlace {
 // The part of a path below an open directory: "a/b" for "runs/x/a/b" in "runs/x", "" for the
 // directory itself.
 // Throws: InvalidArgumentError for a path that is not in the directory or contains "..".
-std::string name_within(std::string_view directory, std::string_view path);
+CROCHET_EXPORT std::string name_within(std::string_view directory, std::string_view path);
 
 }  // namespace crochet::inline v0

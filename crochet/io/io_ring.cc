@@ -10,7 +10,7 @@ namespace {
 // A huge page needs one pin and one address instead of 512.
 constexpr size_t kHugePageBytes = size_t{1} << 21;
 
-// Memory from the operating system, aligned to kHugePageBytes; empty if there is none.
+// Memory from the operating system, aligned to kHugePageBytes; empty if the system has none left.
 std::span<std::byte> map_memory(size_t num_bytes) {
   const size_t mapped_bytes = num_bytes + kHugePageBytes;
   void* const mapped =

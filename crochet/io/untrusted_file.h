@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "crochet/base/error.h"
+#include "crochet/base/export.h"
 #include "crochet/io/file_system.h"
 
 namespace crochet::inline v0::internal {
@@ -26,7 +27,8 @@ std::unique_ptr<ReadableFile> open_untrusted_file(FileSystem& files, const std::
 // The content of a file that is small unless it is damaged.
 // Throws: as open_untrusted_file(); DataLossError for more than `max_bytes`, for a file of more
 // than 1 MiB that is mostly holes, and as with_bounded_memory().
-std::string read_untrusted_file(FileSystem& files, const std::string& path, uint64_t max_bytes);
+CROCHET_EXPORT std::string read_untrusted_file(FileSystem& files, const std::string& path,
+                                               uint64_t max_bytes);
 
 [[noreturn]] void throw_no_memory(const std::string& path);
 

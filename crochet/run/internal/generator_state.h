@@ -28,7 +28,8 @@ class CROCHET_EXPORT GeneratorNumbers {
  public:
   explicit GeneratorNumbers(std::span<const uint64_t> numbers) : numbers_(numbers) {}
 
-  // The next number. Throws: InvalidArgumentError if there is none or it is not in [first, last].
+  // The next number. Throws: InvalidArgumentError if all have been taken, or if it is not in
+  // [first, last].
   uint64_t take(uint64_t first, uint64_t last);
   // The next `count` numbers, each in [0, last].
   struct Words {

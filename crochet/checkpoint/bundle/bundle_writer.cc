@@ -61,40 +61,51 @@ void BundleWriter::next_shard() {
 void BundleWriter::add(std::string_view name, const Tensor& tensor) {
   staged_.run(StagedFiles::kAdding, StagedFiles::kAdding, "add()", [&] {
     added_.check_set(name, tensor);
-    add_whole(name, tensor);
+    added_.check_name(name);
+    // The only lookup of the name, which takes no search if names are added in order.
+    const size_t num_keys = index_.size();
+    const auto place = index_.emplace_hint(index_.end(), name, std::string());
+    if (index_.size() == num_keys || added_.is_partitioned(name)) added_.throw_added_before(name);
+    place->second = store(tensor);
+    ++num_tensors_;
   });
 }
 
 void BundleWriter::add_slice(std::string_view name, const Shape& full_shape,
                              const TensorSlice& slice, const Tensor& tensor) {
+  bool is_part = false;
   staged_.run(StagedFiles::kAdding, StagedFiles::kAdding, "add_slice()", [&] {
     const bool is_first = !added_.is_partitioned(name);
     const bool is_taken = is_first && index_.contains(std::string(name));
-    if (added_.add_slice(name, full_shape, slice, tensor, is_taken)) {
-      index_.emplace(internal::slice_key(name, slice), store(tensor));
-      if (is_first) ++num_tensors_;
-    } else {
-      add_whole(name, tensor);
-    }
+    is_part = added_.add_slice(name, full_shape, slice, tensor, is_taken);
+    if (!is_part) return;
+    index_.emplace(internal::slice_key(name, slice), store(tensor));
+    if (is_first) ++num_tensors_;
   });
-}
-
-void BundleWriter::add_whole(std::string_view name, const Tensor& tensor) {
-  added_.check_name(name);
-  // The only lookup of the name, which takes no search if names are added in order.
-  const size_t num_keys = index_.size();
-  const auto place = index_.emplace_hint(index_.end(), name, std::string());
-  if (index_.size() == num_keys || added_.is_partitioned(name)) added_.throw_added_before(name);
-  place->second = store(tensor);
-  ++num_tensors_;
+  if (!is_part) add(name, tensor);
 }
 
 std::string BundleWriter::store(const Tensor& tensor) {
+  const size_t alignment = internal::data_alignment(tensor);
+  pad(std::lcm(alignment_, alignment));
   internal::StoredTensor entry{.dtype = tensor.dtype(), .shape = tensor.shape()};
-  pad(std::lcm(alignment_, internal::data_alignment(tensor)));
   entry.shard = num_begun_ - 1;
   entry.offset = static_cast<int64_t>(shard_bytes_);
-  const uint32_t crc = append_elements(tensor);
+  uint32_t crc = 0;
+  if (tensor.dtype() == DType::kString) {
+    const internal::StringsHead head = internal::encode_strings_head(tensor.strings());
+    data_->append(head.bytes);
+    shard_bytes_ += head.bytes.size();
+    crc = head.crc;
+    for (const std::string& string : tensor.strings())
+      crc = data_->append_with_crc32c(crc, std::as_bytes(std::span(string)));
+  } else if (alignment == 1) {
+    crc = data_->append_with_crc32c(0, tensor.bytes());
+  } else {
+    held_.push_back(tensor);
+    crc = data_->append_held_with_crc32c(0, held_.back().bytes());
+  }
+  shard_bytes_ += tensor.num_bytes();
   entry.size = static_cast<int64_t>(shard_bytes_) - entry.offset;
   entry.masked_crc32c = mask_crc32c(crc);
   pad(alignment_);
@@ -124,22 +135,6 @@ void BundleWriter::write_and_sync() {
 void BundleWriter::publish() {
   staged_.run(StagedFiles::kSynced, StagedFiles::kPublished, "publish()",
               [&] { staged_.publish(); });
-}
-
-uint32_t BundleWriter::append_elements(const Tensor& tensor) {
-  if (tensor.dtype() != DType::kString) {
-    shard_bytes_ += tensor.num_bytes();
-    if (internal::data_alignment(tensor) == 1) return data_->append_with_crc32c(0, tensor.bytes());
-    held_.push_back(tensor);
-    return data_->append_held_with_crc32c(0, held_.back().bytes());
-  }
-  const internal::StringsHead head = internal::encode_strings_head(tensor.strings());
-  data_->append(head.bytes);
-  shard_bytes_ += head.bytes.size() + tensor.num_bytes();
-  uint32_t crc = head.crc;
-  for (const std::string& string : tensor.strings())
-    crc = data_->append_with_crc32c(crc, std::as_bytes(std::span(string)));
-  return crc;
 }
 
 void BundleWriter::pad(size_t alignment) {

@@ -95,11 +95,8 @@ class BundleWriter final : public CheckpointWriter {
   using StagedFiles = internal::StagedFiles;
 
   void begin_shard();
-  void add_whole(std::string_view name, const Tensor& tensor);
   // Writes the elements; returns their encoded entry for the index.
   std::string store(const Tensor& tensor);
-  // Returns the crc32c of the elements.
-  uint32_t append_elements(const Tensor& tensor);
   void pad(size_t alignment);
   std::string encode_index();
 

@@ -85,9 +85,13 @@ void StagedFiles::publish() {
   const bool is_one_file = staged_.size() == 1;
   if (!is_one_file) remove_old_index();
   is_being_published_ = true;
-  for (size_t i = 0; i + 1 < staged_.size(); ++i) give_name(staged_[i]);
-  if (!is_one_file) files_.sync_directory(directory_);
-  give_name(staged_.back());
+  for (File& file : staged_) {
+    const bool is_index = &file == &staged_.back();
+    if (is_index && !is_one_file) files_.sync_directory(directory_);
+    if (file.may_have_its_name && !files_.exists(file.path)) continue;
+    file.may_have_its_name = true;
+    files_.rename(file.path, file.name);
+  }
   files_.sync_directory(directory_);
   stage_ = kPublished;
 }
@@ -102,12 +106,6 @@ void StagedFiles::remove_old_index() {
   }
   if (is_index_removed_) files_.sync_directory(directory_);
   is_removal_synced_ = true;
-}
-
-void StagedFiles::give_name(File& file) {
-  if (file.may_have_its_name && !files_.exists(file.path)) return;
-  file.may_have_its_name = true;
-  files_.rename(file.path, file.name);
 }
 
 // Also removes data files that have their final names: without the index they are useless.

@@ -87,7 +87,6 @@ class StagedFiles {
   void check(Stage required, const char* call) const;
   void sync(File& file);
   void remove_old_index();
-  void give_name(File& file);
   void remove_unpublished() noexcept;
 
   FileSystem& files_;  // Not owned; outlives this.

@@ -64,10 +64,10 @@ struct BackgroundSaver::Queue {
   Queue(std::shared_ptr<Publisher> its_publisher, int its_max_retries)
       : publisher(std::move(its_publisher)), max_retries(its_max_retries) {}
 
-  // Writes jobs until end() is called and no job is left.
-  void work();
-  // Writes the next job, if there is one, on the calling thread. Requires: work() is not running.
-  void run_next();
+  enum class WhenIdle { kWait, kReturn };
+
+  // Writes jobs until no job is left and, with kWait, end() was called. Only one thread at a time.
+  void work(WhenIdle when_idle);
   void end();
   // Waits until no job is next: the thread has taken it.
   void wait_for_place();
@@ -121,43 +121,37 @@ void BackgroundSaver::Queue::wait_for_place() {
   changed.wait(lock, [this] { return !next; });
 }
 
-void BackgroundSaver::Queue::work() {
-  const auto wait_for_job = [this] {
-    std::unique_lock lock(mutex);
-    changed.wait(lock, [this] { return next || ending; });
-    return next.has_value();
-  };
-  while (wait_for_job()) run_next();
+void BackgroundSaver::Queue::work(WhenIdle when_idle) {
+  while (true) {
+    std::shared_ptr<Job> job;
+    {
+      std::unique_lock lock(mutex);
+      changed.wait(lock, [&] { return next || ending || when_idle == WhenIdle::kReturn; });
+      if (!next) break;
+      job = running = std::make_shared<Job>(*std::exchange(next, std::nullopt));
+      busy = true;
+    }
+    changed.notify_all();
+    save(*job);
+    {
+      const std::lock_guard lock(mutex);
+      running.reset();
+      note_finished(job->promise.ticket());
+    }
+    job.reset();  // Frees the memory and ends the announcement.
+    std::optional<std::stop_source> to_end;
+    {
+      const std::lock_guard lock(mutex);
+      busy = false;
+      if (is_idle()) to_end = std::exchange(idle, std::nullopt);
+    }
+    request_stop(to_end);
+    changed.notify_all();
+  }
   // Last: once `held` is released, others may save here, or destroy what this thread has used.
   std::shared_ptr<void> last;
   const std::lock_guard lock(mutex);
   last.swap(held);
-}
-
-void BackgroundSaver::Queue::run_next() {
-  std::shared_ptr<Job> job;
-  {
-    const std::lock_guard lock(mutex);
-    if (!next) return;
-    job = running = std::make_shared<Job>(*std::exchange(next, std::nullopt));
-    busy = true;
-  }
-  changed.notify_all();
-  save(*job);
-  {
-    const std::lock_guard lock(mutex);
-    running.reset();
-    note_finished(job->promise.ticket());
-  }
-  job.reset();  // Frees the memory and ends the announcement.
-  std::optional<std::stop_source> to_end;
-  {
-    const std::lock_guard lock(mutex);
-    busy = false;
-    if (is_idle()) to_end = std::exchange(idle, std::nullopt);
-  }
-  request_stop(to_end);
-  changed.notify_all();
 }
 
 void BackgroundSaver::Queue::save(Job& job) {
@@ -257,7 +251,8 @@ BackgroundSaver::~BackgroundSaver() {
 bool BackgroundSaver::start() {
   if (state_->thread.joinable()) return true;
   try {
-    state_->thread = Thread("saving", [queue = state_->queue] { queue->work(); });
+    state_->thread =
+        Thread("saving", [queue = state_->queue] { queue->work(Queue::WhenIdle::kWait); });
     return true;
   } catch (const ResourceExhaustedError& error) {
     if (!std::exchange(is_logged_, true))
@@ -292,7 +287,7 @@ SaveTicket BackgroundSaver::enqueue(SaveSource source, const std::string& save_p
         std::make_exception_ptr(CancelledError(fmt::format("skipped for {}", ticket.prefix()))));
     former.reset();  // Frees its memory.
   }
-  if (!has_thread) queue.run_next();
+  if (!has_thread) queue.work(Queue::WhenIdle::kReturn);
   // Returning before the running save ends would allow one more snapshot to be held.
   if (waits) queue.wait_for_place();
   return ticket;

@@ -81,35 +81,28 @@ bool Saver::is_empty(const Graph& graph) const {
 }
 
 Snapshot Saver::snapshot(Session& session) const {
-  check_built();
-  const Graph& graph = session.graph();
-  check_complete(graph, nullptr);
-  const auto selected = (*publisher_)->selection().select(graph);
-  if (selected.empty() && is_empty(graph)) return {};
-  Snapshot snapshot = session.snapshot(selected.variables);
-  add_rest(graph, selected.objects, snapshot);
-  return snapshot;
+  return snapshot_for(session, "", StateWriter::kCrochet).snapshot();
 }
 
-SaveSource Saver::snapshot_for(Session& session, const std::string& prefix) const {
+SaveSource Saver::snapshot_for(Session& session, const std::string& prefix,
+                               std::optional<StateWriter> writer) const {
   check_built();
-  const auto operations = operations_for(session);
-  if (!operations) return snapshot(session);
+  const auto operations = operations_for(session, writer);
   const Graph& graph = session.graph();
   check_complete(graph, operations.get());
   const auto selected = (*publisher_)->selection().select(graph);
-  auto external = store(*operations, session, prefix);
+  if (!operations && selected.empty() && is_empty(graph)) return Snapshot();
   Snapshot snapshot;
-  add_rest(graph, selected.objects, snapshot);
-  return {std::move(snapshot), std::move(external)};
-}
-
-void Saver::add_rest(const Graph& graph, const std::vector<const RegisteredSaveable*>& objects,
-                     Snapshot& snapshot) const {
-  for (const RegisteredSaveable* const saveable : objects)
+  std::shared_ptr<internal::ExternalBundle> external;
+  if (operations)
+    external = store(*operations, session, prefix);
+  else
+    snapshot = session.snapshot(selected.variables);
+  for (const RegisteredSaveable* const saveable : selected.objects)
     for (auto& [key, value] : saveable->object->save())
       snapshot.add({key.empty() ? saveable->name : join_path(saveable->name, key), value});
   if (options().write_meta_graph) snapshot.set_meta_graph(graph.meta_graph());
+  return {std::move(snapshot), std::move(external)};
 }
 
 void Saver::write(const SaveSource& source, SavePromise& promise) {

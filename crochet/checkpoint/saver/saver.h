@@ -96,8 +96,10 @@ class CROCHET_EXPORT Saver {
   // The same, to be written as `prefix`: if the graph's own operations save the variables
   // (SaverOptions::writer), they do so now, under a temporary name. If they fail, write() throws
   // their error, unless the session is lost.
+  // `writer`, if given, counts instead of SaverOptions::writer.
   // Also throws: AbortedError, UnavailableError and CancelledError of those operations.
-  SaveSource snapshot_for(Session& session, const std::string& prefix) const;
+  SaveSource snapshot_for(Session& session, const std::string& prefix,
+                          std::optional<StateWriter> writer = {}) const;
 
   // Writes a snapshot taken by this saver, and returns when it is published; writes no file for an
   // empty one. May be called on any thread. If an older checkpoint cannot be removed, that is
@@ -196,12 +198,11 @@ class CROCHET_EXPORT Saver {
   // Throws: FailedPreconditionError if a checkpoint written by `operations`, or by crochet if they
   // are null, would lack state of the graph and the options do not allow that.
   void check_complete(const Graph& graph, const StateOperations* operations) const;
-  // Adds the objects' tensors and the meta graph.
-  void add_rest(const Graph& graph, const std::vector<const RegisteredSaveable*>& objects,
-                Snapshot& snapshot) const;
   // The graph's own operations if they save this session, otherwise null. Throws:
-  // FailedPreconditionError if the options require them and the graph has none.
-  std::shared_ptr<StateOperations> operations_for(const Session& session) const;
+  // FailedPreconditionError if `writer`, or without it the options, require them and the graph has
+  // none.
+  std::shared_ptr<StateOperations> operations_for(const Session& session,
+                                                  std::optional<StateWriter> writer = {}) const;
   void log_operations_once(const StateOperations& operations, const Session& session) const;
   // Lets them save the files of `prefix`, or, if they fail, of the same name in the fallback
   // directory. An error is kept for write(), unless the session is lost.

@@ -133,10 +133,12 @@ void Saver::check_complete(const Graph& graph, const StateOperations* operations
           : "export the graph with a saver for all of its state"));
 }
 
-std::shared_ptr<StateOperations> Saver::operations_for(const Session& session) const {
-  if (options().writer == StateWriter::kCrochet) return nullptr;
+std::shared_ptr<StateOperations> Saver::operations_for(const Session& session,
+                                                       std::optional<StateWriter> given) const {
+  const StateWriter writer = given.value_or(options().writer);
+  if (writer == StateWriter::kCrochet) return nullptr;
   const auto attached = session.graph().attached<StateOperations>();
-  if (options().writer == StateWriter::kGraph) {
+  if (writer == StateWriter::kGraph) {
     if (attached.empty())
       throw FailedPreconditionError(
           "the graph has no operations that save and restore it, which the options require");

@@ -15,7 +15,7 @@
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/temp_directory.h"
 #include "tools/inspection.h"
-#include "tools/tool_run.h"
+#include "tools/testing/tool_run.h"
 
 namespace crochet::tool {
 namespace {

@@ -11,7 +11,7 @@
 #include "crochet/checkpoint/safetensors/safetensors_writer.h"
 #include "crochet/testing/memory_file_system.h"
 #include "tools/signal_guard.h"
-#include "tools/tool_run.h"
+#include "tools/testing/tool_run.h"
 
 namespace crochet::tool {
 namespace {

@@ -11,7 +11,7 @@
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/testing/attack_count.h"
 #include "crochet/testing/memory_file_system.h"
-#include "tools/tool_run.h"
+#include "tools/testing/tool_run.h"
 
 namespace crochet::tool {
 namespace {

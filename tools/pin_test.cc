@@ -6,7 +6,7 @@
 
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/testing/memory_file_system.h"
-#include "tools/tool_run.h"
+#include "tools/testing/tool_run.h"
 
 namespace crochet::tool {
 namespace {

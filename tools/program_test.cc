@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/testing/temp_directory.h"
-#include "tools/tool_run.h"
+#include "tools/testing/tool_run.h"
 
 namespace crochet::tool {
 namespace {

@@ -11,7 +11,7 @@
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/testing/memory_file_system.h"
-#include "tools/tool_run.h"
+#include "tools/testing/tool_run.h"
 
 namespace crochet::tool {
 namespace {

@@ -11,22 +11,6 @@
 #include "crochet/summary/traced_run.h"
 
 namespace crochet::inline v0 {
-namespace {
-
-TracedRun traced_run(const RunMetadata& metadata) {
-  TracedRun run{.start_time = metadata.start_time};
-  for (const OperationTiming& operation : metadata.operations)
-    run.operations.push_back({.name = operation.name,
-                              .inputs = operation.inputs,
-                              .device = operation.device,
-                              .thread = operation.thread,
-                              .start = operation.start,
-                              .duration = operation.duration,
-                              .output_bytes = operation.output_bytes});
-  return run;
-}
-
-}  // namespace
 
 ProfilerHook::ProfilerHook(const ProfilerHookOptions& options)
     : options_(options),
@@ -55,7 +39,7 @@ std::optional<SessionRunArgs> ProfilerHook::before_run(SessionRunContext&) {
 }
 
 void ProfilerHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
-  const int64_t stale_step = step_value(values.results.tensor());
+  const int64_t stale_step = global_step_value(values.results.tensor());
   if (!next_step_) timer_.update_last_triggered_step(stale_step);
   int64_t step = stale_step + 1;
   if (requested_) {
@@ -71,18 +55,17 @@ void ProfilerHook::save(int64_t step, const RunMetadata& metadata) {
     log_warning(fmt::format("step {} has no profile: the engine timed no operation", step));
     return;
   }
-  const TracedRun run = traced_run(metadata);
   const std::string path = join_path(options_.output_dir, fmt::format("timeline-{}.json", step));
   try {
     files_->create_directories(directory_of(path));
     replace_file(*files_, path,
-                 chrome_trace(run, {.show_dataflow = options_.show_dataflow,
-                                    .show_memory = options_.show_memory}));
+                 chrome_trace(metadata, {.show_dataflow = options_.show_dataflow,
+                                         .show_memory = options_.show_memory}));
     log_info(fmt::format("{}: the profile of step {}", path, step));
   } catch (const Error& error) {
     log_warning(fmt::format("the profile of step {} cannot be written: {}", step, error.what()));
   }
-  writer_->add_run_metadata(fmt::format("step_{}", step), encode_run_metadata(run), step);
+  writer_->add_run_metadata(fmt::format("step_{}", step), encode_run_metadata(metadata), step);
 }
 
 }  // namespace crochet::inline v0

@@ -12,7 +12,7 @@ namespace crochet::inline v0 {
 // When one operation ran.
 struct OperationTiming {
   std::string name;
-  // The operations that produced its inputs.
+  // The operations that produced its inputs: "dense", "dense:1", "^init".
   std::vector<std::string> inputs = {};
   // Where it ran, as the engine names it: "/local", "/job:worker/task:1/device:CPU:0".
   std::string device = {};

@@ -18,7 +18,7 @@ using std::chrono::nanoseconds;
 
 double micros(nanoseconds time) { return static_cast<double>(time.count()) / 1000; }
 
-nanoseconds end_of(const TracedOperation& operation) {
+nanoseconds end_of(const OperationTiming& operation) {
   return operation.start + operation.duration;
 }
 
@@ -33,10 +33,10 @@ std::string_view operation_name(std::string_view input) {
 
 class TraceBuilder {
  public:
-  explicit TraceBuilder(const TracedRun& run) : run_(run) {}
+  explicit TraceBuilder(const RunMetadata& run) : run_(run) {}
 
   void name_processes_and_threads() {
-    for (const TracedOperation& operation : run_.operations) {
+    for (const OperationTiming& operation : run_.operations) {
       const auto [device, is_new] =
           processes_.try_emplace(operation.device, static_cast<int64_t>(processes_.size()) + 1);
       if (is_new)
@@ -49,7 +49,7 @@ class TraceBuilder {
   }
 
   void add_operations() {
-    for (const TracedOperation& operation : run_.operations) {
+    for (const OperationTiming& operation : run_.operations) {
       Json event = event_of("X", operation.name, "operation", operation, operation.start);
       event["dur"] = micros(operation.duration);
       event["args"] = {{"name", operation.name},
@@ -61,7 +61,7 @@ class TraceBuilder {
 
   void add_dataflow() {
     int64_t id = 0;
-    for_each_edge([&](const TracedOperation& from, const TracedOperation& to) {
+    for_each_edge([&](const OperationTiming& from, const OperationTiming& to) {
       // An arrow belongs to the operation that runs at its time, which excludes the end.
       const nanoseconds leaves =
           end_of(from) - std::min(from.duration, nanoseconds(from.duration.count() > 0 ? 1 : 0));
@@ -76,13 +76,13 @@ class TraceBuilder {
   }
 
   void add_memory() {
-    std::map<const TracedOperation*, nanoseconds> needed_until;
-    for_each_edge([&](const TracedOperation& from, const TracedOperation& to) {
+    std::map<const OperationTiming*, nanoseconds> needed_until;
+    for_each_edge([&](const OperationTiming& from, const OperationTiming& to) {
       nanoseconds& until = needed_until[&from];
       until = std::max(until, end_of(to));
     });
     std::map<std::pair<std::string, nanoseconds>, int64_t> changes;
-    for (const TracedOperation& operation : run_.operations) {
+    for (const OperationTiming& operation : run_.operations) {
       changes[{operation.device, end_of(operation)}] += operation.output_bytes;
       if (const auto until = needed_until.find(&operation); until != needed_until.end())
         changes[{operation.device, until->second}] -= operation.output_bytes;
@@ -116,7 +116,7 @@ class TraceBuilder {
   }
 
   Json event_of(const char* phase, const std::string& name, const char* category,
-                const TracedOperation& operation, nanoseconds time) const {
+                const OperationTiming& operation, nanoseconds time) const {
     return {{"ph", phase},
             {"name", name},
             {"cat", category},
@@ -127,8 +127,8 @@ class TraceBuilder {
 
   // Calls `visit` for each value passed from one operation of the trace to another.
   void for_each_edge(const auto& visit) const {
-    std::map<std::string_view, const TracedOperation*> began;
-    for (const TracedOperation& operation : run_.operations) {
+    std::map<std::string_view, const OperationTiming*> began;
+    for (const OperationTiming& operation : run_.operations) {
       for (const std::string& input : operation.inputs)
         if (const auto from = began.find(operation_name(input)); from != began.end())
           visit(*from->second, operation);
@@ -136,7 +136,7 @@ class TraceBuilder {
     }
   }
 
-  const TracedRun& run_;
+  const RunMetadata& run_;
   std::map<std::string, int64_t> processes_;  // By device.
   std::set<std::pair<int64_t, int64_t>> threads_;
   Json events_ = Json::array();
@@ -144,7 +144,7 @@ class TraceBuilder {
 
 }  // namespace
 
-std::string chrome_trace(const TracedRun& run, const ChromeTraceOptions& options) {
+std::string chrome_trace(const RunMetadata& run, const ChromeTraceOptions& options) {
   TraceBuilder builder(run);
   builder.name_processes_and_threads();
   builder.add_operations();

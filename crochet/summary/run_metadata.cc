@@ -34,7 +34,7 @@ void add_int_unless_zero(protozero::pbf_writer& message, auto field, int64_t val
   if (value != 0) message.add_int64(number(field), value);
 }
 
-std::string encode_operation(const TracedOperation& operation, std::chrono::nanoseconds run_start) {
+std::string encode_operation(const OperationTiming& operation, std::chrono::nanoseconds run_start) {
   using std::chrono::duration_cast, std::chrono::microseconds;
   const std::chrono::nanoseconds start = run_start + operation.start;
   const int64_t micros = duration_cast<microseconds>(operation.duration).count();
@@ -60,10 +60,10 @@ std::string encode_operation(const TracedOperation& operation, std::chrono::nano
 
 }  // namespace
 
-std::string encode_run_metadata(const TracedRun& run) {
+std::string encode_run_metadata(const RunMetadata& run) {
   const std::chrono::nanoseconds start(static_cast<int64_t>(run.start_time * 1e6) * 1000);
   std::map<std::string, std::string> devices;
-  for (const TracedOperation& operation : run.operations)
+  for (const OperationTiming& operation : run.operations)
     protozero::pbf_writer(devices[operation.device])
         .add_message(number(DeviceField::kNodeStats), encode_operation(operation, start));
   std::string step_stats;

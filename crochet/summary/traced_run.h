@@ -2,33 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
-#include <cstdint>
 #include <string>
-#include <vector>
+
+#include "crochet/session/run_metadata.h"
 
 namespace crochet::inline v0 {
-
-// The time at which one operation of a run ran, its inputs and outputs.
-struct TracedOperation {
-  std::string name;
-  // The operations that produced its inputs: "dense", "dense:1", "^init".
-  std::vector<std::string> inputs = {};
-  std::string device = {};
-  // Distinguishes the threads of a device.
-  int64_t thread = 0;
-  std::chrono::nanoseconds start = {};  // Since the run began.
-  std::chrono::nanoseconds duration = {};
-  // Of the values it produced.
-  int64_t output_bytes = 0;
-};
-
-// The operations of one run, in the order in which they began.
-struct TracedRun {
-  // Seconds since 1970-01-01 UTC.
-  double start_time = 0;
-  std::vector<TracedOperation> operations = {};
-};
 
 struct ChromeTraceOptions {
   // Arrows from each operation to those that use its values.
@@ -41,7 +19,7 @@ struct ChromeTraceOptions {
 // A run in Chrome's trace event format, a JSON object that chrome://tracing and ui.perfetto.dev
 // open: devices are processes, and operations are complete ("X") events on their threads. Times
 // are in microseconds since the run began.
-std::string chrome_trace(const TracedRun& run, const ChromeTraceOptions& options = {});
+std::string chrome_trace(const RunMetadata& run, const ChromeTraceOptions& options = {});
 
 // The bytes of TensorFlow's message RunMetadata for TensorBoard:
 //
@@ -52,6 +30,6 @@ std::string chrome_trace(const TracedRun& run, const ChromeTraceOptions& options
 //                      4 op_end_rel_micros  5 all_end_rel_micros:int64  6 memory:{2 total_bytes}
 //                      8 timeline_label:string  10 thread_id:uint32
 //                      13 all_start_nanos  14, 15, 16 as 3, 4, 5 in nanoseconds
-std::string encode_run_metadata(const TracedRun& run);
+std::string encode_run_metadata(const RunMetadata& run);
 
 }  // namespace crochet::inline v0

@@ -16,7 +16,7 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 // read -> multiply -> update, the last on a device of its own.
-TracedRun example() {
+RunMetadata example() {
   return {.start_time = 1'700'000'000.5,
           .operations = {{.name = "read",
                           .device = "/cpu",
@@ -38,7 +38,7 @@ TracedRun example() {
                           .duration = 0ns}}};
 }
 
-json trace_of(const TracedRun& run, const ChromeTraceOptions& options = {}) {
+json trace_of(const RunMetadata& run, const ChromeTraceOptions& options = {}) {
   return json::parse(chrome_trace(run, options));
 }
 
@@ -118,7 +118,7 @@ TEST(ChromeTraceTest, ShowsTheBytesStillNeeded) {
 }
 
 TEST(ChromeTraceTest, IsValidForAnyNames) {
-  TracedRun run = example();
+  RunMetadata run = example();
   run.operations[0].name = "a\"b\n\xff";
   run.operations[1].inputs = {"", ":", "^", ":0", "a:b", run.operations[0].name + ":0"};
   run.operations[2].device = "";
@@ -130,13 +130,13 @@ TEST(ChromeTraceTest, IsValidForAnyNames) {
 
 TEST(RunMetadataTest, HasTheBytesThatTensorFlowReads) {
   // Written with TensorFlow's protobuf classes, from the same numbers.
-  const TracedRun run{.start_time = 2,
-                      .operations = {{.name = "read",
-                                      .device = "/cpu",
-                                      .thread = 7,
-                                      .start = 1us,
-                                      .duration = 2500ns,
-                                      .output_bytes = 100}}};
+  const RunMetadata run{.start_time = 2,
+                        .operations = {{.name = "read",
+                                        .device = "/cpu",
+                                        .thread = 7,
+                                        .start = 1us,
+                                        .duration = 2500ns,
+                                        .output_bytes = 100}}};
   const std::string expected(
       "\x0a\x31\x0a\x2f\x0a\x04/cpu\x12\x27\x0a\x04read\x10\x81\x89\x7a\x20\x02\x28\x02\x32\x02\x10"
       "\x64\x42\x04read\x50\x07\x68\xe8\xaf\xd6\xb9\x07\x78\xc4\x13\x80\x01\xc4\x13",

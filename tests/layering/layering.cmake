@@ -26,7 +26,7 @@ set(table
     "checkpoint/file        | checkpoint/bundle checkpoint/safetensors checkpoint/layout tensor io base"
     "checkpoint/directory   | checkpoint/file checkpoint/bundle checkpoint/layout session tensor io base version.h"
     "checkpoint/saver       | checkpoint/directory checkpoint/file checkpoint/bundle checkpoint/layout session tensor io base"
-    "summary            | tensor io base"
+    "summary            | session tensor io base"
     "monitor            | checkpoint session tensor io base"
     "hooks              | monitor summary checkpoint session tensor io base"
     "engines/local      | session tensor io base"

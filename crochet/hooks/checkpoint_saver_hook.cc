@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
@@ -47,9 +48,7 @@ CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHookOptions options, Wri
           fmt::format("a checkpoint hook was given a metric \"{}\" without a source", source.name));
   if (std::ranges::find(options_.listeners, nullptr) != options_.listeners.end())
     throw InvalidArgumentError("a checkpoint hook was given a listener that is a null pointer");
-  if (!(options_.deadline_secs.value_or(0) >= 0))
-    throw InvalidArgumentError(
-        fmt::format("deadline_secs is {}, expected 0 or more", *options_.deadline_secs));
+  internal::check_at_least("deadline_secs", options_.deadline_secs, 0);
 }
 
 std::shared_ptr<Saver> CheckpointSaverHook::find_saver() const {
@@ -150,7 +149,7 @@ void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRun
   if (step_rejected_) return;
   const FetchValues& results = values.results;
   const int64_t stale_step =
-      step_value(metric_requested_ ? (*results.as_list())[0].tensor() : results.tensor());
+      global_step_value(metric_requested_ ? (*results.as_list())[0].tensor() : results.tensor());
   next_step_ = stale_step + 2 * options_.steps_per_run;
   if (!timer_.should_trigger_for_step(stale_step + options_.steps_per_run)) return;
   const int64_t step = read_global_step(context.session());

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
@@ -22,9 +23,7 @@ constexpr int64_t kLogEverySteps = 1000;
 
 GlobalStepWaiterHook::GlobalStepWaiterHook(const GlobalStepWaiterHookOptions& options)
     : options_(options), clock_(options.clock ? options.clock : &Clock::real()) {
-  if (options_.max_secs && !(*options_.max_secs > 0))
-    throw InvalidArgumentError(fmt::format(
-        "GlobalStepWaiterHook: max_secs is {}, expected more than 0", *options_.max_secs));
+  internal::check_above("GlobalStepWaiterHook: max_secs", options_.max_secs, 0);
 }
 
 void GlobalStepWaiterHook::begin(Graph& graph) {
@@ -78,9 +77,8 @@ void GlobalStepWaiterHook::check_limit(int64_t step, Clock::TimePoint start) con
 }
 
 int64_t staggered_start_step(int task, double k) {
-  if (task < 0 || !(k >= 0))
-    throw InvalidArgumentError(
-        fmt::format("staggered_start_step: task is {} and k is {}, expected 0 or more", task, k));
+  internal::check_at_least("staggered_start_step: task", task, 0);
+  internal::check_at_least("staggered_start_step: k", k, 0);
   return static_cast<int64_t>(k * std::log(task + 1.0));
 }
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "crochet/base/check_number.h"
 #include "crochet/base/log.h"
 #include "crochet/hooks/global_step.h"
 
@@ -24,9 +25,7 @@ SecondOrStepTimer timer_of(const StepCounterHookOptions& options) {
 
 StepCounterHook::StepCounterHook(const StepCounterHookOptions& options)
     : options_(options), timer_(timer_of(options)), writer_(options.summary_writer) {
-  if (!(options.min_log_secs >= 0))
-    throw InvalidArgumentError(fmt::format(
-        "StepCounterHook: min_log_secs is {}, expected 0 or more", options.min_log_secs));
+  internal::check_at_least("StepCounterHook: min_log_secs", options.min_log_secs, 0);
 }
 
 void StepCounterHook::begin(Graph& graph) {
@@ -50,7 +49,7 @@ std::optional<SessionRunArgs> StepCounterHook::before_run(SessionRunContext&) {
 }
 
 void StepCounterHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
-  const int64_t stale_step = step_value(values.results.tensor());
+  const int64_t stale_step = global_step_value(values.results.tensor());
   if (writer_) writer_->write_start();
   if (timer_.should_trigger_for_step(stale_step + options_.steps_per_run)) {
     const int64_t step = read_global_step(context.session());

@@ -4,15 +4,13 @@
 
 #include <fmt/format.h>
 
-#include "crochet/base/error.h"
+#include "crochet/base/check_number.h"
 
 namespace crochet::inline v0 {
 
 StopAfterHook::StopAfterHook(const StopAfterHookOptions& options)
     : secs_(options.secs), clock_(options.clock ? options.clock : &Clock::real()) {
-  if (!(secs_ > 0))
-    throw InvalidArgumentError(
-        fmt::format("StopAfterHook: {} seconds, expected more than 0", secs_));
+  internal::check_above("StopAfterHook: secs", secs_, 0);
 }
 
 void StopAfterHook::begin(Graph&) { start_ = clock_->now(); }

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
 #include "crochet/hooks/global_step.h"
 
@@ -31,9 +32,8 @@ StopAtStepHook::StopAtStepHook(const StopAtStepHookOptions& options)
   if (!num_steps_ && !last_step_)
     throw InvalidArgumentError(
         "StopAtStepHook: exactly one of num_steps and last_step must be given");
-  if (num_steps_.value_or(0) < 0 || last_step_.value_or(0) < 0)
-    throw InvalidArgumentError(fmt::format("StopAtStepHook: {} steps, expected 0 or more",
-                                           num_steps_ ? *num_steps_ : *last_step_));
+  internal::check_at_least("StopAtStepHook: num_steps", num_steps_, 0);
+  internal::check_at_least("StopAtStepHook: last_step", last_step_, 0);
 }
 
 void StopAtStepHook::begin(Graph& graph) { step_ = require_global_step(graph, *this); }
@@ -62,7 +62,7 @@ bool StopAtStepHook::is_near(int64_t step) const {
 }
 
 void StopAtStepHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
-  const int64_t before = step_value(values.results.tensor());
+  const int64_t before = global_step_value(values.results.tensor());
   pace_ = std::max(pace_, before - previous_step_.value_or(before));
   const bool is_read = is_near(before);
   previous_step_ = before;

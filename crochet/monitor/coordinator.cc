@@ -11,6 +11,7 @@
 
 #include <fmt/ranges.h>
 
+#include "crochet/base/check_number.h"
 #include "crochet/base/log.h"
 #include "crochet/monitor/coordinated_thread.h"
 
@@ -154,9 +155,7 @@ std::shared_ptr<CoordinatedThread> Coordinator::start_thread(std::string name,
 }
 
 void Coordinator::join(const CoordinatedThreads& threads, const JoinOptions& options) {
-  if (!(options.stop_grace_period_secs >= 0))
-    throw InvalidArgumentError(fmt::format("stop_grace_period_secs is {}, expected 0 or more",
-                                           options.stop_grace_period_secs));
+  internal::check_at_least("stop_grace_period_secs", options.stop_grace_period_secs, 0);
   const std::vector<std::string> stragglers = wait_for(threads_to_join(threads), options);
   {
     CoordinatedThreads ended;  // Users' objects in them are destroyed after the mutex is released.

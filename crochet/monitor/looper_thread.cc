@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "crochet/base/check_number.h"
 #include "crochet/monitor/coordinated_thread.h"
 
 namespace crochet::inline v0 {
@@ -34,8 +35,7 @@ std::shared_ptr<CoordinatedThread> start_looper_thread(Coordinator& coordinator,
                                                        LooperThreadOptions options,
                                                        std::function<void()> target) {
   const double secs = options.timer_interval_secs.value_or(0);
-  if (!(secs >= 0))
-    throw InvalidArgumentError(fmt::format("timer_interval_secs is {}, expected 0 or more", secs));
+  internal::check_at_least("timer_interval_secs", secs, 0);
   if (!target) throw InvalidArgumentError(fmt::format("{}: the target is empty", options.name));
   const std::string name = options.name;
   return coordinator.start_thread(

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/monitor/background_threads.h"
@@ -119,9 +120,7 @@ MonitoredSession::MonitoredSession(std::unique_ptr<SessionCreator> creator, Hook
       options_(std::move(options)),
       recovers_(recovery == Recovery::kOn),
       graph_was_finalized_(creator_->graph().finalized()) {
-  if (!(options_.stop_grace_period_secs >= 0))
-    throw InvalidArgumentError(fmt::format("stop_grace_period_secs is {}, expected 0 or more",
-                                           options_.stop_grace_period_secs));
+  internal::check_at_least("stop_grace_period_secs", options_.stop_grace_period_secs, 0);
   try {
     begin_hooks();
     register_hook_state();

@@ -2,9 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/monitor/session_creator.h"
 
-#include <fmt/format.h>
-
-#include "crochet/base/error.h"
+#include "crochet/base/check_number.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -65,13 +63,8 @@ std::optional<RestoreReport> ChiefSessionCreator::restore_report() const {
 
 WorkerSessionCreator::WorkerSessionCreator(Graph& graph, WorkerSessionCreatorOptions options)
     : graph_(graph), options_(with_scaffold(std::move(options))) {
-  if (!(options_.max_wait_secs >= 0))
-    throw InvalidArgumentError(fmt::format(
-        "WorkerSessionCreator: max_wait_secs is {}, expected 0 or more", options_.max_wait_secs));
-  if (!(options_.recovery_wait_secs > 0))
-    throw InvalidArgumentError(
-        fmt::format("WorkerSessionCreator: recovery_wait_secs is {}, expected more than 0",
-                    options_.recovery_wait_secs));
+  internal::check_at_least("WorkerSessionCreator: max_wait_secs", options_.max_wait_secs, 0);
+  internal::check_above("WorkerSessionCreator: recovery_wait_secs", options_.recovery_wait_secs, 0);
 }
 
 std::unique_ptr<Session> WorkerSessionCreator::create_session() {

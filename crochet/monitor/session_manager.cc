@@ -4,6 +4,7 @@
 
 #include <fmt/ranges.h>
 
+#include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
@@ -52,9 +53,7 @@ void check_options(const RecoverSessionOptions& options) {
         "checkpoint_dir is \"{}\" and checkpoint_filename_with_path \"{}\"; at most one of them "
         "may be given",
         options.checkpoint_dir, options.checkpoint_filename_with_path));
-  if (!(options.max_wait_secs >= 0))
-    throw InvalidArgumentError(
-        fmt::format("max_wait_secs is {}, expected 0 or more", options.max_wait_secs));
+  internal::check_at_least("max_wait_secs", options.max_wait_secs, 0);
 }
 
 SessionManager::SessionManager(Graph& graph, SessionManagerOptions options)
@@ -64,9 +63,7 @@ SessionManager::SessionManager(Graph& graph, SessionManagerOptions options)
   if (!options_.ready_for_local_init_op.empty() && options_.local_init_op.empty())
     throw InvalidArgumentError(
         "If you pass a ready_for_local_init_op you must also pass a local_init_op");
-  if (!(options_.recovery_wait_secs > 0))
-    throw InvalidArgumentError(
-        fmt::format("recovery_wait_secs is {}, expected more than 0", options_.recovery_wait_secs));
+  internal::check_above("recovery_wait_secs", options_.recovery_wait_secs, 0);
 }
 
 std::unique_ptr<Session> SessionManager::prepare_session(const PrepareSessionOptions& options) {
@@ -107,9 +104,7 @@ RecoveredSession SessionManager::recover_session(const RecoverSessionOptions& op
 }
 
 std::unique_ptr<Session> SessionManager::wait_for_session(const WaitForSessionOptions& options) {
-  if (!(options.max_wait_secs >= 0))
-    throw InvalidArgumentError(
-        fmt::format("max_wait_secs is {}, expected 0 or more", options.max_wait_secs));
+  internal::check_at_least("max_wait_secs", options.max_wait_secs, 0);
   restored_from_.reset();
   restore_report_ = {};
   const Clock::TimePoint start = clock_.now();

@@ -4,9 +4,7 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
-#include "crochet/base/error.h"
+#include "crochet/base/check_number.h"
 #include "crochet/hooks/step_counter_hook.h"
 #include "crochet/hooks/summary_saver_hook.h"
 
@@ -18,12 +16,6 @@ constexpr int64_t kSaveSummariesSteps = 100;
 // Fast loops would fill the screen otherwise.
 constexpr double kMinLogSecs = 10;
 constexpr int64_t kLogStepCountSteps = 100;
-
-template <typename T>
-void check_interval(const char* name, const std::optional<T>& interval) {
-  if (interval && !(*interval >= 0))
-    throw InvalidArgumentError(fmt::format("{} is {}, expected 0 (off) or more", name, *interval));
-}
 
 template <typename T>
 std::optional<T> unless_off(const std::optional<T>& interval) {
@@ -88,11 +80,11 @@ std::shared_ptr<AsyncCheckpointSaverHook> make_saver(const MonitoredTrainingSess
 
 WiredHooks wire_default_hooks(const MonitoredTrainingSessionOptions& options,
                               const std::shared_ptr<Scaffold>& scaffold) {
-  check_interval("save_checkpoint_secs", options.save_checkpoint_secs);
-  check_interval("save_checkpoint_steps", options.save_checkpoint_steps);
-  check_interval("save_summaries_secs", options.save_summaries_secs);
-  check_interval("save_summaries_steps", options.save_summaries_steps);
-  check_interval("log_step_count_steps", options.log_step_count_steps);
+  check_at_least("save_checkpoint_secs", options.save_checkpoint_secs, 0);
+  check_at_least("save_checkpoint_steps", options.save_checkpoint_steps, 0);
+  check_at_least("save_summaries_secs", options.save_summaries_secs, 0);
+  check_at_least("save_summaries_steps", options.save_summaries_steps, 0);
+  check_at_least("log_step_count_steps", options.log_step_count_steps, 0);
   WiredHooks wired;
   if (options.is_chief) {
     wired.hooks = options.chief_only_hooks;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
@@ -54,18 +55,10 @@ void note_end(MonitoredSession& session, RunReport& report) {
 }  // namespace
 
 void check_options(const MonitoredTrainingSessionOptions& options) {
-  if (options.max_recoveries < 0)
-    throw InvalidArgumentError(
-        fmt::format("max_recoveries is {}, expected 0 or more", options.max_recoveries));
-  if (!(options.stop_grace_period_secs >= 0))
-    throw InvalidArgumentError(fmt::format("stop_grace_period_secs is {}, expected 0 or more",
-                                           options.stop_grace_period_secs));
-  if (!(options.max_wait_secs >= 0))
-    throw InvalidArgumentError(
-        fmt::format("max_wait_secs is {}, expected 0 or more", options.max_wait_secs));
-  if (!(options.recovery_wait_secs > 0))
-    throw InvalidArgumentError(
-        fmt::format("recovery_wait_secs is {}, expected more than 0", options.recovery_wait_secs));
+  internal::check_at_least("max_recoveries", options.max_recoveries, 0);
+  internal::check_at_least("stop_grace_period_secs", options.stop_grace_period_secs, 0);
+  internal::check_at_least("max_wait_secs", options.max_wait_secs, 0);
+  internal::check_above("recovery_wait_secs", options.recovery_wait_secs, 0);
   internal::wire_default_hooks(options, std::make_shared<Scaffold>());
 }
 

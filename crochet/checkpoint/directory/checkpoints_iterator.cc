@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
@@ -28,10 +29,9 @@ CheckpointsIterator::CheckpointsIterator(std::string checkpoint_dir,
       clock_(options_.clock ? *options_.clock : Clock::real()) {
   if (directory_.empty())
     throw InvalidArgumentError("checkpoints_iterator: the directory is empty");
-  if (!(options_.min_interval_secs >= 0) || !(options_.timeout_secs.value_or(0) >= 0))
-    throw InvalidArgumentError(fmt::format(
-        "checkpoints_iterator: min_interval_secs is {} and timeout_secs {}, expected 0 or more",
-        options_.min_interval_secs, options_.timeout_secs.value_or(0)));
+  internal::check_at_least("checkpoints_iterator: min_interval_secs", options_.min_interval_secs,
+                           0);
+  internal::check_at_least("checkpoints_iterator: timeout_secs", options_.timeout_secs, 0);
 }
 
 std::optional<std::string> CheckpointsIterator::next() {

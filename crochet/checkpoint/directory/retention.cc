@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include <fmt/format.h>
-
+#include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
 
 namespace crochet::inline v0 {
@@ -24,15 +23,14 @@ std::optional<double> metric_of(const CheckpointRecord& checkpoint, const std::s
 }  // namespace
 
 RetentionPolicy keep_newest(int n) {
-  if (n < 1) throw InvalidArgumentError(fmt::format("keep_newest({}): expected 1 or more", n));
+  internal::check_at_least("keep_newest: n", n, 1);
   return [n](const CheckpointRecord&, const RetentionContext& context) {
     return context.num_newer < static_cast<size_t>(n) ? Retention::kKeep : Retention::kRemove;
   };
 }
 
 RetentionPolicy keep_every_hours(double hours) {
-  if (!(hours > 0))
-    throw InvalidArgumentError(fmt::format("keep_every_hours({}): expected more than 0", hours));
+  internal::check_above("keep_every_hours: hours", hours, 0);
   return [seconds = hours * kSecondsPerHour](const CheckpointRecord& checkpoint,
                                              const RetentionContext& context) {
     return checkpoint.time - seconds >= context.last_preserved_time ? Retention::kPreserve
@@ -41,7 +39,7 @@ RetentionPolicy keep_every_hours(double hours) {
 }
 
 RetentionPolicy keep_every_steps(int64_t n) {
-  if (n < 1) throw InvalidArgumentError(fmt::format("keep_every_steps({}): expected 1 or more", n));
+  internal::check_at_least("keep_every_steps: n", n, 1);
   return [n](const CheckpointRecord& checkpoint, const RetentionContext& context) {
     return checkpoint.step && *checkpoint.step / n > context.last_preserved_step / n
                ? Retention::kPreserve
@@ -51,9 +49,7 @@ RetentionPolicy keep_every_steps(int64_t n) {
 
 RetentionPolicy keep_best(const KeepBest& best) {
   if (best.metric.empty()) throw InvalidArgumentError("keep_best: the metric has no name");
-  if (best.n < 1)
-    throw InvalidArgumentError(
-        fmt::format("keep_best: n is {} for {}, expected 1 or more", best.n, best.metric));
+  internal::check_at_least("keep_best: n", best.n, 1);
   return [best](const CheckpointRecord& checkpoint, const RetentionContext& context) {
     const std::optional<double> value = metric_of(checkpoint, best.metric);
     if (!value) return Retention::kRemove;

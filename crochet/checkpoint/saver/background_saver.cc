@@ -13,6 +13,7 @@
 
 #include <fmt/ranges.h>
 
+#include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
@@ -236,12 +237,8 @@ BackgroundSaver::BackgroundSaver(Saver& saver, const BackgroundSaverOptions& opt
     : options_(options),
       state_("a background saver",
              State{std::make_shared<Queue>(*saver.publisher_, options.max_retries)}) {
-  if (options_.max_retries < 0)
-    throw InvalidArgumentError(
-        fmt::format("max_retries is {}, expected 0 or more", options_.max_retries));
-  if (!(options_.progress_log_secs > 0))
-    throw InvalidArgumentError(
-        fmt::format("progress_log_secs is {}, expected more than 0", options_.progress_log_secs));
+  internal::check_at_least("max_retries", options_.max_retries, 0);
+  internal::check_above("progress_log_secs", options_.progress_log_secs, 0);
 }
 
 BackgroundSaver::~BackgroundSaver() {

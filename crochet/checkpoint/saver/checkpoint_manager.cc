@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
@@ -22,9 +23,7 @@ namespace {
 const CheckpointManagerOptions& checked(const CheckpointManagerOptions& options) {
   if (options.directory.empty())
     throw InvalidArgumentError("CheckpointManager: the directory is empty");
-  if (options.max_to_keep && *options.max_to_keep <= 0)
-    throw InvalidArgumentError(fmt::format(
-        "max_to_keep is {}, expected 1 or more, or unset to keep all", *options.max_to_keep));
+  internal::check_at_least("CheckpointManager: max_to_keep", options.max_to_keep, 1);
   return options;
 }
 

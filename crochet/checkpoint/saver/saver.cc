@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/directory/checkpoint_history.h"
 #include "crochet/checkpoint/directory/checkpoint_list.h"
@@ -29,8 +30,7 @@ internal::CheckpointListOptions list_of(const SaverOptions& options) {
 }
 
 Clock::TimePoint after(const Clock& clock, double seconds) {
-  if (!(seconds >= 0))
-    throw InvalidArgumentError(fmt::format("deadline_secs is {}, expected 0 or more", seconds));
+  internal::check_at_least("deadline_secs", seconds, 0);
   return clock.now() + from_seconds(seconds);
 }
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/layout/file_names.h"
@@ -12,17 +13,9 @@
 namespace crochet::inline v0::internal {
 
 void check_options(const SaverOptions& options) {
-  if (options.max_to_keep < 0)
-    throw InvalidArgumentError(
-        fmt::format("max_to_keep is {}, expected 0 (keep all) or more", options.max_to_keep));
-  if (!(options.keep_checkpoint_every_n_hours.value_or(0) >= 0))
-    throw InvalidArgumentError(
-        fmt::format("keep_checkpoint_every_n_hours is {}, expected 0 (off) or more",
-                    *options.keep_checkpoint_every_n_hours));
-  if (options.keep_checkpoint_every_n_steps.value_or(0) < 0)
-    throw InvalidArgumentError(
-        fmt::format("keep_checkpoint_every_n_steps is {}, expected 0 (off) or more",
-                    *options.keep_checkpoint_every_n_steps));
+  check_at_least("max_to_keep", options.max_to_keep, 0);
+  check_at_least("keep_checkpoint_every_n_hours", options.keep_checkpoint_every_n_hours, 0);
+  check_at_least("keep_checkpoint_every_n_steps", options.keep_checkpoint_every_n_steps, 0);
   if (options.keep_best) keep_best(*options.keep_best);  // Throws.
   if (options.num_shards < 1 || options.num_shards > kMaxShards)
     throw InvalidArgumentError(

@@ -6,6 +6,7 @@
 #include <cassert>
 #include <unordered_set>
 
+#include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
 #include "crochet/engines/local/session.h"
 #include "crochet/tensor/fmt.h"
@@ -204,9 +205,7 @@ Variable Graph::borrow(std::string name, BorrowedArray array) {
 }
 
 void Graph::set_copy_threads(int num_threads) {
-  if (num_threads < 0)
-    throw InvalidArgumentError(
-        fmt::format("set_copy_threads: found {}, expected 0 or more", num_threads));
+  crochet::internal::check_at_least("set_copy_threads: num_threads", num_threads, 0);
   copy_threads_ = num_threads;
 }
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
 
 namespace crochet::inline v0 {
@@ -25,63 +26,30 @@ std::string name_of(const Fetches& metric) {
   throw InvalidArgumentError("EarlyStoppingHook: the metric must be one output or one name");
 }
 
-const std::string& name_of(const MetricSource& metric) {
-  if (!metric.newest)
-    throw InvalidArgumentError(
-        fmt::format("EarlyStoppingHook: the source of \"{}\" is empty", metric.name));
-  return metric.name;
-}
-
 }  // namespace
 
-EarlyStoppingHook::EarlyStoppingHook(std::string metric_name, Fetches metric, MetricSource source,
-                                     const EarlyStoppingOptions& options)
-    : metric_name_(std::move(metric_name)),
-      values_(std::move(metric), {.every_steps = options.run_every_steps}),
-      source_(std::move(source)),
-      min_steps_(options.min_steps) {
-  if (min_steps_ < 0)
+EarlyStoppingMetric::EarlyStoppingMetric(Fetches metric)
+    : name(name_of(metric)), value(std::move(metric)) {}
+
+EarlyStoppingMetric::EarlyStoppingMetric(MetricSource metric)
+    : name(metric.name), source(std::move(metric)) {
+  if (!source.newest)
     throw InvalidArgumentError(
-        fmt::format("EarlyStoppingHook: min_steps is {}, expected 0 or more", min_steps_));
+        fmt::format("EarlyStoppingHook: the source of \"{}\" is empty", name));
 }
 
-EarlyStoppingHook::EarlyStoppingHook(Fetches metric, Patience rule,
+EarlyStoppingHook::EarlyStoppingHook(EarlyStoppingMetric metric, Rule rule,
                                      const EarlyStoppingOptions& options)
-    : EarlyStoppingHook(name_of(metric), metric, {}, options) {
-  set(rule);
-}
-
-EarlyStoppingHook::EarlyStoppingHook(Fetches metric, Threshold rule,
-                                     const EarlyStoppingOptions& options)
-    : EarlyStoppingHook(name_of(metric), metric, {}, options) {
-  set(rule);
-}
-
-EarlyStoppingHook::EarlyStoppingHook(MetricSource metric, Patience rule,
-                                     const EarlyStoppingOptions& options)
-    : EarlyStoppingHook(name_of(metric), Fetches::List{}, metric, options) {
-  set(rule);
-}
-
-EarlyStoppingHook::EarlyStoppingHook(MetricSource metric, Threshold rule,
-                                     const EarlyStoppingOptions& options)
-    : EarlyStoppingHook(name_of(metric), Fetches::List{}, metric, options) {
-  set(rule);
-}
-
-void EarlyStoppingHook::set(const Patience& rule) {
-  if (rule.max_steps <= 0)
+    : metric_(std::move(metric)),
+      values_(metric_.value, {.every_steps = options.run_every_steps}),
+      min_steps_(options.min_steps),
+      rule_(rule) {
+  internal::check_at_least("EarlyStoppingHook: min_steps", min_steps_, 0);
+  if (const auto* const patience = std::get_if<Patience>(&rule_))
+    internal::check_at_least("EarlyStoppingHook: max_steps", patience->max_steps, 1);
+  else if (std::isnan(std::get<Threshold>(rule_).value))
     throw InvalidArgumentError(
-        fmt::format("EarlyStoppingHook: {} steps without an improvement of {}, expected 1 or more",
-                    rule.max_steps, metric_name_));
-  patience_ = rule;
-}
-
-void EarlyStoppingHook::set(const Threshold& rule) {
-  if (std::isnan(rule.value))
-    throw InvalidArgumentError(
-        fmt::format("EarlyStoppingHook: the threshold of {} is NaN", metric_name_));
-  threshold_ = rule;
+        fmt::format("EarlyStoppingHook: the threshold of {} is NaN", metric_.name));
 }
 
 void EarlyStoppingHook::begin(Graph& graph) { values_.begin(graph, *this); }
@@ -103,12 +71,12 @@ void EarlyStoppingHook::after_run(SessionRunContext& context, const SessionRunVa
 }
 
 std::optional<MetricPoint> EarlyStoppingHook::newest(const PeriodicValues::Due& due) {
-  if (!source_.newest) {
+  if (!metric_.source.newest) {
     const Tensor& metric = due.values.tensor();
     if (!metric.is_set()) return std::nullopt;
     return MetricPoint{due.step, metric.to_double()};
   }
-  const auto point = source_.newest();
+  const auto point = metric_.source.newest();
   // A point of a later step was found before a recovery, for a step that is lost.
   if (!point || point->step > due.step || point->step == last_source_step_) return std::nullopt;
   last_source_step_ = point->step;
@@ -116,80 +84,53 @@ std::optional<MetricPoint> EarlyStoppingHook::newest(const PeriodicValues::Due& 
 }
 
 void EarlyStoppingHook::look(int64_t step, double value, SessionRunContext& context) {
-  if (patience_) {
-    look_for_improvement(step, value, context);
-  } else {
-    look_for_threshold(value, context);
-  }
+  if (const auto* const patience = std::get_if<Patience>(&rule_))
+    return look_for_improvement(*patience, step, value, context);
+  const auto& [beyond, threshold] = std::get<Threshold>(rule_);
+  if (is_beyond(beyond, value, threshold))
+    context.request_stop(fmt::format("{} is {:g}, {} than {:g}", metric_.name, value,
+                                     beyond == Direction::kLower ? "lower" : "higher", threshold));
 }
 
-void EarlyStoppingHook::look_for_improvement(int64_t step, double value,
+void EarlyStoppingHook::look_for_improvement(const Patience& patience, int64_t step, double value,
                                              SessionRunContext& context) {
   // A first value that is NaN starts the count, but any number is an improvement.
   const bool first = best_step_ < 0 || (std::isnan(best_) && !std::isnan(value));
-  if (first || is_beyond(patience_->better, value, best_)) {
+  if (first || is_beyond(patience.better, value, best_)) {
     best_ = value;
     best_step_ = step;
   }
-  if (step - best_step_ >= patience_->max_steps)
-    context.request_stop(
-        fmt::format("no {} of {} since step {}, where it was {:g}",
-                    patience_->better == Direction::kLower ? "decrease" : "increase", metric_name_,
-                    best_step_, best_));
-}
-
-void EarlyStoppingHook::look_for_threshold(double value, SessionRunContext& context) const {
-  if (is_beyond(threshold_->beyond, value, threshold_->value))
-    context.request_stop(fmt::format("{} is {:g}, {} than {:g}", metric_name_, value,
-                                     threshold_->beyond == Direction::kLower ? "lower" : "higher",
-                                     threshold_->value));
+  if (step - best_step_ >= patience.max_steps)
+    context.request_stop(fmt::format("no {} of {} since step {}, where it was {:g}",
+                                     patience.better == Direction::kLower ? "decrease" : "increase",
+                                     metric_.name, best_step_, best_));
 }
 
 SaveableMap EarlyStoppingHook::saveables() {
-  if (!patience_) return {};
+  if (!std::holds_alternative<Patience>(rule_)) return {};
   return {{"best", saveable_value(best_)}, {"best_step", saveable_value(best_step_)}};
 }
 
-EarlyStoppingHook stop_if_no_decrease_hook(Fetches metric, int64_t max_steps_without_decrease,
+EarlyStoppingHook stop_if_no_decrease_hook(EarlyStoppingMetric metric,
+                                           int64_t max_steps_without_decrease,
                                            const EarlyStoppingOptions& options) {
   return {std::move(metric),
           EarlyStoppingHook::Patience{Direction::kLower, max_steps_without_decrease}, options};
 }
 
-EarlyStoppingHook stop_if_no_increase_hook(Fetches metric, int64_t max_steps_without_increase,
+EarlyStoppingHook stop_if_no_increase_hook(EarlyStoppingMetric metric,
+                                           int64_t max_steps_without_increase,
                                            const EarlyStoppingOptions& options) {
   return {std::move(metric),
           EarlyStoppingHook::Patience{Direction::kHigher, max_steps_without_increase}, options};
 }
 
-EarlyStoppingHook stop_if_higher_hook(Fetches metric, double threshold,
+EarlyStoppingHook stop_if_higher_hook(EarlyStoppingMetric metric, double threshold,
                                       const EarlyStoppingOptions& options) {
   return {std::move(metric), EarlyStoppingHook::Threshold{Direction::kHigher, threshold}, options};
 }
 
-EarlyStoppingHook stop_if_lower_hook(Fetches metric, double threshold,
-                                     const EarlyStoppingOptions& options) {
-  return {std::move(metric), EarlyStoppingHook::Threshold{Direction::kLower, threshold}, options};
-}
-
-EarlyStoppingHook stop_if_no_decrease_hook(MetricSource metric, int64_t max_steps_without_decrease,
-                                           const EarlyStoppingOptions& options) {
-  return {std::move(metric),
-          EarlyStoppingHook::Patience{Direction::kLower, max_steps_without_decrease}, options};
-}
-
-EarlyStoppingHook stop_if_no_increase_hook(MetricSource metric, int64_t max_steps_without_increase,
-                                           const EarlyStoppingOptions& options) {
-  return {std::move(metric),
-          EarlyStoppingHook::Patience{Direction::kHigher, max_steps_without_increase}, options};
-}
-
-EarlyStoppingHook stop_if_higher_hook(MetricSource metric, double threshold,
-                                      const EarlyStoppingOptions& options) {
-  return {std::move(metric), EarlyStoppingHook::Threshold{Direction::kHigher, threshold}, options};
-}
-
-EarlyStoppingHook stop_if_lower_hook(MetricSource metric, double threshold,
+EarlyStoppingHook stop_if_lower_hook(EarlyStoppingMetric metric, double threshold,
                                      const EarlyStoppingOptions& options) {
   return {std::move(metric), EarlyStoppingHook::Threshold{Direction::kLower, threshold}, options};
 }

@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <string>
+#include <utility>
+#include <variant>
 
 #include "crochet/base/export.h"
 #include "crochet/hooks/internal/periodic_values.h"
@@ -19,6 +21,19 @@ struct EarlyStoppingOptions {
   int64_t min_steps = 0;
   // The metric is checked after the steps that are multiples of this.
   int64_t run_every_steps = 100;
+};
+
+// What is watched: a value of the graph, or the points of a source, each with its own step.
+struct CROCHET_EXPORT EarlyStoppingMetric {
+  // Throw: InvalidArgumentError for a value that is not one output or name, and an empty source.
+  EarlyStoppingMetric(Fetches metric);
+  EarlyStoppingMetric(MetricSource metric);
+  template <std::convertible_to<Fetches> Value>
+  EarlyStoppingMetric(Value metric) : EarlyStoppingMetric(Fetches(std::move(metric))) {}
+
+  std::string name;
+  Fetches value = Fetches::List{};  // Empty for a source.
+  MetricSource source = {};
 };
 
 // Requests a stop when a metric shows that more training is of no use. Created by the functions
@@ -43,13 +58,11 @@ class CROCHET_EXPORT EarlyStoppingHook final : public SessionRunHook {
     double value;
   };
 
-  // Throws: InvalidArgumentError for a metric that is not one output or name, a max_steps or
-  // run_every_steps below 1, a negative min_steps, or a threshold that is NaN.
-  EarlyStoppingHook(Fetches metric, Patience rule, const EarlyStoppingOptions& options);
-  EarlyStoppingHook(Fetches metric, Threshold rule, const EarlyStoppingOptions& options);
-  // Uses the step of each point that the source returns, not the current step. Throws: as above.
-  EarlyStoppingHook(MetricSource metric, Patience rule, const EarlyStoppingOptions& options);
-  EarlyStoppingHook(MetricSource metric, Threshold rule, const EarlyStoppingOptions& options);
+  using Rule = std::variant<Patience, Threshold>;
+
+  // Throws: InvalidArgumentError for a max_steps or run_every_steps below 1, a negative min_steps,
+  // or a threshold that is NaN.
+  EarlyStoppingHook(EarlyStoppingMetric metric, Rule rule, const EarlyStoppingOptions& options);
 
   // Throws: NotFoundError for a metric the graph does not have.
   void begin(Graph& graph) override;
@@ -63,51 +76,34 @@ class CROCHET_EXPORT EarlyStoppingHook final : public SessionRunHook {
   int64_t best_step() const { return best_step_; }
 
  private:
-  EarlyStoppingHook(std::string metric_name, Fetches metric, MetricSource source,
-                    const EarlyStoppingOptions& options);
-
-  void set(const Patience& rule);
-  void set(const Threshold& rule);
   // The point to check after a step; unset if the source has none, or no new one.
   std::optional<MetricPoint> newest(const PeriodicValues::Due& due);
   void look(int64_t step, double value, SessionRunContext& context);
-  void look_for_improvement(int64_t step, double value, SessionRunContext& context);
-  void look_for_threshold(double value, SessionRunContext& context) const;
+  void look_for_improvement(const Patience& patience, int64_t step, double value,
+                            SessionRunContext& context);
 
-  std::string metric_name_;
+  EarlyStoppingMetric metric_;
   PeriodicValues values_;
-  MetricSource source_;                      // Empty for a value of the graph.
   std::optional<int64_t> last_source_step_;  // Of the last point that was checked.
   int64_t min_steps_;
-  std::optional<Patience> patience_;  // Exactly one of the two is set.
-  std::optional<Threshold> threshold_;
+  Rule rule_;
   double best_ = std::numeric_limits<double>::quiet_NaN();
   int64_t best_step_ = -1;
 };
 
 // Stops once the metric has not fallen below its minimum for max_steps_without_decrease steps.
-CROCHET_EXPORT EarlyStoppingHook stop_if_no_decrease_hook(Fetches metric,
-                                                          int64_t max_steps_without_decrease,
-                                                          const EarlyStoppingOptions& options = {});
-CROCHET_EXPORT EarlyStoppingHook stop_if_no_decrease_hook(MetricSource metric,
+CROCHET_EXPORT EarlyStoppingHook stop_if_no_decrease_hook(EarlyStoppingMetric metric,
                                                           int64_t max_steps_without_decrease,
                                                           const EarlyStoppingOptions& options = {});
 // Stops once the metric has not risen above its maximum for max_steps_without_increase steps.
-CROCHET_EXPORT EarlyStoppingHook stop_if_no_increase_hook(Fetches metric,
-                                                          int64_t max_steps_without_increase,
-                                                          const EarlyStoppingOptions& options = {});
-CROCHET_EXPORT EarlyStoppingHook stop_if_no_increase_hook(MetricSource metric,
+CROCHET_EXPORT EarlyStoppingHook stop_if_no_increase_hook(EarlyStoppingMetric metric,
                                                           int64_t max_steps_without_increase,
                                                           const EarlyStoppingOptions& options = {});
 // Stops once the metric is above the threshold.
-CROCHET_EXPORT EarlyStoppingHook stop_if_higher_hook(Fetches metric, double threshold,
-                                                     const EarlyStoppingOptions& options = {});
-CROCHET_EXPORT EarlyStoppingHook stop_if_higher_hook(MetricSource metric, double threshold,
+CROCHET_EXPORT EarlyStoppingHook stop_if_higher_hook(EarlyStoppingMetric metric, double threshold,
                                                      const EarlyStoppingOptions& options = {});
 // Stops once the metric is below the threshold.
-CROCHET_EXPORT EarlyStoppingHook stop_if_lower_hook(Fetches metric, double threshold,
-                                                    const EarlyStoppingOptions& options = {});
-CROCHET_EXPORT EarlyStoppingHook stop_if_lower_hook(MetricSource metric, double threshold,
+CROCHET_EXPORT EarlyStoppingHook stop_if_lower_hook(EarlyStoppingMetric metric, double threshold,
                                                     const EarlyStoppingOptions& options = {});
 
 }  // namespace crochet::inline v0

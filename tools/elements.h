@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <span>
 #include <type_traits>
+#include <utility>
 
 #include "crochet/tensor/tensor.h"
+#include "crochet/tensor/visit_type.h"
 #include "tools/number.h"
 
 namespace crochet::tool {
@@ -27,6 +29,18 @@ template <typename T>
 inline constexpr bool is_real =
     std::is_floating_point_v<T> || std::is_same_v<T, Half> || std::is_same_v<T, Bfloat16>;
 
+// The integer type that a quantized type is stored as; others are unchanged.
+inline DType unquantized(DType dtype) {
+  constexpr std::pair<DType, DType> kTypes[] = {{DType::kQint8, DType::kInt8},
+                                                {DType::kQuint8, DType::kUint8},
+                                                {DType::kQint16, DType::kInt16},
+                                                {DType::kQuint16, DType::kUint16},
+                                                {DType::kQint32, DType::kInt32}};
+  for (const auto& [quantized, plain] : kTypes)
+    if (dtype == quantized) return plain;
+  return dtype;
+}
+
 // Calls `visitor` with the elements of a tensor of numbers as a span of float, Half, int8_t,
 // Boolean, std::complex<float> and so on; quantized types are integers. Returns false for strings
 // and unset tensors.
@@ -38,45 +52,10 @@ bool visit_elements(const Tensor& tensor, Visitor visitor) {
     visitor(std::span(reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)));
     return true;
   };
-  switch (tensor.dtype()) {
-    case DType::kFloat:
-      return call(float{});
-    case DType::kDouble:
-      return call(double{});
-    case DType::kHalf:
-      return call(Half());
-    case DType::kBfloat16:
-      return call(Bfloat16());
-    case DType::kInt8:
-    case DType::kQint8:
-      return call(int8_t{});
-    case DType::kUint8:
-    case DType::kQuint8:
-      return call(uint8_t{});
-    case DType::kInt16:
-    case DType::kQint16:
-      return call(int16_t{});
-    case DType::kUint16:
-    case DType::kQuint16:
-      return call(uint16_t{});
-    case DType::kInt32:
-    case DType::kQint32:
-      return call(int32_t{});
-    case DType::kUint32:
-      return call(uint32_t{});
-    case DType::kInt64:
-      return call(int64_t{});
-    case DType::kUint64:
-      return call(uint64_t{});
-    case DType::kBool:
-      return call(Boolean{});
-    case DType::kComplex64:
-      return call(std::complex<float>());
-    case DType::kComplex128:
-      return call(std::complex<double>());
-    default:
-      return false;
-  }
+  if (tensor.dtype() == DType::kBool) return call(Boolean{});
+  return internal::visit_type<float, double, Half, Bfloat16, int8_t, int16_t, int32_t, int64_t,
+                              uint8_t, uint16_t, uint32_t, uint64_t, std::complex<float>,
+                              std::complex<double>>(unquantized(tensor.dtype()), call);
 }
 
 // Converts an element to a printable value.

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/tensor/half.h"
+#include "crochet/tensor/visit_type.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -101,50 +101,16 @@ class Counter {
   Histogram histogram_;
 };
 
-template <typename T>
-void count_as(const Tensor& values, Counter& counter) {
-  for (const T value : values.flat<T>()) counter.add(static_cast<double>(value));
-}
-
-void count(const Tensor& values, Counter& counter) {
-  switch (values.dtype()) {
-    case DType::kFloat:
-      return count_as<float>(values, counter);
-    case DType::kDouble:
-      return count_as<double>(values, counter);
-    case DType::kHalf:
-      return count_as<Half>(values, counter);
-    case DType::kBfloat16:
-      return count_as<Bfloat16>(values, counter);
-    case DType::kInt8:
-      return count_as<int8_t>(values, counter);
-    case DType::kInt16:
-      return count_as<int16_t>(values, counter);
-    case DType::kInt32:
-      return count_as<int32_t>(values, counter);
-    case DType::kInt64:
-      return count_as<int64_t>(values, counter);
-    case DType::kUint8:
-      return count_as<uint8_t>(values, counter);
-    case DType::kUint16:
-      return count_as<uint16_t>(values, counter);
-    case DType::kUint32:
-      return count_as<uint32_t>(values, counter);
-    case DType::kUint64:
-      return count_as<uint64_t>(values, counter);
-    case DType::kBool:
-      return count_as<bool>(values, counter);
-    default:
-      throw InvalidArgumentError(
-          fmt::format("histogram: found {}, expected real numbers", describe(values)));
-  }
-}
-
 }  // namespace
 
 Histogram make_histogram(const Tensor& values) {
   Counter counter;
-  count(values, counter);
+  const bool is_real = internal::visit_real_type(values.dtype(), [&]<typename T>(T) {
+    for (const T value : values.flat<T>()) counter.add(static_cast<double>(value));
+  });
+  if (!is_real)
+    throw InvalidArgumentError(
+        fmt::format("histogram: found {}, expected real numbers", describe(values)));
   return counter.finish();
 }
 

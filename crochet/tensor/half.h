@@ -19,45 +19,36 @@ CROCHET_EXPORT double half_to_double(uint16_t bits);
 CROCHET_EXPORT uint16_t bfloat16_bits(float value);
 CROCHET_EXPORT uint16_t half_bits(float value);
 
-// IEEE 754's binary16 as an element of tensors: 11 significant bits, up to 65504.
-// Compute with float: a Half converts to float implicitly and without loss; the
-// conversion back is explicit, since it rounds.
-//
-//   std::vector<Half> halves(floats.begin(), floats.end());
-class CROCHET_EXPORT Half {
+namespace internal {
+
+// A two-byte number as an element of tensors. Compute with float: it converts to float implicitly
+// and without loss; the conversion back is explicit, since it rounds.
+template <uint16_t (*kBitsOf)(float), double (*kToDouble)(uint16_t)>
+class TwoByteFloat {
  public:
-  Half() = default;
-  explicit Half(float value) : bits_(half_bits(value)) {}
-  static constexpr Half from_bits(uint16_t bits) {
-    Half half;
-    half.bits_ = bits;
-    return half;
-  }
-
-  operator float() const { return static_cast<float>(half_to_double(bits_)); }
-  constexpr uint16_t bits() const { return bits_; }
-
- private:
-  uint16_t bits_ = 0;
-};
-
-// The upper half of a float as an element of tensors: 8 significant bits, the range of a float.
-class CROCHET_EXPORT Bfloat16 {
- public:
-  Bfloat16() = default;
-  explicit Bfloat16(float value) : bits_(bfloat16_bits(value)) {}
-  static constexpr Bfloat16 from_bits(uint16_t bits) {
-    Bfloat16 number;
+  TwoByteFloat() = default;
+  explicit TwoByteFloat(float value) : bits_(kBitsOf(value)) {}
+  static constexpr TwoByteFloat from_bits(uint16_t bits) {
+    TwoByteFloat number;
     number.bits_ = bits;
     return number;
   }
 
-  operator float() const { return static_cast<float>(bfloat16_to_double(bits_)); }
+  operator float() const { return static_cast<float>(kToDouble(bits_)); }
   constexpr uint16_t bits() const { return bits_; }
 
  private:
   uint16_t bits_ = 0;
 };
+
+}  // namespace internal
+
+// IEEE 754's binary16: 11 significant bits, up to 65504.
+//
+//   std::vector<Half> halves(floats.begin(), floats.end());
+using Half = internal::TwoByteFloat<half_bits, half_to_double>;
+// The upper half of a float: 8 significant bits, the range of a float.
+using Bfloat16 = internal::TwoByteFloat<bfloat16_bits, bfloat16_to_double>;
 
 template <>
 struct DTypeOf<Half> {

@@ -3,13 +3,13 @@
 #include "crochet/tensor/tensor.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <memory>
 #include <numeric>
+#include <type_traits>
 
 #include "crochet/base/error.h"
 #include "crochet/tensor/fmt.h"
-#include "crochet/tensor/half.h"
+#include "crochet/tensor/visit_type.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -171,50 +171,20 @@ void Tensor::check_bools() const {
 
 double Tensor::to_double() const {
   check_single();
-  if (dtype_ == DType::kString)
+  double number = 0;
+  const bool is_real = internal::visit_real_type(dtype_, [&]<typename T>(T value) {
+    const std::byte* const data = bytes().data();
+    if constexpr (std::is_same_v<T, bool>) {
+      number = *data == std::byte{} ? 0 : 1;
+    } else {
+      std::copy_n(data, sizeof(T), reinterpret_cast<std::byte*>(&value));
+      number = static_cast<double>(value);
+    }
+  });
+  if (!is_real)
     throw InvalidArgumentError(
         fmt::format("tensor: found type {}, expected a real number", dtype_));
-  const std::byte* const data = bytes().data();
-  const auto load = [data]<typename T>(T value) {
-    std::memcpy(&value, data, sizeof(T));
-    return static_cast<double>(value);
-  };
-  const auto load_bits = [data] {
-    uint16_t bits;
-    std::memcpy(&bits, data, sizeof(bits));
-    return bits;
-  };
-  switch (dtype_) {
-    case DType::kFloat:
-      return load(float{});
-    case DType::kDouble:
-      return load(double{});
-    case DType::kInt8:
-      return load(int8_t{});
-    case DType::kInt16:
-      return load(int16_t{});
-    case DType::kInt32:
-      return load(int32_t{});
-    case DType::kInt64:
-      return load(int64_t{});
-    case DType::kUint8:
-      return load(uint8_t{});
-    case DType::kUint16:
-      return load(uint16_t{});
-    case DType::kUint32:
-      return load(uint32_t{});
-    case DType::kUint64:
-      return load(uint64_t{});
-    case DType::kBool:
-      return *data == std::byte{} ? 0 : 1;
-    case DType::kBfloat16:
-      return bfloat16_to_double(load_bits());
-    case DType::kHalf:
-      return half_to_double(load_bits());
-    default:
-      throw InvalidArgumentError(
-          fmt::format("tensor: found type {}, expected a real number", dtype_));
-  }
+  return number;
 }
 
 bool operator==(const Tensor& a, const Tensor& b) {

@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include <string>
-
 #include <fmt/format.h>
 
 namespace crochet::inline v0 {

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -9,7 +11,6 @@
 
 #include "crochet/base/internal/process_owner.h"
 #include "crochet/io/direct_calls.h"
-#include "crochet/io/idle_pool.h"
 
 namespace crochet::inline v0 {
 
@@ -93,6 +94,40 @@ class IoRing {
   size_t num_in_flight_ = 0;
 };
 
-using IoRingPool = IdlePool<IoRing>;
+// Keeps up to two idle rings, as many as a save or a restore uses at once. Further ones, and in a
+// forked child those of its parent, are destroyed.
+//
+// Thread-safe, without a lock, since a process may be forked at any moment.
+class IoRingPool {
+ public:
+  IoRingPool() = default;
+  ~IoRingPool() {
+    for (auto& idle : idle_) delete idle.load(std::memory_order_acquire);
+  }
+  IoRingPool(const IoRingPool&) = delete;
+  IoRingPool& operator=(const IoRingPool&) = delete;
+
+  // Null if there is none.
+  std::unique_ptr<IoRing> take() {
+    for (auto& idle : idle_) {
+      std::unique_ptr<IoRing> ring(idle.exchange(nullptr, std::memory_order_acq_rel));
+      if (ring && ring->is_usable()) return ring;
+    }
+    return nullptr;
+  }
+
+  void give_back(std::unique_ptr<IoRing> ring) {
+    if (!ring || !ring->is_usable()) return;
+    for (auto& idle : idle_) {
+      IoRing* none = nullptr;
+      if (!idle.compare_exchange_strong(none, ring.get(), std::memory_order_acq_rel)) continue;
+      ring.release();
+      return;
+    }
+  }
+
+ private:
+  std::array<std::atomic<IoRing*>, 2> idle_{};  // Owned.
+};
 
 }  // namespace crochet::inline v0

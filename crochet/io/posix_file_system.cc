@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 
 #include <fmt/format.h>

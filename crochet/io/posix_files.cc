@@ -3,6 +3,7 @@
 #include "crochet/io/posix_files.h"
 
 #include <errno.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,9 +11,31 @@
 #include <utility>
 
 #include "crochet/io/errno_error.h"
-#include "crochet/io/mapped_file.h"
 
 namespace crochet::inline v0 {
+namespace {
+
+class MappedPages final : public MappedBytes {
+ public:
+  // Takes ownership of the pages, if any; the requested bytes begin at `begin`.
+  MappedPages(void* pages, size_t size, size_t begin) : pages_(pages), size_(size), begin_(begin) {}
+  ~MappedPages() override {
+    if (size_ > 0) ::munmap(pages_, size_);
+  }
+  MappedPages(const MappedPages&) = delete;
+  MappedPages& operator=(const MappedPages&) = delete;
+
+  std::span<const std::byte> bytes() const override {
+    return std::span(static_cast<const std::byte*>(pages_), size_).subspan(begin_);
+  }
+
+ private:
+  void* const pages_;
+  const size_t size_;
+  const size_t begin_;
+};
+
+}  // namespace
 
 PosixWritableFile::PosixWritableFile(const FilePlace& place, OpenFor purpose)
     : state_(place.path), file_(open_file(place, purpose)) {}
@@ -111,7 +134,15 @@ std::unique_ptr<MappedBytes> PosixReadableFile::map(uint64_t offset, uint64_t nu
   const uint64_t file_size = size();
   if (offset > file_size || num_bytes > file_size - offset)
     throw_short_file(path_, offset, num_bytes, file_size);
-  return map_file(file_.get(), offset, num_bytes);
+  // mmap refuses a length of 0.
+  if (num_bytes == 0) return std::make_unique<MappedPages>(nullptr, 0, 0);
+  const size_t begin = offset % static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  const size_t size = begin + num_bytes;
+  void* const pages =
+      ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file_.get(), static_cast<off_t>(offset - begin));
+  if (pages == MAP_FAILED) return nullptr;
+  ::madvise(pages, size, MADV_SEQUENTIAL);  // A hint only.
+  return std::make_unique<MappedPages>(pages, size, begin);
 }
 
 }  // namespace crochet::inline v0

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include <algorithm>
 #include <mutex>
 #include <utility>
 
@@ -14,7 +15,6 @@
 #include "crochet/base/internal/immortal.h"
 #include "crochet/base/internal/process_bound.h"
 #include "crochet/base/log.h"
-#include "crochet/io/buffered_read_stream.h"
 #include "crochet/io/direct_calls.h"
 #include "crochet/io/direct_read_stream.h"
 #include "crochet/io/errno_error.h"
@@ -33,6 +33,59 @@ constexpr double kMostlyCached = 0.65;
 // 16 concurrent reads of 1 MiB keep a disk busy all the time. A restore uses at most two rings.
 constexpr size_t kNumBlocks = 16;
 constexpr size_t kBlockBytes = size_t{1} << 20;
+
+// How far ahead the system is asked to read: enough to keep a disk busy.
+constexpr uint64_t kAheadBytes = uint64_t{16} << 20;
+
+// Reads a part of a file through the page cache, announcing to the system what comes next.
+class BufferedReadStream final : public ReadStream {
+ public:
+  // Requires: `file`, which owns the descriptor, outlives this.
+  BufferedReadStream(const ReadableFile& file, int descriptor, uint64_t offset, uint64_t num_bytes);
+
+  void read(std::span<std::byte> destination) override;
+  void skip(uint64_t num_bytes) override;
+
+ private:
+  void announce();
+
+  const ReadableFile& file_;
+  const int descriptor_;
+  uint64_t next_;
+  const uint64_t end_;
+  uint64_t announced_;  // Bytes before this offset have been announced to the system.
+};
+
+BufferedReadStream::BufferedReadStream(const ReadableFile& file, int descriptor, uint64_t offset,
+                                       uint64_t num_bytes)
+    : file_(file),
+      descriptor_(descriptor),
+      next_(offset),
+      end_(offset + num_bytes),
+      announced_(offset) {
+  announce();
+}
+
+void BufferedReadStream::announce() {
+  // Half at a time, so that announced bytes are always left to read.
+  if (announced_ >= end_ || announced_ > next_ + kAheadBytes / 2) return;
+  const uint64_t from = std::max(announced_, next_);
+  announced_ = std::min(end_, next_ + kAheadBytes);
+  ::posix_fadvise(descriptor_, static_cast<off_t>(from), static_cast<off_t>(announced_ - from),
+                  POSIX_FADV_WILLNEED);
+}
+
+void BufferedReadStream::read(std::span<std::byte> destination) {
+  while (!destination.empty()) {
+    announce();
+    const auto chunk = destination.first(std::min<uint64_t>(destination.size(), kAheadBytes / 2));
+    file_.read_at(next_, chunk);
+    next_ += chunk.size();
+    destination = destination.subspan(chunk.size());
+  }
+}
+
+void BufferedReadStream::skip(uint64_t num_bytes) { next_ += num_bytes; }
 
 // Throws: an error with the system's message if io_uring is refused.
 std::unique_ptr<IoRing> take_ring(IoRingPool& rings) {

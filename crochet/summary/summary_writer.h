@@ -18,10 +18,15 @@
 #include "crochet/summary/event.h"
 #include "crochet/summary/event_file_writer.h"
 #include "crochet/summary/json_lines_writer.h"
-#include "crochet/summary/scalar.h"
 #include "crochet/summary/summary_value.h"
 
 namespace crochet::inline v0 {
+
+// A named number at some step: a point of a curve.
+struct Scalar {
+  std::string tag = {};
+  double value = 0;
+};
 
 // Writes a run's metrics into a directory, twice: as an events file for
 // TensorBoard (event_file_writer.h) and as JSON lines in metrics.jsonl

@@ -2,89 +2,48 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/base/error.h"
 
+#include <iterator>
+#include <utility>
+
 #include <cxxabi.h>
 
 #include "crochet/base/class_name.h"
 #include "crochet/base/escape.h"
 
 namespace crochet::inline v0 {
+namespace {
+
+// By number.
+constexpr const char* kNames[] = {
+    "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
+    "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
+    "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
+    "DATA_LOSS", "UNAUTHENTICATED"};
+constexpr int kNumCodes = static_cast<int>(Code::kUnauthenticated);
+static_assert(std::size(kNames) == kNumCodes + 1);
+
+template <Code kCode>
+void throw_if(Code code, const std::string& message) {
+  if (code == kCode) throw CodedError<kCode>(message);
+}
+
+template <int... kNumbers>
+void throw_one_of(Code code, const std::string& message, std::integer_sequence<int, kNumbers...>) {
+  (throw_if<Code{kNumbers + 1}>(code, message), ...);
+}
+
+}  // namespace
 
 const char* code_name(Code code) {
-  switch (code) {
-    case Code::kCancelled:
-      return "CANCELLED";
-    case Code::kUnknown:
-      return "UNKNOWN";
-    case Code::kInvalidArgument:
-      return "INVALID_ARGUMENT";
-    case Code::kDeadlineExceeded:
-      return "DEADLINE_EXCEEDED";
-    case Code::kNotFound:
-      return "NOT_FOUND";
-    case Code::kAlreadyExists:
-      return "ALREADY_EXISTS";
-    case Code::kPermissionDenied:
-      return "PERMISSION_DENIED";
-    case Code::kResourceExhausted:
-      return "RESOURCE_EXHAUSTED";
-    case Code::kFailedPrecondition:
-      return "FAILED_PRECONDITION";
-    case Code::kAborted:
-      return "ABORTED";
-    case Code::kOutOfRange:
-      return "OUT_OF_RANGE";
-    case Code::kUnimplemented:
-      return "UNIMPLEMENTED";
-    case Code::kInternal:
-      return "INTERNAL";
-    case Code::kUnavailable:
-      return "UNAVAILABLE";
-    case Code::kDataLoss:
-      return "DATA_LOSS";
-    case Code::kUnauthenticated:
-      return "UNAUTHENTICATED";
-  }
-  return "UNKNOWN";
+  const auto number = static_cast<int>(code);
+  return number >= 1 && number <= kNumCodes ? kNames[number] : "UNKNOWN";
 }
 
 Error::Error(Code code, std::string_view message)
     : std::runtime_error(internal::escape_text(message)), code_(code) {}
 
 void throw_error(Code code, const std::string& message) {
-  switch (code) {
-    case Code::kCancelled:
-      throw CancelledError(message);
-    case Code::kUnknown:
-      throw UnknownError(message);
-    case Code::kInvalidArgument:
-      throw InvalidArgumentError(message);
-    case Code::kDeadlineExceeded:
-      throw DeadlineExceededError(message);
-    case Code::kNotFound:
-      throw NotFoundError(message);
-    case Code::kAlreadyExists:
-      throw AlreadyExistsError(message);
-    case Code::kPermissionDenied:
-      throw PermissionDeniedError(message);
-    case Code::kResourceExhausted:
-      throw ResourceExhaustedError(message);
-    case Code::kFailedPrecondition:
-      throw FailedPreconditionError(message);
-    case Code::kAborted:
-      throw AbortedError(message);
-    case Code::kOutOfRange:
-      throw OutOfRangeError(message);
-    case Code::kUnimplemented:
-      throw UnimplementedError(message);
-    case Code::kInternal:
-      throw InternalError(message);
-    case Code::kUnavailable:
-      throw UnavailableError(message);
-    case Code::kDataLoss:
-      throw DataLossError(message);
-    case Code::kUnauthenticated:
-      throw UnauthenticatedError(message);
-  }
+  throw_one_of(code, message, std::make_integer_sequence<int, kNumCodes>());
   throw UnknownError(message);
 }
 

@@ -135,32 +135,10 @@ class TextParser {
 
   char escaped() {
     const char c = next();
-    switch (c) {
-      case 'a':
-        return '\a';
-      case 'b':
-        return '\b';
-      case 'f':
-        return '\f';
-      case 'n':
-        return '\n';
-      case 'r':
-        return '\r';
-      case 't':
-        return '\t';
-      case 'v':
-        return '\v';
-      case '\\':
-      case '\'':
-      case '"':
-      case '?':
-        return c;
-      case 'x':
-      case 'X':
-        return hexadecimal();
-      default:
-        break;
-    }
+    constexpr std::string_view kLetters = "abfnrtv\\'\"?";
+    constexpr std::string_view kCharacters = "\a\b\f\n\r\t\v\\'\"?";
+    if (const size_t index = kLetters.find(c); index != kLetters.npos) return kCharacters[index];
+    if (c == 'x' || c == 'X') return hexadecimal();
     if (!is_octal(c)) fail(fmt::format("the escape \\{}", c));
     return octal(c);
   }

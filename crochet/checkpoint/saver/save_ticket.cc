@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <condition_variable>
+#include <iterator>
 #include <mutex>
 
 #include "crochet/base/clock.h"
@@ -13,29 +14,31 @@
 namespace crochet::inline v0 {
 namespace {
 
-constexpr size_t kNumStages = static_cast<size_t>(SaveStage::kPublished) + 1;
+constexpr const char* kStageNames[] = {"snapshotted", "written", "durable", "published"};
+constexpr size_t kNumStages = std::size(kStageNames);
+static_assert(kNumStages == static_cast<size_t>(SaveStage::kPublished) + 1);
 
 }  // namespace
 
-const char* save_stage_name(SaveStage stage) {
-  switch (stage) {
-    case SaveStage::kSnapshotted:
-      return "snapshotted";
-    case SaveStage::kWritten:
-      return "written";
-    case SaveStage::kDurable:
-      return "durable";
-    case SaveStage::kPublished:
-      return "published";
-  }
-  return "unknown";
-}
+const char* save_stage_name(SaveStage stage) { return kStageNames[static_cast<size_t>(stage)]; }
 
 struct SaveTicket::State {
   State(std::string its_prefix, int64_t its_step, Clock& its_clock)
       : prefix(std::move(its_prefix)), step(its_step), clock(its_clock), start(clock.now()) {}
 
   bool finished() const { return stage == SaveStage::kPublished || error != nullptr; }
+
+  // Read or change one of the guarded members.
+  template <typename T>
+  T get(T State::*member) {
+    const std::lock_guard lock(mutex);
+    return this->*member;
+  }
+  template <typename T>
+  void set(T State::*member, T value) {
+    const std::lock_guard lock(mutex);
+    this->*member = std::move(value);
+  }
 
   const std::string prefix;
   const int64_t step;
@@ -55,39 +58,19 @@ struct SaveTicket::State {
 const std::string& SaveTicket::prefix() const { return state_->unchecked().prefix; }
 int64_t SaveTicket::step() const { return state_->unchecked().step; }
 
-SaveStage SaveTicket::stage() const {
-  const std::lock_guard lock((*state_)->mutex);
-  return (*state_)->stage;
-}
-
-std::string SaveTicket::location() const {
-  const std::lock_guard lock((*state_)->mutex);
-  return (*state_)->location;
-}
-
-uint64_t SaveTicket::num_bytes() const {
-  const std::lock_guard lock((*state_)->mutex);
-  return (*state_)->num_bytes;
-}
-
-int SaveTicket::num_attempts() const {
-  const std::lock_guard lock((*state_)->mutex);
-  return (*state_)->num_attempts;
-}
+SaveStage SaveTicket::stage() const { return (*state_)->get(&State::stage); }
+std::string SaveTicket::location() const { return (*state_)->get(&State::location); }
+uint64_t SaveTicket::num_bytes() const { return (*state_)->get(&State::num_bytes); }
+int SaveTicket::num_attempts() const { return (*state_)->get(&State::num_attempts); }
+std::exception_ptr SaveTicket::error() const { return (*state_)->get(&State::error); }
 
 bool SaveTicket::finished() const {
   const std::lock_guard lock((*state_)->mutex);
   return (*state_)->finished();
 }
 
-std::exception_ptr SaveTicket::error() const {
-  const std::lock_guard lock((*state_)->mutex);
-  return (*state_)->error;
-}
-
 std::optional<double> SaveTicket::seconds(SaveStage stage) const {
-  const std::lock_guard lock((*state_)->mutex);
-  return (*state_)->seconds[static_cast<size_t>(stage)];
+  return (*state_)->get(&State::seconds)[static_cast<size_t>(stage)];
 }
 
 void SaveTicket::wait(SaveStage stage) const {
@@ -111,17 +94,13 @@ void SavePromise::begin_attempt() {
 }
 
 void SavePromise::set_num_bytes(uint64_t num_bytes) {
-  const std::lock_guard lock((*ticket_.state_)->mutex);
-  (*ticket_.state_)->num_bytes = num_bytes;
+  (*ticket_.state_)->set(&SaveTicket::State::num_bytes, num_bytes);
 }
 
 void SavePromise::note_named() { note_time(SaveStage::kPublished); }
 
 void SavePromise::publish(const std::string& location) {
-  {
-    const std::lock_guard lock((*ticket_.state_)->mutex);
-    (*ticket_.state_)->location = location;
-  }
+  (*ticket_.state_)->set(&SaveTicket::State::location, location);
   reach(SaveStage::kPublished);
 }
 
@@ -141,10 +120,7 @@ void SavePromise::reach(SaveStage stage) {
 }
 
 void SavePromise::fail(std::exception_ptr error) {
-  {
-    const std::lock_guard lock((*ticket_.state_)->mutex);
-    (*ticket_.state_)->error = std::move(error);
-  }
+  (*ticket_.state_)->set(&SaveTicket::State::error, std::move(error));
   (*ticket_.state_)->changed.notify_all();
 }
 

@@ -72,4 +72,16 @@ inline std::vector<TF_Operation*> operations_run_by(std::vector<TF_Operation*> r
   return roots;
 }
 
+// Adds an operation, and all that it depends on by values.
+inline void add_with_sources(TF_Operation* operation, std::unordered_set<TF_Operation*>& all) {
+  std::vector<TF_Operation*> rest = {operation};
+  while (!rest.empty()) {
+    TF_Operation* const one = rest.back();
+    rest.pop_back();
+    if (!all.insert(one).second) continue;
+    for (int i = 0; i < TF_OperationNumInputs(one); ++i)
+      rest.push_back(TF_OperationInput({one, i}).oper);
+  }
+}
+
 }  // namespace crochet::inline v0::tensorflow::internal

@@ -41,17 +41,6 @@ TF_Operation* variable_of(TF_Output value) {
   }
 }
 
-void add_with_sources(TF_Operation* operation, std::unordered_set<TF_Operation*>& all) {
-  std::vector<TF_Operation*> rest = {operation};
-  while (!rest.empty()) {
-    TF_Operation* const one = rest.back();
-    rest.pop_back();
-    if (!all.insert(one).second) continue;
-    for (int i = 0; i < TF_OperationNumInputs(one); ++i)
-      rest.push_back(TF_OperationInput({one, i}).oper);
-  }
-}
-
 // False if the names are not constants.
 bool add_entries(TF_Operation* save, std::vector<SaverEntry>& entries) {
   const auto names = constant_strings(TF_OperationInput({save, kNames}).oper);

@@ -57,16 +57,9 @@ bool changes(TF_Operation* operation, const std::unordered_set<TF_Operation*>& v
 
 bool changes_state(std::span<TF_Operation* const> roots,
                    const std::unordered_set<TF_Operation*>& variables) {
-  std::unordered_set<TF_Operation*> seen;
-  std::vector<TF_Operation*> rest(roots.begin(), roots.end());
-  while (!rest.empty()) {
-    TF_Operation* const operation = rest.back();
-    rest.pop_back();
-    if (!seen.insert(operation).second) continue;
-    if (changes(operation, variables)) return true;
-    for (TF_Operation* const before : operations_before(operation)) rest.push_back(before);
-  }
-  return false;
+  return std::ranges::any_of(
+      operations_run_by({roots.begin(), roots.end()}),
+      [&](TF_Operation* operation) { return changes(operation, variables); });
 }
 
 }  // namespace crochet::inline v0::tensorflow::internal

@@ -20,17 +20,9 @@ using Operations = std::unordered_set<TF_Operation*>;
 
 // The operations that `ys` depend on by values, including their own.
 Operations ancestors(std::span<const TF_Output> ys) {
-  Operations seen;
-  std::vector<TF_Operation*> rest;
-  for (const TF_Output& y : ys) rest.push_back(y.oper);
-  while (!rest.empty()) {
-    TF_Operation* const operation = rest.back();
-    rest.pop_back();
-    if (!seen.insert(operation).second) continue;
-    for (int i = 0; i < TF_OperationNumInputs(operation); ++i)
-      rest.push_back(TF_OperationInput({operation, i}).oper);
-  }
-  return seen;
+  Operations all;
+  for (const TF_Output& y : ys) add_with_sources(y.oper, all);
+  return all;
 }
 
 // Those among `operations` that depend on one of `xs` by values, in the order of their names.

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
+#include "crochet/base/log.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -41,6 +42,12 @@ Clock::Duration pending_signal_age() noexcept {
 void throw_if_signalled(const char* activity) {
   if (const int signal = pending_signal(); signal != 0)
     throw CancelledError(fmt::format("{} cut short by {}", activity, signal_name(signal)));
+}
+
+bool left_out_for_signal(const char* what) {
+  const int signal = pending_signal();
+  if (signal != 0) log_info(fmt::format("{} because of {}", what, signal_name(signal)));
+  return signal != 0;
 }
 
 bool sleep_unless_signalled(Clock& clock, Clock::Duration duration, const std::stop_token& stop) {

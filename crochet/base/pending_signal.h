@@ -23,6 +23,9 @@ CROCHET_EXPORT Clock::Duration pending_signal_age() noexcept;
 
 // Throws CancelledError, naming the signal and the activity it cut short, if one is pending.
 CROCHET_EXPORT void throw_if_signalled(const char* activity);
+// False without a pending signal. Otherwise logs why something is left out: "<what> because of
+// SIGTERM".
+CROCHET_EXPORT bool left_out_for_signal(const char* what);
 
 // A signal handler cannot wake threads: waiting threads check for a signal at this interval.
 inline constexpr std::chrono::milliseconds kSignalSlice(100);

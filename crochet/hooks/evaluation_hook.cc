@@ -58,10 +58,7 @@ void EvaluationHook::after_run(SessionRunContext& context, const SessionRunValue
 
 void EvaluationHook::end(Session& session) {
   if (!options_.at_end) return;
-  if (const int signal = pending_signal(); signal != 0) {
-    log_info(fmt::format("the last step is not evaluated because of {}", signal_name(signal)));
-    return;
-  }
+  if (left_out_for_signal("the last step is not evaluated")) return;
   const int64_t step = read_global_step(session);
   if (newest_->step != step) evaluate(session, step);
 }

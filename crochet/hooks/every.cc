@@ -2,9 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/hooks/every.h"
 
-#include <fmt/format.h>
-
-#include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
 
 namespace crochet::inline v0 {
@@ -35,10 +32,7 @@ AtEndHook::AtEndHook(ValueList values, std::function<void(const FetchValues&)> f
 void AtEndHook::begin(Graph& graph) { values_ = resolve_values(graph, values_, *this); }
 
 void AtEndHook::end(Session& session) {
-  if (const int signal = pending_signal(); signal != 0) {
-    log_info(fmt::format("the final values are not evaluated because of {}", signal_name(signal)));
-    return;
-  }
+  if (left_out_for_signal("the final values are not evaluated")) return;
   function_(session.run(values_));
 }
 

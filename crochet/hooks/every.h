@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "crochet/base/export.h"

@@ -17,10 +17,7 @@ void FinalOpsHook::begin(Graph& graph) { final_ops_ = graph.resolve(final_ops_);
 
 void FinalOpsHook::end(Session& session) {
   if (final_ops_.empty()) return;
-  if (const int signal = pending_signal(); signal != 0) {
-    log_info(fmt::format("the final ops are not evaluated because of {}", signal_name(signal)));
-    return;
-  }
+  if (left_out_for_signal("the final ops are not evaluated")) return;
   try {
     values_ = session.run(final_ops_, feeds_);
   } catch (...) {

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 #include <optional>
-#include <span>
 #include <type_traits>
 #include <vector>
 

@@ -25,6 +25,4 @@ void require_session(bool is_ready, const SessionRunHook& hook) {
         hook.name()));
 }
 
-int64_t step_value(const Tensor& value) { return global_step_value(value); }
-
 }  // namespace crochet::inline v0

@@ -14,7 +14,4 @@ Output require_global_step(const Graph& graph, const SessionRunHook& hook);
 // and after_create_session set, which code that drives a hook without MonitoredSession must call.
 void require_session(bool is_ready, const SessionRunHook& hook);
 
-// The global step that a run fetched: the number of steps completed before it.
-int64_t step_value(const Tensor& value);
-
 }  // namespace crochet::inline v0

@@ -83,10 +83,7 @@ void LoggingTensorHook::after_run(SessionRunContext&, const SessionRunValues& va
 
 void LoggingTensorHook::end(Session& session) {
   if (!options_.at_end) return;
-  if (const int signal = pending_signal(); signal != 0) {
-    log_info(fmt::format("the final values are not logged because of {}", signal_name(signal)));
-    return;
-  }
+  if (left_out_for_signal("the final values are not logged")) return;
   log_values(session.run(request_));
 }
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <csignal>
-#include <initializer_list>
 #include <memory>
 #include <vector>
 

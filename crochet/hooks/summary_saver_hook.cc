@@ -107,7 +107,7 @@ std::optional<SessionRunArgs> SummarySaverHook::before_run(SessionRunContext&) {
 void SummarySaverHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
   if (!writer_) return;
   const FetchValues& fetched_step = requested_ ? values.results[0] : values.results;
-  int64_t step = step_value(fetched_step.tensor()) + 1;
+  int64_t step = global_step_value(fetched_step.tensor()) + 1;
   if (requested_) {
     step = read_global_step(context.session());
     writer_->write_start();

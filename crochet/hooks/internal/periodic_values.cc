@@ -52,13 +52,13 @@ SessionRunArgs PeriodicValues::before_run(const SessionRunHook& hook) {
 std::optional<PeriodicValues::Due> PeriodicValues::after_run(SessionRunContext& context,
                                                              const SessionRunValues& values) {
   if (!requested_) {
-    const int64_t start = step_value(values.results.tensor());
+    const int64_t start = global_step_value(values.results.tensor());
     next_step_ = start + 2 * std::max<int64_t>(start - start_step_, 1);
     start_step_ = start;
     return std::nullopt;
   }
   const int64_t step = read_global_step(context.session());
-  start_step_ = step_value(values.results[0].tensor());
+  start_step_ = global_step_value(values.results[0].tensor());
   next_step_ = step + std::max<int64_t>(step - start_step_, 1);
   if (!timer_.should_trigger_for_step(step)) return std::nullopt;
   note_trigger(step);

@@ -3,7 +3,6 @@
 #include "tools/number.h"
 
 #include <cmath>
-#include <complex>
 #include <concepts>
 
 #include <fmt/format.h>

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <concepts>
 #include <iterator>
 #include <memory>
@@ -10,7 +9,6 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <vector>
 
 #include "crochet/base/export.h"
 #include "crochet/engines/local/graph.h"

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/summary/record_file.h"
 
-#include <array>
 #include <span>
 #include <utility>
 

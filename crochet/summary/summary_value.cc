@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/summary/summary_value.h"
 
-#include <cstdint>
 #include <limits>
 #include <utility>
 

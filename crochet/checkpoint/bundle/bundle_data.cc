@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <vector>
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/bundle/string_coding.h"

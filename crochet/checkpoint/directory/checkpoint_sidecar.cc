@@ -7,7 +7,6 @@
 #include <chrono>
 #include <fstream>
 #include <limits>
-#include <memory>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
-#include <utility>
 
 #include "crochet/base/error.h"
 #include "crochet/tensor/fmt.h"

@@ -3,7 +3,6 @@
 #include "crochet/checkpoint/saver/publisher.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 #include <vector>
 

@@ -3,12 +3,9 @@
 #pragma once
 
 #include <concepts>
-#include <functional>
 #include <initializer_list>
-#include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "crochet/base/export.h"

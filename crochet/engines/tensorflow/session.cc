@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cassert>
 #include <chrono>
-#include <optional>
 #include <unordered_set>
 
 #include <fmt/ranges.h>

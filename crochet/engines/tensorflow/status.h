@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
 #include <string_view>
 
 struct TSL_Status;  // TF_Status is an alias of it.

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <unordered_set>
 #include <vector>
 
 #include <fmt/format.h>

@@ -5,7 +5,6 @@
 #include <charconv>
 #include <locale>
 #include <sstream>
-#include <string>
 #include <vector>
 
 #include "crochet/base/error.h"

@@ -8,7 +8,6 @@
 #include <iosfwd>
 #include <iterator>
 #include <span>
-#include <string>
 #include <utility>
 
 #include "crochet/base/export.h"

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <initializer_list>
-#include <string>
 #include <vector>
 
 #include "crochet/base/export.h"

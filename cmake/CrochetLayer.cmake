@@ -25,18 +25,31 @@ else()
   set(CROCHET_TEST_TIMEOUT 300)
 endif()
 
-# crochet_layer_test(<name> SOURCES ... [DEPENDS ...])
+# Options for compiling the layers' tests, as in the preset `fast`.
+set(CROCHET_TEST_OPTIONS "" CACHE STRING "Options for compiling the tests of the layers")
+
+# crochet_layer_test(<name> SOURCES ... [DEPENDS ...] [SLOW <filter>])
 #
-# The layer's test binary, which ctest runs as one test, "<name>".
+# The layer's test binary, which ctest runs as one test, "<name>". Those of its tests that take many
+# seconds, as googletest's filter, are another one, "<name>_slow".
 function(crochet_layer_test name)
   if(NOT CROCHET_BUILD_TESTS)
     return()
   endif()
-  cmake_parse_arguments(TEST "" "" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(TEST "" "SLOW" "SOURCES;DEPENDS" ${ARGN})
   add_executable(crochet_${name}_test ${TEST_SOURCES})
   target_link_libraries(crochet_${name}_test PRIVATE crochet_${name} ${TEST_DEPENDS} GTest::gmock
                                                      GTest::gtest_main)
   target_precompile_headers(crochet_${name}_test PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
-  add_test(NAME ${name} COMMAND crochet_${name}_test)
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${CROCHET_TEST_TIMEOUT})
+  target_compile_options(crochet_${name}_test PRIVATE ${CROCHET_TEST_OPTIONS})
+  add_test(NAME ${name} COMMAND crochet_${name}_test --gtest_filter=-${TEST_SLOW})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${CROCHET_TEST_TIMEOUT} LABELS layer)
+  if(TEST_SLOW)
+    add_test(NAME ${name}_slow COMMAND crochet_${name}_test --gtest_filter=${TEST_SLOW})
+    set_tests_properties(${name}_slow PROPERTIES TIMEOUT ${CROCHET_TEST_TIMEOUT} LABELS "layer;slow")
+  endif()
+  if(NOT TARGET crochet_layer_tests)
+    add_custom_target(crochet_layer_tests)
+  endif()
+  add_dependencies(crochet_layer_tests crochet_${name}_test)
 endfunction()

@@ -27,7 +27,7 @@
 namespace crochet::tool {
 namespace {
 
-const CommandHelp kHelp = {
+const CommandHelp kConvertHelp = {
     .name = "convert",
     .description = "Copy a checkpoint: to the other format, under other names, or in part",
     .examples =
@@ -37,7 +37,7 @@ const CommandHelp kHelp = {
         "  crochet convert --rename w=weights --rename-regex 's/_([0-9]+)$/\\/\\1/' a b",
 };
 
-struct Options {
+struct ConvertOptions {
   std::string source = {};
   std::string target = {};
   std::string format = {};  // Empty: derived from the target's name.
@@ -49,7 +49,7 @@ struct Options {
   bool dry_run = false;
 };
 
-Renaming renaming_of(const Options& options) {
+Renaming renaming_of(const ConvertOptions& options) {
   Renaming renaming;
   for (const std::string& text : options.renamings) renaming.whole.push_back(parse_renaming(text));
   for (const std::string& text : options.prefixes)
@@ -61,7 +61,7 @@ Renaming renaming_of(const Options& options) {
 using Names = std::map<std::string, std::string>;
 
 // The new names of the tensors to write, by old name.
-Names chosen_names(const CheckpointReader& reader, const Options& options) {
+Names chosen_names(const CheckpointReader& reader, const ConvertOptions& options) {
   std::vector<std::string> names;
   for (const auto& [name, info] : reader.tensors())
     if (options.filter.takes(name)) names.push_back(name);
@@ -88,7 +88,7 @@ bool remove_suffix(std::string_view& text, std::string_view suffix) {
   return true;
 }
 
-Target target_of(const Options& options) {
+Target target_of(const ConvertOptions& options) {
   std::string_view path = options.target;
   auto format = CheckpointFormat::kTensorBundle;
   if (remove_suffix(path, ".safetensors") || options.format == "safetensors")
@@ -204,7 +204,7 @@ void report(const Context& context, const CheckpointReader& source, const Target
                             size_bytes ? size_text(*size_bytes) : "not written"));
 }
 
-int convert(const Context& context, const Options& options) {
+int convert(const Context& context, const ConvertOptions& options) {
   const CheckpointReader reader(checkpoint_argument(context.files(), options.source),
                                 context.files());
   const Target target = target_of(options);
@@ -216,7 +216,7 @@ int convert(const Context& context, const Options& options) {
   return kSuccess;
 }
 
-void add_renaming_options(CLI::App& command, Options& options) {
+void add_renaming_options(CLI::App& command, ConvertOptions& options) {
   const auto add = [&command](const char* name, std::vector<std::string>& texts, const char* what,
                               const char* type) {
     command.add_option(name, texts, what)
@@ -233,9 +233,9 @@ void add_renaming_options(CLI::App& command, Options& options) {
 }  // namespace
 
 void add_convert(CommandLine& line) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ConvertOptions>();
   CLI::App& command = add_command(
-      line, kHelp, [options](const Context& context) { return convert(context, *options); });
+      line, kConvertHelp, [options](const Context& context) { return convert(context, *options); });
   command.add_option("source", options->source, kCheckpointHelp)->type_name("PATH")->required();
   command
       .add_option("target", options->target,

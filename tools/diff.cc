@@ -16,7 +16,7 @@
 namespace crochet::tool {
 namespace {
 
-const CommandHelp kHelp = {
+const CommandHelp kDiffHelp = {
     .name = "diff",
     .description =
         "Compare two checkpoints, tensor by tensor; prints nothing if they are equal.\n"
@@ -27,7 +27,7 @@ const CommandHelp kHelp = {
         "  crochet diff --rtol 1e-5 --ignore global_step runs/a runs/b",
 };
 
-struct Options {
+struct DiffOptions {
   std::string a = {};
   std::string b = {};
   NameFilter filter = {};
@@ -52,7 +52,7 @@ struct Finding {
 
 class Comparer {
  public:
-  Comparer(const Context& context, const Options& options)
+  Comparer(const Context& context, const DiffOptions& options)
       : context_(context), options_(options), a_(open(options.a)), b_(open(options.b)) {}
 
   const CheckpointReader& a() const { return a_; }
@@ -101,7 +101,7 @@ class Comparer {
   }
 
   const Context& context_;  // Not owned; outlive this.
-  const Options& options_;
+  const DiffOptions& options_;
   const CheckpointReader a_;
   const CheckpointReader b_;
   bool had_trouble_ = false;
@@ -155,7 +155,7 @@ Json as_json(const Finding& finding) {
   return json;
 }
 
-int diff(const Context& context, const Options& options) {
+int diff(const Context& context, const DiffOptions& options) {
   Comparer comparer(context, options);
   const std::set<std::string> names = comparer.names();
   if (names.empty() && !(options.filter.only.empty() && options.filter.ignore.empty()))
@@ -191,9 +191,9 @@ std::string check_tolerance(const std::string& text) {
 }  // namespace
 
 void add_diff(CommandLine& line) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<DiffOptions>();
   CLI::App& command = add_command(
-      line, kHelp, [options](const Context& context) { return diff(context, *options); });
+      line, kDiffHelp, [options](const Context& context) { return diff(context, *options); });
   command.add_option("a", options->a, kCheckpointHelp)->type_name("PATH")->required();
   command.add_option("b", options->b, "The other one")->type_name("PATH")->required();
   const CLI::Validator tolerance(check_tolerance, "");

@@ -18,7 +18,7 @@
 namespace crochet::tool {
 namespace {
 
-const CommandHelp kHelp = {
+const CommandHelp kListHelp = {
     .name = "list",
     .description =
         "List the checkpoints of a directory; * marks the newest, from which a run resumes",
@@ -28,7 +28,7 @@ const CommandHelp kHelp = {
         "  crochet list --json runs/digits | jq -r .newest",
 };
 
-struct Options {
+struct ListOptions {
   std::string path = ".";
   bool newest_first = false;
   bool verify = false;
@@ -64,7 +64,7 @@ std::string metrics_text(const FoundCheckpoint& checkpoint) {
   return text.empty() ? "-" : text;
 }
 
-std::string as_text(const std::vector<Row>& rows, const Options& options) {
+std::string as_text(const std::vector<Row>& rows, const ListOptions& options) {
   using enum Table::Align;
   Table table({{"step", kRight}, {"time"}, {"size", kRight}, {"state"}, {"metrics"}, {"name"}});
   for (const Row& row : rows) {
@@ -99,7 +99,7 @@ Json as_json(const Row& row) {
 
 void print_rows(const Context& context, const std::string& directory,
                 const std::optional<std::string>& newest, const std::vector<Row>& rows,
-                const Options& options) {
+                const ListOptions& options) {
   Json checkpoints = Json::array();
   for (const Row& row : rows) checkpoints.push_back(as_json(row));
   context.print_json(Json{{"directory", json_text(directory)},
@@ -108,7 +108,7 @@ void print_rows(const Context& context, const std::string& directory,
                           {"checkpoints", std::move(checkpoints)}});
 }
 
-int list(const Context& context, const Options& options) {
+int list(const Context& context, const ListOptions& options) {
   std::string directory;
   if (!directory_argument(context.files(), options.path, directory))
     throw NotFoundError(fmt::format("{}: no such directory", options.path));
@@ -135,9 +135,9 @@ int list(const Context& context, const Options& options) {
 }  // namespace
 
 void add_list(CommandLine& line) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ListOptions>();
   CLI::App& command = add_command(
-      line, kHelp, [options](const Context& context) { return list(context, *options); });
+      line, kListHelp, [options](const Context& context) { return list(context, *options); });
   command.add_option("directory", options->path, "The directory; by default the current one")
       ->type_name("DIR");
   command.add_flag("--newest-first,-r", options->newest_first, "List the newest first");

@@ -25,7 +25,7 @@
 namespace crochet::tool {
 namespace {
 
-const CommandHelp kHelp = {
+const CommandHelp kRepairHelp = {
     .name = "repair",
     .description =
         "Rebuild a directory's state file from its sound checkpoints, and find files\n"
@@ -37,7 +37,7 @@ const CommandHelp kHelp = {
 
 constexpr const char* kStateFile = "checkpoint";
 
-struct Options {
+struct RepairOptions {
   std::string path = {};
   std::string basename = {};
   bool clean = false;
@@ -131,7 +131,7 @@ bool names_the_same(const CheckpointState& right, const std::optional<Checkpoint
   return paths == now->all_model_checkpoint_paths;
 }
 
-Outcome examine(FileSystem& files, const std::string& directory, const Options& options) {
+Outcome examine(FileSystem& files, const std::string& directory, const RepairOptions& options) {
   const std::vector<FoundCheckpoint> found = find_checkpoints(files, directory);
   Outcome outcome{.directory = directory, .basename = options.basename};
   if (outcome.basename.empty()) outcome.basename = only_basename(files, directory, found);
@@ -154,7 +154,7 @@ Outcome examine(FileSystem& files, const std::string& directory, const Options& 
 // Without a sound checkpoint only leftovers of killed saves are removed: the damaged checkpoints
 // may be all that is left.
 void carry_out(FileSystem& all_files, internal::CheckpointDirectory& directory,
-               const Options& options, Outcome& outcome) {
+               const RepairOptions& options, Outcome& outcome) {
   FileSystem& files = directory.files();
   if (outcome.state && !outcome.state_was_right)
     replace_file(files, join_path(outcome.directory, kStateFile), to_text(*outcome.state));
@@ -166,14 +166,14 @@ void carry_out(FileSystem& all_files, internal::CheckpointDirectory& directory,
   for (auto& leftover : outcome.leftovers) leftover.removed = !files.exists(leftover.path);
 }
 
-bool has_work(const Outcome& outcome, const Options& options) {
+bool has_work(const Outcome& outcome, const RepairOptions& options) {
   if (!outcome.state || !outcome.state_was_right) return true;
   if (options.clean && !outcome.leftovers.empty()) return true;
   const auto is_damaged = [](const auto& each) { return !each.damage.empty(); };
   return options.set_aside && std::ranges::any_of(outcome.checkpoints, is_damaged);
 }
 
-std::string state_text(const Outcome& outcome, const Options& options) {
+std::string state_text(const Outcome& outcome, const RepairOptions& options) {
   const std::string path = printable(join_path(outcome.directory, kStateFile));
   if (!outcome.state) return fmt::format("{}: not changed: no checkpoint is sound\n", path);
   const size_t num_older = outcome.state->all_model_checkpoint_paths.size() - 1;
@@ -185,7 +185,7 @@ std::string state_text(const Outcome& outcome, const Options& options) {
                      num_older == 0 ? "" : fmt::format(" and {} older", num_older));
 }
 
-std::string as_text(const Outcome& outcome, const Options& options) {
+std::string as_text(const Outcome& outcome, const RepairOptions& options) {
   std::string text;
   for (const auto& each : outcome.checkpoints) {
     const std::string prefix = printable(each.found.prefix);
@@ -201,7 +201,7 @@ std::string as_text(const Outcome& outcome, const Options& options) {
   return text + state_text(outcome, options);
 }
 
-Json state_json(const Outcome& outcome, const Options& options) {
+Json state_json(const Outcome& outcome, const RepairOptions& options) {
   Json state = {{"path", json_text(join_path(outcome.directory, kStateFile))},
                 {"right", outcome.state_was_right},
                 {"written", outcome.state && !outcome.state_was_right && !options.dry_run},
@@ -214,7 +214,7 @@ Json state_json(const Outcome& outcome, const Options& options) {
   return state;
 }
 
-Json as_json(const Outcome& outcome, const Options& options) {
+Json as_json(const Outcome& outcome, const RepairOptions& options) {
   Json checkpoints = Json::array(), leftovers = Json::array();
   for (const auto& each : outcome.checkpoints) {
     Json damage = Json::array();
@@ -234,7 +234,7 @@ Json as_json(const Outcome& outcome, const Options& options) {
           {"leftovers", std::move(leftovers)}};
 }
 
-int repair(const Context& context, const Options& options) {
+int repair(const Context& context, const RepairOptions& options) {
   FileSystem& files = context.files();
   std::string directory;
   if (!directory_argument(files, options.path, directory))
@@ -256,9 +256,9 @@ int repair(const Context& context, const Options& options) {
 }  // namespace
 
 void add_repair(CommandLine& line) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<RepairOptions>();
   CLI::App& command = add_command(
-      line, kHelp, [options](const Context& context) { return repair(context, *options); });
+      line, kRepairHelp, [options](const Context& context) { return repair(context, *options); });
   command.add_option("directory", options->path, "The directory of a run")
       ->type_name("DIR")
       ->required();

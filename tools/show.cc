@@ -18,7 +18,7 @@
 namespace crochet::tool {
 namespace {
 
-const CommandHelp kHelp = {
+const CommandHelp kShowHelp = {
     .name = "show",
     .description = "Show the tensors of a checkpoint: type, shape, smallest, largest and mean",
     .examples =
@@ -28,7 +28,7 @@ const CommandHelp kHelp = {
         "  crochet show --values 3 runs/digits",
 };
 
-struct Options {
+struct ShowOptions {
   std::string path = {};
   NameFilter filter = {};
   bool no_stats = false;
@@ -46,7 +46,7 @@ struct Row {
 };
 
 Row look_at(const CheckpointReader& reader, const std::string& name, const TensorInfo& info,
-            const Options& options) {
+            const ShowOptions& options) {
   Row row{.name = name, .info = info};
   if (options.no_stats && options.num_values == 0) return row;
   const ReadResult result = read_if_sound(reader, name);
@@ -74,7 +74,7 @@ std::string not_finite_text(const Statistics& statistics) {
   return text;
 }
 
-std::vector<std::string> cells(const Row& row, const Options& options) {
+std::vector<std::string> cells(const Row& row, const ShowOptions& options) {
   std::vector<std::string> cells = {dtype_name(row.info.dtype), to_string(row.info.shape)};
   const Statistics statistics = row.statistics.value_or(Statistics());
   if (!options.no_stats)
@@ -87,7 +87,7 @@ std::vector<std::string> cells(const Row& row, const Options& options) {
   return cells;
 }
 
-std::string as_text(const std::vector<Row>& rows, const Options& options) {
+std::string as_text(const std::vector<Row>& rows, const ShowOptions& options) {
   using enum Table::Align;
   std::vector<Table::Column> columns = {{"type"}, {"shape"}};
   if (!options.no_stats)
@@ -101,7 +101,7 @@ std::string as_text(const std::vector<Row>& rows, const Options& options) {
   return table.text();
 }
 
-Json as_json(const Row& row, const Options& options) {
+Json as_json(const Row& row, const ShowOptions& options) {
   Json shape = Json::array();
   for (const int64_t size : row.info.shape.dimensions()) shape.push_back(size);
   Json json = {{"name", json_text(row.name)},
@@ -130,7 +130,7 @@ Json metadata_json(const CheckpointReader& reader) {
   return metadata;
 }
 
-int show(const Context& context, const Options& options) {
+int show(const Context& context, const ShowOptions& options) {
   const CheckpointReader reader(checkpoint_argument(context.files(), options.path),
                                 context.files());
   std::vector<Row> rows;
@@ -160,9 +160,9 @@ int show(const Context& context, const Options& options) {
 }  // namespace
 
 void add_show(CommandLine& line) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ShowOptions>();
   CLI::App& command = add_command(
-      line, kHelp, [options](const Context& context) { return show(context, *options); });
+      line, kShowHelp, [options](const Context& context) { return show(context, *options); });
   command.add_option("checkpoint", options->path, kCheckpointHelp)->type_name("PATH")->required();
   add_filter_options(command, options->filter);
   command.add_flag("--no-stats", options->no_stats, "Types and shapes only; reads no data");

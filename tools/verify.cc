@@ -15,7 +15,7 @@
 namespace crochet::tool {
 namespace {
 
-const CommandHelp kHelp = {
+const CommandHelp kVerifyHelp = {
     .name = "verify",
     .description = "Read checkpoints, compare all checksums and report damage",
     .examples =
@@ -24,7 +24,7 @@ const CommandHelp kHelp = {
         "  crochet verify --quiet runs/digits && cp -r runs/digits /backup",
 };
 
-struct Options {
+struct VerifyOptions {
   std::vector<std::string> paths = {};
   bool quiet = false;
 };
@@ -59,7 +59,7 @@ Json as_json(const FoundCheckpoint& checkpoint, const Inspection& inspection) {
           {"damage", std::move(lines)}};
 }
 
-int verify(const Context& context, const Options& options) {
+int verify(const Context& context, const VerifyOptions& options) {
   bool all_sound = true;
   Json checkpoints = Json::array();
   for (const std::string& path : options.paths)
@@ -80,9 +80,9 @@ int verify(const Context& context, const Options& options) {
 }  // namespace
 
 void add_verify(CommandLine& line) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<VerifyOptions>();
   CLI::App& command = add_command(
-      line, kHelp, [options](const Context& context) { return verify(context, *options); });
+      line, kVerifyHelp, [options](const Context& context) { return verify(context, *options); });
   command
       .add_option("checkpoints", options->paths,
                   "Checkpoints: their prefixes, any of their files, or directories for all in them")

@@ -10,6 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include "crochet/testing/random_bytes.h"
+
 namespace crochet {
 namespace {
 
@@ -21,13 +23,6 @@ uint32_t slow_crc32c(std::string_view data) {
     for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0x82f63b78u : 0u);
   }
   return ~crc;
-}
-
-std::string random_bytes(size_t count) {
-  std::mt19937 random(1);
-  std::string bytes;
-  for (size_t i = 0; i < count; ++i) bytes += static_cast<char>(random());
-  return bytes;
 }
 
 // From RFC 3720, B.4.

@@ -15,11 +15,8 @@
 namespace crochet::inline v0 {
 namespace {
 
-// Size of one copy: still in the L1 cache when the checksum is computed.
-constexpr size_t kPieceBytes = size_t{16} << 10;
-
 // Retries of a block that the system keeps refusing for now.
-constexpr int kMaxRetries = 100;
+constexpr int kMaxReadRetries = 100;
 
 constexpr uint64_t rounded_down(uint64_t value) { return value - value % kDirectAlignment; }
 constexpr uint64_t rounded_up(uint64_t value) { return rounded_down(value + kDirectAlignment - 1); }
@@ -30,7 +27,7 @@ void copy(std::span<const std::byte> from, std::span<std::byte> to) {
 
 uint32_t copy_with_crc32c(uint32_t crc, std::span<const std::byte> from, std::span<std::byte> to) {
   while (!from.empty()) {
-    const size_t size = std::min(from.size(), kPieceBytes);
+    const size_t size = std::min(from.size(), kCopyBytes);
     copy(from.first(size), to);
     crc = extend_crc32c(crc, to.first(size));
     from = from.subspan(size);
@@ -102,7 +99,7 @@ void DirectReadStream::complete_one() {
   Block& block = blocks_[slot];
   block.under_way = false;
   const bool may_retry = completion.result == -EINTR || completion.result == -EAGAIN;
-  if (may_retry && block.num_retries++ < kMaxRetries) return start(slot);
+  if (may_retry && block.num_retries++ < kMaxReadRetries) return start(slot);
   if (completion.result < 0) throw_errno(-completion.result, path_, "direct read");
   block.num_bytes += static_cast<size_t>(completion.result);
   const bool is_at_end = completion.result == 0 || block.num_bytes % kDirectAlignment != 0;

@@ -18,6 +18,7 @@
 #include "crochet/base/error.h"
 #include "crochet/io/crc32c.h"
 #include "crochet/testing/memory_file_system.h"
+#include "crochet/testing/random_bytes.h"
 
 namespace crochet {
 namespace {
@@ -27,13 +28,6 @@ using ::testing::ThrowsMessage;
 
 constexpr size_t kBlockBytes = 2 * kDirectAlignment;
 constexpr size_t kNumBlocks = 4;
-
-std::string random_bytes(size_t size) {
-  std::mt19937 random(1);
-  std::string bytes(size, '\0');
-  for (char& byte : bytes) byte = static_cast<char>(random());
-  return bytes;
-}
 
 // A fault of one completion.
 struct Fault {

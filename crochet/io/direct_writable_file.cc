@@ -18,19 +18,16 @@
 namespace crochet::inline v0 {
 namespace {
 
-// Size of one copy: still in the L1 cache when the checksum is computed.
-constexpr size_t kPieceBytes = size_t{16} << 10;
-
 // Completions of one buffer with "try again", or with less than a block written, before they
 // count as an error.
-constexpr int kMaxRetries = 1000;
+constexpr int kMaxWriteRetries = 1000;
 
 bool is_at_page(std::span<const std::byte> bytes) {
   return reinterpret_cast<uintptr_t>(bytes.data()) % kPageBytes == 0;
 }
 
 // The write must be retried. ECANCELED: the thread that started it has ended.
-bool is_passing(int error) { return error == EINTR || error == EAGAIN || error == ECANCELED; }
+bool is_retried(int error) { return error == EINTR || error == EAGAIN || error == ECANCELED; }
 
 // The kernel accepted O_DIRECT, but the file system, or a layer below it, does not.
 bool is_refusal(int error) { return error == EINVAL || error == EOPNOTSUPP || error == ENOSYS; }
@@ -109,7 +106,7 @@ void DirectWritableFile::copy_in(std::span<const std::byte> data, const Look& lo
   written_ = written_ && data.empty();
   while (!data.empty()) {
     const std::span<std::byte> place = room();
-    const size_t size = std::min({data.size(), place.size(), kPieceBytes});
+    const size_t size = std::min({data.size(), place.size(), kCopyBytes});
     std::memcpy(place.data(), data.data(), size);
     look(place.first(size));
     data = data.subspan(size);
@@ -221,7 +218,7 @@ void DirectWritableFile::wait_for_all() {
 void DirectWritableFile::end(const IoCompletion& completion) {
   const IoRequest& request = completion.request;
   const int result = completion.result;
-  if (result < 0 && is_passing(-result)) return continue_after(request, 0);
+  if (result < 0 && is_retried(-result)) return continue_after(request, 0);
   if (result < 0 && is_refusal(-result)) {
     fall_back_to_page_cache(Means::kDirect, -result);
     return continue_through_page_cache(request);
@@ -238,7 +235,7 @@ void DirectWritableFile::continue_after(const IoRequest& request, size_t written
   const size_t whole = written - written % block_bytes_;
   int& retries = num_retries_[request.buffer];
   retries = whole > 0 ? 0 : retries + 1;
-  if (retries > kMaxRetries) fail(EIO, "write");
+  if (retries > kMaxWriteRetries) fail(EIO, "write");
   IoRequest rest = request;
   rest.begin += whole;
   rest.offset += whole;

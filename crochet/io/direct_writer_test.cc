@@ -36,7 +36,7 @@ using testing::SizeIs;
 using testing::ThrowsMessage;
 
 constexpr size_t kMebibyte = size_t{1} << 20;
-constexpr size_t kBufferBytes = 16384;
+constexpr size_t kSmallBufferBytes = 16384;
 
 std::string scrambled(size_t size, uint64_t seed = 1) {
   std::string bytes(size, '\0');
@@ -59,7 +59,7 @@ class DirectWriterTest : public testing::Test {
  protected:
   // Options for files written from a few small buffers, whatever their size.
   DirectWriterOptions small_buffers() {
-    return {.min_bytes = 0, .num_buffers = 3, .buffer_bytes = kBufferBytes, .calls = &calls_};
+    return {.min_bytes = 0, .num_buffers = 3, .buffer_bytes = kSmallBufferBytes, .calls = &calls_};
   }
 
   // For behaviour that only shows where the directory's file system and the kernel support it.
@@ -89,7 +89,7 @@ class DirectWriterTest : public testing::Test {
 
   const TempDirectory directory_;
   const std::string path_ = directory_ / "file";
-  const std::string content_ = scrambled(10 * kBufferBytes + 5);
+  const std::string content_ = scrambled(10 * kSmallBufferBytes + 5);
   ScriptedCalls calls_;
 };
 
@@ -120,8 +120,9 @@ INSTANTIATE_TEST_SUITE_P(All, EveryWayTest,
 
 std::vector<size_t> sizes_around_boundaries() {
   std::vector<size_t> sizes;
-  for (const size_t boundary : {size_t{0}, size_t{512}, size_t{4096}, size_t{8192}, kBufferBytes,
-                                2 * kBufferBytes, 3 * kBufferBytes, 7 * kBufferBytes})
+  for (const size_t boundary :
+       {size_t{0}, size_t{512}, size_t{4096}, size_t{8192}, kSmallBufferBytes,
+        2 * kSmallBufferBytes, 3 * kSmallBufferBytes, 7 * kSmallBufferBytes})
     for (const int delta : {-1, 0, 1})
       if (boundary > 0 || delta >= 0) sizes.push_back(boundary + static_cast<size_t>(delta));
   return sizes;
@@ -188,9 +189,9 @@ class HeldBytes {
 };
 
 TEST_P(EveryWayTest, WritesHeldBytesBetweenOthers) {
-  const HeldBytes held(5 * kBufferBytes + 700);
+  const HeldBytes held(5 * kSmallBufferBytes + 700);
   DirectWriter writer(options());
-  for (const size_t before : {size_t{0}, size_t{100}, size_t{4096}, kBufferBytes})
+  for (const size_t before : {size_t{0}, size_t{100}, size_t{4096}, kSmallBufferBytes})
     for (const size_t skipped : {size_t{0}, size_t{1}, size_t{4096}}) {
       const std::string head = scrambled(before, 7);
       std::string expected = head;
@@ -210,7 +211,7 @@ TEST_P(EveryWayTest, WritesHeldBytesBetweenOthers) {
 
 TEST_F(DirectWriterTest, WritesHeldBytesWithoutACopy) {
   if (!is_direct()) GTEST_SKIP() << "no direct files here";
-  const HeldBytes held(7 * kBufferBytes + 700);
+  const HeldBytes held(7 * kSmallBufferBytes + 700);
   std::vector<size_t> places;
   calls_.on_result = [&](int, const IoRequest& request, int result) {
     if (request.held != nullptr)
@@ -218,22 +219,23 @@ TEST_F(DirectWriterTest, WritesHeldBytesWithoutACopy) {
     return result;
   };
   DirectWriter writer(small_buffers());
-  const auto file = writer.create(path_, 30 * kBufferBytes);
+  const auto file = writer.create(path_, 30 * kSmallBufferBytes);
   file->append_held_with_crc32c(0, held.from(0));  // Its end is copied; what follows is unaligned.
   EXPECT_THAT(places, SizeIs(Ge(4)));
   file->append_held_with_crc32c(0, held.from(0));
   file->sync();
   std::ranges::sort(places);
-  EXPECT_THAT(places, ElementsAre(0, kBufferBytes, 2 * kBufferBytes, 3 * kBufferBytes,
-                                  4 * kBufferBytes, 5 * kBufferBytes, 6 * kBufferBytes));
+  EXPECT_THAT(places,
+              ElementsAre(0, kSmallBufferBytes, 2 * kSmallBufferBytes, 3 * kSmallBufferBytes,
+                          4 * kSmallBufferBytes, 5 * kSmallBufferBytes, 6 * kSmallBufferBytes));
 }
 
 TEST_F(DirectWriterTest, ContinuesAShortWriteOfHeldBytes) {
-  const HeldBytes held(4 * kBufferBytes);
+  const HeldBytes held(4 * kSmallBufferBytes);
   // The kernel wrote only the first half: what follows is wrong until it is written.
   calls_.on_result = [&](int n, const IoRequest& request, int result) {
-    if (result < 0 || n % 2 == 0 || request.end - request.begin < kBufferBytes) return result;
-    const std::string wrong(kBufferBytes / 2, '?');
+    if (result < 0 || n % 2 == 0 || request.end - request.begin < kSmallBufferBytes) return result;
+    const std::string wrong(kSmallBufferBytes / 2, '?');
     const int file = ::open(path_.c_str(), O_WRONLY);
     EXPECT_EQ(::pwrite(file, wrong.data(), wrong.size(),
                        static_cast<off_t>(request.offset + wrong.size())),
@@ -251,7 +253,7 @@ TEST_F(DirectWriterTest, ContinuesAShortWriteOfHeldBytes) {
 
 TEST_P(EveryWayTest, ContinuesAfterEverySync) {
   DirectWriter writer(options());
-  const auto file = writer.create(path_, 2 * kBufferBytes);
+  const auto file = writer.create(path_, 2 * kSmallBufferBytes);
   size_t done = 0;
   for (size_t n = 1; done < content_.size(); n = n * 3 + 1) {
     const size_t end = std::min(content_.size(), done + n);
@@ -312,7 +314,7 @@ TEST_F(DirectWriterTest, WritesWholeBlocksPastTheCacheAndTheTailThroughIt) {
   };
   DirectWriter writer(small_buffers());
   write_through(writer);
-  EXPECT_EQ(direct_bytes, 10 * kBufferBytes);
+  EXPECT_EQ(direct_bytes, 10 * kSmallBufferBytes);
   EXPECT_EQ(calls_.num_results, 10);
   EXPECT_EQ(calls_.num_write_ats, 1);
   EXPECT_EQ(calls_.num_truncates, 0);  // The length was as expected.
@@ -354,15 +356,15 @@ TEST_F(DirectWriterTest, AnAbandonedFileDoesNotDamageTheNext) {
   DirectWriter writer(small_buffers());
   for (int i = 0; i < 20; ++i) {
     writer.create(directory_ / "abandoned", content_.size())
-        ->append(scrambled(6 * kBufferBytes, 3));
-    const std::string bytes = scrambled(3 * kBufferBytes + 1, static_cast<uint64_t>(i) + 9);
+        ->append(scrambled(6 * kSmallBufferBytes, 3));
+    const std::string bytes = scrambled(3 * kSmallBufferBytes + 1, static_cast<uint64_t>(i) + 9);
     const auto file = writer.create(path_, bytes.size());
     file->append(bytes);
     file->close();
     EXPECT_TRUE(content() == bytes);
     const std::string abandoned = read_file(FileSystem::posix(), directory_ / "abandoned");
-    EXPECT_TRUE(!direct ||
-                abandoned.starts_with(scrambled(6 * kBufferBytes, 3).substr(0, kBufferBytes)));
+    EXPECT_TRUE(!direct || abandoned.starts_with(
+                               scrambled(6 * kSmallBufferBytes, 3).substr(0, kSmallBufferBytes)));
   }
 }
 
@@ -374,7 +376,7 @@ TEST_F(DirectWriterTest, ManyThreadsWriteAtOnce) {
       threads.emplace_back([&, i] {
         for (uint64_t round = 0; round < 5; ++round) {
           const std::string path = directory_ / fmt::format("file-{}", i);
-          const std::string bytes = scrambled(5 * kBufferBytes + i, i * 100 + round);
+          const std::string bytes = scrambled(5 * kSmallBufferBytes + i, i * 100 + round);
           const auto file = writer.create(path, bytes.size());
           file->append(bytes);
           file->sync();

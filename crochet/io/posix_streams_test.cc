@@ -20,6 +20,7 @@
 #include "crochet/io/posix_files.h"
 #include "crochet/testing/forked_child.h"
 #include "crochet/testing/log_capture.h"
+#include "crochet/testing/random_bytes.h"
 #include "crochet/testing/temp_directory.h"
 
 namespace crochet {
@@ -27,13 +28,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
-
-std::string random_bytes(size_t size) {
-  std::mt19937 random(2);
-  std::string bytes(size, '\0');
-  for (char& byte : bytes) byte = static_cast<char>(random());
-  return bytes;
-}
 
 // More than one lane holds.
 const std::string& large_content() {

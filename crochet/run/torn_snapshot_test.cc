@@ -32,7 +32,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 // The number of steps, each of which is saved; after recoveries, some are saved twice.
-constexpr int64_t kSteps = 500;
+constexpr int64_t kNumSteps = 500;
 // Steps after which a run recovers once, and steps after which it ends once.
 constexpr int64_t kAbortEvery = 23;
 constexpr int64_t kFailEvery = 101;
@@ -99,7 +99,7 @@ struct State {
 
 class TornSnapshotTest : public testing::Test {
  protected:
-  LoopOptions options(int64_t last_step = kSteps) {
+  LoopOptions options(int64_t last_step = kNumSteps) {
     return {.checkpoint_dir = "run",
             .save_checkpoint_steps = 1,
             .saving_listeners = {listener_},
@@ -128,10 +128,10 @@ class TornSnapshotTest : public testing::Test {
         again = true;
       }
     }
-    EXPECT_EQ(aborted_.size(), static_cast<size_t>(kSteps / kAbortEvery));
-    EXPECT_EQ(failed_.size(), static_cast<size_t>(kSteps / kFailEvery));
+    EXPECT_EQ(aborted_.size(), static_cast<size_t>(kNumSteps / kAbortEvery));
+    EXPECT_EQ(failed_.size(), static_cast<size_t>(kNumSteps / kFailEvery));
     // A save whose run ended before its listener was called is not read: at most one per program.
-    EXPECT_GE(listener_->num_read(), kSteps - kSteps / kFailEvery);
+    EXPECT_GE(listener_->num_read(), kNumSteps - kNumSteps / kFailEvery);
   }
 
   MemoryFileSystem files_;
@@ -243,7 +243,7 @@ TEST_P(TornOwnedSnapshotTest, NeverHappensThoughMemoryIsReused) {
     run(8);
     EXPECT_EQ(listener_->num_read(), 9);
   } else {
-    run_to_the_end([&] { run(kSteps); });
+    run_to_the_end([&] { run(kNumSteps); });
   }
 }
 

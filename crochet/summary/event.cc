@@ -22,7 +22,7 @@ enum class EventField {
   kTaggedRunMetadata = 8,
 };
 enum class SessionLogField { kStatus = 1, kCheckpointPath = 2, kMessage = 3 };
-enum class RunMetadataField { kTag = 1, kRunMetadata = 2 };
+enum class TaggedRunMetadataField { kTag = 1, kRunMetadata = 2 };
 
 std::string encode_session_log(const SessionLogEntry& log) {
   std::string bytes;
@@ -38,9 +38,9 @@ std::string encode_session_log(const SessionLogEntry& log) {
 std::string encode_run_metadata(const TaggedRunMetadata& metadata) {
   std::string bytes;
   protozero::pbf_writer message(bytes);
-  if (!metadata.tag.empty()) message.add_string(number(RunMetadataField::kTag), metadata.tag);
+  if (!metadata.tag.empty()) message.add_string(number(TaggedRunMetadataField::kTag), metadata.tag);
   if (!metadata.run_metadata.empty())
-    message.add_bytes(number(RunMetadataField::kRunMetadata), metadata.run_metadata);
+    message.add_bytes(number(TaggedRunMetadataField::kRunMetadata), metadata.run_metadata);
   return bytes;
 }
 
@@ -54,8 +54,8 @@ SessionLogEntry read_session_log(const protozero::pbf_reader& message) {
 
 TaggedRunMetadata read_run_metadata(const protozero::pbf_reader& message) {
   TaggedRunMetadata metadata;
-  read_fields(message, text_at(RunMetadataField::kTag, metadata.tag),
-              text_at(RunMetadataField::kRunMetadata, metadata.run_metadata));
+  read_fields(message, text_at(TaggedRunMetadataField::kTag, metadata.tag),
+              text_at(TaggedRunMetadataField::kRunMetadata, metadata.run_metadata));
   return metadata;
 }
 

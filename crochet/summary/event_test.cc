@@ -19,7 +19,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-std::vector<Event> examples() {
+std::vector<Event> example_events() {
   return {
       {},
       {.wall_time = 1.5, .file_version = std::string(kEventFileVersion)},
@@ -38,7 +38,7 @@ std::vector<Event> examples() {
 }
 
 TEST(EventTest, DecodesWhatItEncoded) {
-  for (const Event& event : examples()) EXPECT_EQ(decode_event(encode_event(event)), event);
+  for (const Event& event : example_events()) EXPECT_EQ(decode_event(encode_event(event)), event);
 }
 
 TEST(EventTest, KeepsNanAndTheSignOfZero) {
@@ -63,7 +63,7 @@ TEST(EventTest, SkipsKnownFieldsOfAnotherType) {
 }
 
 TEST(EventTest, ATruncatedMessageIsDataLossOrShorter) {
-  for (const Event& event : examples()) {
+  for (const Event& event : example_events()) {
     const std::string good = encode_event(event);
     for (size_t size = 0; size < good.size(); ++size) {
       try {
@@ -77,7 +77,7 @@ TEST(EventTest, ATruncatedMessageIsDataLossOrShorter) {
 
 // Some bits are ignored, such as those of a varint above the 64th.
 TEST(EventTest, AFlippedBitIsDataLossOrSomeEvent) {
-  for (const Event& event : examples()) {
+  for (const Event& event : example_events()) {
     const std::string good = encode_event(event);
     for (size_t i = 0; i < 8 * good.size(); ++i) {
       std::string bad = good;

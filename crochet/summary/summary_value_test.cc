@@ -16,7 +16,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-std::vector<SummaryValue> examples() {
+std::vector<SummaryValue> example_values() {
   return {
       {.tag = "loss", .simple_value = 0.25F},
       {.tag = "weights", .histogram = make_histogram(Tensor::from<float>({-1, 0, 0.5, 1e30F}))},
@@ -46,15 +46,15 @@ std::string text_value(const std::string& tensor, const std::string& plugin) {
 }
 
 TEST(SummaryValueTest, DecodesWhatItEncoded) {
-  EXPECT_EQ(decode_summary(encode_summary(examples())), examples());
-  for (const SummaryValue& value : examples())
+  EXPECT_EQ(decode_summary(encode_summary(example_values())), example_values());
+  for (const SummaryValue& value : example_values())
     EXPECT_THAT(decode_summary(encode_summary(std::span(&value, 1))), ElementsAre(value));
 }
 
 TEST(SummaryValueTest, ConcatenatedSummariesAreOne) {
   std::string bytes;
-  for (const SummaryValue& value : examples()) bytes += encode_summary(std::span(&value, 1));
-  EXPECT_EQ(decode_summary(bytes), examples());
+  for (const SummaryValue& value : example_values()) bytes += encode_summary(std::span(&value, 1));
+  EXPECT_EQ(decode_summary(bytes), example_values());
 }
 
 TEST(SummaryValueTest, ATensorOfAnotherPluginIsNotAText) {
@@ -80,10 +80,10 @@ TEST(SummaryValueTest, SkipsATextWithAWrongShape) {
 }
 
 TEST(SummaryValueTest, ATruncatedMessageIsDataLossOrShorter) {
-  const std::string good = encode_summary(examples());
+  const std::string good = encode_summary(example_values());
   for (size_t size = 0; size < good.size(); ++size) {
     try {
-      EXPECT_LT(decode_summary(good.substr(0, size)).size(), examples().size()) << size;
+      EXPECT_LT(decode_summary(good.substr(0, size)).size(), example_values().size()) << size;
     } catch (const DataLossError& error) {
       EXPECT_THAT(error.what(), HasSubstr("not a protobuf message")) << size << " bytes";
     }
@@ -91,7 +91,7 @@ TEST(SummaryValueTest, ATruncatedMessageIsDataLossOrShorter) {
 }
 
 TEST(SummaryValueTest, AFlippedBitIsDataLossOrSomeSummary) {
-  const std::string good = encode_summary(examples());
+  const std::string good = encode_summary(example_values());
   for (size_t i = 0; i < 8 * good.size(); ++i) {
     std::string bad = good;
     bad[i / 8] = static_cast<char>(bad[i / 8] ^ (1 << i % 8));

@@ -13,6 +13,7 @@
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/tensor/tensor_slice.h"
 #include "crochet/testing/attack_count.h"
+#include "crochet/testing/checkpoint_contents.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/raw_bundle.h"
 
@@ -45,12 +46,6 @@ BundleFiles small_bundle(size_t alignment) {
   writer.finish();
   return {read_file(files, index_filename(kPrefix)),
           read_file(files, data_filename(kPrefix, 0, 1))};
-}
-
-TensorMap read_all(const CheckpointReader& reader) {
-  TensorMap tensors;
-  for (const auto& [name, info] : reader.tensors()) tensors[name] = reader.read(name);
-  return tensors;
 }
 
 // True if the damage was detected.

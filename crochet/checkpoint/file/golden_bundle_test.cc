@@ -19,7 +19,7 @@ namespace {
 
 // Bundles written by TensorFlow; the README next to them describes how.
 
-std::string golden(std::string_view name) {
+std::string golden_bundle(std::string_view name) {
   return fmt::format("{}/tests/golden/bundle/{}", CROCHET_SOURCE_DIR, name);
 }
 
@@ -50,7 +50,7 @@ Tensor bit_patterns(DType dtype, const std::vector<uint16_t>& patterns) {
   return as_type(dtype, Tensor::from(patterns, {2, 3}));
 }
 
-TensorMap expected_types() {
+TensorMap bundle_types() {
   return {
       {"empty", Tensor::zeros<float>({0, 5})},
       {"global_step", Tensor::scalar<int64_t>(7)},
@@ -82,15 +82,15 @@ TensorMap expected_types() {
 }
 
 TEST(GoldenBundleTest, AllTypesAreReadAsTensorFlowWroteThem) {
-  const CheckpointReader reader(golden("types"));
+  const CheckpointReader reader(golden_bundle("types"));
   reader.verify();
-  for (const auto& [name, expected] : expected_types())
+  for (const auto& [name, expected] : bundle_types())
     EXPECT_EQ(reader.read(name), expected) << name;
-  EXPECT_EQ(reader.tensors().size(), expected_types().size());
+  EXPECT_EQ(reader.tensors().size(), bundle_types().size());
 }
 
 TEST(GoldenBundleTest, ShardsOfATensorFlowSaverAreRead) {
-  const CheckpointReader reader(golden("sharded"));
+  const CheckpointReader reader(golden_bundle("sharded"));
   reader.verify();
   EXPECT_THAT(reader.tensors(),
               testing::ElementsAre(testing::Key("parts"), testing::Key("shard0/w"),
@@ -107,7 +107,7 @@ TEST(GoldenBundleTest, ShardsOfATensorFlowSaverAreRead) {
 }
 
 TEST(GoldenBundleTest, SlicesThatTensorFlowWroteAreRead) {
-  const CheckpointReader reader(golden("slices"));
+  const CheckpointReader reader(golden_bundle("slices"));
   reader.verify();
   EXPECT_THAT(reader.tensors(), testing::ElementsAre(testing::Key("columns"), testing::Key("grid"),
                                                      testing::Key("words")));

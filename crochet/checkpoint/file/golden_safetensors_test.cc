@@ -7,6 +7,7 @@
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/safetensors/safetensors_writer.h"
 #include "crochet/tensor/fmt.h"
+#include "crochet/testing/checkpoint_contents.h"
 #include "crochet/testing/memory_file_system.h"
 
 namespace crochet {
@@ -14,23 +15,15 @@ namespace {
 
 // Files written by Python's package; the README next to them describes how.
 
-std::string golden(std::string_view name) {
+std::string golden_safetensors(std::string_view name) {
   return fmt::format("{}/tests/golden/safetensors/{}", CROCHET_SOURCE_DIR, name);
 }
 
 std::string golden_bytes(const std::string& name) {
-  return read_file(FileSystem::posix(), golden(name + ".safetensors"));
+  return read_file(FileSystem::posix(), golden_safetensors(name + ".safetensors"));
 }
 
-Tensor counting(DType dtype, const Shape& shape) {
-  Tensor tensor(dtype, shape);
-  int next = 0;
-  for (std::byte& byte : tensor.mutable_bytes())
-    byte = static_cast<std::byte>(next++ % (dtype == DType::kBool ? 2 : 256));
-  return tensor;
-}
-
-TensorMap expected_types() {
+TensorMap safetensors_types() {
   TensorMap tensors = {{"empty", Tensor::zeros<float>({0, 5})},
                        {"global_step", Tensor::scalar<int64_t>(7)},
                        {"high_rank", counting(DType::kInt32, {1, 2, 1, 3, 1, 1})},
@@ -43,11 +36,9 @@ TensorMap expected_types() {
   return tensors;
 }
 
-TensorMap read_all(const CheckpointReader& reader) {
+TensorMap verified(const CheckpointReader& reader) {
   reader.verify();
-  TensorMap tensors;
-  for (const auto& [name, info] : reader.tensors()) tensors[name] = reader.read(name);
-  return tensors;
+  return read_all(reader);
 }
 
 std::string written(const TensorMap& tensors,
@@ -60,22 +51,23 @@ std::string written(const TensorMap& tensors,
 }
 
 TEST(GoldenSafetensorsTest, ReadsWhatPythonWrote) {
-  const CheckpointReader reader(golden("types"));
+  const CheckpointReader reader(golden_safetensors("types"));
   EXPECT_FALSE(reader.has_checksums());
-  EXPECT_EQ(read_all(reader), expected_types());
-  EXPECT_EQ(read_all(CheckpointReader(golden("types.safetensors"))), expected_types());
-  EXPECT_TRUE(read_all(CheckpointReader(golden("none"))).empty());
-  EXPECT_EQ(CheckpointReader(golden("metadata")).metadata().at("format"), "np");
+  EXPECT_EQ(verified(reader), safetensors_types());
+  EXPECT_EQ(verified(CheckpointReader(golden_safetensors("types.safetensors"))),
+            safetensors_types());
+  EXPECT_TRUE(verified(CheckpointReader(golden_safetensors("none"))).empty());
+  EXPECT_EQ(CheckpointReader(golden_safetensors("metadata")).metadata().at("format"), "np");
 }
 
 TEST(GoldenSafetensorsTest, ReadsSeveralFiles) {
-  const CheckpointReader reader(golden("shards"));
-  EXPECT_EQ(read_all(reader), (TensorMap{{"a", counting(DType::kFloat, {2, 2})},
+  const CheckpointReader reader(golden_safetensors("shards"));
+  EXPECT_EQ(verified(reader), (TensorMap{{"a", counting(DType::kFloat, {2, 2})},
                                          {"b", counting(DType::kInt8, {3})}}));
 }
 
 TEST(GoldenSafetensorsTest, WritesTheSameBytes) {
-  EXPECT_EQ(written(expected_types()), golden_bytes("types"));
+  EXPECT_EQ(written(safetensors_types()), golden_bytes("types"));
   EXPECT_EQ(written({}), golden_bytes("none"));
   EXPECT_EQ(written({{"w", counting(DType::kFloat, {2})}}, {{"format", "np"}}),
             golden_bytes("metadata"));

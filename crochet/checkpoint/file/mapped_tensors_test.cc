@@ -27,7 +27,7 @@ Tensor counted(int64_t size) {
   return Tensor::from(values);
 }
 
-constexpr int64_t kLarge = 50'000;  // Floats: large enough to be mapped rather than read.
+constexpr int64_t kMappedFloats = 50'000;  // Floats: large enough to be mapped rather than read.
 
 class MappedTensorsTest : public testing::Test {
  protected:
@@ -37,8 +37,9 @@ class MappedTensorsTest : public testing::Test {
     writer.add("small", values_.at("small"));
     writer.add("words", values_.at("words"));
     writer.add("odd", values_.at("odd"));
-    writer.add_slice("parts", {2 * kLarge}, parse_slice("0,50000"), counted(kLarge));
-    writer.add_slice("parts", {2 * kLarge}, parse_slice("50000,50000"), counted(kLarge));
+    writer.add_slice("parts", {2 * kMappedFloats}, parse_slice("0,50000"), counted(kMappedFloats));
+    writer.add_slice("parts", {2 * kMappedFloats}, parse_slice("50000,50000"),
+                     counted(kMappedFloats));
     writer.finish();
   }
   void write() { write(FileSystem::posix()); }
@@ -51,8 +52,8 @@ class MappedTensorsTest : public testing::Test {
 
   const TempDirectory directory_;
   std::string prefix_ = directory_ / "c";
-  const TensorMap values_ = {{"large", counted(kLarge)},
-                             {"odd", counted(kLarge)},  // Follows strings of 9 bytes.
+  const TensorMap values_ = {{"large", counted(kMappedFloats)},
+                             {"odd", counted(kMappedFloats)},  // Follows strings of 9 bytes.
                              {"small", counted(10)},
                              {"words", Tensor::from({"a", "bc"})}};
 };
@@ -105,7 +106,7 @@ TEST_F(MappedTensorsTest, OfSlicesAreVerifiedSliceBySlice) {
 
 TEST_F(MappedTensorsTest, AreRejectedIfTheFileIsTooShort) {
   write();
-  FileSystem::posix().truncate(data_filename(prefix_, 0, 1), kLarge * 4 - 1);
+  FileSystem::posix().truncate(data_filename(prefix_, 0, 1), kMappedFloats * 4 - 1);
   EXPECT_THROW(CheckpointReader(prefix_).map("large"), DataLossError);
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 // Reads one damaged file after another: each damage is reported as such.
 
-TensorMap small_tensors() {
+TensorMap storable_tensors() {
   return {{"bias", Tensor::from<float>({1, 2, 3})},
           {"c", Tensor::zeros<std::complex<double>>({2})},
           {"empty", Tensor::zeros<double>({0, 4})},
@@ -31,7 +31,7 @@ class SafetensorsDamageTest : public testing::Test {
  protected:
   void write(int num_shards, const std::string& prefix = "m", int64_t step = 7) {
     SafetensorsWriter writer(files_, prefix, {.num_shards = num_shards});
-    TensorMap tensors = small_tensors();
+    TensorMap tensors = storable_tensors();
     tensors["global_step"] = Tensor::scalar(step);
     size_t num_added = 0;
     for (const auto& [name, tensor] : tensors) {
@@ -63,7 +63,7 @@ class SafetensorsDamageTest : public testing::Test {
     });
     EXPECT_EQ(is_noticed_by([](const CheckpointReader& reader) { reader.verify(); }), !is_read);
     if (!is_read) return true;
-    TensorMap expected = small_tensors();
+    TensorMap expected = storable_tensors();
     expected["w"] = Tensor::from<float>({1, 2, 3});
     EXPECT_EQ(tensors, expected);
     return false;
@@ -134,7 +134,7 @@ TEST_F(SafetensorsDamageTest, SwappedMissingAndStaleFilesAreDetected) {
 
 // Without checksums only the structure is checked: no crash, and no value of another shape.
 TEST_F(SafetensorsDamageTest, AFlippedBitOfAFileWithoutChecksumsDoesNotCrash) {
-  TensorMap expected = small_tensors();
+  TensorMap expected = storable_tensors();
   expected.erase("labels");
   expected.erase("c");
   SafetensorsWriter writer(files_, "m", {.checksums = false});

@@ -17,6 +17,19 @@
 #include "crochet/io/path.h"
 
 namespace crochet::inline v0 {
+namespace internal {
+
+// The information about a tensor that the header needs.
+struct HeaderEntry {
+  Shape shape;
+  uint64_t num_bytes;
+  uint32_t crc;
+
+  friend bool operator==(const HeaderEntry&, const HeaderEntry&) = default;
+};
+
+}  // namespace internal
+
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "the format is little-endian");
@@ -79,16 +92,7 @@ Shape shape_of_bytes(const Tensor& tensor) {
   return Shape(dimensions);
 }
 
-// The information about a tensor that the header needs.
-struct Stored {
-  Shape shape;
-  uint64_t num_bytes;
-  uint32_t crc;
-
-  friend bool operator==(const Stored&, const Stored&) = default;
-};
-
-Stored stored_of(const Tensor& tensor) {
+internal::HeaderEntry stored_of(const Tensor& tensor) {
   const bool as_bytes = internal::safetensors_type_of(tensor.dtype()) == nullptr;
   return {as_bytes ? shape_of_bytes(tensor) : tensor.shape(), stored_bytes(tensor),
           stored_crc32c(tensor)};
@@ -101,10 +105,10 @@ using internal::SafetensorsType;
 
 struct SafetensorsWriter::Item {
   int shard;
-  Tensor tensor;                 // Unset if it is read later.
-  std::function<Tensor()> read;  // Null for a tensor that is held.
-  std::optional<Stored> known;   // For a tensor that is read later.
-  const SafetensorsType* type;   // Of the stored bytes.
+  Tensor tensor;                               // Unset if it is read later.
+  std::function<Tensor()> read;                // Null for a tensor that is held.
+  std::optional<internal::HeaderEntry> known;  // For a tensor that is read later.
+  const SafetensorsType* type;                 // Of the stored bytes.
   internal::Metadata notes;
 };
 
@@ -211,7 +215,7 @@ std::string SafetensorsWriter::encode_header(int shard, NamedItems& items) const
   uint64_t end = 0;
   for (const auto& [name, item] : sorted) {
     const uint64_t begin = end;
-    const Stored stored = item->known ? *item->known : stored_of(item->tensor);
+    const internal::HeaderEntry stored = item->known ? *item->known : stored_of(item->tensor);
     end += stored.num_bytes;
     header.tensors.push_back({.name = std::string(name),
                               .type = item->type,

@@ -10,6 +10,7 @@
 #include "crochet/checkpoint/safetensors/safetensors_index.h"
 #include "crochet/io/crc32c.h"
 #include "crochet/tensor/fmt.h"
+#include "crochet/testing/checkpoint_contents.h"
 #include "crochet/testing/failing_file_system.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/raw_bundle.h"
@@ -19,15 +20,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-// A tensor of any type with bytes, which are consecutive numbers.
-Tensor counting(DType dtype, const Shape& shape) {
-  Tensor tensor(dtype, shape);
-  int next = 0;
-  for (std::byte& byte : tensor.mutable_bytes())
-    byte = static_cast<std::byte>(dtype == DType::kBool ? next++ & 1 : next++);
-  return tensor;
-}
 
 class SafetensorsWriterTest : public testing::Test {
  protected:

@@ -31,6 +31,7 @@
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/raw_bundle.h"
+#include "crochet/testing/saved_counter.h"
 #include "crochet/testing/scripted_session.h"
 #include "crochet/testing/temp_directory.h"
 
@@ -41,15 +42,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::ThrowsMessage;
-
-class Counter final : public Saveable {
- public:
-  TensorMap save() const override { return {{"", Tensor::scalar(count)}}; }
-  void restore(const TensorMap& state) override {
-    count = single_value(state, DType::kInt64).scalar<int64_t>();
-  }
-  int64_t count = 0;
-};
 
 // Writes like TensorFlow's operations: files that are not synced, here two for the data.
 class BundleOperations final : public StateOperations {
@@ -165,7 +157,7 @@ class SaverOperationsTest : public testing::Test {
   FakeClock clock_{1'700'000'000};
   ScriptedGraph graph_;
   std::shared_ptr<BundleOperations> operations_ = std::make_shared<BundleOperations>(failing_);
-  std::shared_ptr<Counter> counter_ = std::make_shared<Counter>();
+  std::shared_ptr<SavedCounter> counter_ = std::make_shared<SavedCounter>();
   std::unique_ptr<Session> session_ = graph_.new_session("");
 };
 

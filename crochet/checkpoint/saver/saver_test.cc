@@ -20,6 +20,7 @@
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
+#include "crochet/testing/saved_counter.h"
 #include "crochet/testing/scripted_session.h"
 
 namespace crochet {
@@ -32,16 +33,6 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
 using testing::ThrowsMessage;
-
-// A number that is saved with the graph.
-class Counter final : public Saveable {
- public:
-  TensorMap save() const override { return {{"", Tensor::scalar(count)}}; }
-  void restore(const TensorMap& state) override {
-    count = single_value(state, DType::kInt64).scalar<int64_t>();
-  }
-  int64_t count = 0;
-};
 
 class SaverTest : public testing::Test {
  protected:
@@ -85,7 +76,7 @@ class SaverTest : public testing::Test {
   MemoryFileSystem files_;
   FakeClock clock_{1'700'000'000};
   ScriptedGraph graph_;
-  std::shared_ptr<Counter> counter_ = std::make_shared<Counter>();
+  std::shared_ptr<SavedCounter> counter_ = std::make_shared<SavedCounter>();
   std::unique_ptr<Session> session_ = graph_.new_session("");
   Saver saver_{{.files = &files_, .clock = &clock_}};
 };

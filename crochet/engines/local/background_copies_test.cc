@@ -10,21 +10,16 @@
 #include <gtest/gtest.h>
 
 #include "crochet/engines/local/session.h"
+#include "crochet/testing/local_variables.h"
 
 namespace crochet::local {
 namespace {
 
-constexpr int64_t kElements = 20'000;
+constexpr int64_t kArraySize = 20'000;
 
 bool all_are(const Tensor& tensor, int64_t value) {
   return tensor.num_elements() > 0 &&
          std::ranges::all_of(tensor.flat<int64_t>(), [=](int64_t x) { return x == value; });
-}
-
-ArrayView view_of(std::vector<int64_t>& array) {
-  return {DType::kInt64,
-          {static_cast<int64_t>(array.size())},
-          reinterpret_cast<std::byte*>(array.data())};
 }
 
 // An array whose elements are all the number of the step, and an operation that makes a step.
@@ -44,15 +39,15 @@ class BackgroundCopiesTest : public testing::Test {
 
   void assign(int64_t value) {
     const Assignment assignment = {
-        variable_, Shape{kElements}, [value](std::span<std::byte> destination) {
-          for (int64_t i = 0; i < kElements; ++i)
+        variable_, Shape{kArraySize}, [value](std::span<std::byte> destination) {
+          for (int64_t i = 0; i < kArraySize; ++i)
             std::memcpy(destination.data() + i * 8, &value, sizeof(value));
         }};
     session_->assign({&assignment, 1});
   }
 
   Graph graph_;
-  std::vector<int64_t> array_ = std::vector<int64_t>(kElements, 0);
+  std::vector<int64_t> array_ = std::vector<int64_t>(kArraySize, 0);
   Variable variable_;
   Operation update_;
   std::unique_ptr<crochet::Session> session_;

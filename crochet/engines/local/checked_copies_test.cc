@@ -21,31 +21,32 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 
 template <typename T>
-ArrayView view_of(std::vector<T>& array, Shape shape, MemoryOrder order = MemoryOrder::kRowMajor) {
+ArrayView shaped_view(std::vector<T>& array, Shape shape,
+                      MemoryOrder order = MemoryOrder::kRowMajor) {
   return {dtype_of<T>, std::move(shape), reinterpret_cast<std::byte*>(array.data()), order};
 }
 
 TEST(ChecksumTest, DoesNotDependOnTheMemoryOrder) {
   std::vector<float> rows = {0, 1, 2, 3, 4, 5}, columns = {0, 3, 1, 4, 2, 5};
-  EXPECT_EQ(checksum(view_of(rows, {2, 3})),
-            checksum(view_of(columns, {2, 3}, MemoryOrder::kColumnMajor)));
-  EXPECT_NE(checksum(view_of(rows, {2, 3})), checksum(view_of(columns, {2, 3})));
+  EXPECT_EQ(checksum(shaped_view(rows, {2, 3})),
+            checksum(shaped_view(columns, {2, 3}, MemoryOrder::kColumnMajor)));
+  EXPECT_NE(checksum(shaped_view(rows, {2, 3})), checksum(shaped_view(columns, {2, 3})));
 }
 
 TEST(ChecksumTest, DependsOnEveryBitAndPosition) {
   std::vector<uint8_t> bytes(64);
-  const uint64_t zeros = checksum(view_of(bytes, {64}));
+  const uint64_t zeros = checksum(shaped_view(bytes, {64}));
   for (size_t bit = 0; bit < 512; ++bit) {
     bytes[bit / 8] = static_cast<uint8_t>(1U << (bit % 8));
-    EXPECT_NE(checksum(view_of(bytes, {64})), zeros) << bit;
+    EXPECT_NE(checksum(shaped_view(bytes, {64})), zeros) << bit;
     std::vector<std::complex<double>> wide(4);
     std::memcpy(wide.data(), bytes.data(), bytes.size());
     std::vector<std::complex<double>> zero(4);
-    EXPECT_NE(checksum(view_of(wide, {4})), checksum(view_of(zero, {4}))) << bit;
+    EXPECT_NE(checksum(shaped_view(wide, {4})), checksum(shaped_view(zero, {4}))) << bit;
     bytes[bit / 8] = 0;
   }
   std::vector<int> a = {1, 2}, b = {2, 1};
-  EXPECT_NE(checksum(view_of(a, {2})), checksum(view_of(b, {2})));
+  EXPECT_NE(checksum(shaped_view(a, {2})), checksum(shaped_view(b, {2})));
 }
 
 class CheckedSnapshotTest : public testing::Test {
@@ -53,7 +54,8 @@ class CheckedSnapshotTest : public testing::Test {
   CheckedSnapshotTest() {
     graph_.set_checks_snapshots(true);
     owned_ = graph_.variable("owned", Tensor::zeros<float>({50}));
-    borrowed_ = graph_.borrow("model/array", {.view = [this] { return view_of(array_, {50}); }});
+    borrowed_ =
+        graph_.borrow("model/array", {.view = [this] { return shaped_view(array_, {50}); }});
     graph_.variable("text", Tensor::from({"a"}));
     graph_.variable("number", Tensor::scalar(1));
   }
@@ -97,7 +99,7 @@ TEST_F(CheckedSnapshotTest, NamesAnArrayThatChangedDuringTheCopy) {
   std::vector<float> other(50, 1);
   const Variable late = graph_.borrow("late", {.view = [&] {
                                         if (++views > 1) array_[7] = 70;
-                                        return view_of(other, {50});
+                                        return shaped_view(other, {50});
                                       }});
   EXPECT_NO_THROW(session->snapshot({&borrowed_, 1}).verify());
   const std::vector<Variable> both = {borrowed_, late};

@@ -16,14 +16,14 @@ void check_index(size_t index, size_t number, const char* what) {
         fmt::format("the operation has {} {}, none of index {}", number, what, index));
 }
 
-const Graph::Node& node_of(const OperationInfo& operation) {
+const Graph::Node& graph_node(const OperationInfo& operation) {
   return static_cast<const Graph::Node&>(operation);
 }
 
 }  // namespace
 
 const Tensor& KernelContext::input(size_t index) const {
-  const std::vector<size_t>& slots = node_of(operation_).input_slots;
+  const std::vector<size_t>& slots = graph_node(operation_).input_slots;
   check_index(index, slots.size(), "inputs");
   return values_[slots[index]];
 }
@@ -33,7 +33,7 @@ void KernelContext::set_output(size_t index, Tensor value) {
   outputs_[index] = std::move(value);
 }
 
-void KernelContext::check_inputs() const { node_of(operation_).check_inputs(values_); }
+void KernelContext::check_inputs() const { graph_node(operation_).check_inputs(values_); }
 
 Tensor& KernelContext::variable(const Variable& variable) {
   return variables_[node_of(variable).index].value();

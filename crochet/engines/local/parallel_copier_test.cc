@@ -11,17 +11,12 @@
 #include <gtest/gtest.h>
 
 #include "crochet/testing/allocation_counter.h"
+#include "crochet/testing/local_variables.h"
 
 namespace crochet::local {
 namespace {
 
 using Numbers = std::vector<int64_t>;
-
-ArrayView view_of(Numbers& array) {
-  return {DType::kInt64,
-          {static_cast<int64_t>(array.size())},
-          reinterpret_cast<std::byte*>(array.data())};
-}
 
 ParallelCopier::Copy copy_of(Numbers& from, Numbers& to) {
   return {view_of(from), reinterpret_cast<std::byte*>(to.data())};

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/testing/local_variables.h"
 
 namespace crochet::local {
 namespace {
@@ -36,13 +37,6 @@ BorrowedArray borrow_vector(std::vector<float>& array) {
                      reinterpret_cast<std::byte*>(array.data())};
   }};
 }
-
-Tensor snapshot_of(crochet::Session& session, const Variable& variable) {
-  return session.snapshot({&variable, 1}).tensors().at(0).tensor;
-}
-
-float element(const Tensor& tensor, size_t index) { return tensor.flat<float>()[index]; }
-const std::byte* address_of(const Tensor& tensor) { return tensor.bytes().data(); }
 
 void assign(crochet::Session& session, const Variable& variable, const Tensor& value) {
   const Assignment assignment = {variable, value.shape(), [&](std::span<std::byte> destination) {

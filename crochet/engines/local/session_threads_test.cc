@@ -18,8 +18,8 @@
 namespace crochet::local {
 namespace {
 
-using In = std::span<const int64_t>;
-using Out = std::span<int64_t>;
+using Ints = std::span<const int64_t>;
+using MutableInts = std::span<int64_t>;
 
 constexpr int64_t kElements = 1000;
 
@@ -28,18 +28,18 @@ class SessionThreadsTest : public testing::Test {
  protected:
   SessionThreadsTest() {
     // Changes half of it and yields: a reader would now see half a step.
-    const auto in_place = graph_.op("in_place", {update(a_)}, [](Out x) {
+    const auto in_place = graph_.op("in_place", {update(a_)}, [](MutableInts x) {
       for (int64_t& y : x.first(kElements / 2)) ++y;
       std::this_thread::yield();
       for (int64_t& y : x.last(kElements / 2)) ++y;
     });
-    const auto replaced = graph_.op("replaced", {replace(b_)}, [](In old, Out next) {
+    const auto replaced = graph_.op("replaced", {replace(b_)}, [](Ints old, MutableInts next) {
       for (size_t i = 0; i < old.size(); ++i) next[i] = old[i] + 1;
     });
     train_ = graph_.group("train", {in_place, replaced, graph_.increment_global_step()});
     is_equal_ =
         graph_.op("is_equal", {a_, b_},
-                  [](In a, In b) { return std::ranges::equal(a, b) && a.front() == a.back(); },
+                  [](Ints a, Ints b) { return std::ranges::equal(a, b) && a.front() == a.back(); },
                   {.concurrent = true})[0];
     session_ = graph_.new_session("");
   }
@@ -98,7 +98,7 @@ TEST_F(SessionThreadsTest, EveryRunThatReadsSeesOneStep) {
 TEST_F(SessionThreadsTest, FeedsOfSeveralThreadsDoNotMix) {
   const Output x = graph_.placeholder<int64_t>("x", {-1});
   const auto sum = graph_.op("sum", {x},
-                             [](In values) {
+                             [](Ints values) {
                                int64_t sum = 0;
                                for (const int64_t value : values) sum += value;
                                return sum;

@@ -13,8 +13,8 @@ namespace crochet::local {
 namespace {
 
 constexpr int kSaves = 1000;
-constexpr size_t kElements = 1000;
-constexpr size_t kStateBytes = 3 * kElements * sizeof(float);
+constexpr size_t kNumFloats = 1000;
+constexpr size_t kStateBytes = 3 * kNumFloats * sizeof(float);
 
 enum class Kind { kReplace, kUpdate, kBorrowed, kBorrowedInBackground };
 
@@ -31,14 +31,15 @@ class SnapshotMemoryTest : public testing::TestWithParam<Kind> {
     using Out = std::span<float>;
     const std::string name = fmt::format("v{}", i);
     if (GetParam() == Kind::kReplace || GetParam() == Kind::kUpdate) {
-      const auto w = graph_.variable(name, Tensor::zeros<float>({static_cast<int64_t>(kElements)}));
+      const auto w =
+          graph_.variable(name, Tensor::zeros<float>({static_cast<int64_t>(kNumFloats)}));
       if (GetParam() == Kind::kReplace)
         return graph_.op("change" + name, {replace(w)},
                          [](In old, Out next) { next[0] = old[0] + 1; });
       return graph_.op("change" + name, {update(w)}, [](Out x) { x[0] += 1; });
     }
     std::vector<float>& array = arrays_[i];
-    array.resize(kElements);
+    array.resize(kNumFloats);
     graph_.borrow(name, {.view = [&array] {
                     return ArrayView{DType::kFloat,
                                      {static_cast<int64_t>(array.size())},

@@ -15,19 +15,13 @@
 #include "crochet/eigen.h"
 #include "crochet/engines/local/graph.h"
 #include "crochet/session/session.h"
+#include "crochet/testing/local_variables.h"
 
 namespace crochet::local {
 namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;
-
-Tensor snapshot_of(crochet::Session& session, const Variable& variable) {
-  return session.snapshot({&variable, 1}).tensors().at(0).tensor;
-}
-
-float element(const Tensor& tensor, size_t index) { return tensor.flat<float>()[index]; }
-const std::byte* address_of(const Tensor& tensor) { return tensor.bytes().data(); }
 
 const void* memory_of(crochet::Session& session, const Variable& variable) {
   return address_of(snapshot_of(session, variable));

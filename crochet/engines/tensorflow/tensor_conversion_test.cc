@@ -12,7 +12,7 @@
 namespace crochet::tensorflow::internal {
 namespace {
 
-Tensor counted(int64_t size) {
+Tensor counted_row(int64_t size) {
   Tensor tensor(DType::kFloat, {size});
   const std::span<float> values = tensor.mutable_flat<float>();
   std::iota(values.begin(), values.end(), 0.0f);
@@ -54,7 +54,7 @@ TEST(TensorConversionTest, ConvertsStringsOfEveryLength) {
 }
 
 TEST(TensorConversionTest, SharesAlignedMemory) {
-  const Tensor tensor = counted(100);
+  const Tensor tensor = counted_row(100);
   const TensorPtr shared = to_tensorflow(tensor);
   EXPECT_EQ(TF_TensorData(shared.get()), tensor.bytes().data());
 }
@@ -71,7 +71,7 @@ TEST(TensorConversionTest, CopiesMemoryThatIsNotAligned) {
 }
 
 TEST(TensorConversionTest, NeverWritesToMemoryThatTensorFlowHolds) {
-  Tensor tensor = counted(100);
+  Tensor tensor = counted_row(100);
   const std::byte* const memory = tensor.bytes().data();
   TensorPtr held = to_tensorflow(tensor);
   tensor.mutable_flat<float>()[0] = 50;
@@ -80,7 +80,7 @@ TEST(TensorConversionTest, NeverWritesToMemoryThatTensorFlowHolds) {
 }
 
 TEST(TensorConversionTest, WritesInPlaceOnceTensorFlowReleasedTheMemory) {
-  Tensor tensor = counted(100);
+  Tensor tensor = counted_row(100);
   const std::byte* const memory = tensor.bytes().data();
   to_tensorflow(tensor).reset();
   EXPECT_FALSE(tensor.is_shared());
@@ -89,23 +89,23 @@ TEST(TensorConversionTest, WritesInPlaceOnceTensorFlowReleasedTheMemory) {
 }
 
 TEST(TensorConversionTest, KeepsMemoryThatOnlyTensorFlowHolds) {
-  TensorPtr held = to_tensorflow(counted(100));
+  TensorPtr held = to_tensorflow(counted_row(100));
   EXPECT_EQ(static_cast<const float*>(TF_TensorData(held.get()))[99], 99);
 }
 
 TEST(TensorConversionTest, BorrowsOrCopiesResults) {
-  TensorPtr theirs = to_tensorflow(counted(100));
+  TensorPtr theirs = to_tensorflow(counted_row(100));
   const void* const memory = TF_TensorData(theirs.get());
   const Tensor borrowed = from_tensorflow(std::move(theirs), Sharing::kBorrow);
   EXPECT_EQ(borrowed.bytes().data(), memory);
-  theirs = to_tensorflow(counted(100));
+  theirs = to_tensorflow(counted_row(100));
   const Tensor copy = from_tensorflow(std::move(theirs), Sharing::kCopy);
   EXPECT_NE(copy.bytes().data(), memory);
-  EXPECT_EQ(copy, counted(100));
+  EXPECT_EQ(copy, counted_row(100));
 }
 
 TEST(TensorConversionTest, NeverWritesToBorrowedMemory) {
-  const Tensor original = counted(100);
+  const Tensor original = counted_row(100);
   Tensor borrowed = there_and_back(original);
   borrowed.mutable_flat<float>()[0] = 50;
   EXPECT_EQ(original.flat<float>()[0], 0);

@@ -23,7 +23,7 @@ using testing::ElementsAre;
 using testing::ThrowsMessage;
 
 template <typename E>
-std::exception_ptr error(const char* message) {
+std::exception_ptr failure(const char* message) {
   return std::make_exception_ptr(E(message));
 }
 
@@ -114,7 +114,7 @@ TEST_F(RecoverableSessionTest, PassesOnFeeds) {
 // MS-38: an aborted run is repeated on a fresh session.
 TEST_F(RecoverableSessionTest, RunsAgainOnANewSession) {
   RecoverableSession session = make();
-  script_ = {error<AbortedError>("a"), error<UnavailableError>("b"), nullptr};
+  script_ = {failure<AbortedError>("a"), failure<UnavailableError>("b"), nullptr};
   session.run({}, {});
   EXPECT_EQ(num_runs_, 1);
   EXPECT_EQ(num_sessions_, 3);
@@ -126,15 +126,15 @@ TEST_F(RecoverableSessionTest, RunsAgainOnANewSession) {
 // MS-38: an error of the factory is thrown.
 TEST_F(RecoverableSessionTest, ThrowsWhatTheFactoryThrows) {
   RecoverableSession session = make();
-  script_ = {error<AbortedError>("a")};
-  creation_script_ = {error<DataLossError>("no checkpoint")};
+  script_ = {failure<AbortedError>("a")};
+  creation_script_ = {failure<DataLossError>("no checkpoint")};
   EXPECT_THAT([&] { session.run({}, {}); }, ThrowsMessage<DataLossError>("no checkpoint"));
   EXPECT_TRUE(session.should_stop());
   EXPECT_THROW(session.run({}, {}), FailedPreconditionError);
 }
 
 TEST_F(RecoverableSessionTest, RecoversFromAPreemptionDuringCreation) {
-  creation_script_ = {error<AbortedError>("a"), error<UnavailableError>("b"), nullptr};
+  creation_script_ = {failure<AbortedError>("a"), failure<UnavailableError>("b"), nullptr};
   RecoverableSession session = make();
   EXPECT_EQ(num_sessions_, 3);
   EXPECT_EQ(session.num_recoveries(), 2);
@@ -142,7 +142,7 @@ TEST_F(RecoverableSessionTest, RecoversFromAPreemptionDuringCreation) {
 
 TEST_F(RecoverableSessionTest, PassesOnOtherErrors) {
   RecoverableSession session = make();
-  script_ = {error<DataLossError>("gone")};
+  script_ = {failure<DataLossError>("gone")};
   EXPECT_THROW(session.run({}, {}), DataLossError);
   EXPECT_EQ(num_sessions_, 1);
   session.run({}, {});
@@ -152,7 +152,7 @@ TEST_F(RecoverableSessionTest, PassesOnOtherErrors) {
 // MS-39: Aborted reported by a thread: should_stop returns false, on a second session.
 TEST_F(RecoverableSessionTest, RecoversInShouldStop) {
   RecoverableSession session = make();
-  stop_failure_ = error<AbortedError>("a thread's");
+  stop_failure_ = failure<AbortedError>("a thread's");
   EXPECT_FALSE(session.should_stop());
   EXPECT_EQ(num_sessions_, 2);
 }
@@ -160,7 +160,7 @@ TEST_F(RecoverableSessionTest, RecoversInShouldStop) {
 // MS-40: another error of a thread: should_stop is true, no new session.
 TEST_F(RecoverableSessionTest, StopsOnAnotherErrorOfAThread) {
   RecoverableSession session = make();
-  stop_failure_ = error<DataLossError>("a thread's");
+  stop_failure_ = failure<DataLossError>("a thread's");
   EXPECT_TRUE(session.should_stop());
   EXPECT_EQ(num_sessions_, 1);
 }
@@ -177,7 +177,7 @@ TEST_F(RecoverableSessionTest, ClosesOnce) {
 TEST_F(RecoverableSessionTest, WaitsLongerWithEachRecovery) {
   std::vector<double> waits;
   Clock::TimePoint last = clock_.now();
-  for (int i = 0; i < 10; ++i) script_.push_back(error<AbortedError>("a"));
+  for (int i = 0; i < 10; ++i) script_.push_back(failure<AbortedError>("a"));
   // The time at which each session is created.
   RecoverableSession session(
       [&]() -> std::unique_ptr<WrappedSession> {
@@ -192,20 +192,21 @@ TEST_F(RecoverableSessionTest, WaitsLongerWithEachRecovery) {
 
 TEST_F(RecoverableSessionTest, FailsAfterMaxRecoveriesWithoutProgress) {
   RecoverableSession session = make({.max_recoveries = 3});
-  for (int i = 0; i < 4; ++i) script_.push_back(error<AbortedError>("the last one too"));
+  for (int i = 0; i < 4; ++i) script_.push_back(failure<AbortedError>("the last one too"));
   EXPECT_THAT([&] { session.run({}, {}); }, ThrowsMessage<AbortedError>("the last one too"));
   EXPECT_EQ(session.num_recoveries(), 3);
   EXPECT_EQ(num_sessions_, 4);
 }
 
 TEST_F(RecoverableSessionTest, CountsFailedCreations) {
-  creation_script_ = {error<AbortedError>("a"), error<AbortedError>("b"), error<AbortedError>("c")};
+  creation_script_ = {failure<AbortedError>("a"), failure<AbortedError>("b"),
+                      failure<AbortedError>("c")};
   EXPECT_THAT([&] { make({.max_recoveries = 2}); }, ThrowsMessage<AbortedError>("c"));
 }
 
 TEST_F(RecoverableSessionTest, NeverRecoversIfMaxRecoveriesIsZero) {
   RecoverableSession session = make({.max_recoveries = 0});
-  script_ = {error<AbortedError>("a")};
+  script_ = {failure<AbortedError>("a")};
   EXPECT_THROW(session.run({}, {}), AbortedError);
   EXPECT_EQ(num_sessions_, 1);
 }
@@ -215,7 +216,7 @@ TEST_F(RecoverableSessionTest, CountsFromZeroOncePastTheFailedStep) {
   RecoverableSession session =
       make({.max_recoveries = 1, .start_step = [this] { return first_step_; }});
   for (int i = 0; i < 5; ++i) {
-    script_ = {error<AbortedError>("a")};
+    script_ = {failure<AbortedError>("a")};
     session.run({}, {});
     session.run({}, {});
   }
@@ -226,8 +227,8 @@ TEST_F(RecoverableSessionTest, CountsFromZeroOncePastTheFailedStep) {
 TEST_F(RecoverableSessionTest, DoesNotCountARepeatedStepAsProgress) {
   RecoverableSession session = make({.max_recoveries = 2});
   session.run({}, {});
-  script_ = {error<AbortedError>("a"), nullptr, error<AbortedError>("b"), nullptr,
-             error<AbortedError>("c")};
+  script_ = {failure<AbortedError>("a"), nullptr, failure<AbortedError>("b"), nullptr,
+             failure<AbortedError>("c")};
   session.run({}, {});
   session.run({}, {});
   EXPECT_THAT([&] { session.run({}, {}); }, ThrowsMessage<AbortedError>("c"));
@@ -236,7 +237,7 @@ TEST_F(RecoverableSessionTest, DoesNotCountARepeatedStepAsProgress) {
 TEST_F(RecoverableSessionTest, AsksWhetherItCanRecover) {
   bool can = true;
   RecoverableSession session = make({.can_recover = [&] { return can; }});
-  script_ = {error<AbortedError>("a"), nullptr, error<AbortedError>("b")};
+  script_ = {failure<AbortedError>("a"), nullptr, failure<AbortedError>("b")};
   session.run({}, {});
   can = false;
   EXPECT_THAT([&] { session.run({}, {}); }, ThrowsMessage<AbortedError>("b"));
@@ -246,7 +247,7 @@ TEST_F(RecoverableSessionTest, AsksWhetherItCanRecover) {
 TEST_F(RecoverableSessionTest, DoesNotRecoverIfASignalIsPending) {
   RecoverableSession session = make();
   set_pending_signal(15);
-  script_ = {error<AbortedError>("a")};
+  script_ = {failure<AbortedError>("a")};
   EXPECT_THAT([&] { session.run({}, {}); }, ThrowsMessage<AbortedError>("a"));
   EXPECT_EQ(num_sessions_, 1);
 }
@@ -270,7 +271,7 @@ TEST_F(RecoverableSessionTest, EndsItsWaitWhenASignalArrives) {
   const Clock::TimePoint start = clock.now();
   RecoverableSession session([this] { return std::make_unique<ScriptRunner>(*this); },
                              {.clock = &clock});
-  for (int i = 0; i < 5; ++i) script_.push_back(error<AbortedError>("a"));
+  for (int i = 0; i < 5; ++i) script_.push_back(failure<AbortedError>("a"));
   EXPECT_THROW(session.run({}, {}), AbortedError);
   EXPECT_LT(to_seconds(clock.now() - start), 0.5);
 }

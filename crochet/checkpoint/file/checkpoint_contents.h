@@ -49,7 +49,7 @@ class CheckpointContents {
 
   // Finds a tensor, or with `slice` a part of it, and checks the locations of all its bytes, so
   // that memory may be allocated for them. Throws: as CheckpointReader::read_slice().
-  LocatedTensor locate(std::string_view name, const TensorSlice* slice = nullptr) const;
+  LocatedTensor locate(std::string_view key, const TensorSlice* slice = nullptr) const;
   // Reads it from the streams of `pass`, or separately if it was not announced there.
   // Throws: DataLossError; read_into() as CheckpointReader::read_into().
   Tensor read(const LocatedTensor& tensor, ReadRun& pass) const;
@@ -60,7 +60,7 @@ class CheckpointContents {
 
   // As in CheckpointReader.
   void verify() const;
-  void verify(std::string_view name) const;
+  void verify(std::string_view key) const;
 
  private:
   using Item = std::pair<const std::string, StoredTensor>;

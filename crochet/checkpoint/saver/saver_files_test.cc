@@ -178,7 +178,7 @@ TEST_F(SaverFilesTest, RestoringAMissingCheckpointIsAnInvalidArgument) {
 // SV-27
 TEST_F(SaverFilesTest, CreatesDirectoriesUnlessThePathIsAFile) {
   TempDirectory temporary;
-  const std::string directory = temporary.path();
+  const std::string& directory = temporary.path();
   FileSystem& posix = FileSystem::posix();
   Saver real;
   EXPECT_NO_THROW(real.save(*session_, directory + "/a/b/c/m", 1));

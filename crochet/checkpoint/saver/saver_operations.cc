@@ -134,8 +134,8 @@ void Saver::check_complete(const Graph& graph, const StateOperations* operations
 }
 
 std::shared_ptr<StateOperations> Saver::operations_for(const Session& session,
-                                                       std::optional<StateWriter> given) const {
-  const StateWriter writer = given.value_or(options().writer);
+                                                       std::optional<StateWriter> writer) const {
+  if (!writer) writer = options().writer;
   if (writer == StateWriter::kCrochet) return nullptr;
   const auto attached = session.graph().attached<StateOperations>();
   if (writer == StateWriter::kGraph) {

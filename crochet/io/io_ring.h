@@ -109,7 +109,7 @@ class IoRingPool {
   IoRingPool(const IoRingPool&) = delete;
   IoRingPool& operator=(const IoRingPool&) = delete;
 
-  // Null if there is none.
+  // An idle ring; null if the pool has none.
   std::unique_ptr<IoRing> take() {
     for (auto& idle : idle_) {
       std::unique_ptr<IoRing> ring(idle.exchange(nullptr, std::memory_order_acq_rel));

@@ -8,6 +8,7 @@
 #include "crochet/base/error.h"
 #include "crochet/session/global_step.h"
 #include "crochet/session/session.h"
+#include "crochet/testing/saved_counter.h"
 
 namespace crochet::local {
 namespace {
@@ -144,19 +145,10 @@ TEST(LocalGraphTest, GroupsOperationsAndRunsThemOnce) {
   EXPECT_EQ(calls, 1);
 }
 
-class Number final : public Saveable {
- public:
-  TensorMap save() const override { return {{"", Tensor::scalar(value)}}; }
-  void restore(const TensorMap& state) override {
-    value = single_value(state, DType::kInt32).scalar<int32_t>();
-  }
-  int32_t value = 0;
-};
-
 TEST(LocalGraphTest, KnowsObjectsThatAreSavedWithIt) {
   Graph graph;
-  const auto shared = std::make_shared<Number>();
-  Number borrowed;
+  const auto shared = std::make_shared<SavedCounter>();
+  SavedCounter borrowed;
   graph.saveable("shared", shared);
   graph.saveable("borrowed", borrowed);
   ASSERT_EQ(graph.saveables().size(), 2);
@@ -168,7 +160,7 @@ TEST(LocalGraphTest, KnowsObjectsThatAreSavedWithIt) {
 
 TEST(LocalGraphTest, RejectsObjectsThatCannotBeSaved) {
   Graph graph;
-  Number number;
+  SavedCounter number;
   graph.variable("v", Tensor::scalar(1.0f));
   graph.saveable("o", number);
   EXPECT_THROW(graph.saveable("o", number), AlreadyExistsError);

@@ -14,6 +14,7 @@
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/session/global_step.h"
+#include "crochet/testing/checkpoint_contents.h"
 #include "crochet/testing/scripted_session.h"
 
 namespace crochet::inline v0::internal {
@@ -76,9 +77,7 @@ class StepState {
 inline bool is_bit_equal(FileSystem& files, const std::string& prefix, int64_t step) {
   const CheckpointReader reader(prefix, files);
   reader.verify();
-  TensorMap tensors;
-  for (const auto& [name, info] : reader.tensors()) tensors[name] = reader.read(name);
-  return tensors == StepState::at(step);
+  return read_all(reader) == StepState::at(step);
 }
 
 }  // namespace crochet::inline v0::internal

@@ -10,6 +10,7 @@
 #include "crochet/checkpoint/safetensors/safetensors_writer.h"
 #include "crochet/tensor/tensor_slice.h"
 #include "crochet/testing/attack_count.h"
+#include "crochet/testing/checkpoint_contents.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/raw_bundle.h"
 
@@ -58,9 +59,8 @@ class SafetensorsDamageTest : public testing::Test {
   // written.
   bool is_noticed() {
     TensorMap tensors;
-    const bool is_read = !is_noticed_by([&](const CheckpointReader& reader) {
-      for (const auto& [name, info] : reader.tensors()) tensors[name] = reader.read(name);
-    });
+    const bool is_read =
+        !is_noticed_by([&](const CheckpointReader& reader) { tensors = read_all(reader); });
     EXPECT_EQ(is_noticed_by([](const CheckpointReader& reader) { reader.verify(); }), !is_read);
     if (!is_read) return true;
     TensorMap expected = storable_tensors();

@@ -33,9 +33,7 @@ class SafetensorsWriterTest : public testing::Test {
   TensorMap read_back(const std::string& prefix = "m") {
     const CheckpointReader reader(prefix, files_);
     reader.verify();
-    TensorMap tensors;
-    for (const auto& [name, info] : reader.tensors()) tensors[name] = reader.read(name);
-    return tensors;
+    return read_all(reader);
   }
 
   MemoryFileSystem files_;

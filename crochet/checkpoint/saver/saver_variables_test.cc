@@ -14,6 +14,7 @@
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/tensor/tensor_slice.h"
+#include "crochet/testing/checkpoint_contents.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/scripted_session.h"
@@ -75,12 +76,7 @@ class SaverVariablesTest : public testing::Test {
     return Saver(with({.var_list = std::move(variables)}));
   }
   Saver saver() { return Saver(with({})); }
-  TensorMap saved() {
-    const CheckpointReader reader("m", files_);
-    TensorMap tensors;
-    for (const auto& [name, info] : reader.tensors()) tensors[name] = reader.read(name);
-    return tensors;
-  }
+  TensorMap saved() { return read_all(CheckpointReader("m", files_)); }
 
   LogCapture log_;
   MemoryFileSystem files_;

@@ -15,6 +15,7 @@
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/checkpoint/directory/leftovers.h"
 #include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/io/directory.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/io/path.h"
 #include "tools/checkpoint_argument.h"

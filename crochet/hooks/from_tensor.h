@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cmath>
 #include <limits>
 #include <optional>
 #include <type_traits>
@@ -20,9 +19,9 @@ namespace internal {
 template <typename T>
 bool fits(double number) {
   // The limits as powers of two: the largest int64 is not a double.
-  const double end = std::ldexp(1.0, std::numeric_limits<T>::digits);
-  return number == std::trunc(number) && number < end &&
-         number >= (std::is_signed_v<T> ? -end : 0.0);
+  constexpr double kEnd = 2.0 * static_cast<double>(std::numeric_limits<T>::max() / 2 + 1);
+  return number >= (std::is_signed_v<T> ? -kEnd : 0.0) && number < kEnd &&
+         number == static_cast<double>(static_cast<T>(number));
 }
 
 }  // namespace internal

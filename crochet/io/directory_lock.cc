@@ -18,6 +18,7 @@
 #include "crochet/base/internal/immortal.h"
 #include "crochet/base/internal/process_bound.h"
 #include "crochet/base/log.h"
+#include "crochet/io/directory.h"
 #include "crochet/io/path.h"
 #include "crochet/io/untrusted_file.h"
 

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "crochet/base/export.h"
-#include "crochet/io/directory.h"
 #include "crochet/io/file_system.h"
 
 namespace crochet::inline v0 {

@@ -16,6 +16,8 @@
 #include "crochet/base/log.h"
 #include "crochet/io/path.h"
 #include "crochet/summary/event_file_reader.h"
+#include "crochet/summary/event_file_writer.h"
+#include "crochet/summary/json_lines_writer.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -203,13 +205,14 @@ bool SummaryWriter::has_history() {
 EventFileWriter& SummaryWriter::events() {
   if (!events_) {
     has_history();
-    events_.emplace(files_, clock_, directory_);
+    events_ = std::make_unique<EventFileWriter>(files_, clock_, directory_);
   }
   return *events_;
 }
 
 JsonLinesWriter& SummaryWriter::json_lines() {
-  if (!json_lines_) json_lines_.emplace(files_, join_path(directory_, kJsonLinesName));
+  if (!json_lines_)
+    json_lines_ = std::make_unique<JsonLinesWriter>(files_, join_path(directory_, kJsonLinesName));
   return *json_lines_;
 }
 
@@ -222,7 +225,7 @@ bool SummaryWriter::write_event(const Event& event) {
 
 // A writer is closed after an error; the next add opens a new one.
 template <typename Writer, typename Operation>
-bool SummaryWriter::attempt(std::optional<Writer>& writer, Operation operation) {
+bool SummaryWriter::attempt(std::unique_ptr<Writer>& writer, Operation operation) {
   try {
     operation();
     return true;

@@ -16,11 +16,12 @@
 #include "crochet/base/export.h"
 #include "crochet/io/file_system.h"
 #include "crochet/summary/event.h"
-#include "crochet/summary/event_file_writer.h"
-#include "crochet/summary/json_lines_writer.h"
 #include "crochet/summary/summary_value.h"
 
 namespace crochet::inline v0 {
+
+class EventFileWriter;
+class JsonLinesWriter;
 
 // A named number at some step: a point of a curve.
 struct Scalar {
@@ -121,7 +122,7 @@ class CROCHET_EXPORT SummaryWriter {
   template <typename Operation>
   void locked(Operation operation);
   template <typename Writer, typename Operation>
-  bool attempt(std::optional<Writer>& writer, Operation operation);
+  bool attempt(std::unique_ptr<Writer>& writer, Operation operation);
   std::string take_warning();
 
   // Constant after construction.
@@ -130,8 +131,8 @@ class CROCHET_EXPORT SummaryWriter {
   Clock& clock_;       // Not owned.
 
   mutable std::mutex mutex_;  // Guards what follows.
-  std::optional<EventFileWriter> events_;
-  std::optional<JsonLinesWriter> json_lines_;
+  std::unique_ptr<EventFileWriter> events_;
+  std::unique_ptr<JsonLinesWriter> json_lines_;
   // The step from which a session continues, until its start is written.
   std::optional<int64_t> pending_start_;
   // True if there may be values that a start invalidates; unset: not checked yet.

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "crochet/io/directory.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/io/file_system.h"
 

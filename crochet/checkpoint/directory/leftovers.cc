@@ -17,6 +17,7 @@
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/io/directory.h"
 #include "crochet/io/path.h"
 
 namespace crochet::inline v0 {

@@ -55,7 +55,8 @@ void Coordinator::request_stop(StopRequest request) {
 }
 
 void Coordinator::request_stop(std::exception_ptr error) {
-  if (is_clean(error)) return request_stop(StopRequest{"a thread", describe(error)});
+  if (has_code(error, clean_stop_codes_))
+    return request_stop(StopRequest{"a thread", describe(error)});
   std::optional<std::stop_source> stop_source;  // Unset: a stop was already requested.
   {
     const std::lock_guard lock(state_->mutex);
@@ -73,16 +74,6 @@ void Coordinator::request_stop(std::exception_ptr error) {
   log_error(fmt::format("a thread of the session reported an error: {}", describe(error)));
   state_->changed.notify_all();
   stop_source->request_stop();
-}
-
-bool Coordinator::is_clean(const std::exception_ptr& error) const {
-  try {
-    std::rethrow_exception(error);
-  } catch (const Error& known) {
-    return std::ranges::find(clean_stop_codes_, known.code()) != clean_stop_codes_.end();
-  } catch (...) {
-    return false;
-  }
 }
 
 void Coordinator::stop_on_exception(const std::function<void()>& body) {

@@ -3,6 +3,7 @@
 #include "crochet/session/queue_runner.h"
 
 #include <algorithm>
+#include <array>
 #include <condition_variable>
 #include <iterator>
 #include <stop_token>
@@ -15,16 +16,6 @@
 
 namespace crochet::inline v0 {
 namespace {
-
-bool has_code(const std::exception_ptr& error, const std::vector<Code>& codes) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const Error& known) {
-    return std::ranges::find(codes, known.code()) != codes.end();
-  } catch (...) {
-    return false;
-  }
-}
 
 void check(const QueueRunnerOptions& options) {
   if (options.queue_name.empty()) throw InvalidArgumentError("a queue runner without a queue_name");
@@ -151,7 +142,8 @@ void QueueRunner::Work::cancel_on_stop() {
 }
 
 void QueueRunner::Work::report(const std::exception_ptr& error) {
-  if (stop_requested() && has_code(error, {Code::kCancelled})) return;  // Cancelled by the stop.
+  if (stop_requested() && has_code(error, std::array{Code::kCancelled}))
+    return;  // Cancelled by the stop.
   if (options_->on_error) options_->on_error(error);
   {
     const std::lock_guard lock(mutex_);

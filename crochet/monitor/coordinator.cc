@@ -2,10 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/monitor/coordinator.h"
 
-#include <algorithm>
 #include <atomic>
 #include <condition_variable>
-#include <iterator>
 #include <mutex>
 #include <utility>
 
@@ -149,14 +147,11 @@ void Coordinator::join(const CoordinatedThreads& threads, const JoinOptions& opt
   internal::check_at_least("stop_grace_period_secs", options.stop_grace_period_secs, 0);
   const std::vector<std::string> stragglers = wait_for(threads_to_join(threads), options);
   {
-    CoordinatedThreads ended;  // Users' objects in them are destroyed after the mutex is released.
+    CoordinatedThreads former;  // Users' objects in them are destroyed without the mutex.
     const std::lock_guard lock(state_->mutex);
     state_->joined = true;
-    auto& threads_now = state_->threads;
-    const auto is_live = [](const auto& thread) { return !thread->has_ended(); };
-    const auto first = std::stable_partition(threads_now.begin(), threads_now.end(), is_live);
-    ended.assign(std::move_iterator(first), std::move_iterator(threads_now.end()));
-    threads_now.erase(first, threads_now.end());
+    former = state_->threads;
+    std::erase_if(state_->threads, [](const auto& thread) { return thread->has_ended(); });
   }
   if (!stragglers.empty())
     log_warning(

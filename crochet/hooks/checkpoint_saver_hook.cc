@@ -19,7 +19,7 @@
 #include "crochet/checkpoint/saver/registered_saver.h"
 #include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/hooks/global_step.h"
-#include "crochet/hooks/internal/periodic_values.h"
+#include "crochet/hooks/internal/periodic_hook.h"
 #include "crochet/io/path.h"
 
 namespace crochet::inline v0 {

@@ -13,10 +13,10 @@
 namespace crochet::inline v0 {
 
 EvaluationHook::EvaluationHook(EvaluationHookOptions options)
-    : options_(std::move(options)),
-      timer_(Fetches::List{}, {.every_steps = options_.every_n_steps,
-                               .every_secs = options_.every_n_secs,
-                               .clock = options_.clock}),
+    : PeriodicHook(Fetches::List{}, {.every_steps = options.every_n_steps,
+                                     .every_secs = options.every_n_secs,
+                                     .clock = options.clock}),
+      options_(std::move(options)),
       writer_(options_.summary_writer) {
   if (!options_.evaluate) throw InvalidArgumentError("EvaluationHook: evaluate is not set");
 }
@@ -31,15 +31,15 @@ MetricSource EvaluationHook::metric(std::string name) const {
 }
 
 void EvaluationHook::begin(Graph& graph) {
-  timer_.begin(graph, *this);
+  PeriodicHook::begin(graph);
   if (!writer_ && !options_.output_dir.empty())
     writer_ = SummaryWriter::for_directory(options_.output_dir,
                                            options_.files ? *options_.files : FileSystem::posix(),
                                            options_.clock ? *options_.clock : Clock::real());
 }
 
-void EvaluationHook::after_create_session(Session& session, Coordinator&) {
-  timer_.after_create_session(session);
+void EvaluationHook::after_create_session(Session& session, Coordinator& coordinator) {
+  PeriodicHook::after_create_session(session, coordinator);
   const int64_t step = read_global_step(session);
   // Metrics of lost steps are no longer valid.
   if (newest_->step.value_or(step) > step) *newest_ = {};
@@ -47,13 +47,13 @@ void EvaluationHook::after_create_session(Session& session, Coordinator&) {
   if (options_.at_start && newest_->step != step) evaluate(session, step);
 }
 
-std::optional<SessionRunArgs> EvaluationHook::before_run(SessionRunContext&) {
-  return timer_.before_run(*this);
-}
-
 void EvaluationHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
   if (writer_) writer_->write_start();
-  if (const auto due = timer_.after_run(context, values)) evaluate(context.session(), due->step);
+  PeriodicHook::after_run(context, values);
+}
+
+void EvaluationHook::look(int64_t step, const FetchValues&, SessionRunContext& context) {
+  evaluate(context.session(), step);
 }
 
 void EvaluationHook::end(Session& session) {

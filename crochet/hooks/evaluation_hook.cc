@@ -64,31 +64,33 @@ void EvaluationHook::end(Session& session) {
 }
 
 void EvaluationHook::evaluate(Session& session, int64_t step) {
-  Metrics metrics = call(session);
+  Metrics metrics =
+      internal::evaluated("EvaluationHook: ", [&] { return options_.evaluate(session); });
   *newest_ = {.step = step, .metrics = std::move(metrics)};
-  report(step);
+  internal::report_metrics(step, newest_->metrics, options_.tag_prefix, writer_.get());
 }
 
-Metrics EvaluationHook::call(Session& session) const {
+Metrics internal::evaluated(const char* who, const std::function<Metrics()>& evaluate) {
   try {
-    return options_.evaluate(session);
+    return evaluate();
   } catch (...) {
     if (!is_end_of_input(std::current_exception())) throw;
-    std::throw_with_nested(FailedPreconditionError(fmt::format(
-        "EvaluationHook: the evaluation threw at the end of its data ({}): it must return instead",
-        describe(std::current_exception()))));
+    std::throw_with_nested(FailedPreconditionError(
+        fmt::format("{}the evaluation threw at the end of its data ({}): it must return instead",
+                    who, describe(std::current_exception()))));
   }
 }
 
-void EvaluationHook::report(int64_t step) const {
+void internal::report_metrics(int64_t step, const Metrics& metrics, const std::string& tag_prefix,
+                              SummaryWriter* writer) {
   std::string text;
   std::vector<Scalar> scalars;
-  for (const auto& [name, value] : newest_->metrics) {
+  for (const auto& [name, value] : metrics) {
     text += fmt::format("{}{} = {:g}", text.empty() ? "" : ", ", name, value);
-    scalars.push_back({.tag = options_.tag_prefix + name, .value = value});
+    scalars.push_back({.tag = tag_prefix + name, .value = value});
   }
   log_info(fmt::format("evaluation of step {}: {}", step, text));
-  if (writer_) writer_->add_scalars(step, scalars);
+  if (writer != nullptr) writer->add_scalars(step, scalars);
 }
 
 }  // namespace crochet::inline v0

@@ -101,12 +101,20 @@ class CROCHET_EXPORT EvaluationHook final : public PeriodicHook {
 
   void look(int64_t step, const FetchValues& values, SessionRunContext& context) override;
   void evaluate(Session& session, int64_t step);
-  Metrics call(Session& session) const;
-  void report(int64_t step) const;
 
   EvaluationHookOptions options_;
   std::shared_ptr<SummaryWriter> writer_;
   std::shared_ptr<Newest> newest_ = std::make_shared<Newest>();  // Shared with metric sources.
 };
 
+namespace internal {
+
+// Calls `evaluate`. Throws: what it throws, but FailedPreconditionError, which begins with `who`,
+// at the end of its data.
+CROCHET_EXPORT Metrics evaluated(const char* who, const std::function<Metrics()>& evaluate);
+// Logs metrics and, unless `writer` is null, writes them as curves.
+CROCHET_EXPORT void report_metrics(int64_t step, const Metrics& metrics,
+                                   const std::string& tag_prefix, SummaryWriter* writer);
+
+}  // namespace internal
 }  // namespace crochet::inline v0

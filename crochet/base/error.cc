@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/base/error.h"
 
+#include <algorithm>
+#include <array>
 #include <iterator>
 #include <utility>
 
@@ -47,25 +49,27 @@ void throw_error(Code code, const std::string& message) {
   throw UnknownError(message);
 }
 
-bool is_preemption(const std::exception_ptr& error) {
+bool has_code(const std::exception_ptr& error, std::span<const Code> codes) {
   try {
     std::rethrow_exception(error);
   } catch (const Error& e) {
-    return e.code() == Code::kAborted || e.code() == Code::kUnavailable;
+    return std::ranges::find(codes, e.code()) != codes.end();
   } catch (...) {
     return false;
   }
 }
 
+bool is_preemption(const std::exception_ptr& error) {
+  return has_code(error, std::array{Code::kAborted, Code::kUnavailable});
+}
+
 bool is_end_of_input(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
-  } catch (const Error& e) {
-    return e.code() == Code::kOutOfRange;
   } catch (const StopIteration&) {
     return true;
   } catch (...) {
-    return false;
+    return has_code(error, std::array{Code::kOutOfRange});
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <exception>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -93,6 +94,8 @@ class CROCHET_EXPORT NanLossDuringTrainingError : public FailedPreconditionError
 // Throws the class that belongs to `code`.
 [[noreturn]] CROCHET_EXPORT void throw_error(Code code, const std::string& message);
 
+// True for an Error with one of these codes.
+CROCHET_EXPORT bool has_code(const std::exception_ptr& error, std::span<const Code> codes);
 // True for the errors that mean "recreate the session": kAborted, kUnavailable.
 CROCHET_EXPORT bool is_preemption(const std::exception_ptr& error);
 // True for the errors that mean "the data ended": OutOfRangeError, StopIteration.

@@ -5,6 +5,7 @@
 #include <array>
 #include <new>
 #include <type_traits>
+#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -88,6 +89,14 @@ std::exception_ptr error_of(Code code) {
   } catch (...) {
     return std::current_exception();
   }
+}
+
+TEST(ErrorTest, ComparesCodesOfErrorsOnly) {
+  const std::vector<Code> codes = {Code::kCancelled, Code::kInternal};
+  EXPECT_TRUE(has_code(error_of(Code::kInternal), codes));
+  EXPECT_FALSE(has_code(error_of(Code::kAborted), codes));
+  EXPECT_FALSE(has_code(error_of(Code::kInternal), {}));
+  EXPECT_FALSE(has_code(std::make_exception_ptr(std::runtime_error("INTERNAL")), codes));
 }
 
 TEST(ErrorTest, TwoCodesMeanPreemption) {

@@ -34,19 +34,13 @@ size_t utf8_length(std::string_view text) {
   return length;
 }
 
-// The code point of a UTF-8 character of at most three bytes; 0 for longer ones.
+// The code point of a UTF-8 character of at most three bytes; for a byte that is not UTF-8, its
+// value.
 uint32_t code_point(std::string_view character) {
-  const auto low_bits = [&](size_t i) { return uint32_t{byte_at(character, i)} & 0x3f; };
-  switch (character.size()) {
-    case 1:
-      return byte_at(character, 0);
-    case 2:
-      return (uint32_t{byte_at(character, 0)} & 0x1f) << 6 | low_bits(1);
-    case 3:
-      return (uint32_t{byte_at(character, 0)} & 0x0f) << 12 | low_bits(1) << 6 | low_bits(2);
-    default:
-      return 0;
-  }
+  constexpr uint32_t kBitsOfFirst[] = {0xff, 0x1f, 0x0f};  // By length.
+  uint32_t code = byte_at(character, 0) & kBitsOfFirst[character.size() - 1];
+  for (size_t i = 1; i < character.size(); ++i) code = code << 6 | (byte_at(character, i) & 0x3f);
+  return code;
 }
 
 bool is_control(std::string_view character) {

@@ -60,9 +60,16 @@ auto double_at(auto field, double& to) {
   return field_at(field, kFixed64, [&to](auto& message) { to = message.get_double(); });
 }
 
-// As in protobuf, zero is omitted, but negative zero is not.
+// As in protobuf, zero is omitted, but negative zero is not; nor are empty texts written.
 inline void add_double_unless_zero(protozero::pbf_writer& message, auto field, double value) {
   if (std::bit_cast<uint64_t>(value) != 0) message.add_double(number(field), value);
+}
+inline void add_int_unless_zero(protozero::pbf_writer& message, auto field, int64_t value) {
+  if (value != 0) message.add_int64(number(field), value);
+}
+inline void add_text_unless_empty(protozero::pbf_writer& message, auto field,
+                                  const std::string& text) {
+  if (!text.empty()) message.add_string(number(field), text);
 }
 
 }  // namespace crochet::inline v0::internal

@@ -19,7 +19,7 @@
 #include "crochet/checkpoint/saver/registered_saver.h"
 #include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/hooks/global_step.h"
-#include "crochet/hooks/internal/periodic_values.h"
+#include "crochet/hooks/internal/periodic_hook.h"
 #include "crochet/io/path.h"
 
 namespace crochet::inline v0 {
@@ -124,22 +124,18 @@ void CheckpointSaverHook::after_create_session(Session& session, Coordinator& co
   step_rejected_ = false;
   timer_.update_last_triggered_step(step);
   next_step_ = step + options_.steps_per_run;
-  if (save_if_missing(session, step))
+  if (checkpoint_exists(saver().files(), saver().prefix_of(save_path(), step)))
+    last_saved_step_ = step;
+  else if (save(session, step))
     coordinator.request_stop({name(), "a checkpoint listener asks to stop"});
-}
-
-bool CheckpointSaverHook::save_if_missing(Session& session, int64_t step) {
-  const std::string prefix = saver().prefix_of(save_path(), step);
-  if (!checkpoint_exists(saver().files(), prefix)) return save(session, step);
-  last_saved_step_ = step;
-  return false;
 }
 
 std::optional<SessionRunArgs> CheckpointSaverHook::before_run(SessionRunContext& context) {
   if (deliver_finished(context.session()))
     context.request_stop("a checkpoint listener asks to stop");
   throw_error_if_to_stop();
-  metric_requested_ = !metric_.empty() && may_save_after_next_run();
+  metric_requested_ =
+      !metric_.empty() && (options_.save_secs || timer_.should_trigger_for_step(next_step_));
   if (!metric_requested_) return SessionRunArgs{.fetches = step_};
   return SessionRunArgs{.fetches = Fetches::List{step_, metric_}};
 }
@@ -210,10 +206,6 @@ void CheckpointSaverHook::find_metric(const Graph& graph) {
         "keep_best: no metric \"{}\": found neither in the graph nor among the hook's metrics",
         metric_name_));
   }
-}
-
-bool CheckpointSaverHook::may_save_after_next_run() const {
-  return options_.save_secs || timer_.should_trigger_for_step(next_step_);
 }
 
 void CheckpointSaverHook::note_metric(int64_t step, const Tensor& value) {
@@ -288,7 +280,7 @@ void CheckpointSaverHook::finish_running(Session& session) {
 }
 
 bool CheckpointSaverHook::is_time_for(int64_t step, uint64_t num_bytes) {
-  if (!has_deadline()) return true;
+  if (!deadline_) return true;
   const double expected = background().expected_secs(num_bytes);
   const double left = std::max(0.0, secs_left());
   if (left <= 0 || expected > left) {
@@ -302,12 +294,12 @@ bool CheckpointSaverHook::is_time_for(int64_t step, uint64_t num_bytes) {
 
 bool CheckpointSaverHook::save(Session& session, int64_t step) {
   if (is_left_to_the_end(step)) return deliver_finished(session);
-  if (has_deadline() && secs_left() <= 0) {
+  if (deadline_ && secs_left() <= 0) {
     left_unsaved_ = "no time left";
     return false;
   }
   const Clock::TimePoint start = saver().clock().now();
-  if (writing_ == Writing::kInBackground && !has_deadline()) {
+  if (writing_ == Writing::kInBackground && !deadline_) {
     if (options_.overlap == SaveOverlapPolicy::kSkip && background().busy()) {
       log_warning(fmt::format(
           "the checkpoint of step {} is skipped: another one is still being written", step));
@@ -319,7 +311,7 @@ bool CheckpointSaverHook::save(Session& session, int64_t step) {
         is_left_to_the_end(step))
       return deliver_finished(session);
   }
-  call_before_save(session, step);
+  for (const auto& listener : options_.listeners) listener->before_save(session, step);
   const int64_t superseded = background().num_superseded();
   SaveSource source = saver().snapshot_for(session, saver().prefix_of(save_path(), step));
   if (is_nothing(source) || !is_time_for(step, source.num_bytes()))
@@ -374,7 +366,7 @@ void CheckpointSaverHook::finish(Session& session) {
         "the state of step {} is not saved: {}; the last checkpoint that is published: {}",
         read_global_step(session), left_unsaved_, background().last_published()));
   }
-  if (has_deadline())
+  if (deadline_)
     background().close(deadline(), locks_);
   else
     background().wait();
@@ -426,10 +418,6 @@ void CheckpointSaverHook::write_curves(int64_t step, std::vector<Scalar> scalars
   add("checkpoint/skipped", statistics_.skipped);
   add("checkpoint/retries", statistics_.retries);
   writer->add_scalars(step, scalars);
-}
-
-void CheckpointSaverHook::call_before_save(Session& session, int64_t step) {
-  for (const auto& listener : options_.listeners) listener->before_save(session, step);
 }
 
 bool CheckpointSaverHook::call_after_save(Session& session, int64_t step) {

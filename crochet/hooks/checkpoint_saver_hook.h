@@ -113,14 +113,12 @@ class CROCHET_EXPORT CheckpointSaverHook : public SessionRunHook {
 
   // Looks up the metric of the saver's keep_best in the graph, unless a source provides it.
   void find_metric(const Graph& graph);
-  bool may_save_after_next_run() const;
   // Records new points of the sources, each with the checkpoint of its step: this one or earlier.
   void note_metrics(int64_t step);
   void note_metric(int64_t step, const Tensor& value);
 
   // Takes a snapshot of `step` and writes it, or queues it. True if a listener asks to stop.
   bool save(Session& session, int64_t step);
-  bool save_if_missing(Session& session, int64_t step);
   void save_last(Session& session, int64_t step);
   // True if a signal asks to end and there is a deadline: the next save is then the last one.
   bool is_left_to_the_end(int64_t step) const;
@@ -140,10 +138,8 @@ class CROCHET_EXPORT CheckpointSaverHook : public SessionRunHook {
   void release();
   // The time by which everything must be done: fixed once the run ends. Requires: deadline_secs.
   Clock::TimePoint deadline();
-  bool has_deadline() const { return deadline_.has_value(); }
   double secs_left() { return to_seconds(deadline() - saver().clock().now()); }
 
-  void call_before_save(Session& session, int64_t step);
   bool call_after_save(Session& session, int64_t step);
   // Records how long training waited for the save of a step.
   void note_blocked(int64_t step, Clock::Duration duration);

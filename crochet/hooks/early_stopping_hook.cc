@@ -40,8 +40,8 @@ EarlyStoppingMetric::EarlyStoppingMetric(MetricSource metric)
 
 EarlyStoppingHook::EarlyStoppingHook(EarlyStoppingMetric metric, Rule rule,
                                      const EarlyStoppingOptions& options)
-    : metric_(std::move(metric)),
-      values_(metric_.value, {.every_steps = options.run_every_steps}),
+    : PeriodicHook(metric.value, {.every_steps = options.run_every_steps}),
+      metric_(std::move(metric)),
       min_steps_(options.min_steps),
       rule_(rule) {
   internal::check_at_least("EarlyStoppingHook: min_steps", min_steps_, 0);
@@ -52,40 +52,30 @@ EarlyStoppingHook::EarlyStoppingHook(EarlyStoppingMetric metric, Rule rule,
         fmt::format("EarlyStoppingHook: the threshold of {} is NaN", metric_.name));
 }
 
-void EarlyStoppingHook::begin(Graph& graph) { values_.begin(graph, *this); }
-
-void EarlyStoppingHook::after_create_session(Session& session, Coordinator&) {
-  values_.after_create_session(session);
+void EarlyStoppingHook::after_create_session(Session& session, Coordinator& coordinator) {
+  PeriodicHook::after_create_session(session, coordinator);
   last_source_step_.reset();
 }
 
-std::optional<SessionRunArgs> EarlyStoppingHook::before_run(SessionRunContext&) {
-  return values_.before_run(*this);
-}
-
-void EarlyStoppingHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
-  const auto due = values_.after_run(context, values);
-  if (!due) return;
-  const auto point = newest(*due);
-  if (point && point->step >= min_steps_) look(point->step, point->value, context);
-}
-
-std::optional<MetricPoint> EarlyStoppingHook::newest(const PeriodicValues::Due& due) {
+std::optional<MetricPoint> EarlyStoppingHook::newest(int64_t step, const FetchValues& values) {
   if (!metric_.source.newest) {
-    const Tensor& metric = due.values.tensor();
+    const Tensor& metric = values.tensor();
     if (!metric.is_set()) return std::nullopt;
-    return MetricPoint{due.step, metric.to_double()};
+    return MetricPoint{step, metric.to_double()};
   }
   const auto point = metric_.source.newest();
   // A point of a later step was found before a recovery, for a step that is lost.
-  if (!point || point->step > due.step || point->step == last_source_step_) return std::nullopt;
+  if (!point || point->step > step || point->step == last_source_step_) return std::nullopt;
   last_source_step_ = point->step;
   return point;
 }
 
-void EarlyStoppingHook::look(int64_t step, double value, SessionRunContext& context) {
+void EarlyStoppingHook::look(int64_t step, const FetchValues& values, SessionRunContext& context) {
+  const auto point = newest(step, values);
+  if (!point || point->step < min_steps_) return;
+  const double value = point->value;
   if (const auto* const patience = std::get_if<Patience>(&rule_))
-    return look_for_improvement(*patience, step, value, context);
+    return look_for_improvement(*patience, point->step, value, context);
   const auto& [beyond, threshold] = std::get<Threshold>(rule_);
   if (is_beyond(beyond, value, threshold))
     context.request_stop(fmt::format("{} is {:g}, {} than {:g}", metric_.name, value,

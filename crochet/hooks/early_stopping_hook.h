@@ -10,7 +10,7 @@
 #include <variant>
 
 #include "crochet/base/export.h"
-#include "crochet/hooks/internal/periodic_values.h"
+#include "crochet/hooks/internal/periodic_hook.h"
 #include "crochet/hooks/metric_source.h"
 #include "crochet/monitor/session_run_hook.h"
 
@@ -45,7 +45,7 @@ struct CROCHET_EXPORT EarlyStoppingMetric {
 // (EvaluationHook::metric) or in another process (metric_in_directory). While it is unset or NaN it
 // is neither an improvement nor beyond a threshold. The best value and its step are part of
 // checkpoints, so a resumed run has as much patience left as it had.
-class CROCHET_EXPORT EarlyStoppingHook final : public SessionRunHook {
+class CROCHET_EXPORT EarlyStoppingHook final : public PeriodicHook {
  public:
   enum class Direction { kLower, kHigher };
   // What ends the run: no value better than the best for max_steps, or one beyond a threshold.
@@ -64,11 +64,7 @@ class CROCHET_EXPORT EarlyStoppingHook final : public SessionRunHook {
   // or a threshold that is NaN.
   EarlyStoppingHook(EarlyStoppingMetric metric, Rule rule, const EarlyStoppingOptions& options);
 
-  // Throws: NotFoundError for a metric the graph does not have.
-  void begin(Graph& graph) override;
   void after_create_session(Session& session, Coordinator& coordinator) override;
-  std::optional<SessionRunArgs> before_run(SessionRunContext& context) override;
-  void after_run(SessionRunContext& context, const SessionRunValues& values) override;
   SaveableMap saveables() override;
 
   // The best value so far, NaN if there is none, and its step, -1 before the first.
@@ -77,13 +73,12 @@ class CROCHET_EXPORT EarlyStoppingHook final : public SessionRunHook {
 
  private:
   // The point to check after a step; unset if the source has none, or no new one.
-  std::optional<MetricPoint> newest(const PeriodicValues::Due& due);
-  void look(int64_t step, double value, SessionRunContext& context);
+  std::optional<MetricPoint> newest(int64_t step, const FetchValues& values);
+  void look(int64_t step, const FetchValues& values, SessionRunContext& context) override;
   void look_for_improvement(const Patience& patience, int64_t step, double value,
                             SessionRunContext& context);
 
   EarlyStoppingMetric metric_;
-  PeriodicValues values_;
   std::optional<int64_t> last_source_step_;  // Of the last point that was checked.
   int64_t min_steps_;
   Rule rule_;

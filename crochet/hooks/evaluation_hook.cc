@@ -13,10 +13,10 @@
 namespace crochet::inline v0 {
 
 EvaluationHook::EvaluationHook(EvaluationHookOptions options)
-    : options_(std::move(options)),
-      timer_(Fetches::List{}, {.every_steps = options_.every_n_steps,
-                               .every_secs = options_.every_n_secs,
-                               .clock = options_.clock}),
+    : PeriodicHook(Fetches::List{}, {.every_steps = options.every_n_steps,
+                                     .every_secs = options.every_n_secs,
+                                     .clock = options.clock}),
+      options_(std::move(options)),
       writer_(options_.summary_writer) {
   if (!options_.evaluate) throw InvalidArgumentError("EvaluationHook: evaluate is not set");
 }
@@ -31,15 +31,15 @@ MetricSource EvaluationHook::metric(std::string name) const {
 }
 
 void EvaluationHook::begin(Graph& graph) {
-  timer_.begin(graph, *this);
+  PeriodicHook::begin(graph);
   if (!writer_ && !options_.output_dir.empty())
     writer_ = SummaryWriter::for_directory(options_.output_dir,
                                            options_.files ? *options_.files : FileSystem::posix(),
                                            options_.clock ? *options_.clock : Clock::real());
 }
 
-void EvaluationHook::after_create_session(Session& session, Coordinator&) {
-  timer_.after_create_session(session);
+void EvaluationHook::after_create_session(Session& session, Coordinator& coordinator) {
+  PeriodicHook::after_create_session(session, coordinator);
   const int64_t step = read_global_step(session);
   // Metrics of lost steps are no longer valid.
   if (newest_->step.value_or(step) > step) *newest_ = {};
@@ -47,13 +47,13 @@ void EvaluationHook::after_create_session(Session& session, Coordinator&) {
   if (options_.at_start && newest_->step != step) evaluate(session, step);
 }
 
-std::optional<SessionRunArgs> EvaluationHook::before_run(SessionRunContext&) {
-  return timer_.before_run(*this);
-}
-
 void EvaluationHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
   if (writer_) writer_->write_start();
-  if (const auto due = timer_.after_run(context, values)) evaluate(context.session(), due->step);
+  PeriodicHook::after_run(context, values);
+}
+
+void EvaluationHook::look(int64_t step, const FetchValues&, SessionRunContext& context) {
+  evaluate(context.session(), step);
 }
 
 void EvaluationHook::end(Session& session) {
@@ -64,31 +64,33 @@ void EvaluationHook::end(Session& session) {
 }
 
 void EvaluationHook::evaluate(Session& session, int64_t step) {
-  Metrics metrics = call(session);
+  Metrics metrics =
+      internal::evaluated("EvaluationHook: ", [&] { return options_.evaluate(session); });
   *newest_ = {.step = step, .metrics = std::move(metrics)};
-  report(step);
+  internal::report_metrics(step, newest_->metrics, options_.tag_prefix, writer_.get());
 }
 
-Metrics EvaluationHook::call(Session& session) const {
+Metrics internal::evaluated(const char* who, const std::function<Metrics()>& evaluate) {
   try {
-    return options_.evaluate(session);
+    return evaluate();
   } catch (...) {
     if (!is_end_of_input(std::current_exception())) throw;
-    std::throw_with_nested(FailedPreconditionError(fmt::format(
-        "EvaluationHook: the evaluation threw at the end of its data ({}): it must return instead",
-        describe(std::current_exception()))));
+    std::throw_with_nested(FailedPreconditionError(
+        fmt::format("{}the evaluation threw at the end of its data ({}): it must return instead",
+                    who, describe(std::current_exception()))));
   }
 }
 
-void EvaluationHook::report(int64_t step) const {
+void internal::report_metrics(int64_t step, const Metrics& metrics, const std::string& tag_prefix,
+                              SummaryWriter* writer) {
   std::string text;
   std::vector<Scalar> scalars;
-  for (const auto& [name, value] : newest_->metrics) {
+  for (const auto& [name, value] : metrics) {
     text += fmt::format("{}{} = {:g}", text.empty() ? "" : ", ", name, value);
-    scalars.push_back({.tag = options_.tag_prefix + name, .value = value});
+    scalars.push_back({.tag = tag_prefix + name, .value = value});
   }
   log_info(fmt::format("evaluation of step {}: {}", step, text));
-  if (writer_) writer_->add_scalars(step, scalars);
+  if (writer != nullptr) writer->add_scalars(step, scalars);
 }
 
 }  // namespace crochet::inline v0

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "crochet/base/export.h"
-#include "crochet/hooks/internal/periodic_values.h"
+#include "crochet/hooks/internal/periodic_hook.h"
 #include "crochet/hooks/metric_source.h"
 #include "crochet/monitor/session_run_hook.h"
 #include "crochet/summary/read_metrics.h"
@@ -73,7 +73,7 @@ struct EvaluationHookOptions {
 // hooks after this one in the list see them in the same step. An exception of the evaluation ends
 // the run as one of a step does, except OutOfRangeError and StopIteration: the end of the
 // evaluation's data must not look like the end of training.
-class CROCHET_EXPORT EvaluationHook final : public SessionRunHook {
+class CROCHET_EXPORT EvaluationHook final : public PeriodicHook {
  public:
   // Throws: InvalidArgumentError without an evaluation, unless exactly one interval is set, and
   // above 0.
@@ -89,7 +89,6 @@ class CROCHET_EXPORT EvaluationHook final : public SessionRunHook {
   // Throws: FailedPreconditionError without a global step.
   void begin(Graph& graph) override;
   void after_create_session(Session& session, Coordinator& coordinator) override;
-  std::optional<SessionRunArgs> before_run(SessionRunContext& context) override;
   // Throws: what the evaluation throws; FailedPreconditionError if its data ended (see above).
   void after_run(SessionRunContext& context, const SessionRunValues& values) override;
   void end(Session& session) override;
@@ -100,14 +99,22 @@ class CROCHET_EXPORT EvaluationHook final : public SessionRunHook {
     Metrics metrics = {};
   };
 
+  void look(int64_t step, const FetchValues& values, SessionRunContext& context) override;
   void evaluate(Session& session, int64_t step);
-  Metrics call(Session& session) const;
-  void report(int64_t step) const;
 
   EvaluationHookOptions options_;
-  PeriodicValues timer_;
   std::shared_ptr<SummaryWriter> writer_;
   std::shared_ptr<Newest> newest_ = std::make_shared<Newest>();  // Shared with metric sources.
 };
 
+namespace internal {
+
+// Calls `evaluate`. Throws: what it throws, but FailedPreconditionError, which begins with `who`,
+// at the end of its data.
+CROCHET_EXPORT Metrics evaluated(const char* who, const std::function<Metrics()>& evaluate);
+// Logs metrics and, unless `writer` is null, writes them as curves.
+CROCHET_EXPORT void report_metrics(int64_t step, const Metrics& metrics,
+                                   const std::string& tag_prefix, SummaryWriter* writer);
+
+}  // namespace internal
 }  // namespace crochet::inline v0

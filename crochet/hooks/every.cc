@@ -8,22 +8,13 @@ namespace crochet::inline v0 {
 
 EveryHook::EveryHook(const EveryOptions& options, ValueList values,
                      std::function<void(int64_t, const FetchValues&)> function)
-    : values_(values.fetches(),
-              {.every_steps = options.steps, .every_secs = options.secs, .clock = options.clock}),
+    : PeriodicHook(
+          values.fetches(),
+          {.every_steps = options.steps, .every_secs = options.secs, .clock = options.clock}),
       function_(std::move(function)) {}
 
-void EveryHook::begin(Graph& graph) { values_.begin(graph, *this); }
-
-void EveryHook::after_create_session(Session& session, Coordinator&) {
-  values_.after_create_session(session);
-}
-
-std::optional<SessionRunArgs> EveryHook::before_run(SessionRunContext&) {
-  return values_.before_run(*this);
-}
-
-void EveryHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
-  if (const auto due = values_.after_run(context, values)) function_(due->step, due->values);
+void EveryHook::look(int64_t step, const FetchValues& values, SessionRunContext&) {
+  function_(step, values);
 }
 
 AtEndHook::AtEndHook(ValueList values, std::function<void(const FetchValues&)> function)

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "crochet/base/export.h"
-#include "crochet/hooks/internal/periodic_values.h"
+#include "crochet/hooks/internal/periodic_hook.h"
 #include "crochet/hooks/internal/value_function.h"
 #include "crochet/monitor/session_run_hook.h"
 
@@ -24,22 +24,17 @@ struct EveryOptions {
 };
 
 // What every() returns.
-class CROCHET_EXPORT EveryHook final : public SessionRunHook {
+class CROCHET_EXPORT EveryHook final : public PeriodicHook {
  public:
   // Throws: InvalidArgumentError unless exactly one interval is set, and above 0.
   EveryHook(const EveryOptions& options, ValueList values,
             std::function<void(int64_t step, const FetchValues& values)> function);
 
-  // Throws: NotFoundError for a name the graph does not have.
-  void begin(Graph& graph) override;
-  void after_create_session(Session& session, Coordinator& coordinator) override;
-  std::optional<SessionRunArgs> before_run(SessionRunContext& context) override;
+ private:
   // Throws: what the function throws, and InvalidArgumentError for a value its parameters
   // cannot take.
-  void after_run(SessionRunContext& context, const SessionRunValues& values) override;
+  void look(int64_t step, const FetchValues& values, SessionRunContext& context) override;
 
- private:
-  PeriodicValues values_;
   std::function<void(int64_t, const FetchValues&)> function_;
 };
 

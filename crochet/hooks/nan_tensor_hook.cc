@@ -9,6 +9,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/hooks/global_step.h"
+#include "crochet/hooks/internal/periodic_hook.h"
 
 namespace crochet::inline v0 {
 
@@ -18,12 +19,7 @@ NanTensorHook::NanTensorHook(Fetches loss_tensor, NanTensorHookOptions options)
     throw InvalidArgumentError("NanTensorHook: the loss must be one output or one name");
 }
 
-void NanTensorHook::begin(Graph& graph) {
-  loss_ = graph.resolve(loss_);
-  if (!loss_.as_output()->has_value())
-    throw InvalidArgumentError(
-        fmt::format("NanTensorHook: \"{}\" has no value", to_string(*loss_.as_output())));
-}
+void NanTensorHook::begin(Graph& graph) { loss_ = resolve_values(graph, loss_, *this); }
 
 std::optional<SessionRunArgs> NanTensorHook::before_run(SessionRunContext&) {
   require_session(loss_.as_output() != nullptr, *this);

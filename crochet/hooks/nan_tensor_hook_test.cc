@@ -44,6 +44,12 @@ TEST_F(NanTensorHookTest, IsAFailedPreconditionInPythonsWords) {
               ThrowsMessage<FailedPreconditionError>(HasSubstr("NaN loss during training")));
 }
 
+TEST_F(NanTensorHookTest, RejectsAnOperationWithoutAValue) {
+  const std::string name = graph_.train().name();
+  EXPECT_THAT([&] { train(NanTensorHook(name), 1); },
+              ThrowsMessage<InvalidArgumentError>("NanTensorHook: \"" + name + "\" has no value"));
+}
+
 TEST_F(NanTensorHookTest, RequestsAStopIfNotToFail) {
   train(NanTensorHook(loss({Tensor::scalar(1.0f), Tensor::scalar(std::nanf(""))}),
                       {.fail_on_nan_loss = false}),

@@ -94,26 +94,21 @@ std::optional<SessionRunArgs> ProgressBarHook::before_run(SessionRunContext& con
 
 void ProgressBarHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
   if (!requested_) return;
-  note(read_global_step(context.session()), values.results[1], context.last_step());
+  progress_.step = shown_step_ = read_global_step(context.session());
+  progress_.last_step = context.last_step();
+  shown_at_ = clock_->now();
+  measure_rate();
+  for (size_t i = 0; i < progress_.values.size(); ++i)
+    progress_.values[i].second = format_value(values.results[1][i].tensor());
   screen_->show(progress_);
 }
 
-void ProgressBarHook::note(int64_t step, const FetchValues& values,
-                           std::optional<int64_t> last_step) {
-  progress_.step = shown_step_ = step;
-  progress_.last_step = last_step;
-  shown_at_ = clock_->now();
-  measure_rate(step);
-  for (size_t i = 0; i < progress_.values.size(); ++i)
-    progress_.values[i].second = format_value(values[i].tensor());
-}
-
-void ProgressBarHook::measure_rate(int64_t step) {
+void ProgressBarHook::measure_rate() {
   while (history_.size() > 1 && shown_at_ - history_[1].first >= kRateOver) history_.pop_front();
   const double secs = to_seconds(shown_at_ - history_.front().first);
-  const int64_t steps = step - history_.front().second;
+  const int64_t steps = shown_step_ - history_.front().second;
   if (steps > 0 && secs > 0) progress_.steps_per_sec = static_cast<double>(steps) / secs;
-  history_.emplace_back(shown_at_, step);
+  history_.emplace_back(shown_at_, shown_step_);
 }
 
 void ProgressBarHook::end(Session&) { screen_.reset(); }

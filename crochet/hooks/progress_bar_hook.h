@@ -52,8 +52,7 @@ class CROCHET_EXPORT ProgressBarHook final : public SessionRunHook {
   class Screen;
 
   bool is_due(int64_t step, std::optional<int64_t> last_step) const;
-  void note(int64_t step, const FetchValues& values, std::optional<int64_t> last_step);
-  void measure_rate(int64_t step);
+  void measure_rate();
 
   ProgressBarHookOptions options_;
   Clock* clock_;  // Not owned.

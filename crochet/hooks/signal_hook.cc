@@ -32,8 +32,6 @@ extern "C" void crochet_handle_signal(int signal) {
   errno = saved_errno;
 }
 
-StopRequest stop_because_of(int signal) { return {"SignalHook", signal_name(signal), signal}; }
-
 bool can_be_handled(int signal) {
   // sigaction rejects those that the threads library reserves.
   struct sigaction present = {};
@@ -92,7 +90,7 @@ void SignalHook::begin(Graph&) {
 
 void SignalHook::after_create_session(Session&, Coordinator& coordinator) {
   if (const int signal = pending_signal(); signal != 0)
-    coordinator.request_stop(stop_because_of(signal));
+    coordinator.request_stop({"SignalHook", signal_name(signal), signal});
 }
 
 void SignalHook::after_run(SessionRunContext& context, const SessionRunValues&) {

@@ -10,21 +10,13 @@
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/hooks/global_step.h"
-#include "crochet/hooks/internal/periodic_values.h"
+#include "crochet/hooks/internal/periodic_hook.h"
 
 namespace crochet::inline v0 {
 namespace {
 
 bool is_in(const Graph& graph, std::string_view collection, const Output& output) {
   return std::ranges::count(graph.collection(collection), output) > 0;
-}
-
-void collect_tensors(const FetchValues& values, std::vector<const Tensor*>& tensors) {
-  if (const Tensor* const tensor = values.as_tensor()) tensors.push_back(tensor);
-  if (const auto* const list = values.as_list())
-    for (const FetchValues& item : *list) collect_tensors(item, tensors);
-  if (const auto* const map = values.as_map())
-    for (const auto& [name, item] : *map) collect_tensors(item, tensors);
 }
 
 SummaryValue text_of(const std::string& tag, const Tensor& text) {
@@ -76,7 +68,9 @@ void SummarySaverHook::after_create_session(Session& session, Coordinator&) {
       options_.scaffold ? options_.scaffold->summary_op : options_.summary_op);
   leaves_.clear();
   note_leaves(session.graph(), summaries, "");
-  request_ = Fetches::List{step_, summaries};
+  std::vector<Output> outputs = {step_};
+  flatten(summaries, outputs);
+  request_ = Fetches::List(outputs.begin(), outputs.end());
   next_step_.reset();
   timer_.reset();
   if (writer_) writer_->start_session(read_global_step(session));
@@ -118,12 +112,10 @@ void SummarySaverHook::after_run(SessionRunContext& context, const SessionRunVal
 }
 
 void SummarySaverHook::write(const SessionRunValues& values, int64_t step) {
-  std::vector<const Tensor*> tensors;
-  collect_tensors(values.results[1], tensors);
   std::vector<SummaryValue> summaries;
   std::string encoded;
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    const Tensor& value = *tensors[i];
+  for (size_t i = 0; i < leaves_.size(); ++i) {
+    const Tensor& value = values.results[i + 1].tensor();
     const auto& [tag, kind] = leaves_[i];
     if (!value.is_set()) continue;
     if (kind == Kind::kHistogram) {

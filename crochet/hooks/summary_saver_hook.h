@@ -63,7 +63,7 @@ class CROCHET_EXPORT SummarySaverHook final : public SessionRunHook {
   SecondOrStepTimer timer_;
   std::shared_ptr<SummaryWriter> writer_;
   Output step_;
-  Fetches request_;           // {step, summaries}.
+  Fetches request_;           // The step, and then the leaves.
   std::vector<Leaf> leaves_;  // Of the summaries.
   std::optional<int64_t>
       next_step_;  // The step the next run should complete; unset before the first.

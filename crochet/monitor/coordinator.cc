@@ -2,10 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/monitor/coordinator.h"
 
-#include <algorithm>
 #include <atomic>
 #include <condition_variable>
-#include <iterator>
 #include <mutex>
 #include <utility>
 
@@ -55,7 +53,8 @@ void Coordinator::request_stop(StopRequest request) {
 }
 
 void Coordinator::request_stop(std::exception_ptr error) {
-  if (is_clean(error)) return request_stop(StopRequest{"a thread", describe(error)});
+  if (has_code(error, clean_stop_codes_))
+    return request_stop(StopRequest{"a thread", describe(error)});
   std::optional<std::stop_source> stop_source;  // Unset: a stop was already requested.
   {
     const std::lock_guard lock(state_->mutex);
@@ -73,16 +72,6 @@ void Coordinator::request_stop(std::exception_ptr error) {
   log_error(fmt::format("a thread of the session reported an error: {}", describe(error)));
   state_->changed.notify_all();
   stop_source->request_stop();
-}
-
-bool Coordinator::is_clean(const std::exception_ptr& error) const {
-  try {
-    std::rethrow_exception(error);
-  } catch (const Error& known) {
-    return std::ranges::find(clean_stop_codes_, known.code()) != clean_stop_codes_.end();
-  } catch (...) {
-    return false;
-  }
 }
 
 void Coordinator::stop_on_exception(const std::function<void()>& body) {
@@ -158,14 +147,11 @@ void Coordinator::join(const CoordinatedThreads& threads, const JoinOptions& opt
   internal::check_at_least("stop_grace_period_secs", options.stop_grace_period_secs, 0);
   const std::vector<std::string> stragglers = wait_for(threads_to_join(threads), options);
   {
-    CoordinatedThreads ended;  // Users' objects in them are destroyed after the mutex is released.
+    CoordinatedThreads former;  // Users' objects in them are destroyed without the mutex.
     const std::lock_guard lock(state_->mutex);
     state_->joined = true;
-    auto& threads_now = state_->threads;
-    const auto is_live = [](const auto& thread) { return !thread->has_ended(); };
-    const auto first = std::stable_partition(threads_now.begin(), threads_now.end(), is_live);
-    ended.assign(std::move_iterator(first), std::move_iterator(threads_now.end()));
-    threads_now.erase(first, threads_now.end());
+    former = state_->threads;
+    std::erase_if(state_->threads, [](const auto& thread) { return thread->has_ended(); });
   }
   if (!stragglers.empty())
     log_warning(

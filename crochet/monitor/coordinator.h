@@ -106,7 +106,6 @@ class CROCHET_EXPORT Coordinator {
   bool joined() const;
 
  private:
-  bool is_clean(const std::exception_ptr& error) const;
   // Waits up to the grace period; returns the names of the threads still running.
   std::vector<std::string> wait_for(const CoordinatedThreads& threads,
                                     const JoinOptions& options) const;

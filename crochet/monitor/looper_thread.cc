@@ -13,10 +13,7 @@
 namespace crochet::inline v0 {
 namespace {
 
-void call_back_to_back(const Coordinator& coordinator, const std::function<void()>& target) {
-  while (!coordinator.should_stop()) target();
-}
-
+// With an interval of zero: back to back.
 void call_at_boundaries(const Coordinator& coordinator, Clock& clock, Clock::Duration interval,
                         const std::function<void()>& target) {
   const std::stop_token stop = coordinator.stop_token();
@@ -41,12 +38,8 @@ std::shared_ptr<CoordinatedThread> start_looper_thread(Coordinator& coordinator,
   return coordinator.start_thread(
       name, [&coordinator, secs, options = std::move(options), target = std::move(target)] {
         if (options.start_loop) options.start_loop();
-        if (secs == 0) {
-          call_back_to_back(coordinator, target);
-        } else {
-          Clock& clock = options.clock ? *options.clock : Clock::real();
-          call_at_boundaries(coordinator, clock, from_seconds(secs), target);
-        }
+        Clock& clock = options.clock ? *options.clock : Clock::real();
+        call_at_boundaries(coordinator, clock, from_seconds(secs), target);
         if (options.stop_loop) options.stop_loop();
       });
 }

@@ -52,12 +52,8 @@ std::unique_ptr<Session> ChiefSessionCreator::create_session() {
   return manager_->prepare_session(options);
 }
 
-std::optional<std::string> ChiefSessionCreator::restored_from() const {
-  return manager_ ? manager_->restored_from() : std::nullopt;
-}
-
 std::optional<RestoreReport> ChiefSessionCreator::restore_report() const {
-  if (!restored_from()) return std::nullopt;
+  if (!manager_ || !manager_->restored_from()) return std::nullopt;
   return manager_->restore_report();
 }
 

@@ -21,9 +21,7 @@ class CROCHET_EXPORT SessionCreator {
   virtual Graph& graph() const = 0;
   // Finalizes the graph and creates a session that is ready to run.
   virtual std::unique_ptr<Session> create_session() = 0;
-  // The checkpoint that the last session was restored from; unset if it was not restored.
-  virtual std::optional<std::string> restored_from() const { return std::nullopt; }
-  // What was restored from it; unset if the session was not restored.
+  // What the last session was restored from; unset if it was not restored.
   virtual std::optional<RestoreReport> restore_report() const { return std::nullopt; }
 };
 
@@ -51,7 +49,6 @@ class CROCHET_EXPORT ChiefSessionCreator final : public SessionCreator {
   Graph& graph() const override { return graph_; }
   // Throws: as Scaffold::finalize and SessionManager::prepare_session, and what init_fn throws.
   std::unique_ptr<Session> create_session() override;
-  std::optional<std::string> restored_from() const override;
   std::optional<RestoreReport> restore_report() const override;
 
  private:

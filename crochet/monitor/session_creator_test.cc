@@ -73,9 +73,10 @@ TEST_F(ChiefSessionCreatorTest, DoesNotStartAfreshNextToCheckpointsOfAnotherName
 TEST_F(ChiefSessionCreatorTest, ReportsWhatItRestored) {
   save_step("d/model.ckpt", 30);
   ChiefSessionCreator creator(graph_, {.scaffold = scaffold_, .checkpoint_dir = "d"});
-  EXPECT_EQ(creator.restored_from(), std::nullopt);
+  EXPECT_EQ(creator.restore_report(), std::nullopt);
   creator.create_session();
-  EXPECT_EQ(creator.restored_from(), "d/model.ckpt-30");
+  ASSERT_TRUE(creator.restore_report());
+  EXPECT_EQ(creator.restore_report()->prefix, "d/model.ckpt-30");
 }
 
 TEST_F(ChiefSessionCreatorTest, RestoresTheGivenFile) {

@@ -3,7 +3,6 @@
 #include "crochet/run/evaluate_repeatedly.h"
 
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -12,6 +11,7 @@
 #include "crochet/checkpoint/directory/checkpoints_iterator.h"
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/hooks/evaluation_hook.h"
 #include "crochet/io/path.h"
 #include "crochet/summary/summary_writer.h"
 
@@ -115,32 +115,15 @@ class CheckpointEvaluator {
       return std::nullopt;
     }
     Metrics metrics;
-    run_in_scope(*session, [&] { metrics = call(*session); });
+    run_in_scope(*session,
+                 [&] { metrics = internal::evaluated("", [&] { return evaluate_(*session); }); });
     return metrics;
-  }
-
-  Metrics call(MonitoredSession& session) const {
-    try {
-      return evaluate_(session);
-    } catch (...) {
-      if (!is_end_of_input(std::current_exception())) throw;
-      std::throw_with_nested(FailedPreconditionError(
-          fmt::format("the evaluation threw at the end of its data ({}): it must return instead",
-                      describe(std::current_exception()))));
-    }
   }
 
   void note(int64_t step, Metrics metrics) {
     // An earlier evaluator may have seen this step, and later steps that the job has lost since.
     if (!report_.last_step || step <= *report_.last_step) writer_->start_session(step - 1);
-    std::string text;
-    std::vector<Scalar> scalars;
-    for (const auto& [name, value] : metrics) {
-      text += fmt::format("{}{} = {:g}", text.empty() ? "" : ", ", name, value);
-      scalars.push_back({.tag = name, .value = value});
-    }
-    log_info(fmt::format("evaluation of step {}: {}", step, text));
-    writer_->add_scalars(step, scalars);
+    internal::report_metrics(step, metrics, "", writer_.get());
     writer_->flush();
     ++report_.num_evaluations;
     report_.last_step = step;

@@ -6,7 +6,6 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
-#include "crochet/run/continued_session_creator.h"
 #include "crochet/run/training_run.h"
 
 namespace crochet::inline v0 {
@@ -156,15 +155,7 @@ RunReport Loop::run_steps(const Callable& compute, const Callable& update) {
   check_not_run("run");
   has_run_ = true;
   const Operation train = add_step(compute, update);
-  const MonitoredTrainingSessionOptions options = training_options();
-  const auto make_creator =
-      [&](const std::shared_ptr<Scaffold>& scaffold) -> std::unique_ptr<SessionCreator> {
-    std::unique_ptr<SessionCreator> creator = internal::make_creator(options, scaffold);
-    if (!restored_) return creator;
-    return std::make_unique<internal::ContinuedSessionCreator>(*restored_, scaffold,
-                                                               std::move(creator));
-  };
-  return internal::train(options, make_creator, [&](MonitoredSession& session) {
+  return internal::train(training_options(), restored_.get(), [&](MonitoredSession& session) {
     while (!session.should_stop()) {
       session.run(train);
       if (step_.stop_) session.request_stop(*std::exchange(step_.stop_, std::nullopt));

@@ -29,6 +29,70 @@ std::shared_ptr<Scaffold> scaffold_of(const MonitoredTrainingSessionOptions& opt
   return scaffold;
 }
 
+// Creates the first session of a run that continues from an early restore. Later sessions, those of
+// recoveries, are created by `later`.
+class ContinuedSessionCreator final : public SessionCreator {
+ public:
+  // Requires: `early` outlives this; the scaffold has a saver.
+  ContinuedSessionCreator(const internal::EarlyRestore& early, std::shared_ptr<Scaffold> scaffold,
+                          std::unique_ptr<SessionCreator> later)
+      : early_(early), scaffold_(std::move(scaffold)), later_(std::move(later)) {}
+
+  Graph& graph() const override { return later_->graph(); }
+
+  // Throws: as Saver::restore does.
+  std::unique_ptr<Session> create_session() override {
+    std::unique_ptr<Session> session =
+        num_sessions_ == 0 ? continued_session() : later_->create_session();
+    ++num_sessions_;
+    return session;
+  }
+
+  std::optional<RestoreReport> restore_report() const override {
+    return num_sessions_ == 1 ? early_.report : later_->restore_report();
+  }
+
+ private:
+  std::unique_ptr<Session> continued_session() {
+    scaffold_->finalize(graph());
+    std::unique_ptr<Session> session = graph().new_session("");
+    Saver rest({.filter = [this](std::string_view name) { return !early_.names.contains(name); },
+                .write_state = false,
+                .files = &scaffold_->saver->files(),
+                .clock = &scaffold_->saver->clock()});
+    rest.restore(*session, early_.prefix);
+    log_info(fmt::format("the run continues from {}, which was restored before it", early_.prefix));
+    return session;
+  }
+
+  const internal::EarlyRestore& early_;
+  const std::shared_ptr<Scaffold> scaffold_;
+  const std::unique_ptr<SessionCreator> later_;
+  int num_sessions_ = 0;
+};
+
+std::unique_ptr<SessionCreator> make_creator(const MonitoredTrainingSessionOptions& options,
+                                             const std::shared_ptr<Scaffold>& scaffold,
+                                             const internal::EarlyRestore* early) {
+  if (!options.is_chief)
+    return std::make_unique<WorkerSessionCreator>(
+        options.graph, WorkerSessionCreatorOptions{.scaffold = scaffold,
+                                                   .master = options.master,
+                                                   .config = options.config,
+                                                   .max_wait_secs = options.max_wait_secs,
+                                                   .recovery_wait_secs = options.recovery_wait_secs,
+                                                   .clock = options.clock});
+  auto chief = std::make_unique<ChiefSessionCreator>(
+      options.graph,
+      ChiefSessionCreatorOptions{.scaffold = scaffold,
+                                 .master = options.master,
+                                 .config = options.config,
+                                 .checkpoint_dir = options.checkpoint_dir,
+                                 .checkpoint_basename = options.checkpoint_basename});
+  if (early == nullptr) return chief;
+  return std::make_unique<ContinuedSessionCreator>(*early, scaffold, std::move(chief));
+}
+
 std::unique_ptr<MonitoredSession> make_session(const MonitoredTrainingSessionOptions& options,
                                                std::unique_ptr<SessionCreator> creator,
                                                const HookList& hooks) {
@@ -40,9 +104,10 @@ std::unique_ptr<MonitoredSession> make_session(const MonitoredTrainingSessionOpt
                               .clock = options.clock});
 }
 
-void note_start(const MonitoredSession& session, bool restored, RunReport& report) {
+void note_start(const MonitoredSession& session, const SessionCreator& creator, RunReport& report) {
   report.first_step = report.last_step = session.first_step().value_or(0);
-  if (restored) report.resumed_from = session.first_step();
+  report.restore = creator.restore_report();
+  if (report.restore) report.resumed_from = session.first_step();
 }
 
 void note_end(MonitoredSession& session, RunReport& report) {
@@ -64,41 +129,16 @@ void check_options(const MonitoredTrainingSessionOptions& options) {
 
 RunReport train(const MonitoredTrainingSessionOptions& options,
                 const std::function<void(MonitoredSession& session)>& body) {
-  return internal::train(
-      options,
-      [&](const std::shared_ptr<Scaffold>& scaffold) {
-        return internal::make_creator(options, scaffold);
-      },
-      body);
+  return internal::train(options, nullptr, body);
 }
 
-std::unique_ptr<SessionCreator> internal::make_creator(
-    const MonitoredTrainingSessionOptions& options, const std::shared_ptr<Scaffold>& scaffold) {
-  if (!options.is_chief)
-    return std::make_unique<WorkerSessionCreator>(
-        options.graph, WorkerSessionCreatorOptions{.scaffold = scaffold,
-                                                   .master = options.master,
-                                                   .config = options.config,
-                                                   .max_wait_secs = options.max_wait_secs,
-                                                   .recovery_wait_secs = options.recovery_wait_secs,
-                                                   .clock = options.clock});
-  return std::make_unique<ChiefSessionCreator>(
-      options.graph,
-      ChiefSessionCreatorOptions{.scaffold = scaffold,
-                                 .master = options.master,
-                                 .config = options.config,
-                                 .checkpoint_dir = options.checkpoint_dir,
-                                 .checkpoint_basename = options.checkpoint_basename});
-}
-
-RunReport internal::train(const MonitoredTrainingSessionOptions& options,
-                          const MakeCreator& make_creator,
+RunReport internal::train(const MonitoredTrainingSessionOptions& options, const EarlyRestore* early,
                           const std::function<void(MonitoredSession& session)>& body) {
   check_options(options);
   const std::shared_ptr<Scaffold> scaffold = scaffold_of(options);
   const WiredHooks wired = wire_default_hooks(options, scaffold);
 
-  std::unique_ptr<SessionCreator> creator = make_creator(scaffold);
+  std::unique_ptr<SessionCreator> creator = make_creator(options, scaffold, early);
   const SessionCreator& session_creator = *creator;  // The session will own it.
   RunReport report;
   std::unique_ptr<MonitoredSession> session;
@@ -109,8 +149,7 @@ RunReport internal::train(const MonitoredTrainingSessionOptions& options,
     report.stop = {"SignalHook", error.what(), pending_signal()};
   }
   if (session) {
-    note_start(*session, session_creator.restored_from().has_value(), report);
-    report.restore = session_creator.restore_report();
+    note_start(*session, session_creator, report);
     run_in_scope(*session, [&] { body(*session); });
     note_end(*session, report);
   }

@@ -90,26 +90,18 @@ concept ArrayOfNumbers = SequenceOfNumbers<T> && requires(T& value) {
 };
 
 template <typename T>
+local::ArrayView view_of(T& numbers) {
+  return {.dtype = dtype_of<ElementOf<T>>,
+          .shape = {static_cast<int64_t>(std::size(numbers))},
+          .data = reinterpret_cast<std::byte*>(std::data(numbers))};
+}
+
+template <typename T>
 local::BorrowedArray borrow_numbers(T& value) {
-  using Number = ElementOf<T>;
-  local::BorrowedArray array{.view = [&value] {
-    return local::ArrayView{.dtype = dtype_of<Number>,
-                            .shape = {static_cast<int64_t>(std::size(value))},
-                            .data = reinterpret_cast<std::byte*>(std::data(value))};
-  }};
+  local::BorrowedArray array{.view = [&value] { return view_of(value); }};
   if constexpr (requires { value.resize(size_t{}); })
     array.resize = [&value](const Shape& shape) { value.resize(static_cast<size_t>(shape[0])); };
   return array;
-}
-
-// A span may be a temporary view: this keeps the span itself.
-template <typename Number, size_t kExtent>
-local::BorrowedArray borrow_span(std::span<Number, kExtent> span) {
-  return {.view = [span] {
-    return local::ArrayView{.dtype = dtype_of<Number>,
-                            .shape = {static_cast<int64_t>(span.size())},
-                            .data = reinterpret_cast<std::byte*>(span.data())};
-  }};
 }
 
 template <typename T>
@@ -139,23 +131,26 @@ void Tracker::track_part(std::string_view name, T& value) {
   } else if constexpr (internal::BorrowableArray<T>) {
     add_array(name, borrow_array(*this, value));
   } else if constexpr (internal::SavesItself<T>) {
-    add_object(name, std::make_shared<internal::SaveableObject<T>>(value));
+    add_object(name,
+               internal::make_saveable([&value] { return value.save(); },
+                                       [&value](const TensorMap& state) { value.restore(state); }));
   } else if constexpr (std::same_as<T, Tensor>) {
-    add_object(name, std::make_shared<internal::SaveableTensor>(value));
+    add_object(name, internal::saveable_tensor(value));
   } else if constexpr (Element<T>) {
     add_array(name, {.view = [&value] {
                 return local::ArrayView{.dtype = dtype_of<T>,
                                         .data = reinterpret_cast<std::byte*>(&value)};
               }});
   } else if constexpr (internal::RandomGenerator<T>) {
-    add_object(name, std::make_shared<internal::SaveableGenerator<T>>(value));
+    add_object(name, internal::saveable_generator(value));
   } else if constexpr (internal::kIsSpan<T>) {
-    add_array(name, internal::borrow_span(value));
+    // It may be a temporary view: the span itself is kept.
+    add_array(name, {.view = [value] { return internal::view_of(value); }});
   } else if constexpr (ArrayOfNumbers<T>) {
     add_array(name, internal::borrow_numbers(value));
   } else if constexpr (SequenceOfNumbers<T> &&
                        (internal::AssignableSequence<T> || internal::InsertableSet<T>)) {
-    add_object(name, std::make_shared<internal::SaveableContainer<T>>(value));
+    add_object(name, internal::saveable_container(value));
   } else {
     static_assert(!sizeof(T*),
                   "crochet cannot track this type: give it `void track(crochet::Tracker&)`, or "

@@ -3,23 +3,25 @@
 #pragma once
 
 #include <functional>
-#include <memory>
+#include <set>
+#include <string>
 
-#include "crochet/monitor/session_creator.h"
 #include "crochet/run/monitored_training_session.h"
 
 namespace crochet::inline v0::internal {
 
-// Creates the session creator of a run, with the scaffold that the run uses.
-using MakeCreator =
-    std::function<std::unique_ptr<SessionCreator>(const std::shared_ptr<Scaffold>& scaffold)>;
+// The state that a program restored before its run.
+struct EarlyRestore {
+  std::string prefix;  // The checkpoint's: "runs/digits/model.ckpt-200".
+  RestoreReport report;
+  // Variables and objects that were restored, and may have been changed since.
+  std::set<std::string, std::less<>> names;
+};
 
-// The creator that crochet::train() uses: for the chief, or for another process of a cluster.
-std::unique_ptr<SessionCreator> make_creator(const MonitoredTrainingSessionOptions& options,
-                                             const std::shared_ptr<Scaffold>& scaffold);
-
-// As crochet::train(), with sessions created by another creator.
-RunReport train(const MonitoredTrainingSessionOptions& options, const MakeCreator& make_creator,
+// As crochet::train(). With `early`, unless null, the first session of the chief continues from it:
+// only state that was not restored then, the step and the state of hooks, is read from the
+// checkpoint.
+RunReport train(const MonitoredTrainingSessionOptions& options, const EarlyRestore* early,
                 const std::function<void(MonitoredSession& session)>& body);
 
 }  // namespace crochet::inline v0::internal

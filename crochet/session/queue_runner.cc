@@ -3,8 +3,8 @@
 #include "crochet/session/queue_runner.h"
 
 #include <algorithm>
+#include <array>
 #include <condition_variable>
-#include <iterator>
 #include <stop_token>
 #include <utility>
 
@@ -15,16 +15,6 @@
 
 namespace crochet::inline v0 {
 namespace {
-
-bool has_code(const std::exception_ptr& error, const std::vector<Code>& codes) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const Error& known) {
-    return std::ranges::find(codes, known.code()) != codes.end();
-  } catch (...) {
-    return false;
-  }
-}
 
 void check(const QueueRunnerOptions& options) {
   if (options.queue_name.empty()) throw InvalidArgumentError("a queue runner without a queue_name");
@@ -67,7 +57,18 @@ class QueueRunner::Work {
     const std::lock_guard lock(mutex_);
     return errors_;
   }
-  void wait_for_first_runs(std::chrono::nanoseconds timeout) const;
+
+  void wait_for_first_runs(std::chrono::nanoseconds timeout) const {
+    std::unique_lock lock(mutex_);
+    const bool done =
+        changed_.wait_for(lock, timeout, [this] { return num_waiting_ == 0 || first_error_; });
+    if (first_error_) std::rethrow_exception(first_error_);
+    if (!done)
+      throw DeadlineExceededError(
+          fmt::format("queue \"{}\": {} of {} enqueue operations have not run in {} s",
+                      options_->queue_name, num_waiting_, options_->enqueue_ops.size(),
+                      std::chrono::duration<double>(timeout).count()));
+  }
 
   bool stop_requested() const { return stop_.stop_requested(); }
   bool is_closed_error(const std::exception_ptr& error) const {
@@ -75,13 +76,56 @@ class QueueRunner::Work {
   }
   void run(const Output& output) { session_.run(output); }
   // An enqueue operation has run once, or never will.
-  void note_first_run();
+  void note_first_run() {
+    const std::lock_guard lock(mutex_);
+    --num_waiting_;
+    changed_.notify_all();
+  }
   // An enqueue operation has ended; true for the last one.
-  bool count_down();
-  void close();
-  void cancel_on_stop();
+  bool count_down() {
+    const std::lock_guard lock(mutex_);
+    --num_live_;
+    changed_.notify_all();
+    return num_live_ == 0;
+  }
+
+  void close() {
+    if (!options_->close_op || stop_requested()) return;
+    try {
+      run(options_->close_op);
+    } catch (...) {
+      report(std::current_exception());
+    }
+  }
+
+  void cancel_on_stop() {
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, stop_, [this] { return num_live_ == 0; });
+    }
+    if (!stop_requested()) return;  // All have ended: nothing is left to cancel.
+    try {
+      run(options_->cancel_op);
+    } catch (...) {
+      log_warning(fmt::format("queue \"{}\": cancelling failed: {}", options_->queue_name,
+                              describe(std::current_exception())));
+    }
+  }
+
   // Throws the error if has_listener_; otherwise keeps and logs it.
-  void report(const std::exception_ptr& error);
+  void report(const std::exception_ptr& error) {
+    if (stop_requested() && has_code(error, std::array{Code::kCancelled}))
+      return;  // Cancelled by the stop.
+    if (options_->on_error) options_->on_error(error);
+    {
+      const std::lock_guard lock(mutex_);
+      if (!first_error_) first_error_ = error;
+      if (!has_listener_) errors_.push_back(error);
+    }
+    changed_.notify_all();
+    if (has_listener_) std::rethrow_exception(error);
+    log_error(fmt::format("queue \"{}\": {}", options_->queue_name, describe(error)));
+  }
 
  private:
   const std::shared_ptr<const QueueRunnerOptions> options_;
@@ -96,72 +140,6 @@ class QueueRunner::Work {
   std::exception_ptr first_error_;
   std::vector<std::exception_ptr> errors_;  // Reported without a listener.
 };
-
-void QueueRunner::Work::wait_for_first_runs(std::chrono::nanoseconds timeout) const {
-  std::unique_lock lock(mutex_);
-  const bool done =
-      changed_.wait_for(lock, timeout, [this] { return num_waiting_ == 0 || first_error_; });
-  if (first_error_) std::rethrow_exception(first_error_);
-  if (!done)
-    throw DeadlineExceededError(
-        fmt::format("queue \"{}\": {} of {} enqueue operations have not run in {} s",
-                    options_->queue_name, num_waiting_, options_->enqueue_ops.size(),
-                    std::chrono::duration<double>(timeout).count()));
-}
-
-void QueueRunner::Work::note_first_run() {
-  {
-    const std::lock_guard lock(mutex_);
-    --num_waiting_;
-  }
-  changed_.notify_all();
-}
-
-bool QueueRunner::Work::count_down() {
-  bool last = false;
-  {
-    const std::lock_guard lock(mutex_);
-    last = --num_live_ == 0;
-  }
-  changed_.notify_all();
-  return last;
-}
-
-void QueueRunner::Work::close() {
-  if (!options_->close_op || stop_requested()) return;
-  try {
-    run(options_->close_op);
-  } catch (...) {
-    report(std::current_exception());
-  }
-}
-
-void QueueRunner::Work::cancel_on_stop() {
-  {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, stop_, [this] { return num_live_ == 0; });
-  }
-  if (!stop_requested()) return;  // All have ended: nothing is left to cancel.
-  try {
-    run(options_->cancel_op);
-  } catch (...) {
-    log_warning(fmt::format("queue \"{}\": cancelling failed: {}", options_->queue_name,
-                            describe(std::current_exception())));
-  }
-}
-
-void QueueRunner::Work::report(const std::exception_ptr& error) {
-  if (stop_requested() && has_code(error, {Code::kCancelled})) return;  // Cancelled by the stop.
-  if (options_->on_error) options_->on_error(error);
-  {
-    const std::lock_guard lock(mutex_);
-    if (!first_error_) first_error_ = error;
-    if (!has_listener_) errors_.push_back(error);
-  }
-  changed_.notify_all();
-  if (has_listener_) std::rethrow_exception(error);
-  log_error(fmt::format("queue \"{}\": {}", options_->queue_name, describe(error)));
-}
 
 // One enqueue operation. It counts as ended when this is destroyed, even if it never ran.
 class QueueRunner::Feeder {
@@ -208,12 +186,10 @@ QueueRunner::QueueRunner(QueueRunnerOptions options)
 QueueRunner::~QueueRunner() = default;
 
 std::vector<BackgroundTask> QueueRunner::tasks(Session& session, std::stop_token stop) {
-  std::vector<std::shared_ptr<Work>> ended;  // Holds user objects: destroyed without the mutex.
+  std::vector<std::shared_ptr<Work>> former;  // Holds user objects: destroyed without the mutex.
   const std::lock_guard lock(mutex_);
-  const auto is_live = [](const auto& work) { return work->is_live(); };
-  const auto first = std::stable_partition(works_.begin(), works_.end(), is_live);
-  ended.assign(std::move_iterator(first), std::move_iterator(works_.end()));
-  works_.erase(first, works_.end());
+  former = works_;
+  std::erase_if(works_, [](const auto& work) { return !work->is_live(); });
   if (std::ranges::any_of(works_, [&](const auto& work) { return work->is_for(session); }))
     return {};
   const bool can_stop = stop.stop_possible();

@@ -2,10 +2,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/session/saveable.h"
 
+#include <utility>
+
 #include "crochet/base/error.h"
 #include "crochet/tensor/fmt.h"
 
 namespace crochet::inline v0 {
+namespace {
+
+class SaveableOfFunctions final : public Saveable {
+ public:
+  SaveableOfFunctions(std::function<TensorMap()> save,
+                      std::function<void(const TensorMap&)> restore)
+      : save_(std::move(save)), restore_(std::move(restore)) {}
+  TensorMap save() const override { return save_(); }
+  void restore(const TensorMap& state) override { restore_(state); }
+
+ private:
+  const std::function<TensorMap()> save_;
+  const std::function<void(const TensorMap&)> restore_;
+};
+
+}  // namespace
+
+std::shared_ptr<Saveable> internal::make_saveable(std::function<TensorMap()> save,
+                                                  std::function<void(const TensorMap&)> restore) {
+  return std::make_shared<SaveableOfFunctions>(std::move(save), std::move(restore));
+}
 
 const Tensor& single_value(const TensorMap& state, DType dtype) {
   if (state.size() != 1 || !state.begin()->first.empty())

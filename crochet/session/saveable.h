@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -35,6 +36,14 @@ using SaveableMap = std::map<std::string, std::shared_ptr<Saveable>>;
 // are others, or if it is not a tensor of this type with one element.
 CROCHET_EXPORT const Tensor& single_value(const TensorMap& state, DType dtype);
 
+namespace internal {
+
+// A Saveable of two functions.
+CROCHET_EXPORT std::shared_ptr<Saveable> make_saveable(
+    std::function<TensorMap()> save, std::function<void(const TensorMap& state)> restore);
+
+}  // namespace internal
+
 // Saves and restores the number `value` in place.
 //
 //   SaveableMap saveables() override { return {{"best", saveable_value(best_)}}; }
@@ -42,18 +51,13 @@ CROCHET_EXPORT const Tensor& single_value(const TensorMap& state, DType dtype);
 // Requires: `value` outlives the result.
 template <Element T>
 std::shared_ptr<Saveable> saveable_value(T& value) {
-  class SaveableValue final : public Saveable {
-   public:
-    explicit SaveableValue(T& value) : value_(value) {}
-    TensorMap save() const override { return {{"", Tensor::scalar(value_)}}; }
-    void restore(const TensorMap& state) override {
-      value_ = single_value(state, dtype_of<T>).template scalar<T>();
-    }
-
-   private:
-    T& value_;
-  };
-  return std::make_shared<SaveableValue>(value);
+  return internal::make_saveable(
+      [&value] {
+        return TensorMap{{"", Tensor::scalar(value)}};
+      },
+      [&value](const TensorMap& state) {
+        value = single_value(state, dtype_of<T>).template scalar<T>();
+      });
 }
 
 }  // namespace crochet::inline v0

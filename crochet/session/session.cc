@@ -31,14 +31,11 @@ void Session::assign_variable(std::string_view name, const Tensor& value) {
     throw InvalidArgumentError(fmt::format("variable \"{}\" is {} {}: found {}, expected {}", name,
                                            variable.dtype(), variable.shape(), describe(value),
                                            variable.dtype()));
-  const Assignment assignment = {.variable = variable,
-                                 .shape = value.shape(),
-                                 .fill =
-                                     [&](std::span<std::byte> memory) {
-                                       const std::span<const std::byte> bytes = value.bytes();
-                                       std::ranges::copy(bytes, memory.begin());
-                                     },
-                                 .strings = [&] { return value; }};
+  const auto fill = [&](std::span<std::byte> memory) {
+    std::ranges::copy(value.bytes(), memory.begin());
+  };
+  const Assignment assignment{
+      .variable = variable, .shape = value.shape(), .fill = fill, .strings = [&] { return value; }};
   assign({&assignment, 1});
 }
 

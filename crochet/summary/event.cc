@@ -27,20 +27,17 @@ enum class TaggedRunMetadataField { kTag = 1, kRunMetadata = 2 };
 std::string encode_session_log(const SessionLogEntry& log) {
   std::string bytes;
   protozero::pbf_writer message(bytes);
-  if (log.status != SessionLog::kUnspecified)
-    message.add_enum(number(SessionLogField::kStatus), static_cast<int32_t>(log.status));
-  if (!log.checkpoint_path.empty())
-    message.add_string(number(SessionLogField::kCheckpointPath), log.checkpoint_path);
-  if (!log.message.empty()) message.add_string(number(SessionLogField::kMessage), log.message);
+  add_int_unless_zero(message, SessionLogField::kStatus, static_cast<int32_t>(log.status));
+  add_text_unless_empty(message, SessionLogField::kCheckpointPath, log.checkpoint_path);
+  add_text_unless_empty(message, SessionLogField::kMessage, log.message);
   return bytes;
 }
 
 std::string encode_run_metadata(const TaggedRunMetadata& metadata) {
   std::string bytes;
   protozero::pbf_writer message(bytes);
-  if (!metadata.tag.empty()) message.add_string(number(TaggedRunMetadataField::kTag), metadata.tag);
-  if (!metadata.run_metadata.empty())
-    message.add_bytes(number(TaggedRunMetadataField::kRunMetadata), metadata.run_metadata);
+  add_text_unless_empty(message, TaggedRunMetadataField::kTag, metadata.tag);
+  add_text_unless_empty(message, TaggedRunMetadataField::kRunMetadata, metadata.run_metadata);
   return bytes;
 }
 
@@ -83,11 +80,9 @@ Event read_event(const protozero::pbf_reader& message) {
 std::string encode_event(const Event& event) {
   std::string bytes;
   protozero::pbf_writer message(bytes);
-  // As in protobuf, zero and empty values are omitted.
-  if (event.wall_time != 0) message.add_double(number(EventField::kWallTime), event.wall_time);
-  if (event.step != 0) message.add_int64(number(EventField::kStep), event.step);
-  if (!event.file_version.empty())
-    message.add_string(number(EventField::kFileVersion), event.file_version);
+  add_double_unless_zero(message, EventField::kWallTime, event.wall_time);
+  add_int_unless_zero(message, EventField::kStep, event.step);
+  add_text_unless_empty(message, EventField::kFileVersion, event.file_version);
   // The fields of a message may be in any order: two concatenated messages are one.
   if (!event.values.empty() || !event.encoded_values.empty())
     message.add_message(number(EventField::kSummary),

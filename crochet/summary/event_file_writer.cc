@@ -52,30 +52,29 @@ EventFileWriter::EventFileWriter(FileSystem& files, const Clock& clock, std::str
 }
 
 void EventFileWriter::write(const Event& event) {
-  records().write(encode_event(event));
-  if (records_->buffered_bytes() >= kBufferBytes) flush();
+  const std::string bytes = encode_event(event);
+  or_end([&](RecordWriter& records) {
+    records.write(bytes);
+    if (records.buffered_bytes() >= kBufferBytes) records.flush();
+  });
 }
 
 void EventFileWriter::flush() {
-  or_end([&] { records().flush(); });
+  or_end([](RecordWriter& records) { records.flush(); });
 }
 
 void EventFileWriter::sync() {
-  or_end([&] {
-    records().sync();
+  or_end([&](RecordWriter& records) {
+    records.sync();
     files_.sync_directory(directory_);
   });
 }
 
-RecordWriter& EventFileWriter::records() {
-  if (!records_) throw FailedPreconditionError(fmt::format("{}: write after a write error", path_));
-  return *records_;
-}
-
 template <typename Operation>
 void EventFileWriter::or_end(Operation operation) {
+  if (!records_) throw FailedPreconditionError(fmt::format("{}: write after a write error", path_));
   try {
-    operation();
+    operation(*records_);
   } catch (...) {
     end();
     throw;
@@ -83,7 +82,6 @@ void EventFileWriter::or_end(Operation operation) {
 }
 
 void EventFileWriter::end() {
-  if (!records_) return;
   const uint64_t whole_bytes = records_->flushed_bytes();
   records_.reset();
   try {

@@ -42,7 +42,6 @@ class CROCHET_EXPORT EventFileWriter {
   const std::string& path() const { return path_; }
 
  private:
-  RecordWriter& records();
   template <typename Operation>
   void or_end(Operation operation);
   void end();

@@ -20,32 +20,29 @@ constexpr double kLargestLimit = 1e20;
 constexpr double kGrowth = 1.1;
 
 // The limits above 0, except for the last one.
-std::vector<double> make_positive_limits() {
-  std::vector<double> limits;
-  // Multiplied repeatedly, so that they have the same bits as TensorFlow's.
-  for (double limit = kSmallestLimit; limit < kLargestLimit; limit *= kGrowth)
-    limits.push_back(limit);
-  return limits;
-}
-
 const std::vector<double>& positive_limits() {
-  static const auto* const limits = new std::vector<double>(make_positive_limits());
+  static const auto* const limits = [] {
+    auto* const made = new std::vector<double>;
+    // Multiplied repeatedly, so that they have the same bits as TensorFlow's.
+    for (double limit = kSmallestLimit; limit < kLargestLimit; limit *= kGrowth)
+      made->push_back(limit);
+    return made;
+  }();
   return *limits;
 }
 
 // All limits, in ascending order.
-std::vector<double> make_limits() {
-  const std::vector<double>& positive = positive_limits();
-  std::vector<double> limits = {-std::numeric_limits<double>::max()};
-  for (auto limit = positive.rbegin(); limit != positive.rend(); ++limit) limits.push_back(-*limit);
-  limits.push_back(0);
-  limits.insert(limits.end(), positive.begin(), positive.end());
-  limits.push_back(std::numeric_limits<double>::max());
-  return limits;
-}
-
 const std::vector<double>& all_limits() {
-  static const auto* const limits = new std::vector<double>(make_limits());
+  static const auto* const limits = [] {
+    const std::vector<double>& positive = positive_limits();
+    auto* const made = new std::vector<double>{-std::numeric_limits<double>::max()};
+    for (auto limit = positive.rbegin(); limit != positive.rend(); ++limit)
+      made->push_back(-*limit);
+    made->push_back(0);
+    made->insert(made->end(), positive.begin(), positive.end());
+    made->push_back(std::numeric_limits<double>::max());
+    return made;
+  }();
   return *limits;
 }
 

@@ -30,10 +30,6 @@ enum class NodeField {
 };
 enum class MemoryField { kTotalBytes = 2 };
 
-void add_int_unless_zero(protozero::pbf_writer& message, auto field, int64_t value) {
-  if (value != 0) message.add_int64(number(field), value);
-}
-
 std::string encode_operation(const OperationTiming& operation, std::chrono::nanoseconds run_start) {
   using std::chrono::duration_cast, std::chrono::microseconds;
   const std::chrono::nanoseconds start = run_start + operation.start;

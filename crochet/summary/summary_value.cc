@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/summary/summary_value.h"
 
+#include <cstdint>
 #include <limits>
 #include <utility>
 
@@ -9,7 +10,6 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/proto_fields.h"
-#include "crochet/summary/summary_codecs.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -27,30 +27,126 @@ enum class ValueField {
 };
 enum class MetadataField { kPluginData = 1 };
 enum class PluginDataField { kPluginName = 1 };
+// Of histogram.proto.
+enum class HistogramField {
+  kMin = 1,
+  kMax = 2,
+  kNum = 3,
+  kSum = 4,
+  kSumSquares = 5,
+  kBucketLimit = 6,
+  kBucket = 7,
+};
+// Of tensor.proto and tensor_shape.proto.
+enum class TensorField { kDType = 1, kShape = 2, kStringValue = 8 };
+enum class ShapeField { kDimension = 2 };
+enum class DimensionField { kSize = 1 };
 
 // Ensures that doubles beyond float's range become infinities when narrowed.
 static_assert(std::numeric_limits<float>::is_iec559);
 
-constexpr std::string_view kTextPlugin = "text";
+constexpr const char* kTextPlugin = "text";
 
-std::string encode_metadata(std::string_view plugin_name) {
+auto doubles_at(HistogramField field, std::vector<double>& to) {
+  return field_at(field, kBytes, [&to](auto& message) {
+    const auto numbers = message.get_packed_double();
+    to = {numbers.begin(), numbers.end()};
+  });
+}
+
+std::string encode_histogram(const Histogram& histogram) {
+  std::string bytes;
+  protozero::pbf_writer message(bytes);
+  add_double_unless_zero(message, HistogramField::kMin, histogram.min);
+  add_double_unless_zero(message, HistogramField::kMax, histogram.max);
+  add_double_unless_zero(message, HistogramField::kNum, histogram.num);
+  add_double_unless_zero(message, HistogramField::kSum, histogram.sum);
+  add_double_unless_zero(message, HistogramField::kSumSquares, histogram.sum_squares);
+  message.add_packed_double(number(HistogramField::kBucketLimit), histogram.bucket_limit.begin(),
+                            histogram.bucket_limit.end());
+  message.add_packed_double(number(HistogramField::kBucket), histogram.bucket.begin(),
+                            histogram.bucket.end());
+  return bytes;
+}
+
+Histogram read_histogram(const protozero::pbf_reader& message) {
+  Histogram histogram;
+  read_fields(message, double_at(HistogramField::kMin, histogram.min),
+              double_at(HistogramField::kMax, histogram.max),
+              double_at(HistogramField::kNum, histogram.num),
+              double_at(HistogramField::kSum, histogram.sum),
+              double_at(HistogramField::kSumSquares, histogram.sum_squares),
+              doubles_at(HistogramField::kBucketLimit, histogram.bucket_limit),
+              doubles_at(HistogramField::kBucket, histogram.bucket));
+  return histogram;
+}
+
+std::string encode_shape(const Shape& shape) {
+  std::string bytes;
+  protozero::pbf_writer message(bytes);
+  for (int i = 0; i < shape.rank(); ++i) {
+    std::string dimension;
+    protozero::pbf_writer size(dimension);
+    add_int_unless_zero(size, DimensionField::kSize, shape[i]);
+    message.add_message(number(ShapeField::kDimension), dimension);
+  }
+  return bytes;
+}
+
+std::vector<int64_t> read_shape(const protozero::pbf_reader& message) {
+  std::vector<int64_t> sizes;
+  read_fields(message, message_at(ShapeField::kDimension, [&](const auto& dimension) {
+                read_fields(dimension, number_at(DimensionField::kSize, sizes.emplace_back()));
+              }));
+  return sizes;
+}
+
+// Requires: a tensor of strings.
+std::string encode_text(const Tensor& text) {
+  std::string bytes;
+  protozero::pbf_writer message(bytes);
+  message.add_enum(number(TensorField::kDType), static_cast<int32_t>(text.dtype()));
+  message.add_message(number(TensorField::kShape), encode_shape(text.shape()));
+  for (const std::string& string : text.strings())
+    message.add_bytes(number(TensorField::kStringValue), string);
+  return bytes;
+}
+
+// Unset for a message that is not a tensor of strings.
+Tensor read_text(const protozero::pbf_reader& message) {
+  int32_t dtype = 0;
+  std::vector<int64_t> sizes;
+  std::vector<std::string> strings;
+  read_fields(
+      message, number_at(TensorField::kDType, dtype),
+      message_at(TensorField::kShape, [&](const auto& shape) { sizes = read_shape(shape); }),
+      field_at(TensorField::kStringValue, kBytes,
+               [&](auto& string) { strings.push_back(string.get_string()); }));
+  if (dtype != static_cast<int32_t>(DType::kString)) return {};
+  try {
+    return Tensor::from(std::move(strings), Shape(sizes));
+  } catch (const InvalidArgumentError&) {  // Another number of strings, or not a shape.
+    return {};
+  }
+}
+
+std::string encode_text_metadata() {
   std::string bytes;
   protozero::pbf_writer message(bytes);
   protozero::pbf_writer plugin_data(message, number(MetadataField::kPluginData));
-  plugin_data.add_string(number(PluginDataField::kPluginName), plugin_name.data(),
-                         plugin_name.size());
+  plugin_data.add_string(number(PluginDataField::kPluginName), kTextPlugin);
   return bytes;
 }
 
 std::string encode_value(const SummaryValue& value) {
   std::string bytes;
   protozero::pbf_writer message(bytes);
-  if (!value.tag.empty()) message.add_string(number(ValueField::kTag), value.tag);
+  add_text_unless_empty(message, ValueField::kTag, value.tag);
   if (value.histogram) {
     message.add_message(number(ValueField::kHistogram), encode_histogram(*value.histogram));
   } else if (value.text.is_set()) {
     message.add_message(number(ValueField::kTensor), encode_text(value.text));
-    message.add_message(number(ValueField::kMetadata), encode_metadata(kTextPlugin));
+    message.add_message(number(ValueField::kMetadata), encode_text_metadata());
   } else {
     message.add_float(number(ValueField::kSimpleValue), static_cast<float>(value.simple_value));
   }
@@ -77,8 +173,8 @@ std::optional<SummaryValue> read_value(const protozero::pbf_reader& message) {
                  is_point = true;
                }),
       message_at(ValueField::kHistogram,
-                 [&](const auto& field) { value.histogram = decode_histogram(field); }),
-      message_at(ValueField::kTensor, [&](const auto& field) { value.text = decode_text(field); }),
+                 [&](const auto& field) { value.histogram = read_histogram(field); }),
+      message_at(ValueField::kTensor, [&](const auto& field) { value.text = read_text(field); }),
       message_at(ValueField::kMetadata,
                  [&](const auto& field) { plugin = read_plugin_name(field); }));
   // TensorFlow's writer writes the name of the plugin only with the first value of a tag.

@@ -45,10 +45,6 @@ std::string cache_key(const std::string& directory) {
   return key;
 }
 
-void warn(const std::string& message) {
-  if (!message.empty()) log_warning(message);
-}
-
 }  // namespace
 
 std::shared_ptr<SummaryWriter> SummaryWriter::for_directory(const std::string& directory,
@@ -79,7 +75,7 @@ void SummaryWriter::locked(Operation operation) {
     operation();
     warning = take_warning();
   }
-  warn(warning);
+  if (!warning.empty()) log_warning(warning);
 }
 
 void SummaryWriter::add_values(int64_t step, std::span<const SummaryValue> values,

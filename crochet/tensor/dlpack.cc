@@ -64,11 +64,6 @@ void delete_managed(DLManagedTensor* managed) noexcept {
   if (managed->deleter != nullptr) managed->deleter(managed);
 }
 
-struct Deleter {
-  void operator()(DLManagedTensor* managed) const noexcept { delete_managed(managed); }
-};
-using ManagedPointer = std::unique_ptr<DLManagedTensor, Deleter>;
-
 std::span<const int64_t> sizes_of(const DLTensor& tensor) {
   if (tensor.ndim < 0 || (tensor.ndim > 0 && tensor.shape == nullptr))
     throw InvalidArgumentError(fmt::format("DLPack tensor: {} dimensions {} a shape", tensor.ndim,
@@ -180,14 +175,14 @@ struct Exported {
   DLManagedTensor managed = {};
 };
 
-DLManagedTensor* exported(Tensor tensor, void* data(Tensor&)) {
+DLManagedTensor* exported(Tensor tensor) {
   const DLDataType type = type_for(tensor.dtype());
   const auto sizes = tensor.shape().dimensions();
   auto out = std::make_unique<Exported>();
   out->shape.assign(sizes.begin(), sizes.end());
   out->strides = compact_strides(sizes);
   out->tensor = std::move(tensor);
-  out->managed.dl_tensor = {.data = data(out->tensor),
+  out->managed.dl_tensor = {.data = const_cast<std::byte*>(out->tensor.bytes().data()),
                             .device = {.device_type = kDLCPU, .device_id = 0},
                             .ndim = static_cast<int>(out->shape.size()),
                             .dtype = type,
@@ -205,7 +200,7 @@ DLManagedTensor* exported(Tensor tensor, void* data(Tensor&)) {
 
 Tensor from_dlpack(DLManagedTensor* managed, const FromDLPackOptions& options) {
   if (managed == nullptr) throw InvalidArgumentError("the DLPack tensor is a null pointer");
-  ManagedPointer owner(managed);
+  std::unique_ptr<DLManagedTensor, decltype(&delete_managed)> owner(managed, delete_managed);
   const DLTensor& tensor = managed->dl_tensor;
   if (tensor.device.device_type != kDLCPU)
     throw InvalidArgumentError(
@@ -227,16 +222,12 @@ Tensor from_dlpack(DLManagedTensor* managed, const FromDLPackOptions& options) {
   return Tensor::from_buffer(dtype, shape, std::move(buffer));
 }
 
-DLManagedTensor* to_dlpack(const Tensor& tensor) {
-  return exported(tensor, [](Tensor& shared) -> void* {
-    return const_cast<std::byte*>(shared.bytes().data());
-  });
-}
+DLManagedTensor* to_dlpack(const Tensor& tensor) { return exported(tensor); }
 
 DLManagedTensor* to_dlpack_copy(const Tensor& tensor) {
   Tensor copy(tensor.dtype(), tensor.shape());
   std::ranges::copy(tensor.bytes(), copy.mutable_bytes().begin());
-  return exported(std::move(copy), [](Tensor& own) -> void* { return own.mutable_bytes().data(); });
+  return exported(std::move(copy));
 }
 
 }  // namespace crochet::inline v0

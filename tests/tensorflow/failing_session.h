@@ -51,7 +51,9 @@ class FailingSessionCreator final : public SessionCreator {
                                                 fail_();
                                             });
   }
-  std::optional<std::string> restored_from() const override { return creator_->restored_from(); }
+  std::optional<RestoreReport> restore_report() const override {
+    return creator_->restore_report();
+  }
 
  private:
   const std::unique_ptr<SessionCreator> creator_;

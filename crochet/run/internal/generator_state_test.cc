@@ -26,14 +26,14 @@ using FullRange = std::linear_congruential_engine<uint64_t, 6364136223846793005u
 template <typename Generator>
 std::vector<uint64_t> state_of(const Generator& generator) {
   Generator copy = generator;
-  const TensorMap state = SaveableGenerator<Generator>(copy).save();
+  const TensorMap state = saveable_generator(copy)->save();
   const std::span<const uint64_t> numbers = state.at("").flat<uint64_t>();
   return {numbers.begin(), numbers.end()};
 }
 
 template <typename Generator>
 void restore(Generator& generator, const std::vector<uint64_t>& numbers) {
-  SaveableGenerator<Generator>(generator).restore({{"", Tensor::from(numbers)}});
+  saveable_generator(generator)->restore({{"", Tensor::from(numbers)}});
 }
 
 // True if the numbers were accepted as a state.

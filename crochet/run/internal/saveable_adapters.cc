@@ -11,29 +11,35 @@
 #include "crochet/tensor/fmt.h"
 
 namespace crochet::inline v0::internal {
+namespace {
 
-TensorMap SaveableTensor::save() const {
-  if (!value_.is_set())
-    throw FailedPreconditionError("a tracked tensor is unset: give it a value first");
-  return {{"", value_}};
-}
-
-void SaveableTensor::restore(const TensorMap& state) {
+const Tensor& only_value(const TensorMap& state, const char* expected) {
   if (state.size() != 1 || !state.begin()->first.empty())
     throw InvalidArgumentError(
-        fmt::format("found {} stored values, expected one tensor", state.size()));
-  const Tensor& stored = state.begin()->second;
-  if (value_.is_set() && stored.dtype() != value_.dtype())
-    throw InvalidArgumentError(fmt::format("found a stored tensor of {}, expected one of {}",
-                                           stored.dtype(), value_.dtype()));
-  value_ = stored;
+        fmt::format("found {} stored values, expected one {}", state.size(), expected));
+  return state.begin()->second;
+}
+
+}  // namespace
+
+std::shared_ptr<Saveable> saveable_tensor(Tensor& value) {
+  const auto save = [&value] {
+    if (!value.is_set())
+      throw FailedPreconditionError("a tracked tensor is unset: give it a value first");
+    return TensorMap{{"", value}};
+  };
+  const auto restore = [&value](const TensorMap& state) {
+    const Tensor& stored = only_value(state, "tensor");
+    if (value.is_set() && stored.dtype() != value.dtype())
+      throw InvalidArgumentError(fmt::format("found a stored tensor of {}, expected one of {}",
+                                             stored.dtype(), value.dtype()));
+    value = stored;
+  };
+  return make_saveable(save, restore);
 }
 
 const Tensor& single_vector(const TensorMap& state, DType dtype) {
-  if (state.size() != 1 || !state.begin()->first.empty())
-    throw InvalidArgumentError(
-        fmt::format("found {} stored values, expected one vector", state.size()));
-  const Tensor& stored = state.begin()->second;
+  const Tensor& stored = only_value(state, "vector");
   if (stored.dtype() != dtype || stored.shape().rank() != 1)
     throw InvalidArgumentError(
         fmt::format("found {}, expected a vector of {}", describe(stored), dtype));

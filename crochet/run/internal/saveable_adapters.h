@@ -34,27 +34,8 @@ concept RandomGenerator = requires(T& value, std::istream& in, std::ostream& out
   out << value;
 };
 
-template <SavesItself T>
-class SaveableObject final : public Saveable {
- public:
-  explicit SaveableObject(T& value) : value_(value) {}
-  TensorMap save() const override { return value_.save(); }
-  void restore(const TensorMap& state) override { value_.restore(state); }
-
- private:
-  T& value_;
-};
-
 // A tensor, whose shape may change between saves but not its element type.
-class CROCHET_EXPORT SaveableTensor final : public Saveable {
- public:
-  explicit SaveableTensor(Tensor& value) : value_(value) {}
-  TensorMap save() const override;
-  void restore(const TensorMap& state) override;
-
- private:
-  Tensor& value_;
-};
+CROCHET_EXPORT std::shared_ptr<Saveable> saveable_tensor(Tensor& value);
 
 // The stored vector of `dtype`. Throws: InvalidArgumentError for any other state.
 CROCHET_EXPORT const Tensor& single_vector(const TensorMap& state, DType dtype);
@@ -67,30 +48,22 @@ CROCHET_EXPORT bool read_state(std::span<const uint64_t> numbers,
                                const std::function<void(std::istream&)>& read);
 
 template <RandomGenerator T>
-class SaveableGenerator final : public Saveable {
- public:
-  explicit SaveableGenerator(T& value) : value_(value) {}
-
-  TensorMap save() const override { return {{"", state_of(value_)}}; }
-
-  void restore(const TensorMap& state) override {
+std::shared_ptr<Saveable> saveable_generator(T& value) {
+  const auto state_of = [](const T& generator) {
+    return written_state([&](std::ostream& out) { out << generator; });
+  };
+  const auto restore = [&value, state_of](const TensorMap& state) {
     const Tensor& stored = single_vector(state, DType::kUint64);
     check_generator_state<T>(stored.flat<uint64_t>());
-    T restored = value_;
+    T restored = value;
     const auto read = [&](std::istream& in) { in >> restored; };
     // It must have read all of the numbers, unchanged.
     if (!read_state(stored.flat<uint64_t>(), read) || state_of(restored) != stored)
       throw_bad_generator_state();
-    value_ = restored;
-  }
-
- private:
-  static Tensor state_of(const T& value) {
-    return written_state([&](std::ostream& out) { out << value; });
-  }
-
-  T& value_;
-};
+    value = restored;
+  };
+  return make_saveable([&value, state_of] { return TensorMap{{"", state_of(value)}}; }, restore);
+}
 
 // The type of a container's elements.
 template <typename T>
@@ -109,31 +82,24 @@ concept InsertableSet = requires(T& value) {
 
 // Numbers that are not contiguous in memory: std::deque, std::list, std::vector<bool>, std::set.
 template <typename T>
-class SaveableContainer final : public Saveable {
- public:
+std::shared_ptr<Saveable> saveable_container(T& value) {
   using Number = ElementOf<T>;
-
-  explicit SaveableContainer(T& value) : value_(value) {}
-
-  TensorMap save() const override {
-    Tensor copy(dtype_of<Number>, {std::distance(std::begin(value_), std::end(value_))});
+  const auto save = [&value] {
+    Tensor copy(dtype_of<Number>, {std::distance(std::begin(value), std::end(value))});
     auto next = copy.mutable_flat<Number>().begin();
-    for (const Number number : value_) *next++ = number;
-    return {{"", std::move(copy)}};
-  }
-
-  void restore(const TensorMap& state) override {
+    for (const Number number : value) *next++ = number;
+    return TensorMap{{"", std::move(copy)}};
+  };
+  const auto restore = [&value](const TensorMap& state) {
     const auto numbers = single_vector(state, dtype_of<Number>).template flat<Number>();
     if constexpr (AssignableSequence<T>) {
-      value_.assign(numbers.begin(), numbers.end());
+      value.assign(numbers.begin(), numbers.end());
     } else {
-      value_.clear();
-      value_.insert(numbers.begin(), numbers.end());
+      value.clear();
+      value.insert(numbers.begin(), numbers.end());
     }
-  }
-
- private:
-  T& value_;
-};
+  };
+  return make_saveable(save, restore);
+}
 
 }  // namespace crochet::inline v0::internal

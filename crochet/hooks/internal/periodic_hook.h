@@ -20,27 +20,21 @@ CROCHET_EXPORT Fetches resolve_values(const Graph& graph, const Fetches& values,
 // with one of seconds, counted from the last trigger or the creation of the session.
 //
 // The number of steps a run adds is learnt from earlier runs: if it is more than one, the first
-// due step may be noticed two runs late. A value.
-class CROCHET_EXPORT PeriodicValues {
+// due step may be noticed two runs late.
+class CROCHET_EXPORT PeriodicHook : public SessionRunHook {
  public:
-  // The fetched values, and the number of completed steps they belong to.
-  struct Due {
-    int64_t step;
-    const FetchValues& values;
-  };
-
   // Throws: InvalidArgumentError unless exactly one interval is set, and above 0.
-  PeriodicValues(Fetches values, const SecondOrStepTimerOptions& interval);
+  PeriodicHook(Fetches values, const SecondOrStepTimerOptions& interval);
 
-  // To be called by the hook's functions of these names. begin throws as resolve_values and
-  // require_global_step do, before_run as require_session does.
-  void begin(Graph& graph, const SessionRunHook& hook);
-  void after_create_session(Session& session);
-  SessionRunArgs before_run(const SessionRunHook& hook);
-  // Set if this step is due. Valid as long as `values`.
-  std::optional<Due> after_run(SessionRunContext& context, const SessionRunValues& values);
+  // Throws: FailedPreconditionError without a global step; as resolve_values.
+  void begin(Graph& graph) override;
+  void after_create_session(Session& session, Coordinator& coordinator) override;
+  std::optional<SessionRunArgs> before_run(SessionRunContext& context) override;
+  void after_run(SessionRunContext& context, const SessionRunValues& values) override;
 
  private:
+  // Called after a step that is due, with the number of completed steps and the fetched values.
+  virtual void look(int64_t step, const FetchValues& values, SessionRunContext& context) = 0;
   void note_trigger(int64_t step);
 
   Fetches values_;

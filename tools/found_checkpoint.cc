@@ -112,13 +112,6 @@ std::optional<CheckpointFormat> format_of(FileSystem& files, const std::string& 
   return std::nullopt;
 }
 
-std::string index_path(FileSystem& files, const std::string& prefix, CheckpointFormat format) {
-  if (format == CheckpointFormat::kTensorBundle) return index_filename(prefix);
-  for (const std::string& path : {safetensors_filename(prefix), safetensors_index_filename(prefix)})
-    if (files.exists(path)) return path;
-  return prefix;
-}
-
 FoundCheckpoint look_at_checkpoint(FileSystem& files, const std::string& prefix) {
   const auto format = format_of(files, prefix).value_or(CheckpointFormat::kTensorBundle);
   const std::string base = base_name(prefix);

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // crochet show: the tensors of a checkpoint.
-#include <memory>
-
 #include <fmt/format.h>
 
 #include "crochet/checkpoint/file/checkpoint_reader.h"
@@ -160,13 +158,11 @@ int show(const Context& context, const ShowOptions& options) {
 }  // namespace
 
 void add_show(CommandLine& line) {
-  const auto options = std::make_shared<ShowOptions>();
-  CLI::App& command = add_command(
-      line, kShowHelp, [options](const Context& context) { return show(context, *options); });
-  command.add_option("checkpoint", options->path, kCheckpointHelp)->type_name("PATH")->required();
-  add_filter_options(command, options->filter);
-  command.add_flag("--no-stats", options->no_stats, "Types and shapes only; reads no data");
-  command.add_option("--values", options->num_values, "Show the first N elements of each, too")
+  const auto [command, options] = add_command(line, kShowHelp, show);
+  command.add_option("checkpoint", options.path, kCheckpointHelp)->type_name("PATH")->required();
+  add_filter_options(command, options.filter);
+  command.add_flag("--no-stats", options.no_stats, "Types and shapes only; reads no data");
+  command.add_option("--values", options.num_values, "Show the first N elements of each, too")
       ->type_name("N")
       ->check(CLI::NonNegativeNumber);
 }

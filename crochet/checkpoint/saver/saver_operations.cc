@@ -189,7 +189,7 @@ RestoreReport Saver::restore_by(StateOperations& operations, Session& session,
   const internal::VariableSelection selection = selection_of(operations, session.graph());
   // They may save more than variables, under unknown names.
   const RestoreRules rules{.allow_surplus = true};
-  return RestorePlan(session.graph(), reader, selection, rules).execute(session, &operations);
+  return restore_state(session, reader, selection, rules, &operations);
 }
 
 }  // namespace crochet::inline v0

@@ -134,9 +134,7 @@ std::string as_text(const Finding& finding) {
 Json as_json(const Finding& finding) {
   const auto info = [](const TensorInfo& of) -> Json {
     if (of.dtype == DType::kInvalid) return nullptr;
-    Json shape = Json::array();
-    for (const int64_t size : of.shape.dimensions()) shape.push_back(size);
-    return {{"type", dtype_name(of.dtype)}, {"shape", std::move(shape)}};
+    return {{"type", dtype_name(of.dtype)}, {"shape", of.shape.dimensions()}};
   };
   Json json = {{"name", json_text(finding.name)},
                {"kind", finding.kind},

@@ -100,11 +100,9 @@ std::string as_text(const std::vector<Row>& rows, const ShowOptions& options) {
 }
 
 Json as_json(const Row& row, const ShowOptions& options) {
-  Json shape = Json::array();
-  for (const int64_t size : row.info.shape.dimensions()) shape.push_back(size);
   Json json = {{"name", json_text(row.name)},
                {"type", dtype_name(row.info.dtype)},
-               {"shape", std::move(shape)},
+               {"shape", row.info.shape.dimensions()},
                {"num_slices", row.info.num_slices}};
   if (row.statistics) {
     json["min"] = to_json(row.statistics->min);

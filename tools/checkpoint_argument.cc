@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/checkpoint_argument.h"
 
-#include <fmt/format.h>
+#include <span>
+
+#include <fmt/ranges.h>
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/layout/file_names.h"
@@ -16,11 +18,9 @@ namespace {
 constexpr size_t kMaxListed = 8;
 
 std::string listed(const std::vector<std::string>& names) {
-  std::string text;
-  for (size_t i = 0; i < names.size() && i < kMaxListed; ++i)
-    text += (i == 0 ? "" : ", ") + names[i];
-  if (names.size() > kMaxListed) text += fmt::format(" and {} more", names.size() - kMaxListed);
-  return text;
+  if (names.size() <= kMaxListed) return fmt::format("{}", fmt::join(names, ", "));
+  return fmt::format("{} and {} more", fmt::join(std::span(names).first(kMaxListed), ", "),
+                     names.size() - kMaxListed);
 }
 
 std::string newest_in(FileSystem& files, const std::string& directory) {
@@ -55,20 +55,15 @@ std::vector<std::string> similar_names(FileSystem& files, const std::string& pat
 
 }  // namespace
 
-bool directory_argument(FileSystem& files, const std::string& path, std::string& directory) {
-  const bool is_prefix = !path.ends_with('/') && format_of(files, path).has_value();
-  if (!is_prefix && is_directory(files, path)) {
-    directory = path;
-    return true;
-  }
-  if (is_prefix || base_name(path) != "checkpoint" || !files.exists(path)) return false;
-  directory = directory_of(path);
-  return true;
+std::optional<std::string> directory_argument(FileSystem& files, const std::string& path) {
+  if (!path.ends_with('/') && format_of(files, path)) return std::nullopt;  // A prefix.
+  if (is_directory(files, path)) return path;
+  if (base_name(path) == "checkpoint" && files.exists(path)) return directory_of(path);
+  return std::nullopt;
 }
 
 std::string checkpoint_argument(FileSystem& files, const std::string& path) {
-  std::string directory;
-  if (directory_argument(files, path, directory)) return newest_in(files, directory);
+  if (const auto directory = directory_argument(files, path)) return newest_in(files, *directory);
   const std::string name = base_name(path);
   const auto file = internal::parse_checkpoint_filename(name);
   const auto format = format_of(files, path);

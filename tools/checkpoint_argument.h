@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "crochet/io/file_system.h"
@@ -14,8 +15,7 @@ namespace crochet::tool {
 // checkpoints of several names.
 std::string checkpoint_argument(FileSystem& files, const std::string& path);
 
-// True if the path stands for all checkpoints of a directory: the directory, or its state file.
-// Then sets `directory` to the directory's path.
-bool directory_argument(FileSystem& files, const std::string& path, std::string& directory);
+// The directory, if the path stands for all checkpoints of one: the directory, or its state file.
+std::optional<std::string> directory_argument(FileSystem& files, const std::string& path);
 
 }  // namespace crochet::tool

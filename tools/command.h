@@ -3,9 +3,11 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -58,6 +60,15 @@ struct CommandHelp {
 
 // Adds a command that has --json. `command` is run if the user chooses it.
 CLI::App& add_command(CommandLine& line, const CommandHelp& help, Command command);
+
+// The same for a command with options: `run` receives them once they are parsed.
+template <typename Options>
+std::pair<CLI::App&, Options&> add_command(CommandLine& line, const CommandHelp& help,
+                                           int (*run)(const Context&, const Options&)) {
+  const auto options = std::make_shared<Options>();
+  return {add_command(line, help, [=](const Context& context) { return run(context, *options); }),
+          *options};
+}
 
 // Each adds one command.
 void add_list(CommandLine& line);

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // crochet convert: copies a checkpoint to another format, other names, or in part.
-#include <functional>
 #include <memory>
 
 #include <fmt/format.h>
@@ -12,6 +11,7 @@
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/checkpoint/safetensors/safetensors_writer.h"
@@ -116,42 +116,30 @@ void check_target(FileSystem& files, const CheckpointReader& source, const Targe
     throw InvalidArgumentError(fmt::format(
         "{}: the source has this name, and readers prefer a tensor bundle", target.prefix));
   const auto there = same_prefix ? std::nullopt : format_of(files, target.prefix);
-  const std::string path = there ? index_path(files, target.prefix, *there) : own_file;
+  const std::string path =
+      there ? find_index(files, target.prefix).value_or(target.prefix) : own_file;
   if (!force && files.exists(path) && (there || target.format == CheckpointFormat::kSafetensors))
     throw AlreadyExistsError(fmt::format("{}: exists; --force replaces it", path));
-}
-
-using Tensors = std::vector<std::pair<std::string, std::function<Tensor()>>>;
-
-// Reads each tensor twice, as the header holds its checksum, rather than keeping it in memory.
-std::unique_ptr<CheckpointWriter> safetensors_of(FileSystem& files, const std::string& prefix,
-                                                 const CheckpointReader& source,
-                                                 const Tensors& tensors) {
-  auto writer = std::make_unique<SafetensorsWriter>(
-      files, prefix, SafetensorsWriterOptions{.metadata = source.metadata()});
-  for (const auto& [name, read] : tensors) writer->add_later(name, read);
-  return writer;
-}
-
-std::unique_ptr<CheckpointWriter> bundle_of(FileSystem& files, const std::string& prefix,
-                                            const Tensors& tensors) {
-  auto writer = std::make_unique<BundleWriter>(files, prefix);
-  for (const auto& [name, read] : tensors) writer->add(name, read());
-  return writer;
 }
 
 // A writer to which all tensors have been added.
 std::unique_ptr<CheckpointWriter> filled_writer(FileSystem& files, const CheckpointReader& source,
                                                 const Names& names, const Target& target) {
-  Tensors tensors;
+  const auto read = [&source](const std::string& name) {
+    throw_if_signalled("converting");
+    return source.read(name);
+  };
+  if (target.format == CheckpointFormat::kTensorBundle) {
+    auto writer = std::make_unique<BundleWriter>(files, target.prefix);
+    for (const auto& [old_name, new_name] : names) writer->add(new_name, read(old_name));
+    return writer;
+  }
+  auto writer = std::make_unique<SafetensorsWriter>(
+      files, target.prefix, SafetensorsWriterOptions{.metadata = source.metadata()});
+  // Reads each tensor twice, as the header holds its checksum, rather than keeping it in memory.
   for (const auto& entry : names)
-    tensors.emplace_back(entry.second, [&source, &name = entry.first] {
-      throw_if_signalled("converting");
-      return source.read(name);
-    });
-  return target.format == CheckpointFormat::kSafetensors
-             ? safetensors_of(files, target.prefix, source, tensors)
-             : bundle_of(files, target.prefix, tensors);
+    writer->add_later(entry.second, [read, &name = entry.first] { return read(name); });
+  return writer;
 }
 
 // Step, time and metrics are copied from the source; the rest of the sidecar describes the copy.
@@ -216,39 +204,28 @@ int convert(const Context& context, const ConvertOptions& options) {
   return kSuccess;
 }
 
-void add_renaming_options(CLI::App& command, ConvertOptions& options) {
-  const auto add = [&command](const char* name, std::vector<std::string>& texts, const char* what,
-                              const char* type) {
-    command.add_option(name, texts, what)
-        ->type_name(type)
-        ->expected(1)
-        ->allow_extra_args(false)
-        ->take_all();
-  };
-  add("--rename", options.renamings, "Rename a tensor; may be given again", "OLD=NEW");
-  add("--rename-prefix", options.prefixes, "Rename tensors that begin with OLD", "OLD=NEW");
-  add("--rename-regex", options.substitutions, "Rename all others as sed -E does", "s/OLD/NEW/");
-}
-
 }  // namespace
 
 void add_convert(CommandLine& line) {
-  const auto options = std::make_shared<ConvertOptions>();
-  CLI::App& command = add_command(
-      line, kConvertHelp, [options](const Context& context) { return convert(context, *options); });
-  command.add_option("source", options->source, kCheckpointHelp)->type_name("PATH")->required();
+  const auto [command, options] = add_command(line, kConvertHelp, convert);
+  command.add_option("source", options.source, kCheckpointHelp)->type_name("PATH")->required();
   command
-      .add_option("target", options->target,
+      .add_option("target", options.target,
                   "The prefix of a tensor bundle, or a file <name>.safetensors")
       ->type_name("TARGET")
       ->required();
-  command.add_option("--to", options->format, "The format; by default the target's name decides")
+  command.add_option("--to", options.format, "The format; by default the target's name decides")
       ->type_name("FORMAT")
       ->check(CLI::IsMember({"bundle", "safetensors"}));
-  add_filter_options(command, options->filter);
-  add_renaming_options(command, *options);
-  command.add_flag("--force,-f", options->force, "Replace an existing checkpoint");
-  command.add_flag("--dry-run,-n", options->dry_run,
+  add_filter_options(command, options.filter);
+  add_repeated_option(command, "--rename", options.renamings, "OLD=NEW",
+                      "Rename a tensor; may be given again");
+  add_repeated_option(command, "--rename-prefix", options.prefixes, "OLD=NEW",
+                      "Rename tensors that begin with OLD");
+  add_repeated_option(command, "--rename-regex", options.substitutions, "s/OLD/NEW/",
+                      "Rename all others as sed -E does");
+  command.add_flag("--force,-f", options.force, "Replace an existing checkpoint");
+  command.add_flag("--dry-run,-n", options.dry_run,
                    "Print what would be written, and write nothing");
 }
 

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // crochet diff: the differences between two checkpoints.
-#include <memory>
 #include <set>
 
 #include "crochet/tensor/fmt.h"
@@ -135,9 +134,7 @@ std::string as_text(const Finding& finding) {
 Json as_json(const Finding& finding) {
   const auto info = [](const TensorInfo& of) -> Json {
     if (of.dtype == DType::kInvalid) return nullptr;
-    Json shape = Json::array();
-    for (const int64_t size : of.shape.dimensions()) shape.push_back(size);
-    return {{"type", dtype_name(of.dtype)}, {"shape", std::move(shape)}};
+    return {{"type", dtype_name(of.dtype)}, {"shape", of.shape.dimensions()}};
   };
   Json json = {{"name", json_text(finding.name)},
                {"kind", finding.kind},
@@ -191,22 +188,20 @@ std::string check_tolerance(const std::string& text) {
 }  // namespace
 
 void add_diff(CommandLine& line) {
-  const auto options = std::make_shared<DiffOptions>();
-  CLI::App& command = add_command(
-      line, kDiffHelp, [options](const Context& context) { return diff(context, *options); });
-  command.add_option("a", options->a, kCheckpointHelp)->type_name("PATH")->required();
-  command.add_option("b", options->b, "The other one")->type_name("PATH")->required();
+  const auto [command, options] = add_command(line, kDiffHelp, diff);
+  command.add_option("a", options.a, kCheckpointHelp)->type_name("PATH")->required();
+  command.add_option("b", options.b, "The other one")->type_name("PATH")->required();
   const CLI::Validator tolerance(check_tolerance, "");
-  command.add_option("--atol", options->tolerance.absolute, "Allow numbers to differ by this much")
+  command.add_option("--atol", options.tolerance.absolute, "Allow numbers to differ by this much")
       ->type_name("X")
       ->check(tolerance);
   command
-      .add_option("--rtol", options->tolerance.relative,
+      .add_option("--rtol", options.tolerance.relative,
                   "and by this part of the larger one; without both, bits must be equal")
       ->type_name("X")
       ->check(tolerance);
-  add_filter_options(command, options->filter);
-  command.add_flag("--quiet,-q", options->quiet, "Print nothing, only set the exit code");
+  add_filter_options(command, options.filter);
+  command.add_flag("--quiet,-q", options.quiet, "Print nothing, only set the exit code");
 }
 
 }  // namespace crochet::tool

@@ -81,8 +81,8 @@ FoundCheckpoint describe_found(FileSystem& files, const std::string& prefix,
   found.sidecar = read_sidecar(files, prefix);
   if (found.sidecar && !is_ours(*found.sidecar)) found.sidecar.reset();
   if (!found.step && found.sidecar && found.sidecar->step >= 0) found.step = found.sidecar->step;
-  const std::vector<double> times = get_checkpoint_mtimes(files, {&prefix, 1});
-  found.unix_time = times.empty() ? std::numeric_limits<double>::quiet_NaN() : times.front();
+  found.unix_time = internal::time_of_checkpoint(files, prefix)
+                        .value_or(std::numeric_limits<double>::quiet_NaN());
   if (found.sidecar && found.sidecar->unix_time > 0) found.unix_time = found.sidecar->unix_time;
   return found;
 }
@@ -110,13 +110,6 @@ std::optional<CheckpointFormat> format_of(FileSystem& files, const std::string& 
       (is_file && is_there(prefix)))
     return CheckpointFormat::kSafetensors;
   return std::nullopt;
-}
-
-std::string index_path(FileSystem& files, const std::string& prefix, CheckpointFormat format) {
-  if (format == CheckpointFormat::kTensorBundle) return index_filename(prefix);
-  for (const std::string& path : {safetensors_filename(prefix), safetensors_index_filename(prefix)})
-    if (files.exists(path)) return path;
-  return prefix;
 }
 
 FoundCheckpoint look_at_checkpoint(FileSystem& files, const std::string& prefix) {

@@ -33,9 +33,6 @@ struct FoundCheckpoint {
 // there is none.
 std::optional<CheckpointFormat> format_of(FileSystem& files, const std::string& prefix);
 
-// The file that a reader opens first: "<prefix>.index", "<prefix>.safetensors" and so on.
-std::string index_path(FileSystem& files, const std::string& prefix, CheckpointFormat format);
-
 // The checkpoint of this prefix or file. Requires: it exists.
 FoundCheckpoint look_at_checkpoint(FileSystem& files, const std::string& prefix);
 

@@ -3,19 +3,14 @@
 #include "tools/inspection.h"
 
 #include <algorithm>
-#include <array>
-#include <bit>
-#include <cstring>
 #include <map>
 
 #include <fmt/format.h>
 
 #include "crochet/checkpoint/bundle/bundle_index.h"
+#include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/layout/file_names.h"
-#include "crochet/checkpoint/safetensors/safetensors_format.h"
-#include "crochet/io/crc32c.h"
-#include "crochet/io/untrusted_file.h"
 #include "crochet/tensor/tensor_slice.h"
 
 namespace crochet::tool {
@@ -41,33 +36,13 @@ void check_data_files(FileSystem& files, const std::string& prefix,
   }
 }
 
-static_assert(std::endian::native == std::endian::little, "lengths are little-endian");
-
-// The checksum that a sidecar holds: of a safetensors file, it covers length and header only.
-uint32_t index_crc(FileSystem& files, const std::string& path) {
-  if (!path.ends_with(".safetensors"))
-    return mask_crc32c(
-        crc32c(internal::read_untrusted_file(files, path, internal::kMaxIndexBytes)));
-  const auto file = files.open(path);
-  std::array<std::byte, internal::kSafetensorsLengthBytes> length_bytes;
-  file->read_at(0, length_bytes);
-  uint64_t length = 0;
-  std::memcpy(&length, length_bytes.data(), sizeof length);
-  if (length > std::min(internal::kMaxSafetensorsHeaderBytes, file->size()))
-    throw DataLossError(
-        fmt::format("{}: found a header of {} bytes in a file of {}", path, length, file->size()));
-  std::vector<std::byte> header(length);
-  file->read_at(length_bytes.size(), header);
-  return mask_crc32c(extend_crc32c(crc32c(length_bytes), header));
-}
-
 void check_sidecar(FileSystem& files, const FoundCheckpoint& checkpoint,
                    std::vector<std::string>& damage) {
   if (!checkpoint.sidecar) return;
   const uint32_t expected = checkpoint.sidecar->index_crc32c;
   if (expected != 0) {
-    const std::string path = index_path(files, checkpoint.prefix, checkpoint.format);
-    const uint32_t crc = index_crc(files, path);
+    const std::string path = find_index(files, checkpoint.prefix).value_or(checkpoint.prefix);
+    const uint32_t crc = internal::crc32c_of_index_file(files, path);
     if (crc != expected)
       damage.push_back(fmt::format(
           "{}: found masked crc32c {:08x}, expected {:08x} from the sidecar", path, crc, expected));

@@ -3,7 +3,6 @@
 //
 // crochet list: the checkpoints of a directory.
 #include <algorithm>
-#include <memory>
 
 #include <fmt/format.h>
 
@@ -109,11 +108,10 @@ void print_rows(const Context& context, const std::string& directory,
 }
 
 int list(const Context& context, const ListOptions& options) {
-  std::string directory;
-  if (!directory_argument(context.files(), options.path, directory))
-    throw NotFoundError(fmt::format("{}: no such directory", options.path));
-  const std::vector<FoundCheckpoint> found = find_checkpoints(context.files(), directory);
-  const auto newest = newest_of(context.files(), directory, found);
+  const auto directory = directory_argument(context.files(), options.path);
+  if (!directory) throw NotFoundError(fmt::format("{}: no such directory", options.path));
+  const std::vector<FoundCheckpoint> found = find_checkpoints(context.files(), *directory);
+  const auto newest = newest_of(context.files(), *directory, found);
   std::vector<Row> rows;
   for (const FoundCheckpoint& each : found) {
     const Depth depth = options.verify ? Depth::kEverything : Depth::kOutside;
@@ -124,7 +122,7 @@ int list(const Context& context, const ListOptions& options) {
   }
   if (options.newest_first) std::ranges::reverse(rows);
   if (context.json())
-    print_rows(context, directory, newest, rows, options);
+    print_rows(context, *directory, newest, rows, options);
   else if (!rows.empty())
     context.print(as_text(rows, options));
   if (rows.empty()) context.complain(options.path + ": no checkpoint in this directory");
@@ -135,13 +133,11 @@ int list(const Context& context, const ListOptions& options) {
 }  // namespace
 
 void add_list(CommandLine& line) {
-  const auto options = std::make_shared<ListOptions>();
-  CLI::App& command = add_command(
-      line, kListHelp, [options](const Context& context) { return list(context, *options); });
-  command.add_option("directory", options->path, "The directory; by default the current one")
+  const auto [command, options] = add_command(line, kListHelp, list);
+  command.add_option("directory", options.path, "The directory; by default the current one")
       ->type_name("DIR");
-  command.add_flag("--newest-first,-r", options->newest_first, "List the newest first");
-  command.add_flag("--verify", options->verify, "Read every checkpoint completely");
+  command.add_flag("--newest-first,-r", options.newest_first, "List the newest first");
+  command.add_flag("--verify", options.verify, "Read every checkpoint completely");
 }
 
 }  // namespace crochet::tool

@@ -18,17 +18,20 @@ bool NameFilter::takes(const std::string& name) const {
          std::ranges::none_of(ignore, matches);
 }
 
+void add_repeated_option(CLI::App& command, const char* name, std::vector<std::string>& values,
+                         const char* type, const char* help) {
+  command.add_option(name, values, help)
+      ->type_name(type)
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+}
+
 void add_filter_options(CLI::App& command, NameFilter& filter) {
-  command.add_option("--only", filter.only, "Only tensors whose names match; may be repeated")
-      ->type_name("GLOB")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->take_all();
-  command.add_option("--ignore", filter.ignore, "Omit tensors whose names match; may be repeated")
-      ->type_name("GLOB")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->take_all();
+  add_repeated_option(command, "--only", filter.only, "GLOB",
+                      "Only tensors whose names match; may be repeated");
+  add_repeated_option(command, "--ignore", filter.ignore, "GLOB",
+                      "Omit tensors whose names match; may be repeated");
 }
 
 }  // namespace crochet::tool

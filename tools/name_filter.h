@@ -22,6 +22,10 @@ struct NameFilter {
   bool takes(const std::string& name) const;
 };
 
+// Adds an option that may be given again, each time with one value.
+void add_repeated_option(CLI::App& command, const char* name, std::vector<std::string>& values,
+                         const char* type, const char* help);
+
 // Adds --only and --ignore.
 void add_filter_options(CLI::App& command, NameFilter& filter);
 

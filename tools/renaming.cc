@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <regex.h>
 
 #include "crochet/base/error.h"
@@ -33,14 +33,15 @@ std::string take_part(std::string_view& rest, char delimiter, std::string_view w
 }
 
 void list_unused(const std::vector<std::pair<std::string, std::string>>& renamings,
-                 const std::vector<std::string>& names, bool is_prefix, std::string& problems) {
+                 const std::vector<std::string>& names, bool is_prefix,
+                 std::vector<std::string>& problems) {
   for (const auto& [old_name, new_name] : renamings) {
     const auto fits = [&old = old_name, is_prefix](const std::string& name) {
       return is_prefix ? name.starts_with(old) : name == old;
     };
     if (std::ranges::none_of(names, fits))
-      problems += fmt::format("{}no tensor is called \"{}{}\"", problems.empty() ? "" : "; ",
-                              old_name, is_prefix ? "..." : "");
+      problems.push_back(
+          fmt::format("no tensor is called \"{}{}\"", old_name, is_prefix ? "..." : ""));
   }
 }
 
@@ -134,22 +135,22 @@ std::string Renaming::new_name(const std::string& name) const {
 }
 
 std::map<std::string, std::string> Renaming::apply(const std::vector<std::string>& names) const {
-  std::string problems;
+  std::vector<std::string> problems;
   list_unused(whole, names, false, problems);
   list_unused(prefixes, names, true, problems);
-  if (!problems.empty()) throw NotFoundError(problems);
+  if (!problems.empty()) throw NotFoundError(fmt::format("{}", fmt::join(problems, "; ")));
   std::map<std::string, std::string> renamed, taken;
   for (const std::string& name : names) {
     const std::string target = new_name(name);
     const auto [other, is_free] = taken.emplace(target, name);
     if (target.empty())
-      problems += fmt::format("{}\"{}\" would have no name", problems.empty() ? "" : "; ", name);
+      problems.push_back(fmt::format("\"{}\" would have no name", name));
     else if (!is_free)
-      problems += fmt::format("{}\"{}\" and \"{}\" would both be called \"{}\"",
-                              problems.empty() ? "" : "; ", other->second, name, target);
+      problems.push_back(fmt::format("\"{}\" and \"{}\" would both be called \"{}\"", other->second,
+                                     name, target));
     renamed.emplace(name, target);
   }
-  if (!problems.empty()) throw InvalidArgumentError(problems);
+  if (!problems.empty()) throw InvalidArgumentError(fmt::format("{}", fmt::join(problems, "; ")));
   return renamed;
 }
 

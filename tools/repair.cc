@@ -3,7 +3,6 @@
 //
 // crochet repair: makes a directory one that a run can resume from.
 #include <algorithm>
-#include <memory>
 #include <set>
 
 #include <fmt/format.h>
@@ -237,14 +236,13 @@ Json as_json(const Outcome& outcome, const RepairOptions& options) {
 
 int repair(const Context& context, const RepairOptions& options) {
   FileSystem& files = context.files();
-  std::string directory;
-  if (!directory_argument(files, options.path, directory))
-    throw NotFoundError(fmt::format("{}: no such directory", options.path));
+  const auto directory = directory_argument(files, options.path);
+  if (!directory) throw NotFoundError(fmt::format("{}: no such directory", options.path));
   std::optional<DirectoryLock> lock;
-  if (!options.dry_run) lock.emplace(files, directory);
-  auto opened = internal::CheckpointDirectory::find(files, directory);
-  if (!opened) throw NotFoundError(fmt::format("{}: no such directory", directory));
-  Outcome outcome = examine(opened->files(), directory, options);
+  if (!options.dry_run) lock.emplace(files, *directory);
+  auto opened = internal::CheckpointDirectory::find(files, *directory);
+  if (!opened) throw NotFoundError(fmt::format("{}: no such directory", *directory));
+  Outcome outcome = examine(opened->files(), *directory, options);
   const bool had_work = has_work(outcome, options);
   if (!options.dry_run) carry_out(files, *opened, options, outcome);
   if (context.json())
@@ -257,20 +255,18 @@ int repair(const Context& context, const RepairOptions& options) {
 }  // namespace
 
 void add_repair(CommandLine& line) {
-  const auto options = std::make_shared<RepairOptions>();
-  CLI::App& command = add_command(
-      line, kRepairHelp, [options](const Context& context) { return repair(context, *options); });
-  command.add_option("directory", options->path, "The directory of a run")
+  const auto [command, options] = add_command(line, kRepairHelp, repair);
+  command.add_option("directory", options.path, "The directory of a run")
       ->type_name("DIR")
       ->required();
   command
-      .add_option("--basename", options->basename,
+      .add_option("--basename", options.basename,
                   "The checkpoints NAME-<step>; needed if there are others and no state file")
       ->type_name("NAME");
-  command.add_flag("--clean", options->clean, "Remove files that killed saves left");
-  command.add_flag("--set-aside", options->set_aside,
+  command.add_flag("--clean", options.clean, "Remove files that killed saves left");
+  command.add_flag("--set-aside", options.set_aside,
                    "Rename damaged checkpoints, if there is a sound one");
-  command.add_flag("--dry-run,-n", options->dry_run, "Change nothing and take no lock");
+  command.add_flag("--dry-run,-n", options.dry_run, "Change nothing and take no lock");
 }
 
 }  // namespace crochet::tool

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // crochet show: the tensors of a checkpoint.
-#include <memory>
-
 #include <fmt/format.h>
 
 #include "crochet/checkpoint/file/checkpoint_reader.h"
@@ -102,11 +100,9 @@ std::string as_text(const std::vector<Row>& rows, const ShowOptions& options) {
 }
 
 Json as_json(const Row& row, const ShowOptions& options) {
-  Json shape = Json::array();
-  for (const int64_t size : row.info.shape.dimensions()) shape.push_back(size);
   Json json = {{"name", json_text(row.name)},
                {"type", dtype_name(row.info.dtype)},
-               {"shape", std::move(shape)},
+               {"shape", row.info.shape.dimensions()},
                {"num_slices", row.info.num_slices}};
   if (row.statistics) {
     json["min"] = to_json(row.statistics->min);
@@ -160,13 +156,11 @@ int show(const Context& context, const ShowOptions& options) {
 }  // namespace
 
 void add_show(CommandLine& line) {
-  const auto options = std::make_shared<ShowOptions>();
-  CLI::App& command = add_command(
-      line, kShowHelp, [options](const Context& context) { return show(context, *options); });
-  command.add_option("checkpoint", options->path, kCheckpointHelp)->type_name("PATH")->required();
-  add_filter_options(command, options->filter);
-  command.add_flag("--no-stats", options->no_stats, "Types and shapes only; reads no data");
-  command.add_option("--values", options->num_values, "Show the first N elements of each, too")
+  const auto [command, options] = add_command(line, kShowHelp, show);
+  command.add_option("checkpoint", options.path, kCheckpointHelp)->type_name("PATH")->required();
+  add_filter_options(command, options.filter);
+  command.add_flag("--no-stats", options.no_stats, "Types and shapes only; reads no data");
+  command.add_option("--values", options.num_values, "Show the first N elements of each, too")
       ->type_name("N")
       ->check(CLI::NonNegativeNumber);
 }

@@ -16,17 +16,6 @@ namespace {
 template <typename T>
 using Sum = std::conditional_t<sizeof(T) < sizeof(double), double, long double>;
 
-struct ComplexSums {
-  long double real = 0;
-  long double imaginary = 0;
-  uint64_t count = 0;
-
-  std::complex<double> mean() const {
-    const auto divisor = static_cast<long double>(count);
-    return {static_cast<double>(real / divisor), static_cast<double>(imaginary / divisor)};
-  }
-};
-
 // True if an element is finite; otherwise counts it as NaN or infinite.
 template <typename T>
 bool counts(T value, Statistics& found) {
@@ -37,19 +26,29 @@ bool counts(T value, Statistics& found) {
 
 template <typename T>
 void look_at_complex(std::span<const T> elements, Statistics& found) {
-  ComplexSums sums;
+  std::complex<long double> sum;
+  uint64_t count = 0;
   for (const T& element : elements) {
     if (!counts(std::isfinite(element.real()) ? element.imag() : element.real(), found)) continue;
-    sums.real += element.real();
-    sums.imaginary += element.imag();
-    ++sums.count;
+    sum += std::complex<long double>(element);
+    ++count;
   }
-  if (sums.count > 0) found.mean = sums.mean();
+  if (count > 0) found.mean = std::complex<double>(sum / static_cast<long double>(count));
 }
 
-// `value_of` converts an element to the value that is compared and summed.
-template <typename T, typename ValueOf>
-void look_at_ordered(std::span<const T> elements, ValueOf value_of, Statistics& found) {
+// The value of an element that is compared and summed.
+template <typename T>
+auto value_of(const T& element) {
+  if constexpr (std::is_same_v<T, Boolean>)
+    return element.value();
+  else if constexpr (is_real<T> && sizeof(T) < sizeof(float))
+    return static_cast<float>(element);
+  else
+    return element;
+}
+
+template <typename T>
+void look_at_ordered(std::span<const T> elements, Statistics& found) {
   Sum<T> sum = 0;
   uint64_t count = 0;
   const T* min = nullptr;
@@ -76,15 +75,8 @@ Statistics statistics_of(const Tensor& tensor) {
   visit_elements(tensor, [&]<typename T>(std::span<const T> elements) {
     if constexpr (is_complex<T>)
       look_at_complex(elements, found);
-    else if constexpr (std::is_same_v<T, Boolean>)
-      look_at_ordered(
-          elements, [](Boolean element) { return element.value(); }, found);
-    else if constexpr (is_real<T> && sizeof(T) < sizeof(float))
-      look_at_ordered(
-          elements, [](T element) { return static_cast<float>(element); }, found);
     else
-      look_at_ordered(
-          elements, [](T element) { return element; }, found);
+      look_at_ordered(elements, found);
   });
   return found;
 }

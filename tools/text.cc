@@ -2,13 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/text.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-#include <fmt/format.h>
+#include <fmt/chrono.h>
 
 #include "crochet/base/escape.h"
 
@@ -43,11 +41,7 @@ std::string size_text(uint64_t bytes) {
 std::string time_text(double unix_time) {
   constexpr double kYear10000 = 253402300800;
   if (!(unix_time >= 0 && unix_time < kYear10000)) return "-";
-  const auto seconds = static_cast<time_t>(unix_time);
-  struct tm parts = {};
-  ::gmtime_r(&seconds, &parts);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1,
-                     parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
+  return fmt::format("{:%FT%TZ}", fmt::gmtime(static_cast<time_t>(unix_time)));
 }
 
 std::string count_text(uint64_t count, std::string_view noun) {

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // crochet verify: checks that checkpoints are complete and as they were written.
-#include <memory>
-
 #include <fmt/format.h>
 
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
@@ -30,10 +28,9 @@ struct VerifyOptions {
 };
 
 std::vector<FoundCheckpoint> checkpoints_of(FileSystem& files, const std::string& path) {
-  std::string directory;
-  if (!directory_argument(files, path, directory))
-    return {look_at_checkpoint(files, checkpoint_argument(files, path))};
-  std::vector<FoundCheckpoint> found = find_checkpoints(files, directory);
+  const auto directory = directory_argument(files, path);
+  if (!directory) return {look_at_checkpoint(files, checkpoint_argument(files, path))};
+  std::vector<FoundCheckpoint> found = find_checkpoints(files, *directory);
   if (found.empty()) throw NotFoundError(fmt::format("{}: no checkpoint in this directory", path));
   return found;
 }
@@ -80,15 +77,13 @@ int verify(const Context& context, const VerifyOptions& options) {
 }  // namespace
 
 void add_verify(CommandLine& line) {
-  const auto options = std::make_shared<VerifyOptions>();
-  CLI::App& command = add_command(
-      line, kVerifyHelp, [options](const Context& context) { return verify(context, *options); });
+  const auto [command, options] = add_command(line, kVerifyHelp, verify);
   command
-      .add_option("checkpoints", options->paths,
+      .add_option("checkpoints", options.paths,
                   "Checkpoints: their prefixes, any of their files, or directories for all in them")
       ->type_name("PATH")
       ->required();
-  command.add_flag("--quiet,-q", options->quiet, "Print nothing, only set the exit code");
+  command.add_flag("--quiet,-q", options.quiet, "Print nothing, only set the exit code");
 }
 
 }  // namespace crochet::tool

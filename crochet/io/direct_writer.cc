@@ -24,7 +24,7 @@
 namespace crochet::inline v0 {
 namespace {
 
-using Means = DirectWritableFile::Means;
+using Means = DirectMeans;
 
 // The unit of buffer sizes. The largest known block of a disk is 64 KiB; buffers that do not hold
 // whole blocks are not used.
@@ -102,13 +102,12 @@ std::unique_ptr<WritableFile> DirectWriter::create_direct(const FilePlace& place
   const auto on_refused = [refusals = refusals_, path](Means means, int error) {
     refusals->log_once(means, path, error);
   };
-  return std::make_unique<DirectWritableFile>(
-      calls_,
-      DirectFile{.path = path,
-                 .descriptor = std::move(descriptor),
-                 .length = reserved ? expected_bytes : 0,
-                 .block_bytes = static_cast<size_t>(block_bytes)},
-      std::move(ring), pool_, on_refused);
+  return direct_writable_file(calls_,
+                              DirectFile{.path = path,
+                                         .descriptor = std::move(descriptor),
+                                         .length = reserved ? expected_bytes : 0,
+                                         .block_bytes = static_cast<size_t>(block_bytes)},
+                              std::move(ring), pool_, on_refused);
 }
 
 std::unique_ptr<WritableFile> DirectWriter::create_plain(const FilePlace& place,

@@ -2,12 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/io/file_descriptor.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "crochet/io/errno_error.h"
-#include "crochet/io/high_descriptor.h"
 
 namespace crochet::inline v0 {
+
+int above_standard_streams(int descriptor) noexcept {
+  constexpr int kFirst = STDERR_FILENO + 1;
+  if (descriptor < 0 || descriptor >= kFirst) return descriptor;
+  const int higher = ::fcntl(descriptor, F_DUPFD_CLOEXEC, kFirst);
+  const int error = errno;
+  ::close(descriptor);
+  errno = error;
+  return higher;
+}
+
 FileDescriptor::FileDescriptor(int number) : number_(above_standard_streams(number)) {
   if (number >= 0 && number_ < 0) throw_errno(errno, "a file", "fcntl");
 }

@@ -34,6 +34,12 @@ class FileDescriptor {
   int number_;
 };
 
+// Returns a descriptor of the same open file that is 3 or above, marked close-on-exec;
+// `descriptor` itself if it is already 3 or above, or negative. In a program started without
+// standard streams, files would get 0 to 2, to which other code prints. Closes the lower one; if
+// the system has no other, returns -1 with errno set.
+int above_standard_streams(int descriptor) noexcept;
+
 // Repeats a call of the operating system while a signal interrupts it.
 template <typename Call>
 auto retry_interrupted(const Call& call) {

@@ -13,18 +13,15 @@
 namespace crochet::inline v0 {
 namespace {
 
-// Removes the next part of a path and returns it without the slashes around it; "" at the end.
-std::string_view take_part(std::string_view& path) {
-  path.remove_prefix(std::min(path.find_first_not_of('/'), path.size()));
-  const std::string_view part = path.substr(0, path.find('/'));
-  path.remove_prefix(part.size());
-  return part;
-}
-
-// The same, skipping parts that are ".".
+// Removes the next part of a path that is not "." and returns it without the slashes around it; ""
+// at the end.
 std::string_view take_name(std::string_view& path) {
-  std::string_view part = take_part(path);
-  while (part == ".") part = take_part(path);
+  std::string_view part = ".";
+  while (part == ".") {
+    path.remove_prefix(std::min(path.find_first_not_of('/'), path.size()));
+    part = path.substr(0, path.find('/'));
+    path.remove_prefix(part.size());
+  }
   return part;
 }
 

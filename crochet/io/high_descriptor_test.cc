@@ -1,7 +1,5 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
-#include "crochet/io/high_descriptor.h"
-
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -9,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "crochet/io/direct_writer.h"
+#include "crochet/io/file_descriptor.h"
 #include "crochet/io/posix_files.h"
 #include "crochet/testing/forked_child.h"
 #include "crochet/testing/temp_directory.h"

@@ -69,7 +69,6 @@ class IoRing {
   void settle() noexcept;
 
   size_t num_in_flight() const { return num_in_flight_; }
-  bool is_broken() const { return broken_; }
   bool is_mine() const { return owner_.is_here(); }
   // True if it can be used for another file.
   bool is_usable() const { return is_mine() && !broken_ && num_in_flight_ == 0; }

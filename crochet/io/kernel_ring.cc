@@ -9,7 +9,7 @@
 #include <liburing.h>
 #include <sched.h>
 
-#include "crochet/io/high_descriptor.h"
+#include "crochet/io/file_descriptor.h"
 #include "crochet/io/io_ring.h"
 
 namespace crochet::inline v0 {

@@ -17,19 +17,10 @@ namespace crochet::inline v0 {
 namespace {
 
 int flags_of(OpenFor purpose) {
-  switch (purpose) {
-    case OpenFor::kReading:
-      return O_RDONLY;
-    case OpenFor::kReplacing:
-      return O_WRONLY | O_CREAT;
-    case OpenFor::kAppending:
-      return O_WRONLY | O_CREAT | O_APPEND;
-    case OpenFor::kCutting:
-      return O_WRONLY;
-    case OpenFor::kLocking:
-      return O_RDWR | O_CREAT;
-  }
-  return O_RDONLY;
+  if (purpose == OpenFor::kReading) return O_RDONLY;
+  if (purpose == OpenFor::kCutting) return O_WRONLY;
+  if (purpose == OpenFor::kLocking) return O_RDWR | O_CREAT;
+  return O_WRONLY | O_CREAT | (purpose == OpenFor::kAppending ? O_APPEND : 0);
 }
 
 mode_t mode_of(OpenFor purpose) { return purpose == OpenFor::kLocking ? 0600 : 0666; }

@@ -41,13 +41,35 @@ constexpr uint64_t kAheadBytes = uint64_t{16} << 20;
 class BufferedReadStream final : public ReadStream {
  public:
   // Requires: `file`, which owns the descriptor, outlives this.
-  BufferedReadStream(const ReadableFile& file, int descriptor, uint64_t offset, uint64_t num_bytes);
+  BufferedReadStream(const ReadableFile& file, int descriptor, uint64_t offset, uint64_t num_bytes)
+      : file_(file),
+        descriptor_(descriptor),
+        next_(offset),
+        end_(offset + num_bytes),
+        announced_(offset) {
+    announce();
+  }
 
-  void read(std::span<std::byte> destination) override;
-  void skip(uint64_t num_bytes) override;
+  void read(std::span<std::byte> destination) override {
+    while (!destination.empty()) {
+      announce();
+      const auto chunk = destination.first(std::min<uint64_t>(destination.size(), kAheadBytes / 2));
+      file_.read_at(next_, chunk);
+      next_ += chunk.size();
+      destination = destination.subspan(chunk.size());
+    }
+  }
+  void skip(uint64_t num_bytes) override { next_ += num_bytes; }
 
  private:
-  void announce();
+  void announce() {
+    // Half at a time, so that announced bytes are always left to read.
+    if (announced_ >= end_ || announced_ > next_ + kAheadBytes / 2) return;
+    const uint64_t from = std::max(announced_, next_);
+    announced_ = std::min(end_, next_ + kAheadBytes);
+    ::posix_fadvise(descriptor_, static_cast<off_t>(from), static_cast<off_t>(announced_ - from),
+                    POSIX_FADV_WILLNEED);
+  }
 
   const ReadableFile& file_;
   const int descriptor_;
@@ -55,37 +77,6 @@ class BufferedReadStream final : public ReadStream {
   const uint64_t end_;
   uint64_t announced_;  // Bytes before this offset have been announced to the system.
 };
-
-BufferedReadStream::BufferedReadStream(const ReadableFile& file, int descriptor, uint64_t offset,
-                                       uint64_t num_bytes)
-    : file_(file),
-      descriptor_(descriptor),
-      next_(offset),
-      end_(offset + num_bytes),
-      announced_(offset) {
-  announce();
-}
-
-void BufferedReadStream::announce() {
-  // Half at a time, so that announced bytes are always left to read.
-  if (announced_ >= end_ || announced_ > next_ + kAheadBytes / 2) return;
-  const uint64_t from = std::max(announced_, next_);
-  announced_ = std::min(end_, next_ + kAheadBytes);
-  ::posix_fadvise(descriptor_, static_cast<off_t>(from), static_cast<off_t>(announced_ - from),
-                  POSIX_FADV_WILLNEED);
-}
-
-void BufferedReadStream::read(std::span<std::byte> destination) {
-  while (!destination.empty()) {
-    announce();
-    const auto chunk = destination.first(std::min<uint64_t>(destination.size(), kAheadBytes / 2));
-    file_.read_at(next_, chunk);
-    next_ += chunk.size();
-    destination = destination.subspan(chunk.size());
-  }
-}
-
-void BufferedReadStream::skip(uint64_t num_bytes) { next_ += num_bytes; }
 
 // Throws: an error with the system's message if io_uring is refused.
 std::unique_ptr<IoRing> take_ring(IoRingPool& rings) {

@@ -25,35 +25,33 @@ static_assert(std::endian::native == std::endian::little,
 
 }  // namespace
 
-BundleWriter::BundleWriter(FileSystem& files, std::string prefix,
-                           const BundleWriterOptions& options)
+BundleWriter::BundleWriter(FileSystem& files, std::string prefix, BundleWriterOptions options)
     : prefix_(std::move(prefix)),
-      alignment_(options.alignment),
-      num_shards_(options.num_shards),
-      expected_bytes_(options.expected_bytes),
+      options_(std::move(options)),
       added_(prefix_),
       staged_(files, prefix_) {
-  if (alignment_ == 0)
+  if (options_.alignment == 0)
     throw InvalidArgumentError(fmt::format("{}: the alignment is 0 bytes", prefix_));
-  if (num_shards_ < 1 || num_shards_ > internal::kMaxShards)
+  if (options_.num_shards < 1 || options_.num_shards > internal::kMaxShards)
     throw InvalidArgumentError(fmt::format("{}: found {} data files, expected 1 to {}", prefix_,
-                                           num_shards_, internal::kMaxShards));
+                                           options_.num_shards, internal::kMaxShards));
   begin_shard();
 }
 
 void BundleWriter::begin_shard() {
   const auto index = static_cast<size_t>(num_begun_);
-  const uint64_t expected = index < expected_bytes_.size() ? expected_bytes_[index] : 0;
-  data_ = &staged_.create(data_filename(prefix_, num_begun_, num_shards_), expected);
+  const uint64_t expected =
+      index < options_.expected_bytes.size() ? options_.expected_bytes[index] : 0;
+  data_ = &staged_.create(data_filename(prefix_, num_begun_, options_.num_shards), expected);
   finished_bytes_ += std::exchange(shard_bytes_, 0);
   ++num_begun_;
 }
 
 void BundleWriter::next_shard() {
   staged_.run(StagedFiles::kAdding, StagedFiles::kAdding, "next_shard()", [&] {
-    if (num_begun_ == num_shards_)
+    if (num_begun_ == options_.num_shards)
       throw InvalidArgumentError(
-          fmt::format("{}: one data file more than the {} expected", prefix_, num_shards_));
+          fmt::format("{}: one data file more than the {} expected", prefix_, options_.num_shards));
     begin_shard();
   });
 }
@@ -67,7 +65,6 @@ void BundleWriter::add(std::string_view name, const Tensor& tensor) {
     const auto place = index_.emplace_hint(index_.end(), name, std::string());
     if (index_.size() == num_keys || added_.is_partitioned(name)) added_.throw_added_before(name);
     place->second = store(tensor);
-    ++num_tensors_;
   });
 }
 
@@ -75,19 +72,17 @@ void BundleWriter::add_slice(std::string_view name, const Shape& full_shape,
                              const TensorSlice& slice, const Tensor& tensor) {
   bool is_part = false;
   staged_.run(StagedFiles::kAdding, StagedFiles::kAdding, "add_slice()", [&] {
-    const bool is_first = !added_.is_partitioned(name);
-    const bool is_taken = is_first && index_.contains(std::string(name));
+    const bool is_taken = !added_.is_partitioned(name) && index_.contains(std::string(name));
     is_part = added_.add_slice(name, full_shape, slice, tensor, is_taken);
     if (!is_part) return;
     index_.emplace(internal::slice_key(name, slice), store(tensor));
-    if (is_first) ++num_tensors_;
   });
   if (!is_part) add(name, tensor);
 }
 
 std::string BundleWriter::store(const Tensor& tensor) {
   const size_t alignment = internal::data_alignment(tensor);
-  pad(std::lcm(alignment_, alignment));
+  pad(std::lcm(options_.alignment, alignment));
   internal::StoredTensor entry{.dtype = tensor.dtype(), .shape = tensor.shape()};
   entry.shard = num_begun_ - 1;
   entry.offset = static_cast<int64_t>(shard_bytes_);
@@ -108,13 +103,13 @@ std::string BundleWriter::store(const Tensor& tensor) {
   shard_bytes_ += tensor.num_bytes();
   entry.size = static_cast<int64_t>(shard_bytes_) - entry.offset;
   entry.masked_crc32c = mask_crc32c(crc);
-  pad(alignment_);
+  pad(options_.alignment);
   return internal::encode(entry);
 }
 
 void BundleWriter::write() {
   staged_.run(StagedFiles::kAdding, StagedFiles::kWritten, "write()", [&] {
-    while (num_begun_ < num_shards_) begin_shard();
+    while (num_begun_ < options_.num_shards) begin_shard();
     table_ = encode_index();  // While the disk is writing the data.
     staged_.flush();
     held_.clear();
@@ -146,7 +141,7 @@ void BundleWriter::pad(size_t alignment) {
 }
 
 std::string BundleWriter::encode_index() {
-  index_.emplace("", internal::encode(internal::BundleHeader{.num_shards = num_shards_}));
+  index_.emplace("", internal::encode(internal::BundleHeader{.num_shards = options_.num_shards}));
   for (const auto& [name, whole] : added_.partitioned())
     index_.emplace(name, internal::encode(internal::StoredTensor{
                              .dtype = whole.dtype, .shape = whole.shape, .slices = whole.slices}));

@@ -89,18 +89,21 @@ std::vector<std::string> list_checkpoints(FileSystem& files, const std::string& 
 std::vector<double> get_checkpoint_mtimes(FileSystem& files,
                                           std::span<const std::string> prefixes) {
   std::vector<double> times;
-  for (const std::string& prefix : prefixes) {
-    std::vector<std::string> paths = internal::index_filenames(prefix);
-    paths.push_back(prefix);
-    for (const std::string& path : paths) {
-      try {  // Another process may remove it at any time, so checking first would not help.
-        times.push_back(files.modified_time(path));
-        break;
-      } catch (const NotFoundError&) {
-      }
+  for (const std::string& prefix : prefixes)
+    if (const auto time = internal::time_of_checkpoint(files, prefix)) times.push_back(*time);
+  return times;
+}
+
+std::optional<double> internal::time_of_checkpoint(FileSystem& files, const std::string& prefix) {
+  std::vector<std::string> paths = index_filenames(prefix);
+  paths.push_back(prefix);
+  for (const std::string& path : paths) {
+    try {  // Another process may remove it at any time, so checking first would not help.
+      return files.modified_time(path);
+    } catch (const NotFoundError&) {
     }
   }
-  return times;
+  return std::nullopt;
 }
 
 void remove_checkpoint(FileSystem& files, const std::string& prefix) {

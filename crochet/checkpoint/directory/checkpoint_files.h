@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,6 +36,10 @@ CROCHET_EXPORT std::vector<double> get_checkpoint_mtimes(FileSystem& files,
 CROCHET_EXPORT void remove_checkpoint(FileSystem& files, const std::string& prefix);
 
 namespace internal {
+
+// The modification time of one checkpoint, as in get_checkpoint_mtimes(); unset if it is missing.
+CROCHET_EXPORT std::optional<double> time_of_checkpoint(FileSystem& files,
+                                                        const std::string& prefix);
 
 // The names in a directory; empty if there is no such directory.
 CROCHET_EXPORT std::vector<std::string> list_or_none(FileSystem& files,

@@ -67,9 +67,10 @@ void refresh_one(FileSystem& files, CheckpointRecord& record) {
 
 // Does not read the index: the writer of the checkpoint is determined later.
 std::optional<OnDisk> find_on_disk(FileSystem& files, const std::string& prefix) {
-  const std::vector<double> times = get_checkpoint_mtimes(files, {&prefix, 1});
-  if (times.empty()) return std::nullopt;
-  OnDisk found{.record = {.prefix = prefix, .time = times[0], .step = step_of_prefix(prefix)}};
+  const auto time_of_index = time_of_checkpoint(files, prefix);
+  if (!time_of_index) return std::nullopt;
+  OnDisk found{
+      .record = {.prefix = prefix, .time = *time_of_index, .step = step_of_prefix(prefix)}};
   try {
     const auto sidecar = load_if_sound(files, prefix);
     if (!sidecar) return found;
@@ -144,12 +145,9 @@ void divide(FileSystem& files, std::vector<OnDisk> on_disk, const Listing& listi
 
 }  // namespace
 
-std::vector<std::string> CheckpointHistory::prefixes_without(
-    const std::vector<std::string>& left_out) const {
+std::vector<std::string> CheckpointHistory::prefixes() const {
   std::vector<std::string> prefixes;
-  for (const CheckpointRecord& record : records_)
-    if (std::ranges::find(left_out, record.prefix) == left_out.end())
-      prefixes.push_back(record.prefix);
+  for (const CheckpointRecord& record : records_) prefixes.push_back(record.prefix);
   return prefixes;
 }
 

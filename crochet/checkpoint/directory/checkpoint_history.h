@@ -29,8 +29,7 @@ class CheckpointHistory {
       : policies_(std::move(policies)) {}
 
   const std::vector<CheckpointRecord>& records() const { return records_; }
-  std::vector<std::string> prefixes() const { return prefixes_without({}); }
-  std::vector<std::string> prefixes_without(const std::vector<std::string>& left_out) const;
+  std::vector<std::string> prefixes() const;
   // Replaces the whole list.
   void set(std::vector<CheckpointRecord> records) { records_ = std::move(records); }
   // Appends a checkpoint; one that is already listed becomes the newest.

@@ -19,6 +19,18 @@ namespace {
 
 constexpr std::chrono::seconds kPollEvery(1);
 
+bool is_readable(FileSystem& files, const std::string& prefix) {
+  try {
+    const CheckpointReader reader(prefix, files);
+    return true;
+  } catch (const NotFoundError&) {  // Removed meanwhile.
+    return false;
+  } catch (const DataLossError& error) {
+    log_warning(fmt::format("checkpoint {} is skipped: {}", prefix, error.what()));
+    return false;
+  }
+}
+
 }  // namespace
 
 CheckpointsIterator::CheckpointsIterator(std::string checkpoint_dir,
@@ -77,38 +89,17 @@ std::optional<CheckpointsIterator::Identity> CheckpointsIterator::wait_for_new()
 std::optional<CheckpointsIterator::Identity> CheckpointsIterator::newest() {
   const std::vector<std::string> prefixes =
       list_checkpoints(files_, directory_, options_.checkpoint_basename);
-  forget_all_but({prefixes.begin(), prefixes.end()});
+  const std::set<std::string> existing(prefixes.begin(), prefixes.end());
+  std::erase_if(seen_, [&](const Identity& each) { return !existing.contains(each.first); });
   for (auto prefix = prefixes.rbegin(); prefix != prefixes.rend(); ++prefix) {
-    const auto time = time_of(*prefix);
+    const auto time = internal::time_of_checkpoint(files_, *prefix);
     if (!time) continue;  // Removed meanwhile.
     Identity identity(*prefix, *time);
     if (seen_.contains(identity)) return std::nullopt;
-    if (is_readable(*prefix)) return identity;
+    if (is_readable(files_, *prefix)) return identity;
     seen_.insert(std::move(identity));
   }
   return std::nullopt;
-}
-
-std::optional<double> CheckpointsIterator::time_of(const std::string& prefix) const {
-  const std::vector<double> times = get_checkpoint_mtimes(files_, std::span(&prefix, 1));
-  return times.empty() ? std::nullopt : std::optional(times.front());
-}
-
-bool CheckpointsIterator::is_readable(const std::string& prefix) const {
-  try {
-    const CheckpointReader reader(prefix, files_);
-    return true;
-  } catch (const Error& error) {
-    if (error.code() == Code::kNotFound) return false;  // Removed meanwhile.
-    if (error.code() != Code::kDataLoss) throw;
-    log_warning(fmt::format("checkpoint {} is skipped: {}", prefix, error.what()));
-    return false;
-  }
-}
-
-void CheckpointsIterator::forget_all_but(const std::set<std::string>& prefixes) {
-  std::erase_if(seen_,
-                [&](const Identity& identity) { return !prefixes.contains(identity.first); });
 }
 
 }  // namespace crochet::inline v0

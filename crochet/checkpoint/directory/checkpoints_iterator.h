@@ -64,13 +64,9 @@ class CROCHET_EXPORT CheckpointsIterator {
   using Identity = std::pair<std::string, double>;
 
   std::optional<Identity> newest();
-  // The time at which its index was written; unset if it was removed.
-  std::optional<double> time_of(const std::string& prefix) const;
-  bool is_readable(const std::string& prefix) const;
   // Unset at the timeout and at the end.
   std::optional<Identity> wait_for_new();
   bool is_over() const;
-  void forget_all_but(const std::set<std::string>& prefixes);
 
   const std::string directory_;
   const CheckpointsIteratorOptions options_;

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/checkpoint/directory/disk_space.h"
 
+#include <optional>
+
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
@@ -24,6 +26,7 @@ std::string existing_directory(FileSystem& files, std::string directory) {
   return or_current(directory);
 }
 
+// Unset if the file system refuses to report it.
 std::optional<uint64_t> free_bytes(FileSystem& files, const std::string& directory) {
   try {
     return files.free_bytes(existing_directory(files, directory));
@@ -43,14 +46,10 @@ uint64_t bytes_of_checkpoint(const Snapshot& snapshot) {
   return sum;
 }
 
-std::optional<uint64_t> known_free_bytes(FileSystem& files, const std::string& directory) {
-  const std::optional<uint64_t> free = free_bytes(files, directory);
-  return free == 0 ? std::nullopt : free;
-}
-
 void throw_if_full(FileSystem& files, const std::string& prefix, uint64_t needed) {
-  const std::optional<uint64_t> free = known_free_bytes(files, directory_of(prefix));
-  if (!free || *free >= needed) return;
+  const std::optional<uint64_t> free = free_bytes(files, directory_of(prefix));
+  // Some network and user space file systems report 0.
+  if (!free || *free == 0 || *free >= needed) return;
   throw ResourceExhaustedError(fmt::format(
       "{}: no room for the checkpoint {}: it needs {} bytes, {} are free; nothing was written",
       parent_directory(prefix), base_name(prefix), needed, *free));

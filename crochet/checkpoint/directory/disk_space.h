@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "crochet/io/file_system.h"
@@ -14,10 +13,6 @@ namespace crochet::inline v0::internal {
 // An estimate, rather too high, of the bytes that a checkpoint of this state takes: data, index,
 // sidecar and state file. Waits for the snapshot's copies.
 uint64_t bytes_of_checkpoint(const Snapshot& snapshot);
-
-// The free space reported by a file system. Unset if it does not report it: some network and user
-// space file systems report 0, or refuse.
-std::optional<uint64_t> known_free_bytes(FileSystem& files, const std::string& directory);
 
 // Throws: ResourceExhaustedError, with the directory and the bytes needed and free, if the
 // directory is known to lack room for `prefix`.

@@ -3,7 +3,7 @@
 #include "crochet/checkpoint/directory/text_message.h"
 
 #include <algorithm>
-#include <optional>
+#include <charconv>
 
 #include <fmt/format.h>
 
@@ -22,12 +22,11 @@ bool is_word(char c) {
 
 bool is_octal(char c) { return c >= '0' && c <= '7'; }
 
-std::optional<int> hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return std::nullopt;
-}
+// The characters that have an escape of one letter, and those letters.
+constexpr std::string_view kEscaped = "\n\r\t\"'\\\a\b\f\v?";
+constexpr std::string_view kLetters = "nrt\"'\\abfv?";
+// Those that are written by it: the first ones.
+constexpr std::string_view kAlwaysEscaped = kEscaped.substr(0, 6);
 
 class TextParser {
  public:
@@ -134,31 +133,23 @@ class TextParser {
   }
 
   char escaped() {
+    if (!rest_.empty() && is_octal(rest_.front())) return number(8, 3);
     const char c = next();
-    constexpr std::string_view kLetters = "abfnrtv\\'\"?";
-    constexpr std::string_view kCharacters = "\a\b\f\n\r\t\v\\'\"?";
-    if (const size_t index = kLetters.find(c); index != kLetters.npos) return kCharacters[index];
-    if (c == 'x' || c == 'X') return hexadecimal();
-    if (!is_octal(c)) fail(fmt::format("the escape \\{}", c));
-    return octal(c);
+    if (const size_t index = kLetters.find(c); index != kLetters.npos) return kEscaped[index];
+    if (c != 'x' && c != 'X') fail(fmt::format("the escape \\{}", c));
+    return number(16, 2);
   }
 
-  char octal(char first) {
-    int value = first - '0';
-    for (int i = 1; i < 3 && !rest_.empty() && is_octal(rest_.front()); ++i)
-      value = value * 8 + (next() - '0');
+  // The character with the number at the front.
+  char number(int base, size_t max_digits) {
+    const std::string_view digits = rest_.substr(0, max_digits);
+    unsigned value = 0;
+    const auto [end, error] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
+    if (digits.empty()) fail("the end within a string");
+    if (error != std::errc()) fail("the escape \\x without digits");
     if (value > 0xff) fail("an octal escape above \\377");
-    return static_cast<char>(value);
-  }
-
-  char hexadecimal() {
-    std::optional<int> digit = hex_digit(next());
-    if (!digit) fail("the escape \\x without digits");
-    int value = *digit;
-    if (!rest_.empty() && (digit = hex_digit(rest_.front()))) {
-      value = value * 16 + *digit;
-      skip(1);
-    }
+    skip(static_cast<size_t>(end - digits.data()));
     return static_cast<char>(value);
   }
 
@@ -215,14 +206,8 @@ std::string quote(std::string_view value) {
   std::string text = "\"";
   for (const char c : value) {
     const auto byte = static_cast<unsigned char>(c);
-    if (c == '\n')
-      text += "\\n";
-    else if (c == '\r')
-      text += "\\r";
-    else if (c == '\t')
-      text += "\\t";
-    else if (c == '"' || c == '\'' || c == '\\')
-      (text += '\\') += c;
+    if (const size_t index = kAlwaysEscaped.find(c); index != kAlwaysEscaped.npos)
+      (text += '\\') += kLetters[index];
     else if (byte < 0x20 || byte > 0x7e)
       text += fmt::format("\\{:03o}", byte);
     else

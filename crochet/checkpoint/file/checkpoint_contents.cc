@@ -23,6 +23,26 @@ Shape shape_wanted(const LocatedTensor& tensor) {
   return tensor.target ? shape_of(*tensor.target) : tensor.entry->shape;
 }
 
+bool can_be_read(DType dtype) { return dtype == DType::kString || element_size(dtype) > 0; }
+
+struct NamedEntry {
+  const StoredTensor* entry;
+  std::string_view name;
+};
+
+void verify_entries(const TensorSource& data, std::vector<NamedEntry> entries) {
+  for (const NamedEntry& item : entries) data.check_place(*item.entry, item.name);
+  std::erase_if(entries, [](const NamedEntry& item) { return !can_be_read(item.entry->dtype); });
+  std::ranges::sort(entries, [](const NamedEntry& a, const NamedEntry& b) {
+    return ReadRun::is_before(*a.entry, *b.entry);
+  });
+  std::vector<const StoredTensor*> announced;
+  for (const NamedEntry& item : entries) announced.push_back(item.entry);
+  ReadRun pass(data, announced);
+  for (const NamedEntry& item : entries)
+    pass.take(*item.entry, [&](ReadStream& from) { data.verify(*item.entry, item.name, from); });
+}
+
 }  // namespace
 
 CheckpointContents::CheckpointContents(std::string prefix, FileSystem& files)
@@ -65,7 +85,7 @@ std::vector<StoredPart> CheckpointContents::parts_of(const Item& item,
 LocatedTensor CheckpointContents::locate(std::string_view key, const TensorSlice* slice) const {
   const Item& found = item(key);
   const auto& [name, entry] = found;
-  if (entry.dtype != DType::kString && element_size(entry.dtype) == 0)
+  if (!can_be_read(entry.dtype))
     throw UnimplementedError(fmt::format("{}: \"{}\" has the type {}, which cannot be read",
                                          prefix_, name, entry.dtype));
   LocatedTensor located{name, &entry};
@@ -163,37 +183,18 @@ std::optional<Tensor> CheckpointContents::map(const LocatedTensor& tensor) const
   return Tensor::from_buffer(entry.dtype, entry.shape, std::move(buffer));
 }
 
-void CheckpointContents::add_if_readable(const StoredTensor& entry, std::string_view name,
-                                         std::vector<NamedEntry>& entries) const {
-  data().check_place(entry, name);
-  if (entry.dtype == DType::kString || element_size(entry.dtype) > 0)
-    entries.push_back({&entry, name});
-}
-
 void CheckpointContents::verify() const {
   std::vector<NamedEntry> entries;
   for (const auto& [name, entry] : stored())
-    if (entry.slices.empty()) add_if_readable(entry, name, entries);
-  verify(std::move(entries));
+    if (entry.slices.empty()) entries.push_back({&entry, name});
+  verify_entries(data(), std::move(entries));
 }
 
 void CheckpointContents::verify(std::string_view key) const {
   const Item& found = item(key);
   std::vector<NamedEntry> entries;
-  for (const StoredPart& stored : slices_of(found))
-    add_if_readable(*stored.entry, found.first, entries);
-  verify(std::move(entries));
-}
-
-void CheckpointContents::verify(std::vector<NamedEntry> entries) const {
-  std::ranges::sort(entries, [](const NamedEntry& a, const NamedEntry& b) {
-    return ReadRun::is_before(*a.entry, *b.entry);
-  });
-  std::vector<const StoredTensor*> announced;
-  for (const NamedEntry& item : entries) announced.push_back(item.entry);
-  ReadRun pass(data(), announced);
-  for (const NamedEntry& item : entries)
-    pass.take(*item.entry, [&](ReadStream& from) { data().verify(*item.entry, item.name, from); });
+  for (const StoredPart& stored : slices_of(found)) entries.push_back({stored.entry, found.first});
+  verify_entries(data(), std::move(entries));
 }
 
 }  // namespace crochet::inline v0::internal

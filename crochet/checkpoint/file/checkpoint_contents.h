@@ -68,13 +68,6 @@ class CheckpointContents {
   // by one.
   const std::vector<StoredPart>& slices_of(const Item& item) const;
   std::vector<StoredPart> parts_of(const Item& item, const TensorSlice& target) const;
-  struct NamedEntry {
-    const StoredTensor* entry;
-    std::string_view name;
-  };
-  void add_if_readable(const StoredTensor& entry, std::string_view name,
-                       std::vector<NamedEntry>& entries) const;
-  void verify(std::vector<NamedEntry> entries) const;
   void read_numbers(const LocatedTensor& tensor, ReadRun& pass,
                     std::span<std::byte> destination) const;
   void read_entry(const StoredTensor& entry, std::string_view name, ReadRun& pass,

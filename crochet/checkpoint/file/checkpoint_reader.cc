@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "crochet/base/error.h"
@@ -16,21 +15,13 @@ namespace {
 
 // TensorFlow's name for a type in its messages: "DT_FLOAT".
 std::string data_type_name(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat:
-      return "DT_FLOAT";
-    case DType::kDouble:
-      return "DT_DOUBLE";
-    case DType::kHalf:
-      return "DT_HALF";
-    default: {
-      std::string name = fmt::format("DT_{}", dtype);
-      std::ranges::transform(name, name.begin(), [](char c) {
-        return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-      });
-      return name;
-    }
-  }
+  if (dtype == DType::kFloat) return "DT_FLOAT";
+  if (dtype == DType::kDouble) return "DT_DOUBLE";
+  if (dtype == DType::kHalf) return "DT_HALF";
+  std::string name = fmt::format("DT_{}", dtype);
+  for (char& c : name)
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  return name;
 }
 
 }  // namespace

@@ -28,11 +28,13 @@ std::optional<std::string> find_index(FileSystem& files, const std::string& pref
 uint32_t index_crc32c_of(FileSystem& files, const std::string& prefix) {
   const auto path = find_index(files, prefix);
   if (!path) throw NotFoundError(fmt::format("{}: there is no such checkpoint", prefix));
-  const std::string bytes =
-      *path == safetensors_filename(prefix)
-          ? internal::read_safetensors_head(files, *path)
-          : internal::read_untrusted_file(files, *path, internal::kMaxIndexBytes);
-  return mask_crc32c(crc32c(bytes));
+  return internal::crc32c_of_index_file(files, *path);
+}
+
+uint32_t internal::crc32c_of_index_file(FileSystem& files, const std::string& path) {
+  const bool has_data = path.ends_with(".safetensors");
+  return mask_crc32c(crc32c(has_data ? read_safetensors_head(files, path)
+                                     : read_untrusted_file(files, path, kMaxIndexBytes)));
 }
 
 std::optional<int> internal::num_shards_of(FileSystem& files, const std::string& prefix) {

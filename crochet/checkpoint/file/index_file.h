@@ -23,6 +23,8 @@ CROCHET_EXPORT std::optional<std::string> find_index(FileSystem& files, const st
 CROCHET_EXPORT uint32_t index_crc32c_of(FileSystem& files, const std::string& prefix);
 
 namespace internal {
+// The same for the file of an index.
+CROCHET_EXPORT uint32_t crc32c_of_index_file(FileSystem& files, const std::string& path);
 // The number of data files according to the index of a bundle; unset if it is unknown.
 CROCHET_EXPORT std::optional<int> num_shards_of(FileSystem& files, const std::string& prefix);
 }  // namespace internal

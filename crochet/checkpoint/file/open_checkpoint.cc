@@ -21,19 +21,18 @@ OpenCheckpoint open_safetensors(FileSystem& files, const std::string& path) {
   SafetensorsIndex opened = read_safetensors(files, path);
   const bool has_checksums = std::ranges::all_of(
       opened.files, [](const SafetensorsFile& file) { return file.crcs.has_value(); });
-  return {
-      .format = CheckpointFormat::kSafetensors,
-      .tensors = std::move(opened.tensors),
-      .data = std::make_unique<SafetensorsData>(std::move(opened.files), std::move(opened.open)),
-      .metadata = std::move(opened.metadata),
-      .has_checksums = has_checksums};
+  return {.format = CheckpointFormat::kSafetensors,
+          .tensors = std::move(opened.tensors),
+          .data = safetensors_data(std::move(opened.files), std::move(opened.open)),
+          .metadata = std::move(opened.metadata),
+          .has_checksums = has_checksums};
 }
 
 OpenCheckpoint open_bundle(FileSystem& files, const std::string& prefix) {
   BundleIndex index = read_bundle_index(files, index_filename(prefix));
   return {.format = CheckpointFormat::kTensorBundle,
           .tensors = std::move(index.entries),
-          .data = std::make_unique<BundleData>(files, prefix, std::move(index.header)),
+          .data = bundle_data(files, prefix, index.header),
           .metadata = {},
           .has_checksums = true};
 }

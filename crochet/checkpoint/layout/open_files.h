@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "crochet/io/file_system.h"
@@ -24,14 +25,15 @@ class OpenFiles {
   // A small part of the 1,024 descriptors that Linux gives a process by default.
   static constexpr size_t kMaxOpen = 64;
 
-  // `files` is not owned and outlives this.
-  explicit OpenFiles(FileSystem& files) : files_(files) {}
+  // `files` is not owned and outlives this. `needed_by` is for messages: the index of the files.
+  OpenFiles(FileSystem& files, std::string needed_by)
+      : files_(files), needed_by_(std::move(needed_by)) {}
 
   // Adds file `number`, which is already open. Requires: the number is new.
   void put(int number, const std::string& path, std::shared_ptr<const ReadableFile> file);
   // File `number`. It stays open at least as long as the result is held.
-  // Throws: what FileSystem::open() throws; DataLossError if it was changed or removed since it
-  // was closed.
+  // Throws: what FileSystem::open() throws; DataLossError if it is missing, or was changed or
+  // removed since it was closed.
   std::shared_ptr<const ReadableFile> get(int number, const std::string& path);
   // Its size when it was first opened; a later truncation is found by reading. Throws: as get().
   uint64_t size(int number, const std::string& path);
@@ -57,6 +59,7 @@ class OpenFiles {
   void check_unchanged(const std::string& path, const ReadableFile& file, const Known& known);
 
   FileSystem& files_;  // Not owned; outlives this.
+  const std::string needed_by_;
 
   std::mutex mutex_;        // Guards what follows.
   std::vector<Open> open_;  // Ordered by last use, the latest at the end.

@@ -41,7 +41,7 @@ class OpenFilesTest : public testing::Test {
   }
 
   MemoryFileSystem files_;
-  OpenFiles open_{files_};
+  OpenFiles open_{files_, "the index"};
 };
 
 TEST_F(OpenFilesTest, ReadsMoreFilesThanItKeepsOpen) {
@@ -59,8 +59,8 @@ TEST_F(OpenFilesTest, KeepsTheMostRecentlyUsedFilesOpen) {
                 ThrowsMessage<DataLossError>(path_of(i) + ": removed while being read"));
 }
 
-TEST_F(OpenFilesTest, AMissingFileIsNotFound) {
-  EXPECT_THROW(open_.get(kMore, path_of(kMore)), NotFoundError);
+TEST_F(OpenFilesTest, AMissingFileIsDataLoss) {
+  EXPECT_THROW(open_.get(kMore, path_of(kMore)), DataLossError);
 }
 
 TEST_F(OpenFilesTest, AStreamKeepsItsFileOpen) {
@@ -89,7 +89,7 @@ TEST_F(OpenFilesTest, RejectsAFileThatChangedWhileClosed) {
 TEST(OpenFilesOnDiskTest, RejectsARewrittenFileOfTheSameSize) {
   const TempDirectory directory;
   FileSystem& files = FileSystem::posix();
-  OpenFiles open(files);
+  OpenFiles open(files, "the index");
   for (int i = 0; i < kMore; ++i) {
     files.create(directory / std::to_string(i))->append("x");
     open.get(i, directory / std::to_string(i));

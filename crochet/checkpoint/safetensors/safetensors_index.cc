@@ -233,8 +233,10 @@ SafetensorsFile open_safetensors_file(FileSystem& files, const std::string& path
 
 SafetensorsIndex read_safetensors(FileSystem& files, const std::string& path) {
   return with_bounded_memory(path, [&] {
-    SafetensorsIndex index{
-        .files = {}, .open = std::make_unique<OpenFiles>(files), .tensors = {}, .metadata = {}};
+    SafetensorsIndex index{.files = {},
+                           .open = std::make_unique<OpenFiles>(files, path),
+                           .tensors = {},
+                           .metadata = {}};
     Merge merge(index);
     if (path.ends_with(".json"))
       add_shards(files, path, merge);

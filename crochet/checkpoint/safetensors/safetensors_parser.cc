@@ -119,9 +119,8 @@ class HeaderHandler final : public JsonHandler {
   }
 
   bool string(std::string& value) override {
-    if (place_ == Place::kMetadata && !key_.empty_slot) {
-      if (!metadata->emplace(key_.text, std::move(value)).second) fail_twice(key_.text);
-      key_.empty_slot = true;
+    if (place_ == Place::kMetadata) {
+      if (!metadata->emplace(key_, std::move(value)).second) fail_twice(key_);
       return true;
     }
     if (place_ != Place::kDtype) fail(fmt::format("the string {}", shown(value)));
@@ -163,7 +162,7 @@ class HeaderHandler final : public JsonHandler {
 
   bool key(std::string& name) override {
     if (place_ == Place::kMetadata) {
-      key_ = {std::move(name), false};
+      key_ = std::move(name);
     } else if (place_ == Place::kTensor) {
       begin_field(name);
     } else if (name == "__metadata__") {
@@ -244,13 +243,8 @@ class HeaderHandler final : public JsonHandler {
     throw DataLossError(fmt::format("{}: {} has {} twice", document(), where(), shown(key)));
   }
 
-  struct MetadataKey {
-    std::string text;
-    bool empty_slot = true;
-  };
-
   Place place_ = Place::kOutside;
-  MetadataKey key_;
+  std::string key_;  // Of the metadata, the last one.
   bool has_tensor_ = false;
   RawTensor tensor_;                          // The last one.
   std::vector<uint64_t>* numbers_ = nullptr;  // Its list being read.

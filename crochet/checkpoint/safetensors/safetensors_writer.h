@@ -70,7 +70,6 @@ class SafetensorsWriter final : public CheckpointWriter {
   // index is removed first.
   void publish() override;
 
-  const std::string& prefix() const { return prefix_; }
   uint64_t total_bytes() const override { return total_bytes_; }
   uint32_t index_crc32c() const override { return index_crc32c_; }
 

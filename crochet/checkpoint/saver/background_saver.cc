@@ -70,6 +70,18 @@ struct BackgroundSaver::Queue {
   // Writes jobs until no job is left and, with kWait, end() was called. Only one thread at a time.
   void work(WhenIdle when_idle);
   void end();
+  // Calls `change` with the mutex held; then ends the pause before a retry, if there is one.
+  template <typename Change>
+  void change_and_wake(const Change& change) {
+    std::optional<std::stop_source> to_end;
+    {
+      const std::lock_guard lock(mutex);
+      change();
+      to_end = pause;
+    }
+    request_stop(to_end);
+    changed.notify_all();
+  }
   // Waits until no job is next: the thread has taken it.
   void wait_for_place();
 
@@ -268,15 +280,10 @@ SaveTicket BackgroundSaver::enqueue(SaveSource source, const std::string& save_p
   if (waits) queue.wait_for_place();
   Job job{std::move(source), promise, publisher.announce_write(ticket.prefix())};
   std::optional<Job> former;  // The next one until now, which has not begun.
-  std::optional<std::stop_source> pause;
-  {
-    const std::lock_guard lock(queue.mutex);
+  queue.change_and_wake([&] {
     former = std::exchange(queue.next, std::move(job));
     if (former) ++queue.num_superseded;
-    pause = queue.pause;
-  }
-  request_stop(pause);
-  queue.changed.notify_all();
+  });
   if (former) {
     log_warning(fmt::format("{} is skipped for {}: saves take longer than their interval",
                             former->promise.ticket().prefix(), ticket.prefix()));
@@ -314,14 +321,8 @@ void BackgroundSaver::write_now(const SaveSource& source, const std::string& sav
 
 bool BackgroundSaver::wait_for_turn() {
   Queue& queue = *state_->queue;
-  std::optional<std::stop_source> pause;
-  {
-    const std::lock_guard lock(queue.mutex);
-    if (queue.is_idle()) return true;
-    queue.newer_is_due = true;
-    pause = queue.pause;
-  }
-  request_stop(pause);
+  if (!busy()) return true;
+  queue.change_and_wake([&] { queue.newer_is_due = true; });
   std::unique_lock lock(queue.mutex);
   bool idle = false;
   while (pending_signal() == 0 && !idle)
@@ -385,13 +386,7 @@ bool BackgroundSaver::wait_until(Clock::TimePoint deadline) {
 
 void BackgroundSaver::close(Clock::TimePoint deadline, std::shared_ptr<void> held) {
   Queue& queue = *state_->queue;
-  std::optional<std::stop_source> pause;
-  {
-    const std::lock_guard lock(queue.mutex);
-    queue.in_hurry = true;
-    pause = queue.pause;
-  }
-  request_stop(pause);
+  queue.change_and_wake([&] { queue.in_hurry = true; });
   if (wait_until(deadline) && !busy()) return;
   const std::string unsaved = unfinished();
   const std::string last = last_published();

@@ -54,7 +54,7 @@ class RestorePlanTest : public testing::Test {
   void restore() {
     if (!session_) session_ = graph_.new_session("");
     const CheckpointReader reader("ckpt", files_);
-    RestorePlan(graph_, reader).execute(*session_);
+    restore_state(*session_, reader);
   }
   Tensor value(const Variable& variable) {
     return session_->snapshot({&variable, 1}).tensors()[0].tensor;

@@ -84,21 +84,16 @@ bool are_needed(const StateOperations& operations, const Graph& graph) {
 
 std::shared_ptr<ExternalBundle> store_at(StateOperations& operations, Session& session,
                                          FileSystem& files, const std::string& prefix) {
-  std::shared_ptr<Directory> directory;
-  std::exception_ptr no_directory;
+  std::shared_ptr<ExternalBundle> stored;
   try {
-    directory =
-        internal::CheckpointDirectory::to_save_in(files, directory_of(prefix)).shared_files();
-  } catch (const Error&) {
-    no_directory = std::current_exception();
-  }
-  const auto stored = std::make_shared<ExternalBundle>(std::move(directory), prefix);
-  try {
-    if (no_directory) std::rethrow_exception(no_directory);
+    stored = std::make_shared<ExternalBundle>(
+        internal::CheckpointDirectory::to_save_in(files, directory_of(prefix)).shared_files(),
+        prefix);
     operations.save(session, stored->prefix());
     stored->open();
   } catch (const Error& error) {
     if (ends_session(error)) throw;
+    if (!stored) stored = std::make_shared<ExternalBundle>(nullptr, prefix);
     stored->fail(std::current_exception());
   }
   return stored;
@@ -189,7 +184,7 @@ RestoreReport Saver::restore_by(StateOperations& operations, Session& session,
   const internal::VariableSelection selection = selection_of(operations, session.graph());
   // They may save more than variables, under unknown names.
   const RestoreRules rules{.allow_surplus = true};
-  return RestorePlan(session.graph(), reader, selection, rules).execute(session, &operations);
+  return restore_state(session, reader, selection, rules, &operations);
 }
 
 }  // namespace crochet::inline v0

@@ -51,8 +51,7 @@ RestoreReport Saver::restore_from(Session& session, const CheckpointReader& read
   const RestoreRules rules{.reshape = options().reshape,
                            .allow_missing = options().allow_missing,
                            .allow_surplus = options().allow_surplus};
-  RestoreReport report =
-      RestorePlan(session.graph(), reader, (*publisher_)->selection(), rules).execute(session);
+  RestoreReport report = restore_state(session, reader, (*publisher_)->selection(), rules);
   if (!reader.has_checksums())
     log_warning(
         fmt::format("checkpoint {} has no checksums: damaged values in it cannot be detected",

@@ -64,14 +64,9 @@ class ProtoReader {
     return {bytes, place_ + separator + std::string(name)};
   }
   // Appends the values of a repeated integer field, which may be packed.
-  template <typename Number, typename Numbers>
-  void append_integers(uint32_t tag_and_type, Numbers& numbers) {
-    if ((tag_and_type & 7) == static_cast<uint32_t>(kVarint)) {
-      numbers.push_back(static_cast<Number>(varint()));
-      return;
-    }
-    for (const int64_t number : message_.get_packed_int64())
-      numbers.push_back(static_cast<Number>(number));
+  void append_integers(uint32_t tag_and_type, std::vector<int64_t>& numbers) {
+    if (tag_and_type == varint_field(tag_and_type >> 3)) return numbers.push_back(int64());
+    for (const int64_t number : message_.get_packed_int64()) numbers.push_back(number);
   }
 
   const std::string& place() const { return place_; }
@@ -125,7 +120,7 @@ inline auto flag_at(uint32_t number, bool& to) {
 inline auto numbers_at(uint32_t number, std::vector<int64_t>& to) {
   return [number, &to](uint32_t field, ProtoReader& value) {
     if (field != varint_field(number) && field != bytes_field(number)) return false;
-    value.append_integers<int64_t>(field, to);
+    value.append_integers(field, to);
     return true;
   };
 }

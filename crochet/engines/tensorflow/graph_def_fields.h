@@ -32,6 +32,13 @@ inline constexpr uint32_t kAttrType = 6;
 inline constexpr uint32_t kListString = 2;
 inline constexpr uint32_t kListFunc = 9;
 inline constexpr uint32_t kFuncName = 1;
+// Those of OpDef and of its arguments.
+inline constexpr uint32_t kOpInput = 2;
+inline constexpr uint32_t kOpOutput = 3;
+inline constexpr uint32_t kOpAttr = 4;
+inline constexpr uint32_t kOpIsStateful = 17;
+inline constexpr uint32_t kArgType = 3;
+inline constexpr uint32_t kArgIsReference = 16;
 
 // The fields of a NodeDef. The views refer to the bytes that were read.
 struct NodeFields {

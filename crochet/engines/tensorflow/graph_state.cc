@@ -10,14 +10,12 @@
 
 #include <fmt/format.h>
 
-#include "crochet/engines/tensorflow/c_api.h"
+#include "crochet/engines/tensorflow/definitions.h"
 #include "crochet/engines/tensorflow/graph.h"
 #include "crochet/engines/tensorflow/graph_def.h"
 #include "crochet/engines/tensorflow/graph_def_fields.h"
-#include "crochet/engines/tensorflow/graph_functions.h"
 #include "crochet/engines/tensorflow/resource_types.h"
 #include "crochet/engines/tensorflow/saver_entries.h"
-#include "crochet/engines/tensorflow/status.h"
 #include "crochet/engines/tensorflow/sync_replicas_hook.h"
 
 namespace crochet::inline v0::tensorflow {
@@ -41,22 +39,10 @@ std::string resource_of(TF_Operation* operation) {
   return shared_name.empty() ? TF_OperationName(operation) : shared_name;
 }
 
-std::string shared_name_of(const internal::NodeFields& node) {
-  std::string shared_name;
-  for (const internal::MapEntry& attribute : node.attributes)
-    if (attribute.key == "shared_name")
-      ProtoReader(attribute.value, "attr")
-          .read(internal::text_at(internal::kAttrString, shared_name));
-  return shared_name;
-}
-
 // Calls `use` with each operation in the body of a function.
 template <typename Use>
 void for_each_node(TF_Function* function, const Use& use) {
-  const internal::BufferPtr definition(TF_NewBuffer());
-  internal::Status status;
-  TF_FunctionToFunctionDef(function, definition.get(), status.get());
-  status.check("a function of the graph");
+  const internal::BufferPtr definition = internal::function_def(function);
   ProtoReader(internal::view_of(*definition), TF_FunctionName(function))
       .read(internal::message_at(internal::kFunctionNode, "node_def", [&](ProtoReader node) {
         use(internal::read_node(std::move(node)));
@@ -174,20 +160,24 @@ void Graph::check_free_resource(const std::string& name) const {
 
 std::vector<OtherState> Graph::find_other_state() const {
   std::vector<OtherState> states;
-  internal::ResourceTypes types(graph_.get());
+  std::map<std::string, bool> known_types;
+  const auto holds_state = [&](std::string_view type) {
+    const auto [found, is_new] = known_types.try_emplace(std::string(type));
+    if (is_new) found->second = internal::holds_state(graph_.get(), found->first);
+    return found->second;
+  };
   std::set<std::string> known = known_resources();
   known.merge(resources_of_sync_replicas());
   for (const auto& node : nodes_) {
     const char* const type = TF_OperationOpType(node->operation);
-    if (types.hold_state(type) && !known.contains(resource_of(node->operation)))
+    if (holds_state(type) && !known.contains(resource_of(node->operation)))
       states.push_back({node->name, type});
   }
   for (const internal::FunctionPtr& function : internal::functions_of(graph_.get()))
     for_each_node(function.get(), [&](const internal::NodeFields& node) {
-      std::string type(node.op);
-      if (!types.hold_state(type) || known.contains(shared_name_of(node))) return;
+      if (!holds_state(node.op) || known.contains(std::string(node.shared_name()))) return;
       states.push_back(
-          {fmt::format("{}/{}", TF_FunctionName(function.get()), node.name), std::move(type)});
+          {fmt::format("{}/{}", TF_FunctionName(function.get()), node.name), std::string(node.op)});
     });
   for (const std::string& entry : other_entries_)
     states.push_back({entry, "entry of the graph's saver"});

@@ -22,11 +22,6 @@ using internal::ProtoReader;
 using internal::text_at;
 using internal::texts_at;
 
-// Python's collections of variables; others hold a program's own messages.
-constexpr std::array<std::string_view, 6> kVariableCollections = {
-    "global_step",         "variables",       "local_variables",
-    "trainable_variables", "model_variables", "metric_variables"};
-
 constexpr std::string_view kAssetsCollection = "saved_model_assets";
 
 SaveSlice read_slice(ProtoReader message) {
@@ -111,8 +106,7 @@ std::vector<int64_t> read_numbers(ProtoReader message) {
 
 void add_messages(const std::string& collection, const std::string& place,
                   std::vector<std::string> messages, MetaGraph& graph) {
-  const bool are_variables =
-      std::ranges::find(kVariableCollections, collection) != kVariableCollections.end();
+  const bool are_variables = internal::holds_variables(collection);
   for (size_t i = 0; i < messages.size(); ++i) {
     const ProtoReader message(messages[i], fmt::format("{}[{}]", place, i));
     if (are_variables) graph.variables[collection].push_back(read_variable(message));
@@ -220,6 +214,13 @@ constexpr std::array<std::string_view, 10> kFields = {
     "asset_file_def", "node",      "library",   "versions",       "object_graph_def"};
 
 }  // namespace
+
+bool internal::holds_variables(std::string_view collection) {
+  constexpr std::array<std::string_view, 6> kCollections = {
+      "global_step",         "variables",       "local_variables",
+      "trainable_variables", "model_variables", "metric_variables"};
+  return std::ranges::find(kCollections, collection) != kCollections.end();
+}
 
 // In binary form the length of a field may look like a space, but no such name follows.
 void internal::check_is_binary(std::string_view bytes, const std::string& name) {

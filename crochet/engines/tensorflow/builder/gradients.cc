@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "crochet/base/error.h"
+#include "crochet/engines/tensorflow/definitions.h"
 #include "crochet/engines/tensorflow/operation_builder.h"
 #include "crochet/engines/tensorflow/status.h"
 
@@ -53,7 +54,7 @@ bool is_of_a_loop(std::string_view type) {
   constexpr std::array<std::string_view, 8> kTypes = {
       "Enter",    "Exit",    "NextIteration",    "LoopCond",
       "RefEnter", "RefExit", "RefNextIteration", "Switch"};
-  return std::ranges::find(kTypes, type) != kTypes.end();
+  return is_one_of(type, kTypes);
 }
 
 void check_no_loops(const std::string& prefix, const std::vector<TF_Operation*>& operations) {
@@ -118,10 +119,8 @@ std::vector<TF_Output> translate(std::span<const TF_Output> outputs, TF_Graph* g
 void rehearse(TF_Graph* graph, const std::string& prefix, std::span<const TF_Output> ys,
               std::span<const TF_Output> xs, const std::vector<TF_Operation*>& between) {
   const std::string what = fmt::format("gradients \"{}\"", prefix);
-  const BufferPtr definition(TF_NewBuffer());
+  const BufferPtr definition = graph_def(graph, what);
   Status status;
-  TF_GraphToGraphDef(graph, definition.get(), status.get());
-  status.check(what);
   const GraphPtr copy(TF_NewGraph());
   const ImportOptionsPtr options(TF_NewImportGraphDefOptions());
   TF_GraphImportGraphDef(copy.get(), definition.get(), options.get(), status.get());

@@ -67,11 +67,42 @@ std::string name_in_files(const Graph::VariableNode& variable, const EntriesByVa
   return name;
 }
 
+// The entries that the graph's only saver writes; empty if there are several, or if they are
+// unknown.
+std::vector<SaverEntry> entries_of_saver(const Graph& graph) {
+  const MetaGraph& definition = graph.definition();
+  const bool has_one = definition.saver || definition.savers.size() == 1;
+  if (!has_one) return {};
+  const SaverDef& saver = definition.saver ? *definition.saver : definition.savers.front();
+  const OperationInfo* const root =
+      graph.find_operation(internal::without_index(saver.save_tensor_name));
+  // A GraphSaver reports that once it is used.
+  if (root == nullptr) return {};
+  return internal::read_saver(node_of(*root).operation).entries.value_or(std::vector<SaverEntry>());
+}
+
+// The resources of the queue and the accumulators of a SyncReplicasOptimizer: its hook fills
+// the queue in each session, and the gradients in the accumulators belong to incomplete steps.
+std::set<std::string> resources_of_sync_replicas(const Graph& graph) {
+  std::vector<TF_Operation*> roots;
+  for (const std::string_view collection : kSyncReplicasCollections)
+    for (const Output& output : graph.collection(collection))
+      roots.push_back(node_of(output).operation);
+  std::set<std::string> resources;
+  for (TF_Operation* const operation : internal::operations_run_by(std::move(roots))) {
+    const std::string_view type = TF_OperationOpType(operation);
+    if (type.find("ConditionalAccumulator") != std::string_view::npos ||
+        type.find("FIFOQueue") != std::string_view::npos)
+      resources.insert(resource_of(operation));
+  }
+  return resources;
+}
+
 }  // namespace
 
 // If two variables would get the same name, the one that has it keeps it.
 void Graph::take_names_of_saver() {
-  const std::vector<SaverEntry> entries = entries_of_saver();
+  const std::vector<SaverEntry> entries = entries_of_saver(*this);
   EntriesByVariable by_variable;
   for (const SaverEntry& entry : entries)
     if (entry.variable != nullptr) by_variable.emplace(entry.variable, &entry);
@@ -99,17 +130,6 @@ void Graph::take_names_of_saver() {
   other_entries_.assign(others.begin(), others.end());
 }
 
-std::vector<SaverEntry> Graph::entries_of_saver() const {
-  const bool has_one = definition_.saver || definition_.savers.size() == 1;
-  if (!has_one) return {};
-  const SaverDef& saver = definition_.saver ? *definition_.saver : definition_.savers.front();
-  const OperationInfo* const root = find_operation(internal::without_index(saver.save_tensor_name));
-  // A GraphSaver reports that once it is used.
-  if (root == nullptr) return {};
-  return internal::read_saver(static_cast<const Node&>(*root).operation)
-      .entries.value_or(std::vector<SaverEntry>());
-}
-
 bool Graph::saves_state(std::span<const Output> outputs) const {
   std::vector<TF_Operation*> roots;
   for (const Output& output : outputs) roots.push_back(node_of(output).operation);
@@ -126,25 +146,7 @@ std::set<std::string> Graph::known_resources() const {
   for (const VariableDef* const definition : definitions("local_variables")) {
     const OperationInfo* const handle =
         find_operation(internal::without_index(definition->variable_name));
-    if (handle != nullptr)
-      resources.insert(resource_of(static_cast<const Node&>(*handle).operation));
-  }
-  return resources;
-}
-
-// The hook for synchronous replicas fills their queue in each session, and the gradients in
-// their accumulators belong to incomplete steps.
-std::set<std::string> Graph::resources_of_sync_replicas() const {
-  std::vector<TF_Operation*> roots;
-  for (const std::string_view collection : kSyncReplicasCollections)
-    for (const Output& output : this->collection(collection))
-      roots.push_back(node_of(output).operation);
-  std::set<std::string> resources;
-  for (TF_Operation* const operation : internal::operations_run_by(std::move(roots))) {
-    const std::string_view type = TF_OperationOpType(operation);
-    if (type.find("ConditionalAccumulator") != std::string_view::npos ||
-        type.find("FIFOQueue") != std::string_view::npos)
-      resources.insert(resource_of(operation));
+    if (handle != nullptr) resources.insert(resource_of(node_of(*handle).operation));
   }
   return resources;
 }
@@ -167,7 +169,7 @@ std::vector<OtherState> Graph::find_other_state() const {
     return found->second;
   };
   std::set<std::string> known = known_resources();
-  known.merge(resources_of_sync_replicas());
+  known.merge(resources_of_sync_replicas(*this));
   for (const auto& node : nodes_) {
     const char* const type = TF_OperationOpType(node->operation);
     if (holds_state(type) && !known.contains(resource_of(node->operation)))

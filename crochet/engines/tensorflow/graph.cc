@@ -96,8 +96,7 @@ std::string free_name(const Graph& graph, const std::string& name) {
 }  // namespace
 
 Graph Graph::import_meta_graph(const std::string& path, const ImportOptions& options) {
-  FileSystem& files = options.files == nullptr ? FileSystem::posix() : *options.files;
-  return from_meta_graph(internal::read_graph_file(files, path), path, options);
+  return from_meta_graph(internal::read_graph_file(options.files, path), path, options);
 }
 
 Graph Graph::from_meta_graph(std::string bytes, const std::string& name,
@@ -106,8 +105,7 @@ Graph Graph::from_meta_graph(std::string bytes, const std::string& name,
 }
 
 Graph Graph::import_graph_def(const std::string& path, const ImportOptions& options) {
-  FileSystem& files = options.files == nullptr ? FileSystem::posix() : *options.files;
-  return from_graph_def(internal::read_graph_file(files, path), path, options);
+  return from_graph_def(internal::read_graph_file(options.files, path), path, options);
 }
 
 Graph Graph::from_graph_def(std::string bytes, const std::string& name,

@@ -72,7 +72,7 @@ size_t choose(const std::vector<Candidate>& candidates, const Tags& tags, const 
 
 std::string read_saved_model(FileSystem& files, const std::string& directory,
                              const std::string& path) {
-  if (files.exists(path)) return internal::read_graph_file(files, path);
+  if (files.exists(path)) return internal::read_graph_file(&files, path);
   const std::string text = join_path(directory, "saved_model.pbtxt");
   if (files.exists(text))
     throw UnimplementedError(

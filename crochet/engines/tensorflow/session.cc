@@ -141,12 +141,12 @@ Session::Session(Graph& graph, std::string target, const SessionConfig& config)
     : graph_(graph),
       target_(std::move(target)),
       config_(config),
-      remote_(internal::is_remote(target_) ? std::optional(internal::remote_target(target_, config))
-                                           : std::nullopt),
+      remote_(target_.empty() ? std::nullopt
+                              : std::optional(internal::remote_target(target_, config))),
       is_single_threaded_(!remote_ && internal::is_single_threaded(config.serialized)) {
   if (remote_) {
-    if (const auto task = internal::own_task_at(remote_->target))
-      internal::check_placed_on(graph.tensorflow_graph(), *task);
+    if (const auto self = internal::own_member_at(remote_->target))
+      internal::check_placed_on(graph.tensorflow_graph(), self->task);
     internal::probe(*remote_);
   }
   const internal::SessionOptionsPtr options = internal::session_options(

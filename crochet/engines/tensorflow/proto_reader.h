@@ -7,7 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include <fmt/format.h>
 #include <protozero/pbf_reader.hpp>
+
+#include "crochet/base/error.h"
 
 namespace crochet::inline v0::tensorflow::internal {
 
@@ -38,7 +41,8 @@ class ProtoReader {
       while (message_.next())
         if (!read(message_.tag_and_type(), *this)) message_.skip();
     } catch (const protozero::exception& error) {
-      throw_damaged(error.what());
+      throw DataLossError(
+          fmt::format("{}: damaged or not a MetaGraphDef: {}", place_, error.what()));
     }
   }
 
@@ -70,8 +74,6 @@ class ProtoReader {
   }
 
   const std::string& place() const { return place_; }
-  // Throws: DataLossError, "<place>: <what>".
-  [[noreturn]] void throw_damaged(std::string_view what) const;
 
  private:
   protozero::pbf_reader message_;
@@ -130,6 +132,10 @@ struct MapEntry {
   std::string key;
   std::string_view value;  // Refers to the input bytes.
 };
-MapEntry read_map_entry(ProtoReader entry);
+inline MapEntry read_map_entry(ProtoReader entry) {
+  MapEntry result;
+  entry.read(text_at(1, result.key), view_at(2, result.value));
+  return result;
+}
 
 }  // namespace crochet::inline v0::tensorflow::internal

@@ -19,13 +19,6 @@ namespace {
 
 using Operations = std::unordered_set<TF_Operation*>;
 
-// The operations that `ys` depend on by values, including their own.
-Operations ancestors(std::span<const TF_Output> ys) {
-  Operations all;
-  for (const TF_Output& y : ys) add_with_sources(y.oper, all);
-  return all;
-}
-
 // Those among `operations` that depend on one of `xs` by values, in the order of their names.
 std::vector<TF_Operation*> dependents(std::span<const TF_Output> xs, const Operations& operations) {
   Operations seen;
@@ -140,7 +133,8 @@ bool has_derivatives(DType dtype) {
 
 std::vector<TF_Output> add_gradients(TF_Graph* graph, const std::string& prefix,
                                      std::span<const TF_Output> ys, std::span<const TF_Output> xs) {
-  const Operations behind = ancestors(ys);
+  Operations behind;  // What the ys depend on by values, and their own operations.
+  for (const TF_Output& y : ys) add_with_sources(y.oper, behind);
   std::vector<TF_Output> by;  // Each x once, and only those that some y depends on.
   for (const TF_Output& x : xs)
     if (behind.contains(x.oper) &&

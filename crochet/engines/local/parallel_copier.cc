@@ -58,8 +58,6 @@ class ParallelCopier::Batch {
   void release() { --num_claimed_; }
   virtual BackgroundBatch* in_background() { return nullptr; }
 
-  Batch* next = nullptr;
-
  private:
   const std::span<const Copy> copies_;
   size_t array_ = 0;   // The first array that is not completely claimed, and
@@ -158,7 +156,7 @@ void ParallelCopier::copy(std::span<const Copy> copies) {
   }
   std::unique_lock lock(mutex_);
   start_threads();
-  batch.next = std::exchange(first_, &batch);
+  batches_.insert(batches_.begin(), &batch);
   changed_.notify_all();
   while (batch.has_unclaimed()) make_piece(batch, lock);
   changed_.wait(lock, [&] { return batch.is_done(); });
@@ -169,14 +167,12 @@ std::shared_ptr<PendingCopies> ParallelCopier::copy_in_background(std::vector<Co
   std::erase_if(copies, [](const Copy& copy) { return copy.from.num_bytes() == 0; });
   if (copies.empty()) return nullptr;
   const auto batch = std::make_shared<BackgroundBatch>(std::move(copies), std::move(holders));
-  batch->self = batch;
   bool any_threads = false;
   {
     const std::lock_guard lock(mutex_);
     any_threads = start_threads();
-    Batch** place = &first_;
-    while (*place != nullptr) place = &(*place)->next;
-    *place = batch.get();
+    batches_.push_back(batch.get());
+    batch->self = batch;
     ++num_background_;
   }
   changed_.notify_all();
@@ -187,17 +183,17 @@ std::shared_ptr<PendingCopies> ParallelCopier::copy_in_background(std::vector<Co
 void ParallelCopier::drain() {
   std::unique_lock lock(mutex_);
   while (num_background_ > 0) {
-    if (first_ != nullptr) {
-      make_piece(*first_, lock);
-    } else {
+    if (batches_.empty()) {
       changed_.wait(lock);
+    } else {
+      make_piece(*batches_.front(), lock);
     }
   }
 }
 
 void ParallelCopier::make_piece(Batch& batch, std::unique_lock<std::mutex>& lock) {
   const Piece piece = batch.claim();
-  if (!batch.has_unclaimed()) unlink(batch);
+  if (!batch.has_unclaimed()) std::erase(batches_, &batch);
   lock.unlock();
   internal::scheduling_point();
   batch.make(piece);
@@ -214,18 +210,12 @@ void ParallelCopier::make_piece(Batch& batch, std::unique_lock<std::mutex>& lock
   changed_.notify_all();
 }
 
-void ParallelCopier::unlink(Batch& batch) {
-  Batch** place = &first_;
-  while (*place != &batch) place = &(*place)->next;
-  *place = batch.next;
-}
-
 void ParallelCopier::work() {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return ending_ || first_ != nullptr; });
-    if (first_ == nullptr) return;
-    make_piece(*first_, lock);
+    changed_.wait(lock, [this] { return ending_ || !batches_.empty(); });
+    if (batches_.empty()) return;
+    make_piece(*batches_.front(), lock);
   }
 }
 

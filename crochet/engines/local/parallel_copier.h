@@ -37,7 +37,7 @@ class ParallelCopier {
   ParallelCopier(const ParallelCopier&) = delete;
   ParallelCopier& operator=(const ParallelCopier&) = delete;
 
-  // Returns once the copies are made. Allocates nothing except, at first, the threads.
+  // Returns once the copies are made. Allocates nothing except, at first, the threads and the list.
   void copy(std::span<const Copy> copies);
   // Returns at once; null if there is nothing to copy. `holders` are kept until the copies are
   // made.
@@ -56,15 +56,14 @@ class ParallelCopier {
   bool start_threads();
   // Makes one piece of the batch. Requires: `lock` is held, and the batch has unclaimed pieces.
   void make_piece(Batch& batch, std::unique_lock<std::mutex>& lock);
-  void unlink(Batch& batch);
   void work();
 
   const int num_helpers_;  // Threads other than the caller.
 
   std::mutex mutex_;  // Guards what follows.
   std::condition_variable changed_;
-  Batch* first_ = nullptr;  // Linked list of batches with unclaimed pieces; those of waiting
-                            // callers come first.
+  // Those with unclaimed pieces; those of waiting callers come first.
+  std::vector<Batch*> batches_;
   int num_background_ = 0;  // Batches in the background that are not done.
   bool ending_ = false;
   std::vector<Thread> threads_;

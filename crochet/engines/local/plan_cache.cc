@@ -5,16 +5,6 @@
 #include <algorithm>
 
 namespace crochet::inline v0::local {
-namespace {
-
-std::shared_ptr<const Plan> make_plan(const Graph& graph, std::span<const Output> fetches,
-                                      const Feeds& feeds) {
-  std::vector<Output> fed;
-  for (const auto& [output, value] : feeds) fed.push_back(output);
-  return std::make_shared<const Plan>(graph, fetches, fed);
-}
-
-}  // namespace
 
 std::shared_ptr<const Plan> PlanCache::find(const Graph& graph, std::span<const Output> fetches,
                                             const Feeds& feeds) {
@@ -25,7 +15,9 @@ std::shared_ptr<const Plan> PlanCache::find(const Graph& graph, std::span<const 
     std::rotate(plans_.begin(), found, found + 1);
     return plans_.front();
   }
-  std::shared_ptr<const Plan> plan = make_plan(graph, fetches, feeds);
+  std::vector<Output> fed;
+  for (const auto& [output, value] : feeds) fed.push_back(output);
+  const auto plan = std::make_shared<const Plan>(graph, fetches, fed);
   if (plans_.size() == kMaxPlans) plans_.pop_back();
   plans_.insert(plans_.begin(), plan);
   return plan;

@@ -49,30 +49,22 @@ void RunFrame::clear(const Plan& plan) {
 }
 
 RunFramePool::Lease::Lease(RunFramePool& pool, size_t num_slots, const Plan& plan)
-    : pool_(pool), plan_(plan), frame_(pool.take()) {
+    : pool_(pool), plan_(plan) {
+  const std::lock_guard lock(pool.mutex_);
+  if (pool.idle_.empty()) {
+    frame_ = std::make_unique<RunFrame>();
+    pool.idle_.reserve(++pool.num_frames_);  // So that returning the frame cannot fail.
+  } else {
+    frame_ = std::move(pool.idle_.back());
+    pool.idle_.pop_back();
+  }
   if (frame_->values_.size() < num_slots) frame_->values_.resize(num_slots);
 }
 
 RunFramePool::Lease::~Lease() {
   frame_->clear(plan_);
-  pool_.give_back(std::move(frame_));
-}
-
-std::unique_ptr<RunFrame> RunFramePool::take() {
-  const std::lock_guard lock(mutex_);
-  if (!idle_.empty()) {
-    std::unique_ptr<RunFrame> frame = std::move(idle_.back());
-    idle_.pop_back();
-    return frame;
-  }
-  auto frame = std::make_unique<RunFrame>();
-  idle_.reserve(++num_frames_);  // So that returning the frame cannot fail.
-  return frame;
-}
-
-void RunFramePool::give_back(std::unique_ptr<RunFrame> frame) noexcept {
-  const std::lock_guard lock(mutex_);
-  idle_.push_back(std::move(frame));
+  const std::lock_guard lock(pool_.mutex_);
+  pool_.idle_.push_back(std::move(frame_));
 }
 
 }  // namespace crochet::inline v0::local

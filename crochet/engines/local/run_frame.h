@@ -56,9 +56,6 @@ class RunFramePool {
   };
 
  private:
-  std::unique_ptr<RunFrame> take();
-  void give_back(std::unique_ptr<RunFrame> frame) noexcept;
-
   std::mutex mutex_;  // Guards what follows.
   std::vector<std::unique_ptr<RunFrame>> idle_;
   size_t num_frames_ = 0;

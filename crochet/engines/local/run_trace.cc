@@ -35,13 +35,9 @@ RunTrace::RunTrace(const RunOptions& options, RunMetadata* metadata)
 }
 
 void RunTrace::begin(const Graph::Node& node) {
-  if (timeout_in_ms_ > 0) check_deadline(node);
-  if (metadata_ != nullptr) operation_start_ = Clock::real().now();
-}
-
-void RunTrace::check_deadline(const Graph::Node& node) const {
-  const Clock::Duration elapsed = Clock::real().now() - start_;
-  if (elapsed >= std::chrono::milliseconds(timeout_in_ms_))
+  operation_start_ = Clock::real().now();
+  const Clock::Duration elapsed = operation_start_ - start_;
+  if (timeout_in_ms_ > 0 && elapsed >= std::chrono::milliseconds(timeout_in_ms_))
     throw DeadlineExceededError(
         fmt::format("run: {:.3f} s have passed before \"{}\": the limit is {} ms",
                     to_seconds(elapsed), node.name, timeout_in_ms_));

@@ -26,8 +26,6 @@ class RunTrace {
   void end(const Graph::Node& node, std::span<const Tensor> outputs);
 
  private:
-  void check_deadline(const Graph::Node& node) const;
-
   const int64_t timeout_in_ms_;
   RunMetadata* const metadata_;  // Null unless operations are timed.
   Clock::TimePoint start_;

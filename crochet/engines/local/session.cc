@@ -141,62 +141,7 @@ void Session::make_unique(const Graph::Node& node) {
   for (VariableMemory* const memory : copied_variables_) memory->commit_copy();
 }
 
-// Takes a snapshot: owned variables are shared, borrowed arrays are copied.
-class Session::SnapshotMaker {
- public:
-  SnapshotMaker(Session& session, size_t num_variables) : session_(session) {
-    tensors_.reserve(num_variables);
-    if (session.graph_.checks_snapshots()) checks_ = std::make_shared<CheckedCopies>();
-  }
-
-  void add(const Graph::VariableNode& node) {
-    if (node.is_owned()) {
-      const Tensor& value = session_.owned_[node.index].value();
-      if (checks_) checks_->expect(node.name, value);
-      tensors_.push_back({node.name, value});
-    } else {
-      add_borrowed(node, checked_view(node));
-    }
-  }
-
-  Snapshot finish() {
-    session_.copier_->copy(now_);
-    std::shared_ptr<PendingCopies> copies =
-        session_.copier_->copy_in_background(std::move(later_), std::move(holders_));
-    if (!checks_) return Snapshot(std::move(tensors_), std::move(copies));
-    checks_->set_copies(std::move(copies));
-    return Snapshot(std::move(tensors_), std::move(checks_));
-  }
-
- private:
-  void add_borrowed(const Graph::VariableNode& node, ArrayView view) {
-    Tensor copy;
-    // Inline elements are copied with the Tensor object, so they must be copied now.
-    if (Tensor::num_bytes(view.dtype, view.shape) <= Tensor::kInlineBytes) {
-      copy = Tensor(view.dtype, view.shape);
-      copy_out(view, copy.mutable_bytes());
-    } else {
-      CopyMemory::Lent lent = session_.lend_copy_memory(node, view);
-      copy = std::move(lent.tensor);
-      if (session_.graph_.background_copies() && !node.array.resize) {
-        later_.push_back({view, lent.data});
-        holders_.push_back(copy);
-      } else {
-        now_.push_back({view, lent.data});
-      }
-    }
-    if (checks_) checks_->expect(node.name, view, copy);
-    tensors_.push_back({node.name, std::move(copy)});
-  }
-
-  Session& session_;
-  std::vector<NamedTensor> tensors_;
-  std::vector<ParallelCopier::Copy> now_;
-  std::vector<ParallelCopier::Copy> later_;
-  std::vector<Tensor> holders_;            // Of the memory that `later_` fills.
-  std::shared_ptr<CheckedCopies> checks_;  // Null unless checks are enabled.
-};
-
+// Owned variables are shared, borrowed arrays are copied.
 Snapshot Session::snapshot(std::span<const Variable> variables) {
   const internal::AccessGate::Pass pass(gate_, internal::Access::kShared, "snapshot");
   follow_graph();
@@ -204,9 +149,44 @@ Snapshot Session::snapshot(std::span<const Variable> variables) {
     throw FailedPreconditionError(fmt::format(
         "no snapshot: \"{}\" failed in the middle of a step: the state may hold half a step",
         half_done_));
-  SnapshotMaker maker(*this, variables.size());
-  for (const Variable& variable : variables) maker.add(checked_node(graph_, variable));
-  return maker.finish();
+  const auto checks = graph_.checks_snapshots() ? std::make_shared<CheckedCopies>() : nullptr;
+  std::vector<NamedTensor> tensors;
+  tensors.reserve(variables.size());
+  Copies copies;
+  for (const Variable& variable : variables) {
+    const Graph::VariableNode& node = checked_node(graph_, variable);
+    if (node.is_owned()) {
+      tensors.push_back({node.name, owned_[node.index].value()});
+      if (checks) checks->expect(node.name, tensors.back().tensor);
+    } else {
+      const ArrayView view = checked_view(node);
+      tensors.push_back({node.name, copy_of(node, view, copies)});
+      if (checks) checks->expect(node.name, view, tensors.back().tensor);
+    }
+  }
+  copier_->copy(copies.now);
+  std::shared_ptr<PendingCopies> pending =
+      copier_->copy_in_background(std::move(copies.later), std::move(copies.holders));
+  if (!checks) return Snapshot(std::move(tensors), std::move(pending));
+  checks->set_copies(std::move(pending));
+  return Snapshot(std::move(tensors), checks);
+}
+
+Tensor Session::copy_of(const Graph::VariableNode& node, const ArrayView& view, Copies& copies) {
+  // Inline elements are copied with the Tensor object, so they must be copied now.
+  if (Tensor::num_bytes(view.dtype, view.shape) <= Tensor::kInlineBytes) {
+    Tensor copy(view.dtype, view.shape);
+    copy_out(view, copy.mutable_bytes());
+    return copy;
+  }
+  CopyMemory::Lent lent = lend_copy_memory(node, view);
+  if (graph_.background_copies() && !node.array.resize) {
+    copies.later.push_back({view, lent.data});
+    copies.holders.push_back(lent.tensor);
+  } else {
+    copies.now.push_back({view, lent.data});
+  }
+  return std::move(lent.tensor);
 }
 
 CopyMemory::Lent Session::lend_copy_memory(const Graph::VariableNode& node, const ArrayView& view) {

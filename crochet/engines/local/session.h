@@ -39,7 +39,12 @@ class Session final : public crochet::Session {
   void close() override;
 
  private:
-  class SnapshotMaker;
+  // The copies that a snapshot makes at once, and those it makes in the background.
+  struct Copies {
+    std::vector<ParallelCopier::Copy> now;
+    std::vector<ParallelCopier::Copy> later;
+    std::vector<Tensor> holders;  // Of the memory that `later` fills.
+  };
 
   // Allocates the variables that were added to the graph since the last call.
   void follow_graph();
@@ -48,6 +53,8 @@ class Session final : public crochet::Session {
   void change(const Graph::Node& node, KernelContext& context);
   // Copies those variables that the operation updates and somebody else holds.
   void make_unique(const Graph::Node& node);
+  // The tensor that will be a copy of the array.
+  Tensor copy_of(const Graph::VariableNode& node, const ArrayView& view, Copies& copies);
   CopyMemory::Lent lend_copy_memory(const Graph::VariableNode& node, const ArrayView& view);
   void assign_owned(const Graph::VariableNode& node, const Assignment& assignment);
   void assign_borrowed(const Graph::VariableNode& node, const Assignment& assignment);

@@ -43,7 +43,7 @@ class CROCHET_EXPORT Attribute {
 
   // For numbers: integers become int, others float.
   template <typename T>
-  requires(std::is_arithmetic_v<T>) Attribute(T value) : value_(number(value)) {}
+  requires(std::is_arithmetic_v<T>) Attribute(T value) : value_(static_cast<Stored<T>>(value)) {}
   Attribute(std::string value) : value_(std::move(value)) {}
   Attribute(const char* value) : value_(std::string(value)) {}
   Attribute(DType value) : value_(value) {}
@@ -54,7 +54,8 @@ class CROCHET_EXPORT Attribute {
 
   // For lists.
   template <AttributeElement T>
-  Attribute(const std::vector<T>& values) : value_(list(values)) {}
+  Attribute(const std::vector<T>& values)
+      : value_(std::vector<Stored<T>>(values.begin(), values.end())) {}
   Attribute(std::vector<PartialShape> values) : value_(std::move(values)) {}
   template <AttributeElement T>
   Attribute(std::initializer_list<T> values) : Attribute(std::vector<T>(values)) {}
@@ -72,15 +73,6 @@ class CROCHET_EXPORT Attribute {
               std::conditional_t<
                   std::same_as<T, Shape>, PartialShape,
                   std::conditional_t<std::is_convertible_v<T, std::string>, std::string, T>>>>>;
-
-  template <typename T>
-  static Stored<T> number(T value) {
-    return static_cast<Stored<T>>(value);
-  }
-  template <typename T>
-  static std::vector<Stored<T>> list(const std::vector<T>& values) {
-    return std::vector<Stored<T>>(values.begin(), values.end());
-  }
 
   Value value_;
 };

@@ -1,31 +1,16 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <array>
 
-#include "crochet/engines/tensorflow/c_api.h"
+#include "crochet/engines/tensorflow/definitions.h"
 #include "crochet/engines/tensorflow/graph.h"
 #include "crochet/engines/tensorflow/meta_graph_writer.h"
-#include "crochet/engines/tensorflow/status.h"
 
 namespace crochet::inline v0::tensorflow {
 namespace {
 
-// Python's collections of variables, which are written as variables.
-constexpr std::array<std::string_view, 6> kVariableCollections = {
-    "global_step",         "variables",       "local_variables",
-    "trainable_variables", "model_variables", "metric_variables"};
-
 // Operations that crochet adds to every graph it imports, so they need not be exported.
 bool is_of_crochet(std::string_view name) { return name.starts_with("crochet/"); }
-
-std::string graph_def_of(TF_Graph* graph) {
-  const internal::BufferPtr graph_def(TF_NewBuffer());
-  internal::Status status;
-  TF_GraphToGraphDef(graph, graph_def.get(), status.get());
-  status.check("the graph as a MetaGraphDef");
-  return std::string(internal::view_of(*graph_def));
-}
 
 }  // namespace
 
@@ -33,7 +18,7 @@ std::string graph_def_of(TF_Graph* graph) {
 MetaGraph Graph::additions() const {
   MetaGraph result;
   for (const std::string& name : collection_names()) {
-    if (std::ranges::find(kVariableCollections, name) != kVariableCollections.end()) continue;
+    if (internal::holds_variables(name)) continue;
     const std::vector<Output> all = collection(name);
     const auto imported = definition_.nodes.find(name);
     size_t next = imported == definition_.nodes.end() ? 0 : imported->second.size();
@@ -70,7 +55,8 @@ std::shared_ptr<const std::string> Graph::meta_graph() const {
   const Size size = size_with(more);
   if (built_bytes_ && built_size_ == size) return built_bytes_;
   more.tensorflow_version = TF_Version();
-  more.graph_def = graph_def_of(graph_.get());
+  more.graph_def =
+      internal::view_of(*internal::graph_def(graph_.get(), "the graph as a MetaGraphDef"));
   built_size_ = size;
   built_bytes_ =
       std::make_shared<const std::string>(bytes_ ? extend(*bytes_, more) : serialize(more));

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string_view>
 #include <unordered_set>
@@ -39,6 +40,10 @@ inline bool is_same(const TF_Output& a, const TF_Output& b) {
 inline constexpr int kReferenceTypes = 100;
 inline bool is_reference(TF_DataType type) { return static_cast<int>(type) > kReferenceTypes; }
 inline bool is_reference(TF_Output output) { return is_reference(TF_OperationOutputType(output)); }
+
+inline bool is_one_of(std::string_view type, const auto& types) {
+  return std::ranges::find(types, type) != std::ranges::end(types);
+}
 
 // All operations of a graph.
 inline std::vector<TF_Operation*> operations_of(TF_Graph* graph) {

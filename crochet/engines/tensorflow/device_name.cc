@@ -7,13 +7,15 @@
 
 #include <fmt/format.h>
 
+#include "crochet/engines/tensorflow/graph_def.h"
+
 namespace crochet::inline v0::tensorflow {
 namespace {
 
-constexpr std::string_view kAny = "*";
+using internal::is_digit;
+using internal::is_letter;
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+constexpr std::string_view kAny = "*";
 
 // Each parses the value of one part; false if it is invalid.
 bool take_word(std::string_view text, std::optional<std::string>& word) {

@@ -84,11 +84,19 @@ std::string_view global_step_variable(const MetaGraph& definition) {
   return "global_step";
 }
 
+// The name if it is free, otherwise a free one that begins with it: a graph that was stored with a
+// checkpoint already has the operations of its run.
+std::string free_name(const Graph& graph, const std::string& name) {
+  std::string result = name;
+  for (int i = 1; graph.find_operation(result) != nullptr; ++i)
+    result = fmt::format("{}_{}", name, i);
+  return result;
+}
+
 }  // namespace
 
 Graph Graph::import_meta_graph(const std::string& path, const ImportOptions& options) {
-  FileSystem& files = options.files == nullptr ? FileSystem::posix() : *options.files;
-  return from_meta_graph(internal::read_graph_file(files, path), path, options);
+  return from_meta_graph(internal::read_graph_file(options.files, path), path, options);
 }
 
 Graph Graph::from_meta_graph(std::string bytes, const std::string& name,
@@ -97,8 +105,7 @@ Graph Graph::from_meta_graph(std::string bytes, const std::string& name,
 }
 
 Graph Graph::import_graph_def(const std::string& path, const ImportOptions& options) {
-  FileSystem& files = options.files == nullptr ? FileSystem::posix() : *options.files;
-  return from_graph_def(internal::read_graph_file(files, path), path, options);
+  return from_graph_def(internal::read_graph_file(options.files, path), path, options);
 }
 
 Graph Graph::from_graph_def(std::string bytes, const std::string& name,
@@ -179,7 +186,8 @@ Graph::Part Graph::make_part(const VariableDef& definition, const std::string& f
   const std::string place =
       fmt::format("{}: collection_def[\"variables\"]: \"{}\"", file, definition.variable_name);
   Part part = {.definition = &definition};
-  part.handle = at_location(place, [&] { return operation_of_tensor(definition.variable_name); });
+  part.handle =
+      at_location(place, [&] { return node_of(output(definition.variable_name)).operation; });
   part.initializer = at_location(place, [&] { return operation(definition.initializer_name); });
   if (is_reference({part.handle, 0})) {
     has_reference_variables_ = true;
@@ -212,7 +220,7 @@ Output Graph::copy_of(TF_Operation* handle, const std::string& name) {
     copy.input({handle, 0}).colocate_with(handle);
     return Output(&add_node(copy.finish()), 0);
   }
-  TF_Operation* const operation = node_of(Output(known, 0)).operation;
+  TF_Operation* const operation = node_of(*known).operation;
   if (std::string_view(TF_OperationOpType(operation)) != "DeepCopy" ||
       TF_OperationInput({operation, 0}).oper != handle)
     throw InvalidArgumentError(fmt::format("operation \"{}\" does not copy it", name));
@@ -425,14 +433,7 @@ Output Graph::group_of_initializers(const std::string& name, std::string_view co
                                        [&] { return operation(definition->initializer_name); }));
   if (collection == "local_variables")
     for (const Output& table : this->collection("table_initializer")) initializers.push_back(table);
-  return initializers.empty() ? Output() : Output(group(free_name(name), initializers));
-}
-
-// A graph that was stored with a checkpoint already has those of its run.
-std::string Graph::free_name(const std::string& name) const {
-  std::string result = name;
-  for (int i = 1; find_operation(result) != nullptr; ++i) result = fmt::format("{}_{}", name, i);
-  return result;
+  return initializers.empty() ? Output() : Output(group(free_name(*this, name), initializers));
 }
 
 Output Graph::default_init_op() { return group_of_initializers("crochet/init", "variables"); }
@@ -460,12 +461,12 @@ Output Graph::report_uninitialized(const std::string& wanted_name,
                                    const std::vector<const VariableDef*>& definitions) {
   if (definitions.empty()) return Output();
   check_not_finalized(wanted_name);
-  const std::string name = free_name(wanted_name);
+  const std::string name = free_name(*this, wanted_name);
   TF_Graph* const graph = graph_.get();
   std::vector<TF_Output> flags;
   std::vector<std::string> names;
   for (const VariableDef* const definition : definitions) {
-    TF_Operation* const handle = operation_of_tensor(definition->variable_name);
+    TF_Operation* const handle = node_of(output(definition->variable_name)).operation;
     const char* const type =
         is_reference({handle, 0}) ? "IsVariableInitialized" : "VarIsInitializedOp";
     OperationBuilder flag(graph, type, fmt::format("{}/{}", name, TF_OperationName(handle)));
@@ -493,10 +494,6 @@ bool Graph::changes_variables(std::span<const Output> outputs) const {
   for (const auto& variable : variables_)
     for (const Part& part : variable->parts) saved.insert(part.handle);
   return internal::changes_state(roots, saved);
-}
-
-TF_Operation* Graph::operation_of_tensor(std::string_view tensor) const {
-  return node_of(output(tensor)).operation;
 }
 
 }  // namespace crochet::inline v0::tensorflow

@@ -24,10 +24,6 @@ struct TF_Operation;
 
 namespace crochet::inline v0::tensorflow {
 
-namespace internal {
-struct SaverEntry;
-}
-
 struct ImportOptions {
   // The operating system's if null. Not owned.
   FileSystem* files = nullptr;
@@ -192,18 +188,11 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
   // Registers a variable whose operations were added, in these collections.
   Variable add_variable(VariableDef definition, std::span<const std::string_view> collections);
   std::vector<const VariableDef*> definitions(std::string_view collection) const;
-  // The entries that the graph's only saver writes; empty if there are several, or if they are
-  // unknown.
-  std::vector<internal::SaverEntry> entries_of_saver() const;
   // The resources of all variables that are saved or local.
   std::set<std::string> known_resources() const;
-  // The resources of the queue and the accumulators of a SyncReplicasOptimizer.
-  std::set<std::string> resources_of_sync_replicas() const;
   std::vector<OtherState> find_other_state() const;
   // The operation of the variable that counts the steps; null if there is none.
   TF_Operation* global_step_handle() const;
-  // The name if it is free, otherwise a free one that begins with it.
-  std::string free_name(const std::string& name) const;
   // The operations, tensors and variables that were added to collections.
   MetaGraph additions() const;
   // True if operations other than crochet's own were added.
@@ -211,8 +200,6 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
   Output group_of_initializers(const std::string& name, std::string_view collection);
   Output report_uninitialized(const std::string& wanted_name,
                               const std::vector<const VariableDef*>& definitions);
-  // Throws: NotFoundError if the graph lacks a tensor that the file names.
-  TF_Operation* operation_of_tensor(std::string_view tensor) const;
 
   const std::shared_ptr<const std::string> bytes_;
   const MetaGraph definition_;
@@ -246,10 +233,11 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
   mutable Size built_size_;
 };
 
-// The node of an output or variable of a tensorflow::Graph.
-inline const Graph::Node& node_of(const Output& output) {
-  return static_cast<const Graph::Node&>(*output.operation());
+// The node of an operation, output or variable of a tensorflow::Graph.
+inline const Graph::Node& node_of(const OperationInfo& operation) {
+  return static_cast<const Graph::Node&>(operation);
 }
+inline const Graph::Node& node_of(const Output& output) { return node_of(*output.operation()); }
 inline const Graph::VariableNode& node_of(const Variable& variable) {
   return static_cast<const Graph::VariableNode&>(*variable.info());
 }

@@ -18,24 +18,7 @@ namespace {
 
 struct NodeDef : NodeFields {
   std::string_view bytes;
-  std::string_view shared_name = {};
-  int32_t dtype = 0;  // The attribute of that name.
 };
-
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-void read_attribute(const MapEntry& entry, NodeDef& node) {
-  if (entry.key == "shared_name")
-    ProtoReader(entry.value, "attr").read(view_at(kAttrString, node.shared_name));
-  if (entry.key == "dtype") ProtoReader(entry.value, "attr").read(number_at(kAttrType, node.dtype));
-}
-
-NodeDef read_node_def(std::string_view bytes, std::string place) {
-  NodeDef node{read_node({bytes, std::move(place)}), bytes};
-  for (const MapEntry& entry : node.attributes) read_attribute(entry, node);
-  return node;
-}
 
 // A GraphDef: its nodes, and all other fields unchanged.
 struct Graph {
@@ -46,11 +29,11 @@ struct Graph {
 Graph read_graph(std::string_view graph_def, const std::string& file) {
   Graph graph;
   try {
-    graph.rest =
-        copy_message(graph_def, kGraphNode, [&](protozero::pbf_writer&, std::string_view node) {
-          graph.nodes.push_back(
-              read_node_def(node, fmt::format("{}: graph_def.node[{}]", file, graph.nodes.size())));
-        });
+    graph.rest = copy_message(graph_def, kGraphNode, [&](std::string_view node) {
+      std::string place = fmt::format("{}: graph_def.node[{}]", file, graph.nodes.size());
+      graph.nodes.push_back({read_node({node, std::move(place)}), node});
+      return std::nullopt;
+    });
   } catch (const protozero::exception& error) {
     throw DataLossError(fmt::format("{}: damaged or not a GraphDef: {}", file, error.what()));
   }
@@ -91,7 +74,7 @@ void check_nodes(const std::vector<NodeDef>& nodes, const std::string& file) {
     if (!is_legal_device(node.device))
       throw InvalidArgumentError(fmt::format("{}: \"{}\" of operation \"{}\" is not a device", file,
                                              node.device, node.name));
-    if (node.op != "VarHandleOp" || !node.shared_name.empty()) continue;
+    if (node.op != "VarHandleOp" || !node.shared_name().empty()) continue;
     if (nameless != nullptr)
       throw InvalidArgumentError(fmt::format(
           "{}: the variables \"{}\" and \"{}\" have no shared_name: they would be the same", file,
@@ -110,20 +93,21 @@ bool adds_to(const NodeDef& node, std::string_view variable) {
   return input == variable || input == fmt::format("{}:0", variable);
 }
 
-void add_type_attr(protozero::pbf_writer& node, const char* name, int32_t dtype) {
+void add_attr(protozero::pbf_writer& node, const char* name, std::string_view value) {
   protozero::pbf_writer entry(node, kNodeAttr);
   entry.add_string(1, name);
-  protozero::pbf_writer value(entry, 2);
-  value.add_int32(kAttrType, dtype);
+  entry.add_message(2, value.data(), value.size());
 }
 
 // On the variable's device, whatever that is.
 void add_colocation(protozero::pbf_writer& node, std::string_view with) {
-  protozero::pbf_writer entry(node, kNodeAttr);
-  entry.add_string(1, "_class");
-  protozero::pbf_writer value(entry, 2);
-  protozero::pbf_writer list(value, kAttrList);
-  list.add_string(kListString, fmt::format("loc:@{}", with));
+  std::string value;
+  {
+    protozero::pbf_writer attribute(value);
+    protozero::pbf_writer list(attribute, kAttrList);
+    list.add_string(kListString, fmt::format("loc:@{}", with));
+  }
+  add_attr(node, "_class", value);
 }
 
 // True if the node that make_step_read() makes exists, as in a graph that was built here.
@@ -152,7 +136,7 @@ std::string make_step_read(const NodeDef& variable) {
   node.add_string(kNodeInput, variable.name.data(), variable.name.size());
   if (!variable.device.empty())
     node.add_string(kNodeDevice, variable.device.data(), variable.device.size());
-  add_type_attr(node, is_resource ? "dtype" : "T", variable.dtype);
+  add_attr(node, is_resource ? "dtype" : "T", variable.attribute("dtype"));
   add_colocation(node, variable.name);
   return bytes;
 }

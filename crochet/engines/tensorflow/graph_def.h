@@ -7,6 +7,10 @@
 
 namespace crochet::inline v0::tensorflow::internal {
 
+// Of ASCII, of which TensorFlow's names consist.
+inline bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
 // True if TensorFlow can run operations of this name: letters, digits and "_.\-/>", beginning
 // with a letter, a digit or a dot. TensorFlow accepts other names in a graph, which then fails in
 // every run.

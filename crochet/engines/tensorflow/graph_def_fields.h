@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,13 @@ inline constexpr uint32_t kAttrType = 6;
 inline constexpr uint32_t kListString = 2;
 inline constexpr uint32_t kListFunc = 9;
 inline constexpr uint32_t kFuncName = 1;
+// Those of OpDef and of its arguments.
+inline constexpr uint32_t kOpInput = 2;
+inline constexpr uint32_t kOpOutput = 3;
+inline constexpr uint32_t kOpAttr = 4;
+inline constexpr uint32_t kOpIsStateful = 17;
+inline constexpr uint32_t kArgType = 3;
+inline constexpr uint32_t kArgIsReference = 16;
 
 // The fields of a NodeDef. The views refer to the bytes that were read.
 struct NodeFields {
@@ -39,11 +47,15 @@ struct NodeFields {
   std::string_view device = {};
   std::vector<std::string_view> inputs = {};
   std::vector<MapEntry> attributes = {};
+
+  // The AttrValue of an attribute; empty if there is none.
+  std::string_view attribute(std::string_view key) const;
+  std::string_view shared_name() const;
 };
 NodeFields read_node(ProtoReader node);
 
-// A copy of a message in which `change(writer, bytes)` writes a replacement, or nothing, for
-// each field `number`. Throws: protozero's exceptions for bytes that are not a message.
+// A copy of a message in which `change(bytes)` returns what replaces each field `number`: bytes, or
+// nothing. Throws: protozero's exceptions for bytes that are not a message.
 template <typename Change>
 std::string copy_message(std::string_view bytes, uint32_t number, const Change& change) {
   std::string result;
@@ -52,7 +64,8 @@ std::string copy_message(std::string_view bytes, uint32_t number, const Change& 
   const char* copied = bytes.data();
   while (message.next()) {
     if (message.tag_and_type() == bytes_field(number)) {
-      change(writer, view_of(message.get_view()));
+      const std::optional<std::string> changed = change(view_of(message.get_view()));
+      if (changed) writer.add_message(number, *changed);
     } else {
       message.skip();
       result.append(copied, message.data().data());

@@ -118,7 +118,7 @@ bool GraphSaver::saves_state(std::string_view name) const {
     if (variable.name() == name)
       return std::ranges::all_of(node_of(variable).parts, is_source, &Graph::Part::handle);
   if (const OperationInfo* const operation = graph_.find_operation(name))
-    return is_source(static_cast<const Graph::Node&>(*operation).operation);
+    return is_source(node_of(*operation).operation);
   return names_ && names_->contains(name);
 }
 

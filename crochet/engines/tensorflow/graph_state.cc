@@ -10,14 +10,12 @@
 
 #include <fmt/format.h>
 
-#include "crochet/engines/tensorflow/c_api.h"
+#include "crochet/engines/tensorflow/definitions.h"
 #include "crochet/engines/tensorflow/graph.h"
 #include "crochet/engines/tensorflow/graph_def.h"
 #include "crochet/engines/tensorflow/graph_def_fields.h"
-#include "crochet/engines/tensorflow/graph_functions.h"
 #include "crochet/engines/tensorflow/resource_types.h"
 #include "crochet/engines/tensorflow/saver_entries.h"
-#include "crochet/engines/tensorflow/status.h"
 #include "crochet/engines/tensorflow/sync_replicas_hook.h"
 
 namespace crochet::inline v0::tensorflow {
@@ -41,22 +39,10 @@ std::string resource_of(TF_Operation* operation) {
   return shared_name.empty() ? TF_OperationName(operation) : shared_name;
 }
 
-std::string shared_name_of(const internal::NodeFields& node) {
-  std::string shared_name;
-  for (const internal::MapEntry& attribute : node.attributes)
-    if (attribute.key == "shared_name")
-      ProtoReader(attribute.value, "attr")
-          .read(internal::text_at(internal::kAttrString, shared_name));
-  return shared_name;
-}
-
 // Calls `use` with each operation in the body of a function.
 template <typename Use>
 void for_each_node(TF_Function* function, const Use& use) {
-  const internal::BufferPtr definition(TF_NewBuffer());
-  internal::Status status;
-  TF_FunctionToFunctionDef(function, definition.get(), status.get());
-  status.check("a function of the graph");
+  const internal::BufferPtr definition = internal::function_def(function);
   ProtoReader(internal::view_of(*definition), TF_FunctionName(function))
       .read(internal::message_at(internal::kFunctionNode, "node_def", [&](ProtoReader node) {
         use(internal::read_node(std::move(node)));
@@ -81,11 +67,42 @@ std::string name_in_files(const Graph::VariableNode& variable, const EntriesByVa
   return name;
 }
 
+// The entries that the graph's only saver writes; empty if there are several, or if they are
+// unknown.
+std::vector<SaverEntry> entries_of_saver(const Graph& graph) {
+  const MetaGraph& definition = graph.definition();
+  const bool has_one = definition.saver || definition.savers.size() == 1;
+  if (!has_one) return {};
+  const SaverDef& saver = definition.saver ? *definition.saver : definition.savers.front();
+  const OperationInfo* const root =
+      graph.find_operation(internal::without_index(saver.save_tensor_name));
+  // A GraphSaver reports that once it is used.
+  if (root == nullptr) return {};
+  return internal::read_saver(node_of(*root).operation).entries.value_or(std::vector<SaverEntry>());
+}
+
+// The resources of the queue and the accumulators of a SyncReplicasOptimizer: its hook fills
+// the queue in each session, and the gradients in the accumulators belong to incomplete steps.
+std::set<std::string> resources_of_sync_replicas(const Graph& graph) {
+  std::vector<TF_Operation*> roots;
+  for (const std::string_view collection : kSyncReplicasCollections)
+    for (const Output& output : graph.collection(collection))
+      roots.push_back(node_of(output).operation);
+  std::set<std::string> resources;
+  for (TF_Operation* const operation : internal::operations_run_by(std::move(roots))) {
+    const std::string_view type = TF_OperationOpType(operation);
+    if (type.find("ConditionalAccumulator") != std::string_view::npos ||
+        type.find("FIFOQueue") != std::string_view::npos)
+      resources.insert(resource_of(operation));
+  }
+  return resources;
+}
+
 }  // namespace
 
 // If two variables would get the same name, the one that has it keeps it.
 void Graph::take_names_of_saver() {
-  const std::vector<SaverEntry> entries = entries_of_saver();
+  const std::vector<SaverEntry> entries = entries_of_saver(*this);
   EntriesByVariable by_variable;
   for (const SaverEntry& entry : entries)
     if (entry.variable != nullptr) by_variable.emplace(entry.variable, &entry);
@@ -113,17 +130,6 @@ void Graph::take_names_of_saver() {
   other_entries_.assign(others.begin(), others.end());
 }
 
-std::vector<SaverEntry> Graph::entries_of_saver() const {
-  const bool has_one = definition_.saver || definition_.savers.size() == 1;
-  if (!has_one) return {};
-  const SaverDef& saver = definition_.saver ? *definition_.saver : definition_.savers.front();
-  const OperationInfo* const root = find_operation(internal::without_index(saver.save_tensor_name));
-  // A GraphSaver reports that once it is used.
-  if (root == nullptr) return {};
-  return internal::read_saver(static_cast<const Node&>(*root).operation)
-      .entries.value_or(std::vector<SaverEntry>());
-}
-
 bool Graph::saves_state(std::span<const Output> outputs) const {
   std::vector<TF_Operation*> roots;
   for (const Output& output : outputs) roots.push_back(node_of(output).operation);
@@ -140,25 +146,7 @@ std::set<std::string> Graph::known_resources() const {
   for (const VariableDef* const definition : definitions("local_variables")) {
     const OperationInfo* const handle =
         find_operation(internal::without_index(definition->variable_name));
-    if (handle != nullptr)
-      resources.insert(resource_of(static_cast<const Node&>(*handle).operation));
-  }
-  return resources;
-}
-
-// The hook for synchronous replicas fills their queue in each session, and the gradients in
-// their accumulators belong to incomplete steps.
-std::set<std::string> Graph::resources_of_sync_replicas() const {
-  std::vector<TF_Operation*> roots;
-  for (const std::string_view collection : kSyncReplicasCollections)
-    for (const Output& output : this->collection(collection))
-      roots.push_back(node_of(output).operation);
-  std::set<std::string> resources;
-  for (TF_Operation* const operation : internal::operations_run_by(std::move(roots))) {
-    const std::string_view type = TF_OperationOpType(operation);
-    if (type.find("ConditionalAccumulator") != std::string_view::npos ||
-        type.find("FIFOQueue") != std::string_view::npos)
-      resources.insert(resource_of(operation));
+    if (handle != nullptr) resources.insert(resource_of(node_of(*handle).operation));
   }
   return resources;
 }
@@ -174,20 +162,24 @@ void Graph::check_free_resource(const std::string& name) const {
 
 std::vector<OtherState> Graph::find_other_state() const {
   std::vector<OtherState> states;
-  internal::ResourceTypes types(graph_.get());
+  std::map<std::string, bool> known_types;
+  const auto holds_state = [&](std::string_view type) {
+    const auto [found, is_new] = known_types.try_emplace(std::string(type));
+    if (is_new) found->second = internal::holds_state(graph_.get(), found->first);
+    return found->second;
+  };
   std::set<std::string> known = known_resources();
-  known.merge(resources_of_sync_replicas());
+  known.merge(resources_of_sync_replicas(*this));
   for (const auto& node : nodes_) {
     const char* const type = TF_OperationOpType(node->operation);
-    if (types.hold_state(type) && !known.contains(resource_of(node->operation)))
+    if (holds_state(type) && !known.contains(resource_of(node->operation)))
       states.push_back({node->name, type});
   }
   for (const internal::FunctionPtr& function : internal::functions_of(graph_.get()))
     for_each_node(function.get(), [&](const internal::NodeFields& node) {
-      std::string type(node.op);
-      if (!types.hold_state(type) || known.contains(shared_name_of(node))) return;
+      if (!holds_state(node.op) || known.contains(std::string(node.shared_name()))) return;
       states.push_back(
-          {fmt::format("{}/{}", TF_FunctionName(function.get()), node.name), std::move(type)});
+          {fmt::format("{}/{}", TF_FunctionName(function.get()), node.name), std::string(node.op)});
     });
   for (const std::string& entry : other_entries_)
     states.push_back({entry, "entry of the graph's saver"});

@@ -22,11 +22,6 @@ using internal::ProtoReader;
 using internal::text_at;
 using internal::texts_at;
 
-// Python's collections of variables; others hold a program's own messages.
-constexpr std::array<std::string_view, 6> kVariableCollections = {
-    "global_step",         "variables",       "local_variables",
-    "trainable_variables", "model_variables", "metric_variables"};
-
 constexpr std::string_view kAssetsCollection = "saved_model_assets";
 
 SaveSlice read_slice(ProtoReader message) {
@@ -97,22 +92,9 @@ QueueRunnerDef read_queue_runner(ProtoReader message) {
   return runner;
 }
 
-std::vector<std::string> read_strings(ProtoReader message) {
-  std::vector<std::string> strings;
-  message.read(texts_at(1, strings));
-  return strings;
-}
-
-std::vector<int64_t> read_numbers(ProtoReader message) {
-  std::vector<int64_t> numbers;
-  message.read(numbers_at(1, numbers));
-  return numbers;
-}
-
 void add_messages(const std::string& collection, const std::string& place,
                   std::vector<std::string> messages, MetaGraph& graph) {
-  const bool are_variables =
-      std::ranges::find(kVariableCollections, collection) != kVariableCollections.end();
+  const bool are_variables = internal::holds_variables(collection);
   for (size_t i = 0; i < messages.size(); ++i) {
     const ProtoReader message(messages[i], fmt::format("{}[{}]", place, i));
     if (are_variables) graph.variables[collection].push_back(read_variable(message));
@@ -126,24 +108,14 @@ void add_messages(const std::string& collection, const std::string& place,
 // The tensors of one TensorInfo; a sparse one has several, with suffixes.
 using TensorNames = std::vector<std::pair<std::string, std::string>>;
 
-TensorNames read_sparse_info(ProtoReader message) {
+TensorNames read_tensor_info(ProtoReader message) {
   TensorNames names;
   const auto add = [&](const char* suffix) {
     return [&names, suffix](ProtoReader& value) { names.emplace_back(suffix, value.text()); };
   };
-  message.read(bytes_at(1, add("/values")), bytes_at(2, add("/indices")),
-               bytes_at(3, add("/dense_shape")));
-  return names;
-}
-
-TensorNames read_tensor_info(ProtoReader message) {
-  TensorNames names;
-  message.read(bytes_at(1,
-                        [&](ProtoReader& value) {
-                          names = {{"", value.text()}};
-                        }),
-               message_at(4, "coo_sparse", [&](ProtoReader sparse) {
-                 names = read_sparse_info(std::move(sparse));
+  message.read(bytes_at(1, add("")), message_at(4, "coo_sparse", [&](ProtoReader sparse) {
+                 sparse.read(bytes_at(1, add("/values")), bytes_at(2, add("/indices")),
+                             bytes_at(3, add("/dense_shape")));
                }));
   return names;
 }
@@ -170,47 +142,40 @@ void read_asset_list(ProtoReader list, MetaGraph& graph) {
 
 void read_collection(ProtoReader message, const std::string& collection, MetaGraph& graph) {
   message.read(
-      message_at(
-          1, "node_list",
-          [&](ProtoReader list) { graph.nodes[collection] = read_strings(std::move(list)); }),
+      message_at(1, "node_list",
+                 [&](ProtoReader list) { list.read(texts_at(1, graph.nodes[collection])); }),
       message_at(2, "bytes_list",
                  [&](ProtoReader list) {
-                   add_messages(collection, message.place(), read_strings(std::move(list)), graph);
+                   std::vector<std::string> messages;
+                   list.read(texts_at(1, messages));
+                   add_messages(collection, message.place(), std::move(messages), graph);
                  }),
-      message_at(
-          3, "int64_list",
-          [&](ProtoReader list) { graph.numbers[collection] = read_numbers(std::move(list)); }),
+      message_at(3, "int64_list",
+                 [&](ProtoReader list) { list.read(numbers_at(1, graph.numbers[collection])); }),
       message_at(5, "any_list", [&](ProtoReader list) {
         if (collection == kAssetsCollection) read_asset_list(std::move(list), graph);
       }));
 }
 
-// Reads an entry of a map from names to messages, with `read`.
+// Reads the field `number`, a map at `place`, with `read(key, message)` for each entry.
 template <typename Read>
-void read_entry(const ProtoReader& entry, const std::string& place, Read read) {
-  const internal::MapEntry found = internal::read_map_entry(entry);
-  read(found.key, ProtoReader(found.value, fmt::format("{}[\"{}\"]", place, found.key)));
-}
-
-void add_tensors(ProtoReader entry, const std::string& place,
-                 std::map<std::string, std::string, std::less<>>& tensors) {
-  read_entry(entry, place, [&](const std::string& name, const ProtoReader& info) {
-    for (const auto& [suffix, tensor] : read_tensor_info(info)) tensors[name + suffix] = tensor;
+auto map_at(uint32_t number, std::string place, Read read) {
+  return bytes_at(number, [place, read](ProtoReader& value) {
+    const internal::MapEntry found = internal::read_map_entry({value.view(), place});
+    read(found.key, ProtoReader(found.value, fmt::format("{}[\"{}\"]", place, found.key)));
   });
 }
 
 SignatureDef read_signature(ProtoReader message) {
   SignatureDef signature;
-  message.read(
-      message_at(1, "inputs",
-                 [&](ProtoReader entry) {
-                   add_tensors(std::move(entry), message.place() + ".inputs", signature.inputs);
-                 }),
-      message_at(2, "outputs",
-                 [&](ProtoReader entry) {
-                   add_tensors(std::move(entry), message.place() + ".outputs", signature.outputs);
-                 }),
-      text_at(3, signature.method_name));
+  const auto add_to = [](std::map<std::string, std::string, std::less<>>& tensors) {
+    return [&tensors](const std::string& name, const ProtoReader& info) {
+      for (const auto& [suffix, tensor] : read_tensor_info(info)) tensors[name + suffix] = tensor;
+    };
+  };
+  message.read(map_at(1, message.place() + ".inputs", add_to(signature.inputs)),
+               map_at(2, message.place() + ".outputs", add_to(signature.outputs)),
+               text_at(3, signature.method_name));
   return signature;
 }
 
@@ -220,6 +185,13 @@ constexpr std::array<std::string_view, 10> kFields = {
     "asset_file_def", "node",      "library",   "versions",       "object_graph_def"};
 
 }  // namespace
+
+bool internal::holds_variables(std::string_view collection) {
+  constexpr std::array<std::string_view, 6> kCollections = {
+      "global_step",         "variables",       "local_variables",
+      "trainable_variables", "model_variables", "metric_variables"};
+  return std::ranges::find(kCollections, collection) != kCollections.end();
+}
 
 // In binary form the length of a field may look like a space, but no such name follows.
 void internal::check_is_binary(std::string_view bytes, const std::string& name) {
@@ -238,9 +210,10 @@ void internal::check_is_binary(std::string_view bytes, const std::string& name) 
         name));
 }
 
-std::string internal::read_graph_file(FileSystem& files, const std::string& path) {
+std::string internal::read_graph_file(FileSystem* files, const std::string& path) {
   constexpr uint64_t kMaxMessageBytes = (uint64_t{1} << 31) - 1;
-  return crochet::internal::read_untrusted_file(files, path, kMaxMessageBytes);
+  return crochet::internal::read_untrusted_file(files == nullptr ? FileSystem::posix() : *files,
+                                                path, kMaxMessageBytes);
 }
 
 MetaGraph parse_meta_graph(std::string_view bytes, const std::string& name) {
@@ -254,21 +227,14 @@ MetaGraph parse_meta_graph(std::string_view bytes, const std::string& name) {
             text_at(2, graph.graph_def),
             message_at(3, "saver_def",
                        [&](ProtoReader saver) { graph.saver = read_saver(std::move(saver)); }),
-            message_at(4, "collection_def",
-                       [&](const ProtoReader& entry) {
-                         read_entry(
-                             entry, name + ": collection_def",
-                             [&](const std::string& collection, const ProtoReader& definition) {
-                               read_collection(definition, collection, graph);
-                             });
-                       }),
-            message_at(5, "signature_def",
-                       [&](const ProtoReader& entry) {
-                         read_entry(entry, name + ": signature_def",
-                                    [&](const std::string& key, const ProtoReader& signature) {
-                                      graph.signatures[key] = read_signature(signature);
-                                    });
-                       }),
+            map_at(4, name + ": collection_def",
+                   [&](const std::string& collection, const ProtoReader& definition) {
+                     read_collection(definition, collection, graph);
+                   }),
+            map_at(5, name + ": signature_def",
+                   [&](const std::string& key, const ProtoReader& signature) {
+                     graph.signatures[key] = read_signature(signature);
+                   }),
             message_at(6, "asset_file_def", [&](ProtoReader asset) {
               graph.assets.push_back(read_asset(std::move(asset)));
             }));

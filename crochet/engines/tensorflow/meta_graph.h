@@ -92,12 +92,15 @@ struct MetaGraph {
 
 namespace internal {
 
+// True for Python's collections of variables; others hold a program's own messages.
+bool holds_variables(std::string_view collection);
+
 // Throws: UnimplementedError if the bytes are a MetaGraphDef, or a GraphDef, in text form.
 CROCHET_EXPORT void check_is_binary(std::string_view bytes, const std::string& name);
 
-// The bytes of a file with a graph. Throws: the errors of FileSystem; DataLossError for more than
-// protobuf's limit of 2 GiB, and for a sparse file.
-CROCHET_EXPORT std::string read_graph_file(FileSystem& files, const std::string& path);
+// The bytes of a file with a graph; `files`: the operating system's if null. Throws: the errors of
+// FileSystem; DataLossError for more than protobuf's limit of 2 GiB, and for a sparse file.
+CROCHET_EXPORT std::string read_graph_file(FileSystem* files, const std::string& path);
 
 }  // namespace internal
 

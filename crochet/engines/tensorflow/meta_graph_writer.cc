@@ -5,9 +5,8 @@
 #include <optional>
 
 #include <fmt/format.h>
-#include <protozero/pbf_writer.hpp>
 
-#include "crochet/engines/tensorflow/proto_reader.h"
+#include "crochet/engines/tensorflow/graph_def_fields.h"
 
 namespace crochet::inline v0::tensorflow {
 namespace {
@@ -51,15 +50,17 @@ Collections collections_of(const MetaGraph& graph) {
   return collections;
 }
 
-// `known`: the existing list.
-void add_collection(protozero::pbf_writer& graph, const std::string& name, const Items& items,
-                    std::string known = {}) {
+// The entry of the map with a collection. `known`: the existing list.
+std::string entry_of(const std::string& name, const Items& items, std::string known = {}) {
   protozero::pbf_writer list(known);
   for (const std::string& item : items.all) list.add_string(1, item);
-  protozero::pbf_writer entry(graph, kCollection);
+  std::string collection;
+  protozero::pbf_writer(collection).add_message(items.kind, known);
+  std::string bytes;
+  protozero::pbf_writer entry(bytes);
   entry.add_string(1, name);
-  protozero::pbf_writer collection(entry, 2);
-  collection.add_message(items.kind, known);
+  entry.add_message(2, collection);
+  return bytes;
 }
 
 // The list in a collection; unset if it is of another kind.
@@ -77,20 +78,13 @@ std::optional<std::string> list_in(std::string_view collection, uint32_t kind) {
   return list;
 }
 
-// Writes a collection with its items from `added`, which are removed from there. Writes nothing
-// and returns false if there are none. `field`: an entry of the map with its tag.
-bool add_extended(protozero::pbf_writer& graph, std::string_view field, Collections& added) {
-  protozero::pbf_reader reader(field.data(), field.size());
-  reader.next();
-  const protozero::data_view view = reader.get_view();
-  const auto entry = internal::read_map_entry({internal::view_of(view), "collection_def"});
-  const auto found = added.find(entry.key);
-  if (found == added.end()) return false;
-  const Items items = std::move(found->second);
-  added.erase(found);
-  std::optional<std::string> known = list_in(entry.value, items.kind);
-  if (known) add_collection(graph, entry.key, items, *std::move(known));
-  return known.has_value();
+// The entry of a collection with its items from `added`, which are removed from there.
+std::string extended(std::string_view bytes, Collections& added) {
+  const auto entry = internal::read_map_entry({bytes, "collection_def"});
+  const auto items = added.extract(entry.key);
+  if (!items) return std::string(bytes);
+  std::optional<std::string> known = list_in(entry.value, items.mapped().kind);
+  return known ? entry_of(entry.key, items.mapped(), *std::move(known)) : std::string(bytes);
 }
 
 }  // namespace
@@ -103,32 +97,25 @@ std::string serialize(const MetaGraph& graph) {
     info.add_string(kTensorFlowVersion, graph.tensorflow_version);
   }
   message.add_string(kGraphDef, graph.graph_def);
-  for (const auto& [name, items] : collections_of(graph)) add_collection(message, name, items);
+  for (const auto& [name, items] : collections_of(graph))
+    message.add_message(kCollection, entry_of(name, items));
   return bytes;
 }
 
 std::string extend(std::string_view bytes, const MetaGraph& more) {
   Collections added = collections_of(more);
   std::string result;
-  protozero::pbf_writer message(result);
-  protozero::pbf_reader file(bytes.data(), bytes.size());
   try {
-    const char* begin = bytes.data();
-    while (file.next()) {
-      const uint32_t field = file.tag_and_type();
-      file.skip();
-      const std::string_view whole(begin, static_cast<size_t>(file.data().data() - begin));
-      begin = file.data().data();
-      const bool is_replaced =
-          field == internal::bytes_field(kGraphDef) ||
-          (field == internal::bytes_field(kCollection) && add_extended(message, whole, added));
-      if (!is_replaced) result.append(whole);
-    }
+    const std::string rest =
+        internal::copy_message(bytes, kGraphDef, [](std::string_view) { return std::nullopt; });
+    result = internal::copy_message(rest, kCollection,
+                                    [&](std::string_view entry) { return extended(entry, added); });
   } catch (const protozero::exception& error) {
     throw DataLossError(fmt::format("damaged or not a MetaGraphDef: {}", error.what()));
   }
+  protozero::pbf_writer message(result);
   message.add_string(kGraphDef, more.graph_def);
-  for (const auto& [name, items] : added) add_collection(message, name, items);
+  for (const auto& [name, items] : added) message.add_message(kCollection, entry_of(name, items));
   return result;
 }
 

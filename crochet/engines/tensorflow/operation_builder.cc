@@ -9,8 +9,9 @@
 
 #include "crochet/base/error.h"
 #include "crochet/engines/tensorflow/attribute_setter.h"
+#include "crochet/engines/tensorflow/definitions.h"
 #include "crochet/engines/tensorflow/graph_def.h"
-#include "crochet/engines/tensorflow/proto_reader.h"
+#include "crochet/engines/tensorflow/graph_def_fields.h"
 #include "crochet/engines/tensorflow/status.h"
 
 namespace crochet::inline v0::tensorflow::internal {
@@ -37,17 +38,15 @@ std::vector<std::string> attributes_of(TF_Graph* graph, const std::string& type,
   if (type == "XlaSparseGradientsStack")
     throw UnimplementedError(
         fmt::format("operation \"{}\": {} is for TPUs, which are not supported", name, type));
-  const BufferPtr definition(TF_NewBuffer());
-  Status status;
-  TF_GraphGetOpDef(graph, type.c_str(), definition.get(), status.get());
-  if (!status.ok())
+  const BufferPtr definition = op_def(graph, type);
+  if (!definition)
     throw NotFoundError(
         fmt::format("operation \"{}\": TensorFlow {} has no operations of type \"{}\"", name,
                     TF_Version(), type));
   std::vector<std::string> attributes;
-  ProtoReader(view_of(*definition), type).read(message_at(4, "attr", [&](ProtoReader attribute) {
-    attribute.read(texts_at(1, attributes));
-  }));
+  ProtoReader(view_of(*definition), type)
+      .read(message_at(kOpAttr, "attr",
+                       [&](ProtoReader attribute) { attribute.read(texts_at(1, attributes)); }));
   return attributes;
 }
 

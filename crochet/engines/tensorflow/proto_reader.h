@@ -7,7 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include <fmt/format.h>
 #include <protozero/pbf_reader.hpp>
+
+#include "crochet/base/error.h"
 
 namespace crochet::inline v0::tensorflow::internal {
 
@@ -38,7 +41,8 @@ class ProtoReader {
       while (message_.next())
         if (!read(message_.tag_and_type(), *this)) message_.skip();
     } catch (const protozero::exception& error) {
-      throw_damaged(error.what());
+      throw DataLossError(
+          fmt::format("{}: damaged or not a MetaGraphDef: {}", place_, error.what()));
     }
   }
 
@@ -64,19 +68,12 @@ class ProtoReader {
     return {bytes, place_ + separator + std::string(name)};
   }
   // Appends the values of a repeated integer field, which may be packed.
-  template <typename Number, typename Numbers>
-  void append_integers(uint32_t tag_and_type, Numbers& numbers) {
-    if ((tag_and_type & 7) == static_cast<uint32_t>(kVarint)) {
-      numbers.push_back(static_cast<Number>(varint()));
-      return;
-    }
-    for (const int64_t number : message_.get_packed_int64())
-      numbers.push_back(static_cast<Number>(number));
+  void append_integers(uint32_t tag_and_type, std::vector<int64_t>& numbers) {
+    if (tag_and_type == varint_field(tag_and_type >> 3)) return numbers.push_back(int64());
+    for (const int64_t number : message_.get_packed_int64()) numbers.push_back(number);
   }
 
   const std::string& place() const { return place_; }
-  // Throws: DataLossError, "<place>: <what>".
-  [[noreturn]] void throw_damaged(std::string_view what) const;
 
  private:
   protozero::pbf_reader message_;
@@ -125,7 +122,7 @@ inline auto flag_at(uint32_t number, bool& to) {
 inline auto numbers_at(uint32_t number, std::vector<int64_t>& to) {
   return [number, &to](uint32_t field, ProtoReader& value) {
     if (field != varint_field(number) && field != bytes_field(number)) return false;
-    value.append_integers<int64_t>(field, to);
+    value.append_integers(field, to);
     return true;
   };
 }
@@ -135,6 +132,10 @@ struct MapEntry {
   std::string key;
   std::string_view value;  // Refers to the input bytes.
 };
-MapEntry read_map_entry(ProtoReader entry);
+inline MapEntry read_map_entry(ProtoReader entry) {
+  MapEntry result;
+  entry.read(text_at(1, result.key), view_at(2, result.value));
+  return result;
+}
 
 }  // namespace crochet::inline v0::tensorflow::internal

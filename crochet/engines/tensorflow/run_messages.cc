@@ -23,17 +23,6 @@ struct NodeStats {
   nanoseconds start = {};
 };
 
-// Times of a NodeExecStats, in nanoseconds if it has them.
-struct NodeTimes {
-  std::optional<nanoseconds> all_start = {};
-  std::optional<nanoseconds> op_start = {};  // Relative to all_start, like op_end.
-  std::optional<nanoseconds> op_end = {};
-};
-
-void set_micros(std::optional<nanoseconds>& time, int64_t micros) {
-  if (!time) time = microseconds(micros);
-}
-
 // The inputs in "c = Add(a, b:1, ^d)", which may be preceded by "[alloc 2.0MB] ". Transfers to
 // and from other devices, "(edge @/job:ps)", are not names of operations.
 std::vector<std::string> inputs_in_label(std::string_view label) {
@@ -60,29 +49,31 @@ int64_t read_requested_bytes(ProtoReader output) {
   return bytes;
 }
 
-NodeStats read_node(ProtoReader message, const std::string& device) {
+NodeStats read_node_stats(ProtoReader message) {
   NodeStats node;
-  node.timing.device = device;
-  NodeTimes times;
+  // In nanoseconds if the message has them.
+  std::optional<nanoseconds> all_start, op_start, op_end;  // The last two relative to the first.
   const auto micros = [](std::optional<nanoseconds>& time) {
-    return [&time](ProtoReader& value) { set_micros(time, value.int64()); };
+    return [&time](ProtoReader& value) {
+      if (!time) time = microseconds(value.int64());
+    };
   };
   const auto nanos = [](std::optional<nanoseconds>& time) {
     return [&time](ProtoReader& value) { time = nanoseconds(value.int64()); };
   };
   message.read(
-      text_at(1, node.timing.name), varint_at(2, micros(times.all_start)),
-      varint_at(3, micros(times.op_start)), varint_at(4, micros(times.op_end)),
+      text_at(1, node.timing.name), varint_at(2, micros(all_start)), varint_at(3, micros(op_start)),
+      varint_at(4, micros(op_end)),
       message_at(7, "output",
                  [&](ProtoReader output) {
                    node.timing.output_bytes += read_requested_bytes(std::move(output));
                  }),
       bytes_at(8, [&](ProtoReader& label) { node.timing.inputs = inputs_in_label(label.view()); }),
-      number_at(10, node.timing.thread), varint_at(13, nanos(times.all_start)),
-      varint_at(14, nanos(times.op_start)), varint_at(15, nanos(times.op_end)));
-  const nanoseconds op_start = times.op_start.value_or(nanoseconds(0));
-  node.start = times.all_start.value_or(nanoseconds(0)) + op_start;
-  node.timing.duration = std::max(times.op_end.value_or(nanoseconds(0)) - op_start, nanoseconds(0));
+      number_at(10, node.timing.thread), varint_at(13, nanos(all_start)),
+      varint_at(14, nanos(op_start)), varint_at(15, nanos(op_end)));
+  const nanoseconds start = op_start.value_or(nanoseconds(0));
+  node.start = all_start.value_or(nanoseconds(0)) + start;
+  node.timing.duration = std::max(op_end.value_or(nanoseconds(0)) - start, nanoseconds(0));
   return node;
 }
 
@@ -90,7 +81,7 @@ void read_device(ProtoReader message, std::vector<NodeStats>& nodes) {
   std::string device;
   const size_t first = nodes.size();
   message.read(text_at(1, device), message_at(2, "node_stats", [&](ProtoReader node) {
-                 nodes.push_back(read_node(std::move(node), {}));
+                 nodes.push_back(read_node_stats(std::move(node)));
                }));
   for (size_t i = first; i < nodes.size(); ++i) nodes[i].timing.device = device;
 }

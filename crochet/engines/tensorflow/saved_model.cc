@@ -72,7 +72,7 @@ size_t choose(const std::vector<Candidate>& candidates, const Tags& tags, const 
 
 std::string read_saved_model(FileSystem& files, const std::string& directory,
                              const std::string& path) {
-  if (files.exists(path)) return internal::read_graph_file(files, path);
+  if (files.exists(path)) return internal::read_graph_file(&files, path);
   const std::string text = join_path(directory, "saved_model.pbtxt");
   if (files.exists(text))
     throw UnimplementedError(
@@ -83,13 +83,8 @@ std::string read_saved_model(FileSystem& files, const std::string& directory,
 
 // False for a file name that leads out of the model.
 bool is_within(const std::string& filename) {
-  if (filename.empty() || is_absolute(filename)) return false;
-  for (size_t begin = 0; begin <= filename.size();) {
-    const size_t end = std::min(filename.find('/', begin), filename.size());
-    if (filename.substr(begin, end - begin) == "..") return false;
-    begin = end + 1;
-  }
-  return true;
+  const std::filesystem::path path(filename);
+  return !path.empty() && path.is_relative() && std::ranges::find(path, "..") == path.end();
 }
 
 }  // namespace
@@ -104,7 +99,8 @@ SavedModel::SavedModel(std::string directory, const SavedModelOptions& options)
   place_ = fmt::format("{}: meta_graphs[{}]", path, index);
   // A Graph cannot be moved.
   graph_.reset(new Graph(Graph::from_meta_graph(with_own_assets(candidates[index].bytes), place_)));
-  add_signatures();
+  for (const auto& [name, signature] : graph_->definition().signatures)
+    if (!name.starts_with(kInternal)) signatures_.emplace(name, resolve(signature, name));
   add_assets();
   find_init_op();
 }
@@ -125,21 +121,18 @@ std::string SavedModel::asset_path(const AssetFileDef& asset) const {
   return join_path(join_path(directory_, "assets"), asset.filename);
 }
 
-void SavedModel::add_signatures() {
-  for (const auto& [name, signature] : graph_->definition().signatures)
-    if (!name.starts_with(kInternal)) signatures_.emplace(name, resolve(signature, name));
-}
-
 Signature SavedModel::resolve(const SignatureDef& signature, const std::string& name) const {
-  Signature resolved = {.method_name = signature.method_name, .inputs = {}, .outputs = {}};
-  const auto place = [&](const char* which, const std::string& key) {
-    return fmt::format("{}.signature_def[\"{}\"].{}[\"{}\"]", place_, name, which, key);
+  const auto find_all = [&](const auto& tensors, const char* which) {
+    std::map<std::string, Output, std::less<>> found;
+    for (const auto& [key, tensor] : tensors)
+      found.emplace(key, find_element(*graph_, tensor,
+                                      fmt::format("{}.signature_def[\"{}\"].{}[\"{}\"]", place_,
+                                                  name, which, key)));
+    return found;
   };
-  for (const auto& [key, tensor] : signature.inputs)
-    resolved.inputs.emplace(key, find_element(*graph_, tensor, place("inputs", key)));
-  for (const auto& [key, tensor] : signature.outputs)
-    resolved.outputs.emplace(key, find_element(*graph_, tensor, place("outputs", key)));
-  return resolved;
+  return {.method_name = signature.method_name,
+          .inputs = find_all(signature.inputs, "inputs"),
+          .outputs = find_all(signature.outputs, "outputs")};
 }
 
 void SavedModel::add_assets() {

@@ -77,7 +77,6 @@ class CROCHET_EXPORT SavedModel {
  private:
   std::string with_own_assets(std::string_view meta_graph) const;
   std::string asset_path(const AssetFileDef& asset) const;
-  void add_signatures();
   Signature resolve(const SignatureDef& signature, const std::string& name) const;
   void add_assets();
   void find_init_op();

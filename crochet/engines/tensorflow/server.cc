@@ -25,10 +25,11 @@ namespace {
 // The server of this process: never deleted, as that would abort the process.
 struct ProcessServer {
   std::mutex mutex;  // Guards what follows.
-  std::string device = {};
-  std::string target = {};  // TensorFlow's name for it.
-  std::optional<ClusterSpec> cluster = {};
   TF_Server* server = nullptr;
+  std::string device = {};
+  std::string target = {};        // TensorFlow's name for it.
+  std::string other_target = {};  // Another one, on the loopback interface.
+  std::optional<ClusterSpec> cluster = {};
 };
 
 ProcessServer& process_server() {
@@ -94,19 +95,6 @@ void check_port_is_free(const std::string& device, const std::string& address) {
                                             device, port, address, std::strerror(error)));
 }
 
-// A name on the loopback interface that differs from `target`.
-std::string other_name(const std::string& target, int port) {
-  const std::string name = fmt::format("grpc://127.0.0.1:{}", port);
-  return name == target ? fmt::format("grpc://localhost:{}", port) : name;
-}
-
-// Requires: the mutex is held.
-bool is_at(const ProcessServer& process, const std::string& target) {
-  if (process.server == nullptr || target.empty()) return false;
-  const int port = port_of_address(process.target.substr(process.target.rfind('/') + 1));
-  return target == process.target || target == other_name(process.target, port);
-}
-
 void add_job(protozero::pbf_writer& cluster, const std::string& name,
              const std::vector<std::string>& addresses) {
   protozero::pbf_writer job(cluster, 1);
@@ -125,20 +113,15 @@ namespace internal {
 std::string target_by_network(const std::string& target) {
   ProcessServer& process = process_server();
   const std::lock_guard lock(process.mutex);
-  if (target != process.target) return target;
-  return other_name(target, port_of_address(target.substr(target.rfind('/') + 1)));
+  return target == process.target ? process.other_target : target;
 }
 
-std::optional<DeviceName> own_task_at(const std::string& target) {
+std::optional<Member> own_member_at(const std::string& target) {
   ProcessServer& process = process_server();
   const std::lock_guard lock(process.mutex);
-  return is_at(process, target) ? parse_device_name(process.device) : std::nullopt;
-}
-
-std::optional<ClusterSpec> own_cluster_at(const std::string& target) {
-  ProcessServer& process = process_server();
-  const std::lock_guard lock(process.mutex);
-  return is_at(process, target) ? process.cluster : std::nullopt;
+  if (target.empty() || (target != process.target && target != process.other_target))
+    return std::nullopt;
+  return Member{*parse_device_name(process.device), *process.cluster};
 }
 
 std::string server_definition(const ServerOptions& options) {
@@ -185,7 +168,9 @@ Server::Server(const ServerOptions& options) {
   status.check(fmt::format("server of {} at {}", device, address));
   process.target = TF_ServerTarget(server);
   port_ = port_of_address(process.target.substr(process.target.rfind('/') + 1));
-  target_ = other_name(process.target, port_);
+  target_ = fmt::format("grpc://127.0.0.1:{}", port_);
+  if (target_ == process.target) target_ = fmt::format("grpc://localhost:{}", port_);
+  process.other_target = target_;
   log_info(fmt::format("{} listens on port {} of all interfaces", device, port_));
 }
 

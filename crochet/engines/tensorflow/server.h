@@ -63,11 +63,12 @@ CROCHET_EXPORT int find_free_port();
 // remote_session.h.
 CROCHET_EXPORT std::string target_by_network(const std::string& target);
 
-// The task of this process, if its server is the one at `target`.
-CROCHET_EXPORT std::optional<DeviceName> own_task_at(const std::string& target);
-
-// The cluster of the server at `target`, if that is this process's.
-CROCHET_EXPORT std::optional<ClusterSpec> own_cluster_at(const std::string& target);
+struct Member {
+  DeviceName task;
+  ClusterSpec cluster;
+};
+// This process, if its server is the one at `target`.
+CROCHET_EXPORT std::optional<Member> own_member_at(const std::string& target);
 
 // A serialized ServerDef.
 CROCHET_EXPORT std::string server_definition(const ServerOptions& options);

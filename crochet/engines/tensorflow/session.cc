@@ -141,12 +141,12 @@ Session::Session(Graph& graph, std::string target, const SessionConfig& config)
     : graph_(graph),
       target_(std::move(target)),
       config_(config),
-      remote_(internal::is_remote(target_) ? std::optional(internal::remote_target(target_, config))
-                                           : std::nullopt),
+      remote_(target_.empty() ? std::nullopt
+                              : std::optional(internal::remote_target(target_, config))),
       is_single_threaded_(!remote_ && internal::is_single_threaded(config.serialized)) {
   if (remote_) {
-    if (const auto task = internal::own_task_at(remote_->target))
-      internal::check_placed_on(graph.tensorflow_graph(), *task);
+    if (const auto self = internal::own_member_at(remote_->target))
+      internal::check_placed_on(graph.tensorflow_graph(), self->task);
     internal::probe(*remote_);
   }
   const internal::SessionOptionsPtr options = internal::session_options(
@@ -262,8 +262,7 @@ void Session::run_into(std::span<const Output> fetches, const Feeds& feeds,
   for (const auto& [output, value] : feeds)
     request.feed(place_of(output), internal::to_tensorflow(value));
   // TensorFlow refuses to fetch what is fed.
-  constexpr size_t kNotFetched = static_cast<size_t>(-1);
-  std::vector<size_t> indices(fetches.size(), kNotFetched);
+  std::vector<std::optional<size_t>> indices(fetches.size());
   for (size_t i = 0; i < fetches.size(); ++i) {
     if (!fetches[i].has_value())
       request.target(node_of(fetches[i]).operation);
@@ -274,8 +273,8 @@ void Session::run_into(std::span<const Output> fetches, const Feeds& feeds,
       request, [&] { return describe_run(fetches); }, options, metadata);
   request.convert(graph_.has_reference_variables() ? Sharing::kCopy : Sharing::kBorrow);
   for (size_t i = 0; i < fetches.size(); ++i) {
-    if (indices[i] != kNotFetched)
-      results[i] = request.fetched_value(indices[i]);
+    if (indices[i])
+      results[i] = request.fetched_value(*indices[i]);
     else if (fetches[i].has_value())
       results[i] = std::ranges::find(feeds, fetches[i], &Feeds::value_type::first)->second;
     else

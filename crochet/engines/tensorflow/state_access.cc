@@ -12,11 +12,6 @@
 namespace crochet::inline v0::tensorflow::internal {
 namespace {
 
-template <size_t kCount>
-bool is_one_of(std::string_view type, const std::array<std::string_view, kCount>& types) {
-  return std::ranges::find(types, type) != types.end();
-}
-
 // Types that pass on their first input, a reference or a handle.
 bool is_forwarding(std::string_view type) {
   static constexpr std::array<std::string_view, 13> kTypes = {

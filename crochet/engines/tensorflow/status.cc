@@ -66,12 +66,7 @@ void Status::check(std::string_view what) const {
 }
 
 std::string_view failed_operation(std::string_view message) {
-  constexpr std::string_view kBegin = "{{node ";
-  const size_t begin = message.find(kBegin);
-  if (begin == std::string_view::npos) return {};
-  const std::string_view rest = message.substr(begin + kBegin.size());
-  const size_t end = rest.find("}}");
-  return end == std::string_view::npos ? std::string_view() : rest.substr(0, end);
+  return between(message, "{{node ", "}}").value_or("");
 }
 
 }  // namespace crochet::inline v0::tensorflow::internal

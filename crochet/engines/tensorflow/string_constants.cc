@@ -11,8 +11,10 @@
 namespace crochet::inline v0::tensorflow::internal {
 namespace {
 
-// MetaGraphDef.graph_def, AttrValue.tensor, and the fields of a TensorProto.
+// MetaGraphDef.graph_def, the value in an entry of a map, AttrValue.tensor, and the fields of a
+// TensorProto.
 constexpr uint32_t kMetaGraphGraph = 2;
+constexpr uint32_t kEntryValue = 2;
 constexpr uint32_t kAttrTensor = 8;
 constexpr uint32_t kTensorType = 1;
 constexpr uint32_t kTensorShape = 2;
@@ -31,39 +33,28 @@ std::string with_string(std::string_view tensor, const std::string& text) {
 
 // The entry of the attribute "value" with a new value; other entries unchanged.
 std::string change_attr(std::string_view entry, const std::string& text) {
-  const MapEntry found = read_map_entry({entry, "attr"});
-  if (found.key != "value") return std::string(entry);
-  const std::string value = copy_message(found.value, kAttrTensor,
-                                         [&](protozero::pbf_writer& attr, std::string_view old) {
-                                           attr.add_message(kAttrTensor, with_string(old, text));
-                                         });
-  std::string result;
-  protozero::pbf_writer writer(result);
-  writer.add_string(1, found.key);
-  writer.add_message(2, value);
-  return result;
+  if (read_map_entry({entry, "attr"}).key != "value") return std::string(entry);
+  return copy_message(entry, kEntryValue, [&](std::string_view value) {
+    return copy_message(value, kAttrTensor,
+                        [&](std::string_view tensor) { return with_string(tensor, text); });
+  });
 }
 
 }  // namespace
 
 std::string with_string_constants(std::string_view meta_graph, const StringConstants& values,
                                   const std::string& name) {
-  const auto change_node = [&](protozero::pbf_writer& graph, std::string_view node) {
+  const auto change_node = [&](std::string_view node) {
     const NodeFields what = read_node({node, "node"});
-    const auto found = values.find(std::string(what.name));
-    if (found == values.end() || what.op != "Const")
-      return graph.add_message(kGraphNode, node.data(), node.size());
-    graph.add_message(
-        kGraphNode,
-        copy_message(node, kNodeAttr, [&](protozero::pbf_writer& writer, std::string_view entry) {
-          writer.add_message(kNodeAttr, change_attr(entry, found->second));
-        }));
+    const auto found = values.find(what.name);
+    if (found == values.end() || what.op != "Const") return std::string(node);
+    return copy_message(node, kNodeAttr,
+                        [&](std::string_view entry) { return change_attr(entry, found->second); });
   };
   try {
-    return copy_message(
-        meta_graph, kMetaGraphGraph, [&](protozero::pbf_writer& writer, std::string_view graph) {
-          writer.add_message(kMetaGraphGraph, copy_message(graph, kGraphNode, change_node));
-        });
+    return copy_message(meta_graph, kMetaGraphGraph, [&](std::string_view graph) {
+      return copy_message(graph, kGraphNode, change_node);
+    });
   } catch (const protozero::exception& error) {
     throw DataLossError(fmt::format("{}: damaged or not a GraphDef: {}", name, error.what()));
   }

@@ -44,7 +44,11 @@ class Aggregation {
         stop_(std::move(stop)) {}
 
   void run() {
-    const std::shared_ptr<void> at_end(nullptr, [this](void*) { note_end(); });
+    const std::shared_ptr<void> at_end(nullptr, [this](void*) {
+      const std::lock_guard lock(mutex_);
+      has_ended_ = true;
+      changed_.notify_all();
+    });
     try {
       while (!stop_.stop_requested()) session_.run(sync_op_, {}, {.timeout_in_ms = kNoLimitInMs});
     } catch (const Error&) {
@@ -62,14 +66,6 @@ class Aggregation {
   }
 
  private:
-  void note_end() {
-    {
-      const std::lock_guard lock(mutex_);
-      has_ended_ = true;
-    }
-    changed_.notify_all();
-  }
-
   crochet::Session& session_;
   const std::unique_ptr<crochet::Session> own_;  // Null if the session is shared.
   const Output sync_op_;

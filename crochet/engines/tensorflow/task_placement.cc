@@ -21,29 +21,17 @@ namespace {
 
 constexpr std::string_view kColocation = "loc:@";
 
-// The placement of one node, and the nodes it is colocated with.
-struct Place {
-  std::string_view name = {};
-  std::string_view op = {};
-  std::string_view device = {};
-  std::vector<std::string_view> inputs = {};  // Names of nodes whose outputs it takes.
-  std::vector<std::string_view> groups = {};  // Names of nodes, including its own.
-};
-
-// The strings in an attribute `_class`, without "loc:@".
-void read_groups(const MapEntry& entry, std::vector<std::string_view>& groups) {
-  if (entry.key != "_class") return;
-  std::vector<std::string_view> strings;
-  ProtoReader(entry.value, "attr").read(message_at(kAttrList, "list", [&](ProtoReader list) {
-    list.read(texts_at(kListString, strings));
-  }));
-  for (const std::string_view text : strings)
+// The names of the nodes that a node is colocated with, including its own.
+std::vector<std::string_view> groups_of(const NodeFields& node) {
+  std::vector<std::string_view> groups = {node.name};
+  const auto add_group = [&](ProtoReader& value) {
+    const std::string_view text = value.view();
     if (text.starts_with(kColocation)) groups.push_back(text.substr(kColocation.size()));
-}
-
-// Adds "a" for "a:1"; nothing for "^a".
-void add_input(std::string_view input, std::vector<std::string_view>& inputs) {
-  if (!input.starts_with('^')) inputs.push_back(input.substr(0, input.find(':')));
+  };
+  ProtoReader(node.attribute("_class"), "attr")
+      .read(message_at(kAttrList, "list",
+                       [&](ProtoReader list) { list.read(bytes_at(kListString, add_group)); }));
+  return groups;
 }
 
 // True for types that hold a resource that only operations on the same device can use.
@@ -58,15 +46,6 @@ bool is_holder(std::string_view op) {
   });
 }
 
-Place read_place(std::string_view bytes, const std::string& file) {
-  const NodeFields node = read_node({bytes, fmt::format("{}: graph_def.node", file)});
-  Place place = {.name = node.name, .op = node.op, .device = node.device};
-  for (const std::string_view input : node.inputs) add_input(input, place.inputs);
-  for (const MapEntry& entry : node.attributes) read_groups(entry, place.groups);
-  place.groups.push_back(place.name);
-  return place;
-}
-
 // Puts the nodes of one graph on a task.
 class Placement {
  public:
@@ -78,14 +57,17 @@ class Placement {
 
  private:
   void find_foreign(std::string_view graph_def);
-  void add_foreign(const Place& place);
-  void spread_variables(const std::vector<Place>& unplaced);
-  void find_followers(const std::vector<Place>& unplaced);
+  void add_foreign(const NodeFields& node);
+  void spread_variables(const std::vector<NodeFields>& unplaced);
+  void find_followers(const std::vector<NodeFields>& unplaced);
   bool is_foreign(const DeviceName& device) const { return device.job && device.job != task_.job; }
-  bool follows_foreign(const Place& place) const;
-  std::string moved(const DeviceName& device) const;
-  std::string place_node(std::string_view node) const;
-  std::string place_node_of_function(std::string_view node) const;
+  bool follows_foreign(const NodeFields& node) const;
+  std::string moved(DeviceName device) const;
+  NodeFields read(std::string_view node) const {
+    return read_node({node, fmt::format("{}: graph_def.node", file_)});
+  }
+  std::string place_node(std::string_view bytes) const;
+  std::string place_node_of_function(std::string_view bytes) const;
   std::string place_library(std::string_view library) const;
 
   const DeviceName& task_;
@@ -98,108 +80,99 @@ class Placement {
   std::map<std::string_view, std::string> devices_;  // Of spread variables.
 };
 
-void Placement::add_foreign(const Place& place) {
-  foreign_.insert(place.groups.begin(), place.groups.end());
-  if (is_holder(place.op)) foreign_holders_.insert(place.name);
+void Placement::add_foreign(const NodeFields& node) {
+  for (const std::string_view group : groups_of(node)) foreign_.insert(group);
+  if (is_holder(node.op)) foreign_holders_.insert(node.name);
 }
 
-bool Placement::follows_foreign(const Place& place) const {
-  return std::ranges::any_of(place.groups,
+// Inputs are "a" or "a:1"; a control input, "^a", is not followed.
+bool Placement::follows_foreign(const NodeFields& node) const {
+  return std::ranges::any_of(groups_of(node),
                              [&](std::string_view group) { return foreign_.contains(group); }) ||
-         std::ranges::any_of(place.inputs, [&](std::string_view input) {
-           return foreign_holders_.contains(input);
+         std::ranges::any_of(node.inputs, [&](std::string_view input) {
+           return foreign_holders_.contains(input.substr(0, input.find(':')));
          });
 }
 
 void Placement::find_foreign(std::string_view graph_def) {
-  std::vector<Place> unplaced;
+  std::vector<NodeFields> unplaced;
   protozero::pbf_reader message(graph_def.data(), graph_def.size());
   while (message.next(kGraphNode, protozero::pbf_wire_type::length_delimited)) {
-    Place place = read_place(view_of(message.get_view()), file_);
-    const auto device = parse_device_name(place.device);
+    NodeFields node = read(view_of(message.get_view()));
+    const auto device = parse_device_name(node.device);
     if (device && is_foreign(*device))
-      add_foreign(place);
+      add_foreign(node);
     else if (device && !device->job)
-      unplaced.push_back(std::move(place));
+      unplaced.push_back(std::move(node));
   }
   spread_variables(unplaced);
   find_followers(unplaced);
 }
 
-void Placement::spread_variables(const std::vector<Place>& unplaced) {
+void Placement::spread_variables(const std::vector<NodeFields>& unplaced) {
   if (spread_.num_tasks <= 0) return;
   int next = 0;
-  for (const Place& place : unplaced) {
-    if (!spread_.variables.contains(place.name) || follows_foreign(place)) continue;
-    devices_[place.name] = task_device(spread_.job, next++ % spread_.num_tasks);
-    add_foreign(place);
+  for (const NodeFields& node : unplaced) {
+    if (!spread_.variables.contains(node.name) || follows_foreign(node)) continue;
+    devices_[node.name] = task_device(spread_.job, next++ % spread_.num_tasks);
+    add_foreign(node);
   }
 }
 
 // Nodes colocated with a follower are foreign, too; chains are short.
-void Placement::find_followers(const std::vector<Place>& unplaced) {
+void Placement::find_followers(const std::vector<NodeFields>& unplaced) {
   for (size_t before = 0; before != foreign_.size();) {
     before = foreign_.size();
-    for (const Place& place : unplaced)
-      if (follows_foreign(place)) add_foreign(place);
+    for (const NodeFields& node : unplaced)
+      if (follows_foreign(node)) add_foreign(node);
   }
 }
 
-std::string Placement::moved(const DeviceName& device) const {
-  DeviceName result = device;
-  result.job = task_.job;
-  result.task = task_.task;
-  if (task_.replica) result.replica = task_.replica;
-  return to_string(result);
+std::string Placement::moved(DeviceName device) const {
+  device.job = task_.job;
+  device.task = task_.task;
+  if (task_.replica) device.replica = task_.replica;
+  return to_string(device);
 }
 
 // The device is written again after the other fields.
 std::string with_device(std::string_view node, const std::string& device) {
   std::string result =
-      copy_message(node, kNodeDevice, [](protozero::pbf_writer&, std::string_view) {});
+      copy_message(node, kNodeDevice, [](std::string_view) { return std::nullopt; });
   protozero::pbf_writer(result).add_string(kNodeDevice, device);
   return result;
 }
 
-std::string Placement::place_node(std::string_view node) const {
-  const Place place = read_place(node, file_);
-  if (const auto spread = devices_.find(place.name); spread != devices_.end())
-    return with_device(node, spread->second);
-  const auto device = parse_device_name(place.device);
-  if (!device || is_foreign(*device) || (!device->job && follows_foreign(place)))
-    return std::string(node);
-  return with_device(node, moved(*device));
+std::string Placement::place_node(std::string_view bytes) const {
+  const NodeFields node = read(bytes);
+  if (const auto spread = devices_.find(node.name); spread != devices_.end())
+    return with_device(bytes, spread->second);
+  const auto device = parse_device_name(node.device);
+  if (!device || is_foreign(*device) || (!device->job && follows_foreign(node)))
+    return std::string(bytes);
+  return with_device(bytes, moved(*device));
 }
 
-std::string Placement::place_node_of_function(std::string_view node) const {
-  const auto device = parse_device_name(read_place(node, file_).device);
-  if (!device || !device->job || is_foreign(*device)) return std::string(node);
-  return with_device(node, moved(*device));
+std::string Placement::place_node_of_function(std::string_view bytes) const {
+  const auto device = parse_device_name(read(bytes).device);
+  if (!device || !device->job || is_foreign(*device)) return std::string(bytes);
+  return with_device(bytes, moved(*device));
 }
 
 std::string Placement::place_library(std::string_view library) const {
-  return copy_message(
-      library, kLibraryFunction, [&](protozero::pbf_writer& functions, std::string_view function) {
-        functions.add_message(
-            kLibraryFunction,
-            copy_message(function, kFunctionNode,
-                         [&](protozero::pbf_writer& nodes, std::string_view node) {
-                           nodes.add_message(kFunctionNode, place_node_of_function(node));
-                         }));
-      });
+  return copy_message(library, kLibraryFunction, [&](std::string_view function) {
+    return copy_message(function, kFunctionNode,
+                        [&](std::string_view node) { return place_node_of_function(node); });
+  });
 }
 
 std::string Placement::place(std::string_view graph_def) {
   try {
     find_foreign(graph_def);
     const std::string nodes_placed = copy_message(
-        graph_def, kGraphNode, [&](protozero::pbf_writer& graph, std::string_view node) {
-          graph.add_message(kGraphNode, place_node(node));
-        });
+        graph_def, kGraphNode, [&](std::string_view node) { return place_node(node); });
     return copy_message(nodes_placed, kGraphLibrary,
-                        [&](protozero::pbf_writer& graph, std::string_view library) {
-                          graph.add_message(kGraphLibrary, place_library(library));
-                        });
+                        [&](std::string_view library) { return place_library(library); });
   } catch (const protozero::exception& error) {
     throw DataLossError(fmt::format("{}: damaged or not a GraphDef: {}", file_, error.what()));
   }

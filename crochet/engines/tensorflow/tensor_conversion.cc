@@ -31,6 +31,18 @@ TensorPtr allocate(const Tensor& tensor, size_t num_bytes) {
   return result;
 }
 
+// A tensor of TensorFlow's in this memory, which it releases, even on failure.
+TensorPtr in_memory(const Tensor& tensor, void* data, size_t num_bytes,
+                    void (*release)(void* data, size_t num_bytes, void* held), void* held) {
+  const std::span<const int64_t> dimensions = tensor.shape().dimensions();
+  TensorPtr result(TF_NewTensor(type_of(tensor), dimensions.data(), tensor.shape().rank(), data,
+                                num_bytes, release, held));
+  if (!result)
+    throw InvalidArgumentError(
+        fmt::format("TensorFlow does not accept the tensor {}", describe(tensor)));
+  return result;
+}
+
 // TensorFlow leaves freeing the strings' contents to the creator of the tensor.
 void free_strings(void* data, size_t num_bytes, void*) {
   auto* const elements = static_cast<TF_TString*>(data);
@@ -48,14 +60,7 @@ TensorPtr copy_strings(const Tensor& tensor) {
     TF_StringInit(element);
     TF_StringCopy(element++, string.data(), string.size());
   }
-  const std::span<const int64_t> dimensions = tensor.shape().dimensions();
-  // TensorFlow frees them, even on failure.
-  TensorPtr result(TF_NewTensor(TF_STRING, dimensions.data(), tensor.shape().rank(), data,
-                                num_bytes, free_strings, nullptr));
-  if (!result)
-    throw InvalidArgumentError(
-        fmt::format("TensorFlow does not accept the tensor {}", describe(tensor)));
-  return result;
+  return in_memory(tensor, data, num_bytes, free_strings, nullptr);
 }
 
 TensorPtr copy_numbers(const Tensor& tensor) {
@@ -68,16 +73,9 @@ TensorPtr copy_numbers(const Tensor& tensor) {
 // TensorFlow holds a copy of the Tensor object, which shares its memory.
 TensorPtr share(const Tensor& tensor) {
   auto holder = std::make_unique<Tensor>(tensor);
-  const std::span<const int64_t> dimensions = tensor.shape().dimensions();
   void* const data = const_cast<std::byte*>(holder->bytes().data());
   const auto let_go = [](void*, size_t, void* held) { delete static_cast<Tensor*>(held); };
-  // TensorFlow frees the holder, even on failure.
-  TensorPtr result(TF_NewTensor(type_of(tensor), dimensions.data(), tensor.shape().rank(), data,
-                                tensor.num_bytes(), let_go, holder.release()));
-  if (!result)
-    throw InvalidArgumentError(
-        fmt::format("TensorFlow does not accept the tensor {}", describe(tensor)));
-  return result;
+  return in_memory(tensor, data, tensor.num_bytes(), let_go, holder.release());
 }
 
 Shape shape_of(const TF_Tensor* tensor) {

@@ -9,9 +9,9 @@
 #include "crochet/engines/tensorflow/builder/function_rules.h"
 #include "crochet/engines/tensorflow/builder/graph_builder.h"
 #include "crochet/engines/tensorflow/c_api.h"
+#include "crochet/engines/tensorflow/definitions.h"
 #include "crochet/engines/tensorflow/graph_def.h"
-#include "crochet/engines/tensorflow/graph_functions.h"
-#include "crochet/engines/tensorflow/proto_reader.h"
+#include "crochet/engines/tensorflow/graph_def_fields.h"
 #include "crochet/engines/tensorflow/status.h"
 
 namespace crochet::inline v0::tensorflow {
@@ -19,20 +19,15 @@ namespace {
 
 using internal::FunctionPtr;
 using internal::functions_of;
+using internal::is_letter;
 using internal::message_at;
 using internal::ProtoReader;
 using internal::Status;
 
-// The fields of an OpDef, an ArgDef and a FunctionDef that matter here.
-constexpr uint32_t kOpInput = 2;
-constexpr uint32_t kOpOutput = 3;
-constexpr uint32_t kOpIsStateful = 17;
-constexpr uint32_t kArgType = 3;
+// Of FunctionDef: an OpDef.
 constexpr uint32_t kFunctionSignature = 1;
 
 constexpr int kAllOperations = -1;
-
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 void copy_function(const TF_Function* function, TF_Graph* to, const std::string& what) {
   Status status;
@@ -40,45 +35,32 @@ void copy_function(const TF_Function* function, TF_Graph* to, const std::string&
   status.check(what);
 }
 
-DType type_of_argument(ProtoReader argument) {
-  DType type = DType::kInvalid;
-  argument.read(internal::number_at(kArgType, type));
-  return type;
+void copy_functions(TF_Graph* from, TF_Graph* to, const std::string& what) {
+  for (const FunctionPtr& function : functions_of(from)) copy_function(function.get(), to, what);
 }
 
 FunctionInfo describe(TF_Function* function) {
   FunctionInfo info = {.name = TF_FunctionName(function), .input_types = {}, .output_types = {}};
-  const internal::BufferPtr definition(TF_NewBuffer());
-  Status status;
-  TF_FunctionToFunctionDef(function, definition.get(), status.get());
-  status.check(fmt::format("function \"{}\"", info.name));
+  const internal::BufferPtr definition = internal::function_def(function);
   const auto add_to = [](std::vector<DType>& types) {
-    return
-        [&types](ProtoReader argument) { types.push_back(type_of_argument(std::move(argument))); };
+    return [&types](ProtoReader argument) {
+      argument.read(internal::number_at(internal::kArgType, types.emplace_back()));
+    };
   };
   ProtoReader(internal::view_of(*definition), info.name)
       .read(message_at(kFunctionSignature, "signature", [&](ProtoReader signature) {
-        signature.read(message_at(kOpInput, "input_arg", add_to(info.input_types)),
-                       message_at(kOpOutput, "output_arg", add_to(info.output_types)));
+        signature.read(message_at(internal::kOpInput, "input_arg", add_to(info.input_types)),
+                       message_at(internal::kOpOutput, "output_arg", add_to(info.output_types)));
       }));
   return info;
 }
 
-// The OpDef of an operation type; null for an unknown one.
-internal::BufferPtr definition_of(TF_Graph* graph, const char* type) {
-  internal::BufferPtr definition(TF_NewBuffer());
-  Status status;
-  TF_GraphGetOpDef(graph, type, definition.get(), status.get());
-  if (!status.ok()) definition.reset();
-  return definition;
-}
-
 bool is_stateful(TF_Graph* graph, TF_Operation* operation) {
-  const internal::BufferPtr definition = definition_of(graph, TF_OperationOpType(operation));
+  const internal::BufferPtr definition = internal::op_def(graph, TF_OperationOpType(operation));
   if (!definition) return true;
   bool result = false;
   ProtoReader(internal::view_of(*definition), "OpDef")
-      .read(internal::flag_at(kOpIsStateful, result));
+      .read(internal::flag_at(internal::kOpIsStateful, result));
   return result;
 }
 
@@ -125,7 +107,7 @@ void GraphBuilder::check_can_add_function(const std::string& name,
   if (!internal::is_legal_operation_name(name) || !is_letter(name.front()) ||
       name.starts_with("crochet/"))
     throw InvalidArgumentError(fmt::format("\"{}\" is not a valid name for a function", name));
-  if (definition_of(graph_.tensorflow_graph(), name.c_str()))
+  if (internal::op_def(graph_.tensorflow_graph(), name))
     throw AlreadyExistsError(
         fmt::format("\"{}\" is already the name of a function or an operation type", name));
   for (const FunctionInput& input : inputs)
@@ -147,8 +129,7 @@ Function GraphBuilder::function(const std::string& name, const std::vector<Funct
   check_can_add_function(name, inputs);
   Graph body_graph;
   body_graph.functions_ = functions();
-  for (const FunctionPtr& known : functions_of(graph_.tensorflow_graph()))
-    copy_function(known.get(), body_graph.tensorflow_graph(), name);
+  copy_functions(graph_.tensorflow_graph(), body_graph.tensorflow_graph(), name);
 
   GraphBuilder build(body_graph);
   std::vector<Output> arguments;
@@ -171,8 +152,7 @@ Function GraphBuilder::function(const std::string& name, const std::vector<Funct
 
   const FunctionPtr made =
       to_function(body_graph.tensorflow_graph(), name, input_places, output_places);
-  for (const FunctionPtr& known : functions_of(body_graph.tensorflow_graph()))
-    copy_function(known.get(), graph_.tensorflow_graph(), name);
+  copy_functions(body_graph.tensorflow_graph(), graph_.tensorflow_graph(), name);
   copy_function(made.get(), graph_.tensorflow_graph(), name);
   auto& all = functions();
   all.insert(build.functions().begin(), build.functions().end());
@@ -195,7 +175,7 @@ void GraphBuilder::check_may_be_in_function(const std::string& type,
                                             const std::string& name) const {
   constexpr std::array<std::string_view, 3> kVariables = {"VarHandleOp", "VariableV2", "Variable"};
   if (!graph_.is_function_body_) return;
-  if (std::ranges::find(kVariables, type) != kVariables.end())
+  if (internal::is_one_of(type, kVariables))
     throw InvalidArgumentError(fmt::format(
         "operation \"{}\" of type {}: functions have no variables of their own; give it the handle "
         "of one as an input, of type resource",

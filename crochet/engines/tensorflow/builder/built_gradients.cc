@@ -9,6 +9,18 @@
 #include "crochet/tensor/fmt.h"
 
 namespace crochet::inline v0::tensorflow {
+namespace {
+
+TF_Output handle_place(const std::string& name, const Variable& variable) {
+  const TF_Output handle = {node_of(variable).parts.front().handle, 0};
+  if (TF_OperationOutputType(handle) != TF_RESOURCE)
+    throw UnimplementedError(fmt::format(
+        "gradients \"{}\": \"{}\" is a reference variable; name the output that reads it", name,
+        variable.name()));
+  return handle;
+}
+
+}  // namespace
 
 std::vector<Output> GraphBuilder::gradients(const std::string& name, const std::vector<OpInput>& ys,
                                             const std::vector<OpInput>& xs) {
@@ -35,15 +47,6 @@ TF_Output GraphBuilder::derivable(const std::string& what, const OpInput& input)
     throw InvalidArgumentError(
         fmt::format("{}: {} is {}, which has no derivatives", what, to_string(output), dtype));
   return place;
-}
-
-TF_Output GraphBuilder::handle_place(const std::string& name, const Variable& variable) const {
-  const TF_Output handle = {node_of(variable).parts.front().handle, 0};
-  if (TF_OperationOutputType(handle) != TF_RESOURCE)
-    throw UnimplementedError(fmt::format(
-        "gradients \"{}\": \"{}\" is a reference variable; name the output that reads it", name,
-        variable.name()));
-  return handle;
 }
 
 std::vector<Output> GraphBuilder::add_gradients(const std::string& name,

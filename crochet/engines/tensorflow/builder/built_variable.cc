@@ -19,10 +19,6 @@ const Graph::Part& whole_part(const Variable& variable) {
   return node.parts.front();
 }
 
-Output output_of(const Variable& variable, TF_Operation* operation) {
-  return Output(variable.info()->graph->find_operation(TF_OperationName(operation)), 0);
-}
-
 // The fixed shape of a variable. Throws: as GraphBuilder::variable() does.
 Shape shape_of_variable(const std::string& name, const OutputInfo& initial,
                         const VariableOptions& options) {
@@ -46,7 +42,8 @@ Shape shape_of_variable(const std::string& name, const OutputInfo& initial,
 Output GraphBuilder::value(const Variable& variable) { return whole_part(variable).value; }
 
 Output GraphBuilder::handle(const Variable& variable) {
-  return output_of(variable, whole_part(variable).handle);
+  const char* const name = TF_OperationName(whole_part(variable).handle);
+  return Output(variable.info()->graph->find_operation(name), 0);
 }
 
 Operation GraphBuilder::initializer(const Variable& variable) {

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "crochet/base/error.h"
+#include "crochet/engines/tensorflow/definitions.h"
 #include "crochet/engines/tensorflow/operation_builder.h"
 #include "crochet/engines/tensorflow/status.h"
 
@@ -17,13 +18,6 @@ namespace crochet::inline v0::tensorflow::internal {
 namespace {
 
 using Operations = std::unordered_set<TF_Operation*>;
-
-// The operations that `ys` depend on by values, including their own.
-Operations ancestors(std::span<const TF_Output> ys) {
-  Operations all;
-  for (const TF_Output& y : ys) add_with_sources(y.oper, all);
-  return all;
-}
 
 // Those among `operations` that depend on one of `xs` by values, in the order of their names.
 std::vector<TF_Operation*> dependents(std::span<const TF_Output> xs, const Operations& operations) {
@@ -53,7 +47,7 @@ bool is_of_a_loop(std::string_view type) {
   constexpr std::array<std::string_view, 8> kTypes = {
       "Enter",    "Exit",    "NextIteration",    "LoopCond",
       "RefEnter", "RefExit", "RefNextIteration", "Switch"};
-  return std::ranges::find(kTypes, type) != kTypes.end();
+  return is_one_of(type, kTypes);
 }
 
 void check_no_loops(const std::string& prefix, const std::vector<TF_Operation*>& operations) {
@@ -118,10 +112,8 @@ std::vector<TF_Output> translate(std::span<const TF_Output> outputs, TF_Graph* g
 void rehearse(TF_Graph* graph, const std::string& prefix, std::span<const TF_Output> ys,
               std::span<const TF_Output> xs, const std::vector<TF_Operation*>& between) {
   const std::string what = fmt::format("gradients \"{}\"", prefix);
-  const BufferPtr definition(TF_NewBuffer());
+  const BufferPtr definition = graph_def(graph, what);
   Status status;
-  TF_GraphToGraphDef(graph, definition.get(), status.get());
-  status.check(what);
   const GraphPtr copy(TF_NewGraph());
   const ImportOptionsPtr options(TF_NewImportGraphDefOptions());
   TF_GraphImportGraphDef(copy.get(), definition.get(), options.get(), status.get());
@@ -141,7 +133,8 @@ bool has_derivatives(DType dtype) {
 
 std::vector<TF_Output> add_gradients(TF_Graph* graph, const std::string& prefix,
                                      std::span<const TF_Output> ys, std::span<const TF_Output> xs) {
-  const Operations behind = ancestors(ys);
+  Operations behind;  // What the ys depend on by values, and their own operations.
+  for (const TF_Output& y : ys) add_with_sources(y.oper, behind);
   std::vector<TF_Output> by;  // Each x once, and only those that some y depends on.
   for (const TF_Output& x : xs)
     if (behind.contains(x.oper) &&

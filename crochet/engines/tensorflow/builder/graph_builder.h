@@ -205,7 +205,6 @@ class CROCHET_EXPORT GraphBuilder {
   // Throws: InvalidArgumentError unless it is a value of this graph that has derivatives; `what`
   // names it in messages.
   TF_Output derivable(const std::string& what, const OpInput& input) const;
-  TF_Output handle_place(const std::string& name, const Variable& variable) const;
   // Also throws AlreadyExistsError if a name begins with this one and "/".
   void check_free_prefix(const std::string& name) const;
   // The functions of the graph by name; those of an imported one are read on the first call.

@@ -12,10 +12,6 @@
 namespace crochet::inline v0::tensorflow::internal {
 namespace {
 
-bool is_handle(TF_Operation* operation) {
-  return std::string_view(TF_OperationOpType(operation)) == "VarHandleOp";
-}
-
 bool has_known_shape(TF_Operation* handle) {
   Status status;
   const TF_AttrMetadata about = TF_OperationGetAttrMetadata(handle, "shape", status.get());
@@ -24,11 +20,6 @@ bool has_known_shape(TF_Operation* handle) {
   TF_OperationGetAttrShape(handle, "shape", dimensions.data(), static_cast<int>(dimensions.size()),
                            status.get());
   return status.ok() && Shape(dimensions).is_fully_known();
-}
-
-// True for an input of a function, whose variable's shape is not known yet.
-bool is_argument(TF_Operation* handle) {
-  return std::string_view(TF_OperationOpType(handle)) == "Placeholder";
 }
 
 // Null without a global step.
@@ -61,8 +52,10 @@ RuledOperation apply_rules(const Graph& graph, const std::string& type, const st
   TF_Operation* const first =
       inputs.empty() || inputs.front().empty() ? nullptr : inputs.front().front().oper;
   if (first == nullptr) return rules;
+  const std::string_view first_type = TF_OperationOpType(first);
+  // A placeholder is an input of a function, whose variable's shape is not known yet.
   if (type == "AssignVariableOp" &&
-      (is_argument(first) || (is_handle(first) && has_known_shape(first))))
+      (first_type == "Placeholder" || (first_type == "VarHandleOp" && has_known_shape(first))))
     rules.attributes.emplace("validate_shape", true);
   if (step != nullptr && is_adding(type) && TF_OperationInput({step, 0}).oper == first)
     rules.control_inputs.push_back(step);

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/engines/tensorflow/internal/remote_session.h"
 
-#include <condition_variable>
-#include <mutex>
+#include <future>
 
 #include <fmt/ranges.h>
 
+#include "crochet/base/clock.h"
 #include "crochet/base/error.h"
 #include "crochet/base/internal/thread.h"
 #include "crochet/base/log.h"
@@ -22,16 +22,6 @@ namespace crochet::inline v0::tensorflow::internal {
 namespace {
 
 constexpr std::string_view kScheme = "grpc://";
-
-double seconds_of(std::chrono::milliseconds time) {
-  return std::chrono::duration<double>(time).count();
-}
-
-// Throws: TensorFlow's error.
-void run_nothing(TF_Session* session, const TF_Operation* nothing, Status& status) {
-  TF_SessionRun(session, nullptr, nullptr, nullptr, 0, nullptr, nullptr, 0, &nothing, 1, nullptr,
-                status.get());
-}
 
 }  // namespace
 
@@ -59,55 +49,47 @@ void probe(const RemoteTarget& remote) {
       TF_FinishOperation(TF_NewOperation(graph.get(), "NoOp", "crochet/probe"), status.get());
   TF_Session* const session = TF_NewSession(graph.get(), options.get(), status.get());
   status.check(fmt::format("session at {}", remote.target));
-  run_nothing(session, nothing, status);
+  TF_SessionRun(session, nullptr, nullptr, nullptr, 0, nullptr, nullptr, 0, &nothing, 1, nullptr,
+                status.get());
   RemoteClosing(session, remote).finish();
   if (TF_GetCode(status.get()) == TF_DEADLINE_EXCEEDED)
     throw DeadlineExceededError(fmt::format(
         "session at {}: no answer within {} s; the server there, or a member of its cluster that "
         "the device filters include, is absent or hangs{}",
-        remote.target, seconds_of(remote.limit), describe_absent(remote)));
+        remote.target, to_seconds(remote.limit), describe_absent(remote)));
   status.check(fmt::format("session at {}", remote.target));
 }
 
 std::string describe_absent(const RemoteTarget& remote) {
-  const std::optional<ClusterSpec> cluster = own_cluster_at(remote.target);
-  if (!cluster) return "";
-  const std::vector<std::string> absent = absent_members(*cluster, remote.config);
+  const std::optional<Member> self = own_member_at(remote.target);
+  if (!self) return "";
+  const std::vector<std::string> absent = absent_members(self->cluster, remote.config);
   return absent.empty() ? "" : fmt::format("; absent: {}", fmt::join(absent, ", "));
 }
 
 struct RemoteClosing::State {
-  TF_Session* session = nullptr;  // Deleted by the thread.
-
-  std::mutex mutex;  // Guards what follows.
-  std::condition_variable changed;
-  bool may_delete = false;
-  bool is_deleted = false;
+  std::promise<void> may_delete;
+  std::promise<void> deleted;
 };
 
 RemoteClosing::RemoteClosing(TF_Session* session, const RemoteTarget& remote)
     : state_(std::make_shared<State>()), target_(remote.target), limit_(remote.limit) {
-  state_->session = session;
-  Thread("closing the session at " + target_, [state = state_] {
+  Thread("closing the session at " + target_, [session, state = state_] {
     Status status;
     // Errors are ignored: the session may never have been created there.
-    TF_CloseSession(state->session, status.get());
-    std::unique_lock lock(state->mutex);
-    state->changed.wait(lock, [&] { return state->may_delete; });
-    TF_DeleteSession(state->session, status.get());
-    state->is_deleted = true;
-    state->changed.notify_all();
+    TF_CloseSession(session, status.get());
+    state->may_delete.get_future().wait();
+    TF_DeleteSession(session, status.get());
+    state->deleted.set_value();
   }).detach();
 }
 
 void RemoteClosing::finish() {
-  std::unique_lock lock(state_->mutex);
-  state_->may_delete = true;
-  state_->changed.notify_all();
+  state_->may_delete.set_value();
   // Closing has the limit, too: this is for members that exceed it.
-  if (!state_->changed.wait_for(lock, 2 * limit_, [&] { return state_->is_deleted; }))
+  if (state_->deleted.get_future().wait_for(2 * limit_) != std::future_status::ready)
     log_warning(fmt::format("the session at {} could not be closed within {} s: it is abandoned",
-                            target_, seconds_of(2 * limit_)));
+                            target_, to_seconds(2 * limit_)));
 }
 
 }  // namespace crochet::inline v0::tensorflow::internal

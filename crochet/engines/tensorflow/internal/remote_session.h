@@ -5,7 +5,6 @@
 #include <chrono>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "crochet/base/export.h"
 #include "crochet/session/graph.h"
@@ -26,9 +25,6 @@ struct RemoteTarget {
   std::string config;  // A ConfigProto with the limit.
   std::chrono::milliseconds limit{0};
 };
-
-// False for "", this process.
-inline bool is_remote(std::string_view target) { return !target.empty(); }
 
 // Throws: UnimplementedError unless the target is "grpc://<address>"; InvalidArgumentError for an
 // invalid address or invalid settings.

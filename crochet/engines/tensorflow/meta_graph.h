@@ -93,7 +93,7 @@ struct MetaGraph {
 namespace internal {
 
 // True for Python's collections of variables; others hold a program's own messages.
-bool holds_variables(std::string_view collection);
+CROCHET_EXPORT bool holds_variables(std::string_view collection);
 
 // Throws: UnimplementedError if the bytes are a MetaGraphDef, or a GraphDef, in text form.
 CROCHET_EXPORT void check_is_binary(std::string_view bytes, const std::string& name);

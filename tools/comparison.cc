@@ -33,10 +33,10 @@ template <typename T>
 Difference difference(const T& a, const T& b) {
   if constexpr (std::is_same_v<T, Boolean>) {
     return from_parts(a.value() == b.value() ? 0 : 1, 1);
-  } else if constexpr (is_complex<T>) {
+  } else if constexpr (kIsComplex<T>) {
     const std::complex<double> wide_a(a), wide_b(b);
     return from_parts(std::abs(wide_a - wide_b), std::max(std::abs(wide_a), std::abs(wide_b)));
-  } else if constexpr (is_real<T>) {
+  } else if constexpr (kIsReal<T>) {
     const auto wide_a = static_cast<double>(a), wide_b = static_cast<double>(b);
     return from_parts(std::abs(wide_a - wide_b), std::max(std::abs(wide_a), std::abs(wide_b)));
   } else {
@@ -50,9 +50,9 @@ Difference difference(const T& a, const T& b) {
 
 template <typename T>
 bool is_nan(const T& value) {
-  if constexpr (is_complex<T>)
+  if constexpr (kIsComplex<T>)
     return std::isnan(value.real()) || std::isnan(value.imag());
-  else if constexpr (is_real<T>)
+  else if constexpr (kIsReal<T>)
     return std::isnan(static_cast<double>(value));
   else
     return false;
@@ -62,7 +62,7 @@ template <typename T>
 bool same_value(const T& a, const T& b) {
   if constexpr (std::is_same_v<T, Boolean>)
     return a.value() == b.value();
-  else if constexpr (is_real<T>)
+  else if constexpr (kIsReal<T>)
     return static_cast<double>(a) == static_cast<double>(b);
   else
     return a == b;
@@ -79,8 +79,11 @@ bool are_close(const T& a, const T& b, const Tolerance& tolerance) {
 template <typename T>
 Comparison compare_numbers(std::span<const T> a, std::span<const T> b, const Tolerance& tolerance) {
   Comparison result;
+  const auto bytes_of = [](std::span<const T> one, size_t i) {
+    return std::as_bytes(one.subspan(i, 1)).data();
+  };
   for (size_t i = 0; i < a.size(); ++i) {
-    if (std::memcmp(&a[i], &b[i], sizeof(T)) == 0) continue;
+    if (std::memcmp(bytes_of(a, i), bytes_of(b, i), sizeof(T)) == 0) continue;
     if (!tolerance.is_exact() && are_close(a[i], b[i], tolerance)) continue;
     if (result.num_different++ == 0) {
       result.first = i;

@@ -22,11 +22,11 @@ struct Boolean {
 };
 
 template <typename T>
-inline constexpr bool is_complex = false;
+inline constexpr bool kIsComplex = false;
 template <typename T>
-inline constexpr bool is_complex<std::complex<T>> = true;
+inline constexpr bool kIsComplex<std::complex<T>> = true;
 template <typename T>
-inline constexpr bool is_real =
+inline constexpr bool kIsReal =
     std::is_floating_point_v<T> || std::is_same_v<T, Half> || std::is_same_v<T, Bfloat16>;
 
 // The integer type that a quantized type is stored as; others are unchanged.
@@ -63,11 +63,11 @@ template <typename T>
 Number number_of(const T& element) {
   if constexpr (std::is_same_v<T, Boolean>) {
     return element.value();
-  } else if constexpr (is_complex<T>) {
+  } else if constexpr (kIsComplex<T>) {
     return std::complex<double>(element);
   } else if constexpr (std::is_same_v<T, double>) {
     return element;
-  } else if constexpr (is_real<T>) {
+  } else if constexpr (kIsReal<T>) {
     return static_cast<float>(element);
   } else if constexpr (std::is_signed_v<T>) {
     return int64_t{element};

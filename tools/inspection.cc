@@ -69,7 +69,7 @@ void list_damaged_tensors(const CheckpointReader& reader, std::vector<std::strin
       // A variant: only its location can be checked.
     } catch (const Error& error) {
       if (!is_damage(error)) throw;
-      damage.push_back(error.what());
+      damage.emplace_back(error.what());
     }
   }
 }
@@ -83,7 +83,7 @@ void check_tensors(const CheckpointReader& reader, std::vector<std::string>& dam
     const size_t num_before = damage.size();
     list_damaged_tensors(reader, damage);
     // The damage is in bytes that belong to no tensor.
-    if (damage.size() == num_before) damage.push_back(error.what());
+    if (damage.size() == num_before) damage.emplace_back(error.what());
   }
 }
 
@@ -124,7 +124,7 @@ Inspection inspect(FileSystem& files, const FoundCheckpoint& checkpoint, Depth d
     if (depth == Depth::kEverything) check_tensors(reader, found.damage);
   } catch (const Error& error) {
     if (!is_damage(error)) throw;
-    found.damage.push_back(error.what());
+    found.damage.emplace_back(error.what());
   }
   // Indexes are removed first: while there is one, a missing file is damage.
   found.is_gone = !found.damage.empty() && !format_of(files, checkpoint.prefix);

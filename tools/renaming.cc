@@ -78,13 +78,13 @@ Substitution::Substitution(std::string_view text) {
   expression_ = std::make_shared<Expression>(pattern);
 }
 
-std::string Substitution::replacement_for(const std::string& name, const void* found,
+std::string Substitution::replacement_for(const std::string& name, const void* matches,
                                           size_t offset) const {
-  const Matches& matches = *static_cast<const Matches*>(found);
+  const Matches& parts = *static_cast<const Matches*>(matches);
   const auto group = [&](size_t i) -> std::string {
-    if (matches[i].rm_so < 0) return {};
-    return name.substr(offset + static_cast<size_t>(matches[i].rm_so),
-                       static_cast<size_t>(matches[i].rm_eo - matches[i].rm_so));
+    if (parts[i].rm_so < 0) return {};
+    return name.substr(offset + static_cast<size_t>(parts[i].rm_so),
+                       static_cast<size_t>(parts[i].rm_eo - parts[i].rm_so));
   };
   std::string result;
   for (size_t i = 0; i < replacement_.size(); ++i) {

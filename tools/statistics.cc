@@ -41,7 +41,7 @@ template <typename T>
 auto value_of(const T& element) {
   if constexpr (std::is_same_v<T, Boolean>)
     return element.value();
-  else if constexpr (is_real<T> && sizeof(T) < sizeof(float))
+  else if constexpr (kIsReal<T> && sizeof(T) < sizeof(float))
     return static_cast<float>(element);
   else
     return element;
@@ -56,7 +56,7 @@ void look_at_ordered(std::span<const T> elements, Statistics& found) {
   decltype(value_of(T())) least = {}, most = {};
   for (const T& element : elements) {
     const auto value = value_of(element);
-    if constexpr (is_real<T>)
+    if constexpr (kIsReal<T>)
       if (!counts(value, found)) continue;
     if (count++ == 0 || value < least) least = value, min = &element;
     if (max == nullptr || value > most) most = value, max = &element;
@@ -73,7 +73,7 @@ void look_at_ordered(std::span<const T> elements, Statistics& found) {
 Statistics statistics_of(const Tensor& tensor) {
   Statistics found;
   visit_elements(tensor, [&]<typename T>(std::span<const T> elements) {
-    if constexpr (is_complex<T>)
+    if constexpr (kIsComplex<T>)
       look_at_complex(elements, found);
     else
       look_at_ordered(elements, found);

@@ -122,7 +122,7 @@ class IoRingPool {
     for (auto& idle : idle_) {
       IoRing* none = nullptr;
       if (!idle.compare_exchange_strong(none, ring.get(), std::memory_order_acq_rel)) continue;
-      ring.release();
+      static_cast<void>(ring.release());
       return;
     }
   }

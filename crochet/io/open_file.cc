@@ -108,22 +108,22 @@ FileDescriptor open_or_throw(FilePlace place, int flags) {
   throw_errno(error, place.path, "open");
 }
 
+// Refuses what is not a plain file with one name, and empties one that is to be replaced.
+// Returns an errno, or 0.
+int prepare(int file, OpenFor purpose, struct stat& status) noexcept {
+  if (::fstat(file, &status) != 0) return errno;
+  if (!S_ISREG(status.st_mode)) return kNotPlain;
+  if (purpose != OpenFor::kReading && status.st_nlink > 1) return EMLINK;
+  return empty_if_replacing(file, purpose, status.st_size) != 0 ? errno : 0;
+}
+
 }  // namespace
 
 int try_open_file(const FilePlace& place, OpenFor purpose, int flags) noexcept {
   const int file = open_plain_file(place, purpose, flags);
   if (file < 0) return -errno;
   struct stat status;
-  int error = 0;
-  if (::fstat(file, &status) != 0)
-    error = errno;
-  else if (!S_ISREG(status.st_mode))
-    error = kNotPlain;
-  else if (purpose != OpenFor::kReading && status.st_nlink > 1)
-    error = EMLINK;
-  else if (empty_if_replacing(file, purpose, status.st_size) != 0)
-    error = errno;
-  if (error != 0) {
+  if (const int error = prepare(file, purpose, status); error != 0) {
     ::close(file);
     return -error;
   }

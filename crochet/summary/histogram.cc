@@ -49,12 +49,12 @@ const std::vector<double>& all_limits() {
 // The number of positive limits below a non-negative size, or equal to it if `or_equal`. Takes half
 // the time of a search: the logarithm is off by at most one.
 size_t limits_below(double size, bool or_equal) {
-  static const double kLogGrowth = std::log(kGrowth);
-  static const double kLogSmallest = std::log(kSmallestLimit);
+  static const double log_growth = std::log(kGrowth);
+  static const double log_smallest = std::log(kSmallestLimit);
   const std::vector<double>& limits = positive_limits();
   const auto is_below = [&](double limit) { return or_equal ? limit <= size : limit < size; };
   if (!is_below(limits.front())) return 0;
-  const double guess = (std::log(size) - kLogSmallest) / kLogGrowth;
+  const double guess = (std::log(size) - log_smallest) / log_growth;
   size_t count = std::min(static_cast<size_t>(guess), limits.size());
   while (count < limits.size() && is_below(limits[count])) ++count;
   while (count > 0 && !is_below(limits[count - 1])) --count;

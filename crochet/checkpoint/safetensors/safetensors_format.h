@@ -45,7 +45,7 @@ std::string encode(const SafetensorsHeader& header, std::string_view file);
 // The inverse, without the length, for untrusted bytes. `data_bytes` is the number of bytes after
 // the header.
 // Throws: DataLossError for anything that violates the format.
-SafetensorsHeader decode_safetensors_header(std::string_view json, uint64_t data_bytes,
+SafetensorsHeader decode_safetensors_header(std::string_view text, uint64_t data_bytes,
                                             std::string_view file);
 
 // A string in JSON, with quotes. Throws: InvalidArgumentError if it is not UTF-8.

@@ -330,7 +330,7 @@ std::vector<std::string> Graph::operation_names() const {
 
 std::vector<Variable> Graph::variables() const {
   std::vector<Variable> variables;
-  for (const auto& node : variables_) variables.push_back(Variable(node.get()));
+  for (const auto& node : variables_) variables.emplace_back(Variable(node.get()));
   return variables;
 }
 

@@ -97,7 +97,8 @@ SavedModel::SavedModel(std::string directory, const SavedModelOptions& options)
   const std::vector<Candidate> candidates = read_candidates(bytes, path);
   const size_t index = choose(candidates, {options.tags.begin(), options.tags.end()}, path);
   place_ = fmt::format("{}: meta_graphs[{}]", path, index);
-  // A Graph cannot be moved.
+  // A Graph cannot be moved, so std::make_unique cannot make one.
+  // NOLINTNEXTLINE(modernize-make-unique)
   graph_.reset(new Graph(Graph::from_meta_graph(with_own_assets(candidates[index].bytes), place_)));
   for (const auto& [name, signature] : graph_->definition().signatures)
     if (!name.starts_with(kInternal)) signatures_.emplace(name, resolve(signature, name));

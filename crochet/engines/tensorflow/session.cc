@@ -42,7 +42,7 @@ std::string describe_run(std::span<const Output> fetches) {
   std::vector<std::string> names;
   for (const Output& output : fetches.first(std::min(fetches.size(), kNamesInMessages)))
     names.push_back(to_string(output));
-  if (fetches.size() > kNamesInMessages) names.push_back("...");
+  if (fetches.size() > kNamesInMessages) names.emplace_back("...");
   return fmt::format("run of {}", fmt::join(names, ", "));
 }
 

@@ -137,7 +137,7 @@ struct Forgetful {
   static constexpr uint32_t max() { return 9; }
   uint32_t operator()() { return state = (state + 1) % 10; }
   uint32_t state = 0;
-  friend bool operator==(const Forgetful&, const Forgetful&) = default;
+  bool operator==(const Forgetful&) const = default;
 };
 std::ostream& operator<<(std::ostream& out, const Forgetful& generator) {
   return out << generator.state;

@@ -90,7 +90,7 @@ Variable GraphBuilder::add_variable(const std::string& name, Output initial,
                                   .is_resource = true,
                                   .trainable = options.trainable};
   std::vector<std::string_view> collections = {options.local ? "local_variables" : "variables"};
-  if (options.trainable && !options.local) collections.push_back("trainable_variables");
+  if (options.trainable && !options.local) collections.emplace_back("trainable_variables");
   return graph_.add_variable(definition, collections);
 }
 

@@ -19,7 +19,7 @@ namespace internal {
 template <typename T>
 bool fits(double number) {
   // The limits as powers of two: the largest int64 is not a double.
-  constexpr double kEnd = 2.0 * static_cast<double>(std::numeric_limits<T>::max() / 2 + 1);
+  constexpr double kEnd = 2.0 * static_cast<double>(T{1} << (std::numeric_limits<T>::digits - 1));
   return number >= (std::is_signed_v<T> ? -kEnd : 0.0) && number < kEnd &&
          number == static_cast<double>(static_cast<T>(number));
 }

@@ -92,10 +92,10 @@ TEST_F(LooperThreadTest, CallsNothingIfTheStopCameFirst) {
 TEST_F(LooperThreadTest, CallsStartLoopAndStopLoop) {
   std::vector<std::string> calls;
   start_looper_thread(coordinator_,
-                      {.start_loop = [&] { calls.push_back("start"); },
-                       .stop_loop = [&] { calls.push_back("stop"); }},
+                      {.start_loop = [&] { calls.emplace_back("start"); },
+                       .stop_loop = [&] { calls.emplace_back("stop"); }},
                       [&] {
-                        calls.push_back("target");
+                        calls.emplace_back("target");
                         stop();
                       });
   coordinator_.join();

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/monitor/session_manager.h"
 
+#include <string_view>
+
 #include <fmt/ranges.h>
 
 #include "crochet/base/check_number.h"
@@ -78,7 +80,7 @@ std::unique_ptr<Session> SessionManager::prepare_session(const PrepareSessionOpt
             fmt::format("{} holds no checkpoint: starting afresh", options.session.checkpoint_dir));
       initialize(*session, options);
     }
-    const char* const kNotReady = "Init operations did not make model ready";
+    static constexpr std::string_view kNotReady = "Init operations did not make model ready";
     if (const Obstacle found = initialize_locally(*session))
       throw FailedPreconditionError(fmt::format("{} for local_init: {}", kNotReady, *found));
     if (const Obstacle found = obstacle(*session, options_.ready_op))

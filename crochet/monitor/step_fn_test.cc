@@ -23,12 +23,12 @@ class NotingHook final : public SessionRunHook {
     coordinator = &of_session;
   }
   std::optional<SessionRunArgs> before_run(SessionRunContext& context) override {
-    calls.push_back("before_run");
+    calls.emplace_back("before_run");
     if (before_failure) std::rethrow_exception(std::exchange(before_failure, nullptr));
     return SessionRunArgs{.fetches = context.session().graph().output("loss")};
   }
   void after_run(SessionRunContext& context, const SessionRunValues& values) override {
-    calls.push_back("after_run");
+    calls.emplace_back("after_run");
     losses.push_back(values.results.scalar<float>());
     context.session().run("accuracy");
   }

@@ -115,7 +115,7 @@ TEST_F(LoopTest, PassesTheStepToTheBodyWhichMayStop) {
 TEST_F(LoopTest, ComputesThenUpdates) {
   std::vector<std::string> calls;
   Loop loop({.hooks = {StopAtStepHook({.num_steps = 2})}});
-  loop.run([&] { calls.push_back("compute"); }, [&](Step&) { calls.push_back("update"); });
+  loop.run([&] { calls.emplace_back("compute"); }, [&](Step&) { calls.emplace_back("update"); });
   EXPECT_THAT(calls, ElementsAre("compute", "update", "compute", "update"));
 }
 

@@ -99,7 +99,7 @@ TensorSlice whole_slice(const Shape& shape) {
 Shape shape_of(const TensorSlice& slice) {
   std::vector<int64_t> sizes;
   for (const SliceExtent& extent : slice) sizes.push_back(extent.length);
-  return Shape(std::move(sizes));
+  return Shape(sizes);
 }
 
 std::optional<TensorSlice> intersection(const TensorSlice& a, const TensorSlice& b) {

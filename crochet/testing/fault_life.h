@@ -101,7 +101,7 @@ class FaultLife {
         part();
         return true;
       } catch (const std::exception& error) {
-        heard_.push_back(error.what());
+        heard_.emplace_back(error.what());
         return false;
       }
     };

@@ -253,6 +253,7 @@ TYPED_TEST_P(SessionContract, TakesSnapshotsOfRequestedVariables) {
 
 TYPED_TEST_P(SessionContract, NeverChangesASnapshot) {
   const Snapshot before = this->session_->snapshot(this->graph().variables());
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): compared after a change.
   const std::vector<NamedTensor> copy = before.tensors();
   this->session_->run(this->train());
   const Assignment changed = this->assignment("matrix", Tensor::zeros<float>({2, 3}));

@@ -44,7 +44,7 @@ class StepState {
   }
 
   // Sets the state to that of the session's step.
-  void follow(Session& session) {
+  void follow(Session& session) const {
     const TensorMap state = at(read_global_step(session));
     std::vector<Assignment> assignments;
     for (const Variable& variable : graph.variables()) {
@@ -63,7 +63,7 @@ class StepState {
   }
 
   // True if all values are those of the session's step.
-  bool is_of_one_step(Session& session) {
+  bool is_of_one_step(Session& session) const {
     TensorMap state;
     const Snapshot snapshot = session.snapshot(graph.variables());
     for (const auto& [name, tensor] : snapshot.tensors()) state[name] = tensor;

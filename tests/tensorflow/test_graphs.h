@@ -68,7 +68,7 @@ struct InitializedGraph {
     return session;
   }
   Variable variable(const std::string& name) const { return variable_of(graph, name); }
-  Tensor value(const std::string& name) { return value_of(*session, name); }
+  Tensor value(const std::string& name) const { return value_of(*session, name); }
 
   Graph graph;
   Output init;

@@ -20,7 +20,7 @@ Thread::Thread() noexcept = default;
 
 Thread::Thread(const std::string& what, std::function<void()> body) {
   try {
-    handle_.reset(new Handle{std::thread(std::move(body))});
+    handle_ = std::make_unique<Handle>(Handle{std::thread(std::move(body))});
   } catch (const std::system_error& error) {
     throw ResourceExhaustedError(fmt::format("{}: cannot start a thread: {}", what, error.what()));
   }

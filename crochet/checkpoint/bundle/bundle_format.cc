@@ -97,11 +97,11 @@ RawEntry read_entry(const pbf_reader& message) {
   return raw;
 }
 
-Shape checked_shape(std::vector<int64_t> dimensions) {
+Shape checked_shape(const std::vector<int64_t>& dimensions) {
   for (const int64_t size : dimensions)
     if (size < 0) throw DataLossError(fmt::format("a dimension of size {}", size));
   try {
-    return Shape(std::move(dimensions));
+    return Shape(dimensions);
   } catch (const InvalidArgumentError& error) {
     throw DataLossError(error.what());
   }
@@ -140,7 +140,7 @@ StoredTensor checked_entry(RawEntry raw) {
         fmt::format("found {} dimensions, expected at most {}", raw.dimensions.size(), kMaxRank));
   StoredTensor entry = std::move(raw.entry);
   entry.dtype = static_cast<DType>(raw.dtype);
-  entry.shape = checked_shape(std::move(raw.dimensions));
+  entry.shape = checked_shape(raw.dimensions);
   check_slices(entry);
   if (!entry.slices.empty()) return entry;
   if (entry.shard < 0 || entry.offset < 0 || entry.size < 0)

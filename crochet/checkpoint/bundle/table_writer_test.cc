@@ -129,30 +129,14 @@ TEST(TableWriterTest, EndsBlocksWhereLevelDbDoes) {
 
 // Each pair of keys on both sides of a block's end.
 TEST(TableWriterTest, IndexKeysAreThoseOfLevelDb) {
-  const std::vector<std::string> keys = {"",
-                                         "\x01",
-                                         "a",
-                                         "a\xff",
-                                         "a\xff\xff",
-                                         "a\xff\xff"
-                                         "b",
-                                         "aa",
-                                         "ab",
-                                         "abc",
-                                         "abd",
-                                         "abe",
-                                         "ac",
-                                         "b",
-                                         "\x7f",
-                                         "\x80",
-                                         "\xfe",
-                                         "\xfe\xff",
-                                         "\xff",
-                                         "\xff\x01",
-                                         "\xff\xfe",
-                                         "\xff\xfe\x01",
-                                         "\xff\xff",
-                                         "\xff\xff\xff"};
+  const std::vector<std::string> keys = {"",         "\x01",        "a",
+                                         "a\xff",    "a\xff\xff",   std::string("a\xff\xff") + "b",
+                                         "aa",       "ab",          "abc",
+                                         "abd",      "abe",         "ac",
+                                         "b",        "\x7f",        "\x80",
+                                         "\xfe",     "\xfe\xff",    "\xff",
+                                         "\xff\x01", "\xff\xfe",    "\xff\xfe\x01",
+                                         "\xff\xff", "\xff\xff\xff"};
   const std::string block(kBlockBytes, 'v');
   for (const std::string& key : keys)
     for (const std::string& next : keys)

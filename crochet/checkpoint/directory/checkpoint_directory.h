@@ -60,9 +60,9 @@ class CheckpointDirectory {
   // Removes it, or returns why it is kept.
   // Throws: what the file system throws.
   std::optional<std::string> remove_or_keep(const std::string& prefix);
-  // Appends the suffix, or a free one with a number, to the names of all files of a checkpoint.
-  // Returns it.
-  std::string rename_all(const std::string& prefix, const std::string& suffix);
+  // Appends the wanted suffix, or a free one with a number, to the names of all files of a
+  // checkpoint. Returns it.
+  std::string rename_all(const std::string& prefix, const std::string& wanted);
   // Why a checkpoint must not be changed; unset if it may be.
   std::optional<std::string> objection(const std::string& prefix);
 

@@ -37,7 +37,7 @@ Tensor filled(float value) {
 
 class KindsTest : public testing::Test {
  protected:
-  void assign(const std::string& name, const Tensor& value) {
+  void assign(const std::string& name, const Tensor& value) const {
     tensorflow::assign(*it_.session, name, value);
   }
   Operation operation(const std::string& name) { return it_.graph.operation(name); }

@@ -47,7 +47,7 @@ TEST(TensorConversionTest, ConvertsStringsOfEveryLength) {
   std::vector<std::string> strings;
   for (size_t length : {0, 1, 15, 16, 22, 23, 24, 100, 100'000})
     strings.emplace_back(length, static_cast<char>('a' + length % 26));
-  strings.push_back(std::string("with\0zero", 9));
+  strings.emplace_back("with\0zero", 9);
   const Tensor tensor = Tensor::from(strings, {2, 5});
   EXPECT_EQ(there_and_back(tensor), tensor);
   EXPECT_EQ(there_and_back(Tensor::scalar(std::string("cat"))), Tensor::scalar(std::string("cat")));

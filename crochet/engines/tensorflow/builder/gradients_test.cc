@@ -62,7 +62,7 @@ TEST_F(GradientsTest, ReturnsEachDerivativeAtItsIndex) {
   std::vector<OpInput> xs;
   for (int i = 0; i < 20; ++i) {
     parts.push_back(build_.constant(fmt::format("part_{}", i), Tensor::zeros<float>({i + 1})));
-    xs.push_back(parts.back());
+    xs.emplace_back(parts.back());
   }
   const auto joined = build_.op("ConcatV2", "joined", {parts, build_.constant("axis", 0)});
   std::vector<float> numbers(210);

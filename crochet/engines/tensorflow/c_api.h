@@ -36,10 +36,13 @@ inline bool is_same(const TF_Output& a, const TF_Output& b) {
   return a.oper == b.oper && a.index == b.index;
 }
 
-// Reference types have the numbers of the other types plus this.
+// Reference types have the numbers of the other types plus this. These are not values of
+// TF_DataType, although the C API returns them as such: only int may hold them.
 inline constexpr int kReferenceTypes = 100;
-inline bool is_reference(TF_DataType type) { return static_cast<int>(type) > kReferenceTypes; }
-inline bool is_reference(TF_Output output) { return is_reference(TF_OperationOutputType(output)); }
+inline int type_number(TF_Output output) { return TF_OperationOutputType(output); }
+inline int type_number(TF_Input input) { return TF_OperationInputType(input); }
+inline bool is_reference(int type) { return type > kReferenceTypes; }
+inline bool is_reference(TF_Output output) { return is_reference(type_number(output)); }
 
 inline bool is_one_of(std::string_view type, const auto& types) {
   return std::ranges::find(types, type) != std::ranges::end(types);

@@ -71,7 +71,7 @@ Operation Graph::add_global_step_increment(int64_t increment, std::vector<Output
                                               : Tensor::scalar(increment);
   OperationBuilder constant(graph_.get(), "Const", name + "/amount");
   constant.attribute("dtype", dtype).attribute("value", value);
-  const bool is_resource = TF_OperationOutputType({handle, 0}) == TF_RESOURCE;
+  const bool is_resource = internal::type_number(TF_Output{handle, 0}) == TF_RESOURCE;
   OperationBuilder sum(graph_.get(), is_resource ? "AssignAddVariableOp" : "AssignAdd", name);
   sum.input({handle, 0}).input({add_node(constant.finish()).operation, 0}).colocate_with(handle);
   for (const Output& control : control_inputs) sum.control_input(node_of(control).operation);

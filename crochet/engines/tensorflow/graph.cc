@@ -31,7 +31,7 @@ using internal::Status;
 using internal::without_index;
 
 DType dtype_of_output(TF_Output output) {
-  const int number = TF_OperationOutputType(output) % internal::kReferenceTypes;
+  const int number = internal::type_number(output) % internal::kReferenceTypes;
   return is_valid_dtype(number) ? static_cast<DType>(number) : DType::kInvalid;
 }
 

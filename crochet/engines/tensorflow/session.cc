@@ -74,8 +74,7 @@ void check_fetch(const Graph& graph, const Output& output) {
     throw UnimplementedError(fmt::format(
         "{} cannot be fetched: it is of TensorFlow's type {} ({}), whose values cannot leave "
         "TensorFlow",
-        to_string(output),
-        static_cast<int>(TF_OperationOutputType(place_of(output))) % internal::kReferenceTypes,
+        to_string(output), internal::type_number(place_of(output)) % internal::kReferenceTypes,
         dtype));
 }
 

@@ -41,7 +41,7 @@ TF_Operation* origin(TF_Output output) {
 bool changes(TF_Operation* operation, const std::unordered_set<TF_Operation*>& variables) {
   if (is_reading(TF_OperationOpType(operation))) return false;
   for (int i = 0; i < TF_OperationNumInputs(operation); ++i) {
-    const TF_DataType type = TF_OperationInputType({operation, i});
+    const int type = type_number(TF_Input{operation, i});
     if (!is_reference(type) && type != TF_RESOURCE) continue;
     if (variables.contains(origin(TF_OperationInput({operation, i})))) return true;
   }

@@ -13,7 +13,7 @@ namespace {
 
 TF_Output handle_place(const std::string& name, const Variable& variable) {
   const TF_Output handle = {node_of(variable).parts.front().handle, 0};
-  if (TF_OperationOutputType(handle) != TF_RESOURCE)
+  if (internal::type_number(handle) != TF_RESOURCE)
     throw UnimplementedError(fmt::format(
         "gradients \"{}\": \"{}\" is a reference variable; name the output that reads it", name,
         variable.name()));

@@ -53,7 +53,7 @@ std::vector<Function> functions_of(const Attribute& attribute) {
 std::vector<DType> types_of(const std::vector<TF_Output>& values) {
   std::vector<DType> types;
   for (const TF_Output& value : values)
-    types.push_back(static_cast<DType>(TF_OperationOutputType(value) % kReferenceTypes));
+    types.push_back(static_cast<DType>(type_number(value) % kReferenceTypes));
   return types;
 }
 

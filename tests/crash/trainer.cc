@@ -55,6 +55,7 @@
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/crochet.h"
 #include "crochet/testing/failing_file_system.h"
+#include "crochet/testing/sanitizers.h"
 
 using namespace crochet;
 
@@ -246,13 +247,10 @@ void be_the_child(ChildEnds how, Saver& saver, Session& session, const std::stri
 
 // Forks a child, which ends in one of the ways above in turn, and waits for it.
 void fork_after(int64_t step, Saver& saver, Session& session, const std::string& directory) {
-#ifdef __SANITIZE_ADDRESS__
-  // AddressSanitizer of GCC 12 does not hold its allocator's locks across a fork: if another thread
-  // had one, the child waits forever as soon as it allocates or frees.
-  const ChildEnds how = ChildEnds::kAtOnce;
-#else
-  const ChildEnds how = static_cast<ChildEnds>(step % 4);
-#endif
+  // AddressSanitizer of GCC 12 and clang 14 does not hold its allocator's locks across a fork: if
+  // another thread had one, the child waits forever as soon as it allocates or frees.
+  const ChildEnds how =
+      kHasAddressSanitizer ? ChildEnds::kAtOnce : static_cast<ChildEnds>(step % 4);
   const pid_t child = ::fork();
   if (child == 0) be_the_child(how, saver, session, directory);
   int status = 0;

@@ -21,6 +21,7 @@
 #include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/testing/forked_child.h"
 #include "crochet/testing/log_capture.h"
+#include "crochet/testing/sanitizers.h"
 #include "crochet/testing/scripted_session.h"
 #include "crochet/testing/temp_directory.h"
 #include "crochet/testing/watched_file_system.h"
@@ -113,9 +114,8 @@ TEST_F(ForkedSaverTest, AChildDoesNotWaitForASaveOfItsParent) {
 }
 
 TEST_F(ForkedSaverTest, AChildSavesWithItsOwnSaver) {
-#ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "ThreadSanitizer does not support threads in the child of a process with threads";
-#endif
+  if (kHasThreadSanitizer)
+    GTEST_SKIP() << "ThreadSanitizer has no threads in the child of a process with threads";
   save_behind_gate();
   EXPECT_EQ(run_in_child([&] {
               MemoryFileSystem files;

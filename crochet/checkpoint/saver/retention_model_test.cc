@@ -32,6 +32,7 @@
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
 #include "crochet/testing/raw_bundle.h"
+#include "crochet/testing/sanitizers.h"
 #include "crochet/testing/scripted_session.h"
 
 namespace crochet {
@@ -39,11 +40,8 @@ namespace {
 
 using internal::RetentionModel;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kSequences = 1'000;  // Each takes ten times as long.
-#else
-constexpr int kSequences = 10'000;
-#endif
+// With a sanitizer, each takes ten times as long.
+constexpr int kSequences = kHasAddressSanitizer || kHasThreadSanitizer ? 1'000 : 10'000;
 constexpr int kOperations = 14;  // Per sequence.
 constexpr double kYear = 365.25 * 24 * 3600;
 

@@ -16,6 +16,7 @@
 #include "crochet/session/session.h"
 #include "crochet/testing/forked_child.h"
 #include "crochet/testing/no_threads.h"
+#include "crochet/testing/sanitizers.h"
 
 namespace crochet::local {
 namespace {
@@ -64,9 +65,8 @@ TEST_F(ForkedSessionTest, AChildRunsDuringARunOfItsParent) {
 }
 
 TEST_F(ForkedSessionTest, AChildChangesAValueThatItsParentHoldsInASnapshot) {
-#ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "ThreadSanitizer does not support threads in the child of a process with threads";
-#endif
+  if (kHasThreadSanitizer)
+    GTEST_SKIP() << "ThreadSanitizer has no threads in the child of a process with threads";
   const Snapshot snapshot = session_->snapshot(graph_.variables());
   session_->run(add_);  // Uses the copier's threads and spare memory.
   EXPECT_EQ(run_in_child([&] {

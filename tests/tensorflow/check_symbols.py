@@ -15,9 +15,10 @@ import sys
 
 SHARED = re.compile(r"/(libc|libm|libstdc\+\+|libgcc_s|ld-linux[^/]*|libpthread|libdl|librt|libz|linux-vdso)\.so")
 # Mangled names in std, __gnu_cxx and __cxxabiv1, with their vtables, type information and guards; operators new and
-# delete; symbols that the linker and the C runtime put into every program.
+# delete; type information of functions, which -fsanitize=function adds; symbols that the linker and the C runtime put
+# into every program.
 RUN_TIME = re.compile(
-    r"_ZZ?(T[VTIS]|GV|GR|Th[^_]*_|Tv[^_]*_)?(N[KVr]*)?(S[absiodt]|9__gnu_cxx|10__cxxabiv1)|_Z(nw|na|dl|da)|__|_init$|_fini$|_IO_|_edata|_end|data_start|main$"
+    r"_ZZ?(T[VTIS]|GV|GR|Th[^_]*_|Tv[^_]*_)?(N[KVr]*)?(S[absiodt]|9__gnu_cxx|10__cxxabiv1)|_Z(nw|na|dl|da)|_ZT[IS]F|__|_init$|_fini$|_IO_|_edata|_end|data_start|main$"
 )
 # Of the C library, by copy relocation.
 C_DATA = {"stderr", "stdout", "stdin", "environ", "optarg", "optind"}

@@ -20,7 +20,7 @@ endfunction()
 # Seconds for one test binary. Under ThreadSanitizer tests that flip every bit take minutes, and
 # several binaries run at once.
 if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=")
-  set(CROCHET_TEST_TIMEOUT 1800)
+  set(CROCHET_TEST_TIMEOUT 3600)
 else()
   set(CROCHET_TEST_TIMEOUT 300)
 endif()

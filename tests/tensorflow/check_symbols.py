@@ -15,11 +15,12 @@ import sys
 
 SHARED = re.compile(r"/(libc|libm|libstdc\+\+|libgcc_s|ld-linux[^/]*|libpthread|libdl|librt|libz|linux-vdso)\.so")
 # Mangled names in std, __gnu_cxx and __cxxabiv1, with their vtables, type information and guards; operators new and
-# delete; type information of functions, which -fsanitize=function adds; symbols that the linker and the C runtime put
-# into every program.
+# delete; symbols that the linker and the C runtime put into every program.
 RUN_TIME = re.compile(
-    r"_ZZ?(T[VTIS]|GV|GR|Th[^_]*_|Tv[^_]*_)?(N[KVr]*)?(S[absiodt]|9__gnu_cxx|10__cxxabiv1)|_Z(nw|na|dl|da)|_ZT[IS]F|__|_init$|_fini$|_IO_|_edata|_end|data_start|main$"
+    r"_ZZ?(T[VTIS]|GV|GR|Th[^_]*_|Tv[^_]*_)?(N[KVr]*)?(S[absiodt]|9__gnu_cxx|10__cxxabiv1)|_Z(nw|na|dl|da)|__|_init$|_fini$|_IO_|_edata|_end|data_start|main$"
 )
+# Type information of functions, which clang's -fsanitize=function adds to programs built with its sanitizers.
+FUNCTION_TYPE = re.compile(r"_ZT[IS]F")
 # Of the C library, by copy relocation.
 C_DATA = {"stderr", "stdout", "stdin", "environ", "optarg", "optind"}
 
@@ -44,11 +45,12 @@ def main():
             ours[path] = symbols(path)
     if not any(name.startswith("TF_") for name in theirs):
         sys.exit(f"{program} does not link TensorFlow")
+    is_sanitized = "__asan_init" in ours[program]
     mixed = [
         f"{path}: {name}"
         for path, names in ours.items()
         for name in sorted(names & theirs)
-        if not RUN_TIME.match(name) and name not in C_DATA
+        if not RUN_TIME.match(name) and name not in C_DATA and not (is_sanitized and FUNCTION_TYPE.match(name))
     ]
     if mixed:
         sys.exit("symbols that TensorFlow's libraries export, too:\n" + "\n".join(mixed[:50]))

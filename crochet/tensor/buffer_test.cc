@@ -48,7 +48,7 @@ TEST(BufferTest, CountsItsHolders) {
   Buffer first(8);
   EXPECT_TRUE(first.is_unique());
   {
-    // NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
+    // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): copying is tested.
     const Buffer second = first;
     EXPECT_EQ(second.data(), first.data());
     EXPECT_FALSE(first.is_unique());
@@ -166,7 +166,7 @@ TEST(BufferTest, CountsTheMemoryOfAllBuffers) {
   const size_t before = buffer_usage().num_bytes;
   {
     const Buffer first(kSize);
-    // NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
+    // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): copying is tested.
     const Buffer same = first;
     const Buffer second(kSize / 2);
     EXPECT_EQ(buffer_usage().num_bytes, before + kSize + kSize / 2);

@@ -129,7 +129,7 @@ TEST(TensorTest, CopiesShareUntilOneIsWrittenTo) {
 TEST(TensorTest, WritesInPlaceOnceItIsTheOnlyHolder) {
   Tensor tensor = Tensor::from(kManyFloats);
   const std::byte* const data = tensor.bytes().data();
-  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): copying is tested.
   { const Tensor copy = tensor; }
   tensor.mutable_flat<float>()[0] = 7;
   EXPECT_EQ(tensor.bytes().data(), data);
@@ -251,14 +251,14 @@ TEST(TensorTest, KnowsWhetherItsMemoryIsShared) {
   const Tensor large = Tensor::zeros<float>({100});
   EXPECT_FALSE(large.is_shared());
   {
-    // NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
+    // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): copying is tested.
     const Tensor copy = large;
     EXPECT_TRUE(large.is_shared());
     EXPECT_TRUE(copy.is_shared());
   }
   EXPECT_FALSE(large.is_shared());
   const Tensor small = Tensor::scalar(1.0f);
-  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): copying is tested.
   const Tensor copy = small;
   EXPECT_FALSE(copy.is_shared());
   EXPECT_FALSE(Tensor().is_shared());

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <utility>
 
 #include <cxxabi.h>
 
@@ -24,16 +23,6 @@ constexpr const char* kNames[] = {
 constexpr int kNumCodes = static_cast<int>(Code::kUnauthenticated);
 static_assert(std::size(kNames) == kNumCodes + 1);
 
-template <Code kCode>
-void throw_if(Code code, const std::string& message) {
-  if (code == kCode) throw CodedError<kCode>(message);
-}
-
-template <int... kNumbers>
-void throw_one_of(Code code, const std::string& message, std::integer_sequence<int, kNumbers...>) {
-  (throw_if<Code{kNumbers + 1}>(code, message), ...);
-}
-
 }  // namespace
 
 const char* code_name(Code code) {
@@ -45,7 +34,40 @@ Error::Error(Code code, std::string_view message)
     : std::runtime_error(internal::escape_text(message)), code_(code) {}
 
 void throw_error(Code code, const std::string& message) {
-  throw_one_of(code, message, std::make_integer_sequence<int, kNumCodes>());
+  switch (code) {
+    case Code::kCancelled:
+      throw CancelledError(message);
+    case Code::kInvalidArgument:
+      throw InvalidArgumentError(message);
+    case Code::kDeadlineExceeded:
+      throw DeadlineExceededError(message);
+    case Code::kNotFound:
+      throw NotFoundError(message);
+    case Code::kAlreadyExists:
+      throw AlreadyExistsError(message);
+    case Code::kPermissionDenied:
+      throw PermissionDeniedError(message);
+    case Code::kResourceExhausted:
+      throw ResourceExhaustedError(message);
+    case Code::kFailedPrecondition:
+      throw FailedPreconditionError(message);
+    case Code::kAborted:
+      throw AbortedError(message);
+    case Code::kOutOfRange:
+      throw OutOfRangeError(message);
+    case Code::kUnimplemented:
+      throw UnimplementedError(message);
+    case Code::kInternal:
+      throw InternalError(message);
+    case Code::kUnavailable:
+      throw UnavailableError(message);
+    case Code::kDataLoss:
+      throw DataLossError(message);
+    case Code::kUnauthenticated:
+      throw UnauthenticatedError(message);
+    case Code::kUnknown:
+      break;
+  }
   throw UnknownError(message);
 }
 

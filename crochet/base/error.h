@@ -48,36 +48,86 @@ class CROCHET_EXPORT Error : public std::runtime_error {
   Code code_;
 };
 
-// One class for each code, so that callers can catch the kinds they handle.
+// One class for each code, so that callers can catch the kinds they handle. A message is any
+// string, and is never taken for a format:
 //
 //   throw NotFoundError(prefix + ": no such checkpoint");
-template <Code kCode>
-class CROCHET_EXPORT CodedError : public Error {
+//   throw UnavailableError(error.what());
+class CROCHET_EXPORT CancelledError : public Error {
  public:
-  explicit CodedError(std::string_view message) : Error(kCode, message) {}
+  explicit CancelledError(std::string_view message) : Error(Code::kCancelled, message) {}
 };
-
-using CancelledError = CodedError<Code::kCancelled>;
-using UnknownError = CodedError<Code::kUnknown>;
+class CROCHET_EXPORT UnknownError : public Error {
+ public:
+  explicit UnknownError(std::string_view message) : Error(Code::kUnknown, message) {}
+};
 // Where Python raises ValueError or TypeError.
-using InvalidArgumentError = CodedError<Code::kInvalidArgument>;
-using DeadlineExceededError = CodedError<Code::kDeadlineExceeded>;
-using NotFoundError = CodedError<Code::kNotFound>;
-using AlreadyExistsError = CodedError<Code::kAlreadyExists>;
-using PermissionDeniedError = CodedError<Code::kPermissionDenied>;
-using ResourceExhaustedError = CodedError<Code::kResourceExhausted>;
+class CROCHET_EXPORT InvalidArgumentError : public Error {
+ public:
+  explicit InvalidArgumentError(std::string_view message)
+      : Error(Code::kInvalidArgument, message) {}
+};
+class CROCHET_EXPORT DeadlineExceededError : public Error {
+ public:
+  explicit DeadlineExceededError(std::string_view message)
+      : Error(Code::kDeadlineExceeded, message) {}
+};
+class CROCHET_EXPORT NotFoundError : public Error {
+ public:
+  explicit NotFoundError(std::string_view message) : Error(Code::kNotFound, message) {}
+};
+class CROCHET_EXPORT AlreadyExistsError : public Error {
+ public:
+  explicit AlreadyExistsError(std::string_view message) : Error(Code::kAlreadyExists, message) {}
+};
+class CROCHET_EXPORT PermissionDeniedError : public Error {
+ public:
+  explicit PermissionDeniedError(std::string_view message)
+      : Error(Code::kPermissionDenied, message) {}
+};
+class CROCHET_EXPORT ResourceExhaustedError : public Error {
+ public:
+  explicit ResourceExhaustedError(std::string_view message)
+      : Error(Code::kResourceExhausted, message) {}
+};
 // Where Python raises RuntimeError.
-using FailedPreconditionError = CodedError<Code::kFailedPrecondition>;
-// "Recreate the session": the monitored session recovers from these two.
-using AbortedError = CodedError<Code::kAborted>;
-using UnavailableError = CodedError<Code::kUnavailable>;
+class CROCHET_EXPORT FailedPreconditionError : public Error {
+ public:
+  explicit FailedPreconditionError(std::string_view message)
+      : Error(Code::kFailedPrecondition, message) {}
+};
+// "Recreate the session": the monitored session recovers from AbortedError and UnavailableError.
+class CROCHET_EXPORT AbortedError : public Error {
+ public:
+  explicit AbortedError(std::string_view message) : Error(Code::kAborted, message) {}
+};
 // Means only that the data ended: a run ends cleanly on it.
-using OutOfRangeError = CodedError<Code::kOutOfRange>;
-using UnimplementedError = CodedError<Code::kUnimplemented>;
-using InternalError = CodedError<Code::kInternal>;
+class CROCHET_EXPORT OutOfRangeError : public Error {
+ public:
+  explicit OutOfRangeError(std::string_view message) : Error(Code::kOutOfRange, message) {}
+};
+class CROCHET_EXPORT UnimplementedError : public Error {
+ public:
+  explicit UnimplementedError(std::string_view message) : Error(Code::kUnimplemented, message) {}
+};
+class CROCHET_EXPORT InternalError : public Error {
+ public:
+  explicit InternalError(std::string_view message) : Error(Code::kInternal, message) {}
+};
+class CROCHET_EXPORT UnavailableError : public Error {
+ public:
+  explicit UnavailableError(std::string_view message) : Error(Code::kUnavailable, message) {}
+};
 // Stored bytes are missing or wrong.
-using DataLossError = CodedError<Code::kDataLoss>;
-using UnauthenticatedError = CodedError<Code::kUnauthenticated>;
+class CROCHET_EXPORT DataLossError : public Error {
+ public:
+  explicit DataLossError(std::string_view message) : Error(Code::kDataLoss, message) {}
+};
+class CROCHET_EXPORT UnauthenticatedError : public Error {
+ public:
+  explicit UnauthenticatedError(std::string_view message)
+      : Error(Code::kUnauthenticated, message) {}
+};
 
 // Ends a run cleanly, as Python's exception of that name does.
 class CROCHET_EXPORT StopIteration : public std::exception {

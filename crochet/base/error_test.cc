@@ -52,35 +52,53 @@ TEST(ErrorTest, FormatsItsMessage) {
               ThrowsMessage<Error>("a: no such checkpoint, step 7"));
 }
 
+// A message that is known only at run time; braces in it are kept.
+TEST(ErrorTest, TakesAnyString) {
+  const std::runtime_error lost("lost {} of {0}");
+  const std::string text = lost.what();
+  EXPECT_THAT([&] { throw UnavailableError(lost.what()); },
+              ThrowsMessage<UnavailableError>("lost {} of {0}"));
+  EXPECT_THAT([&] { throw UnavailableError(text); }, ThrowsMessage<UnavailableError>(text));
+  EXPECT_THAT([&] { throw UnavailableError(std::string_view(text).substr(0, 4)); },
+              ThrowsMessage<UnavailableError>("lost"));
+}
+
+// What a program prints that does not catch it.
+TEST(ErrorDeathTest, AnUncaughtErrorNamesItsClass) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH([]() noexcept { throw_error(Code::kUnavailable, "the worker is gone"); }(),
+               "crochet::v0::UnavailableError.*\n.*the worker is gone");
+}
+
 // The class chosen by throw_error, as its code; braces in the message are kept.
-template <Code kCode>
-bool throws_class_of_code() {
+template <typename ErrorClass>
+bool throws_class_of_code(Code code) {
   try {
-    throw_error(kCode, "{}");
-  } catch (const CodedError<kCode>& error) {
-    return error.code() == kCode && std::string(error.what()) == "{}";
+    throw_error(code, "{}");
+  } catch (const ErrorClass& error) {
+    return error.code() == code && std::string(error.what()) == "{}";
   } catch (...) {
     return false;
   }
 }
 
 TEST(ErrorTest, ThrowsTheClassOfEachCode) {
-  EXPECT_TRUE(throws_class_of_code<Code::kCancelled>());
-  EXPECT_TRUE(throws_class_of_code<Code::kUnknown>());
-  EXPECT_TRUE(throws_class_of_code<Code::kInvalidArgument>());
-  EXPECT_TRUE(throws_class_of_code<Code::kDeadlineExceeded>());
-  EXPECT_TRUE(throws_class_of_code<Code::kNotFound>());
-  EXPECT_TRUE(throws_class_of_code<Code::kAlreadyExists>());
-  EXPECT_TRUE(throws_class_of_code<Code::kPermissionDenied>());
-  EXPECT_TRUE(throws_class_of_code<Code::kResourceExhausted>());
-  EXPECT_TRUE(throws_class_of_code<Code::kFailedPrecondition>());
-  EXPECT_TRUE(throws_class_of_code<Code::kAborted>());
-  EXPECT_TRUE(throws_class_of_code<Code::kOutOfRange>());
-  EXPECT_TRUE(throws_class_of_code<Code::kUnimplemented>());
-  EXPECT_TRUE(throws_class_of_code<Code::kInternal>());
-  EXPECT_TRUE(throws_class_of_code<Code::kUnavailable>());
-  EXPECT_TRUE(throws_class_of_code<Code::kDataLoss>());
-  EXPECT_TRUE(throws_class_of_code<Code::kUnauthenticated>());
+  EXPECT_TRUE(throws_class_of_code<CancelledError>(Code::kCancelled));
+  EXPECT_TRUE(throws_class_of_code<UnknownError>(Code::kUnknown));
+  EXPECT_TRUE(throws_class_of_code<InvalidArgumentError>(Code::kInvalidArgument));
+  EXPECT_TRUE(throws_class_of_code<DeadlineExceededError>(Code::kDeadlineExceeded));
+  EXPECT_TRUE(throws_class_of_code<NotFoundError>(Code::kNotFound));
+  EXPECT_TRUE(throws_class_of_code<AlreadyExistsError>(Code::kAlreadyExists));
+  EXPECT_TRUE(throws_class_of_code<PermissionDeniedError>(Code::kPermissionDenied));
+  EXPECT_TRUE(throws_class_of_code<ResourceExhaustedError>(Code::kResourceExhausted));
+  EXPECT_TRUE(throws_class_of_code<FailedPreconditionError>(Code::kFailedPrecondition));
+  EXPECT_TRUE(throws_class_of_code<AbortedError>(Code::kAborted));
+  EXPECT_TRUE(throws_class_of_code<OutOfRangeError>(Code::kOutOfRange));
+  EXPECT_TRUE(throws_class_of_code<UnimplementedError>(Code::kUnimplemented));
+  EXPECT_TRUE(throws_class_of_code<InternalError>(Code::kInternal));
+  EXPECT_TRUE(throws_class_of_code<UnavailableError>(Code::kUnavailable));
+  EXPECT_TRUE(throws_class_of_code<DataLossError>(Code::kDataLoss));
+  EXPECT_TRUE(throws_class_of_code<UnauthenticatedError>(Code::kUnauthenticated));
 }
 
 std::exception_ptr error_of(Code code) {

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <numeric>
 #include <system_error>
 #include <utility>
 
 #include <fmt/ranges.h>
 
+#include "crochet/base/edit_distance.h"
 #include "crochet/base/error.h"
 #include "crochet/session/global_step.h"
 
@@ -21,25 +21,10 @@ constexpr size_t kNamesInMessages = 8;
 
 std::string_view last_part(std::string_view name) { return name.substr(name.rfind('/') + 1); }
 
-// The number of characters to insert, remove or replace.
-size_t edit_distance(std::string_view from, std::string_view to) {
-  std::vector<size_t> row(to.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < from.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i + 1);
-    for (size_t k = 0; k < to.size(); ++k) {
-      const size_t replaced = diagonal + (from[i] == to[k] ? 0 : 1);
-      diagonal = row[k + 1];
-      row[k + 1] = std::min({replaced, row[k] + 1, diagonal + 1});
-    }
-  }
-  return row.back();
-}
-
 // A name whose scope is missing or mistyped also counts as close.
 size_t distance(std::string_view wanted, std::string_view name) {
-  return std::min(edit_distance(wanted, name),
-                  edit_distance(last_part(wanted), last_part(name)) + 1);
+  return std::min(internal::edit_distance(wanted, name),
+                  internal::edit_distance(last_part(wanted), last_part(name)) + 1);
 }
 
 [[noreturn]] void throw_unknown_name(const char* what, std::string_view name,

@@ -1,0 +1,43 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "crochet/base/export.h"
+#include "crochet/session/saveable.h"
+#include "crochet/session/stored_parts.h"
+
+namespace crochet::inline v0 {
+
+// A part of a PartedSaveable: an array, stored under `key`, or an object that has all entries at
+// and beneath `key`.
+struct StatePart {
+  std::string key;
+  bool is_object = false;
+  DType dtype = DType::kInvalid;  // Of an array.
+  Shape shape = {};               // May have unknown sizes.
+};
+
+// A Saveable whose keys are names of parts, which may change between saves. Options of a restore
+// apply to each part by its name, "<object>/<key>".
+class CROCHET_EXPORT PartedSaveable : public Saveable {
+ public:
+  // The parts that it has once it is restored from a checkpoint that has `stored`. Changes nothing.
+  // Throws: InvalidArgumentError if it cannot have the parts that are stored.
+  virtual std::vector<StatePart> parts_for(const StoredParts& stored) const = 0;
+  // Takes the structure that `stored` describes, and the values in `state`, by key. Parts without a
+  // value keep theirs. Throws: InvalidArgumentError for a value that does not fit; then some parts
+  // may be changed.
+  virtual void restore_parts(const StoredParts& stored, const TensorMap& state) = 0;
+
+  void restore(const TensorMap& state) override {
+    StoredParts::Map stored;
+    for (const auto& [key, value] : state)
+      stored.emplace(key, StoredParts::Part{value.dtype(), value.shape()});
+    restore_parts(StoredParts(std::move(stored)), state);
+  }
+};
+
+}  // namespace crochet::inline v0

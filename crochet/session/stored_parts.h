@@ -1,0 +1,59 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "crochet/base/export.h"
+#include "crochet/tensor/dtype.h"
+#include "crochet/tensor/shape.h"
+
+namespace crochet::inline v0 {
+
+// What a checkpoint has at and beneath the name of a value, by the names relative to it.
+//
+//   void make(const StoredParts& stored) {
+//     for (const std::string& name : stored.names())
+//       moments.try_emplace(name, stored.find(name)->shape);
+//   }
+//
+// A value; copies share the names.
+class CROCHET_EXPORT StoredParts {
+ public:
+  struct Part {
+    DType dtype = DType::kInvalid;
+    Shape shape = {};
+  };
+  using Map = std::map<std::string, Part, std::less<>>;
+
+  StoredParts() : StoredParts(Map()) {}
+  // `parts` by their relative names; "" is the entry of the value itself.
+  explicit StoredParts(Map parts, bool is_partial = false);
+
+  // True if the checkpoint has nothing here.
+  bool empty() const;
+  // The entry with this name; null if there is none. "" is the value's own entry.
+  const Part* find(std::string_view name) const;
+  // The names up to the first "/", each once, sorted as texts.
+  std::vector<std::string> names() const;
+  // What the checkpoint has at and beneath `name`.
+  StoredParts beneath(std::string_view name) const;
+  // All entries, by their relative names.
+  Map all() const;
+
+  // True if only some of the entries are restored: then a value keeps the parts that are not here.
+  bool is_partial() const { return is_partial_; }
+
+ private:
+  std::string full_name(std::string_view name) const;
+
+  std::shared_ptr<const Map> parts_;
+  std::string root_;
+  bool is_partial_;
+};
+
+}  // namespace crochet::inline v0

@@ -48,7 +48,7 @@ uint64_t free_bytes_or_none(int file) noexcept {
 struct DirectWriter::Refusals {
   void log_once(Means means, const std::string& path, int error) {
     if (logged[static_cast<size_t>(means)].exchange(true)) return;
-    log_info(
+    log_debug(
         fmt::format("{}: written through the page cache, since {} is refused: {} (logged once)",
                     path, means == Means::kDirect ? "O_DIRECT" : "io_uring", errno_text(error)));
   }

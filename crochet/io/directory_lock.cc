@@ -138,10 +138,15 @@ DirectoryLock::DirectoryLock(FileSystem& files, const std::string& directory) {
       AllHeld::instance().add(held_);
     }
   }
-  if (!held_ || held_->has_run.exchange(true)) {
-    held_.reset();
+  if (!held_)
     throw FailedPreconditionError(
         fmt::format("{}: another run holds its lock: {}", directory, holder_of(*opened, path)));
+  if (held_->has_run.exchange(true)) {
+    held_.reset();
+    throw FailedPreconditionError(fmt::format(
+        "{}: this process already holds its lock, for another Loop, run or checkpoint hook: each "
+        "needs a directory of its own",
+        directory));
   }
   is_of_run_ = true;
   write_holder(*held_->lock, path);

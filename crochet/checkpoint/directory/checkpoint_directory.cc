@@ -119,22 +119,26 @@ std::vector<std::string> CheckpointDirectory::remove(const std::vector<std::stri
   return removed;
 }
 
-std::optional<std::string> CheckpointDirectory::set_aside(const std::string& prefix) {
+std::optional<std::string> CheckpointDirectory::set_aside(const std::string& prefix, Unused why) {
+  const char* const state = why == Unused::kDamaged ? "damaged" : "abandoned";
   if (!is_locked()) {
     log_warning(
-        fmt::format("checkpoint {} is damaged and is left as it is: only the run that holds the "
+        fmt::format("checkpoint {} is {} and is left as it is: only the run that holds the "
                     "directory's lock may set it aside",
-                    prefix));
+                    prefix, state));
     return std::nullopt;
   }
   const auto lock = lock_sidecars(*directory_, path());
-  if (const auto reason = objection(prefix)) {
-    log_warning(fmt::format("checkpoint {} is damaged and is left as it is: {}", prefix, *reason));
+  // Its own run abandons a sound one.
+  const auto reason = why == Unused::kDamaged ? objection(prefix) : std::nullopt;
+  if (reason) {
+    log_warning(
+        fmt::format("checkpoint {} is {} and is left as it is: {}", prefix, state, *reason));
     return std::nullopt;
   }
-  std::string suffix = rename_all(prefix, ".damaged");
+  std::string suffix = rename_all(prefix, fmt::format(".{}", state));
   log_warning(
-      fmt::format("{}: the files of this damaged checkpoint now end in {}", prefix, suffix));
+      fmt::format("{}: the files of this {} checkpoint now end in {}", prefix, state, suffix));
   return suffix;
 }
 

@@ -13,6 +13,9 @@
 
 namespace crochet::inline v0::internal {
 
+// Why a checkpoint is not used: the run went back to an earlier one, or it is damaged.
+enum class Unused { kDamaged, kAbandoned };
+
 // A directory with checkpoints, held open: operations affect this directory, wherever its path now
 // leads. The only code that removes checkpoints or sets them aside without an explicit request for
 // each.
@@ -42,11 +45,11 @@ class CheckpointDirectory {
   // them and their number.
   std::vector<std::string> remove(const std::vector<std::string>& prefixes);
 
-  // Renames the files of a damaged checkpoint to `<name>.damaged`, or `<name>.damaged-2` and so on
-  // if one of these names is taken. Returns the suffix; unset, with a line in the log, if the lock
-  // is not held or the checkpoint must not be changed. After a kill in between it is still damaged:
-  // the index is renamed after the data.
-  std::optional<std::string> set_aside(const std::string& prefix);
+  // Renames the files of a checkpoint that is no longer one of its run's to `<name>.damaged` or
+  // `<name>.abandoned`, or `<name>.damaged-2` and so on if one of these names is taken. Returns the
+  // suffix; unset, with a line in the log, if the lock is not held or the checkpoint must not be
+  // changed. After a kill in between it cannot be read: the index is renamed after the data.
+  std::optional<std::string> set_aside(const std::string& prefix, Unused why = Unused::kDamaged);
 
   // Called before a checkpoint of the same name is written: if the existing one is pinned, renames
   // its files to `<name>.replaced`, or `<name>.replaced-2` and so on.

@@ -184,7 +184,7 @@ TEST_F(CheckpointFilesTest, RemovesLeftoversButNoForeignFiles) {
   remove_leftovers(files_, "d", "m");
   files_.remove("d/.lock");
   EXPECT_THAT(files_.list("d"), UnorderedElementsAreArray(sound));
-  EXPECT_THAT(log_.lines(Severity::kInfo), SizeIs(leftovers.size()));
+  EXPECT_THAT(log_.lines(Severity::kDebug), SizeIs(leftovers.size()));
   for (const std::string& name : leftovers) EXPECT_TRUE(log_.contains("d/" + name)) << name;
   EXPECT_NO_THROW(remove_leftovers(files_, "nowhere", "m"));
 }

@@ -3,16 +3,17 @@
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
-#include <fstream>
+#include <cstdlib>
 #include <limits>
+#include <thread>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "crochet/base/error.h"
-#include "crochet/base/internal/immortal.h"
 #include "crochet/base/log.h"
 #include "crochet/base/parse_json.h"
 #include "crochet/checkpoint/file/index_file.h"
@@ -28,28 +29,19 @@ using nlohmann::json;
 
 // Far more than any real sidecar: larger ones are neither read into memory nor written.
 constexpr uint64_t kMaxSidecarBytes = uint64_t{1} << 20;
-// A command line may have 2 MiB, more than anyone reads.
-constexpr size_t kMaxCommandLineBytes = size_t{64} << 10;
 // The year 9999: a later time is an error, and would make sums of times inexact.
 constexpr double kMaxTime = 253'402'300'799;
 
 // Changing a sidecar takes milliseconds.
 constexpr std::chrono::seconds kLockLimit(10);
 
-// From the system, since a library has no argv.
-std::vector<std::string> own_command_line() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::vector<std::string> arguments;
-  size_t size = 0;
-  for (std::string argument; std::getline(file, argument, '\0');) {
-    size += argument.size() + 1;
-    if (size > kMaxCommandLineBytes) {
-      arguments.emplace_back("...");
-      break;
-    }
-    arguments.push_back(argument);
-  }
-  return arguments;
+// The words for Better::kLower and kHigher.
+constexpr std::array<const char*, 2> kBetter = {"lower", "higher"};
+
+json to_json(const std::map<std::string, Better>& better) {
+  json object = json::object();
+  for (const auto& [metric, which] : better) object[metric] = kBetter[static_cast<size_t>(which)];
+  return object;
 }
 
 json to_json(const CheckpointSidecar& sidecar) {
@@ -61,7 +53,10 @@ json to_json(const CheckpointSidecar& sidecar) {
           {"library_version", sidecar.library_version},
           {"build", sidecar.build},
           {"command_line", sidecar.command_line},
+          {"threads", sidecar.threads},
           {"metrics", sidecar.metrics},
+          {"better", to_json(sidecar.better)},
+          {"went_back_to", sidecar.went_back_to},
           {"pinned", sidecar.pinned},
           {"preserved", sidecar.preserved}};
 }
@@ -147,6 +142,19 @@ std::map<std::string, double> get_metrics(const json& object) {
   return metrics;
 }
 
+std::map<std::string, Better> get_better(const json& object) {
+  const json* const values = member(object, "better", &json::is_object, "an object");
+  std::map<std::string, Better> better;
+  if (values == nullptr) return better;
+  for (const auto& [metric, word] : values->items()) {
+    const auto* const found = std::ranges::find_if(
+        kBetter, [&word = word](const char* known) { return word.is_string() && word == known; });
+    if (found == kBetter.end()) throw_wrong(metric, word, "\"lower\" or \"higher\"");
+    better[metric] = static_cast<Better>(found - kBetter.begin());
+  }
+  return better;
+}
+
 CheckpointSidecar from_json(const json& object) {
   if (!object.is_object()) throw_wrong("the file", object, "an object");
   return {.step = get_step(object),
@@ -157,7 +165,10 @@ CheckpointSidecar from_json(const json& object) {
           .library_version = get_string(object, "library_version"),
           .build = get_string(object, "build"),
           .command_line = get_command_line(object),
+          .threads = get_string(object, "threads"),
           .metrics = get_metrics(object),
+          .better = get_better(object),
+          .went_back_to = get_string(object, "went_back_to"),
           .pinned = get_bool(object, "pinned"),
           .preserved = get_bool(object, "preserved")};
 }
@@ -185,11 +196,16 @@ std::unique_ptr<FileLock> internal::lock_sidecars(FileSystem& files, const std::
   return lock;
 }
 
+std::string threads_here() {
+  std::string threads = fmt::format("{} cores", std::thread::hardware_concurrency());
+  if (const char* const number = std::getenv("OMP_NUM_THREADS"))
+    threads += fmt::format(", OMP_NUM_THREADS={:.40}", number);
+  return threads;
+}
+
 void write_sidecar(FileSystem& files, const std::string& prefix, CheckpointSidecar sidecar) {
   if (sidecar.library_version.empty()) sidecar.library_version = CROCHET_VERSION;
   if (sidecar.build.empty()) sidecar.build = CROCHET_BUILD;
-  static Immortal<const std::vector<std::string>> own(own_command_line());
-  if (sidecar.command_line.empty()) sidecar.command_line = *own;
   // Arguments may be any bytes; those that are not UTF-8 are replaced.
   const std::string text = to_json(sidecar).dump(2, ' ', false, json::error_handler_t::replace);
   const std::string path = sidecar_filename(prefix);

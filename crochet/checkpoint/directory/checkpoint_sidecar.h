@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "crochet/base/export.h"
+#include "crochet/checkpoint/directory/retention.h"
 #include "crochet/io/file_system.h"
 
 namespace crochet::inline v0 {
@@ -34,9 +35,17 @@ struct CheckpointSidecar {
   std::string library_version = {};
   // The compiler, and the commit if known. Filled in by write_sidecar if empty.
   std::string build = {};
-  // The first 64 KiB of the command line that saved it. Filled in by write_sidecar if empty.
+  // The first 64 KiB of the command line that saved it, with "***" for what looks like a secret.
+  // Empty if the saver records none: see SaverOptions::record_command_line.
   std::vector<std::string> command_line = {};
+  // How many threads arithmetic may have used, as threads_here() returns it; empty if unknown.
+  std::string threads = {};
   std::map<std::string, double> metrics = {};
+  // Which values of a metric are better, as far as the saver's keep_best says it.
+  std::map<std::string, Better> better = {};
+  // The last earlier checkpoint that its run, or a run before it, went back to on request; empty if
+  // none was. See RestoreOptions::which.
+  std::string went_back_to = {};
   // Retention never removes it.
   bool pinned = false;
   // A policy decided to keep it forever.
@@ -44,6 +53,10 @@ struct CheckpointSidecar {
 
   friend bool operator==(const CheckpointSidecar&, const CheckpointSidecar&) = default;
 };
+
+// The number of cores of this machine, and OMP_NUM_THREADS if it is set: "8 cores",
+// "8 cores, OMP_NUM_THREADS=4".
+CROCHET_EXPORT std::string threads_here();
 
 // Writes the sidecar of a checkpoint, replacing an older one in one step.
 // Throws: InvalidArgumentError for a sidecar of more than 1 MiB; what the file system throws.

@@ -30,7 +30,10 @@ CheckpointSidecar example() {
           .library_version = "0.1.0",
           .build = "GNU 12.2.0",
           .command_line = {"./train", "--name=\"x\"", ""},
+          .threads = "8 cores, OMP_NUM_THREADS=4",
           .metrics = {{"accuracy", 0.1}, {"loss", 2.5}},
+          .better = {{"accuracy", Better::kHigher}, {"loss", Better::kLower}},
+          .went_back_to = "the checkpoint of step 1200",
           .pinned = true,
           .preserved = true};
 }
@@ -48,13 +51,20 @@ TEST_F(CheckpointSidecarTest, RoundTrips) {
   EXPECT_THAT(files_.list(""), ElementsAre("m-1.json"));
 }
 
-TEST_F(CheckpointSidecarTest, VersionAndCommandLineAreFilledIn) {
+TEST_F(CheckpointSidecarTest, TheVersionIsFilledInAndTheCommandLineIsNot) {
   write_sidecar(files_, "m-1", {.step = 1});
   const auto sidecar = read_sidecar(files_, "m-1");
   ASSERT_TRUE(sidecar);
   EXPECT_THAT(sidecar->library_version, testing::MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+"));
-  ASSERT_FALSE(sidecar->command_line.empty());
-  EXPECT_THAT(sidecar->command_line.front(), HasSubstr("crochet_checkpoint_test"));
+  EXPECT_THAT(sidecar->command_line, IsEmpty());
+}
+
+// A process that adds to the sidecar of another one's checkpoint is not its saver.
+TEST_F(CheckpointSidecarTest, AChangeKeepsTheCommandLineEmpty) {
+  internal::put_file(files_, "m-1.index", "an index");
+  write_sidecar(files_, "m-1", {.step = 1});
+  record_metrics(files_, "m-1", {{"loss", 0.5}});
+  EXPECT_THAT(read_sidecar(files_, "m-1")->command_line, IsEmpty());
 }
 
 TEST_F(CheckpointSidecarTest, AMissingSidecarIsUnsetWithoutAWarning) {
@@ -82,13 +92,28 @@ TEST_F(CheckpointSidecarTest, MissingFieldsHaveDefaults) {
 }
 
 TEST_F(CheckpointSidecarTest, ADamagedSidecarIsUnsetWithAWarning) {
-  for (const std::string_view text :
-       {"{\"step\": 1e300}", "{\"step\": 18446744073709551615}", "{\"size_bytes\": -1}",
-        "{\"unix_time\": -1}", "{\"unix_time\": 1e300}", "{\"retention_time\": null}",
-        "{\"pinned\": 1}", "{\"command_line\": [1]}", "{\"metrics\": []}", "null",
-        "{\"index_crc32c\": \"-1234567\"}", "", "{", "[]", "{\"step\": \"x\"}",
-        "{\"index_crc32c\": \"12\"}", "{\"metrics\": {\"a\": \"b\"}}",
-        "{\"index_crc32c\": \"zzzzzzzz\"}", "\xff"}) {
+  for (const std::string_view text : {"{\"step\": 1e300}",
+                                      "{\"step\": 18446744073709551615}",
+                                      "{\"size_bytes\": -1}",
+                                      "{\"unix_time\": -1}",
+                                      "{\"unix_time\": 1e300}",
+                                      "{\"retention_time\": null}",
+                                      "{\"pinned\": 1}",
+                                      "{\"command_line\": [1]}",
+                                      "{\"metrics\": []}",
+                                      "null",
+                                      "{\"index_crc32c\": \"-1234567\"}",
+                                      "",
+                                      "{",
+                                      "[]",
+                                      "{\"step\": \"x\"}",
+                                      "{\"index_crc32c\": \"12\"}",
+                                      "{\"metrics\": {\"a\": \"b\"}}",
+                                      "{\"index_crc32c\": \"zzzzzzzz\"}",
+                                      "{\"better\": {\"a\": \"best\"}}",
+                                      "{\"better\": {\"a\": 1}}",
+                                      "{\"went_back_to\": 1}",
+                                      "\xff"}) {
     log_.clear();
     internal::put_file(files_, "m-1.json", text);
     EXPECT_FALSE(read_sidecar(files_, "m-1")) << text;

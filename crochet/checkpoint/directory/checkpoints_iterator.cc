@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/checkpoint/directory/checkpoints_iterator.h"
 
+#include <algorithm>
 #include <chrono>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -12,7 +12,11 @@
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/directory/chosen_checkpoint.h"
+#include "crochet/checkpoint/directory/found_checkpoint.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/io/path.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -44,6 +48,14 @@ CheckpointsIterator::CheckpointsIterator(std::string checkpoint_dir,
   internal::check_at_least("checkpoints_iterator: min_interval_secs", options_.min_interval_secs,
                            0);
   internal::check_at_least("checkpoints_iterator: timeout_secs", options_.timeout_secs, 0);
+  if (options_.which.step())
+    throw InvalidArgumentError(
+        fmt::format("checkpoints_iterator: which is {}: choose the newest or the best, as new ones "
+                    "follow; crochet::load() reads a single one",
+                    to_string(options_.which)));
+  if (options_.all_checkpoints && !options_.which.is_newest())
+    throw InvalidArgumentError(fmt::format(
+        "checkpoints_iterator: all_checkpoints excludes which, {}", to_string(options_.which)));
 }
 
 std::optional<std::string> CheckpointsIterator::next() {
@@ -56,7 +68,7 @@ std::optional<std::string> CheckpointsIterator::next() {
     if (auto found = wait_for_new()) {
       last_time_ = clock_.now();
       std::string prefix = found->first;
-      seen_.insert(*std::move(found));
+      returned_.insert(*std::move(found));
       return prefix;
     }
     if (is_over()) break;
@@ -71,13 +83,14 @@ std::optional<std::string> CheckpointsIterator::next() {
 }
 
 bool CheckpointsIterator::is_over() const {
-  return pending_signal() != 0 || options_.stop.stop_requested();
+  return has_all_ || pending_signal() != 0 || options_.stop.stop_requested();
 }
 
 std::optional<CheckpointsIterator::Identity> CheckpointsIterator::wait_for_new() {
   const Clock::TimePoint start = clock_.now();
   while (!is_over()) {
-    if (auto found = newest()) return found;
+    if (auto found = find_new()) return found;
+    if (has_all_) break;
     const Clock::Duration waited = clock_.now() - start;
     if (options_.timeout_secs && waited + kPollEvery > from_seconds(*options_.timeout_secs)) break;
     sleep_unless_signalled(clock_, kPollEvery, options_.stop);
@@ -85,21 +98,55 @@ std::optional<CheckpointsIterator::Identity> CheckpointsIterator::wait_for_new()
   return std::nullopt;
 }
 
-// The newest checkpoint, if it is readable and was not seen before.
-std::optional<CheckpointsIterator::Identity> CheckpointsIterator::newest() {
-  const std::vector<std::string> prefixes =
-      list_checkpoints(files_, directory_, options_.checkpoint_basename);
-  const std::set<std::string> existing(prefixes.begin(), prefixes.end());
-  std::erase_if(seen_, [&](const Identity& each) { return !existing.contains(each.first); });
-  for (auto prefix = prefixes.rbegin(); prefix != prefixes.rend(); ++prefix) {
-    const auto time = internal::time_of_checkpoint(files_, *prefix);
-    if (!time) continue;  // Removed meanwhile.
-    Identity identity(*prefix, *time);
-    if (seen_.contains(identity)) return std::nullopt;
-    if (is_readable(files_, *prefix)) return identity;
-    seen_.insert(std::move(identity));
+// The checkpoints that exist and are not known to be damaged, those to try first last.
+std::vector<CheckpointsIterator::Identity> CheckpointsIterator::candidates() {
+  std::vector<Identity> candidates;
+  for (const std::string& prefix :
+       list_checkpoints(files_, directory_, options_.checkpoint_basename))
+    if (const auto time = internal::time_of_checkpoint(files_, prefix))  // Else removed meanwhile.
+      candidates.emplace_back(prefix, *time);
+  const std::set<Identity> existing(candidates.begin(), candidates.end());
+  const auto is_gone = [&](const Identity& each) { return !existing.contains(each); };
+  std::erase_if(returned_, is_gone);
+  std::erase_if(damaged_, is_gone);
+  std::erase_if(candidates, [&](const Identity& each) { return damaged_.contains(each); });
+  if (options_.all_checkpoints) {
+    std::erase_if(candidates, [&](const Identity& each) { return returned_.contains(each); });
+    std::ranges::reverse(candidates);
   }
+  return candidates;
+}
+
+// The chosen one of the readable checkpoints, if it was not returned before.
+std::optional<CheckpointsIterator::Identity> CheckpointsIterator::find_new() {
+  std::vector<Identity> left = candidates();
+  while (!left.empty()) {
+    const auto chosen = options_.which.is_newest() ? left.end() - 1 : best_of(left);
+    if (chosen == left.end() || returned_.contains(*chosen)) break;
+    if (is_readable(files_, chosen->first)) return *chosen;
+    damaged_.insert(*chosen);
+    left.erase(chosen);
+  }
+  const auto is_final = [this](const Identity& each) { return this->is_final(each); };
+  has_all_ = std::ranges::any_of(left, is_final) || std::ranges::any_of(returned_, is_final);
   return std::nullopt;
+}
+
+bool CheckpointsIterator::is_final(const Identity& checkpoint) const {
+  return options_.final_step &&
+         internal::parse_step(base_name(checkpoint.first), options_.checkpoint_basename) >=
+             options_.final_step;
+}
+
+// The end if none has the metric yet.
+std::vector<CheckpointsIterator::Identity>::iterator CheckpointsIterator::best_of(
+    std::vector<Identity>& candidates) const {
+  std::vector<internal::FoundCheckpoint> found;
+  for (const Identity& each : candidates)
+    found.push_back(internal::look_at_checkpoint(files_, each.first));
+  const internal::FoundCheckpoint* const best =
+      internal::find_best(found, directory_, options_.which);
+  return best == nullptr ? candidates.end() : candidates.begin() + (best - found.data());
 }
 
 }  // namespace crochet::inline v0

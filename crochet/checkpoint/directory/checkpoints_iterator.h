@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <iterator>
 #include <optional>
@@ -9,9 +10,11 @@
 #include <stop_token>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "crochet/base/clock.h"
 #include "crochet/base/export.h"
+#include "crochet/checkpoint/directory/checkpoint_choice.h"
 #include "crochet/io/file_system.h"
 
 namespace crochet::inline v0 {
@@ -24,6 +27,15 @@ struct CheckpointsIteratorOptions {
   // Called after such a wait: true ends the iteration, false waits again. Empty: it ends.
   std::function<bool()> timeout_fn = {};
   std::string checkpoint_basename = "model.ckpt";
+  // Which ones to return: the newest each time there is a newer one, or the best each time there is
+  // a better one.
+  Checkpoint which = Checkpoint::newest();
+  // Instead, every checkpoint, in the order of the steps: also those that a newer one supersedes
+  // before they are returned, as long as the job keeps them.
+  bool all_checkpoints = false;
+  // The last step of the job: the iteration ends when there is a checkpoint of this step or a later
+  // one, and nothing new to return.
+  std::optional<int64_t> final_step = {};
   // Ends the iteration.
   std::stop_token stop = {};
   // FileSystem::posix() and Clock::real() if null. Not owned.
@@ -33,7 +45,7 @@ struct CheckpointsIteratorOptions {
 
 // Follows the checkpoints "<basename>-<step>" that a running job writes to a directory: returns the
 // newest each time there is a new one, and waits for it. Checkpoints superseded meanwhile are
-// skipped, as is, with a warning, one whose index is damaged.
+// skipped, unless all are requested, as is, with a warning, one whose index is damaged.
 //
 //   for (const std::string& prefix : checkpoints_iterator("runs/digits", {.timeout_secs = 600})) {
 //     CheckpointReader reader(prefix);
@@ -48,11 +60,13 @@ struct CheckpointsIteratorOptions {
 // Not thread-safe.
 class CROCHET_EXPORT CheckpointsIterator {
  public:
-  // Throws: InvalidArgumentError for a negative time, or an empty directory name.
+  // Throws: InvalidArgumentError for a negative time, an empty directory name, the checkpoint of
+  // one step, or the best of all checkpoints.
   explicit CheckpointsIterator(std::string checkpoint_dir, CheckpointsIteratorOptions options = {});
 
   // The prefix of a checkpoint that was not returned before; unset at the end.
-  // Throws: what timeout_fn throws, and errors of the file system except for missing files.
+  // Throws: what timeout_fn throws, errors of the file system except for missing files, and
+  // InvalidArgumentError for a metric of which it is unknown what is better.
   std::optional<std::string> next();
 
   class Iterator;
@@ -63,16 +77,21 @@ class CROCHET_EXPORT CheckpointsIterator {
   // A checkpoint that was written again counts as another one.
   using Identity = std::pair<std::string, double>;
 
-  std::optional<Identity> newest();
+  std::vector<Identity> candidates();
+  std::vector<Identity>::iterator best_of(std::vector<Identity>& candidates) const;
+  std::optional<Identity> find_new();
   // Unset at the timeout and at the end.
   std::optional<Identity> wait_for_new();
+  bool is_final(const Identity& checkpoint) const;
   bool is_over() const;
 
   const std::string directory_;
   const CheckpointsIteratorOptions options_;
-  FileSystem& files_;        // Not owned.
-  Clock& clock_;             // Not owned.
-  std::set<Identity> seen_;  // Returned, or found damaged.
+  FileSystem& files_;  // Not owned.
+  Clock& clock_;       // Not owned.
+  std::set<Identity> returned_;
+  std::set<Identity> damaged_;
+  bool has_all_ = false;  // As far as final_step.
   std::optional<Clock::TimePoint> last_time_;
 };
 

@@ -12,6 +12,7 @@
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/bundle/bundle_writer.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/testing/fake_clock.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
@@ -60,6 +61,11 @@ class CheckpointsIteratorTest : public testing::Test {
     writer.add("step", Tensor::scalar(step));
     writer.finish();
   }
+  void save_with(int64_t step, double accuracy) {
+    save(step);
+    write_sidecar(files_, path(step),
+                  {.step = step, .unix_time = 1, .metrics = {{"accuracy", accuracy}}});
+  }
   std::string path(int64_t step) { return fmt::format("d/model.ckpt-{}", step); }
 
   LogCapture log_;
@@ -75,6 +81,69 @@ TEST_F(CheckpointsIteratorTest, ReturnsEachNewestCheckpointOnce) {
   save(3);
   EXPECT_EQ(checkpoints.next(), path(3));
   EXPECT_EQ(checkpoints.next(), std::nullopt);
+}
+
+TEST_F(CheckpointsIteratorTest, ReturnsEachBestCheckpointOnce) {
+  CheckpointsIteratorOptions options = this->options();
+  options.which = Checkpoint::best("accuracy", Better::kHigher);
+  CheckpointsIterator checkpoints("d", options);
+  save(1);
+  EXPECT_EQ(checkpoints.next(), std::nullopt) << "it has no accuracy";
+  save_with(2, 0.5);
+  save_with(3, 0.25);
+  EXPECT_EQ(checkpoints.next(), path(2));
+  EXPECT_EQ(checkpoints.next(), std::nullopt) << "the newest is not better";
+  save_with(4, 0.75);
+  files_.truncate(path(4) + ".index", 1);
+  EXPECT_EQ(checkpoints.next(), std::nullopt) << "the best is damaged";
+  save_with(5, 0.625);
+  EXPECT_EQ(checkpoints.next(), path(5));
+}
+
+TEST_F(CheckpointsIteratorTest, TheBestNeedsToKnowWhatIsBetter) {
+  CheckpointsIteratorOptions options = this->options();
+  options.which = Checkpoint::best("accuracy");
+  CheckpointsIterator checkpoints("d", options);
+  save_with(2, 0.5);
+  EXPECT_THROW(checkpoints.next(), InvalidArgumentError);
+}
+
+TEST_F(CheckpointsIteratorTest, ReturnsAllCheckpointsInTheirOrder) {
+  CheckpointsIteratorOptions options = this->options();
+  options.all_checkpoints = true;
+  CheckpointsIterator checkpoints("d", options);
+  for (const int64_t step : {3, 1, 2}) save(step);
+  files_.truncate(path(2) + ".index", 1);
+  EXPECT_EQ(checkpoints.next(), path(1));
+  save(4);
+  EXPECT_EQ(checkpoints.next(), path(3));
+  EXPECT_EQ(checkpoints.next(), path(4));
+  EXPECT_EQ(checkpoints.next(), std::nullopt);
+}
+
+TEST_F(CheckpointsIteratorTest, EndsWithTheFinalStep) {
+  CheckpointsIteratorOptions options = this->options();
+  options.final_step = 4;
+  options.timeout_secs.reset();
+  CheckpointsIterator newest("d", options);
+  options.which = Checkpoint::best("accuracy", Better::kHigher);
+  CheckpointsIterator best("d", options);
+  save_with(3, 0.75);
+  EXPECT_EQ(newest.next(), path(3));
+  EXPECT_EQ(best.next(), path(3));
+  save_with(5, 0.25);
+  EXPECT_EQ(newest.next(), path(5));
+  EXPECT_EQ(newest.next(), std::nullopt);
+  EXPECT_EQ(best.next(), std::nullopt);
+}
+
+TEST_F(CheckpointsIteratorTest, RejectsAChoiceThatNothingCanFollow) {
+  CheckpointsIteratorOptions options = this->options();
+  options.which = Checkpoint::at_step(3);
+  EXPECT_THROW(CheckpointsIterator("d", options), InvalidArgumentError);
+  options.which = Checkpoint::best("accuracy");
+  options.all_checkpoints = true;
+  EXPECT_THROW(CheckpointsIterator("d", options), InvalidArgumentError);
 }
 
 TEST_F(CheckpointsIteratorTest, WaitsForTheJob) {

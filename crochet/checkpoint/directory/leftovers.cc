@@ -123,7 +123,7 @@ void remove_leftovers(FileSystem& files, const std::string& directory, const std
        list_leftovers(held_open, directory, basename, latest_filename)) {
     try {
       held_open.remove(leftover);
-      log_info(fmt::format("{}: removed leftover of an unfinished save", leftover));
+      log_debug(fmt::format("{}: removed leftover of an unfinished save", leftover));
     } catch (const Error& error) {
       log_warning(fmt::format("{}: leftover of an unfinished save cannot be removed: {}", leftover,
                               error.what()));

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "crochet/base/command_line.h"
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
@@ -171,6 +172,11 @@ Publisher::Target Publisher::target_of(const SaveTicket& ticket, const std::stri
   }
 }
 
+void Publisher::set_went_back_to(std::string which) {
+  const std::lock_guard lock(mutex_);
+  went_back_to_ = std::move(which);
+}
+
 void Publisher::write(const SaveSource& source, SavePromise& promise, SpaceCheck check) {
   const SaveTicket& ticket = promise.ticket();
   if (is_stored_elsewhere(source, ticket)) {
@@ -281,7 +287,14 @@ void Publisher::write_notes(Target& target, const Snapshot& snapshot, int64_t st
                             .retention_time = target.time,
                             .size_bytes = written.num_bytes,
                             .index_crc32c = written.index_crc32c,
+                            .threads = threads_here(),
                             .metrics = metrics_.of(target.prefix)};
+  if (options_.record_command_line) sidecar.command_line = own_command_line();
+  {
+    const std::lock_guard lock(mutex_);
+    sidecar.went_back_to = went_back_to_;
+  }
+  if (const auto& best = options_.keep_best) sidecar.better[best->metric] = best->better;
   keep_what_is_known(target.directory, target.prefix, sidecar);
   write_sidecar(target.files(), target.prefix, sidecar);
   // Before publication: a later error would make the next attempt write everything again.

@@ -50,6 +50,8 @@ class Publisher {
   // The checkpoints of their own directory, not the fallback directory.
   CheckpointList& list() { return list_; }
   NotedMetrics& metrics() { return metrics_; }
+  // What sidecars record from now on: see CheckpointSidecar.
+  void set_went_back_to(std::string which);
   // See Saver.
   std::string prefix_of(const std::string& save_path, std::optional<int64_t> global_step) const;
 
@@ -122,6 +124,7 @@ class Publisher {
   std::condition_variable write_ended_;
   std::multiset<std::string> announced_;  // Prefixes.
   std::string fallback_dir_;
+  std::string went_back_to_;
 };
 
 }  // namespace crochet::inline v0::internal

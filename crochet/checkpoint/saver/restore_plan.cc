@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -16,6 +17,11 @@
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/file/checkpoint_pass.h"
+#include "crochet/checkpoint/saver/restore_mismatch.h"
+#include "crochet/checkpoint/saver/stored_names.h"
+#include "crochet/io/path.h"
+#include "crochet/session/parted_saveable.h"
+#include "crochet/tensor/convert.h"
 #include "crochet/tensor/fmt.h"
 
 namespace crochet::inline v0 {
@@ -24,28 +30,36 @@ namespace {
 // The prefix of the state of hooks, which may differ from run to run.
 constexpr std::string_view kHookState = "hooks/";
 
+using internal::RestoreMismatch;
 using internal::VariableSelection;
 
 // Finds the owner of an entry in the file: a variable, or, among the objects whose key is a prefix
 // of the entry, the one with the longest key.
 class Owners {
  public:
-  Owners(const Graph& graph, const VariableSelection& selection)
+  Owners(const Graph& graph, const VariableSelection& selection,
+         const std::vector<StoredName>& rename)
       : graph_(graph), selection_(selection) {
     for (const RegisteredSaveable& object : graph.saveables())
-      objects_.emplace(selection.place_of(object.name).key, &object);
+      objects_.emplace(selection.place_of(object.name).key, Owner{&object, false});
+    for (const RegisteredSaveable& object : graph.saveables())
+      objects_.emplace(internal::stored_name(rename, object.name), Owner{&object, true});
   }
 
+  struct Owner {
+    const RegisteredSaveable* object;
+    bool by_other_name;  // By RestoreRules::rename.
+  };
   // Null for the entry of a variable or without an owner; otherwise the object, and the entry's key
   // within it.
-  const RegisteredSaveable* object_of(const std::string& entry, std::string& key) {
+  const Owner* owner_of(const std::string& entry, std::string& key) {
     if (objects_.empty()) return nullptr;
     std::string_view owner = entry;
     while (true) {
       if (const auto found = objects_.find(owner); found != objects_.end()) {
         if (is_variable(entry)) return nullptr;
         key = entry.substr(std::min(owner.size() + 1, entry.size()));
-        return found->second;
+        return &found->second;
       }
       const size_t slash = owner.rfind('/');
       if (slash == std::string_view::npos) return nullptr;
@@ -64,7 +78,7 @@ class Owners {
 
   const Graph& graph_;
   const VariableSelection& selection_;
-  std::map<std::string, const RegisteredSaveable*, std::less<>> objects_;
+  std::map<std::string, Owner, std::less<>> objects_;
   std::unordered_set<std::string> variables_;  // Filled when it is needed.
 };
 
@@ -83,14 +97,14 @@ class RestorePlan {
  public:
   // Checks all names, types and shapes. Throws: an error that lists all mismatches.
   RestorePlan(const Graph& graph, const CheckpointReader& reader,
-              const VariableSelection& selection, const RestoreRules& rules)
-      : graph_(graph), reader_(reader), selection_(selection), rules_(rules) {
-    report_.prefix = reader.prefix();
+              const VariableSelection& selection, RestoreRules rules)
+      : graph_(graph), reader_(reader), selection_(selection), rules_(std::move(rules)) {
+    report_.prefix = mismatch_.prefix = reader.prefix();
     const VariableSelection::Selected selected = selection.select(graph);
     for (const Variable& variable : selected.variables) plan_variable(variable);
     plan_objects(selected.objects);
     find_surplus();
-    throw_if_problems();
+    if (!mismatch_.empty()) internal::throw_mismatch(mismatch_, internal::to_string(mismatch_));
   }
 
   RestoreReport execute(Session& session, StateOperations* operations) {
@@ -103,7 +117,10 @@ class RestorePlan {
     for (size_t i = 0; i < objects_.size(); ++i) {
       const RegisteredSaveable& object = *objects_[i].object;
       try {
-        object.object->restore(states[i]);
+        if (objects_[i].parted != nullptr)
+          objects_[i].parted->restore_parts(objects_[i].stored, states[i]);
+        else
+          object.object->restore(states[i]);
       } catch (const InvalidArgumentError& error) {
         const std::string message = fmt::format("checkpoint {}: \"{}\" cannot be restored: {}",
                                                 reader_.prefix(), object.name, error.what());
@@ -121,72 +138,214 @@ class RestorePlan {
   struct VariablePart {
     Variable variable;
     Shape shape;  // Of the value assigned to it.
+    bool is_converted;
   };
+  // An entry of an object.
+  struct Entry {
+    std::string key;                                // Within the object.
+    std::string name;                               // In the file.
+    std::optional<RestoreMismatch::Value> as = {};  // To be reshaped and converted to this.
+  };
+  using NamesByKey = std::map<std::string, std::string, std::less<>>;  // In the file, by key.
   struct ObjectPart {
     const RegisteredSaveable* object;
-    std::vector<std::pair<std::string, std::string>> keys;  // Key of the object, name in the file.
+    std::vector<Entry> entries;
+    PartedSaveable* parted = nullptr;  // Null for an object without named parts.
+    StoredParts stored = {};           // Its parts, all that are to be restored.
   };
 
   void plan_variable(const Variable& variable) {
     const std::string& name = variable.name();
-    const VariableSelection::Place place = selection_.place_of(name);
-    const auto found = reader_.tensors().find(place.key);
-    if (found == reader_.tensors().end())
-      return note_missing(name,
-                          fmt::format("Key {} not found in checkpoint, where the program has {} {}",
-                                      place.key, variable.dtype(), variable.shape()),
-                          !rules_.allow_missing);
+    VariableSelection::Place place = selection_.place_of(name);
+    auto found = reader_.tensors().find(place.key);
+    if (found == reader_.tensors().end()) {
+      found = reader_.tensors().find(internal::stored_name(rules_.rename, name));
+      if (found == reader_.tensors().end())
+        return note_missing(
+            {name, place.key, RestoreMismatch::Value{variable.dtype(), variable.shape()}},
+            !rules_.allow_missing.match(name));
+      place.key = found->first;
+    }
     used_.push_back(found->first);
     const TensorInfo& info = found->second;
-    if (info.dtype != variable.dtype())
-      return problems_.push_back(fmt::format(
-          "\"{}\" is {} {} in the checkpoint and {} {} in the program, which is not the "
-          "original dtype",
-          name, info.dtype, info.shape, variable.dtype(), variable.shape()));
-    if (place.slice != nullptr && place.slice->full_shape != info.shape)
-      return problems_.push_back(
+    if (place.slice != nullptr && place.slice->full_shape != info.shape) {
+      mismatch_.others.push_back(
           fmt::format("\"{}\" is a slice of {}, but \"{}\" is {} in the checkpoint", name,
                       place.slice->full_shape, place.key, info.shape));
-    Shape shape = stored_shape(info, place);
-    if (!shape.is_compatible_with(variable.shape())) {
-      if (!rules_.reshape || !can_be_reshaped(shape, variable.shape()))
-        return problems_.push_back(
-            fmt::format("\"{}\" is {} {} in the checkpoint and {} {} in the program", name,
-                        info.dtype, shape, variable.dtype(), variable.shape()));
-      shape = variable.shape();
-      report_.reshaped.push_back(name);
+      return;
     }
+    const std::optional<Fit> fit =
+        fit_of(name, {info.dtype, stored_shape(info, place)}, {variable.dtype(), variable.shape()});
+    if (!fit) return;
     note_restored(name, place.key);
-    variables_.push_back({variable, std::move(shape)});
+    variables_.push_back({variable, fit->shape, fit->is_converted});
     requests_.push_back(
         {place.key, place.slice ? std::optional(place.slice->slice) : std::nullopt});
   }
 
+  // How a stored value becomes one of the program's. Unset if it does not: then it keeps its own
+  // value, or the mismatch is noted.
+  struct Fit {
+    Shape shape;
+    bool is_converted;
+  };
+  std::optional<Fit> fit_of(const std::string& name, const RestoreMismatch::Value& stored,
+                            const RestoreMismatch::Value& expected) {
+    const bool fits = stored.shape.is_compatible_with(expected.shape);
+    const bool is_reshaped =
+        !fits && rules_.reshape.match(name) && can_be_reshaped(stored.shape, expected.shape);
+    const bool is_converted = stored.dtype != expected.dtype && rules_.convert_dtype.match(name) &&
+                              internal::can_convert(stored.dtype, expected.dtype);
+    if ((!fits && !is_reshaped) || (stored.dtype != expected.dtype && !is_converted)) {
+      if (rules_.allow_mismatched.match(name))
+        report_.missing.push_back(name);
+      else
+        mismatch_.changed.push_back({name, stored, expected});
+      return std::nullopt;
+    }
+    if (is_reshaped) report_.reshaped.push_back(name);
+    if (is_converted) report_.converted.push_back(name);
+    return Fit{is_reshaped ? expected.shape : stored.shape, is_converted};
+  }
+
   void plan_objects(const std::vector<const RegisteredSaveable*>& objects) {
-    Owners owners(graph_, selection_);
-    std::map<const RegisteredSaveable*, std::vector<std::pair<std::string, std::string>>> keys;
+    using Keys = std::vector<Entry>;
+    Owners owners(graph_, selection_, rules_.rename);
+    std::map<const RegisteredSaveable*, Keys> keys;
+    std::map<const RegisteredSaveable*, Keys> by_other_name;
     std::string key;
     for (const auto& [name, info] : reader_.tensors())
-      if (const RegisteredSaveable* const owner = owners.object_of(name, key))
-        keys[owner].emplace_back(key, name);
+      if (const auto* const owner = owners.owner_of(name, key))
+        (owner->by_other_name ? by_other_name : keys)[owner->object].push_back({key, name});
     for (const RegisteredSaveable* const object : objects) {
-      ObjectPart part{object, std::move(keys[object])};
-      for (const auto& [within, name] : part.keys)
-        used_.push_back(reader_.tensors().find(name)->first);
-      if (!part.keys.empty()) {
+      const std::string own_key = selection_.place_of(object->name).key;
+      const bool is_renamed = keys[object].empty();
+      ObjectPart part{object, std::move((is_renamed ? by_other_name : keys)[object])};
+      if (auto* const parted = dynamic_cast<PartedSaveable*>(object->object.get())) {
+        part.parted = parted;
+        plan_parts(std::move(part));
+        continue;
+      }
+      for (const Entry& entry : part.entries) note_used(entry.name);
+      if (!part.entries.empty()) {
         objects_.push_back(std::move(part));
-        note_restored(object->name, selection_.place_of(object->name).key);
+        note_restored(object->name,
+                      is_renamed ? internal::stored_name(rules_.rename, object->name) : own_key);
         continue;
       }
       if (object->optional)
         log_warning(fmt::format("checkpoint {} has no state of \"{}\"; it starts afresh",
                                 reader_.prefix(), object->name));
-      note_missing(object->name,
-                   fmt::format("Key {} not found in checkpoint, where the program has an object",
-                               selection_.place_of(object->name).key),
-                   !object->optional && !rules_.allow_missing);
+      note_missing({object->name, own_key, std::nullopt},
+                   !object->optional && !rules_.allow_missing.match(object->name));
     }
   }
+
+  // The parts are planned one by one, as variables are, after those that the checkpoint has
+  // determined which parts the object will have.
+  void plan_parts(ObjectPart object) {
+    const std::string& name = object.object->name;
+    const auto full_name = [&](const std::string& key) {
+      return key.empty() ? name : join_path(name, key);
+    };
+    if (object.entries.empty()) object.entries = entries_by_pattern(name);
+    NamesByKey names;
+    StoredParts::Map stored;
+    bool is_partial = false;
+    for (Entry& entry : object.entries) {
+      if (!selection_.selects_part(name, full_name(entry.key))) {
+        is_partial = true;
+        continue;
+      }
+      const TensorInfo& info = reader_.tensors().find(entry.name)->second;
+      stored.emplace(entry.key, StoredParts::Part{info.dtype, info.shape});
+      names.emplace(std::move(entry.key), std::move(entry.name));
+    }
+    object.entries.clear();
+    if (stored.empty()) {
+      if (!is_partial && selection_.selects_part(name, name))
+        note_missing({name, selection_.place_of(name).key, std::nullopt},
+                     !rules_.allow_missing.match(name));
+      return;
+    }
+    object.stored = StoredParts(std::move(stored), is_partial);
+    std::vector<StatePart> parts;
+    try {
+      parts = object.parted->parts_for(object.stored);
+    } catch (const InvalidArgumentError& error) {
+      for (const auto& [key, stored_as] : names) note_used(stored_as);
+      mismatch_.others.push_back(fmt::format("\"{}\": {}", name, error.what()));
+      return;
+    }
+    for (const StatePart& part : parts) {
+      const std::string full = full_name(part.key);
+      if (!selection_.selects_part(name, full)) continue;
+      if (part.is_object)
+        plan_object_part(object, part, full, names);
+      else
+        plan_array_part(object, part, full, names);
+    }
+    objects_.push_back(std::move(object));
+  }
+
+  // The entries that a pattern of RestoreRules::rename gives names beneath the object's.
+  std::vector<Entry> entries_by_pattern(const std::string& object) const {
+    std::vector<Entry> entries;
+    if (rules_.rename.empty()) return entries;
+    for (const auto& [stored_as, info] : reader_.tensors()) {
+      const std::string name = internal::program_name(rules_.rename, stored_as);
+      if (name != stored_as && name.starts_with(object + '/'))
+        entries.push_back({name.substr(object.size() + 1), stored_as});
+    }
+    return entries;
+  }
+
+  void plan_array_part(ObjectPart& object, const StatePart& part, const std::string& full,
+                       const NamesByKey& names) {
+    const auto own = names.find(part.key);
+    const auto found = reader_.tensors().find(
+        own != names.end() ? own->second : internal::stored_name(rules_.rename, full));
+    if (found == reader_.tensors().end())
+      return note_missing({full, full, RestoreMismatch::Value{part.dtype, part.shape}},
+                          !rules_.allow_missing.match(full));
+    note_used(found->first);
+    const RestoreMismatch::Value stored{found->second.dtype, found->second.shape};
+    const std::optional<Fit> fit = fit_of(full, stored, {part.dtype, part.shape});
+    if (!fit) return;
+    note_restored(full, found->first);
+    Entry entry{part.key, found->first};
+    if (fit->is_converted || fit->shape != stored.shape) entry.as = {part.dtype, fit->shape};
+    object.entries.push_back(std::move(entry));
+  }
+
+  void plan_object_part(ObjectPart& object, const StatePart& part, const std::string& full,
+                        const NamesByKey& names) {
+    const size_t before = object.entries.size();
+    const auto add = [&](std::string key, const std::string& name) {
+      note_used(name);
+      object.entries.push_back({std::move(key), name});
+    };
+    if (const auto own = names.find(part.key); own != names.end()) add(own->first, own->second);
+    const std::string start = part.key.empty() ? "" : part.key + '/';
+    for (auto each = names.upper_bound(start);
+         each != names.end() && each->first.starts_with(start); ++each)
+      add(each->first, each->second);
+    const std::string other = internal::stored_name(rules_.rename, full);
+    if (object.entries.size() == before && other != full) {
+      if (reader_.contains(other)) add(part.key, other);
+      const std::string other_start = other + '/';
+      for (auto each = reader_.tensors().lower_bound(other_start);
+           each != reader_.tensors().end() && each->first.starts_with(other_start); ++each)
+        add(start + each->first.substr(other_start.size()), each->first);
+    }
+    if (object.entries.size() == before)
+      return note_missing({full, full, std::nullopt}, !rules_.allow_missing.match(full));
+    note_restored(full, object.entries[before].name.substr(
+                            0, object.entries[before].name.size() -
+                                   object.entries[before].key.size() + part.key.size()));
+  }
+
+  void note_used(const std::string& name) { used_.push_back(reader_.tensors().find(name)->first); }
 
   void find_surplus() {
     std::ranges::sort(used_);
@@ -195,22 +354,21 @@ class RestorePlan {
       while (next != used_.end() && *next < name) ++next;
       if (next != used_.end() && *next == name) continue;
       report_.surplus.push_back(name);
-      if (!selection_.selects_all()) continue;
+      if (!selection_.selects_all() || rules_.allow_surplus.match(name)) continue;
       if (name.starts_with(kHookState)) {
         log_warning(fmt::format("checkpoint {}: no hook of this run uses the state \"{}\"",
                                 reader_.prefix(), name));
-      } else if (!rules_.allow_surplus) {
-        problems_.push_back(
-            fmt::format("\"{}\" ({} {}) is not in the program", name, info.dtype, info.shape));
+      } else {
+        mismatch_.surplus.push_back({name, {info.dtype, info.shape}});
       }
     }
   }
 
-  void note_missing(const std::string& name, const std::string& problem, bool is_problem) {
+  void note_missing(RestoreMismatch::Missing missing, bool is_problem) {
     if (is_problem)
-      not_found_.push_back(problem);
+      mismatch_.missing.push_back(std::move(missing));
     else
-      report_.missing.push_back(name);
+      report_.missing.push_back(std::move(missing.name));
   }
 
   void note_restored(const std::string& name, const std::string& key) {
@@ -218,29 +376,33 @@ class RestorePlan {
     if (key != name) report_.renamed.emplace(name, key);
   }
 
-  void throw_if_problems() const {
-    if (not_found_.empty() && problems_.empty()) return;
-    std::vector<std::string> all = not_found_;
-    all.insert(all.end(), problems_.begin(), problems_.end());
-    const std::string message = fmt::format("checkpoint {} does not fit this program: {}",
-                                            reader_.prefix(), fmt::join(all, "; "));
-    throw_error(problems_.empty() ? Code::kNotFound : Code::kInvalidArgument, message);
-  }
-
   std::vector<TensorMap> read_objects() const {
     std::vector<TensorRequest> requests;
-    std::vector<std::pair<size_t, const std::string*>> places;  // Object and key, by request.
+    std::vector<std::pair<size_t, const Entry*>> places;  // Object and entry, by request.
     for (size_t i = 0; i < objects_.size(); ++i) {
-      for (const auto& [key, name] : objects_[i].keys) {
-        requests.push_back({name});
-        places.emplace_back(i, &key);
+      for (const Entry& entry : objects_[i].entries) {
+        requests.push_back({entry.name});
+        places.emplace_back(i, &entry);
       }
     }
     CheckpointPass pass(reader_, requests);
     std::vector<TensorMap> states(objects_.size());
-    for (const size_t number : pass.order())
-      states[places[number].first].emplace(*places[number].second, pass.read(number));
+    for (const size_t number : pass.order()) {
+      const auto& [object, entry] = places[number];
+      Tensor value = pass.read(number);
+      states[object].emplace(entry->key, entry->as ? changed(*entry, std::move(value)) : value);
+    }
     return states;
+  }
+
+  // The value as the type and shape that the program has.
+  Tensor changed(const Entry& entry, Tensor value) const {
+    Tensor result(entry.as->dtype, entry.as->shape);
+    if (value.dtype() == entry.as->dtype)
+      std::ranges::copy(value.bytes(), result.mutable_bytes().begin());
+    else
+      convert_value(entry.name, value, entry.as->dtype, result.mutable_bytes());
+    return result;
   }
 
   void assign_variables(Session& session) const {
@@ -272,10 +434,25 @@ class RestorePlan {
                 return Tensor::from(std::vector<std::string>(strings.begin(), strings.end()),
                                     part.shape);
               }};
-    return {part.variable, part.shape, [&pass, number](std::span<std::byte> destination) {
+    return {part.variable, part.shape,
+            [this, &pass, &part, number](std::span<std::byte> destination) {
               throw_if_signalled("restoring");
-              pass.read_into(number, destination);
+              if (part.is_converted)
+                convert_value(part.variable.name(), pass.read(number), part.variable.dtype(),
+                              destination);
+              else
+                pass.read_into(number, destination);
             }};
+  }
+
+  void convert_value(const std::string& name, const Tensor& stored, DType dtype,
+                     std::span<std::byte> destination) const {
+    try {
+      internal::convert(stored, dtype, destination);
+    } catch (const InvalidArgumentError& error) {
+      throw InvalidArgumentError(
+          fmt::format("checkpoint {}: \"{}\": {}", reader_.prefix(), name, error.what()));
+    }
   }
 
   const Graph& graph_;
@@ -288,8 +465,7 @@ class RestorePlan {
   RestoreReport report_;
   std::vector<std::string_view>
       used_;  // Names of entries that the program uses, owned by the reader.
-  std::vector<std::string> not_found_;  // Problems: keys the checkpoint does not have,
-  std::vector<std::string> problems_;   // and all others.
+  RestoreMismatch mismatch_;
 };
 }  // namespace
 

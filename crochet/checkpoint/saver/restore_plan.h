@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <vector>
+
 #include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/saver/name_patterns.h"
 #include "crochet/checkpoint/saver/restore_report.h"
 #include "crochet/checkpoint/saver/variable_selection.h"
 #include "crochet/session/session.h"
@@ -12,9 +15,18 @@ namespace crochet::inline v0 {
 
 // How much a checkpoint may differ from the graph that restores it.
 struct RestoreRules {
-  bool reshape = false;
-  bool allow_missing = false;
-  bool allow_surplus = false;
+  NamePatterns reshape = false;
+  NamePatterns convert_dtype = false;
+  NamePatterns allow_missing = false;
+  NamePatterns allow_mismatched = false;
+  NamePatterns allow_surplus = false;
+  std::vector<StoredName> rename = {};
+
+  // True if all values of the program are restored as they are stored, under their own names.
+  bool is_exact() const {
+    return reshape.empty() && convert_dtype.empty() && allow_missing.empty() &&
+           allow_mismatched.empty() && rename.empty();
+  }
 };
 
 // Restores the tensors of a checkpoint to the session's graph. Checks all names, types and shapes,

@@ -51,10 +51,10 @@ class RestorePlanTest : public testing::Test {
     graph_.add_saveable({.name = name, .object = keeper, .optional = optional});
     return keeper;
   }
-  void restore() {
+  RestoreReport restore(const RestoreRules& rules = {}) {
     if (!session_) session_ = graph_.new_session("");
     const CheckpointReader reader("ckpt", files_);
-    restore_state(*session_, reader);
+    return restore_state(*session_, reader, {}, rules);
   }
   Tensor value(const Variable& variable) {
     return session_->snapshot({&variable, 1}).tensors()[0].tensor;
@@ -155,6 +155,56 @@ TEST_F(RestorePlanTest, WarnsOfMissingOrRejectedOptionalState) {
   EXPECT_TRUE(log_.contains("has no state of \"hooks/Missing/best\""));
   EXPECT_TRUE(log_.contains("\"hooks/Refusing/best\" cannot be restored"));
   EXPECT_TRUE(log_.contains("\"hooks/Surplus/best\""));
+}
+
+TEST_F(RestorePlanTest, RestoresVariablesAndObjectsFromOtherNames) {
+  const Variable w = graph_.variable("net/w", Tensor::scalar(0.0f));
+  const auto generator = add_object("net/generator");
+  write({{"old/w", one_}, {"old/generator", one_}, {"old/generator/cached", one_}});
+  const RestoreReport report = restore({.rename = {{"net/*", "old/*"}}});
+  EXPECT_EQ(value(w), one_);
+  EXPECT_THAT(generator->keys(), ElementsAre("", "cached"));
+  EXPECT_EQ(report.renamed, (std::map<std::string, std::string>{
+                                {"net/w", "old/w"}, {"net/generator", "old/generator"}}));
+  EXPECT_THAT(report.surplus, IsEmpty());
+}
+
+TEST_F(RestorePlanTest, PrefersOwnNamesToOthers) {
+  const Variable w = graph_.variable("w", Tensor::scalar(0.0f));
+  const auto generator = add_object("generator");
+  const Tensor two = Tensor::scalar(2.0f);
+  write({{"w", two}, {"generator/own", two}, {"old/w", one_}, {"old/generator", one_}});
+  const RestoreReport report =
+      restore({.allow_surplus = true, .rename = {{"w", "old/w"}, {"generator", "old/generator"}}});
+  EXPECT_EQ(value(w), two);
+  EXPECT_THAT(generator->keys(), ElementsAre("own"));
+  EXPECT_TRUE(report.renamed.empty());
+  EXPECT_THAT(report.surplus, ElementsAre("old/generator", "old/w"));
+}
+
+TEST_F(RestorePlanTest, AppliesEachRuleToTheNamesThatMatch) {
+  const Variable w = graph_.variable("a/w", Tensor::zeros<float>({2}));
+  graph_.variable("b/w", Tensor::zeros<float>({2}));
+  const Tensor doubles = Tensor::from<double>({0.5, 0.1}, {1, 2});
+  write({{"a/w", doubles}, {"b/w", doubles}});
+  EXPECT_THAT([&] { restore({.reshape = {"a/*"}, .convert_dtype = true}); },
+              ThrowsMessage<InvalidArgumentError>(
+                  "checkpoint ckpt does not fit this program: \"b/w\" is float64 [1,2] in the "
+                  "checkpoint and float32 [2] in the program, which is not the original dtype"));
+  const RestoreReport report =
+      restore({.reshape = {"a/*"}, .convert_dtype = true, .allow_mismatched = {"b/?"}});
+  EXPECT_EQ(value(w), Tensor::from<float>({0.5f, 0.1f}));
+  EXPECT_THAT(report.reshaped, ElementsAre("a/w"));
+  EXPECT_THAT(report.converted, ElementsAre("a/w"));
+  EXPECT_THAT(report.missing, ElementsAre("b/w"));
+}
+
+TEST_F(RestorePlanTest, NamesTheNumberThatCannotBeConverted) {
+  graph_.variable("w", Tensor::zeros<float>({2}));
+  write({{"w", Tensor::from<double>({1, 1e300})}});
+  EXPECT_THAT([&] { restore({.convert_dtype = true}); },
+              ThrowsMessage<InvalidArgumentError>(
+                  "checkpoint ckpt: \"w\": element 1 is 1e+300, which float32 cannot hold"));
 }
 
 }  // namespace

@@ -23,7 +23,8 @@ struct RestoreReport {
   std::string prefix = {};
   // Variables and objects of the graph that now have the checkpoint's values.
   std::vector<std::string> restored = {};
-  // Those that the checkpoint does not have: they are unchanged.
+  // Those that the checkpoint does not have, or only with another shape or type: they are
+  // unchanged.
   std::vector<std::string> missing = {};
   // Names in the checkpoint that were not used.
   std::vector<std::string> surplus = {};
@@ -31,6 +32,8 @@ struct RestoreReport {
   std::map<std::string, std::string> renamed = {};
   // Variables whose value has another shape in the checkpoint and was reshaped.
   std::vector<std::string> reshaped = {};
+  // Those whose numbers have another type in the checkpoint and were converted.
+  std::vector<std::string> converted = {};
 
   // Newer checkpoints that are damaged, the newest first. Their files have been renamed if this
   // process holds the directory's lock.

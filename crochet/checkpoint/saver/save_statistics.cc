@@ -35,6 +35,19 @@ void SaveStatistics::add(const SaveTicket& ticket) {
   published_secs += ticket.seconds(SaveStage::kPublished).value_or(0);
 }
 
+void SaveStatistics::add(const SaveStatistics& other) {
+  saved += other.saved;
+  failed += other.failed;
+  skipped += other.skipped;
+  retries += other.retries;
+  saved_elsewhere += other.saved_elsewhere;
+  bytes += other.bytes;
+  blocked_secs += other.blocked_secs;
+  written_secs += other.written_secs;
+  durable_secs += other.durable_secs;
+  published_secs += other.published_secs;
+}
+
 std::string to_string(const SaveStatistics& statistics) {
   std::string text =
       fmt::format("{} checkpoint{}", statistics.saved, statistics.saved == 1 ? "" : "s");

@@ -32,6 +32,8 @@ struct CROCHET_EXPORT SaveStatistics {
 
   // Counts a save that has ended; an empty one counts neither as saved nor as failed.
   void add(const SaveTicket& ticket);
+  // Adds those of another saver.
+  void add(const SaveStatistics& other);
 };
 
 // "6 checkpoints, 1.2 GB, published on average 0.800 s after their snapshots, training was blocked

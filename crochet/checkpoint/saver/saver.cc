@@ -17,6 +17,7 @@
 #include "crochet/checkpoint/saver/save_promise.h"
 #include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/checkpoint/saver/saver_settings.h"
+#include "crochet/checkpoint/saver/unused_checkpoints.h"
 #include "crochet/io/path.h"
 
 namespace crochet::inline v0 {
@@ -99,8 +100,11 @@ SaveSource Saver::snapshot_for(Session& session, const std::string& prefix,
   else
     snapshot = session.snapshot(selected.variables);
   for (const RegisteredSaveable* const saveable : selected.objects)
-    for (auto& [key, value] : saveable->object->save())
-      snapshot.add({key.empty() ? saveable->name : join_path(saveable->name, key), value});
+    for (auto& [key, value] : saveable->object->save()) {
+      const std::string name = key.empty() ? saveable->name : join_path(saveable->name, key);
+      if ((*publisher_)->selection().selects_part(saveable->name, name))
+        snapshot.add({name, value});
+    }
   if (options().write_meta_graph) snapshot.set_meta_graph(graph.meta_graph());
   return {std::move(snapshot), std::move(external)};
 }

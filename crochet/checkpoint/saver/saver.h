@@ -33,6 +33,8 @@ class ExternalBundle;
 class Publisher;
 struct CheckpointListOptions;
 struct RestoreCandidate;
+struct UnusedCheckpoints;
+enum class Unused;
 }  // namespace internal
 
 // Saves variables and objects of a graph as TensorFlow V2 checkpoints or as safetensors, keeps
@@ -156,6 +158,9 @@ class CROCHET_EXPORT Saver {
   std::optional<std::string> restore_newest(Session& session, const std::string& directory,
                                             const std::string& basename,
                                             RestoreReport* report = nullptr);
+  // Renames the checkpoints that the last restore_newest() found damaged, or abandoned, if it could
+  // not because this process did not hold the directory's lock, and does now.
+  void set_unused_aside();
 
   // Prefixes of the checkpoints that are listed in the state file, oldest first; empty if all are
   // kept.
@@ -211,17 +216,19 @@ class CROCHET_EXPORT Saver {
   RestoreReport restore_from(Session& session, const CheckpointReader& reader) const;
   RestoreReport restore_by(StateOperations& operations, Session& session,
                            const CheckpointReader& reader) const;
-  // Updates the list from the directory. If this process holds the lock, sets damaged checkpoints
-  // aside, so that nothing uses them, and removes them from the state file if the list is known.
-  void update_list_after_restore(const std::string& directory, const std::string& basename,
-                                 const std::string& restored,
-                                 const std::vector<internal::RestoreCandidate>& damaged);
+  std::vector<internal::RestoreCandidate> abandon_newer(
+      std::vector<internal::RestoreCandidate>& candidates, const std::string& directory) const;
+  void note_restored(const internal::RestoreCandidate& restored,
+                     internal::UnusedCheckpoints unused);
+  void set_aside(const std::vector<internal::RestoreCandidate>& checkpoints,
+                 internal::Unused why) const;
 
   const ProcessBound<std::shared_ptr<internal::Publisher>> publisher_;
   std::atomic<bool> built_;
   mutable std::atomic<bool> operations_logged_ = false;
   mutable std::atomic<bool> unsaved_logged_ = false;
-  std::unique_ptr<BackgroundSaver> background_;  // Made by the first save_async().
+  std::unique_ptr<BackgroundSaver> background_;          // Made by the first save_async().
+  std::unique_ptr<internal::UnusedCheckpoints> unused_;  // Not yet set aside.
 };
 
 }  // namespace crochet::inline v0

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The files that a saver creates, their directories and names.
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -63,6 +64,24 @@ class SaverFilesTest : public testing::Test {
   ScriptedGraph graph_{{.global_step = 5}};
   std::unique_ptr<Session> session_ = graph_.new_session("");
 };
+
+TEST_F(SaverFilesTest, WarnsOnceOfAnotherNumberOfThreads) {
+  Saver saver({.files = &files_});
+  saver.save(*session_, "run/m", 5);
+  EXPECT_EQ(read_sidecar(files_, "run/m-5")->threads, threads_here());
+  saver.restore_newest(*session_, "run", "m");
+  EXPECT_FALSE(log_.contains("may round differently"));
+  update_sidecar(files_, "run/m-5",
+                 [](CheckpointSidecar& sidecar) { sidecar.threads = "3000 cores"; });
+  for (int i = 0; i < 2; ++i) saver.restore_newest(*session_, "run", "m");
+  const std::vector<std::string> warnings = log_.lines(Severity::kWarning);
+  EXPECT_EQ(std::ranges::count_if(warnings,
+                                  [](const std::string& line) {
+                                    return line.find("run/m-5 was saved with 3000 cores") !=
+                                           std::string::npos;
+                                  }),
+            1);
+}
 
 TEST_F(SaverFilesTest, RejectsOptionsOutOfRange) {
   for (const SaverOptions& options :

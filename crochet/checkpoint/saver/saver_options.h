@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "crochet/base/clock.h"
+#include "crochet/checkpoint/directory/checkpoint_choice.h"
 #include "crochet/checkpoint/directory/retention.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/saver/name_patterns.h"
 #include "crochet/checkpoint/saver/saved_variable.h"
 #include "crochet/io/file_system.h"
 
@@ -48,7 +50,7 @@ struct SaverOptions {
   // are left out. Empty: nothing is left out.
   std::function<bool(std::string_view name)> filter = {};
   // Restores a value of another shape with the same number of elements, in row-major order.
-  bool reshape = false;
+  NamePatterns reshape = false;
   // The format in which to save. Checkpoints of both formats are restored, kept and removed alike.
   CheckpointFormat format = CheckpointFormat::kTensorBundle;
   // Not kGraph with var_list, filter, another format or num_shards.
@@ -84,11 +86,31 @@ struct SaverOptions {
   bool check_free_space = true;
   // Writes `<prefix>.meta` if the engine has a graph to keep.
   bool write_meta_graph = true;
+  // Whether `<prefix>.json` has the program's command line. In it, the values of options whose
+  // names look secret (--password=x, --api-key x, TOKEN=x) and the users of URLs are "***".
+  bool record_command_line = true;
 
-  // Variables that the checkpoint does not have are left unchanged; otherwise that is an error.
-  bool allow_missing = false;
-  // Entries that only the checkpoint has are ignored; otherwise that is an error.
-  bool allow_surplus = false;
+  // What may differ between the program and a checkpoint that it restores; anything else is an
+  // error. By the program's names, except for allow_surplus.
+  //
+  // A number of another type is converted, with the rounding of the new type. A value that it
+  // cannot hold is an error.
+  NamePatterns convert_dtype = false;
+  // Values that the checkpoint does not have are left unchanged,
+  NamePatterns allow_missing = false;
+  // and so are those that it has with another shape or type that no option above covers.
+  NamePatterns allow_mismatched = false;
+  // Entries that only the checkpoint has are ignored.
+  NamePatterns allow_surplus = false;
+  // A value that the checkpoint does not have under its own name is restored from this one:
+  //
+  //   {.rename = {{"model/weights", "model/w"}, {"encoder/*", "model/encoder/*"}}}
+  std::vector<StoredName> rename = {};
+  // The checkpoint to which restore_newest() goes back once, instead of the newest one. The newer
+  // ones of its directory are abandoned: their files are renamed to `<name>.abandoned`. Checkpoints
+  // saved from then on record it, so that a run that is started again with this option continues
+  // from the newest.
+  std::optional<Checkpoint> go_back_to = {};
   // A saver with nothing to save does nothing; otherwise that is an error.
   bool allow_empty = false;
   // Nothing can be saved or restored before build(). Not together with var_list.

@@ -3,6 +3,7 @@
 //
 // How a saver restores checkpoints.
 #include <algorithm>
+#include <atomic>
 #include <set>
 
 #include <fmt/format.h>
@@ -10,6 +11,8 @@
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
+#include "crochet/checkpoint/directory/checkpoint_sidecar.h"
+#include "crochet/checkpoint/directory/chosen_checkpoint.h"
 #include "crochet/checkpoint/directory/restore_candidates.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/file/index_file.h"
@@ -17,6 +20,7 @@
 #include "crochet/checkpoint/saver/publisher.h"
 #include "crochet/checkpoint/saver/restore_plan.h"
 #include "crochet/checkpoint/saver/saver.h"
+#include "crochet/checkpoint/saver/unused_checkpoints.h"
 #include "crochet/io/path.h"
 
 namespace crochet::inline v0 {
@@ -41,23 +45,42 @@ CheckpointReader open_listed(const RestoreCandidate& candidate) {
   }
 }
 
+// True if there is nothing to tell: a program that takes any checkpoint's contents knows that it
+// restores a part. Patterns are listed with what they left out, as one may be mistyped.
+bool is_as_stored(const RestoreReport& report, const NamePatterns& surplus) {
+  return report.missing.empty() && report.renamed.empty() && report.reshaped.empty() &&
+         report.converted.empty() && (report.surplus.empty() || surplus.is_all());
+}
+
+// Logs it once: other threads may share out a sum, and round it, in another way.
+void warn_of_other_threads(const std::string& prefix, const CheckpointSidecar& sidecar) {
+  static std::atomic<bool> has_warned = false;
+  const std::string here = threads_here();
+  if (sidecar.threads.empty() || sidecar.threads == here || has_warned.exchange(true)) return;
+  log_warning(
+      fmt::format("checkpoint {} was saved with {}, and this run has {}: arithmetic by several "
+                  "threads may round differently",
+                  prefix, sidecar.threads, here));
+}
+
 }  // namespace
 
 RestoreReport Saver::restore_from(Session& session, const CheckpointReader& reader) const {
-  const bool is_plain = !options().reshape && !options().allow_missing &&
-                        reader.format() == CheckpointFormat::kTensorBundle;
+  const RestoreRules rules{.reshape = options().reshape,
+                           .convert_dtype = options().convert_dtype,
+                           .allow_missing = options().allow_missing,
+                           .allow_mismatched = options().allow_mismatched,
+                           .allow_surplus = options().allow_surplus,
+                           .rename = options().rename};
+  const bool is_plain = rules.is_exact() && reader.format() == CheckpointFormat::kTensorBundle;
   if (const auto operations = is_plain ? operations_for(session) : nullptr)
     return restore_by(*operations, session, reader);
-  const RestoreRules rules{.reshape = options().reshape,
-                           .allow_missing = options().allow_missing,
-                           .allow_surplus = options().allow_surplus};
   RestoreReport report = restore_state(session, reader, (*publisher_)->selection(), rules);
   if (!reader.has_checksums())
     log_warning(
         fmt::format("checkpoint {} has no checksums: damaged values in it cannot be detected",
                     reader.prefix()));
-  // Shows what a mistyped name would leave out.
-  if (rules.reshape || rules.allow_missing || rules.allow_surplus) log_info(to_string(report));
+  if (!is_as_stored(report, rules.allow_surplus)) log_info(to_string(report));
   return report;
 }
 
@@ -68,6 +91,29 @@ RestoreReport Saver::restore(Session& session, const std::string& prefix) {
     throw InvalidArgumentError(
         fmt::format("The passed save_path is not a valid checkpoint: {}", prefix));
   return restore_from(session, CheckpointReader(prefix, files()));
+}
+
+// Removes those that are newer than the one to which the saver goes back, and returns them: none if
+// the newest one was saved since.
+std::vector<RestoreCandidate> Saver::abandon_newer(std::vector<RestoreCandidate>& candidates,
+                                                   const std::string& directory) const {
+  const std::optional<Checkpoint>& which = options().go_back_to;
+  if (!which) return {};
+  const RestoreCandidate& newest = candidates.back();
+  const auto sidecar = read_sidecar(newest.directory->files(), newest.prefix);
+  if (sidecar && sidecar->went_back_to == to_string(*which)) {
+    log_info(fmt::format("{} was saved after the run went back to {}: it does not go back again",
+                         newest.prefix, to_string(*which)));
+    return {};
+  }
+  std::vector<internal::FoundCheckpoint> found;
+  for (const RestoreCandidate& each : candidates)
+    found.push_back(internal::look_at_checkpoint(each.directory->files(), each.prefix));
+  const std::string chosen = internal::chosen_of(found, directory, *which).prefix;
+  const auto after = std::ranges::find(candidates, chosen, &RestoreCandidate::prefix) + 1;
+  std::vector<RestoreCandidate> newer(after, candidates.end());
+  candidates.erase(after, candidates.end());
+  return newer;
 }
 
 std::optional<std::string> Saver::restore_newest(Session& session, const std::string& directory,
@@ -81,11 +127,18 @@ std::optional<std::string> Saver::restore_newest(Session& session, const std::st
   std::vector<RestoreCandidate> candidates = find();
   if (candidates.empty()) {
     internal::check_holds_no_checkpoint(files(), directory, basename);
+    if (options().go_back_to)
+      throw NotFoundError(
+          fmt::format("{}: no checkpoint in this directory, where the run goes back to {}",
+                      directory, to_string(*options().go_back_to)));
     return std::nullopt;
   }
-  std::vector<RestoreCandidate> damaged;
+  internal::UnusedCheckpoints unused{.directory = directory,
+                                     .basename = basename,
+                                     .abandoned = abandon_newer(candidates, directory)};
   std::vector<RefusedCheckpoint> refused;
   std::set<std::string> tried;
+  for (const RestoreCandidate& each : unused.abandoned) tried.insert(each.prefix);
   while (!candidates.empty()) {
     const RestoreCandidate candidate = std::move(candidates.back());
     candidates.pop_back();
@@ -93,14 +146,14 @@ std::optional<std::string> Saver::restore_newest(Session& session, const std::st
     throw_if_signalled("restoring");
     try {
       RestoreReport restored = restore_from(session, open_listed(candidate));
-      update_list_after_restore(directory, basename, candidate.prefix, damaged);
+      note_restored(candidate, std::move(unused));
       restored.refused = std::move(refused);
       if (report != nullptr) *report = std::move(restored);
       return candidate.prefix;
     } catch (const DataLossError& error) {
       log_error(fmt::format("checkpoint {} cannot be used: {}", candidate.prefix, error.what()));
       refused.push_back({candidate.prefix, error.what()});
-      damaged.push_back(candidate);
+      unused.damaged.push_back(candidate);
     }
     if (!candidates.empty()) continue;
     // They may have been removed since they were listed, in favour of newer ones that now exist.
@@ -114,29 +167,52 @@ std::optional<std::string> Saver::restore_newest(Session& session, const std::st
       directory, refused.size(), refused.front().prefix, reasons(refused)));
 }
 
+void Saver::note_restored(const RestoreCandidate& restored, internal::UnusedCheckpoints unused) {
+  const auto sidecar = read_sidecar(restored.directory->files(), restored.prefix);
+  if (sidecar) warn_of_other_threads(restored.prefix, *sidecar);
+  (*publisher_)
+      ->set_went_back_to(options().go_back_to ? to_string(*options().go_back_to)
+                         : sidecar            ? sidecar->went_back_to
+                                              : "");
+  unused.restored = restored.prefix;
+  unused_ = std::make_unique<internal::UnusedCheckpoints>(std::move(unused));
+  set_unused_aside();
+}
+
 // A failure here must not prevent training.
-void Saver::update_list_after_restore(const std::string& directory, const std::string& basename,
-                                      const std::string& restored,
-                                      const std::vector<RestoreCandidate>& damaged) {
+void Saver::set_unused_aside() {
+  if (!unused_) return;
+  const internal::UnusedCheckpoints& unused = *unused_;
   internal::CheckpointList& list = (*publisher_)->list();
-  list.follow(directory);
-  const auto own = internal::CheckpointDirectory::find(files(), directory);
-  const bool list_is_known = own && list.learn(*own, basename);  // Otherwise the next save does it.
-  std::vector<std::string> prefixes;
-  for (const RestoreCandidate& one : damaged) prefixes.push_back(one.prefix);
-  list.note_restored(restored, prefixes);
+  list.follow(unused.directory);
+  const auto own = internal::CheckpointDirectory::find(files(), unused.directory);
+  // If it cannot be read now, the next save reads it.
+  const bool list_is_known = own && list.learn(*own, unused.basename);
+  list.note_restored(unused.restored, unused.prefixes());
+  if (unused.prefixes().empty()) return unused_.reset();
   try {
-    for (const RestoreCandidate& one : damaged) one.directory->set_aside(one.prefix);
-    if (damaged.empty() || !list_is_known || !own->is_locked()) return;
+    set_aside(unused.damaged, internal::Unused::kDamaged);
+    // From the newest on: a killed process leaves no gap.
+    set_aside(unused.abandoned, internal::Unused::kAbandoned);
+    if (!list_is_known || !own->is_locked()) return;
     // State files do not name checkpoints in another directory.
     const std::vector<std::string> listed = list.prefixes();
-    if (directory_of(restored) == directory_of(join_path(directory, "x")))
-      list.write_state_without(own->files(), {}, restored);
+    if (directory_of(unused.restored) == directory_of(join_path(unused.directory, "x")))
+      list.write_state_without(own->files(), {}, unused.restored);
     else if (!listed.empty())
       list.write_state_without(own->files(), {}, listed.back());
   } catch (const Error& error) {
-    log_warning(fmt::format("damaged checkpoints cannot be set aside: {}", error.what()));
+    log_warning(fmt::format("unused checkpoints cannot be set aside: {}", error.what()));
   }
+  unused_.reset();
+}
+
+// By their directories as they are now: the lock may have been taken since they were found.
+void Saver::set_aside(const std::vector<RestoreCandidate>& checkpoints,
+                      internal::Unused why) const {
+  for (auto each = checkpoints.rbegin(); each != checkpoints.rend(); ++each)
+    if (auto directory = internal::CheckpointDirectory::find(files(), each->directory->path()))
+      directory->set_aside(each->prefix, why);
 }
 
 }  // namespace crochet::inline v0

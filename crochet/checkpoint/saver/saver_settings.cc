@@ -8,6 +8,7 @@
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/checkpoint/saver/stored_names.h"
 #include "crochet/io/path.h"
 
 namespace crochet::inline v0::internal {
@@ -17,6 +18,7 @@ void check_options(const SaverOptions& options) {
   check_at_least("keep_checkpoint_every_n_hours", options.keep_checkpoint_every_n_hours, 0);
   check_at_least("keep_checkpoint_every_n_steps", options.keep_checkpoint_every_n_steps, 0);
   if (options.keep_best) keep_best(*options.keep_best);  // Throws.
+  check_stored_names(options.rename);
   if (options.num_shards < 1 || options.num_shards > kMaxShards)
     throw InvalidArgumentError(
         fmt::format("num_shards is {}, expected 1 to {}", options.num_shards, kMaxShards));

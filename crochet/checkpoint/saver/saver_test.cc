@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "crochet/base/command_line.h"
 #include "crochet/base/error.h"
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
@@ -109,6 +110,13 @@ TEST_F(SaverTest, WritesASidecar) {
   EXPECT_EQ(sidecar->index_crc32c, mask_crc32c(crc32c(read_file(files_, "d/model.ckpt-1.index"))));
   EXPECT_EQ(sidecar->size_bytes, files_.file_size("d/model.ckpt-1.index") +
                                      files_.file_size("d/model.ckpt-1.data-00000-of-00001"));
+  EXPECT_EQ(sidecar->command_line, internal::own_command_line());
+}
+
+TEST_F(SaverTest, RecordsNoCommandLineIfSwitchedOff) {
+  Saver saver({.record_command_line = false, .files = &files_});
+  save_next_step(saver);
+  EXPECT_THAT(read_sidecar(files_, "d/model.ckpt-1")->command_line, testing::IsEmpty());
 }
 
 TEST_F(SaverTest, KeepsTheNewestAndNamesThemInTheStateFile) {

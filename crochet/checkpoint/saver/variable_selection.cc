@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "crochet/base/error.h"
+#include "crochet/session/parted_saveable.h"
 #include "crochet/tensor/fmt.h"
 
 namespace crochet::inline v0::internal {
@@ -62,18 +63,22 @@ void VariableSelection::check_keys() const {
 VariableSelection::Selected VariableSelection::select(const Graph& graph) const {
   Selected selected;
   std::set<std::string_view> known;
-  const auto is_selected = [&](const std::string& name) {
+  const auto is_listed = [&](const std::string& name) {
     if (has_list_) {
       const auto listed = by_name_.find(name);
       if (listed == by_name_.end()) return false;
       known.insert(listed->first);
     }
-    return !filter_ || filter_(name);
+    return true;
   };
+  const auto passes = [&](const std::string& name) { return !filter_ || filter_(name); };
+  const auto is_selected = [&](const std::string& name) { return is_listed(name) && passes(name); };
   selected.variables = graph.variables();
   std::erase_if(selected.variables, [&](const Variable& v) { return !is_selected(v.name()); });
   for (const RegisteredSaveable& object : graph.saveables())
-    if (is_selected(object.name)) selected.objects.push_back(&object);
+    if (is_listed(object.name) && (passes(object.name) || dynamic_cast<const PartedSaveable*>(
+                                                              object.object.get()) != nullptr))
+      selected.objects.push_back(&object);
   if (known.size() == by_name_.size()) return selected;
   std::vector<std::string_view> unknown;
   for (const auto& [name, variable] : by_name_)

@@ -34,8 +34,14 @@ class VariableSelection {
     std::vector<const RegisteredSaveable*> objects;  // Owned by the graph.
     bool empty() const { return variables.empty() && objects.empty(); }
   };
+  // Objects with named parts are selected unless a list lacks them: a filter is for their parts.
   // Throws: InvalidArgumentError for a name of the list that the graph does not have.
   Selected select(const Graph& graph) const;
+
+  // True if `part` of the object with this name is selected: by its own name, or with the object.
+  bool selects_part(const std::string& object, const std::string& part) const {
+    return !filter_ || filter_(object) || filter_(part);
+  }
 
   // The location of a variable or object in the file.
   struct Place {

@@ -3,6 +3,7 @@
 #include "crochet/hooks/checkpoint_saver_hook.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -18,11 +19,20 @@
 #include "crochet/checkpoint/saver/background_saver.h"
 #include "crochet/checkpoint/saver/registered_saver.h"
 #include "crochet/checkpoint/saver/save_source.h"
+#include "crochet/hooks/from_tensor.h"
 #include "crochet/hooks/global_step.h"
 #include "crochet/hooks/internal/periodic_hook.h"
 #include "crochet/io/path.h"
 
 namespace crochet::inline v0 {
+namespace {
+
+// TensorBoard sorts its groups by name, so that this one comes after those of the user.
+constexpr const char* kLastInTensorBoard = "~";
+// How many of the first figures of a save are curves in TensorBoard, too.
+constexpr size_t kNumCurves = 2;
+
+}  // namespace
 
 CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHookOptions options)
     : CheckpointSaverHook(std::move(options), Writing::kWaits) {}
@@ -35,7 +45,10 @@ CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHookOptions options, Wri
       writing_(writing),
       timer_({.every_steps = options_.save_steps,
               .every_secs = options_.save_secs,
-              .clock = options_.clock}) {
+              .clock = options_.clock,
+              .owner = "CheckpointSaverHook",
+              .steps_option = "save_steps",
+              .secs_option = "save_secs"}) {
   if (options_.saver && options_.scaffold)
     throw InvalidArgumentError(
         "a checkpoint hook was given a saver and a scaffold: at most one of "
@@ -122,17 +135,18 @@ void CheckpointSaverHook::after_create_session(Session& session, Coordinator& co
   saver().set_fallback_dir(options_.fallback_dir);
   last_saved_step_.reset();
   step_rejected_ = false;
+  last_metric_ = Tensor();
   timer_.update_last_triggered_step(step);
   next_step_ = step + options_.steps_per_run;
   if (checkpoint_exists(saver().files(), saver().prefix_of(save_path(), step)))
     last_saved_step_ = step;
-  else if (save(session, step))
-    coordinator.request_stop({name(), "a checkpoint listener asks to stop"});
+  else if (save(session, step, options_.overlap))
+    coordinator.request_stop({name(), "a checkpoint listener requested a stop"});
 }
 
 std::optional<SessionRunArgs> CheckpointSaverHook::before_run(SessionRunContext& context) {
   if (deliver_finished(context.session()))
-    context.request_stop("a checkpoint listener asks to stop");
+    context.request_stop("a checkpoint listener requested a stop");
   throw_error_if_to_stop();
   metric_requested_ =
       !metric_.empty() && (options_.save_secs || timer_.should_trigger_for_step(next_step_));
@@ -142,18 +156,33 @@ std::optional<SessionRunArgs> CheckpointSaverHook::before_run(SessionRunContext&
 
 void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
   step_rejected_ = context.step_rejected();
-  if (step_rejected_) return;
+  last_metric_ = Tensor();
+  const std::optional<std::string>& request = context.save_request();
+  if (step_rejected_) {
+    if (request)
+      log_warning(fmt::format("not saved as requested ({}): a hook rejected the step", *request));
+    return;
+  }
   const FetchValues& results = values.results;
   const int64_t stale_step =
       global_step_value(metric_requested_ ? (*results.as_list())[0].tensor() : results.tensor());
+  if (metric_requested_) last_metric_ = (*results.as_list())[1].tensor();
   next_step_ = stale_step + 2 * options_.steps_per_run;
-  if (!timer_.should_trigger_for_step(stale_step + options_.steps_per_run)) return;
+  if (!request && !timer_.should_trigger_for_step(stale_step + options_.steps_per_run)) return;
   const int64_t step = read_global_step(context.session());
-  if (!timer_.should_trigger_for_step(step)) return;
-  timer_.update_last_triggered_step(step);
-  if (metric_requested_) note_metric(step, (*results.as_list())[1].tensor());
+  const bool is_due = timer_.should_trigger_for_step(step);
+  // An interval of steps keeps its rhythm; one of seconds starts again.
+  if (is_due || (request && options_.save_secs)) timer_.update_last_triggered_step(step);
+  if (!is_due && (!request || last_saved_step_ == step)) return;
+  if (request) log_info(fmt::format("saving step {} as requested: {}", step, *request));
+  if (metric_requested_)
+    note_metric(step, last_metric_);
+  else if (request)
+    compute_metric(context.session(), step);
   note_metrics(step);
-  if (save(context.session(), step)) context.request_stop("a checkpoint listener asks to stop");
+  // One that was asked for is not skipped.
+  if (save(context.session(), step, request ? SaveOverlapPolicy::kWait : options_.overlap))
+    context.request_stop("a checkpoint listener requested a stop");
 }
 
 void CheckpointSaverHook::end(Session& session) {
@@ -168,6 +197,7 @@ void CheckpointSaverHook::end(Session& session) {
     else if (last_saved_step_ != step)
       save_last(session, step);
     finish(session);
+    if (metric_is_late_ && (!deadline_ || secs_left() > 0)) compute_metric(session, step);
     note_metrics(step);
     saver().write_noted_metrics();
     for (const auto& listener : options_.listeners) listener->end(session, step);
@@ -179,17 +209,24 @@ void CheckpointSaverHook::end(Session& session) {
 }
 
 void CheckpointSaverHook::save_last(Session& session, int64_t step) {
-  // The rest of a grace period is for the checkpoint.
-  if (!metric_.empty() && pending_signal() == 0) {
-    try {  // A run of its own: that of the last step may not have fetched the metric.
-      note_metric(step, session.run(metric_).tensor());
-    } catch (const Error& error) {
-      log_warning(
-          fmt::format("the last checkpoint has no value of {}: {}", metric_name_, error.what()));
-    }
-  }
+  // After a signal, the time is for the checkpoint first.
+  metric_is_late_ = !last_metric_.is_set() && pending_signal() != 0;
+  if (last_metric_.is_set())
+    note_metric(step, last_metric_);
+  else if (!metric_is_late_)
+    compute_metric(session, step);
   note_metrics(step);
-  save(session, step);
+  save(session, step, options_.overlap);
+}
+
+void CheckpointSaverHook::compute_metric(Session& session, int64_t step) {
+  if (metric_.empty()) return;
+  try {
+    note_metric(step, session.run(metric_).tensor());
+  } catch (const std::exception& error) {  // A metric is worth less than the checkpoint.
+    log_warning(fmt::format("the checkpoint of step {} has no value of {}: {}", step, metric_name_,
+                            error.what()));
+  }
 }
 
 void CheckpointSaverHook::find_metric(const Graph& graph) {
@@ -202,15 +239,18 @@ void CheckpointSaverHook::find_metric(const Graph& graph) {
   try {
     metric_ = resolve_values(graph, metric_name_, *this);
   } catch (const NotFoundError&) {
-    log_warning(fmt::format(
-        "keep_best: no metric \"{}\": found neither in the graph nor among the hook's metrics",
-        metric_name_));
+    log_warning(
+        fmt::format("keep_best: no metric \"{}\": neither a value of the run has this name nor one "
+                    "of the metrics "
+                    "recorded with checkpoints, so none is kept as the best by it",
+                    metric_name_));
   }
 }
 
 void CheckpointSaverHook::note_metric(int64_t step, const Tensor& value) {
   if (value.is_set())
-    saver().note_metrics(saver().prefix_of(save_path(), step), {{metric_name_, value.to_double()}});
+    saver().note_metrics(saver().prefix_of(save_path(), step),
+                         {{metric_name_, internal::number_of("keep_best: ", metric_name_, value)}});
 }
 
 void CheckpointSaverHook::note_metrics(int64_t step) {
@@ -229,6 +269,11 @@ void CheckpointSaverHook::note_metrics(int64_t step) {
 
 void CheckpointSaverHook::on_error(std::exception_ptr) { release(); }
 
+std::string CheckpointSaverHook::activity() const {
+  if (!background_ || !last_saved_step_ || !background_->busy()) return {};
+  return fmt::format("saving step {}", *last_saved_step_);
+}
+
 void CheckpointSaverHook::release() {
   if (background_) {
     try {
@@ -242,7 +287,7 @@ void CheckpointSaverHook::release() {
     for (const SaveTicket& ticket : background_->take_finished()) note_ended(ticket);
     background_.reset();
   }
-  if (locks_) log_info(fmt::format("{}: {}", options_.checkpoint_dir, to_string(statistics_)));
+  if (locks_) log_debug(fmt::format("{}: {}", options_.checkpoint_dir, to_string(statistics_)));
   writer_.reset();
   locks_.reset();
 }
@@ -292,7 +337,7 @@ bool CheckpointSaverHook::is_time_for(int64_t step, uint64_t num_bytes) {
   return true;
 }
 
-bool CheckpointSaverHook::save(Session& session, int64_t step) {
+bool CheckpointSaverHook::save(Session& session, int64_t step, SaveOverlapPolicy overlap) {
   if (is_left_to_the_end(step)) return deliver_finished(session);
   if (deadline_ && secs_left() <= 0) {
     left_unsaved_ = "no time left";
@@ -300,14 +345,14 @@ bool CheckpointSaverHook::save(Session& session, int64_t step) {
   }
   const Clock::TimePoint start = saver().clock().now();
   if (writing_ == Writing::kInBackground && !deadline_) {
-    if (options_.overlap == SaveOverlapPolicy::kSkip && background().busy()) {
+    if (overlap == SaveOverlapPolicy::kSkip && background().busy()) {
       log_warning(fmt::format(
           "the checkpoint of step {} is skipped: another one is still being written", step));
       note_skipped(step);
       return deliver_finished(session);
     }
     // Waits before the snapshot is taken: another one beside that being written costs memory.
-    if (options_.overlap == SaveOverlapPolicy::kWait && !background().wait_for_turn() &&
+    if (overlap == SaveOverlapPolicy::kWait && !background().wait_for_turn() &&
         is_left_to_the_end(step))
       return deliver_finished(session);
   }
@@ -401,23 +446,27 @@ void CheckpointSaverHook::note_ended(const SaveTicket& ticket) {
   if (ticket.error()) return write_curves(ticket.step(), {});
   const auto seconds = [&](SaveStage stage) { return ticket.seconds(stage).value_or(0); };
   write_curves(ticket.step(), {{"checkpoint/seconds", seconds(SaveStage::kPublished)},
+                               {"checkpoint/blocked_seconds", blocked_secs},
                                {"checkpoint/written_seconds", seconds(SaveStage::kWritten)},
                                {"checkpoint/durable_seconds", seconds(SaveStage::kDurable)},
-                               {"checkpoint/blocked_seconds", blocked_secs},
                                {"checkpoint/bytes", static_cast<double>(ticket.num_bytes())}});
 }
 
-void CheckpointSaverHook::write_curves(int64_t step, std::vector<Scalar> scalars) {
+void CheckpointSaverHook::write_curves(int64_t step, std::vector<Scalar> figures) {
   const auto& writer = options_.summary_writer ? options_.summary_writer : writer_;
   if (!writer) return;
+  std::vector<Scalar> curves;
+  for (const Scalar& figure :
+       std::span(figures).first(std::min<size_t>(figures.size(), kNumCurves)))
+    curves.push_back({kLastInTensorBoard + figure.tag, figure.value});
   const auto add = [&](const char* tag, int64_t count) {
-    scalars.push_back({tag, static_cast<double>(count)});
+    figures.push_back({tag, static_cast<double>(count)});
   };
   add("checkpoint/saved", statistics_.saved);
   add("checkpoint/failed", statistics_.failed);
   add("checkpoint/skipped", statistics_.skipped);
   add("checkpoint/retries", statistics_.retries);
-  writer->add_scalars(step, scalars);
+  writer->add_scalars(step, curves, figures);
 }
 
 bool CheckpointSaverHook::call_after_save(Session& session, int64_t step) {
@@ -425,7 +474,7 @@ bool CheckpointSaverHook::call_after_save(Session& session, int64_t step) {
   bool stop = false;
   for (const auto& listener : options_.listeners) {
     if (!listener->after_save(session, step)) continue;
-    log_info(fmt::format("a checkpoint listener asks to stop after saving step {}", step));
+    log_info(fmt::format("a checkpoint listener requested a stop after saving step {}", step));
     stop = true;
   }
   return stop;

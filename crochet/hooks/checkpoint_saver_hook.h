@@ -50,25 +50,27 @@ struct CheckpointSaverHookOptions {
   // The longest that ending may take, from the signal that asks for it or else from the start of
   // the end: the last save is started only if it is expected to finish in time. Default: no limit.
   std::optional<double> deadline_secs = {};
-  // Receives the curves "checkpoint/...". Default: the writer of checkpoint_dir.
+  // Receives the figures of each save. Default: the writer of checkpoint_dir.
   std::shared_ptr<SummaryWriter> summary_writer = {};
   // The machine's if null. Not owned.
   Clock* clock = nullptr;
 };
 
 // Saves a checkpoint "<checkpoint_dir>/<checkpoint_basename>-<step>" when a session is created,
-// then every n steps or seconds, and at the end, while training waits. The step that was just
+// then every n steps or seconds, after runs in which that was requested
+// (SessionRunContext::request_save), and at the end, while training waits. The step that was just
 // restored is not written again; a step that a hook rejected (SessionRunContext::reject_step),
 // because its loss is NaN for example, is not written at all.
 //
 // From begin to the end it holds the directory's lock, so that two runs cannot write into
 // one directory. begin removes the files that a killed save left there.
 //
-// Each save adds a point, at the saved step, to the curves "checkpoint/seconds" (until
-// it was published), "checkpoint/written_seconds", "checkpoint/durable_seconds",
-// "checkpoint/blocked_seconds" (the time training waited) and "checkpoint/bytes", and to
-// the counters "checkpoint/saved", "checkpoint/failed", "checkpoint/skipped" and
-// "checkpoint/retries"; the totals are logged at the end.
+// Each save adds a line, with the saved step, to metrics.jsonl: "checkpoint/seconds" (until it was
+// published), "checkpoint/written_seconds", "checkpoint/durable_seconds",
+// "checkpoint/blocked_seconds" (the time training waited) and "checkpoint/bytes", and the counts
+// "checkpoint/saved", "checkpoint/failed", "checkpoint/skipped" and "checkpoint/retries".
+// TensorBoard gets two curves, in a group that it shows last: "~checkpoint/seconds" and
+// "~checkpoint/blocked_seconds".
 //
 // With deadline_secs = T, a save that is due after the signal that asks to end is left to the end.
 // The last one is started only if it is expected, from the time earlier ones took, to finish within
@@ -93,6 +95,7 @@ class CROCHET_EXPORT CheckpointSaverHook : public SessionRunHook {
   void end(Session& session) override;
   void on_error(std::exception_ptr error) override;
   HookPlace place() const override { return HookPlace::kSaver; }
+  std::string activity() const override;
 
   const SaveStatistics& statistics() const { return statistics_; }
 
@@ -116,9 +119,12 @@ class CROCHET_EXPORT CheckpointSaverHook : public SessionRunHook {
   // Records new points of the sources, each with the checkpoint of its step: this one or earlier.
   void note_metrics(int64_t step);
   void note_metric(int64_t step, const Tensor& value);
+  // The same with the value now, computed in a run of its own.
+  void compute_metric(Session& session, int64_t step);
 
-  // Takes a snapshot of `step` and writes it, or queues it. True if a listener asks to stop.
-  bool save(Session& session, int64_t step);
+  // Takes a snapshot of `step` and writes it, or queues it. `overlap` decides what happens if
+  // another one is still being written. True if a listener asks to stop.
+  bool save(Session& session, int64_t step, SaveOverlapPolicy overlap);
   void save_last(Session& session, int64_t step);
   // True if a signal asks to end and there is a deadline: the next save is then the last one.
   bool is_left_to_the_end(int64_t step) const;
@@ -146,7 +152,8 @@ class CROCHET_EXPORT CheckpointSaverHook : public SessionRunHook {
   // Counts a save that was not made, or that has ended.
   void note_skipped(int64_t step);
   void note_ended(const SaveTicket& ticket);
-  void write_curves(int64_t step, std::vector<Scalar> scalars);
+  // Adds the counts to the figures of a save.
+  void write_curves(int64_t step, std::vector<Scalar> figures);
 
   CheckpointSaverHookOptions options_;
   const Writing writing_;
@@ -159,6 +166,8 @@ class CROCHET_EXPORT CheckpointSaverHook : public SessionRunHook {
   std::string metric_name_;
   Fetches metric_;  // Empty: none.
   bool metric_requested_ = false;
+  Tensor last_metric_;                    // Of the last run; unset if it was not requested.
+  bool metric_is_late_ = false;           // It is computed after the last save.
   int64_t next_step_ = 0;                 // The step that the next run is likely to complete.
   std::map<std::string, int64_t> noted_;  // The step of each source's last recorded point.
   std::shared_ptr<void> locks_;           // Held for as long as something is written.

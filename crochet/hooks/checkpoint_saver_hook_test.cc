@@ -361,8 +361,9 @@ TEST_F(CheckpointSaverHookTest, DoesNotSaveTheStepItJustRestored) {
 
 TEST_F(CheckpointSaverHookTest, LocksTheDirectory) {
   MonitoredSession first = session(every_steps(1));
-  EXPECT_THAT([&] { session(every_steps(1)); },
-              ThrowsMessage<FailedPreconditionError>(HasSubstr("another run holds its lock")));
+  EXPECT_THAT(
+      [&] { session(every_steps(1)); },
+      ThrowsMessage<FailedPreconditionError>(HasSubstr("this process already holds its lock")));
   first.close();
   session(every_steps(1)).close();
 }

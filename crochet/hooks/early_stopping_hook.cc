@@ -9,6 +9,7 @@
 
 #include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
+#include "crochet/hooks/from_tensor.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -40,7 +41,9 @@ EarlyStoppingMetric::EarlyStoppingMetric(MetricSource metric)
 
 EarlyStoppingHook::EarlyStoppingHook(EarlyStoppingMetric metric, Rule rule,
                                      const EarlyStoppingOptions& options)
-    : PeriodicHook(metric.value, {.every_steps = options.run_every_steps}),
+    : PeriodicHook(metric.value, {.every_steps = options.run_every_steps,
+                                  .owner = "EarlyStoppingHook",
+                                  .steps_option = "run_every_steps"}),
       metric_(std::move(metric)),
       min_steps_(options.min_steps),
       rule_(rule) {
@@ -61,7 +64,7 @@ std::optional<MetricPoint> EarlyStoppingHook::newest(int64_t step, const FetchVa
   if (!metric_.source.newest) {
     const Tensor& metric = values.tensor();
     if (!metric.is_set()) return std::nullopt;
-    return MetricPoint{step, metric.to_double()};
+    return MetricPoint{step, internal::number_of("EarlyStoppingHook: ", metric_.name, metric)};
   }
   const auto point = metric_.source.newest();
   // A point of a later step was found before a recovery, for a step that is lost.

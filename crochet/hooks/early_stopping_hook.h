@@ -44,7 +44,7 @@ struct CROCHET_EXPORT EarlyStoppingMetric {
 // The metric is one real number: a value of the graph, or the result of an evaluation in this loop
 // (EvaluationHook::metric) or in another process (metric_in_directory). While it is unset or NaN it
 // is neither an improvement nor beyond a threshold. The best value and its step are part of
-// checkpoints, so a resumed run has as much patience left as it had.
+// checkpoints: patience carries over when a run resumes.
 class CROCHET_EXPORT EarlyStoppingHook final : public PeriodicHook {
  public:
   enum class Direction { kLower, kHigher };

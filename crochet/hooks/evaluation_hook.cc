@@ -15,7 +15,10 @@ namespace crochet::inline v0 {
 EvaluationHook::EvaluationHook(EvaluationHookOptions options)
     : PeriodicHook(Fetches::List{}, {.every_steps = options.every_n_steps,
                                      .every_secs = options.every_n_secs,
-                                     .clock = options.clock}),
+                                     .clock = options.clock,
+                                     .owner = "EvaluationHook",
+                                     .steps_option = "every_n_steps",
+                                     .secs_option = "every_n_secs"}),
       options_(std::move(options)),
       writer_(options_.summary_writer) {
   if (!options_.evaluate) throw InvalidArgumentError("EvaluationHook: evaluate is not set");

@@ -8,13 +8,25 @@ namespace crochet::inline v0 {
 
 EveryHook::EveryHook(const EveryOptions& options, ValueList values,
                      std::function<void(int64_t, const FetchValues&)> function)
-    : PeriodicHook(
-          values.fetches(),
-          {.every_steps = options.steps, .every_secs = options.secs, .clock = options.clock}),
+    : PeriodicHook(values.fetches(), {.every_steps = options.steps,
+                                      .every_secs = options.secs,
+                                      .clock = options.clock,
+                                      .owner = "every",
+                                      .steps_option = "steps",
+                                      .secs_option = "secs"}),
       function_(std::move(function)) {}
 
 void EveryHook::look(int64_t step, const FetchValues& values, SessionRunContext&) {
   function_(step, values);
+}
+
+std::function<void(int64_t, const FetchValues&)> internal::only_at(
+    std::optional<int64_t> step, std::function<void(int64_t, const FetchValues&)> function) {
+  return [step, function = std::move(function), was_called = false](
+             int64_t now, const FetchValues& values) mutable {
+    const bool is_multiple = step && now - *step >= *step;  // Resumed from a later step.
+    if (!is_multiple && !std::exchange(was_called, true)) function(now, values);
+  };
 }
 
 AtEndHook::AtEndHook(ValueList values, std::function<void(const FetchValues&)> function)

@@ -23,7 +23,7 @@ struct EveryOptions {
   Clock* clock = nullptr;
 };
 
-// What every() returns.
+// What every() and at() return.
 class CROCHET_EXPORT EveryHook final : public PeriodicHook {
  public:
   // Throws: InvalidArgumentError unless exactly one interval is set, and above 0.
@@ -64,6 +64,26 @@ template <typename Function>
 EveryHook every(const EveryOptions& options, ValueList values, Function function) {
   return EveryHook(options, values,
                    internal::value_function<Function, int64_t>(std::move(function), values));
+}
+
+namespace internal {
+
+// `function` for the first call only: at `step`, or in the run that passes it, if it is set.
+CROCHET_EXPORT std::function<void(int64_t step, const FetchValues& values)> only_at(
+    std::optional<int64_t> step,
+    std::function<void(int64_t step, const FetchValues& values)> function);
+
+}  // namespace internal
+
+// The same, but called once in a process: after this step, or these seconds after the creation of
+// the session. A run that was resumed from that step or a later one does not call it.
+//
+//   at({.steps = 1000}, "loss", [](int64_t step, float loss) { ... })
+template <typename Function>
+EveryHook at(const EveryOptions& options, ValueList values, Function function) {
+  return EveryHook(options, values,
+                   internal::only_at(options.steps, internal::value_function<Function, int64_t>(
+                                                        std::move(function), values)));
 }
 
 // A hook that calls a function with values, once, at the clean end of the run.

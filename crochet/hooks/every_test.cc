@@ -63,6 +63,34 @@ TEST_F(EveryTest, CallsAtMultiplesWhateverStepTheRunResumesFrom) {
   EXPECT_THAT(steps(1, 3, {}), ElementsAre(1, 2, 3));
 }
 
+TEST_F(EveryTest, AtCallsOnce) {
+  const auto steps = [&](int64_t at_step, int num_runs, const ScriptedGraphOptions& options) {
+    ScriptedGraph graph(options);
+    std::vector<int64_t> steps;
+    train(graph, at({.steps = at_step}, {}, [&](int64_t step) { steps.push_back(step); }),
+          num_runs);
+    return steps;
+  };
+  EXPECT_THAT(steps(10, 35, {}), ElementsAre(10));
+  EXPECT_THAT(steps(10, 35, {.global_step = 9}), ElementsAre(10));
+  EXPECT_THAT(steps(10, 35, {.global_step = 10}), IsEmpty());
+  EXPECT_THAT(steps(10, 35, {.global_step = 13}), IsEmpty());
+  EXPECT_THAT(steps(10, 20, {.steps_per_run = 4}), ElementsAre(12));
+}
+
+TEST_F(EveryTest, AtCallsOnceAfterSeconds) {
+  FakeClock clock;
+  std::vector<int64_t> steps;
+  MonitoredSession session(
+      std::make_unique<ChiefSessionCreator>(graph_),
+      {at({.secs = 2.5, .clock = &clock}, {}, [&](int64_t step) { steps.push_back(step); })});
+  for (int i = 0; i < 9; ++i) {
+    clock.advance(std::chrono::seconds(1));
+    session.run(graph_.train());
+  }
+  EXPECT_THAT(steps, ElementsAre(3));
+}
+
 TEST_F(EveryTest, LearnsHowManyStepsARunAdds) {
   EXPECT_THAT(steps(8, 8, {.steps_per_run = 4}), ElementsAre(12, 16, 24, 32));
   EXPECT_THAT(steps(100, 5, {.steps_per_run = 150}), ElementsAre(450, 600, 750));

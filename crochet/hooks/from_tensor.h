@@ -4,10 +4,13 @@
 
 #include <limits>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
 #include "crochet/base/error.h"
+#include "crochet/base/export.h"
 #include "crochet/tensor/internal/value_traits.h"
 #include "crochet/tensor/tensor.h"
 
@@ -23,6 +26,10 @@ bool fits(double number) {
   return number >= (std::is_signed_v<T> ? -kEnd : 0.0) && number < kEnd &&
          number == static_cast<double>(static_cast<T>(number));
 }
+
+// The number in a tensor. Throws: InvalidArgumentError for a tensor that is not one real number:
+// `<who>"<name>" is a tensor float32 [2], expected one real number`.
+CROCHET_EXPORT double number_of(std::string_view who, std::string_view name, const Tensor& tensor);
 
 }  // namespace internal
 

@@ -17,17 +17,16 @@
 namespace crochet::inline v0 {
 namespace {
 
+constexpr double kDefaultSecs = 2;
+
 void check_interval(const LoggingTensorHookOptions& options) {
   const bool iter = options.every_n_iter.has_value();
   const bool secs = options.every_n_secs.has_value();
   if (iter && secs)
     throw InvalidArgumentError(fmt::format(
-        "LoggingTensorHook: every_n_iter is {} and every_n_secs is {}: exactly one of them may be "
+        "LoggingTensorHook: every_n_iter is {} and every_n_secs is {}: at most one of them may be "
         "given",
         *options.every_n_iter, *options.every_n_secs));
-  if (!iter && !secs && !options.at_end)
-    throw InvalidArgumentError(
-        "LoggingTensorHook: exactly one of every_n_iter and every_n_secs must be given, or at_end");
   if (iter && *options.every_n_iter <= 0)
     throw InvalidArgumentError(fmt::format(
         "LoggingTensorHook: invalid every_n_iter {}, expected 1 or more", *options.every_n_iter));
@@ -49,12 +48,17 @@ void check_tensors(const std::vector<LoggedTensor>& tensors) {
 
 LoggingTensorHook::LoggingTensorHook(LoggingTensorHookOptions options)
     : options_(std::move(options)) {
+  if (!options_.every_n_iter && !options_.every_n_secs && !options_.at_end)
+    options_.every_n_secs = kDefaultSecs;
   check_interval(options_);
   check_tensors(options_.tensors);
   if (options_.every_n_iter || options_.every_n_secs)
     timer_.emplace(SecondOrStepTimerOptions{.every_steps = options_.every_n_iter,
                                             .every_secs = options_.every_n_secs,
-                                            .clock = options_.clock});
+                                            .clock = options_.clock,
+                                            .owner = "LoggingTensorHook",
+                                            .steps_option = "every_n_iter",
+                                            .secs_option = "every_n_secs"});
 }
 
 void LoggingTensorHook::begin(Graph& graph) {

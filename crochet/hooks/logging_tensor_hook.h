@@ -24,7 +24,8 @@ struct LoggedTensor {
   Fetches tensor;
 };
 
-// Exactly one of every_n_iter and every_n_secs is set, or neither if at_end is set.
+// At most one of every_n_iter and every_n_secs is set; with neither, every 2 s, or only at the end
+// if at_end is set.
 struct LoggingTensorHookOptions {
   // Logged in this order: {"loss", accuracy, {"rate", "schedule/learning_rate"}}.
   std::vector<LoggedTensor> tensors = {};

@@ -57,18 +57,29 @@ class LoggingTensorHookTest : public testing::Test {
   const Output loss_ = graph_.value("loss", {Tensor::scalar(42.0f)});
 };
 
-// BH-10: no interval, two intervals, or one that is not positive.
+// BH-10: two intervals, or one that is not positive; see below for none.
 TEST_F(LoggingTensorHookTest, RejectsIllegalIntervals) {
   const auto refused = [this](const LoggingTensorHookOptions& options, const char* fragment) {
     EXPECT_THAT([&] { hook(options); }, ThrowsMessage<InvalidArgumentError>(HasSubstr(fragment)));
   };
   refused({.tensors = {"loss"}, .every_n_iter = 0}, "nvalid every_n_iter");
   refused({.tensors = {"loss"}, .every_n_iter = -10}, "nvalid every_n_iter");
-  refused({.tensors = {"loss"}, .every_n_iter = 5, .every_n_secs = 5.0}, "xactly one of");
+  refused({.tensors = {"loss"}, .every_n_iter = 5, .every_n_secs = 5.0}, "at most one of");
   refused({.tensors = {"loss"}, .every_n_iter = 5, .every_n_secs = 5.0, .at_end = true},
-          "xactly one of");
-  refused({.tensors = {"loss"}}, "xactly one of");
-  refused({.tensors = {"loss"}, .every_n_secs = 0.0}, "0 seconds");
+          "at most one of");
+  refused({.tensors = {"loss"}, .every_n_secs = 0.0},
+          "LoggingTensorHook: every_n_secs is 0, expected more than 0");
+}
+
+// BH-10: TensorFlow rejects a hook without an interval.
+TEST_F(LoggingTensorHookTest, LogsEveryTwoSecondsByDefault) {
+  MonitoredSession open = session(hook({.tensors = {"loss"}}));
+  std::vector<size_t> num_logged;
+  for (int i = 0; i < 5; ++i) {
+    num_logged.push_back(logged_runs(open, 1).size());
+    clock_.advance(std::chrono::milliseconds(500));
+  }
+  EXPECT_THAT(num_logged, ElementsAre(1, 0, 0, 0, 1));
 }
 
 TEST_F(LoggingTensorHookTest, RejectsTensorsItCannotLog) {

@@ -8,6 +8,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
+#include "crochet/hooks/from_tensor.h"
 #include "crochet/hooks/global_step.h"
 #include "crochet/hooks/internal/periodic_hook.h"
 
@@ -28,8 +29,11 @@ std::optional<SessionRunArgs> NanTensorHook::before_run(SessionRunContext&) {
 
 void NanTensorHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
   const Tensor& loss = values.results.tensor();
-  if (!loss.is_set() || !std::isnan(loss.to_double())) return;
-  const std::string name = to_string(*loss_.as_output());
+  const Output& output = *loss_.as_output();
+  if (!loss.is_set() ||
+      !std::isnan(internal::number_of("NanTensorHook: ", output.operation()->name, loss)))
+    return;
+  const std::string name = to_string(output);
   if (options_.fail_on_nan_loss) {
     log_error(fmt::format("{} is NaN", name));
     throw NanLossDuringTrainingError(fmt::format("NaN loss during training: {}", name));

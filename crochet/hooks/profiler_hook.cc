@@ -17,7 +17,10 @@ ProfilerHook::ProfilerHook(const ProfilerHookOptions& options)
       files_(options.files ? options.files : &FileSystem::posix()),
       timer_({.every_steps = options.save_steps,
               .every_secs = options.save_secs,
-              .clock = options.clock}) {}
+              .clock = options.clock,
+              .owner = "ProfilerHook",
+              .steps_option = "save_steps",
+              .secs_option = "save_secs"}) {}
 
 void ProfilerHook::begin(Graph& graph) {
   step_ = require_global_step(graph, *this);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "crochet/hooks/from_tensor.h"
 #include "crochet/hooks/global_step.h"
 #include "crochet/hooks/terminal_line.h"
 
@@ -16,8 +17,9 @@ constexpr std::chrono::milliseconds kRedrawEvery(100);
 // Steps/s are averaged over this time: short enough to follow changes, long enough not to flicker.
 constexpr std::chrono::seconds kRateOver(5);
 
-std::string format_value(const Tensor& value) {
-  return value.is_set() ? fmt::format("{:.4g}", value.to_double()) : "-";
+std::string format_value(const std::string& name, const Tensor& value) {
+  if (!value.is_set()) return "-";
+  return fmt::format("{:.4g}", internal::number_of("ProgressBarHook: ", name, value));
 }
 
 int64_t tenth(int64_t step, int64_t last_step) { return last_step > 0 ? step * 10 / last_step : 0; }
@@ -98,8 +100,11 @@ void ProgressBarHook::after_run(SessionRunContext& context, const SessionRunValu
   progress_.last_step = context.last_step();
   shown_at_ = clock_->now();
   measure_rate();
-  for (size_t i = 0; i < progress_.values.size(); ++i)
-    progress_.values[i].second = format_value(values.results[1][i].tensor());
+  for (size_t i = 0; i < progress_.values.size(); ++i) {
+    auto& [name, text] = progress_.values[i];
+    text = format_value(name, values.results[1][i].tensor());
+  }
+  progress_.activity = context.activity();
   screen_->show(progress_);
 }
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/hooks/second_or_step_timer.h"
 
+#include <string>
+
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
@@ -10,19 +12,22 @@ namespace crochet::inline v0 {
 
 SecondOrStepTimer::SecondOrStepTimer(const SecondOrStepTimerOptions& options)
     : options_(options), clock_(options.clock ? options.clock : &Clock::real()) {
+  const auto refuse = [&](const std::string& why) {
+    throw InvalidArgumentError(fmt::format("{}: {}", options_.owner, why));
+  };
   if (options_.every_secs && options_.every_steps)
-    throw InvalidArgumentError(
-        fmt::format("the intervals are {} seconds and {} steps: exactly one of them "
-                    "may be given",
-                    *options_.every_secs, *options_.every_steps));
+    refuse(fmt::format("{} is {} and {} is {}: exactly one of them may be given",
+                       options_.steps_option, *options_.every_steps, options_.secs_option,
+                       *options_.every_secs));
   if (!options_.every_secs && !options_.every_steps)
-    throw InvalidArgumentError("no interval: exactly one of seconds and steps must be given");
+    refuse(fmt::format("exactly one of {} and {} must be given", options_.steps_option,
+                       options_.secs_option));
   if (options_.every_secs && !(*options_.every_secs > 0))
-    throw InvalidArgumentError(
-        fmt::format("an interval of {} seconds, expected more than 0", *options_.every_secs));
+    refuse(
+        fmt::format("{} is {}, expected more than 0", options_.secs_option, *options_.every_secs));
   if (options_.every_steps && *options_.every_steps <= 0)
-    throw InvalidArgumentError(
-        fmt::format("an interval of {} steps, expected 1 or more", *options_.every_steps));
+    refuse(
+        fmt::format("{} is {}, expected 1 or more", options_.steps_option, *options_.every_steps));
 }
 
 bool SecondOrStepTimer::should_trigger_for_step(int64_t step) const {

@@ -16,6 +16,10 @@ struct SecondOrStepTimerOptions {
   std::optional<double> every_secs = {};
   // The machine's if null. Not owned.
   Clock* clock = nullptr;
+  // For errors: whose intervals these are, and the names under which they are set. Literals.
+  const char* owner = "SecondOrStepTimer";
+  const char* steps_option = "every_steps";
+  const char* secs_option = "every_secs";
 };
 
 // Decides at which steps something periodic happens.

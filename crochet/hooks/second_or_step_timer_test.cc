@@ -20,6 +20,26 @@ TEST(SecondOrStepTimerTest, RequiresExactlyOneInterval) {
   EXPECT_THROW(SecondOrStepTimer({}), InvalidArgumentError);
 }
 
+TEST(SecondOrStepTimerTest, ErrorsNameTheOptionsOfTheOwner) {
+  const auto refused = [](std::optional<int64_t> steps, std::optional<double> secs,
+                          const char* message) {
+    EXPECT_THAT(
+        [&] {
+          SecondOrStepTimer({.every_steps = steps,
+                             .every_secs = secs,
+                             .owner = "SaverHook",
+                             .steps_option = "save_steps",
+                             .secs_option = "save_secs"});
+        },
+        testing::ThrowsMessage<InvalidArgumentError>(message));
+  };
+  refused(10, 2,
+          "SaverHook: save_steps is 10 and save_secs is 2: exactly one of them may be given");
+  refused({}, {}, "SaverHook: exactly one of save_steps and save_secs must be given");
+  refused(-1, {}, "SaverHook: save_steps is -1, expected 1 or more");
+  refused({}, -0.5, "SaverHook: save_secs is -0.5, expected more than 0");
+}
+
 TEST(SecondOrStepTimerTest, RejectsIntervalsThatAreNotAboveZero) {
   for (const double secs : {0.0, -1.0, std::nan("")})
     EXPECT_THROW(SecondOrStepTimer({.every_secs = secs}), InvalidArgumentError) << secs;

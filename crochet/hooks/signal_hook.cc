@@ -4,21 +4,14 @@
 
 #include <signal.h>
 
-#include <array>
-#include <atomic>
 #include <cerrno>
 #include <utility>
 
-#include <fmt/format.h>
-
-#include "crochet/base/error.h"
 #include "crochet/base/pending_signal.h"
+#include "crochet/hooks/signal_handlers.h"
 
 namespace crochet::inline v0 {
 namespace {
-
-// The signals that a SignalHook handles now.
-std::array<std::atomic<bool>, NSIG> handled_signals = {};
 
 extern "C" void crochet_handle_signal(int signal) {
   const int saved_errno = errno;
@@ -32,60 +25,17 @@ extern "C" void crochet_handle_signal(int signal) {
   errno = saved_errno;
 }
 
-bool can_be_handled(int signal) {
-  // sigaction rejects those that the threads library reserves.
-  struct sigaction present = {};
-  return signal > 0 && signal < NSIG && signal != SIGKILL && signal != SIGSTOP &&
-         ::sigaction(signal, nullptr, &present) == 0;
-}
-
 }  // namespace
 
-// The handlers while they are installed.
-class SignalHook::Installation {
- public:
-  Installation() = default;
-  ~Installation() {
-    for (const auto& [signal, action] : previous_) {
-      ::sigaction(signal, &action, nullptr);
-      handled_signals[static_cast<size_t>(signal)] = false;
-    }
-  }
-  Installation(const Installation&) = delete;
-  Installation& operator=(const Installation&) = delete;
-
-  void add(int signal) {
-    if (handled_signals[static_cast<size_t>(signal)].exchange(true))
-      throw FailedPreconditionError(
-          fmt::format("{} is handled by another SignalHook", signal_name(signal)));
-    struct sigaction action = {};
-    action.sa_handler = crochet_handle_signal;
-    action.sa_flags = SA_RESTART;
-    ::sigemptyset(&action.sa_mask);
-    struct sigaction previous = {};
-    ::sigaction(signal, &action, &previous);
-    previous_.emplace_back(signal, previous);
-  }
-
- private:
-  std::vector<std::pair<int, struct sigaction>> previous_;
-};
-
 SignalHook::SignalHook(std::vector<int> signals) : signals_(std::move(signals)) {
-  if (signals_.empty()) throw InvalidArgumentError("SignalHook: no signal was given");
-  for (const int signal : signals_)
-    if (!can_be_handled(signal))
-      throw InvalidArgumentError(
-          fmt::format("SignalHook: {} cannot be handled", signal_name(signal)));
+  internal::check_signals("SignalHook", signals_);
 }
 
 SignalHook::~SignalHook() = default;
 SignalHook::SignalHook(SignalHook&&) noexcept = default;
 
 void SignalHook::begin(Graph&) {
-  auto installation = std::make_unique<Installation>();
-  for (const int signal : signals_) installation->add(signal);
-  installation_ = std::move(installation);
+  handlers_ = std::make_unique<internal::SignalHandlers>(signals_, crochet_handle_signal);
 }
 
 void SignalHook::after_create_session(Session&, Coordinator& coordinator) {
@@ -98,7 +48,7 @@ void SignalHook::after_run(SessionRunContext& context, const SessionRunValues&) 
     context.request_stop(signal_name(signal), signal);
 }
 
-void SignalHook::end(Session&) { installation_.reset(); }
-void SignalHook::on_error(std::exception_ptr) { installation_.reset(); }
+void SignalHook::end(Session&) { handlers_.reset(); }
+void SignalHook::on_error(std::exception_ptr) { handlers_.reset(); }
 
 }  // namespace crochet::inline v0

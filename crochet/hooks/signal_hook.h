@@ -11,12 +11,16 @@
 
 namespace crochet::inline v0 {
 
+namespace internal {
+class SignalHandlers;
+}  // namespace internal
+
 // Ends a run cleanly when the process receives one of these signals: the step is finished, the
 // state saved, hooks end. A second signal has its default effect and ends the process at once.
 //
 //   Loop loop({.hooks = {SignalHook({SIGINT, SIGTERM}), ...}});
 //   const RunReport report = loop.run(body);
-//   return report.signal == 0 ? 0 : 128 + report.signal;
+//   return report.exit_code();
 //
 // The handlers are installed in begin; the previous ones are restored in end, on_error and the
 // destructor. A handler only sets pending_signal(), which restoring, waiting and
@@ -30,7 +34,7 @@ class CROCHET_EXPORT SignalHook final : public SessionRunHook {
   SignalHook(SignalHook&&) noexcept;
   SignalHook& operator=(SignalHook&&) = delete;
 
-  // Throws: FailedPreconditionError if another SignalHook handles one of the signals now.
+  // Throws: FailedPreconditionError if another hook handles one of the signals now.
   void begin(Graph& graph) override;
   void after_create_session(Session& session, Coordinator& coordinator) override;
   void after_run(SessionRunContext& context, const SessionRunValues& values) override;
@@ -40,10 +44,8 @@ class CROCHET_EXPORT SignalHook final : public SessionRunHook {
   HookPlace place() const override { return HookPlace::kLast; }
 
  private:
-  class Installation;
-
   std::vector<int> signals_;
-  std::unique_ptr<Installation> installation_;  // Set between begin and the end.
+  std::unique_ptr<internal::SignalHandlers> handlers_;  // Set between begin and the end.
 };
 
 }  // namespace crochet::inline v0

@@ -17,8 +17,12 @@ constexpr int kMostWarnings = 5;
 SecondOrStepTimer timer_of(const StepCounterHookOptions& options) {
   std::optional<int64_t> every_steps = options.every_n_steps;
   if (!every_steps && !options.every_n_secs) every_steps = kDefaultEverySteps;
-  return SecondOrStepTimer(
-      {.every_steps = every_steps, .every_secs = options.every_n_secs, .clock = options.clock});
+  return SecondOrStepTimer({.every_steps = every_steps,
+                            .every_secs = options.every_n_secs,
+                            .clock = options.clock,
+                            .owner = "StepCounterHook",
+                            .steps_option = "every_n_steps",
+                            .secs_option = "every_n_secs"});
 }
 
 }  // namespace

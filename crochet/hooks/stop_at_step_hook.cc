@@ -68,7 +68,7 @@ void StopAtStepHook::after_run(SessionRunContext& context, const SessionRunValue
   previous_step_ = before;
   if (!is_read) return;
   const int64_t step = read_global_step(context.session());
-  if (step >= *last_step_) context.request_stop(fmt::format("step {} is reached", *last_step_));
+  if (step >= *last_step_) context.request_stop(fmt::format("reached step {}", *last_step_));
 }
 
 }  // namespace crochet::inline v0

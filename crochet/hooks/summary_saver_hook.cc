@@ -9,6 +9,8 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
+#include "crochet/base/pending_signal.h"
+#include "crochet/hooks/from_tensor.h"
 #include "crochet/hooks/global_step.h"
 #include "crochet/hooks/internal/periodic_hook.h"
 
@@ -46,7 +48,10 @@ SummarySaverHook::SummarySaverHook(const SummarySaverHookOptions& options)
     : options_(options),
       timer_({.every_steps = options.save_steps,
               .every_secs = options.save_secs,
-              .clock = options.clock}),
+              .clock = options.clock,
+              .owner = "SummarySaverHook",
+              .steps_option = "save_steps",
+              .secs_option = "save_secs"}),
       writer_(options.summary_writer) {
   if ((options_.scaffold != nullptr) != options_.summary_op.empty())
     throw InvalidArgumentError(
@@ -106,16 +111,16 @@ void SummarySaverHook::after_run(SessionRunContext& context, const SessionRunVal
     step = read_global_step(context.session());
     writer_->write_start();
     timer_.update_last_triggered_step(step);
-    write(values, step);
+    write(values.results, step);
   }
   next_step_ = step + 1;
 }
 
-void SummarySaverHook::write(const SessionRunValues& values, int64_t step) {
+void SummarySaverHook::write(const FetchValues& results, int64_t step) {
   std::vector<SummaryValue> summaries;
   std::string encoded;
   for (size_t i = 0; i < leaves_.size(); ++i) {
-    const Tensor& value = values.results[i + 1].tensor();
+    const Tensor& value = results[i + 1].tensor();
     const auto& [tag, kind] = leaves_[i];
     if (!value.is_set()) continue;
     if (kind == Kind::kHistogram) {
@@ -125,7 +130,8 @@ void SummarySaverHook::write(const SessionRunValues& values, int64_t step) {
     } else if (value.dtype() == DType::kString) {
       encoded += encoded_summary(tag, value);
     } else {
-      summaries.push_back({.tag = tag, .simple_value = value.to_double()});
+      summaries.push_back(
+          {.tag = tag, .simple_value = internal::number_of("the curve ", tag, value)});
     }
   }
   writer_->add_values(step, summaries, encoded);
@@ -142,8 +148,13 @@ SummaryValue SummarySaverHook::histogram_of(const std::string& tag, const Tensor
   return summary;
 }
 
-void SummarySaverHook::end(Session&) {
-  if (writer_) writer_->flush();
+void SummarySaverHook::end(Session& session) {
+  if (!writer_) return;
+  const bool has_run = next_step_.has_value();
+  if (options_.at_end && has_run && pending_signal() == 0)
+    if (const int64_t step = read_global_step(session); step != timer_.last_triggered_step())
+      write(session.run(request_), step);
+  writer_->flush();
 }
 
 }  // namespace crochet::inline v0

@@ -26,6 +26,9 @@ struct SummarySaverHookOptions {
   // "text_summaries" is written as such; any other is a real number, or a string with an encoded
   // Summary message that has its own tags, as TensorFlow's summary operations return it.
   Fetches summary_op = {};
+  // Whether to write once more when the run ends, unless the last step was written or a signal asks
+  // the process to end. Requires: the summaries need no feeds.
+  bool at_end = false;
   // The machine's if null. Not owned.
   Clock* clock = nullptr;
 };
@@ -56,7 +59,8 @@ class CROCHET_EXPORT SummarySaverHook final : public SessionRunHook {
   };
 
   void note_leaves(const Graph& graph, const Fetches& fetches, const std::string& key);
-  void write(const SessionRunValues& values, int64_t step);
+  // `results` are those of request_.
+  void write(const FetchValues& results, int64_t step);
   SummaryValue histogram_of(const std::string& tag, const Tensor& values, int64_t step);
 
   SummarySaverHookOptions options_;

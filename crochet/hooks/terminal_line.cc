@@ -14,6 +14,10 @@ namespace {
 
 constexpr int kDefaultColumns = 80;
 constexpr const char* kClearLine = "\r\033[K";
+// Fills the last column. A terminal then stays in that line until the next character, which it puts
+// at the start of a new line. Our own begins with '\r', and stays in the line; what the program
+// prints gets a line of its own.
+constexpr const char* kFillLine = "\033[999C ";
 
 std::string_view environment(const char* name) {
   const char* const value = ::getenv(name);
@@ -68,7 +72,7 @@ class TerminalLine::Hidden {
   }
   ~Hidden() {
     const std::lock_guard lock(state_.mutex);
-    if (--state_.num_hidden == 0) state_.write(state_.text);
+    if (--state_.num_hidden == 0 && !state_.text.empty()) state_.write(state_.text + kFillLine);
   }
   Hidden(const Hidden&) = delete;
   Hidden& operator=(const Hidden&) = delete;
@@ -98,7 +102,7 @@ void TerminalLine::draw(const std::string& text) {
   const std::lock_guard lock(state_->mutex);
   if (text == state_->text) return;
   state_->text = text;
-  if (state_->num_hidden == 0) state_->write(kClearLine + text);
+  if (state_->num_hidden == 0) state_->write(kClearLine + text + kFillLine);
 }
 
 }  // namespace crochet::inline v0

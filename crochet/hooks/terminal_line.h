@@ -23,7 +23,8 @@ TerminalTraits terminal_traits(std::FILE* stream);
 int terminal_width(std::FILE* stream);
 
 // The last line of a terminal, redrawn in place. While the object exists, log lines are
-// printed above it.
+// printed above it. Whole lines that the program prints itself begin on a line of their own, below
+// the line as it was last drawn; it is drawn again below them.
 //
 // Thread-safe.
 class TerminalLine {

@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <optional>
@@ -68,19 +69,30 @@ class PseudoTerminal {
   std::FILE* stream() const { return stream_; }
   // Waits for the next `num_bytes` bytes: the kernel may pass them on in pieces.
   std::string read(size_t num_bytes) const {
-    constexpr int kMaxMilliseconds = 60'000;
     std::string text;
-    struct pollfd ready = {.fd = master_, .events = POLLIN, .revents = 0};
-    while (text.size() < num_bytes && ::poll(&ready, 1, kMaxMilliseconds) == 1) {
-      std::string more(num_bytes - text.size(), '\0');
-      const ssize_t length = ::read(master_, more.data(), more.size());
-      if (length <= 0) break;
-      text += more.substr(0, static_cast<size_t>(length));
-    }
+    while (text.size() < num_bytes && read_more(num_bytes - text.size(), text)) continue;
+    return text;
+  }
+  // The same up to and including `last`.
+  std::string read_until(std::string_view last) const {
+    std::string text;
+    while (!text.ends_with(last) && read_more(1, text)) continue;
     return text;
   }
 
  private:
+  // Waits for at most `num_bytes` bytes and adds them. False if there are none.
+  bool read_more(size_t num_bytes, std::string& text) const {
+    constexpr int kMaxMilliseconds = 60'000;
+    struct pollfd ready = {.fd = master_, .events = POLLIN, .revents = 0};
+    if (::poll(&ready, 1, kMaxMilliseconds) != 1) return false;
+    std::string more(num_bytes, '\0');
+    const ssize_t length = ::read(master_, more.data(), more.size());
+    if (length <= 0) return false;
+    text += more.substr(0, static_cast<size_t>(length));
+    return true;
+  }
+
   int master_ = -1;
   std::FILE* stream_ = nullptr;
 };
@@ -138,7 +150,7 @@ TEST(TerminalLineTest, IsRedrawnInPlace) {
     line.draw("10%");
     line.draw("20%");
   }
-  expect_shown(terminal, "\r\033[K10%\r\033[K20%\r\n");
+  expect_shown(terminal, "\r\033[K10%\033[999C \r\033[K20%\033[999C \r\n");
 }
 
 TEST(TerminalLineTest, LogLinesAreWrittenAboveIt) {
@@ -148,11 +160,72 @@ TEST(TerminalLineTest, LogLinesAreWrittenAboveIt) {
     TerminalLine line(terminal.stream());
     line.draw("10%");
     log_info("saved");
-    expect_shown(terminal, "\r\033[K10%\r\033[K10%");
+    expect_shown(terminal, "\r\033[K10%\033[999C \r\033[K10%\033[999C ");
   }
   log_info("later");
   expect_shown(terminal, "\r\n");
   EXPECT_THAT(log.lines(), testing::ElementsAre("saved", "later"));
+}
+
+// What a terminal shows of the bytes written to it: as xterm does, it stays in the last column once
+// that is written, and goes to the next line for the next character.
+std::vector<std::string> screen(std::string_view bytes, size_t num_columns) {
+  std::vector<std::string> lines(1);
+  size_t column = 0;
+  bool wraps = false;  // Before the next character.
+  const auto next_line = [&] {
+    lines.emplace_back();
+    wraps = false;
+  };
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    std::string& line = lines.back();
+    if (bytes.substr(i).starts_with("\033[K")) {
+      line.resize(std::min(line.size(), column));
+      i += 2;
+    } else if (bytes.substr(i).starts_with("\033[999C")) {
+      column = num_columns - 1;
+      i += 5;
+    } else if (bytes[i] == '\r') {
+      column = 0;
+      wraps = false;
+    } else if (bytes[i] == '\n') {
+      next_line();
+    } else {
+      if (wraps) {
+        next_line();
+        column = 0;
+      }
+      lines.back().resize(std::max(lines.back().size(), column + 1), ' ');
+      lines.back()[column] = bytes[i];
+      wraps = column + 1 == num_columns;
+      if (!wraps) ++column;
+    }
+  }
+  for (std::string& line : lines) line.resize(line.find_last_not_of(' ') + 1);
+  return lines;
+}
+
+// The program prints while a long line is shown: nothing sticks to it, and nothing is lost.
+TEST(TerminalLineTest, OutputOfTheProgramHasLinesOfItsOwn) {
+  const LogCapture log;
+  const PseudoTerminal terminal(40);
+  {
+    TerminalLine line(terminal.stream());
+    line.draw(" 10% ####------ 1/10  0:03 left");
+    line.draw(" 20% ###------- 2/10  0:02 left");
+    std::fputs("my own line\n", terminal.stream());
+    std::fputs("and another one\n", terminal.stream());
+    std::fflush(terminal.stream());
+    line.draw(" 30% ####------ 3/10  0:01 left");
+    line.draw(" 40% ####------ 4/10  0:01 left");
+    std::fputs("the last one\n", terminal.stream());
+    std::fflush(terminal.stream());
+    line.draw("100% ########## 10/10");
+  }
+  EXPECT_THAT(screen(terminal.read_until("10/10\033[999C \r\n"), 40),
+              testing::ElementsAre(" 20% ###------- 2/10  0:02 left", "my own line",
+                                   "and another one", " 40% ####------ 4/10  0:01 left",
+                                   "the last one", "100% ########## 10/10", ""));
 }
 
 // The callback that was set before may be user code.
@@ -169,7 +242,7 @@ TEST(TerminalLineTest, HoldsNoLockWhileALogLineIsPrinted) {
     bar = &line;
     line.draw("10%");
     log_info("saved");
-    expect_shown(terminal, "\r\033[K10%\r\033[K30%");
+    expect_shown(terminal, "\r\033[K10%\033[999C \r\033[K30%\033[999C ");
   }
   set_log_callback(previous);
 }

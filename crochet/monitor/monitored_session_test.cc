@@ -168,7 +168,7 @@ TEST_F(MonitoredSessionTest, StopsWhenTheCoordinatorIsAsked) {
   EXPECT_EQ(session.stop_request()->who, "a thread");
   session.run(graph_.train());  // A coordinator's stop does not forbid runs.
   session.close();
-  EXPECT_TRUE(log_.contains("a thread asks to stop: the queue is empty"));
+  EXPECT_TRUE(log_.contains("a thread requested a stop: the queue is empty"));
   EXPECT_EQ(session.stop_request()->who, "a thread");
 }
 

@@ -47,10 +47,19 @@ class CROCHET_EXPORT SessionRunContext {
   // The step at which training will end, if a hook knows it: see SessionRunHook::last_step.
   std::optional<int64_t> last_step() const { return last_step_; }
 
+  // What hooks do in the background now: see SessionRunHook::activity. Empty: nothing.
+  std::string activity() const;
+
   // Ends the loop after this run. The first request is kept, with the hook that made it.
   void request_stop(std::string reason, int signal = 0);
   bool stop_requested() const { return stop_request().has_value(); }
   const std::optional<StopRequest>& stop_request() const { return stop_.stop_request(); }
+
+  // Asks the savers, which come after the other hooks, for a checkpoint of the state after this
+  // run. The reason is logged; the first request counts.
+  void request_save(std::string reason = "");
+  // The reason, unset without a request.
+  const std::optional<std::string>& save_request() const { return save_request_; }
 
   // Marks the state after this run as one not to be kept: savers, which come after the other
   // hooks, do not save it, not even as the last one.
@@ -65,6 +74,8 @@ class CROCHET_EXPORT SessionRunContext {
   const std::optional<int64_t> last_step_;
   StopState& stop_;
   const class SessionRunHook* caller_ = nullptr;  // The hook that is called with this.
+  std::optional<std::string> save_request_;
+  const class HookedSession* owner_ = nullptr;  // Null: made by a test.
   bool step_rejected_ = false;
 };
 
@@ -109,6 +120,10 @@ class CROCHET_EXPORT SessionRunHook {
   // The step at which this hook will stop the run, if it knows. Called after
   // after_create_session; a run that has already reached that step makes no further step.
   virtual std::optional<int64_t> last_step() const { return std::nullopt; }
+
+  // What this hook does in the background now, for a line of progress: "saving step 200". Empty:
+  // nothing.
+  virtual std::string activity() const { return {}; }
 
   // Where Loop and train put it in the list.
   virtual HookPlace place() const { return HookPlace::kAsGiven; }

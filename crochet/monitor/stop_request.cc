@@ -13,7 +13,7 @@ namespace crochet::inline v0 {
 void StopState::request_stop(StopRequest request) {
   if (request_) return;
   request_ = std::move(request);
-  log_info(fmt::format("{} asks to stop: {}", request_->who, request_->reason));
+  log_info(fmt::format("{} requested a stop: {}", request_->who, request_->reason));
 }
 
 }  // namespace crochet::inline v0

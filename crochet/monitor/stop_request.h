@@ -12,7 +12,7 @@ namespace crochet::inline v0 {
 // Why a run should stop, and who requested it.
 struct StopRequest {
   std::string who;     // "StopAtStepHook", "the program".
-  std::string reason;  // "step 2000 is reached".
+  std::string reason;  // "reached step 2000".
   int signal = 0;      // The signal that caused it, or 0.
 };
 

@@ -45,6 +45,13 @@ std::string cache_key(const std::string& directory) {
   return key;
 }
 
+std::vector<SummaryValue> values_of(std::span<const Scalar> scalars) {
+  std::vector<SummaryValue> values;
+  for (const Scalar& scalar : scalars)
+    values.push_back({.tag = scalar.tag, .simple_value = scalar.value});
+  return values;
+}
+
 }  // namespace
 
 std::shared_ptr<SummaryWriter> SummaryWriter::for_directory(const std::string& directory,
@@ -94,7 +101,9 @@ void SummaryWriter::add_values(int64_t step, std::span<const SummaryValue> value
 void SummaryWriter::write_values(Event event, std::span<const SummaryValue> in_json_lines) {
   write_pending_start();
   event.wall_time = clock_.wall_time();
-  const bool in_events = write_event(event);
+  const bool is_for_json_only =
+      event.values.empty() && event.encoded_values.empty() && !event.run_metadata;
+  const bool in_events = is_for_json_only || write_event(event);
   const bool in_lines = in_json_lines.empty() || attempt(json_lines_, [&] {
                           json_lines().write(event.step, event.wall_time, in_json_lines);
                         });
@@ -103,10 +112,15 @@ void SummaryWriter::write_values(Event event, std::span<const SummaryValue> in_j
 }
 
 void SummaryWriter::add_scalars(int64_t step, std::span<const Scalar> scalars) {
-  std::vector<SummaryValue> values;
-  for (const Scalar& scalar : scalars)
-    values.push_back({.tag = scalar.tag, .simple_value = scalar.value});
-  add_values(step, values);
+  add_values(step, values_of(scalars));
+}
+
+void SummaryWriter::add_scalars(int64_t step, std::span<const Scalar> in_events,
+                                std::span<const Scalar> in_json_lines) {
+  if (in_events.empty() && in_json_lines.empty()) return;
+  locked([&] {
+    write_values({.step = step, .values = values_of(in_events)}, values_of(in_json_lines));
+  });
 }
 
 void SummaryWriter::add_scalar(std::string_view tag, double value, int64_t step) {
@@ -142,7 +156,7 @@ void SummaryWriter::add_run_metadata(std::string_view tag, std::string run_metad
                  {});
   });
   if (!is_new)
-    log_info(fmt::format("{}: run metadata with the tag {} already exists", directory_, tag));
+    log_debug(fmt::format("{}: run metadata with the tag {} already exists", directory_, tag));
 }
 
 void SummaryWriter::start_session(int64_t step) {

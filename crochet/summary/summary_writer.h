@@ -76,6 +76,9 @@ class CROCHET_EXPORT SummaryWriter {
   void add_values(int64_t step, std::span<const SummaryValue> values,
                   std::string_view encoded = {});
   void add_scalars(int64_t step, std::span<const Scalar> scalars);
+  // The same with other points in TensorBoard than in metrics.jsonl; each may be empty.
+  void add_scalars(int64_t step, std::span<const Scalar> in_events,
+                   std::span<const Scalar> in_json_lines);
   void add_scalar(std::string_view tag, double value, int64_t step);
   // Adds the distribution of the tensor's elements. Throws: as make_histogram().
   void add_histogram(std::string_view tag, const Tensor& values, int64_t step);

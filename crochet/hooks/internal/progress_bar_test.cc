@@ -39,6 +39,17 @@ TEST(ProgressBarTest, ShowsEverythingIfThereIsRoom) {
             "  accuracy 0.978  812 steps/s  0:01 left");
 }
 
+TEST(ProgressBarTest, ShowsWhatRunsInTheBackground) {
+  Progress saving = kHalfWay;
+  saving.activity = "saving step 1200";
+  EXPECT_EQ(render_progress_bar(saving, {.width = 100}),
+            " 62% ########------ 1240/2000  loss 0.0312  accuracy 0.978  812 steps/s  0:01 left  "
+            "saving step 1200");
+  EXPECT_EQ(render_progress_line(saving),
+            "step 1240/2000 (62%), loss 0.0312, accuracy 0.978, 812 steps/s, 0:01 left, "
+            "saving step 1200");
+}
+
 TEST(ProgressBarTest, NeverExceedsTheWidth) {
   Progress endless = kHalfWay;
   endless.last_step.reset();

@@ -54,6 +54,16 @@ bool can_take(const Tensor& tensor) {
   return tensor.is_set() || kIsOptional<T> || std::is_same_v<T, Tensor>;
 }
 
+// from_tensor, with the name of the value in errors.
+template <typename T>
+T converted(const std::string& name, const Tensor& tensor) {
+  try {
+    return from_tensor<T>(tensor);
+  } catch (const InvalidArgumentError& error) {
+    throw InvalidArgumentError("the value \"" + name + "\": " + error.what());
+  }
+}
+
 // Turns a callable that takes Leading... and then values into one that takes Leading... and then
 // tensors. The result does nothing while a value is unset that the callable cannot take unset.
 template <typename Callable, typename... Leading>
@@ -66,12 +76,16 @@ std::function<void(Leading..., const FetchValues&)> value_function(Callable call
   if (kCount != values.size())
     throw InvalidArgumentError("a function that takes " + std::to_string(kCount) +
                                " values was given " + std::to_string(values.size()));
-  return [callable = std::move(callable)](Leading... leading, const FetchValues& tensors) mutable {
+  std::vector<std::string> names;
+  for (const Fetches& value : values.fetches())
+    names.push_back(value.as_name() ? *value.as_name() : to_string(*value.as_output()));
+  return [callable = std::move(callable), names = std::move(names)](
+             Leading... leading, const FetchValues& tensors) mutable {
     [&]<size_t... kIndex>(std::index_sequence<kIndex...>) {
       if ((can_take<std::tuple_element_t<kLeading + kIndex, Types>>(tensors[kIndex].tensor()) &&
            ...))
-        callable(leading..., from_tensor<std::tuple_element_t<kLeading + kIndex, Types>>(
-                                 tensors[kIndex].tensor())...);
+        callable(leading..., converted<std::tuple_element_t<kLeading + kIndex, Types>>(
+                                 names[kIndex], tensors[kIndex].tensor())...);
     }
     (std::make_index_sequence<kCount>());
   };

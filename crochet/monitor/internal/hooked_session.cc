@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "crochet/base/error.h"
+#include "crochet/base/log.h"
 
 namespace crochet::inline v0 {
 
@@ -22,6 +23,7 @@ FetchValues HookedSession::run(const Fetches& fetches, const Feeds& feeds,
                                               stop->who, stop->reason));
   const SessionRunArgs original{session_.graph().resolve(fetches), feeds, options};
   SessionRunContext context(original, session_, last_step(), stop_);
+  context.owner_ = this;
   outputs_.clear();
   flatten(original.fetches, outputs_);
   ask_hooks(context, original);
@@ -31,6 +33,7 @@ FetchValues HookedSession::run(const Fetches& fetches, const Feeds& feeds,
   std::span<Tensor> rest = values_;  // Moved out: holding a value would make its next update copy.
   FetchValues results = unflatten(original.fetches, rest);
   tell_hooks(context, rest, *metadata);
+  check_save_request(context);
   return results;
 }
 
@@ -67,6 +70,22 @@ void HookedSession::tell_hooks(SessionRunContext& context, std::span<Tensor> val
                          {requests_[i] ? unflatten(requests_[i]->fetches, values) : FetchValues(),
                           &run_options_, &metadata});
   }
+}
+
+void HookedSession::check_save_request(const SessionRunContext& context) {
+  if (!context.save_request() || warned_of_no_saver_) return;
+  const auto is_saver = [](const HookHandle& hook) { return hook->place() == HookPlace::kSaver; };
+  if (std::ranges::any_of(hooks_, is_saver)) return;
+  warned_of_no_saver_ = true;
+  log_warning("a save was requested, but no hook of this run saves checkpoints");
+}
+
+std::string HookedSession::activity() const {
+  std::vector<std::string> activities;
+  for (const HookHandle& hook : hooks_)
+    if (std::string activity = hook->activity(); !activity.empty())
+      activities.push_back(std::move(activity));
+  return fmt::format("{}", fmt::join(activities, ", "));
 }
 
 std::optional<int64_t> HookedSession::last_step() const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "crochet/base/export.h"
@@ -30,6 +31,8 @@ class CROCHET_EXPORT HookedSession final : public WrappedSession {
   void close() override { closed_ = true; }
   // Allows one run after a stop was requested: the repetition of the one that failed.
   void allow_repetition() { may_repeat_ = true; }
+  // What the hooks do in the background now: "saving step 200".
+  std::string activity() const;
 
  private:
   void ask_hooks(SessionRunContext& context, const SessionRunArgs& original);
@@ -37,6 +40,8 @@ class CROCHET_EXPORT HookedSession final : public WrappedSession {
   // `values` are the ones the hooks requested, hook by hook; they are moved out.
   void tell_hooks(SessionRunContext& context, std::span<Tensor> values,
                   const RunMetadata& metadata);
+  // Warns, once, of a request that no hook can fulfil.
+  void check_save_request(const SessionRunContext& context);
   // The smallest step at which a hook will stop the run.
   std::optional<int64_t> last_step() const;
 
@@ -45,6 +50,7 @@ class CROCHET_EXPORT HookedSession final : public WrappedSession {
   StopState& stop_;
   bool may_repeat_ = false;
   bool closed_ = false;
+  bool warned_of_no_saver_ = false;
 
   // State of the current run; members, so that repeated runs allocate nothing.
   std::vector<std::optional<SessionRunArgs>> requests_;  // By hook.

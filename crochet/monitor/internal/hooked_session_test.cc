@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/monitor/internal/hooked_session.h"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -192,7 +194,7 @@ TEST_F(HookedSessionTest, StopsAfterTheRunInWhichAHookRequestsIt) {
   EXPECT_TRUE(hooked_.should_stop());
   EXPECT_EQ(stop_.stop_request()->who, "Second");
   EXPECT_EQ(stop_.stop_request()->reason, "it is enough");
-  EXPECT_TRUE(log_.contains("Second asks to stop: it is enough"));
+  EXPECT_TRUE(log_.contains("Second requested a stop: it is enough"));
   EXPECT_THAT([&] { hooked_.run(loss_, {}); },
               ThrowsMessage<FailedPreconditionError>(
                   AllOf(HasSubstr("Run called even after should_stop requested"),
@@ -234,6 +236,25 @@ TEST_F(HookedSessionTest, RepeatsAFailedRunAfterARequest) {
   EXPECT_TRUE(hooked_.should_stop());
   EXPECT_EQ(stop_.stop_request()->signal, 15);
   EXPECT_THROW(hooked_.run(loss_, {}), FailedPreconditionError);
+}
+
+TEST_F(HookedSessionTest, ShowsARequestToSaveToLaterHooks) {
+  std::vector<std::optional<std::string>> seen;
+  bool requests = true;
+  first_->after = [&](SessionRunContext& context) {
+    if (requests) context.request_save("first");
+    if (requests) context.request_save("second");
+  };
+  second_->after = [&](SessionRunContext& context) { seen.push_back(context.save_request()); };
+  hooked_.run({}, {});
+  requests = false;
+  hooked_.run({}, {});
+  EXPECT_THAT(seen, ElementsAre("first", std::nullopt));
+  requests = true;
+  hooked_.run({}, {});
+  EXPECT_EQ(std::ranges::count(log_.lines(Severity::kWarning),
+                               "a save was requested, but no hook of this run saves checkpoints"),
+            1);
 }
 
 TEST_F(HookedSessionTest, PassesTheSmallestLastStepToHooks) {

@@ -107,16 +107,28 @@ struct local::Parameter<Eigen::Map<Dense, kOptions>> {
   }
 };
 
-// Requires: the matrix keeps the size it has when it is tracked. Its memory may move.
+// A matrix keeps the size it has when it is tracked, and its memory may move. One in a container
+// may change its size between saves; a restore only gives one without elements another size.
 template <typename Derived>
-local::BorrowedArray borrow_array(Tracker&, Eigen::PlainObjectBase<Derived>& matrix) {
-  return {.view = [&matrix] {
+local::BorrowedArray borrow_array(Tracker& tracker, Eigen::PlainObjectBase<Derived>& matrix) {
+  local::BorrowedArray array = {.view = [&matrix] {
     return local::ArrayView{.dtype = dtype_of<typename Derived::Scalar>,
                             .shape = internal::eigen_shape(matrix),
                             .data = reinterpret_cast<std::byte*>(matrix.derived().data()),
                             .order = Derived::IsRowMajor ? local::MemoryOrder::kRowMajor
                                                          : local::MemoryOrder::kColumnMajor};
   }};
+  if (tracker.is_restoring() && matrix.size() == 0) {
+    array.sizes = internal::eigen_static_shape<Derived>();
+    array.resize = [&matrix](const Shape& shape) {
+      if constexpr (Derived::IsVectorAtCompileTime) {
+        matrix.resize(shape[0]);
+      } else {
+        matrix.resize(shape[0], shape[1]);
+      }
+    };
+  }
+  return array;
 }
 
 // Converts any expression; it is evaluated once.

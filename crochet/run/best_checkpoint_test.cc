@@ -3,6 +3,8 @@
 //
 // keep_best in a whole run: from a loop's values to the checkpoints that are kept, and to the
 // run's report.
+#include <signal.h>
+
 #include <cmath>
 
 #include <fmt/format.h>
@@ -10,9 +12,11 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/hooks/evaluation_hook.h"
+#include "crochet/hooks/signal_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/run/loop.h"
 #include "crochet/testing/fake_clock.h"
@@ -112,6 +116,56 @@ TEST_F(BestCheckpointTest, ALateMetricBelongsToItsOwnStep) {
   EXPECT_THAT(on_disk(), ElementsAre("d/model.ckpt-30", "d/model.ckpt-60", "d/model.ckpt-70"));
   EXPECT_EQ(metrics(60), (std::map<std::string, double>{{"loss", 30}}));
   EXPECT_THAT(metrics(70), IsEmpty());
+}
+
+// After the checkpoint is on disk: it may take the rest of a grace period.
+TEST_F(BestCheckpointTest, RecordsTheMetricOfASaveOnASignal) {
+  LoopOptions signalled = options(75);
+  signalled.hooks.emplace_back(SignalHook({SIGTERM}));
+  Loop loop(std::move(signalled));
+  loop.track("x", x_);
+  bool was_saved = false;
+  loop.scalar("loss", [&] {
+    was_saved = !on_disk().empty() && on_disk().back() == "d/model.ckpt-33";
+    return std::abs(x_ - 40);
+  });
+  const RunReport report = loop.run([this](Step& step) {
+    x_ = static_cast<double>(step.number());
+    if (step.number() == 33) ::raise(SIGTERM);
+  });
+  set_pending_signal(0);
+  EXPECT_EQ(report.signal, SIGTERM);
+  EXPECT_TRUE(was_saved);
+  EXPECT_EQ(metrics(33), (std::map<std::string, double>{{"loss", 7}}));
+}
+
+TEST_F(BestCheckpointTest, ASaveOnASignalMayBeTheBest) {
+  LoopOptions signalled = options(75);
+  signalled.hooks.emplace_back(SignalHook({SIGTERM}));
+  Loop loop(std::move(signalled));
+  loop.track("x", x_);
+  loop.scalar("loss", [&] { return std::abs(x_ - 40); });
+  loop.run([this](Step& step) {
+    x_ = static_cast<double>(step.number());
+    if (step.number() == 42) {
+      x_ = 40;
+      ::raise(SIGTERM);
+    }
+  });
+  set_pending_signal(0);
+  run(options(90));
+  EXPECT_THAT(on_disk(), testing::Contains("d/model.ckpt-42"));
+}
+
+TEST_F(BestCheckpointTest, RecordsTheMetricOfARequestedSave) {
+  Loop loop(options(15));
+  loop.track("x", x_);
+  loop.scalar("loss", [this] { return std::abs(x_ - 7); });
+  loop.run([this](Step& step) {
+    x_ = static_cast<double>(step.number());
+    if (step.number() == 7) step.request_save();
+  });
+  EXPECT_THAT(on_disk(), ElementsAre("d/model.ckpt-7", "d/model.ckpt-15"));
 }
 
 TEST_F(BestCheckpointTest, WarnsAboutAnUnknownMetric) {

@@ -4,7 +4,11 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "crochet/base/check_number.h"
+#include "crochet/base/error.h"
+#include "crochet/hooks/async_checkpoint_saver_hook.h"
 #include "crochet/hooks/step_counter_hook.h"
 #include "crochet/hooks/summary_saver_hook.h"
 
@@ -22,6 +26,17 @@ std::optional<T> unless_off(const std::optional<T>& interval) {
   return interval && *interval == 0 ? std::nullopt : interval;
 }
 
+// Of the options `<name>_steps` and `<name>_secs`.
+void check_interval(const std::string& name, const std::optional<int64_t>& steps,
+                    const std::optional<double>& secs) {
+  check_at_least(name + "_steps", steps, 0);
+  check_at_least(name + "_secs", secs, 0);
+  if (unless_off(steps) && unless_off(secs))
+    throw InvalidArgumentError(
+        fmt::format("{0}_steps is {1} and {0}_secs is {2}: at most one of them may be given", name,
+                    *steps, *secs));
+}
+
 // Null if there is no directory for it.
 std::shared_ptr<SummaryWriter> summary_writer(const MonitoredTrainingSessionOptions& options) {
   const std::string& directory =
@@ -36,9 +51,13 @@ void add_summary_hooks(const MonitoredTrainingSessionOptions& options,
                        const std::shared_ptr<Scaffold>& scaffold, HookList& hooks) {
   const auto writer = summary_writer(options);
   if (!writer) return;
-  if (const auto steps =
-          unless_off(std::optional(options.log_step_count_steps.value_or(kLogStepCountSteps))))
-    hooks.emplace_back(StepCounterHook({.every_n_steps = steps,
+  std::optional<int64_t> count_steps = options.log_step_count_steps;
+  if (!count_steps && !options.log_step_count_secs) count_steps = kLogStepCountSteps;
+  const std::optional<double> count_secs = unless_off(options.log_step_count_secs);
+  count_steps = unless_off(count_steps);
+  if (count_steps || count_secs)
+    hooks.emplace_back(StepCounterHook({.every_n_steps = count_steps,
+                                        .every_n_secs = count_secs,
                                         .summary_writer = writer,
                                         .min_log_secs = kMinLogSecs,
                                         .clock = options.clock}));
@@ -51,6 +70,7 @@ void add_summary_hooks(const MonitoredTrainingSessionOptions& options,
                                        .save_secs = secs,
                                        .summary_writer = writer,
                                        .scaffold = scaffold,
+                                       .at_end = options.save_summaries_at_end,
                                        .clock = options.clock}));
 }
 
@@ -78,23 +98,22 @@ std::shared_ptr<AsyncCheckpointSaverHook> make_saver(const MonitoredTrainingSess
 
 }  // namespace
 
-WiredHooks wire_default_hooks(const MonitoredTrainingSessionOptions& options,
-                              const std::shared_ptr<Scaffold>& scaffold) {
-  check_at_least("save_checkpoint_secs", options.save_checkpoint_secs, 0);
-  check_at_least("save_checkpoint_steps", options.save_checkpoint_steps, 0);
-  check_at_least("save_summaries_secs", options.save_summaries_secs, 0);
-  check_at_least("save_summaries_steps", options.save_summaries_steps, 0);
-  check_at_least("log_step_count_steps", options.log_step_count_steps, 0);
-  WiredHooks wired;
+HookList wire_default_hooks(const MonitoredTrainingSessionOptions& options,
+                            const std::shared_ptr<Scaffold>& scaffold) {
+  check_interval("save_checkpoint", options.save_checkpoint_steps, options.save_checkpoint_secs);
+  check_interval("save_summaries", options.save_summaries_steps, options.save_summaries_secs);
+  check_interval("log_step_count", options.log_step_count_steps, options.log_step_count_secs);
+  HookList hooks;
+  std::shared_ptr<AsyncCheckpointSaverHook> saver;
   if (options.is_chief) {
-    wired.hooks = options.chief_only_hooks;
-    add_summary_hooks(options, scaffold, wired.hooks);
-    wired.saver = make_saver(options, scaffold);
+    hooks = options.chief_only_hooks;
+    add_summary_hooks(options, scaffold, hooks);
+    saver = make_saver(options, scaffold);
   }
-  wired.hooks.insert(wired.hooks.end(), options.hooks.begin(), options.hooks.end());
-  if (wired.saver) wired.hooks.emplace_back(wired.saver);
-  std::ranges::stable_sort(wired.hooks, {}, [](const HookHandle& hook) { return hook->place(); });
-  return wired;
+  hooks.insert(hooks.end(), options.hooks.begin(), options.hooks.end());
+  if (saver) hooks.emplace_back(saver);
+  std::ranges::stable_sort(hooks, {}, [](const HookHandle& hook) { return hook->place(); });
+  return hooks;
 }
 
 }  // namespace crochet::inline v0::internal

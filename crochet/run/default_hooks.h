@@ -4,7 +4,6 @@
 
 #include <memory>
 
-#include "crochet/hooks/async_checkpoint_saver_hook.h"
 #include "crochet/monitor/hook_list.h"
 #include "crochet/monitor/scaffold.h"
 #include "crochet/run/monitored_training_session.h"
@@ -13,13 +12,9 @@ namespace crochet::inline v0::internal {
 
 // The hooks of a run, in their order: the chief's own, steps per second and summaries (if there
 // is a directory for them), those of the user, the saver, and those that guard it.
-struct WiredHooks {
-  HookList hooks;
-  std::shared_ptr<AsyncCheckpointSaverHook> saver;  // Null if nothing is to be saved.
-};
-
+//
 // Throws: InvalidArgumentError for a negative interval, or two of a pair.
-WiredHooks wire_default_hooks(const MonitoredTrainingSessionOptions& options,
-                              const std::shared_ptr<Scaffold>& scaffold);
+HookList wire_default_hooks(const MonitoredTrainingSessionOptions& options,
+                            const std::shared_ptr<Scaffold>& scaffold);
 
 }  // namespace crochet::inline v0::internal

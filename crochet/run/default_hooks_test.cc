@@ -22,7 +22,7 @@ class DefaultHooksTest : public testing::Test {
   std::vector<std::string> names(const MonitoredTrainingSessionOptions& options) {
     std::vector<std::string> names;
     for (const HookHandle& hook :
-         internal::wire_default_hooks(options, std::make_shared<Scaffold>()).hooks)
+         internal::wire_default_hooks(options, std::make_shared<Scaffold>()))
       names.push_back(hook->name());
     return names;
   }
@@ -112,6 +112,31 @@ TEST_F(DefaultHooksTest, OneIntervalOfAPairReplacesTheOther) {
 TEST_F(DefaultHooksTest, WritesSummariesWithoutCheckpoints) {
   EXPECT_THAT(names({.graph = graph_, .save_summaries_secs = 1, .summary_dir = "logs"}),
               ElementsAre("StepCounterHook", "SummarySaverHook"));
+}
+
+TEST_F(DefaultHooksTest, CountsStepsBySecondsIfAsked) {
+  const auto num_counters = [this](std::optional<double> secs, std::optional<int64_t> steps) {
+    return names({.graph = graph_,
+                  .save_summaries_steps = 0,
+                  .log_step_count_steps = steps,
+                  .log_step_count_secs = secs,
+                  .summary_dir = "run"})
+        .size();
+  };
+  EXPECT_EQ(num_counters(2, {}), 1);
+  EXPECT_EQ(num_counters(0, {}), 0);
+  EXPECT_EQ(num_counters(0, 5), 1);
+  EXPECT_THROW(num_counters(2, 5), InvalidArgumentError);
+}
+
+TEST_F(DefaultHooksTest, NamesTheIntervalsThatExcludeEachOther) {
+  EXPECT_THAT(
+      [this] {
+        names({.graph = graph_, .save_checkpoint_steps = 10, .save_checkpoint_secs = 2.5});
+      },
+      testing::ThrowsMessage<InvalidArgumentError>(
+          "save_checkpoint_steps is 10 and save_checkpoint_secs is 2.5: at most one of them may "
+          "be given"));
 }
 
 TEST_F(DefaultHooksTest, RejectsConflictingAndNegativeIntervals) {

@@ -78,6 +78,9 @@ class CheckpointEvaluator {
                                      .timeout_secs = options_.timeout_secs,
                                      .timeout_fn = options_.timeout_fn,
                                      .checkpoint_basename = options_.checkpoint_basename,
+                                     .which = options_.which,
+                                     .all_checkpoints = options_.all_checkpoints,
+                                     .final_step = options_.final_step,
                                      .stop = options_.stop,
                                      .files = &files_,
                                      .clock = &clock_});

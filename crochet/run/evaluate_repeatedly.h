@@ -10,6 +10,7 @@
 #include <string>
 
 #include "crochet/base/export.h"
+#include "crochet/checkpoint/directory/checkpoint_choice.h"
 #include "crochet/io/file_system.h"
 #include "crochet/monitor/monitored_session.h"
 #include "crochet/summary/read_metrics.h"
@@ -22,6 +23,9 @@ struct EvaluateRepeatedlyOptions {
   // Where the job saves. It is only read; its lock is not taken.
   std::string checkpoint_dir;
   std::string checkpoint_basename = "model.ckpt";
+  // Which checkpoints to evaluate; see CheckpointsIteratorOptions.
+  Checkpoint which = Checkpoint::newest();
+  bool all_checkpoints = false;
   // Where the curves of the metrics are written. Default: `<checkpoint_dir>/eval`.
   std::string eval_dir = {};
   // Where the session runs; see Graph::new_session.
@@ -31,7 +35,8 @@ struct EvaluateRepeatedlyOptions {
   std::shared_ptr<Scaffold> scaffold = {};
   // Begun and ended with each evaluation.
   HookList hooks = {};
-  // The last step of the job: the evaluator ends after a checkpoint of this step or a later one.
+  // The last step of the job: the evaluator ends once there is a checkpoint of this step or a later
+  // one, and nothing new to evaluate.
   std::optional<int64_t> final_step = {};
   std::optional<int64_t> max_number_of_evaluations = {};
   // See CheckpointsIteratorOptions.
@@ -52,9 +57,9 @@ struct EvaluationReport {
   Metrics metrics = {};
 };
 
-// Evaluates a model while another process trains it: restores each new checkpoint into its own
-// session, calls `evaluate` with it, logs the metrics it returns, and writes them as curves under
-// the checkpoint's step.
+// Evaluates a model while another process trains it: restores the newest checkpoint each time there
+// is a new one, or another one that options choose, into its own session, calls `evaluate` with it,
+// logs the metrics it returns, and writes them as curves under the checkpoint's step.
 //
 //   evaluate_repeatedly({.graph = graph, .checkpoint_dir = "runs/graph", .final_step = 500},
 //                       [&](MonitoredSession& session) {

@@ -10,6 +10,9 @@ EvaluationReport Evaluator::run(const std::function<Metrics()>& evaluate) {
   if (!evaluate) throw InvalidArgumentError("Evaluator: evaluate is not set");
   return evaluate_repeatedly({.graph = graph_,
                               .checkpoint_dir = options_.checkpoint_dir,
+                              .checkpoint_basename = options_.checkpoint_basename,
+                              .which = options_.which,
+                              .all_checkpoints = options_.all_checkpoints,
                               .eval_dir = options_.eval_dir,
                               .final_step = options_.final_step,
                               .max_number_of_evaluations = options_.max_number_of_evaluations,

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "crochet/base/export.h"
+#include "crochet/checkpoint/directory/checkpoint_choice.h"
 #include "crochet/engines/local/graph.h"
 #include "crochet/run/evaluate_repeatedly.h"
 #include "crochet/run/tracker.h"
@@ -19,6 +20,11 @@ namespace crochet::inline v0 {
 // See EvaluateRepeatedlyOptions.
 struct EvaluatorOptions {
   std::string checkpoint_dir = {};
+  std::string checkpoint_basename = "model.ckpt";  // As in the Loop's options.
+  // Which checkpoints to evaluate: the newest and, while an evaluation takes longer than the job
+  // takes to save, not those in between; the best by a metric; or all, in the order of the steps.
+  Checkpoint which = Checkpoint::newest();
+  bool all_checkpoints = false;
   std::string eval_dir = {};  // Default: `<checkpoint_dir>/eval`.
   std::optional<int64_t> final_step = {};
   std::optional<int64_t> max_number_of_evaluations = {};

@@ -115,6 +115,44 @@ TEST_F(EvaluatorTest, EndsWithTheLastStepOfTheJob) {
   EXPECT_EQ(curve().rbegin()->first, 50);
 }
 
+TEST_F(EvaluatorTest, EvaluatesAllThatTheJobKeepsIfItIsAsked) {
+  train_to(3);
+  EvaluatorOptions all = options();
+  all.all_checkpoints = true;
+  EXPECT_EQ(evaluate(all).num_evaluations, 2);
+  EXPECT_THAT(curve(), ElementsAre(Pair(2, 2), Pair(3, 3)));
+}
+
+TEST_F(EvaluatorTest, EvaluatesTheBest) {
+  double loss = 0;
+  Loop loop({.checkpoint_dir = "run",
+             .checkpoint_basename = "other",
+             .save_checkpoint_steps = 1,
+             .keep_best = KeepBest{"loss", 1},
+             .hooks = {StopAtStepHook({.last_step = 4})},
+             .files = &files_,
+             .clock = &clock_});
+  loop.track("loss", loss);
+  loop.scalar("loss", [&] { return loss; });
+  loop.run([&](Step& step) { loss = step.number() == 2 ? 0.25 : 1; });
+  EvaluatorOptions best = options();
+  best.checkpoint_basename = "other";
+  best.which = Checkpoint::best("loss");
+  double found = 0;
+  Evaluator evaluator(best);
+  evaluator.track("loss", found);
+  const EvaluationReport report = evaluator.run([&] { return Metrics{{"found", found}}; });
+  EXPECT_EQ(report.last_step, 2);
+  EXPECT_THAT(report.metrics, ElementsAre(Pair("found", 0.25)));
+}
+
+TEST_F(EvaluatorTest, SaysNothingOfThePartThatItDoesNotRestore) {
+  train_to(3);
+  log_.clear();
+  evaluate(options());
+  EXPECT_FALSE(log_.contains("surplus"));
+}
+
 TEST_F(EvaluatorTest, ChangesNothingInTheDirectoryOfTheJob) {
   train_to(3);
   const auto before = files_.list("run");

@@ -2,14 +2,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/run/loop.h"
 
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
+#include "crochet/base/log.h"
+#include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/file/index_file.h"
+#include "crochet/io/directory_lock.h"
+#include "crochet/io/path.h"
+#include "crochet/run/epochs.h"
+#include "crochet/run/moving_mean.h"
+#include "crochet/run/option_effects.h"
+#include "crochet/run/restoring.h"
 #include "crochet/run/training_run.h"
 
 namespace crochet::inline v0 {
 namespace {
+
+// By time, since steps of a loop may take microseconds or minutes.
+constexpr double kCurvesSecs = 2;
 
 // The user's memory cannot be initialised again: a recovery needs a checkpoint.
 std::function<bool()> has_checkpoint(const Saver& saver, const std::string& directory,
@@ -23,36 +40,77 @@ std::function<bool()> has_checkpoint(const Saver& saver, const std::string& dire
   };
 }
 
-// Sets a flag until it is destroyed.
-class ScopedFlag {
+// Calls a function when it is destroyed.
+class AtExit {
  public:
-  explicit ScopedFlag(bool& flag) : flag_(flag) { flag_ = true; }
-  ~ScopedFlag() { flag_ = false; }
-  ScopedFlag(const ScopedFlag&) = delete;
-  ScopedFlag& operator=(const ScopedFlag&) = delete;
+  explicit AtExit(std::function<void()> function) : function_(std::move(function)) {}
+  ~AtExit() { function_(); }
+  AtExit(const AtExit&) = delete;
+  AtExit& operator=(const AtExit&) = delete;
 
  private:
-  bool& flag_;
+  std::function<void()> function_;
 };
 
 int64_t next_step(const Tensor& completed) { return global_step_value(completed) + 1; }
 
 }  // namespace
 
+// Passes on what steps request of hooks; has the state of the averages.
+class Loop::OwnHook final : public SessionRunHook {
+ public:
+  // Requires: the loop outlives this.
+  explicit OwnHook(Loop& loop) : loop_(loop) {}
+
+  void after_run(SessionRunContext& context, const SessionRunValues&) override {
+    std::optional<std::string>& save = loop_.step_.save_;
+    if (save) context.request_save(*std::exchange(save, std::nullopt));
+  }
+  SaveableMap saveables() override {
+    SaveableMap averages;
+    for (const auto& [name, average] : loop_.averages_) averages["average/" + name] = average;
+    return averages;
+  }
+  std::string name() const override { return "Loop"; }
+
+ private:
+  Loop& loop_;
+};
+
+void internal::warn_of_fast_math() {
+  static std::atomic<bool> has_warned = false;
+  if (has_warned.exchange(true)) return;
+  log_warning(
+      "the program is compiled with -ffast-math: a run that resumes with another build of it may "
+      "round differently");
+}
+
 Loop::Loop(LoopOptions options)
     : options_(std::move(options)),
       scaffold_(std::make_shared<Scaffold>()),
       global_step_(graph_.create_global_step()),
       tracker_(graph_, "") {
-  scaffold_->saver = std::make_shared<Saver>(
-      SaverOptions{.format = options_.checkpoint_format,
-                   .max_to_keep = options_.max_to_keep,
-                   .keep_checkpoint_every_n_hours = options_.keep_checkpoint_every_n_hours,
-                   .keep_checkpoint_every_n_steps = options_.keep_checkpoint_every_n_steps,
-                   .keep_best = options_.keep_best,
-                   .fallback_dir = options_.fallback_dir,
-                   .files = options_.files,
-                   .clock = options_.clock});
+  internal::check_effects(options_);
+  internal::check_options(options_.restore, options_.checkpoint_dir);
+  SaverOptions saver{.format = options_.checkpoint_format,
+                     .max_to_keep = options_.max_to_keep,
+                     .keep_checkpoint_every_n_hours = options_.keep_checkpoint_every_n_hours,
+                     .keep_checkpoint_every_n_steps = options_.keep_checkpoint_every_n_steps,
+                     .keep_best = options_.keep_best,
+                     .fallback_dir = options_.fallback_dir,
+                     .record_command_line = options_.record_command_line,
+                     .files = options_.files,
+                     .clock = options_.clock};
+  internal::set_restore_options(saver, options_.restore);
+  scaffold_->saver = std::make_shared<Saver>(std::move(saver));
+  if (!options_.restore.from.empty())
+    scaffold_->init_fn = [this](Session& session) {
+      started_from_ = internal::restore_from(session, options_.restore, options_.files);
+    };
+  if (!options_.save_summaries_steps && !options_.save_summaries_secs)
+    options_.save_summaries_secs = kCurvesSecs;
+  if (!options_.log_step_count_steps && !options_.log_step_count_secs)
+    options_.log_step_count_secs = kCurvesSecs;
   graph_.set_copy_threads(options_.copy_threads);
   graph_.set_checks_snapshots(options_.check_torn_snapshots);
   check_options(training_options());
@@ -75,7 +133,9 @@ MonitoredTrainingSessionOptions Loop::training_options() {
           .deadline_secs = options_.deadline_secs,
           .save_summaries_steps = options_.save_summaries_steps,
           .save_summaries_secs = options_.save_summaries_secs,
+          .save_summaries_at_end = true,
           .log_step_count_steps = options_.log_step_count_steps,
+          .log_step_count_secs = options_.log_step_count_secs,
           .summary_dir = options_.summary_dir,
           .stop_grace_period_secs = options_.stop_grace_period_secs,
           .max_recoveries = options_.max_recoveries,
@@ -86,10 +146,26 @@ MonitoredTrainingSessionOptions Loop::training_options() {
 }
 
 void Loop::check_not_run(const char* what) const {
-  if (has_run_) throw FailedPreconditionError(fmt::format("Loop::{} after run()", what));
-  if (is_restoring_)
+  if (has_run_)
+    throw FailedPreconditionError(what == std::string_view("run")
+                                      ? "Loop::run may be called only once"
+                                      : fmt::format("Loop::{} must be called before run()", what));
+  check_not_within(what);
+}
+
+void Loop::check_not_within(const char* what) const {
+  if (within_ != nullptr)
     throw FailedPreconditionError(
-        fmt::format("Loop::{} was called from within Loop::restore", what));
+        fmt::format("Loop::{} was called from within Loop::{}", what, within_));
+}
+
+void Loop::check_new_value(const std::string& name) const {
+  check_not_run("value");
+  if (name.empty())
+    throw InvalidArgumentError("Loop: a scalar, histogram, text or value has no name");
+  if (std::ranges::count(values_, name, &Value::name) > 0)
+    throw AlreadyExistsError(
+        fmt::format("Loop: \"{}\" is the name of two scalars, histograms, texts or values", name));
 }
 
 void Loop::add_hook(HookHandle hook) {
@@ -99,16 +175,27 @@ void Loop::add_hook(HookHandle hook) {
 
 int64_t Loop::restore() {
   check_not_run("restore");
-  if (options_.checkpoint_dir.empty()) return 0;
-  const ScopedFlag restoring(is_restoring_);
+  const AtExit restored([this] { within_ = nullptr; });
+  within_ = "restore";
   const std::unique_ptr<Session> session = graph_.new_session("");
   RestoreReport report;
-  const std::optional<std::string> prefix = scaffold_->saver->restore_newest(
-      *session, options_.checkpoint_dir, options_.checkpoint_basename, &report);
-  if (!prefix) return 0;
+  if (!options_.checkpoint_dir.empty())
+    internal::with_advice([&] {
+      scaffold_->saver->restore_newest(*session, options_.checkpoint_dir,
+                                       options_.checkpoint_basename, &report);
+    });
+  const bool is_own = !report.prefix.empty();
+  if (!is_own) {
+    if (options_.restore.from.empty()) return 0;
+    report = internal::restore_from(*session, options_.restore, options_.files);
+  }
   const int64_t step = read_global_step(*session);
-  restored_ = std::make_unique<internal::EarlyRestore>(internal::EarlyRestore{
-      .prefix = *prefix, .report = std::move(report), .names = tracked_names()});
+  step_to_save_ = step;
+  restored_ =
+      std::make_unique<internal::EarlyRestore>(internal::EarlyRestore{.report = std::move(report),
+                                                                      .names = tracked_names(),
+                                                                      .options = options_.restore,
+                                                                      .is_own = is_own});
   return step;
 }
 
@@ -120,6 +207,105 @@ std::set<std::string, std::less<>> Loop::tracked_names() const {
   return names;
 }
 
+std::string Loop::save() {
+  check_may_save();
+  const AtExit saved([this] { within_ = nullptr; });
+  within_ = "save";
+  Saver& saver = *scaffold_->saver;
+  const int64_t step = step_to_save_.value_or(0);
+  const DirectoryLock lock(saver.files(), options_.checkpoint_dir);
+  const std::string path = join_path(options_.checkpoint_dir, options_.checkpoint_basename);
+  const std::vector<std::string> hook_state = add_hook_state(
+      restored_ && !has_run_ ? restored_->report.prefix : saver.prefix_of(path, step));
+  const AtExit forgotten([&] {
+    for (const std::string& name : hook_state) graph_.remove_saveable(name);
+  });
+  const std::unique_ptr<Session> session = graph_.new_session("");
+  const Tensor value = Tensor::scalar(step);
+  const Assignment assignment{
+      .variable = global_step_, .shape = {}, .fill = [&](std::span<std::byte> bytes) {
+        std::ranges::copy(value.bytes(), bytes.begin());
+      }};
+  session->assign({&assignment, 1});
+  return saver.save(*session, path, step);
+}
+
+void Loop::check_may_save() const {
+  if (within_ != nullptr && has_run_ && !step_to_save_)
+    throw FailedPreconditionError(
+        "Loop::save during run(): use Step::request_save(), or in a hook "
+        "SessionRunContext::request_save()");
+  check_not_within("save");
+  if (options_.checkpoint_dir.empty())
+    throw FailedPreconditionError("Loop::save: the loop has no checkpoint_dir");
+  if (has_run_ && !step_to_save_)
+    throw FailedPreconditionError(
+        "Loop::save after a run that failed: the state may hold half a step");
+  if (step_to_save_) return;
+  FileSystem& files = scaffold_->saver->files();
+  if (files.exists(options_.checkpoint_dir) &&
+      !list_checkpoints(files, options_.checkpoint_dir, options_.checkpoint_basename).empty())
+    throw FailedPreconditionError(fmt::format(
+        "Loop::save: {} has checkpoints that are not restored: call restore() or run() first",
+        options_.checkpoint_dir));
+}
+
+std::vector<std::string> Loop::add_hook_state(const std::string& prefix) {
+  FileSystem& files = scaffold_->saver->files();
+  if (!checkpoint_exists(files, prefix)) return {};
+  TensorMap state;
+  const CheckpointReader reader(prefix, files);
+  for (const auto& [name, info] : reader.tensors())
+    if (name.starts_with("hooks/")) state.emplace(name, reader.read(name));
+  std::vector<std::string> names;
+  for (const auto& [name, value] : state) {
+    const auto save = [value = value] { return TensorMap{{"", value}}; };
+    graph_.saveable(name, internal::make_saveable(save, [](const TensorMap&) {}));
+    names.push_back(name);
+  }
+  return names;
+}
+
+void Loop::add_average(std::string name, std::function<Tensor()> compute,
+                       const AverageOptions& options) {
+  const auto average = std::make_shared<internal::MovingMean>(std::move(compute), options.steps);
+  if (!averages_.emplace(name, average).second)
+    throw AlreadyExistsError(
+        fmt::format("Loop::average: there is an average \"{}\" already", name));
+  add_value(
+      std::move(name), [average] { return average->mean(); }, kSummariesCollection);
+}
+
+void Loop::add_epoch_value() {
+  const auto is_it = [](const Value& value) { return value.name == "epoch"; };
+  if (epochs_ == nullptr || std::ranges::any_of(values_, is_it)) return;
+  values_.push_back(
+      {"epoch", [this] { return Tensor::scalar(epochs_->progress()); }, kSummariesCollection});
+}
+
+void Loop::begin_step(const Callable& part, int64_t number) {
+  step_.number_ = number;
+  step_.save_.reset();  // A request of an attempt that failed.
+  while (attempt(part) == LoopAction::kSkip) {
+    ++skipped_steps_;
+    end_after_skip_if_requested();
+  }
+}
+
+LoopAction Loop::attempt(const Callable& part) {
+  const LoopAction action = part(step_);
+  if (action == LoopAction::kStop && !step_.stop_)
+    step_.request_stop("the body returned LoopAction::kStop");
+  return action;
+}
+
+// Hooks are not called between the attempts, SignalHook included.
+void Loop::end_after_skip_if_requested() {
+  if (!step_.stop_ && pending_signal() != 0) step_.request_stop(signal_name(pending_signal()));
+  if (step_.stop_) session_->request_stop(*std::exchange(step_.stop_, std::nullopt));
+  if (session_->should_stop()) throw StopIteration();
+}
+
 Operation Loop::add_step(const Callable& compute, const Callable& update) {
   const Variable step = global_step_;
   std::vector<Output> before_update;
@@ -129,8 +315,7 @@ Operation Loop::add_step(const Callable& compute, const Callable& update) {
         graph_.add({.name = "loop/compute",
                     .reads = {step},
                     .kernel = [this, &compute, step](local::KernelContext& context) {
-                      step_.number_ = next_step(context.variable(step));
-                      compute(step_);
+                      begin_step(compute, next_step(context.variable(step)));
                     }}));
   }
   const Operation body =
@@ -139,12 +324,21 @@ Operation Loop::add_step(const Callable& compute, const Callable& update) {
                   .reads = {step},
                   .changes_borrowed = true,
                   .intact_at_end_of_input = !compute,
-                  .kernel = [this, &update, step](local::KernelContext& context) {
-                    step_.number_ = next_step(context.variable(step));
-                    update(step_);
+                  .kernel = [this, &update, step,
+                             has_two_parts = bool{compute}](local::KernelContext& context) {
+                    if (!has_two_parts)
+                      begin_step(update, next_step(context.variable(step)));
+                    else if (attempt(update) == LoopAction::kSkip)
+                      throw InvalidArgumentError(
+                          "Loop::run(compute, update): update returned LoopAction::kSkip: only "
+                          "compute can skip a step");
+                    for (const auto& [name, average] : averages_) average->add();
                   }});
   const Operation train = graph_.increment_global_step({body});
   for (Value& value : values_) {
+    if (graph_.find_operation(value.name) != nullptr)
+      throw AlreadyExistsError(
+          fmt::format("Loop: a value is called \"{}\", a name that the loop needs", value.name));
     const Output output = graph_.value(value.name, std::move(value.compute), {train});
     if (!value.collection.empty()) graph_.add_to_collection(value.collection, output);
   }
@@ -154,13 +348,35 @@ Operation Loop::add_step(const Callable& compute, const Callable& update) {
 RunReport Loop::run_steps(const Callable& compute, const Callable& update) {
   check_not_run("run");
   has_run_ = true;
+  if (!options_.checkpoint_dir.empty() && tracked_names().empty())
+    log_warning(
+        "Loop: nothing is tracked: a run that resumes continues from its step with "
+        "everything else as the program starts it; see Loop::track");
+  step_to_save_.reset();
+  add_epoch_value();
   const Operation train = add_step(compute, update);
-  return internal::train(training_options(), restored_.get(), [&](MonitoredSession& session) {
-    while (!session.should_stop()) {
-      session.run(train);
-      if (step_.stop_) session.request_stop(*std::exchange(step_.stop_, std::nullopt));
-    }
+  MonitoredTrainingSessionOptions options = training_options();
+  options.hooks.insert(options.hooks.begin(), std::make_shared<OwnHook>(*this));
+  const AtExit ended([this] { within_ = nullptr; });
+  within_ = "run";
+  RunReport report;
+  internal::with_advice([&] {
+    report = internal::train(options, restored_.get(), [&](MonitoredSession& session) {
+      session_ = &session;
+      while (!session.should_stop()) {
+        session.run(train);
+        if (step_.stop_) session.request_stop(*std::exchange(step_.stop_, std::nullopt));
+      }
+    });
   });
+  step_to_save_ = report.last_step;
+  report.skipped_steps = skipped_steps_;
+  if (epochs_ != nullptr) report.epochs = epochs_->progress();
+  if (!report.restore) report.restore = std::move(started_from_);
+  report.resumed_from.reset();  // Unless the step was among the restored values.
+  if (report.restore && std::ranges::count(report.restore->restored, global_step_.name()) > 0)
+    report.resumed_from = report.first_step;
+  return report;
 }
 
 }  // namespace crochet::inline v0

@@ -95,9 +95,9 @@ TEST_F(LoopTest, RunsUntilAHookStopsIt) {
   EXPECT_EQ(steps, 7);
   EXPECT_EQ(report.last_step, 7);
   EXPECT_EQ(report.stop.who, "StopAtStepHook");
-  EXPECT_EQ(report.stop.reason, "step 7 is reached");
+  EXPECT_EQ(report.stop.reason, "reached step 7");
   EXPECT_EQ(report.resumed_from, std::nullopt);
-  EXPECT_EQ(to_string(report), "step 7: StopAtStepHook: step 7 is reached");
+  EXPECT_EQ(to_string(report), "step 7: StopAtStepHook: reached step 7");
 }
 
 TEST_F(LoopTest, PassesTheStepToTheBodyWhichMayStop) {
@@ -197,12 +197,34 @@ TEST_F(LoopTest, WritesCurvesHistogramsAndTexts) {
   std::vector<SummaryValue> values;
   for (const Event& event : read_event_file(files_, events[0]))
     for (const SummaryValue& value : event.values)
-      if (!value.tag.starts_with("checkpoint/")) values.push_back(value);
+      if (!value.tag.starts_with("~checkpoint/")) values.push_back(value);
   EXPECT_THAT(values,
               ElementsAre(SummaryValue{.tag = "loss", .simple_value = 0.5},
                           SummaryValue{.tag = "sample",
                                        .text = Tensor::scalar(std::string("once upon a time"))},
                           SummaryValue{.tag = "weights", .histogram = make_histogram(weights)}));
+}
+
+// Also the first step and the last one, however short the run is.
+TEST_F(LoopTest, WritesCurvesEveryTwoSecondsByDefault) {
+  LoopOptions by_default = options({StopAtStepHook({.last_step = 8})});
+  by_default.save_summaries_steps.reset();
+  by_default.log_step_count_steps.reset();
+  Loop loop(by_default);
+  double loss = 0;
+  loop.scalar("loss", [&] { return loss; });
+  loop.track("loss_so_far", loss);
+  loop.run([&] {
+    loss += 1;
+    clock_.advance(std::chrono::milliseconds(500));
+  });
+  std::vector<std::string> points;
+  for (const std::string& path : event_files(files_, "run"))
+    for (const Event& event : read_event_file(files_, path))
+      for (const SummaryValue& value : event.values)
+        if (!value.tag.starts_with("~"))
+          points.push_back(fmt::format("{} {} {:g}", event.step, value.tag, value.simple_value));
+  EXPECT_THAT(points, ElementsAre("1 loss 1", "5 global_step/sec 2", "6 loss 6", "8 loss 8"));
 }
 
 TEST_F(LoopTest, ListsTheKnownValuesIfOneIsUnknown) {
@@ -432,11 +454,10 @@ TEST_F(LoopTest, RejectsACheckpointOfAnotherProgram) {
   Loop loop(options({StopAtStepHook({.last_step = 12})}));
   loop.track("count", count);
   loop.track("extra", extra);
-  EXPECT_THAT(
-      [&] { loop.run([] {}); },
-      ThrowsMessage<InvalidArgumentError>(AllOf(
-          HasSubstr("run/model.ckpt-10"), HasSubstr("Key extra not found in checkpoint"),
-          HasSubstr("\"count\" is int64 [] in the checkpoint and float32 [] in the program"))));
+  EXPECT_THAT([&] { loop.run([] {}); },
+              ThrowsMessage<InvalidArgumentError>(AllOf(
+                  HasSubstr("run: model.ckpt-10 lacks \"extra\" (float32 [])"),
+                  HasSubstr("has \"count\" as int64 [], where this program has float32 []"))));
   EXPECT_EQ(stored_count(10), 10);
 }
 
@@ -444,8 +465,8 @@ TEST_F(LoopTest, RejectsADirectoryThatAnotherRunHolds) {
   Loop outer(options({StopAtStepHook({.num_steps = 1})}));
   outer.run([&] {
     Loop inner(options({StopAtStepHook({.num_steps = 1})}));
-    EXPECT_THAT([&] { inner.run([] {}); },
-                ThrowsMessage<FailedPreconditionError>(AllOf(HasSubstr("run"), HasSubstr("pid"))));
+    EXPECT_THAT([&] { inner.run([] {}); }, ThrowsMessage<FailedPreconditionError>(HasSubstr(
+                                               "run: this process already holds its lock")));
   });
 }
 
@@ -590,6 +611,16 @@ TEST_F(LoopTest, SavesOneStepWhileTheNextOnesAreMade) {
         EXPECT_THAT(saved.flat<float>(), testing::Each(step)) << prefix;
       }
     }
+}
+
+TEST_F(LoopTest, WarnsOnceOfFastMath) {
+  for (int i = 0; i < 2; ++i) internal::warn_of_fast_math();
+  const std::vector<std::string> warnings = log_.lines(Severity::kWarning);
+  EXPECT_EQ(std::ranges::count_if(warnings,
+                                  [](const std::string& line) {
+                                    return line.find("-ffast-math") != std::string::npos;
+                                  }),
+            1);
 }
 
 TEST_F(LoopTest, RejectsMistakesBeforeItRuns) {

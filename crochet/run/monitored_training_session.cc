@@ -9,7 +9,9 @@
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/saver/registered_saver.h"
+#include "crochet/hooks/checkpoint_saver_hook.h"
 #include "crochet/run/default_hooks.h"
+#include "crochet/run/restoring.h"
 #include "crochet/run/training_run.h"
 
 namespace crochet::inline v0 {
@@ -19,11 +21,17 @@ std::shared_ptr<Scaffold> scaffold_of(const MonitoredTrainingSessionOptions& opt
   auto scaffold = options.scaffold ? options.scaffold : std::make_shared<Scaffold>();
   if (!scaffold->saver) scaffold->saver = registered_saver(options.graph);
   if (!scaffold->saver)
-    scaffold->saver = std::make_shared<Saver>(SaverOptions{.format = options.checkpoint_format,
-                                                           .unsaved_state = options.unsaved_state,
-                                                           .allow_empty = true,
-                                                           .files = options.files,
-                                                           .clock = options.clock});
+    scaffold->saver = std::make_shared<Saver>(
+        SaverOptions{.format = options.checkpoint_format,
+                     .unsaved_state = options.unsaved_state,
+                     .max_to_keep = options.max_to_keep,
+                     .keep_checkpoint_every_n_hours = options.keep_checkpoint_every_n_hours,
+                     .keep_checkpoint_every_n_steps = options.keep_checkpoint_every_n_steps,
+                     .keep_best = options.keep_best,
+                     .record_command_line = options.record_command_line,
+                     .allow_empty = true,
+                     .files = options.files,
+                     .clock = options.clock});
   // Set before the hooks begin: the newest checkpoint to restore may be there.
   scaffold->saver->set_fallback_dir(options.fallback_dir);
   return scaffold;
@@ -56,13 +64,26 @@ class ContinuedSessionCreator final : public SessionCreator {
   std::unique_ptr<Session> continued_session() {
     scaffold_->finalize(graph());
     std::unique_ptr<Session> session = graph().new_session("");
-    Saver rest({.filter = [this](std::string_view name) { return !early_.names.contains(name); },
-                .write_state = false,
-                .files = &scaffold_->saver->files(),
-                .clock = &scaffold_->saver->clock()});
-    rest.restore(*session, early_.prefix);
-    log_info(fmt::format("the run continues from {}, which was restored before it", early_.prefix));
+    SaverOptions rest{.filter = [this](std::string_view name) { return is_rest(name); },
+                      .write_state = false,
+                      .allow_empty = true,
+                      .files = &scaffold_->saver->files(),
+                      .clock = &scaffold_->saver->clock()};
+    internal::set_restore_options(rest, early_.options);
+    Saver(std::move(rest)).restore(*session, early_.report.prefix);
+    scaffold_->saver->set_unused_aside();  // The hooks hold the lock now.
+    log_info(fmt::format("the run continues from {}, which was restored before it",
+                         early_.report.prefix));
     return session;
+  }
+
+  bool is_rest(std::string_view name) const {
+    if (!early_.is_own && !early_.options.only.match(std::string(name))) return false;
+    // A part of a value that was restored has a name beneath the value's.
+    for (std::string_view owner = name;; owner = owner.substr(0, owner.rfind('/'))) {
+      if (early_.names.contains(owner)) return false;
+      if (owner.find('/') == std::string_view::npos) return true;
+    }
   }
 
   const internal::EarlyRestore& early_;
@@ -110,6 +131,15 @@ void note_start(const MonitoredSession& session, const SessionCreator& creator, 
   if (report.restore) report.resumed_from = session.first_step();
 }
 
+// Of all savers, also those that the user has added.
+SaveStatistics saving_of(const HookList& hooks) {
+  SaveStatistics sum;
+  for (const HookHandle& hook : hooks)
+    if (const auto* const saver = dynamic_cast<const CheckpointSaverHook*>(&*hook))
+      sum.add(saver->statistics());
+  return sum;
+}
+
 void note_end(MonitoredSession& session, RunReport& report) {
   report.stop =
       session.stop_request().value_or(StopRequest{"the program", "nothing was left to do"});
@@ -136,14 +166,14 @@ RunReport internal::train(const MonitoredTrainingSessionOptions& options, const 
                           const std::function<void(MonitoredSession& session)>& body) {
   check_options(options);
   const std::shared_ptr<Scaffold> scaffold = scaffold_of(options);
-  const WiredHooks wired = wire_default_hooks(options, scaffold);
+  const HookList hooks = wire_default_hooks(options, scaffold);
 
   std::unique_ptr<SessionCreator> creator = make_creator(options, scaffold, early);
   const SessionCreator& session_creator = *creator;  // The session will own it.
   RunReport report;
   std::unique_ptr<MonitoredSession> session;
   try {
-    session = make_session(options, std::move(creator), wired.hooks);
+    session = make_session(options, std::move(creator), hooks);
   } catch (const CancelledError& error) {
     if (pending_signal() == 0) throw;
     report.stop = {"SignalHook", error.what(), pending_signal()};
@@ -154,11 +184,9 @@ RunReport internal::train(const MonitoredTrainingSessionOptions& options, const 
     note_end(*session, report);
   }
   report.signal = pending_signal();
-  if (wired.saver) {
-    report.saves = wired.saver->num_saved();
-    report.failed_saves = wired.saver->num_failed();
-    report.saving = wired.saver->statistics();
-  }
+  report.saving = saving_of(hooks);
+  report.saves = report.saving.saved;
+  report.failed_saves = report.saving.failed;
   log_info("the run ended at " + to_string(report));
   return report;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "crochet/base/export.h"
+#include "crochet/checkpoint/directory/retention.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/saver/save_policy.h"
 #include "crochet/checkpoint/saver/saver_options.h"
@@ -44,8 +45,8 @@ struct MonitoredTrainingSessionOptions {
   std::optional<double> save_checkpoint_secs = {};  // Default: 600.
   // Called around each save.
   std::vector<std::shared_ptr<CheckpointSaverListener>> saving_listeners = {};
-  // Metrics of evaluations, recorded with the checkpoints for keep_best of the scaffold's saver. A
-  // value of the graph that keep_best names needs no source.
+  // Metrics of evaluations, recorded with the checkpoints for keep_best. A value of the graph that
+  // keep_best names needs no source.
   std::vector<MetricSource> checkpoint_metrics = {};
   // What to do with a save that is due while another one is being written, and with one that fails.
   SaveOverlapPolicy save_overlap = SaveOverlapPolicy::kWait;
@@ -58,10 +59,19 @@ struct MonitoredTrainingSessionOptions {
   // throws a DeadlineExceededError that names what is unsaved (see AsyncCheckpointSaverHook).
   // Unset: no limit.
   std::optional<double> deadline_secs = {};
+  // The next five are for a saver that is created, too: which checkpoints it keeps, and whether it
+  // records the command line. See SaverOptions.
+  int max_to_keep = 5;
+  std::optional<double> keep_checkpoint_every_n_hours = {};
+  std::optional<int64_t> keep_checkpoint_every_n_steps = {};
+  std::optional<KeepBest> keep_best = {};
+  bool record_command_line = true;
   std::optional<int64_t> save_summaries_steps = {};  // Default: 100.
   std::optional<double> save_summaries_secs = {};
+  bool save_summaries_at_end = false;  // See SummarySaverHook: not for summaries that need feeds.
   std::optional<int64_t> log_step_count_steps = {};  // Default: 100.
-  std::string summary_dir = {};                      // Default: checkpoint_dir.
+  std::optional<double> log_step_count_secs = {};
+  std::string summary_dir = {};  // Default: checkpoint_dir.
   // The engine's settings for the session.
   SessionConfig config = {};
   // How long threads of hooks may continue once the session is closed.

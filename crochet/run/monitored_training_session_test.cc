@@ -10,8 +10,10 @@
 #include "crochet/base/error.h"
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/saver/registered_saver.h"
 #include "crochet/engines/local/graph.h"
+#include "crochet/hooks/checkpoint_saver_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/summary/event_file_reader.h"
 #include "crochet/testing/fake_clock.h"
@@ -181,6 +183,37 @@ TEST_F(TrainSummariesTest, WritesNoneIfTheyAreOff) {
               Not(Contains("my_summary_tag")));
 }
 
+// A saver of the user's own instead of the one that train would create, and one in addition.
+TEST_F(TrainTest, CountsTheSavesOfAllSavers) {
+  const auto own_saver = [this](const std::string& directory) {
+    return CheckpointSaverHook({.checkpoint_dir = directory,
+                                .save_steps = 1,
+                                .saver = std::make_shared<Saver>(SaverOptions{.files = &files_}),
+                                .clock = &clock_});
+  };
+  CountingGraph first;
+  MonitoredTrainingSessionOptions only_own = options(first, {own_saver("own")});
+  only_own.checkpoint_dir.clear();
+  const RunReport report = make_steps(only_own, first.step, 3);
+  EXPECT_EQ(report.saves, 4);
+  EXPECT_EQ(report.saving.saved, 4);
+  CountingGraph second;
+  EXPECT_EQ(make_steps(options(second, {own_saver("other")}), second.step, 3).saves, 6);
+}
+
+TEST_F(TrainTest, KeepsAsManyCheckpointsAsAsked) {
+  CountingGraph graph;
+  MonitoredTrainingSessionOptions few = options(graph);
+  few.save_checkpoint_steps = 1;
+  few.max_to_keep = 2;
+  few.keep_checkpoint_every_n_steps = 3;
+  few.record_command_line = false;
+  make_steps(few, graph.step, 5);
+  EXPECT_THAT(checkpoints(),
+              ElementsAre("run/model.ckpt-3", "run/model.ckpt-4", "run/model.ckpt-5"));
+  EXPECT_TRUE(read_sidecar(files_, "run/model.ckpt-5")->command_line.empty());
+}
+
 TEST_F(TrainTest, ReportsWhoStopped) {
   CountingGraph graph;
   const RunReport report =
@@ -189,9 +222,9 @@ TEST_F(TrainTest, ReportsWhoStopped) {
       });
   EXPECT_EQ(report.stop.who, "StopAtStepHook");
   EXPECT_EQ(report.last_step, 3);
-  EXPECT_TRUE(log_.contains("StopAtStepHook asks to stop: step 3 is reached"));
+  EXPECT_TRUE(log_.contains("StopAtStepHook requested a stop: reached step 3"));
   EXPECT_TRUE(
-      log_.contains("the run ended at step 3 (2 checkpoints): StopAtStepHook: step 3 is reached"));
+      log_.contains("the run ended at step 3 (2 checkpoints): StopAtStepHook: reached step 3"));
   CountingGraph again;
   EXPECT_EQ(make_steps(options(again), again.step, 0).stop.reason, "nothing was left to do");
 }

@@ -32,12 +32,16 @@ TEST(OptionOrderTest, IsStepsThenSeconds) {
   const LoopOptions loop{.save_checkpoint_steps = 1,
                          .save_checkpoint_secs = 2,
                          .save_summaries_steps = 1,
-                         .save_summaries_secs = 2};
+                         .save_summaries_secs = 2,
+                         .log_step_count_steps = 1,
+                         .log_step_count_secs = 2};
   const MonitoredTrainingSessionOptions training{.graph = graph,
                                                  .save_checkpoint_steps = 1,
                                                  .save_checkpoint_secs = 2,
                                                  .save_summaries_steps = 1,
-                                                 .save_summaries_secs = 2};
+                                                 .save_summaries_secs = 2,
+                                                 .log_step_count_steps = 1,
+                                                 .log_step_count_secs = 2};
   EXPECT_EQ(checkpoints.save_secs, summaries.save_secs);
   EXPECT_EQ(profiles.save_secs, counter.every_n_secs);
   EXPECT_EQ(evaluation.every_n_secs, logging.every_n_secs);

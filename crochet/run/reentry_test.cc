@@ -284,12 +284,14 @@ TEST_F(ReentryTest, OfALoop) {
     of.attempt("histogram", [&] { loop->histogram("more", [] { return 1.0f; }); });
     of.attempt("text", [&] { loop->text("more", [] { return std::string(); }); });
     of.attempt("value", [&] { loop->value("more", [] { return 1.0f; }); });
+    of.attempt("average", [&] { loop->average("more", [] { return 1.0f; }); });
+    of.attempt("save", [&] { loop->save(); });
     of.attempt("add_hook", [&] { loop->add_hook(StopAtStepHook({.last_step = 1})); });
     of.attempt("restore", [&] { loop->restore(); });
     of.attempt("run", [&] { loop->run([] {}); });
   };
-  const std::set<std::string> all = {"track", "scalar",   "histogram", "text",
-                                     "value", "add_hook", "restore",   "run"};
+  const std::set<std::string> all = {"track",   "scalar", "histogram", "text",    "value",
+                                     "average", "save",   "add_hook",  "restore", "run"};
   const auto call_both = [&](const std::string& name, Session* engine, Coordinator* coordinator,
                              SessionRunContext* context) {
     refusals_.in(name, [&] {

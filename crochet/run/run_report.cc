@@ -16,10 +16,12 @@ std::string to_string(const RunReport& report) {
     if (number > 0)
       facts.push_back(fmt::format("{} {}", number, number == 1 ? if_one : if_several));
   };
+  if (report.epochs) facts.push_back(fmt::format("epoch {:.2f}", *report.epochs));
   if (report.resumed_from) facts.push_back(fmt::format("resumed from {}", *report.resumed_from));
   if (report.restore)
     add(report.restore->refused.size(), "damaged checkpoint refused",
         "damaged checkpoints refused");
+  add(report.skipped_steps, "skipped step", "skipped steps");
   add(report.recoveries, "recovery", "recoveries");
   add(report.saves, "checkpoint", "checkpoints");
   add(report.failed_saves, "failed save", "failed saves");

@@ -20,6 +20,9 @@ struct RunReport {
   // The number of completed steps when the run began (0: a fresh start) and when it ended.
   int64_t first_step = 0;
   int64_t last_step = 0;
+  // How often the data was visited when it ended, with the fraction of the last time: of the first
+  // Epochs that the loop tracks; unset without one.
+  std::optional<double> epochs = {};
   // The step that was restored in this process's first session; unset if none was.
   std::optional<int64_t> resumed_from = {};
   // The state that was restored then, and the newer checkpoints that were damaged.
@@ -32,9 +35,15 @@ struct RunReport {
   SaveStatistics saving = {};
   // The signal that asked the process to end; 0 if none did.
   int signal = 0;
+  // How many attempts at a step were skipped by LoopAction::kSkip.
+  int64_t skipped_steps = 0;
+
+  // For main(), as shells and batch systems expect it: 0, or 128 + signal if a signal asked the
+  // process to end, even if the last step was reached just then.
+  int exit_code() const { return signal == 0 ? 0 : 128 + signal; }
 };
 
-// "step 2000 (resumed from 800, 6 checkpoints): StopAtStepHook: step 2000 is reached"
+// "step 2000 (resumed from 800, 6 checkpoints): StopAtStepHook: reached step 2000"
 CROCHET_EXPORT std::string to_string(const RunReport& report);
 
 }  // namespace crochet::inline v0

@@ -8,7 +8,7 @@ namespace crochet {
 namespace {
 
 RunReport report_of(int64_t count) {
-  RunReport report{.stop = {"StopAtStepHook", "step 9 is reached"}, .last_step = 9};
+  RunReport report{.stop = {"StopAtStepHook", "reached step 9"}, .last_step = 9};
   report.restore.emplace().refused.resize(static_cast<size_t>(count));
   report.recoveries = static_cast<int>(count);
   report.saves = report.failed_saves = count;
@@ -17,7 +17,7 @@ RunReport report_of(int64_t count) {
 }
 
 TEST(RunReportTest, OmitsWhatDidNotHappen) {
-  EXPECT_EQ(to_string(report_of(0)), "step 9: StopAtStepHook: step 9 is reached");
+  EXPECT_EQ(to_string(report_of(0)), "step 9: StopAtStepHook: reached step 9");
 }
 
 TEST(RunReportTest, CountsOne) {
@@ -26,14 +26,14 @@ TEST(RunReportTest, CountsOne) {
   EXPECT_EQ(to_string(report),
             "step 9 (resumed from 4, 1 damaged checkpoint refused, 1 recovery, 1 checkpoint, "
             "1 failed save, 1 skipped save, 1 in the fallback directory, 1 retry of a save): "
-            "StopAtStepHook: step 9 is reached");
+            "StopAtStepHook: reached step 9");
 }
 
 TEST(RunReportTest, CountsSeveral) {
   EXPECT_EQ(to_string(report_of(2)),
             "step 9 (2 damaged checkpoints refused, 2 recoveries, 2 checkpoints, 2 failed saves, "
             "2 skipped saves, 2 in the fallback directory, 2 retries of saves): "
-            "StopAtStepHook: step 9 is reached");
+            "StopAtStepHook: reached step 9");
 }
 
 }  // namespace

@@ -2,12 +2,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/run/tracker.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
 #include "crochet/io/path.h"
+#include "crochet/run/internal/provided_state.h"
 
 namespace crochet::inline v0 {
+namespace {
+
+// Adds to the graph, whose error about a name that is taken does not know of trackers.
+template <typename Add>
+void add_as(const std::string& name, const Add& add) {
+  try {
+    add();
+  } catch (const AlreadyExistsError&) {
+    throw AlreadyExistsError(
+        fmt::format("Loop::track: \"{}\" is tracked already; choose another name", name));
+  }
+}
+
+// A list whose elements own each other is deeper than that, and would overflow the stack.
+constexpr int kMaxDepth = 200;
+
+}  // namespace
+
+Tracker::Tracker(local::Graph* graph, internal::PartVisitor* visitor, std::string prefix, int depth)
+    : graph_(graph), visitor_(visitor), prefix_(std::move(prefix)), depth_(depth) {
+  if (depth > kMaxDepth)
+    throw FailedPreconditionError(fmt::format(
+        "\"{:.200}...\" is tracked {} parts deep: is there a cycle of pointers?", prefix_, depth));
+}
 
 std::string Tracker::full_name(std::string_view name) const {
   if (name.empty())
@@ -15,12 +42,51 @@ std::string Tracker::full_name(std::string_view name) const {
   return join_path(prefix_, name);
 }
 
+Tracker Tracker::beneath(std::string_view name) const {
+  return {graph_, visitor_, full_name(name), depth_ + 1};
+}
+
 void Tracker::add_array(std::string_view name, local::BorrowedArray array) {
-  graph_.borrow(full_name(name), std::move(array));
+  beneath(name).add_own_array(std::move(array));
 }
 
 void Tracker::add_object(std::string_view name, std::shared_ptr<Saveable> object) {
-  graph_.add_saveable({.name = full_name(name), .object = std::move(object)});
+  beneath(name).add_own_object(std::move(object));
 }
+
+void Tracker::add_own_array(local::BorrowedArray array) {
+  if (visitor_ != nullptr) return visitor_->array(prefix_, std::move(array));
+  add_as(prefix_, [&] { graph_->borrow(prefix_, std::move(array)); });
+}
+
+void Tracker::add_own_object(std::shared_ptr<Saveable> object) {
+  if (visitor_ != nullptr) return visitor_->object(prefix_, std::move(object));
+  add_as(prefix_, [&] { graph_->saveable(prefix_, std::move(object)); });
+}
+
+void Tracker::provide(std::function<void(Tracker& here)> visit) {
+  if (visitor_ != nullptr) return visit(*this);
+  add_own_object(std::make_shared<internal::ProvidedState>(*graph_, prefix_, std::move(visit)));
+}
+
+void Tracker::mark(std::string_view name) const {
+  beneath(name).add_own_object(internal::make_saveable(
+      [] {
+        return TensorMap{{"", Tensor::scalar(true)}};
+      },
+      [](const TensorMap&) {}));
+}
+
+bool Tracker::is_restoring() const {
+  return visitor_ != nullptr && visitor_->purpose() != internal::PartVisitor::Purpose::kSave;
+}
+
+StoredParts Tracker::stored() const { return visitor_->stored().beneath(prefix_); }
+
+bool Tracker::is_plan() const {
+  return visitor_->purpose() == internal::PartVisitor::Purpose::kPlan;
+}
+
+void Tracker::keep(std::shared_ptr<const void> object) const { visitor_->keep(std::move(object)); }
 
 }  // namespace crochet::inline v0

@@ -3,19 +3,29 @@
 #pragma once
 
 #include <concepts>
-#include <iterator>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "crochet/base/export.h"
 #include "crochet/engines/local/graph.h"
+#include "crochet/run/internal/part_visitor.h"
+#include "crochet/run/internal/part_walks.h"
 #include "crochet/run/internal/saveable_adapters.h"
+#include "crochet/run/internal/type_shapes.h"
 #include "crochet/session/saveable.h"
+#include "crochet/session/stored_parts.h"
 
 namespace crochet::inline v0 {
+
+namespace internal {
+class ProvidedState;
+}  // namespace internal
 
 // Records which values must survive a restart, and their names. A type lists its
 // parts in one of two ways, in a member function or in a free function in
@@ -27,36 +37,92 @@ namespace crochet::inline v0 {
 //   };
 //   void track(Tracker& tracker, Perceptron& model) { tracker("w1", model.w1)("w2", model.w2); }
 //
-// Parts may be: numbers; std::array, std::span, std::vector and other standard
-// sequences and sets of numbers; Tensor; Eigen matrices (with <crochet/eigen.h>); standard random
-// generators; anything with `TensorMap save() const` and `void restore(const TensorMap&)`; and
-// structs that list their parts. Anything else does not compile, nor does a temporary other
-// than a span: it would be destroyed, with all it owns, before the first save.
+// Parts may be, nested to any depth (docs/tracking.md has a table):
+//
+// - numbers, enumerations, durations and times, strings, std::atomic and std::bitset; arrays and
+//   C arrays of any rank; std::vector, std::span and other standard containers; std::map and
+//   std::unordered_map, which are saved in the order of their keys;
+// - std::pair, std::tuple, std::optional, std::variant, std::unique_ptr and std::shared_ptr, whose
+//   values are made at a restore, by their default constructors, if they are absent;
+// - Tensor; Eigen matrices (with <crochet/eigen.h>); standard random generators and distributions;
+// - structs that list their parts, and anything with `TensorMap save() const` and
+//   `void restore(const TensorMap&)`.
+//
+// Anything else does not compile, nor does a temporary other than a span: it would be destroyed,
+// with all it owns, before the first save.
+//
+// What is in a container, an optional, a variant or a pointer is listed again at each save, by the
+// same functions, so its names and sizes may change between saves. A type that lists what it only
+// gets in the course of a run, such as an optimizer, is a provider: it has a second function, by
+// which a restore has it make what the checkpoint has, so that track() then lists just that:
+//
+//   void make(const StoredParts& stored) {
+//     for (const std::string& name : stored.names()) moments.try_emplace(name);
+//   }
+//   void track(Tracker& tracker) { for (auto& [name, m] : moments) tracker(name, m); }
+//
+// (or `void make(const StoredParts&, Optimizer&)` in its namespace).
 //
 // The caller keeps ownership of tracked values, which must not move until the loop has run;
 // the memory that a container owns may move.
 class CROCHET_EXPORT Tracker {
  public:
   // Names begin with "<prefix>/", unless the prefix is empty.
-  Tracker(local::Graph& graph, std::string prefix) : graph_(graph), prefix_(std::move(prefix)) {}
+  Tracker(local::Graph& graph, std::string prefix) : graph_(&graph), prefix_(std::move(prefix)) {}
 
   // Throws: AlreadyExistsError for a name that was used before; InvalidArgumentError for an empty
-  // one.
+  // one; FailedPreconditionError for parts that are nested more than 200 deep, as by a cycle of
+  // pointers.
   template <typename T>
   Tracker& operator()(std::string_view name, T&& value);
 
   // For code that adds support for other types.
   void add_array(std::string_view name, local::BorrowedArray array);
   void add_object(std::string_view name, std::shared_ptr<Saveable> object);
+  // True while a value is given what a checkpoint has, which may have another size.
+  bool is_restoring() const;
 
  private:
+  friend struct internal::PartWalks;
+  friend class internal::ProvidedState;
+
+  Tracker(local::Graph* graph, internal::PartVisitor* visitor, std::string prefix, int depth);
+
+  // A tracker at a part, or at an element, whose name may be any text but "".
+  Tracker beneath(std::string_view name) const;
   std::string full_name(std::string_view name) const;
 
-  template <typename T>
-  void track_part(std::string_view name, T& value);
+  // Of the value at which this tracker is.
+  void add_own_array(local::BorrowedArray array);
+  void add_own_object(std::shared_ptr<Saveable> object);
+  // Lists parts by `visit`: now, or again at each save and restore.
+  void provide(std::function<void(Tracker& here)> visit);
+  // Records that something exists that has no parts.
+  void mark(std::string_view name) const;
 
-  local::Graph& graph_;  // Not owned.
+  // What the checkpoint has here; empty in a save.
+  StoredParts stored() const;
+  bool is_plan() const;
+  void keep(std::shared_ptr<const void> object) const;
+
+  template <typename T>
+  static constexpr bool lists_parts();
+  template <typename T>
+  void track_at(std::string_view name, T& value) const {
+    Tracker part = beneath(name);
+    part.track_value(value);
+  }
+  template <typename T>
+  void track_value(T& value);
+  template <typename T>
+  void track_provider(T& value);
+  template <typename T>
+  void list_parts(T& value);
+
+  local::Graph* graph_;                       // Null in a visit. Not owned.
+  internal::PartVisitor* visitor_ = nullptr;  // Null outside of one. Not owned.
   std::string prefix_;
+  int depth_ = 0;
 };
 
 namespace internal {
@@ -71,43 +137,79 @@ concept TrackedByFunction = requires(T& value, Tracker& tracker) {
   track(tracker, value);
 };
 
+template <typename T>
+concept MakesItself = requires(T& value, const StoredParts& stored) {
+  value.make(stored);
+};
+
+template <typename T>
+concept MadeByFunction = requires(T& value, const StoredParts& stored) {
+  make(stored, value);
+};
+
 // Support for array libraries adds a function of this name to crochet: see <crochet/eigen.h>.
 template <typename T>
 concept BorrowableArray = requires(T& value, Tracker& tracker) {
   { borrow_array(tracker, value) } -> std::same_as<local::BorrowedArray>;
 };
 
-template <typename T>
-concept SequenceOfNumbers = requires(T& value) {
-  std::end(value);
-  requires Element<ElementOf<T>>;
-};
+// The numbers of `count` elements that follow each other in memory.
+template <DenseElement E>
+local::ArrayView view_of(E* elements, size_t count) {
+  std::vector<int64_t> sizes = {static_cast<int64_t>(count)};
+  DenseOf<E>::add_sizes(sizes);
+  return {.dtype = kDenseDtype<E>,
+          .shape = Shape(sizes),
+          .data = reinterpret_cast<std::byte*>(elements)};
+}
 
-// The elements are contiguous in memory: std::array, std::span, std::vector, a C array.
-template <typename T>
-concept ArrayOfNumbers = SequenceOfNumbers<T> && requires(T& value) {
-  { std::data(value) } -> std::same_as<ElementOf<T>*>;
-};
-
-template <typename T>
-local::ArrayView view_of(T& numbers) {
-  return {.dtype = dtype_of<ElementOf<T>>,
-          .shape = {static_cast<int64_t>(std::size(numbers))},
-          .data = reinterpret_cast<std::byte*>(std::data(numbers))};
+template <Dense T>
+local::ArrayView view_of(T& value) {
+  std::vector<int64_t> sizes;
+  DenseOf<T>::add_sizes(sizes);
+  return {
+      .dtype = kDenseDtype<T>, .shape = Shape(sizes), .data = reinterpret_cast<std::byte*>(&value)};
 }
 
 template <typename T>
-local::BorrowedArray borrow_numbers(T& value) {
-  local::BorrowedArray array{.view = [&value] { return view_of(value); }};
-  if constexpr (requires { value.resize(size_t{}); })
+local::ArrayView view_of_elements(T& value) {
+  if constexpr (ValArray<T>) {
+    return view_of(value.size() == 0 ? nullptr : &value[0], value.size());
+  } else {
+    return view_of(std::data(value), std::size(value));
+  }
+}
+
+template <typename T>
+local::BorrowedArray borrow_elements(T& value) {
+  local::BorrowedArray array{.view = [&value] { return view_of_elements(value); }};
+  if constexpr (requires { value.resize(size_t{}); }) {
     array.resize = [&value](const Shape& shape) { value.resize(static_cast<size_t>(shape[0])); };
+    std::vector<int64_t> sizes = {Shape::kUnknownDimension};
+    DenseOf<std::remove_cvref_t<decltype(value[0])>>::add_sizes(sizes);
+    array.sizes = Shape(sizes);
+  }
   return array;
 }
 
 template <typename T>
-inline constexpr bool kIsSpan = false;
-template <typename Number, size_t kExtent>
-inline constexpr bool kIsSpan<std::span<Number, kExtent>> = !std::is_const_v<Number>;
+inline constexpr bool kCanBeTracked = false;
+
+// A compiler names the type T where it reports these.
+template <typename T>
+struct TypeThatCannotBeTracked {
+  static_assert(kCanBeTracked<T>,
+                "crochet cannot track this type: give it `void track(crochet::Tracker&)`, or "
+                "`TensorMap save() const` and `void restore(const TensorMap&)`; for Eigen's "
+                "matrices include <crochet/eigen.h>; or leave it out if the program can make it "
+                "again. What is const cannot be restored: track what it was made from");
+};
+template <typename T>
+struct TypeThatCannotBeTracked<T*> {
+  static_assert(kCanBeTracked<T*>,
+                "crochet cannot track a raw pointer, as nobody could make what it points to: track "
+                "that, or use std::unique_ptr or std::shared_ptr");
+};
 
 }  // namespace internal
 
@@ -115,47 +217,111 @@ template <typename T>
 Tracker& Tracker::operator()(std::string_view name, T&& value) {
   static_assert(std::is_lvalue_reference_v<T> || internal::kIsSpan<T>,
                 "crochet cannot track a temporary: what is tracked must outlive the loop");
-  track_part(name, value);
+  Tracker part(graph_, visitor_, full_name(name), depth_ + 1);
+  part.track_value(value);
   return *this;
 }
 
 template <typename T>
-void Tracker::track_part(std::string_view name, T& value) {
-  using internal::ArrayOfNumbers, internal::SequenceOfNumbers;
+constexpr bool Tracker::lists_parts() {
+  return internal::TracksItself<T> || internal::TrackedByFunction<T> || internal::SavesItself<T>;
+}
+
+template <typename T>
+void Tracker::list_parts(T& value) {
   if constexpr (internal::TracksItself<T>) {
-    Tracker parts(graph_, full_name(name));
-    value.track(parts);
-  } else if constexpr (internal::TrackedByFunction<T>) {
-    Tracker parts(graph_, full_name(name));
-    track(parts, value);
+    value.track(*this);
+  } else {
+    track(*this, value);
+  }
+}
+
+template <typename T>
+void Tracker::track_provider(T& value) {
+  provide([&value](Tracker& here) {
+    const StoredParts stored = here.stored();
+    if (stored.empty()) return here.list_parts(value);
+    if (here.is_plan()) return here.visitor_->all_stored(here.prefix_);
+    if constexpr (internal::MakesItself<T>) {
+      value.make(stored);
+    } else {
+      make(stored, value);
+    }
+    here.visitor_->begin_provider();
+    here.list_parts(value);
+    here.visitor_->end_provider();
+  });
+}
+
+template <typename T>
+void Tracker::track_value(T& value) {
+  using Walks = internal::PartWalks;
+  if constexpr (std::is_const_v<T>) {
+    internal::TypeThatCannotBeTracked<T>();
+  } else if constexpr (internal::TracksItself<T> || internal::TrackedByFunction<T>) {
+    if constexpr (internal::MakesItself<T> || internal::MadeByFunction<T>) {
+      track_provider(value);
+    } else {
+      list_parts(value);
+    }
   } else if constexpr (internal::BorrowableArray<T>) {
-    add_array(name, borrow_array(*this, value));
+    add_own_array(borrow_array(*this, value));
   } else if constexpr (internal::SavesItself<T>) {
-    add_object(name,
-               internal::make_saveable([&value] { return value.save(); },
-                                       [&value](const TensorMap& state) { value.restore(state); }));
+    add_own_object(
+        internal::make_saveable([&value] { return value.save(); },
+                                [&value](const TensorMap& state) { value.restore(state); }));
   } else if constexpr (std::same_as<T, Tensor>) {
-    add_object(name, internal::saveable_tensor(value));
-  } else if constexpr (Element<T>) {
-    add_array(name, {.view = [&value] {
-                return local::ArrayView{.dtype = dtype_of<T>,
-                                        .data = reinterpret_cast<std::byte*>(&value)};
-              }});
+    add_own_object(internal::saveable_tensor(value));
+  } else if constexpr (std::same_as<T, std::string>) {
+    add_own_object(internal::saveable_string(value));
+  } else if constexpr (internal::Dense<T>) {
+    add_own_array({.view = [&value] { return internal::view_of(value); }});
   } else if constexpr (internal::RandomGenerator<T>) {
-    add_object(name, internal::saveable_generator(value));
+    add_own_object(internal::saveable_generator(value));
+  } else if constexpr (internal::Distribution<T>) {
+    add_own_object(internal::saveable_distribution(value));
   } else if constexpr (internal::kIsSpan<T>) {
     // It may be a temporary view: the span itself is kept.
-    add_array(name, {.view = [value] { return internal::view_of(value); }});
-  } else if constexpr (ArrayOfNumbers<T>) {
-    add_array(name, internal::borrow_numbers(value));
-  } else if constexpr (SequenceOfNumbers<T> &&
-                       (internal::AssignableSequence<T> || internal::InsertableSet<T>)) {
-    add_object(name, internal::saveable_container(value));
+    if constexpr (internal::DenseElement<typename T::element_type>) {
+      add_own_array({.view = [value] { return internal::view_of_elements(value); }});
+    } else {
+      Walks::array(*this, value);
+    }
+  } else if constexpr (internal::GrowableDense<T> || internal::ValArray<T>) {
+    add_own_array(internal::borrow_elements(value));
+  } else if constexpr (internal::FlatMap<T>) {
+    add_own_object(internal::saveable_map(value));
+  } else if constexpr (internal::FlatContainer<T>) {
+    add_own_object(internal::saveable_container(value));
+  } else if constexpr (internal::AtomicLike<T>) {
+    add_own_object(internal::saveable_atomic(value));
+  } else if constexpr (internal::BitsetLike<T>) {
+    add_own_object(internal::saveable_bitset(value));
+  } else if constexpr (internal::kIsArray<T>) {
+    Walks::array(*this, value);
+  } else if constexpr (internal::PairLike<T>) {
+    track_at("first", value.first);
+    track_at("second", value.second);
+  } else if constexpr (internal::TupleLike<T>) {
+    Walks::tuple(*this, value);
+  } else if constexpr (internal::MapLike<T>) {
+    provide([&value](Tracker& here) {
+      if constexpr (internal::NamedKey<typename T::key_type> && internal::HasUniqueKeys<T>) {
+        Walks::named_map(here, value);
+      } else {
+        Walks::keyed_map(here, value);
+      }
+    });
+  } else if constexpr (internal::SetLike<T>) {
+    provide([&value](Tracker& here) { Walks::set(here, value); });
+  } else if constexpr (internal::Nullable<T>) {
+    provide([&value](Tracker& here) { Walks::nullable(here, value); });
+  } else if constexpr (internal::VariantLike<T>) {
+    provide([&value](Tracker& here) { Walks::variant(here, value); });
+  } else if constexpr (internal::Sequence<T>) {
+    provide([&value](Tracker& here) { Walks::sequence(here, value); });
   } else {
-    static_assert(!sizeof(T*),
-                  "crochet cannot track this type: give it `void track(crochet::Tracker&)`, or "
-                  "`TensorMap save() const` and `void restore(const TensorMap&)`; for Eigen's "
-                  "matrices include <crochet/eigen.h>");
+    internal::TypeThatCannotBeTracked<T>();
   }
 }
 

@@ -7,15 +7,18 @@
 #include <string>
 
 #include "crochet/run/monitored_training_session.h"
+#include "crochet/run/restore_options.h"
 
 namespace crochet::inline v0::internal {
 
 // The state that a program restored before its run.
 struct EarlyRestore {
-  std::string prefix;  // The checkpoint's: "runs/digits/model.ckpt-200".
   RestoreReport report;
   // Variables and objects that were restored, and may have been changed since.
   std::set<std::string, std::less<>> names;
+  // How the rest is restored: of another run's checkpoint, only what `only` selects.
+  RestoreOptions options;
+  bool is_own;  // False for a checkpoint of another run.
 };
 
 // As crochet::train(). With `early`, unless null, the first session of the chief continues from it:

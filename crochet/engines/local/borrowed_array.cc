@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <vector>
 
 #include "crochet/engines/local/copy_past_cache.h"
 
@@ -58,6 +59,13 @@ void transpose(const std::byte* from, std::byte* to, const Transposition& part,
 }
 
 }  // namespace
+
+Shape possible_shape(const BorrowedArray& array, const ArrayView& view) {
+  if (!array.resize) return view.shape;
+  if (array.sizes) return *array.sizes;
+  return Shape(
+      std::vector<int64_t>(static_cast<size_t>(view.shape.rank()), Shape::kUnknownDimension));
+}
 
 size_t part_unit(const ArrayView& array) {
   return must_be_transposed(array) ? static_cast<size_t>(array.shape[1]) * element_size(array.dtype)

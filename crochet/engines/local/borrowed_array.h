@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <span>
 
 #include "crochet/base/export.h"
@@ -34,7 +35,14 @@ struct BorrowedArray {
   std::function<ArrayView()> view;
   // Changes the shape of the array, before a restore. Empty if its shape is fixed.
   std::function<void(const Shape& shape)> resize = {};
+  // The shapes that resize() takes, with kUnknownDimension for any size; unset for all of the
+  // array's rank.
+  std::optional<Shape> sizes = {};
 };
+
+// The shapes that the array, of which `view` is the view now, may have: with kUnknownDimension for
+// the sizes that may change.
+CROCHET_EXPORT Shape possible_shape(const BorrowedArray& array, const ArrayView& view);
 
 // Copies the array, row-major, to `destination` of num_bytes() bytes.
 CROCHET_EXPORT void copy_out(const ArrayView& array, std::span<std::byte> destination);

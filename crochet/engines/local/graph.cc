@@ -26,11 +26,6 @@ std::vector<size_t> unique_indices(std::span<const Variable> variables) {
   return indices;
 }
 
-// A shape whose sizes may change: the same rank with unknown sizes.
-Shape forget_sizes(const Shape& shape) {
-  return Shape(std::vector<int64_t>(static_cast<size_t>(shape.rank()), Shape::kUnknownDimension));
-}
-
 }  // namespace
 
 Graph::Graph() = default;
@@ -38,10 +33,10 @@ Graph::~Graph() = default;
 
 Operation Graph::add(OperationOptions options) { return Operation(&add_node(std::move(options))); }
 
-Graph::Node& Graph::add_node(OperationOptions options) {
+Graph::Node& Graph::add_node(OperationOptions options, bool is_named) {
   check_not_finalized(options.name);
   if (options.name.empty()) throw InvalidArgumentError("an operation without a name");
-  if (nodes_by_name_.contains(options.name))
+  if (is_named && nodes_by_name_.contains(options.name))
     throw AlreadyExistsError(
         fmt::format("the graph already has an operation \"{}\"", options.name));
   check_outputs(options);
@@ -63,7 +58,7 @@ Graph::Node& Graph::add_node(OperationOptions options) {
   node->replaces = unique_indices(options.replaces);
   node->options = std::move(options);
   num_slots_ += static_cast<size_t>(node->num_outputs);
-  nodes_by_name_.emplace(node->name, node.get());
+  if (is_named) nodes_by_name_.emplace(node->name, node.get());
   nodes_.push_back(std::move(node));
   return *nodes_.back();
 }
@@ -141,7 +136,7 @@ Operation Graph::group(std::string name, std::vector<Output> operations) {
       {.name = std::move(name), .control_inputs = std::move(operations), .concurrent = true});
 }
 
-Output Graph::name(std::string name, const OpInput& value) {
+OperationOptions Graph::passing_on(std::string name, const OpInput& value) {
   OperationOptions operation =
       typed::typed_operation(*this, std::move(name), {&value, 1},
                              [](const Tensor& tensor) { return tensor; }, {.concurrent = true});
@@ -151,7 +146,11 @@ Output Graph::name(std::string name, const OpInput& value) {
                  node_of(value.output()).output_spec(value.output().index())) {
     operation.output_specs = {*spec};
   }
-  return add(std::move(operation))[0];
+  return operation;
+}
+
+Output Graph::name(std::string name, const OpInput& value) {
+  return add(passing_on(std::move(name), value))[0];
 }
 
 Output Graph::value(std::string name, std::function<Tensor()> compute, std::vector<Output> after) {
@@ -190,7 +189,9 @@ OwnedVariable Graph::variable(std::string name, Tensor initial) {
     throw InvalidArgumentError(fmt::format("variable \"{}\" has no initial value", name));
   VariableNode& node = add_variable(std::move(name), initial.dtype(), initial.shape());
   node.initial = std::move(initial);
-  return OwnedVariable(&node);
+  const OwnedVariable variable(&node);
+  node.value = Output(&add_node(passing_on(node.name, variable), /*is_named=*/false), 0);
+  return variable;
 }
 
 Variable Graph::borrow(std::string name, BorrowedArray array) {
@@ -198,8 +199,9 @@ Variable Graph::borrow(std::string name, BorrowedArray array) {
   if (element_size(view.dtype) == 0)
     throw InvalidArgumentError(
         fmt::format("array \"{}\": elements of type {} have no fixed size", name, view.dtype));
-  VariableNode& node = add_variable(std::move(name), view.dtype,
-                                    array.resize ? forget_sizes(view.shape) : view.shape);
+  if (std::ranges::count(saveables(), name, &RegisteredSaveable::name) > 0)
+    throw AlreadyExistsError(fmt::format("the graph already has an object \"{}\"", name));
+  VariableNode& node = add_variable(std::move(name), view.dtype, possible_shape(array, view));
   node.array = std::move(array);
   return Variable(&node);
 }
@@ -267,8 +269,16 @@ const OperationInfo* Graph::find_operation(std::string_view name) const {
 
 std::vector<std::string> Graph::operation_names() const {
   std::vector<std::string> names;
-  for (const auto& node : nodes_) names.push_back(node->name);
+  for (const auto& node : nodes_)
+    if (find_operation(node->name) == node.get()) names.push_back(node->name);
   return names;
+}
+
+Output Graph::requested(std::string_view name) const {
+  if (find_operation(name) == nullptr)
+    if (const VariableNode* const variable = find_variable(name); variable && variable->value)
+      return variable->value;
+  return crochet::Graph::requested(name);
 }
 
 std::vector<Variable> Graph::variables() const {

@@ -62,7 +62,8 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
   }
   Output placeholder(std::string name, DType dtype, Shape shape);
 
-  // A variable that the sessions own, each its own one with the initial value `initial`.
+  // A variable that the sessions own, each its own one with the initial value `initial`. Its name,
+  // unless it is that of an operation, requests its value in a run.
   OwnedVariable variable(std::string name, Tensor initial);
   // An array that the user owns, shared by all sessions. Operations that change it capture it,
   // and must set OpOptions::changes_borrowed. Tracker(graph, "") makes arrays of most types.
@@ -149,6 +150,8 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
   const OperationInfo* find_operation(std::string_view name) const override;
   std::vector<std::string> operation_names() const override;
   std::vector<crochet::Variable> variables() const override;
+  // Also the name of a variable that the sessions own, which requests its value.
+  Output requested(std::string_view name) const override;
   Output global_step() const override {
     return global_step_ ? global_step_ : crochet::Graph::global_step();
   }
@@ -184,6 +187,7 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
   struct VariableNode : VariableInfo {
     size_t index = 0;
     Tensor initial;       // Set if owned.
+    Output value;         // Set if owned: the operation that reads it, which has no name.
     BorrowedArray array;  // Set if borrowed.
 
     bool is_owned() const { return initial.is_set(); }
@@ -196,7 +200,9 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
   void check_outputs(const OperationOptions& options) const;
   void check_inputs(const OperationOptions& options) const;
   void check_variables(const OperationOptions& options) const;
-  Node& add_node(OperationOptions options);
+  Node& add_node(OperationOptions options, bool is_named = true);
+  // An operation that gives the value.
+  OperationOptions passing_on(std::string name, const OpInput& value);
   const VariableNode* find_variable(std::string_view name) const;
   VariableNode& add_variable(std::string name, DType dtype, Shape shape);
 

@@ -146,15 +146,17 @@ TEST_F(PlanTest, RejectsFetchesOfAnotherGraph) {
 }
 
 TEST_F(PlanTest, ListsTheSlotsOfTheRun) {
+  const size_t first = graph_.num_slots();  // After those of the variables' values.
   const Operation a = add({.name = "a", .num_outputs = 2});
   const Operation none = add({.name = "none"});
   const Operation b = add({.name = "b", .num_outputs = 1});
   add({.name = "other", .num_outputs = 3});
   const Operation c = add({.name = "c", .inputs = {b[0]}, .num_outputs = 2});
-  const auto slots = [this](const std::vector<Output>& fetches, const std::vector<Output>& fed) {
+  const auto slots = [&](const std::vector<Output>& fetches, const std::vector<Output>& fed) {
     const Plan plan(graph_, fetches, fed);
     std::vector<std::pair<size_t, size_t>> slots;
-    for (const Plan::SlotRange& part : plan.slots()) slots.emplace_back(part.begin, part.end);
+    for (const Plan::SlotRange& part : plan.slots())
+      slots.emplace_back(part.begin - first, part.end - first);
     return slots;
   };
   using Pair = std::pair<size_t, size_t>;

@@ -387,6 +387,27 @@ TEST(LocalSessionTest, ReadsAndAssignsVariablesByName) {
   EXPECT_EQ(session->read_variable("rate").scalar<float>(), 0.25f);
 }
 
+// In TensorFlow, a variable's name fetches its value.
+TEST(LocalSessionTest, FetchesAVariableByItsName) {
+  Graph graph;
+  const OwnedVariable weights = graph.variable("weights", Tensor::from<float>({1, 2}));
+  const Operation train =
+      graph.op("train", {update(weights)}, [](std::span<float> w) { w[0] += 1; });
+  const auto session = graph.new_session("");
+  session->run(train);
+  EXPECT_EQ(session->run("weights").tensor(), Tensor::from<float>({2, 2}));
+  EXPECT_EQ(session->run({"weights", "weights"})[1].tensor(), Tensor::from<float>({2, 2}));
+  EXPECT_THROW(session->run("weight"), NotFoundError);
+}
+
+// Programs may have operations of that name, as was necessary before.
+TEST(LocalSessionTest, AnOperationComesBeforeAVariableOfItsName) {
+  Graph graph;
+  const OwnedVariable rate = graph.variable("rate", Tensor::scalar(0.5f));
+  graph.op("rate", {rate}, [](float r) { return 2 * r; });
+  EXPECT_EQ(graph.new_session("")->run("rate").scalar<float>(), 1.0f);
+}
+
 // A damaged checkpoint may have any byte for a bool.
 TEST(LocalSessionTest, AssignsNoBoolThatIsNeitherTrueNorFalse) {
   Graph graph;

@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include "crochet/base/export.h"
+#include "crochet/run/internal/type_shapes.h"
 
 namespace crochet::inline v0::internal {
 
@@ -66,13 +66,6 @@ template <typename Class>
 struct DeclaringClass<void (Class::*)(unsigned long long)> {
   using Type = Class;
 };
-
-// True for the classes of namespace std. The templates themselves are not named here, as every
-// program would then compile <random>.
-template <typename T>
-consteval bool is_standard() {
-  return std::string_view(__PRETTY_FUNCTION__).find("T = std::") != std::string_view::npos;
-}
 
 // A standard engine or engine adapter, or a class derived from one. [rand.eng] and [rand.adapt]
 // give each template the constants by which check_numbers() knows it from the others.

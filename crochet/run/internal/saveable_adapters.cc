@@ -38,19 +38,79 @@ std::shared_ptr<Saveable> saveable_tensor(Tensor& value) {
   return make_saveable(save, restore);
 }
 
-const Tensor& single_vector(const TensorMap& state, DType dtype) {
-  const Tensor& stored = only_value(state, "vector");
-  if (stored.dtype() != dtype || stored.shape().rank() != 1)
+const Tensor& single_column(const TensorMap& state, std::string_view key) {
+  if (key.empty()) return only_value(state, "vector");
+  const auto found = state.find(key);
+  if (found == state.end())
+    throw InvalidArgumentError(fmt::format("found no stored vector \"{}\"", key));
+  return found->second;
+}
+
+void check_vector(const Tensor& tensor, DType dtype, std::optional<size_t> size) {
+  if (tensor.dtype() != dtype || tensor.shape().rank() != 1)
     throw InvalidArgumentError(
-        fmt::format("found {}, expected a vector of {}", describe(stored), dtype));
+        fmt::format("found {}, expected a vector of {}", describe(tensor), dtype));
+  if (size && tensor.num_elements() != static_cast<int64_t>(*size))
+    throw InvalidArgumentError(
+        fmt::format("found {}, expected {} elements", describe(tensor), *size));
+}
+
+const Tensor& single_vector(const TensorMap& state, DType dtype) {
+  const Tensor& stored = single_column(state, "");
+  check_vector(stored, dtype);
   return stored;
 }
 
-Tensor written_state(const std::function<void(std::ostream&)>& write) {
+void check_num_entries(const TensorMap& state, size_t expected) {
+  if (state.size() != expected)
+    throw InvalidArgumentError(
+        fmt::format("found {} stored values, expected {}", state.size(), expected));
+}
+
+void throw_bad_map(size_t num_keys, size_t num_values) {
+  if (num_keys != num_values)
+    throw InvalidArgumentError(
+        fmt::format("a stored map: found {} keys and {} values, expected "
+                    "as many",
+                    num_keys, num_values));
+  throw InvalidArgumentError("a stored map: found a key twice, expected each once");
+}
+
+std::string written_text(const std::function<void(std::ostream&)>& write) {
   std::ostringstream written;
   written.imbue(std::locale::classic());
   write(written);
-  const std::string text = written.str();
+  return written.str();
+}
+
+bool read_text(const std::string& text, const std::function<void(std::istream&)>& read) {
+  std::istringstream stored(text);
+  stored.imbue(std::locale::classic());
+  read(stored);
+  return !stored.fail();
+}
+
+const std::string& single_text(const TensorMap& state) {
+  return single_value(state, DType::kString).strings()[0];
+}
+
+std::shared_ptr<Saveable> saveable_string(std::string& value) {
+  const auto save = [&value] { return TensorMap{{"", Tensor::scalar(value)}}; };
+  const auto restore = [&value](const TensorMap& state) {
+    const Tensor& stored = only_value(state, "string");
+    // Before strings had a type of their own, they were vectors of bytes.
+    if (stored.dtype() == DType::kInt8 && stored.shape().rank() == 1) {
+      const std::span<const int8_t> bytes = stored.flat<int8_t>();
+      value.assign(bytes.begin(), bytes.end());
+    } else {
+      value = single_text(state);
+    }
+  };
+  return make_saveable(save, restore);
+}
+
+Tensor written_state(const std::function<void(std::ostream&)>& write) {
+  const std::string text = written_text(write);
   std::vector<uint64_t> numbers;
   const char* const end = text.data() + text.size();
   for (const char* next = text.data(); next != end;) {
@@ -74,10 +134,7 @@ bool read_state(std::span<const uint64_t> numbers, const std::function<void(std:
     if (!text.empty()) text += ' ';
     text += std::to_string(number);
   }
-  std::istringstream stored(text);
-  stored.imbue(std::locale::classic());
-  read(stored);
-  return !stored.fail();
+  return read_text(text, read);
 }
 
 }  // namespace crochet::inline v0::internal

@@ -1,0 +1,26 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/run/every_epoch.h"
+
+#include "crochet/hooks/internal/periodic_hook.h"
+
+namespace crochet::inline v0 {
+
+EveryEpochHook::EveryEpochHook(const EpochOrder& epochs, ValueList values,
+                               std::function<void(int64_t, const FetchValues&)> function)
+    : epochs_(epochs), values_(values.fetches()), function_(std::move(function)) {}
+
+void EveryEpochHook::begin(Graph& graph) { values_ = resolve_values(graph, values_, *this); }
+
+void EveryEpochHook::after_create_session(Session&, Coordinator&) {
+  completed_ = epochs_.completed();
+}
+
+// Not at_end(): the attempt that took the last batch may have been skipped.
+void EveryEpochHook::after_run(SessionRunContext& context, const SessionRunValues&) {
+  if (epochs_.completed() <= completed_) return;
+  completed_ = epochs_.completed();
+  function_(completed_, context.session().run(values_));
+}
+
+}  // namespace crochet::inline v0

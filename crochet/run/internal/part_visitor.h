@@ -1,0 +1,39 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "crochet/base/export.h"
+#include "crochet/engines/local/borrowed_array.h"
+#include "crochet/session/saveable.h"
+#include "crochet/session/stored_parts.h"
+
+namespace crochet::inline v0::internal {
+
+// Receives the parts of a value whose structure may change, each time that it is saved or restored.
+class CROCHET_EXPORT PartVisitor {
+ public:
+  // What the visit is for. A plan lists the parts that the value would have once it is restored,
+  // and changes nothing: what would be made is made aside, and destroyed.
+  enum class Purpose { kSave, kPlan, kRestore };
+
+  virtual ~PartVisitor() = default;
+
+  virtual Purpose purpose() const = 0;
+  // What the checkpoint has, by name; empty in a save.
+  virtual const StoredParts& stored() const = 0;
+
+  virtual void array(const std::string& name, local::BorrowedArray array) = 0;
+  virtual void object(const std::string& name, std::shared_ptr<Saveable> object) = 0;
+  // Everything that is stored at and beneath `name`, for a provider that makes it; in a plan.
+  virtual void all_stored(const std::string& name) = 0;
+  // Begins and ends the parts of such a provider, which must have just what is stored.
+  virtual void begin_provider() {}
+  virtual void end_provider() {}
+  // Keeps an object that parts refer to until the visit ends.
+  virtual void keep(std::shared_ptr<const void> object) = 0;
+};
+
+}  // namespace crochet::inline v0::internal

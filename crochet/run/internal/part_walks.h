@@ -1,0 +1,336 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "crochet/base/export.h"
+#include "crochet/run/internal/part_names.h"
+#include "crochet/run/internal/type_shapes.h"
+#include "crochet/session/stored_parts.h"
+
+namespace crochet::inline v0::internal {
+
+// Throws: InvalidArgumentError for a part that is stored and cannot be made, as its type has no
+// default constructor or cannot be moved.
+[[noreturn]] CROCHET_EXPORT void throw_cannot_make(const std::string& name);
+// Throws: FailedPreconditionError for a variant without a value.
+[[noreturn]] CROCHET_EXPORT void throw_valueless(const std::string& name);
+// Throws: InvalidArgumentError for keys that do not match the values of a stored map, or that are
+// stored twice.
+[[noreturn]] CROCHET_EXPORT void throw_bad_keys(const std::string& name);
+// Throws: InvalidArgumentError for a map whose keys are values, if only some parts are restored.
+[[noreturn]] CROCHET_EXPORT void throw_partial_keys(const std::string& name);
+
+// How many elements are stored under "0", "1", ..., from `first` on.
+CROCHET_EXPORT size_t stored_size(const StoredParts& stored, size_t first = 0);
+
+// Lists the parts of a value whose structure may change: as it is in a save, and, where a
+// checkpoint is restored, as it is stored. `here` is a Tracker at the value.
+struct PartWalks {
+  template <typename T>
+  static consteval void check_order() {
+    static_assert(!IsHashed<T> || Ordered<typename T::key_type>,
+                  "crochet saves hashed containers in the order of their keys: give this key an "
+                  "operator<");
+  }
+
+  // A value that is made aside for a plan.
+  template <typename T, typename Here>
+  static std::unique_ptr<T> trial(const Here& here) {
+    if constexpr (std::default_initializable<T>) {
+      return std::make_unique<T>();
+    } else {
+      throw_cannot_make(here.prefix_);
+    }
+  }
+
+  template <typename Here, typename T>
+  static void sequence(Here& here, T& value) {
+    using Part = typename T::value_type;
+    auto size = static_cast<size_t>(std::distance(value.begin(), value.end()));
+    if (const StoredParts stored = here.stored(); !stored.empty()) {
+      const size_t wanted = stored.is_partial() ? stored_size(stored, size) : stored_size(stored);
+      if (!here.is_plan()) resize(here, value, size, wanted);
+      size = wanted;
+    }
+    size_t i = 0;
+    for (auto each = value.begin(); each != value.end() && i < size; ++each, ++i)
+      here.track_at(std::to_string(i), *each);
+    for (; i < size; ++i) {
+      const auto made = trial<Part>(here);
+      here.track_at(std::to_string(i), *made);
+    }
+    if (size == 0) here.mark(kEmptyName);
+  }
+
+  template <typename Here, typename T>
+  static void resize(const Here& here, T& value, size_t size, size_t wanted) {
+    using Part = typename T::value_type;
+    if constexpr (requires { value.pop_back(); }) {
+      for (; size > wanted; --size) value.pop_back();
+    }
+    if (size == wanted) return;
+    if constexpr (std::default_initializable<Part> && std::move_constructible<Part>) {
+      value.resize(wanted);
+    } else {
+      throw_cannot_make(here.prefix_);
+    }
+  }
+
+  // A map whose keys become names.
+  template <typename Here, typename T>
+  static void named_map(Here& here, T& value) {
+    using Key = typename T::key_type;
+    using Mapped = typename T::mapped_type;
+    std::set<Key> keys;
+    for (const auto& entry : value) keys.insert(entry.first);
+    if (const StoredParts stored = here.stored(); !stored.empty()) {
+      std::set<Key> wanted;
+      if (stored.is_partial()) wanted = keys;
+      for (const std::string& name : stored.names())
+        if (std::optional<Key> key = key_of_name<Key>(name)) wanted.insert(std::move(*key));
+      if (!here.is_plan()) {
+        for (const Key& key : keys)
+          if (!wanted.contains(key)) value.erase(key);
+        for (const Key& key : wanted)
+          if (!keys.contains(key)) make_entry<Mapped>(here, value, key);
+      }
+      keys = std::move(wanted);
+    }
+    for (const Key& key : keys) {
+      const std::string name = name_of_key(key);
+      if (const auto found = value.find(key); found != value.end()) {
+        here.track_at(name, found->second);
+      } else {
+        const auto made = trial<Mapped>(here);
+        here.track_at(name, *made);
+      }
+    }
+    if (keys.empty()) here.mark(kEmptyName);
+  }
+
+  template <typename Mapped, typename Here, typename T, typename Key>
+  static void make_entry(const Here& here, T& value, const Key& key) {
+    if constexpr (std::default_initializable<Mapped>) {
+      value.try_emplace(key);
+    } else {
+      throw_cannot_make(here.prefix_);
+    }
+  }
+
+  // A map whose keys are values with parts, or that may have a key several times: the keys are a
+  // vector, and the values are in the same order.
+  template <typename Here, typename T>
+  static void keyed_map(Here& here, T& value) {
+    using Key = typename T::key_type;
+    using Mapped = typename T::mapped_type;
+    check_order<T>();
+    const auto keys = std::make_shared<std::vector<Key>>();
+    Here values = here.beneath("values");
+    const StoredParts stored = here.stored();
+    if (stored.empty()) {
+      std::vector<Mapped*> places;
+      for (const auto& [key, place] : entries_of(value)) {
+        keys->push_back(key);
+        places.push_back(place);
+      }
+      here.keep(keys);
+      here.track_at("keys", *keys);
+      for (size_t i = 0; i < places.size(); ++i) values.track_at(std::to_string(i), *places[i]);
+      return;
+    }
+    if (stored.is_partial()) throw_partial_keys(here.prefix_);
+    here.track_at("keys", *keys);
+    const size_t size = stored_size(stored.beneath("values"));
+    if (here.is_plan()) {
+      for (size_t i = 0; i < size; ++i) {
+        const auto made = trial<Mapped>(here);
+        values.track_at(std::to_string(i), *made);
+      }
+      return;
+    }
+    if (keys->size() != size) throw_bad_keys(here.prefix_);
+    T before = std::move(value);
+    value.clear();
+    for (size_t i = 0; i < size; ++i) {
+      const Key& key = (*keys)[i];
+      auto node = before.extract(key);
+      auto place = value.end();
+      if (!node.empty()) {
+        insert_node(value, std::move(node), place);
+      } else if constexpr (std::default_initializable<Mapped>) {
+        if constexpr (HasUniqueKeys<T>) {
+          place = value.try_emplace(key).first;
+        } else {
+          place = value.emplace(key, Mapped());
+        }
+      } else {
+        throw_cannot_make(here.prefix_);
+      }
+      if (value.size() != i + 1) throw_bad_keys(here.prefix_);
+      values.track_at(std::to_string(i), place->second);
+    }
+  }
+
+  // The values in the order of the map, or if it has none, of their keys.
+  template <typename T>
+  static auto entries_of(T& value) {
+    using Key = typename T::key_type;
+    using Place = typename T::mapped_type*;
+    if constexpr (IsHashed<T> && Ordered<Key>) {
+      std::multimap<Key, Place> entries;
+      for (auto& [key, mapped] : value) entries.emplace(key, &mapped);
+      return entries;
+    } else {
+      std::vector<std::pair<Key, Place>> entries;
+      for (auto& [key, mapped] : value) entries.emplace_back(key, &mapped);
+      return entries;
+    }
+  }
+
+  template <typename T, typename Node, typename Place>
+  static void insert_node(T& value, Node node, Place& place) {
+    if constexpr (HasUniqueKeys<T>) {
+      place = value.insert(std::move(node)).position;
+    } else {
+      place = value.insert(std::move(node));
+    }
+  }
+
+  // A set whose elements are values with parts: saved as a vector.
+  template <typename Here, typename T>
+  static void set(Here& here, T& value) {
+    using Key = typename T::key_type;
+    check_order<T>();
+    const auto keys = std::make_shared<std::vector<Key>>();
+    if (here.stored().empty()) {
+      if constexpr (IsHashed<T> && Ordered<Key>) {
+        const std::multiset<Key> sorted(value.begin(), value.end());
+        keys->assign(sorted.begin(), sorted.end());
+      } else {
+        keys->assign(value.begin(), value.end());
+      }
+      here.keep(keys);
+      return here.track_value(*keys);
+    }
+    if (here.stored().is_partial()) throw_partial_keys(here.prefix_);
+    here.track_value(*keys);
+    if (here.is_plan()) return;
+    value.clear();
+    for (Key& key : *keys) value.insert(std::move(key));
+    if (value.size() != keys->size()) throw_bad_keys(here.prefix_);
+  }
+
+  // A value that may be absent. Its parts have the names that they would have in its place.
+  template <typename Here, typename T>
+  static void nullable(Here& here, T& value) {
+    using Held = typename NulledOf<T>::Type;
+    bool has_value = static_cast<bool>(value);
+    if (const StoredParts stored = here.stored(); !stored.empty()) {
+      const bool wanted = stored.find(kNullName) == nullptr || (stored.is_partial() && has_value);
+      if (!here.is_plan()) {
+        if (!wanted) value.reset();
+        if (wanted && !has_value) make_held<Held>(here, value);
+      }
+      if (wanted && here.is_plan() && !has_value) {
+        const auto made = trial<Held>(here);
+        return held(here, *made);
+      }
+      has_value = wanted;
+    }
+    if (has_value)
+      held(here, *value);
+    else
+      here.mark(kNullName);
+  }
+
+  template <typename Here, typename Held>
+  static void held(Here& here, Held& value) {
+    if constexpr (Nullable<Held>) {
+      here.track_at("value", value);
+    } else {
+      here.track_value(value);
+    }
+  }
+
+  template <typename Held, typename Here, typename T>
+  static void make_held(const Here& here, T& value) {
+    constexpr bool kCanBeMade = std::default_initializable<Held>;
+    if constexpr (kCanBeMade && requires { value.emplace(); }) {
+      value.emplace();
+    } else if constexpr (kCanBeMade && std::is_assignable_v<T&, std::unique_ptr<Held>>) {
+      value = std::make_unique<Held>();
+    } else {
+      throw_cannot_make(here.prefix_);
+    }
+  }
+
+  // Beneath the number of the alternative.
+  template <typename Here, typename T>
+  static void variant(Here& here, T& value) {
+    size_t index = value.index();
+    if (const StoredParts stored = here.stored(); !stored.empty())
+      for (size_t i = Alternatives<T>::kCount; i-- > 0;)
+        if (!stored.beneath(std::to_string(i)).empty() && !(stored.is_partial() && i != index))
+          index = i;
+    if (index >= Alternatives<T>::kCount) throw_valueless(here.prefix_);
+    [&]<size_t... kIndices>(std::index_sequence<kIndices...>) {
+      ((kIndices == index ? alternative<kIndices>(here, value) : void()), ...);
+    }
+    (std::make_index_sequence<Alternatives<T>::kCount>());
+  }
+
+  template <size_t kIndex, typename Here, typename T>
+  static void alternative(Here& here, T& value) {
+    using Held = std::remove_reference_t<decltype(get<kIndex>(value))>;
+    const std::string name = std::to_string(kIndex);
+    if (value.index() == kIndex) return alternative_value(here, name, get<kIndex>(value));
+    if (here.is_plan()) {
+      const auto made = trial<Held>(here);
+      return alternative_value(here, name, *made);
+    }
+    if constexpr (std::default_initializable<Held>) {
+      value.template emplace<kIndex>();
+      alternative_value(here, name, get<kIndex>(value));
+    } else {
+      throw_cannot_make(here.prefix_);
+    }
+  }
+
+  // An alternative without any state, such as std::monostate, is only marked.
+  template <typename Here, typename Held>
+  static void alternative_value(Here& here, const std::string& name, Held& value) {
+    if constexpr (std::is_empty_v<Held> && !Here::template lists_parts<Held>()) {
+      here.mark(name);
+    } else {
+      here.track_at(name, value);
+    }
+  }
+
+  // Parts whose number never changes.
+  template <typename Here, typename T>
+  static void array(Here& here, T& value) {
+    size_t i = 0;
+    for (auto& part : value) here.track_at(std::to_string(i++), part);
+  }
+
+  template <typename Here, typename T>
+  static void tuple(Here& here, T& value) {
+    [&]<size_t... kIndices>(std::index_sequence<kIndices...>) {
+      (here.track_at(std::to_string(kIndices), get<kIndices>(value)), ...);
+    }
+    (std::make_index_sequence<std::tuple_size<T>::value>());
+  }
+};
+
+}  // namespace crochet::inline v0::internal

@@ -1,0 +1,268 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/run/internal/provided_state.h"
+
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "crochet/base/error.h"
+#include "crochet/base/internal/process_bound.h"
+#include "crochet/engines/local/parallel_copier.h"
+#include "crochet/io/path.h"
+#include "crochet/run/tracker.h"
+#include "crochet/tensor/fmt.h"
+
+namespace crochet::inline v0::internal {
+
+// Copies for all such values of one graph.
+class StateCopier {
+ public:
+  explicit StateCopier(int num_threads)
+      : copier_([num_threads] { return std::make_unique<local::ParallelCopier>(num_threads); }) {}
+
+  void copy(std::span<const local::ParallelCopier::Copy> copies) { copier_->copy(copies); }
+
+  static std::shared_ptr<StateCopier> of(local::Graph& graph) {
+    const auto attached = graph.attached<StateCopier>();
+    if (!attached.empty()) return attached.front();
+    auto copier = std::make_shared<StateCopier>(graph.copy_threads());
+    graph.attach(copier);
+    return copier;
+  }
+
+ private:
+  PerProcess<local::ParallelCopier> copier_;
+};
+
+namespace {
+
+// The entries at and beneath `name`, by their names relative to it.
+TensorMap entries_of(const TensorMap& state, const std::string& name) {
+  if (name.empty()) return state;
+  TensorMap entries;
+  if (const auto own = state.find(name); own != state.end()) entries.emplace("", own->second);
+  const std::string start = name + '/';
+  for (auto each = state.lower_bound(start); each != state.end() && each->first.starts_with(start);
+       ++each)
+    entries.emplace(each->first.substr(start.size()), each->second);
+  return entries;
+}
+
+class ListingVisitor : public PartVisitor {
+ public:
+  explicit ListingVisitor(const std::string& value) : value_(value) {}
+
+  void all_stored(const std::string&) override {}
+  void keep(std::shared_ptr<const void> object) override { kept_.push_back(std::move(object)); }
+
+ protected:
+  // "layers/0/weights".
+  std::string full_name(const std::string& name) const {
+    return name.empty() ? value_ : join_path(value_, name);
+  }
+  void add_name(const std::string& name) {
+    if (!names_.insert(name).second)
+      throw AlreadyExistsError(fmt::format("two parts have the name \"{}\"", full_name(name)));
+  }
+
+ private:
+  const std::string& value_;
+  std::set<std::string, std::less<>> names_;
+  std::vector<std::shared_ptr<const void>> kept_;
+};
+
+class SavingVisitor final : public ListingVisitor {
+ public:
+  struct Array {
+    std::string name;
+    local::ArrayView view;
+  };
+
+  using ListingVisitor::ListingVisitor;
+
+  Purpose purpose() const override { return Purpose::kSave; }
+  const StoredParts& stored() const override { return none_; }
+  void array(const std::string& name, local::BorrowedArray array) override {
+    add_name(name);
+    arrays_.push_back({name, array.view()});
+  }
+  void object(const std::string& name, std::shared_ptr<Saveable> object) override {
+    add_name(name);
+    objects_.emplace_back(name, std::move(object));
+  }
+
+  const std::vector<Array>& arrays() const { return arrays_; }
+  TensorMap object_states() const {
+    TensorMap states;
+    for (const auto& [name, object] : objects_)
+      for (auto& [key, value] : object->save())
+        states.emplace(key.empty() ? name : join_path(name, key), std::move(value));
+    return states;
+  }
+
+ private:
+  const StoredParts none_;
+  std::vector<Array> arrays_;
+  std::vector<std::pair<std::string, std::shared_ptr<Saveable>>> objects_;
+};
+
+class PlanningVisitor final : public ListingVisitor {
+ public:
+  PlanningVisitor(const std::string& value, const StoredParts& stored)
+      : ListingVisitor(value), stored_(stored) {}
+
+  Purpose purpose() const override { return Purpose::kPlan; }
+  const StoredParts& stored() const override { return stored_; }
+  void array(const std::string& name, local::BorrowedArray array) override {
+    add_name(name);
+    const local::ArrayView view = array.view();
+    parts_.push_back(
+        {.key = name, .dtype = view.dtype, .shape = local::possible_shape(array, view)});
+  }
+  void object(const std::string& name, std::shared_ptr<Saveable>) override {
+    add_name(name);
+    parts_.push_back({.key = name, .is_object = true});
+  }
+  void all_stored(const std::string& name) override {
+    for (const auto& [key, part] : stored_.beneath(name).all()) {
+      const std::string full = key.empty() ? name : join_path(name, key);
+      add_name(full);
+      parts_.push_back({.key = full, .dtype = part.dtype, .shape = part.shape});
+    }
+  }
+
+  std::vector<StatePart> take_parts() { return std::move(parts_); }
+
+ private:
+  const StoredParts& stored_;
+  std::vector<StatePart> parts_;
+};
+
+class RestoringVisitor final : public ListingVisitor {
+ public:
+  RestoringVisitor(const std::string& value, const StoredParts& stored, const TensorMap& state)
+      : ListingVisitor(value), stored_(stored), state_(state) {}
+
+  Purpose purpose() const override { return Purpose::kRestore; }
+  const StoredParts& stored() const override { return stored_; }
+  void begin_provider() override { ++num_providers_; }
+  void end_provider() override { --num_providers_; }
+
+  void array(const std::string& name, local::BorrowedArray array) override {
+    add_name(name);
+    const auto found = state_.find(name);
+    if (found == state_.end()) return check_may_lack(name);
+    ++num_restored_;
+    const Tensor& value = found->second;
+    // No invalid bool may reach the program's memory, where reading it is undefined.
+    if (value.dtype() == DType::kBool) static_cast<void>(value.flat<bool>());
+    const local::ArrayView before = array.view();
+    if (value.dtype() != before.dtype ||
+        !value.shape().is_compatible_with(local::possible_shape(array, before)))
+      throw_misfit(name, value, before);
+    if (array.resize) array.resize(value.shape());
+    const local::ArrayView view = array.view();
+    if (view.dtype != value.dtype() || view.shape != value.shape()) throw_misfit(name, value, view);
+    copy_in(value.bytes(), view);
+  }
+
+  void object(const std::string& name, std::shared_ptr<Saveable> object) override {
+    add_name(name);
+    const TensorMap entries = entries_of(state_, name);
+    if (entries.empty()) return check_may_lack(name);
+    num_restored_ += entries.size();
+    try {
+      object->restore(entries);
+    } catch (const InvalidArgumentError& error) {
+      throw InvalidArgumentError(fmt::format("\"{}\": {}", full_name(name), error.what()));
+    }
+  }
+
+  // Throws: InvalidArgumentError if the value lacks a part that is stored.
+  void check_all_restored() const {
+    if (num_restored_ < state_.size())
+      throw InvalidArgumentError(
+          fmt::format("{} of its {} stored parts were restored: the others were not made",
+                      num_restored_, state_.size()));
+  }
+
+ private:
+  // A part may be missing only if the restore was planned without it.
+  void check_may_lack(const std::string& name) const {
+    if (num_providers_ > 0 && !stored_.is_partial())
+      throw InvalidArgumentError(fmt::format(
+          "\"{}\" is not stored: make() has to leave what the checkpoint lacks", full_name(name)));
+  }
+  [[noreturn]] void throw_misfit(const std::string& name, const Tensor& value,
+                                 const local::ArrayView& view) const {
+    throw InvalidArgumentError(fmt::format("\"{}\": found {}, expected {} {}", full_name(name),
+                                           describe(value), view.dtype, view.shape));
+  }
+
+  const StoredParts& stored_;
+  const TensorMap& state_;
+  size_t num_restored_ = 0;
+  int num_providers_ = 0;
+};
+
+}  // namespace
+
+ProvidedState::ProvidedState(local::Graph& graph, std::string name, Visit visit)
+    : name_(std::move(name)), visit_(std::move(visit)), copier_(StateCopier::of(graph)) {
+  SavingVisitor visitor(name_);
+  Tracker here(nullptr, &visitor, "", 0);
+  visit_(here);
+}
+
+ProvidedState::~ProvidedState() = default;
+
+TensorMap ProvidedState::save() const {
+  SavingVisitor visitor(name_);
+  Tracker here(nullptr, &visitor, "", 0);
+  visit_(here);
+  TensorMap state = visitor.object_states();
+  const auto add = [&](const std::string& name, Tensor value) {
+    if (!state.emplace(name, std::move(value)).second)
+      throw AlreadyExistsError(
+          fmt::format("an array and a value of an object have the name \"{}/{}\"", name_, name));
+  };
+  std::vector<local::ParallelCopier::Copy> copies;
+  const std::lock_guard lock(memory_mutex_);
+  Memory memory;
+  for (const auto& [name, view] : visitor.arrays()) {
+    // Inline elements are in the object, so they are copied before it moves.
+    if (view.num_bytes() <= Tensor::kInlineBytes) {
+      Tensor copy(view.dtype, view.shape);
+      local::copy_out(view, copy.mutable_bytes());
+      add(name, std::move(copy));
+      continue;
+    }
+    auto kept = memory_.extract(name);
+    local::CopyMemory& own =
+        kept.empty() ? memory[name] : memory.insert(std::move(kept)).position->second;
+    local::CopyMemory::Lent lent = own.lend(view.dtype, view.shape);
+    copies.push_back({view, lent.data});
+    add(name, std::move(lent.tensor));
+  }
+  memory_ = std::move(memory);
+  copier_->copy(copies);
+  return state;
+}
+
+std::vector<StatePart> ProvidedState::parts_for(const StoredParts& stored) const {
+  PlanningVisitor visitor(name_, stored);
+  Tracker here(nullptr, &visitor, "", 0);
+  visit_(here);
+  return visitor.take_parts();
+}
+
+void ProvidedState::restore_parts(const StoredParts& stored, const TensorMap& state) {
+  RestoringVisitor visitor(name_, stored, state);
+  Tracker here(nullptr, &visitor, "", 0);
+  visit_(here);
+  visitor.check_all_restored();
+}
+
+}  // namespace crochet::inline v0::internal

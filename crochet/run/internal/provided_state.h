@@ -1,0 +1,50 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "crochet/engines/local/copy_memory.h"
+#include "crochet/engines/local/graph.h"
+#include "crochet/session/parted_saveable.h"
+
+namespace crochet::inline v0 {
+
+class Tracker;
+
+namespace internal {
+
+class StateCopier;
+
+// The state of a value whose structure may change: its parts are listed at each save, and their
+// arrays copied by several threads to memory that is kept; at a restore they are made first.
+class ProvidedState final : public PartedSaveable {
+ public:
+  using Visit = std::function<void(Tracker& here)>;
+
+  // `visit` lists the parts of a value, which outlives this. `name` is that of the value, for
+  // messages. Throws: as Tracker's functions, for the parts as they are now.
+  ProvidedState(local::Graph& graph, std::string name, Visit visit);
+  ~ProvidedState() override;
+
+  TensorMap save() const override;
+  std::vector<StatePart> parts_for(const StoredParts& stored) const override;
+  void restore_parts(const StoredParts& stored, const TensorMap& state) override;
+
+ private:
+  const std::string name_;
+  const Visit visit_;
+  const std::shared_ptr<StateCopier> copier_;
+
+  using Memory = std::map<std::string, local::CopyMemory, std::less<>>;
+  mutable std::mutex memory_mutex_;  // Several threads may take snapshots.
+  mutable Memory memory_;            // Of the arrays of the last save, by their names.
+};
+
+}  // namespace internal
+}  // namespace crochet::inline v0

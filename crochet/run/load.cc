@@ -1,0 +1,22 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/run/load.h"
+
+#include "crochet/base/error.h"
+#include "crochet/run/restoring.h"
+
+namespace crochet::inline v0 {
+
+RestoreReport load(const RestoreOptions& options, std::initializer_list<TrackedValue> values,
+                   FileSystem* files) {
+  if (options.from.empty()) throw InvalidArgumentError("load: the path is empty");
+  if (values.size() == 0) throw InvalidArgumentError("load: no values are listed");
+  local::Graph graph;
+  Tracker tracker(graph, "");
+  for (const TrackedValue& value : values) value.track(tracker);
+  RestoreOptions lenient = options;
+  lenient.allow_surplus = true;
+  return internal::restore_from(*graph.new_session(""), lenient, files);
+}
+
+}  // namespace crochet::inline v0

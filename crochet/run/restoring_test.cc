@@ -1,0 +1,332 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a program restores, and what the error says where a checkpoint does not fit.
+#include <array>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+#include "crochet/hooks/early_stopping_hook.h"
+#include "crochet/hooks/stop_at_step_hook.h"
+#include "crochet/io/path.h"
+#include "crochet/run/load.h"
+#include "crochet/run/loop.h"
+#include "crochet/testing/log_capture.h"
+#include "crochet/testing/memory_file_system.h"
+
+namespace crochet {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::ThrowsMessage;
+
+class RestoringTest : public testing::Test {
+ protected:
+  LoopOptions options(int64_t last_step, const RestoreOptions& restore = {},
+                      const std::string& directory = "run") {
+    return {.checkpoint_dir = directory,
+            .restore = restore,
+            .save_checkpoint_steps = 10,
+            .hooks = {StopAtStepHook({.last_step = last_step})},
+            .files = &files_};
+  }
+
+  // Trains "model/w" and "model/b" to step 20: all values are the step.
+  void train(const std::string& directory = "run") {
+    std::vector<float> w(3);
+    float b = 0;
+    Loop loop(options(20, {}, directory));
+    loop.track("model/w", w);
+    loop.track("model/b", b);
+    loop.run([&](Step& step) {
+      w.assign(3, static_cast<float>(step.number()));
+      b = static_cast<float>(step.number());
+    });
+  }
+
+  // Tracks what `track` does, and runs to step 30.
+  template <typename Track>
+  RunReport resume(const RestoreOptions& restore, const Track& track,
+                   const std::string& directory = "run") {
+    Loop loop(options(30, restore, directory));
+    track(loop);
+    return loop.run([] {});
+  }
+
+  LogCapture log_;
+  MemoryFileSystem files_;
+};
+
+TEST_F(RestoringTest, AFieldThatWasGainedStartsWithTheOptionThatTheErrorNames) {
+  train();
+  std::vector<float> w(3);
+  float b = 0;
+  std::array<float, 128> momentum = {};
+  momentum[5] = 7;
+  const auto track = [&](Loop& loop) {
+    loop.track("model/w", w);
+    loop.track("model/b", b);
+    loop.track("model/momentum", momentum);
+  };
+  EXPECT_THAT([&] { resume({}, track); },
+              ThrowsMessage<NotFoundError>(
+                  "run: model.ckpt-20 lacks \"model/momentum\" (float32 [128]); everything else "
+                  "matches. Start with .restore = {.allow_missing = {\"model/momentum\"}} to keep "
+                  "its initial value, or add it to a copy with crochet convert --fill"));
+  const RestoreOptions restore = {.allow_missing = {"model/momentum"}};
+  const RunReport report = resume(restore, track);
+  EXPECT_EQ(report.resumed_from, 20);
+  EXPECT_THAT(report.restore->missing, ElementsAre("model/momentum"));
+  EXPECT_EQ(w[2], 20);
+  EXPECT_EQ(momentum[5], 7);
+  momentum[5] = 0;
+  EXPECT_THAT(resume(restore, track).restore->missing, IsEmpty()) << "it is saved by now";
+  EXPECT_EQ(momentum[5], 7);
+}
+
+TEST_F(RestoringTest, AFieldThatWasLostStartsWithTheOptionThatTheErrorNames) {
+  train();
+  float b = 0;
+  const auto track = [&](Loop& loop) { loop.track("model/b", b); };
+  EXPECT_THAT([&] { resume({}, track); },
+              ThrowsMessage<InvalidArgumentError>(
+                  "run: model.ckpt-20 has \"model/w\" (float32 [3]), which this program does not "
+                  "track; everything else matches. Start with .restore = {.allow_surplus = "
+                  "{\"model/w\"}} to leave it out"));
+  resume({.allow_surplus = {"model/*"}}, track);
+  EXPECT_EQ(b, 20);
+}
+
+TEST_F(RestoringTest, AFieldThatWasRenamedStartsWithTheOptionThatTheErrorNames) {
+  train();
+  std::vector<float> weights(3);
+  float b = 0;
+  const auto track = [&](Loop& loop) {
+    loop.track("model/weights", weights);
+    loop.track("model/b", b);
+  };
+  EXPECT_THAT(
+      [&] { resume({}, track); },
+      ThrowsMessage<InvalidArgumentError>(HasSubstr(
+          "Start with .restore = {.rename = {{\"model/weights\", \"model/w\"}}} if it was renamed, "
+          "or with .restore = {.allow_missing = {\"model/weights\"}, .allow_surplus = "
+          "{\"model/w\"}} to keep its initial value and leave it out")));
+  const RestoreOptions restore = {.rename = {{"model/weights", "model/w"}}};
+  EXPECT_THAT(resume(restore, track).restore->renamed,
+              ElementsAre(std::pair("model/weights", "model/w")));
+  EXPECT_EQ(weights[0], 20);
+  EXPECT_THAT(resume(restore, track).restore->renamed, IsEmpty()) << "it is saved by now";
+  EXPECT_EQ(weights[0], 20);
+}
+
+TEST_F(RestoringTest, AFieldOfAnotherSizeStartsWithTheOptionThatTheErrorNames) {
+  train();
+  std::array<float, 4> w = {1, 2, 3, 4};
+  float b = 0;
+  const auto track = [&](Loop& loop) {
+    loop.track("model/w", w);
+    loop.track("model/b", b);
+  };
+  EXPECT_THAT(
+      [&] { resume({}, track); },
+      ThrowsMessage<InvalidArgumentError>(
+          "run: model.ckpt-20 has \"model/w\" as float32 [3], where this program has float32 [4]; "
+          "everything else matches. Start with .restore = {.allow_mismatched = {\"model/w\"}} to "
+          "keep the initial value"));
+  resume({.allow_mismatched = {"model/w"}}, track);
+  EXPECT_EQ(w[3], 4);
+  EXPECT_EQ(b, 20);
+}
+
+TEST_F(RestoringTest, AFieldOfAnotherTypeStartsWithTheOptionThatTheErrorNames) {
+  train();
+  std::array<double, 3> w = {};
+  float b = 0;
+  const auto track = [&](Loop& loop) {
+    loop.track("model/w", w);
+    loop.track("model/b", b);
+  };
+  EXPECT_THAT([&] { resume({}, track); },
+              ThrowsMessage<InvalidArgumentError>(HasSubstr(
+                  "Start with .restore = {.convert_dtype = {\"model/w\"}} to convert it")));
+  const RunReport report = resume({.convert_dtype = true}, track);
+  EXPECT_THAT(report.restore->converted, ElementsAre("model/w"));
+  EXPECT_EQ(w[1], 20);
+}
+
+TEST_F(RestoringTest, StartsWithTheWeightsOfAnotherRunOnlyOnce) {
+  train("old");
+  std::vector<float> w(3);
+  float b = -1;
+  const auto track = [&](Loop& loop) {
+    loop.track("net/w", w);
+    loop.track("b", b);
+  };
+  const RestoreOptions restore = {.from = "old",
+                                  .which = Checkpoint::at_step(10),
+                                  .only = {"net/*"},
+                                  .rename = {{"net/*", "model/*"}}};
+  const RunReport first = resume(restore, track);
+  EXPECT_EQ(first.resumed_from, std::nullopt);
+  EXPECT_EQ(first.first_step, 0);
+  EXPECT_THAT(first.restore->restored, ElementsAre("net/w"));
+  EXPECT_EQ(w[0], 10);
+  EXPECT_EQ(b, -1);
+  w.assign(3, 0);
+  EXPECT_EQ(resume(restore, track).resumed_from, 30);
+  EXPECT_EQ(w[0], 10) << "of its own checkpoint";
+}
+
+TEST_F(RestoringTest, ContinuesWhereAnotherRunWas) {
+  train("old");
+  std::vector<float> w(3);
+  float b = 0;
+  const auto track = [&](Loop& loop) {
+    loop.track("model/w", w);
+    loop.track("model/b", b);
+  };
+  for (const char* const from : {"old", "old/model.ckpt-20", "old/model.ckpt-20.index"}) {
+    const RunReport report = resume({.from = from}, track, fmt::format("run-{}", base_name(from)));
+    EXPECT_EQ(report.first_step, 20) << from;
+    EXPECT_EQ(report.resumed_from, 20);
+    EXPECT_EQ(w[0], 20);
+  }
+}
+
+TEST_F(RestoringTest, GoesBackOnce) {
+  train();
+  float count = 0;
+  std::vector<float> w(3);
+  const auto run = [&](const RestoreOptions& restore, int64_t last_step, bool is_early = false) {
+    LoopOptions all_kept = options(last_step, restore);
+    all_kept.max_to_keep = 0;
+    Loop loop(std::move(all_kept));
+    loop.track("model/w", w);
+    loop.track("model/b", count);
+    if (is_early) loop.restore();
+    return loop.run([&] { ++count; });
+  };
+  for (const bool is_early : {false, true}) {
+    const RestoreOptions back = {.which = Checkpoint::at_step(is_early ? 0 : 10)};
+    EXPECT_EQ(run(back, 13, is_early).resumed_from, is_early ? 0 : 10);
+    EXPECT_EQ(count, 13);
+    EXPECT_EQ(run(back, 15, is_early).resumed_from, 13) << "it went back before";
+    EXPECT_EQ(run({}, 16).resumed_from, 15) << "not from the abandoned checkpoint of step 20";
+    EXPECT_EQ(run(back, 18, is_early).resumed_from, 16) << "the record is inherited";
+  }
+  EXPECT_EQ(run({.which = Checkpoint::at_step(16)}, 17).resumed_from, 16);
+  EXPECT_EQ(run({.which = Checkpoint::at_step(0)}, 1).resumed_from, 0) << "another request since";
+  EXPECT_TRUE(files_.exists("run/model.ckpt-20.index.abandoned"));
+}
+
+TEST_F(RestoringTest, GoingBackToNothingIsAnError) {
+  float b = 0;
+  const auto track = [&](Loop& loop) { loop.track("model/b", b); };
+  EXPECT_THAT([&] { resume({.which = Checkpoint::at_step(7)}, track); },
+              ThrowsMessage<NotFoundError>("run: no checkpoint in this directory, where the run "
+                                           "goes back to the checkpoint of step 7"));
+}
+
+TEST_F(RestoringTest, AnEarlyRestoreStartsFromAnotherRunToo) {
+  train("old");
+  std::vector<float> w(3);
+  for (const bool is_part : {false, true}) {
+    Loop loop(options(
+        30,
+        {.from = "old", .only = is_part ? NamePatterns{"model/w"} : true, .allow_surplus = true},
+        is_part ? "part" : "whole"));
+    loop.track("model/w", w);
+    EXPECT_EQ(loop.restore(), is_part ? 0 : 20);
+    EXPECT_EQ(w[0], 20);
+    w[0] = 5;
+    const RunReport report = loop.run([] {});
+    EXPECT_EQ(w[0], 5);
+    EXPECT_EQ(report.first_step, is_part ? 0 : 20);
+  }
+}
+
+TEST_F(RestoringTest, OptionsWithoutEffectAreErrors) {
+  const auto expect_refused = [&](const RestoreOptions& restore, const std::string& message) {
+    EXPECT_THAT([&] { Loop(options(1, restore)); },
+                ThrowsMessage<InvalidArgumentError>(HasSubstr(message)));
+  };
+  expect_refused({.only = {"a"}}, "LoopOptions: restore.only has no effect without restore.from");
+  expect_refused({.from = "run"}, "restore.from is checkpoint_dir");
+  expect_refused({.rename = {{"a/*", "b"}}}, "rename {\"a/*\", \"b\"}: found 1 and 0 \"*\"");
+}
+
+TEST_F(RestoringTest, LoadsTheBestCheckpoint) {
+  float b = 0;
+  {
+    LoopOptions with = options(30);
+    with.keep_best = KeepBest{"accuracy", 1, Better::kHigher};
+    Loop loop(with);
+    loop.track("b", b);
+    std::map<int64_t, float> accuracy = {{10, 0.5f}, {20, 0.75f}, {30, 0.25f}};
+    int64_t now = 0;
+    loop.scalar("accuracy", [&] { return accuracy[now]; });
+    loop.run([&](Step& step) { b = static_cast<float>(now = step.number()); });
+  }
+  b = 0;
+  EXPECT_EQ(load("run", Checkpoint::best("accuracy"), {{"b", b}}, &files_).prefix,
+            "run/model.ckpt-20");
+  EXPECT_EQ(b, 20);
+  load("run", Checkpoint::best("accuracy", Better::kLower), {{"b", b}}, &files_);
+  EXPECT_EQ(b, 30);
+  EXPECT_THAT(
+      [&] {
+        load("run", Checkpoint::best("loss"), {{"b", b}}, &files_);
+      },
+      ThrowsMessage<NotFoundError>(
+          "run: none of its 4 checkpoints has a metric \"loss\"; found accuracy"));
+}
+
+TEST_F(RestoringTest, LoadsAPartOfTheNewest) {
+  train();
+  float b = 0;
+  EXPECT_THAT(load("run", {{"model/b", b}}, &files_).restored, ElementsAre("model/b"));
+  EXPECT_EQ(b, 20);
+  load({.from = "run", .which = Checkpoint::at_step(10), .rename = {{"bias", "model/b"}}},
+       {{"bias", b}}, &files_);
+  EXPECT_EQ(b, 10);
+  EXPECT_THAT(
+      [&] {
+        load("run", Checkpoint::at_step(15), {{"model/b", b}}, &files_);
+      },
+      ThrowsMessage<NotFoundError>(
+          "run: no checkpoint of step 15; found model.ckpt-0, model.ckpt-10, "
+          "model.ckpt-20"));
+  EXPECT_THAT(
+      [&] {
+        load("run", {{"bias", b}}, &files_);
+      },
+      ThrowsMessage<NotFoundError>(HasSubstr("model.ckpt-20 lacks \"bias\"")));
+  EXPECT_THROW(load("nowhere", {{"model/b", b}}, &files_), NotFoundError);
+}
+
+TEST_F(RestoringTest, LoadIgnoresTheStateOfHooks) {
+  float b = 0;
+  {
+    LoopOptions with = options(20);
+    with.hooks = {StopAtStepHook({.last_step = 20}), stop_if_no_decrease_hook("b", 100)};
+    Loop loop(std::move(with));
+    loop.track("b", b);
+    loop.scalar("b", [&] { return b; });
+    loop.run([] {});
+  }
+  EXPECT_THAT(load("run", {{"b", b}}, &files_).surplus, Contains("hooks/EarlyStoppingHook/best"));
+  EXPECT_FALSE(log_.contains("no hook of this run uses the state"));
+}
+
+}  // namespace
+}  // namespace crochet

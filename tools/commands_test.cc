@@ -114,7 +114,7 @@ TEST_F(CommandsTest, ListVerifyReadsAll) {
 }
 
 TEST_F(CommandsTest, ACheckpointRemovedMeanwhileIsNotDamaged) {
-  const FoundCheckpoint found = look_at_checkpoint(files_, "run/model.ckpt-20");
+  const internal::FoundCheckpoint found = internal::look_at_checkpoint(files_, "run/model.ckpt-20");
   EXPECT_FALSE(inspect(files_, found, Depth::kEverything).is_gone);
   files_.remove("run/model.ckpt-20.data-00000-of-00001");
   EXPECT_FALSE(inspect(files_, found, Depth::kEverything).is_sound());
@@ -356,6 +356,21 @@ TEST_F(CommandsTest, WrongCommandLinesAreTrouble) {
   expect_trouble({"verify"}, "required");
   expect_trouble({"diff", "run"}, "required");
   expect_trouble({"list", "run", "--json=maybe"}, "");
+}
+
+TEST_F(CommandsTest, NamesTheCommandOrOptionThatWasMeant) {
+  expect_trouble({"shwo", "run"}, "\"shwo\" is not a command; did you mean \"show\"?");
+  expect_trouble({"vrfy"}, "\"vrfy\" is not a command; did you mean \"verify\"?");
+  expect_trouble({"list", "run", "--verfy"},
+                 "\"--verfy\" is not an option; did you mean \"--verify\"?");
+  expect_trouble({"repair", "run", "--basenam=m"},
+                 "\"--basenam\" is not an option; did you mean \"--basename\"?");
+  EXPECT_EQ(run({"frobnicate"}).err,
+            "crochet: \"frobnicate\" is not a command (see crochet --help)\n");
+  expect_trouble({"show", "run", "--frob"}, "\"--frob\" is not an option (see");
+  EXPECT_EQ(run({"show", "run", "--values", "x"}).err,
+            "crochet: --values: \"x\" is not a whole number of at least 0 (see crochet show "
+            "--help)\n");
 }
 
 TEST_F(CommandsTest, HelpAndVersionGoToStandardOutput) {

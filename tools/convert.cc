@@ -1,23 +1,29 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// crochet convert: copies a checkpoint to another format, other names, or in part.
+// crochet convert: copies a checkpoint to another format, other names, in part, or with additions.
+#include <functional>
+#include <map>
 #include <memory>
+#include <set>
 
 #include <fmt/format.h>
 
+#include "crochet/base/command_line.h"
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/bundle/bundle_writer.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
+#include "crochet/checkpoint/directory/chosen_checkpoint.h"
+#include "crochet/checkpoint/directory/found_checkpoint.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/checkpoint/safetensors/safetensors_writer.h"
-#include "tools/checkpoint_argument.h"
+#include "crochet/tensor/fmt.h"
 #include "tools/command.h"
-#include "tools/found_checkpoint.h"
+#include "tools/fill.h"
 #include "tools/inspection.h"
 #include "tools/name_filter.h"
 #include "tools/renaming.h"
@@ -29,7 +35,8 @@ namespace {
 
 const CommandHelp kConvertHelp = {
     .name = "convert",
-    .description = "Copy a checkpoint: to the other format, under other names, or in part",
+    .description =
+        "Copy a checkpoint: to the other format, under other names, in part, or with additions",
     .examples =
         "  crochet convert runs/digits digits.safetensors      # the newest\n"
         "  crochet convert digits.safetensors runs/new/model.ckpt-0\n"
@@ -45,6 +52,8 @@ struct ConvertOptions {
   std::vector<std::string> renamings = {};
   std::vector<std::string> prefixes = {};
   std::vector<std::string> substitutions = {};
+  std::vector<std::string> additions = {};
+  std::vector<std::string> fills = {};
   bool force = false;
   bool dry_run = false;
 };
@@ -58,16 +67,80 @@ Renaming renaming_of(const ConvertOptions& options) {
   return renaming;
 }
 
-using Names = std::map<std::string, std::string>;
+// A tensor to write.
+struct Entry {
+  // As in the source; unset for one that is added.
+  std::optional<std::string> old_name = {};
+  Fill::Type type = {};
+  // Why it is not as in the source: "", "added from runs/old/model.ckpt-7", "filled with 0".
+  std::string change = {};
+  std::function<Tensor()> read = {};
+};
 
-// The new names of the tensors to write, by old name.
-Names chosen_names(const CheckpointReader& reader, const ConvertOptions& options) {
+// By new name.
+using Entries = std::map<std::string, Entry>;
+
+// Opened ones must outlive the entries.
+using Readers = std::vector<std::unique_ptr<const CheckpointReader>>;
+
+Entry stored(const CheckpointReader& reader, const std::string& name, const TensorInfo& info) {
+  return {.type = {info.dtype, info.shape}, .read = [&reader, name] { return reader.read(name); }};
+}
+
+Entries selected(const CheckpointReader& reader, const ConvertOptions& options) {
   std::vector<std::string> names;
   for (const auto& [name, info] : reader.tensors())
     if (options.filter.takes(name)) names.push_back(name);
   if (names.empty() && !reader.tensors().empty())
     throw NotFoundError(fmt::format("{}: no such tensor in this checkpoint", reader.prefix()));
-  return renaming_of(options).apply(names);
+  Entries entries;
+  for (const auto& [old_name, new_name] : renaming_of(options).apply(names)) {
+    Entry& entry = entries[new_name] = stored(reader, old_name, reader.tensors().at(old_name));
+    entry.old_name = old_name;
+  }
+  return entries;
+}
+
+// Adds the selected tensors of another checkpoint that are still missing.
+void add_missing(Entries& entries, const CheckpointReader& reader, const NameFilter& filter) {
+  bool is_used = false;
+  for (const auto& [name, info] : reader.tensors()) {
+    if (!filter.takes(name) || entries.contains(name)) continue;
+    Entry& entry = entries[name] = stored(reader, name, info);
+    entry.change = "added from " + reader.prefix();
+    is_used = true;
+  }
+  if (!is_used)
+    throw NotFoundError(fmt::format("{}: has nothing that is missing", reader.prefix()));
+}
+
+void fill(Entries& entries, const std::string& option) {
+  const Fill fill = parse_fill(option);
+  Entry& entry = entries[fill.name];
+  if (fill.type) {
+    entry.type = *fill.type;
+  } else if (!entry.read) {
+    throw NotFoundError(
+        fmt::format("--fill {}: there is no tensor \"{}\": add its type and shape, as in "
+                    "\"{}=float32[64,128]:{}\"",
+                    option, fill.name, fill.name, fill.value));
+  }
+  entry.change = fmt::format("filled with {}", fill.value.empty() ? "0" : fill.value);
+  entry.read = [type = entry.type, fill] { return filled(type, fill.value); };
+  filled({entry.type.dtype, Shape{1}}, fill.value);  // Checks the value before writing begins.
+}
+
+// The tensors to write; `readers` keeps what they are read from.
+Entries chosen_entries(const Context& context, const CheckpointReader& source,
+                       const ConvertOptions& options, Readers& readers) {
+  Entries entries = selected(source, options);
+  for (const std::string& path : options.additions)
+    add_missing(entries,
+                *readers.emplace_back(std::make_unique<CheckpointReader>(
+                    internal::chosen_checkpoint(context.files(), path), context.files())),
+                options.filter);
+  for (const std::string& each : options.fills) fill(entries, each);
+  return entries;
 }
 
 // The checkpoint to write.
@@ -115,7 +188,7 @@ void check_target(FileSystem& files, const CheckpointReader& source, const Targe
   if (same_prefix && target.format == CheckpointFormat::kTensorBundle)
     throw InvalidArgumentError(fmt::format(
         "{}: the source has this name, and readers prefer a tensor bundle", target.prefix));
-  const auto there = same_prefix ? std::nullopt : format_of(files, target.prefix);
+  const auto there = same_prefix ? std::nullopt : internal::format_of(files, target.prefix);
   const std::string path =
       there ? find_index(files, target.prefix).value_or(target.prefix) : own_file;
   if (!force && files.exists(path) && (there || target.format == CheckpointFormat::kSafetensors))
@@ -124,21 +197,21 @@ void check_target(FileSystem& files, const CheckpointReader& source, const Targe
 
 // A writer to which all tensors have been added.
 std::unique_ptr<CheckpointWriter> filled_writer(FileSystem& files, const CheckpointReader& source,
-                                                const Names& names, const Target& target) {
-  const auto read = [&source](const std::string& name) {
+                                                const Entries& entries, const Target& target) {
+  const auto read = [](const Entry& entry) {
     throw_if_signalled("converting");
-    return source.read(name);
+    return entry.read();
   };
   if (target.format == CheckpointFormat::kTensorBundle) {
     auto writer = std::make_unique<BundleWriter>(files, target.prefix);
-    for (const auto& [old_name, new_name] : names) writer->add(new_name, read(old_name));
+    for (const auto& [name, entry] : entries) writer->add(name, read(entry));
     return writer;
   }
   auto writer = std::make_unique<SafetensorsWriter>(
       files, target.prefix, SafetensorsWriterOptions{.metadata = source.metadata()});
   // Reads each tensor twice, as the header holds its checksum, rather than keeping it in memory.
-  for (const auto& entry : names)
-    writer->add_later(entry.second, [read, &name = entry.first] { return read(name); });
+  for (const auto& each : entries)
+    writer->add_later(each.first, [read, &entry = each.second] { return read(entry); });
   return writer;
 }
 
@@ -150,19 +223,19 @@ void write_target_sidecar(FileSystem& files, const std::string& prefix,
   sidecar.size_bytes = writer.total_bytes();
   sidecar.index_crc32c = writer.index_crc32c();
   sidecar.library_version.clear();
-  sidecar.command_line.clear();
+  sidecar.command_line = internal::own_command_line();
   write_sidecar(files, prefix, std::move(sidecar));
 }
 
 // Returns the total size of all files in bytes.
-uint64_t write(FileSystem& files, const CheckpointReader& reader, const Names& names,
+uint64_t write(FileSystem& files, const CheckpointReader& reader, const Entries& entries,
                const Target& target) {
   const SignalGuard guard;  // The writer's destructor removes the unfinished files.
-  const std::unique_ptr<CheckpointWriter> writer = filled_writer(files, reader, names, target);
+  const std::unique_ptr<CheckpointWriter> writer = filled_writer(files, reader, entries, target);
   writer->write_and_sync();
   // Next to the source, the sidecar remains the source's.
   const bool is_beside = reader.prefix() == target.prefix;
-  const auto source = look_at_checkpoint(files, reader.prefix());
+  const auto source = internal::look_at_checkpoint(files, reader.prefix());
   if (source.sidecar && !is_beside)
     write_target_sidecar(files, target.prefix, *source.sidecar, *writer);
   writer->publish();
@@ -171,36 +244,44 @@ uint64_t write(FileSystem& files, const CheckpointReader& reader, const Names& n
 }
 
 void report(const Context& context, const CheckpointReader& source, const Target& target,
-            const Names& names, std::optional<uint64_t> size_bytes) {
+            const Entries& entries, std::optional<uint64_t> size_bytes) {
   if (context.json()) {
-    Json renamed = Json::array();
-    for (const auto& [old_name, new_name] : names)
-      renamed.push_back({{"from", json_text(old_name)}, {"to", json_text(new_name)}});
+    Json tensors = Json::array();
+    for (const auto& [name, entry] : entries) {
+      tensors.push_back({{"from", entry.old_name ? Json(json_text(*entry.old_name)) : Json()},
+                         {"to", json_text(name)}});
+      if (!entry.change.empty()) tensors.back()["change"] = json_text(entry.change);
+    }
     context.print_json(Json{{"source", json_text(source.prefix())},
                             {"target", json_text(path_of(target))},
                             {"format", checkpoint_format_name(target.format)},
                             {"written", size_bytes.has_value()},
                             {"size_bytes", size_bytes ? Json(*size_bytes) : Json()},
-                            {"tensors", std::move(renamed)}});
+                            {"tensors", std::move(tensors)}});
     return;
   }
-  for (const auto& [old_name, new_name] : names)
-    if (old_name != new_name)
-      context.print(fmt::format("{} -> {}\n", printable(old_name), printable(new_name)));
+  for (const auto& [name, entry] : entries) {
+    if (entry.old_name && *entry.old_name != name)
+      context.print(fmt::format("{} -> {}\n", printable(*entry.old_name), printable(name)));
+    if (!entry.change.empty())
+      context.print(fmt::format("{}: {} {}, {}\n", printable(name), entry.type.dtype,
+                                entry.type.shape, printable(entry.change)));
+  }
   context.print(fmt::format("{}: {}, {}\n", printable(path_of(target)),
-                            count_text(names.size(), "tensor"),
+                            count_text(entries.size(), "tensor"),
                             size_bytes ? size_text(*size_bytes) : "not written"));
 }
 
 int convert(const Context& context, const ConvertOptions& options) {
-  const CheckpointReader reader(checkpoint_argument(context.files(), options.source),
+  const CheckpointReader reader(internal::chosen_checkpoint(context.files(), options.source),
                                 context.files());
   const Target target = target_of(options);
   check_target(context.files(), reader, target, options.force);
-  const Names names = chosen_names(reader, options);
+  Readers readers;
+  const Entries entries = chosen_entries(context, reader, options, readers);
   std::optional<uint64_t> size_bytes;
-  if (!options.dry_run) size_bytes = write(context.files(), reader, names, target);
-  report(context, reader, target, names, size_bytes);
+  if (!options.dry_run) size_bytes = write(context.files(), reader, entries, target);
+  report(context, reader, target, entries, size_bytes);
   return kSuccess;
 }
 
@@ -224,6 +305,11 @@ void add_convert(CommandLine& line) {
                       "Rename tensors that begin with OLD");
   add_repeated_option(command, "--rename-regex", options.substitutions, "s/OLD/NEW/",
                       "Rename all others as sed -E does");
+  add_repeated_option(command, "--add", options.additions, "PATH",
+                      "Add what the source lacks and this checkpoint has; may be given again");
+  add_repeated_option(command, "--fill", options.fills, "NAME=VALUE",
+                      "Set all elements of a tensor; NAME=DTYPE[SIZES] or NAME=DTYPE[SIZES]:VALUE "
+                      "adds a tensor");
   command.add_flag("--force,-f", options.force, "Replace an existing checkpoint");
   command.add_flag("--dry-run,-n", options.dry_run,
                    "Print what would be written, and write nothing");

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <signal.h>
 
+#include <array>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -75,6 +77,43 @@ TEST_F(ConvertTest, RenamesAndOmitsTensors) {
   EXPECT_TRUE(tensors("out/swapped").contains("w/adam"));
 }
 
+TEST_F(ConvertTest, FillsTensorsAndAddsThem) {
+  const ToolRun result =
+      convert({"--fill", "model/momentum=float32[2,2]", "--fill", "adam/w=-0.5", "--fill",
+               "step=int64[]:1200", "--fill", "names=string[2]:x", "--fill", "done=bool[1]:true",
+               "--fill", "empty=float16[0]:1", "run", "out/a"});
+  EXPECT_EQ(result.code, kSuccess) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("adam/w: float64 [2], filled with -0.5\n"),
+                                HasSubstr("model/momentum: float32 [2,2], filled with 0\n"),
+                                HasSubstr("8 tensors")));
+  TensorMap expected = model();
+  expected["adam/w"] = Tensor::from<double>({-0.5, -0.5});
+  expected["model/momentum"] = Tensor::zeros<float>({2, 2});
+  expected["step"] = Tensor::scalar<int64_t>(1200);
+  expected["names"] = Tensor::from({"x", "x"});
+  expected["done"] = Tensor::from<bool>(std::array{true}, {1});
+  expected["empty"] = Tensor(DType::kHalf, {0});
+  EXPECT_EQ(tensors("out/a"), expected);
+  const Json json = convert({"--json", "--only", "model/w", "--fill", "new=int8[3]:7", "run",
+                             "out/b.safetensors"})
+                        .json();
+  EXPECT_EQ(json["tensors"], Json::parse(R"([
+      {"from": "model/w", "to": "model/w"},
+      {"from": null, "to": "new", "change": "filled with 7"}])"));
+  EXPECT_EQ(tensors("out/b.safetensors").at("new"), Tensor::from<int8_t>({7, 7, 7}));
+}
+
+TEST_F(ConvertTest, AddsWhatAnotherCheckpointHas) {
+  put_checkpoint(files_, "old/m-7",
+                 {{"model/w", Tensor::scalar<float>(0)}, {"extra", Tensor::scalar<float>(5)}});
+  const ToolRun result = convert({"--add", "old", "run", "out/a"});
+  EXPECT_EQ(result.code, kSuccess) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("extra: float32 [], added from old/m-7\n"));
+  TensorMap expected = model();
+  expected["extra"] = Tensor::scalar<float>(5);
+  EXPECT_EQ(tensors("out/a"), expected) << "model/w is the source's";
+}
+
 TEST_F(ConvertTest, ReportsAsJson) {
   const Json json =
       convert({"--json", "--only", "model/w", "--rename", "model/w=x", "run", "out/a.index"})
@@ -118,6 +157,18 @@ TEST_F(ConvertTest, AFailedConversionLeavesNothing) {
   expect_trouble({"--rename", "typo=x", "run", "out/a"}, "no tensor is called \"typo\"");
   expect_trouble({"--rename", "model/w=model/b", "run", "out/a"}, "would both be called");
   expect_trouble({"--rename", "nonsense", "run", "out/a"}, "expected old=new");
+  expect_trouble({"--fill", "nonsense", "run", "out/a"}, "expected");
+  expect_trouble({"--fill", "typo=1", "run", "out/a"},
+                 "--fill typo=1: there is no tensor \"typo\": add its type and shape, as in "
+                 "\"typo=float32[64,128]:1\"");
+  expect_trouble({"--fill", "x=float32[2", "run", "out/a"}, "expected <name>=<value>");
+  expect_trouble({"--fill", "x=float32[2,]", "run", "out/a"}, "expected <name>=<value>");
+  expect_trouble({"--fill", "x=float32[-1]", "run", "out/a"}, "expected <name>=<value>");
+  expect_trouble({"--fill", "x=float32[2]7", "run", "out/a"}, "expected <name>=<value>");
+  expect_trouble({"--fill", "model/w=many", "run", "out/a"}, "\"many\" is not a number");
+  expect_trouble({"--fill", "x=int8[2]:300", "run", "out/a"}, "300");
+  expect_trouble({"--fill", "x=complex64[2]:1", "run", "out/a"}, "can only be filled with 0");
+  expect_trouble({"--add", "run", "run", "out/a"}, "run/m-20: has nothing that is missing");
   expect_trouble({"--only", "x", "run", "out/a"}, "no such tensor");
   expect_trouble({"run", "out/"}, "expected the name of a checkpoint");
   damage(files_, "run/m-20.data-00000-of-00001", 0);

@@ -4,8 +4,8 @@
 // crochet diff: the differences between two checkpoints.
 #include <set>
 
+#include "crochet/checkpoint/directory/chosen_checkpoint.h"
 #include "crochet/tensor/fmt.h"
-#include "tools/checkpoint_argument.h"
 #include "tools/command.h"
 #include "tools/comparison.h"
 #include "tools/inspection.h"
@@ -88,7 +88,7 @@ class Comparer {
 
  private:
   CheckpointReader open(const std::string& path) const {
-    return CheckpointReader(checkpoint_argument(context_.files(), path), context_.files());
+    return CheckpointReader(internal::chosen_checkpoint(context_.files(), path), context_.files());
   }
   std::optional<Tensor> read(const CheckpointReader& reader, const std::string& name) {
     ReadResult result = read_if_sound(reader, name);

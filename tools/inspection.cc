@@ -36,7 +36,7 @@ void check_data_files(FileSystem& files, const std::string& prefix,
   }
 }
 
-void check_sidecar(FileSystem& files, const FoundCheckpoint& checkpoint,
+void check_sidecar(FileSystem& files, const internal::FoundCheckpoint& checkpoint,
                    std::vector<std::string>& damage) {
   if (!checkpoint.sidecar) return;
   const uint32_t expected = checkpoint.sidecar->index_crc32c;
@@ -113,7 +113,7 @@ bool is_damage(const Error& error) {
          code == kUnimplemented;
 }
 
-Inspection inspect(FileSystem& files, const FoundCheckpoint& checkpoint, Depth depth) {
+Inspection inspect(FileSystem& files, const internal::FoundCheckpoint& checkpoint, Depth depth) {
   Inspection found;
   try {
     check_sidecar(files, checkpoint, found.damage);
@@ -127,7 +127,7 @@ Inspection inspect(FileSystem& files, const FoundCheckpoint& checkpoint, Depth d
     found.damage.emplace_back(error.what());
   }
   // Indexes are removed first: while there is one, a missing file is damage.
-  found.is_gone = !found.damage.empty() && !format_of(files, checkpoint.prefix);
+  found.is_gone = !found.damage.empty() && !internal::format_of(files, checkpoint.prefix);
   if (found.is_gone) found.damage.clear();
   return found;
 }

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "crochet/base/error.h"
+#include "crochet/checkpoint/directory/found_checkpoint.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
-#include "tools/found_checkpoint.h"
 
 namespace crochet::tool {
 
@@ -30,7 +30,7 @@ struct Inspection {
 // Throws: errors that are not evidence of damage and may be temporary: PermissionDeniedError,
 // ResourceExhaustedError, UnknownError (such as EIO). Then the result is unknown, and nothing must
 // be changed.
-Inspection inspect(FileSystem& files, const FoundCheckpoint& checkpoint, Depth depth);
+Inspection inspect(FileSystem& files, const internal::FoundCheckpoint& checkpoint, Depth depth);
 
 // True for errors that mean that a file is damaged, false for those that may be temporary.
 bool is_damage(const Error& error);

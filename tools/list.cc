@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "crochet/checkpoint/directory/chosen_checkpoint.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/io/path.h"
-#include "tools/checkpoint_argument.h"
 #include "tools/command.h"
 #include "tools/inspection.h"
 #include "tools/number.h"
@@ -34,7 +34,7 @@ struct ListOptions {
 };
 
 struct Row {
-  FoundCheckpoint checkpoint;
+  internal::FoundCheckpoint checkpoint;
   Inspection inspection;
   bool is_newest;
 };
@@ -44,7 +44,7 @@ std::string state_text(const Inspection& inspection, bool verified) {
   return verified && inspection.has_checksums ? "sound" : "ok";
 }
 
-bool is_pinned(const FoundCheckpoint& checkpoint) {
+bool is_pinned(const internal::FoundCheckpoint& checkpoint) {
   return checkpoint.sidecar && checkpoint.sidecar->pinned;
 }
 
@@ -55,7 +55,7 @@ std::string name_text(const Row& row) {
          (row.is_newest ? " *" : "") + (is_pinned(row.checkpoint) ? " (pinned)" : "");
 }
 
-std::string metrics_text(const FoundCheckpoint& checkpoint) {
+std::string metrics_text(const internal::FoundCheckpoint& checkpoint) {
   std::string text;
   if (!checkpoint.sidecar) return "-";
   for (const auto& [name, value] : checkpoint.sidecar->metrics)
@@ -67,7 +67,7 @@ std::string as_text(const std::vector<Row>& rows, const ListOptions& options) {
   using enum Table::Align;
   Table table({{"step", kRight}, {"time"}, {"size", kRight}, {"state"}, {"metrics"}, {"name"}});
   for (const Row& row : rows) {
-    const FoundCheckpoint& found = row.checkpoint;
+    const internal::FoundCheckpoint& found = row.checkpoint;
     table.add({found.step ? fmt::format("{}", *found.step) : "-", time_text(found.unix_time),
                size_text(found.size_bytes), state_text(row.inspection, options.verify),
                metrics_text(found), name_text(row)});
@@ -76,7 +76,7 @@ std::string as_text(const std::vector<Row>& rows, const ListOptions& options) {
 }
 
 Json as_json(const Row& row) {
-  const FoundCheckpoint& found = row.checkpoint;
+  const internal::FoundCheckpoint& found = row.checkpoint;
   Json metrics = Json::object();
   if (found.sidecar)
     for (const auto& [name, value] : found.sidecar->metrics)
@@ -108,12 +108,14 @@ void print_rows(const Context& context, const std::string& directory,
 }
 
 int list(const Context& context, const ListOptions& options) {
-  const auto directory = directory_argument(context.files(), options.path);
+  const auto directory = internal::directory_of_checkpoints(context.files(), options.path);
   if (!directory) throw NotFoundError(fmt::format("{}: no such directory", options.path));
-  const std::vector<FoundCheckpoint> found = find_checkpoints(context.files(), *directory);
-  const auto newest = newest_of(context.files(), *directory, found);
+  const std::vector<internal::FoundCheckpoint> found =
+      internal::find_checkpoints(context.files(), *directory);
+  const auto of_run = internal::of_one_run(context.files(), *directory, found);
+  const auto newest = of_run.empty() ? std::nullopt : std::optional(of_run.back().prefix);
   std::vector<Row> rows;
-  for (const FoundCheckpoint& each : found) {
+  for (const internal::FoundCheckpoint& each : found) {
     const Depth depth = options.verify ? Depth::kEverything : Depth::kOutside;
     Inspection inspection = inspect(context.files(), each, depth);
     if (inspection.is_gone) continue;

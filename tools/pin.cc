@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
-#include "tools/checkpoint_argument.h"
+#include "crochet/checkpoint/directory/chosen_checkpoint.h"
 #include "tools/command.h"
 #include "tools/text.h"
 
@@ -30,7 +30,7 @@ const CommandHelp kUnpinHelp = {
 int set_all_pinned(const Context& context, const std::vector<std::string>& paths, bool pinned) {
   std::vector<std::string> prefixes;  // All must exist before any is changed.
   for (const std::string& path : paths)
-    prefixes.push_back(checkpoint_argument(context.files(), path));
+    prefixes.push_back(internal::chosen_checkpoint(context.files(), path));
   Json checkpoints = Json::array();
   for (const std::string& prefix : prefixes) {
     set_pinned(context.files(), prefix, pinned);

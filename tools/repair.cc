@@ -12,12 +12,12 @@
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_history.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
+#include "crochet/checkpoint/directory/chosen_checkpoint.h"
 #include "crochet/checkpoint/directory/leftovers.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/io/directory.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/io/path.h"
-#include "tools/checkpoint_argument.h"
 #include "tools/command.h"
 #include "tools/inspection.h"
 #include "tools/text.h"
@@ -48,7 +48,7 @@ struct RepairOptions {
 // The contents of a directory, and what was done with them.
 struct Outcome {
   struct Checkpoint {
-    FoundCheckpoint found;
+    internal::FoundCheckpoint found;
     std::vector<std::string> damage;
     std::string suffix = {};  // Of its files, once they are set aside.
   };
@@ -68,10 +68,10 @@ struct Outcome {
 
 // The only basename of checkpoints with a step, or else the one that the state file names.
 std::string only_basename(FileSystem& files, const std::string& directory,
-                          const std::vector<FoundCheckpoint>& found) {
+                          const std::vector<internal::FoundCheckpoint>& found) {
   std::set<std::string> basenames;
-  std::vector<FoundCheckpoint> with_step;
-  for (const FoundCheckpoint& each : found)
+  std::vector<internal::FoundCheckpoint> with_step;
+  for (const internal::FoundCheckpoint& each : found)
     if (internal::step_of_prefix(each.prefix)) {
       with_step.push_back(each);
       basenames.insert(each.basename);
@@ -79,8 +79,8 @@ std::string only_basename(FileSystem& files, const std::string& directory,
   if (with_step.empty())
     throw NotFoundError(
         fmt::format("{}: no checkpoint <name>-<step> in this directory", directory));
-  if (const auto newest = newest_of(files, directory, with_step))
-    return base_name(newest->substr(0, newest->rfind('-')));
+  if (const auto of_run = internal::of_one_run(files, directory, with_step); !of_run.empty())
+    return of_run.back().basename;
   throw InvalidArgumentError(
       fmt::format("{}: holds checkpoints of several names; choose by --basename: {}", directory,
                   fmt::join(basenames, ", ")));
@@ -132,11 +132,11 @@ bool names_the_same(const CheckpointState& right, const std::optional<Checkpoint
 }
 
 Outcome examine(FileSystem& files, const std::string& directory, const RepairOptions& options) {
-  const std::vector<FoundCheckpoint> found = find_checkpoints(files, directory);
+  const std::vector<internal::FoundCheckpoint> found = internal::find_checkpoints(files, directory);
   Outcome outcome{.directory = directory, .basename = options.basename};
   if (outcome.basename.empty()) outcome.basename = only_basename(files, directory, found);
   bool any_sound = false;
-  for (const FoundCheckpoint& each : found) {
+  for (const internal::FoundCheckpoint& each : found) {
     if (each.basename != outcome.basename || !internal::step_of_prefix(each.prefix)) continue;
     outcome.checkpoints.push_back({each, inspect(files, each, Depth::kEverything).damage});
     any_sound = any_sound || outcome.checkpoints.back().damage.empty();
@@ -166,11 +166,11 @@ void carry_out(FileSystem& all_files, internal::CheckpointDirectory& directory,
   for (auto& leftover : outcome.leftovers) leftover.removed = !files.exists(leftover.path);
 }
 
-bool has_work(const Outcome& outcome, const RepairOptions& options) {
-  if (!outcome.state || !outcome.state_was_right) return true;
-  if (options.clean && !outcome.leftovers.empty()) return true;
+// Something that this command can do, with one option or another.
+bool has_work(const Outcome& outcome) {
   const auto is_damaged = [](const auto& each) { return !each.damage.empty(); };
-  return options.set_aside && std::ranges::any_of(outcome.checkpoints, is_damaged);
+  return !outcome.state_was_right || !outcome.leftovers.empty() ||
+         std::ranges::any_of(outcome.checkpoints, is_damaged);
 }
 
 std::string state_text(const Outcome& outcome, const RepairOptions& options) {
@@ -236,14 +236,14 @@ Json as_json(const Outcome& outcome, const RepairOptions& options) {
 
 int repair(const Context& context, const RepairOptions& options) {
   FileSystem& files = context.files();
-  const auto directory = directory_argument(files, options.path);
+  const auto directory = internal::directory_of_checkpoints(files, options.path);
   if (!directory) throw NotFoundError(fmt::format("{}: no such directory", options.path));
   std::optional<DirectoryLock> lock;
   if (!options.dry_run) lock.emplace(files, *directory);
   auto opened = internal::CheckpointDirectory::find(files, *directory);
   if (!opened) throw NotFoundError(fmt::format("{}: no such directory", *directory));
   Outcome outcome = examine(opened->files(), *directory, options);
-  const bool had_work = has_work(outcome, options);
+  const bool had_work = has_work(outcome);
   if (!options.dry_run) carry_out(files, *opened, options, outcome);
   if (context.json())
     context.print_json(as_json(outcome, options));

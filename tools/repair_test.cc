@@ -9,7 +9,6 @@
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
-#include "crochet/io/directory_lock.h"
 #include "crochet/testing/memory_file_system.h"
 #include "tools/testing/tool_run.h"
 
@@ -150,6 +149,23 @@ TEST_F(RepairTest, ADryRunChangesNothingAndReportsTheWork) {
   EXPECT_TRUE(files_.exists("run/m-40.index.tempstate12"));
 }
 
+// Whichever options would do it.
+TEST_F(RepairTest, ADryRunReportsAnyWork) {
+  write_state({10, 20, 30});
+  EXPECT_EQ(repair({"--dry-run"}).code, kSuccess);
+  put_file(files_, "run/m-40.index.tempstate12", "x");
+  EXPECT_EQ(repair({"--dry-run"}).code, kNegative);
+  EXPECT_EQ(repair().code, kSuccess);
+  EXPECT_EQ(repair({"--dry-run"}).code, kNegative);
+  EXPECT_EQ(repair({"--clean"}).code, kSuccess);
+  EXPECT_EQ(repair({"--dry-run"}).code, kSuccess);
+  damage_data(10);
+  EXPECT_EQ(repair().code, kSuccess);
+  EXPECT_EQ(repair({"--dry-run"}).code, kNegative);
+  EXPECT_EQ(repair({"--set-aside"}).code, kSuccess);
+  EXPECT_EQ(repair({"--dry-run"}).code, kSuccess);
+}
+
 TEST_F(RepairTest, LeftoversAreListedAndRemovedIfAsked) {
   const std::vector<std::string> left = {"run/m-40.data-00000-of-00001",
                                          "run/m-50.index.tempstate1"};
@@ -189,10 +205,11 @@ TEST_F(RepairTest, WithoutASoundOneNothingIsChanged) {
 }
 
 TEST_F(RepairTest, RefusesADirectoryThatARunHolds) {
-  const DirectoryLock lock(files_, "run");
+  const std::unique_ptr<FileLock> lock = files_.try_lock("run/.lock");
+  lock->write("pid 7 on host elsewhere\n");
   const ToolRun result = repair();
   EXPECT_EQ(result.code, kTrouble);
-  EXPECT_THAT(result.err, AllOf(HasSubstr("pid "), HasSubstr(" on host ")));
+  EXPECT_THAT(result.err, HasSubstr("another run holds its lock: pid 7 on host elsewhere"));
   EXPECT_THAT(result.out, IsEmpty());
   EXPECT_FALSE(files_.exists("run/checkpoint"));
   EXPECT_EQ(repair({"--dry-run"}).code, kNegative);

@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // crochet show: the tensors of a checkpoint.
+#include <charconv>
+
 #include <fmt/format.h>
 
+#include "crochet/checkpoint/directory/chosen_checkpoint.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
-#include "tools/checkpoint_argument.h"
 #include "tools/command.h"
 #include "tools/inspection.h"
 #include "tools/name_filter.h"
@@ -127,7 +129,7 @@ Json metadata_json(const CheckpointReader& reader) {
 }
 
 int show(const Context& context, const ShowOptions& options) {
-  const CheckpointReader reader(checkpoint_argument(context.files(), options.path),
+  const CheckpointReader reader(internal::chosen_checkpoint(context.files(), options.path),
                                 context.files());
   std::vector<Row> rows;
   bool any_damaged = false;
@@ -153,6 +155,15 @@ int show(const Context& context, const ShowOptions& options) {
   return found_none || any_damaged ? kNegative : kSuccess;
 }
 
+// CLI11's own check prints its range with 300 digits.
+std::string check_count(const std::string& text) {
+  uint64_t count = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, count);
+  if (error == std::errc() && stop == end) return {};
+  return fmt::format("\"{}\" is not a whole number of at least 0", text);
+}
+
 }  // namespace
 
 void add_show(CommandLine& line) {
@@ -162,7 +173,7 @@ void add_show(CommandLine& line) {
   command.add_flag("--no-stats", options.no_stats, "Types and shapes only; reads no data");
   command.add_option("--values", options.num_values, "Show the first N elements of each, too")
       ->type_name("N")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Validator(check_count, ""));
 }
 
 }  // namespace crochet::tool

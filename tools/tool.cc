@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "crochet/base/edit_distance.h"
 #include "crochet/base/error.h"
 #include "crochet/base/escape.h"
 #include "crochet/base/log.h"
@@ -60,12 +61,56 @@ void describe_program(CommandLine& line) {
   add_pin(line);
 }
 
+// The known word that was probably meant; "" if none is close.
+std::string closest(std::string_view wrong, const std::vector<std::string>& known) {
+  constexpr size_t kMaxDistance = 2;
+  std::string best;
+  size_t least = std::min(kMaxDistance + 1, wrong.size());
+  for (const std::string& word : known)
+    if (const size_t distance = internal::edit_distance(wrong, word); distance < least) {
+      least = distance;
+      best = word;
+    }
+  return best;
+}
+
+// `"shwo" is not a command; did you mean "show"?`
+std::string not_a(const char* what, std::string_view wrong, const std::vector<std::string>& known) {
+  const std::string meant = closest(wrong, known);
+  return fmt::format("\"{}\" is not {}{}", wrong, what,
+                     meant.empty() ? "" : fmt::format("; did you mean \"{}\"?", meant));
+}
+
+// Why the arguments cannot be parsed: the command or option that is unknown, or CLI11's reason.
+std::string complaint(const CommandLine& line, const std::vector<std::string>& arguments,
+                      const CLI::ParseError& error) {
+  const auto is_option = [](const std::string& argument) { return argument.starts_with('-'); };
+  const auto chosen = line.app.get_subcommands();
+  if (chosen.empty()) {
+    std::vector<std::string> commands;
+    for (const CLI::App* const each : line.app.get_subcommands({}))
+      commands.push_back(each->get_name());
+    const auto word = std::ranges::find_if_not(arguments, is_option);
+    return word == arguments.end() ? error.what() : not_a("a command", *word, commands);
+  }
+  std::vector<std::string> options;
+  for (const CLI::Option* const option : chosen.front()->get_options()) {
+    for (const std::string& name : option->get_lnames()) options.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) options.push_back("-" + name);
+  }
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
+    for (const std::string& argument : arguments)
+      if (const std::string name = argument.substr(0, argument.find('='));
+          is_option(name) && std::ranges::count(options, name) == 0)
+        return not_a("an option", name, options);
+  return error.what();
+}
+
 // Returns nothing if there is a command to run, otherwise the exit code.
-std::optional<int> parse(CommandLine& line, std::vector<std::string> arguments,
+std::optional<int> parse(CommandLine& line, const std::vector<std::string>& arguments,
                          const Context& context) {
-  std::ranges::reverse(arguments);  // CLI11 expects them in this order.
-  try {
-    line.app.parse(arguments);
+  try {  // CLI11 expects them in reverse order.
+    line.app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
     return std::nullopt;
   } catch (const CLI::CallForHelp&) {
     context.print(line.app.help());
@@ -73,7 +118,7 @@ std::optional<int> parse(CommandLine& line, std::vector<std::string> arguments,
     context.print(std::string(version.what()) + "\n");
   } catch (const CLI::ParseError& error) {
     const auto chosen = line.app.get_subcommands();
-    context.complain(fmt::format("{} (see crochet {}--help)", error.what(),
+    context.complain(fmt::format("{} (see crochet {}--help)", complaint(line, arguments, error),
                                  chosen.empty() ? "" : chosen.front()->get_name() + " "));
     return kTrouble;
   }

@@ -4,8 +4,8 @@
 // crochet verify: checks that checkpoints are complete and as they were written.
 #include <fmt/format.h>
 
+#include "crochet/checkpoint/directory/chosen_checkpoint.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
-#include "tools/checkpoint_argument.h"
 #include "tools/command.h"
 #include "tools/inspection.h"
 #include "tools/text.h"
@@ -27,15 +27,16 @@ struct VerifyOptions {
   bool quiet = false;
 };
 
-std::vector<FoundCheckpoint> checkpoints_of(FileSystem& files, const std::string& path) {
-  const auto directory = directory_argument(files, path);
-  if (!directory) return {look_at_checkpoint(files, checkpoint_argument(files, path))};
-  std::vector<FoundCheckpoint> found = find_checkpoints(files, *directory);
+std::vector<internal::FoundCheckpoint> checkpoints_of(FileSystem& files, const std::string& path) {
+  const auto directory = internal::directory_of_checkpoints(files, path);
+  if (!directory)
+    return {internal::look_at_checkpoint(files, internal::chosen_checkpoint(files, path))};
+  std::vector<internal::FoundCheckpoint> found = internal::find_checkpoints(files, *directory);
   if (found.empty()) throw NotFoundError(fmt::format("{}: no checkpoint in this directory", path));
   return found;
 }
 
-std::string as_text(const FoundCheckpoint& checkpoint, const Inspection& inspection) {
+std::string as_text(const internal::FoundCheckpoint& checkpoint, const Inspection& inspection) {
   const std::string prefix = printable(checkpoint.prefix);
   if (inspection.is_sound())
     return fmt::format("{}: sound{}\n", prefix,
@@ -46,7 +47,7 @@ std::string as_text(const FoundCheckpoint& checkpoint, const Inspection& inspect
   return text;
 }
 
-Json as_json(const FoundCheckpoint& checkpoint, const Inspection& inspection) {
+Json as_json(const internal::FoundCheckpoint& checkpoint, const Inspection& inspection) {
   Json lines = Json::array();
   for (const std::string& line : inspection.damage) lines.push_back(json_text(line));
   return {{"prefix", json_text(checkpoint.prefix)},
@@ -60,7 +61,7 @@ int verify(const Context& context, const VerifyOptions& options) {
   bool all_sound = true;
   Json checkpoints = Json::array();
   for (const std::string& path : options.paths)
-    for (const FoundCheckpoint& each : checkpoints_of(context.files(), path)) {
+    for (const internal::FoundCheckpoint& each : checkpoints_of(context.files(), path)) {
       const Inspection found = inspect(context.files(), each, Depth::kEverything);
       if (found.is_gone) continue;
       all_sound = all_sound && found.is_sound();

@@ -27,9 +27,6 @@ using namespace digits;
 
 namespace {
 
-// The exit code that shells report for a program ended by a signal.
-int exit_code(int signal) { return signal == 0 ? 0 : 128 + signal; }
-
 void print_results(const FinalOpsHook& final_values, const BestAccuracyHook& best) {
   const FetchValues& values = final_values.final_ops_values();
   if (!values) return;  // After a signal there is no time for an evaluation.
@@ -57,6 +54,7 @@ int train(const Options& options) {
       .checkpoint_dir = options.dir,
       .save_checkpoint_steps = options.save_steps,
       .save_checkpoint_secs = options.save_secs,
+      .save_summaries_steps = 100,  // By default every 2 s, but this takes only a few.
       .hooks = {StopAtStepHook({.last_step = options.steps}), NanTensorHook("loss"),
                 ProgressBarHook({.values = {"loss", "accuracy"}}), SignalHook({SIGINT, SIGTERM}),
                 best, final_values},
@@ -76,7 +74,7 @@ int train(const Options& options) {
 
   print_results(*final_values, *best);
   fmt::print("{}\n", report);
-  return exit_code(report.signal);
+  return report.exit_code();
 }
 
 }  // namespace
@@ -90,6 +88,6 @@ int main(int argc, char** argv) {
     return 2;
   } catch (const std::exception& error) {
     std::cerr << "digits: " << error.what() << '\n';
-    return pending_signal() == 0 ? 1 : exit_code(pending_signal());
+    return pending_signal() == 0 ? 1 : 128 + pending_signal();
   }
 }

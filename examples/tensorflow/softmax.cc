@@ -98,7 +98,7 @@ int run(const Options& options) {
   if (const FetchValues& value = accuracy->final_ops_values())
     fmt::print("accuracy {:.2f} %\n", 100 * value.scalar<float>());
   fmt::print("{}\n", report);
-  return report.signal == 0 ? 0 : 128 + report.signal;  // As shells report signals.
+  return report.exit_code();
 }
 
 }  // namespace

@@ -5,7 +5,8 @@
 
     check_events.py <directory> [<tag>[:<points>] ...]
 
-Both must have the same tags, and for each the same steps, times and values: points of curves in single precision,
+Both must have the same tags, except for the figures of saves: of those "checkpoint/...", the events have some, under
+"~checkpoint/...". For each tag, both must have the same steps, times and values: points of curves in single precision,
 histograms, texts. No step may occur twice: the points of a lost session must be revoked. Each tag in the arguments must
 exist, with at least that many points (1 if no number is given).
 """
@@ -140,6 +141,17 @@ def key_of(tag):
     return tag + "_" if tag in RESERVED_KEYS else tag
 
 
+# The group that TensorBoard shows last.
+OF_SAVES = "checkpoint/"
+
+
+def compare_with_lines(in_events, in_lines):
+    compare(
+        {tag.removeprefix("~") if tag.startswith("~" + OF_SAVES) else tag: points for tag, points in in_events.items()},
+        {tag: points for tag, points in in_lines.items() if "~" + tag in in_events or not tag.startswith(OF_SAVES)},
+    )
+
+
 def curves_of_tensorboard(directory):
     if not os.path.isdir(directory):
         raise Mismatch("no such directory")
@@ -198,7 +210,7 @@ def check(directory, requests):
     in_events, texts = curves_of_tensorboard(directory)
     if not in_events:
         raise Mismatch("TensorBoard found no points")
-    compare(in_events, curves_of_json_lines(directory, texts))
+    compare_with_lines(in_events, curves_of_json_lines(directory, texts))
     for tag, num_points in map(split_request, requests):
         found = len(in_events.get(tag, []))
         if found < num_points:

@@ -38,8 +38,36 @@ expect_no_error(tracked.cc "-DTRACKED=std::vector<float>")
 expect_error("${advice}" tracked.cc -DTRACKED=Opaque)
 expect_error("${advice}" tracked.cc -DTRACKED=SavesOnly)
 expect_error("${advice}" tracked.cc "-DTRACKED=const std::vector<float>")
-expect_error("${advice}" tracked.cc "-DTRACKED=std::vector<std::string>")
 expect_error("${advice}" tracked.cc "-DTRACKED=std::span<const float>")
+
+# The compiler names each type, also where it is a part of others.
+errors_of(text tracked.cc
+          "-DTRACKED=std::tuple<std::unique_lock<std::mutex>, std::mutex, std::thread, std::any, \
+std::function<int()>, std::weak_ptr<int>, std::priority_queue<int>, std::filesystem::path, \
+std::string_view, long double, std::atomic<Opaque>, std::shared_ptr<const int>, \
+std::unique_ptr<int[]>>")
+foreach(type unique_lock<std::mutex mutex thread any function<int weak_ptr<int priority_queue<int
+             filesystem path basic_string_view long.double atomic<Opaque const.int unique_ptr<int)
+  if(NOT text MATCHES "TypeThatCannotBeTracked<[^\n]*${type}")
+    message(SEND_ERROR "${type} is not refused: \"${text}\"")
+  endif()
+endforeach()
+if(NOT text MATCHES "${advice}.*or leave it out if the program can make it again")
+  message(SEND_ERROR "no advice: \"${text}\"")
+endif()
+foreach(type "std::map<std::string, std::vector<Opaque>>" "std::optional<Opaque>"
+             "std::variant<int, Opaque>" "std::unique_ptr<Opaque>"
+             "std::pair<std::array<Opaque, 2>, int>")
+  errors_of(text tracked.cc "-DTRACKED=${type}")
+  if(NOT text MATCHES "TypeThatCannotBeTracked<Opaque" OR NOT text MATCHES "${advice}")
+    message(SEND_ERROR "${type}: expected Opaque to be refused, found \"${text}\"")
+  endif()
+endforeach()
+set(pointer "crochet cannot track a raw pointer.*std::unique_ptr or std::shared_ptr")
+expect_error("${pointer}" tracked.cc "-DTRACKED=std::vector<float*>")
+set(order "crochet saves hashed containers in the order of their keys: give this key an operator<")
+expect_no_error(tracked.cc "-DTRACKED=std::vector<Unordered>")
+expect_error("${order}" tracked.cc "-DTRACKED=std::unordered_map<Unordered, int>")
 
 # A struct that lists its parts may own them.
 set(too_short "crochet cannot track a temporary: what is tracked must outlive the loop")
@@ -73,7 +101,26 @@ expect_error("static.assert.*std::make_shared<Hook>" stated.cc
 expect_error("static.assert.*std::make_shared<Hook>" stated.cc
              "-DSTATEMENT=Loop loop({.hooks = {named_hook}})")
 
+# A misspelt option, or a value of another type, and options in another order than they are declared.
+set(options_of_no_type "Misspelt option. Loop\\(LoopOptions{...}\\) gets its name reported")
+expect_error("${options_of_no_type}" stated.cc
+             "-DSTATEMENT=Loop loop({.checkpoint_dir = \"x\", .max_to_keeep = 3})")
+expect_error("${options_of_no_type}" stated.cc "-DSTATEMENT=Loop loop({.checkpoint_dir = 3})")
+expect_error("max_to_keeep" stated.cc
+             "-DSTATEMENT=Loop loop(LoopOptions{.checkpoint_dir = \"x\", .max_to_keeep = 3})")
+expect_error("designator order for field .*checkpoint_dir|Werror,-Wreorder-init-list" stated.cc -Werror
+             "-DSTATEMENT=Loop loop({.max_to_keep = 3, .checkpoint_dir = \"x\"})")
+
 expect_error("session.run_step_fn\\(&Model::step_fn, model\\)" stated.cc
              "-DSTATEMENT=monitored.run_step_fn(&Model::step_fn)")
 expect_error("a step function with one parameter, a StepContext&" stated.cc
              "-DSTATEMENT=monitored.run_step_fn([](int) {})")
+
+# The meaning of a result must be known.
+expect_no_error(stated.cc "-DSTATEMENT=training.run(returns_bool)")
+expect_no_error(stated.cc "-DSTATEMENT=training.run(returns_action, returns_bool)")
+set(result "the body of a loop returns nothing, a crochet::LoopAction, or a bool")
+expect_error("${result}" stated.cc "-DSTATEMENT=training.run(returns_float)")
+expect_error("${result}" stated.cc "-DSTATEMENT=training.run(returns_action, returns_float)")
+expect_error("the body of a loop without arguments, or with a Step&" stated.cc
+             "-DSTATEMENT=training.run([](int) {})")

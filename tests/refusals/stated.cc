@@ -16,8 +16,12 @@ struct Model {
   float step_fn(StepContext& context) { return context.run_with_hooks("loss").scalar<float>(); }
 };
 
+bool returns_bool();
+LoopAction returns_action(Step& step);
+float returns_float();
+
 void state(Session& session, MonitoredSession& monitored, Model& model, PlainHook& named_hook,
-           StopState& stop) {
+           StopState& stop, Loop& training) {
 #ifdef STATEMENT
   STATEMENT;
 #endif
@@ -33,4 +37,5 @@ void state(Session& session, MonitoredSession& monitored, Model& model, PlainHoo
   static_cast<void>(value);
   static_cast<void>(named_hook);
   static_cast<void>(stop);
+  static_cast<void>(training);
 }

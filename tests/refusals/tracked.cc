@@ -3,8 +3,24 @@
 //
 // Tracks TRACKED(), a temporary or a variable of this type; compiled, never run. See
 // refusals.cmake.
+#include <any>
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <queue>
 #include <span>
+#include <stack>
 #include <string>
+#include <string_view>
+#include <thread>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+#include <variant>
 #include <vector>
 
 #include "crochet/run/tracker.h"
@@ -20,6 +36,17 @@ struct Parts {
 
 struct SavesOnly {
   crochet::TensorMap save() const { return {}; }
+};
+
+// Neither can be compared, so nothing gives its values an order.
+struct Unordered {
+  int value = 0;
+  void track(crochet::Tracker& tracker) { tracker("value", value); }
+  friend bool operator==(const Unordered&, const Unordered&) = default;
+};
+template <>
+struct std::hash<Unordered> {
+  size_t operator()(const Unordered& key) const { return static_cast<size_t>(key.value); }
 };
 
 #ifdef TEMPORARY

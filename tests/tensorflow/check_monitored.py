@@ -15,7 +15,7 @@ one that a hook stops. Both sides must have the same
 - variables in the last checkpoint, to the bit.
 
 Deliberate differences (docs/porting.md) are excluded: crochet does not save again the step that it has
-just restored, and it writes curves of its saves, "checkpoint/...".
+just restored, and it writes curves of its saves, "~checkpoint/...".
 """
 
 import glob
@@ -130,7 +130,7 @@ def curves(directory):
     for path in sorted(glob.glob(os.path.join(directory, "events.out.tfevents.*"))):
         for event in v1.train.summary_iterator(path):
             for value in event.summary.value:
-                if not value.tag.startswith("checkpoint/"):
+                if not value.tag.startswith("~checkpoint/"):
                     is_number = value.WhichOneof("value") == "simple_value"
                     number = value.simple_value if is_number else tf.make_ndarray(value.tensor).item()
                     may_differ = value.tag == SPEED or event.step in MADE_TWICE

@@ -144,7 +144,7 @@ std::vector<std::string> points_in(FileSystem& files) {
   for (const std::string& path : event_files(files, "run"))
     for (const Event& event : read_event_file(files, path))
       for (const SummaryValue& value : event.values)
-        if (!value.tag.starts_with("checkpoint/"))
+        if (!value.tag.starts_with("~checkpoint/"))
           points.push_back(fmt::format("{} {} {:a}", value.tag, event.step, value.simple_value));
   return points;
 }

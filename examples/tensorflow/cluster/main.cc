@@ -154,7 +154,7 @@ int work(const Options& options, const tensorflow::Server& server) {
     say("accuracy {:.2f} %\n", 100 * value.scalar<float>());
   say("worker {} ended at step {} after {} of its own and {} recoveries\n", options.task,
       report.last_step, first_step->num_steps(), report.recoveries);
-  return report.signal == 0 ? 0 : 128 + report.signal;  // As shells report signals.
+  return report.exit_code();
 }
 
 int run(const Options& options) {

@@ -11,6 +11,7 @@
 #include "crochet/base/edit_distance.h"
 #include "crochet/base/error.h"
 #include "crochet/base/escape.h"
+#include "crochet/base/internal/dynamic_type.h"
 #include "crochet/base/log.h"
 #include "crochet/version.h"
 #include "tools/command.h"
@@ -98,7 +99,7 @@ std::string complaint(const CommandLine& line, const std::vector<std::string>& a
     for (const std::string& name : option->get_lnames()) options.push_back("--" + name);
     for (const std::string& name : option->get_snames()) options.push_back("-" + name);
   }
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
+  if (internal::dynamic_as<const CLI::ExtrasError>(&error) != nullptr)
     for (const std::string& argument : arguments)
       if (const std::string name = argument.substr(0, argument.find('='));
           is_option(name) && std::ranges::count(options, name) == 0)

@@ -17,6 +17,6 @@ void SessionRunContext::request_save(std::string reason) {
 
 std::string SessionRunContext::activity() const { return owner_ ? owner_->activity() : ""; }
 
-std::string SessionRunHook::name() const { return class_name(typeid(*this)); }
+std::string SessionRunHook::name() const { return class_name_of(*this, "SessionRunHook"); }
 
 }  // namespace crochet::inline v0

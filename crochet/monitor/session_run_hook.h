@@ -128,7 +128,7 @@ class CROCHET_EXPORT SessionRunHook {
   // Where Loop and train put it in the list.
   virtual HookPlace place() const { return HookPlace::kAsGiven; }
 
-  // The class's name, for logs and checkpoints.
+  // The class's name, for logs and checkpoints; without run-time type information "SessionRunHook".
   virtual std::string name() const;
 };
 

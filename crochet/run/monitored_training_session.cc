@@ -6,6 +6,7 @@
 
 #include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
+#include "crochet/base/internal/dynamic_type.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/saver/registered_saver.h"
@@ -135,7 +136,7 @@ void note_start(const MonitoredSession& session, const SessionCreator& creator, 
 SaveStatistics saving_of(const HookList& hooks) {
   SaveStatistics sum;
   for (const HookHandle& hook : hooks)
-    if (const auto* const saver = dynamic_cast<const CheckpointSaverHook*>(&*hook))
+    if (const auto* const saver = internal::dynamic_as<const CheckpointSaverHook>(&*hook))
       sum.add(saver->statistics());
   return sum;
 }

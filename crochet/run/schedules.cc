@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
-#include <typeinfo>
 
 #include <fmt/ranges.h>
 
@@ -65,7 +64,7 @@ bool Schedule::note_changes(const std::vector<double>& stored) const {
       std::equal(parameters_.begin(), parameters_.end(), stored.begin()))
     return false;
   log_warning(fmt::format("{}: the checkpoint was saved with other options: found {}, uses {}",
-                          class_name(typeid(*this)), stored, parameters_));
+                          class_name_of(*this, "Schedule"), stored, parameters_));
   return true;
 }
 

@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <typeindex>
 #include <vector>
 
 #include "crochet/base/export.h"
@@ -20,6 +19,15 @@
 namespace crochet::inline v0 {
 
 class Session;
+
+namespace internal {
+
+// Has another address for each type, in all libraries and the program. Other than std::type_index,
+// programs without run-time type information can use it.
+template <typename T>
+CROCHET_EXPORT inline char type_key = 0;
+
+}  // namespace internal
 
 // An object that is saved and restored with the variables of a graph.
 struct RegisteredSaveable {
@@ -76,7 +84,7 @@ class CROCHET_EXPORT Graph {
   // A session over this graph, not yet restored; starts_initialized() returns whether its variables
   // have values. `target` names where it runs: "" is this process, other values depend on the
   // engine. Throws: InvalidArgumentError for a target or settings that the engine does not know.
-  virtual std::unique_ptr<Session> new_session(const std::string& target,
+  virtual std::unique_ptr<Session> new_session(const std::string& target = {},
                                                const SessionConfig& config = {}) = 0;
   // Null if there is no such operation.
   virtual const OperationInfo* find_operation(std::string_view name) const = 0;
@@ -157,12 +165,12 @@ class CROCHET_EXPORT Graph {
   // order they were attached. Allowed after finalize().
   template <typename T>
   void attach(std::shared_ptr<T> object) {
-    attachments_[typeid(T)].push_back(std::move(object));
+    attachments_[&internal::type_key<T>].push_back(std::move(object));
   }
   template <typename T>
   std::vector<std::shared_ptr<T>> attached() const {
     std::vector<std::shared_ptr<T>> objects;
-    if (const auto found = attachments_.find(typeid(T)); found != attachments_.end())
+    if (const auto found = attachments_.find(&internal::type_key<T>); found != attachments_.end())
       for (const std::shared_ptr<void>& object : found->second)
         objects.push_back(std::static_pointer_cast<T>(object));
     return objects;
@@ -182,7 +190,7 @@ class CROCHET_EXPORT Graph {
   bool finalized_ = false;
   std::map<std::string, std::vector<Output>, std::less<>> collections_;
   std::vector<std::shared_ptr<BackgroundLoop>> loops_;
-  std::map<std::type_index, std::vector<std::shared_ptr<void>>> attachments_;
+  std::map<const void*, std::vector<std::shared_ptr<void>>> attachments_;
   std::vector<RegisteredSaveable> saveables_;
 };
 

@@ -114,7 +114,7 @@ class CROCHET_EXPORT ScriptedGraph final : public Graph {
   // The settings of the last session requested.
   SessionConfig last_config() const;
 
-  std::unique_ptr<Session> new_session(const std::string& target,
+  std::unique_ptr<Session> new_session(const std::string& target = {},
                                        const SessionConfig& config = {}) override;
   const OperationInfo* find_operation(std::string_view name) const override;
   std::vector<std::string> operation_names() const override;

@@ -20,6 +20,7 @@ set(expected
     "crochet/io/wrong_test.cc: io may not include crochet/session/graph.h"
     "crochet/nowhere/unknown.h: its folder is not in the table"
     "crochet/summary/unknown_layer.cc: summary may not include crochet/nowhere/unknown.h"
+    "tools/casts.cc: only crochet/base/internal/dynamic_type.h may call what it calls"
     "tools/own_parser.cc: only crochet/base/parse_json.cc may call what it calls"
     "tools/removes.cc: only crochet/checkpoint/directory/checkpoint_directory.cc may call what it calls"
     "tools/too_high.cc: tools may not include crochet/run/loop.h")

@@ -6,6 +6,7 @@
 
 #include <fmt/ranges.h>
 
+#include "crochet/base/internal/dynamic_type.h"
 #include "crochet/tensor/fmt.h"
 
 namespace crochet::inline v0::internal {
@@ -69,7 +70,7 @@ void throw_mismatch(const RestoreMismatch& mismatch, const std::string& message)
 }
 
 const RestoreMismatch* mismatch_of(const Error& error) {
-  const auto* const found = dynamic_cast<const HasMismatch*>(&error);
+  const auto* const found = dynamic_as<const HasMismatch>(&error);
   return found == nullptr ? nullptr : &found->mismatch();
 }
 

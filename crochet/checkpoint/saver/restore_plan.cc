@@ -14,6 +14,7 @@
 #include <fmt/ranges.h>
 
 #include "crochet/base/error.h"
+#include "crochet/base/internal/dynamic_type.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/file/checkpoint_pass.h"
@@ -221,7 +222,7 @@ class RestorePlan {
       const std::string own_key = selection_.place_of(object->name).key;
       const bool is_renamed = keys[object].empty();
       ObjectPart part{object, std::move((is_renamed ? by_other_name : keys)[object])};
-      if (auto* const parted = dynamic_cast<PartedSaveable*>(object->object.get())) {
+      if (auto* const parted = internal::dynamic_as<PartedSaveable>(object->object.get())) {
         part.parted = parted;
         plan_parts(std::move(part));
         continue;

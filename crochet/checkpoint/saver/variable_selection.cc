@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "crochet/base/error.h"
+#include "crochet/base/internal/dynamic_type.h"
 #include "crochet/session/parted_saveable.h"
 #include "crochet/tensor/fmt.h"
 
@@ -76,8 +77,9 @@ VariableSelection::Selected VariableSelection::select(const Graph& graph) const 
   selected.variables = graph.variables();
   std::erase_if(selected.variables, [&](const Variable& v) { return !is_selected(v.name()); });
   for (const RegisteredSaveable& object : graph.saveables())
-    if (is_listed(object.name) && (passes(object.name) || dynamic_cast<const PartedSaveable*>(
-                                                              object.object.get()) != nullptr))
+    if (is_listed(object.name) &&
+        (passes(object.name) ||
+         internal::dynamic_as<const PartedSaveable>(object.object.get()) != nullptr))
       selected.objects.push_back(&object);
   if (known.size() == by_name_.size()) return selected;
   std::vector<std::string_view> unknown;

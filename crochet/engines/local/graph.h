@@ -145,7 +145,7 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
   bool checks_snapshots() const { return checks_snapshots_; }
 
   // Throws: InvalidArgumentError for a target other than "", and for any settings.
-  std::unique_ptr<Session> new_session(const std::string& target,
+  std::unique_ptr<Session> new_session(const std::string& target = {},
                                        const SessionConfig& config = {}) override;
   const OperationInfo* find_operation(std::string_view name) const override;
   std::vector<std::string> operation_names() const override;

@@ -92,7 +92,7 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
   // `config`: a serialized ConfigProto; for a cluster see cluster_config.h.
   // Throws: UnimplementedError for any other target; InvalidArgumentError for an invalid config;
   // DeadlineExceededError if members of the cluster do not answer.
-  std::unique_ptr<Session> new_session(const std::string& target,
+  std::unique_ptr<Session> new_session(const std::string& target = {},
                                        const SessionConfig& config = {}) override;
   const OperationInfo* find_operation(std::string_view name) const override;
   std::vector<std::string> operation_names() const override;

@@ -13,6 +13,7 @@
 #include <fmt/ranges.h>
 
 #include "crochet/base/error.h"
+#include "crochet/base/internal/dynamic_type.h"
 #include "crochet/engines/tensorflow/session.h"
 #include "crochet/monitor/background_threads.h"
 #include "crochet/monitor/coordinated_thread.h"
@@ -102,7 +103,7 @@ void SyncReplicasHook::begin(crochet::Graph& graph) {
 }
 
 void SyncReplicasHook::after_create_session(crochet::Session& session, Coordinator& coordinator) {
-  if (dynamic_cast<Session*>(&session) == nullptr)
+  if (crochet::internal::dynamic_as<Session>(&session) == nullptr)
     throw FailedPreconditionError("SyncReplicasHook: the session is not a TensorFlow session");
   const crochet::Graph& graph = session.graph();
   const Tensor missing = session.run(only_one(graph, kSyncReadyForLocalInitOp)).tensor();

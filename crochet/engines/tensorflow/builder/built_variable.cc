@@ -1,6 +1,7 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/base/error.h"
+#include "crochet/base/internal/dynamic_type.h"
 #include "crochet/engines/tensorflow/builder/graph_builder.h"
 #include "crochet/engines/tensorflow/c_api.h"
 #include "crochet/tensor/fmt.h"
@@ -9,7 +10,7 @@ namespace crochet::inline v0::tensorflow {
 namespace {
 
 const Graph::Part& whole_part(const Variable& variable) {
-  if (!variable || dynamic_cast<const Graph*>(variable.info()->graph) == nullptr)
+  if (!variable || crochet::internal::dynamic_as<const Graph>(variable.info()->graph) == nullptr)
     throw InvalidArgumentError(fmt::format("\"{}\" is not a variable of TensorFlow",
                                            variable ? variable.name() : "(none)"));
   const Graph::VariableNode& node = node_of(variable);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
+#include "crochet/base/internal/dynamic_type.h"
 #include "crochet/engines/tensorflow/builder/function_rules.h"
 #include "crochet/engines/tensorflow/builder/operation_rules.h"
 #include "crochet/engines/tensorflow/c_api.h"
@@ -24,7 +25,7 @@ bool is_empty_word(const Attribute& attribute) {
 }
 
 Graph& checked_graph(crochet::Graph& graph) {
-  auto* const ours = dynamic_cast<Graph*>(&graph);
+  auto* const ours = crochet::internal::dynamic_as<Graph>(&graph);
   if (ours == nullptr)
     throw InvalidArgumentError("GraphBuilder: the graph is not one that TensorFlow runs");
   return *ours;

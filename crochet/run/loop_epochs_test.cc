@@ -158,6 +158,33 @@ TEST_F(EpochsInALoopTest, CallsAFunctionEveryEpoch) {
   EXPECT_THAT(calls, ElementsAre(Pair(1, 3), Pair(2, 6), Pair(3, 9)));
 }
 
+TEST_F(EpochsInALoopTest, CallsAFunctionAtOneEpoch) {
+  std::vector<std::pair<int64_t, int64_t>> calls;
+  for (const int64_t last_step : {5, 6, 7, 12}) {
+    Epochs epochs(6, {.batch_size = 2});
+    Loop loop(options(
+        {at_epoch(epochs, 2, {}, [&](int64_t epoch) { calls.emplace_back(epoch, last_step); }),
+         StopAtStepHook({.last_step = last_step})}));
+    loop.track("epochs", epochs);
+    loop.run([&] { epochs.next(); });
+  }
+  EXPECT_THAT(calls, ElementsAre(Pair(2, 6)));
+}
+
+TEST_F(EpochsInALoopTest, CallsItAlsoIfAStepCompletesSeveralEpochs) {
+  std::vector<int64_t> calls;
+  Epochs epochs(2, {.batch_size = 2});
+  Loop loop(options({at_epoch(epochs, 2, {}, [&](int64_t epoch) { calls.push_back(epoch); }),
+                     StopAtStepHook({.last_step = 3})}));
+  loop.track("epochs", epochs);
+  loop.run([&] {
+    for (int i = 0; i < 3; ++i) epochs.next();
+  });
+  EXPECT_THAT(calls, ElementsAre(3));
+  EXPECT_THAT([&] { at_epoch(epochs, 0, {}, [](int64_t) {}); },
+              ThrowsMessage<InvalidArgumentError>("at_epoch: epoch is 0, expected 1 or more"));
+}
+
 // The attempt that took the last batch of the epoch was skipped.
 TEST_F(EpochsInALoopTest, CallsItAfterASkippedLastBatchToo) {
   std::vector<int64_t> calls;

@@ -14,6 +14,14 @@ foreach(crochet_needed Threads fmt "nlohmann_json 3.11")
   endif()
 endforeach()
 
+# Debian has {fmt} as a shared library only: programs that are linked with -static need it compiled
+# into crochet.
+option(CROCHET_FMT_HEADER_ONLY "Compile {fmt} into crochet instead of linking its library" OFF)
+set(crochet_fmt fmt::fmt)
+if(CROCHET_FMT_HEADER_ONLY)
+  set(crochet_fmt fmt::fmt-header-only)
+endif()
+
 # crochet_find_library(<name> <header> [<library>]): a target for a library without a CMake package.
 function(crochet_find_library name header)
   string(TOUPPER ${name} variable)

@@ -44,6 +44,7 @@ run(${CMAKE_COMMAND} --build ${scratch}/build)
 run(${scratch}/build/core ${scratch}/checkpoints)
 run(${prefix}/bin/crochet verify ${scratch}/checkpoints)
 run(${scratch}/build/testing)
+run(${scratch}/build/no_rtti)
 if(with_tensorflow)
   run(${scratch}/build/with_tensorflow)
 endif()
@@ -68,6 +69,12 @@ separate_arguments(options UNIX_COMMAND "${options}")
 separate_arguments(plain_flags UNIX_COMMAND "${flags}")
 run(${compiler} -std=c++20 ${plain_flags} ${consumer}/core.cc ${options} -o ${scratch}/plain)
 run(${scratch}/plain ${scratch}/plain_checkpoints)
+
+# A crochet without shared libraries can be part of a program without any.
+if(fully_static)
+  run(${compiler} -std=c++20 ${plain_flags} -static ${consumer}/core.cc ${options} -o ${scratch}/static)
+  run(${scratch}/static ${scratch}/static_checkpoints)
+endif()
 
 # A component that does not exist is an error that names it.
 execute_process(

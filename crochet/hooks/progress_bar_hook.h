@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstdio>
-#include <deque>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "crochet/base/clock.h"
 #include "crochet/base/export.h"
@@ -20,8 +20,8 @@ struct ProgressBarHookOptions {
   // Seconds between two lines if the stream is not a terminal; there is also a line at each tenth
   // of the way.
   double every_secs = 10;
-  // Where it is drawn. Not owned.
-  std::FILE* stream = stdout;
+  // Where it is drawn; by default apart from what the program prints as its result. Not owned.
+  std::FILE* stream = stderr;
   // The machine's if null. Not owned.
   Clock* clock = nullptr;
 };
@@ -58,11 +58,11 @@ class CROCHET_EXPORT ProgressBarHook final : public SessionRunHook {
   Clock* clock_;  // Not owned.
   Output step_;
   Fetches request_;                 // The values.
-  std::unique_ptr<Screen> screen_;  // Set between begin and the end.
+  std::shared_ptr<Screen> screen_;  // Set between begin and the end.
 
   Progress progress_;
   // The steps shown, with their times, over the period that the rate is measured.
-  std::deque<std::pair<Clock::TimePoint, int64_t>> history_;
+  std::vector<std::pair<Clock::TimePoint, int64_t>> history_;
   int64_t shown_step_ = -1;
   Clock::TimePoint shown_at_;
   bool requested_ = false;

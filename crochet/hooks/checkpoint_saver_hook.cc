@@ -79,7 +79,7 @@ Saver& CheckpointSaverHook::saver() {
 
 BackgroundSaver& CheckpointSaverHook::background() {
   if (!background_)
-    background_ = std::make_unique<BackgroundSaver>(
+    background_ = std::make_shared<BackgroundSaver>(
         saver(), BackgroundSaverOptions{.overlap = options_.overlap});
   return *background_;
 }

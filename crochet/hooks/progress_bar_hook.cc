@@ -74,7 +74,7 @@ void ProgressBarHook::after_create_session(Session& session, Coordinator&) {
   shown_at_ = clock_->now();
   history_ = {{shown_at_, shown_step_}};
   // Not in begin: log lines of restoring need no room above a bar.
-  if (!screen_) screen_ = std::make_unique<Screen>(options_.stream);
+  if (!screen_) screen_ = std::make_shared<Screen>(options_.stream);
 }
 
 bool ProgressBarHook::is_due(int64_t step, std::optional<int64_t> last_step) const {
@@ -109,7 +109,8 @@ void ProgressBarHook::after_run(SessionRunContext& context, const SessionRunValu
 }
 
 void ProgressBarHook::measure_rate() {
-  while (history_.size() > 1 && shown_at_ - history_[1].first >= kRateOver) history_.pop_front();
+  while (history_.size() > 1 && shown_at_ - history_[1].first >= kRateOver)
+    history_.erase(history_.begin());
   const double secs = to_seconds(shown_at_ - history_.front().first);
   const int64_t steps = shown_step_ - history_.front().second;
   if (steps > 0 && secs > 0) progress_.steps_per_sec = static_cast<double>(steps) / secs;

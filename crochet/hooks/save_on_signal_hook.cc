@@ -30,7 +30,7 @@ SaveOnSignalHook::~SaveOnSignalHook() = default;
 SaveOnSignalHook::SaveOnSignalHook(SaveOnSignalHook&&) noexcept = default;
 
 void SaveOnSignalHook::begin(Graph&) {
-  auto handlers = std::make_unique<internal::SignalHandlers>(signals_, crochet_note_signal);
+  auto handlers = std::make_shared<internal::SignalHandlers>(signals_, crochet_note_signal);
   for (const int signal : signals_) arrived_signals[static_cast<size_t>(signal)] = false;
   handlers_ = std::move(handlers);
 }

@@ -40,7 +40,7 @@ class CROCHET_EXPORT SaveOnSignalHook final : public SessionRunHook {
 
  private:
   std::vector<int> signals_;
-  std::unique_ptr<internal::SignalHandlers> handlers_;  // Set between begin and the end.
+  std::shared_ptr<internal::SignalHandlers> handlers_;  // Set between begin and the end.
 };
 
 }  // namespace crochet::inline v0

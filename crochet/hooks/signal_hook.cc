@@ -35,7 +35,7 @@ SignalHook::~SignalHook() = default;
 SignalHook::SignalHook(SignalHook&&) noexcept = default;
 
 void SignalHook::begin(Graph&) {
-  handlers_ = std::make_unique<internal::SignalHandlers>(signals_, crochet_handle_signal);
+  handlers_ = std::make_shared<internal::SignalHandlers>(signals_, crochet_handle_signal);
 }
 
 void SignalHook::after_create_session(Session&, Coordinator& coordinator) {

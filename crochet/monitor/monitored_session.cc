@@ -11,6 +11,8 @@
 #include "crochet/monitor/coordinated_session.h"
 #include "crochet/monitor/coordinated_thread.h"
 #include "crochet/monitor/coordinator.h"
+#include "crochet/monitor/internal/hooked_session.h"
+#include "crochet/monitor/internal/recoverable_session.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -216,6 +218,19 @@ FetchValues MonitoredSession::run_once(const Fetches& fetches, const Feeds& feed
   const Call call(*this, "run_with_hooks");
   return recoverable_ != nullptr ? recoverable_->run_once(fetches, feeds, options, metadata)
                                  : stack_->run(fetches, feeds, options, metadata);
+}
+
+void MonitoredSession::check_recoverable_is_open() const {
+  if (recoverable_ != nullptr) recoverable_->check_open();
+}
+
+void MonitoredSession::recover_or_rethrow() {
+  if (recoverable_ == nullptr) throw;
+  recoverable_->recover_or_rethrow();
+}
+
+int MonitoredSession::num_recoveries() const {
+  return recoverable_ != nullptr ? recoverable_->num_recoveries() : 0;
 }
 
 void MonitoredSession::check_open(const char* what) const {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <concepts>
+#include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -12,12 +14,14 @@
 
 #include "crochet/base/export.h"
 #include "crochet/monitor/hook_list.h"
-#include "crochet/monitor/internal/hooked_session.h"
-#include "crochet/monitor/internal/recoverable_session.h"
 #include "crochet/monitor/session_creator.h"
 #include "crochet/monitor/step_context.h"
+#include "crochet/monitor/stop_request.h"
 
 namespace crochet::inline v0 {
+
+class RecoverableSession;
+class WrappedSession;
 
 struct MonitoredSessionOptions {
   // Unset: no limit.
@@ -109,9 +113,7 @@ class CROCHET_EXPORT MonitoredSession {
 
   // Who requested the stop, and why.
   std::optional<StopRequest> stop_request() const;
-  int num_recoveries() const {
-    return recoverable_ != nullptr ? recoverable_->num_recoveries() : 0;
-  }
+  int num_recoveries() const;
   // The step found when the first session was created; unset if the graph counts no steps.
   std::optional<int64_t> first_step() const { return first_step_; }
   // The step now, or when the session was closed.
@@ -133,10 +135,18 @@ class CROCHET_EXPORT MonitoredSession {
   std::invoke_result_t<StepFn&, StepContext&> retry_step(StepFn& step_fn) {
     check_open("run_step_fn");
     StepContext context(*this);
-    if (recoverable_ == nullptr) return step_fn(context);
-    return recoverable_->retry(
-        [&]() -> std::invoke_result_t<StepFn&, StepContext&> { return step_fn(context); });
+    while (true) {
+      try {
+        check_recoverable_is_open();
+        return step_fn(context);
+      } catch (...) {
+        recover_or_rethrow();
+      }
+    }
   }
+  // Those of recoverable_, if there is one. Without one, every error is thrown.
+  void check_recoverable_is_open() const;
+  void recover_or_rethrow();
   // The error that a thread of the session reported, unless it is one to recover from, or `error`.
   std::exception_ptr cause_of(std::exception_ptr error) const noexcept;
   // abort() for an open session.

@@ -192,7 +192,7 @@ int64_t Loop::restore() {
   const int64_t step = read_global_step(*session);
   step_to_save_ = step;
   restored_ =
-      std::make_unique<internal::EarlyRestore>(internal::EarlyRestore{.report = std::move(report),
+      std::make_shared<internal::EarlyRestore>(internal::EarlyRestore{.report = std::move(report),
                                                                       .names = tracked_names(),
                                                                       .options = options_.restore,
                                                                       .is_own = is_own});

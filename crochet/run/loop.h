@@ -332,7 +332,7 @@ class CROCHET_EXPORT Loop {
   int64_t skipped_steps_ = 0;
   MonitoredSession* session_ = nullptr;  // During run().
   std::optional<int64_t> step_to_save_;  // After restore(), or a run that did not fail.
-  std::unique_ptr<const internal::EarlyRestore> restored_;  // By restore().
+  std::shared_ptr<const internal::EarlyRestore> restored_;  // By restore().
   std::optional<RestoreReport> started_from_;               // By run(), LoopOptions::restore.from.
   bool has_run_ = false;
   const char* within_ = nullptr;  // The function that is being called, if it calls back.

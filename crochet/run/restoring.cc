@@ -187,7 +187,7 @@ void set_restore_options(SaverOptions& saver, const RestoreOptions& options) {
   saver.allow_mismatched = options.allow_mismatched;
   saver.allow_surplus = options.allow_surplus;
   saver.rename = options.rename;
-  if (options.from.empty() && !options.which.is_newest()) saver.go_back_to = options.which;
+  if (options.from.empty()) saver.go_back_to = options.which;
 }
 
 RestoreReport restore_from(Session& session, const RestoreOptions& options, FileSystem* files) {

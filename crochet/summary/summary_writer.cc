@@ -215,14 +215,14 @@ bool SummaryWriter::has_history() {
 EventFileWriter& SummaryWriter::events() {
   if (!events_) {
     has_history();
-    events_ = std::make_unique<EventFileWriter>(files_, clock_, directory_);
+    events_ = std::make_shared<EventFileWriter>(files_, clock_, directory_);
   }
   return *events_;
 }
 
 JsonLinesWriter& SummaryWriter::json_lines() {
   if (!json_lines_)
-    json_lines_ = std::make_unique<JsonLinesWriter>(files_, join_path(directory_, kJsonLinesName));
+    json_lines_ = std::make_shared<JsonLinesWriter>(files_, join_path(directory_, kJsonLinesName));
   return *json_lines_;
 }
 
@@ -235,7 +235,7 @@ bool SummaryWriter::write_event(const Event& event) {
 
 // A writer is closed after an error; the next add opens a new one.
 template <typename Writer, typename Operation>
-bool SummaryWriter::attempt(std::unique_ptr<Writer>& writer, Operation operation) {
+bool SummaryWriter::attempt(std::shared_ptr<Writer>& writer, Operation operation) {
   try {
     operation();
     return true;

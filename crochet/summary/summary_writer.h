@@ -125,7 +125,7 @@ class CROCHET_EXPORT SummaryWriter {
   template <typename Operation>
   void locked(Operation operation);
   template <typename Writer, typename Operation>
-  bool attempt(std::unique_ptr<Writer>& writer, Operation operation);
+  bool attempt(std::shared_ptr<Writer>& writer, Operation operation);
   std::string take_warning();
 
   // Constant after construction.
@@ -134,8 +134,8 @@ class CROCHET_EXPORT SummaryWriter {
   Clock& clock_;       // Not owned.
 
   mutable std::mutex mutex_;  // Guards what follows.
-  std::unique_ptr<EventFileWriter> events_;
-  std::unique_ptr<JsonLinesWriter> json_lines_;
+  std::shared_ptr<EventFileWriter> events_;
+  std::shared_ptr<JsonLinesWriter> json_lines_;
   // The step from which a session continues, until its start is written.
   std::optional<int64_t> pending_start_;
   // True if there may be values that a start invalidates; unset: not checked yet.

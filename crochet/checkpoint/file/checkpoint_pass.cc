@@ -78,7 +78,7 @@ CheckpointPass::CheckpointPass(const CheckpointReader& reader,
   std::iota(order_.begin(), order_.end(), size_t{0});
   const auto is_before_of = [&](size_t a, size_t b) { return is_before(located[a], located[b]); };
   if (!std::ranges::is_sorted(order_, is_before_of)) std::ranges::stable_sort(order_, is_before_of);
-  state_ = std::make_unique<State>(*reader.contents_, std::move(located));
+  state_ = std::make_shared<State>(*reader.contents_, std::move(located));
 }
 
 CheckpointPass::~CheckpointPass() = default;

@@ -36,6 +36,8 @@ class CROCHET_EXPORT CheckpointPass {
   // missing names and slices, data files that are missing or too short.
   CheckpointPass(const CheckpointReader& reader, const std::vector<TensorRequest>& requests);
   ~CheckpointPass();
+  CheckpointPass(const CheckpointPass&) = delete;
+  CheckpointPass& operator=(const CheckpointPass&) = delete;
 
   // The indices of the requests, in the order of their location in the files.
   const std::vector<size_t>& order() const { return order_; }
@@ -46,7 +48,7 @@ class CROCHET_EXPORT CheckpointPass {
 
  private:
   struct State;
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;
   std::vector<size_t> order_;
 };
 

@@ -31,7 +31,7 @@ using internal::ReadRun;
 using internal::StoredTensor;
 
 CheckpointReader::CheckpointReader(std::string prefix, FileSystem& files)
-    : contents_(std::make_unique<CheckpointContents>(std::move(prefix), files)) {}
+    : contents_(std::make_shared<CheckpointContents>(std::move(prefix), files)) {}
 CheckpointReader::~CheckpointReader() = default;
 CheckpointReader::CheckpointReader(CheckpointReader&&) noexcept = default;
 CheckpointReader& CheckpointReader::operator=(CheckpointReader&&) noexcept = default;

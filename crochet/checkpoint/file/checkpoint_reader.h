@@ -113,7 +113,7 @@ class CROCHET_EXPORT CheckpointReader {
  private:
   friend class CheckpointPass;
 
-  std::unique_ptr<internal::CheckpointContents> contents_;
+  std::shared_ptr<internal::CheckpointContents> contents_;
 };
 
 }  // namespace crochet::inline v0

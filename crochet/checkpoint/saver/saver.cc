@@ -125,7 +125,7 @@ std::string Saver::save(Session& session, const std::string& save_path,
 }
 
 SaveTicket Saver::save_async(Session& session, const std::string& save_path, int64_t step) {
-  if (!background_) background_ = std::make_unique<BackgroundSaver>(*this);
+  if (!background_) background_ = std::make_shared<BackgroundSaver>(*this);
   background_->take_finished();  // Callers have the tickets.
   background_->wait_for_turn();
   return background_->enqueue(snapshot_for(session, prefix_of(save_path, step)), save_path, step);

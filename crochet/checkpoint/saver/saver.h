@@ -227,8 +227,8 @@ class CROCHET_EXPORT Saver {
   std::atomic<bool> built_;
   mutable std::atomic<bool> operations_logged_ = false;
   mutable std::atomic<bool> unsaved_logged_ = false;
-  std::unique_ptr<BackgroundSaver> background_;          // Made by the first save_async().
-  std::unique_ptr<internal::UnusedCheckpoints> unused_;  // Not yet set aside.
+  std::shared_ptr<BackgroundSaver> background_;          // Made by the first save_async().
+  std::shared_ptr<internal::UnusedCheckpoints> unused_;  // Not yet set aside.
 };
 
 }  // namespace crochet::inline v0

@@ -109,8 +109,8 @@ struct SaverOptions {
   // The checkpoint to which restore_newest() goes back once, instead of the newest one. The newer
   // ones of its directory are abandoned: their files are renamed to `<name>.abandoned`. Checkpoints
   // saved from then on record it, so that a run that is started again with this option continues
-  // from the newest.
-  std::optional<Checkpoint> go_back_to = {};
+  // from the newest. Checkpoint::newest(): it does not go back.
+  Checkpoint go_back_to = Checkpoint::newest();
   // A saver with nothing to save does nothing; otherwise that is an error.
   bool allow_empty = false;
   // Nothing can be saved or restored before build(). Not together with var_list.

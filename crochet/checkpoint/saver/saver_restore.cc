@@ -97,19 +97,19 @@ RestoreReport Saver::restore(Session& session, const std::string& prefix) {
 // the newest one was saved since.
 std::vector<RestoreCandidate> Saver::abandon_newer(std::vector<RestoreCandidate>& candidates,
                                                    const std::string& directory) const {
-  const std::optional<Checkpoint>& which = options().go_back_to;
-  if (!which) return {};
+  const Checkpoint& which = options().go_back_to;
+  if (which.is_newest()) return {};
   const RestoreCandidate& newest = candidates.back();
   const auto sidecar = read_sidecar(newest.directory->files(), newest.prefix);
-  if (sidecar && sidecar->went_back_to == to_string(*which)) {
+  if (sidecar && sidecar->went_back_to == to_string(which)) {
     log_info(fmt::format("{} was saved after the run went back to {}: it does not go back again",
-                         newest.prefix, to_string(*which)));
+                         newest.prefix, to_string(which)));
     return {};
   }
   std::vector<internal::FoundCheckpoint> found;
   for (const RestoreCandidate& each : candidates)
     found.push_back(internal::look_at_checkpoint(each.directory->files(), each.prefix));
-  const std::string chosen = internal::chosen_of(found, directory, *which).prefix;
+  const std::string chosen = internal::chosen_of(found, directory, which).prefix;
   const auto after = std::ranges::find(candidates, chosen, &RestoreCandidate::prefix) + 1;
   std::vector<RestoreCandidate> newer(after, candidates.end());
   candidates.erase(after, candidates.end());
@@ -127,10 +127,10 @@ std::optional<std::string> Saver::restore_newest(Session& session, const std::st
   std::vector<RestoreCandidate> candidates = find();
   if (candidates.empty()) {
     internal::check_holds_no_checkpoint(files(), directory, basename);
-    if (options().go_back_to)
+    if (!options().go_back_to.is_newest())
       throw NotFoundError(
           fmt::format("{}: no checkpoint in this directory, where the run goes back to {}",
-                      directory, to_string(*options().go_back_to)));
+                      directory, to_string(options().go_back_to)));
     return std::nullopt;
   }
   internal::UnusedCheckpoints unused{.directory = directory,
@@ -171,11 +171,11 @@ void Saver::note_restored(const RestoreCandidate& restored, internal::UnusedChec
   const auto sidecar = read_sidecar(restored.directory->files(), restored.prefix);
   if (sidecar) warn_of_other_threads(restored.prefix, *sidecar);
   (*publisher_)
-      ->set_went_back_to(options().go_back_to ? to_string(*options().go_back_to)
-                         : sidecar            ? sidecar->went_back_to
-                                              : "");
+      ->set_went_back_to(!options().go_back_to.is_newest() ? to_string(options().go_back_to)
+                         : sidecar                         ? sidecar->went_back_to
+                                                           : "");
   unused.restored = restored.prefix;
-  unused_ = std::make_unique<internal::UnusedCheckpoints>(std::move(unused));
+  unused_ = std::make_shared<internal::UnusedCheckpoints>(std::move(unused));
   set_unused_aside();
 }
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
 
@@ -29,7 +30,13 @@ RecoverableSession::RecoverableSession(Factory factory, RecoveryOptions options)
 
 FetchValues RecoverableSession::run(const Fetches& fetches, const Feeds& feeds,
                                     const RunOptions& options, RunMetadata* metadata) {
-  return retry([&] { return run_once(fetches, feeds, options, metadata); });
+  while (true) {
+    try {
+      return run_once(fetches, feeds, options, metadata);
+    } catch (...) {
+      recover_or_rethrow();
+    }
+  }
 }
 
 FetchValues RecoverableSession::run_once(const Fetches& fetches, const Feeds& feeds,
@@ -76,6 +83,12 @@ void RecoverableSession::note_success() {
   if (recoveries_without_progress_ == 0) return;
   const int64_t start = options_.start_step ? options_.start_step() : 0;
   if (start + runs_ > failed_step_) recoveries_without_progress_ = 0;
+}
+
+void RecoverableSession::recover_or_rethrow() {
+  const std::exception_ptr error = std::current_exception();
+  if (!is_preemption(error)) std::rethrow_exception(error);
+  recover(error);
 }
 
 void RecoverableSession::recover(std::exception_ptr error) {

@@ -5,10 +5,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <type_traits>
 
 #include "crochet/base/clock.h"
-#include "crochet/base/error.h"
 #include "crochet/base/export.h"
 #include "crochet/monitor/internal/wrapped_session.h"
 
@@ -46,19 +44,11 @@ class CROCHET_EXPORT RecoverableSession final : public WrappedSession {
   // The same without the recovery. Counts as progress once it succeeds.
   FetchValues run_once(const Fetches& fetches, const Feeds& feeds, const RunOptions& options = {},
                        RunMetadata* metadata = nullptr);
-  // Returns the result of `attempt`, all of which is called again after each recovery.
-  template <typename Attempt>
-  std::invoke_result_t<Attempt&> retry(Attempt attempt) {
-    while (true) {
-      try {
-        check_open();
-        return attempt();
-      } catch (...) {
-        if (!is_preemption(std::current_exception())) throw;
-        recover(std::current_exception());
-      }
-    }
-  }
+  // Throws: FailedPreconditionError once this is closed.
+  void check_open() const;
+  // For a handler of an error: makes a new session if the error is one to recover from, so that
+  // the failed call can be repeated. Otherwise throws the error.
+  void recover_or_rethrow();
   // An error reported by a thread of the session makes this true and is thrown by close();
   // an AbortedError or UnavailableError is recovered from instead.
   bool should_stop() override;
@@ -67,7 +57,6 @@ class CROCHET_EXPORT RecoverableSession final : public WrappedSession {
   int num_recoveries() const { return num_recoveries_; }
 
  private:
-  void check_open() const;
   WrappedSession& open_inner() const;
   // Throws `error` if it is not to be recovered from; otherwise makes a session.
   void recover(std::exception_ptr error);

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "crochet/base/error.h"
+#include "crochet/base/listed.h"
 #include "crochet/checkpoint/directory/chosen_checkpoint.h"
 #include "crochet/checkpoint/saver/stored_names.h"
 #include "crochet/io/path.h"
@@ -18,16 +19,6 @@
 
 namespace crochet::inline v0::internal {
 namespace {
-
-// The maximum number of names that a message lists.
-constexpr size_t kMaxListed = 8;
-
-// "a, b and 3 more".
-std::string listed(const std::vector<std::string>& texts) {
-  if (texts.size() <= kMaxListed) return fmt::format("{}", fmt::join(texts, ", "));
-  return fmt::format("{} and {} more", fmt::join(texts.begin(), texts.begin() + kMaxListed, ", "),
-                     texts.size() - kMaxListed);
-}
 
 std::string text(const RestoreMismatch::Value& value) {
   return fmt::format("{} {}", value.dtype, value.shape);

@@ -5,25 +5,16 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <span>
 
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include "crochet/base/error.h"
+#include "crochet/base/listed.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/io/path.h"
 
 namespace crochet::inline v0::internal {
 namespace {
-
-// The maximum number of names that a message lists.
-constexpr size_t kMaxListed = 8;
-
-std::string listed(const std::vector<std::string>& names) {
-  if (names.size() <= kMaxListed) return fmt::format("{}", fmt::join(names, ", "));
-  return fmt::format("{} and {} more", fmt::join(std::span(names).first(kMaxListed), ", "),
-                     names.size() - kMaxListed);
-}
 
 std::vector<std::string> names_of(const std::vector<FoundCheckpoint>& found) {
   std::vector<std::string> names;

@@ -1,0 +1,13 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+
+namespace crochet::inline v0::internal {
+
+// The texts for a message: "a, b, c", or the first 8 of them "and 3 more".
+std::string listed(std::span<const std::string> texts);
+
+}  // namespace crochet::inline v0::internal

@@ -9,21 +9,17 @@
 
 #include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
+#include "crochet/base/mix_bits.h"
 
 namespace crochet::inline v0 {
 namespace {
 
-// SplitMix64, by Sebastiano Vigna, in the public domain: small, and the same everywhere.
+// Small, and the same everywhere.
 class SplitMix64 {
  public:
   explicit SplitMix64(uint64_t start) : state_(start) {}
 
-  uint64_t operator()() {
-    uint64_t mixed = state_ += 0x9e3779b97f4a7c15;
-    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
-    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
-    return mixed ^ (mixed >> 31);
-  }
+  uint64_t operator()() { return internal::mix_bits(state_ += 0x9e3779b97f4a7c15); }
 
   // A number below `bound`, each as likely as the others: the numbers below 2^64 mod `bound` are
   // drawn again.

@@ -30,6 +30,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
+#include "crochet/base/mix_bits.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/hooks/checkpoint_saver_listener.h"
 #include "crochet/run/loop.h"
@@ -82,10 +83,7 @@ std::string fault_of(const Tensor& tensor, int64_t step, size_t array, size_t si
 std::atomic<uint64_t> next_seed = 1;
 uint64_t random_number() {
   thread_local uint64_t state = next_seed.fetch_add(1) * 0x9e3779b97f4a7c15u;
-  uint64_t x = state += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
+  return internal::mix_bits(state += 0x9e3779b97f4a7c15u);
 }
 
 // One point in eight yields to other threads, one in 64 sleeps about as long as a save takes.

@@ -7,21 +7,17 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
+#include "crochet/base/mix_bits.h"
 
 namespace crochet::inline v0::local {
 namespace {
 
-// The finalizer of splitmix64: every bit of the input affects every bit of the result.
-uint64_t mix(uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
+using internal::mix_bits;
 
 uint64_t element_bits(const std::byte* data, size_t size) {
   uint64_t words[2] = {};
   std::memcpy(words, data, size);
-  return size <= sizeof(uint64_t) ? words[0] : words[0] ^ mix(words[1]);
+  return size <= sizeof(uint64_t) ? words[0] : words[0] ^ mix_bits(words[1]);
 }
 
 // The view of a tensor, for reading only.
@@ -42,7 +38,7 @@ uint64_t checksum(const ArrayView& array) {
   const std::byte* next = array.data;
   for (uint64_t column = 0; column < columns; ++column)
     for (uint64_t row = 0; row < rows; ++row, next += size)
-      sum += mix(element_bits(next, size) + mix(row * columns + column));
+      sum += mix_bits(element_bits(next, size) + mix_bits(row * columns + column));
   return sum;
 }
 

@@ -40,16 +40,35 @@ std::function<bool()> has_checkpoint(const Saver& saver, const std::string& dire
   };
 }
 
-// Calls a function when it is destroyed.
-class AtExit {
+// Records which function of a loop is being called.
+class Within {
  public:
-  explicit AtExit(std::function<void()> function) : function_(std::move(function)) {}
-  ~AtExit() { function_(); }
-  AtExit(const AtExit&) = delete;
-  AtExit& operator=(const AtExit&) = delete;
+  // Requires: `recorded` is null, and outlives this.
+  Within(const char*& recorded, const char* function) : recorded_(recorded) {
+    recorded_ = function;
+  }
+  ~Within() { recorded_ = nullptr; }
+  Within(const Within&) = delete;
+  Within& operator=(const Within&) = delete;
 
  private:
-  std::function<void()> function_;
+  const char*& recorded_;
+};
+
+// Removes objects from a graph when it is destroyed.
+class RemovedSaveables {
+ public:
+  RemovedSaveables(Graph& graph, std::vector<std::string> names)
+      : graph_(graph), names_(std::move(names)) {}
+  ~RemovedSaveables() {
+    for (const std::string& name : names_) graph_.remove_saveable(name);
+  }
+  RemovedSaveables(const RemovedSaveables&) = delete;
+  RemovedSaveables& operator=(const RemovedSaveables&) = delete;
+
+ private:
+  Graph& graph_;
+  const std::vector<std::string> names_;
 };
 
 int64_t next_step(const Tensor& completed) { return global_step_value(completed) + 1; }
@@ -162,10 +181,10 @@ void Loop::check_not_within(const char* what) const {
 void Loop::check_new_value(const std::string& name) const {
   check_not_run("value");
   if (name.empty())
-    throw InvalidArgumentError("Loop: a scalar, histogram, text or value has no name");
+    throw InvalidArgumentError("Loop: a scalar, average, histogram, text or value has no name");
   if (std::ranges::count(values_, name, &Value::name) > 0)
-    throw AlreadyExistsError(
-        fmt::format("Loop: \"{}\" is the name of two scalars, histograms, texts or values", name));
+    throw AlreadyExistsError(fmt::format(
+        "Loop: \"{}\" is the name of two scalars, averages, histograms, texts or values", name));
 }
 
 void Loop::add_hook(HookHandle hook) {
@@ -175,8 +194,7 @@ void Loop::add_hook(HookHandle hook) {
 
 int64_t Loop::restore() {
   check_not_run("restore");
-  const AtExit restored([this] { within_ = nullptr; });
-  within_ = "restore";
+  const Within within(within_, "restore");
   const std::unique_ptr<Session> session = graph_.new_session("");
   RestoreReport report;
   if (!options_.checkpoint_dir.empty())
@@ -209,17 +227,14 @@ std::set<std::string, std::less<>> Loop::tracked_names() const {
 
 std::string Loop::save() {
   check_may_save();
-  const AtExit saved([this] { within_ = nullptr; });
-  within_ = "save";
+  const Within within(within_, "save");
   Saver& saver = *scaffold_->saver;
   const int64_t step = step_to_save_.value_or(0);
   const DirectoryLock lock(saver.files(), options_.checkpoint_dir);
   const std::string path = join_path(options_.checkpoint_dir, options_.checkpoint_basename);
-  const std::vector<std::string> hook_state = add_hook_state(
-      restored_ && !has_run_ ? restored_->report.prefix : saver.prefix_of(path, step));
-  const AtExit forgotten([&] {
-    for (const std::string& name : hook_state) graph_.remove_saveable(name);
-  });
+  const RemovedSaveables hook_state(
+      graph_, add_hook_state(restored_ && !has_run_ ? restored_->report.prefix
+                                                    : saver.prefix_of(path, step)));
   const std::unique_ptr<Session> session = graph_.new_session("");
   const Tensor value = Tensor::scalar(step);
   const Assignment assignment{
@@ -268,10 +283,9 @@ std::vector<std::string> Loop::add_hook_state(const std::string& prefix) {
 
 void Loop::add_average(std::string name, std::function<Tensor()> compute,
                        const AverageOptions& options) {
+  check_new_value(name);
   const auto average = std::make_shared<internal::MovingMean>(std::move(compute), options.steps);
-  if (!averages_.emplace(name, average).second)
-    throw AlreadyExistsError(
-        fmt::format("Loop::average: there is an average \"{}\" already", name));
+  averages_.emplace(name, average);
   add_value(
       std::move(name), [average] { return average->mean(); }, kSummariesCollection);
 }
@@ -357,8 +371,7 @@ RunReport Loop::run_steps(const Callable& compute, const Callable& update) {
   const Operation train = add_step(compute, update);
   MonitoredTrainingSessionOptions options = training_options();
   options.hooks.insert(options.hooks.begin(), std::make_shared<OwnHook>(*this));
-  const AtExit ended([this] { within_ = nullptr; });
-  within_ = "run";
+  const Within within(within_, "run");
   RunReport report;
   internal::with_advice([&] {
     report = internal::train(options, restored_.get(), [&](MonitoredSession& session) {

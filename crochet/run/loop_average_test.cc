@@ -1,5 +1,6 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -81,8 +82,24 @@ TEST_F(LoopAverageTest, RejectsImpossibleOnes) {
   Loop loop({});
   EXPECT_THAT([&] { loop.average("mean", [] { return 1.0; }, {.steps = 0}); },
               ThrowsMessage<InvalidArgumentError>(HasSubstr("Loop::average: steps is 0")));
-  loop.average("mean", [] { return 1.0; });
-  EXPECT_THROW(loop.average("mean", [] { return 1.0; }), AlreadyExistsError);
+}
+
+TEST_F(LoopAverageTest, ANameIsThatOfOneValueOrAverage) {
+  const auto one = [] { return 1.0; };
+  Loop loop({.hooks = {StopAtStepHook({.last_step = 1})}});
+  loop.average("mean", one);
+  loop.scalar("loss", one);
+  const auto refused = [](const std::string& name) {
+    return ThrowsMessage<AlreadyExistsError>(fmt::format(
+        "Loop: \"{}\" is the name of two scalars, averages, histograms, texts or values", name));
+  };
+  EXPECT_THAT([&] { loop.average("mean", one); }, refused("mean"));
+  EXPECT_THAT([&] { loop.scalar("mean", one); }, refused("mean"));
+  EXPECT_THAT([&] { loop.average("loss", one); }, refused("loss"));
+  EXPECT_THAT([&] { loop.average("", one); },
+              ThrowsMessage<InvalidArgumentError>(
+                  "Loop: a scalar, average, histogram, text or value has no name"));
+  EXPECT_EQ(loop.run([] {}).last_step, 1) << "the refused ones have no effect";
 }
 
 }  // namespace

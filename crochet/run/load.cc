@@ -3,6 +3,7 @@
 #include "crochet/run/load.h"
 
 #include "crochet/base/error.h"
+#include "crochet/run/restore_advice.h"
 #include "crochet/run/restoring.h"
 
 namespace crochet::inline v0 {
@@ -16,7 +17,11 @@ RestoreReport load(const RestoreOptions& options, std::initializer_list<TrackedV
   for (const TrackedValue& value : values) value.track(tracker);
   RestoreOptions lenient = options;
   lenient.allow_surplus = true;
-  return internal::restore_from(*graph.new_session(""), lenient, files);
+  RestoreReport report;
+  internal::with_advice({.options = options, .graph = graph, .is_load = true}, [&] {
+    report = internal::restore_from(*graph.new_session(""), lenient, files);
+  });
+  return report;
 }
 
 }  // namespace crochet::inline v0

@@ -19,6 +19,7 @@
 #include "crochet/run/epochs.h"
 #include "crochet/run/moving_mean.h"
 #include "crochet/run/option_effects.h"
+#include "crochet/run/restore_advice.h"
 #include "crochet/run/restoring.h"
 #include "crochet/run/training_run.h"
 
@@ -197,16 +198,16 @@ int64_t Loop::restore() {
   const Within within(within_, "restore");
   const std::unique_ptr<Session> session = graph_.new_session("");
   RestoreReport report;
-  if (!options_.checkpoint_dir.empty())
-    internal::with_advice([&] {
+  bool is_own = false;
+  internal::with_advice({.options = options_.restore, .graph = graph_}, [&] {
+    if (!options_.checkpoint_dir.empty())
       scaffold_->saver->restore_newest(*session, options_.checkpoint_dir,
                                        options_.checkpoint_basename, &report);
-    });
-  const bool is_own = !report.prefix.empty();
-  if (!is_own) {
-    if (options_.restore.from.empty()) return 0;
-    report = internal::restore_from(*session, options_.restore, options_.files);
-  }
+    is_own = !report.prefix.empty();
+    if (!is_own && !options_.restore.from.empty())
+      report = internal::restore_from(*session, options_.restore, options_.files);
+  });
+  if (report.prefix.empty()) return 0;
   const int64_t step = read_global_step(*session);
   step_to_save_ = step;
   restored_ =
@@ -373,7 +374,7 @@ RunReport Loop::run_steps(const Callable& compute, const Callable& update) {
   options.hooks.insert(options.hooks.begin(), std::make_shared<OwnHook>(*this));
   const Within within(within_, "run");
   RunReport report;
-  internal::with_advice([&] {
+  internal::with_advice({.options = options_.restore, .graph = graph_}, [&] {
     report = internal::train(options, restored_.get(), [&](MonitoredSession& session) {
       session_ = &session;
       while (!session.should_stop()) {

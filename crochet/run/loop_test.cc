@@ -455,9 +455,9 @@ TEST_F(LoopTest, RejectsACheckpointOfAnotherProgram) {
   loop.track("count", count);
   loop.track("extra", extra);
   EXPECT_THAT([&] { loop.run([] {}); },
-              ThrowsMessage<InvalidArgumentError>(AllOf(
-                  HasSubstr("run: model.ckpt-10 lacks \"extra\" (float32 [])"),
-                  HasSubstr("has \"count\" as int64 [], where this program has float32 []"))));
+              ThrowsMessage<InvalidArgumentError>(
+                  AllOf(HasSubstr("run: model.ckpt-10 lacks \"extra\" (float32 [])"),
+                        HasSubstr("has \"count\" as int64 [], where this program has float32;"))));
   EXPECT_EQ(stored_count(10), 10);
 }
 

@@ -2,10 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <functional>
 #include <string>
 
-#include "crochet/checkpoint/saver/restore_mismatch.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/run/restore_options.h"
 
@@ -18,14 +16,7 @@ void check_options(const RestoreOptions& options, const std::string& checkpoint_
 void set_restore_options(SaverOptions& saver, const RestoreOptions& options);
 
 // Restores what `options.only` selects from `options.from`. Throws: as chosen_checkpoint() and
-// Saver::restore do, and as with_advice().
+// Saver::restore do.
 RestoreReport restore_from(Session& session, const RestoreOptions& options, FileSystem* files);
-
-// Names what does not fit, and the options with which the program starts.
-std::string advice(const RestoreMismatch& mismatch);
-
-// Calls `restore`. An error that says that a checkpoint does not fit becomes one of the same type
-// with advice.
-void with_advice(const std::function<void()>& restore);
 
 }  // namespace crochet::inline v0::internal

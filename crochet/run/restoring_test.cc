@@ -24,10 +24,12 @@
 namespace crochet {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::ThrowsMessage;
 
 class RestoringTest : public testing::Test {
@@ -127,6 +129,201 @@ TEST_F(RestoringTest, AFieldThatWasRenamedStartsWithTheOptionThatTheErrorNames) 
   EXPECT_EQ(weights[0], 20);
   EXPECT_THAT(resume(restore, track).restore->renamed, IsEmpty()) << "it is saved by now";
   EXPECT_EQ(weights[0], 20);
+}
+
+TEST_F(RestoringTest, SuggestsTheRenamingWithTheMostSimilarName) {
+  std::vector<float> encoder = {1, 2};
+  std::vector<float> decoder = {3, 4};
+  {
+    Loop loop(options(20));
+    loop.track("encoder/weights", encoder);
+    loop.track("decoder/weights", decoder);
+    loop.run([] {});
+  }
+  std::vector<float> enc(2), dec(2), momentum(2);
+  const auto track = [&](Loop& loop) {
+    loop.track("enc/weights", enc);
+    loop.track("dec/weights", dec);
+    loop.track("momentum", momentum);
+  };
+  EXPECT_THAT([&] { resume({}, track); },
+              ThrowsMessage<InvalidArgumentError>(
+                  HasSubstr("Start with .restore = {.rename = {{\"enc/weights\", "
+                            "\"encoder/weights\"}, {\"dec/weights\", \"decoder/weights\"}}, "
+                            ".allow_missing = {\"momentum\"}} if they were renamed, or with ")));
+  resume({.rename = {{"enc/weights", "encoder/weights"}, {"dec/weights", "decoder/weights"}},
+          .allow_missing = {"momentum"}},
+         track);
+  EXPECT_THAT(enc, ElementsAre(1, 2));
+  EXPECT_THAT(dec, ElementsAre(3, 4));
+}
+
+TEST_F(RestoringTest, TheAdviceKeepsTheOptionsThatAreSet) {
+  train("old");
+  std::vector<float> v(3);
+  std::array<double, 1> b = {};
+  float a1 = 1, a2 = 2, extra = 3;
+  const auto track = [&](Loop& loop) {
+    loop.track("model/v", v);
+    loop.track("model/b", b);
+    loop.track("model/a1", a1);
+    loop.track("model/a2", a2);
+    loop.track("model/extra", extra);
+  };
+  const std::string set =
+      ".restore = {.from = \"old\", .which = Checkpoint::at_step(10), .only = {\"model/*\"}, "
+      ".rename = {{\"model/v\", \"model/w\"}}, .allow_missing = {\"model/a?\"";
+  EXPECT_THAT(
+      [&] {
+        resume({.from = "old",
+                .which = Checkpoint::at_step(10),
+                .only = {"model/*"},
+                .rename = {{"model/v", "model/w"}},
+                .allow_missing = {"model/a?"},
+                .convert_dtype = true},
+               track);
+      },
+      ThrowsMessage<InvalidArgumentError>(HasSubstr(
+          "Start with " + set +
+          ", \"model/extra\"}, .allow_mismatched = {\"model/b\"}, .convert_dtype = true} to keep "
+          "its initial value and keep the initial value")));
+  EXPECT_EQ(resume({.from = "old",
+                    .which = Checkpoint::at_step(10),
+                    .only = {"model/*"},
+                    .rename = {{"model/v", "model/w"}},
+                    .allow_missing = {"model/a?", "model/extra"},
+                    .allow_mismatched = {"model/b"},
+                    .convert_dtype = true},
+                   track)
+                .first_step,
+            0);
+  EXPECT_EQ(v[0], 10);
+}
+
+TEST_F(RestoringTest, TheAdviceWritesEveryOptionAsTheProgramDoes) {
+  {
+    LoopOptions with = options(20, {}, "old");
+    with.keep_best = KeepBest{"loss", 1};
+    Loop loop(std::move(with));
+    loop.scalar("loss", [] { return 1.0; });
+    loop.run([] {});
+  }
+  float x = 0;
+  const auto track = [&](Loop& loop) { loop.track("x", x); };
+  EXPECT_THAT(
+      [&] {
+        resume({.from = "old",
+                .which = Checkpoint::best("loss", Better::kLower),
+                .allow_mismatched = true,
+                .allow_surplus = {"a", "b \"quoted\""},
+                .reshape = {"c"}},
+               track);
+      },
+      ThrowsMessage<NotFoundError>(HasSubstr(
+          "Start with .restore = {.from = \"old\", .which = Checkpoint::best(\"loss\", "
+          "Better::kLower), .allow_missing = {\"x\"}, .allow_mismatched = true, .allow_surplus = "
+          "{\"a\", \"b \\\"quoted\\\"\"}, .reshape = {\"c\"}} to keep its initial value")));
+}
+
+// A renaming that is set and finds nothing would hide the suggested one.
+TEST_F(RestoringTest, ASuggestedRenamingReplacesTheOneThatIsSet) {
+  train();
+  std::vector<float> weights(3);
+  float b = 0;
+  const auto track = [&](Loop& loop) {
+    loop.track("model/weights", weights);
+    loop.track("model/b", b);
+  };
+  EXPECT_THAT(
+      [&] {
+        resume({.rename = {{"model/weights", "model/kernel"}, {"model/*", "net/*"}}}, track);
+      },
+      ThrowsMessage<InvalidArgumentError>(
+          HasSubstr("Start with .restore = {.rename = {{\"model/weights\", \"model/w\"}, "
+                    "{\"model/*\", \"net/*\"}}} if it was renamed")));
+  resume({.rename = {{"model/weights", "model/w"}, {"model/*", "net/*"}}}, track);
+  EXPECT_EQ(weights[0], 20);
+}
+
+TEST_F(RestoringTest, ASuggestedNameMatchesOnlyItself) {
+  train();
+  std::vector<float> w(3);
+  float b = 0, first = 0;
+  const auto track = [&](Loop& loop) {
+    loop.track("model/w", w);
+    loop.track("model/b", b);
+    loop.track("first[0]", first);
+  };
+  EXPECT_THAT([&] { resume({}, track); },
+              ThrowsMessage<NotFoundError>(
+                  HasSubstr("Start with .restore = {.allow_missing = {\"first\\\\[0]\"}} to")));
+  EXPECT_THAT(resume({.allow_missing = {"first\\[0]"}}, track).restore->missing,
+              ElementsAre("first[0]"));
+}
+
+struct CannotBeMade {
+  explicit CannotBeMade(float initial) : value(initial) {}
+  void track(Tracker& tracker) { tracker("value", value); }
+  float value;
+};
+
+TEST_F(RestoringTest, NothingIsSuggestedThatWouldNotHelp) {
+  std::vector<CannotBeMade> parts(2, CannotBeMade(1));
+  {
+    Loop loop(options(20));
+    loop.track("parts", parts);
+    loop.run([] {});
+  }
+  parts.pop_back();
+  float extra = 0;
+  const auto track = [&](Loop& loop) {
+    loop.track("parts", parts);
+    loop.track("extra", extra);
+  };
+  EXPECT_THAT([&] { resume({}, track); },
+              ThrowsMessage<InvalidArgumentError>(
+                  AllOf(HasSubstr("lacks \"extra\" (float32 []); and \"parts\": "),
+                        HasSubstr("cannot make"), Not(HasSubstr("Start with")))));
+}
+
+struct OldLayer {
+  std::vector<float> w = {1, 2, 3};
+  void track(Tracker& tracker) { tracker("w", w); }
+};
+struct NewLayer {
+  std::vector<double> w = {4, 5};
+  std::vector<float> momentum = std::vector<float>(5);
+  void track(Tracker& tracker) { tracker("w", w)("momentum", momentum); }
+};
+
+TEST_F(RestoringTest, TheErrorShowsThePresentSizesOfWhatCanGrow) {
+  std::vector<OldLayer> old_layers(1);
+  {
+    Loop loop(options(20));
+    loop.track("layers", old_layers);
+    loop.run([] {});
+  }
+  std::vector<NewLayer> layers(1);
+  std::vector<std::array<float, 2>> pairs(7);
+  const auto track = [&](Loop& loop) {
+    loop.track("layers", layers);
+    loop.track("pairs", pairs);
+  };
+  EXPECT_THAT(
+      [&] { resume({}, track); },
+      ThrowsMessage<InvalidArgumentError>(
+          "run: model.ckpt-20 lacks \"pairs\" (float32 [7,2]), \"layers/0/momentum\" (float32 "
+          "[5]); and has \"layers/0/w\" as float32 [3], where this program has float64; "
+          "everything else matches. Start with .restore = {.allow_missing = {\"pairs\", "
+          "\"layers/0/momentum\"}, .convert_dtype = {\"layers/0/w\"}} to keep their initial values "
+          "and convert it"));
+  resume({.allow_missing = {"pairs", "layers/0/momentum"}, .convert_dtype = {"layers/0/w"}}, track);
+  EXPECT_THAT(layers[0].w, ElementsAre(1, 2, 3)) << "any size fits";
+  std::vector<std::array<float, 3>> triples(6);
+  EXPECT_THAT(
+      [&] { resume({.allow_surplus = true}, [&](Loop& loop) { loop.track("pairs", triples); }); },
+      ThrowsMessage<InvalidArgumentError>(
+          HasSubstr("has \"pairs\" as float32 [7,2], where this program has float32 [6,3]")));
 }
 
 TEST_F(RestoringTest, AFieldOfAnotherSizeStartsWithTheOptionThatTheErrorNames) {
@@ -310,7 +507,11 @@ TEST_F(RestoringTest, LoadsAPartOfTheNewest) {
       [&] {
         load("run", {{"bias", b}}, &files_);
       },
-      ThrowsMessage<NotFoundError>(HasSubstr("model.ckpt-20 lacks \"bias\"")));
+      ThrowsMessage<NotFoundError>(
+          "run: model.ckpt-20 lacks \"bias\" (float32 []); everything else matches. Load with "
+          "{.from = \"run\", .allow_missing = {\"bias\"}} to keep its initial value, or add it to "
+          "a "
+          "copy with crochet convert --fill"));
   EXPECT_THROW(load("nowhere", {{"model/b", b}}, &files_), NotFoundError);
 }
 

@@ -108,6 +108,24 @@ class SavingVisitor final : public ListingVisitor {
   std::vector<std::pair<std::string, std::shared_ptr<Saveable>>> objects_;
 };
 
+class ShapesVisitor final : public ListingVisitor {
+ public:
+  using ListingVisitor::ListingVisitor;
+
+  Purpose purpose() const override { return Purpose::kSave; }
+  const StoredParts& stored() const override { return none_; }
+  void array(const std::string& name, local::BorrowedArray array) override {
+    if (array.resize) shapes_.emplace(full_name(name), array.view().shape);
+  }
+  void object(const std::string&, std::shared_ptr<Saveable>) override {}
+
+  std::map<std::string, Shape> take_shapes() { return std::move(shapes_); }
+
+ private:
+  const StoredParts none_;
+  std::map<std::string, Shape> shapes_;
+};
+
 class PlanningVisitor final : public ListingVisitor {
  public:
   PlanningVisitor(const std::string& value, const StoredParts& stored)
@@ -263,6 +281,13 @@ void ProvidedState::restore_parts(const StoredParts& stored, const TensorMap& st
   Tracker here(nullptr, &visitor, "", 0);
   visit_(here);
   visitor.check_all_restored();
+}
+
+std::map<std::string, Shape> ProvidedState::present_shapes() const {
+  ShapesVisitor visitor(name_);
+  Tracker here(nullptr, &visitor, "", 0);
+  visit_(here);
+  return visitor.take_shapes();
 }
 
 }  // namespace crochet::inline v0::internal

@@ -36,6 +36,9 @@ class ProvidedState final : public PartedSaveable {
   std::vector<StatePart> parts_for(const StoredParts& stored) const override;
   void restore_parts(const StoredParts& stored, const TensorMap& state) override;
 
+  // The shapes that parts whose size may change have now, by their full names.
+  std::map<std::string, Shape> present_shapes() const;
+
  private:
   const std::string name_;
   const Visit visit_;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Provokes errors and compares their classes and texts with expected.txt.
+#include <array>
 #include <cstdlib>
 #include <exception>
 #include <fstream>
@@ -12,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <typeinfo>
+#include <utility>
 #include <vector>
 
 #include <cxxabi.h>
@@ -29,6 +31,7 @@
 #include "crochet/hooks/step_counter_hook.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/hooks/summary_saver_hook.h"
+#include "crochet/run/load.h"
 #include "crochet/run/loop.h"
 #include "crochet/testing/memory_file_system.h"
 
@@ -179,6 +182,43 @@ void add_loop(Texts& texts) {
   });
 }
 
+// Runs to `last_step` with a count and a value of this name.
+template <typename Value>
+void resume_with(const char* name, Value value, RestoreOptions restore, int64_t last_step,
+                 FileSystem& files) {
+  Loop loop({.checkpoint_dir = "run",
+             .restore = std::move(restore),
+             .hooks = {StopAtStepHook({.last_step = last_step})},
+             .files = &files});
+  int64_t count = 0;
+  loop.track("count", count);
+  loop.track(name, value);
+  loop.run([&] { ++count; });
+}
+
+void add_restores(Texts& texts) {
+  MemoryFileSystem files;
+  resume_with("weights", std::vector<float>(3), {}, 10, files);
+  texts.add("a checkpoint with another name",
+            [&] { resume_with("kernel", std::vector<float>(4), {}, 20, files); });
+  texts.add("with another type, where options are set", [&] {
+    resume_with("kernel", std::vector<double>(4),
+                {.rename = {{"kernel", "weights"}}, .allow_missing = {"momentum"}}, 20, files);
+  });
+  texts.add("with another size",
+            [&] { resume_with("weights", std::array<float, 4>(), {}, 20, files); });
+  texts.add("with nothing in common", [&] {
+    Loop loop({.checkpoint_dir = "run", .files = &files});
+    std::string text;
+    loop.track("text", text);
+    loop.run([] {});
+  });
+  texts.add("in load", [&] {
+    double bias = 0;
+    load("run", {{"bias", bias}}, &files);
+  });
+}
+
 std::string read_text(const char* path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), {}};
@@ -192,6 +232,7 @@ int main(int argc, char** argv) {
   add_loop(texts);
   add_intervals(texts);
   add_values(texts);
+  add_restores(texts);
   if (argc > 1 && std::string_view(argv[1]) == "--update") {
     std::ofstream(EXPECTED_TEXTS) << texts.text();
     return 0;

@@ -19,6 +19,7 @@
 #include "crochet/run/epochs.h"
 #include "crochet/run/moving_mean.h"
 #include "crochet/run/option_effects.h"
+#include "crochet/run/resized_values.h"
 #include "crochet/run/restore_advice.h"
 #include "crochet/run/restoring.h"
 #include "crochet/run/training_run.h"
@@ -200,11 +201,14 @@ int64_t Loop::restore() {
   RestoreReport report;
   bool is_own = false;
   internal::with_advice({.options = options_.restore, .graph = graph_}, [&] {
+    const internal::ResizedValues resized(graph_);
     if (!options_.checkpoint_dir.empty())
       scaffold_->saver->restore_newest(*session, options_.checkpoint_dir,
                                        options_.checkpoint_basename, &report);
     is_own = !report.prefix.empty();
-    if (!is_own && !options_.restore.from.empty())
+    if (is_own)
+      resized.log(report.prefix);
+    else if (!options_.restore.from.empty())
       report = internal::restore_from(*session, options_.restore, options_.files);
   });
   if (report.prefix.empty()) return 0;

@@ -12,6 +12,7 @@
 #include "crochet/checkpoint/saver/registered_saver.h"
 #include "crochet/hooks/checkpoint_saver_hook.h"
 #include "crochet/run/default_hooks.h"
+#include "crochet/run/resized_values.h"
 #include "crochet/run/restoring.h"
 #include "crochet/run/training_run.h"
 
@@ -172,6 +173,7 @@ RunReport internal::train(const MonitoredTrainingSessionOptions& options, const 
   std::unique_ptr<SessionCreator> creator = make_creator(options, scaffold, early);
   const SessionCreator& session_creator = *creator;  // The session will own it.
   RunReport report;
+  const ResizedValues resized(options.graph);
   std::unique_ptr<MonitoredSession> session;
   try {
     session = make_session(options, std::move(creator), hooks);
@@ -181,6 +183,7 @@ RunReport internal::train(const MonitoredTrainingSessionOptions& options, const 
   }
   if (session) {
     note_start(*session, session_creator, report);
+    if (report.restore) resized.log(report.restore->prefix);
     run_in_scope(*session, [&] { body(*session); });
     note_end(*session, report);
   }

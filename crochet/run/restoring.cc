@@ -7,6 +7,7 @@
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/directory/chosen_checkpoint.h"
 #include "crochet/checkpoint/saver/stored_names.h"
+#include "crochet/run/resized_values.h"
 
 namespace crochet::inline v0::internal {
 
@@ -39,7 +40,11 @@ RestoreReport restore_from(Session& session, const RestoreOptions& options, File
       return only.match(std::string(name));
     };
   Saver saver(std::move(saver_options));
-  return saver.restore(session, chosen_checkpoint(saver.files(), options.from, options.which));
+  const ResizedValues resized(session.graph());
+  RestoreReport report =
+      saver.restore(session, chosen_checkpoint(saver.files(), options.from, options.which));
+  resized.log(report.prefix);
+  return report;
 }
 
 }  // namespace crochet::inline v0::internal

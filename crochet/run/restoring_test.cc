@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a program restores, and what the error says where a checkpoint does not fit.
+#include <algorithm>
 #include <array>
 #include <map>
 #include <string>
@@ -63,6 +64,13 @@ class RestoringTest : public testing::Test {
     Loop loop(options(30, restore, directory));
     track(loop);
     return loop.run([] {});
+  }
+
+  // Of severity INFO, that contain the text.
+  int64_t num_lines(const std::string& text) const {
+    return std::ranges::count_if(log_.lines(Severity::kInfo), [&](const std::string& line) {
+      return line.find(text) != std::string::npos;
+    });
   }
 
   LogCapture log_;
@@ -324,6 +332,70 @@ TEST_F(RestoringTest, TheErrorShowsThePresentSizesOfWhatCanGrow) {
       [&] { resume({.allow_surplus = true}, [&](Loop& loop) { loop.track("pairs", triples); }); },
       ThrowsMessage<InvalidArgumentError>(
           HasSubstr("has \"pairs\" as float32 [7,2], where this program has float32 [6,3]")));
+}
+
+TEST_F(RestoringTest, LogsWhichSizesTheCheckpointReplaces) {
+  train();
+  const char* const line =
+      "run/model.ckpt-20: its sizes replace those of this program: \"model/w\" (3 elements, was 8)";
+  float b = 0;
+  const auto track = [&](Loop& loop, std::vector<float>& w) {
+    loop.track("model/w", w);
+    loop.track("model/b", b);
+  };
+  for (const bool is_early : {false, true}) {
+    std::vector<float> w(8);
+    Loop loop(options(is_early ? 21 : 20));
+    track(loop, w);
+    if (is_early) loop.restore();
+    loop.run([] {});
+    EXPECT_EQ(w.size(), 3u);
+    EXPECT_EQ(num_lines(line), is_early ? 2 : 1);
+  }
+  std::vector<float> w(8);
+  load("run", Checkpoint::at_step(20), {{"model/w", w}}, &files_);
+  EXPECT_EQ(num_lines(line), 3);
+  for (const size_t size : {0, 3}) {
+    w.assign(size, 0);
+    resume({}, [&](Loop& loop) { track(loop, w); });
+    EXPECT_EQ(w.size(), 3u);
+  }
+  EXPECT_EQ(num_lines("its sizes replace"), 3) << "filled, or of the same size";
+}
+
+TEST_F(RestoringTest, LogsTheSizesOfPartsOfContainersToo) {
+  std::vector<OldLayer> layers(9);
+  std::vector<std::array<float, 2>> pairs(3);
+  const auto run = [&](int64_t last_step) {
+    Loop loop(options(last_step));
+    loop.track("layers", layers);
+    loop.track("pairs", pairs);
+    loop.run([] {});
+  };
+  run(20);
+  for (OldLayer& layer : layers) layer.w.resize(1);
+  pairs.resize(4);
+  run(30);
+  EXPECT_EQ(layers[8].w.size(), 3u);
+  EXPECT_TRUE(log_.contains("\"layers/7/w\" (3 elements, was 1) and 2 more"));
+  pairs.resize(4);
+  run(40);
+  EXPECT_TRUE(log_.contains(
+      "run/model.ckpt-30: its sizes replace those of this program: \"pairs\" (shape [3,2], was "
+      "[4,2])"));
+}
+
+TEST_F(RestoringTest, ARecoveryIsNotASurprise) {
+  std::vector<float> w(1);
+  int64_t failures = 0;
+  Loop loop(options(12));
+  loop.track("model/w", w);
+  const RunReport report = loop.run([&](Step& step) {
+    if (step.number() == 12 && failures++ == 0) throw AbortedError("try again");
+    w.push_back(0);
+  });
+  EXPECT_EQ(report.recoveries, 1);
+  EXPECT_FALSE(log_.contains("its sizes replace"));
 }
 
 TEST_F(RestoringTest, AFieldOfAnotherSizeStartsWithTheOptionThatTheErrorNames) {

@@ -161,7 +161,8 @@ concept HasElements = requires(T& data) {
 // The data is anything with size() and operator[], or the number of its elements: then a batch has
 // their places. It is not copied, and must outlive this.
 //
-// A loop that tracks it has a value and curve "epoch" (progress()), and a report with the epochs.
+// A loop that tracks it, itself or as a part, has a value and curve "epoch" (progress()), and a
+// report with the epochs. If it tracks several, that is the one that is tracked first.
 // Not thread-safe.
 template <typename Data>
 class Epochs : public EpochOrder {

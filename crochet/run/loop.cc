@@ -16,12 +16,12 @@
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/io/path.h"
-#include "crochet/run/epochs.h"
 #include "crochet/run/moving_mean.h"
 #include "crochet/run/option_effects.h"
 #include "crochet/run/resized_values.h"
 #include "crochet/run/restore_advice.h"
 #include "crochet/run/restoring.h"
+#include "crochet/run/tracked_epochs.h"
 #include "crochet/run/training_run.h"
 
 namespace crochet::inline v0 {
@@ -297,9 +297,9 @@ void Loop::add_average(std::string name, std::function<Tensor()> compute,
 
 void Loop::add_epoch_value() {
   const auto is_it = [](const Value& value) { return value.name == "epoch"; };
-  if (epochs_ == nullptr || std::ranges::any_of(values_, is_it)) return;
-  values_.push_back(
-      {"epoch", [this] { return Tensor::scalar(epochs_->progress()); }, kSummariesCollection});
+  const internal::EpochProgress epochs = internal::tracked_epochs(graph_);
+  if (!epochs || std::ranges::any_of(values_, is_it)) return;
+  values_.push_back({"epoch", [epochs] { return to_tensor(epochs()); }, kSummariesCollection});
 }
 
 void Loop::begin_step(const Callable& part, int64_t number) {
@@ -389,7 +389,8 @@ RunReport Loop::run_steps(const Callable& compute, const Callable& update) {
   });
   step_to_save_ = report.last_step;
   report.skipped_steps = skipped_steps_;
-  if (epochs_ != nullptr) report.epochs = epochs_->progress();
+  if (const internal::EpochProgress epochs = internal::tracked_epochs(graph_))
+    report.epochs = epochs();
   if (!report.restore) report.restore = std::move(started_from_);
   report.resumed_from.reset();  // Unless the step was among the restored values.
   if (report.restore && std::ranges::count(report.restore->restored, global_step_.name()) > 0)

@@ -31,7 +31,6 @@
 
 namespace crochet::inline v0 {
 
-class EpochOrder;
 namespace internal {
 class MovingMean;
 struct EarlyRestore;
@@ -156,13 +155,12 @@ class CROCHET_EXPORT Loop {
   Loop& operator=(const Loop&) = delete;
 
   // Saves and restores `value` under `name`, or "<name>/<part>". See tracker.h for its type. The
-  // first Epochs that is passed becomes the curve and value "epoch", unless another has that name.
+  // first Epochs that is tracked, itself or as a part, becomes the curve and value "epoch", unless
+  // another value has that name.
   template <typename T>
   void track(std::string_view name, T&& value) {
     check_not_run("track");
     tracker_(name, std::forward<T>(value));
-    if constexpr (std::is_base_of_v<EpochOrder, std::remove_cvref_t<T>>)
-      if (epochs_ == nullptr) epochs_ = &value;
   }
 
   // Adds a real number that hooks may fetch, and a curve. Computed after the step, only
@@ -327,7 +325,6 @@ class CROCHET_EXPORT Loop {
   };
   std::vector<Value> values_;
   std::map<std::string, std::shared_ptr<internal::MovingMean>> averages_;  // By name.
-  const EpochOrder* epochs_ = nullptr;                                     // Not owned.
   Step step_;
   int64_t skipped_steps_ = 0;
   MonitoredSession* session_ = nullptr;  // During run().

@@ -4,6 +4,13 @@
 // Epochs and schedules in a loop, killed and resumed.
 #include <signal.h>
 
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,6 +18,7 @@
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/hooks/every.h"
 #include "crochet/hooks/stop_at_step_hook.h"
 #include "crochet/run/epochs.h"
 #include "crochet/run/every_epoch.h"
@@ -123,6 +131,70 @@ TEST_F(EpochsInALoopTest, TheEpochIsACurveAndInTheReport) {
       for (const SummaryValue& value : event.values)
         if (value.tag == "epoch") curve.emplace_back(event.step, value.simple_value);
   EXPECT_THAT(curve, ElementsAre(Pair(1, 0.5), Pair(2, 1), Pair(3, 1.5), Pair(4, 2), Pair(5, 2.5)));
+}
+
+struct TrainingData {
+  Epochs<int64_t> epochs{4, {.batch_size = 2}};
+  void track(Tracker& tracker) { tracker("epochs", epochs); }
+};
+struct Trainer {
+  int64_t seen = 0;
+  TrainingData data;
+  void track(Tracker& tracker) { tracker("seen", seen)("data", data); }
+};
+
+TEST_F(EpochsInALoopTest, APartOfATrackedValueIsTheCurveToo) {
+  std::vector<double> curve;
+  const auto run = [&](auto& tracked, Trainer& trainer) {
+    curve.clear();
+    files_ = MemoryFileSystem();
+    Loop loop(options(
+        {StopAtStepHook({.last_step = 3}),
+         every({.steps = 1}, "epoch", [&](int64_t, double epoch) { curve.push_back(epoch); })}));
+    loop.track("trainer", tracked);
+    return loop.run([&] { trainer.data.epochs.next(); }).epochs;
+  };
+  Trainer trainer;
+  EXPECT_EQ(run(trainer, trainer), 1.5);
+  EXPECT_THAT(curve, ElementsAre(0.5, 1, 1.5));
+  auto pointer = std::make_unique<Trainer>();
+  EXPECT_EQ(run(pointer, *pointer), 1.5);
+  EXPECT_THAT(curve, ElementsAre(0.5, 1, 1.5));
+  std::map<std::string, Trainer> trainers;
+  EXPECT_EQ(run(trainers, trainers["only"]), 1.5);
+  EXPECT_THAT(curve, ElementsAre(0.5, 1, 1.5));
+}
+
+TEST_F(EpochsInALoopTest, TheFirstOfSeveralIsTheCurve) {
+  for (const bool nested_first : {true, false}) {
+    Trainer nested;
+    Epochs direct(8, {.batch_size = 2});
+    Loop loop({.hooks = {StopAtStepHook({.num_steps = 1})}});
+    if (nested_first) loop.track("nested", nested);
+    loop.track("direct", direct);
+    if (!nested_first) loop.track("nested", nested);
+    const RunReport report = loop.run([&] {
+      nested.data.epochs.next();
+      direct.next();
+    });
+    EXPECT_EQ(report.epochs, nested_first ? 0.5 : 0.25);
+  }
+}
+
+TEST_F(EpochsInALoopTest, EpochsThatAreGoneHaveNoProgress) {
+  std::optional<Trainer> trainer(std::in_place);
+  std::vector<std::optional<double>> seen;
+  Loop loop(options({StopAtStepHook({.last_step = 3}),
+                     every({.steps = 1}, "epoch",
+                           [&](int64_t, std::optional<double> epoch) { seen.push_back(epoch); })}));
+  loop.track("trainer", trainer);
+  EXPECT_EQ(loop.run([&](Step& step) {
+                  trainer->data.epochs.next();
+                  if (step.number() == 3) trainer.reset();
+                })
+                .epochs,
+            std::nullopt);
+  EXPECT_THAT(seen, ElementsAre(0.5, 1, std::nullopt));
 }
 
 TEST_F(EpochsInALoopTest, TheProgramMayHaveItsOwnValueOfThatName) {

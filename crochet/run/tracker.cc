@@ -8,7 +8,9 @@
 
 #include "crochet/base/error.h"
 #include "crochet/io/path.h"
+#include "crochet/run/epochs.h"
 #include "crochet/run/internal/provided_state.h"
+#include "crochet/run/tracked_epochs.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -66,7 +68,9 @@ void Tracker::add_own_object(std::shared_ptr<Saveable> object) {
 
 void Tracker::provide(std::function<void(Tracker& here)> visit) {
   if (visitor_ != nullptr) return visit(*this);
-  add_own_object(std::make_shared<internal::ProvidedState>(*graph_, prefix_, std::move(visit)));
+  auto state = std::make_shared<internal::ProvidedState>(*graph_, prefix_, std::move(visit));
+  add_own_object(state);
+  if (state->epochs()) internal::note_tracked_epochs(*graph_, [state] { return state->epochs(); });
 }
 
 void Tracker::mark(std::string_view name) const {
@@ -75,6 +79,11 @@ void Tracker::mark(std::string_view name) const {
         return TensorMap{{"", Tensor::scalar(true)}};
       },
       [](const TensorMap&) {}));
+}
+
+void Tracker::note_epochs(const EpochOrder& epochs) const {
+  if (visitor_ != nullptr) return visitor_->epochs(epochs);
+  internal::note_tracked_epochs(*graph_, [&epochs] { return epochs.progress(); });
 }
 
 bool Tracker::is_restoring() const {

@@ -23,6 +23,7 @@
 
 namespace crochet::inline v0 {
 
+class EpochOrder;
 namespace internal {
 class ProvidedState;
 }  // namespace internal
@@ -99,6 +100,8 @@ class CROCHET_EXPORT Tracker {
   void provide(std::function<void(Tracker& here)> visit);
   // Records that something exists that has no parts.
   void mark(std::string_view name) const;
+  // Records epochs, whose progress is a curve of a loop.
+  void note_epochs(const EpochOrder& epochs) const;
 
   // What the checkpoint has here; empty in a save.
   StoredParts stored() const;
@@ -270,6 +273,7 @@ void Tracker::track_value(T& value) {
     add_own_object(
         internal::make_saveable([&value] { return value.save(); },
                                 [&value](const TensorMap& state) { value.restore(state); }));
+    if constexpr (std::derived_from<T, EpochOrder>) note_epochs(value);
   } else if constexpr (std::same_as<T, Tensor>) {
     add_own_object(internal::saveable_tensor(value));
   } else if constexpr (std::same_as<T, std::string>) {

@@ -10,7 +10,11 @@
 #include "crochet/session/saveable.h"
 #include "crochet/session/stored_parts.h"
 
-namespace crochet::inline v0::internal {
+namespace crochet::inline v0 {
+
+class EpochOrder;
+
+namespace internal {
 
 // Receives the parts of a value whose structure may change, each time that it is saved or restored.
 class CROCHET_EXPORT PartVisitor {
@@ -27,6 +31,8 @@ class CROCHET_EXPORT PartVisitor {
 
   virtual void array(const std::string& name, local::BorrowedArray array) = 0;
   virtual void object(const std::string& name, std::shared_ptr<Saveable> object) = 0;
+  // Epochs, which are among the objects as well.
+  virtual void epochs(const EpochOrder&) {}
   // Everything that is stored at and beneath `name`, for a provider that makes it; in a plan.
   virtual void all_stored(const std::string& name) = 0;
   // Begins and ends the parts of such a provider, which must have just what is stored.
@@ -36,4 +42,5 @@ class CROCHET_EXPORT PartVisitor {
   virtual void keep(std::shared_ptr<const void> object) = 0;
 };
 
-}  // namespace crochet::inline v0::internal
+}  // namespace internal
+}  // namespace crochet::inline v0

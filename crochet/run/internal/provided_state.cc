@@ -11,6 +11,7 @@
 #include "crochet/base/internal/process_bound.h"
 #include "crochet/engines/local/parallel_copier.h"
 #include "crochet/io/path.h"
+#include "crochet/run/epochs.h"
 #include "crochet/run/tracker.h"
 #include "crochet/tensor/fmt.h"
 
@@ -124,6 +125,25 @@ class ShapesVisitor final : public ListingVisitor {
  private:
   const StoredParts none_;
   std::map<std::string, Shape> shapes_;
+};
+
+class EpochsVisitor final : public ListingVisitor {
+ public:
+  using ListingVisitor::ListingVisitor;
+
+  Purpose purpose() const override { return Purpose::kSave; }
+  const StoredParts& stored() const override { return none_; }
+  void array(const std::string&, local::BorrowedArray) override {}
+  void object(const std::string&, std::shared_ptr<Saveable>) override {}
+  void epochs(const EpochOrder& epochs) override {
+    if (!progress_) progress_ = epochs.progress();
+  }
+
+  std::optional<double> progress() const { return progress_; }
+
+ private:
+  const StoredParts none_;
+  std::optional<double> progress_;
 };
 
 class PlanningVisitor final : public ListingVisitor {
@@ -288,6 +308,13 @@ std::map<std::string, Shape> ProvidedState::present_shapes() const {
   Tracker here(nullptr, &visitor, "", 0);
   visit_(here);
   return visitor.take_shapes();
+}
+
+std::optional<double> ProvidedState::epochs() const {
+  EpochsVisitor visitor(name_);
+  Tracker here(nullptr, &visitor, "", 0);
+  visit_(here);
+  return visitor.progress();
 }
 
 }  // namespace crochet::inline v0::internal

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,8 @@ class ProvidedState final : public PartedSaveable {
 
   // The shapes that parts whose size may change have now, by their full names.
   std::map<std::string, Shape> present_shapes() const;
+  // The progress of the first Epochs that the value owns now; unset if it owns none.
+  std::optional<double> epochs() const;
 
  private:
   const std::string name_;

@@ -205,7 +205,15 @@ struct TypeThatCannotBeTracked {
                 "crochet cannot track this type: give it `void track(crochet::Tracker&)`, or "
                 "`TensorMap save() const` and `void restore(const TensorMap&)`; for Eigen's "
                 "matrices include <crochet/eigen.h>; or leave it out if the program can make it "
-                "again. What is const cannot be restored: track what it was made from");
+                "again");
+};
+template <typename T>
+struct TypeThatCannotBeTracked<const T> {
+  static_assert(kCanBeTracked<const T>,
+                "crochet cannot track what is const, as a restore changes it: write "
+                "`void track(crochet::Tracker&)` without const, and for a function outside of the "
+                "type `void track(crochet::Tracker&, Type&)`; leave out what the program never "
+                "changes");
 };
 template <typename T>
 struct TypeThatCannotBeTracked<T*> {
@@ -213,6 +221,8 @@ struct TypeThatCannotBeTracked<T*> {
                 "crochet cannot track a raw pointer, as nobody could make what it points to: track "
                 "that, or use std::unique_ptr or std::shared_ptr");
 };
+template <typename T>
+struct TypeThatCannotBeTracked<T* const> : TypeThatCannotBeTracked<T*> {};
 
 }  // namespace internal
 

@@ -219,6 +219,21 @@ TEST_F(TrackerTest, TracksStructsByMemberAndByFunction) {
   EXPECT_EQ(restored.origin.x, 3);
 }
 
+struct TrackedByACopy {
+  std::vector<float> weights;
+  std::vector<Layer> layers;
+  void track(Tracker tracker) { tracker("weights", weights)("layers", layers); }
+};
+
+TEST_F(TrackerTest, ATrackFunctionMayTakeACopyOfTheTracker) {
+  save(TrackedByACopy{{1, 2}, {Layer{{5}, {3, 4}}}});
+  TrackedByACopy restored;
+  restore(restored);
+  EXPECT_THAT(restored.weights, ElementsAre(1, 2));
+  ASSERT_EQ(restored.layers.size(), 1u);
+  EXPECT_EQ(restored.layers[0].origin.y, 4);
+}
+
 class Counter {
  public:
   TensorMap save() const { return {{"count", Tensor::scalar(count)}}; }

@@ -37,8 +37,17 @@ set(advice "crochet cannot track this type: give it `void track\\(crochet::Track
 expect_no_error(tracked.cc "-DTRACKED=std::vector<float>")
 expect_error("${advice}" tracked.cc -DTRACKED=Opaque)
 expect_error("${advice}" tracked.cc -DTRACKED=SavesOnly)
-expect_error("${advice}" tracked.cc "-DTRACKED=const std::vector<float>")
 expect_error("${advice}" tracked.cc "-DTRACKED=std::span<const float>")
+set(const_advice "crochet cannot track what is const.*`void track\\(crochet::Tracker&\\)` without const")
+expect_error("${const_advice}" tracked.cc "-DTRACKED=const std::vector<float>")
+expect_error("${const_advice}" tracked.cc "-DTRACKED=std::shared_ptr<const int>")
+expect_error("cannot track a raw pointer" tracked.cc "-DTRACKED=float* const")
+foreach(type ByMember ByFunction)
+  expect_no_error(tracked.cc -DTRACKED=${type})
+  expect_error("${const_advice}" tracked.cc -DTRACKED=${type} -DQUALIFIER=const)
+endforeach()
+expect_no_error(tracked.cc -DTRACKED=ConstView)
+expect_no_error(tracked.cc -DTRACKED=TrackByValue)
 
 # The compiler names each type, also where it is a part of others.
 errors_of(text tracked.cc

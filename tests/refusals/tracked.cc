@@ -34,6 +34,31 @@ struct Parts {
   void track(crochet::Tracker& tracker) { tracker("number", *number); }
 };
 
+// With QUALIFIER=const, their parts are const where they are listed.
+#ifndef QUALIFIER
+#define QUALIFIER
+#endif
+struct ByMember {
+  std::vector<float> weights;
+  void track(crochet::Tracker& tracker) QUALIFIER { tracker("weights", weights); }
+};
+struct ByFunction {
+  std::vector<float> weights;
+};
+void track(crochet::Tracker& tracker, QUALIFIER ByFunction& it) { tracker("weights", it.weights); }
+
+// The number itself is not const.
+struct ConstView {
+  float* number = nullptr;
+  void track(crochet::Tracker& tracker) const { tracker("number", *number); }
+};
+
+// A tracker may be copied.
+struct TrackByValue {
+  std::vector<float> weights;
+  void track(crochet::Tracker tracker) { tracker("weights", weights); }
+};
+
 struct SavesOnly {
   crochet::TensorMap save() const { return {}; }
 };

@@ -241,8 +241,7 @@ void CheckpointSaverHook::find_metric(const Graph& graph) {
   } catch (const NotFoundError&) {
     log_warning(
         fmt::format("keep_best: no metric \"{}\": neither a value of the run has this name nor one "
-                    "of the metrics "
-                    "recorded with checkpoints, so none is kept as the best by it",
+                    "of the metrics recorded with checkpoints, so none is kept as the best by it",
                     metric_name_));
   }
 }

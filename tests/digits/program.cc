@@ -136,9 +136,9 @@ bool Program::read_some(std::chrono::microseconds timeout) {
   return true;
 }
 
-bool Program::wait_for_output(const std::string& text) {
+bool Program::wait_for_error(const std::string& text) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  while (ending_.out.find(text) == std::string::npos) {
+  while (ending_.err.find(text) == std::string::npos) {
     if (std::chrono::steady_clock::now() > deadline) return false;
     if (!read_some(std::chrono::seconds(1))) return false;
   }

@@ -38,9 +38,9 @@ class Program {
   Program& operator=(const Program&) = delete;
 
   void send_signal(int signal) const;
-  // Reads until standard output holds `text`, the program has ended, or a minute has passed.
+  // Reads until standard error holds `text`, the program has ended, or a minute has passed.
   // True if the text was found.
-  bool wait_for_output(const std::string& text);
+  bool wait_for_error(const std::string& text);
   // Reads for this long, or until the program has ended. True if it has.
   bool wait_for(std::chrono::microseconds time);
   // Reads until the program has ended.

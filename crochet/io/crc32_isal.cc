@@ -1,0 +1,15 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// crc32 by ISA-L; crc32_own.cc takes its place in a build without it.
+#include <isa-l/crc.h>
+
+#include "crochet/io/crc32.h"
+
+namespace crochet::inline v0::internal {
+
+uint32_t extend_crc32(uint32_t crc, std::span<const std::byte> data) {
+  return ::crc32_gzip_refl(crc, reinterpret_cast<const unsigned char*>(data.data()), data.size());
+}
+
+}  // namespace crochet::inline v0::internal

@@ -168,6 +168,11 @@ Target target_of(const ConvertOptions& options) {
     format = CheckpointFormat::kSafetensors;
   else
     remove_suffix(path, ".index");
+  if (path.ends_with(".pt") || path.ends_with(".pth"))
+    throw InvalidArgumentError(
+        fmt::format("{}: files of torch can be read, not written: use a name .safetensors, which "
+                    "Python reads",
+                    options.target));
   if (path.empty() || path.ends_with('/'))
     throw InvalidArgumentError(
         fmt::format("{}: expected the name of a checkpoint", options.target));

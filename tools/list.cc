@@ -50,8 +50,8 @@ bool is_pinned(const internal::FoundCheckpoint& checkpoint) {
 
 // The name by which commands accept the checkpoint.
 std::string name_text(const Row& row) {
-  const bool is_bundle = row.checkpoint.format == CheckpointFormat::kTensorBundle;
-  return printable(base_name(row.checkpoint.prefix)) + (is_bundle ? "" : ".safetensors") +
+  const bool is_safetensors = row.checkpoint.format == CheckpointFormat::kSafetensors;
+  return printable(base_name(row.checkpoint.prefix)) + (is_safetensors ? ".safetensors" : "") +
          (row.is_newest ? " *" : "") + (is_pinned(row.checkpoint) ? " (pinned)" : "");
 }
 

@@ -16,7 +16,8 @@ namespace crochet::inline v0 {
 // program has it now is restored as it is.
 struct RestoreOptions {
   // What to start with while checkpoint_dir has no checkpoint: the directory of another run, or a
-  // checkpoint of crochet's or TensorFlow's, or a safetensors file. Empty: the initial values.
+  // checkpoint of crochet's or TensorFlow's, a safetensors file, or one of torch.save(). Empty: the
+  // initial values.
   std::string from = {};
   // Which checkpoint in the directory `from`. Without `from`, the run goes back to that checkpoint
   // of its own once, and abandons the newer ones: their files are renamed to `<name>.abandoned`.

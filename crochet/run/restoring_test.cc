@@ -21,6 +21,8 @@
 #include "crochet/run/loop.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
+#include "crochet/testing/raw_bundle.h"
+#include "crochet/testing/raw_torch.h"
 
 namespace crochet {
 namespace {
@@ -585,6 +587,42 @@ TEST_F(RestoringTest, LoadsAPartOfTheNewest) {
           "a "
           "copy with crochet convert --fill"));
   EXPECT_THROW(load("nowhere", {{"model/b", b}}, &files_), NotFoundError);
+}
+
+// What a model was trained to in Python.
+TEST_F(RestoringTest, LoadsFilesOfTorch) {
+  internal::put_file(files_, "net.pt",
+                     internal::torch_file({{"fc.weight", Tensor::from<float>({1, 2, 3})},
+                                           {"fc.bias", Tensor::scalar(4.0f)},
+                                           {"steps", Tensor::scalar<int64_t>(9)}}));
+  std::vector<float> weight(3);
+  float bias = 0;
+  const RestoreReport report = load("net.pt", {{"fc.weight", weight}, {"fc.bias", bias}}, &files_);
+  EXPECT_THAT(weight, ElementsAre(1, 2, 3));
+  EXPECT_EQ(bias, 4);
+  EXPECT_THAT(report.surplus, ElementsAre("steps"));
+  EXPECT_THAT(
+      [&] {
+        load("net.pt", {{"fc.weights", weight}}, &files_);
+      },
+      ThrowsMessage<NotFoundError>(HasSubstr("\"fc.weights\"")));
+}
+
+TEST_F(RestoringTest, StartsWithAFileOfTorch) {
+  internal::put_file(files_, "net.pt",
+                     internal::torch_file({{"model/fc.weight", Tensor::from<float>({1, 2, 3})},
+                                           {"model/fc.bias", Tensor::scalar(4.0f)}}));
+  std::vector<float> w(3);
+  float b = 0;
+  resume({.from = "net.pt",
+          .only = {"model/*"},
+          .rename = {{"model/w", "model/fc.weight"}, {"model/b", "model/fc.bias"}}},
+         [&](Loop& loop) {
+           loop.track("model/w", w);
+           loop.track("model/b", b);
+         });
+  EXPECT_THAT(w, ElementsAre(1, 2, 3));
+  EXPECT_EQ(b, 4);
 }
 
 TEST_F(RestoringTest, LoadIgnoresTheStateOfHooks) {

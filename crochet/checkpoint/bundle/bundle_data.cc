@@ -35,9 +35,10 @@ class BundleData final : public TensorSource {
         num_shards_(header.num_shards),
         big_endian_(header.big_endian) {}
 
-  std::unique_ptr<MappedBytes> map(const StoredTensor& entry) const override {
+  std::unique_ptr<MappedBytes> map(const StoredTensor& entry,
+                                   std::string_view name) const override {
     if (!is_of_this_order() && component_size(entry.dtype) > 1) return nullptr;
-    return TensorSource::map(entry);
+    return TensorSource::map(entry, name);
   }
 
   void read(const StoredTensor& entry, std::string_view name, ReadStream& from,

@@ -13,6 +13,7 @@
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/directory/checkpoint_history.h"
 #include "crochet/checkpoint/directory/checkpoint_state.h"
+#include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/io/path.h"
 
@@ -106,6 +107,7 @@ std::optional<CheckpointFormat> format_of(FileSystem& files, const std::string& 
   if (is_there(safetensors_filename(prefix)) || is_there(safetensors_index_filename(prefix)) ||
       (is_file && is_there(prefix)))
     return CheckpointFormat::kSafetensors;
+  if (!is_file && is_torch_checkpoint(files, prefix)) return CheckpointFormat::kTorch;
   return std::nullopt;
 }
 

@@ -172,7 +172,7 @@ std::optional<Tensor> CheckpointContents::map(const LocatedTensor& tensor) const
   const StoredTensor& entry = *tensor.entry;
   const auto size = static_cast<uint64_t>(entry.size);
   if (tensor.target || entry.dtype == DType::kString || size < kMinMappedBytes) return std::nullopt;
-  std::unique_ptr<MappedBytes> mapped = data().map(entry);
+  std::unique_ptr<MappedBytes> mapped = data().map(entry, tensor.name);
   if (!mapped || !is_aligned(mapped->bytes().data(), element_size(entry.dtype)))
     return std::nullopt;
   const std::span<const std::byte> bytes = mapped->bytes();

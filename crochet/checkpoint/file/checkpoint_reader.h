@@ -31,7 +31,7 @@ struct TensorInfo {
   size_t num_slices = 0;
 };
 
-// Reads a checkpoint of either format, written by crochet, TensorFlow, or any writer of
+// Reads a checkpoint of any format, written by crochet, TensorFlow, torch, or any writer of
 // safetensors.
 //
 //   CheckpointReader reader("runs/digits/model.ckpt-2000");
@@ -41,11 +41,11 @@ struct TensorInfo {
 // Files are not trusted: a wrong byte is a DataLossError that names its location,
 // never a wrong value, and nothing is allocated for missing data. Opening reads
 // the index; data files are opened when they are first needed. Only safetensors files of other
-// writers may have no checksums: then only their structure can be verified.
+// writers, and some of torch, may have no checksums: then only their structure can be verified.
 //
 // A checkpoint is named by its prefix; one in the safetensors format also by its file (or the index
-// of several), which may have any name. If both formats exist for a prefix, the tensor bundle is
-// read.
+// of several), which may have any name; a file of torch by its name (docs/torch_format.md). If both
+// formats exist for a prefix, the tensor bundle is read.
 //
 // Thread-safe: several threads may read.
 class CROCHET_EXPORT CheckpointReader {
@@ -53,8 +53,9 @@ class CROCHET_EXPORT CheckpointReader {
   // `files` is not owned and outlives this.
   // Throws: NotFoundError if there is no such checkpoint; DataLossError for a damaged index;
   // InvalidArgumentError for a version of the format that this reader cannot read;
-  // UnimplementedError for a file with exactly this name, as in TensorFlow's V1 format, and for a
-  // compressed index, which no release of TensorFlow writes.
+  // UnimplementedError for a file with exactly this name, as in TensorFlow's V1 format, for a
+  // compressed index, which no release of TensorFlow writes, and for a file of torch with other
+  // values than tensors, numbers, strings and containers.
   explicit CheckpointReader(std::string prefix, FileSystem& files = FileSystem::posix());
   ~CheckpointReader();
   CheckpointReader(CheckpointReader&&) noexcept;
@@ -67,7 +68,7 @@ class CROCHET_EXPORT CheckpointReader {
   bool has_checksums() const;
   // The metadata of a safetensors file, without crochet's own notes; empty for a bundle.
   const std::map<std::string, std::string, std::less<>>& metadata() const;
-  // A safetensors type that DType does not have (F8_E4M3) is kInvalid, and cannot be read.
+  // A type of safetensors or torch that DType does not have is kInvalid, and cannot be read.
   const std::map<std::string, TensorInfo, std::less<>>& tensors() const;
   bool contains(std::string_view name) const;
 

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "crochet/base/error.h"
 #include "crochet/checkpoint/bundle/bundle_writer.h"
 #include "crochet/checkpoint/safetensors/safetensors_writer.h"
 
@@ -12,6 +13,8 @@ namespace crochet::inline v0 {
 std::unique_ptr<CheckpointWriter> new_checkpoint_writer(CheckpointFormat format, FileSystem& files,
                                                         std::string prefix, int num_shards,
                                                         std::vector<uint64_t> expected_bytes) {
+  if (format == CheckpointFormat::kTorch)
+    throw InvalidArgumentError(prefix + ": files of torch can be read, not written");
   if (format == CheckpointFormat::kSafetensors)
     return std::make_unique<SafetensorsWriter>(files, std::move(prefix),
                                                SafetensorsWriterOptions{.num_shards = num_shards});

@@ -12,6 +12,8 @@
 #include "crochet/checkpoint/bundle/bundle_index.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/checkpoint/safetensors/safetensors_data.h"
+#include "crochet/checkpoint/torch/torch_data.h"
+#include "crochet/checkpoint/torch/torch_index.h"
 #include "crochet/io/path.h"
 
 namespace crochet::inline v0::internal {
@@ -26,6 +28,17 @@ OpenCheckpoint open_safetensors(FileSystem& files, const std::string& path) {
           .data = safetensors_data(std::move(opened.files), std::move(opened.open)),
           .metadata = std::move(opened.metadata),
           .has_checksums = has_checksums};
+}
+
+OpenCheckpoint open_torch(FileSystem& files, const std::string& path) {
+  TorchIndex opened = read_torch(files, path);
+  OpenCheckpoint checkpoint{.format = CheckpointFormat::kTorch,
+                            .tensors = std::move(opened.tensors),
+                            .data = {},
+                            .metadata = {},
+                            .has_checksums = opened.has_checksums};
+  checkpoint.data = torch_data(std::move(opened));
+  return checkpoint;
 }
 
 OpenCheckpoint open_bundle(FileSystem& files, const std::string& prefix) {
@@ -60,6 +73,7 @@ OpenCheckpoint open_checkpoint(FileSystem& files, const std::string& prefix) {
     if (files.exists(path)) return open_safetensors(files, path);
   if (files.exists(prefix) && !is_directory(files, prefix)) {
     if (is_safetensors_name(prefix)) return open_safetensors(files, prefix);
+    if (is_torch_file(files, prefix)) return open_torch(files, prefix);
     throw_no_prefix(prefix);
   }
   return open_bundle(files, prefix);  // Throws that it does not exist.

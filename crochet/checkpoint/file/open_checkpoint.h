@@ -13,7 +13,7 @@
 
 namespace crochet::inline v0::internal {
 
-// A checkpoint of either format, opened for reading.
+// A checkpoint of any format, opened for reading.
 struct OpenCheckpoint {
   CheckpointFormat format;
   StoredTensors tensors;

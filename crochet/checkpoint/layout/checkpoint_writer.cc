@@ -5,7 +5,15 @@
 namespace crochet::inline v0 {
 
 const char* checkpoint_format_name(CheckpointFormat format) {
-  return format == CheckpointFormat::kSafetensors ? "safetensors" : "tensor_bundle";
+  switch (format) {
+    case CheckpointFormat::kTensorBundle:
+      return "tensor_bundle";
+    case CheckpointFormat::kSafetensors:
+      return "safetensors";
+    case CheckpointFormat::kTorch:
+      return "torch";
+  }
+  return "";
 }
 
 }  // namespace crochet::inline v0

@@ -17,9 +17,10 @@ namespace crochet::inline v0 {
 enum class CheckpointFormat {
   kTensorBundle,  // TensorFlow's: `<prefix>.index` and data files.
   kSafetensors,   // `<prefix>.safetensors`, or several with an index; docs/safetensors_format.md.
+  kTorch,         // A file of torch.save() or TorchScript, only to read; docs/torch_format.md.
 };
 
-// "tensor_bundle", "safetensors".
+// "tensor_bundle", "safetensors", "torch".
 CROCHET_EXPORT const char* checkpoint_format_name(CheckpointFormat format);
 
 // Writes a checkpoint of any format, so that it is either complete or absent, whatever stops the

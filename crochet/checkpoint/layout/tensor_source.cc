@@ -31,7 +31,7 @@ std::unique_ptr<ReadStream> TensorSource::stream(int shard, uint64_t offset,
   return open_->stream(shard, path_of(shard), offset, num_bytes);
 }
 
-std::unique_ptr<MappedBytes> TensorSource::map(const StoredTensor& entry) const {
+std::unique_ptr<MappedBytes> TensorSource::map(const StoredTensor& entry, std::string_view) const {
   return open_->get(entry.shard, path_of(entry.shard))
       ->map(static_cast<uint64_t>(entry.offset), static_cast<uint64_t>(entry.size));
 }

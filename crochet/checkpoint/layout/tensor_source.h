@@ -31,21 +31,21 @@ class TensorSource {
   // Throws: DataLossError if the data file is missing.
   std::unique_ptr<ReadStream> stream(int shard, uint64_t offset, uint64_t num_bytes) const;
   // Maps an entry's bytes without reading them; null if that is not possible, for example for
-  // elements in another byte order. Requires: check_place(), and a type of fixed size.
-  virtual std::unique_ptr<MappedBytes> map(const StoredTensor& entry) const;
+  // elements in another order. Requires: check_place(), and a type of fixed size.
+  virtual std::unique_ptr<MappedBytes> map(const StoredTensor& entry, std::string_view name) const;
 
   // Each of these reads all of an entry, at whose first byte `from` stands, or throws
   // DataLossError. Requires: check_place().
   //
-  // Reads the elements in this machine's byte order, and checks their checksum.
-  // Requires: a type of fixed size, and `destination` has the entry's size.
+  // Reads the elements in this machine's byte order and row-major, and checks their checksum.
+  // Requires: a type of fixed size, and `destination` has the size of the elements.
   virtual void read(const StoredTensor& entry, std::string_view name, ReadStream& from,
                     std::span<std::byte> destination) const;
   // The same for strings. Requires: the type kString.
   virtual std::vector<std::string> read_strings(const StoredTensor& entry, std::string_view name,
                                                 ReadStream& from) const = 0;
   // Checks only the checksum, if there is one. Requires: a type that can be read.
-  void verify(const StoredTensor& entry, std::string_view name, ReadStream& from) const;
+  virtual void verify(const StoredTensor& entry, std::string_view name, ReadStream& from) const;
 
  protected:
   // `open` has the data files, by shard. `crcs_are_in` is for messages: "index".

@@ -24,6 +24,8 @@ void check_options(const SaverOptions& options) {
         fmt::format("num_shards is {}, expected 1 to {}", options.num_shards, kMaxShards));
   if (options.defer_build && options.var_list)
     throw InvalidArgumentError("defer_build and var_list exclude each other");
+  if (options.format == CheckpointFormat::kTorch)
+    throw InvalidArgumentError("format is torch, whose files can be read, not written");
   if (options.writer == StateWriter::kGraph &&
       (options.var_list || options.filter || options.num_shards != 1 ||
        options.format != CheckpointFormat::kTensorBundle))

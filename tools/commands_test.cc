@@ -13,6 +13,7 @@
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/testing/memory_file_system.h"
+#include "crochet/testing/raw_torch.h"
 #include "crochet/testing/temp_directory.h"
 #include "tools/inspection.h"
 #include "tools/testing/tool_run.h"
@@ -230,18 +231,43 @@ TEST_F(CommandsTest, ShowCountsNonFiniteValues) {
   EXPECT_THAT(run({"show", "run/x"}).out, HasSubstr(" 1    1     1  w (1 nan, 2 inf)\n"));
 }
 
-// An element type of safetensors that is not supported.
+// An element type of torch that is not supported.
 TEST_F(CommandsTest, AnUnsupportedTypeIsNotDamage) {
-  const std::string header = R"({"x":{"dtype":"F8_E4M3","shape":[2],"data_offsets":[0,2]}})";
-  std::string length(8, '\0');
-  length[0] = static_cast<char>(header.size());
-  files_.create_directories("other");
-  put_file(files_, "other/x.safetensors", length + header + "ab");
-  const ToolRun shown = run({"show", "other"});
+  const internal::RawTorchTensor tensor{
+      .storage = "ComplexHalfStorage", .count = 1, .sizes = {1}, .strides = {1}};
+  put_file(files_, "x.pt",
+           internal::torch_archive("}" + internal::pickled("x") + tensor.pickled() + 's', {"abcd"})
+               .bytes());
+  const ToolRun shown = run({"show", "x.pt"});
   EXPECT_EQ(shown.code, kSuccess) << shown.err;
   EXPECT_THAT(shown.out, HasSubstr("x (cannot be read)\n"));
-  EXPECT_EQ(run({"verify", "other"}).code, kSuccess);
-  EXPECT_EQ(run({"diff", "other", "other"}).code, kTrouble);
+  EXPECT_EQ(run({"verify", "x.pt"}).code, kSuccess);
+  EXPECT_EQ(run({"diff", "x.pt", "x.pt"}).code, kTrouble);
+}
+
+// One is a number of a byte, the other has two in a byte.
+TEST_F(CommandsTest, SmallNumbersAreShownComparedAndCopied) {
+  const std::string header = R"({"e":{"dtype":"F8_E4M3","shape":[2],"data_offsets":[0,2]},)"
+                             R"("f":{"dtype":"F4","shape":[2],"data_offsets":[2,3]}})";
+  std::string length(8, '\0');
+  length[0] = static_cast<char>(header.size());
+  put_file(files_, "x.safetensors", length + header + "\x38\xfe\x72");
+  const ToolRun shown = run({"show", "--values", "2", "x.safetensors"});
+  EXPECT_EQ(shown.code, kSuccess) << shown.err;
+  EXPECT_EQ(shown.out,
+            "type           shape   min  max    mean  name\n"
+            "float8_e4m3fn  [2]    -448    1  -223.5  e\n"
+            "  1 -448\n"
+            "float4_e2m1fn  [2]       1    6     3.5  f\n"
+            "  1 6\n");
+  EXPECT_EQ(run({"convert", "x.safetensors", "y.safetensors"}).code, kSuccess);
+  EXPECT_TRUE(read_file(files_, "y.safetensors").ends_with("\x38\xfe\x72"));
+  EXPECT_EQ(run({"diff", "x.safetensors", "y.safetensors"}).code, kSuccess);
+  EXPECT_EQ(run({"convert", "x.safetensors", "bundle"}).code, kSuccess);
+  EXPECT_EQ(run({"diff", "x.safetensors", "bundle"}).code, kSuccess);
+  put_file(files_, "z.safetensors", length + header + "\x39\xfe\x72");
+  EXPECT_EQ(run({"diff", "x.safetensors", "z.safetensors"}).code, kNegative);
+  EXPECT_EQ(run({"diff", "--rtol", "0.2", "x.safetensors", "z.safetensors"}).code, kSuccess);
 }
 
 TEST_F(CommandsTest, NamesAreEscaped) {

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "crochet/tensor/small_number.h"
 #include "crochet/tensor/tensor.h"
 #include "crochet/tensor/visit_type.h"
 #include "tools/number.h"
@@ -28,6 +29,9 @@ inline constexpr bool kIsComplex<std::complex<T>> = true;
 template <typename T>
 inline constexpr bool kIsReal =
     std::is_floating_point_v<T> || std::is_same_v<T, Half> || std::is_same_v<T, Bfloat16>;
+// Small integers are real numbers here, too.
+template <DType kDType>
+inline constexpr bool kIsReal<internal::SmallNumber<kDType>> = true;
 
 // The integer type that a quantized type is stored as; others are unchanged.
 inline DType unquantized(DType dtype) {
@@ -39,6 +43,11 @@ inline DType unquantized(DType dtype) {
   for (const auto& [quantized, plain] : kTypes)
     if (dtype == quantized) return plain;
   return dtype;
+}
+
+template <DType... kDTypes, typename Call>
+bool visit_small(DType dtype, const Call& call) {
+  return ((dtype == kDTypes && call(internal::SmallNumber<kDTypes>{})) || ...);
 }
 
 // Calls `visitor` with the elements of a tensor of numbers as a span of float, Half, int8_t,
@@ -53,6 +62,12 @@ bool visit_elements(const Tensor& tensor, Visitor visitor) {
     return true;
   };
   if (tensor.dtype() == DType::kBool) return call(Boolean{});
+  if (internal::is_small_number(tensor.dtype()))
+    return visit_small<DType::kFloat8E5m2, DType::kFloat8E4m3fn, DType::kFloat8E4m3fnuz,
+                       DType::kFloat8E4m3b11fnuz, DType::kFloat8E5m2fnuz, DType::kFloat8E8m0fnu,
+                       DType::kFloat6E2m3fn, DType::kFloat6E3m2fn, DType::kFloat4E2m1fn,
+                       DType::kInt4, DType::kUint4, DType::kInt2, DType::kUint2>(tensor.dtype(),
+                                                                                 call);
   return internal::visit_type<float, double, Half, Bfloat16, int8_t, int16_t, int32_t, int64_t,
                               uint8_t, uint16_t, uint32_t, uint64_t, std::complex<float>,
                               std::complex<double>>(unquantized(tensor.dtype()), call);

@@ -10,7 +10,11 @@
 
 namespace crochet::inline v0 {
 
-// TensorFlow's element types, with its numbers (DataType in types.proto).
+// TensorFlow's element types, with its numbers (DataType in types.proto), and, from 1000 on, those
+// that only safetensors and torch have.
+//
+// An element of the small types (float8, float6, float4, int4 and so on) is one byte in memory, as
+// in TensorFlow and NumPy; its low bits are the number.
 enum class DType : int32_t {
   kInvalid = 0,
   kFloat = 1,
@@ -36,14 +40,27 @@ enum class DType : int32_t {
   kVariant = 21,
   kUint32 = 22,
   kUint64 = 23,
+  kFloat8E5m2 = 24,
+  kFloat8E4m3fn = 25,
+  kFloat8E4m3fnuz = 26,
+  kFloat8E4m3b11fnuz = 27,
+  kFloat8E5m2fnuz = 28,
+  kInt4 = 29,
+  kUint4 = 30,
+  kInt2 = 31,
+  kUint2 = 32,
+  kFloat4E2m1fn = 33,
+  kFloat8E8m0fnu = 1000,
+  kFloat6E2m3fn = 1001,
+  kFloat6E3m2fn = 1002,
 };
 
 // Bytes of one element; 0 for types without a fixed size (string, resource,
 // variant) and for kInvalid.
 CROCHET_EXPORT size_t element_size(DType dtype);
-// TensorFlow's name: "float32", "int64".
+// TensorFlow's name, which is NumPy's: "float32", "int64".
 CROCHET_EXPORT const char* dtype_name(DType dtype);
-// True for the numbers of TensorFlow's types, 1 to 23.
+// True for the numbers of TensorFlow's types, 1 to 33.
 CROCHET_EXPORT bool is_valid_dtype(int32_t number);
 
 // The DType of a C++ type: dtype_of<float> is DType::kFloat. Not defined for

@@ -21,12 +21,39 @@ struct KnownType {
   size_t size;
 };
 const std::vector<KnownType> kKnownTypes = {
-    {1, "float32", 4},  {2, "float64", 8},      {3, "int32", 4},    {4, "uint8", 1},
-    {5, "int16", 2},    {6, "int8", 1},         {7, "string", 0},   {8, "complex64", 8},
-    {9, "int64", 8},    {10, "bool", 1},        {11, "qint8", 1},   {12, "quint8", 1},
-    {13, "qint32", 4},  {14, "bfloat16", 2},    {15, "qint16", 2},  {16, "quint16", 2},
-    {17, "uint16", 2},  {18, "complex128", 16}, {19, "float16", 2}, {20, "resource", 0},
-    {21, "variant", 0}, {22, "uint32", 4},      {23, "uint64", 8},
+    {1, "float32", 4},
+    {2, "float64", 8},
+    {3, "int32", 4},
+    {4, "uint8", 1},
+    {5, "int16", 2},
+    {6, "int8", 1},
+    {7, "string", 0},
+    {8, "complex64", 8},
+    {9, "int64", 8},
+    {10, "bool", 1},
+    {11, "qint8", 1},
+    {12, "quint8", 1},
+    {13, "qint32", 4},
+    {14, "bfloat16", 2},
+    {15, "qint16", 2},
+    {16, "quint16", 2},
+    {17, "uint16", 2},
+    {18, "complex128", 16},
+    {19, "float16", 2},
+    {20, "resource", 0},
+    {21, "variant", 0},
+    {22, "uint32", 4},
+    {23, "uint64", 8},
+    {24, "float8_e5m2", 1},
+    {25, "float8_e4m3fn", 1},
+    {26, "float8_e4m3fnuz", 1},
+    {27, "float8_e4m3b11fnuz", 1},
+    {28, "float8_e5m2fnuz", 1},
+    {29, "int4", 1},
+    {30, "uint4", 1},
+    {31, "int2", 1},
+    {32, "uint2", 1},
+    {33, "float4_e2m1fn", 1},
 };
 
 TEST(DTypeTest, HasTensorFlowsNumbersNamesAndSizes) {
@@ -41,8 +68,15 @@ TEST(DTypeTest, HasTensorFlowsNumbersNamesAndSizes) {
 
 TEST(DTypeTest, RecognisesNumbersOfTypes) {
   EXPECT_EQ(element_size(DType::kInvalid), 0);
-  for (const int32_t number : {-1, 0, 24, 101, INT32_MAX, INT32_MIN})
+  for (const int32_t number : {-1, 0, 34, 101, 1000, INT32_MAX, INT32_MIN})
     EXPECT_FALSE(is_valid_dtype(number)) << number;
+}
+
+TEST(DTypeTest, HasTypesThatTensorFlowLacks) {
+  EXPECT_STREQ(dtype_name(DType::kFloat8E8m0fnu), "float8_e8m0fnu");
+  EXPECT_STREQ(dtype_name(DType::kFloat6E2m3fn), "float6_e2m3fn");
+  EXPECT_STREQ(dtype_name(DType::kFloat6E3m2fn), "float6_e3m2fn");
+  EXPECT_EQ(element_size(DType::kFloat6E3m2fn), 1);
 }
 
 template <typename T, DType kExpected>

@@ -19,12 +19,29 @@ using namespace crochet;
 
 namespace {
 
-// Any bits, except for bool.
+// The bits of an element that may be set.
+unsigned bits_of(DType dtype) {
+  switch (dtype) {
+    case DType::kBool:
+      return 1;
+    case DType::kInt2:
+    case DType::kUint2:
+      return 3;
+    case DType::kInt4:
+    case DType::kUint4:
+    case DType::kFloat4E2m1fn:
+      return 15;
+    default:
+      return 255;
+  }
+}
+
+// Any bits that the type has.
 Tensor random_bits(DType dtype, const Shape& shape) {
   static std::mt19937 generator(17);
   Tensor tensor(dtype, shape);
   for (std::byte& byte : tensor.mutable_bytes())
-    byte = static_cast<std::byte>(generator() & (dtype == DType::kBool ? 1 : 255));
+    byte = static_cast<std::byte>(generator() & bits_of(dtype));
   return tensor;
 }
 

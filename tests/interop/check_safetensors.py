@@ -20,7 +20,10 @@ from safetensors.numpy import load_file, save_file
 
 NUMPY = {"bfloat16": ml_dtypes.bfloat16}
 # Types that the format does not have are stored as bytes.
-AS_BYTES = {"complex128", "qint8", "quint8", "qint32", "qint16", "quint16", "string"}
+AS_BYTES = {
+    "complex128", "qint8", "quint8", "qint32", "qint16", "quint16", "string", "float8_e4m3b11fnuz", "int4", "uint4",
+    "int2", "uint2",
+}  # fmt: skip
 
 
 class Mismatch(Exception):

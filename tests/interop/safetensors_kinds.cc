@@ -13,6 +13,7 @@
 #include "crochet/checkpoint/safetensors/safetensors_writer.h"
 #include "crochet/fmt.h"
 #include "crochet/io/path.h"
+#include "crochet/tensor/small_number.h"
 #include "tests/interop/interop_tensors.h"
 
 using namespace crochet;
@@ -34,6 +35,8 @@ TensorMap numbers(bool (*is_wanted)(DType)) {
   for (int32_t number = 1; is_valid_dtype(number); ++number) {
     const auto dtype = static_cast<DType>(number);
     if (element_size(dtype) == 0 || !is_wanted(dtype)) continue;
+    // Python's package gives them to torch, but not to NumPy; there are golden files of torch.
+    if (internal::is_small_number(dtype) && internal::safetensors_type_of(dtype)) continue;
     tensors[fmt::format("matrix/{}", dtype)] = random_bits(dtype, {5, 7});
     tensors[fmt::format("scalar/{}", dtype)] = random_bits(dtype, {});
     tensors[fmt::format("none/{}", dtype)] = random_bits(dtype, {3, 0});

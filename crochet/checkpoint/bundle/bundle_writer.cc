@@ -60,6 +60,7 @@ void BundleWriter::add(std::string_view name, const Tensor& tensor) {
   staged_.run(StagedFiles::kAdding, StagedFiles::kAdding, "add()", [&] {
     added_.check_set(name, tensor);
     added_.check_name(name);
+    check_type(name, tensor);
     // The only lookup of the name, which takes no search if names are added in order.
     const size_t num_keys = index_.size();
     const auto place = index_.emplace_hint(index_.end(), name, std::string());
@@ -75,9 +76,17 @@ void BundleWriter::add_slice(std::string_view name, const Shape& full_shape,
     const bool is_taken = !added_.is_partitioned(name) && index_.contains(std::string(name));
     is_part = added_.add_slice(name, full_shape, slice, tensor, is_taken);
     if (!is_part) return;
+    check_type(name, tensor);
     index_.emplace(internal::slice_key(name, slice), store(tensor));
   });
   if (!is_part) add(name, tensor);
+}
+
+void BundleWriter::check_type(std::string_view name, const Tensor& tensor) const {
+  if (!is_valid_dtype(static_cast<int32_t>(tensor.dtype())))
+    throw InvalidArgumentError(
+        fmt::format("{}: \"{}\" is {}, a type that TensorFlow does not have: use safetensors",
+                    prefix_, name, tensor.dtype()));
 }
 
 std::string BundleWriter::store(const Tensor& tensor) {

@@ -76,6 +76,8 @@ class BundleWriter final : public CheckpointWriter {
 
   void begin_shard();
   // Writes the elements; returns their encoded entry for the index.
+  // Throws: InvalidArgumentError for a type that TensorFlow does not have.
+  void check_type(std::string_view name, const Tensor& tensor) const;
   std::string store(const Tensor& tensor);
   void pad(size_t alignment);
   std::string encode_index();

@@ -77,6 +77,14 @@ TEST(BundleWriterTest, WritesTheSameBytesWhateverTheBuffering) {
   CheckpointReader(kPrefix, files).verify();
 }
 
+TEST(BundleWriterTest, RefusesTypesThatTensorFlowLacks) {
+  MemoryFileSystem files;
+  BundleWriter writer(files, "m");
+  EXPECT_THAT([&] { writer.add("w", Tensor(DType::kFloat8E8m0fnu, {2})); },
+              ThrowsMessage<InvalidArgumentError>(
+                  HasSubstr("m: \"w\" is float8_e8m0fnu, a type that TensorFlow does not have")));
+}
+
 TEST(BundleWriterTest, ReportsSizesAndChecksum) {
   MemoryFileSystem files;
   BundleWriter writer(files, kPrefix);

@@ -13,10 +13,32 @@ namespace crochet {
 namespace {
 
 const DType kFixedSizeTypes[] = {
-    DType::kFloat,  DType::kDouble,     DType::kInt32,    DType::kUint8,  DType::kInt16,
-    DType::kInt8,   DType::kComplex64,  DType::kInt64,    DType::kBool,   DType::kQint8,
-    DType::kQuint8, DType::kQint32,     DType::kBfloat16, DType::kQint16, DType::kQuint16,
-    DType::kUint16, DType::kComplex128, DType::kHalf,     DType::kUint32, DType::kUint64,
+    DType::kFloat,
+    DType::kDouble,
+    DType::kInt32,
+    DType::kUint8,
+    DType::kInt16,
+    DType::kInt8,
+    DType::kComplex64,
+    DType::kInt64,
+    DType::kBool,
+    DType::kQint8,
+    DType::kQuint8,
+    DType::kQint32,
+    DType::kBfloat16,
+    DType::kQint16,
+    DType::kQuint16,
+    DType::kUint16,
+    DType::kComplex128,
+    DType::kHalf,
+    DType::kUint32,
+    DType::kUint64,
+    DType::kFloat8E5m2,
+    DType::kFloat8E4m3fn,
+    DType::kFloat8E4m3b11fnuz,
+    DType::kInt4,
+    DType::kUint2,
+    DType::kFloat4E2m1fn,
 };
 
 // Bytes that differ from one seed to the next.

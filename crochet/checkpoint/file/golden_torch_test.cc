@@ -6,6 +6,7 @@
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/file/checkpoint_pass.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/safetensors/safetensors_writer.h"
 #include "crochet/tensor/fmt.h"
 #include "crochet/tensor/tensor_slice.h"
 #include "crochet/testing/checkpoint_contents.h"
@@ -38,11 +39,27 @@ std::vector<std::string> names_in(const CheckpointReader& reader) {
 }
 
 TEST(GoldenTorchTest, ReadsTheTensorsThatSafetensorsHas) {
-  for (const std::string name : {"state_dict", "views", "script"}) {
+  for (const std::string name : {"state_dict", "views", "script", "types"}) {
     const TensorMap values = values_of(name + ".pt");
     EXPECT_GE(values.size(), 8);
     EXPECT_EQ(values, values_of(name + ".safetensors")) << name;
   }
+}
+
+// The bytes of the file count from 0; in memory each element has its own.
+TEST(GoldenTorchTest, PackedNumbersOfSafetensorsAreCopiedBitByBit) {
+  const std::string name = golden_torch("packed.safetensors");
+  const TensorMap values = read_all(CheckpointReader(name));
+  const Tensor& w = values.at("w");
+  EXPECT_EQ(w.dtype(), DType::kFloat4E2m1fn);
+  EXPECT_EQ(w.shape(), (Shape{2, 8}));
+  EXPECT_EQ(w.bytes()[2], std::byte{1});
+  EXPECT_EQ(w.bytes()[3], std::byte{0});
+  MemoryFileSystem files;
+  SafetensorsWriter writer(files, "m", {.checksums = false});
+  writer.add("w", w);
+  writer.finish();
+  EXPECT_EQ(read_file(files, "m.safetensors"), read_file(FileSystem::posix(), name));
 }
 
 TEST(GoldenTorchTest, KnowsItsFormat) {

@@ -8,14 +8,31 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/layout/strings_input.h"
+#include "crochet/checkpoint/safetensors/packed_elements.h"
+#include "crochet/checkpoint/safetensors/safetensors_types.h"
 
 namespace crochet::inline v0::internal {
 namespace {
+
+bool is_packed(DType dtype) { return stored_bits(dtype) < 8; }
 
 class SafetensorsData final : public TensorSource {
  public:
   SafetensorsData(std::vector<SafetensorsFile> files, std::unique_ptr<OpenFiles> open)
       : TensorSource(std::move(open), "header"), files_(std::move(files)) {}
+
+  std::unique_ptr<MappedBytes> map(const StoredTensor& entry,
+                                   std::string_view name) const override {
+    return is_packed(entry.dtype) ? nullptr : TensorSource::map(entry, name);
+  }
+
+  void read(const StoredTensor& entry, std::string_view name, ReadStream& from,
+            std::span<std::byte> destination) const override {
+    if (!is_packed(entry.dtype)) return TensorSource::read(entry, name, from, destination);
+    std::vector<std::byte> packed(static_cast<size_t>(entry.size));
+    TensorSource::read(entry, name, from, packed);
+    unpack_elements(packed, stored_bits(entry.dtype), destination);
+  }
 
   std::vector<std::string> read_strings(const StoredTensor& entry, std::string_view name,
                                         ReadStream& from) const override {

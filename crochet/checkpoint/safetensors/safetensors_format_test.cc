@@ -64,15 +64,24 @@ TEST_F(SafetensorsFormatTest, ReadsFilesOfOtherWriters) {
   reader.verify();
 }
 
-TEST_F(SafetensorsFormatTest, UnsupportedTypesAreListedButNotRead) {
+TEST_F(SafetensorsFormatTest, SmallElementsAreAByteEachInMemory) {
   const CheckpointReader reader =
-      open(raw_file(R"({"f":{"dtype":"F8_E4M3","shape":[2],"data_offsets":[0,2]},)"
-                    R"("g":{"dtype":"F4","shape":[2,3],"data_offsets":[2,5]}})",
-                    5));
-  EXPECT_EQ(reader.tensors().find("f")->second.dtype, DType::kInvalid);
-  EXPECT_EQ(reader.tensors().find("g")->second.shape, Shape({2, 3}));
-  EXPECT_THROW(reader.read("f"), UnimplementedError);
+      open(raw_file(R"({"e":{"dtype":"F8_E4M3","shape":[2],"data_offsets":[0,2]},)"
+                    R"("f":{"dtype":"F4","shape":[2,3],"data_offsets":[2,5]},)"
+                    R"("g":{"dtype":"F6_E2M3","shape":[4],"data_offsets":[5,8]}})",
+                    8));
   reader.verify();
+  const auto is = [&](const char* name, DType dtype, const std::vector<uint8_t>& bytes) {
+    const Tensor tensor = reader.read(name);
+    EXPECT_EQ(tensor.dtype(), dtype);
+    EXPECT_TRUE(std::ranges::equal(tensor.bytes(), std::as_bytes(std::span(bytes)))) << name;
+  };
+  is("e", DType::kFloat8E4m3fn, {1, 1});
+  is("f", DType::kFloat4E2m1fn, {1, 0, 1, 0, 1, 0});
+  // 0000'0001 0000'0001 0000'0001, the first element in the lowest bits.
+  is("g", DType::kFloat6E2m3fn, {0x01, 0x04, 0x10, 0x00});
+  const Tensor slice = reader.read_slice("f", parse_slice("1,1:0,2"));
+  EXPECT_EQ(slice.bytes()[1], std::byte{1});
   expect_damaged(R"({"g":{"dtype":"F4","shape":[3],"data_offsets":[0,1]}})", 1, "not whole bytes");
 }
 

@@ -12,12 +12,15 @@ namespace crochet::inline v0::internal {
 struct SafetensorsType {
   std::string_view name;  // "F32".
   unsigned bits;          // Of one element.
-  DType dtype;            // kInvalid if DType has no equivalent.
+  DType dtype;
 };
 
 // Null if the format has no such type.
 const SafetensorsType* find_safetensors_type(std::string_view name);
 const SafetensorsType* safetensors_type_of(DType dtype);
+
+// The bits of an element of this type in a file: less than 8 if several are in a byte.
+unsigned stored_bits(DType dtype);
 
 // True if tensors of type `a` come before those of `b` in a file: larger alignment first, otherwise
 // in the order of the format's own library.

@@ -10,6 +10,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/checkpoint/safetensors/packed_elements.h"
 #include "crochet/checkpoint/safetensors/safetensors_format.h"
 #include "crochet/checkpoint/safetensors/safetensors_index.h"
 #include "crochet/checkpoint/safetensors/safetensors_notes.h"
@@ -37,11 +38,28 @@ static_assert(std::endian::native == std::endian::little, "the format is little-
 // Small tensors are buffered up to this size.
 constexpr size_t kChunkBytes = size_t{1} << 20;
 
+// Calls `take(bytes)` for packed elements of less than a byte.
+template <typename Take>
+void for_each_packed_part(std::span<const std::byte> elements, unsigned bits, Take take) {
+  constexpr size_t kNumElements = size_t{1} << 16;  // Whole bytes of any number of bits.
+  std::vector<std::byte> packed;
+  while (!elements.empty()) {
+    const auto some = elements.first(std::min(kNumElements, elements.size()));
+    packed.resize(some.size() * bits / 8);
+    internal::pack_elements(some, bits, packed);
+    take(std::span<const std::byte>(packed));
+    elements = elements.subspan(some.size());
+  }
+}
+
 // Calls `take(bytes)` for the parts of a tensor's stored bytes:
 // strings := length:u64le* byte*
 template <typename Take>
 void for_each_part(const Tensor& tensor, Take take) {
-  if (tensor.dtype() != DType::kString) return take(tensor.bytes());
+  if (tensor.dtype() != DType::kString) {
+    const unsigned bits = internal::stored_bits(tensor.dtype());
+    return bits < 8 ? for_each_packed_part(tensor.bytes(), bits, take) : take(tensor.bytes());
+  }
   std::vector<uint64_t> lengths;
   for (const std::string& string : tensor.strings()) lengths.push_back(string.size());
   take(std::as_bytes(std::span(lengths)));
@@ -137,8 +155,17 @@ void SafetensorsWriter::check_name(std::string_view name) const {
   internal::json_string(name);  // Checks that it is UTF-8.
 }
 
+void SafetensorsWriter::check_whole_bytes(std::string_view name, const Tensor& tensor) const {
+  const unsigned bits = internal::stored_bits(tensor.dtype());
+  if (bits < 8 && static_cast<uint64_t>(tensor.num_elements()) * bits % 8 != 0)
+    throw InvalidArgumentError(
+        fmt::format("{}: \"{}\" is {} {}: not whole bytes, which the format requires", prefix_,
+                    name, tensor.dtype(), tensor.shape()));
+}
+
 void SafetensorsWriter::store(std::string name, const Tensor& tensor,
                               std::function<Tensor()> read) {
+  check_whole_bytes(name, tensor);
   Item item{.shard = shard_,
             .tensor = read ? Tensor() : tensor,
             .read = std::move(read),

@@ -79,6 +79,8 @@ class SafetensorsWriter final : public CheckpointWriter {
 
   void check_name(std::string_view name) const;
   // `read` provides the tensor later; null for a tensor that is held.
+  // Throws: InvalidArgumentError if small elements do not fill their last byte.
+  void check_whole_bytes(std::string_view name, const Tensor& tensor) const;
   void store(std::string name, const Tensor& tensor, std::function<Tensor()> read = {});
   std::string final_name(int shard) const;
   using NamedItems = std::vector<std::pair<std::string_view, const Item*>>;

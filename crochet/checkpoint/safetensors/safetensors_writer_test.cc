@@ -49,6 +49,31 @@ TEST_F(SafetensorsWriterTest, WritesTheFormatByteForByte) {
                                    "00 00 80 3f 00 00 00 40 00 00 40 40"));
 }
 
+TEST_F(SafetensorsWriterTest, PacksElementsOfLessThanAByte) {
+  constexpr int64_t kElements = (1 << 16) + 8;  // More than are packed at once.
+  TensorMap tensors;
+  for (const auto& [dtype, bits] :
+       {std::pair(DType::kFloat4E2m1fn, 4), std::pair(DType::kFloat6E2m3fn, 6),
+        std::pair(DType::kFloat6E3m2fn, 6)}) {
+    Tensor tensor(dtype, {kElements});
+    int next = 0;
+    for (std::byte& byte : tensor.mutable_bytes())
+      byte = static_cast<std::byte>(next++ * 7 % (1 << bits));
+    tensors.emplace(dtype_name(dtype), tensor);
+  }
+  const size_t size = written({}, tensors).size();
+  EXPECT_EQ(read_back(), tensors);
+  EXPECT_GE(size, kElements * (4 + 6 + 6) / 8);
+  EXPECT_LT(size, kElements * (4 + 6 + 6) / 8 + 1000);
+}
+
+TEST_F(SafetensorsWriterTest, RefusesElementsThatDoNotFillTheirLastByte) {
+  SafetensorsWriter writer(files_, "m");
+  EXPECT_THAT([&] { writer.add("w", Tensor(DType::kFloat4E2m1fn, {3})); },
+              testing::ThrowsMessage<InvalidArgumentError>(
+                  HasSubstr("m: \"w\" is float4_e2m1fn [3]: not whole bytes")));
+}
+
 TEST_F(SafetensorsWriterTest, AddLaterWritesTheSameFileWithoutHoldingTensors) {
   constexpr int64_t kElements = 1 << 18;
   const auto make = [](float first) {
@@ -129,7 +154,7 @@ TEST_F(SafetensorsWriterTest, EveryTypeAndShapeRoundTrips) {
                        {"a string", Tensor::scalar(std::string("\xff\xfe"))}};
   for (int32_t number = 1; is_valid_dtype(number); ++number) {
     const auto dtype = static_cast<DType>(number);
-    if (element_size(dtype) == 0) continue;
+    if (element_size(dtype) == 0 || internal::stored_bits(dtype) < 8) continue;
     for (const Shape& shape : {Shape{}, Shape{0}, Shape{3}, Shape{2, 0, 5}, Shape{2, 3, 1, 1, 2}})
       tensors.emplace(fmt::format("{} {}", dtype, shape), counting(dtype, shape));
   }

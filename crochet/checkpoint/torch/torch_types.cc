@@ -25,11 +25,11 @@ constexpr TorchType kTypes[] = {
     {"torch\nuint16", "", 2, DType::kUint16},
     {"torch\nuint32", "", 4, DType::kUint32},
     {"torch\nuint64", "", 8, DType::kUint64},
-    {"torch\nfloat8_e4m3fn", "", 1, DType::kInvalid},
-    {"torch\nfloat8_e4m3fnuz", "", 1, DType::kInvalid},
-    {"torch\nfloat8_e5m2", "", 1, DType::kInvalid},
-    {"torch\nfloat8_e5m2fnuz", "", 1, DType::kInvalid},
-    {"torch\nfloat8_e8m0fnu", "", 1, DType::kInvalid},
+    {"torch\nfloat8_e4m3fn", "", 1, DType::kFloat8E4m3fn},
+    {"torch\nfloat8_e4m3fnuz", "", 1, DType::kFloat8E4m3fnuz},
+    {"torch\nfloat8_e5m2", "", 1, DType::kFloat8E5m2},
+    {"torch\nfloat8_e5m2fnuz", "", 1, DType::kFloat8E5m2fnuz},
+    {"torch\nfloat8_e8m0fnu", "", 1, DType::kFloat8E8m0fnu},
     // Two elements in a byte, which is what torch counts.
     {"torch\nfloat4_e2m1fn_x2", "", 1, DType::kInvalid},
 };

@@ -74,6 +74,8 @@ def main():
     torch.manual_seed(7)
     save_both("types", {f"types/{type_name(dtype)}": counting(dtype, (2, 3)) for dtype in TYPES})
     save_both("views", views())
+    # Torch counts bytes here, safetensors elements.
+    save_file({"w": counting(torch.uint8, (2, 4)).view(torch.float4_e2m1fn_x2)}, path("packed.safetensors"))
     net = Net()
     net.tied = net.fc.weight
     save_both("state_dict", net.state_dict())

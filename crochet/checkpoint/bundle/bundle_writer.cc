@@ -6,8 +6,6 @@
 #include <numeric>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/bundle/bundle_format.h"
 #include "crochet/checkpoint/bundle/string_coding.h"
@@ -16,6 +14,7 @@
 #include "crochet/checkpoint/layout/slice_key.h"
 #include "crochet/checkpoint/layout/stored_tensor.h"
 #include "crochet/io/crc32c.h"
+#include "crochet/tensor/fmt.h"
 
 namespace crochet::inline v0 {
 namespace {

@@ -6,8 +6,6 @@
 #include <bit>
 #include <optional>
 
-#include <fmt/format.h>
-
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/checkpoint/safetensors/packed_elements.h"
@@ -16,6 +14,7 @@
 #include "crochet/checkpoint/safetensors/safetensors_notes.h"
 #include "crochet/io/crc32c.h"
 #include "crochet/io/path.h"
+#include "crochet/tensor/fmt.h"
 
 namespace crochet::inline v0 {
 namespace internal {

@@ -53,7 +53,7 @@ struct RawZip {
 
  private:
   static void append(std::string& bytes, uint64_t number, size_t size) {
-    for (size_t i = 0; i < size; ++i) bytes += static_cast<char>(number >> (8 * i));
+    for (size_t i = 0; i < size; ++i, number >>= 8) bytes += static_cast<char>(number & 0xff);
   }
 
   static void append_local(std::string& bytes, const RawZipEntry& entry) {

@@ -39,7 +39,7 @@ std::vector<std::string> names_in(const CheckpointReader& reader) {
 }
 
 TEST(GoldenTorchTest, ReadsTheTensorsThatSafetensorsHas) {
-  for (const std::string name : {"state_dict", "views", "script", "types"}) {
+  for (const std::string name : {"state_dict", "views", "script", "types", "libtorch_module"}) {
     const TensorMap values = values_of(name + ".pt");
     EXPECT_GE(values.size(), 8);
     EXPECT_EQ(values, values_of(name + ".safetensors")) << name;

@@ -12,6 +12,7 @@
 #include "crochet/checkpoint/directory/checkpoints_iterator.h"
 #include "crochet/checkpoint/directory/leftovers.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/file/new_checkpoint_writer.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/safetensors/safetensors_writer.h"
 #include "crochet/checkpoint/saver/checkpoint_manager.h"
@@ -90,6 +91,12 @@ TEST_F(SaverFormatTest, SavesOneFileWithItsSidecar) {
   EXPECT_EQ(sidecar->size_bytes, files_.file_size("d/m-3.safetensors"));
   EXPECT_NE(sidecar->index_crc32c, 0u);
   EXPECT_THAT(latest_checkpoint(files_, "d"), Optional(std::string("d/m-3")));
+}
+
+TEST_F(SaverFormatTest, RefusesToWriteFilesOfTorch) {
+  EXPECT_THROW(Saver({.format = CheckpointFormat::kTorch, .files = &files_}), InvalidArgumentError);
+  EXPECT_THROW(new_checkpoint_writer(CheckpointFormat::kTorch, files_, "d/m"),
+               InvalidArgumentError);
 }
 
 TEST_F(SaverFormatTest, SavesSeveralFilesWithAnIndex) {

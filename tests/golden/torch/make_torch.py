@@ -97,6 +97,10 @@ def main():
     torch.jit.save(torch.jit.script(script), path("script.pt"))
     save_file({key: value.clone() for key, value in script.state_dict().items()}, path("script.safetensors"))
 
+    # Written by make_libtorch.cc.
+    module = torch.jit.load(path("libtorch_module.pt")).state_dict()
+    save_file({key: value.clone() for key, value in module.items()}, path("libtorch_module.safetensors"))
+
     # What crochet refuses, by name.
     torch.save(Net(), path("module.pt"))
     torch.save({"w": torch.ones(2)}, path("legacy.pt"), _use_new_zipfile_serialization=False)

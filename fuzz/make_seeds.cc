@@ -19,6 +19,7 @@
 #include "crochet/summary/record_file.h"
 #include "crochet/tensor/tensor_slice.h"
 #include "crochet/testing/raw_bundle.h"
+#include "crochet/testing/raw_torch.h"
 
 using namespace crochet;
 using namespace crochet::internal;
@@ -113,6 +114,30 @@ std::map<std::string, std::string> safetensors() {
           {"many-empty", safetensors_of(shared + "}")}};
 }
 
+std::string pickle_of(const std::string& operations) { return "\x80\x02" + operations + "."; }
+
+// Pickles: fuzz_torch makes archives of them.
+std::map<std::string, std::string> torch_pickles() {
+  // Lists with two references to the list before.
+  std::string shared = "(]";
+  for (int i = 0; i < 100; ++i) {
+    const char memo = static_cast<char>(i);
+    shared += std::string("q") + memo + "](h" + memo + "h" + memo + "e";
+  }
+  std::string keys = "}(";
+  for (uint32_t i = 0; i < 5000; ++i) keys += pickled(std::to_string(i)) + pickled(i);
+  const RawTorchTensor expanded{
+      .storage = "DoubleStorage", .count = 8, .sizes = {1 << 20, 2, 1}, .strides = {0, 3, 7}};
+  return {{"nested-tuples", pickle_of("N" + std::string(kDepth, '\x85'))},
+          {"open-marks", pickle_of(std::string(kDepth, '('))},
+          {"list-in-itself", pickle_of(std::string("]q\0h\0a", 6))},
+          {"shared-lists", pickle_of(shared + "t")},
+          {"many-keys", pickle_of(keys + "u")},
+          {"many-empty", pickle_of("](" + std::string(kDepth, ']') + "e")},
+          {"expanded", pickle_of(expanded.pickled())},
+          {"long-name", pickle_of("c" + std::string(kDepth, 'x') + "\n\n")}};
+}
+
 std::map<std::string, std::string> events() {
   std::string nested_message;  // Field 5, nested in itself.
   for (int i = 0; i < 1000; ++i) {
@@ -148,6 +173,7 @@ int main(int argc, char** argv) {
   write(directory / "state", states());
   write(directory / "index", indexes());
   write(directory / "safetensors", safetensors());
+  write(directory / "torch", torch_pickles());
   write(directory / "events", events());
   return 0;
 }

@@ -40,7 +40,8 @@ CROCHET_EXPORT RestoreReport load(const RestoreOptions& options,
 //   crochet::load("runs/digits", Checkpoint::best("accuracy"), {{"model", model}});
 //
 // `path` is a directory, or one of the checkpoints in it, also one of TensorFlow's, a safetensors
-// file, or a file of torch.save() or TorchScript. Takes no lock and writes nothing: a run may save there meanwhile.
+// file, or a file of torch.save() or TorchScript. Takes no lock and writes nothing: a run may save
+// there meanwhile.
 //
 // Throws: NotFoundError or InvalidArgumentError if there is no such checkpoint, or if it lacks a
 // value or has one of another type or shape: then nothing is changed. DataLossError for a damaged

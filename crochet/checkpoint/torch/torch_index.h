@@ -18,9 +18,10 @@ namespace crochet::inline v0::internal {
 
 // A file of torch.save(), torch.jit.save() or LibTorch's torch::save() is a zip archive:
 //
-//   <root>/data.pkl     a pickle: containers, numbers, strings, and tensors, which refer to
-//   storages <root>/data/<key>   the elements of a storage <root>/byteorder    "little"; older
-//   files have none <root>/constants.pkl, <root>/code/...      only in a TorchScript archive
+//   <root>/data.pkl                        a pickle: containers, numbers, strings, tensors
+//   <root>/data/<key>                      the elements of a storage; tensors refer to it
+//   <root>/byteorder                       "little"; older files have none
+//   <root>/constants.pkl, <root>/code/...  only in a TorchScript archive
 //
 // Others are not read. The checkpoint has a tensor for each value; docs/torch_format.md describes
 // the names.

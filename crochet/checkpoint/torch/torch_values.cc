@@ -3,6 +3,7 @@
 #include "crochet/checkpoint/torch/torch_values.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
@@ -30,27 +31,29 @@ enum class Function {
   kNoData,         // Such as a device.
 };
 
+constexpr std::pair<std::string_view, Function> kFunctions[] = {
+    {"torch._utils\n_rebuild_tensor_v2", Function::kTensor},
+    {"torch._utils\n_rebuild_tensor_v3", Function::kTypedTensor},
+    {"torch._utils\n_rebuild_parameter", Function::kFirstArgument},
+    {"torch._utils\n_rebuild_parameter_with_state", Function::kFirstArgument},
+    {"torch._tensor\n_rebuild_from_type_v2", Function::kSubclass},
+    {"torch\nSize", Function::kFirstArgument},
+    // The milestones of a scheduler.
+    {"collections\nCounter", Function::kFirstArgument},
+    {"torch\ndevice", Function::kNoData},
+    {"torch.serialization\n_get_layout", Function::kNoData},
+    // Of TorchScript.
+    {"torch.jit._pickle\nbuild_intlist", Function::kFirstArgument},
+    {"torch.jit._pickle\nbuild_doublelist", Function::kFirstArgument},
+    {"torch.jit._pickle\nbuild_boollist", Function::kFirstArgument},
+    {"torch.jit._pickle\nbuild_tensorlist", Function::kFirstArgument},
+    {"torch.jit._pickle\nrestore_type_tag", Function::kFirstArgument},
+};
+
 std::optional<Function> function_of(std::string_view global) {
-  static const std::map<std::string_view, Function> functions = {
-      {"torch._utils\n_rebuild_tensor_v2", Function::kTensor},
-      {"torch._utils\n_rebuild_tensor_v3", Function::kTypedTensor},
-      {"torch._utils\n_rebuild_parameter", Function::kFirstArgument},
-      {"torch._utils\n_rebuild_parameter_with_state", Function::kFirstArgument},
-      {"torch._tensor\n_rebuild_from_type_v2", Function::kSubclass},
-      {"torch\nSize", Function::kFirstArgument},
-      // The milestones of a scheduler.
-      {"collections\nCounter", Function::kFirstArgument},
-      {"torch\ndevice", Function::kNoData},
-      {"torch.serialization\n_get_layout", Function::kNoData},
-      // Of TorchScript.
-      {"torch.jit._pickle\nbuild_intlist", Function::kFirstArgument},
-      {"torch.jit._pickle\nbuild_doublelist", Function::kFirstArgument},
-      {"torch.jit._pickle\nbuild_boollist", Function::kFirstArgument},
-      {"torch.jit._pickle\nbuild_tensorlist", Function::kFirstArgument},
-      {"torch.jit._pickle\nrestore_type_tag", Function::kFirstArgument},
-  };
-  const auto found = functions.find(global);
-  return found == functions.end() ? std::nullopt : std::optional(found->second);
+  const auto* const found =
+      std::ranges::find(kFunctions, global, &std::pair<std::string_view, Function>::first);
+  return found == std::end(kFunctions) ? std::nullopt : std::optional(found->second);
 }
 
 constexpr std::string_view kUntypedStorage = "torch.storage\nUntypedStorage";

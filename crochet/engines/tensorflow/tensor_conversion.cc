@@ -102,6 +102,9 @@ TensorPtr to_tensorflow(const Tensor& tensor) {
     throw InvalidArgumentError(
         fmt::format("found a tensor of {} dimensions, TensorFlow allows at most {}",
                     tensor.shape().rank(), kMaxRank));
+  if (!is_valid_dtype(static_cast<int32_t>(tensor.dtype())))
+    throw InvalidArgumentError(
+        fmt::format("TensorFlow has no type {}", dtype_name(tensor.dtype())));
   if (tensor.dtype() == DType::kString) return copy_strings(tensor);
   return tensor.buffer() && tensor.num_bytes() > 0 && is_aligned(tensor.bytes().data())
              ? share(tensor)

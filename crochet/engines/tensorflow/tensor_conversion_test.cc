@@ -113,8 +113,14 @@ TEST(TensorConversionTest, NeverWritesToBorrowedMemory) {
 
 TEST(TensorConversionTest, RejectsTypesWithoutElements) {
   EXPECT_THROW(to_tensorflow(Tensor()), InvalidArgumentError);
-  TensorPtr unknown(TF_AllocateTensor(TF_FLOAT8_E5M2, nullptr, 0, 1));
-  EXPECT_THROW(from_tensorflow(std::move(unknown), Sharing::kBorrow), UnimplementedError);
+  TensorPtr resource(TF_AllocateTensor(TF_RESOURCE, nullptr, 0, 1));
+  EXPECT_THROW(from_tensorflow(std::move(resource), Sharing::kBorrow), UnimplementedError);
+}
+
+TEST(TensorConversionTest, RejectsTypesThatTensorFlowDoesNotHave) {
+  const Tensor scale(DType::kFloat8E8m0fnu, {2});
+  EXPECT_THAT([&] { to_tensorflow(scale); }, testing::ThrowsMessage<InvalidArgumentError>(
+                                                 "TensorFlow has no type float8_e8m0fnu"));
 }
 
 }  // namespace

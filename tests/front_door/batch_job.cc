@@ -31,7 +31,7 @@ int main(int, char** argv) try {
   loop.track("uniform", uniform);
   const RunReport report = loop.run([&] {
     position += uniform(generator);
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // Stands for more work.
   });
   std::fprintf(stderr, "%s\n", to_string(report).c_str());
   if (report.last_step == last_step) std::printf("%.17g\n", position);

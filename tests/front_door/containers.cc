@@ -65,7 +65,7 @@ int main(int, char** argv) {
     if (number % 10 == 0) market.holidays.insert(step.number());
     market.news.emplace_back(step.number(), "price " + std::to_string(number));
     if (market.news.size() > 5) market.news.pop_front();
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // Stands for more work.
   });
   std::fprintf(stderr, "%s\n", to_string(report).c_str());
 

@@ -78,7 +78,7 @@ int main(int, char** argv) {
   loop.scalar("validation/loss", [&] { return network.loss(validation.x, validation.y); });
   const RunReport report = loop.run([&] {
     network.learn(training.x, training.y, 0.2);
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // Stands for more work.
   });
   std::fprintf(stderr, "%s\n", to_string(report).c_str());
   std::printf("%ld: %s\n", static_cast<long>(report.last_step), report.stop.reason.c_str());

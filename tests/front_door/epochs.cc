@@ -34,7 +34,7 @@ int main() {
   loop.average("loss", [&] { return loss; }, {.steps = 40});
 
   const RunReport report = loop.run([&](Step& step) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // Stands for more work.
     double gradient = 0;
     const auto batch = epochs.next();
     for (const double example : batch) gradient += mean - example;

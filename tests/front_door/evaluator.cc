@@ -58,7 +58,7 @@ int main(int, char** argv) {
   loop.scalar("loss", [&] { return model.loss(); });
   const RunReport report = loop.run([&] {
     model.mean += 0.1 * (normal(generator) - model.mean);
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // Stands for more work.
   });
   std::fprintf(stderr, "%s\n", to_string(report).c_str());
   std::printf("%ld %.17g\n", static_cast<long>(report.last_step), model.loss());

@@ -65,7 +65,7 @@ int main(int, char** argv) {
   const RunReport report = loop.run([&] {
     for (const double each : loader.take()) sum = 0.99 * sum + each;
     consumed.next();
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // Stands for more work.
   });
   std::fprintf(stderr, "%s\n", to_string(report).c_str());
   std::printf("%.17g %.17g\n", sum, *report.epochs);

@@ -122,7 +122,7 @@ int main(int, char** argv) {
       for (size_t i = 0; i < 3; ++i) average->sum[i] += model[2].weights[i];
       ++average->count;
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // Stands for more work.
   });
   std::fprintf(stderr, "%s\n", to_string(report).c_str());
 

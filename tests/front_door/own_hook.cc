@@ -68,7 +68,7 @@ int main(int, char** argv) {
   const RunReport report = loop.run([&](Step& step) {
     envelope *= 0.9975;
     x = envelope * (1.2 + std::cos(static_cast<double>(step.number())));
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // Stands for more work.
   });
   std::fprintf(stderr, "%s\n", to_string(report).c_str());
   std::printf("%.17g %ld %s\n", records->least(), static_cast<long>(records->count()),

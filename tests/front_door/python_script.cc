@@ -55,7 +55,7 @@ int main(int, char** argv) {
       each -= 0.1 * error * power;
       power *= input;
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // Stands for more work.
   });
   const auto train_op = graph.group("train", {loss, apply, graph.increment_global_step()});
 

@@ -52,7 +52,7 @@ int main(int, char** argv) {
   }
   const RunReport report = loop.run([&] {
     position = 0.999 * position + static_cast<double>(generator() % 1000) / 999;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // Stands for more work.
   });
   std::fprintf(stderr, "first step %ld\n", static_cast<long>(report.first_step));
   std::printf("%.17g\n", position);

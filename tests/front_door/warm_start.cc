@@ -71,7 +71,7 @@ int main(int, char** argv) {
     if (current.number() == 1)
       std::printf("from %.17g, %.17g\n", encoder.layers[0].weights[0], head.weights[0]);
     step(current);
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // Stands for more work.
   });
   std::fprintf(stderr, "%s\n", to_string(report).c_str());
   std::printf("%.17g %.17g %.17g\n", encoder.layers[1].bias[1], head.weights[3], total);

@@ -17,6 +17,7 @@ cmake_minimum_required(VERSION 3.25)
 set(table
     "version.h          |"
     "base               |"
+    "group              | base"
     "io                 | base"
     "tensor             | base"
     "session            | tensor base"
@@ -35,10 +36,11 @@ set(table
     "engines/tensorflow/builder | engines/tensorflow monitor session tensor io base"
     "run                | hooks engines/local monitor summary checkpoint session tensor io base"
     "engines/libtorch   | run hooks engines/local monitor summary checkpoint session tensor io base"
+    "mpi                | group base"
     "testing            | *"
     "tools              | checkpoint summary session tensor io base version.h"
     ".                  | * . engines/tensorflow engines/libtorch")
-set(core base io tensor session checkpoint summary monitor hooks engines/local run)
+set(core base group io tensor session checkpoint summary monitor hooks engines/local run)
 
 foreach(line IN LISTS table)
   string(REGEX MATCH "^([^ ]+) *\\|(.*)$" matched "${line}")

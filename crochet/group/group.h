@@ -1,0 +1,158 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "crochet/base/clock.h"
+#include "crochet/base/error.h"
+#include "crochet/base/export.h"
+
+namespace crochet::inline v0 {
+
+// Another rank of a group failed, and said so before it left the group.
+class CROCHET_EXPORT RankFailedError : public CancelledError {
+ public:
+  RankFailedError(int rank, std::string_view message) : CancelledError(message), rank_(rank) {}
+
+  int rank() const noexcept { return rank_; }
+
+ private:
+  int rank_;
+};
+
+struct GroupOptions {
+  int rank = 0;
+  int size = 1;
+  // For messages, such as the name of the job.
+  std::string name = {};
+  // How often the job was restarted: groups of different generations never exchange a message.
+  int64_t generation = 0;
+  // The most seconds that a call waits for the other ranks, unless it has a limit of its own.
+  double timeout_secs = 1800;
+  // Measures that time; Clock::real() if null. Not owned.
+  Clock* clock = nullptr;
+};
+
+// Processes that run one program together, numbered from 0 (their ranks), and what they need to
+// agree: small messages, not tensors. Rank 0 is the chief.
+//
+//   group->barrier();
+//   const std::string choice = group->broadcast(group->is_chief() ? choose() : "");
+//   const bool all_done = group->all_max(is_busy ? 1 : 0) == 0;
+//
+// Each call is made by every rank, in the same order, and returns once all ranks have made it. A
+// rank whose call differs from the chief's is reported to all of them.
+//
+// Every call throws:
+//   DeadlineExceededError    if not all ranks made the call in time; names the missing ones
+//   UnavailableError         if the connection is lost
+//   RankFailedError          if another rank called leave()
+//   FailedPreconditionError  if the ranks made different calls; names both
+//   InvalidArgumentError     for a root that is not a rank, or more than 1 GiB: nothing is sent
+// After any of these but the last, the group is lost: each later call throws the first error again,
+// at once.
+//
+// For one thread: calls at the same time are refused with a FailedPreconditionError.
+class CROCHET_EXPORT Group {
+ public:
+  using Timeout = std::optional<double>;  // In seconds; unset: GroupOptions::timeout_secs.
+
+  virtual ~Group() = default;
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+
+  int rank() const { return options_.rank; }
+  int size() const { return options_.size; }
+  bool is_chief() const { return rank() == 0; }
+  const std::string& name() const { return options_.name; }
+  int64_t generation() const { return options_.generation; }
+  double timeout_secs() const { return options_.timeout_secs; }
+
+  void barrier(Timeout timeout_secs = {});
+  // Returns the bytes of rank `root` in every rank; those of the others are not sent.
+  std::string broadcast(std::string_view bytes, int root = 0, Timeout timeout_secs = {});
+  // Returns the bytes of all ranks, by rank, in the chief; nothing in the others.
+  std::vector<std::string> gather(std::string_view bytes, Timeout timeout_secs = {});
+  // Returns the bytes of all ranks, by rank, in every rank.
+  std::vector<std::string> all_gather(std::string_view bytes, Timeout timeout_secs = {});
+  // Returns the largest value of all ranks in every rank.
+  int64_t all_max(int64_t value, Timeout timeout_secs = {});
+
+  // Leaves the group because this rank fails: the current or next call of every other rank throws a
+  // RankFailedError with this rank and reason. Waits for nobody. Later calls of this rank throw the
+  // same. Does nothing if the group is lost.
+  void leave(std::string_view reason) noexcept;
+  // True once a call failed, or after leave().
+  bool is_lost() const { return static_cast<bool>(error_); }
+
+ protected:
+  // What rank 0 makes of the messages of all ranks, by rank. Does not throw.
+  using Combine = std::function<std::string(const std::vector<std::string>& messages)>;
+
+  // Throws: InvalidArgumentError for a rank that is not in the group, or a timeout that is not
+  // above 0.
+  explicit Group(GroupOptions options);
+
+  Clock& clock() const { return *options_.clock; }
+  // "rank 2 of 4 (job)".
+  std::string who() const;
+  // The error for ranks that did not make call `number` in time.
+  DeadlineExceededError missing_error(int64_t number, const std::vector<int>& missing,
+                                      double waited_secs) const;
+  // An answer with which each rank throws this error; a RankFailedError if `failed_rank` is one.
+  std::string failure_answer(const Error& error, int failed_rank = -1) const;
+
+ private:
+  enum class Kind : uint8_t { kBarrier, kBroadcast, kGather, kAllGather, kAllMax, kFailure };
+  struct Header;
+  class InCall;
+
+  // What a transport does: brings the messages of all ranks to rank 0, and what `combine` makes of
+  // them to all ranks. Calls are numbered from 1. Where rank 0 waits for a message in vain, it must
+  // send the others a failure_answer().
+  // Throws: DeadlineExceededError, a missing_error(); UnavailableError; RankFailedError.
+  virtual std::string exchange(int64_t number, const std::string& message,
+                               Clock::TimePoint deadline, const Combine& combine) = 0;
+  // Sends `message` instead of that of the coming call, `number`, or in rank 0 `answer` to the
+  // others, without waiting for anyone. May throw; the error is logged.
+  virtual void send_failure(int64_t number, const std::string& message,
+                            const std::string& answer) = 0;
+
+  // The answer without its header.
+  std::string call(Kind kind, int root, std::string_view bytes, Timeout timeout_secs,
+                   const Combine& combine_bytes);
+  void check_usable() const;
+  // Informs the others that this rank makes no further call.
+  void tell(const Error& error) noexcept;
+  std::string combine(const std::vector<std::string>& messages, const Combine& combine_bytes) const;
+  std::optional<std::string> difference(int rank, const Header& own, const Header& other) const;
+  std::string encode(Kind kind, int root, int64_t number, std::string_view bytes) const;
+  std::string open_answer(const std::string& answer) const;
+  static const char* name_of(Kind kind);
+
+  GroupOptions options_;
+  int64_t num_calls_ = 0;
+  std::atomic<bool> in_call_ = false;
+  std::exception_ptr error_;  // Why the group is lost.
+};
+
+// The group of a program that runs alone.
+class CROCHET_EXPORT SingleGroup final : public Group {
+ public:
+  SingleGroup() : Group({.name = "single"}) {}
+
+ private:
+  std::string exchange(int64_t number, const std::string& message, Clock::TimePoint deadline,
+                       const Combine& combine) override;
+  void send_failure(int64_t number, const std::string& message, const std::string& answer) override;
+};
+
+}  // namespace crochet::inline v0

@@ -1,0 +1,51 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "crochet/base/export.h"
+#include "crochet/group/group.h"
+#include "crochet/group/key_value_store.h"
+
+namespace crochet::inline v0 {
+
+// A group whose ranks exchange messages through a KeyValueStore.
+//
+// Keys begin with "crochet/<name>/<generation>/", so that several groups, and the generations of
+// one, can share a store. Those of a call are removed by the next one: a group keeps no more than
+// two keys for each rank, however long it lives.
+//
+// A rank that leaves is noticed within a second.
+class CROCHET_EXPORT StoreGroup final : public Group {
+ public:
+  // Throws: InvalidArgumentError for options that a Group refuses; AlreadyExistsError if another
+  // process was this rank of this generation; UnavailableError if the store is out of reach.
+  StoreGroup(std::shared_ptr<KeyValueStore> store, const GroupOptions& options);
+
+ private:
+  std::string exchange(int64_t number, const std::string& message, Clock::TimePoint deadline,
+                       const Combine& combine) override;
+  void send_failure(int64_t number, const std::string& message, const std::string& answer) override;
+
+  struct Found {
+    std::string value;
+    bool is_failure = false;  // The answer of a rank that left, instead of the value.
+  };
+
+  std::string key(int64_t number, int rank) const;
+  std::string answer_key(int64_t number) const;
+  std::string collect(int64_t number, const std::string& message, Clock::TimePoint deadline,
+                      const Combine& combine);
+  // The value of `key`; unset after the deadline.
+  std::optional<Found> wait_for(const std::string& key, Clock::TimePoint deadline);
+  std::vector<int> missing_ranks(int64_t number);
+
+  const std::shared_ptr<KeyValueStore> store_;
+  const std::string prefix_;
+  Clock::TimePoint started_;  // The current call.
+};
+
+}  // namespace crochet::inline v0

@@ -21,6 +21,10 @@ if(CROCHET_WITH_TENSORFLOW)
   install(EXPORT crochetTensorFlowTargets NAMESPACE crochet:: DESTINATION ${package_dir}
           COMPONENT development)
 endif()
+if(CROCHET_WITH_MPI)
+  install(EXPORT crochetMpiTargets NAMESPACE crochet:: DESTINATION ${package_dir}
+          COMPONENT development)
+endif()
 
 # A static library names the libraries that it needs; a shared one brings them itself.
 list(TRANSFORM crochet_linked_libraries PREPEND -l OUTPUT_VARIABLE linked)

@@ -53,3 +53,19 @@ function(crochet_layer_test name)
   endif()
   add_dependencies(crochet_layer_tests crochet_${name}_test)
 endfunction()
+
+# crochet_mpi_environment(<variable>): Open MPI starts more processes than cores, and starts any as
+# root, only if it is asked to.
+function(crochet_mpi_environment variable)
+  set(${variable}
+      "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_rmaps_base_oversubscribe=1"
+      PARENT_SCOPE)
+endfunction()
+
+# crochet_mpi_test(<name> <ranks> <command>...): a test that runs n processes of a program.
+function(crochet_mpi_test name ranks)
+  add_test(NAME ${name} COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${ARGN})
+  crochet_mpi_environment(environment)
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${CROCHET_TEST_TIMEOUT} LABELS mpi
+                                          ENVIRONMENT "${environment}")
+endfunction()

@@ -37,8 +37,9 @@ endforeach()
 
 set(configure ${CMAKE_COMMAND} -S ${consumer} -G Ninja -D CMAKE_PREFIX_PATH=${prefix} -D
     CMAKE_CXX_COMPILER=${compiler} -D CMAKE_CXX_FLAGS=${flags})
+file(GLOB_RECURSE with_mpi ${prefix}/*/crochetMpiTargets.cmake)
 set(with ${configure} -B ${scratch}/build -D WITH_TENSORFLOW=${with_tensorflow} -D
-    CROCHET_PYTHON=${python} -D TENSORFLOW_ROOT=${root})
+    CROCHET_PYTHON=${python} -D TENSORFLOW_ROOT=${root} -D WITH_MPI=${with_mpi})
 run(${with})
 run(${CMAKE_COMMAND} --build ${scratch}/build)
 run(${scratch}/build/core ${scratch}/checkpoints)
@@ -47,6 +48,9 @@ run(${scratch}/build/testing)
 run(${scratch}/build/no_rtti)
 if(with_tensorflow)
   run(${scratch}/build/with_tensorflow)
+endif()
+if(with_mpi)
+  run(${scratch}/build/with_mpi)
 endif()
 
 # No path of the build or of the first prefix has been kept.

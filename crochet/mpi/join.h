@@ -1,0 +1,37 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "crochet/base/export.h"
+#include "crochet/group/group.h"
+
+namespace crochet::inline v0::mpi {
+
+struct JoinOptions {
+  // The most seconds that a call of the group waits for the other ranks, unless it has a limit of
+  // its own.
+  double timeout_secs = 1800;
+};
+
+// The group of all processes that mpirun, or srun, has started with this one. Called once, by all
+// of them:
+//
+//   int main(int argc, char** argv) {
+//     const std::shared_ptr<Group> group = mpi::join(argc, argv);
+//
+// Initialises MPI unless the program has done so already. MPI that this initialised is finalized
+// with the group, but not if the group is lost or is destroyed by an exception: the other ranks
+// might never arrive. mpirun ends the job in that case.
+//
+// The group has a communicator of its own, on which errors are returned. Rank 0 receives from each
+// rank by itself, so that it can name the missing ones. A rank that was killed is noticed at the
+// deadline, or by mpirun, which ends the job unless it was called with --enable-recovery.
+//
+// Throws: UnavailableError for an error of MPI; FailedPreconditionError if MPI is finalized, or
+// knows one process where the environment has several: then the program is linked with another MPI
+// than the one that started it, and each process would take itself for rank 0.
+CROCHET_EXPORT std::shared_ptr<Group> join(int argc, char** argv, const JoinOptions& options = {});
+
+}  // namespace crochet::inline v0::mpi

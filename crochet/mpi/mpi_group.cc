@@ -214,7 +214,9 @@ MpiGroup::MpiGroup(double timeout_secs, bool finalizes)
 
 MpiGroup::~MpiGroup() {
   // Others that wait in vain find out at their deadlines; waiting for them here has none.
-  if (is_lost() || std::uncaught_exceptions() > num_exceptions_) return;
+  int is_finalized = 0;
+  MPI_Finalized(&is_finalized);  // By the program.
+  if (is_finalized != 0 || is_lost() || std::uncaught_exceptions() > num_exceptions_) return;
   try {
     communicator_->free();
     if (finalizes_) check(MPI_Finalize(), "MPI_Finalize");

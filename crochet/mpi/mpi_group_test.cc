@@ -18,7 +18,13 @@ class MpiEnvironment final : public testing::Environment {
     int provided = 0;
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
   }
-  void TearDown() override { MPI_Finalize(); }
+  // The program may finalize MPI while there is a group.
+  void TearDown() override {
+    const std::shared_ptr<Group> group = join(0, nullptr);
+    group->barrier();
+    MPI_Finalize();
+    EXPECT_THROW(join(0, nullptr), FailedPreconditionError);
+  }
 };
 
 [[maybe_unused]] const testing::Environment* const kMpiEnvironment =

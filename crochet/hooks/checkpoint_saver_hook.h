@@ -102,6 +102,7 @@ class CROCHET_EXPORT CheckpointSaverHook : public SessionRunHook {
  protected:
   enum class Writing { kWaits, kInBackground };
   CheckpointSaverHook(CheckpointSaverHookOptions options, Writing writing);
+  bool is_for_chief() const override { return true; }
 
  private:
   // Requires: a session exists.

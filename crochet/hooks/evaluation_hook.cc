@@ -35,6 +35,17 @@ MetricSource EvaluationHook::metric(std::string name) const {
 
 void EvaluationHook::begin(Graph& graph) {
   PeriodicHook::begin(graph);
+  group_ = internal::run_group(graph);
+  if (group_ && group_->group->size() == 1) group_.reset();
+  if (group_ && options_.every_n_secs)
+    throw InvalidArgumentError(
+        fmt::format("EvaluationHook: every_n_secs is {}, in a group of {} ranks, whose clocks "
+                    "differ: expected every_n_steps",
+                    *options_.every_n_secs, group_->group->size()));
+  if (group_ && !group_->group->is_chief()) {
+    writer_.reset();
+    return;
+  }
   if (!writer_ && !options_.output_dir.empty())
     writer_ = SummaryWriter::for_directory(options_.output_dir,
                                            options_.files ? *options_.files : FileSystem::posix(),
@@ -61,7 +72,9 @@ void EvaluationHook::look(int64_t step, const FetchValues&, SessionRunContext& c
 
 void EvaluationHook::end(Session& session) {
   if (!options_.at_end) return;
-  if (left_out_for_signal("the last step is not evaluated")) return;
+  // All ranks evaluate, or none does.
+  if (group_ ? group_->ending_signal != 0 : left_out_for_signal("the last step is not evaluated"))
+    return;
   const int64_t step = read_global_step(session);
   if (newest_->step != step) evaluate(session, step);
 }
@@ -70,6 +83,7 @@ void EvaluationHook::evaluate(Session& session, int64_t step) {
   Metrics metrics =
       internal::evaluated("EvaluationHook: ", [&] { return options_.evaluate(session); });
   *newest_ = {.step = step, .metrics = std::move(metrics)};
+  if (group_ && !group_->group->is_chief()) return;
   internal::report_metrics(step, newest_->metrics, options_.tag_prefix, writer_.get());
 }
 

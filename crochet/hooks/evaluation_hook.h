@@ -12,6 +12,7 @@
 #include "crochet/base/export.h"
 #include "crochet/hooks/internal/periodic_hook.h"
 #include "crochet/hooks/metric_source.h"
+#include "crochet/monitor/run_group.h"
 #include "crochet/monitor/session_run_hook.h"
 #include "crochet/summary/read_metrics.h"
 #include "crochet/summary/summary_writer.h"
@@ -73,6 +74,10 @@ struct EvaluationHookOptions {
 // hooks after this one in the list see them in the same step. An exception of the evaluation ends
 // the run as one of a step does, except OutOfRangeError and StopIteration: the end of the
 // evaluation's data must not look like the end of training.
+//
+// In a run with a group (LoopOptions::group), every rank evaluates after the same steps, so that an
+// evaluation may use all of them; only the chief logs and writes. Ranks have different clocks:
+// every_n_secs is refused there.
 class CROCHET_EXPORT EvaluationHook final : public PeriodicHook {
  public:
   // Throws: InvalidArgumentError without an evaluation, unless exactly one interval is set, and
@@ -86,7 +91,8 @@ class CROCHET_EXPORT EvaluationHook final : public PeriodicHook {
   const Metrics& metrics() const { return newest_->metrics; }
   std::optional<int64_t> step() const { return newest_->step; }
 
-  // Throws: FailedPreconditionError without a global step.
+  // Throws: FailedPreconditionError without a global step; InvalidArgumentError for every_n_secs in
+  // a group of several ranks.
   void begin(Graph& graph) override;
   void after_create_session(Session& session, Coordinator& coordinator) override;
   // Throws: what the evaluation throws; FailedPreconditionError if its data ended (see above).
@@ -103,6 +109,7 @@ class CROCHET_EXPORT EvaluationHook final : public PeriodicHook {
   void evaluate(Session& session, int64_t step);
 
   EvaluationHookOptions options_;
+  std::shared_ptr<internal::RunGroup> group_;  // Of several ranks; otherwise null.
   std::shared_ptr<SummaryWriter> writer_;
   std::shared_ptr<Newest> newest_ = std::make_shared<Newest>();  // Shared with metric sources.
 };

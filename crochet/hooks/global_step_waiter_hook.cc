@@ -11,6 +11,7 @@
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
 #include "crochet/hooks/global_step.h"
+#include "crochet/monitor/run_group.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -28,6 +29,8 @@ GlobalStepWaiterHook::GlobalStepWaiterHook(const GlobalStepWaiterHookOptions& op
 
 void GlobalStepWaiterHook::begin(Graph& graph) {
   require_global_step(graph, *this);
+  const Group* const group = group_of(graph);
+  in_group_ = group != nullptr && group->size() > 1;
   started_ = false;
 }
 
@@ -37,7 +40,7 @@ void GlobalStepWaiterHook::after_create_session(Session&, Coordinator& coordinat
 
 std::optional<SessionRunArgs> GlobalStepWaiterHook::before_run(SessionRunContext& context) {
   // Without a wait the step is not even read: this worker may be the one that initialises it.
-  if (!started_ && options_.wait_until_step > 0) wait(context);
+  if (!started_ && options_.wait_until_step > 0 && !in_group_) wait(context);
   started_ = true;
   return std::nullopt;
 }

@@ -25,6 +25,8 @@ struct GlobalStepWaiterHookOptions {
 //
 //   GlobalStepWaiterHook(staggered_start_step(task, /*k=*/100))
 //
+// In a run with a group (LoopOptions::group) it does not wait: the ranks make each step together.
+//
 // If the session's coordinator or a signal asks to stop meanwhile, the worker ends
 // cleanly without a run: the request is passed on and StopIteration is thrown.
 class CROCHET_EXPORT GlobalStepWaiterHook final : public SessionRunHook {
@@ -48,6 +50,7 @@ class CROCHET_EXPORT GlobalStepWaiterHook final : public SessionRunHook {
   GlobalStepWaiterHookOptions options_;
   Clock* clock_;                              // Not owned.
   const Coordinator* coordinator_ = nullptr;  // Of the current session.
+  bool in_group_ = false;
   bool started_ = false;
 };
 

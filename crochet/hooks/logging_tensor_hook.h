@@ -61,6 +61,7 @@ class CROCHET_EXPORT LoggingTensorHook final : public SessionRunHook {
   void after_run(SessionRunContext& context, const SessionRunValues& values) override;
   // Throws what the evaluation throws.
   void end(Session& session) override;
+  bool is_for_chief() const override { return true; }
 
  private:
   void log_values(const FetchValues& values);

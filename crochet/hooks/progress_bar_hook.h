@@ -47,6 +47,7 @@ class CROCHET_EXPORT ProgressBarHook final : public SessionRunHook {
   void after_run(SessionRunContext& context, const SessionRunValues& values) override;
   void end(Session& session) override;
   void on_error(std::exception_ptr error) override;
+  bool is_for_chief() const override { return true; }
 
  private:
   class Screen;

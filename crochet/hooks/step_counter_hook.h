@@ -39,6 +39,7 @@ class CROCHET_EXPORT StepCounterHook final : public SessionRunHook {
   void after_create_session(Session& session, Coordinator& coordinator) override;
   std::optional<SessionRunArgs> before_run(SessionRunContext& context) override;
   void after_run(SessionRunContext& context, const SessionRunValues& values) override;
+  bool is_for_chief() const override { return true; }
 
  private:
   void report(int64_t step, const SecondOrStepTimer::Elapsed& elapsed);

@@ -50,6 +50,7 @@ class CROCHET_EXPORT SummarySaverHook final : public SessionRunHook {
   std::optional<SessionRunArgs> before_run(SessionRunContext& context) override;
   void after_run(SessionRunContext& context, const SessionRunValues& values) override;
   void end(Session& session) override;
+  bool is_for_chief() const override { return true; }
 
  private:
   enum class Kind { kNumber, kHistogram, kText };

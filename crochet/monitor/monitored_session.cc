@@ -2,17 +2,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/monitor/monitored_session.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
+#include "crochet/base/pending_signal.h"
 #include "crochet/monitor/background_threads.h"
 #include "crochet/monitor/coordinated_session.h"
 #include "crochet/monitor/coordinated_thread.h"
 #include "crochet/monitor/coordinator.h"
+#include "crochet/monitor/internal/group_run.h"
 #include "crochet/monitor/internal/hooked_session.h"
 #include "crochet/monitor/internal/recoverable_session.h"
+#include "crochet/monitor/run_group.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -55,7 +60,10 @@ class MonitoredSession::Life final : public WrappedSession {
         coordinator_({.clean_stop_codes = {}, .clock = owner.options_.clock}),
         hooked_(std::make_unique<HookedSession>(*session_, owner.hooks_, owner.stop_)),
         hooked_view_(hooked_.get()),
-        coordinated_(std::move(hooked_), coordinator_, owner.options_.stop_grace_period_secs) {}
+        coordinated_(std::move(hooked_), coordinator_, owner.options_.stop_grace_period_secs) {
+    if (owner_.options_.group_run)
+      hooked_view_->set_before_savers([this] { owner_.agree_after_step(*this); });
+  }
 
   // The coordinator waits for stragglers after the session is closed.
   ~Life() override {
@@ -123,6 +131,7 @@ MonitoredSession::MonitoredSession(std::unique_ptr<SessionCreator> creator, Hook
       recovers_(recovery == Recovery::kOn),
       graph_was_finalized_(creator_->graph().finalized()) {
   internal::check_at_least("stop_grace_period_secs", options_.stop_grace_period_secs, 0);
+  if (options_.group_run) stop_.hold();
   try {
     begin_hooks();
     register_hook_state();
@@ -148,6 +157,15 @@ void MonitoredSession::create_stack(Recovery recovery) {
       .can_recover = options_.can_recover,
       .start_step = [this] { return life_ ? life_->start_step().value_or(0) : 0; },
       .clock = options_.clock};
+  if (options_.group_run) {
+    options.can_recover = [this] {
+      return !options_.group_run->group().is_lost() &&
+             (!options_.can_recover || options_.can_recover());
+    };
+    options.before_recovery = [this](const std::exception_ptr& error) {
+      options_.group_run->recover(error);
+    };
+  }
   auto recoverable =
       std::make_unique<RecoverableSession>([this] { return create_life(); }, std::move(options));
   recoverable_ = recoverable.get();
@@ -194,7 +212,51 @@ std::unique_ptr<WrappedSession> MonitoredSession::create_life() {
   } else {
     stop_if_finished();
   }
+  if (options_.group_run) agree_at_start(*life);
   return life;
+}
+
+void MonitoredSession::agree_at_start(Life& life) {
+  if (!life.start_step())
+    throw FailedPreconditionError("a run in a group needs a graph that counts steps");
+  std::optional<int64_t> last_step;
+  for (const HookHandle& hook : hooks_)
+    if (const auto last = hook->last_step()) last_step = std::min(*last, last_step.value_or(*last));
+  if (const std::optional<StopRequest> wish = own_wish(life)) stop_.request_stop(*wish);
+  options_.group_run->start(*life.start_step(), last_step, stop_);
+}
+
+void MonitoredSession::agree_after_step(Life& life) {
+  options_.group_run->after_step(read_global_step(life.session()), own_wish(life), stop_);
+}
+
+// A signal is known here before SignalHook, which comes after the savers, reports it.
+std::optional<StopRequest> MonitoredSession::own_wish(Life& life) const {
+  if (stop_.wish()) return stop_.wish();
+  if (const int signal = pending_signal(); signal != 0)
+    return StopRequest{"SignalHook", signal_name(signal), signal};
+  return life.coordinator().stop_request();
+}
+
+// Only an agreed stop ends the loop. A thread's error is thrown here, since this rank cannot make
+// another step.
+bool MonitoredSession::should_stop_with_group() {
+  if (life_ == nullptr) return true;
+  try {
+    life_->coordinator().raise_requested_exception();
+  } catch (...) {
+    recover_or_rethrow();
+  }
+  return stop_.stop_request().has_value();
+}
+
+void MonitoredSession::end_in_group() {
+  const std::optional<StopRequest> reason =
+      stop_.stop_request() ? stop_.stop_request() : stop_.wish();
+  const int signal = options_.group_run->finish(
+      current_step().value_or(0), reason ? reason->reason : "the program makes no further step");
+  if (reason) stop_.grant(*reason);
+  if (const auto group = internal::run_group(graph())) group->ending_signal = signal;
 }
 
 void MonitoredSession::stop_if_finished() {
@@ -245,6 +307,7 @@ bool MonitoredSession::should_stop() {
   if (closed_) return true;
   if (calling_ != nullptr) return stop_request().has_value();
   const Call call(*this, "should_stop");
+  if (options_.group_run) return should_stop_with_group();
   return stack_->should_stop();
 }
 
@@ -253,7 +316,7 @@ void MonitoredSession::request_stop(std::string reason) {
 }
 
 std::optional<StopRequest> MonitoredSession::stop_request() const {
-  if (stop_.stop_request() || life_ == nullptr) return stop_.stop_request();
+  if (stop_.stop_request() || life_ == nullptr || options_.group_run) return stop_.stop_request();
   return life_->coordinator().stop_request();
 }
 
@@ -268,6 +331,13 @@ void MonitoredSession::close() {
     end_by(std::make_exception_ptr(CancelledError("the session was lost")));
     return;
   }
+  if (options_.group_run) {
+    try {
+      end_in_group();
+    } catch (...) {
+      std::rethrow_exception(end_by(std::current_exception()));
+    }
+  }
   std::exception_ptr first_error;
   const auto attempt = [&first_error](const std::string& what, const auto& action) {
     try {
@@ -281,6 +351,9 @@ void MonitoredSession::close() {
     attempt(hook->name() + "::end", [&] { hook->end(life_->session()); });
   attempt("closing the session", [&] { closed_at_step_ = current_step(); });
   attempt("closing the session", [&] { stack_->close(); });
+  if (options_.group_run && first_error) options_.group_run->fail(first_error);
+  if (options_.group_run && !first_error)
+    attempt("ending the group's run", [&] { options_.group_run->finished(); });
   release();
   if (first_error) std::rethrow_exception(first_error);
 }
@@ -309,6 +382,7 @@ std::exception_ptr MonitoredSession::abort(std::exception_ptr error) noexcept {
 std::exception_ptr MonitoredSession::end_by(std::exception_ptr error) noexcept {
   const std::exception_ptr first = error;
   error = cause_of(first);
+  if (options_.group_run) options_.group_run->fail(error);
   for (size_t i = 0; i < num_begun_; ++i) {
     try {
       hooks_[i]->on_error(error);

@@ -23,6 +23,10 @@ namespace crochet::inline v0 {
 class RecoverableSession;
 class WrappedSession;
 
+namespace internal {
+class GroupRun;
+}  // namespace internal
+
 struct MonitoredSessionOptions {
   // Unset: no limit.
   std::optional<int> max_recoveries = {};
@@ -33,6 +37,8 @@ struct MonitoredSessionOptions {
   double stop_grace_period_secs = 120;
   // Clock::real() if null. Not owned.
   Clock* clock = nullptr;
+  // Null for a session that runs alone; train() sets it for a group.
+  std::shared_ptr<internal::GroupRun> group_run = {};
 };
 
 // A session that calls hooks, recovers from preemption, and tracks when to stop. It is the
@@ -159,6 +165,12 @@ class CROCHET_EXPORT MonitoredSession {
   void begin_hooks();
   void register_hook_state();
   void stop_if_finished();
+  // Calls of a run in a group.
+  void agree_at_start(Life& life);
+  void agree_after_step(Life& life);
+  std::optional<StopRequest> own_wish(Life& life) const;
+  bool should_stop_with_group();
+  void end_in_group();
   // The cleanup after the hooks' last calls.
   void release();
 

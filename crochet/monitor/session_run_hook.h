@@ -128,6 +128,10 @@ class CROCHET_EXPORT SessionRunHook {
   // Where Loop and train put it in the list.
   virtual HookPlace place() const { return HookPlace::kAsGiven; }
 
+  // True for a hook that only writes: lines of a log, curves, checkpoints. In a group, only the
+  // chief has it: train() and Loop drop it in other ranks.
+  virtual bool is_for_chief() const { return false; }
+
   // The class's name, for logs and checkpoints; without run-time type information "SessionRunHook".
   virtual std::string name() const;
 };

@@ -11,6 +11,13 @@
 namespace crochet::inline v0 {
 
 void StopState::request_stop(StopRequest request) {
+  if (!is_held_) return grant(std::move(request));
+  if (request_ || wish_) return;
+  wish_ = std::move(request);
+  log_debug(fmt::format("{} wants a stop: {}", wish_->who, wish_->reason));
+}
+
+void StopState::grant(StopRequest request) {
   if (request_) return;
   request_ = std::move(request);
   log_info(fmt::format("{} requested a stop: {}", request_->who, request_->reason));

@@ -25,8 +25,16 @@ class CROCHET_EXPORT StopState {
   void request_stop(StopRequest request);
   const std::optional<StopRequest>& stop_request() const { return request_; }
 
+  // From now on, a request is only a wish, until it is granted: the ranks of a group stop together.
+  void hold() { is_held_ = true; }
+  const std::optional<StopRequest>& wish() const { return wish_; }
+  // Makes this the request, unless there already is one.
+  void grant(StopRequest request);
+
  private:
   std::optional<StopRequest> request_;
+  std::optional<StopRequest> wish_;
+  bool is_held_ = false;
 };
 
 }  // namespace crochet::inline v0

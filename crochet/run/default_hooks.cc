@@ -105,12 +105,16 @@ HookList wire_default_hooks(const MonitoredTrainingSessionOptions& options,
   check_interval("log_step_count", options.log_step_count_steps, options.log_step_count_secs);
   HookList hooks;
   std::shared_ptr<AsyncCheckpointSaverHook> saver;
-  if (options.is_chief) {
+  const bool is_chief = options.group ? options.group->is_chief() : options.is_chief;
+  if (is_chief) {
     hooks = options.chief_only_hooks;
     add_summary_hooks(options, scaffold, hooks);
     saver = make_saver(options, scaffold);
   }
-  hooks.insert(hooks.end(), options.hooks.begin(), options.hooks.end());
+  // In a cluster, each worker may have its own hooks that write.
+  const bool keeps_all = is_chief || !options.group;
+  for (const HookHandle& hook : options.hooks)
+    if (keeps_all || !hook->is_for_chief()) hooks.push_back(hook);
   if (saver) hooks.emplace_back(saver);
   std::ranges::stable_sort(hooks, {}, [](const HookHandle& hook) { return hook->place(); });
   return hooks;

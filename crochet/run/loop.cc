@@ -14,6 +14,7 @@
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/file/index_file.h"
+#include "crochet/group/message_bytes.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/io/path.h"
 #include "crochet/run/moving_mean.h"
@@ -77,6 +78,18 @@ int64_t next_step(const Tensor& completed) { return global_step_value(completed)
 
 }  // namespace
 
+// Calls `call` with the group, which this rank leaves if that throws.
+template <typename Call>
+std::invoke_result_t<Call&, Group&> Loop::with_group(Call call) {
+  Group& group = *options_.group;
+  try {
+    return call(group);
+  } catch (...) {
+    group.leave(describe(std::current_exception()));
+    throw;
+  }
+}
+
 // Passes on what steps request of hooks; has the state of the averages.
 class Loop::OwnHook final : public SessionRunHook {
  public:
@@ -86,6 +99,10 @@ class Loop::OwnHook final : public SessionRunHook {
   void after_run(SessionRunContext& context, const SessionRunValues&) override {
     std::optional<std::string>& save = loop_.step_.save_;
     if (save) context.request_save(*std::exchange(save, std::nullopt));
+    // Alone, the loop itself stops after the run; a group agrees on it during the run.
+    std::optional<std::string>& stop = loop_.step_.stop_;
+    if (stop && loop_.options_.group)
+      loop_.session_->request_stop(*std::exchange(stop, std::nullopt));
   }
   SaveableMap saveables() override {
     SaveableMap averages;
@@ -126,7 +143,13 @@ Loop::Loop(LoopOptions options)
   scaffold_->saver = std::make_shared<Saver>(std::move(saver));
   if (!options_.restore.from.empty())
     scaffold_->init_fn = [this](Session& session) {
-      started_from_ = internal::restore_from(session, options_.restore, options_.files);
+      RestoreOptions restore = options_.restore;
+      if (!is_chief()) {  // The chief has chosen.
+        restore.from = chosen_from_;
+        restore.which = Checkpoint::newest();
+      }
+      started_from_ = internal::restore_from(session, restore, options_.files);
+      chosen_from_ = started_from_->prefix;
     };
   if (!options_.save_summaries_steps && !options_.save_summaries_secs)
     options_.save_summaries_secs = kCurvesSecs;
@@ -160,8 +183,12 @@ MonitoredTrainingSessionOptions Loop::training_options() {
           .summary_dir = options_.summary_dir,
           .stop_grace_period_secs = options_.stop_grace_period_secs,
           .max_recoveries = options_.max_recoveries,
-          .can_recover = has_checkpoint(*scaffold_->saver, options_.checkpoint_dir,
-                                        options_.checkpoint_basename),
+          .can_recover = is_chief() ? has_checkpoint(*scaffold_->saver, options_.checkpoint_dir,
+                                                     options_.checkpoint_basename)
+                                    : std::function<bool()>(),
+          .group = options_.group,
+          .agree_every_n_steps = options_.agree_every_n_steps,
+          .group_timeout_secs = options_.group_timeout_secs,
           .files = options_.files,
           .clock = options_.clock};
 }
@@ -194,9 +221,47 @@ void Loop::add_hook(HookHandle hook) {
   options_.hooks.push_back(std::move(hook));
 }
 
+bool Loop::is_chief() const { return !options_.group || options_.group->is_chief(); }
+
 int64_t Loop::restore() {
   check_not_run("restore");
   const Within within(within_, "restore");
+  if (!options_.group) return restore_alone();
+  return with_group([this](Group& group) {
+    if (is_chief()) restore_alone();
+    const std::string prefix = restored_ ? restored_->report.prefix : "";
+    internal::MessageWriter writer;
+    const std::string chosen =
+        group.broadcast(writer.text(prefix).number(restored_ && restored_->is_own ? 1 : 0).take(),
+                        0, options_.group_timeout_secs);
+    internal::MessageReader reader(chosen);
+    const std::string chosen_prefix(reader.text());
+    if (!is_chief() && !chosen_prefix.empty())
+      restore_as_chosen(chosen_prefix, reader.number() == 1);
+    group.barrier(options_.group_timeout_secs);  // An error of another rank is one of all.
+    return step_to_save_.value_or(0);
+  });
+}
+
+void Loop::restore_as_chosen(const std::string& prefix, bool is_own) {
+  const std::unique_ptr<Session> session = graph_.new_session("");
+  RestoreReport report;
+  internal::with_advice({.options = options_.restore, .graph = graph_}, [&] {
+    const internal::ResizedValues resized(graph_);
+    if (is_own) {
+      report = scaffold_->saver->restore(*session, prefix);
+      resized.log(prefix);
+    } else {
+      RestoreOptions restore = options_.restore;
+      restore.from = prefix;
+      restore.which = Checkpoint::newest();
+      report = internal::restore_from(*session, restore, options_.files);
+    }
+  });
+  note_restored(*session, std::move(report), is_own);
+}
+
+int64_t Loop::restore_alone() {
   const std::unique_ptr<Session> session = graph_.new_session("");
   RestoreReport report;
   bool is_own = false;
@@ -212,14 +277,17 @@ int64_t Loop::restore() {
       report = internal::restore_from(*session, options_.restore, options_.files);
   });
   if (report.prefix.empty()) return 0;
-  const int64_t step = read_global_step(*session);
-  step_to_save_ = step;
+  note_restored(*session, std::move(report), is_own);
+  return *step_to_save_;
+}
+
+void Loop::note_restored(Session& session, RestoreReport report, bool is_own) {
+  step_to_save_ = read_global_step(session);
   restored_ =
       std::make_shared<internal::EarlyRestore>(internal::EarlyRestore{.report = std::move(report),
                                                                       .names = tracked_names(),
                                                                       .options = options_.restore,
                                                                       .is_own = is_own});
-  return step;
 }
 
 std::set<std::string, std::less<>> Loop::tracked_names() const {
@@ -231,6 +299,14 @@ std::set<std::string, std::less<>> Loop::tracked_names() const {
 }
 
 std::string Loop::save() {
+  if (!options_.group) return save_alone();
+  return with_group([this](Group& group) {
+    const std::string prefix = is_chief() ? save_alone() : "";
+    return group.broadcast(prefix, 0, options_.group_timeout_secs);
+  });
+}
+
+std::string Loop::save_alone() {
   check_may_save();
   const Within within(within_, "save");
   Saver& saver = *scaffold_->saver;
@@ -366,6 +442,11 @@ Operation Loop::add_step(const Callable& compute, const Callable& update) {
 
 RunReport Loop::run_steps(const Callable& compute, const Callable& update) {
   check_not_run("run");
+  if (!options_.group) return run_alone(compute, update);
+  return with_group([&](Group&) { return run_alone(compute, update); });
+}
+
+RunReport Loop::run_alone(const Callable& compute, const Callable& update) {
   has_run_ = true;
   if (!options_.checkpoint_dir.empty() && tracked_names().empty())
     log_warning(
@@ -377,9 +458,10 @@ RunReport Loop::run_steps(const Callable& compute, const Callable& update) {
   MonitoredTrainingSessionOptions options = training_options();
   options.hooks.insert(options.hooks.begin(), std::make_shared<OwnHook>(*this));
   const Within within(within_, "run");
+  const internal::TrainingStart start = {.early = restored_.get(), .chosen_from = &chosen_from_};
   RunReport report;
   internal::with_advice({.options = options_.restore, .graph = graph_}, [&] {
-    report = internal::train(options, restored_.get(), [&](MonitoredSession& session) {
+    report = internal::train(options, start, [&](MonitoredSession& session) {
       session_ = &session;
       while (!session.should_stop()) {
         session.run(train);

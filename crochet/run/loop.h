@@ -18,6 +18,7 @@
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/saver/save_policy.h"
 #include "crochet/engines/local/graph.h"
+#include "crochet/group/group.h"
 #include "crochet/hooks/checkpoint_saver_listener.h"
 #include "crochet/hooks/metric_source.h"
 #include "crochet/io/file_system.h"
@@ -97,6 +98,15 @@ struct LoopOptions {
   // by the `compute` of a step in two parts. For debugging: each save blocks training while it
   // computes a checksum of the state.
   bool check_torn_snapshots = false;
+  // Runs as one rank of a group: all ranks make the same steps, stop after the same one, recover
+  // together and restore the same checkpoint; the chief, rank 0, saves it and writes the curves.
+  // See docs/distributed.md. Null: alone.
+  std::shared_ptr<Group> group = {};
+  // The ranks agree whether to stop after each n-th step, and after the last one that a hook knows.
+  int64_t agree_every_n_steps = 1;
+  // How long a rank waits for the others: longer than a step, an evaluation, and the chief's
+  // restores and last save.
+  double group_timeout_secs = 1800;
   // The operating system's, and the machine's, if null. Not owned.
   FileSystem* files = nullptr;
   Clock* clock = nullptr;
@@ -203,13 +213,14 @@ class CROCHET_EXPORT Loop {
   // returns its step; without one, restores from LoopOptions::restore.from; returns 0 and changes
   // nothing if there is none. run() then continues from the tracked values as they are when it is
   // called, including changes since restore(), and reads only the step and the state of hooks from
-  // that checkpoint. Requires: everything is tracked already.
+  // that checkpoint. With a group, called by all ranks. Requires: everything is tracked already.
   int64_t restore();
 
   // Saves the tracked state now, before or after run(), as the checkpoint of the step that was
   // restored (0 without restore()) or with which the run ended; a checkpoint of that step is
   // replaced. Keeps the state of hooks that it had. Returns the checkpoint's prefix once it is
-  // published. In a step, use Step::request_save().
+  // published. In a step, use Step::request_save(). With a group, called by all ranks: the chief
+  // saves.
   //
   // Throws: FailedPreconditionError without checkpoint_dir, during run() or after one that failed,
   // if the directory has checkpoints and none was restored, or if another run holds its lock; the
@@ -224,6 +235,9 @@ class CROCHET_EXPORT Loop {
   // the body is called again, with the same number, and hooks get no call in between. What it
   // changed stays, such as the position in the data, and is saved with the next step. A request to
   // stop, or a signal, ends the run after a skipped attempt.
+  //
+  // With a group, a stop that a step requests, or a signal, ends the run after the next step at
+  // which the ranks agree, and not after a skipped attempt. Data must end in all ranks at once.
   //
   // An OutOfRangeError or StopIteration from the body ends the run cleanly, at the last completed
   // step: it must be thrown before anything tracked is changed. An AbortedError or UnavailableError
@@ -310,6 +324,16 @@ class CROCHET_EXPORT Loop {
   void check_not_within(const char* what) const;
   // Adds the state of hooks in the checkpoint `prefix` to the graph. Returns its names.
   std::vector<std::string> add_hook_state(const std::string& prefix);
+  bool is_chief() const;
+  template <typename Call>
+  std::invoke_result_t<Call&, Group&> with_group(Call call);
+  // The public functions without a group, or as the chief.
+  int64_t restore_alone();
+  std::string save_alone();
+  RunReport run_alone(const Callable& compute, const Callable& update);
+  // Restores the checkpoint that the chief chose.
+  void restore_as_chosen(const std::string& prefix, bool is_own);
+  void note_restored(Session& session, RestoreReport report, bool is_own);
   RunReport run_steps(const Callable& compute, const Callable& update);
   std::set<std::string, std::less<>> tracked_names() const;
 
@@ -331,6 +355,7 @@ class CROCHET_EXPORT Loop {
   std::optional<int64_t> step_to_save_;  // After restore(), or a run that did not fail.
   std::shared_ptr<const internal::EarlyRestore> restored_;  // By restore().
   std::optional<RestoreReport> started_from_;               // By run(), LoopOptions::restore.from.
+  std::string chosen_from_;  // With a group: the chief's, for started_from_.
   bool has_run_ = false;
   const char* within_ = nullptr;  // The function that is being called, if it calls back.
 };

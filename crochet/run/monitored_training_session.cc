@@ -10,7 +10,10 @@
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/saver/registered_saver.h"
+#include "crochet/group/message_bytes.h"
 #include "crochet/hooks/checkpoint_saver_hook.h"
+#include "crochet/monitor/internal/group_run.h"
+#include "crochet/monitor/run_group.h"
 #include "crochet/run/default_hooks.h"
 #include "crochet/run/resized_values.h"
 #include "crochet/run/restoring.h"
@@ -94,9 +97,86 @@ class ContinuedSessionCreator final : public SessionCreator {
   int num_sessions_ = 0;
 };
 
+// Creates the sessions of a rank: the chief's as if it were alone, and those of the others from the
+// checkpoint that the chief restored.
+class GroupSessionCreator final : public SessionCreator {
+ public:
+  // Requires: `chosen_from`, unless null, outlives this.
+  GroupSessionCreator(Graph& graph, ChiefSessionCreatorOptions options,
+                      std::shared_ptr<internal::GroupRun> run, std::string* chosen_from)
+      : graph_(graph),
+        options_(std::move(options)),
+        run_(std::move(run)),
+        chosen_from_(chosen_from) {}
+
+  Graph& graph() const override { return graph_; }
+
+  // Throws: as the chief's creator, and as GroupRun::choose.
+  std::unique_ptr<Session> create_session() override {
+    std::unique_ptr<Session> session;
+    const std::string chosen = run_->choose([&] {
+      session = create(options_);
+      const std::optional<RestoreReport> report = creator_->restore_report();
+      return internal::MessageWriter()
+          .text(report ? report->prefix : "")
+          .text(chosen_from_ != nullptr ? *chosen_from_ : "")
+          .take();
+    });
+    if (session) return session;
+    internal::MessageReader reader(chosen);
+    ChiefSessionCreatorOptions own = options_;
+    own.checkpoint_dir.clear();
+    own.checkpoint_filename_with_path = reader.text();
+    if (chosen_from_ != nullptr) *chosen_from_ = reader.text();
+    return create(own);
+  }
+
+  std::optional<RestoreReport> restore_report() const override {
+    return creator_ ? creator_->restore_report() : std::nullopt;
+  }
+
+ private:
+  std::unique_ptr<Session> create(const ChiefSessionCreatorOptions& options) {
+    creator_ = std::make_unique<ChiefSessionCreator>(graph_, options);
+    return creator_->create_session();
+  }
+
+  Graph& graph_;  // Not owned; outlives this.
+  const ChiefSessionCreatorOptions options_;
+  const std::shared_ptr<internal::GroupRun> run_;
+  std::string* const chosen_from_;
+  std::unique_ptr<ChiefSessionCreator> creator_;  // Of the last session.
+};
+
+// What the ranks of a group must have in common.
+std::vector<internal::Fact> facts_of(const MonitoredTrainingSessionOptions& options) {
+  std::vector<internal::Fact> facts = {
+      {"checkpoint_dir", options.checkpoint_dir},
+      {"checkpoint_basename", options.checkpoint_basename},
+      {"agree_every_n_steps", fmt::format("{}", options.agree_every_n_steps)},
+      {"max_recoveries", fmt::format("{}", options.max_recoveries)}};
+  for (const Variable& variable : options.graph.variables())
+    facts.emplace_back(
+        fmt::format("variable \"{}\"", variable.name()),
+        fmt::format("{} {}", dtype_name(variable.dtype()), to_string(variable.shape())));
+  for (const RegisteredSaveable& saveable : options.graph.saveables())
+    if (!saveable.optional)
+      facts.emplace_back(fmt::format("object \"{}\"", saveable.name), "tracked");
+  return facts;
+}
+
+std::shared_ptr<internal::GroupRun> make_group_run(const MonitoredTrainingSessionOptions& options) {
+  if (!options.group) return nullptr;
+  auto run = std::make_shared<internal::GroupRun>(options.group, options.agree_every_n_steps,
+                                                  options.group_timeout_secs);
+  run->check_same(facts_of(options));
+  return run;
+}
+
 std::unique_ptr<SessionCreator> make_creator(const MonitoredTrainingSessionOptions& options,
                                              const std::shared_ptr<Scaffold>& scaffold,
-                                             const internal::EarlyRestore* early) {
+                                             const std::shared_ptr<internal::GroupRun>& group_run,
+                                             const internal::TrainingStart& start) {
   if (!options.is_chief)
     return std::make_unique<WorkerSessionCreator>(
         options.graph, WorkerSessionCreatorOptions{.scaffold = scaffold,
@@ -105,26 +185,32 @@ std::unique_ptr<SessionCreator> make_creator(const MonitoredTrainingSessionOptio
                                                    .max_wait_secs = options.max_wait_secs,
                                                    .recovery_wait_secs = options.recovery_wait_secs,
                                                    .clock = options.clock});
-  auto chief = std::make_unique<ChiefSessionCreator>(
-      options.graph,
-      ChiefSessionCreatorOptions{.scaffold = scaffold,
-                                 .master = options.master,
-                                 .config = options.config,
-                                 .checkpoint_dir = options.checkpoint_dir,
-                                 .checkpoint_basename = options.checkpoint_basename});
-  if (early == nullptr) return chief;
-  return std::make_unique<ContinuedSessionCreator>(*early, scaffold, std::move(chief));
+  ChiefSessionCreatorOptions chief{.scaffold = scaffold,
+                                   .master = options.master,
+                                   .config = options.config,
+                                   .checkpoint_dir = options.checkpoint_dir,
+                                   .checkpoint_basename = options.checkpoint_basename};
+  std::unique_ptr<SessionCreator> creator;
+  if (group_run)
+    creator = std::make_unique<GroupSessionCreator>(options.graph, std::move(chief), group_run,
+                                                    start.chosen_from);
+  else
+    creator = std::make_unique<ChiefSessionCreator>(options.graph, std::move(chief));
+  if (start.early == nullptr) return creator;
+  return std::make_unique<ContinuedSessionCreator>(*start.early, scaffold, std::move(creator));
 }
 
 std::unique_ptr<MonitoredSession> make_session(const MonitoredTrainingSessionOptions& options,
                                                std::unique_ptr<SessionCreator> creator,
-                                               const HookList& hooks) {
+                                               const HookList& hooks,
+                                               std::shared_ptr<internal::GroupRun> group_run) {
   return std::make_unique<MonitoredSession>(
       std::move(creator), hooks,
       MonitoredSessionOptions{.max_recoveries = options.max_recoveries,
                               .can_recover = options.can_recover,
                               .stop_grace_period_secs = options.stop_grace_period_secs,
-                              .clock = options.clock});
+                              .clock = options.clock,
+                              .group_run = std::move(group_run)});
 }
 
 void note_start(const MonitoredSession& session, const SessionCreator& creator, RunReport& report) {
@@ -149,36 +235,25 @@ void note_end(MonitoredSession& session, RunReport& report) {
   report.recoveries = session.num_recoveries();
 }
 
-}  // namespace
-
-void check_options(const MonitoredTrainingSessionOptions& options) {
-  internal::check_at_least("max_recoveries", options.max_recoveries, 0);
-  internal::check_at_least("stop_grace_period_secs", options.stop_grace_period_secs, 0);
-  internal::check_at_least("max_wait_secs", options.max_wait_secs, 0);
-  internal::check_above("recovery_wait_secs", options.recovery_wait_secs, 0);
-  internal::wire_default_hooks(options, std::make_shared<Scaffold>());
-}
-
-RunReport train(const MonitoredTrainingSessionOptions& options,
-                const std::function<void(MonitoredSession& session)>& body) {
-  return internal::train(options, nullptr, body);
-}
-
-RunReport internal::train(const MonitoredTrainingSessionOptions& options, const EarlyRestore* early,
-                          const std::function<void(MonitoredSession& session)>& body) {
+// The run, as a rank of the group if there is one.
+RunReport train_as_rank(const MonitoredTrainingSessionOptions& options,
+                        const internal::TrainingStart& start,
+                        const std::function<void(MonitoredSession& session)>& body) {
   check_options(options);
   const std::shared_ptr<Scaffold> scaffold = scaffold_of(options);
-  const HookList hooks = wire_default_hooks(options, scaffold);
+  const HookList hooks = internal::wire_default_hooks(options, scaffold);
+  const internal::AttachedRunGroup attached(options.graph, options.group);
+  const std::shared_ptr<internal::GroupRun> group_run = make_group_run(options);
 
-  std::unique_ptr<SessionCreator> creator = make_creator(options, scaffold, early);
+  std::unique_ptr<SessionCreator> creator = make_creator(options, scaffold, group_run, start);
   const SessionCreator& session_creator = *creator;  // The session will own it.
   RunReport report;
-  const ResizedValues resized(options.graph);
+  const internal::ResizedValues resized(options.graph);
   std::unique_ptr<MonitoredSession> session;
   try {
-    session = make_session(options, std::move(creator), hooks);
+    session = make_session(options, std::move(creator), hooks, group_run);
   } catch (const CancelledError& error) {
-    if (pending_signal() == 0) throw;
+    if (pending_signal() == 0 || (options.group && options.group->size() > 1)) throw;
     report.stop = {"SignalHook", error.what(), pending_signal()};
   }
   if (session) {
@@ -193,6 +268,38 @@ RunReport internal::train(const MonitoredTrainingSessionOptions& options, const 
   report.failed_saves = report.saving.failed;
   log_info("the run ended at " + to_string(report));
   return report;
+}
+
+}  // namespace
+
+void check_options(const MonitoredTrainingSessionOptions& options) {
+  internal::check_at_least("max_recoveries", options.max_recoveries, 0);
+  internal::check_at_least("stop_grace_period_secs", options.stop_grace_period_secs, 0);
+  internal::check_at_least("max_wait_secs", options.max_wait_secs, 0);
+  internal::check_above("recovery_wait_secs", options.recovery_wait_secs, 0);
+  internal::check_above("agree_every_n_steps", options.agree_every_n_steps, 0);
+  internal::check_above("group_timeout_secs", options.group_timeout_secs, 0);
+  if (options.group && !options.is_chief)
+    throw InvalidArgumentError(
+        "is_chief is false, expected true with a group: rank 0 of the group is the chief");
+  internal::wire_default_hooks(options, std::make_shared<Scaffold>());
+}
+
+RunReport train(const MonitoredTrainingSessionOptions& options,
+                const std::function<void(MonitoredSession& session)>& body) {
+  return internal::train(options, {}, body);
+}
+
+RunReport internal::train(const MonitoredTrainingSessionOptions& options,
+                          const TrainingStart& start,
+                          const std::function<void(MonitoredSession& session)>& body) {
+  try {
+    return train_as_rank(options, start, body);
+  } catch (...) {
+    // Of an error before there is a session, or after it.
+    if (options.group) options.group->leave(describe(std::current_exception()));
+    throw;
+  }
 }
 
 }  // namespace crochet::inline v0

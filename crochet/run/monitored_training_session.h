@@ -13,6 +13,7 @@
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/saver/save_policy.h"
 #include "crochet/checkpoint/saver/saver_options.h"
+#include "crochet/group/group.h"
 #include "crochet/hooks/checkpoint_saver_listener.h"
 #include "crochet/hooks/metric_source.h"
 #include "crochet/io/file_system.h"
@@ -86,13 +87,23 @@ struct MonitoredTrainingSessionOptions {
   // Called before each recovery. Empty: a recovery is always possible, with a fresh start without
   // a checkpoint.
   std::function<bool()> can_recover = {};
+  // Runs as one rank of a group: all ranks make the same steps, stop after the same one, recover
+  // together and restore the same checkpoint; the chief, rank 0, saves it and writes the curves.
+  // See docs/distributed.md. Null: alone.
+  std::shared_ptr<Group> group = {};
+  // The ranks agree whether to stop after each n-th step, and after the last one that a hook knows.
+  int64_t agree_every_n_steps = 1;
+  // How long a rank waits for the others: longer than a step, an evaluation, and the chief's
+  // restores and last save.
+  double group_timeout_secs = 1800;
   // The operating system's, and the machine's, if null. Not owned.
   FileSystem* files = nullptr;
   Clock* clock = nullptr;
 };
 
 // Throws: InvalidArgumentError for intervals that are negative or exclude each other, a
-// negative grace period, wait or number of recoveries, or a recovery_wait_secs that is not above 0.
+// negative grace period, wait or number of recoveries, a recovery_wait_secs, agree_every_n_steps or
+// group_timeout_secs that is not above 0, or is_chief = false with a group.
 CROCHET_EXPORT void check_options(const MonitoredTrainingSessionOptions& options);
 
 // Python's `with MonitoredTrainingSession(...) as session`: creates the session, which is restored,

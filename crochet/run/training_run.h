@@ -21,10 +21,18 @@ struct EarlyRestore {
   bool is_own;  // False for a checkpoint of another run.
 };
 
-// As crochet::train(). With `early`, unless null, the first session of the chief continues from it:
-// only state that was not restored then, the step and the state of hooks, is read from the
-// checkpoint.
-RunReport train(const MonitoredTrainingSessionOptions& options, const EarlyRestore* early,
+// With what the first session of a run begins.
+struct TrainingStart {
+  // Unless null, the chief continues from it: only state that was not restored then, the step and
+  // the state of hooks, is read from the checkpoint.
+  const EarlyRestore* early = nullptr;
+  // For a group, unless null: the checkpoint that the chief's init_fn has restored, or "". Set in
+  // the other ranks before theirs is called.
+  std::string* chosen_from = nullptr;
+};
+
+// As crochet::train().
+RunReport train(const MonitoredTrainingSessionOptions& options, const TrainingStart& start,
                 const std::function<void(MonitoredSession& session)>& body);
 
 }  // namespace crochet::inline v0::internal

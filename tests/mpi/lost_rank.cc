@@ -16,7 +16,6 @@ namespace {
 
 void lose_rank(Group& group, const std::string& how) {
   if (how == "killed") raise(SIGKILL);
-  if (how == "stopped") raise(SIGSTOP);
   if (how == "leaves") group.leave("its disk is full");
   throw std::runtime_error("the last rank ends");
 }

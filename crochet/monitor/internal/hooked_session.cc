@@ -9,6 +9,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
+#include "crochet/monitor/run_group.h"
 
 namespace crochet::inline v0 {
 
@@ -64,18 +65,26 @@ void HookedSession::add_feeds(const SessionRunHook& hook, const Feeds& feeds) {
 
 void HookedSession::tell_hooks(SessionRunContext& context, std::span<Tensor> values,
                                const RunMetadata& metadata) {
+  bool is_before_savers = static_cast<bool>(before_savers_);
   for (size_t i = 0; i < hooks_.size(); ++i) {
+    if (is_before_savers && hooks_[i]->place() != HookPlace::kAsGiven) {
+      before_savers_();
+      is_before_savers = false;
+    }
     context.caller_ = &*hooks_[i];
     hooks_[i]->after_run(context,
                          {requests_[i] ? unflatten(requests_[i]->fetches, values) : FetchValues(),
                           &run_options_, &metadata});
   }
+  if (is_before_savers) before_savers_();
 }
 
 void HookedSession::check_save_request(const SessionRunContext& context) {
   if (!context.save_request() || warned_of_no_saver_) return;
   const auto is_saver = [](const HookHandle& hook) { return hook->place() == HookPlace::kSaver; };
   if (std::ranges::any_of(hooks_, is_saver)) return;
+  if (const Group* const group = group_of(session_.graph()); group != nullptr && !group->is_chief())
+    return;  // The chief saves.
   warned_of_no_saver_ = true;
   log_warning("a save was requested, but no hook of this run saves checkpoints");
 }

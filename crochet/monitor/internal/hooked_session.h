@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "crochet/base/export.h"
@@ -31,6 +33,8 @@ class CROCHET_EXPORT HookedSession final : public WrappedSession {
   void close() override { closed_ = true; }
   // Allows one run after a stop was requested: the repetition of the one that failed.
   void allow_repetition() { may_repeat_ = true; }
+  // Sets what is called in each run before the savers' after_run.
+  void set_before_savers(std::function<void()> call) { before_savers_ = std::move(call); }
   // What the hooks do in the background now: "saving step 200".
   std::string activity() const;
 
@@ -48,6 +52,7 @@ class CROCHET_EXPORT HookedSession final : public WrappedSession {
   Session& session_;
   const HookList& hooks_;
   StopState& stop_;
+  std::function<void()> before_savers_;
   bool may_repeat_ = false;
   bool closed_ = false;
   bool warned_of_no_saver_ = false;

@@ -101,6 +101,7 @@ void RecoverableSession::recover(std::exception_ptr error) {
     if (!is_preemption(error) || (options_.can_recover && !options_.can_recover()) ||
         (options_.max_recoveries && recoveries_without_progress_ >= *options_.max_recoveries))
       std::rethrow_exception(error);
+    if (options_.before_recovery) options_.before_recovery(error);
     log_warning(fmt::format("recovering from: {}", describe(error)));
     wait_before_recovery(error);
     ++num_recoveries_;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -18,6 +19,8 @@ struct RecoveryOptions {
   std::optional<int> max_recoveries = {};
   // Asked before a recovery; false throws the error. Empty: always possible.
   std::function<bool()> can_recover = {};
+  // Called before each recovery, with the error; what it throws is thrown instead. May be empty.
+  std::function<void(const std::exception_ptr& error)> before_recovery = {};
   // The step at which the current session began. Empty: 0.
   std::function<int64_t()> start_step = {};
   // Paces the recoveries; Clock::real() if null. Not owned.

@@ -1,0 +1,80 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "crochet/base/export.h"
+#include "crochet/group/group.h"
+#include "crochet/monitor/stop_request.h"
+
+namespace crochet::inline v0::internal {
+
+// Something that all ranks must have in common: what it is, and its value.
+using Fact = std::pair<std::string, std::string>;
+
+// One rank's part of a run of several: the messages by which the ranks restore the same checkpoint,
+// make the same steps, recover together and end together.
+//
+// The ranks meet in rounds: after a session was created, after each n-th step, before a recovery,
+// and at the end. In a round each rank says where it is and what it wants, and all come to the
+// same conclusion. A rank that fails leaves the group instead, and so ends the round of the others.
+//
+// Every function but fail() throws: what Group's calls throw; an AbortedError if another rank
+// recovers; a FailedPreconditionError, in all ranks, if the ranks are not at the same point.
+class CROCHET_EXPORT GroupRun {
+ public:
+  GroupRun(std::shared_ptr<Group> group, int64_t agree_every_n_steps, double timeout_secs);
+
+  Group& group() const { return *group_; }
+
+  // Compares facts of all ranks. Throws: InvalidArgumentError that names a rank and what differs.
+  void check_same(const std::vector<Fact>& facts);
+
+  // What `choose` returns in the chief, in every rank. An AbortedError or UnavailableError of
+  // `choose` makes all ranks recover.
+  std::string choose(const std::function<std::string()>& choose);
+
+  // After the creation of a session at `step`, with the last step that this rank's hooks know.
+  // Grants a stop that a rank wants before the first step.
+  void start(int64_t step, std::optional<int64_t> last_step, StopState& stop);
+  // After a step, before it is saved: grants a stop that a rank wants. `wish` is that of this rank.
+  void after_step(int64_t step, const std::optional<StopRequest>& wish, StopState& stop);
+  // Before this rank recovers from `error`.
+  void recover(const std::exception_ptr& error);
+  // This rank makes no further step. Returns the signal that asks a process to end, or 0.
+  int finish(int64_t step, const std::string& reason);
+  // The hooks of this rank have ended without an error.
+  void finished();
+  // This rank fails with `error`.
+  void fail(const std::exception_ptr& error) noexcept;
+
+ private:
+  enum class Point : int64_t { kStart, kStep, kRecovery, kEnd };
+  struct Report;
+
+  // The reports of all ranks.
+  std::vector<Report> meet(const Report& own);
+  void check_points(const std::vector<Report>& reports, const Report& own);
+  static std::optional<StopRequest> wish_of(const std::vector<Report>& reports);
+  static void grant(const std::optional<StopRequest>& wish, StopState& stop);
+  static std::string describe(const Report& report);
+  bool is_agreement_due(int64_t step) const;
+
+  const std::shared_ptr<Group> group_;
+  const int64_t agree_every_n_steps_;
+  const double timeout_secs_;
+  bool has_started_ = false;
+  bool recovery_is_agreed_ = false;
+  int64_t agreed_step_ = 0;           // The step of the last round.
+  std::optional<int64_t> last_step_;  // The first at which a hook of any rank stops.
+};
+
+}  // namespace crochet::inline v0::internal

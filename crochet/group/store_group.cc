@@ -3,6 +3,7 @@
 #include "crochet/group/store_group.h"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include <fmt/format.h>
@@ -20,13 +21,18 @@ constexpr std::chrono::seconds kSlice(1);
 StoreGroup::StoreGroup(std::shared_ptr<KeyValueStore> store, const GroupOptions& options)
     : Group(options),
       store_(std::move(store)),
-      prefix_(fmt::format("crochet/{}/{}/", options.name, options.generation)) {
+      prefix_(fmt::format("crochet/{}/{}/", options.name, options.generation)),
+      num_exceptions_(std::uncaught_exceptions()) {
   // Old keys would be taken for those of this run.
   if (store_->add(fmt::format("{}joined/{}", prefix_, rank()), 1) != 1)
     throw AlreadyExistsError(
         fmt::format("{}: another process has already joined generation {} as this rank: a job that "
                     "is started again on the same store needs another generation",
                     who(), generation()));
+}
+
+StoreGroup::~StoreGroup() {
+  if (std::uncaught_exceptions() > num_exceptions_) leave("an exception ended its program");
 }
 
 std::string StoreGroup::key(int64_t number, int rank) const {

@@ -24,6 +24,8 @@ class CROCHET_EXPORT StoreGroup final : public Group {
   // Throws: InvalidArgumentError for options that a Group refuses; AlreadyExistsError if another
   // process was this rank of this generation; UnavailableError if the store is out of reach.
   StoreGroup(std::shared_ptr<KeyValueStore> store, const GroupOptions& options);
+  // Leaves the group if an exception destroys it.
+  ~StoreGroup() override;
 
  private:
   std::string exchange(int64_t number, const std::string& message, Clock::TimePoint deadline,
@@ -45,7 +47,8 @@ class CROCHET_EXPORT StoreGroup final : public Group {
 
   const std::shared_ptr<KeyValueStore> store_;
   const std::string prefix_;
-  Clock::TimePoint started_;  // The current call.
+  const int num_exceptions_;  // In flight when the group was made.
+  Clock::TimePoint started_;  // When the current call began.
 };
 
 }  // namespace crochet::inline v0

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/group/store_group.h"
 
-#include <algorithm>
+#include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -145,6 +146,22 @@ TEST(StoreGroupTest, ReportsToALateChiefWhichRankHasLeft) {
     EXPECT_THAT([&] { group->barrier(); },
                 ThrowsMessage<DeadlineExceededError>(HasSubstr("rank 1 waited 5 s for rank 0")));
   });
+}
+
+TEST(StoreGroupTest, IsLeftByAnException) {
+  MemoryKeyValueStore store;
+  auto first = store.connect();
+  auto second = store.connect();
+  std::thread chief([&, user = std::move(first)] {
+    StoreGroup group(user, rank_of(store, 0, 2));
+    EXPECT_THROW(group.barrier(), RankFailedError);
+  });
+  try {
+    const StoreGroup group(std::move(second), rank_of(store, 1, 2));
+    throw std::runtime_error("no memory for the model");
+  } catch (const std::runtime_error&) {
+  }
+  chief.join();
 }
 
 TEST(StoreGroupTest, RefusesACallDuringAnother) {

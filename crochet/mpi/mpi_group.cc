@@ -216,7 +216,11 @@ MpiGroup::~MpiGroup() {
   // Others that wait in vain find out at their deadlines; waiting for them here has none.
   int is_finalized = 0;
   MPI_Finalized(&is_finalized);  // By the program.
-  if (is_finalized != 0 || is_lost() || std::uncaught_exceptions() > num_exceptions_) return;
+  if (is_finalized != 0 || is_lost()) return;
+  if (std::uncaught_exceptions() > num_exceptions_) {
+    leave("an exception ended its program");
+    return;
+  }
   try {
     communicator_->free();
     if (finalizes_) check(MPI_Finalize(), "MPI_Finalize");

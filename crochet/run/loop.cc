@@ -128,6 +128,13 @@ Loop::Loop(LoopOptions options)
       scaffold_(std::make_shared<Scaffold>()),
       global_step_(graph_.create_global_step()),
       tracker_(graph_, "") {
+  if (options_.group)
+    with_group([this](Group&) { set_up(); });
+  else
+    set_up();
+}
+
+void Loop::set_up() {
   internal::check_effects(options_);
   internal::check_options(options_.restore, options_.checkpoint_dir);
   SaverOptions saver{.format = options_.checkpoint_format,
@@ -164,6 +171,9 @@ Loop::~Loop() = default;
 
 MonitoredTrainingSessionOptions Loop::training_options() {
   return {.graph = graph_,
+          .group = options_.group,
+          .agree_every_n_steps = options_.agree_every_n_steps,
+          .group_timeout_secs = options_.group_timeout_secs,
           .checkpoint_dir = options_.checkpoint_dir,
           .checkpoint_basename = options_.checkpoint_basename,
           .scaffold = scaffold_,
@@ -186,9 +196,6 @@ MonitoredTrainingSessionOptions Loop::training_options() {
           .can_recover = is_chief() ? has_checkpoint(*scaffold_->saver, options_.checkpoint_dir,
                                                      options_.checkpoint_basename)
                                     : std::function<bool()>(),
-          .group = options_.group,
-          .agree_every_n_steps = options_.agree_every_n_steps,
-          .group_timeout_secs = options_.group_timeout_secs,
           .files = options_.files,
           .clock = options_.clock};
 }

@@ -85,6 +85,15 @@ struct LoopOptions {
   std::optional<double> log_step_count_secs = {};  // Default: 2.
   // For the event files and metrics.jsonl. Default: checkpoint_dir.
   std::string summary_dir = {};
+  // Runs as one rank of a group: all ranks make the same steps, stop after the same one, recover
+  // together and restore the same checkpoint; the chief, rank 0, saves it and writes the curves.
+  // See docs/distributed.md. Null: alone.
+  std::shared_ptr<Group> group = {};
+  // The ranks agree whether to stop after each n-th step, and after the last one that a hook knows.
+  int64_t agree_every_n_steps = 1;
+  // How long a rank waits for the others: longer than a step, an evaluation, and the chief's
+  // restores and last save.
+  double group_timeout_secs = 1800;
   HookList hooks = {};
   // How long threads of hooks may continue once the run has ended.
   double stop_grace_period_secs = 120;
@@ -98,15 +107,6 @@ struct LoopOptions {
   // by the `compute` of a step in two parts. For debugging: each save blocks training while it
   // computes a checksum of the state.
   bool check_torn_snapshots = false;
-  // Runs as one rank of a group: all ranks make the same steps, stop after the same one, recover
-  // together and restore the same checkpoint; the chief, rank 0, saves it and writes the curves.
-  // See docs/distributed.md. Null: alone.
-  std::shared_ptr<Group> group = {};
-  // The ranks agree whether to stop after each n-th step, and after the last one that a hook knows.
-  int64_t agree_every_n_steps = 1;
-  // How long a rank waits for the others: longer than a step, an evaluation, and the chief's
-  // restores and last save.
-  double group_timeout_secs = 1800;
   // The operating system's, and the machine's, if null. Not owned.
   FileSystem* files = nullptr;
   Clock* clock = nullptr;
@@ -324,6 +324,7 @@ class CROCHET_EXPORT Loop {
   void check_not_within(const char* what) const;
   // Adds the state of hooks in the checkpoint `prefix` to the graph. Returns its names.
   std::vector<std::string> add_hook_state(const std::string& prefix);
+  void set_up();
   bool is_chief() const;
   template <typename Call>
   std::invoke_result_t<Call&, Group&> with_group(Call call);

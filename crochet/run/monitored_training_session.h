@@ -31,6 +31,15 @@ struct MonitoredTrainingSessionOptions {
   // The chief initialises or restores, saves and writes summaries; exactly one process of a cluster
   // is the chief. The others wait for it, and have only the hooks of `hooks`.
   bool is_chief = true;
+  // Runs as one rank of a group: all ranks make the same steps, stop after the same one, recover
+  // together and restore the same checkpoint; the chief, rank 0, saves it and writes the curves.
+  // See docs/distributed.md. Null: alone.
+  std::shared_ptr<Group> group = {};
+  // The ranks agree whether to stop after each n-th step, and after the last one that a hook knows.
+  int64_t agree_every_n_steps = 1;
+  // How long a rank waits for the others: longer than a step, an evaluation, and the chief's
+  // restores and last save.
+  double group_timeout_secs = 1800;
   // Checkpoints are written here and restored from here. Empty: nothing is saved.
   std::string checkpoint_dir = {};
   std::string checkpoint_basename = "model.ckpt";
@@ -87,15 +96,6 @@ struct MonitoredTrainingSessionOptions {
   // Called before each recovery. Empty: a recovery is always possible, with a fresh start without
   // a checkpoint.
   std::function<bool()> can_recover = {};
-  // Runs as one rank of a group: all ranks make the same steps, stop after the same one, recover
-  // together and restore the same checkpoint; the chief, rank 0, saves it and writes the curves.
-  // See docs/distributed.md. Null: alone.
-  std::shared_ptr<Group> group = {};
-  // The ranks agree whether to stop after each n-th step, and after the last one that a hook knows.
-  int64_t agree_every_n_steps = 1;
-  // How long a rank waits for the others: longer than a step, an evaluation, and the chief's
-  // restores and last save.
-  double group_timeout_secs = 1800;
   // The operating system's, and the machine's, if null. Not owned.
   FileSystem* files = nullptr;
   Clock* clock = nullptr;

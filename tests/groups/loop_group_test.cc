@@ -82,9 +82,9 @@ class LoopGroupTest : public testing::Test {
                                      .save_checkpoint_steps = 5,
                                      .save_summaries_steps = 0,
                                      .log_step_count_steps = 0,
-                                     .hooks = {StopAtStepHook({.last_step = last_step})},
                                      .group = group,
                                      .group_timeout_secs = 60,
+                                     .hooks = {StopAtStepHook({.last_step = last_step})},
                                      .files = &files_,
                                      .clock = &clock_},
                          .count = 0};
@@ -406,13 +406,23 @@ TEST_F(LoopGroupTest, ReportsOptionsThatDiffer) {
               HasSubstr("agree_every_n_steps is 2, expected 1"));
 }
 
+// Before there is a session.
+TEST_F(LoopGroupTest, ALoopThatIsRefusedEndsTheOthers) {
+  const std::vector<Outcome> outcomes = run(2, 5, [](Program& program) {
+    if (program.rank() == 1) program.options.save_checkpoint_steps = -1;
+  });
+  EXPECT_THAT(outcomes[1].error, HasSubstr("save_checkpoint_steps is -1"));
+  EXPECT_EQ(outcomes[0].failed_rank, 1);
+  EXPECT_THAT(outcomes[0].error, HasSubstr("save_checkpoint_steps is -1"));
+}
+
 TEST_F(LoopGroupTest, ReportsTrackedValuesThatDiffer) {
   std::vector<std::string> errors(2);
   StoreRanks ranks(2);
   ranks.run([&](const std::shared_ptr<Group>& group) {
     std::vector<float> weights(group->is_chief() ? 3 : 4);
     int64_t own = 0;
-    Loop loop({.hooks = {StopAtStepHook({.last_step = 5})}, .group = group});
+    Loop loop({.group = group, .hooks = {StopAtStepHook({.last_step = 5})}});
     loop.track("weights", std::span<float>(weights));
     loop.track(group->is_chief() ? "a" : "b", own);
     try {
@@ -512,8 +522,8 @@ TEST_F(LoopGroupTest, RestoresAndSavesOutsideOfTheRun) {
     int64_t count = -group->rank();
     Loop loop({.checkpoint_dir = "run",
                .save_checkpoint_steps = 100,
-               .hooks = {StopAtStepHook({.last_step = 8})},
                .group = group,
+               .hooks = {StopAtStepHook({.last_step = 8})},
                .files = &files_,
                .clock = &clock_});
     loop.track("count", count);

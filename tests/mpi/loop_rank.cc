@@ -41,11 +41,12 @@ int main(int argc, char** argv) {
   try {
     int64_t count = group->rank();
     bool has_happened = false;
-    Loop loop({.checkpoint_dir = argv[1],
-               .save_checkpoint_steps = 5,
-               .hooks = {StopAtStepHook({.last_step = std::atoi(argv[2])}), SignalHook({SIGTERM})},
-               .group = group,
-               .group_timeout_secs = 3});
+    Loop loop(
+        {.checkpoint_dir = argv[1],
+         .save_checkpoint_steps = 5,
+         .group = group,
+         .group_timeout_secs = 3,
+         .hooks = {StopAtStepHook({.last_step = std::atoi(argv[2])}), SignalHook({SIGTERM})}});
     loop.track("count", count);
     const RunReport report = loop.run([&](Step& step) {
       if (step.number() == 1) count = 0;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 
@@ -12,6 +13,8 @@
 #include "crochet/tensor/shape.h"
 
 namespace crochet::inline v0::local {
+
+class WriteFence;
 
 // The order of a matrix's elements in memory. Checkpoints are always
 // row-major.
@@ -38,6 +41,14 @@ struct BorrowedArray {
   // The shapes that resize() takes, with kUnknownDimension for any size; unset for all of the
   // array's rank.
   std::optional<Shape> sizes = {};
+  // If set, snapshots copy the array in the background, guarded by it. Requires: before the
+  // array is written, its bytes are announced by before_write(); and its memory stays until it is
+  // copied, though it may be replaced: `owner` keeps it, or the program.
+  std::shared_ptr<WriteFence> fence = {};
+  // Returns an object that keeps the memory of the latest view(). Empty if nothing needs to. Called
+  // after view() by snapshots that copy the array in the background; the object is released soon
+  // after the copy is made, on any thread.
+  std::function<std::shared_ptr<const void>()> owner = {};
 };
 
 // The shapes that the array, of which `view` is the view now, may have: with kUnknownDimension for

@@ -9,7 +9,8 @@
 namespace crochet::inline v0 {
 
 Snapshot::Snapshot(std::vector<NamedTensor> tensors, std::shared_ptr<PendingCopies> copies)
-    : tensors_(std::move(tensors)), copies_(std::move(copies)) {
+    : tensors_(std::move(tensors)) {
+  add(std::move(copies));
   versions_.reserve(tensors_.size());
   for (const NamedTensor& entry : tensors_) versions_.push_back(entry.tensor.version());
 }
@@ -26,9 +27,8 @@ void Snapshot::verify() const {
           "\"{}\" was opened for writing while a snapshot held it: the snapshot may mix several "
           "steps",
           tensors_[i].name));
-  if (!copies_) return;
-  copies_->wait();
-  copies_->verify();
+  wait();
+  for (const std::shared_ptr<PendingCopies>& copies : copies_) copies->verify();
 }
 
 }  // namespace crochet::inline v0

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "crochet/base/export.h"
@@ -25,7 +26,7 @@ class CROCHET_EXPORT PendingCopies {
   virtual ~PendingCopies() = default;
   // Blocks until all are made. Throws the error that stopped them.
   virtual void wait() = 0;
-  // Called after wait(). Throws: FailedPreconditionError that names values that are not of one
+  // Called once all copies of the snapshot are made. Throws: FailedPreconditionError that names values that are not of one
   // step, as far as the engine can tell.
   virtual void verify() const {}
 };
@@ -43,6 +44,11 @@ class CROCHET_EXPORT Snapshot {
   // Adds a tensor captured separately at the same step.
   void add(NamedTensor tensor);
 
+  // Adds copies that fill some of the tensors; null if there are none.
+  void add(std::shared_ptr<PendingCopies> copies) {
+    if (copies) copies_.push_back(std::move(copies));
+  }
+
   // The graph as bytes, for the `.meta` file of the checkpoint; null if there is none.
   void set_meta_graph(std::shared_ptr<const std::string> bytes) { meta_graph_ = std::move(bytes); }
   const std::string* meta_graph() const { return meta_graph_.get(); }
@@ -52,12 +58,12 @@ class CROCHET_EXPORT Snapshot {
 
   // Waits until all copies are made. Throws the error that stopped a copy.
   const std::vector<NamedTensor>& tensors() const& {
-    if (copies_) copies_->wait();
+    wait();
     return tensors_;
   }
   // Of a temporary, by value: a reference would dangle.
   std::vector<NamedTensor> tensors() && {
-    if (copies_) copies_->wait();
+    wait();
     return std::move(tensors_);
   }
   // Throws: FailedPreconditionError that names a tensor whose memory was opened for writing since
@@ -72,9 +78,13 @@ class CROCHET_EXPORT Snapshot {
   }
 
  private:
+  void wait() const {
+    for (const std::shared_ptr<PendingCopies>& copies : copies_) copies->wait();
+  }
+
   std::vector<NamedTensor> tensors_;
   std::vector<uint64_t> versions_;  // By tensor, when the snapshot was taken.
-  std::shared_ptr<PendingCopies> copies_;
+  std::vector<std::shared_ptr<PendingCopies>> copies_;
   std::shared_ptr<const std::string> meta_graph_;
 };
 

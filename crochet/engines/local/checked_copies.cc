@@ -20,6 +20,14 @@ uint64_t element_bits(const std::byte* data, size_t size) {
   return size <= sizeof(uint64_t) ? words[0] : words[0] ^ mix_bits(words[1]);
 }
 
+const char* text_of(CheckedCopies::Rule rule) {
+  return rule == CheckedCopies::Rule::kAnnounced
+             ? "a value with a write fence may change only after the write is announced"
+             : "tracked values may change only within a step and, if the step is in two parts, "
+               "only "
+               "in the second";
+}
+
 // The view of a tensor, for reading only.
 ArrayView view_of(const Tensor& tensor) {
   return {.dtype = tensor.dtype(),
@@ -42,25 +50,20 @@ uint64_t checksum(const ArrayView& array) {
   return sum;
 }
 
-void CheckedCopies::expect(std::string name, const ArrayView& array, Tensor tensor) {
-  expected_.push_back({std::move(name), checksum(array), std::move(tensor)});
+void CheckedCopies::expect(std::string name, const ArrayView& array, Tensor tensor, Rule rule) {
+  expected_.push_back({std::move(name), checksum(array), std::move(tensor), rule});
 }
 
 void CheckedCopies::expect(std::string name, const Tensor& tensor) {
   if (tensor.dtype() != DType::kString) expect(std::move(name), view_of(tensor), tensor);
 }
 
-void CheckedCopies::wait() {
-  if (copies_) copies_->wait();
-}
-
 void CheckedCopies::verify() const {
   for (const Expected& expected : expected_)
     if (checksum(view_of(expected.tensor)) != expected.checksum)
-      throw FailedPreconditionError(fmt::format(
-          "\"{}\" was changed while a snapshot of it was being taken: tracked values may change "
-          "only within a step and, if the step is in two parts, only in the second",
-          expected.name));
+      throw FailedPreconditionError(
+          fmt::format("\"{}\" was changed while a snapshot of it was being taken: {}",
+                      expected.name, text_of(expected.rule)));
 }
 
 }  // namespace crochet::inline v0::local

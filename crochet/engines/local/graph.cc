@@ -8,6 +8,7 @@
 
 #include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
+#include "crochet/engines/local/graph_fences.h"
 #include "crochet/engines/local/session.h"
 #include "crochet/tensor/fmt.h"
 
@@ -28,7 +29,7 @@ std::vector<size_t> unique_indices(std::span<const Variable> variables) {
 
 }  // namespace
 
-Graph::Graph() = default;
+Graph::Graph() : fences_(std::make_shared<GraphFences>()) {}
 Graph::~Graph() = default;
 
 Operation Graph::add(OperationOptions options) { return Operation(&add_node(std::move(options))); }

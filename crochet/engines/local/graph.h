@@ -21,6 +21,8 @@
 
 namespace crochet::inline v0::local {
 
+class GraphFences;
+
 // A graph of C++ callables: the built-in default engine. All computation is
 // in the callables.
 //
@@ -130,7 +132,8 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
 
   // If set, a snapshot copies borrowed arrays of fixed shape in the background,
   // and operations that change borrowed arrays wait for it. Requires:
-  // nothing else changes them.
+  // nothing else changes them. Arrays with a WriteFence are always copied in the background, and
+  // operations do not wait for them.
   void set_background_copies(bool on) { background_copies_ = on; }
   bool background_copies() const { return background_copies_; }
   // Sets how many threads copy arrays and variables for snapshots, including the calling one; 0,
@@ -195,6 +198,8 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
   const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
   const std::vector<std::unique_ptr<VariableNode>>& variable_nodes() const { return variables_; }
   size_t num_slots() const { return num_slots_; }
+  // For sessions and the objects of this graph: the fences of arrays.
+  GraphFences& fences() const { return *fences_; }
 
  private:
   void check_outputs(const OperationOptions& options) const;
@@ -213,6 +218,7 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
   size_t num_slots_ = 0;
   Output global_step_;
   OwnedVariable global_step_variable_;
+  const std::shared_ptr<GraphFences> fences_;
   bool background_copies_ = false;
   int copy_threads_ = 0;
   bool checks_snapshots_ = false;

@@ -3,14 +3,13 @@
 #include "crochet/engines/local/parallel_copier.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cassert>
 #include <thread>
 #include <utility>
 
 #include "crochet/base/error.h"
-#include "crochet/base/internal/process_owner.h"
 #include "crochet/base/scheduling_point.h"
+#include "crochet/engines/local/announced_copies.h"
 
 namespace crochet::inline v0::local {
 namespace {
@@ -95,34 +94,25 @@ void ParallelCopier::Batch::make(const Piece& piece) const {
 }
 
 // Keeps itself alive until it is done, whether or not somebody waits for it.
-class ParallelCopier::BackgroundBatch final : public Batch, public PendingCopies {
+class ParallelCopier::BackgroundBatch final : public Batch, public AnnouncedCopies {
  public:
   BackgroundBatch(std::vector<Copy> copies, std::vector<Tensor> holders)
       : Batch(copies), kept_copies_(std::move(copies)), holders_(std::move(holders)) {}
 
-  void wait() override {
-    if (done_.load(std::memory_order_acquire)) return;
-    owner_.check("the copies of a snapshot");
-    done_.wait(false, std::memory_order_acquire);
-  }
-
   BackgroundBatch* in_background() override { return this; }
 
   // Called once, without the mutex: it may free memory.
-  void announce() {
+  void end() {
     const std::shared_ptr<BackgroundBatch> last = std::move(self);
     holders_.clear();
-    done_.store(true, std::memory_order_release);
-    done_.notify_all();
+    announce();
   }
 
   std::shared_ptr<BackgroundBatch> self;
 
  private:
-  const ProcessOwner owner_;
   const std::vector<Copy> kept_copies_;
   std::vector<Tensor> holders_;
-  std::atomic<bool> done_ = false;
 };
 
 ParallelCopier::ParallelCopier(int num_threads) : num_helpers_(helpers_of(num_threads)) {}
@@ -203,7 +193,7 @@ void ParallelCopier::make_piece(Batch& batch, std::unique_lock<std::mutex>& lock
   if (!batch.is_done()) return;
   if (BackgroundBatch* const background = batch.in_background()) {
     lock.unlock();
-    background->announce();
+    background->end();
     lock.lock();
     --num_background_;
   }
@@ -213,10 +203,36 @@ void ParallelCopier::make_piece(Batch& batch, std::unique_lock<std::mutex>& lock
 void ParallelCopier::work() {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return ending_ || !batches_.empty(); });
-    if (batches_.empty()) return;
-    make_piece(*batches_.front(), lock);
+    changed_.wait(lock, [this] { return ending_ || !batches_.empty() || !works_.empty(); });
+    if (!batches_.empty())
+      make_piece(*batches_.front(), lock);
+    else if (!works_.empty())
+      make_piece_of_work(lock);
+    else
+      return;
   }
+}
+
+void ParallelCopier::do_in_background(std::shared_ptr<Work> work) {
+  bool any_threads = false;
+  {
+    const std::lock_guard lock(mutex_);
+    any_threads = start_threads();
+    if (any_threads) works_.push_back(work);
+  }
+  changed_.notify_all();
+  while (!any_threads && work->make_piece()) continue;
+}
+
+void ParallelCopier::make_piece_of_work(std::unique_lock<std::mutex>& lock) {
+  std::shared_ptr<Work> work = works_.front();
+  lock.unlock();
+  const bool made = work->make_piece();
+  lock.lock();
+  if (!made) std::erase(works_, work);
+  lock.unlock();
+  work.reset();  // Without the mutex: it may be the last.
+  lock.lock();
 }
 
 }  // namespace crochet::inline v0::local

@@ -29,10 +29,18 @@ class ParallelCopier {
     std::byte* to = nullptr;
   };
 
+  // Copies of which others decide what is made when.
+  class Work {
+   public:
+    virtual ~Work() = default;
+    // Makes a piece of them. False if there is none to begin. Called by several threads.
+    virtual bool make_piece() = 0;
+  };
+
   // `num_threads` threads copy, including the calling one; 0: one per core, at most 4. Copies in
   // the background use at least one thread other than the caller.
   explicit ParallelCopier(int num_threads = 0);
-  // Makes the remaining copies first.
+  // Makes the remaining copies first, those of work too.
   ~ParallelCopier();
   ParallelCopier(const ParallelCopier&) = delete;
   ParallelCopier& operator=(const ParallelCopier&) = delete;
@@ -43,9 +51,12 @@ class ParallelCopier {
   // made.
   std::shared_ptr<PendingCopies> copy_in_background(std::vector<Copy> copies,
                                                     std::vector<Tensor> holders);
-  // Returns once all background copies are made: after that, arrays may change.
+  // Returns once the copies of copy_in_background() are made: after that, arrays may change.
   // The calling thread helps.
   void drain();
+  // Returns at once; the threads make the pieces of `work`, while they have no other copies to
+  // make. If none can be started, the calling thread makes them.
+  void do_in_background(std::shared_ptr<Work> work);
 
  private:
   class Batch;
@@ -57,6 +68,8 @@ class ParallelCopier {
   // Makes one piece of the batch. Requires: `lock` is held, and the batch has unclaimed pieces.
   void make_piece(Batch& batch, std::unique_lock<std::mutex>& lock);
   void work();
+  // Makes a piece of the first work. Requires: `lock` is held, and there is work.
+  void make_piece_of_work(std::unique_lock<std::mutex>& lock);
 
   const int num_helpers_;  // Threads other than the caller.
 
@@ -64,7 +77,8 @@ class ParallelCopier {
   std::condition_variable changed_;
   // Those with unclaimed pieces; those of waiting callers come first.
   std::vector<Batch*> batches_;
-  int num_background_ = 0;  // Batches in the background that are not done.
+  std::vector<std::shared_ptr<Work>> works_;  // In which not all pieces are begun.
+  int num_background_ = 0;                    // Batches in the background that are not done.
   bool ending_ = false;
   std::vector<Thread> threads_;
 };

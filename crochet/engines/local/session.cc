@@ -64,6 +64,7 @@ void Session::run_into(std::span<const Output> fetches, const Feeds& feeds,
                        std::span<Tensor> results, const RunOptions& options,
                        RunMetadata* metadata) {
   assert(fetches.size() == results.size());
+  graph_.fences().settle();
   RunTrace trace(options, metadata);
   gate_.check_outside("run");
   const std::shared_ptr<const Plan> plan = plans_.find(graph_, fetches, feeds);
@@ -161,15 +162,19 @@ Snapshot Session::snapshot(std::span<const Variable> variables) {
     } else {
       const ArrayView view = checked_view(node);
       tensors.push_back({node.name, copy_of(node, view, copies)});
-      if (checks) checks->expect(node.name, view, tensors.back().tensor);
+      if (checks)
+        checks->expect(node.name, view, tensors.back().tensor,
+                       is_guarded(node.array, view) ? CheckedCopies::Rule::kAnnounced
+                                                    : CheckedCopies::Rule::kWithinAStep);
     }
   }
   copier_->copy(copies.now);
-  std::shared_ptr<PendingCopies> pending =
-      copier_->copy_in_background(std::move(copies.later), std::move(copies.holders));
-  if (!checks) return Snapshot(std::move(tensors), std::move(pending));
-  checks->set_copies(std::move(pending));
-  return Snapshot(std::move(tensors), checks);
+  Snapshot snapshot(std::move(tensors), copier_->copy_in_background(std::move(copies.later),
+                                                                    std::move(copies.holders)));
+  for (auto& pending : graph_.fences().copy(std::move(copies.fenced), *copier_))
+    snapshot.add(std::move(pending));
+  snapshot.add(checks);
+  return snapshot;
 }
 
 Tensor Session::copy_of(const Graph::VariableNode& node, const ArrayView& view, Copies& copies) {
@@ -180,7 +185,10 @@ Tensor Session::copy_of(const Graph::VariableNode& node, const ArrayView& view, 
     return copy;
   }
   CopyMemory::Lent lent = lend_copy_memory(node, view);
-  if (graph_.background_copies() && !node.array.resize) {
+  if (is_guarded(node.array, view)) {
+    copies.fenced[node.array.fence].push_back(
+        fenced_array(node.array, view, lent.data, lent.tensor));
+  } else if (graph_.background_copies() && !node.array.resize) {
     copies.later.push_back({view, lent.data});
     copies.holders.push_back(lent.tensor);
   } else {
@@ -204,6 +212,7 @@ void Session::assign(std::span<const Assignment> assignments) {
                                              assignment.variable.name(), assignment.shape,
                                              assignment.variable.shape()));
   copier_->drain();
+  graph_.fences().drain();
   half_done_ = "assign";
   for (const Assignment& assignment : assignments) {
     const Graph::VariableNode& node = node_of(assignment.variable);
@@ -247,6 +256,7 @@ void Session::close() {
   if (!gate_.close()) return;
   gate_.wait_until_empty();
   copier_->drain();
+  graph_.fences().close();
 }
 
 }  // namespace crochet::inline v0::local

@@ -9,6 +9,7 @@
 #include "crochet/base/internal/process_bound.h"
 #include "crochet/engines/local/copy_memory.h"
 #include "crochet/engines/local/graph.h"
+#include "crochet/engines/local/graph_fences.h"
 #include "crochet/engines/local/parallel_copier.h"
 #include "crochet/engines/local/plan_cache.h"
 #include "crochet/engines/local/run_frame.h"
@@ -39,11 +40,13 @@ class Session final : public crochet::Session {
   void close() override;
 
  private:
-  // The copies that a snapshot makes at once, and those it makes in the background.
+  // The copies that a snapshot makes at once, and those it makes in the background: before an
+  // operation changes borrowed arrays, or guarded by fences.
   struct Copies {
     std::vector<ParallelCopier::Copy> now;
     std::vector<ParallelCopier::Copy> later;
     std::vector<Tensor> holders;  // Of the memory that `later` fills.
+    FencedArrays fenced;
   };
 
   // Allocates the variables that were added to the graph since the last call.

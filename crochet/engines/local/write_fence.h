@@ -2,36 +2,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 
 #include "crochet/base/export.h"
+#include "crochet/base/internal/process_bound.h"
 
 namespace crochet::inline v0::local {
 
 struct ArrayView;
+class FenceState;
 
-// Lets snapshots copy arrays in the background while the step that follows runs, for arrays of
-// which each write is announced before it happens.
+// Lets snapshots copy arrays in the background while the next step runs, for arrays of which each
+// write is announced before it happens.
 //
 // A snapshot copies an array with a fence (BorrowedArray::fence) in the background, whatever the
 // parts of the loop are. before_write() returns once what is about to be written has been copied.
 // So a step waits only for arrays that it writes before the background copies reach them.
 //
-// A program with one place that all writes pass, such as an observer of a library's operators,
+// A program with one function that all writes pass, such as an observer of a library's operators,
 // derives from this class, and announces writes between raise() and lower():
 //
 //   class Observer final : public local::WriteFence {
-//     void raise() override { handle_ = add_callback([this](const Write& write) {
-//       before_write(write.begin, write.end);
-//     }); }
+//     void raise() override {
+//       handle_ = add_callback([this](const Write& write) { before_write(write.begin, write.end);
+//       });
+//     }
 //     void lower() noexcept override { remove_callback(handle_); }
 //   };
 //
-// An array of at most a few KiB costs less to copy than to guard, so it is copied at once.
+// Arrays of a few KiB cost less to copy than to guard, so they are copied at once.
 //
-// One fence may serve any number of arrays, graphs and sessions. In a forked child, a fence does
-// not guard the copies of its parent. Held by the arrays that name it, and while it is raised.
+// One fence may serve any number of arrays, graphs and sessions. A graph whose snapshots have used
+// it keeps it. In a forked child, a fence does not guard the copies of its parent.
 class CROCHET_EXPORT WriteFence {
  public:
   WriteFence();
@@ -44,7 +48,7 @@ class CROCHET_EXPORT WriteFence {
   // that overlap them are copied; the calling thread helps to copy these, and no others. Costs a
   // few loads if nothing is pending. A copy that fails makes the save fail, not this call.
   //
-  // Thread-safe. Requires: not called within copy().
+  // Thread-safe. Requires: not called by raise(), lower() or copy() with bytes of a pending array.
   void before_write(const void* begin, const void* end) noexcept;
   // True while arrays are waiting to be copied. Thread-safe.
   bool has_pending() const noexcept;
@@ -53,22 +57,23 @@ class CROCHET_EXPORT WriteFence {
   // raise() is called before copies become pending, lower() once all of them have been made. The
   // calls alternate, and none overlaps another. Both are called by a thread that uses a session,
   // never by one that copies in the background: raise() when a snapshot is taken; lower() at the
-  // beginning of a later run on the thread that took the latest snapshot, or when a session is
-  // closed. If raise() throws, taking the snapshot fails with that error.
+  // beginning of a later run on the thread that took the latest snapshot, or by the thread that
+  // closes a session or destroys the graph. If raise() throws, taking the snapshot fails with that
+  // error.
   virtual void raise() {}
   virtual void lower() noexcept {}
 
-  // Copies the bytes [begin, end) of `array`, row-major, to the same bytes of `to`, the start of
-  // the copy. By default local::copy_out(). Called on any thread, also by several at once for
+  // Copies the bytes [begin, end) of `array`, row-major, to the same bytes of the copy, which
+  // begins at `to`. By default local::copy_out(). Called on any thread, and by several at once for
   // different parts. If it throws, the save fails with that error.
   virtual void copy(const ArrayView& array, std::byte* to, size_t begin, size_t end);
 
  private:
-  friend class FencedBatch;
+  friend class FenceState;
   friend class GraphFences;
-  class State;
 
-  const std::shared_ptr<State> state_;  // Not shared; see docs/architecture.md, "The border".
+  std::atomic<bool> is_raised_ = false;  // In forked children, too.
+  const std::shared_ptr<PerProcess<FenceState>> state_;
 };
 
 }  // namespace crochet::inline v0::local

@@ -1,0 +1,84 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/engines/local/fenced_batch.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "crochet/engines/local/fence_state.h"
+
+namespace crochet::inline v0::local {
+namespace {
+
+// As the pieces of a ParallelCopier: a writer waits for at most this much that another thread is
+// copying, less than a millisecond.
+constexpr size_t kFencedPieceBytes = size_t{1} << 21;
+
+uintptr_t address(const std::byte* byte) { return reinterpret_cast<uintptr_t>(byte); }
+
+}  // namespace
+
+FencedBatch::FencedBatch(std::shared_ptr<WriteFence> fence, FenceState& state,
+                         std::vector<FencedArray> arrays)
+    : fence_(std::move(fence)),
+      state_(state),
+      copies_(std::make_shared<AnnouncedCopies>()),
+      arrays_(std::move(arrays)),
+      progress_(arrays_.size()),
+      num_held_(arrays_.size()) {
+  assert(!arrays_.empty());
+  ranges_.reserve(arrays_.size());
+  for (size_t i = 0; i < arrays_.size(); ++i) {
+    const ArrayView& view = arrays_[i].copy.from;
+    assert(view.num_bytes() > 0);
+    ranges_.push_back(
+        {.begin = address(view.data), .end = address(view.data) + view.num_bytes(), .array = i});
+  }
+  std::ranges::sort(ranges_, {}, &Range::begin);
+  uintptr_t reach = 0;
+  for (Range& range : ranges_) range.reach = reach = std::max(reach, range.end);
+}
+
+bool FencedBatch::make_piece() { return state_.copy_piece_of(*this); }
+
+std::optional<size_t> FencedBatch::find_pending(const std::byte* begin,
+                                                const std::byte* end) const {
+  // From the last range that begins before the end, back to where none reaches the beginning.
+  auto next = std::ranges::lower_bound(ranges_, address(end), {}, &Range::begin);
+  while (next != ranges_.begin() && (--next)->reach > address(begin))
+    if (next->end > address(begin) && !progress_[next->array].is_copied) return next->array;
+  return std::nullopt;
+}
+
+size_t FencedBatch::first_unclaimed() {
+  while (first_unclaimed_ < arrays_.size() && !has_unclaimed(first_unclaimed_)) ++first_unclaimed_;
+  return first_unclaimed_;
+}
+
+bool FencedBatch::has_unclaimed(size_t array) const {
+  // An array that is copied has been taken, so its size is not known.
+  return !progress_[array].is_copied &&
+         progress_[array].claimed < arrays_[array].copy.from.num_bytes();
+}
+
+FencedBatch::Piece FencedBatch::claim(size_t array) {
+  assert(has_unclaimed(array));
+  Progress& progress = progress_[array];
+  const ParallelCopier::Copy& copy = arrays_[array].copy;
+  const size_t unit = part_unit(copy.from);
+  const size_t begin = progress.claimed;
+  const size_t wanted = (kFencedPieceBytes + unit - 1) / unit * unit;
+  progress.claimed += std::min(wanted, copy.from.num_bytes() - begin);
+  ++progress.num_copying;
+  return {.copy = copy, .begin = begin, .end = progress.claimed};
+}
+
+bool FencedBatch::end_piece(size_t array, std::exception_ptr error) {
+  Progress& progress = progress_[array];
+  if (error && !error_) error_ = std::move(error);
+  --progress.num_copying;
+  progress.is_copied = progress.num_copying == 0 && !has_unclaimed(array);
+  return progress.is_copied;
+}
+
+}  // namespace crochet::inline v0::local

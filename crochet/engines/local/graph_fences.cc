@@ -1,0 +1,74 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/engines/local/graph_fences.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "crochet/engines/local/fence_state.h"
+#include "crochet/engines/local/write_fence.h"
+
+namespace crochet::inline v0::local {
+namespace {
+
+// Guarding an array costs as much as copying about this many bytes.
+constexpr size_t kMinGuardedBytes = 4096;
+
+}  // namespace
+
+bool is_guarded(const BorrowedArray& array, const ArrayView& view) {
+  return array.fence && view.num_bytes() >= kMinGuardedBytes;
+}
+
+FencedArray fenced_array(const BorrowedArray& array, const ArrayView& view, std::byte* to,
+                         Tensor holder) {
+  return {.copy = {view, to},
+          .holder = std::move(holder),
+          .owner = array.owner ? array.owner() : nullptr};
+}
+
+GraphFences::~GraphFences() { close(); }
+
+std::vector<std::shared_ptr<PendingCopies>> GraphFences::copy(FencedArrays arrays,
+                                                              ParallelCopier& copier) {
+  std::vector<std::shared_ptr<PendingCopies>> pending;
+  for (auto& [fence, guarded] : arrays) {
+    add(fence);
+    FenceState& state = **fence->state_;
+    const auto batch = std::make_shared<FencedBatch>(fence, state, std::move(guarded));
+    state.start(batch);
+    any_raised_ = true;
+    pending.push_back(batch->copies());
+    copier.do_in_background(batch);
+  }
+  return pending;
+}
+
+void GraphFences::settle_raised() {
+  // Cleared first: a snapshot of another thread may set it at any moment.
+  any_raised_ = false;
+  for (const std::shared_ptr<WriteFence>& fence : fences())
+    if (!(*fence->state_)->settle(FenceState::LoweredBy::kSnapshotThread)) any_raised_ = true;
+}
+
+void GraphFences::drain() {
+  for (const std::shared_ptr<WriteFence>& fence : fences()) (*fence->state_)->drain();
+}
+
+void GraphFences::close() {
+  drain();
+  for (const std::shared_ptr<WriteFence>& fence : fences())
+    (*fence->state_)->settle(FenceState::LoweredBy::kAnyThread);
+}
+
+std::vector<std::shared_ptr<WriteFence>> GraphFences::fences() {
+  const std::lock_guard lock(mutex_);
+  return fences_;
+}
+
+void GraphFences::add(const std::shared_ptr<WriteFence>& fence) {
+  const std::lock_guard lock(mutex_);
+  if (std::ranges::find(fences_, fence) == fences_.end()) fences_.push_back(fence);
+}
+
+}  // namespace crochet::inline v0::local

@@ -1,0 +1,65 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "crochet/base/export.h"
+#include "crochet/engines/local/borrowed_array.h"
+#include "crochet/engines/local/fenced_batch.h"
+#include "crochet/engines/local/parallel_copier.h"
+#include "crochet/session/snapshot.h"
+
+namespace crochet::inline v0::local {
+
+// The arrays of a snapshot that fences guard, by their fences.
+using FencedArrays = std::map<std::shared_ptr<WriteFence>, std::vector<FencedArray>>;
+
+// True if snapshots copy the array, which `view` is now, guarded by its fence. Small arrays are
+// copied at once.
+bool is_guarded(const BorrowedArray& array, const ArrayView& view);
+// The array as it is now, to be copied to `to`, which is memory of `holder`.
+FencedArray fenced_array(const BorrowedArray& array, const ArrayView& view, std::byte* to,
+                         Tensor holder);
+
+// The fences that snapshots of one graph have used.
+//
+// Thread-safe.
+class GraphFences {
+ public:
+  GraphFences() = default;
+  // As close().
+  ~GraphFences();
+  GraphFences(const GraphFences&) = delete;
+  GraphFences& operator=(const GraphFences&) = delete;
+
+  // Raises the fences and begins to copy the arrays, by the threads of `copier`. Throws: what
+  // WriteFence::raise() throws.
+  std::vector<std::shared_ptr<PendingCopies>> copy(FencedArrays arrays, ParallelCopier& copier);
+  // Lowers the fences whose arrays are all copied, if this thread took the latest snapshot. Costs a
+  // load if none is raised.
+  void settle() {
+    if (any_raised_.load(std::memory_order_relaxed)) settle_raised();
+  }
+  // Returns once all arrays are copied: after that, arrays may change. The calling thread helps.
+  void drain();
+  // The same; then lowers the fences.
+  void close();
+
+ private:
+  void settle_raised();
+  std::vector<std::shared_ptr<WriteFence>> fences();
+  // Keeps the fence.
+  void add(const std::shared_ptr<WriteFence>& fence);
+
+  std::atomic<bool> any_raised_ = false;  // Perhaps: set after a fence is raised.
+
+  std::mutex mutex_;  // Guards what follows.
+  std::vector<std::shared_ptr<WriteFence>> fences_;
+};
+
+}  // namespace crochet::inline v0::local

@@ -1,0 +1,541 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Snapshots of arrays whose writers announce what they write.
+#include "crochet/engines/local/write_fence.h"
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <latch>
+#include <numeric>
+#include <random>
+#include <set>
+#include <stdexcept>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+#include "crochet/engines/local/session.h"
+#include "crochet/testing/forked_child.h"
+#include "crochet/testing/local_variables.h"
+#include "crochet/testing/no_threads.h"
+#include "crochet/testing/sanitizers.h"
+#include "crochet/testing/scheduling.h"
+
+namespace crochet::local {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::ThrowsMessage;
+
+using Numbers = std::vector<int64_t>;
+
+// Elements of the smallest array that is guarded, and of one that is copied in pieces.
+constexpr size_t kSmall = 512;
+constexpr size_t kLarge = 700'000;
+
+bool has_all(const Tensor& tensor, int64_t value) {
+  return tensor.num_elements() > 0 &&
+         std::ranges::all_of(tensor.flat<int64_t>(), [=](int64_t x) { return x == value; });
+}
+
+// Closed at first.
+class Gate {
+ public:
+  void wait() const { latch_.wait(); }
+  void open() {
+    if (!latch_.try_wait()) latch_.count_down();
+  }
+
+ private:
+  std::latch latch_{1};
+};
+
+// Records its notifications. `on_copy` is called before each piece is copied.
+class RecordingFence final : public WriteFence {
+ public:
+  struct Call {
+    std::string name;
+    std::thread::id thread;
+  };
+
+  void before_write(const Numbers& array) {
+    WriteFence::before_write(array.data(), array.data() + array.size());
+  }
+  std::vector<std::string> calls() const {
+    std::vector<std::string> names;
+    for (const Call& call : calls_) names.push_back(call.name);
+    return names;
+  }
+  // True if all notifications were on this thread.
+  bool was_called_here() const {
+    return std::ranges::all_of(
+        calls_, [](const Call& call) { return call.thread == std::this_thread::get_id(); });
+  }
+
+  std::function<void(const ArrayView& array)> on_copy;
+  std::function<void()> on_raise = [] {};
+
+ private:
+  void raise() override {
+    on_raise();
+    calls_.push_back({"raise", std::this_thread::get_id()});
+  }
+  void lower() noexcept override {
+    EXPECT_FALSE(has_pending());
+    calls_.push_back({"lower", std::this_thread::get_id()});
+  }
+  void copy(const ArrayView& array, std::byte* to, size_t begin, size_t end) override {
+    on_copy(array);
+    WriteFence::copy(array, to, begin, end);
+  }
+
+  std::vector<Call> calls_;
+};
+
+// One thread copies in the background, and does not begin before a gate is opened. The thread of
+// the test may copy at any time.
+class WriteFenceTest : public testing::Test {
+ protected:
+  WriteFenceTest() {
+    graph_.set_copy_threads(2);
+    step_ = graph_.add({.name = "step", .changes_borrowed = true, .kernel = [this](KernelContext&) {
+                          on_step_();
+                        }});
+    fence_->on_copy = [this](const ArrayView& array) {
+      if (std::this_thread::get_id() == here_) {
+        copied_here_.insert(array.data);
+      } else {
+        gate_.wait();
+      }
+    };
+  }
+  ~WriteFenceTest() override { gate_.open(); }
+
+  // An array of equal elements, with the fence.
+  Numbers& add(size_t size, int64_t value = 1) {
+    Numbers& array = arrays_.emplace_back(size, value);
+    add_view([&array] { return view_of(array); });
+    return array;
+  }
+  void add_view(std::function<ArrayView()> view,
+                std::function<std::shared_ptr<const void>()> owner = {}) {
+    const std::string name = std::to_string(variables_.size());
+    variables_.push_back(
+        graph_.borrow(name, {.view = std::move(view), .fence = fence_, .owner = std::move(owner)}));
+  }
+  crochet::Session& session() {
+    if (!session_) session_ = graph_.new_session("");
+    return *session_;
+  }
+  Snapshot snapshot() { return session().snapshot(variables_); }
+  void write(Numbers& array, int64_t value) {
+    fence_->before_write(array);
+    std::ranges::fill(array, value);
+  }
+  bool was_copied_here(const Numbers& array) const {
+    return copied_here_.contains(reinterpret_cast<const std::byte*>(array.data()));
+  }
+
+  const std::thread::id here_ = std::this_thread::get_id();
+  Gate gate_;
+  std::set<const std::byte*> copied_here_;
+  std::deque<Numbers> arrays_;
+  std::shared_ptr<RecordingFence> fence_ = std::make_shared<RecordingFence>();
+  Graph graph_;
+  std::vector<Variable> variables_;
+  std::function<void()> on_step_ = [] {};
+  Operation step_;
+  std::unique_ptr<crochet::Session> session_;
+};
+
+TEST_F(WriteFenceTest, LetsAStepBeginBeforeTheCopiesAreMade) {
+  Numbers& array = add(kSmall);
+  const Snapshot before = snapshot();
+  on_step_ = [&] {
+    EXPECT_TRUE(fence_->has_pending());
+    gate_.open();
+    write(array, 2);
+  };
+  session().run(step_);
+  EXPECT_EQ(array[0], 2);
+  EXPECT_TRUE(has_all(before.tensors()[0].tensor, 1));
+  EXPECT_FALSE(fence_->has_pending());
+}
+
+// The other thread is held at the first array, so it is too late for the others.
+TEST_F(WriteFenceTest, MakesAWriterCopyWhatItWritesAndNothingElse) {
+  add(kSmall);
+  Numbers& large = add(kLarge);
+  Numbers& unwritten = add(kSmall);
+  Numbers& small = add(kSmall);
+  const Snapshot before = snapshot();
+  write(large, 2);
+  write(small, 2);
+  EXPECT_TRUE(was_copied_here(large));
+  EXPECT_TRUE(was_copied_here(small));
+  EXPECT_FALSE(was_copied_here(unwritten));
+  write(large, 3);
+  gate_.open();
+  for (const NamedTensor& each : before.tensors())
+    EXPECT_TRUE(has_all(each.tensor, 1)) << each.name;
+}
+
+TEST_F(WriteFenceTest, LooksOnlyAtTheBytesThatAreWritten) {
+  add(kSmall);
+  Numbers& array = add(3 * kSmall);
+  const Snapshot before = snapshot();
+  fence_->WriteFence::before_write(array.data(), array.data());
+  fence_->WriteFence::before_write(array.data() - 1, array.data());
+  fence_->WriteFence::before_write(array.data() + array.size(), array.data() + array.size() + 1);
+  EXPECT_THAT(copied_here_, IsEmpty());
+  fence_->WriteFence::before_write(array.data() + array.size() - 1, array.data() + array.size());
+  EXPECT_TRUE(was_copied_here(array));
+  gate_.open();
+  before.tensors();
+}
+
+// A view of a whole buffer, and of each half.
+TEST_F(WriteFenceTest, CopiesAllArraysThatOverlap) {
+  add(kSmall);
+  Numbers& buffer = add(2 * kSmall);
+  const std::span<int64_t> halves[] = {std::span(buffer).first(kSmall),
+                                       std::span(buffer).last(kSmall)};
+  for (const std::span<int64_t> half : halves)
+    add_view([half] {
+      return ArrayView{DType::kInt64,
+                       {static_cast<int64_t>(half.size())},
+                       reinterpret_cast<std::byte*>(half.data())};
+    });
+  const Snapshot before = snapshot();
+  fence_->WriteFence::before_write(&halves[1].front(), &halves[1].front() + 1);
+  std::ranges::fill(halves[1], 2);
+  EXPECT_TRUE(copied_here_.contains(reinterpret_cast<std::byte*>(halves[1].data())));
+  EXPECT_TRUE(was_copied_here(buffer));  // The first half begins there, too.
+  fence_->WriteFence::before_write(&halves[0].front(), &halves[0].front() + 1);
+  std::ranges::fill(halves[0], 3);
+  gate_.open();
+  for (const NamedTensor& each : before.tensors())
+    EXPECT_TRUE(has_all(each.tensor, 1)) << each.name;
+}
+
+TEST_F(WriteFenceTest, GuardsManySnapshotsOfSeveralSessions) {
+  add(kSmall);
+  Numbers& array = add(kSmall);
+  const auto other = graph_.new_session("");
+  std::vector<Snapshot> all;
+  for (int64_t value = 1; value <= 4; ++value) {
+    for (crochet::Session* const each : {&session(), other.get()})
+      all.push_back(each->snapshot(variables_));
+    write(array, value + 1);
+  }
+  gate_.open();
+  for (size_t i = 0; i < all.size(); ++i)
+    EXPECT_TRUE(has_all(all[i].tensors()[1].tensor, static_cast<int64_t>(i / 2 + 1))) << i;
+  EXPECT_THAT(fence_->calls(), ElementsAre("raise"));
+}
+
+TEST_F(WriteFenceTest, CopiesAnArrayThatIsTwiceInASnapshot) {
+  add(kSmall);
+  Numbers& array = add(kSmall);
+  const std::vector<Variable> variables = {variables_[0], variables_[1], variables_[1]};
+  const Snapshot before = session().snapshot(variables);
+  write(array, 2);
+  gate_.open();
+  EXPECT_TRUE(has_all(before.tensors()[1].tensor, 1));
+  EXPECT_TRUE(has_all(before.tensors()[2].tensor, 1));
+}
+
+TEST_F(WriteFenceTest, CopiesSmallAndEmptyArraysAtOnce) {
+  Numbers& small = add(kSmall - 1);
+  Numbers& tiny = add(1);
+  add(0);
+  const Snapshot before = snapshot();
+  std::ranges::fill(small, 2);
+  tiny[0] = 2;
+  EXPECT_TRUE(has_all(before.tensors()[0].tensor, 1));
+  EXPECT_TRUE(has_all(before.tensors()[1].tensor, 1));
+  EXPECT_EQ(before.tensors()[2].tensor.num_elements(), 0);
+  EXPECT_THAT(fence_->calls(), IsEmpty());
+}
+
+TEST_F(WriteFenceTest, TransposesMatrices) {
+  constexpr int64_t kRows = 900, kColumns = 700;
+  add(kSmall);
+  Numbers& matrix = arrays_.emplace_back(kRows * kColumns);
+  std::iota(matrix.begin(), matrix.end(), 0);
+  add_view([&matrix] {
+    return ArrayView{DType::kInt64,
+                     {kRows, kColumns},
+                     reinterpret_cast<std::byte*>(matrix.data()),
+                     MemoryOrder::kColumnMajor};
+  });
+  Tensor expected(DType::kInt64, {kRows, kColumns});
+  copy_out(graph_.variable_nodes()[1]->array.view(), expected.mutable_bytes());
+  const Snapshot before = snapshot();
+  write(matrix, 0);
+  gate_.open();
+  EXPECT_EQ(before.tensors()[1].tensor, expected);
+}
+
+// A program that replaces memory instead of writing to it announces nothing.
+TEST_F(WriteFenceTest, KeepsTheMemoryOfAnArrayThatMoves) {
+  auto memory = std::make_shared<Numbers>(kSmall, 1);
+  add_view([&] { return view_of(*memory); }, [&] { return memory; });
+  const std::weak_ptr<Numbers> first = memory;
+  const Snapshot before = snapshot();
+  memory = std::make_shared<Numbers>(kSmall, 2);
+  EXPECT_FALSE(first.expired());
+  const Snapshot after = snapshot();
+  gate_.open();
+  EXPECT_TRUE(has_all(before.tensors()[0].tensor, 1));
+  EXPECT_TRUE(first.expired());
+  EXPECT_TRUE(has_all(after.tensors()[0].tensor, 2));
+  EXPECT_EQ(memory.use_count(), 1);
+}
+
+// What the release of an owner waits for, such as a lock, a writer may hold.
+TEST_F(WriteFenceTest, MakesNoWriterWaitForTheReleaseOfAnOwner) {
+  Numbers& array = arrays_.emplace_back(kSmall, 1);
+  std::latch copying(1);
+  fence_->on_copy = [&](const ArrayView&) { copying.count_down(); };
+  add_view([&] { return view_of(array); },
+           [&] { return std::shared_ptr<const void>(&array, [&](const void*) { gate_.wait(); }); });
+  const Snapshot before = snapshot();
+  copying.wait();  // By the other thread, which then releases the owner.
+  write(array, 2);
+  gate_.open();
+  EXPECT_TRUE(has_all(before.tensors()[0].tensor, 1));
+}
+
+TEST_F(WriteFenceTest, IsLoweredByARunOfTheThreadThatTookTheSnapshot) {
+  add(kSmall);
+  for (int i = 0; i < 2; ++i) {
+    const Snapshot before = snapshot();
+    EXPECT_EQ(fence_->calls().back(), "raise");
+    if (i == 0) session().run(step_);
+    EXPECT_EQ(fence_->calls().back(), "raise") << "while a copy is pending";
+    gate_.open();
+    before.tensors();
+    std::thread([&] { session().run(step_); }).join();
+    EXPECT_EQ(fence_->calls().back(), "raise");
+    session().run(step_);
+    EXPECT_EQ(fence_->calls().back(), "lower");
+    session().run(step_);
+  }
+  EXPECT_THAT(fence_->calls(), ElementsAre("raise", "lower", "raise", "lower"));
+  EXPECT_TRUE(fence_->was_called_here());
+}
+
+TEST_F(WriteFenceTest, StaysRaisedFromOneSnapshotToTheNext) {
+  add(kSmall);
+  gate_.open();
+  for (int i = 0; i < 5; ++i) snapshot().tensors();
+  EXPECT_THAT(fence_->calls(), ElementsAre("raise"));
+  session().close();
+  EXPECT_THAT(fence_->calls(), ElementsAre("raise", "lower"));
+}
+
+// The other thread is held at the first array until this thread copies the second one, as it does
+// if it waits.
+class DrainedFenceTest : public WriteFenceTest {
+ protected:
+  DrainedFenceTest() {
+    fence_->on_copy = [this](const ArrayView&) {
+      if (std::this_thread::get_id() == here_)
+        gate_.open();
+      else
+        gate_.wait();
+    };
+    add(kSmall);
+    add(kSmall);
+    before_ = snapshot();
+  }
+
+  void expect_copied() {
+    EXPECT_FALSE(fence_->has_pending());
+    gate_.open();
+    for (const NamedTensor& each : before_.tensors()) EXPECT_TRUE(has_all(each.tensor, 1));
+  }
+
+  Snapshot before_;
+};
+
+TEST_F(DrainedFenceTest, IsWaitedForByAnAssignment) {
+  const Assignment assignment = {
+      variables_[1], Shape{kSmall},
+      [](std::span<std::byte> destination) { std::ranges::fill(destination, std::byte{0}); }};
+  session().assign({&assignment, 1});
+  EXPECT_EQ(arrays_[1], Numbers(kSmall, 0));
+  expect_copied();
+}
+
+TEST_F(DrainedFenceTest, IsWaitedForWhenTheSessionIsClosed) {
+  session().close();
+  EXPECT_THAT(fence_->calls(), ElementsAre("raise", "lower"));
+  expect_copied();
+}
+
+TEST_F(DrainedFenceTest, IsWaitedForWhenTheSessionIsDestroyed) {
+  session_.reset();
+  EXPECT_THAT(fence_->calls(), ElementsAre("raise", "lower"));
+  EXPECT_FALSE(fence_->has_pending());
+  for (Numbers& array : arrays_) array = {};
+  expect_copied();
+}
+
+TEST_F(WriteFenceTest, FailsTheSaveIfACopyFails) {
+  Numbers& first = add(kSmall);
+  Numbers& second = add(kSmall);
+  fence_->on_copy = [&](const ArrayView& array) {
+    if (array.data == view_of(second).data) throw std::runtime_error("the device is lost");
+  };
+  const Snapshot before = snapshot();
+  write(second, 2);
+  write(first, 2);
+  const auto tensors = [&] { before.tensors(); };
+  EXPECT_THAT(tensors, ThrowsMessage<std::runtime_error>("the device is lost"));
+  EXPECT_THAT(tensors, ThrowsMessage<std::runtime_error>("the device is lost"));
+  fence_->on_copy = [](const ArrayView&) {};
+  EXPECT_TRUE(has_all(snapshot().tensors()[1].tensor, 2));
+}
+
+TEST_F(WriteFenceTest, FailsTheSnapshotIfItCannotBeRaised) {
+  add(kSmall);
+  gate_.open();
+  fence_->on_raise = [] { throw std::runtime_error("no observers"); };
+  EXPECT_THAT([&] { snapshot(); }, ThrowsMessage<std::runtime_error>("no observers"));
+  EXPECT_FALSE(fence_->has_pending());
+  fence_->on_raise = [] {};
+  EXPECT_TRUE(has_all(snapshot().tensors()[0].tensor, 1));
+  EXPECT_THAT(fence_->calls(), ElementsAre("raise"));
+}
+
+TEST_F(WriteFenceTest, NeedsNoThreads) {
+  const NoThreads none;
+  Numbers& array = add(kLarge);
+  const Snapshot before = snapshot();
+  write(array, 2);
+  EXPECT_TRUE(was_copied_here(array));
+  EXPECT_TRUE(has_all(before.tensors()[0].tensor, 1));
+}
+
+TEST_F(WriteFenceTest, DoesNotMakeAForkedChildWaitForItsParent) {
+  if (kHasThreadSanitizer)
+    GTEST_SKIP() << "ThreadSanitizer has no threads in the child of a process with threads";
+  Numbers& array = add(kSmall);
+  const Snapshot before = snapshot();
+  EXPECT_EQ(run_in_child([&] {
+              write(array, 2);
+              if (fence_->has_pending()) return 1;
+              try {
+                before.tensors();
+                return 2;
+              } catch (const FailedPreconditionError&) {
+              }
+              const Snapshot own = snapshot();
+              gate_.open();
+              write(array, 3);
+              if (!has_all(own.tensors()[0].tensor, 2)) return 3;
+              session().run(step_);
+              if (fence_->calls() != std::vector<std::string>{"raise", "lower"}) return 4;
+              session_.reset();
+              return 0;
+            }),
+            0);
+  EXPECT_TRUE(fence_->has_pending());
+  gate_.open();
+  EXPECT_TRUE(has_all(before.tensors()[0].tensor, 1));
+}
+
+// Writes the number of the step to all arrays, by any number of threads in any order, and takes a
+// snapshot between any two steps.
+class FencedStepsTest : public WriteFenceTest {
+ protected:
+  enum class Writer { kAnnounces, kForgets };
+
+  FencedStepsTest() {
+    graph_.set_copy_threads(3);
+    graph_.set_checks_snapshots(true);
+    fence_->on_copy = [](const ArrayView&) {};
+  }
+
+  void write_all(int64_t step, Writer writer) {
+    std::vector<Numbers*> order;
+    for (Numbers& array : arrays_) order.push_back(&array);
+    std::ranges::shuffle(order, random_);
+    const size_t num_threads = 1 + random_() % 3;
+    const auto write_some = [&](size_t thread) {
+      for (size_t i = thread; i < order.size(); i += num_threads) {
+        if (writer == Writer::kAnnounces) fence_->before_write(*order[i]);
+        std::ranges::fill(*order[i], step);
+      }
+    };
+    std::vector<std::thread> others;
+    for (size_t i = 1; i < num_threads; ++i) others.emplace_back(write_some, i);
+    write_some(0);
+    for (std::thread& other : others) other.join();
+  }
+
+  // Throws: what Snapshot::verify() throws.
+  void check(const Snapshot& snapshot, int64_t step) {
+    snapshot.verify();
+    for (const NamedTensor& each : snapshot.tensors())
+      ASSERT_TRUE(has_all(each.tensor, step)) << each.name << " at step " << step;
+  }
+
+  // Holds up to two snapshots beside the latest one.
+  void run_steps(int64_t num_steps) {
+    std::deque<Snapshot> held;
+    int64_t step = 1;
+    on_step_ = [&] { write_all(step + 1, Writer::kAnnounces); };
+    for (; step <= num_steps; ++step) {
+      held.push_back(snapshot());
+      session().run(step_);
+      if (held.size() < 3) continue;
+      ASSERT_NO_THROW(check(held.front(), step - 2)) << "step " << step;
+      held.pop_front();
+    }
+  }
+
+  std::mt19937 random_{17};
+};
+
+TEST_F(FencedStepsTest, TearNoSnapshot) {
+  const ScopedSchedulingHook hook([]() noexcept { std::this_thread::yield(); });
+  for (const size_t size : {512, 600, 700, 1000}) add(size);
+  run_steps(20'000);
+  EXPECT_TRUE(fence_->was_called_here());
+}
+
+TEST_F(FencedStepsTest, TearNoSnapshotOfLargeArrays) {
+  for (const size_t size : {700'000, 300'000, 1000, 900'000}) add(size);
+  run_steps(50);
+}
+
+// So the tests above can fail. The copies are made after the step.
+TEST_F(FencedStepsTest, AreFoundTornWithoutAnnouncements) {
+  std::atomic<bool> has_written = false;
+  fence_->on_copy = [&](const ArrayView&) { has_written.wait(false); };
+  for (const size_t size : {512, 600}) add(size);
+  for (int64_t step = 1; step <= 20; ++step) {
+    has_written = false;
+    const Snapshot before = snapshot();
+    write_all(step + 1, Writer::kForgets);
+    has_written = true;
+    has_written.notify_all();
+    EXPECT_THAT([&] { check(before, step); },
+                ThrowsMessage<FailedPreconditionError>(
+                    HasSubstr("\"0\" was changed while a snapshot of it was being taken: a value "
+                              "with a write fence")));
+  }
+}
+
+}  // namespace
+}  // namespace crochet::local

@@ -26,8 +26,8 @@ class CROCHET_EXPORT PendingCopies {
   virtual ~PendingCopies() = default;
   // Blocks until all are made. Throws the error that stopped them.
   virtual void wait() = 0;
-  // Called once all copies of the snapshot are made. Throws: FailedPreconditionError that names values that are not of one
-  // step, as far as the engine can tell.
+  // Called once all copies of the snapshot are made. Throws: FailedPreconditionError that names
+  // values that are not of one step, as far as the engine can tell.
   virtual void verify() const {}
 };
 

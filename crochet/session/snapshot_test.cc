@@ -44,6 +44,27 @@ TEST(SnapshotTest, NamesATensorThatWasOpenedForWriting) {
   expect_torn(snapshot, "\"first\"");
 }
 
+TEST(SnapshotTest, WaitsForAllCopiesAndThenVerifiesEach) {
+  class Copies final : public PendingCopies {
+   public:
+    Copies(int& num_made, const char* error) : num_made_(num_made), error_(error) {}
+    void wait() override { ++num_made_; }
+    void verify() const override {
+      EXPECT_EQ(num_made_, 2);
+      if (error_ != nullptr) throw FailedPreconditionError(error_);
+    }
+
+   private:
+    int& num_made_;
+    const char* const error_;
+  };
+  int num_made = 0;
+  Snapshot snapshot({}, std::make_shared<Copies>(num_made, nullptr));
+  snapshot.add(std::shared_ptr<PendingCopies>());
+  snapshot.add(std::make_shared<Copies>(num_made, "\"second\" was changed"));
+  expect_torn(snapshot, "\"second\"");
+}
+
 TEST(SnapshotTest, CallsVerifyOfTheEngineOnceTheCopiesAreMade) {
   class Copies final : public PendingCopies {
    public:

@@ -8,6 +8,7 @@
 
 #include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
+#include "crochet/base/internal/dynamic_type.h"
 #include "crochet/checkpoint/directory/checkpoint_history.h"
 #include "crochet/checkpoint/directory/checkpoint_list.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
@@ -19,6 +20,7 @@
 #include "crochet/checkpoint/saver/saver_settings.h"
 #include "crochet/checkpoint/saver/unused_checkpoints.h"
 #include "crochet/io/path.h"
+#include "crochet/session/parted_saveable.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -28,6 +30,11 @@ internal::CheckpointListOptions list_of(const SaverOptions& options) {
   return {.policies = internal::policies_of(options),
           .latest_filename = options.latest_filename,
           .writes_state = options.write_state};
+}
+
+CapturedState capture(const Saveable& object) {
+  const auto* const parted = internal::dynamic_as<const PartedSaveable>(&object);
+  return parted != nullptr ? parted->capture() : CapturedState{.tensors = object.save()};
 }
 
 Clock::TimePoint after(const Clock& clock, double seconds) {
@@ -99,12 +106,15 @@ SaveSource Saver::snapshot_for(Session& session, const std::string& prefix,
     external = store(*operations, session, prefix);
   else
     snapshot = session.snapshot(selected.variables);
-  for (const RegisteredSaveable* const saveable : selected.objects)
-    for (auto& [key, value] : saveable->object->save()) {
+  for (const RegisteredSaveable* const saveable : selected.objects) {
+    CapturedState state = capture(*saveable->object);
+    for (const auto& [key, value] : state.tensors) {
       const std::string name = key.empty() ? saveable->name : join_path(saveable->name, key);
       if ((*publisher_)->selection().selects_part(saveable->name, name))
         snapshot.add({name, value});
     }
+    for (std::shared_ptr<PendingCopies>& copies : state.copies) snapshot.add(std::move(copies));
+  }
   if (options().write_meta_graph) snapshot.set_meta_graph(graph.meta_graph());
   return {std::move(snapshot), std::move(external)};
 }

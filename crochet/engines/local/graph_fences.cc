@@ -11,8 +11,9 @@
 namespace crochet::inline v0::local {
 namespace {
 
-// Guarding an array costs as much as copying about this many bytes.
-constexpr size_t kMinGuardedBytes = 4096;
+// Guarding an array costs 0.2 us of a snapshot, and 0.4 to 0.9 us later; a copy costs 0.06 us for
+// each KiB.
+constexpr size_t kMinGuardedBytes = size_t{8} << 10;
 
 }  // namespace
 

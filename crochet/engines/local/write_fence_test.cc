@@ -37,7 +37,7 @@ using testing::ThrowsMessage;
 using Numbers = std::vector<int64_t>;
 
 // Elements of the smallest array that is guarded, and of one that is copied in pieces.
-constexpr size_t kSmall = 512;
+constexpr size_t kSmall = 1024;
 constexpr size_t kLarge = 700'000;
 
 bool has_all(const Tensor& tensor, int64_t value) {
@@ -300,6 +300,20 @@ TEST_F(WriteFenceTest, KeepsTheMemoryOfAnArrayThatMoves) {
   EXPECT_EQ(memory.use_count(), 1);
 }
 
+// The copy of a snapshot that is dropped is made last.
+TEST_F(WriteFenceTest, LendsNoMemoryIntoWhichACopyIsPending) {
+  auto memory = std::make_shared<Numbers>(kSmall, 1);
+  add_view([&] { return view_of(*memory); }, [&] { return memory; });
+  snapshot();
+  memory = std::make_shared<Numbers>(kSmall, 2);
+  const Snapshot after = snapshot();
+  write(*memory, 3);
+  EXPECT_TRUE(has_all(after.tensors()[0].tensor, 2));
+  gate_.open();
+  session().close();
+  EXPECT_TRUE(has_all(after.tensors()[0].tensor, 2));
+}
+
 // What the release of an owner waits for, such as a lock, a writer may hold.
 TEST_F(WriteFenceTest, MakesNoWriterWaitForTheReleaseOfAnOwner) {
   Numbers& array = arrays_.emplace_back(kSmall, 1);
@@ -509,21 +523,21 @@ class FencedStepsTest : public WriteFenceTest {
 
 TEST_F(FencedStepsTest, TearNoSnapshot) {
   const ScopedSchedulingHook hook([]() noexcept { std::this_thread::yield(); });
-  for (const size_t size : {512, 600, 700, 1000}) add(size);
-  run_steps(20'000);
+  for (const size_t size : {1024, 1100, 1300}) add(size);
+  run_steps(kHasThreadSanitizer ? 1'000 : 20'000);
   EXPECT_TRUE(fence_->was_called_here());
 }
 
 TEST_F(FencedStepsTest, TearNoSnapshotOfLargeArrays) {
-  for (const size_t size : {700'000, 300'000, 1000, 900'000}) add(size);
-  run_steps(50);
+  for (const size_t size : {700'000, 300'000, 2000, 900'000}) add(size);
+  run_steps(20);
 }
 
 // So the tests above can fail. The copies are made after the step.
 TEST_F(FencedStepsTest, AreFoundTornWithoutAnnouncements) {
   std::atomic<bool> has_written = false;
   fence_->on_copy = [&](const ArrayView&) { has_written.wait(false); };
-  for (const size_t size : {512, 600}) add(size);
+  for (const size_t size : {1024, 1100}) add(size);
   for (int64_t step = 1; step <= 20; ++step) {
     has_written = false;
     const Snapshot before = snapshot();

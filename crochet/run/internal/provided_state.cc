@@ -9,6 +9,8 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/internal/process_bound.h"
+#include "crochet/engines/local/checked_copies.h"
+#include "crochet/engines/local/graph_fences.h"
 #include "crochet/engines/local/parallel_copier.h"
 #include "crochet/io/path.h"
 #include "crochet/run/epochs.h"
@@ -23,7 +25,7 @@ class StateCopier {
   explicit StateCopier(int num_threads)
       : copier_([num_threads] { return std::make_unique<local::ParallelCopier>(num_threads); }) {}
 
-  void copy(std::span<const local::ParallelCopier::Copy> copies) { copier_->copy(copies); }
+  local::ParallelCopier& copier() { return *copier_; }
 
   static std::shared_ptr<StateCopier> of(local::Graph& graph) {
     const auto attached = graph.attached<StateCopier>();
@@ -78,6 +80,7 @@ class SavingVisitor final : public ListingVisitor {
  public:
   struct Array {
     std::string name;
+    local::BorrowedArray array;
     local::ArrayView view;
   };
 
@@ -87,7 +90,8 @@ class SavingVisitor final : public ListingVisitor {
   const StoredParts& stored() const override { return none_; }
   void array(const std::string& name, local::BorrowedArray array) override {
     add_name(name);
-    arrays_.push_back({name, array.view()});
+    local::ArrayView view = array.view();
+    arrays_.push_back({name, std::move(array), std::move(view)});
   }
   void object(const std::string& name, std::shared_ptr<Saveable> object) override {
     add_name(name);
@@ -248,7 +252,10 @@ class RestoringVisitor final : public ListingVisitor {
 }  // namespace
 
 ProvidedState::ProvidedState(local::Graph& graph, std::string name, Visit visit)
-    : name_(std::move(name)), visit_(std::move(visit)), copier_(StateCopier::of(graph)) {
+    : graph_(graph),
+      name_(std::move(name)),
+      visit_(std::move(visit)),
+      copier_(StateCopier::of(graph)) {
   SavingVisitor visitor(name_);
   Tracker here(nullptr, &visitor, "", 0);
   visit_(here);
@@ -256,20 +263,27 @@ ProvidedState::ProvidedState(local::Graph& graph, std::string name, Visit visit)
 
 ProvidedState::~ProvidedState() = default;
 
-TensorMap ProvidedState::save() const {
+TensorMap ProvidedState::save() const { return copy(Guarded::kNow).tensors; }
+
+CapturedState ProvidedState::capture() const { return copy(Guarded::kInBackground); }
+
+CapturedState ProvidedState::copy(Guarded guarded) const {
   SavingVisitor visitor(name_);
   Tracker here(nullptr, &visitor, "", 0);
   visit_(here);
-  TensorMap state = visitor.object_states();
+  CapturedState state{.tensors = visitor.object_states()};
   const auto add = [&](const std::string& name, Tensor value) {
-    if (!state.emplace(name, std::move(value)).second)
+    if (!state.tensors.emplace(name, std::move(value)).second)
       throw AlreadyExistsError(
           fmt::format("an array and a value of an object have the name \"{}/{}\"", name_, name));
   };
+  const auto checks =
+      graph_.checks_snapshots() ? std::make_shared<local::CheckedCopies>() : nullptr;
   std::vector<local::ParallelCopier::Copy> copies;
-  const std::lock_guard lock(memory_mutex_);
+  local::FencedArrays fenced;
+  Memory former = exchange_memory({});
   Memory memory;
-  for (const auto& [name, view] : visitor.arrays()) {
+  for (const auto& [name, array, view] : visitor.arrays()) {
     // Inline elements are in the object, so they are copied before it moves.
     if (view.num_bytes() <= Tensor::kInlineBytes) {
       Tensor copy(view.dtype, view.shape);
@@ -277,16 +291,30 @@ TensorMap ProvidedState::save() const {
       add(name, std::move(copy));
       continue;
     }
-    auto kept = memory_.extract(name);
+    auto kept = former.extract(name);
     local::CopyMemory& own =
         kept.empty() ? memory[name] : memory.insert(std::move(kept)).position->second;
     local::CopyMemory::Lent lent = own.lend(view.dtype, view.shape);
-    copies.push_back({view, lent.data});
+    if (guarded == Guarded::kInBackground && local::is_guarded(array, view)) {
+      fenced[array.fence].push_back(local::fenced_array(array, view, lent.data, lent.tensor));
+      if (checks)
+        checks->expect(join_path(name_, name), view, lent.tensor,
+                       local::CheckedCopies::Rule::kAnnounced);
+    } else {
+      copies.push_back({view, lent.data});
+    }
     add(name, std::move(lent.tensor));
   }
-  memory_ = std::move(memory);
-  copier_->copy(copies);
+  exchange_memory(std::move(memory));
+  copier_->copier().copy(copies);
+  state.copies = graph_.fences().copy(std::move(fenced), copier_->copier());
+  if (checks && !state.copies.empty()) state.copies.push_back(checks);
   return state;
+}
+
+ProvidedState::Memory ProvidedState::exchange_memory(Memory memory) const {
+  const std::lock_guard lock(memory_mutex_);
+  return std::exchange(memory_, std::move(memory));
 }
 
 std::vector<StatePart> ProvidedState::parts_for(const StoredParts& stored) const {
@@ -297,6 +325,7 @@ std::vector<StatePart> ProvidedState::parts_for(const StoredParts& stored) const
 }
 
 void ProvidedState::restore_parts(const StoredParts& stored, const TensorMap& state) {
+  graph_.fences().drain();
   RestoringVisitor visitor(name_, stored, state);
   Tracker here(nullptr, &visitor, "", 0);
   visit_(here);

@@ -24,16 +24,18 @@ class StateCopier;
 
 // The state of a value whose structure may change: its parts are listed at each save, and their
 // arrays copied by several threads to memory that is kept; at a restore they are made first.
+// capture() copies arrays with a WriteFence in the background.
 class ProvidedState final : public PartedSaveable {
  public:
   using Visit = std::function<void(Tracker& here)>;
 
-  // `visit` lists the parts of a value, which outlives this. `name` is that of the value, for
-  // messages. Throws: as Tracker's functions, for the parts as they are now.
+  // `visit` lists the parts of a value, which outlives this, as the graph does. `name` is that of
+  // the value, for messages. Throws: as Tracker's functions, for the parts as they are now.
   ProvidedState(local::Graph& graph, std::string name, Visit visit);
   ~ProvidedState() override;
 
   TensorMap save() const override;
+  CapturedState capture() const override;
   std::vector<StatePart> parts_for(const StoredParts& stored) const override;
   void restore_parts(const StoredParts& stored, const TensorMap& state) override;
 
@@ -43,13 +45,20 @@ class ProvidedState final : public PartedSaveable {
   std::optional<double> epochs() const;
 
  private:
+  enum class Guarded { kNow, kInBackground };
+  // The state now; `guarded` says when arrays with a fence are copied.
+  CapturedState copy(Guarded guarded) const;
+
+  using Memory = std::map<std::string, local::CopyMemory, std::less<>>;
+  Memory exchange_memory(Memory memory) const;
+
+  local::Graph& graph_;
   const std::string name_;
   const Visit visit_;
   const std::shared_ptr<StateCopier> copier_;
 
-  using Memory = std::map<std::string, local::CopyMemory, std::less<>>;
   mutable std::mutex memory_mutex_;  // Several threads may take snapshots.
-  mutable Memory memory_;            // Of the arrays of the last save, by their names.
+  mutable Memory memory_;            // Of the arrays of the last save, by their names; or in use.
 };
 
 }  // namespace internal

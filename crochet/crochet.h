@@ -23,6 +23,7 @@
 #include "crochet/checkpoint/saver/save_policy.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/engines/local/graph.h"
+#include "crochet/engines/local/write_fence.h"
 #include "crochet/group/group.h"
 #include "crochet/group/group_environment.h"
 #include "crochet/group/store_group.h"

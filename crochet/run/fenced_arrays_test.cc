@@ -74,7 +74,8 @@ class GatedFence final : public local::WriteFence {
 struct Model {
   struct Optimizer {
     void make(const StoredParts& stored) {
-      for (const std::string& name : stored.names()) moments.try_emplace(name, Numbers(kNumElements));
+      for (const std::string& name : stored.names())
+        moments.try_emplace(name, Numbers(kNumElements));
     }
     void track(Tracker& tracker) {
       for (auto& [name, moment] : moments) add_fenced(tracker, name, moment, fence);

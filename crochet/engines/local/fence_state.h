@@ -49,7 +49,7 @@ class FenceState {
   // The first array that overlaps these bytes and is not copied; with a null batch if none does.
   Place find_pending(const std::byte* begin, const std::byte* end) const;
   std::shared_ptr<FencedBatch> find_unclaimed() const;
-  // Copies a piece of this array, and tells those who wait for the array or its batch.
+  // Copies a piece of this array, and notifies those that wait for the array or its batch.
   void copy_piece(FencedBatch& batch, size_t array, Lock& lock) noexcept;
 
   WriteFence& fence_;  // Owns this.

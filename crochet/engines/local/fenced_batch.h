@@ -27,7 +27,7 @@ struct FencedArray {
 
 // The arrays of one snapshot that one fence guards, and which parts of them are copied.
 //
-// The threads of a ParallelCopier copy them in order; FenceState decides who copies what besides.
+// The threads of a ParallelCopier copy them in order; writers copy, by FenceState, what they need.
 // Functions that mention the mutex are called by FenceState, which holds its own.
 class FencedBatch final : public ParallelCopier::Work {
  public:

@@ -49,11 +49,28 @@ Tracker Tracker::beneath(std::string_view name) const {
 }
 
 void Tracker::add_array(std::string_view name, local::BorrowedArray array) {
+  if (name.empty()) return add_own_array(std::move(array));
   beneath(name).add_own_array(std::move(array));
 }
 
 void Tracker::add_object(std::string_view name, std::shared_ptr<Saveable> object) {
+  if (name.empty()) return add_own_object(std::move(object));
   beneath(name).add_own_object(std::move(object));
+}
+
+void Tracker::add_provider(Provider provider) {
+  provide([provider = std::move(provider)](Tracker& here) {
+    const StoredParts stored = here.stored();
+    if (stored.empty() || !provider.make) return provider.list(here);
+    if (here.is_plan()) {
+      if (provider.check) provider.check(stored);
+      return here.visitor_->all_stored(here.prefix_);
+    }
+    provider.make(stored);
+    here.visitor_->begin_provider();
+    provider.list(here);
+    here.visitor_->end_provider();
+  });
 }
 
 void Tracker::add_own_array(local::BorrowedArray array) {
@@ -84,6 +101,10 @@ void Tracker::mark(std::string_view name) const {
 void Tracker::note_epochs(const EpochOrder& epochs) const {
   if (visitor_ != nullptr) return visitor_->epochs(epochs);
   internal::note_tracked_epochs(*graph_, [&epochs] { return epochs.progress(); });
+}
+
+std::string Tracker::name() const {
+  return visitor_ != nullptr ? visitor_->full_name(prefix_) : prefix_;
 }
 
 bool Tracker::is_restoring() const {

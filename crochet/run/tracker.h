@@ -77,11 +77,25 @@ class CROCHET_EXPORT Tracker {
   template <typename T>
   Tracker& operator()(std::string_view name, T&& value);
 
-  // For code that adds support for other types.
+  // For code that adds support for other types. An empty name is that of the value itself.
   void add_array(std::string_view name, local::BorrowedArray array);
   void add_object(std::string_view name, std::shared_ptr<Saveable> object);
+  // Parts that are listed again at each save and restore.
+  struct Provider {
+    std::function<void(Tracker& here)> list;
+    // Has the value make what the checkpoint has, before list() is called; not called if it has
+    // nothing here. Empty if the value always has the parts that it lists.
+    std::function<void(const StoredParts& stored)> make = {};
+    // Throws InvalidArgumentError if make() could not. Called before anything is changed.
+    std::function<void(const StoredParts& stored)> check = {};
+  };
+  void add_provider(Provider provider);
   // True while a value is given what a checkpoint has, which may have another size.
   bool is_restoring() const;
+  // The name of the value, with those of what it is a part of.
+  std::string name() const;
+  // Of the loop.
+  local::Graph& graph() const { return *graph_; }
 
  private:
   friend struct internal::PartWalks;
@@ -122,7 +136,7 @@ class CROCHET_EXPORT Tracker {
   template <typename T>
   void list_parts(T& value);
 
-  local::Graph* graph_;                       // Null in a visit. Not owned.
+  local::Graph* graph_;                       // Not owned.
   internal::PartVisitor* visitor_ = nullptr;  // Null outside of one. Not owned.
   std::string prefix_;
   int depth_ = 0;
@@ -195,6 +209,11 @@ local::BorrowedArray borrow_elements(T& value) {
   return array;
 }
 
+// True for classes whose const objects can be tracked, as the state that a restore changes is
+// elsewhere.
+template <typename T>
+inline constexpr bool kIsHandle = false;
+
 template <typename T>
 inline constexpr bool kCanBeTracked = false;
 
@@ -251,25 +270,21 @@ void Tracker::list_parts(T& value) {
 
 template <typename T>
 void Tracker::track_provider(T& value) {
-  provide([&value](Tracker& here) {
-    const StoredParts stored = here.stored();
-    if (stored.empty()) return here.list_parts(value);
-    if (here.is_plan()) return here.visitor_->all_stored(here.prefix_);
-    if constexpr (internal::MakesItself<T>) {
-      value.make(stored);
-    } else {
-      make(stored, value);
-    }
-    here.visitor_->begin_provider();
-    here.list_parts(value);
-    here.visitor_->end_provider();
-  });
+  add_provider({.list = [&value](Tracker& here) { here.list_parts(value); },
+                .make =
+                    [&value](const StoredParts& stored) {
+                      if constexpr (internal::MakesItself<T>) {
+                        value.make(stored);
+                      } else {
+                        make(stored, value);
+                      }
+                    }});
 }
 
 template <typename T>
 void Tracker::track_value(T& value) {
   using Walks = internal::PartWalks;
-  if constexpr (std::is_const_v<T>) {
+  if constexpr (std::is_const_v<T> && !internal::kIsHandle<std::remove_const_t<T>>) {
     internal::TypeThatCannotBeTracked<T>();
   } else if constexpr (internal::TracksItself<T> || internal::TrackedByFunction<T>) {
     if constexpr (internal::MakesItself<T> || internal::MadeByFunction<T>) {

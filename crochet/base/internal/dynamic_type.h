@@ -28,4 +28,11 @@ To* dynamic_as(From* object) {
                                                                : dynamic_cast<To*>(object);
 }
 
+// True if the object is a T and of no class derived from it; false if its class is not known.
+template <typename T, typename From>
+bool is_exactly(const From& object) {
+  const std::type_info* const type = dynamic_type(object);
+  return type != nullptr && *type == typeid(T);
+}
+
 }  // namespace crochet::inline v0::internal

@@ -264,7 +264,9 @@ class RestorePlan {
     }
     object.entries.clear();
     if (stored.empty()) {
-      if (!is_partial && selection_.selects_part(name, name))
+      // What has no parts has nothing to be missed.
+      if (!is_partial && selection_.selects_part(name, name) &&
+          !object.parted->parts_for(StoredParts()).empty())
         note_missing({name, selection_.place_of(name).key, std::nullopt},
                      !rules_.allow_missing.match(name));
       return;

@@ -26,6 +26,8 @@ class CROCHET_EXPORT PartVisitor {
   virtual ~PartVisitor() = default;
 
   virtual Purpose purpose() const = 0;
+  // The name of a part with that of the value that is visited: "layers/0/weights".
+  virtual std::string full_name(const std::string& name) const = 0;
   // What the checkpoint has, by name; empty in a save.
   virtual const StoredParts& stored() const = 0;
 

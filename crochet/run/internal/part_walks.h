@@ -34,6 +34,11 @@ namespace crochet::inline v0::internal {
 // How many elements are stored under "0", "1", ..., from `first` on.
 CROCHET_EXPORT size_t stored_size(const StoredParts& stored, size_t first = 0);
 
+// Whether a restore makes objects of a type that the program lacks. Support for a library may say
+// no for types whose default constructor does not compile.
+template <typename T>
+inline constexpr bool kCanBeMade = std::default_initializable<T>;
+
 // Lists the parts of a value whose structure may change: as it is in a save, and, where a
 // checkpoint is restored, as it is stored. `here` is a Tracker at the value.
 struct PartWalks {
@@ -47,7 +52,7 @@ struct PartWalks {
   // A value that is made aside for a plan.
   template <typename T, typename Here>
   static std::unique_ptr<T> trial(const Here& here) {
-    if constexpr (std::default_initializable<T>) {
+    if constexpr (kCanBeMade<T>) {
       return std::make_unique<T>();
     } else {
       throw_cannot_make(here.prefix_);
@@ -80,7 +85,7 @@ struct PartWalks {
       for (; size > wanted; --size) value.pop_back();
     }
     if (size == wanted) return;
-    if constexpr (std::default_initializable<Part> && std::move_constructible<Part>) {
+    if constexpr (kCanBeMade<Part> && std::move_constructible<Part>) {
       value.resize(wanted);
     } else {
       throw_cannot_make(here.prefix_);
@@ -121,7 +126,7 @@ struct PartWalks {
 
   template <typename Mapped, typename Here, typename T, typename Key>
   static void make_entry(const Here& here, T& value, const Key& key) {
-    if constexpr (std::default_initializable<Mapped>) {
+    if constexpr (kCanBeMade<Mapped>) {
       value.try_emplace(key);
     } else {
       throw_cannot_make(here.prefix_);
@@ -168,7 +173,7 @@ struct PartWalks {
       auto place = value.end();
       if (!node.empty()) {
         insert_node(value, std::move(node), place);
-      } else if constexpr (std::default_initializable<Mapped>) {
+      } else if constexpr (kCanBeMade<Mapped>) {
         if constexpr (HasUniqueKeys<T>) {
           place = value.try_emplace(key).first;
         } else {
@@ -265,10 +270,10 @@ struct PartWalks {
 
   template <typename Held, typename Here, typename T>
   static void make_held(const Here& here, T& value) {
-    constexpr bool kCanBeMade = std::default_initializable<Held>;
-    if constexpr (kCanBeMade && requires { value.emplace(); }) {
+    constexpr bool kHeldCanBeMade = kCanBeMade<Held>;
+    if constexpr (kHeldCanBeMade && requires { value.emplace(); }) {
       value.emplace();
-    } else if constexpr (kCanBeMade && std::is_assignable_v<T&, std::unique_ptr<Held>>) {
+    } else if constexpr (kHeldCanBeMade && std::is_assignable_v<T&, std::unique_ptr<Held>>) {
       value = std::make_unique<Held>();
     } else {
       throw_cannot_make(here.prefix_);
@@ -299,7 +304,7 @@ struct PartWalks {
       const auto made = trial<Held>(here);
       return alternative_value(here, name, *made);
     }
-    if constexpr (std::default_initializable<Held>) {
+    if constexpr (kCanBeMade<Held>) {
       value.template emplace<kIndex>();
       alternative_value(here, name, get<kIndex>(value));
     } else {

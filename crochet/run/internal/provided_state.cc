@@ -57,14 +57,13 @@ class ListingVisitor : public PartVisitor {
  public:
   explicit ListingVisitor(const std::string& value) : value_(value) {}
 
+  std::string full_name(const std::string& name) const override {
+    return name.empty() ? value_ : join_path(value_, name);
+  }
   void all_stored(const std::string&) override {}
   void keep(std::shared_ptr<const void> object) override { kept_.push_back(std::move(object)); }
 
  protected:
-  // "layers/0/weights".
-  std::string full_name(const std::string& name) const {
-    return name.empty() ? value_ : join_path(value_, name);
-  }
   void add_name(const std::string& name) {
     if (!names_.insert(name).second)
       throw AlreadyExistsError(fmt::format("two parts have the name \"{}\"", full_name(name)));
@@ -257,7 +256,7 @@ ProvidedState::ProvidedState(local::Graph& graph, std::string name, Visit visit)
       visit_(std::move(visit)),
       copier_(StateCopier::of(graph)) {
   SavingVisitor visitor(name_);
-  Tracker here(nullptr, &visitor, "", 0);
+  Tracker here(&graph_, &visitor, "", 0);
   visit_(here);
 }
 
@@ -269,7 +268,7 @@ CapturedState ProvidedState::capture() const { return copy(Guarded::kInBackgroun
 
 CapturedState ProvidedState::copy(Guarded guarded) const {
   SavingVisitor visitor(name_);
-  Tracker here(nullptr, &visitor, "", 0);
+  Tracker here(&graph_, &visitor, "", 0);
   visit_(here);
   CapturedState state{.tensors = visitor.object_states()};
   const auto add = [&](const std::string& name, Tensor value) {
@@ -319,7 +318,7 @@ ProvidedState::Memory ProvidedState::exchange_memory(Memory memory) const {
 
 std::vector<StatePart> ProvidedState::parts_for(const StoredParts& stored) const {
   PlanningVisitor visitor(name_, stored);
-  Tracker here(nullptr, &visitor, "", 0);
+  Tracker here(&graph_, &visitor, "", 0);
   visit_(here);
   return visitor.take_parts();
 }
@@ -327,21 +326,21 @@ std::vector<StatePart> ProvidedState::parts_for(const StoredParts& stored) const
 void ProvidedState::restore_parts(const StoredParts& stored, const TensorMap& state) {
   graph_.fences().drain();
   RestoringVisitor visitor(name_, stored, state);
-  Tracker here(nullptr, &visitor, "", 0);
+  Tracker here(&graph_, &visitor, "", 0);
   visit_(here);
   visitor.check_all_restored();
 }
 
 std::map<std::string, Shape> ProvidedState::present_shapes() const {
   ShapesVisitor visitor(name_);
-  Tracker here(nullptr, &visitor, "", 0);
+  Tracker here(&graph_, &visitor, "", 0);
   visit_(here);
   return visitor.take_shapes();
 }
 
 std::optional<double> ProvidedState::epochs() const {
   EpochsVisitor visitor(name_);
-  Tracker here(nullptr, &visitor, "", 0);
+  Tracker here(&graph_, &visitor, "", 0);
   visit_(here);
   return visitor.progress();
 }

@@ -41,6 +41,20 @@ else()
   message(STATUS "crochet/mpi is skipped: CROCHET_MPI is ${CROCHET_MPI}, and no MPI for C (libopenmpi-dev, openmpi-bin) was found or requested")
 endif()
 
+# The same for the component `libtorch`.
+set(CROCHET_LIBTORCH "AUTO" CACHE STRING "Build the component for LibTorch: AUTO, ON or OFF")
+set_property(CACHE CROCHET_LIBTORCH PROPERTY STRINGS AUTO ON OFF)
+if(CROCHET_LIBTORCH STREQUAL "AUTO")
+  find_package(LibTorch QUIET)
+elseif(CROCHET_LIBTORCH)
+  find_package(LibTorch REQUIRED)
+endif()
+if(LibTorch_FOUND)
+  message(STATUS "LibTorch ${LibTorch_VERSION}: ${LibTorch_CPU_LIBRARY}")
+else()
+  message(STATUS "libtorch is skipped: CROCHET_LIBTORCH is ${CROCHET_LIBTORCH}, and no LibTorch was found or requested; install libtorch-dev, or set LIBTORCH_ROOT to an unpacked one")
+endif()
+
 # A library that makes crochet faster is used if it is found (AUTO), always (ON) or never (OFF).
 set(CROCHET_ISAL "AUTO" CACHE STRING "Compute checksums with ISA-L: AUTO, ON or OFF")
 set(CROCHET_URING "AUTO" CACHE STRING "Write and read large files with liburing: AUTO, ON or OFF")
@@ -48,6 +62,7 @@ set_property(CACHE CROCHET_ISAL CROCHET_URING PROPERTY STRINGS AUTO ON OFF)
 
 set(CROCHET_WITH_TENSORFLOW ${TensorFlowC_FOUND})
 set(CROCHET_WITH_MPI ${MPI_C_FOUND})
+set(CROCHET_WITH_LIBTORCH ${LibTorch_FOUND})
 include(CrochetLibraries)
 if(crochet_missing_libraries)
   message(FATAL_ERROR "not found: ${crochet_missing_libraries}; scripts/install-dependencies installs them")

@@ -25,6 +25,12 @@ if(CROCHET_WITH_MPI)
   install(EXPORT crochetMpiTargets NAMESPACE crochet:: DESTINATION ${package_dir}
           COMPONENT development)
 endif()
+if(CROCHET_WITH_LIBTORCH)
+  install(FILES ${PROJECT_SOURCE_DIR}/cmake/FindLibTorch.cmake DESTINATION ${package_dir}
+          COMPONENT development)
+  install(EXPORT crochetLibTorchTargets NAMESPACE crochet:: DESTINATION ${package_dir}
+          COMPONENT development)
+endif()
 
 # A static library names the libraries that it needs; a shared one brings them itself.
 list(TRANSFORM crochet_linked_libraries PREPEND -l OUTPUT_VARIABLE linked)

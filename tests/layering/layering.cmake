@@ -35,11 +35,11 @@ set(table
     "engines/tensorflow | monitor session tensor io base"
     "engines/tensorflow/builder | engines/tensorflow monitor session tensor io base"
     "run                | hooks engines/local monitor summary checkpoint session tensor io group base"
-    "engines/libtorch   | run hooks engines/local monitor summary checkpoint session tensor io group base"
+    "libtorch           | run hooks engines/local monitor summary checkpoint session tensor io group base"
     "mpi                | group base"
     "testing            | *"
     "tools              | checkpoint summary session tensor io base version.h"
-    ".                  | * . engines/tensorflow engines/libtorch")
+    ".                  | * . engines/tensorflow libtorch")
 set(core base group io tensor session checkpoint summary monitor hooks engines/local run)
 
 foreach(line IN LISTS table)

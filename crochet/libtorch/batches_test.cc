@@ -1,0 +1,104 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/libtorch/batches.h"
+
+#include <stdexcept>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "crochet/base/error.h"
+
+namespace crochet {
+namespace {
+
+using testing::ElementsAre;
+
+// Its batches are their indices. Fails for an index, once.
+class Indices {
+ public:
+  explicit Indices(size_t size, size_t bad = 1000) : size_(size), bad_(bad) {}
+  std::vector<size_t> get_batch(const std::vector<size_t>& indices) {
+    for (const size_t index : indices)
+      if (index == bad_) {
+        bad_ = 1000;
+        throw std::runtime_error("cannot read");
+      }
+    return indices;
+  }
+  torch::optional<size_t> size() const { return size_; }
+
+ private:
+  size_t size_;
+  size_t bad_;
+};
+
+std::vector<size_t> next_batches(libtorch::Batches<Indices>& batches, int count) {
+  std::vector<size_t> all;
+  for (int i = 0; i < count; ++i)
+    for (const size_t index : batches.next()) all.push_back(index);
+  return all;
+}
+
+TEST(BatchesTest, HaveTheOrderOfEpochsWhateverIsReadAhead) {
+  Epochs<int> epochs(10, {.batch_size = 3, .seed = 4});
+  std::vector<size_t> expected;
+  for (int i = 0; i < 9; ++i) {
+    const auto batch = epochs.next();
+    for (const int64_t place : batch) expected.push_back(static_cast<size_t>(place));
+  }
+  for (const size_t read_ahead : {0, 1, 2, 7}) {
+    libtorch::Batches batches(Indices(10), {.batch_size = 3, .seed = 4}, read_ahead);
+    EXPECT_EQ(next_batches(batches, 9), expected) << read_ahead;
+  }
+}
+
+TEST(BatchesTest, ContinueAtTheBatchThatWasNotTaken) {
+  for (int taken = 0; taken <= 9; ++taken) {
+    libtorch::Batches whole(Indices(10), {.batch_size = 3, .seed = 4});
+    next_batches(whole, taken);
+    libtorch::Batches other(Indices(10), {.batch_size = 3, .seed = 8});
+    next_batches(other, 2);
+    other.restore(whole.save());
+    EXPECT_EQ(next_batches(other, 5), next_batches(whole, 5)) << taken;
+  }
+}
+
+TEST(BatchesTest, EndAfterTheLastEpoch) {
+  libtorch::Batches batches(Indices(4), {.batch_size = 3, .num_epochs = 2});
+  EXPECT_EQ(next_batches(batches, 4).size(), 8U);
+  EXPECT_THROW(batches.next(), OutOfRangeError);
+  EXPECT_THROW(batches.next(), OutOfRangeError);
+  EXPECT_EQ(batches.completed(), 2);
+}
+
+TEST(BatchesTest, ReadABatchAgainThatCouldNotBeRead) {
+  for (const size_t read_ahead : {0, 3}) {
+    libtorch::Batches batches(Indices(6, 4), {.batch_size = 2, .shuffle = false}, read_ahead);
+    EXPECT_THAT(batches.next(), ElementsAre(0, 1));
+    EXPECT_THAT(batches.next(), ElementsAre(2, 3));
+    EXPECT_THROW(batches.next(), std::runtime_error);
+    EXPECT_THAT(batches.next(), ElementsAre(4, 5));
+    EXPECT_THAT(batches.next(), ElementsAre(0, 1));
+  }
+}
+
+TEST(BatchesTest, TakeDatasetsOfLibTorch) {
+  struct Squares : torch::data::Dataset<Squares> {
+    torch::data::Example<> get(size_t index) override {
+      return {torch::tensor(static_cast<int64_t>(index)),
+              torch::tensor(static_cast<int64_t>(index * index))};
+    }
+    torch::optional<size_t> size() const override { return 6; }
+  };
+  libtorch::Batches batches(Squares().map(torch::data::transforms::Stack<>()),
+                            {.batch_size = 4, .shuffle = false});
+  const auto [x, y] = batches.next();
+  EXPECT_TRUE(x.equal(torch::arange(4)));
+  EXPECT_TRUE(y.equal(torch::arange(4) * torch::arange(4)));
+}
+
+}  // namespace
+}  // namespace crochet

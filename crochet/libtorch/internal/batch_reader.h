@@ -1,0 +1,43 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "crochet/base/export.h"
+
+namespace crochet::inline v0::libtorch {
+
+// Reads batches in a thread of its own, in the order in which they are requested. For one caller,
+// in one process.
+class CROCHET_EXPORT BatchReader {
+ public:
+  using Batch = std::shared_ptr<void>;
+  using Read = std::function<Batch(const std::vector<size_t>& elements)>;
+
+  // Without a thread, take() reads.
+  BatchReader(Read read, bool has_thread);
+  // Waits for the batch that is being read.
+  ~BatchReader();
+  BatchReader(const BatchReader&) = delete;
+  BatchReader& operator=(const BatchReader&) = delete;
+
+  void request(std::vector<size_t> elements);
+  // The batches that are requested and not taken.
+  size_t num_requested() const;
+  // The batch that was requested first, once it is read. Throws what reading it threw. Requires:
+  // num_requested() > 0.
+  Batch take();
+  // Forgets all requests.
+  void clear();
+
+ private:
+  class Queue;
+
+  const std::shared_ptr<Queue> queue_;  // Not shared.
+};
+
+}  // namespace crochet::inline v0::libtorch

@@ -1,0 +1,132 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <torch/optim/schedulers/lr_scheduler.h>
+#if __has_include(<torch/optim/schedulers/reduce_on_plateau_scheduler.h>)
+#include <torch/optim/schedulers/reduce_on_plateau_scheduler.h>
+#define CROCHET_HAS_REDUCE_ON_PLATEAU 1
+#endif
+
+#include "crochet/base/error.h"
+#include "crochet/libtorch/tensor.h"
+#include "crochet/libtorch/tensor_memory.h"
+#include "crochet/libtorch/track.h"
+#include "crochet/libtorch/tracked_tensor.h"
+#include "crochet/libtorch/scalar_type.h"
+#include "crochet/tensor/fmt.h"
+
+namespace crochet::inline v0 {
+namespace {
+
+// Protected members may be named by a derived class.
+struct OpenScheduler : torch::optim::LRScheduler {
+  static auto step_count() { return &OpenScheduler::step_count_; }
+};
+
+#ifdef CROCHET_HAS_REDUCE_ON_PLATEAU
+// Private ones by an explicit instantiation.
+template <typename Tag, typename Tag::Member kMember>
+struct OpenedMember {
+  friend typename Tag::Member member_of(Tag) { return kMember; }
+};
+using Plateau = torch::optim::ReduceLROnPlateauScheduler;
+struct PlateauBest {
+  using Member = float Plateau::*;
+  friend Member member_of(PlateauBest);
+};
+template struct OpenedMember<PlateauBest, &Plateau::best>;
+struct PlateauBadEpochs {
+  using Member = int Plateau::*;
+  friend Member member_of(PlateauBadEpochs);
+};
+template struct OpenedMember<PlateauBadEpochs, &Plateau::num_bad_epochs>;
+struct PlateauCooldown {
+  using Member = int Plateau::*;
+  friend Member member_of(PlateauCooldown);
+};
+template struct OpenedMember<PlateauCooldown, &Plateau::cooldown_counter>;
+struct PlateauEpoch {
+  using Member = int Plateau::*;
+  friend Member member_of(PlateauEpoch);
+};
+template struct OpenedMember<PlateauEpoch, &Plateau::last_epoch>;
+#endif
+
+}  // namespace
+
+void track(Tracker& tracker, torch::optim::LRScheduler& scheduler) {
+  tracker("step_count", scheduler.*OpenScheduler::step_count());
+}
+
+void track(Tracker& tracker, torch::optim::ReduceLROnPlateauScheduler& scheduler) {
+#ifdef CROCHET_HAS_REDUCE_ON_PLATEAU
+  tracker("best", scheduler.*member_of(PlateauBest()))(
+      "num_bad_epochs", scheduler.*member_of(PlateauBadEpochs()))(
+      "cooldown_counter", scheduler.*member_of(PlateauCooldown()))(
+      "last_epoch", scheduler.*member_of(PlateauEpoch()));
+#else
+  static_cast<void>(scheduler);
+  throw UnimplementedError(fmt::format(
+      "\"{}\": this version of LibTorch has no ReduceLROnPlateauScheduler", tracker.name()));
+#endif
+}
+
+void track(Tracker& tracker, at::Tensor& tensor) {
+  tracker.add_provider(
+      {.list =
+           [&tensor](Tracker& here) {
+             if (tensor.defined()) libtorch::track_tensor(here, "", tensor, nullptr);
+           },
+       .make =
+           [&tensor](const StoredParts& stored) {
+             const StoredParts::Part* const own = stored.find("");
+             if (tensor.defined() || own == nullptr) return;
+             tensor = libtorch::to_torch(Tensor(own->dtype, own->shape));
+           },
+       .check =
+           [&tensor, name = tracker.name()](const StoredParts& stored) {
+             const StoredParts::Part* const own = stored.find("");
+             if (own == nullptr)
+               throw InvalidArgumentError(
+                   fmt::format("\"{}\": found parts of a value, expected one tensor", name));
+             if (tensor.defined() && (libtorch::dtype_of(tensor.scalar_type()) != own->dtype ||
+                                      libtorch::shape_of(tensor) != own->shape))
+               throw InvalidArgumentError(fmt::format(
+                   "\"{}\": found {} {}, expected {}: leave the tensor undefined before the "
+                   "restore if its type or shape may change",
+                   name, own->dtype, own->shape, libtorch::describe(tensor)));
+           }});
+}
+
+void track(Tracker& tracker, const at::Generator& generator) {
+  if (!generator.defined())
+    throw InvalidArgumentError(
+        fmt::format("\"{}\" is tracked, but is an undefined generator", tracker.name()));
+  tracker.add_object(
+      "", internal::make_saveable(
+              [generator = at::Generator(generator)]() mutable {
+                const std::lock_guard lock(generator.mutex());
+                return TensorMap{{"", libtorch::to_tensor(generator.get_state())}};
+              },
+              [generator = at::Generator(generator)](const TensorMap& state) mutable {
+                const auto found = state.find("");
+                if (found == state.end() || found->second.dtype() != DType::kUint8)
+                  throw InvalidArgumentError("expected the bytes of a generator's state");
+                const at::Tensor bytes = libtorch::to_torch(found->second);
+                const std::lock_guard lock(generator.mutex());
+                try {
+                  generator.set_state(bytes);
+                } catch (const c10::Error& error) {
+                  throw InvalidArgumentError(
+                      fmt::format("found {} bytes that are not the state of this generator: {}",
+                                  bytes.numel(), error.what_without_backtrace()));
+                }
+              }));
+}
+
+}  // namespace crochet::inline v0

@@ -1,0 +1,81 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/libtorch/tracked_tensor.h"
+
+#include <string>
+#include <utility>
+
+#include <c10/core/Storage.h>
+#include <torch/types.h>
+
+#include "crochet/base/error.h"
+#include "crochet/io/path.h"
+#include "crochet/libtorch/tensor.h"
+#include "crochet/libtorch/tensor_memory.h"
+#include "crochet/tensor/fmt.h"
+
+namespace crochet::inline v0::libtorch {
+namespace {
+
+// Throws: FailedPreconditionError if the tensor has been moved since it was tracked.
+local::ArrayView view_of(const at::Tensor& tensor, const std::string& name) {
+  if (!is_plain(tensor))
+    throw FailedPreconditionError(
+        fmt::format("tensor \"{}\" is not as it was when it was tracked: it is {} now, or has other "
+                    "strides; move modules to their device and layout before they are tracked",
+                    name, describe(tensor)));
+  return {.dtype = checked_dtype(tensor),
+          .shape = shape_of(tensor),
+          .data = static_cast<std::byte*>(tensor.data_ptr())};
+}
+
+// Elements that are copied by LibTorch: those on a device, or with other strides.
+class TensorObject final : public Saveable {
+ public:
+  explicit TensorObject(at::Tensor tensor) : tensor_(std::move(tensor)) {}
+
+  TensorMap save() const override { return {{"", to_tensor(tensor_)}}; }
+
+  void restore(const TensorMap& state) override {
+    const Tensor& value = single_value_of(state);
+    const DType dtype = checked_dtype(tensor_);
+    if (value.dtype() != dtype || value.shape() != shape_of(tensor_))
+      throw InvalidArgumentError(fmt::format("found {}, expected {} {}", crochet::describe(value),
+                                             dtype, shape_of(tensor_)));
+    const at::NoGradGuard no_grad;
+    tensor_.copy_(to_torch(value));
+  }
+
+ private:
+  static const Tensor& single_value_of(const TensorMap& state) {
+    const auto found = state.find("");
+    if (found == state.end() || state.size() != 1)
+      throw InvalidArgumentError(
+          fmt::format("found {} values, expected those of one tensor", state.size()));
+    return found->second;
+  }
+
+  at::Tensor tensor_;
+};
+
+}  // namespace
+
+void track_tensor(const Tracker& tracker, std::string_view name, const at::Tensor& tensor,
+                  std::shared_ptr<local::WriteFence> fence) {
+  Tracker here = tracker;
+  const std::string full_name = name.empty() ? tracker.name() : join_path(tracker.name(), name);
+  try {
+    static_cast<void>(checked_dtype(tensor));
+  } catch (const InvalidArgumentError& error) {
+    throw InvalidArgumentError(fmt::format("tensor \"{}\": {}", full_name, error.what()));
+  }
+  if (!is_plain(tensor)) return here.add_object(name, std::make_shared<TensorObject>(tensor));
+  local::BorrowedArray array = {.view = [tensor, full_name] { return view_of(tensor, full_name); }};
+  if (fence) {
+    array.fence = std::move(fence);
+    array.owner = [tensor] { return std::make_shared<c10::Storage>(tensor.storage()); };
+  }
+  here.add_array(name, std::move(array));
+}
+
+}  // namespace crochet::inline v0::libtorch

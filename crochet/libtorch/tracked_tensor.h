@@ -1,0 +1,24 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include <ATen/core/Tensor.h>
+
+#include "crochet/engines/local/write_fence.h"
+#include "crochet/run/tracker.h"
+
+namespace crochet::inline v0::libtorch {
+
+// Tracks the elements of a tensor, which are saved and restored in place. Its memory may move; its
+// type, shape and device stay. With a fence, snapshots copy it in the background if it is in the
+// CPU's memory, row-major; otherwise, and without a fence, at once.
+//
+// Requires: without a fence, the tracker lists its parts at each save.
+// Throws: InvalidArgumentError for a tensor that checkpoints cannot have.
+void track_tensor(const Tracker& tracker, std::string_view name, const at::Tensor& tensor,
+                  std::shared_ptr<local::WriteFence> fence);
+
+}  // namespace crochet::inline v0::libtorch

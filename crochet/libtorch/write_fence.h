@@ -1,0 +1,36 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "crochet/engines/local/graph.h"
+#include "crochet/engines/local/write_fence.h"
+
+namespace crochet::inline v0::libtorch {
+
+// Announces each write of a LibTorch operator to a tensor on the CPU before it happens, so that
+// parameters and the state of optimizers are copied in the background while a step runs.
+//
+// While copies are pending, an observer of operators is installed, which costs about 1 us for each
+// operator. It knows from an operator's schema to which arguments it writes. It does not see:
+//
+// - writes by raw pointer (data_ptr(), accessors, from_blob aliases);
+// - writes that a schema does not have, as of batch norm to its running statistics: buffers of
+//   modules are therefore copied between the steps;
+// - operators on a thread that has switched observers off (at::DisableRecordFunctionGuard).
+//
+// LoopOptions::check_torn_snapshots finds such writes.
+class OperatorFence : public local::WriteFence {
+ public:
+  // The one of a graph.
+  static std::shared_ptr<OperatorFence> of(local::Graph& graph);
+
+  OperatorFence() = default;
+
+ protected:
+  void raise() override;
+  void lower() noexcept override;
+};
+
+}  // namespace crochet::inline v0::libtorch

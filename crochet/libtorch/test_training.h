@@ -83,6 +83,7 @@ struct TestTraining {
   explicit TestTraining(const std::string& kind);
   void step();
 
+  const std::string kind;
   TestNet net;
   std::unique_ptr<torch::optim::Optimizer> optimizer;
   torch::optim::StepLR schedule;

@@ -18,6 +18,8 @@
 #include <ATen/core/ivalue.h>
 #include <ATen/record_function.h>
 
+#include "crochet/base/internal/immortal.h"
+
 // The layout of at::RecordFunction depends on it, and LibTorch is always built with it.
 #ifndef NDEBUG
 #error "compile this file with NDEBUG"
@@ -66,12 +68,11 @@ class WrittenArguments {
   const std::vector<size_t> none_;
 };
 
-// The fences that are raised, of all graphs, and the observer that serves them. Never destroyed, as
-// operators may run on any thread at the end of the process.
+// The fences that are raised, of all graphs, and the observer that serves them.
 class Observer {
  public:
   static Observer& instance() {
-    static auto* const observer = new Observer;
+    static Immortal<Observer> observer;
     return *observer;
   }
 

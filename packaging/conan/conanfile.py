@@ -84,6 +84,8 @@ class CrochetConan(ConanFile):
             "CROCHET_ISAL": bool(self.options.isal),
             "CROCHET_URING": bool(self.options.uring),
             "CROCHET_TENSORFLOW": False,
+            "CROCHET_LIBTORCH": False,
+            "CROCHET_MPI": False,
         })
         toolchain.generate()
         CMakeDeps(self).generate()

@@ -16,6 +16,8 @@ vcpkg_cmake_configure(
   OPTIONS -DCROCHET_BUILD_TESTS=OFF
           -DCROCHET_BUILD_EXAMPLES=OFF
           -DCROCHET_TENSORFLOW=OFF
+          -DCROCHET_LIBTORCH=OFF
+          -DCROCHET_MPI=OFF
           ${features})
 vcpkg_cmake_install()
 vcpkg_cmake_config_fixup(CONFIG_PATH lib/cmake/crochet)

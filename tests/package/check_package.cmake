@@ -38,8 +38,10 @@ endforeach()
 set(configure ${CMAKE_COMMAND} -S ${consumer} -G Ninja -D CMAKE_PREFIX_PATH=${prefix} -D
     CMAKE_CXX_COMPILER=${compiler} -D CMAKE_CXX_FLAGS=${flags})
 file(GLOB_RECURSE with_mpi ${prefix}/*/crochetMpiTargets.cmake)
+file(GLOB_RECURSE with_libtorch ${prefix}/*/crochetLibTorchTargets.cmake)
 set(with ${configure} -B ${scratch}/build -D WITH_TENSORFLOW=${with_tensorflow} -D
-    CROCHET_PYTHON=${python} -D TENSORFLOW_ROOT=${root} -D WITH_MPI=${with_mpi})
+    CROCHET_PYTHON=${python} -D TENSORFLOW_ROOT=${root} -D WITH_MPI=${with_mpi} -D
+    WITH_LIBTORCH=${with_libtorch})
 run(${with})
 run(${CMAKE_COMMAND} --build ${scratch}/build)
 run(${scratch}/build/core ${scratch}/checkpoints)
@@ -51,6 +53,9 @@ if(with_tensorflow)
 endif()
 if(with_mpi)
   run(${scratch}/build/with_mpi)
+endif()
+if(with_libtorch)
+  run(${scratch}/build/with_libtorch ${scratch}/libtorch_checkpoints)
 endif()
 
 # No path of the build or of the first prefix has been kept.

@@ -1,0 +1,119 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/libtorch/c10d_store.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include "crochet/base/error.h"
+
+namespace crochet::inline v0::libtorch {
+namespace {
+
+// Each value has this in front of it, so that it differs from kAbsent.
+constexpr uint8_t kPresent = '=';
+const std::vector<uint8_t> kAbsent = {'-'};
+
+// How often get() asks: soon at first, as ranks are rarely far apart.
+constexpr std::chrono::microseconds kFirstPause(50);
+constexpr std::chrono::milliseconds kLongestPause(10);
+
+std::chrono::milliseconds milliseconds(double secs) {
+  // LibTorch takes 0 for "no limit".
+  return std::max(std::chrono::duration_cast<std::chrono::milliseconds>(from_seconds(secs)),
+                  std::chrono::milliseconds(1));
+}
+
+// Calls `operation`, with crochet's errors.
+template <typename Operation>
+auto translated(const std::string& where, const Operation& operation) {
+  try {
+    return operation();
+  } catch (const std::exception& error) {
+    throw UnavailableError(fmt::format("{}: {}", where, c10d_message(error)));
+  }
+}
+
+}  // namespace
+
+std::string c10d_message(const std::exception& error) {
+  // Before any backtrace, which begins on a line of its own.
+  const std::string message = error.what();
+  return message.substr(0, message.find('\n'));
+}
+
+c10::intrusive_ptr<c10d::Store> open_tcp_store(const TcpStoreOptions& options) {
+  const std::string where =
+      fmt::format("{}: {} a store at {}:{}", options.who,
+                  options.is_server ? "cannot serve" : "cannot reach", options.host, options.port);
+  return translated(where, [&]() -> c10::intrusive_ptr<c10d::Store> {
+    c10d::TCPStoreOptions tcp;
+    tcp.port = options.port;
+    tcp.isServer = options.is_server;
+    tcp.waitWorkers = false;
+    tcp.timeout = milliseconds(options.timeout_secs);
+    auto store = c10::make_intrusive<c10d::TCPStore>(options.host, tcp);
+    // In LibTorch 1.13, this is what limits the time that later operations wait for a server that
+    // does not respond.
+    store->set("crochet/open", std::vector<uint8_t>{kPresent});
+    store->wait({"crochet/open"}, tcp.timeout);
+    return store;
+  });
+}
+
+uint16_t port_of(const c10d::Store& store) {
+  return static_cast<const c10d::TCPStore&>(store).getPort();
+}
+
+C10dStore::C10dStore(c10::intrusive_ptr<c10d::Store> store, std::string where)
+    : store_(std::move(store)), where_(std::move(where)) {}
+
+C10dStore::~C10dStore() = default;
+
+void C10dStore::set(const std::string& key, std::string_view value) {
+  std::vector<uint8_t> bytes = {kPresent};
+  bytes.insert(bytes.end(), value.begin(), value.end());
+  translated(where_, [&] { store_->set(key, bytes); });
+}
+
+std::optional<std::string> C10dStore::get(const std::string& key, Clock::Duration timeout) {
+  Clock& clock = Clock::real();
+  const Clock::TimePoint deadline = clock.now() + timeout;
+  Clock::Duration pause = kFirstPause;
+  while (true) {
+    if (std::optional<std::string> value = get(key)) return value;
+    const Clock::Duration rest = deadline - clock.now();
+    if (rest <= Clock::Duration::zero()) return std::nullopt;
+    clock.sleep_for(std::min(pause, rest));
+    pause = std::min<Clock::Duration>(pause * 3 / 2, kLongestPause);
+  }
+}
+
+std::optional<std::string> C10dStore::get(const std::string& key) {
+  // Unlike Store::get, this does not wait. It returns kAbsent if there is no such key, and never
+  // changes anything, because no value is kAbsent.
+  const std::vector<uint8_t> bytes =
+      translated(where_, [&] { return store_->compareSet(key, kAbsent, kAbsent); });
+  if (bytes == kAbsent) return std::nullopt;
+  if (bytes.empty() || bytes.front() != kPresent)
+    throw UnavailableError(
+        fmt::format("{}: the value of \"{}\" is not crochet's: another program uses the same keys",
+                    where_, key));
+  return std::string(bytes.begin() + 1, bytes.end());
+}
+
+int64_t C10dStore::add(const std::string& key, int64_t amount) {
+  return translated(where_, [&] { return store_->add(key, amount); });
+}
+
+void C10dStore::remove(const std::string& key) {
+  translated(where_, [&] { store_->deleteKey(key); });
+}
+
+}  // namespace crochet::inline v0::libtorch

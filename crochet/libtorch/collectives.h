@@ -1,0 +1,59 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "crochet/base/clock.h"
+#include "crochet/base/error.h"
+#include "crochet/group/group.h"
+
+namespace crochet::inline v0::libtorch {
+
+// Operations on tensors by all ranks of a group, by LibTorch's Gloo. Each rank starts the same ones
+// in the same order, with tensors of the same size and type, on the CPU: with other sizes Gloo ends
+// the process.
+//
+// After an error the connections are lost: each later call throws it again.
+class Collectives {
+ public:
+  // Called by all ranks of the group. `host` is where the others reach this rank, if it is rank 0;
+  // empty for MASTER_ADDR, or else the name of the machine.
+  // Throws: UnavailableError; DeadlineExceededError; what the group throws.
+  Collectives(Group& group, const std::string& host, double timeout_secs);
+  // Abandons what has been started.
+  ~Collectives();
+  Collectives(const Collectives&) = delete;
+  Collectives& operator=(const Collectives&) = delete;
+
+  // Replaces the values by their sums over all ranks. Does not wait. For any thread, one at a time.
+  void start_sum(const at::Tensor& values);
+  // Replaces them by those of rank 0. Does not wait.
+  void start_broadcast(const at::Tensor& values);
+  // Waits for all that was started.
+  // Throws: DeadlineExceededError if the ranks need longer than the limit; UnavailableError if one
+  // is lost. The message names the ranks that do not respond.
+  void finish();
+
+ private:
+  struct Connection;
+
+  void connect(Group& group, const std::string& host);
+  template <typename Operation>
+  void guarded(const char* action, const Operation& operation);
+  void fail [[noreturn]] (const std::string& action, const std::exception& error);
+  std::string silent_ranks() noexcept;
+
+  const int rank_;
+  const int size_;
+  const double timeout_secs_;
+  std::unique_ptr<Connection> connection_;
+  std::exception_ptr error_;
+};
+
+}  // namespace crochet::inline v0::libtorch

@@ -1,0 +1,78 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/libtorch/module_layout.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <torch/nn/module.h>
+
+#include "crochet/base/error.h"
+#include "crochet/group/message_bytes.h"
+#include "crochet/io/crc32c.h"
+
+namespace crochet::inline v0::libtorch {
+namespace {
+
+template <typename Items>
+std::vector<NamedTensor> without_repetitions(const Items& items) {
+  std::vector<NamedTensor> all;
+  std::unordered_set<const at::TensorImpl*> seen;
+  for (const auto& item : items)
+    if (item.value().defined() && seen.insert(item.value().unsafeGetTensorImpl()).second)
+      all.push_back({item.key(), item.value()});
+  return all;
+}
+
+std::string joined(const std::vector<std::string>& lines) {
+  internal::MessageWriter writer;
+  for (const std::string& line : lines) writer.text(line);
+  return writer.take();
+}
+
+// How `own` differs from the chief's lines; empty if it does not.
+std::string difference(const std::string& chiefs, const std::vector<std::string>& own) {
+  internal::MessageReader reader(chiefs);
+  for (const std::string& line : own) {
+    if (reader.rest().empty()) return fmt::format("has {}, rank 0 has no such", line);
+    const std::string_view expected = reader.text();
+    if (line != expected) return fmt::format("has {}, rank 0 has {}", line, expected);
+  }
+  if (reader.rest().empty()) return "";
+  return fmt::format("has nothing in the place of rank 0's {}", reader.text());
+}
+
+}  // namespace
+
+std::vector<NamedTensor> parameters_of(const torch::nn::Module& module) {
+  return without_repetitions(module.named_parameters());
+}
+
+std::vector<NamedTensor> buffers_of(const torch::nn::Module& module) {
+  return without_repetitions(module.named_buffers());
+}
+
+std::string describe_layout(const char* kind, const NamedTensor& value) {
+  return fmt::format(
+      "{} \"{}\": {} [{}]{}", kind, value.name, c10::toString(value.tensor.scalar_type()),
+      fmt::join(value.tensor.sizes(), ", "), value.tensor.requires_grad() ? ", requires grad" : "");
+}
+
+void check_same_lines(Group& group, const std::vector<std::string>& lines) {
+  const std::string own = joined(lines);
+  const std::string sum = fmt::format("{:08x} {}", crc32c(std::string_view(own)), own.size());
+  const std::vector<std::string> sums = group.all_gather(sum);
+  if (std::all_of(sums.begin(), sums.end(), [&](const auto& each) { return each == sums[0]; }))
+    return;
+  const std::string chiefs = group.broadcast(own);
+  const std::vector<std::string> differences = group.all_gather(difference(chiefs, lines));
+  for (size_t rank = 0; rank < differences.size(); ++rank)
+    if (!differences[rank].empty())
+      throw InvalidArgumentError(fmt::format("libtorch::DataParallel: rank {} of {} {}", rank,
+                                             group.size(), differences[rank]));
+}
+
+}  // namespace crochet::inline v0::libtorch

@@ -5,12 +5,13 @@
 #include <string>
 #include <typeinfo>
 
+#include "crochet/base/export.h"
 #include "crochet/base/internal/dynamic_type.h"
 
 namespace crochet::inline v0 {
 
 // The name of a C++ class without its namespaces and template arguments: "StopAtStepHook".
-std::string class_name(const std::type_info& type);
+CROCHET_EXPORT std::string class_name(const std::type_info& type);
 
 // The name of the object's class at run time, or `unknown` if the class was compiled without
 // run-time type information.

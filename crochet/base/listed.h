@@ -5,9 +5,11 @@
 #include <span>
 #include <string>
 
+#include "crochet/base/export.h"
+
 namespace crochet::inline v0::internal {
 
 // The texts for a message: "a, b, c", or the first 8 of them "and 3 more".
-std::string listed(std::span<const std::string> texts);
+CROCHET_EXPORT std::string listed(std::span<const std::string> texts);
 
 }  // namespace crochet::inline v0::internal

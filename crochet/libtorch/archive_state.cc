@@ -34,8 +34,8 @@ struct ArchiveModule {
 };
 template struct OpenedArchive<ArchiveModule, &torch::serialize::OutputArchive::module_>;
 
-// What is no tensor is saved as a text with its type, "int 5", since a tensor without dimensions is
-// another thing to load(). Numbers are exact.
+// What is not a tensor is saved as a text with its type, "int 5", since load() distinguishes it
+// from a tensor without dimensions. Numbers are exact.
 std::string text_of(const c10::IValue& value, const std::string& name) {
   if (value.isInt()) return fmt::format("int {}", value.toInt());
   if (value.isDouble()) return fmt::format("double {:a}", value.toDouble());
@@ -116,8 +116,8 @@ void write_values(const Node& node, torch::serialize::OutputArchive& archive) {
       archive.write(name, nested);
     } else if (child.value->dtype() == DType::kString) {
       if (child.value->num_elements() != 1)
-        throw InvalidArgumentError(fmt::format("\"{}\": found {} texts, expected one", name,
-                                               child.value->num_elements()));
+        throw InvalidArgumentError(
+            fmt::format("\"{}\": found {} texts, expected one", name, child.value->num_elements()));
       archive.write(name, value_of(child.value->strings()[0], name));
     } else {
       archive.write(name, to_torch(*child.value), true);
@@ -151,10 +151,10 @@ void load_archive(const TensorMap& values, const ArchiveFunctions& functions) {
 }
 
 void track_archive(Tracker& tracker, ArchiveFunctions functions) {
-  tracker.add_object(
-      "", internal::make_saveable(
-              [functions] { return values_of_archive(functions); },
-              [functions](const TensorMap& state) { load_archive(state, functions); }));
+  tracker.add_object("",
+                     internal::make_saveable(
+                         [functions] { return values_of_archive(functions); },
+                         [functions](const TensorMap& state) { load_archive(state, functions); }));
 }
 
 }  // namespace libtorch

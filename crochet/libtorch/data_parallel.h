@@ -32,8 +32,9 @@ struct DataParallelOptions {
 // averaged over the ranks, so that all make the same update.
 //
 //   const std::shared_ptr<Group> group = libtorch::join();
-//   libtorch::DataParallel parallel(*net, group);   // Before loop.run(); all ranks have rank 0's
-//   net. loop.run([&] {
+//   // Before loop.run(). All ranks then have the net of rank 0.
+//   libtorch::DataParallel parallel(*net, group);
+//   loop.run([&] {
 //     adam.zero_grad();
 //     loss_of(net, my_part_of_the_batch()).backward();
 //     parallel.finish();

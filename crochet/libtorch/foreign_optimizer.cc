@@ -29,7 +29,7 @@ std::string parameter_key(size_t group, size_t place) {
   return fmt::format("{}params/{}", group_archive(group), place);
 }
 
-// A text value of an archive; "" if it is none.
+// A text value of an archive; "" for any other value.
 std::string text_at(const TensorMap& values, const std::string& key) {
   const auto found = values.find(key);
   if (found == values.end() || found->second.dtype() != DType::kString ||
@@ -77,9 +77,7 @@ class ForeignOptimizer final : public Saveable {
             .load = [this](torch::serialize::InputArchive& archive) { optimizer_.load(archive); }};
   }
 
-  std::string own_class() const {
-    return class_name_of(optimizer_, "a class that is not known");
-  }
+  std::string own_class() const { return class_name_of(optimizer_, "a class that is not known"); }
 
   void check_class(const TensorMap& state) const {
     const auto found = state.find(kClassKey);
@@ -170,8 +168,7 @@ class ForeignOptimizer final : public Saveable {
         options.emplace(each->first.substr(prefix.size()), each->second);
       if (options.empty()) continue;
       auto& own = optimizer_.param_groups()[group].options();
-      load_archive(options, {.save = {},
-                             .load = [&own](torch::serialize::InputArchive& archive) {
+      load_archive(options, {.save = {}, .load = [&own](torch::serialize::InputArchive& archive) {
                                own.serialize(archive);
                              }});
     }

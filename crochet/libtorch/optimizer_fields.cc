@@ -110,7 +110,7 @@ void visit_fields(optim::LBFGSOptions& options, FieldVisitor& visit) {
         }
       });
 }
-// Without `al`, which each step fills anew.
+// Without `al`, which each step fills again.
 void visit_fields(optim::LBFGSParamState& state, FieldVisitor& visit) {
   visit("func_evals", state.func_evals());
   visit("n_iter", state.n_iter());

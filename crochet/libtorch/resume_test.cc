@@ -62,13 +62,12 @@ class ResumeTest : public testing::TestWithParam<std::string> {
   MemoryFileSystem files_;
 };
 
-INSTANTIATE_TEST_SUITE_P(, ResumeTest, testing::ValuesIn(all_optimizers()),
-                         [](const auto& info) {
-                           std::string name;
-                           for (const char c : info.param)
-                             if (isalnum(c)) name += c;
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(, ResumeTest, testing::ValuesIn(all_optimizers()), [](const auto& info) {
+  std::string name;
+  for (const char c : info.param)
+    if (isalnum(c)) name += c;
+  return name;
+});
 
 TEST_P(ResumeTest, IsExactToTheBitAtEachOfTheFirstSteps) {
   constexpr int64_t kLast = 9;
@@ -79,8 +78,7 @@ TEST_P(ResumeTest, IsExactToTheBitAtEachOfTheFirstSteps) {
     const std::string directory = "ended-" + std::to_string(step);
     train(directory, step, 1);
     EXPECT_EQ(train(directory, kLast, 2), loss) << "ended at step " << step;
-    EXPECT_EQ(contents_of(files_, directory + "/model.ckpt-9"), whole)
-        << "ended at step " << step;
+    EXPECT_EQ(contents_of(files_, directory + "/model.ckpt-9"), whole) << "ended at step " << step;
   }
 }
 
@@ -93,9 +91,8 @@ TEST_P(ResumeTest, DiffersIfTheStateOfTheOptimizerIsLeftOut) {
   Loop loop({.restore = {.from = "ended", .allow_missing = true, .allow_surplus = true},
              .hooks = {StopAtStepHook({.last_step = 9})},
              .files = &files_});
-  libtorch::track_all(loop, {.model = training.net,
-                             .scheduler = training.schedule,
-                             .batches = training.batches});
+  libtorch::track_all(
+      loop, {.model = training.net, .scheduler = training.schedule, .batches = training.batches});
   loop.run([&] { training.step(); });
   EXPECT_NE(training.loss.item<float>(), loss);
 }

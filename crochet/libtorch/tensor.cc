@@ -29,8 +29,8 @@ at::Tensor to_torch(const Tensor& tensor) {
   if (tensor.dtype() == DType::kInvalid) return {};
   const auto type = scalar_type_of(tensor.dtype());
   if (!type)
-    throw InvalidArgumentError(fmt::format("this version of LibTorch has no tensors of {}",
-                                           dtype_name(tensor.dtype())));
+    throw InvalidArgumentError(
+        fmt::format("this version of LibTorch has no tensors of {}", dtype_name(tensor.dtype())));
   const std::span<const int64_t> sizes = tensor.shape().dimensions();
   at::Tensor result = at::empty(at::IntArrayRef(sizes.data(), sizes.size()), *type);
   const std::span<const std::byte> bytes = tensor.bytes();

@@ -23,8 +23,8 @@ CROCHET_EXPORT at::Tensor to_torch(const Tensor& tensor);
 
 }  // namespace libtorch
 
-// What the callables of Loop::scalar() and its relatives return may be a torch::Tensor: an undefined
-// one has no value in that step.
+// What the callables of Loop::scalar() and its relatives return may be a torch::Tensor: an
+// undefined one has no value in that step.
 CROCHET_EXPORT Tensor array_to_tensor(ToTensorTag, const at::Tensor& tensor);
 
 }  // namespace crochet::inline v0

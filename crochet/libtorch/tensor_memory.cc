@@ -44,9 +44,8 @@ bool is_plain(const at::Tensor& tensor) {
 
 at::Tensor plain_copy_or_alias(const at::Tensor& tensor) {
   const at::NoGradGuard no_grad;
-  return is_plain(tensor)
-             ? tensor
-             : tensor.detach().resolve_conj().resolve_neg().to(at::kCPU).contiguous();
+  return is_plain(tensor) ? tensor
+                          : tensor.detach().resolve_conj().resolve_neg().to(at::kCPU).contiguous();
 }
 
 }  // namespace crochet::inline v0::libtorch

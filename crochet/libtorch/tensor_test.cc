@@ -45,11 +45,9 @@ TEST(TorchTensorTest, CopiesWhatTheTensorShowsNotItsMemory) {
   const at::Tensor matrix = torch::arange(6, torch::kInt32).reshape({2, 3});
   EXPECT_THAT(elements<int32_t>(matrix.t()), ElementsAre(0, 3, 1, 4, 2, 5));
   EXPECT_THAT(elements<int32_t>(matrix.select(1, 1)), ElementsAre(1, 4));
-  EXPECT_THAT(elements<int32_t>(torch::ones({1}, torch::kInt32).expand({3})),
-              ElementsAre(1, 1, 1));
+  EXPECT_THAT(elements<int32_t>(torch::ones({1}, torch::kInt32).expand({3})), ElementsAre(1, 1, 1));
   const at::Tensor complex = torch::complex(torch::ones({1}), torch::ones({1}));
-  EXPECT_EQ(elements<std::complex<float>>(complex.conj())[0],
-            std::complex<float>(1, -1));
+  EXPECT_EQ(elements<std::complex<float>>(complex.conj())[0], std::complex<float>(1, -1));
   EXPECT_EQ(elements<float>(torch::imag(complex.conj()))[0], -1);
 }
 

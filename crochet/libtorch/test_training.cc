@@ -85,8 +85,8 @@ std::unique_ptr<torch::optim::Optimizer> make_optimizer(
   if (kind == "Adagrad")
     return std::make_unique<optim::Adagrad>(parameters, optim::AdagradOptions(0.05).lr_decay(0.01));
   if (kind == "LBFGS")
-    return std::make_unique<optim::LBFGS>(
-        parameters, optim::LBFGSOptions(0.1).max_iter(3).history_size(4));
+    return std::make_unique<optim::LBFGS>(parameters,
+                                          optim::LBFGSOptions(0.1).max_iter(3).history_size(4));
   if (kind == "SlowSgd") return std::make_unique<SlowSgd>(parameters, SlowSgdOptions(0.05));
   throw std::invalid_argument("no optimizer " + kind);
 }

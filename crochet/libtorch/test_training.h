@@ -64,8 +64,8 @@ class SlowSgd final : public torch::optim::Optimizer {
 
 // The classes of LibTorch in several variants, and SlowSgd.
 const std::vector<std::string>& all_optimizers();
-std::unique_ptr<torch::optim::Optimizer> make_optimizer(const std::string& kind,
-                                                        const std::vector<torch::Tensor>& parameters);
+std::unique_ptr<torch::optim::Optimizer> make_optimizer(
+    const std::string& kind, const std::vector<torch::Tensor>& parameters);
 
 // 40 examples of 6 numbers with labels from 0 to 2, always the same.
 class TestData {

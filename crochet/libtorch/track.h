@@ -49,7 +49,7 @@ namespace crochet::inline v0 {
 //
 // Throws: InvalidArgumentError for sparse, quantized and undefined tensors. A save throws a
 // FailedPreconditionError if a parameter was replaced since: by register_parameter(), or by
-// assigning a member (linear->weight = w), which leaves the registered parameter behind.
+// assigning a member (linear->weight = w), which does not change what is registered.
 CROCHET_EXPORT void track(Tracker& tracker, torch::nn::Module& module);
 
 template <typename Contained>

@@ -25,9 +25,9 @@ class Generators : public std::enable_shared_from_this<Generators> {
     if (!at::globalContext().hasCUDA()) return;
     const auto* const cuda = c10::impl::getDeviceGuardImpl(c10::DeviceType::CUDA);
     for (int device = 0; device < cuda->deviceCount(); ++device)
-      generators_.emplace_back(fmt::format("cuda:{}", device),
-                               at::globalContext().defaultGenerator(
-                                   at::Device(at::kCUDA, static_cast<int8_t>(device))));
+      generators_.emplace_back(
+          fmt::format("cuda:{}", device),
+          at::globalContext().defaultGenerator(at::Device(at::kCUDA, static_cast<int8_t>(device))));
   }
 
   void track(Tracker& tracker) {

@@ -19,7 +19,7 @@ class Tracked {
   Tracked() = default;
   template <typename T>
   requires(!std::is_same_v<std::remove_cvref_t<T>, Tracked>)
-  Tracked(T&& value)  // NOLINT(google-explicit-constructor)
+      Tracked(T&& value)  // NOLINT(google-explicit-constructor)
       : track_([&value](Loop& loop, std::string_view name) { loop.track(name, value); }) {
     static_assert(std::is_lvalue_reference_v<T>,
                   "crochet cannot track a temporary: what is tracked must outlive the loop");

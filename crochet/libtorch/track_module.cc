@@ -57,15 +57,16 @@ const char* assigned_member_of_any(const torch::nn::Module& module) {
 }
 
 // Throws: FailedPreconditionError if a module of LibTorch's computes with another tensor than the
-// one that is registered, which an assignment to its member leaves behind. Of a program's own
-// modules, the members are not known.
+// one that is registered, because its member was assigned to. Of a program's own modules, the
+// members are not known.
 void check_members(const torch::nn::Module& module, const std::string& name) {
   using namespace torch::nn;
-  const char* const member = assigned_member_of_any<
-      LinearImpl, BilinearImpl, EmbeddingImpl, EmbeddingBagImpl, Conv1dImpl, Conv2dImpl, Conv3dImpl,
-      ConvTranspose1dImpl, ConvTranspose2dImpl, ConvTranspose3dImpl, BatchNorm1dImpl,
-      BatchNorm2dImpl, BatchNorm3dImpl, InstanceNorm1dImpl, InstanceNorm2dImpl, InstanceNorm3dImpl,
-      LayerNormImpl, GroupNormImpl, PReLUImpl>(module);
+  const char* const member =
+      assigned_member_of_any<LinearImpl, BilinearImpl, EmbeddingImpl, EmbeddingBagImpl, Conv1dImpl,
+                             Conv2dImpl, Conv3dImpl, ConvTranspose1dImpl, ConvTranspose2dImpl,
+                             ConvTranspose3dImpl, BatchNorm1dImpl, BatchNorm2dImpl, BatchNorm3dImpl,
+                             InstanceNorm1dImpl, InstanceNorm2dImpl, InstanceNorm3dImpl,
+                             LayerNormImpl, GroupNormImpl, PReLUImpl>(module);
   if (member != nullptr)
     throw FailedPreconditionError(fmt::format(
         "module \"{}\" computes with a tensor that was assigned to its member {}, which is not its "
@@ -112,13 +113,12 @@ void track(Tracker& tracker, torch::nn::Module& module) {
     libtorch::track_tensor(tracker, name, parameter, fence);
     names->add(parameter, join_path(tracker.name(), name));
   }
-  tracker.add_provider(
-      {.list = [&module, parameters = std::move(parameters)](Tracker& here) {
-        check_unchanged(module, parameters, here.name());
-        check_members(module, here.name());
-        for (const auto& [name, buffer] : distinct(module.named_buffers()))
-          libtorch::track_tensor(here, name, buffer, nullptr);
-      }});
+  tracker.add_provider({.list = [&module, parameters = std::move(parameters)](Tracker& here) {
+    check_unchanged(module, parameters, here.name());
+    check_members(module, here.name());
+    for (const auto& [name, buffer] : distinct(module.named_buffers()))
+      libtorch::track_tensor(here, name, buffer, nullptr);
+  }});
 }
 
 }  // namespace crochet::inline v0

@@ -49,15 +49,13 @@ class ListingFields final : public FieldVisitor {
   void operator()(const char* field, bool& value) override { tracker_(name_(field), value); }
   void operator()(const char* field, std::function<std::string()> get,
                   std::function<void(const std::string& text)> set) override {
-    tracker_.add_object(
-        name_(field),
-        internal::make_saveable(
-            [get = std::move(get)] {
-              return TensorMap{{"", Tensor::scalar(get())}};
-            },
-            [set = std::move(set)](const TensorMap& state) {
-              set(single_value(state, DType::kString).strings()[0]);
-            }));
+    tracker_.add_object(name_(field), internal::make_saveable(
+                                          [get = std::move(get)] {
+                                            return TensorMap{{"", Tensor::scalar(get())}};
+                                          },
+                                          [set = std::move(set)](const TensorMap& state) {
+                                            set(single_value(state, DType::kString).strings()[0]);
+                                          }));
   }
   void operator()(const char* field, at::Tensor& value) override {
     if (value.defined()) track_tensor(tracker_, name_(field), value, fence_);
@@ -92,9 +90,9 @@ class CheckingFields final : public FieldVisitor {
     const StoredParts::Part* const part = note(field);
     if (part == nullptr || like_ == nullptr) return;
     if (part->shape != shape_of(*like_) || part->dtype != dtype_of(like_->scalar_type()))
-      throw InvalidArgumentError(fmt::format(
-          "the stored {} of parameter \"{}\" is {} {}, but the parameter is {}", field, parameter_,
-          part->dtype, part->shape, describe(*like_)));
+      throw InvalidArgumentError(
+          fmt::format("the stored {} of parameter \"{}\" is {} {}, but the parameter is {}", field,
+                      parameter_, part->dtype, part->shape, describe(*like_)));
   }
   void operator()(const char* field, std::deque<at::Tensor>&) override {
     for (const auto& [key, part] : stored_.beneath(state_name(field, parameter_)).all())
@@ -165,12 +163,12 @@ class KnownOptimizer {
         fence_(OperatorFence::of(tracker.graph())) {}
 
   void list(Tracker& here) const {
-    here.add_object(class_entry(fields_->name()), internal::make_saveable(
-                                                      [] {
-                                                        return TensorMap{
-                                                            {"", Tensor::scalar(true)}};
-                                                      },
-                                                      [](const TensorMap&) {}));
+    here.add_object(class_entry(fields_->name()),
+                    internal::make_saveable(
+                        [] {
+                          return TensorMap{{"", Tensor::scalar(true)}};
+                        },
+                        [](const TensorMap&) {}));
     for (size_t group = 0; group < optimizer_.param_groups().size(); ++group) {
       ListingFields listing(here, fence_,
                             [group](const char* option) { return option_name(group, option); });
@@ -261,7 +259,8 @@ void warn_of_duplicates(const torch::optim::Optimizer& optimizer, const std::str
     for (const at::Tensor& parameter : group.params()) {
       if (!known.insert(parameter.unsafeGetTensorImpl()).second)
         log_warning(fmt::format(
-            "optimizer \"{}\" has parameter {} twice, and changes it twice in each step: LibTorch's "
+            "optimizer \"{}\" has parameter {} twice, and changes it twice in each step: "
+            "LibTorch's "
             "parameters() has a tensor that two modules share once for each; pass it only once",
             name, place));
       ++place;

@@ -69,12 +69,12 @@ TEST_F(TrackOptimizerTest, SavesStateUnderTheNamesOfParameters) {
   torch::optim::Adam adam(net_->parameters(), 0.1);
   step(net_, adam);
   save(net_, adam);
-  EXPECT_THAT(stored_names(),
-              ElementsAre("class/Adam", "exp_avg/net/bias", "exp_avg/net/weight",
-                          "exp_avg_sq/net/bias", "exp_avg_sq/net/weight", "param_groups/0/amsgrad",
-                          "param_groups/0/betas/0", "param_groups/0/betas/1", "param_groups/0/eps",
-                          "param_groups/0/lr", "param_groups/0/weight_decay", "step/net/bias",
-                          "step/net/weight"));
+  EXPECT_THAT(
+      stored_names(),
+      ElementsAre("class/Adam", "exp_avg/net/bias", "exp_avg/net/weight", "exp_avg_sq/net/bias",
+                  "exp_avg_sq/net/weight", "param_groups/0/amsgrad", "param_groups/0/betas/0",
+                  "param_groups/0/betas/1", "param_groups/0/eps", "param_groups/0/lr",
+                  "param_groups/0/weight_decay", "step/net/bias", "step/net/weight"));
 }
 
 TEST_F(TrackOptimizerTest, SavesStateUnderPlacesIfNoModuleIsTracked) {

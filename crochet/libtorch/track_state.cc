@@ -13,11 +13,11 @@
 #endif
 
 #include "crochet/base/error.h"
+#include "crochet/libtorch/scalar_type.h"
 #include "crochet/libtorch/tensor.h"
 #include "crochet/libtorch/tensor_memory.h"
 #include "crochet/libtorch/track.h"
 #include "crochet/libtorch/tracked_tensor.h"
-#include "crochet/libtorch/scalar_type.h"
 #include "crochet/tensor/fmt.h"
 
 namespace crochet::inline v0 {
@@ -65,8 +65,8 @@ void track(Tracker& tracker, torch::optim::LRScheduler& scheduler) {
 
 void track(Tracker& tracker, torch::optim::ReduceLROnPlateauScheduler& scheduler) {
 #ifdef CROCHET_HAS_REDUCE_ON_PLATEAU
-  tracker("best", scheduler.*member_of(PlateauBest()))(
-      "num_bad_epochs", scheduler.*member_of(PlateauBadEpochs()))(
+  tracker("best", scheduler.*member_of(PlateauBest()))("num_bad_epochs",
+                                                       scheduler.*member_of(PlateauBadEpochs()))(
       "cooldown_counter", scheduler.*member_of(PlateauCooldown()))(
       "last_epoch", scheduler.*member_of(PlateauEpoch()));
 #else

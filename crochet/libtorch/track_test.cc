@@ -42,7 +42,8 @@ class TrackTest : public testing::Test {
             .files = &files_};
   }
   // Saves what is tracked after one step.
-  void save(const Track& track, const std::function<void()>& body = [] {}) {
+  void save(
+      const Track& track, const std::function<void()>& body = [] {}) {
     Loop loop(options());
     track(loop);
     loop.run([&](Step& step) {
@@ -71,11 +72,10 @@ class TrackTest : public testing::Test {
 TEST_F(TrackTest, SavesParametersAndBuffersUnderTheirNames) {
   TestNet net;
   save([&](Loop& loop) { loop.track("net", net); });
-  EXPECT_THAT(stored_names(),
-              ElementsAre("net/first.bias", "net/first.weight", "net/norm.bias",
-                          "net/norm.num_batches_tracked", "net/norm.running_mean",
-                          "net/norm.running_var", "net/norm.weight", "net/second.bias",
-                          "net/second.weight"));
+  EXPECT_THAT(stored_names(), ElementsAre("net/first.bias", "net/first.weight", "net/norm.bias",
+                                          "net/norm.num_batches_tracked", "net/norm.running_mean",
+                                          "net/norm.running_var", "net/norm.weight",
+                                          "net/second.bias", "net/second.weight"));
 }
 
 TEST_F(TrackTest, RestoresIntoTheMemoryThatTheModuleHas) {
@@ -106,9 +106,9 @@ TEST_F(TrackTest, TakesModulesByHolderPointerAndReferenceAndInContainers) {
     loop.track("layers", layers);
   });
   const std::vector<std::string> names = stored_names();
-  EXPECT_THAT(names, testing::IsSupersetOf({"holder/first.weight", "pointer/first.weight",
-                                            "plain/first.weight", "layers/0/weight",
-                                            "layers/1/bias"}));
+  EXPECT_THAT(names,
+              testing::IsSupersetOf({"holder/first.weight", "pointer/first.weight",
+                                     "plain/first.weight", "layers/0/weight", "layers/1/bias"}));
   std::vector<torch::nn::Linear> others = {torch::nn::Linear(2, 3), torch::nn::Linear(3, 2)};
   restore([&](Loop& loop) {
     loop.track("holder", holder);
@@ -123,9 +123,9 @@ TEST_F(TrackTest, RefusesAHolderWithoutAModule) {
   torch::nn::Linear linear = nullptr;
   std::shared_ptr<TestNetImpl> pointer;
   Loop loop(options());
-  EXPECT_THAT([&] { loop.track("net", linear); },
-              ThrowsMessage<InvalidArgumentError>(
-                  HasSubstr("\"net\" is tracked, but holds no module")));
+  EXPECT_THAT(
+      [&] { loop.track("net", linear); },
+      ThrowsMessage<InvalidArgumentError>(HasSubstr("\"net\" is tracked, but holds no module")));
   EXPECT_THAT([&] { loop.track("other", pointer); },
               ThrowsMessage<InvalidArgumentError>(HasSubstr("\"other\" is tracked")));
 }
@@ -153,10 +153,10 @@ TEST_F(TrackTest, ReportsAllDifferencesOfAnotherArchitecture) {
       register_module("third", torch::nn::Linear(2, 2));
     }
   } other;
-  EXPECT_THAT([&] { restore([&](Loop& loop) { loop.track("net", other); }); },
-              ThrowsMessage<Error>(AllOf(HasSubstr("net/first.weight"),
-                                         HasSubstr("net/third.weight"),
-                                         HasSubstr("net/second.weight"))));
+  EXPECT_THAT(
+      [&] { restore([&](Loop& loop) { loop.track("net", other); }); },
+      ThrowsMessage<Error>(AllOf(HasSubstr("net/first.weight"), HasSubstr("net/third.weight"),
+                                 HasSubstr("net/second.weight"))));
 }
 
 TEST_F(TrackTest, RefusesToSaveAModuleThatChangedItsTypeAfterItWasTracked) {
@@ -165,14 +165,16 @@ TEST_F(TrackTest, RefusesToSaveAModuleThatChangedItsTypeAfterItWasTracked) {
   loop.track("net", net);
   net->to(torch::kDouble);
   EXPECT_THAT([&] { loop.run([](Step& step) { step.request_stop(""); }); },
-              ThrowsMessage<Error>(
-                  AllOf(HasSubstr("net/first.weight"), HasSubstr("float32"), HasSubstr("float64"))));
+              ThrowsMessage<Error>(AllOf(HasSubstr("net/first.weight"), HasSubstr("float32"),
+                                         HasSubstr("float64"))));
 }
 
 TEST_F(TrackTest, FollowsParametersToOtherMemory) {
   TestNet net;
   save([&](Loop& loop) { loop.track("net", net); },
-       [&] { net->first->weight.set_data(torch::full({8, 6}, 7.0)); });
+       [&] {
+         net->first->weight.set_data(torch::full({8, 6}, 7.0));
+       });
   const Tensor stored = CheckpointReader("run/model.ckpt-1", files_).read("net/first.weight");
   EXPECT_EQ(stored.flat<float>()[0], 7);
 }
@@ -182,7 +184,9 @@ TEST_F(TrackTest, RefusesToSaveAModuleOfWhichAMemberWasAssigned) {
   EXPECT_THAT(
       [&] {
         save([&](Loop& loop) { loop.track("net", net); },
-             [&] { net->second->weight = torch::zeros({3, 8}); });
+             [&] {
+               net->second->weight = torch::zeros({3, 8});
+             });
       },
       ThrowsMessage<FailedPreconditionError>(
           AllOf(HasSubstr("net/second"), HasSubstr("weight"), HasSubstr("copy_()"))));
@@ -202,8 +206,8 @@ TEST_F(TrackTest, SavesParametersWithOtherStridesRowMajor) {
   struct Strided : torch::nn::Module {
     Strided() {
       last = register_parameter(
-          "channels_last", torch::arange(48.0).reshape({2, 3, 2, 4}).contiguous(
-                               torch::MemoryFormat::ChannelsLast));
+          "channels_last",
+          torch::arange(48.0).reshape({2, 3, 2, 4}).contiguous(torch::MemoryFormat::ChannelsLast));
       transposed = register_parameter("transposed", torch::arange(6.0).reshape({2, 3}).t());
     }
     torch::Tensor last, transposed;
@@ -380,8 +384,8 @@ TEST_F(TrackTest, WarnsIfTheNumberOfThreadsIsAnother) {
   torch::set_num_threads(before + 1);
   restore(track);
   torch::set_num_threads(before);
-  EXPECT_TRUE(log_.contains("threads of LibTorch, and the program has " +
-                            std::to_string(before + 1)));
+  EXPECT_TRUE(
+      log_.contains("threads of LibTorch, and the program has " + std::to_string(before + 1)));
 }
 
 }  // namespace

@@ -20,10 +20,10 @@ namespace {
 // Throws: FailedPreconditionError if the tensor has been moved since it was tracked.
 local::ArrayView view_of(const at::Tensor& tensor, const std::string& name) {
   if (!is_plain(tensor))
-    throw FailedPreconditionError(
-        fmt::format("tensor \"{}\" is not as it was when it was tracked: it is {} now, or has other "
-                    "strides; move modules to their device and layout before they are tracked",
-                    name, describe(tensor)));
+    throw FailedPreconditionError(fmt::format(
+        "tensor \"{}\" is not as it was when it was tracked: it is {} now, or has other "
+        "strides; move modules to their device and layout before they are tracked",
+        name, describe(tensor)));
   return {.dtype = checked_dtype(tensor),
           .shape = shape_of(tensor),
           .data = static_cast<std::byte*>(tensor.data_ptr())};

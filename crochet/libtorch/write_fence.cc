@@ -44,7 +44,7 @@ template struct Opened<Inputs, &at::RecordFunction::inputs_>;
 // its schema and thus its own.
 class WrittenArguments {
  public:
-  // Empty also for what is no operator.
+  // Empty also for a function that is not an operator.
   const std::vector<size_t>& of(const at::RecordFunction& function) {
     const char* const key = function.name();
     {

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // No snapshot is torn by an optimizer's writes.
+#include "crochet/libtorch/write_fence.h"
+
 #include <atomic>
 #include <map>
 #include <memory>
@@ -20,7 +22,6 @@
 #include "crochet/libtorch/tensor.h"
 #include "crochet/libtorch/test_training.h"
 #include "crochet/libtorch/track_all.h"
-#include "crochet/libtorch/write_fence.h"
 #include "crochet/run/loop.h"
 #include "crochet/testing/memory_file_system.h"
 
@@ -152,9 +153,7 @@ TEST_P(OperatorFenceTest, KeepsSnapshotsWholeThoughTheCopiesAreLate) {
   EXPECT_FALSE(fence_->is_raised());
 }
 
-TEST_P(OperatorFenceTest, IsNeededForThat) {
-  EXPECT_GT(count_torn(false), 0);
-}
+TEST_P(OperatorFenceTest, IsNeededForThat) { EXPECT_GT(count_torn(false), 0); }
 
 }  // namespace
 }  // namespace crochet

@@ -1,8 +1,8 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Takes a snapshot before each step of trainings with each optimizer, which is copied while the step
-// runs, and compares the checksums of its tensors with those of the tensors when it was taken.
+// Takes a snapshot before each step of trainings with each optimizer, which is copied while the
+// step runs, and compares the checksums of its tensors with those of the tensors when it was taken.
 //
 //   fence_campaign STEPS          fails if a tensor is torn
 //   fence_campaign STEPS control  writes without announcing: fails if none is torn
@@ -54,8 +54,7 @@ Counts train(const std::string& kind, int64_t steps, bool announces) {
                             torch::nn::Linear(64, 64));
   const auto optimizer = crochet::make_optimizer(kind, net->parameters());
   crochet::local::Graph graph;
-  if (!announces)
-    graph.attach<crochet::libtorch::OperatorFence>(std::make_shared<SilentFence>());
+  if (!announces) graph.attach<crochet::libtorch::OperatorFence>(std::make_shared<SilentFence>());
   crochet::Tracker tracker(graph, "");
   tracker("net", net)("optimizer", *optimizer);
   crochet::Saver saver;

@@ -1,14 +1,14 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Trains a line with LibTorch, is ended, and goes on with other objects.
+// Trains a line with LibTorch, is ended, and continues with other objects.
+#include <cstdio>
+#include <string>
+
 #include <crochet/crochet.h>
 #include <crochet/libtorch/batches.h>
 #include <crochet/libtorch/track_all.h>
 #include <torch/torch.h>
-
-#include <cstdio>
-#include <string>
 
 namespace {
 
@@ -26,8 +26,8 @@ float train(const std::string& directory, int64_t last_step) {
   crochet::libtorch::Batches batches(Line().map(torch::data::transforms::Stack<>()),
                                      {.batch_size = 4});
   torch::Tensor loss;
-  crochet::Loop loop({.checkpoint_dir = directory,
-                      .hooks = {crochet::StopAtStepHook({.last_step = last_step})}});
+  crochet::Loop loop(
+      {.checkpoint_dir = directory, .hooks = {crochet::StopAtStepHook({.last_step = last_step})}});
   crochet::libtorch::track_all(loop, {.model = net, .optimizer = adam, .batches = batches});
   loop.scalar("loss", [&] { return loss; });
   loop.run([&] {

@@ -3,6 +3,7 @@
 #include "crochet/run/load.h"
 
 #include "crochet/base/error.h"
+#include "crochet/run/load_values.h"
 #include "crochet/run/restore_advice.h"
 #include "crochet/run/restoring.h"
 
@@ -10,18 +11,30 @@ namespace crochet::inline v0 {
 
 RestoreReport load(const RestoreOptions& options, std::initializer_list<TrackedValue> values,
                    FileSystem* files) {
-  if (options.from.empty()) throw InvalidArgumentError("load: the path is empty");
   if (values.size() == 0) throw InvalidArgumentError("load: no values are listed");
+  return internal::load_values(
+      options, internal::SurplusValues::kIgnored,
+      [&](Tracker& tracker) {
+        for (const TrackedValue& value : values) value.track(tracker);
+      },
+      files);
+}
+
+namespace internal {
+
+RestoreReport load_values(const RestoreOptions& options, SurplusValues surplus,
+                          const std::function<void(Tracker& tracker)>& track, FileSystem* files) {
+  if (options.from.empty()) throw InvalidArgumentError("load: the path is empty");
   local::Graph graph;
   Tracker tracker(graph, "");
-  for (const TrackedValue& value : values) value.track(tracker);
-  RestoreOptions lenient = options;
-  lenient.allow_surplus = true;
+  track(tracker);
+  RestoreOptions rules = options;
+  if (surplus == SurplusValues::kIgnored) rules.allow_surplus = true;
   RestoreReport report;
-  internal::with_advice({.options = options, .graph = graph, .is_load = true}, [&] {
-    report = internal::restore_from(*graph.new_session(""), lenient, files);
-  });
+  with_advice({.options = options, .graph = graph, .is_load = true},
+              [&] { report = restore_from(*graph.new_session(""), rules, files); });
   return report;
 }
 
+}  // namespace internal
 }  // namespace crochet::inline v0

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/checkpoint/layout/added_tensors.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/layout/staged_files.h"
@@ -41,7 +42,7 @@ struct SafetensorsWriterOptions {
 // all with a note in the metadata; see docs/safetensors_format.md.
 //
 // Not thread-safe.
-class SafetensorsWriter final : public CheckpointWriter {
+class CROCHET_EXPORT SafetensorsWriter final : public CheckpointWriter {
  public:
   // Creates the directory if it is missing. `files` is not owned and must outlive this.
   // Throws: InvalidArgumentError for no data files or more than 99999, and for reserved metadata

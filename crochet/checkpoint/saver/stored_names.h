@@ -13,7 +13,8 @@ namespace crochet::inline v0::internal {
 // Throws: InvalidArgumentError unless both have no `*`, or one each.
 void check_stored_names(const std::vector<StoredName>& names);
 // What `name` is stored as by the first that it matches; the name itself if it matches none.
-std::string stored_name(const std::vector<StoredName>& names, const std::string& name);
+CROCHET_EXPORT std::string stored_name(const std::vector<StoredName>& names,
+                                       const std::string& name);
 // The inverse: which name is stored as `stored_as` by the first that it matches.
 std::string program_name(const std::vector<StoredName>& names, const std::string& stored_as);
 

@@ -10,7 +10,7 @@ import collections
 import os
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import save_file, save_model
 
 DIRECTORY = os.path.dirname(os.path.abspath(__file__))
 TYPES = [
@@ -79,6 +79,7 @@ def main():
     net = Net()
     net.tied = net.fc.weight
     save_both("state_dict", net.state_dict())
+    save_model(net, path("shared.safetensors"))
 
     optimizer = torch.optim.Adam(Net().parameters(), lr=0.125)
     optimizer.param_groups[0]["params"][0].grad = torch.ones(2, 3)

@@ -91,6 +91,14 @@ class Observer {
     if (fences_.empty()) at::removeCallback(handle_);
   }
 
+  // The whole memory of the tensor, as resize_() may free it.
+  void announce(const at::Tensor& tensor) {
+    if (!tensor.defined() || !tensor.has_storage() || !tensor.device().is_cpu()) return;
+    const c10::Storage& storage = tensor.storage();
+    const auto* const begin = static_cast<const std::byte*>(storage.data());
+    if (begin != nullptr) announce_bytes(begin, begin + storage.nbytes());
+  }
+
  private:
   static std::unique_ptr<at::ObserverContext> before_operator(const at::RecordFunction& function) {
     instance().announce(function);
@@ -113,14 +121,6 @@ class Observer {
     if (value.isTensor()) return announce(value.toTensor());
     if (!value.isList()) return;
     for (const c10::IValue& element : value.toListRef()) announce(element);
-  }
-
-  // The whole memory of the tensor, as resize_() may free it.
-  void announce(const at::Tensor& tensor) {
-    if (!tensor.defined() || !tensor.has_storage() || !tensor.device().is_cpu()) return;
-    const c10::Storage& storage = tensor.storage();
-    const auto* const begin = static_cast<const std::byte*>(storage.data());
-    if (begin != nullptr) announce_bytes(begin, begin + storage.nbytes());
   }
 
   void announce_bytes(const void* begin, const void* end) noexcept {
@@ -147,5 +147,7 @@ std::shared_ptr<OperatorFence> OperatorFence::of(local::Graph& graph) {
 void OperatorFence::raise() { Observer::instance().add(this); }
 
 void OperatorFence::lower() noexcept { Observer::instance().remove(this); }
+
+void before_raw_write(const at::Tensor& tensor) { Observer::instance().announce(tensor); }
 
 }  // namespace crochet::inline v0::libtorch

@@ -4,6 +4,9 @@
 
 #include <memory>
 
+#include <ATen/core/Tensor.h>
+
+#include "crochet/base/export.h"
 #include "crochet/engines/local/graph.h"
 #include "crochet/engines/local/write_fence.h"
 
@@ -20,8 +23,8 @@ namespace crochet::inline v0::libtorch {
 //   modules are therefore copied between the steps;
 // - operators on a thread that has switched observers off (at::DisableRecordFunctionGuard).
 //
-// LoopOptions::check_torn_snapshots finds such writes.
-class OperatorFence : public local::WriteFence {
+// before_raw_write() announces the first kind. LoopOptions::check_torn_snapshots finds such writes.
+class CROCHET_EXPORT OperatorFence : public local::WriteFence {
  public:
   // The one of a graph.
   static std::shared_ptr<OperatorFence> of(local::Graph& graph);
@@ -32,5 +35,17 @@ class OperatorFence : public local::WriteFence {
   void raise() override;
   void lower() noexcept override;
 };
+
+// Announces that a step is about to write to a tensor by raw pointer, if it is a parameter, a
+// buffer or the state of an optimizer:
+//
+//   for (const torch::Tensor& weight : net->parameters()) {
+//     libtorch::before_raw_write(weight);
+//     my_update(weight.data_ptr<float>(), weight.numel());
+//   }
+//
+// Returns once pending copies of its memory are made; costs a few loads if there are none. For
+// tensors on the CPU. Thread-safe.
+CROCHET_EXPORT void before_raw_write(const at::Tensor& tensor);
 
 }  // namespace crochet::inline v0::libtorch

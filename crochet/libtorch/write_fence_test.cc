@@ -4,6 +4,7 @@
 // No snapshot is torn by an optimizer's writes.
 #include "crochet/libtorch/write_fence.h"
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <memory>
@@ -154,6 +155,45 @@ TEST_P(OperatorFenceTest, KeepsSnapshotsWholeThoughTheCopiesAreLate) {
 }
 
 TEST_P(OperatorFenceTest, IsNeededForThat) { EXPECT_GT(count_torn(false), 0); }
+
+// Writes each step's number to a parameter by raw pointer, and saves it. Returns how many
+// checkpoints have another one.
+int count_torn_by_pointer(bool announces) {
+  MemoryFileSystem files;
+  torch::nn::Linear net(64, 64);
+  const auto fence = std::make_shared<LateFence>(true);
+  FenceForGraph first{fence};
+  Loop loop({.checkpoint_dir = "run",
+             .save_checkpoint_steps = 1,
+             .saving_listeners = {std::make_shared<ClosingListener>(fence)},
+             .save_summaries_steps = 0,
+             .log_step_count_steps = 0,
+             .hooks = {StopAtStepHook({.last_step = kLastStep})},
+             .files = &files});
+  loop.track("fence", first);
+  loop.track("net", net);
+  loop.run([&](Step& step) {
+    if (announces) {
+      fence->open();
+      libtorch::before_raw_write(net->weight);
+    }
+    std::fill_n(net->weight.data_ptr<float>(), net->weight.numel(),
+                static_cast<float>(step.number()));
+    fence->open();
+  });
+  int num_torn = 0;
+  for (int64_t step = 1; step <= kLastStep; ++step) {
+    const CheckpointReader reader("run/model.ckpt-" + std::to_string(step), files);
+    const Tensor expected =
+        libtorch::to_tensor(torch::full({64, 64}, static_cast<float>(step), torch::kFloat));
+    if (reader.read("net/weight") != expected) ++num_torn;
+  }
+  return num_torn;
+}
+
+TEST(BeforeRawWriteTest, KeepsSnapshotsWhole) { EXPECT_EQ(count_torn_by_pointer(true), 0); }
+
+TEST(BeforeRawWriteTest, IsNeededForThat) { EXPECT_GT(count_torn_by_pointer(false), 0); }
 
 }  // namespace
 }  // namespace crochet

@@ -228,8 +228,9 @@ std::string condition(const RestoreMismatch& mismatch, const std::vector<StoredN
 }  // namespace
 
 std::string advice(const RestoreMismatch& mismatch, const AdvisedRestore& advised) {
+  const std::string directory = directory_of(mismatch.prefix);
   std::string text =
-      fmt::format("{}: {} {}", directory_of(mismatch.prefix), base_name(mismatch.prefix),
+      fmt::format("{}{}{} {}", directory, directory.empty() ? "" : ": ", base_name(mismatch.prefix),
                   facts(with_present_shapes(mismatch, advised.graph)));
   if (!mismatch.others.empty()) return text;  // No option helps.
   const std::string place = advised.is_load ? "" : ".restore = ";

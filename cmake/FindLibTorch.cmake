@@ -83,6 +83,12 @@ if(LibTorch_FOUND)
     add_library(LibTorch::LibTorch INTERFACE IMPORTED)
     target_include_directories(LibTorch::LibTorch SYSTEM INTERFACE "${LibTorch_INCLUDE_DIR}"
                                                                    "${LibTorch_API_INCLUDE_DIR}")
+    # LibTorch 2 comes with the headers of a {fmt} of its own, which are found before the system's, but
+    # not with its library.
+    if(EXISTS "${LibTorch_INCLUDE_DIR}/fmt"
+       AND NOT LibTorch_INCLUDE_DIR IN_LIST CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES)
+      target_compile_definitions(LibTorch::LibTorch INTERFACE FMT_HEADER_ONLY=1)
+    endif()
     # A wheel's libraries find those of CUDA by themselves, when a program starts.
     target_link_options(LibTorch::LibTorch INTERFACE -Wl,--allow-shlib-undefined)
     # Operators are registered when the library is loaded, which no symbol asks for.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -52,7 +53,15 @@ class CROCHET_EXPORT C10dStore final : public KeyValueStore {
   void remove(const std::string& key) override;
 
  private:
+  // One entry of the store: a value, or the number of the pieces of a long one.
+  struct Stored {
+    std::string value = {};
+    size_t num_pieces = 0;
+  };
+
+  void set_one(const std::string& key, uint8_t mark, std::string_view value);
   std::optional<std::string> get(const std::string& key);
+  std::optional<Stored> get_one(const std::string& key);
 
   const c10::intrusive_ptr<c10d::Store> store_;
   const std::string where_;

@@ -100,6 +100,21 @@ TEST_F(AgentStoreTest, RefusesAValueThatIsNotCrochets) {
                   AllOf(HasSubstr("the store of the test"), HasSubstr("\"name\""))));
 }
 
+// The server of LibTorch 2 ends a connection that sends it more than 8 MiB at once.
+TEST_F(AgentStoreTest, KeepsLongValues) {
+  libtorch::C10dStore store(agent_, "the store of the test");
+  for (const size_t length : {size_t{4} << 20, (size_t{4} << 20) + 1, size_t{20} << 20}) {
+    std::string value(length, '\0');
+    for (size_t i = 0; i < length; ++i) value[i] = static_cast<char>(i >> 12);
+    store.set("name", value);
+    EXPECT_TRUE(store.get("name", Clock::Duration::zero()) == value) << length;
+    store.remove("name");
+    EXPECT_EQ(store.get("name", Clock::Duration::zero()), std::nullopt);
+  }
+  agent_->set("name", std::vector<uint8_t>{'+', '0'});
+  EXPECT_THROW(store.get("name", Clock::Duration::zero()), UnavailableError);
+}
+
 TEST(JoinTest, AProcessAloneNeedsNoStore) {
   const std::shared_ptr<Group> group = libtorch::join(GroupEnvironment());
   EXPECT_EQ(group->size(), 1);

@@ -96,8 +96,8 @@ void C10dStore::set(const std::string& key, std::string_view value) {
 }
 
 void C10dStore::set_one(const std::string& key, uint8_t mark, std::string_view value) {
-  std::vector<uint8_t> bytes = {mark};
-  bytes.insert(bytes.end(), value.begin(), value.end());
+  std::vector<uint8_t> bytes(value.size() + 1, mark);
+  std::copy(value.begin(), value.end(), bytes.begin() + 1);
   translated(where_, [&] { store_->set(key, bytes); });
 }
 

@@ -8,13 +8,14 @@
 #include <type_traits>
 
 #include "crochet/base/export.h"
+#include "crochet/libtorch/tensor.h"  // Values and curves of a loop may be tensors.
 #include "crochet/libtorch/track.h"
 #include "crochet/run/loop.h"
 
 namespace crochet::inline v0::libtorch {
 
 // A value of any type that loops track, or nothing. Requires: the value outlives the loop.
-class Tracked {
+class CROCHET_EXPORT Tracked {
  public:
   Tracked() = default;
   template <typename T>

@@ -1,0 +1,84 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "crochet/checkpoint/saver/background_saver.h"
+#include "crochet/checkpoint/saver/save_source.h"
+#include "crochet/crochet.h"
+#include "page_cache.h"
+#include "save_timeline.h"
+
+// A line of /proc/self/status in bytes: "VmRSS:" is the memory in use, "VmHWM:" its peak, which
+// writing to clear_refs resets.
+inline size_t memory(std::string_view line_name) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with(line_name)) return std::stoull(line.substr(line_name.size())) * 1024;
+  return 0;
+}
+inline void forget_peak_memory() { std::ofstream("/proc/self/clear_refs") << "5"; }
+
+// Saves between steps whenever the timeline requests it, and ends the run.
+class SavingHook final : public crochet::SessionRunHook {
+ public:
+  SavingHook(const SavingOptions& options, Timeline& timeline, int shards = 1)
+      : options_(options),
+        timeline_(timeline),
+        saver_({.num_shards = shards, .max_to_keep = 1}),
+        background_(saver_) {}
+
+  std::optional<crochet::SessionRunArgs> before_run(crochet::SessionRunContext&) override {
+    timeline_.begin_step();
+    return {};
+  }
+  void after_run(crochet::SessionRunContext& context, const crochet::SessionRunValues&) override {
+    if (timeline_.is_over()) return context.request_stop("all saves are made");
+    if (!timeline_.save_is_due()) return;
+    if (!baseline_) {
+      baseline_ = memory("VmRSS:");
+      forget_peak_memory();
+    }
+    const double start = now();
+    crochet::Snapshot snapshot = saver_.snapshot(context.session());
+    const double snapshot_s = now() - start;
+    ticket_ = background_.enqueue(std::move(snapshot), options_.dir + "/model.ckpt",
+                                  static_cast<int64_t>(timeline_.steps()));
+    const double blocked_s = now() - start;
+    const auto written = [ticket = *ticket_]() -> std::optional<Written> {
+      if (!ticket.finished()) return {};
+      return Written{ticket.seconds(crochet::SaveStage::kDurable).value(),
+                     ticket.seconds(crochet::SaveStage::kPublished).value()};
+    };
+    timeline_.add({start, snapshot_s, blocked_s, written});
+  }
+  // The state still exists: measures restoring it.
+  void end(crochet::Session& session) override {
+    background_.wait();
+    peak_ = memory("VmHWM:");
+    drop_from_page_cache(options_.dir);
+    const double start = now();
+    saver_.restore(session, ticket_->prefix());
+    restore_s_ = now() - start;
+  }
+  crochet::HookPlace place() const override { return crochet::HookPlace::kSaver; }
+
+  double restore_s() const { return restore_s_; }
+  size_t extra_memory() const { return peak_ - std::min(peak_, baseline_.value_or(0)); }
+
+ private:
+  const SavingOptions& options_;
+  Timeline& timeline_;
+  crochet::Saver saver_;
+  crochet::BackgroundSaver background_;
+  std::optional<size_t> baseline_;
+  std::optional<crochet::SaveTicket> ticket_;  // Of the last save.
+  size_t peak_ = 0;
+  double restore_s_ = 0;
+};

@@ -59,6 +59,10 @@ def run(command, timeout=900):
 class Bench:
   """Runs one measurement at a time in an empty directory."""
 
+  program = "checkpoint_save"  # crochet's; the peers' is a script of the same name.
+  names = NAMES
+  peer_seconds = PEER_SECONDS
+
   def __init__(self, options):
     self._options = options
     self._done = set()
@@ -69,36 +73,41 @@ class Bench:
     os.makedirs(self._options.dir)
     return self._options.dir
 
+  def _run(self, command, size, variables, saves, timeout=900):
+    return run(command + ["--bytes", str(size), "--variables", str(variables), "--saves",
+                          str(saves), "--dir", self._directory()], timeout)
+
+  def run_crochet(self, arguments, size=GIB, variables=64, saves=0):
+    return self._run([os.path.join(self._options.bin, self.program)] + arguments, size, variables,
+                     saves or FIRST_SAVES["crochet"] + MEASURED_SAVES["crochet"])
+
   def crochet(self, kind, size=GIB, variables=64, shards=1, saves=0):
-    return run([os.path.join(self._options.bin, "checkpoint_save"), "--kind", kind, "--bytes",
-                str(size), "--variables", str(variables), "--shards", str(shards), "--saves",
-                str(saves or FIRST_SAVES["crochet"] + MEASURED_SAVES["crochet"]), "--dir",
-                self._directory()])
+    return self.run_crochet(["--kind", kind, "--shards", str(shards)], size, variables, saves)
 
   def snapshots(self):
     return run([os.path.join(self._options.bin, "checkpoint_snapshot"), "--kinds", "snapshot"])
 
-  def peer(self, name, size=GIB, variables=64):
+  def peer(self, name, size=GIB, variables=64, arguments=()):
     if self.failures[name] and name not in self._done:
       return None  # It is missing.
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers",
-                          "checkpoint_save.py")
+                          f"{self.program}.py")
     try:
-      result = run([self._options.python, script, "--peer", name, "--bytes", str(size),
-                    "--variables", str(variables), "--saves",
-                    str(FIRST_SAVES["peer"] + MEASURED_SAVES["peer"]), "--dir",
-                    self._directory()], timeout=PEER_SECONDS)
+      result = self._run([self._options.python, script, "--peer", name, *arguments], size,
+                         variables, FIRST_SAVES["peer"] + MEASURED_SAVES["peer"], self.peer_seconds)
       self._done.add(name)
       return result
     except (Missing, subprocess.TimeoutExpired) as error:
-      why = f"it did not end within {PEER_SECONDS} s" if not isinstance(error, Missing) else error
+      why = error
+      if isinstance(error, subprocess.TimeoutExpired):
+        why = f"it did not end within {self.peer_seconds} s"
       self.failures[name].append(f"{size // MIB} MiB in {variables} variables: {why}")
-      print(f"{NAMES[name]}: {self.failures[name][-1]}", file=sys.stderr)
+      print(f"{self.names[name]}: {self.failures[name][-1]}", file=sys.stderr)
       return None
 
   def failure_lines(self):
     """The failures, by name."""
-    return [f"{NAMES[name]}: {'a run failed' if name in self._done else 'missing'}: {why}"
+    return [f"{self.names[name]}: {'a run failed' if name in self._done else 'missing'}: {why}"
             for name, whys in self.failures.items() for why in whys]
 
   def fio(self, direction, size=GIB):
@@ -159,19 +168,19 @@ def measure_rounds(bench, rounds, size):
   return results
 
 
-def main_table(results, size):
-  lines = ["| 1 GiB in 64 variables | blocks, ms | time lost, ms | by the first save, ms | durable after, s | GiB/s | "
+def main_table(results, size, title="1 GiB in 64 variables", names=NAMES):
+  lines = [f"| {title} | blocks, ms | time lost, ms | by the first save, ms | durable after, s | GiB/s | "
            "restored cold, s | memory beyond the state, MiB |",
            "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
-  for name in KINDS + PEERS:
+  for name in names:
     rounds = [r for r in results[name] if r]
     if not rounds:
-      lines.append(f"| {NAMES[name]} | missing | | | | | | |")
+      lines.append(f"| {names[name]} | missing | | | | | | |")
       continue
     blocked = "snapshot_s" if name in KINDS else "blocked_s"
     version = f" {rounds[0]['version']}" if "version" in rounds[0] else ""
     seconds = median(durable(r) for r in rounds)
-    lines.append(f"| {NAMES[name]}{version} | {ms(median(of_saves(r, blocked) for r in rounds))} "
+    lines.append(f"| {names[name]}{version} | {ms(median(of_saves(r, blocked) for r in rounds))} "
                  f"| {ms(median(of_saves(r, 'lost_s') for r in rounds))} "
                  f"| {ms(median(r['saves'][0]['lost_s'] for r in rounds))} | {seconds:.2f} "
                  f"| {size / GIB / seconds:.2f} | {median(r['restore_s'] for r in rounds):.2f} "
@@ -184,15 +193,19 @@ def ratios_of(results, ours, theirs, ratio):
   return [ratio(a, b) for a, b in zip(results[ours], results[theirs]) if a and b]
 
 
-def best_peer(results, i, what):
-  values = [what(results[name][i]) for name in PEERS if results[name][i]]
+def best_peer(results, i, what, peers=PEERS):
+  values = [what(results[name][i]) for name in peers if results[name][i]]
   return min(values) if values else None
+
+
+def lost(result):
+  """The time lost, in seconds; a difference below a millisecond is noise."""
+  return max(of_saves(result, "lost_s"), 0.001)
 
 
 def claims(results, pairs):
   """(name, the ratio in each round, the target or None, whether more is better)."""
   rounds = range(len(results["alone"]))
-  lost = lambda result: max(of_saves(result, "lost_s"), 0.001)
   rows = [
       (f"time lost by {NAMES[kind]} / one memcpy of the state",
        [of_saves(r, "lost_s") / r["copy_s"] for r in results[kind]], wanted, False)
@@ -221,9 +234,9 @@ def claims(results, pairs):
   return rows
 
 
-def claims_table(results, pairs):
+def claims_table(rows):
   lines = ["| ratio | median (of the rounds) | wanted | |", "| --- | ---: | ---: | --- |"]
-  for what, values, wanted, more_is_better in claims(results, pairs):
+  for what, values, wanted, more_is_better in rows:
     if not values:
       continue
     value = median(values)
@@ -346,7 +359,7 @@ def main():
   loads = ", ".join(f"{load:.1f}" for load in results["load"])
   lines = [f"{machine()}; {options.rounds} rounds of {MEASURED_SAVES['crochet']} saves, the peers' of "
            f"{MEASURED_SAVES['peer']}; {options.pairs} pairs with fio; load after each round: {loads}",
-           "", *main_table(results, options.size), "", *claims_table(results, pairs), "",
+           "", *main_table(results, options.size), "", *claims_table(claims(results, pairs)), "",
            *snapshot_table(snapshots)]
   lines += [""] + bench.failure_lines()
   shutil.rmtree(options.dir, ignore_errors=True)

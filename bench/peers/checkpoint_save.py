@@ -306,10 +306,11 @@ def remove(peer, place):
     shutil.rmtree(place)
 
 
-def measure(options):
+def measure(options, make_peer):
+  """Trains and saves with the peer that make_peer() makes, which may use the directory."""
   shutil.rmtree(options.dir, ignore_errors=True)
   os.makedirs(options.dir)
-  peer = PEERS[options.peer](random_arrays(options), options.dir)
+  peer = make_peer()
   starts, saves, quiet, baseline = [], [], -UNMEASURED, None
   while len(saves) < options.saves or quiet <= options.quiet:
     starts.append(time.perf_counter())
@@ -339,6 +340,8 @@ def measure(options):
   start = time.perf_counter()
   peer.restore(saves[-1].place)
   restore = time.perf_counter() - start
+  if hasattr(peer, "close"):
+    peer.close()
   return {
       "name": options.peer,
       "version": importlib.metadata.version(peer.package),
@@ -350,19 +353,25 @@ def measure(options):
                  "completed_s": s.completed, "durable_s": s.durable} for s in saves],
       "restore_s": restore,
       "extra_memory": peak - baseline,
+      **(peer.report() if hasattr(peer, "report") else {}),
   }
 
 
-def main():
-  parser = argparse.ArgumentParser(description=__doc__)
-  parser.add_argument("--peer", choices=PEERS, required=True)
+def make_parser(description, peers):
+  parser = argparse.ArgumentParser(description=description)
+  parser.add_argument("--peer", choices=peers, required=True)
   parser.add_argument("--dir", default="checkpoint_save_peer", help="is emptied")
   parser.add_argument("--bytes", type=int, default=1 << 30)
   parser.add_argument("--variables", type=int, default=64)
   parser.add_argument("--saves", type=int, default=3)
   parser.add_argument("--quiet", type=int, default=6, help="steps between a save and the next one")
-  options = parser.parse_args()
-  print(json.dumps(measure(options)))
+  return parser
+
+
+def main():
+  options = make_parser(__doc__, PEERS).parse_args()
+  print(json.dumps(measure(
+      options, lambda: PEERS[options.peer](random_arrays(options), options.dir))))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,136 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// How much training time does a checkpoint cost a program with LibTorch, and how soon is it
+// durable?
+//
+// Trains a net with Adam by Loop::run(body), saves parameters and optimizer state in the background
+// several times, restores them, and prints the costs as JSON. The state is copied while the next
+// step runs its forward and backward passes; Adam waits for what is not copied by then.
+// save_timeline.h defines the time that a save loses.
+//
+// bench/peers/libtorch_checkpoint.py is the same training in Python, saved by its libraries;
+// bench/libtorch_report.py runs both in turns.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <torch/torch.h>
+
+#include "crochet/crochet.h"
+#include "crochet/libtorch/track_all.h"
+#include "random_arrays.h"
+#include "save_timeline.h"
+#include "saving_hook.h"
+#include "timing.h"
+
+using namespace crochet;
+
+namespace {
+
+struct Options : SavingOptions {
+  // Enough for passes that last longer than a copy of the state.
+  int64_t batch = 64;
+  int threads = 1;
+};
+
+// Each layer has three tensors of the state: its weight, and Adam's two averages for it.
+constexpr int64_t kTensorsOfALayer = 3;
+
+// Layers of the same size.
+struct NetImpl : torch::nn::Module {
+  NetImpl(int64_t depth, int64_t width) {
+    for (int64_t i = 0; i < depth; ++i) {
+      torch::nn::Linear layer(torch::nn::LinearOptions(width, width).bias(false));
+      torch::nn::init::kaiming_normal_(layer->weight, 0, torch::kFanIn, torch::kReLU);
+      layers_.emplace_back(register_module("layer" + std::to_string(i), layer));
+    }
+  }
+  torch::Tensor forward(torch::Tensor x) {
+    for (torch::nn::Linear& layer : layers_) x = torch::relu(layer(x));
+    return x;
+  }
+
+ private:
+  std::vector<torch::nn::Linear> layers_;
+};
+TORCH_MODULE(Net);
+
+// The multiple of 8 with which the state has at most as many bytes as requested.
+int64_t width_for(size_t bytes, int64_t depth) {
+  const size_t floats = bytes / sizeof(float) / static_cast<size_t>(kTensorsOfALayer * depth);
+  return std::max<int64_t>(8, static_cast<int64_t>(std::sqrt(floats)) / 8 * 8);
+}
+
+nlohmann::json measure(const Options& options) {
+  torch::manual_seed(1);
+  torch::set_num_threads(options.threads);
+  const int64_t depth =
+      std::max<int64_t>(1, static_cast<int64_t>(options.variables) / kTensorsOfALayer);
+  const int64_t width = width_for(options.bytes, depth);
+  const auto variables = static_cast<size_t>(kTensorsOfALayer * depth);
+  const size_t bytes = variables * static_cast<size_t>(width * width) * sizeof(float);
+  const double copy_s = copy_time(random_arrays(bytes, variables));
+
+  Net net(depth, width);
+  torch::optim::Adam adam(net->parameters(), torch::optim::AdamOptions(1e-4));
+  Timeline timeline(options);
+  const auto hook = std::make_shared<SavingHook>(options, timeline);
+  std::vector<double> passes_s;
+  std::vector<float> losses;  // Of the first steps.
+
+  Loop loop({.hooks = {hook}});
+  libtorch::track_all(loop, {.model = net, .optimizer = adam});
+  loop.run([&] {
+    const double start = now();
+    const torch::Tensor x = torch::randn({options.batch, width});
+    const torch::Tensor y = torch::randn({options.batch, width});
+    net->zero_grad(/*set_to_none=*/false);  // Steps that allocate gradients vary more.
+    const torch::Tensor loss = torch::mse_loss(net(x), y);
+    loss.backward();
+    passes_s.push_back(now() - start);
+    adam.step();
+    if (losses.size() < 3) losses.push_back(loss.item<float>());
+  });
+  return {{"name", "crochet"},
+          {"version", TORCH_VERSION},
+          {"bytes", bytes},
+          {"variables", variables},
+          {"threads", options.threads},
+          {"copy_s", copy_s},
+          {"passes_s", median(passes_s)},
+          {"step_s", timeline.step_s()},
+          {"steps_s", timeline.durations()},
+          {"saves", timeline.report()},
+          {"restore_s", hook->restore_s()},
+          {"extra_memory", hook->extra_memory()},
+          {"losses", losses}};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  options.dir = "libtorch_checkpoint";
+  CLI::App app("Measures the cost of saving a training with LibTorch.", "libtorch_checkpoint");
+  add_saving_options(app, options);
+  app.add_option("--batch", options.batch, "Examples in a step: more make its passes longer")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--threads", options.threads, "Threads of LibTorch")->check(CLI::PositiveNumber);
+  CLI11_PARSE(app, argc, argv);
+  try {
+    std::filesystem::create_directories(options.dir);
+    fmt::print("{}\n", measure(options).dump());
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "libtorch_checkpoint: {}\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+# Copyright 2026 The crochet authors
+# SPDX-License-Identifier: Apache-2.0
+"""Measures the cost of saving a training with LibTorch, and writes it into docs/performance.md.
+
+scripts/bench-libtorch builds the program and calls it. crochet and the peers, PyTorch's own ways to save
+and torch_checkpointing, take turns, each in its own process; they train the same net. A ratio compares
+measurements of the same round; the tables have the medians of the rounds. The text between the marks in
+the document is replaced.
+"""
+
+import argparse
+import collections
+import os
+import shutil
+import sys
+
+from checkpoint_report import (GIB, MEASURED_SAVES, MIB, Bench, best_peer, claims_table, durable, lost,
+                               main_table, median, of_saves)
+from document import machine, replace_section
+
+NAMES = {
+    "crochet": "crochet, LibTorch",
+    "torch_save": "torch.save",
+    "dcp_async": "DCP, async_save",
+    "dcp_stager": "DCP, async_save with DefaultStager",
+    "dcp_process": "DCP, async_save by a process",
+    "torch_checkpointing": "torch_checkpointing",
+    "torch_checkpointing_2": "torch_checkpointing with two writers",
+}
+PEERS = tuple(NAMES)[1:]
+SAME = 1e-3  # Losses of the first steps, whose sums are rounded differently.
+
+
+class LibtorchBench(Bench):
+  program = "libtorch_checkpoint"
+  names = NAMES
+  peer_seconds = 600  # Steps take a second.
+
+
+def measure_rounds(bench, options):
+  arguments = ["--batch", str(options.batch), "--threads", str(options.threads)]
+  results = collections.defaultdict(list)
+  for i in range(options.rounds):
+    print(f"round {i + 1} of {options.rounds}", file=sys.stderr)
+    results["crochet"].append(bench.run_crochet(arguments, options.size, options.variables))
+    for name in PEERS:
+      results[name].append(bench.peer(name, options.size, options.variables, arguments))
+    results["load"].append(os.getloadavg()[0])
+  return results
+
+
+def check_trainings(results):
+  """Exits if a peer does not train as crochet does."""
+  ours = results["crochet"][0]
+  for name in PEERS:
+    for theirs in filter(None, results[name]):
+      if theirs["bytes"] != ours["bytes"] or any(
+          abs(a - b) > SAME * abs(a) for a, b in zip(ours["losses"], theirs["losses"])):
+        sys.exit(f"{NAMES[name]} trains another net: {theirs['bytes']} bytes and losses "
+                 f"{theirs['losses']}, crochet {ours['bytes']} and {ours['losses']}")
+
+
+def claims(results):
+  """(name, the value in each round, the target, whether more is better)."""
+  ours = results["crochet"]
+  rows = [
+      ("forward and backward / one memcpy of the state", [r["passes_s"] / r["copy_s"] for r in ours], 1,
+       True),
+      ("crochet blocks, ms", [of_saves(r, "blocked_s") * 1000 for r in ours], 1, False),
+      ("time lost by crochet / one memcpy of the state",
+       [of_saves(r, "lost_s") / r["copy_s"] for r in ours], 0.3, False)]
+  for text, what, ratio, wanted, more_is_better in (
+      ("time lost by crochet / by the best peer", lost, lambda a, b: a / b, 0.1, False),
+      ("rate of a durable save / the fastest peer's", durable, lambda a, b: b / a, 2, True)):
+    pairs = [(what(r), best_peer(results, i, what, PEERS)) for i, r in enumerate(ours)]
+    rows.append((text, [ratio(a, b) for a, b in pairs if b], wanted, more_is_better))
+  return rows
+
+
+def main():
+  parser = argparse.ArgumentParser(description=__doc__)
+  parser.add_argument("--bin", required=True, help="the folder of libtorch_checkpoint")
+  parser.add_argument("--python", default=sys.executable, help="a Python with the peers")
+  parser.add_argument("--dir", default="libtorch_bench", help="a folder on the disk to measure; it is emptied")
+  parser.add_argument("--rounds", type=int, default=3)
+  parser.add_argument("--size", type=int, default=GIB, help="bytes of state")
+  parser.add_argument("--variables", type=int, default=64, help="tensors of the state")
+  parser.add_argument("--batch", type=int, default=64, help="examples in a step")
+  parser.add_argument("--threads", type=int, default=max(1, os.cpu_count() - 1), help="of LibTorch")
+  parser.add_argument("--document", help="replaces its section of these tables; default: prints")
+  options = parser.parse_args()
+
+  bench = LibtorchBench(options)
+  results = measure_rounds(bench, options)
+  check_trainings(results)
+  first = results["crochet"][0]
+  loads = ", ".join(f"{load:.1f}" for load in results["load"])
+  lines = [f"{machine()}, {first['threads']} of them for LibTorch; {options.rounds} rounds of "
+           f"{MEASURED_SAVES['crochet']} saves, the peers' of {MEASURED_SAVES['peer']}; a step takes "
+           f"{median(r['step_s'] for r in results['crochet']):.2f} s, forward and backward "
+           f"{median(r['passes_s'] for r in results['crochet']):.2f} s, a memcpy of the state "
+           f"{median(r['copy_s'] for r in results['crochet']):.2f} s; load after each round: {loads}",
+           "", *main_table(results, first["bytes"],
+                           f"{first['bytes'] / MIB:,.0f} MiB in {first['variables']} tensors", NAMES),
+           "", *claims_table(claims(results)), ""]
+  lines += bench.failure_lines()
+  shutil.rmtree(options.dir, ignore_errors=True)
+  if options.document:
+    replace_section(options.document, "libtorch", lines)
+  print("\n".join(lines))
+
+
+if __name__ == "__main__":
+  main()

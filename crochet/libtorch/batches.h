@@ -33,7 +33,8 @@ namespace crochet::inline v0::libtorch {
 // that is seeded from the indices, or no read-ahead.
 //
 // As with Epochs, the checkpoint has only the position. The order is that of EpochOrder; the loop
-// has a value and curve "epoch". For one thread, and not to be moved once it is tracked.
+// has a value and curve "epoch". For one thread, and not to be moved once it is tracked. In a
+// forked child, next() throws a FailedPreconditionError.
 template <typename Dataset>
 class Batches : public EpochOrder {
  public:

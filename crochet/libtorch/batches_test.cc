@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/libtorch/batches.h"
 
+#include <latch>
+#include <memory>
 #include <stdexcept>
 #include <vector>
 
@@ -10,6 +12,8 @@
 #include <torch/torch.h>
 
 #include "crochet/base/error.h"
+#include "crochet/testing/forked_child.h"
+#include "crochet/testing/sanitizers.h"
 
 namespace crochet {
 namespace {
@@ -83,6 +87,40 @@ TEST(BatchesTest, ReadABatchAgainThatCouldNotBeRead) {
     EXPECT_THAT(batches.next(), ElementsAre(4, 5));
     EXPECT_THAT(batches.next(), ElementsAre(0, 1));
   }
+}
+
+TEST(BatchesTest, BelongToTheProcessThatMadeThem) {
+  if (kHasThreadSanitizer)
+    GTEST_SKIP() << "ThreadSanitizer has no threads in the child of a process with threads";
+  struct Waiting {
+    size_t size() const { return 4; }
+    std::vector<size_t> get_batch(const std::vector<size_t>& indices) {
+      if (indices.front() == 2) {
+        is_reading->count_down();
+        may_end->wait();
+      }
+      return indices;
+    }
+    std::shared_ptr<std::latch> is_reading = std::make_shared<std::latch>(1);
+    std::shared_ptr<std::latch> may_end = std::make_shared<std::latch>(1);
+  };
+  const Waiting waiting;
+  auto batches = std::make_unique<libtorch::Batches<Waiting>>(
+      waiting, EpochsOptions{.batch_size = 2, .shuffle = false});
+  EXPECT_THAT(batches->next(), ElementsAre(0, 1));
+  waiting.is_reading->wait();
+  EXPECT_EQ(run_in_child([&] {
+              try {
+                batches->next();
+                return 1;
+              } catch (const FailedPreconditionError&) {
+              }
+              batches.reset();
+              return 0;
+            }),
+            0);
+  waiting.may_end->count_down();
+  EXPECT_THAT(batches->next(), ElementsAre(2, 3));
 }
 
 TEST(BatchesTest, TakeDatasetsOfLibTorch) {

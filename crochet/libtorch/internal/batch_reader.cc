@@ -9,6 +9,7 @@
 #include <mutex>
 #include <utility>
 
+#include "crochet/base/internal/process_bound.h"
 #include "crochet/base/internal/thread.h"
 
 namespace crochet::inline v0::libtorch {
@@ -103,16 +104,17 @@ class BatchReader::Queue {
 };
 
 BatchReader::BatchReader(Read read, bool has_thread)
-    : queue_(std::make_shared<Queue>(std::move(read), has_thread)) {}
+    : queue_(std::make_unique<ProcessBound<Queue>>("libtorch::Batches", std::move(read),
+                                                   has_thread)) {}
 
 BatchReader::~BatchReader() = default;
 
-void BatchReader::request(std::vector<size_t> elements) { queue_->request(std::move(elements)); }
+void BatchReader::request(std::vector<size_t> elements) { (*queue_)->request(std::move(elements)); }
 
-size_t BatchReader::num_requested() const { return queue_->num_requested(); }
+size_t BatchReader::num_requested() const { return (*queue_)->num_requested(); }
 
-BatchReader::Batch BatchReader::take() { return queue_->take(); }
+BatchReader::Batch BatchReader::take() { return (*queue_)->take(); }
 
-void BatchReader::clear() { queue_->clear(); }
+void BatchReader::clear() { (*queue_)->clear(); }
 
 }  // namespace crochet::inline v0::libtorch

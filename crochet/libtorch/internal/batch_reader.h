@@ -9,10 +9,15 @@
 
 #include "crochet/base/export.h"
 
+namespace crochet::inline v0 {
+template <typename T>
+class ProcessBound;
+}  // namespace crochet::inline v0
+
 namespace crochet::inline v0::libtorch {
 
-// Reads batches in a thread of its own, in the order in which they are requested. For one caller,
-// in one process.
+// Reads batches in a thread of its own, in the order in which they are requested. For one caller.
+// In a forked child, which does not have the thread, functions throw a FailedPreconditionError.
 class CROCHET_EXPORT BatchReader {
  public:
   using Batch = std::shared_ptr<void>;
@@ -37,7 +42,7 @@ class CROCHET_EXPORT BatchReader {
  private:
   class Queue;
 
-  const std::shared_ptr<Queue> queue_;  // Not shared.
+  const std::unique_ptr<ProcessBound<Queue>> queue_;
 };
 
 }  // namespace crochet::inline v0::libtorch

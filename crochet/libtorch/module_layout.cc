@@ -3,12 +3,10 @@
 #include "crochet/libtorch/module_layout.h"
 
 #include <algorithm>
-#include <unordered_set>
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <torch/nn/module.h>
 
 #include "crochet/base/error.h"
 #include "crochet/group/message_bytes.h"
@@ -16,16 +14,6 @@
 
 namespace crochet::inline v0::libtorch {
 namespace {
-
-template <typename Items>
-std::vector<NamedTensor> without_repetitions(const Items& items) {
-  std::vector<NamedTensor> all;
-  std::unordered_set<const at::TensorImpl*> seen;
-  for (const auto& item : items)
-    if (item.value().defined() && seen.insert(item.value().unsafeGetTensorImpl()).second)
-      all.push_back({item.key(), item.value()});
-  return all;
-}
 
 std::string joined(const std::vector<std::string>& lines) {
   internal::MessageWriter writer;
@@ -46,14 +34,6 @@ std::string difference(const std::string& chiefs, const std::vector<std::string>
 }
 
 }  // namespace
-
-std::vector<NamedTensor> parameters_of(const torch::nn::Module& module) {
-  return without_repetitions(module.named_parameters());
-}
-
-std::vector<NamedTensor> buffers_of(const torch::nn::Module& module) {
-  return without_repetitions(module.named_buffers());
-}
 
 std::string describe_layout(const char* kind, const NamedTensor& value) {
   return fmt::format(

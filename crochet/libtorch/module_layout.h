@@ -5,25 +5,10 @@
 #include <string>
 #include <vector>
 
-#include <ATen/core/Tensor.h>
-
 #include "crochet/group/group.h"
-
-namespace torch::nn {
-class Module;
-}  // namespace torch::nn
+#include "crochet/libtorch/named_tensors.h"
 
 namespace crochet::inline v0::libtorch {
-
-struct NamedTensor {
-  std::string name;
-  at::Tensor tensor;
-};
-
-// The parameters of a module, or its buffers, in their order; those that are there under two names
-// once.
-std::vector<NamedTensor> parameters_of(const torch::nn::Module& module);
-std::vector<NamedTensor> buffers_of(const torch::nn::Module& module);
 
 // Called by all ranks: compares the lines of each with those of rank 0, by a checksum first.
 // Throws: InvalidArgumentError in all ranks, which names the first rank that differs, and its first

@@ -1,7 +1,6 @@
 // Copyright 2026 The crochet authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "crochet/base/error.h"
 #include "crochet/base/internal/dynamic_type.h"
 #include "crochet/io/path.h"
+#include "crochet/libtorch/named_tensors.h"
 #include "crochet/libtorch/parameter_names.h"
 #include "crochet/libtorch/track.h"
 #include "crochet/libtorch/tracked_tensor.h"
@@ -20,20 +20,10 @@
 namespace crochet::inline v0 {
 namespace {
 
-using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
-
-// Each tensor once, under its first name: LibTorch has a shared one under every name.
-NamedTensors distinct(const torch::OrderedDict<std::string, at::Tensor>& tensors) {
-  NamedTensors result;
-  std::set<const at::TensorImpl*> known;
-  for (const auto& item : tensors)
-    if (item.value().defined() && known.insert(item.value().unsafeGetTensorImpl()).second)
-      result.emplace_back(item.key(), item.value());
-  return result;
-}
+using NamedTensors = std::vector<libtorch::NamedTensor>;
 
 // True if the member is not the tensor that is registered under its name.
-bool is_left_behind(const torch::nn::Module& module, const char* name, const at::Tensor& member) {
+bool is_replaced(const torch::nn::Module& module, const char* name, const at::Tensor& member) {
   const at::Tensor* const registered = module.named_parameters(/*recurse=*/false).find(name);
   return registered != nullptr && !member.is_same(*registered);
 }
@@ -43,9 +33,9 @@ template <typename Module>
 const char* assigned_member_of(const torch::nn::Module& module) {
   const auto* const own = internal::dynamic_as<const Module>(&module);
   if (own == nullptr) return nullptr;
-  if (is_left_behind(module, "weight", own->weight)) return "weight";
+  if (is_replaced(module, "weight", own->weight)) return "weight";
   if constexpr (requires { own->bias; })
-    if (is_left_behind(module, "bias", own->bias)) return "bias";
+    if (is_replaced(module, "bias", own->bias)) return "bias";
   return nullptr;
 }
 
@@ -79,10 +69,10 @@ void check_members(const torch::nn::Module& module, const std::string& name) {
 // Throws: FailedPreconditionError if the module has other parameters than those that are tracked.
 void check_unchanged(const torch::nn::Module& module, const NamedTensors& tracked,
                      const std::string& name) {
-  const NamedTensors present = distinct(module.named_parameters());
+  const NamedTensors present = libtorch::parameters_of(module);
   const auto has = [](const NamedTensors& tensors, const auto& wanted) {
     return std::any_of(tensors.begin(), tensors.end(), [&](const auto& entry) {
-      return entry.first == wanted.first && entry.second.is_same(wanted.second);
+      return entry.name == wanted.name && entry.tensor.is_same(wanted.tensor);
     });
   };
   const auto check_in = [&](const NamedTensors& tensors, const NamedTensors& others) {
@@ -92,11 +82,11 @@ void check_unchanged(const torch::nn::Module& module, const NamedTensors& tracke
             "parameter \"{}\" of a module was added, removed or replaced after the module was "
             "tracked; track modules once they are complete, and assign to parameters with copy_() "
             "or set_data()",
-            join_path(name, entry.first)));
+            join_path(name, entry.name)));
   };
   if (std::equal(present.begin(), present.end(), tracked.begin(), tracked.end(),
                  [](const auto& a, const auto& b) {
-                   return a.first == b.first && a.second.is_same(b.second);
+                   return a.name == b.name && a.tensor.is_same(b.tensor);
                  }))
     return;
   check_in(present, tracked);
@@ -108,7 +98,7 @@ void check_unchanged(const torch::nn::Module& module, const NamedTensors& tracke
 void track(Tracker& tracker, torch::nn::Module& module) {
   const auto names = libtorch::ParameterNames::of(tracker.graph());
   const auto fence = libtorch::OperatorFence::of(tracker.graph());
-  NamedTensors parameters = distinct(module.named_parameters());
+  NamedTensors parameters = libtorch::parameters_of(module);
   for (const auto& [name, parameter] : parameters) {
     libtorch::track_tensor(tracker, name, parameter, fence);
     names->add(parameter, join_path(tracker.name(), name));
@@ -116,7 +106,7 @@ void track(Tracker& tracker, torch::nn::Module& module) {
   tracker.add_provider({.list = [&module, parameters = std::move(parameters)](Tracker& here) {
     check_unchanged(module, parameters, here.name());
     check_members(module, here.name());
-    for (const auto& [name, buffer] : distinct(module.named_buffers()))
+    for (const auto& [name, buffer] : libtorch::buffers_of(module))
       libtorch::track_tensor(here, name, buffer, nullptr);
   }});
 }

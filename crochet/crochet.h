@@ -61,5 +61,6 @@
 #include "crochet/run/loop.h"
 #include "crochet/run/monitored_training_session.h"
 #include "crochet/run/schedules.h"
+#include "crochet/run/sharded.h"
 #include "crochet/run/tracker.h"
 #include "crochet/session/global_step.h"

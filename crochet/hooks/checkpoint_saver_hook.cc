@@ -23,6 +23,7 @@
 #include "crochet/hooks/global_step.h"
 #include "crochet/hooks/internal/periodic_hook.h"
 #include "crochet/io/path.h"
+#include "crochet/session/rank_state.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -91,6 +92,8 @@ std::string CheckpointSaverHook::save_path() const {
 void CheckpointSaverHook::begin(Graph& graph) {
   step_ = require_global_step(graph, *this);
   graph_ = &graph;
+  ranks_ = internal::RankState::find(graph);
+  if (ranks_ && !ranks_->is_shared()) ranks_.reset();
   saver_.reset();
   // A saver that is created only with the session uses the operating system's files.
   const std::shared_ptr<Saver> known = find_saver();
@@ -168,6 +171,7 @@ void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRun
       global_step_value(metric_requested_ ? (*results.as_list())[0].tensor() : results.tensor());
   if (metric_requested_) last_metric_ = (*results.as_list())[1].tensor();
   next_step_ = stale_step + 2 * options_.steps_per_run;
+  if (ranks_ && !ranks_->is_agreed()) return;  // Saved once all ranks are after the same step.
   if (!request && !timer_.should_trigger_for_step(stale_step + options_.steps_per_run)) return;
   const int64_t step = read_global_step(context.session());
   const bool is_due = timer_.should_trigger_for_step(step);

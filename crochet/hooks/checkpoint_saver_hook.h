@@ -23,6 +23,9 @@ namespace crochet::inline v0 {
 
 class BackgroundSaver;
 class SaveSource;
+namespace internal {
+class RankState;
+}  // namespace internal
 
 // Exactly one of the intervals and at most one of saver and scaffold is set; with neither, the
 // saver is the graph's (registered_saver.h), or else one with default options.
@@ -162,6 +165,8 @@ class CROCHET_EXPORT CheckpointSaverHook : public SessionRunHook {
   bool step_rejected_ = false;  // Of the last step.
   bool nothing_logged_ = false;
   const Graph* graph_ = nullptr;  // From begin on.
+  // Null if the graph's state needs no other rank. From begin on.
+  std::shared_ptr<const internal::RankState> ranks_;
   std::shared_ptr<Saver> saver_;  // From the first session on, unless the scaffold has it.
   Output step_;
   std::string metric_name_;

@@ -3,6 +3,7 @@
 #include "crochet/monitor/monitored_session.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -18,6 +19,7 @@
 #include "crochet/monitor/internal/hooked_session.h"
 #include "crochet/monitor/internal/recoverable_session.h"
 #include "crochet/monitor/run_group.h"
+#include "crochet/session/rank_state.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -62,7 +64,8 @@ class MonitoredSession::Life final : public WrappedSession {
         hooked_view_(hooked_.get()),
         coordinated_(std::move(hooked_), coordinator_, owner.options_.stop_grace_period_secs) {
     if (owner_.options_.group_run)
-      hooked_view_->set_before_savers([this] { owner_.agree_after_step(*this); });
+      hooked_view_->set_before_savers(
+          [this](internal::SaveWish& save) { owner_.agree_after_step(*this, save); });
   }
 
   // The coordinator waits for stragglers after the session is closed.
@@ -202,6 +205,7 @@ void MonitoredSession::register_hook_state() {
 }
 
 std::unique_ptr<WrappedSession> MonitoredSession::create_life() {
+  if (const auto ranks = internal::RankState::find(graph())) ranks->set_agreed(true);
   auto life = std::make_unique<Life>(*this);
   start_queue_runners(life->session(), life->coordinator());
   for (const HookHandle& hook : hooks_)
@@ -226,8 +230,10 @@ void MonitoredSession::agree_at_start(Life& life) {
   options_.group_run->start(*life.start_step(), last_step, stop_);
 }
 
-void MonitoredSession::agree_after_step(Life& life) {
-  options_.group_run->after_step(read_global_step(life.session()), own_wish(life), stop_);
+void MonitoredSession::agree_after_step(Life& life, internal::SaveWish& save) {
+  const bool is_agreed =
+      options_.group_run->after_step(read_global_step(life.session()), own_wish(life), save, stop_);
+  if (const auto ranks = internal::RankState::find(graph())) ranks->set_agreed(is_agreed);
 }
 
 // A signal is known here before SignalHook, which comes after the savers, reports it.
@@ -256,6 +262,7 @@ void MonitoredSession::end_in_group() {
   const int signal = options_.group_run->finish(
       current_step().value_or(0), reason ? reason->reason : "the program makes no further step");
   if (reason) stop_.grant(*reason);
+  if (const auto ranks = internal::RankState::find(graph())) ranks->set_agreed(true);
   if (const auto group = internal::run_group(graph())) group->ending_signal = signal;
 }
 
@@ -382,7 +389,7 @@ std::exception_ptr MonitoredSession::abort(std::exception_ptr error) noexcept {
 std::exception_ptr MonitoredSession::end_by(std::exception_ptr error) noexcept {
   const std::exception_ptr first = error;
   error = cause_of(first);
-  if (options_.group_run) options_.group_run->fail(error);
+  if (options_.group_run) leave_group(error);
   for (size_t i = 0; i < num_begun_; ++i) {
     try {
       hooks_[i]->on_error(error);
@@ -401,6 +408,14 @@ std::exception_ptr MonitoredSession::end_by(std::exception_ptr error) noexcept {
   if (error != first) log_warning(fmt::format("after the error of a thread: {}", describe(first)));
   release();
   return error;
+}
+
+// A rank that does not answer may never write its part of a save; one that fails finishes it.
+void MonitoredSession::leave_group(const std::exception_ptr& error) noexcept {
+  constexpr std::array<Code, 2> kLost = {Code::kDeadlineExceeded, Code::kUnavailable};
+  const auto ranks = internal::RankState::find(graph());
+  if (ranks && options_.group_run->group().is_lost() && has_code(error, kLost)) ranks->set_lost();
+  options_.group_run->fail(error);
 }
 
 void MonitoredSession::release() {

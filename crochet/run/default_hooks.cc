@@ -9,8 +9,10 @@
 #include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
 #include "crochet/hooks/async_checkpoint_saver_hook.h"
+#include "crochet/hooks/internal/rank_saves.h"
 #include "crochet/hooks/step_counter_hook.h"
 #include "crochet/hooks/summary_saver_hook.h"
+#include "crochet/session/rank_state.h"
 
 namespace crochet::inline v0::internal {
 namespace {
@@ -116,6 +118,10 @@ HookList wire_default_hooks(const MonitoredTrainingSessionOptions& options,
   for (const HookHandle& hook : options.hooks)
     if (keeps_all || !hook->is_for_chief()) hooks.push_back(hook);
   if (saver) hooks.emplace_back(saver);
+  const auto ranks = RankState::find(options.graph);
+  if (options.group && ranks && ranks->is_shared())
+    hooks.emplace_back(
+        std::make_shared<RankSavesHook>(options.group, scaffold, options.group_timeout_secs));
   std::ranges::stable_sort(hooks, {}, [](const HookHandle& hook) { return hook->place(); });
   return hooks;
 }

@@ -15,15 +15,19 @@
 #include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/group/message_bytes.h"
+#include "crochet/hooks/internal/rank_saves.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/io/path.h"
+#include "crochet/run/group_restore.h"
 #include "crochet/run/moving_mean.h"
 #include "crochet/run/option_effects.h"
+#include "crochet/run/rank_shards.h"
 #include "crochet/run/resized_values.h"
 #include "crochet/run/restore_advice.h"
 #include "crochet/run/restoring.h"
 #include "crochet/run/tracked_epochs.h"
 #include "crochet/run/training_run.h"
+#include "crochet/session/rank_state.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -129,7 +133,10 @@ Loop::Loop(LoopOptions options)
       global_step_(graph_.create_global_step()),
       tracker_(graph_, "") {
   if (options_.group)
-    with_group([this](Group&) { set_up(); });
+    with_group([this](Group& group) {
+      internal::RankState::of(graph_)->set_rank(group.rank(), group.size());
+      set_up();
+    });
   else
     set_up();
 }
@@ -235,19 +242,36 @@ int64_t Loop::restore() {
   const Within within(within_, "restore");
   if (!options_.group) return restore_alone();
   return with_group([this](Group& group) {
-    if (is_chief()) restore_alone();
-    const std::string prefix = restored_ ? restored_->report.prefix : "";
-    internal::MessageWriter writer;
-    const std::string chosen =
-        group.broadcast(writer.text(prefix).number(restored_ && restored_->is_own ? 1 : 0).take(),
-                        0, options_.group_timeout_secs);
-    internal::MessageReader reader(chosen);
-    const std::string chosen_prefix(reader.text());
-    if (!is_chief() && !chosen_prefix.empty())
-      restore_as_chosen(chosen_prefix, reader.number() == 1);
-    group.barrier(options_.group_timeout_secs);  // An error of another rank is one of all.
+    while (!restore_in(group)) {
+    }
     return step_to_save_.value_or(0);
   });
+}
+
+bool Loop::restore_in(Group& group) {
+  restored_.reset();
+  scaffold_->saver->hold_unused(true);
+  if (is_chief()) restore_alone();
+  internal::MessageWriter writer;
+  writer.text(restored_ ? restored_->report.prefix : "");
+  writer.number(restored_ && restored_->is_own ? 1 : 0);
+  const std::string chosen = group.broadcast(writer.take(), 0, options_.group_timeout_secs);
+  internal::MessageReader reader(chosen);
+  const std::string prefix(reader.text());
+  const bool is_own = reader.number() == 1;
+  std::string damage;
+  try {
+    if (!is_chief() && !prefix.empty()) restore_as_chosen(prefix, is_own);
+  } catch (const DataLossError& error) {
+    if (!is_own) throw;
+    damage = error.what();
+  }
+  const auto found = internal::damage_in_any(group, damage, options_.group_timeout_secs);
+  if (found)
+    scaffold_->saver->refuse(prefix, *found);
+  else
+    scaffold_->saver->hold_unused(false);
+  return !found;
 }
 
 void Loop::restore_as_chosen(const std::string& prefix, bool is_own) {
@@ -308,8 +332,22 @@ std::set<std::string, std::less<>> Loop::tracked_names() const {
 std::string Loop::save() {
   if (!options_.group) return save_alone();
   return with_group([this](Group& group) {
-    const std::string prefix = is_chief() ? save_alone() : "";
-    return group.broadcast(prefix, 0, options_.group_timeout_secs);
+    const double timeout_secs = options_.group_timeout_secs;
+    const bool is_shared = internal::RankState::of(graph_)->is_shared();
+    std::string prefix;
+    if (is_shared) {
+      check_may_save();
+      group.barrier(timeout_secs);  // The others look for checkpoints before there is a new one.
+      internal::check_shards(graph_, &group, timeout_secs);
+      const std::unique_ptr<Session> session = graph_.new_session("");
+      internal::RankSaves saves(graph_, options_.group, timeout_secs);
+      if (is_chief()) prefix = save_alone();
+      saves.meet(*session, *scaffold_->saver, step_to_save_.value_or(0));
+      saves.finish();
+    } else if (is_chief()) {
+      prefix = save_alone();
+    }
+    return group.broadcast(prefix, 0, timeout_secs);
   });
 }
 

@@ -330,6 +330,8 @@ class CROCHET_EXPORT Loop {
   std::invoke_result_t<Call&, Group&> with_group(Call call);
   // The public functions without a group, or as the chief.
   int64_t restore_alone();
+  // False if a rank found the checkpoint that the chief chose damaged.
+  bool restore_in(Group& group);
   std::string save_alone();
   RunReport run_alone(const Callable& compute, const Callable& update);
   // Restores the checkpoint that the chief chose.

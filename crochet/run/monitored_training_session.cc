@@ -15,9 +15,12 @@
 #include "crochet/monitor/internal/group_run.h"
 #include "crochet/monitor/run_group.h"
 #include "crochet/run/default_hooks.h"
+#include "crochet/run/group_restore.h"
+#include "crochet/run/rank_shards.h"
 #include "crochet/run/resized_values.h"
 #include "crochet/run/restoring.h"
 #include "crochet/run/training_run.h"
+#include "crochet/session/rank_state.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -111,24 +114,37 @@ class GroupSessionCreator final : public SessionCreator {
 
   Graph& graph() const override { return graph_; }
 
+  // If a rank finds the chosen checkpoint damaged, of which it may read other bytes than the chief,
+  // the chief chooses another one.
   // Throws: as the chief's creator, and as GroupRun::choose.
   std::unique_ptr<Session> create_session() override {
-    std::unique_ptr<Session> session;
-    const std::string chosen = run_->choose([&] {
-      session = create(options_);
-      const std::optional<RestoreReport> report = creator_->restore_report();
-      return internal::MessageWriter()
-          .text(report ? report->prefix : "")
-          .text(chosen_from_ != nullptr ? *chosen_from_ : "")
-          .take();
-    });
-    if (session) return session;
-    internal::MessageReader reader(chosen);
-    ChiefSessionCreatorOptions own = options_;
-    own.checkpoint_dir.clear();
-    own.checkpoint_filename_with_path = reader.text();
-    if (chosen_from_ != nullptr) *chosen_from_ = reader.text();
-    return create(own);
+    Saver& saver = *options_.scaffold->saver;
+    while (true) {
+      std::unique_ptr<Session> session;
+      saver.hold_unused(true);
+      const std::string chosen = run_->choose([&] {
+        session = create(options_);
+        const std::optional<RestoreReport> report = creator_->restore_report();
+        return internal::MessageWriter()
+            .text(report ? report->prefix : "")
+            .text(chosen_from_ != nullptr ? *chosen_from_ : "")
+            .take();
+      });
+      internal::MessageReader reader(chosen);
+      const std::string prefix(reader.text());
+      std::string damage;
+      if (!session) {
+        if (chosen_from_ != nullptr) *chosen_from_ = reader.text();
+        session = create_from(prefix, damage);
+      }
+      const auto found = internal::damage_in_any(run_->group(), damage, run_->timeout_secs());
+      if (!found) {
+        saver.hold_unused(false);
+        return session;
+      }
+      if (session) session->close();
+      saver.refuse(prefix, *found);
+    }
   }
 
   std::optional<RestoreReport> restore_report() const override {
@@ -136,6 +152,20 @@ class GroupSessionCreator final : public SessionCreator {
   }
 
  private:
+  // Null, with the reason, if that checkpoint is damaged.
+  std::unique_ptr<Session> create_from(const std::string& prefix, std::string& damage) {
+    ChiefSessionCreatorOptions own = options_;
+    own.checkpoint_dir.clear();
+    own.checkpoint_filename_with_path = prefix;
+    try {
+      return create(own);
+    } catch (const DataLossError& error) {
+      if (prefix.empty()) throw;  // Of the checkpoint of another run, for which there is no choice.
+      damage = error.what();
+      return nullptr;
+    }
+  }
+
   std::unique_ptr<Session> create(const ChiefSessionCreatorOptions& options) {
     creator_ = std::make_unique<ChiefSessionCreator>(graph_, options);
     return creator_->create_session();
@@ -155,21 +185,52 @@ std::vector<internal::Fact> facts_of(const MonitoredTrainingSessionOptions& opti
       {"checkpoint_basename", options.checkpoint_basename},
       {"agree_every_n_steps", fmt::format("{}", options.agree_every_n_steps)},
       {"max_recoveries", fmt::format("{}", options.max_recoveries)}};
-  for (const Variable& variable : options.graph.variables())
+  const auto ranks = internal::RankState::find(options.graph);
+  // Values of this rank have the names that those of rank 0 have there.
+  const auto common_name = [&](const std::string& name) {
+    const auto found = ranks ? ranks->rank_name(name) : std::nullopt;
+    if (!found) return name;
+    const size_t end = name.find('/', found->name.size() + 1);
+    return fmt::format("{}/rank-*{}", found->name,
+                       end == std::string::npos ? "" : name.substr(end));
+  };
+  for (const Variable& variable : options.graph.variables()) {
+    const auto* const part = ranks ? ranks->part_of(variable.name()) : nullptr;
     facts.emplace_back(
-        fmt::format("variable \"{}\"", variable.name()),
-        fmt::format("{} {}", dtype_name(variable.dtype()), to_string(variable.shape())));
+        fmt::format("{} \"{}\"", part != nullptr ? "sharded" : "variable",
+                    common_name(variable.name())),
+        fmt::format("{} {}", dtype_name(variable.dtype()),
+                    to_string(part != nullptr ? part->place.full_shape : variable.shape())));
+  }
   for (const RegisteredSaveable& saveable : options.graph.saveables())
     if (!saveable.optional)
-      facts.emplace_back(fmt::format("object \"{}\"", saveable.name), "tracked");
+      facts.emplace_back(fmt::format("object \"{}\"", common_name(saveable.name)), "tracked");
   return facts;
 }
 
+void check_rank_options(const MonitoredTrainingSessionOptions& options, const Scaffold& scaffold) {
+  const auto ranks = internal::RankState::find(options.graph);
+  if (!ranks || !ranks->is_shared() || options.checkpoint_dir.empty()) return;
+  if (scaffold.saver->options().format != CheckpointFormat::kTensorBundle)
+    throw InvalidArgumentError(
+        "checkpoint_format: state that several ranks have together is saved as kTensorBundle only, "
+        "which `crochet convert` converts");
+  if (!scaffold.saver->fallback_dir().empty())
+    throw InvalidArgumentError(
+        fmt::format("fallback_dir is \"{}\", expected none: state that several ranks have together "
+                    "is saved in checkpoint_dir only",
+                    scaffold.saver->fallback_dir()));
+}
+
 std::shared_ptr<internal::GroupRun> make_group_run(const MonitoredTrainingSessionOptions& options) {
-  if (!options.group) return nullptr;
+  if (!options.group) {
+    internal::check_shards(options.graph, nullptr, options.group_timeout_secs);
+    return nullptr;
+  }
   auto run = std::make_shared<internal::GroupRun>(options.group, options.agree_every_n_steps,
                                                   options.group_timeout_secs);
   run->check_same(facts_of(options));
+  internal::check_shards(options.graph, &*options.group, options.group_timeout_secs);
   return run;
 }
 
@@ -241,6 +302,9 @@ RunReport train_as_rank(const MonitoredTrainingSessionOptions& options,
                         const std::function<void(MonitoredSession& session)>& body) {
   check_options(options);
   const std::shared_ptr<Scaffold> scaffold = scaffold_of(options);
+  if (const auto ranks = internal::RankState::find(options.graph); ranks && options.group)
+    ranks->set_rank(options.group->rank(), options.group->size());
+  check_rank_options(options, *scaffold);
   const HookList hooks = internal::wire_default_hooks(options, scaffold);
   const internal::AttachedRunGroup attached(options.graph, options.group);
   const std::shared_ptr<internal::GroupRun> group_run = make_group_run(options);

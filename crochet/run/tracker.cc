@@ -41,7 +41,35 @@ Tracker::Tracker(local::Graph* graph, internal::PartVisitor* visitor, std::strin
 std::string Tracker::full_name(std::string_view name) const {
   if (name.empty())
     throw InvalidArgumentError(fmt::format("a part of \"{}\" is tracked without a name", prefix_));
+  if (shard_ != nullptr)
+    throw InvalidArgumentError(
+        fmt::format("sharded(): \"{}\" has parts, expected one array", prefix_));
   return join_path(prefix_, name);
+}
+
+namespace {
+
+void check_is_fixed(const internal::PartVisitor* visitor, const std::string& name) {
+  if (visitor != nullptr)
+    throw FailedPreconditionError(fmt::format(
+        "\"{}\" is tracked by sharded() or per_rank() within a container, an optional or another "
+        "value whose structure may change: track it by itself",
+        visitor->full_name(name)));
+}
+
+}  // namespace
+
+Tracker Tracker::at_part(const Shard& shard) const {
+  check_is_fixed(visitor_, prefix_);
+  Tracker here = *this;
+  here.shard_ = &shard;
+  return here;
+}
+
+Tracker Tracker::at_rank(Regroup regroup) const {
+  check_is_fixed(visitor_, prefix_);
+  return {graph_, visitor_, internal::RankState::of(*graph_)->add_per_rank(prefix_, regroup),
+          depth_ + 1};
 }
 
 Tracker Tracker::beneath(std::string_view name) const {
@@ -75,10 +103,19 @@ void Tracker::add_provider(Provider provider) {
 
 void Tracker::add_own_array(local::BorrowedArray array) {
   if (visitor_ != nullptr) return visitor_->array(prefix_, std::move(array));
-  add_as(prefix_, [&] { graph_->borrow(prefix_, std::move(array)); });
+  if (shard_ != nullptr) array.resize = {};  // Its place determines its size.
+  add_as(prefix_, [&] {
+    const Variable variable = graph_->borrow(prefix_, std::move(array));
+    if (shard_ != nullptr) shard_variable(*graph_, variable, *shard_);
+  });
 }
 
 void Tracker::add_own_object(std::shared_ptr<Saveable> object) {
+  if (shard_ != nullptr)
+    throw InvalidArgumentError(
+        fmt::format("sharded(): \"{}\" is not an array whose elements follow each other in the "
+                    "memory of the processor",
+                    prefix_));
   if (visitor_ != nullptr) return visitor_->object(prefix_, std::move(object));
   add_as(prefix_, [&] { graph_->saveable(prefix_, std::move(object)); });
 }

@@ -18,6 +18,7 @@
 #include "crochet/run/internal/part_walks.h"
 #include "crochet/run/internal/saveable_adapters.h"
 #include "crochet/run/internal/type_shapes.h"
+#include "crochet/session/rank_state.h"
 #include "crochet/session/saveable.h"
 #include "crochet/session/stored_parts.h"
 
@@ -77,6 +78,18 @@ class CROCHET_EXPORT Tracker {
   template <typename T>
   Tracker& operator()(std::string_view name, T&& value);
 
+  // For sharded() and per_rank(): tracks the value at which this tracker is, as a part of an array
+  // that all ranks have together, or as this rank's own.
+  // Throws: FailedPreconditionError in a container or another value whose structure may change.
+  template <typename T>
+  void track_part(T& value, const Shard& shard) {
+    at_part(shard).track_value(value);
+  }
+  template <typename T>
+  void track_per_rank(T& value, Regroup regroup) {
+    at_rank(regroup).track_value(value);
+  }
+
   // For code that adds support for other types. An empty name is that of the value itself.
   void add_array(std::string_view name, local::BorrowedArray array);
   void add_object(std::string_view name, std::shared_ptr<Saveable> object);
@@ -106,6 +119,9 @@ class CROCHET_EXPORT Tracker {
   // A tracker at a part, or at an element, whose name may be any text but "".
   Tracker beneath(std::string_view name) const;
   std::string full_name(std::string_view name) const;
+
+  Tracker at_part(const Shard& shard) const;
+  Tracker at_rank(Regroup regroup) const;
 
   // Of the value at which this tracker is.
   void add_own_array(local::BorrowedArray array);
@@ -140,6 +156,7 @@ class CROCHET_EXPORT Tracker {
   internal::PartVisitor* visitor_ = nullptr;  // Null outside of one. Not owned.
   std::string prefix_;
   int depth_ = 0;
+  const Shard* shard_ = nullptr;  // Of the array that is tracked here. Not owned.
 };
 
 namespace internal {
@@ -209,6 +226,12 @@ local::BorrowedArray borrow_elements(T& value) {
   return array;
 }
 
+// A value that refers to what is tracked, and may be a temporary itself.
+template <typename T>
+concept TrackedReference = requires {
+  typename T::ReferenceToTracked;
+};
+
 // True for classes whose const objects can be tracked, as the state that a restore changes is
 // elsewhere.
 template <typename T>
@@ -247,8 +270,9 @@ struct TypeThatCannotBeTracked<T* const> : TypeThatCannotBeTracked<T*> {};
 
 template <typename T>
 Tracker& Tracker::operator()(std::string_view name, T&& value) {
-  static_assert(std::is_lvalue_reference_v<T> || internal::kIsSpan<T>,
-                "crochet cannot track a temporary: what is tracked must outlive the loop");
+  static_assert(
+      std::is_lvalue_reference_v<T> || internal::kIsSpan<T> || internal::TrackedReference<T>,
+      "crochet cannot track a temporary: what is tracked must outlive the loop");
   Tracker part(graph_, visitor_, full_name(name), depth_ + 1);
   part.track_value(value);
   return *this;

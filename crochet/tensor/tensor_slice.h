@@ -26,6 +26,12 @@ struct SliceExtent {
 // A rectangular part of a tensor, with one extent per dimension.
 using TensorSlice = std::vector<SliceExtent>;
 
+// The location of a variable that is one part of a partitioned variable.
+struct SaveSliceInfo {
+  Shape full_shape = {};
+  TensorSlice slice = {};
+};
+
 // TensorFlow's text: "start,length" for each dimension, or "-" for all of it, joined
 // by ":". For a matrix, "0,2:-" is the first two rows. "" is the slice of a scalar.
 // Throws: InvalidArgumentError for other text, a negative start and a length below 1.

@@ -36,6 +36,7 @@ std::string sidecar_filename(std::string_view prefix) { return fmt::format("{}.j
 namespace crochet::inline v0::internal {
 namespace {
 
+constexpr std::string_view kFailedSuffix = ".failed";
 constexpr size_t kMinShardDigits = 5;
 constexpr size_t kTemporaryHexDigits = 32;
 
@@ -101,7 +102,15 @@ std::vector<std::string> index_filenames(std::string_view prefix) {
   return {index_filename(prefix), safetensors_filename(prefix), safetensors_index_filename(prefix)};
 }
 
+std::string failed_part_filename(std::string_view prefix) {
+  return fmt::format("{}{}", prefix, kFailedSuffix);
+}
+
 std::optional<CheckpointFilename> parse_checkpoint_filename(std::string_view name) {
+  std::string_view part = name;
+  remove_tmp(part);
+  if (remove_suffix(part, kFailedSuffix) && remove_tempstate(part))
+    return CheckpointFilename{CheckpointPart::kTemporary, part};
   if (std::string_view directory = name;
       remove_suffix(directory, kPartsSuffix) && remove_tempstate(directory))
     return CheckpointFilename{CheckpointPart::kTemporaryDirectory, directory};

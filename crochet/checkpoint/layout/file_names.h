@@ -44,6 +44,10 @@ inline constexpr uint64_t kMaxIndexBytes = uint64_t{1} << 30;
 // look for them.
 std::vector<std::string> index_filenames(std::string_view prefix);
 
+// Instead of the index of a rank's part of a checkpoint, which the rank could not write: a text
+// with the reason. `prefix` is "<base>.tempstate<digits>".
+std::string failed_part_filename(std::string_view prefix);
+
 // Suffix of a prefix: the directory in which TensorFlow's sharded savers write their parts.
 inline constexpr std::string_view kPartsSuffix = "_temp";
 
@@ -74,6 +78,7 @@ struct CheckpointFilename {
 //   one of the first three lines followed by .tempstate<digits>
 //   one of the last two lines followed by .tmp<32 hex>
 //   one of the first two lines with .tempstate<digits> after <base>
+//   <base>.tempstate<digits>.failed, also followed by .tmp<32 hex>
 //   <base>.tempstate<digits>_temp, a directory
 //
 // Names on the first line are kIndex: the checkpoint exists if one of them does.

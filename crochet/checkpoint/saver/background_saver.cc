@@ -97,6 +97,7 @@ struct BackgroundSaver::Queue {
   // Records how long a save took that started then.
   void measure(const SaveTicket& ticket, Clock::TimePoint start);
   void abandon(Job& job, const std::exception_ptr& error, int num_attempts);
+  void fail(Job& job, const std::exception_ptr& error);
   // False if the job is superseded.
   bool pause_for(Clock::Duration duration);
 
@@ -183,7 +184,7 @@ void BackgroundSaver::Queue::save(Job& job) {
     if (job.source.is_lost() || !publisher->may_try_again(job.promise.ticket().prefix(), error)) {
       log_error(fmt::format("saving {} failed: {}; retrying cannot help, training continues",
                             job.promise.ticket().prefix(), describe(error)));
-      return job.promise.fail(error);
+      return fail(job, error);
     }
     if (last) return abandon(job, error, number);
     log_warning(fmt::format("{}; next attempt in {:g} s",
@@ -192,7 +193,7 @@ void BackgroundSaver::Queue::save(Job& job) {
     previous = error;
     if (pause_for(duration)) continue;
     log_warning(fmt::format("{} is superseded by a newer save", job.promise.ticket().prefix()));
-    return job.promise.fail(error);
+    return fail(job, error);
   }
 }
 
@@ -227,6 +228,12 @@ void BackgroundSaver::Queue::abandon(Job& job, const std::exception_ptr& error, 
     }
   }
   log_error(fmt::format("{}; abandoned after {} attempts, training continues", what, num_attempts));
+  fail(job, error);
+}
+
+void BackgroundSaver::Queue::fail(Job& job, const std::exception_ptr& error) {
+  if (const std::string& part = job.source.part_prefix(); !part.empty())
+    publisher->report_failed_part(part, error);
   job.promise.fail(error);
 }
 
@@ -271,10 +278,14 @@ bool BackgroundSaver::start() {
 }
 
 SaveTicket BackgroundSaver::enqueue(SaveSource source, const std::string& save_path, int64_t step) {
+  return enqueue_as(std::move(source), state_->queue->publisher->prefix_of(save_path, step), step);
+}
+
+SaveTicket BackgroundSaver::enqueue_as(SaveSource source, const std::string& prefix, int64_t step) {
   const bool waits = options_.overlap != SaveOverlapPolicy::kNewestWins;
   Queue& queue = *state_->queue;
   Publisher& publisher = *queue.publisher;
-  SavePromise promise(publisher.prefix_of(save_path, step), step, publisher.clock());
+  SavePromise promise(prefix, step, publisher.clock());
   const SaveTicket& ticket = promise.ticket();
   const bool has_thread = start();
   if (waits) queue.wait_for_place();
@@ -287,8 +298,8 @@ SaveTicket BackgroundSaver::enqueue(SaveSource source, const std::string& save_p
   if (former) {
     log_warning(fmt::format("{} is skipped for {}: saves take longer than their interval",
                             former->promise.ticket().prefix(), ticket.prefix()));
-    former->promise.fail(
-        std::make_exception_ptr(CancelledError(fmt::format("skipped for {}", ticket.prefix()))));
+    queue.fail(*former, std::make_exception_ptr(
+                            CancelledError(fmt::format("skipped for {}", ticket.prefix()))));
     former.reset();  // Frees its memory.
   }
   if (!has_thread) queue.work(Queue::WhenIdle::kReturn);

@@ -54,6 +54,8 @@ class CROCHET_EXPORT BackgroundSaver {
 
   // Enqueues a snapshot to be written as "<save_path>-<step>".
   SaveTicket enqueue(SaveSource source, const std::string& save_path, int64_t step);
+  // The same for the checkpoint `prefix`, or for this rank's part of it.
+  SaveTicket enqueue_as(SaveSource source, const std::string& prefix, int64_t step);
   // Writes it on the calling thread, once, and to the fallback directory if that fails. The next
   // take_finished() returns the ticket. Requires: all enqueued saves have finished.
   // Throws: as Saver::write().

@@ -43,6 +43,8 @@ class ExternalBundle {
   // Checks the written files. Throws: FailedPreconditionError if any are missing; DataLossError for
   // a damaged index.
   void open();
+  // Called before if all of its files are durable already: then sync() has nothing to do.
+  void set_synced() { is_synced_ = true; }
   // Called instead if it was not written; records the reason.
   void fail(std::exception_ptr error) { error_ = std::move(error); }
   const std::exception_ptr& error() const { return error_; }

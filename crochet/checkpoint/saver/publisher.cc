@@ -21,6 +21,7 @@
 #include "crochet/checkpoint/file/new_checkpoint_writer.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/saver/external_bundle.h"
+#include "crochet/checkpoint/saver/rank_parts.h"
 #include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/checkpoint/saver/saver_settings.h"
 #include "crochet/io/path.h"
@@ -55,8 +56,9 @@ std::vector<uint64_t> bytes_of_shards(const Snapshot& snapshot, int num_shards) 
   return bytes;
 }
 
-void add_all(CheckpointWriter& writer, const Snapshot& snapshot, const VariableSelection& selection,
+void add_all(CheckpointWriter& writer, const SaveSource& source, const VariableSelection& selection,
              int num_shards) {
+  const Snapshot& snapshot = source.snapshot();
   const size_t total = snapshot.num_bytes();
   size_t done = 0;
   int shard = 0;
@@ -64,7 +66,9 @@ void add_all(CheckpointWriter& writer, const Snapshot& snapshot, const VariableS
     for (; shard < shard_of(done, tensor.num_bytes(), total, num_shards); ++shard)
       writer.next_shard();
     done += tensor.num_bytes();
-    const auto [key, slice] = selection.place_of(name);
+    const auto [key, listed_slice] = selection.place_of(name);
+    const SaveSliceInfo* const slice =
+        listed_slice != nullptr ? listed_slice : source.place_of(name);
     if (slice == nullptr)
       writer.add(key, tensor);
     else
@@ -179,6 +183,7 @@ void Publisher::set_went_back_to(std::string which) {
 
 void Publisher::write(const SaveSource& source, SavePromise& promise, SpaceCheck check) {
   const SaveTicket& ticket = promise.ticket();
+  if (!source.part_prefix().empty()) return write_part(source, promise, check);
   if (is_stored_elsewhere(source, ticket)) {
     if (ticket.num_attempts() == 0) promise.begin_attempt();  // The attempt in its own directory.
     return write_to_fallback(source, promise);
@@ -224,15 +229,20 @@ void Publisher::write_somewhere(const SaveSource& source, SavePromise& promise) 
 
 void Publisher::make_durable(Target& target, const SaveSource& source, SavePromise& promise,
                              SpaceCheck check) {
-  if (source.external() != nullptr) return adopt_files(target, source, promise);
   const Snapshot& snapshot = source.snapshot();
+  if (source.external() != nullptr) {
+    source.external()->throw_if_failed();
+    source.external()->add(snapshot.tensors());
+    return adopt_files(target, *source.external(), snapshot, promise);
+  }
+  if (source.parts() != nullptr) return collect_parts(target, source, promise, check);
   if (options_.check_free_space && check == SpaceCheck::kRefuse)
     throw_if_full(target.files(), target.prefix, bytes_of_checkpoint(snapshot));
   const int num_shards = options_.num_shards;
   try {
     const auto writer = new_checkpoint_writer(options_.format, target.files(), target.prefix,
                                               num_shards, bytes_of_shards(snapshot, num_shards));
-    add_all(*writer, snapshot, selection_, num_shards);
+    add_all(*writer, source, selection_, num_shards);
     writer->write();
     promise.reach(SaveStage::kWritten);
     writer->write_and_sync();
@@ -254,12 +264,42 @@ void Publisher::make_durable(Target& target, const SaveSource& source, SavePromi
   }
 }
 
-void Publisher::adopt_files(Target& target, const SaveSource& source, SavePromise& promise) {
+// Its own part is written first, while the other ranks write theirs.
+void Publisher::collect_parts(Target& target, const SaveSource& source, SavePromise& promise,
+                              SpaceCheck check) {
+  RankParts& parts = *source.parts();
+  parts.throw_if_failed();
+  if (!parts.is_complete()) write_bundle(target.directory, parts.prefixes().front(), source, check);
+  if (parts.merged() == nullptr) parts.collect(clock_);
+  adopt_files(target, *parts.merged(), source.snapshot(), promise);
+}
+
+void Publisher::write_part(const SaveSource& source, SavePromise& promise, SpaceCheck check) {
+  const std::lock_guard writing(writing_);
+  promise.begin_attempt();
+  const auto directory =
+      CheckpointDirectory::to_save_in(files_, directory_of(source.part_prefix()));
+  write_bundle(directory, source.part_prefix(), source, check);
+  promise.reach(SaveStage::kDurable);
+  promise.publish(source.part_prefix());
+}
+
+void Publisher::write_bundle(const CheckpointDirectory& directory, const std::string& prefix,
+                             const SaveSource& source, SpaceCheck check) const {
   const Snapshot& snapshot = source.snapshot();
-  ExternalBundle& external = *source.external();
+  if (options_.check_free_space && check == SpaceCheck::kRefuse)
+    throw_if_full(directory.files(), prefix, bytes_of_checkpoint(snapshot));
+  const auto writer = new_checkpoint_writer(CheckpointFormat::kTensorBundle, directory.files(),
+                                            prefix, 1, bytes_of_shards(snapshot, 1));
+  add_all(*writer, source, selection_, 1);
+  writer->write_and_sync();
+  snapshot.verify();
+  writer->publish();
+}
+
+void Publisher::adopt_files(Target& target, ExternalBundle& external, const Snapshot& snapshot,
+                            SavePromise& promise) {
   try {
-    external.throw_if_failed();
-    external.add(snapshot.tensors());
     promise.reach(SaveStage::kWritten);
     external.sync();
     snapshot.verify();
@@ -319,6 +359,16 @@ void Publisher::tidy(Target& target, SavePromise& promise, std::unique_lock<std:
   target.list.remove_surplus(target.directory, surplus);
 }
 
+void Publisher::report_failed_part(const std::string& prefix,
+                                   const std::exception_ptr& error) noexcept {
+  try {
+    const auto directory = CheckpointDirectory::find(files_, directory_of(prefix));
+    if (directory) internal::report_failed_part(directory->files(), prefix, error);
+  } catch (const std::exception& other) {
+    log_warning(fmt::format("{}: {}", prefix, other.what()));
+  }
+}
+
 bool Publisher::may_try_again(const std::string& prefix, const std::exception_ptr& error) const {
   const auto code = code_of(error);
   if (code == Code::kInvalidArgument) {
@@ -334,7 +384,7 @@ bool Publisher::may_try_again(const std::string& prefix, const std::exception_pt
 // A checkpoint that is durable in its own directory needs no copy in the fallback directory.
 bool Publisher::can_fall_back(const SaveSource& source, const SaveTicket& ticket) const {
   return !fallback_dir().empty() && ticket.stage() < SaveStage::kDurable &&
-         source.external() == nullptr;
+         source.external() == nullptr && source.parts() == nullptr && source.part_prefix().empty();
 }
 
 bool Publisher::is_stored_elsewhere(const SaveSource& source, const SaveTicket& ticket) const {

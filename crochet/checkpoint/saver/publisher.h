@@ -26,6 +26,8 @@ namespace crochet::inline v0::internal {
 // The step of tickets and sidecars for a save without a step.
 inline constexpr int64_t kNoStep = -1;
 
+class CheckpointDirectory;
+
 // Whether a write respects the free space reported by the file system.
 enum class SpaceCheck {
   kRefuse,  // Fails at once without room for the whole checkpoint.
@@ -65,6 +67,9 @@ class Publisher {
   // Calls write(), and if that fails and there is a fallback directory, write_to_fallback().
   void write_somewhere(const SaveSource& source, SavePromise& promise);
 
+  // The part of another rank is finally not written.
+  void report_failed_part(const std::string& prefix, const std::exception_ptr& error) noexcept;
+
   // False for an error that every attempt to write `prefix` would hit, in any directory: the state
   // is torn, or cannot be stored. True if the directory is the problem.
   bool may_try_again(const std::string& prefix, const std::exception_ptr& error) const;
@@ -99,8 +104,16 @@ class Publisher {
   // Makes it durable. Removes the files left by a failure.
   void make_durable(Target& target, const SaveSource& source, SavePromise& promise,
                     SpaceCheck check);
-  // The same for files written by the graph's own operations.
-  void adopt_files(Target& target, const SaveSource& source, SavePromise& promise);
+  // The same for files written by the graph's own operations, or by the ranks.
+  void adopt_files(Target& target, ExternalBundle& external, const Snapshot& snapshot,
+                   SavePromise& promise);
+  // The same for a state that several ranks have together.
+  void collect_parts(Target& target, const SaveSource& source, SavePromise& promise,
+                     SpaceCheck check);
+  // Writes another rank's part of it.
+  void write_part(const SaveSource& source, SavePromise& promise, SpaceCheck check);
+  void write_bundle(const CheckpointDirectory& directory, const std::string& prefix,
+                    const SaveSource& source, SpaceCheck check) const;
   // Writes the sidecar and the meta graph.
   void write_notes(Target& target, const Snapshot& snapshot, int64_t step, const Written& written);
   void note_published(Target& target);

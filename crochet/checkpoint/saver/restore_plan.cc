@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -22,6 +23,7 @@
 #include "crochet/checkpoint/saver/stored_names.h"
 #include "crochet/io/path.h"
 #include "crochet/session/parted_saveable.h"
+#include "crochet/session/rank_state.h"
 #include "crochet/tensor/convert.h"
 #include "crochet/tensor/fmt.h"
 
@@ -99,8 +101,13 @@ class RestorePlan {
   // Checks all names, types and shapes. Throws: an error that lists all mismatches.
   RestorePlan(const Graph& graph, const CheckpointReader& reader,
               const VariableSelection& selection, RestoreRules rules)
-      : graph_(graph), reader_(reader), selection_(selection), rules_(std::move(rules)) {
+      : graph_(graph),
+        reader_(reader),
+        selection_(selection),
+        rules_(std::move(rules)),
+        ranks_(internal::RankState::find(graph)) {
     report_.prefix = mismatch_.prefix = reader.prefix();
+    count_ranks();
     const VariableSelection::Selected selected = selection.select(graph);
     for (const Variable& variable : selected.variables) plan_variable(variable);
     plan_objects(selected.objects);
@@ -155,9 +162,44 @@ class RestorePlan {
     StoredParts stored = {};           // Its parts, all that are to be restored.
   };
 
+  // The number of ranks of which the checkpoint has a value, for each value that ranks have for
+  // themselves.
+  void count_ranks() {
+    if (!ranks_ || ranks_->per_rank().empty()) return;
+    for (const auto& [name, info] : reader_.tensors())
+      if (const auto found = ranks_->rank_name(name))
+        stored_ranks_[std::string(found->name)].insert(found->rank);
+    for (const auto& [name, stored] : stored_ranks_) {
+      const int size = ranks_->size();
+      if (std::cmp_equal(stored.size(), size) && *stored.rbegin() == size - 1) continue;
+      fresh_.insert(name);
+      if (ranks_->per_rank().at(name) == Regroup::kRefuse)
+        mismatch_.others.push_back(
+            fmt::format("\"{}\" has the values of {} ranks in the checkpoint, expected {}; start "
+                        "with {} ranks, or track it by per_rank(..., Regroup::kFresh) to keep its "
+                        "initial values",
+                        name, stored.size(), size, stored.size()));
+    }
+  }
+  // True for a rank's own value that keeps its initial value, as there are other ranks now.
+  bool stays_fresh(const std::string& name) {
+    if (fresh_.empty()) return false;
+    const auto found = ranks_->rank_name(name);
+    if (!found || !fresh_.contains(std::string(found->name))) return false;
+    report_.missing.push_back(name);
+    return true;
+  }
+
   void plan_variable(const Variable& variable) {
     const std::string& name = variable.name();
-    VariableSelection::Place place = selection_.place_of(name);
+    if (stays_fresh(name)) return;
+    if (const auto* const part = ranks_ ? ranks_->part_of(name) : nullptr; part && part->is_empty) {
+      // Nothing is read; the others' parts are there.
+      if (const auto found = reader_.tensors().find(name); found != reader_.tensors().end())
+        used_.push_back(found->first);
+      return note_restored(name, name);
+    }
+    VariableSelection::Place place = selection_.place_of(name, ranks_.get());
     auto found = reader_.tensors().find(place.key);
     if (found == reader_.tensors().end()) {
       found = reader_.tensors().find(internal::stored_name(rules_.rename, name));
@@ -219,6 +261,7 @@ class RestorePlan {
       if (const auto* const owner = owners.owner_of(name, key))
         (owner->by_other_name ? by_other_name : keys)[owner->object].push_back({key, name});
     for (const RegisteredSaveable* const object : objects) {
+      if (stays_fresh(object->name)) continue;
       const std::string own_key = selection_.place_of(object->name).key;
       const bool is_renamed = keys[object].empty();
       ObjectPart part{object, std::move((is_renamed ? by_other_name : keys)[object])};
@@ -356,6 +399,7 @@ class RestorePlan {
     for (const auto& [name, info] : reader_.tensors()) {
       while (next != used_.end() && *next < name) ++next;
       if (next != used_.end() && *next == name) continue;
+      if (ranks_ && ranks_->rank_name(name)) continue;  // Another rank's.
       report_.surplus.push_back(name);
       if (!selection_.selects_all() || rules_.allow_surplus.match(name)) continue;
       if (name.starts_with(kHookState)) {
@@ -462,6 +506,9 @@ class RestorePlan {
   const CheckpointReader& reader_;
   const VariableSelection& selection_;
   const RestoreRules rules_;
+  const std::shared_ptr<const internal::RankState> ranks_;  // Null if the run has no such state.
+  std::map<std::string, std::set<int64_t>> stored_ranks_;   // By the name of the value.
+  std::set<std::string> fresh_;                             // Names of values.
   std::vector<VariablePart> variables_;
   std::vector<TensorRequest> requests_;  // Of the variables, in the same order.
   std::vector<ObjectPart> objects_;

@@ -3,6 +3,7 @@
 #include "crochet/checkpoint/saver/save_source.h"
 
 #include "crochet/checkpoint/saver/external_bundle.h"
+#include "crochet/checkpoint/saver/rank_parts.h"
 
 namespace crochet::inline v0 {
 
@@ -10,6 +11,8 @@ uint64_t SaveSource::num_bytes() const {
   return snapshot_.num_bytes() + (external_ ? external_->num_bytes() : 0);
 }
 
-bool SaveSource::is_lost() const { return external_ && external_->failed(); }
+bool SaveSource::is_lost() const {
+  return (external_ && external_->failed()) || (parts_ && parts_->failed());
+}
 
 }  // namespace crochet::inline v0

@@ -14,12 +14,6 @@
 
 namespace crochet::inline v0 {
 
-// The location of a variable that is one part of a partitioned variable.
-struct SaveSliceInfo {
-  Shape full_shape = {};
-  TensorSlice slice = {};
-};
-
 namespace internal {
 
 // The compiler shows this name where braces hold two names.

@@ -9,18 +9,21 @@
 #include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
 #include "crochet/base/internal/dynamic_type.h"
+#include "crochet/checkpoint/directory/checkpoint_directory.h"
 #include "crochet/checkpoint/directory/checkpoint_history.h"
 #include "crochet/checkpoint/directory/checkpoint_list.h"
 #include "crochet/checkpoint/directory/checkpoint_sidecar.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/checkpoint/saver/background_saver.h"
 #include "crochet/checkpoint/saver/publisher.h"
+#include "crochet/checkpoint/saver/rank_parts.h"
 #include "crochet/checkpoint/saver/save_promise.h"
 #include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/checkpoint/saver/saver_settings.h"
 #include "crochet/checkpoint/saver/unused_checkpoints.h"
 #include "crochet/io/path.h"
 #include "crochet/session/parted_saveable.h"
+#include "crochet/session/rank_state.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -35,6 +38,61 @@ internal::CheckpointListOptions list_of(const SaverOptions& options) {
 CapturedState capture(const Saveable& object) {
   const auto* const parted = internal::dynamic_as<const PartedSaveable>(&object);
   return parted != nullptr ? parted->capture() : CapturedState{.tensors = object.save()};
+}
+
+void add_objects(Snapshot& snapshot, const std::vector<const RegisteredSaveable*>& objects,
+                 const internal::VariableSelection& selection, const internal::RankState* own) {
+  for (const RegisteredSaveable* const saveable : objects) {
+    if (own != nullptr && !own->is_own(saveable->name)) continue;
+    CapturedState state = capture(*saveable->object);
+    for (const auto& [key, value] : state.tensors) {
+      const std::string name = key.empty() ? saveable->name : join_path(saveable->name, key);
+      if (selection.selects_part(saveable->name, name)) snapshot.add({name, value});
+    }
+    for (std::shared_ptr<PendingCopies>& copies : state.copies) snapshot.add(std::move(copies));
+  }
+}
+
+// With `own`, only what this rank alone has.
+Snapshot capture_state(Session& session, const internal::VariableSelection& selection,
+                       const internal::RankState* ranks, const internal::RankState* own) {
+  auto selected = selection.select(session.graph());
+  std::erase_if(selected.variables, [&](const Variable& variable) {
+    const auto* const part = ranks != nullptr ? ranks->part_of(variable.name()) : nullptr;
+    return (part != nullptr && part->is_empty) || (own != nullptr && !own->is_own(variable.name()));
+  });
+  Snapshot snapshot = session.snapshot(selected.variables);
+  add_objects(snapshot, selected.objects, selection, own);
+  return snapshot;
+}
+
+internal::PartPlaces part_places(const internal::RankState& ranks) {
+  internal::PartPlaces places;
+  for (const auto& [name, part] : ranks.parts())
+    if (!part.is_whole) places.emplace(name, part.place);
+  return places;
+}
+
+// Has the other ranks write their parts, if there are any. Throws: FailedPreconditionError if this
+// rank cannot do that, or not now.
+std::shared_ptr<internal::RankParts> announce(const internal::RankState& ranks, const Saver& saver,
+                                              const std::string& prefix) {
+  if (ranks.size() == 1) return nullptr;
+  const auto refuse = [&](const char* why) {
+    throw FailedPreconditionError(
+        fmt::format("rank {} of {} cannot save: the ranks have the state together, and {}",
+                    ranks.rank(), ranks.size(), why));
+  };
+  if (ranks.rank() != 0) refuse("only rank 0 saves, which collects the parts of the others");
+  if (!ranks.announce()) refuse("they save only within Loop::run(), train() and Loop::save()");
+  if (!ranks.is_agreed()) refuse("they are not known to be after the same step now");
+  if (saver.options().format != CheckpointFormat::kTensorBundle)
+    refuse("only in the format kTensorBundle, which `crochet convert` converts");
+  const auto directory =
+      internal::CheckpointDirectory::to_save_in(saver.files(), directory_of(prefix));
+  auto parts = std::make_shared<internal::RankParts>(directory.shared_files(), prefix, ranks);
+  ranks.announce()(prefix, parts->prefixes());
+  return parts;
 }
 
 Clock::TimePoint after(const Clock& clock, double seconds) {
@@ -98,25 +156,34 @@ SaveSource Saver::snapshot_for(Session& session, const std::string& prefix,
   const auto operations = operations_for(session, writer);
   const Graph& graph = session.graph();
   check_complete(graph, operations.get());
-  const auto selected = (*publisher_)->selection().select(graph);
+  const internal::VariableSelection& selection = (*publisher_)->selection();
+  const auto selected = selection.select(graph);
   if (!operations && selected.empty() && is_empty(graph)) return Snapshot();
-  Snapshot snapshot;
+  const auto ranks = internal::RankState::find(graph);
+  const bool is_shared = ranks && !ranks->empty();
+  if (is_shared && operations)
+    throw FailedPreconditionError(
+        "the graph's own operations cannot save variables that several ranks have together: set "
+        "SaverOptions::writer to kCrochet");
   std::shared_ptr<internal::ExternalBundle> external;
-  if (operations)
+  Snapshot snapshot;
+  if (operations) {
     external = store(*operations, session, prefix);
-  else
-    snapshot = session.snapshot(selected.variables);
-  for (const RegisteredSaveable* const saveable : selected.objects) {
-    CapturedState state = capture(*saveable->object);
-    for (const auto& [key, value] : state.tensors) {
-      const std::string name = key.empty() ? saveable->name : join_path(saveable->name, key);
-      if ((*publisher_)->selection().selects_part(saveable->name, name))
-        snapshot.add({name, value});
-    }
-    for (std::shared_ptr<PendingCopies>& copies : state.copies) snapshot.add(std::move(copies));
+    add_objects(snapshot, selected.objects, selection, nullptr);
+  } else {
+    snapshot = capture_state(session, selection, ranks.get(), nullptr);
   }
   if (options().write_meta_graph) snapshot.set_meta_graph(graph.meta_graph());
+  refused_.erase(prefix);
+  if (is_shared) return {std::move(snapshot), part_places(*ranks), announce(*ranks, *this, prefix)};
   return {std::move(snapshot), std::move(external)};
+}
+
+SaveSource Saver::snapshot_of_part(Session& session, const std::string& part_prefix) const {
+  check_built();
+  const auto ranks = internal::RankState::of(session.graph());
+  return {capture_state(session, (*publisher_)->selection(), ranks.get(), ranks.get()),
+          part_places(*ranks), part_prefix};
 }
 
 void Saver::write(const SaveSource& source, SavePromise& promise) {

@@ -103,6 +103,10 @@ class CROCHET_EXPORT Saver {
   SaveSource snapshot_for(Session& session, const std::string& prefix,
                           std::optional<StateWriter> writer = {}) const;
 
+  // This rank's part of the state that several ranks have together, to be written as `part_prefix`,
+  // where the chief's save expects it: only what is this rank's own.
+  SaveSource snapshot_of_part(Session& session, const std::string& part_prefix) const;
+
   // Writes a snapshot taken by this saver, and returns when it is published; writes no file for an
   // empty one. May be called on any thread. If an older checkpoint cannot be removed, that is
   // logged, and tried again after the next save.
@@ -158,6 +162,11 @@ class CROCHET_EXPORT Saver {
   std::optional<std::string> restore_newest(Session& session, const std::string& directory,
                                             const std::string& basename,
                                             RestoreReport* report = nullptr);
+  // Makes restore_newest() skip a checkpoint, as one that is damaged: another rank found that.
+  void refuse(const std::string& prefix, std::string reason);
+  // While this is true, restore_newest() renames nothing: other ranks may still refuse what it has
+  // restored. Once it is false again, renames what set_unused_aside() does.
+  void hold_unused(bool held);
   // Renames the checkpoints that the last restore_newest() found damaged, or abandoned, if it could
   // not because this process did not hold the directory's lock, and does now.
   void set_unused_aside();
@@ -229,6 +238,8 @@ class CROCHET_EXPORT Saver {
   mutable std::atomic<bool> unsaved_logged_ = false;
   std::shared_ptr<BackgroundSaver> background_;          // Made by the first save_async().
   std::shared_ptr<internal::UnusedCheckpoints> unused_;  // Not yet set aside.
+  bool holds_unused_ = false;
+  mutable std::map<std::string, std::string> refused_;  // With reasons, by prefix.
 };
 
 }  // namespace crochet::inline v0

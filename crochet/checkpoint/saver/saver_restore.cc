@@ -145,6 +145,8 @@ std::optional<std::string> Saver::restore_newest(Session& session, const std::st
     tried.insert(candidate.prefix);
     throw_if_signalled("restoring");
     try {
+      if (const auto known = refused_.find(candidate.prefix); known != refused_.end())
+        throw DataLossError(known->second);
       RestoreReport restored = restore_from(session, open_listed(candidate));
       note_restored(candidate, std::move(unused));
       restored.refused = std::move(refused);
@@ -179,9 +181,18 @@ void Saver::note_restored(const RestoreCandidate& restored, internal::UnusedChec
   set_unused_aside();
 }
 
+void Saver::refuse(const std::string& prefix, std::string reason) {
+  refused_.insert_or_assign(prefix, std::move(reason));
+}
+
+void Saver::hold_unused(bool held) {
+  holds_unused_ = held;
+  set_unused_aside();
+}
+
 // A failure here must not prevent training.
 void Saver::set_unused_aside() {
-  if (!unused_) return;
+  if (!unused_ || holds_unused_) return;
   const internal::UnusedCheckpoints& unused = *unused_;
   internal::CheckpointList& list = (*publisher_)->list();
   list.follow(unused.directory);

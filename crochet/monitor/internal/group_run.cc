@@ -73,6 +73,7 @@ struct GroupRun::Report {
   // A stop, if `who` is not empty; for kRecovery and kEnd the reason alone.
   StopRequest wish = {};
   int64_t last_step = kNoStep;
+  SaveWish save = {};
 
   std::string encode() const {
     return MessageWriter()
@@ -82,6 +83,9 @@ struct GroupRun::Report {
         .text(wish.reason)
         .number(wish.signal)
         .number(last_step)
+        .number(save.request ? 1 : 0)
+        .text(save.request.value_or(""))
+        .number(save.is_rejected ? 1 : 0)
         .take();
   }
   static Report decode(std::string_view bytes) {
@@ -93,6 +97,10 @@ struct GroupRun::Report {
     report.wish.reason = reader.text();
     report.wish.signal = static_cast<int>(reader.number());
     report.last_step = reader.number();
+    const bool has_request = reader.number() != 0;
+    const std::string_view request = reader.text();
+    if (has_request) report.save.request = request;
+    report.save.is_rejected = reader.number() != 0;
     return report;
   }
 };
@@ -220,24 +228,43 @@ bool GroupRun::is_agreement_due(int64_t step) const {
          (last_step_ && step >= *last_step_ && step != agreed_step_);
 }
 
-void GroupRun::after_step(int64_t step, const std::optional<StopRequest>& wish, StopState& stop) {
-  if (!is_agreement_due(step)) return;
+// Of the lowest rank that has one; with its number unless that is the chief.
+SaveWish GroupRun::save_of(const std::vector<Report>& reports) {
+  SaveWish save;
+  for (size_t rank = 0; rank < reports.size(); ++rank) {
+    const SaveWish& each = reports[rank].save;
+    if (each.request && !save.request)
+      save.request = rank == 0 ? *each.request : fmt::format("rank {}: {}", rank, *each.request);
+    save.is_rejected = save.is_rejected || each.is_rejected;
+  }
+  return save;
+}
+
+bool GroupRun::after_step(int64_t step, const std::optional<StopRequest>& wish, SaveWish& save,
+                          StopState& stop) {
+  if (!pending_save_) pending_save_ = std::move(save.request);
+  save.request.reset();
+  if (!is_agreement_due(step)) return false;
+  save.request = std::exchange(pending_save_, std::nullopt);
   // One number in most steps.
-  const int64_t most = group_->all_max(wish ? kReports : step, timeout_secs_);
+  const bool reports_any = wish || save.request || save.is_rejected;
+  const int64_t most = group_->all_max(reports_any ? kReports : step, timeout_secs_);
   if (most == step) {
     agreed_step_ = step;
-    return;
+    return true;
   }
   if (most != kReports)
     throw FailedPreconditionError(
         fmt::format("the ranks of the group are not at the same point: rank {} has completed step "
                     "{}, another one step {}",
                     group_->rank(), step, most));
-  const Report own = {.step = step, .wish = wish.value_or(StopRequest())};
+  const Report own = {.step = step, .wish = wish.value_or(StopRequest()), .save = save};
   const std::vector<Report> reports = meet(own);
   check_points(reports, own);
   agreed_step_ = step;
+  save = save_of(reports);
   grant(wish_of(reports), stop);
+  return true;
 }
 
 void GroupRun::recover(const std::exception_ptr& error) {

@@ -13,6 +13,7 @@
 
 #include "crochet/base/export.h"
 #include "crochet/group/group.h"
+#include "crochet/monitor/internal/save_wish.h"
 #include "crochet/monitor/stop_request.h"
 
 namespace crochet::inline v0::internal {
@@ -34,6 +35,7 @@ class CROCHET_EXPORT GroupRun {
   GroupRun(std::shared_ptr<Group> group, int64_t agree_every_n_steps, double timeout_secs);
 
   Group& group() const { return *group_; }
+  double timeout_secs() const { return timeout_secs_; }
 
   // Compares facts of all ranks. Throws: InvalidArgumentError that names a rank and what differs.
   void check_same(const std::vector<Fact>& facts);
@@ -45,8 +47,12 @@ class CROCHET_EXPORT GroupRun {
   // After the creation of a session at `step`, with the last step that this rank's hooks know.
   // Grants a stop that a rank wants before the first step.
   void start(int64_t step, std::optional<int64_t> last_step, StopState& stop);
-  // After a step, before it is saved: grants a stop that a rank wants. `wish` is that of this rank.
-  void after_step(int64_t step, const std::optional<StopRequest>& wish, StopState& stop);
+  // After a step, before it is saved: grants a stop that a rank wants. `wish` and `save` are those
+  // of this rank; `save` becomes that of all ranks: saved if one asks for it, unless one rejects
+  // it. Returns whether the ranks have agreed on this step; otherwise a request waits until they
+  // do.
+  bool after_step(int64_t step, const std::optional<StopRequest>& wish, SaveWish& save,
+                  StopState& stop);
   // Before this rank recovers from `error`.
   void recover(const std::exception_ptr& error);
   // This rank makes no further step. Returns the signal that asks a process to end, or 0.
@@ -63,6 +69,7 @@ class CROCHET_EXPORT GroupRun {
   // The reports of all ranks.
   std::vector<Report> meet(const Report& own);
   void check_points(const std::vector<Report>& reports, const Report& own);
+  static SaveWish save_of(const std::vector<Report>& reports);
   static std::optional<StopRequest> wish_of(const std::vector<Report>& reports);
   static void grant(const std::optional<StopRequest>& wish, StopState& stop);
   static std::string describe(const Report& report);
@@ -73,8 +80,9 @@ class CROCHET_EXPORT GroupRun {
   const double timeout_secs_;
   bool has_started_ = false;
   bool recovery_is_agreed_ = false;
-  int64_t agreed_step_ = 0;           // The step of the last round.
-  std::optional<int64_t> last_step_;  // The first at which a hook of any rank stops.
+  int64_t agreed_step_ = 0;                  // The step of the last round.
+  std::optional<std::string> pending_save_;  // Requested since then.
+  std::optional<int64_t> last_step_;         // The first at which a hook of any rank stops.
 };
 
 }  // namespace crochet::inline v0::internal

@@ -68,7 +68,7 @@ void HookedSession::tell_hooks(SessionRunContext& context, std::span<Tensor> val
   bool is_before_savers = static_cast<bool>(before_savers_);
   for (size_t i = 0; i < hooks_.size(); ++i) {
     if (is_before_savers && hooks_[i]->place() != HookPlace::kAsGiven) {
-      before_savers_();
+      call_before_savers(context);
       is_before_savers = false;
     }
     context.caller_ = &*hooks_[i];
@@ -76,7 +76,14 @@ void HookedSession::tell_hooks(SessionRunContext& context, std::span<Tensor> val
                          {requests_[i] ? unflatten(requests_[i]->fetches, values) : FetchValues(),
                           &run_options_, &metadata});
   }
-  if (is_before_savers) before_savers_();
+  if (is_before_savers) call_before_savers(context);
+}
+
+void HookedSession::call_before_savers(SessionRunContext& context) {
+  internal::SaveWish wish{context.save_request_, context.step_rejected_};
+  before_savers_(wish);
+  context.save_request_ = std::move(wish.request);
+  context.step_rejected_ = wish.is_rejected;
 }
 
 void HookedSession::check_save_request(const SessionRunContext& context) {

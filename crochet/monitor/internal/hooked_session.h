@@ -10,6 +10,7 @@
 
 #include "crochet/base/export.h"
 #include "crochet/monitor/hook_list.h"
+#include "crochet/monitor/internal/save_wish.h"
 #include "crochet/monitor/internal/wrapped_session.h"
 
 namespace crochet::inline v0 {
@@ -34,7 +35,9 @@ class CROCHET_EXPORT HookedSession final : public WrappedSession {
   // Allows one run after a stop was requested: the repetition of the one that failed.
   void allow_repetition() { may_repeat_ = true; }
   // Sets what is called in each run before the savers' after_run.
-  void set_before_savers(std::function<void()> call) { before_savers_ = std::move(call); }
+  // It may change what they do.
+  using BeforeSavers = std::function<void(internal::SaveWish& wish)>;
+  void set_before_savers(BeforeSavers call) { before_savers_ = std::move(call); }
   // What the hooks do in the background now: "saving step 200".
   std::string activity() const;
 
@@ -44,6 +47,7 @@ class CROCHET_EXPORT HookedSession final : public WrappedSession {
   // `values` are the ones the hooks requested, hook by hook; they are moved out.
   void tell_hooks(SessionRunContext& context, std::span<Tensor> values,
                   const RunMetadata& metadata);
+  void call_before_savers(SessionRunContext& context);
   // Warns, once, of a request that no hook can fulfil.
   void check_save_request(const SessionRunContext& context);
   // The smallest step at which a hook will stop the run.
@@ -52,7 +56,7 @@ class CROCHET_EXPORT HookedSession final : public WrappedSession {
   Session& session_;
   const HookList& hooks_;
   StopState& stop_;
-  std::function<void()> before_savers_;
+  BeforeSavers before_savers_;
   bool may_repeat_ = false;
   bool closed_ = false;
   bool warned_of_no_saver_ = false;

@@ -1,0 +1,156 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/saver/rank_parts.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <utility>
+
+#include <fmt/ranges.h>
+
+#include "crochet/base/error.h"
+#include "crochet/base/log.h"
+#include "crochet/checkpoint/bundle/merge_bundles.h"
+#include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/io/path.h"
+#include "crochet/io/untrusted_file.h"
+
+namespace crochet::inline v0::internal {
+namespace {
+
+// How often the directory is looked into: soon after the chief's own part is written, as the others
+// are then usually about to be.
+constexpr Clock::Duration kFirstPause = std::chrono::milliseconds(1);
+constexpr Clock::Duration kLongestPause = std::chrono::milliseconds(50);
+// For parts that are being written when the group is lost.
+constexpr Clock::Duration kGraceOfLost = std::chrono::seconds(10);
+constexpr uint64_t kMaxReasonBytes = 4096;
+
+// A file "<code>\n<message>".
+[[noreturn]] void throw_reason(FileSystem& files, const std::string& path, int rank) {
+  const std::string text = read_untrusted_file(files, path, kMaxReasonBytes);
+  if (text.empty())
+    throw ResourceExhaustedError(fmt::format(
+        "rank {} could not write its part, nor the reason: the disk may be full", rank));
+  int code = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), code);
+  const bool is_known = error == std::errc() && code >= static_cast<int>(Code::kCancelled) &&
+                        code <= static_cast<int>(Code::kUnauthenticated);
+  throw_error(
+      is_known ? static_cast<Code>(code) : Code::kUnknown,
+      fmt::format("rank {} could not write its part: {}", rank, text.substr(text.find('\n') + 1)));
+}
+
+}  // namespace
+
+RankParts::RankParts(std::shared_ptr<Directory> files, std::string final_prefix,
+                     const RankState& state)
+    : files_(std::move(files)),
+      final_prefix_(std::move(final_prefix)),
+      timeout_secs_(state.timeout_secs()),
+      lost_(state.lost()) {
+  for (int rank = 0; rank < state.size(); ++rank)
+    prefixes_.push_back(temporary_filename(final_prefix_));
+}
+
+RankParts::~RankParts() {
+  if (owner_.is_here()) remove_rest();
+}
+
+void RankParts::throw_if_failed() const {
+  if (error_) std::rethrow_exception(error_);
+  if (merged_) merged_->throw_if_failed();
+}
+
+RankParts::Progress RankParts::look() const {
+  Progress progress;
+  for (size_t rank = 0; rank < prefixes_.size(); ++rank) {
+    if (files_->exists(index_filename(prefixes_[rank]))) continue;
+    const bool has_failed = files_->exists(failed_part_filename(prefixes_[rank]));
+    (has_failed ? progress.failed : progress.missing).push_back(static_cast<int>(rank));
+  }
+  return progress;
+}
+
+void RankParts::wait_for_all(Clock& clock) const {
+  const Clock::TimePoint start = clock.now();
+  Clock::TimePoint deadline = start + from_seconds(timeout_secs_);
+  bool is_lost = false;
+  for (Clock::Duration pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
+    const auto [missing, failed] = look();
+    // If one has failed, too, the others are waited for: what they write is to be removed.
+    if (missing.empty() && failed.empty()) return;
+    if (missing.empty())
+      throw_reason(*files_, failed_part_filename(prefixes_[static_cast<size_t>(failed.front())]),
+                   failed.front());
+    if (!is_lost && lost_->load()) {
+      is_lost = true;
+      deadline = std::min(deadline, clock.now() + kGraceOfLost);
+    }
+    if (clock.now() >= deadline)
+      throw DeadlineExceededError(fmt::format(
+          "{}: the part{} of rank{} {} of {} {} missing after {:.1f} s: a rank was lost or is "
+          "slow, or does not see this directory",
+          final_prefix_, missing.size() == 1 ? "" : "s", missing.size() == 1 ? "" : "s",
+          fmt::join(missing, ", "), prefixes_.size(), missing.size() == 1 ? "is" : "are",
+          to_seconds(clock.now() - start)));
+    clock.sleep_for(pause);
+  }
+}
+
+void RankParts::collect(Clock& clock) {
+  throw_if_failed();
+  try {
+    if (!is_complete_) wait_for_all(clock);
+  } catch (...) {
+    error_ = std::current_exception();
+    throw;
+  }
+  is_complete_ = true;
+  if (!merged_) merged_ = std::make_unique<ExternalBundle>(files_, final_prefix_);
+  // A merge that was interrupted is continued; its index comes last.
+  if (!files_->exists(index_filename(merged_->prefix())))
+    merge_bundles(*files_, prefixes_, merged_->prefix());
+  merged_->set_synced();
+  merged_->open();
+  is_collected_ = true;
+}
+
+// Finds the files by name: a part may be half written.
+void RankParts::remove_rest() noexcept {
+  if (is_collected_) return;
+  try {
+    const std::string directory = directory_of(final_prefix_);
+    for (const std::string& name : files_->list(directory))
+      for (const std::string& prefix : prefixes_)
+        if (name.starts_with(base_name(prefix) + ".")) files_->remove(join_path(directory, name));
+  } catch (const std::exception& error) {
+    log_warning(fmt::format("parts of {} are not removed: {}", final_prefix_, error.what()));
+  }
+}
+
+void report_failed_part(FileSystem& files, const std::string& prefix,
+                        const std::exception_ptr& error) noexcept {
+  try {
+    Code code = Code::kUnknown;
+    try {
+      std::rethrow_exception(error);
+    } catch (const Error& its) {
+      code = its.code();
+    } catch (...) {
+    }
+    const std::string path = failed_part_filename(prefix);
+    const std::string text = fmt::format("{}\n{}", static_cast<int>(code), describe(error));
+    try {
+      replace_file(files, path, text.substr(0, kMaxReasonBytes));
+    } catch (const Error&) {
+      files.create(path)->close();  // On a full disk there may be room for a name.
+    }
+  } catch (const std::exception& other) {
+    log_warning(fmt::format("{}: the reason of a failure cannot be left for the chief: {}", prefix,
+                            other.what()));
+  }
+}
+
+}  // namespace crochet::inline v0::internal

@@ -1,0 +1,58 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include "crochet/run/tracker.h"
+#include "crochet/session/rank_state.h"
+
+namespace crochet::inline v0 {
+namespace internal {
+
+// `Held` is a reference, or a span by value.
+template <typename Held>
+struct Sharded {
+  using ReferenceToTracked = void;
+  void track(Tracker& tracker) { tracker.track_part(value, shard); }
+
+  Held value;
+  Shard shard;
+};
+
+template <typename T>
+struct PerRank {
+  using ReferenceToTracked = void;
+  void track(Tracker& tracker) { tracker.track_per_rank(value, regroup); }
+
+  T& value;
+  Regroup regroup;
+};
+
+}  // namespace internal
+
+// An array of which each rank of a group has a part. A checkpoint has all of it, under one name; it
+// can be restored by any number of ranks, whatever parts these have, and read by other programs.
+//
+//   loop.track("field", sharded(rows, {.full_shape = {1000, 64}, .offset = {first_row, 0}}));
+//
+// The parts of all ranks must cover the array once; a part may be empty. A rank's part is an array
+// of any type that is in the processor's memory: a vector, span, matrix or tensor. Its size is
+// fixed once it is tracked.
+template <typename T>
+auto sharded(T&& array, Shard shard) {
+  static_assert(std::is_lvalue_reference_v<T> || internal::kIsSpan<T>,
+                "crochet cannot track a temporary: what is tracked must outlive the loop");
+  return internal::Sharded<T>{std::forward<T>(array), std::move(shard)};
+}
+
+// A value of which each rank has its own, such as a random generator. A checkpoint has those of all
+// ranks, as "<name>/rank-0" and so on. If it is restored by another number of ranks, that is an
+// InvalidArgumentError, or with Regroup::kFresh all of them keep their initial values.
+template <typename T>
+auto per_rank(T& value, Regroup regroup = Regroup::kRefuse) {
+  return internal::PerRank<T>{value, regroup};
+}
+
+}  // namespace crochet::inline v0

@@ -1,0 +1,118 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "crochet/base/export.h"
+#include "crochet/session/graph.h"
+#include "crochet/tensor/tensor_slice.h"
+
+namespace crochet::inline v0 {
+
+// The part of an array that one process has, where several processes (ranks) have it together.
+struct Shard {
+  Shape full_shape = {};             // Of all parts together.
+  std::vector<int64_t> offset = {};  // Of this part's first element, by dimension.
+};
+
+// What a restore does with values that each rank has for itself, if the checkpoint is of another
+// number of ranks.
+enum class Regroup {
+  kRefuse,  // An InvalidArgumentError.
+  kFresh,   // They keep their initial values.
+};
+
+// Declares that a variable of this process is a part of a variable that all ranks have together. A
+// checkpoint has it as one variable, under the same name. For variables of any engine, before the
+// run; Loop programs track sharded(array, shard).
+// Throws: InvalidArgumentError if the part reaches outside, or the variable's shape is not known.
+CROCHET_EXPORT void shard_variable(Graph& graph, const Variable& variable, const Shard& shard);
+
+namespace internal {
+
+// Which ranks a run has, and what of a graph's state is not the same in all of them. Attached to
+// the graph.
+//
+// Used by the training thread, except is_lost(), which any thread may call.
+class CROCHET_EXPORT RankState {
+ public:
+  // That of a graph, which is made if there is none.
+  static std::shared_ptr<RankState> of(Graph& graph);
+  // Null if there is none.
+  static std::shared_ptr<RankState> find(const Graph& graph);
+
+  // Requires: nothing is declared yet.
+  void set_rank(int rank, int size);
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+
+  // A part of a variable.
+  struct Part {
+    SaveSliceInfo place;
+    bool is_empty = false;  // It has no elements: it is neither saved nor restored.
+    bool is_whole = false;  // It is all of the variable.
+  };
+  void add_part(const std::string& variable, Part part);
+  const std::map<std::string, Part, std::less<>>& parts() const { return parts_; }
+  // Null if the variable is the same in all ranks.
+  const Part* part_of(std::string_view variable) const;
+
+  // Declares that each rank has its own value `name`. Returns the name of that of this rank:
+  // "<name>/rank-<rank>".
+  std::string add_per_rank(const std::string& name, Regroup regroup);
+  const std::map<std::string, Regroup, std::less<>>& per_rank() const { return per_rank_; }
+  // If `name` is that of a rank's value, or lies beneath it.
+  struct RankName {
+    std::string_view name;  // Of the value: without "/rank-<rank>".
+    int64_t rank;
+  };
+  std::optional<RankName> rank_name(std::string_view name) const;
+
+  // True if nothing is declared: the whole state is the same in all ranks.
+  bool empty() const { return parts_.empty() && per_rank_.empty(); }
+  // True for a variable or an entry of an object that is this rank's own.
+  bool is_own(std::string_view name) const { return part_of(name) || rank_name(name); }
+  // True if a save needs other ranks.
+  bool is_shared() const { return size_ > 1 && !empty(); }
+
+  // Has the other ranks capture their parts of the state, which is between two steps, and write
+  // them as `prefixes`, by rank, for a checkpoint that will be called `prefix`.
+  using Announce =
+      std::function<void(const std::string& prefix, const std::vector<std::string>& prefixes)>;
+  // Empty unless this is the chief, and the other ranks listen.
+  void set_announce(Announce announce) { announce_ = std::move(announce); }
+  const Announce& announce() const { return announce_; }
+  // The most seconds for which a save waits for the parts of other ranks.
+  void set_timeout_secs(double secs) { timeout_secs_ = secs; }
+  double timeout_secs() const { return timeout_secs_; }
+
+  // True while all ranks are after the same step.
+  void set_agreed(bool agreed) { is_agreed_ = agreed; }
+  bool is_agreed() const { return is_agreed_; }
+
+  // Parts of other ranks that are missing may never be written.
+  void set_lost() { is_lost_->store(true); }
+  std::shared_ptr<const std::atomic<bool>> lost() const { return is_lost_; }
+
+ private:
+  int rank_ = 0;
+  int size_ = 1;
+  std::map<std::string, Part, std::less<>> parts_;
+  std::map<std::string, Regroup, std::less<>> per_rank_;
+  Announce announce_;
+  double timeout_secs_ = 0;
+  bool is_agreed_ = true;
+  std::shared_ptr<std::atomic<bool>> is_lost_ = std::make_shared<std::atomic<bool>>(false);
+};
+
+}  // namespace internal
+}  // namespace crochet::inline v0

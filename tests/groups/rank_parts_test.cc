@@ -1,0 +1,247 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The parts of a checkpoint, and what remains of them when a disk fails.
+#include "crochet/checkpoint/saver/rank_parts.h"
+
+#include <cerrno>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+#include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/directory/leftovers.h"
+#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/file/index_file.h"
+#include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/checkpoint/saver/save_promise.h"
+#include "crochet/checkpoint/saver/save_source.h"
+#include "crochet/checkpoint/saver/saver.h"
+#include "crochet/engines/local/graph.h"
+#include "crochet/session/rank_state.h"
+#include "crochet/testing/failing_file_system.h"
+#include "crochet/testing/fake_clock.h"
+#include "crochet/testing/local_variables.h"
+#include "crochet/testing/memory_file_system.h"
+
+namespace crochet {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using testing::ThrowsMessage;
+
+constexpr double kPartTimeoutSecs = 60;
+
+// A rank that has two of the elements of "x", and "y" as all ranks.
+class Rank {
+ public:
+  Rank(int rank, int size, FileSystem& files, Clock& clock)
+      : saver_({.files = &files, .clock = &clock}) {
+    internal::RankState& state = *internal::RankState::of(graph_);
+    state.set_rank(rank, size);
+    state.set_timeout_secs(kPartTimeoutSecs);
+    const Variable x = graph_.borrow("x", {.view = [this] { return local::view_of(x_); }});
+    shard_variable(graph_, x, {.full_shape = {2 * size}, .offset = {2 * rank}});
+    graph_.borrow("y", {.view = [this] { return local::view_of(y_); }});
+    session_ = graph_.new_session("");
+  }
+  void set(int64_t value) {
+    x_.assign(2, value);
+    y_.assign(1, value);
+  }
+  void write_part(const std::string& prefix) {
+    SavePromise promise(prefix, 1, saver_.clock());
+    saver_.write(saver_.snapshot_of_part(*session_, prefix), promise);
+  }
+
+  local::Graph& graph() { return graph_; }
+  Session& session() { return *session_; }
+  Saver& saver() { return saver_; }
+
+ private:
+  std::vector<int64_t> x_ = {0, 0};
+  std::vector<int64_t> y_ = {0};
+  local::Graph graph_;
+  std::unique_ptr<Session> session_;
+  Saver saver_;
+};
+
+// A chief, and another rank that writes its part as soon as a save is announced.
+class TwoRanks {
+ public:
+  TwoRanks(FileSystem& files, Clock& clock)
+      : chief_(0, 2, files, clock), other_(1, 2, files, clock) {
+    internal::RankState::of(chief_.graph())
+        ->set_announce([this](const std::string&, const std::vector<std::string>& parts) {
+          if (before_part) before_part(parts);
+          if (writes_part) other_.write_part(parts[1]);
+          if (after_part) after_part();
+        });
+  }
+  // The state of each step is its number.
+  void save(int64_t step) {
+    chief_.set(step);
+    other_.set(step);
+    chief_.saver().save(chief_.session(), "run/model.ckpt", step);
+  }
+  SaveTicket save_async(int64_t step) {
+    chief_.set(step);
+    other_.set(step);
+    return chief_.saver().save_async(chief_.session(), "run/model.ckpt", step);
+  }
+  Rank& chief() { return chief_; }
+
+  bool writes_part = true;
+  std::function<void(const std::vector<std::string>& parts)> before_part;
+  std::function<void()> after_part;
+
+ private:
+  Rank chief_;
+  Rank other_;
+};
+
+class RankPartsTest : public testing::Test {
+ protected:
+  static std::vector<int64_t> values(const CheckpointReader& reader, const std::string& name) {
+    const Tensor tensor = reader.read(name);
+    const auto elements = tensor.flat<int64_t>();
+    return {elements.begin(), elements.end()};
+  }
+  // The step of a checkpoint, all of whose values must be its own.
+  static int64_t checked_step(FileSystem& files, const std::string& prefix) {
+    const CheckpointReader reader(prefix, files);
+    const int64_t step = values(reader, "y").at(0);
+    EXPECT_THAT(values(reader, "x"), testing::Each(step)) << prefix;
+    EXPECT_TRUE(prefix.ends_with(fmt::format("-{}", step))) << prefix;
+    return step;
+  }
+
+  MemoryFileSystem disk_;
+  FakeClock clock_;
+};
+
+TEST_F(RankPartsTest, MergesThePartsOfAllRanks) {
+  TwoRanks ranks(disk_, clock_);
+  ranks.save(7);
+  EXPECT_EQ(checked_step(disk_, "run/model.ckpt-7"), 7);
+  EXPECT_EQ(CheckpointReader("run/model.ckpt-7", disk_).read("x").shape(), (Shape{4}));
+  EXPECT_THAT(list_leftovers(disk_, "run", "model.ckpt", "checkpoint"), IsEmpty());
+}
+
+TEST_F(RankPartsTest, NamesTheRankWhosePartIsMissing) {
+  TwoRanks ranks(disk_, clock_);
+  ranks.save(1);
+  ranks.writes_part = false;
+  EXPECT_THAT([&] { ranks.save(2); },
+              ThrowsMessage<DeadlineExceededError>(
+                  HasSubstr("run/model.ckpt-2: the part of rank 1 of 2 is missing after 60.0 s")));
+  EXPECT_FALSE(checkpoint_exists(disk_, "run/model.ckpt-2"));
+  EXPECT_THAT(list_leftovers(disk_, "run", "model.ckpt", "checkpoint"), IsEmpty());
+}
+
+TEST_F(RankPartsTest, StopsWaitingSoonOnceTheGroupIsLost) {
+  TwoRanks ranks(disk_, clock_);
+  ranks.writes_part = false;
+  ranks.before_part = [&](const auto&) {
+    internal::RankState::of(ranks.chief().graph())->set_lost();
+  };
+  EXPECT_THAT([&] { ranks.save(2); },
+              ThrowsMessage<DeadlineExceededError>(HasSubstr("is missing after 10.0 s")));
+}
+
+TEST_F(RankPartsTest, ThrowsTheErrorOfARank) {
+  TwoRanks ranks(disk_, clock_);
+  ranks.writes_part = false;
+  ranks.before_part = [&](const std::vector<std::string>& parts) {
+    internal::report_failed_part(disk_, parts[1],
+                                 std::make_exception_ptr(PermissionDeniedError("not yours")));
+  };
+  EXPECT_THAT([&] { ranks.save(2); }, ThrowsMessage<PermissionDeniedError>(
+                                          HasSubstr("rank 1 could not write its part: not yours")));
+  EXPECT_THAT(list_leftovers(disk_, "run", "model.ckpt", "checkpoint"), IsEmpty());
+}
+
+// Whatever others have written there.
+TEST_F(RankPartsTest, ReadsAnyReason) {
+  for (const std::string& text : {std::string(), std::string("8"), std::string("99\nwhat"),
+                                  std::string("-1\n\n"), std::string(100'000, '\n')}) {
+    TwoRanks ranks(disk_, clock_);
+    ranks.writes_part = false;
+    ranks.before_part = [&](const std::vector<std::string>& parts) {
+      replace_file(disk_, internal::failed_part_filename(parts[1]), text);
+    };
+    EXPECT_THROW(ranks.save(2), Error) << text.substr(0, 10);
+  }
+}
+
+TEST_F(RankPartsTest, RefusesADamagedPart) {
+  TwoRanks ranks(disk_, clock_);
+  ranks.writes_part = false;
+  ranks.before_part = [&](const std::vector<std::string>& parts) {
+    replace_file(disk_, index_filename(parts[1]), "not an index");
+  };
+  EXPECT_THROW(ranks.save(2), DataLossError);
+  EXPECT_FALSE(checkpoint_exists(disk_, "run/model.ckpt-2"));
+  EXPECT_THAT(list_leftovers(disk_, "run", "model.ckpt", "checkpoint"), IsEmpty());
+}
+
+// Both ranks lose their machine at any operation on the disk.
+TEST_F(RankPartsTest, LeavesAWholeCheckpointAfterAPowerCutAtAnyOperation) {
+  int64_t num_operations = 0;
+  for (const FailedWork work : {FailedWork::kNothing, FailedWork::kHalf, FailedWork::kAll}) {
+    for (int64_t n = 0;; ++n) {
+      MemoryFileSystem disk;
+      { TwoRanks(disk, clock_).save(1); }
+      FailingFileSystem files(disk);
+      files.set_failed_work(work);
+      files.fail_operation_with_errno(n, EIO, Failing::kFromThenOn);
+      try {
+        TwoRanks ranks(files, clock_);
+        ranks.save(2);
+      } catch (const Error&) {
+      }
+      const bool is_undisturbed = files.num_failures() == 0;
+      disk.power_cut();
+      const std::vector<std::string> found = list_checkpoints(disk, "run", "model.ckpt");
+      ASSERT_THAT(found, SizeIs(testing::Ge(1))) << n;
+      for (const std::string& prefix : found) checked_step(disk, prefix);
+      if (is_undisturbed) break;
+      num_operations = n + 1;
+    }
+  }
+  EXPECT_GT(num_operations, 20);
+}
+
+TEST_F(RankPartsTest, ARetryOfTheChiefNeedsNoNewParts) {
+  int64_t num_failures = 0;
+  for (int64_t n = 0;; ++n) {
+    FailingFileSystem files(disk_);
+    TwoRanks ranks(files, clock_);
+    int num_announced = 0;
+    ranks.after_part = [&] {
+      ++num_announced;
+      files.fail_operation_with_errno(files.num_operations() + n, EIO, Failing::kOnce);
+    };
+    const SaveTicket ticket = ranks.save_async(n + 1);
+    ranks.chief().saver().close();
+    EXPECT_EQ(num_announced, 1);
+    if (files.num_failures() == 0) break;
+    ++num_failures;
+    ASSERT_FALSE(ticket.error()) << n;
+    EXPECT_EQ(checked_step(disk_, ticket.prefix()), n + 1);
+  }
+  EXPECT_GT(num_failures, 10);
+}
+
+}  // namespace
+}  // namespace crochet

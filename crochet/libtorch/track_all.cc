@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/log.h"
+#include "crochet/session/rank_state.h"
 #include "crochet/session/saveable.h"
 
 namespace crochet::inline v0::libtorch {
@@ -30,13 +31,22 @@ class Generators : public std::enable_shared_from_this<Generators> {
           at::globalContext().defaultGenerator(at::Device(at::kCUDA, static_cast<int8_t>(device))));
   }
 
+  // In a group, each rank has its own: the masks of dropout differ from rank to rank.
   void track(Tracker& tracker) {
     tracker.graph().attach(shared_from_this());
-    for (const auto& [name, generator] : generators_) tracker(name, generator);
+    if (internal::RankState::find(tracker.graph()))
+      tracker.track_per_rank(generators_, Regroup::kFresh);
+    else
+      generators_.track(tracker);
   }
 
  private:
-  std::vector<std::pair<std::string, at::Generator>> generators_;
+  struct List : std::vector<std::pair<std::string, at::Generator>> {
+    void track(Tracker& tracker) {
+      for (const auto& [name, generator] : *this) tracker(name, generator);
+    }
+  };
+  List generators_;
 };
 
 // The number of threads with which LibTorch computes.

@@ -44,7 +44,9 @@ struct TrackAllOptions {
 // Tracks all on which the steps of a usual loop depend, for a resume that is exact to the bit: the
 // parts that are given, under the names of their options, LibTorch's own random generators (the
 // CPU's, and each device's that is in use) under "generators", and the number of threads, under
-// "num_threads".
+// "num_threads". In a group, each rank has its own generators, which start afresh if the checkpoint
+// is of another number of ranks; batches that differ from rank to rank are tracked by
+// Loop::track("batches", per_rank(batches)).
 //
 //   libtorch::track_all(loop, {.model = net, .optimizer = adam, .batches = batches});
 //

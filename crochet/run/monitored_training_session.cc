@@ -210,15 +210,17 @@ std::vector<internal::Fact> facts_of(const MonitoredTrainingSessionOptions& opti
 
 void check_rank_options(const MonitoredTrainingSessionOptions& options, const Scaffold& scaffold) {
   const auto ranks = internal::RankState::find(options.graph);
-  if (!ranks || !ranks->is_shared() || options.checkpoint_dir.empty()) return;
+  if (!ranks || !ranks->is_shared() || ranks->parts().empty() || options.checkpoint_dir.empty())
+    return;
   if (scaffold.saver->options().format != CheckpointFormat::kTensorBundle)
     throw InvalidArgumentError(
-        "checkpoint_format: state that several ranks have together is saved as kTensorBundle only, "
+        "checkpoint_format: arrays that several ranks have together are saved as kTensorBundle "
+        "only, "
         "which `crochet convert` converts");
   if (!scaffold.saver->fallback_dir().empty())
     throw InvalidArgumentError(
-        fmt::format("fallback_dir is \"{}\", expected none: state that several ranks have together "
-                    "is saved in checkpoint_dir only",
+        fmt::format("fallback_dir is \"{}\", expected none: arrays that several ranks have "
+                    "together are saved in checkpoint_dir only",
                     scaffold.saver->fallback_dir()));
 }
 

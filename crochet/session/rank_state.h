@@ -14,6 +14,7 @@
 
 #include "crochet/base/export.h"
 #include "crochet/session/graph.h"
+#include "crochet/session/snapshot.h"
 #include "crochet/tensor/tensor_slice.h"
 
 namespace crochet::inline v0 {
@@ -84,10 +85,16 @@ class CROCHET_EXPORT RankState {
   // True if a save needs other ranks.
   bool is_shared() const { return size_ > 1 && !empty(); }
 
-  // Has the other ranks capture their parts of the state, which is between two steps, and write
-  // them as `prefixes`, by rank, for a checkpoint that will be called `prefix`.
-  using Announce =
-      std::function<void(const std::string& prefix, const std::vector<std::string>& prefixes)>;
+  // What another rank adds to a checkpoint.
+  struct Contribution {
+    std::vector<NamedTensor> tensors = {};  // A few small values.
+    bool is_written = false;                // The rank writes a part of its own instead.
+  };
+  // Has the other ranks capture their parts of the state, which is between two steps, for a
+  // checkpoint that will be called `prefix`. Returns what is small, by rank; what is not is written
+  // as `prefixes`, by rank.
+  using Announce = std::function<std::vector<Contribution>(
+      const std::string& prefix, const std::vector<std::string>& prefixes)>;
   // Empty unless this is the chief, and the other ranks listen.
   void set_announce(Announce announce) { announce_ = std::move(announce); }
   const Announce& announce() const { return announce_; }

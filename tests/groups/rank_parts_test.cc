@@ -86,6 +86,7 @@ class TwoRanks {
           if (before_part) before_part(parts);
           if (writes_part) other_.write_part(parts[1]);
           if (after_part) after_part();
+          return std::vector<internal::RankState::Contribution>{{}, {.is_written = true}};
         });
   }
   // The state of each step is its number.

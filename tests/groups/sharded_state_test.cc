@@ -114,6 +114,7 @@ struct RankProgram {
   std::function<void(Loop&)> track = [](Loop&) {};
   std::function<void(Step&)> body = [](Step&) {};
   std::function<void(Loop&)> instead_of_run = nullptr;
+  bool tracks_part = true;
 
   int rank() const { return group.rank(); }
 };
@@ -143,14 +144,16 @@ class ShardedStateTest : public testing::Test {
       change(program);
       try {
         Loop loop(program.options);
-        loop.track("part", program.part);
+        if (program.tracks_part) loop.track("part", program.part);
         program.track(loop);
         if (program.instead_of_run) return program.instead_of_run(loop);
         outcome.report = loop.run([&](Step& step) {
           program.body(step);
           program.part.step();
         });
-        EXPECT_TRUE(program.part.is_after(outcome.report->last_step)) << "rank " << group->rank();
+        if (program.tracks_part) {
+          EXPECT_TRUE(program.part.is_after(outcome.report->last_step)) << "rank " << group->rank();
+        }
       } catch (const Error& error) {
         outcome.error = error.what();
         outcome.code = error.code();
@@ -347,6 +350,42 @@ TEST_F(ShardedStateTest, EachRankHasItsOwnValue) {
   for (const int rank : {0, 1, 2})
     EXPECT_TRUE(reader.contains(fmt::format("generator/rank-{}", rank))) << rank;
   EXPECT_FALSE(reader.contains("generator/rank-3"));
+}
+
+// Small values are written by the chief, with all options that it has.
+TEST_F(ShardedStateTest, SmallValuesOfRanksNeedNoFilesOfTheirOwn) {
+  std::vector<std::vector<int64_t>> values(3);
+  const auto small = [&](RankProgram& program) {
+    auto& value = values[static_cast<size_t>(program.rank())];
+    value.assign(5, 100 * program.rank());
+    program.options.checkpoint_format = CheckpointFormat::kSafetensors;
+    program.options.fallback_dir = "second";
+    program.tracks_part = false;
+    program.track = [&value](Loop& loop) { loop.track("value", per_rank(value)); };
+    program.body = [&value](Step&) { ++value[0]; };
+  };
+  expect_all_end_at(run(3, 7, small), 7);
+  EXPECT_TRUE(files_.exists("run/model.ckpt-7.safetensors"));
+  expect_all_end_at(run(3, 9, small), 9);
+  for (int64_t rank = 0; rank < 3; ++rank)
+    EXPECT_THAT(values[static_cast<size_t>(rank)],
+                ElementsAre(100 * rank + 9, 100 * rank, 100 * rank, 100 * rank, 100 * rank));
+}
+
+TEST_F(ShardedStateTest, LargeValuesOfRanksAreWrittenByTheirRanks) {
+  std::vector<std::vector<int64_t>> values(3);
+  const auto large = [&](RankProgram& program) {
+    auto& value = values[static_cast<size_t>(program.rank())];
+    value.assign(20'000, 100 * program.rank());
+    program.tracks_part = false;
+    program.track = [&value](Loop& loop) { loop.track("value", per_rank(value)); };
+    program.body = [&value](Step&) { ++value.back(); };
+  };
+  expect_all_end_at(run(3, 7, large), 7);
+  EXPECT_TRUE(files_.exists("run/model.ckpt-7.data-00002-of-00003"));
+  expect_all_end_at(run(3, 9, large), 9);
+  for (int64_t rank = 0; rank < 3; ++rank)
+    EXPECT_EQ(values[static_cast<size_t>(rank)].back(), 100 * rank + 9);
 }
 
 TEST_F(ShardedStateTest, RefusesValuesOfAnotherNumberOfRanks) {
@@ -580,7 +619,7 @@ TEST_F(ShardedStateTest, RefusesOptionsThatDoNotApply) {
     program.options.checkpoint_format = CheckpointFormat::kSafetensors;
   });
   for (const RankOutcome& outcome : format)
-    EXPECT_THAT(outcome.error, HasSubstr("is saved as kTensorBundle only"));
+    EXPECT_THAT(outcome.error, HasSubstr("are saved as kTensorBundle only"));
   const std::vector<RankOutcome> fallback =
       run(2, 5, [](RankProgram& program) { program.options.fallback_dir = "second"; });
   for (const RankOutcome& outcome : fallback)

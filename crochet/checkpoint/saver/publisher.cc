@@ -269,7 +269,7 @@ void Publisher::collect_parts(Target& target, const SaveSource& source, SaveProm
                               SpaceCheck check) {
   RankParts& parts = *source.parts();
   parts.throw_if_failed();
-  if (!parts.is_complete()) write_bundle(target.directory, parts.prefixes().front(), source, check);
+  if (!parts.is_complete()) write_bundle(target.directory, parts.own_prefix(), source, check);
   if (parts.merged() == nullptr) parts.collect(clock_);
   adopt_files(target, *parts.merged(), source.snapshot(), promise);
 }

@@ -45,14 +45,13 @@ constexpr uint64_t kMaxReasonBytes = 4096;
 }  // namespace
 
 RankParts::RankParts(std::shared_ptr<Directory> files, std::string final_prefix,
-                     const RankState& state)
+                     std::map<int, std::string> prefixes, const RankState& state)
     : files_(std::move(files)),
       final_prefix_(std::move(final_prefix)),
       timeout_secs_(state.timeout_secs()),
-      lost_(state.lost()) {
-  for (int rank = 0; rank < state.size(); ++rank)
-    prefixes_.push_back(temporary_filename(final_prefix_));
-}
+      lost_(state.lost()),
+      num_ranks_(state.size()),
+      prefixes_(std::move(prefixes)) {}
 
 RankParts::~RankParts() {
   if (owner_.is_here()) remove_rest();
@@ -65,10 +64,10 @@ void RankParts::throw_if_failed() const {
 
 RankParts::Progress RankParts::look() const {
   Progress progress;
-  for (size_t rank = 0; rank < prefixes_.size(); ++rank) {
-    if (files_->exists(index_filename(prefixes_[rank]))) continue;
-    const bool has_failed = files_->exists(failed_part_filename(prefixes_[rank]));
-    (has_failed ? progress.failed : progress.missing).push_back(static_cast<int>(rank));
+  for (const auto& [rank, prefix] : prefixes_) {
+    if (files_->exists(index_filename(prefix))) continue;
+    const bool has_failed = files_->exists(failed_part_filename(prefix));
+    (has_failed ? progress.failed : progress.missing).push_back(rank);
   }
   return progress;
 }
@@ -82,8 +81,7 @@ void RankParts::wait_for_all(Clock& clock) const {
     // If one has failed, too, the others are waited for: what they write is to be removed.
     if (missing.empty() && failed.empty()) return;
     if (missing.empty())
-      throw_reason(*files_, failed_part_filename(prefixes_[static_cast<size_t>(failed.front())]),
-                   failed.front());
+      throw_reason(*files_, failed_part_filename(prefixes_.at(failed.front())), failed.front());
     if (!is_lost && lost_->load()) {
       is_lost = true;
       deadline = std::min(deadline, clock.now() + kGraceOfLost);
@@ -93,7 +91,7 @@ void RankParts::wait_for_all(Clock& clock) const {
           "{}: the part{} of rank{} {} of {} {} missing after {:.1f} s: a rank was lost or is "
           "slow, or does not see this directory",
           final_prefix_, missing.size() == 1 ? "" : "s", missing.size() == 1 ? "" : "s",
-          fmt::join(missing, ", "), prefixes_.size(), missing.size() == 1 ? "is" : "are",
+          fmt::join(missing, ", "), num_ranks_, missing.size() == 1 ? "is" : "are",
           to_seconds(clock.now() - start)));
     clock.sleep_for(pause);
   }
@@ -110,8 +108,11 @@ void RankParts::collect(Clock& clock) {
   is_complete_ = true;
   if (!merged_) merged_ = std::make_unique<ExternalBundle>(files_, final_prefix_);
   // A merge that was interrupted is continued; its index comes last.
-  if (!files_->exists(index_filename(merged_->prefix())))
-    merge_bundles(*files_, prefixes_, merged_->prefix());
+  if (!files_->exists(index_filename(merged_->prefix()))) {
+    std::vector<std::string> inputs;
+    for (const auto& [rank, prefix] : prefixes_) inputs.push_back(prefix);
+    merge_bundles(*files_, inputs, merged_->prefix());
+  }
   merged_->set_synced();
   merged_->open();
   is_collected_ = true;
@@ -123,7 +124,7 @@ void RankParts::remove_rest() noexcept {
   try {
     const std::string directory = directory_of(final_prefix_);
     for (const std::string& name : files_->list(directory))
-      for (const std::string& prefix : prefixes_)
+      for (const auto& [rank, prefix] : prefixes_)
         if (name.starts_with(base_name(prefix) + ".")) files_->remove(join_path(directory, name));
   } catch (const std::exception& error) {
     log_warning(fmt::format("parts of {} are not removed: {}", final_prefix_, error.what()));

@@ -4,8 +4,8 @@
 
 #include <atomic>
 #include <exception>
+#include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,21 +29,23 @@ namespace crochet::inline v0::internal {
 // What is not published is removed by the destructor. Used by one thread at a time.
 class RankParts {
  public:
-  // `files` is the directory of the checkpoint.
-  RankParts(std::shared_ptr<Directory> files, std::string final_prefix, const RankState& state);
+  // `files` is the directory of the checkpoint; `prefixes` are those of the parts that are awaited,
+  // by rank, with that of the chief.
+  RankParts(std::shared_ptr<Directory> files, std::string final_prefix,
+            std::map<int, std::string> prefixes, const RankState& state);
   // Never throws.
   ~RankParts();
   RankParts(const RankParts&) = delete;
   RankParts& operator=(const RankParts&) = delete;
 
-  // Where each rank writes its part, by rank.
-  const std::vector<std::string>& prefixes() const { return prefixes_; }
+  // Where the chief writes its own part.
+  const std::string& own_prefix() const { return prefixes_.at(0); }
 
   // Waits until the parts of all other ranks are durable, and merges them with that of the chief.
-  // Requires: prefixes()[0] is durable. Throws: the error of a rank that could not write its part,
-  // and DeadlineExceededError that names the ranks whose parts are missing, after which it has
-  // failed; DataLossError for a damaged part; what the file system throws, after which it may be
-  // called again unless it has failed.
+  // Requires: the chief's own is durable. Throws: the error of a rank that could not write its
+  // part, and DeadlineExceededError that names the ranks whose parts are missing, after which it
+  // has failed; DataLossError for a damaged part; what the file system throws, after which it may
+  // be called again unless it has failed.
   void collect(Clock& clock);
   // The merged bundle, which is durable; null until collect() has returned.
   ExternalBundle* merged() { return is_collected_ ? merged_.get() : nullptr; }
@@ -68,7 +70,8 @@ class RankParts {
   const std::string final_prefix_;
   const double timeout_secs_;
   const std::shared_ptr<const std::atomic<bool>> lost_;
-  std::vector<std::string> prefixes_;
+  const int num_ranks_;
+  const std::map<int, std::string> prefixes_;
   std::unique_ptr<ExternalBundle> merged_;
   bool is_complete_ = false;
   bool is_collected_ = false;

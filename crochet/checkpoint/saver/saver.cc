@@ -73,10 +73,11 @@ internal::PartPlaces part_places(const internal::RankState& ranks) {
   return places;
 }
 
-// Has the other ranks write their parts, if there are any. Throws: FailedPreconditionError if this
-// rank cannot do that, or not now.
+// Has the other ranks add small values to the snapshot and write the rest of their parts, which are
+// returned if there are any. Throws: FailedPreconditionError if this rank cannot do that, or not
+// now.
 std::shared_ptr<internal::RankParts> announce(const internal::RankState& ranks, const Saver& saver,
-                                              const std::string& prefix) {
+                                              const std::string& prefix, Snapshot& snapshot) {
   if (ranks.size() == 1) return nullptr;
   const auto refuse = [&](const char* why) {
     throw FailedPreconditionError(
@@ -86,13 +87,23 @@ std::shared_ptr<internal::RankParts> announce(const internal::RankState& ranks, 
   if (ranks.rank() != 0) refuse("only rank 0 saves, which collects the parts of the others");
   if (!ranks.announce()) refuse("they save only within Loop::run(), train() and Loop::save()");
   if (!ranks.is_agreed()) refuse("they are not known to be after the same step now");
-  if (saver.options().format != CheckpointFormat::kTensorBundle)
-    refuse("only in the format kTensorBundle, which `crochet convert` converts");
   const auto directory =
       internal::CheckpointDirectory::to_save_in(saver.files(), directory_of(prefix));
-  auto parts = std::make_shared<internal::RankParts>(directory.shared_files(), prefix, ranks);
-  ranks.announce()(prefix, parts->prefixes());
-  return parts;
+  std::vector<std::string> prefixes;
+  for (int rank = 0; rank < ranks.size(); ++rank)
+    prefixes.push_back(internal::temporary_filename(prefix));
+  const auto contributions = ranks.announce()(prefix, prefixes);
+  std::map<int, std::string> awaited;
+  for (size_t rank = 1; rank < prefixes.size(); ++rank) {
+    if (contributions.at(rank).is_written) awaited.emplace(rank, prefixes[rank]);
+    for (const NamedTensor& each : contributions[rank].tensors) snapshot.add(each);
+  }
+  if (awaited.empty()) return nullptr;
+  if (saver.options().format != CheckpointFormat::kTensorBundle)
+    refuse("only in the format kTensorBundle, which `crochet convert` converts");
+  awaited.emplace(0, prefixes.front());
+  return std::make_shared<internal::RankParts>(directory.shared_files(), prefix, std::move(awaited),
+                                               ranks);
 }
 
 Clock::TimePoint after(const Clock& clock, double seconds) {
@@ -175,7 +186,10 @@ SaveSource Saver::snapshot_for(Session& session, const std::string& prefix,
   }
   if (options().write_meta_graph) snapshot.set_meta_graph(graph.meta_graph());
   refused_.erase(prefix);
-  if (is_shared) return {std::move(snapshot), part_places(*ranks), announce(*ranks, *this, prefix)};
+  if (is_shared) {
+    auto parts = announce(*ranks, *this, prefix, snapshot);
+    return {std::move(snapshot), part_places(*ranks), std::move(parts)};
+  }
   return {std::move(snapshot), std::move(external)};
 }
 

@@ -2,18 +2,68 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/hooks/internal/rank_saves.h"
 
+#include <algorithm>
+#include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/saver/background_saver.h"
-#include "crochet/checkpoint/saver/rank_parts.h"
 #include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/group/message_bytes.h"
 #include "crochet/session/rank_state.h"
 
 namespace crochet::inline v0::internal {
+namespace {
+
+// What is not larger goes by message to the chief, which writes it with its own: a file for each
+// rank would cost more.
+constexpr uint64_t kMaxSmallBytes = 64 << 10;
+
+// True for values of a rank's own that are few bytes. A part of an array has a place in the file,
+// which a message does not have.
+bool is_small(const SaveSource& source, const RankState& state) {
+  if (source.num_bytes() > kMaxSmallBytes) return false;
+  const auto fits = [&](const NamedTensor& each) {
+    return each.tensor.dtype() != DType::kString && state.part_of(each.name) == nullptr;
+  };
+  return std::ranges::all_of(source.snapshot().tensors(), fits);
+}
+
+// Of a rank that writes nothing itself: not empty.
+std::string encode(const std::vector<NamedTensor>& tensors) {
+  MessageWriter message;
+  message.number(static_cast<int64_t>(tensors.size()));
+  for (const auto& [name, tensor] : tensors) {
+    message.text(name).number(static_cast<int64_t>(tensor.dtype()));
+    message.number(tensor.shape().rank());
+    for (const int64_t size : tensor.shape().dimensions()) message.number(size);
+    const auto bytes = tensor.bytes();
+    message.text({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  }
+  return message.take();
+}
+
+RankState::Contribution decode(const std::string& text) {
+  if (text.empty()) return {.is_written = true};
+  MessageReader message(text);
+  RankState::Contribution contribution;
+  for (int64_t left = message.number(); left > 0; --left) {
+    std::string name(message.text());
+    const auto dtype = static_cast<DType>(message.number());
+    std::vector<int64_t> sizes;
+    for (int64_t rank = message.number(); rank > 0; --rank) sizes.push_back(message.number());
+    Tensor tensor(dtype, Shape(sizes));
+    const std::string_view bytes = message.text();
+    std::ranges::copy(std::as_bytes(std::span(bytes)), tensor.mutable_bytes().begin());
+    contribution.tensors.push_back({std::move(name), std::move(tensor)});
+  }
+  return contribution;
+}
+
+}  // namespace
 
 RankSaves::RankSaves(Graph& graph, std::shared_ptr<Group> group, double timeout_secs)
     : group_(std::move(group)), timeout_secs_(timeout_secs), state_(RankState::of(graph)) {
@@ -24,6 +74,10 @@ RankSaves::RankSaves(Graph& graph, std::shared_ptr<Group> group, double timeout_
     message.text(prefix);
     for (const std::string& part : parts) message.text(part);
     group_->broadcast(message.take(), 0, timeout_secs_);
+    std::vector<RankState::Contribution> contributions;
+    for (const std::string& each : group_->gather("", timeout_secs_))
+      contributions.push_back(decode(each));
+    return contributions;
   });
 }
 
@@ -44,15 +98,16 @@ void RankSaves::write_part(Session& session, Saver& saver, const std::string& me
   const std::string prefix(reader.text());
   for (int rank = 0; rank < group_->rank(); ++rank) reader.text();
   const std::string part(reader.text());
-  if (!background_) background_ = std::make_shared<BackgroundSaver>(saver);
-  background_->take_finished();  // The chief reports errors.
-  background_->wait_for_turn();
-  try {
-    background_->enqueue_as(saver.snapshot_of_part(session, part), prefix, step);
-  } catch (...) {
-    report_failed_part(saver.files(), part, std::current_exception());
-    throw;
+  if (background_) {
+    background_->take_finished();  // The chief reports errors.
+    background_->wait_for_turn();
   }
+  SaveSource source = saver.snapshot_of_part(session, part);
+  const bool is_written = !is_small(source, *state_);
+  group_->gather(is_written ? "" : encode(source.snapshot().tensors()), timeout_secs_);
+  if (!is_written) return;
+  if (!background_) background_ = std::make_shared<BackgroundSaver>(saver);
+  background_->enqueue_as(std::move(source), prefix, step);
 }
 
 void RankSaves::finish() {

@@ -9,7 +9,7 @@
 
 namespace crochet::inline v0::internal {
 
-// Tells all ranks what each found wrong with the checkpoint that they restore: `damage` is empty in
+// Exchanges what the ranks found wrong with the checkpoint that they restore: `damage` is empty in
 // a rank that restored it. Returns what the first of them found, in every rank; unset if all are
 // content. Throws: what Group's calls throw.
 std::optional<std::string> damage_in_any(Group& group, const std::string& damage,

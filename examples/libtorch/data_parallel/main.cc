@@ -46,6 +46,7 @@ class Images {
   }
   double accuracy(torch::nn::Sequential& net) const {
     const torch::NoGradGuard guard;
+    net->eval();
     return net->forward(images_).argmax(1).eq(labels_).to(torch::kDouble).mean().item<double>();
   }
 
@@ -56,15 +57,15 @@ class Images {
 int train(const char* directory, int64_t num_steps) {
   const std::shared_ptr<crochet::Group> group = crochet::libtorch::join({.timeout_secs = 60});
   torch::set_num_threads(1);
-  torch::manual_seed(1);
+  torch::manual_seed(static_cast<uint64_t>(group->rank()));  // Dropout differs from rank to rank.
   const digits::Digits data = digits::load_digits(digits::default_digits_file());
   torch::nn::Sequential net(torch::nn::Linear(digits::kPixels, 64), torch::nn::ReLU(),
-                            torch::nn::Linear(64, 64), torch::nn::ReLU(),
+                            torch::nn::Linear(64, 64), torch::nn::ReLU(), torch::nn::Dropout(0.1),
                             torch::nn::Linear(64, digits::kClasses));
   torch::optim::Adam adam(net->parameters(), torch::optim::AdamOptions(0.003));
   // The same order in all ranks.
   crochet::libtorch::Batches batches(Images(data.train), {.batch_size = kBatchSize, .seed = 1});
-  crochet::libtorch::DataParallel parallel(*net, group);
+  crochet::libtorch::DataParallel parallel(*net, group);  // All ranks get the net of rank 0.
 
   crochet::Loop loop({.checkpoint_dir = directory,
                       .save_checkpoint_steps = 20,

@@ -602,6 +602,16 @@ TEST_F(ShardedStateTest, TheLastSaveThatARankCannotWriteIsAnError) {
   EXPECT_THAT(checkpoints(), ElementsAre("0", "5"));
 }
 
+TEST_F(ShardedStateTest, NamesARankThatDoesNotSeeTheDirectory) {
+  MemoryFileSystem of_rank;
+  const std::vector<RankOutcome> outcomes = run(3, 7, [&](RankProgram& program) {
+    if (program.rank() == 2) program.options.files = &of_rank;
+  });
+  EXPECT_EQ(outcomes[2].code, Code::kFailedPrecondition);
+  for (const RankOutcome& outcome : outcomes)
+    EXPECT_THAT(outcome.error, HasSubstr("rank 2 of 3 does not find run, where rank 0 saves"));
+}
+
 TEST_F(ShardedStateTest, PartsOfAKilledJobAreRemoved) {
   expect_all_end_at(run(2, 5), 5);
   const std::string part = internal::temporary_filename("run/model.ckpt-7");

@@ -8,11 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/saver/background_saver.h"
 #include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/group/message_bytes.h"
+#include "crochet/io/path.h"
 #include "crochet/session/rank_state.h"
 
 namespace crochet::inline v0::internal {
@@ -30,6 +33,16 @@ bool is_small(const SaveSource& source, const RankState& state) {
     return each.tensor.dtype() != DType::kString && state.part_of(each.name) == nullptr;
   };
   return std::ranges::all_of(source.snapshot().tensors(), fits);
+}
+
+// The chief has made the directory.
+void check_sees_directory(FileSystem& files, const std::string& prefix, const Group& group) {
+  const std::string directory = directory_of(prefix);
+  if (!files.exists(directory))
+    throw FailedPreconditionError(
+        fmt::format("rank {} of {} does not find {}, where rank 0 saves: all ranks need to see the "
+                    "same directory",
+                    group.rank(), group.size(), directory));
 }
 
 // Of a rank that writes nothing itself: not empty.
@@ -104,6 +117,7 @@ void RankSaves::write_part(Session& session, Saver& saver, const std::string& me
   }
   SaveSource source = saver.snapshot_of_part(session, part);
   const bool is_written = !is_small(source, *state_);
+  if (is_written) check_sees_directory(saver.files(), prefix, *group_);
   group_->gather(is_written ? "" : encode(source.snapshot().tensors()), timeout_secs_);
   if (!is_written) return;
   if (!background_) background_ = std::make_shared<BackgroundSaver>(saver);

@@ -22,14 +22,19 @@ constexpr size_t kHugePageBytes = size_t{1} << 21;
 // Smaller memory would contain too few whole huge pages.
 constexpr size_t kHugePagesFrom = 2 * kHugePageBytes;
 
-// The offset of a buffer's bytes in its allocation, after the header, and the alignment of both.
-size_t begin_of_bytes(size_t num_bytes) {
-  return num_bytes < kPageAlignedBytes ? kBufferAlignment : kPageBytes;
+constexpr std::align_val_t kHeaderAlignment{kBufferAlignment};
+
+// Large memory is an allocation of its own, apart from the header: to write the header next to it
+// would make the kernel clear a huge page, on the thread that allocates.
+bool is_apart(size_t num_bytes) { return num_bytes >= kPageAlignedBytes; }
+
+// To the end of a page, so that what the allocator writes after the memory is in another one.
+size_t whole_pages(size_t num_bytes) {
+  return (num_bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
 }
-std::align_val_t alignment_of(size_t num_bytes) {
-  const size_t allocated_bytes = begin_of_bytes(num_bytes) + num_bytes;
-  return std::align_val_t(allocated_bytes < kHugePagesFrom ? begin_of_bytes(num_bytes)
-                                                           : kHugePageBytes);
+
+std::align_val_t alignment_apart(size_t num_bytes) {
+  return std::align_val_t(num_bytes < kHugePagesFrom ? kPageBytes : kHugePageBytes);
 }
 
 void ask_for_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] size_t num_bytes) {
@@ -38,6 +43,17 @@ void ask_for_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] size_t n
   // Refused where there are no huge pages: then access is slower, but correct.
   if (whole_pages >= kHugePagesFrom) madvise(memory, whole_pages, MADV_HUGEPAGE);
 #endif
+}
+
+// Touches no page of the memory. Null if there is not enough.
+std::byte* allocate_apart(size_t num_bytes) {
+  void* const memory =
+      ::operator new(whole_pages(num_bytes), alignment_apart(num_bytes), std::nothrow);
+  if (memory != nullptr) ask_for_huge_pages(memory, num_bytes);
+  return static_cast<std::byte*>(memory);
+}
+void free_apart(std::byte* memory, size_t num_bytes) noexcept {
+  ::operator delete(memory, alignment_apart(num_bytes));
 }
 
 std::atomic<size_t> bytes_in_use = 0;
@@ -62,7 +78,7 @@ void reset_peak_buffer_usage() {
   peak_bytes_in_use.store(bytes_in_use.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 
-// The header of an allocation; the bytes follow it, unless they are borrowed.
+// The header of a buffer. The bytes follow it, unless they are apart or borrowed.
 struct alignas(kBufferAlignment) Buffer::Block {
   std::atomic<int64_t> references = 1;
   size_t size = 0;
@@ -73,7 +89,7 @@ struct alignas(kBufferAlignment) Buffer::Block {
   void* context = nullptr;
   std::atomic<uint64_t> version = 1;
 
-  // With room for `num_bytes` bytes after it.
+  // With `num_bytes` bytes of its own. Throws: ResourceExhaustedError.
   static Block* make(size_t num_bytes);
 
   bool is_borrowed() const { return release != nullptr; }
@@ -82,8 +98,9 @@ struct alignas(kBufferAlignment) Buffer::Block {
     if (is_borrowed()) release(context);
     if (destroy != nullptr) destroy(own_bytes, size);
     const size_t own_size = is_borrowed() ? 0 : size;
+    if (is_apart(own_size)) free_apart(own_bytes, own_size);
     this->~Block();
-    ::operator delete(this, alignment_of(own_size));
+    ::operator delete(this, kHeaderAlignment);
     bytes_in_use.fetch_sub(own_size, std::memory_order_relaxed);
   }
 };
@@ -91,16 +108,21 @@ struct alignas(kBufferAlignment) Buffer::Block {
 Buffer::Block* Buffer::Block::make(size_t num_bytes) {
   static_assert(sizeof(Block) == kBufferAlignment);
   constexpr size_t kLargest = std::numeric_limits<ptrdiff_t>::max() - kPageBytes;
-  const size_t begin = begin_of_bytes(num_bytes);
-  void* const memory = num_bytes > kLargest ? nullptr
-                                            : ::operator new(begin + num_bytes,
-                                                             alignment_of(num_bytes), std::nothrow);
-  if (memory == nullptr)
+  const size_t bytes_after_header = is_apart(num_bytes) ? 0 : num_bytes;
+  void* const header = num_bytes > kLargest ? nullptr
+                                            : ::operator new(kBufferAlignment + bytes_after_header,
+                                                             kHeaderAlignment, std::nothrow);
+  std::byte* bytes = nullptr;
+  if (header != nullptr)
+    bytes = is_apart(num_bytes) ? allocate_apart(num_bytes)
+                                : static_cast<std::byte*>(header) + kBufferAlignment;
+  if (bytes == nullptr) {
+    ::operator delete(header, kHeaderAlignment);
     throw ResourceExhaustedError(fmt::format("cannot allocate a tensor of {} bytes", num_bytes));
-  ask_for_huge_pages(memory, begin + num_bytes);
+  }
   count_allocation(num_bytes);
-  auto* const block = new (memory) Block;
-  block->own_bytes = static_cast<std::byte*>(memory) + begin;
+  auto* const block = new (header) Block;
+  block->own_bytes = bytes;
   return block;
 }
 

@@ -24,7 +24,8 @@ inline constexpr size_t kPageAlignedBytes = size_t{1} << 20;
 // the bytes, which std::shared_ptr::use_count does not guarantee.
 //
 // Large memory uses huge pages where the system has them: its first use, with page faults, is then
-// several times as fast.
+// several times as fast. Allocating memory of kPageAlignedBytes and more touches none of its pages,
+// so this first use is on the thread that fills it.
 //
 // A buffer can also refer to borrowed memory, which belongs to another owner and is only read: such
 // a buffer is never unique, so a writer makes a copy first.

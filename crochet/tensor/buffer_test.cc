@@ -2,17 +2,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/tensor/buffer.h"
 
+#include <sys/mman.h>
+
+#include <algorithm>
 #include <cstring>
 #include <latch>
 #include <limits>
 #include <thread>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include "crochet/base/error.h"
+#include "crochet/base/page.h"
+#include "crochet/testing/sanitizers.h"
 #include "crochet/testing/wait_until.h"
 
 namespace crochet {
@@ -136,6 +143,42 @@ TEST(BufferTest, StartsAtAPageWhenLarge) {
                             size_t{4} << 20, size_t{5} << 20}) {
     const Buffer buffer(size);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.data()) % 4096, 0u) << size;
+  }
+}
+
+// The pages of a buffer's memory that exist, because something has been written to them.
+size_t num_touched_pages(const Buffer& buffer) {
+  auto* const begin = const_cast<std::byte*>(buffer.data());
+  std::vector<unsigned char> is_resident((buffer.size() + kPageBytes - 1) / kPageBytes);
+  EXPECT_EQ(mincore(begin, buffer.size(), is_resident.data()), 0);
+  return static_cast<size_t>(
+      std::ranges::count_if(is_resident, [](unsigned char page) { return (page & 1) != 0; }));
+}
+
+// The thread that allocates memory for a save is the training's; others fill it.
+TEST(BufferTest, AllocatingLargeMemoryTouchesNoneOfIt) {
+  if (kHasAddressSanitizer || kHasThreadSanitizer)
+    GTEST_SKIP() << "a sanitizer's allocator writes to what it allocates";
+  malloc_trim(0);  // Memory that is used again has pages.
+  std::vector<Buffer> buffers;
+  for (const size_t size :
+       {kPageAlignedBytes, kPageAlignedBytes + 1, size_t{4} << 20, (size_t{4} << 20) + 64,
+        (size_t{9} << 20) - 8, size_t{10} << 20, (size_t{40} << 20) + 1})
+    for (int i = 0; i < 3; ++i) {
+      buffers.emplace_back(size);
+      EXPECT_EQ(num_touched_pages(buffers.back()), 0) << size;
+    }
+  // Nor does allocating others, next to it.
+  for (const Buffer& buffer : buffers) EXPECT_EQ(num_touched_pages(buffer), 0) << buffer.size();
+  buffers.back().mutable_data()[0] = std::byte{1};
+  EXPECT_GT(num_touched_pages(buffers.back()), 0);
+}
+
+// Then no huge page contains anything but the memory, whether or not this machine has them.
+TEST(BufferTest, StartsAtAHugePageWhenItHasSome) {
+  for (const size_t size : {size_t{4} << 20, (size_t{9} << 20) + 1}) {
+    const Buffer buffer(size);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.data()) % (size_t{2} << 20), 0u) << size;
   }
 }
 

@@ -16,10 +16,13 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/group/group.h"
 #include "crochet/libtorch/tensor.h"
 #include "crochet/libtorch/test_training.h"
 #include "crochet/libtorch/track_all.h"
 #include "crochet/run/loop.h"
+#include "crochet/run/sharded.h"
+#include "crochet/session/rank_state.h"
 #include "crochet/testing/log_capture.h"
 #include "crochet/testing/memory_file_system.h"
 
@@ -368,6 +371,42 @@ TEST_F(TrackTest, ContinuesReduceLROnPlateau) {
   }
 }
 #endif
+
+// One of four ranks.
+TEST_F(TrackTest, ATensorCanBeAPartOfAnArray) {
+  const Shard shard = {.full_shape = {12, 3}, .offset = {4, 0}};
+  local::Graph graph;
+  Tracker tracker(graph, "");
+  torch::Tensor rows = torch::arange(12).reshape({4, 3});
+  tracker("rows", sharded(rows, shard));
+  const auto* const part = internal::RankState::of(graph)->part_of("rows");
+  ASSERT_NE(part, nullptr);
+  EXPECT_EQ(part->place.full_shape, (Shape{12, 3}));
+  EXPECT_EQ(to_string(part->place.slice), "4,4:0,3");
+  // Its elements do not follow each other.
+  torch::Tensor turned = torch::arange(12).reshape({3, 4}).t();
+  EXPECT_THAT([&] { tracker("turned", sharded(turned, shard)); },
+              ThrowsMessage<InvalidArgumentError>(HasSubstr("\"turned\" is not an array")));
+}
+
+// In a group, each rank has its own.
+TEST_F(TrackTest, TracksGeneratorsOfEachRank) {
+  TestTraining training("Adam");
+  const auto track = [&](Loop& loop) {
+    libtorch::track_all(loop, {.model = training.net, .optimizer = *training.optimizer});
+  };
+  save(track);
+  EXPECT_THAT(stored_names(), testing::Contains("generators/cpu"));
+  directory_ = "of a group";
+  LoopOptions of_group = options();
+  of_group.group = std::make_shared<SingleGroup>();
+  Loop loop(of_group);
+  track(loop);
+  EXPECT_EQ(loop.save(), "of a group/model.ckpt-0");
+  const CheckpointReader reader("of a group/model.ckpt-0", files_);
+  EXPECT_TRUE(reader.contains("generators/rank-0/cpu"));
+  EXPECT_FALSE(reader.contains("generators/cpu"));
+}
 
 TEST_F(TrackTest, TakesTensorsAsValues) {
   EXPECT_EQ(to_tensor(torch::Tensor()).dtype(), DType::kInvalid);

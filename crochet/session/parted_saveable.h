@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,15 +10,6 @@
 #include "crochet/session/stored_parts.h"
 
 namespace crochet::inline v0 {
-
-class PendingCopies;
-
-// The state of an object between two steps.
-struct CapturedState {
-  TensorMap tensors;
-  // Copies that are still being made, which fill some of the tensors.
-  std::vector<std::shared_ptr<PendingCopies>> copies = {};
-};
 
 // A part of a PartedSaveable: an array, stored under `key`, or an object that has all entries at
 // and beneath `key`.
@@ -41,9 +31,6 @@ class CROCHET_EXPORT PartedSaveable : public Saveable {
   // value keep theirs. Throws: InvalidArgumentError for a value that does not fit; then some parts
   // may be changed.
   virtual void restore_parts(const StoredParts& stored, const TensorMap& state) = 0;
-
-  // As save(), but may return before the tensors have their values. Savers call this.
-  virtual CapturedState capture() const { return {.tensors = save()}; }
 
   void restore(const TensorMap& state) override {
     StoredParts::Map stored;

@@ -6,11 +6,21 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "crochet/base/export.h"
 #include "crochet/tensor/tensor.h"
 
 namespace crochet::inline v0 {
+
+class PendingCopies;
+
+// The state of an object between two steps.
+struct CapturedState {
+  TensorMap tensors;
+  // Copies that are still being made, which fill some of the tensors.
+  std::vector<std::shared_ptr<PendingCopies>> copies = {};
+};
 
 // An object whose state belongs in checkpoints. Stored under "<object>/<key>",
 // or "<object>" for the key "".
@@ -23,6 +33,8 @@ class CROCHET_EXPORT Saveable {
   // The state now. The tensors may share memory with the object only if later
   // changes go through Tensor::mutable_bytes.
   virtual TensorMap save() const = 0;
+  // As save(), but may return before the tensors have their values. Savers call this.
+  virtual CapturedState capture() const { return {.tensors = save()}; }
   // Restores a state that save() returned, perhaps in another process.
   // Throws: InvalidArgumentError, leaving the object unchanged, if keys, types or shapes
   // do not match its own.

@@ -57,6 +57,15 @@ Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape
 }
 
 Tensor Tensor::from_buffer(DType dtype, Shape shape, Buffer buffer) {
+  Tensor tensor = over_buffer(dtype, std::move(shape), std::move(buffer));
+  if (const size_t size = tensor.num_bytes(); size <= kInlineBytes) {
+    std::copy_n(tensor.buffer_.data(), size, tensor.inline_);
+    tensor.buffer_ = Buffer();
+  }
+  return tensor;
+}
+
+Tensor Tensor::over_buffer(DType dtype, Shape shape, Buffer buffer) {
   const size_t size = num_bytes(dtype, shape);
   if (size != buffer.size())
     throw InvalidArgumentError(fmt::format("tensor {} {}: found a buffer of {} bytes, expected {}",
@@ -64,11 +73,7 @@ Tensor Tensor::from_buffer(DType dtype, Shape shape, Buffer buffer) {
   Tensor tensor;
   tensor.dtype_ = dtype;
   tensor.shape_ = std::move(shape);
-  if (size > kInlineBytes) {
-    tensor.buffer_ = std::move(buffer);
-  } else {
-    std::copy_n(buffer.data(), size, tensor.inline_);
-  }
+  tensor.buffer_ = std::move(buffer);
   return tensor;
 }
 

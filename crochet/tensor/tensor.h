@@ -77,6 +77,9 @@ class CROCHET_EXPORT Tensor {
   // Uses the bytes in `buffer` without a copy. Throws: InvalidArgumentError as the constructor, and
   // if the size of the buffer does not match the elements.
   static Tensor from_buffer(DType dtype, Shape shape, Buffer buffer);
+  // The same, but the elements are in the buffer even if they are few, so that it may be filled
+  // later. Throws: as from_buffer().
+  static Tensor over_buffer(DType dtype, Shape shape, Buffer buffer);
 
   // A tensor of type kString. Throws: as from() for numbers.
   static Tensor from(std::vector<std::string> strings, Shape shape);

@@ -101,6 +101,18 @@ TEST(TensorTest, UsesAnExistingBuffer) {
   EXPECT_EQ(Tensor::from_buffer(DType::kFloat, {0}, Buffer()).num_elements(), 0);
 }
 
+TEST(TensorTest, StaysOverABufferThatIsFilledLater) {
+  Buffer buffer(4);
+  std::byte* const data = buffer.mutable_data();
+  const Tensor tensor = Tensor::over_buffer(DType::kInt32, {}, std::move(buffer));
+  const Tensor copy = tensor;
+  const int32_t value = 7;
+  std::memcpy(data, &value, sizeof(value));
+  EXPECT_EQ(tensor.scalar<int32_t>(), 7);
+  EXPECT_EQ(copy, Tensor::scalar(int32_t{7}));
+  EXPECT_THROW(Tensor::over_buffer(DType::kInt32, {}, Buffer(8)), InvalidArgumentError);
+}
+
 TEST(TensorTest, SmallValuesAreStoredInTheObject) {
   EXPECT_TRUE(is_inside(Tensor::scalar(1.0f)));
   EXPECT_TRUE(is_inside(Tensor::scalar(std::complex<double>(1, 2))));

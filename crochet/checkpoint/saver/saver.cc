@@ -8,7 +8,6 @@
 
 #include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
-#include "crochet/base/internal/dynamic_type.h"
 #include "crochet/checkpoint/directory/checkpoint_directory.h"
 #include "crochet/checkpoint/directory/checkpoint_history.h"
 #include "crochet/checkpoint/directory/checkpoint_list.h"
@@ -22,7 +21,6 @@
 #include "crochet/checkpoint/saver/saver_settings.h"
 #include "crochet/checkpoint/saver/unused_checkpoints.h"
 #include "crochet/io/path.h"
-#include "crochet/session/parted_saveable.h"
 #include "crochet/session/rank_state.h"
 
 namespace crochet::inline v0 {
@@ -35,16 +33,11 @@ internal::CheckpointListOptions list_of(const SaverOptions& options) {
           .writes_state = options.write_state};
 }
 
-CapturedState capture(const Saveable& object) {
-  const auto* const parted = internal::dynamic_as<const PartedSaveable>(&object);
-  return parted != nullptr ? parted->capture() : CapturedState{.tensors = object.save()};
-}
-
 void add_objects(Snapshot& snapshot, const std::vector<const RegisteredSaveable*>& objects,
                  const internal::VariableSelection& selection, const internal::RankState* own) {
   for (const RegisteredSaveable* const saveable : objects) {
     if (own != nullptr && !own->is_own(saveable->name)) continue;
-    CapturedState state = capture(*saveable->object);
+    CapturedState state = saveable->object->capture();
     for (const auto& [key, value] : state.tensors) {
       const std::string name = key.empty() ? saveable->name : join_path(saveable->name, key);
       if (selection.selects_part(saveable->name, name)) snapshot.add({name, value});

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/run/internal/provided_state.h"
 
+#include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -98,11 +100,16 @@ class SavingVisitor final : public ListingVisitor {
   }
 
   const std::vector<Array>& arrays() const { return arrays_; }
-  TensorMap object_states() const {
-    TensorMap states;
-    for (const auto& [name, object] : objects_)
-      for (auto& [key, value] : object->save())
-        states.emplace(key.empty() ? name : join_path(name, key), std::move(value));
+  // With copies that are still being made only if they may be.
+  CapturedState object_states(bool in_background) const {
+    CapturedState states;
+    for (const auto& [name, object] : objects_) {
+      CapturedState own =
+          in_background ? object->capture() : CapturedState{.tensors = object->save()};
+      for (auto& [key, value] : own.tensors)
+        states.tensors.emplace(key.empty() ? name : join_path(name, key), std::move(value));
+      std::ranges::move(own.copies, std::back_inserter(states.copies));
+    }
     return states;
   }
 
@@ -270,7 +277,7 @@ CapturedState ProvidedState::copy(Guarded guarded) const {
   SavingVisitor visitor(name_);
   Tracker here(&graph_, &visitor, "", 0);
   visit_(here);
-  CapturedState state{.tensors = visitor.object_states()};
+  CapturedState state = visitor.object_states(guarded == Guarded::kInBackground);
   const auto add = [&](const std::string& name, Tensor value) {
     if (!state.tensors.emplace(name, std::move(value)).second)
       throw AlreadyExistsError(
@@ -306,8 +313,10 @@ CapturedState ProvidedState::copy(Guarded guarded) const {
   }
   exchange_memory(std::move(memory));
   copier_->copier().copy(copies);
-  state.copies = graph_.fences().copy(std::move(fenced), copier_->copier());
-  if (checks && !state.copies.empty()) state.copies.push_back(checks);
+  const bool is_checked = checks && !fenced.empty();
+  for (auto& pending : graph_.fences().copy(std::move(fenced), copier_->copier()))
+    state.copies.push_back(std::move(pending));
+  if (is_checked) state.copies.push_back(checks);
   return state;
 }
 

@@ -13,6 +13,7 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include "crochet/base/error.h"
+#include "crochet/libtorch/error_message.h"
 
 namespace crochet::inline v0::libtorch {
 namespace {
@@ -45,17 +46,11 @@ auto translated(const std::string& where, const Operation& operation) {
   try {
     return operation();
   } catch (const std::exception& error) {
-    throw UnavailableError(fmt::format("{}: {}", where, c10d_message(error)));
+    throw UnavailableError(fmt::format("{}: {}", where, first_line(error)));
   }
 }
 
 }  // namespace
-
-std::string c10d_message(const std::exception& error) {
-  // Before any backtrace, which begins on a line of its own.
-  const std::string message = error.what();
-  return message.substr(0, message.find('\n'));
-}
 
 c10::intrusive_ptr<c10d::Store> open_tcp_store(const TcpStoreOptions& options) {
   const std::string where =

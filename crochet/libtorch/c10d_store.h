@@ -34,9 +34,6 @@ c10::intrusive_ptr<c10d::Store> open_tcp_store(const TcpStoreOptions& options);
 // That of a store which open_tcp_store() has opened.
 uint16_t port_of(const c10d::Store& store);
 
-// The first line of the message, without a backtrace.
-std::string c10d_message(const std::exception& error);
-
 // The table of a c10d::Store.
 //
 // It never uses Store::wait: LibTorch 1.13 reads the late answer of a wait that has timed out as

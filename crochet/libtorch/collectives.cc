@@ -18,6 +18,7 @@
 
 #include "crochet/group/message_bytes.h"
 #include "crochet/libtorch/c10d_store.h"
+#include "crochet/libtorch/error_message.h"
 
 namespace crochet::inline v0::libtorch {
 namespace {
@@ -139,7 +140,7 @@ void Collectives::guarded(const char* action, const Operation& operation) {
 }
 
 void Collectives::fail(const std::string& action, const std::exception& error) {
-  const std::string reason = c10d_message(error);
+  const std::string reason = first_line(error);
   // The other ranks notice the end of these connections, and fail at once.
   connection_->works.clear();
   connection_->gloo.reset();

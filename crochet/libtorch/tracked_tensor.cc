@@ -10,6 +10,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/io/path.h"
+#include "crochet/libtorch/device_copies.h"
 #include "crochet/libtorch/tensor.h"
 #include "crochet/libtorch/tensor_memory.h"
 #include "crochet/tensor/fmt.h"
@@ -32,9 +33,19 @@ local::ArrayView view_of(const at::Tensor& tensor, const std::string& name) {
 // Elements that are copied by LibTorch: those on a device, or with other strides.
 class TensorObject final : public Saveable {
  public:
-  explicit TensorObject(at::Tensor tensor) : tensor_(std::move(tensor)) {}
+  TensorObject(at::Tensor tensor, std::string name, DeviceCopies::Writes writes,
+               std::shared_ptr<DeviceCopies> copies)
+      : tensor_(std::move(tensor)),
+        name_(std::move(name)),
+        writes_(writes),
+        copies_(std::move(copies)) {}
 
   TensorMap save() const override { return {{"", to_tensor(tensor_)}}; }
+
+  CapturedState capture() const override {
+    if (copies_->can_copy(tensor_)) return copies_->begin(tensor_, name_, writes_);
+    return {.tensors = save()};
+  }
 
   void restore(const TensorMap& state) override {
     const Tensor& value = single_value_of(state);
@@ -42,6 +53,7 @@ class TensorObject final : public Saveable {
     if (value.dtype() != dtype || value.shape() != shape_of(tensor_))
       throw InvalidArgumentError(fmt::format("found {}, expected {} {}", crochet::describe(value),
                                              dtype, shape_of(tensor_)));
+    copies_->drain();
     const at::NoGradGuard no_grad;
     tensor_.copy_(to_torch(value));
   }
@@ -56,6 +68,9 @@ class TensorObject final : public Saveable {
   }
 
   at::Tensor tensor_;
+  const std::string name_;  // For messages.
+  const DeviceCopies::Writes writes_;
+  const std::shared_ptr<DeviceCopies> copies_;
 };
 
 }  // namespace
@@ -69,7 +84,12 @@ void track_tensor(const Tracker& tracker, std::string_view name, const at::Tenso
   } catch (const InvalidArgumentError& error) {
     throw InvalidArgumentError(fmt::format("tensor \"{}\": {}", full_name, error.what()));
   }
-  if (!is_plain(tensor)) return here.add_object(name, std::make_shared<TensorObject>(tensor));
+  if (!is_plain(tensor))
+    return here.add_object(
+        name, std::make_shared<TensorObject>(
+                  tensor, full_name,
+                  fence ? DeviceCopies::Writes::kAnnounced : DeviceCopies::Writes::kUnknown,
+                  DeviceCopies::of(tracker.graph())));
   local::BorrowedArray array = {.view = [tensor, full_name] { return view_of(tensor, full_name); }};
   if (fence) {
     array.fence = std::move(fence);

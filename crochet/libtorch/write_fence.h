@@ -23,6 +23,8 @@ namespace crochet::inline v0::libtorch {
 //   modules are therefore copied between the steps;
 // - operators on a thread that has switched observers off (at::DisableRecordFunctionGuard).
 //
+// Tensors on devices have a fence of their own, which uses the same observer.
+//
 // before_raw_write() announces the first kind. LoopOptions::check_torn_snapshots finds such writes.
 class CROCHET_EXPORT OperatorFence : public local::WriteFence {
  public:
@@ -44,8 +46,9 @@ class CROCHET_EXPORT OperatorFence : public local::WriteFence {
 //     my_update(weight.data_ptr<float>(), weight.numel());
 //   }
 //
-// Returns once pending copies of its memory are made; costs a few loads if there are none. For
-// tensors on the CPU. Thread-safe.
+// Returns once pending copies of its memory are made; costs a few loads if there are none. For a
+// tensor on a device it returns at once, and the device's current stream waits for the copies: call
+// it in the stream that is about to write. Thread-safe.
 CROCHET_EXPORT void before_raw_write(const at::Tensor& tensor);
 
 }  // namespace crochet::inline v0::libtorch

@@ -9,6 +9,10 @@
 // step runs its forward and backward passes; Adam waits for what is not copied by then.
 // save_timeline.h defines the time that a save loses.
 //
+// With --device cuda the net is on a GPU, whose copies run beside its next step. Then each step
+// waits for its loss, so that its duration is the GPU's; "lost_of_10_steps" is the time that a save
+// loses as a part of 10 steps. The program needs no CUDA toolkit, but a LibTorch with CUDA.
+//
 // bench/peers/libtorch_checkpoint.py is the same training in Python, saved by its libraries;
 // bench/libtorch_report.py runs both in turns.
 #include <algorithm>
@@ -17,10 +21,12 @@
 #include <exception>
 #include <filesystem>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <torch/torch.h>
@@ -40,7 +46,15 @@ struct Options : SavingOptions {
   // Enough for passes that last longer than a copy of the state.
   int64_t batch = 64;
   int threads = 1;
+  std::string device = "cpu";
 };
+
+// LibTorch's part for GPUs is a library that nothing here refers to.
+void load_device(const torch::Device& device) {
+  if (!device.is_cuda()) return;
+  if (dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr)
+    throw std::runtime_error(fmt::format("this LibTorch has no CUDA: {}", dlerror()));
+}
 
 // Each layer has three tensors of the state: its weight, and Adam's two averages for it.
 constexpr int64_t kTensorsOfALayer = 3;
@@ -70,7 +84,16 @@ int64_t width_for(size_t bytes, int64_t depth) {
   return std::max<int64_t>(8, static_cast<int64_t>(std::sqrt(floats)) / 8 * 8);
 }
 
+// The mean of what saves lost, as a part of `steps` steps.
+double lost_part(const nlohmann::json& saves, double step_s, int steps) {
+  double lost_s = 0;
+  for (const nlohmann::json& save : saves) lost_s += save["lost_s"].get<double>();
+  return lost_s / static_cast<double>(saves.size()) / (steps * step_s);
+}
+
 nlohmann::json measure(const Options& options) {
+  const torch::Device device(options.device);
+  load_device(device);
   torch::manual_seed(1);
   torch::set_num_threads(options.threads);
   const int64_t depth =
@@ -81,6 +104,7 @@ nlohmann::json measure(const Options& options) {
   const double copy_s = copy_time(random_arrays(bytes, variables));
 
   Net net(depth, width);
+  net->to(device);
   torch::optim::Adam adam(net->parameters(), torch::optim::AdamOptions(1e-4));
   Timeline timeline(options);
   const auto hook = std::make_shared<SavingHook>(options, timeline);
@@ -91,25 +115,29 @@ nlohmann::json measure(const Options& options) {
   libtorch::track_all(loop, {.model = net, .optimizer = adam});
   loop.run([&] {
     const double start = now();
-    const torch::Tensor x = torch::randn({options.batch, width});
-    const torch::Tensor y = torch::randn({options.batch, width});
+    const torch::Tensor x = torch::randn({options.batch, width}, device);
+    const torch::Tensor y = torch::randn({options.batch, width}, device);
     net->zero_grad(/*set_to_none=*/false);  // Steps that allocate gradients vary more.
     const torch::Tensor loss = torch::mse_loss(net(x), y);
     loss.backward();
     passes_s.push_back(now() - start);
     adam.step();
-    if (losses.size() < 3) losses.push_back(loss.item<float>());
+    if (losses.size() < 3 || !device.is_cpu()) losses.push_back(loss.item<float>());
   });
+  losses.resize(std::min<size_t>(losses.size(), 3));
+  const nlohmann::json saves = timeline.report();
   return {{"name", "crochet"},
           {"version", TORCH_VERSION},
           {"bytes", bytes},
           {"variables", variables},
           {"threads", options.threads},
+          {"device", device.str()},
           {"copy_s", copy_s},
           {"passes_s", median(passes_s)},
           {"step_s", timeline.step_s()},
           {"steps_s", timeline.durations()},
-          {"saves", timeline.report()},
+          {"saves", saves},
+          {"lost_of_10_steps", lost_part(saves, timeline.step_s(), 10)},
           {"restore_s", hook->restore_s()},
           {"extra_memory", hook->extra_memory()},
           {"losses", losses}};
@@ -125,6 +153,7 @@ int main(int argc, char** argv) {
   app.add_option("--batch", options.batch, "Examples in a step: more make its passes longer")
       ->check(CLI::PositiveNumber);
   app.add_option("--threads", options.threads, "Threads of LibTorch")->check(CLI::PositiveNumber);
+  app.add_option("--device", options.device, "Where the net is: cpu, cuda or cuda:1");
   CLI11_PARSE(app, argc, argv);
   try {
     std::filesystem::create_directories(options.dir);

@@ -61,22 +61,25 @@ struct Collectives::Connection {
   // The last members are destroyed first.
   c10::intrusive_ptr<c10d::Store> store;
   c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo;
+  c10::DeviceType device = c10::DeviceType::CPU;  // That of the backend.
+  c10::intrusive_ptr<C10dBackend> backend;        // Null without one.
   std::deque<c10::intrusive_ptr<c10d::Work>> works;
 };
 
-Collectives::Collectives(Group& group, const std::string& host, double timeout_secs)
+Collectives::Collectives(Group& group, const std::string& host, double timeout_secs,
+                         const TensorBackend& backend)
     : rank_(group.rank()),
       size_(group.size()),
       timeout_secs_(timeout_secs),
       connection_(std::make_unique<Connection>()) {
-  connect(group, host);
+  connect(group, host, backend);
 }
 
 Collectives::~Collectives() = default;
 
 // The group may be of any kind, so rank 0 serves a store of its own. As it is new, it has no
 // addresses of processes that are gone.
-void Collectives::connect(Group& group, const std::string& host) {
+void Collectives::connect(Group& group, const std::string& host, const TensorBackend& backend) {
   TcpStoreOptions options{
       .host = host.empty() ? default_host() : host,
       .is_server = true,
@@ -106,19 +109,33 @@ void Collectives::connect(Group& group, const std::string& host) {
     connection_->gloo = c10::make_intrusive<c10d::ProcessGroupGloo>(
         c10::make_intrusive<c10d::PrefixStore>("gloo", connection_->store), rank_, size_, gloo);
   });
+  if (!backend.make) return;
+  guarded("cannot make the backend of the program", [&] {
+    connection_->device = backend.device;
+    connection_->backend =
+        backend.make(c10::make_intrusive<c10d::PrefixStore>("backend", connection_->store), rank_,
+                     size_, limit_of(timeout_secs_));
+    if (!connection_->backend) throw InvalidArgumentError("TensorBackend::make returned none");
+  });
+}
+
+C10dBackend& Collectives::backend_of(const at::Tensor& tensor) const {
+  if (connection_->backend && tensor.device().type() == connection_->device)
+    return *connection_->backend;
+  return *connection_->gloo;
 }
 
 void Collectives::start_sum(const at::Tensor& values) {
   guarded("a sum", [&] {
     std::vector<at::Tensor> tensors = {values};
-    connection_->works.push_back(connection_->gloo->allreduce(tensors));
+    connection_->works.push_back(backend_of(values).allreduce(tensors));
   });
 }
 
 void Collectives::start_broadcast(const at::Tensor& values) {
   guarded("a broadcast", [&] {
     std::vector<at::Tensor> tensors = {values};
-    connection_->works.push_back(connection_->gloo->broadcast(tensors));
+    connection_->works.push_back(backend_of(values).broadcast(tensors));
   });
 }
 
@@ -143,6 +160,7 @@ void Collectives::fail(const std::string& action, const std::exception& error) {
   const std::string reason = first_line(error);
   // The other ranks notice the end of these connections, and fail at once.
   connection_->works.clear();
+  connection_->backend.reset();
   connection_->gloo.reset();
   const std::string message = fmt::format("libtorch::DataParallel: rank {} of {}: {}: {}{}", rank_,
                                           size_, action, reason, silent_ranks());

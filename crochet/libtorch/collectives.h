@@ -12,12 +12,14 @@
 #include "crochet/base/clock.h"
 #include "crochet/base/error.h"
 #include "crochet/group/group.h"
+#include "crochet/libtorch/tensor_backend.h"
 
 namespace crochet::inline v0::libtorch {
 
-// Operations on tensors by all ranks of a group, by LibTorch's Gloo. Each rank starts the same ones
-// in the same order, with tensors of the same size and type, on the CPU: with other sizes Gloo ends
-// the process.
+// Operations on tensors by all ranks of a group, by LibTorch's Gloo, and for those on one kind of
+// device by a backend of the program's. Each rank starts the same ones in the same order, with
+// tensors of the same size and type, on the CPU or that device: with other sizes Gloo ends the
+// process.
 //
 // After an error the connections are lost: each later call throws it again.
 class Collectives {
@@ -25,7 +27,8 @@ class Collectives {
   // Called by all ranks of the group. `host` is where the others reach this rank, if it is rank 0;
   // empty for MASTER_ADDR, or else the name of the machine.
   // Throws: UnavailableError; DeadlineExceededError; what the group throws.
-  Collectives(Group& group, const std::string& host, double timeout_secs);
+  Collectives(Group& group, const std::string& host, double timeout_secs,
+              const TensorBackend& backend);
   // Abandons what has been started.
   ~Collectives();
   Collectives(const Collectives&) = delete;
@@ -35,7 +38,7 @@ class Collectives {
   void start_sum(const at::Tensor& values);
   // Replaces them by those of rank 0. Does not wait.
   void start_broadcast(const at::Tensor& values);
-  // Waits for all that was started.
+  // Waits for all that was started, or for a device lets the current stream wait.
   // Throws: DeadlineExceededError if the ranks need longer than the limit; UnavailableError if one
   // is lost. The message names the ranks that do not respond.
   void finish();
@@ -43,7 +46,9 @@ class Collectives {
  private:
   struct Connection;
 
-  void connect(Group& group, const std::string& host);
+  void connect(Group& group, const std::string& host, const TensorBackend& backend);
+  // What exchanges the tensor.
+  C10dBackend& backend_of(const at::Tensor& tensor) const;
   template <typename Operation>
   void guarded(const char* action, const Operation& operation);
   void fail [[noreturn]] (const std::string& action, const std::exception& error);

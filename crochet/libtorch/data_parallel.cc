@@ -19,6 +19,7 @@
 #include "crochet/base/error.h"
 #include "crochet/libtorch/collectives.h"
 #include "crochet/libtorch/module_layout.h"
+#include "crochet/libtorch/sending_devices.h"
 
 namespace crochet::inline v0::libtorch {
 namespace {
@@ -47,13 +48,15 @@ void check_dense(const NamedTensor& value) {
         value.name));
 }
 
-// Gives all ranks the values of rank 0. Bytes are sent, so that no type is changed.
-void broadcast(Collectives& collectives, const std::vector<NamedTensor>& values) {
+// Gives all ranks the values of rank 0, of those that are sent from `device`. Bytes are sent, so
+// that no type is changed.
+void broadcast_from(at::Device device, Collectives& collectives,
+                    const std::vector<NamedTensor>& values) {
   if (values.empty()) return;
   const at::NoGradGuard guard;
   std::vector<at::Tensor> parts;
   for (const NamedTensor& value : values)
-    parts.push_back(value.tensor.detach().to(at::kCPU).contiguous().reshape({-1}).view(at::kByte));
+    parts.push_back(value.tensor.detach().to(device).contiguous().reshape({-1}).view(at::kByte));
   const at::Tensor bytes = at::cat(parts);
   if (bytes.numel() == 0) return;
   collectives.start_broadcast(bytes);
@@ -66,6 +69,16 @@ void broadcast(Collectives& collectives, const std::vector<NamedTensor>& values)
     const at::Tensor part = bytes.narrow(0, offset, length).clone();
     if (length > 0) target.detach().copy_(part.view(target.scalar_type()).reshape(target.sizes()));
     offset += length;
+  }
+}
+
+void broadcast(const SendingDevices& devices, Collectives& collectives,
+               const std::vector<NamedTensor>& values) {
+  for (const at::Device device : devices.all()) {
+    std::vector<NamedTensor> own;
+    for (const NamedTensor& value : values)
+      if (devices.of(value.tensor) == device) own.push_back(value);
+    broadcast_from(device, collectives, own);
   }
 }
 
@@ -112,6 +125,7 @@ class DataParallel::State : public std::enable_shared_from_this<State> {
   std::vector<Bucket> buckets_;
   std::vector<NamedTensor> all_parameters_;
   std::vector<NamedTensor> buffers_;
+  const SendingDevices devices_;
   const bool broadcasts_buffers_;
   std::unique_ptr<Collectives> collectives_;  // Null for a rank alone.
   int num_pauses_ = 0;
@@ -143,6 +157,7 @@ DataParallel::State::State(torch::nn::Module& module, std::shared_ptr<Group> gro
     : group_(std::move(group)),
       all_parameters_(parameters_of(module)),
       buffers_(buffers_of(module)),
+      devices_(options.backend, all_parameters_, buffers_),
       broadcasts_buffers_(options.broadcast_buffers) {
   check_ranks(options);
   for (const NamedTensor& value : all_parameters_) check_dense(value);
@@ -151,9 +166,10 @@ DataParallel::State::State(torch::nn::Module& module, std::shared_ptr<Group> gro
   if (group_->size() == 1) return;
   try {
     collectives_ = std::make_unique<Collectives>(
-        *group_, options.host, options.timeout_secs.value_or(group_->timeout_secs()));
-    broadcast(*collectives_, all_parameters_);
-    broadcast(*collectives_, buffers_);
+        *group_, options.host, options.timeout_secs.value_or(group_->timeout_secs()),
+        options.backend);
+    broadcast(devices_, *collectives_, all_parameters_);
+    broadcast(devices_, *collectives_, buffers_);
   } catch (...) {
     give_up();
     throw;
@@ -163,12 +179,17 @@ DataParallel::State::State(torch::nn::Module& module, std::shared_ptr<Group> gro
 void DataParallel::State::check_ranks(const DataParallelOptions& options) {
   std::vector<std::string> lines;
   for (const NamedTensor& value : all_parameters_)
-    lines.push_back(describe_layout("parameter", value));
-  for (const NamedTensor& value : buffers_) lines.push_back(describe_layout("buffer", value));
+    lines.push_back(describe_layout("parameter", value) + devices_.describe(value.tensor));
+  for (const NamedTensor& value : buffers_)
+    lines.push_back(describe_layout("buffer", value) + devices_.describe(value.tensor));
   // They decide what is sent.
   lines.push_back(fmt::format("DataParallelOptions::bucket_bytes {}", options.bucket_bytes));
   lines.push_back(
       fmt::format("DataParallelOptions::broadcast_buffers {}", options.broadcast_buffers));
+  lines.push_back(fmt::format("DataParallelOptions::backend for {}",
+                              options.backend.make
+                                  ? c10::DeviceTypeName(options.backend.device, /*lower_case=*/true)
+                                  : "nothing"));
   check_same_lines(*group_, lines);
 }
 
@@ -176,15 +197,19 @@ void DataParallel::State::check_ranks(const DataParallelOptions& options) {
 void DataParallel::State::fill_buckets(size_t bucket_bytes) {
   std::vector<int64_t> lengths;
   std::vector<at::ScalarType> types;
+  std::vector<at::Device> devices;
   size_t bytes = 0;
   for (auto value = all_parameters_.rbegin(); value != all_parameters_.rend(); ++value) {
     if (!value->tensor.requires_grad()) continue;
     const at::ScalarType type = sent_type(*value);
     const size_t own = static_cast<size_t>(value->tensor.numel()) * c10::elementSize(type);
-    if (buckets_.empty() || types.back() != type || bytes + own > bucket_bytes) {
+    const at::Device device = devices_.of(value->tensor);
+    if (buckets_.empty() || types.back() != type || devices.back() != device ||
+        bytes + own > bucket_bytes) {
       buckets_.emplace_back();
       lengths.push_back(0);
       types.push_back(type);
+      devices.push_back(device);
       bytes = 0;
     }
     buckets_.back().parameters.push_back(parameters_.size());
@@ -197,7 +222,7 @@ void DataParallel::State::fill_buckets(size_t bucket_bytes) {
   for (size_t i = 0; i < buckets_.size(); ++i)
     buckets_[i].values =
         at::zeros({lengths[i] + static_cast<int64_t>(buckets_[i].parameters.size())},
-                  at::TensorOptions(types[i]));
+                  at::TensorOptions(types[i]).device(devices[i]));
 }
 
 void DataParallel::State::add_hooks() {
@@ -239,7 +264,11 @@ void DataParallel::State::is_ready(size_t parameter) noexcept {
 void DataParallel::State::start_next() {
   const at::NoGradGuard guard;
   Bucket& bucket = buckets_[num_started_];
-  auto flag = bucket.values.size(0) - static_cast<int64_t>(bucket.parameters.size());
+  const auto num_parameters = static_cast<int64_t>(bucket.parameters.size());
+  const at::Tensor flags =
+      bucket.values.narrow(0, bucket.values.size(0) - num_parameters, num_parameters);
+  flags.fill_(1);
+  int64_t flag = 0;
   for (const size_t index : bucket.parameters) {
     const auto& [name, tensor] = parameters_[index].value;
     if (!tensor.requires_grad() ||
@@ -248,11 +277,13 @@ void DataParallel::State::start_next() {
           "libtorch::DataParallel: \"{}\" has changed its type since DataParallel was made", name));
     const at::Tensor part = bucket.values.narrow(0, parameters_[index].offset, tensor.numel());
     const at::Tensor& grad = tensor.grad();
-    if (grad.defined())
+    if (grad.defined()) {
       part.copy_((grad.is_sparse() ? grad.to_dense() : grad).reshape({-1}));
-    else
+    } else {
       part.zero_();
-    bucket.values.narrow(0, flag++, 1).fill_(grad.defined() ? 1 : 0);
+      flags.narrow(0, flag, 1).zero_();
+    }
+    ++flag;
   }
   bucket.values.div_(group_->size());
   collectives_->start_sum(bucket.values);
@@ -270,7 +301,7 @@ void DataParallel::State::finish() {
     while (num_started_ < buckets_.size()) start_next();
     collectives_->finish();
     for (const Bucket& bucket : buckets_) copy_back(bucket);
-    if (broadcasts_buffers_) broadcast(*collectives_, buffers_);
+    if (broadcasts_buffers_) broadcast(devices_, *collectives_, buffers_);
   } catch (...) {
     error_ = std::current_exception();
     give_up();
@@ -288,10 +319,18 @@ void DataParallel::State::give_up() noexcept {
 
 void DataParallel::State::copy_back(const Bucket& bucket) {
   const at::NoGradGuard guard;
-  auto flag = bucket.values.size(0) - static_cast<int64_t>(bucket.parameters.size());
+  const auto num_parameters = static_cast<int64_t>(bucket.parameters.size());
+  at::Tensor flags;  // Read only if they say something, as that waits for the device.
+  int64_t flag = -1;
   for (const size_t index : bucket.parameters) {
     at::Tensor tensor = parameters_[index].value.tensor;
-    if (bucket.values[flag++].item<double>() == 0) continue;  // No rank had a gradient.
+    ++flag;
+    if (!tensor.grad().defined()) {
+      if (!flags.defined())
+        flags = bucket.values.narrow(0, bucket.values.size(0) - num_parameters, num_parameters)
+                    .to(at::kCPU);
+      if (flags[flag].item<double>() == 0) continue;  // No rank had a gradient.
+    }
     const at::Tensor average =
         bucket.values.narrow(0, parameters_[index].offset, tensor.numel()).reshape(tensor.sizes());
     if (!tensor.grad().defined() || tensor.grad().is_sparse())

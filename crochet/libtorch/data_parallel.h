@@ -9,6 +9,7 @@
 
 #include "crochet/base/export.h"
 #include "crochet/group/group.h"
+#include "crochet/libtorch/tensor_backend.h"
 
 namespace torch::nn {
 class Module;
@@ -26,6 +27,8 @@ struct DataParallelOptions {
   std::optional<double> timeout_secs = {};
   // Where the other ranks reach rank 0; MASTER_ADDR if empty, or else the name of its machine.
   std::string host = {};
+  // Exchanges what is on its kind of device, such as NCCL. All ranks have one, or none.
+  TensorBackend backend = {};
 };
 
 // Trains one module in all ranks of a group, each with its own part of the batch: gradients are
@@ -46,7 +49,9 @@ struct DataParallelOptions {
 // in some ranks counts as zeros there; one without a gradient in any rank has none afterwards
 // either.
 //
-// The parameters' gradients are exchanged through the CPU's memory, by Gloo.
+// The parameters' gradients are exchanged through the CPU's memory, by Gloo, unless there is a
+// backend for their device: then they are sent from there, and finish() does not wait for it. The
+// forward and backward passes of a step and finish() use the same stream of a device.
 //
 // For one thread. A loss of another rank is an error of finish(), never the end of the process.
 // After an error the object throws it again, and has left the group: the processes are to be

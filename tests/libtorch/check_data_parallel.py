@@ -68,9 +68,9 @@ def parameters(path):
 def check_equal(program, mode, folder):
     outputs = run(program, mode, folder / "ranks", 4)
     results = {output.split(maxsplit=2)[2] for output in outputs.values()}
-    expected = "unused kept, rare trained, sum" if mode == "unused" else "sum"
+    expected = "unused kept, rare trained, sum" if mode.endswith("unused") else "sum"
     assert len(results) == 1 and re.match(rf"step {STEPS} {expected} ", results.pop()), outputs
-    if mode in ("norm", "unused"):  # One process computes something else.
+    if mode.removeprefix("backend-") in ("norm", "unused"):  # One process computes something else.
         return
     run(program, mode, folder / "alone", 1)
     ranks, alone = parameters(folder / "ranks"), parameters(folder / "alone")
@@ -98,6 +98,14 @@ def check(program, mode, folder):
     elif mode == "options":
         check_errors(program, mode, folder, "INVALID_ARGUMENT: libtorch::DataParallel: rank 1 of 4 has "
                      "DataParallelOptions::bucket_bytes 301, rank 0 has DataParallelOptions::bucket_bytes 300")
+    elif mode == "backends":
+        check_errors(program, mode, folder, "INVALID_ARGUMENT: libtorch::DataParallel: rank 1 of 4 has parameter "
+                     r'"frozen": Float \[3\], rank 0 has parameter "frozen": Float \[3\], sent by the backend '
+                     "from device 0 of the rank")
+    elif mode == "no-backend":
+        outputs = run(program, mode, folder / "ranks", 4)
+        assert "cannot make the backend of the program: no such device" in outputs[1], outputs
+        assert all("step 0 error" in output for output in outputs.values()), outputs
     elif mode == "twice":
         check_errors(program, mode, folder, 'FAILED_PRECONDITION: .*second gradient before finish.*no_sync')
     elif mode == "killed":

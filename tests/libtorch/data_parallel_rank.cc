@@ -11,20 +11,29 @@
 //   accumulate   in two parts, the first of them without synchronizing
 //   unused       one layer gets gradients in no rank, one in the last rank alone
 //   norm         with batch norm, whose statistics depend on the part
+//   backend      as plain, but a backend of the program's exchanges everything
+//   backend-norm as norm, with that backend
+//   backend-unused as unused, with that backend
+//   backends     one rank has no backend
+//   no-backend   one rank's backend cannot be made
 //   shapes       one rank's module differs
 //   options      one rank's options differ
 //   twice        two backward() for one finish()
 //   killed       one rank is killed in step 7 (kill -9), in the middle of backward()
 //   killed-chief that is rank 0
 //   stopped      one rank hangs from step 7 on
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/torch.h>
 
 #include "crochet/base/error.h"
@@ -33,6 +42,39 @@
 #include "crochet/libtorch/join.h"
 
 namespace {
+
+// A backend as a program makes one for its GPUs, for tensors on the CPU.
+class CountingBackend final : public c10d::ProcessGroupGloo {
+ public:
+  using ProcessGroupGloo::ProcessGroupGloo;
+
+  c10::intrusive_ptr<c10d::Work> allreduce(std::vector<at::Tensor>& tensors,
+                                           const c10d::AllreduceOptions& options) override {
+    ++num_sums;
+    return ProcessGroupGloo::allreduce(tensors, options);
+  }
+  c10::intrusive_ptr<c10d::Work> broadcast(std::vector<at::Tensor>& tensors,
+                                           const c10d::BroadcastOptions& options) override {
+    ++num_broadcasts;
+    return ProcessGroupGloo::broadcast(tensors, options);
+  }
+
+  static inline int num_sums = 0;
+  static inline int num_broadcasts = 0;
+};
+
+crochet::libtorch::TensorBackend counting_backend(bool fails) {
+  return {
+      .device = c10::DeviceType::CPU,
+      .make = [fails](const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
+                      std::chrono::milliseconds timeout)
+          -> c10::intrusive_ptr<crochet::libtorch::C10dBackend> {
+        if (fails) throw std::runtime_error("no such device");
+        auto options = c10d::ProcessGroupGloo::Options::create(timeout);
+        options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1"));
+        return c10::make_intrusive<CountingBackend>(store, rank, size, options);
+      }};
+}
 
 constexpr int64_t kBatch = 24;
 constexpr int kStepOfTheEvent = 7;
@@ -90,8 +132,12 @@ void write(const Net& net, const char* path) {
   }
 }
 
-int run(const std::string& mode, int num_steps, const char* path) {
-  const double timeout_secs = mode == "stopped" ? 3 : 60;
+int run(std::string mode, int num_steps, const char* path) {
+  const bool has_backend = mode.find("backend") != std::string::npos;
+  const bool lacks_backend = mode == "backends";
+  const bool fails_backend = mode == "no-backend";
+  if (mode.starts_with("backend-")) mode.erase(0, std::strlen("backend-"));
+  const double timeout_secs = mode == "stopped" || fails_backend ? 3 : 60;
   const std::shared_ptr<crochet::Group> group =
       crochet::libtorch::join({.timeout_secs = timeout_secs, .connect_timeout_secs = 60});
   const int rank = group->rank();
@@ -105,6 +151,8 @@ int run(const std::string& mode, int num_steps, const char* path) {
   crochet::libtorch::DataParallelOptions options{
       .bucket_bytes = mode == "options" && rank == 1 ? size_t{301} : size_t{300}};
   options.timeout_secs = timeout_secs;
+  if (has_backend && !(lacks_backend && rank == 1))
+    options.backend = counting_backend(fails_backend && rank == 1);
   std::vector<torch::Tensor> at_start;
   int step = 0;
   try {
@@ -148,6 +196,13 @@ int run(const std::string& mode, int num_steps, const char* path) {
                 error.what());
     return 1;
   }
+  if (has_backend && group->size() > 1)
+    // For each step some buckets; and rank 0's values, once or after each step.
+    if (CountingBackend::num_sums < 2 * num_steps || CountingBackend::num_broadcasts < 1) {
+      std::printf("rank %d step %d: the backend made %d sums and %d broadcasts\n", rank, step,
+                  CountingBackend::num_sums, CountingBackend::num_broadcasts);
+      return 1;
+    }
   if (mode == "unused") {
     // Neither weight decay nor Adam's averages may move what has no gradient.
     const bool is_kept = net->unused->weight.equal(at_start[0]);

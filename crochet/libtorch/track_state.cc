@@ -77,6 +77,7 @@ void track(Tracker& tracker, torch::optim::ReduceLROnPlateauScheduler& scheduler
 }
 
 void track(Tracker& tracker, at::Tensor& tensor) {
+  if (tracker.is_sharded()) return libtorch::track_shard(tracker, tensor);
   tracker.add_provider(
       {.list =
            [&tensor](Tracker& here) {

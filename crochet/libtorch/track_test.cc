@@ -386,7 +386,13 @@ TEST_F(TrackTest, ATensorCanBeAPartOfAnArray) {
   // Its elements do not follow each other.
   torch::Tensor turned = torch::arange(12).reshape({3, 4}).t();
   EXPECT_THAT([&] { tracker("turned", sharded(turned, shard)); },
-              ThrowsMessage<InvalidArgumentError>(HasSubstr("\"turned\" is not an array")));
+              ThrowsMessage<InvalidArgumentError>(
+                  HasSubstr("\"turned\" is Long [4,3], expected a tensor on the CPU whose")));
+  // The program may replace it.
+  rows = rows + 1;
+  const auto session = graph.new_session("");
+  const Tensor saved = session->snapshot(graph.variables()).tensors().at(0).tensor;
+  EXPECT_EQ(saved.flat<int64_t>()[11], 12);
 }
 
 // In a group, each rank has its own.

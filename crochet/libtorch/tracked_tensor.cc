@@ -98,4 +98,14 @@ void track_tensor(const Tracker& tracker, std::string_view name, const at::Tenso
   here.add_array(name, std::move(array));
 }
 
+void track_shard(Tracker& tracker, const at::Tensor& tensor) {
+  const std::string name = tracker.name();
+  if (!tensor.defined() || !is_plain(tensor))
+    throw InvalidArgumentError(
+        fmt::format("sharded(): \"{}\" is {}, expected a tensor on the CPU whose elements follow "
+                    "each other",
+                    name, describe(tensor)));
+  tracker.add_array("", {.view = [&tensor, name] { return view_of(tensor, name); }});
+}
+
 }  // namespace crochet::inline v0::libtorch

@@ -23,4 +23,9 @@ namespace crochet::inline v0::libtorch {
 void track_tensor(const Tracker& tracker, std::string_view name, const at::Tensor& tensor,
                   std::shared_ptr<local::WriteFence> fence);
 
+// Tracks a tensor that is a part of an array of several ranks, whichever tensor `tensor` is at a
+// save. Requires: `tensor` outlives the graph. Throws: InvalidArgumentError for one that is not in
+// the CPU's memory, row-major.
+void track_shard(Tracker& tracker, const at::Tensor& tensor);
+
 }  // namespace crochet::inline v0::libtorch

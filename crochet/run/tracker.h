@@ -103,6 +103,8 @@ class CROCHET_EXPORT Tracker {
     std::function<void(const StoredParts& stored)> check = {};
   };
   void add_provider(Provider provider);
+  // True where sharded() tracks a value: expected is one array, by add_array("", ...).
+  bool is_sharded() const { return shard_ != nullptr; }
   // True while a value is given what a checkpoint has, which may have another size.
   bool is_restoring() const;
   // The name of the value, with those of what it is a part of.

@@ -119,7 +119,8 @@ int main(int argc, char** argv) {
   CLI::App app("Heat that flows through a plate");
   app.add_option("--dir", options.dir, "Directory of the checkpoints")->capture_default_str();
   app.add_option("--steps", options.steps, "Steps to compute")->capture_default_str();
-  app.add_option("--save-every", options.save_every, "Steps between two checkpoints")->capture_default_str();
+  app.add_option("--save-every", options.save_every, "Steps between two checkpoints")
+      ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   try {
     return run(group, options).exit_code();

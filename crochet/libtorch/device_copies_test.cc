@@ -5,7 +5,10 @@
 // device executes what is queued to its streams.
 #include "crochet/libtorch/device_copies.h"
 
-#include <cstring>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -31,6 +34,7 @@
 #include "crochet/run/loop.h"
 #include "crochet/session/snapshot.h"
 #include "crochet/testing/memory_file_system.h"
+#include "crochet/testing/sanitizers.h"
 #include "crochet/testing/wait_until.h"
 
 namespace crochet {
@@ -431,10 +435,34 @@ TEST_F(OneDeviceCopyTest, LeavesNoTraceOfAFailure) {
   EXPECT_EQ(values(state), std::vector<float>(3, 7));
 }
 
+TEST_F(OneDeviceCopyTest, IsLeftToItsParentByAForkedProcess) {
+  if (kHasThreadSanitizer)
+    GTEST_SKIP() << "ThreadSanitizer has no threads in the child of a process with threads";
+  FakeDevice::set_order(Order::kPoolLate);
+  CapturedState state = begin();
+  const pid_t child = fork();
+  if (child == 0) {
+    int result = 1;
+    try {
+      wait(state);
+    } catch (const FailedPreconditionError&) {
+      result = 0;
+    }
+    state = {};
+    _exit(result);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  FakeDevice::finish();
+  wait(state);
+  EXPECT_EQ(values(state), std::vector<float>(3, 7));
+}
+
 TEST_F(OneDeviceCopyTest, IsNotForTensorsThatNeedMoreThanACopy) {
   EXPECT_TRUE(copies->can_copy(tensor));
   EXPECT_FALSE(copies->can_copy(torch::ones({3})));
-  EXPECT_FALSE(copies->can_copy(torch::ones({3}).t()));
+  EXPECT_FALSE(copies->can_copy(torch::ones({3}, at::kMeta)));
 }
 
 // The observer is not installed when nothing is pending.

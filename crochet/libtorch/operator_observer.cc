@@ -60,7 +60,7 @@ class WrittenArguments {
  private:
   std::shared_mutex mutex_;
   std::unordered_map<const char*, std::vector<size_t>> places_;  // Its elements do not move.
-  const std::vector<size_t> none_;
+  const std::vector<size_t> none_ = {};
 };
 
 WrittenArguments& written_arguments() {

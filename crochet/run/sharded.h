@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "crochet/run/tracker.h"
-#include "crochet/session/rank_state.h"
+#include "crochet/session/shard.h"
 
 namespace crochet::inline v0 {
 namespace internal {

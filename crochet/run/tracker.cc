@@ -11,6 +11,7 @@
 #include "crochet/run/epochs.h"
 #include "crochet/run/internal/provided_state.h"
 #include "crochet/run/tracked_epochs.h"
+#include "crochet/session/rank_state.h"
 
 namespace crochet::inline v0 {
 namespace {

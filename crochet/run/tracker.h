@@ -18,8 +18,8 @@
 #include "crochet/run/internal/part_walks.h"
 #include "crochet/run/internal/saveable_adapters.h"
 #include "crochet/run/internal/type_shapes.h"
-#include "crochet/session/rank_state.h"
 #include "crochet/session/saveable.h"
+#include "crochet/session/shard.h"
 #include "crochet/session/stored_parts.h"
 
 namespace crochet::inline v0 {

@@ -29,7 +29,7 @@ FencedArray fenced_array(const BorrowedArray& array, const ArrayView& view, std:
 // The fences that snapshots of one graph have used.
 //
 // Thread-safe.
-class GraphFences {
+class CROCHET_EXPORT GraphFences {
  public:
   GraphFences() = default;
   // As close().

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "crochet/base/export.h"
 #include "crochet/base/internal/thread.h"
 #include "crochet/engines/local/borrowed_array.h"
 #include "crochet/session/snapshot.h"
@@ -21,7 +22,7 @@ namespace crochet::inline v0::local {
 // Belongs to one process: a session that is used in a forked child has another one there.
 //
 // Thread-safe.
-class ParallelCopier {
+class CROCHET_EXPORT ParallelCopier {
  public:
   // One array, row-major, to memory of its size. Requires: neither changes until the copy is made.
   struct Copy {

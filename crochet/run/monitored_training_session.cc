@@ -215,8 +215,7 @@ void check_rank_options(const MonitoredTrainingSessionOptions& options, const Sc
   if (scaffold.saver->options().format != CheckpointFormat::kTensorBundle)
     throw InvalidArgumentError(
         "checkpoint_format: arrays that several ranks have together are saved as kTensorBundle "
-        "only, "
-        "which `crochet convert` converts");
+        "only, which `crochet convert` converts");
   if (!scaffold.saver->fallback_dir().empty())
     throw InvalidArgumentError(
         fmt::format("fallback_dir is \"{}\", expected none: arrays that several ranks have "

@@ -23,12 +23,12 @@ namespace crochet::inline v0::internal {
 // Which ranks a run has, and what of a graph's state is not the same in all of them. Attached to
 // the graph.
 //
-// Used by the training thread, except is_lost(), which any thread may call.
+// Used by the training thread; any thread may read what lost() returns.
 class CROCHET_EXPORT RankState {
  public:
-  // That of a graph, which is made if there is none.
+  // Returns the one of a graph; makes it if the graph has none.
   static std::shared_ptr<RankState> of(Graph& graph);
-  // Null if there is none.
+  // Returns the one of a graph, or null.
   static std::shared_ptr<RankState> find(const Graph& graph);
 
   // Requires: nothing is declared yet.

@@ -48,8 +48,8 @@ void add_objects(Snapshot& snapshot, const std::vector<const RegisteredSaveable*
 
 // With `own`, only what this rank alone has.
 Snapshot capture_state(Session& session, const internal::VariableSelection& selection,
+                       internal::VariableSelection::Selected selected,
                        const internal::RankState* ranks, const internal::RankState* own) {
-  auto selected = selection.select(session.graph());
   std::erase_if(selected.variables, [&](const Variable& variable) {
     const auto* const part = ranks != nullptr ? ranks->part_of(variable.name()) : nullptr;
     return (part != nullptr && part->is_empty) || (own != nullptr && !own->is_own(variable.name()));
@@ -161,7 +161,7 @@ SaveSource Saver::snapshot_for(Session& session, const std::string& prefix,
   const Graph& graph = session.graph();
   check_complete(graph, operations.get());
   const internal::VariableSelection& selection = (*publisher_)->selection();
-  const auto selected = selection.select(graph);
+  auto selected = selection.select(graph);
   if (!operations && selected.empty() && is_empty(graph)) return Snapshot();
   const auto ranks = internal::RankState::find(graph);
   const bool is_shared = ranks && !ranks->empty();
@@ -175,7 +175,7 @@ SaveSource Saver::snapshot_for(Session& session, const std::string& prefix,
     external = store(*operations, session, prefix);
     add_objects(snapshot, selected.objects, selection, nullptr);
   } else {
-    snapshot = capture_state(session, selection, ranks.get(), nullptr);
+    snapshot = capture_state(session, selection, std::move(selected), ranks.get(), nullptr);
   }
   if (options().write_meta_graph) snapshot.set_meta_graph(graph.meta_graph());
   refused_.erase(prefix);
@@ -189,7 +189,9 @@ SaveSource Saver::snapshot_for(Session& session, const std::string& prefix,
 SaveSource Saver::snapshot_of_part(Session& session, const std::string& part_prefix) const {
   check_built();
   const auto ranks = internal::RankState::of(session.graph());
-  return {capture_state(session, (*publisher_)->selection(), ranks.get(), ranks.get()),
+  const internal::VariableSelection& selection = (*publisher_)->selection();
+  return {capture_state(session, selection, selection.select(session.graph()), ranks.get(),
+                        ranks.get()),
           part_places(*ranks), part_prefix};
 }
 

@@ -5,13 +5,22 @@
 # succeed; and both for invalid ones, which must fail with errors that state what
 # to do.
 #
-#   cmake -D COMPILER=<c++> -D INCLUDES=<folders> -D FOLDER=<tests/refusals> -P refusals.cmake
+#   cmake -D COMPILER=<c++> -D INCLUDES=<folders> -D FOLDER=<tests/refusals> -D SCRATCH=<folder>
+#         -P refusals.cmake
 cmake_minimum_required(VERSION 3.25)
 list(TRANSFORM INCLUDES PREPEND "-I")
 
+# Both sources include most of the library, which the compiler reads once.
+file(REMOVE_RECURSE ${SCRATCH})
+file(MAKE_DIRECTORY ${SCRATCH})
+file(WRITE ${SCRATCH}/all.h "#include \"crochet/crochet.h\"\n")
+execute_process(COMMAND ${COMPILER} -std=c++20 ${INCLUDES} -x c++-header ${SCRATCH}/all.h -o
+                        ${SCRATCH}/all.h.gch COMMAND_ERROR_IS_FATAL ANY)
+
 # Puts the compiler's output into `out` if it fails; "" otherwise.
 function(errors_of out source)
-  execute_process(COMMAND ${COMPILER} -std=c++20 -fsyntax-only ${INCLUDES} ${ARGN} ${FOLDER}/${source}
+  execute_process(COMMAND ${COMPILER} -std=c++20 -fsyntax-only -include ${SCRATCH}/all.h ${INCLUDES} ${ARGN}
+                          ${FOLDER}/${source}
                   RESULT_VARIABLE result ERROR_VARIABLE text)
   if(result EQUAL 0)
     set(text "")

@@ -25,23 +25,23 @@ else()
   set(CROCHET_TEST_TIMEOUT 300)
 endif()
 
-# Options for compiling the layers' tests, as in the preset `fast`.
-set(CROCHET_TEST_OPTIONS "" CACHE STRING "Options for compiling the tests of the layers")
-
-# crochet_layer_test(<name> SOURCES ... [DEPENDS ...] [SLOW <filter>])
+# crochet_layer_test(<name> SOURCES ... [DEPENDS ...] [SLOW <filter>] [PRECOMPILED <headers>])
 #
 # The layer's test binary, which ctest runs as one test, "<name>". Those of its tests that take many
-# seconds, as googletest's filter, are another one, "<name>_slow".
+# seconds, as googletest's filter, are another one, "<name>_slow". PRECOMPILED as in
+# crochet_precompile(), by default googletest.
 function(crochet_layer_test name)
   if(NOT CROCHET_BUILD_TESTS)
     return()
   endif()
-  cmake_parse_arguments(TEST "" "SLOW" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(TEST "" "SLOW;PRECOMPILED" "SOURCES;DEPENDS" ${ARGN})
   add_executable(crochet_${name}_test ${TEST_SOURCES})
   target_link_libraries(crochet_${name}_test PRIVATE crochet_${name} ${TEST_DEPENDS} GTest::gmock
                                                      GTest::gtest_main)
-  target_precompile_headers(crochet_${name}_test PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
-  target_compile_options(crochet_${name}_test PRIVATE ${CROCHET_TEST_OPTIONS})
+  if(NOT TEST_PRECOMPILED)
+    set(TEST_PRECOMPILED googletest)
+  endif()
+  crochet_precompile(crochet_${name}_test ${TEST_PRECOMPILED})
   add_test(NAME ${name} COMMAND crochet_${name}_test --gtest_filter=-${TEST_SLOW})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${CROCHET_TEST_TIMEOUT} LABELS layer)
   if(TEST_SLOW)

@@ -33,4 +33,5 @@ void fail(const char* file, int line, const char* what);
 
 // Active in every build type. Unlike that of <cassert>, it does not end the process, so
 // that the other examples run, too.
+#undef assert
 #define assert(...) ((__VA_ARGS__) ? void() : ::docs::fail(__FILE__, __LINE__, #__VA_ARGS__))

@@ -33,6 +33,8 @@
 #include <utility>
 #include <vector>
 
+// Declares the class in the next header.
+#define USE_C10D_GLOO
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/torch.h>
 

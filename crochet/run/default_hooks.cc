@@ -101,7 +101,8 @@ std::shared_ptr<AsyncCheckpointSaverHook> make_saver(const MonitoredTrainingSess
 }  // namespace
 
 HookList wire_default_hooks(const MonitoredTrainingSessionOptions& options,
-                            const std::shared_ptr<Scaffold>& scaffold) {
+                            const std::shared_ptr<Scaffold>& scaffold,
+                            const std::shared_ptr<GroupRun>& group_run) {
   check_interval("save_checkpoint", options.save_checkpoint_steps, options.save_checkpoint_secs);
   check_interval("save_summaries", options.save_summaries_steps, options.save_summaries_secs);
   check_interval("log_step_count", options.log_step_count_steps, options.log_step_count_secs);
@@ -120,8 +121,7 @@ HookList wire_default_hooks(const MonitoredTrainingSessionOptions& options,
   if (saver) hooks.emplace_back(saver);
   const auto ranks = RankState::find(options.graph);
   if (options.group && ranks && ranks->is_shared())
-    hooks.emplace_back(
-        std::make_shared<RankSavesHook>(options.group, scaffold, options.group_timeout_secs));
+    hooks.emplace_back(std::make_shared<RankSavesHook>(group_run, scaffold));
   std::ranges::stable_sort(hooks, {}, [](const HookHandle& hook) { return hook->place(); });
   return hooks;
 }

@@ -10,11 +10,15 @@
 
 namespace crochet::inline v0::internal {
 
+class GroupRun;
+
 // The hooks of a run, in their order: the chief's own, steps per second and summaries (if there
-// is a directory for them), those of the user, the saver, and those that guard it.
+// is a directory for them), those of the user, the saver, and those that guard it. `group_run` may
+// be null if the hooks are not called.
 //
 // Throws: InvalidArgumentError for a negative interval, or two of a pair.
 HookList wire_default_hooks(const MonitoredTrainingSessionOptions& options,
-                            const std::shared_ptr<Scaffold>& scaffold);
+                            const std::shared_ptr<Scaffold>& scaffold,
+                            const std::shared_ptr<GroupRun>& group_run);
 
 }  // namespace crochet::inline v0::internal

@@ -22,7 +22,7 @@ class DefaultHooksTest : public testing::Test {
   std::vector<std::string> names(const MonitoredTrainingSessionOptions& options) {
     std::vector<std::string> names;
     for (const HookHandle& hook :
-         internal::wire_default_hooks(options, std::make_shared<Scaffold>()))
+         internal::wire_default_hooks(options, std::make_shared<Scaffold>(), nullptr))
       names.push_back(hook->name());
     return names;
   }

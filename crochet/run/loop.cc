@@ -18,6 +18,7 @@
 #include "crochet/hooks/internal/rank_saves.h"
 #include "crochet/io/directory_lock.h"
 #include "crochet/io/path.h"
+#include "crochet/monitor/internal/group_run.h"
 #include "crochet/run/group_restore.h"
 #include "crochet/run/moving_mean.h"
 #include "crochet/run/option_effects.h"
@@ -340,7 +341,8 @@ std::string Loop::save() {
       group.barrier(timeout_secs);  // The others look for checkpoints before there is a new one.
       internal::check_shards(graph_, &group, timeout_secs);
       const std::unique_ptr<Session> session = graph_.new_session("");
-      internal::RankSaves saves(graph_, options_.group, timeout_secs);
+      internal::RankSaves saves(
+          graph_, std::make_shared<internal::GroupRun>(options_.group, 1, timeout_secs));
       if (is_chief()) prefix = save_alone();
       saves.meet(*session, *scaffold_->saver, step_to_save_.value_or(0));
       saves.finish();

@@ -306,9 +306,9 @@ RunReport train_as_rank(const MonitoredTrainingSessionOptions& options,
   if (const auto ranks = internal::RankState::find(options.graph); ranks && options.group)
     ranks->set_rank(options.group->rank(), options.group->size());
   check_rank_options(options, *scaffold);
-  const HookList hooks = internal::wire_default_hooks(options, scaffold);
   const internal::AttachedRunGroup attached(options.graph, options.group);
   const std::shared_ptr<internal::GroupRun> group_run = make_group_run(options);
+  const HookList hooks = internal::wire_default_hooks(options, scaffold, group_run);
 
   std::unique_ptr<SessionCreator> creator = make_creator(options, scaffold, group_run, start);
   const SessionCreator& session_creator = *creator;  // The session will own it.
@@ -347,7 +347,7 @@ void check_options(const MonitoredTrainingSessionOptions& options) {
   if (options.group && !options.is_chief)
     throw InvalidArgumentError(
         "is_chief is false, expected true with a group: rank 0 of the group is the chief");
-  internal::wire_default_hooks(options, std::make_shared<Scaffold>());
+  internal::wire_default_hooks(options, std::make_shared<Scaffold>(), nullptr);
 }
 
 RunReport train(const MonitoredTrainingSessionOptions& options,

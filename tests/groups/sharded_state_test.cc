@@ -489,6 +489,62 @@ TEST_F(ShardedStateTest, RecoversTogether) {
   }
 }
 
+// Fails between the savers of its rank, once.
+class FailingHook final : public SessionRunHook {
+ public:
+  explicit FailingHook(int64_t step) : step_(step) {}
+  void after_run(SessionRunContext& context, const SessionRunValues&) override {
+    if (read_global_step(context.session()) == step_ && !std::exchange(failed_, true))
+      throw UnavailableError("a device is lost");
+  }
+  HookPlace place() const override { return HookPlace::kSaver; }
+  std::string name() const override { return "FailingHook"; }
+
+ private:
+  const int64_t step_;
+  bool failed_ = false;
+};
+
+// The ranks have agreed on the step; the others wait for what the chief saves.
+TEST_F(ShardedStateTest, RecoversTogetherFromAFailureBesideTheSavers) {
+  for (const int failing : {0, 2})
+    for (const int64_t step : {8, 10}) {  // A step without a save, and one with.
+      SCOPED_TRACE(fmt::format("rank {} at step {}", failing, step));
+      directory_ = fmt::format("run{}-{}", failing, step);
+      const std::vector<RankOutcome> outcomes = run(3, 12, [&](RankProgram& program) {
+        if (program.rank() == failing) program.options.hooks.emplace_back(FailingHook(step));
+      });
+      expect_all_end_at(outcomes, 12);
+      for (const RankOutcome& outcome : outcomes) EXPECT_EQ(outcome.report->recoveries, 1);
+      EXPECT_THAT(checkpoints(), ElementsAre("0", "5", "10", "12"));
+      expect_checkpoint(12);
+    }
+}
+
+// Fails once, after the save at `step` was announced to the other ranks.
+class FailingListener final : public CheckpointSaverListener {
+ public:
+  explicit FailingListener(int64_t step) : step_(step) {}
+  bool after_save(Session&, int64_t step) override {
+    if (step == step_ && !std::exchange(failed_, true)) throw UnavailableError("a share is lost");
+    return false;
+  }
+
+ private:
+  const int64_t step_;
+  bool failed_ = false;
+};
+
+TEST_F(ShardedStateTest, RecoversTogetherIfTheChiefFailsWhileItSaves) {
+  const std::vector<RankOutcome> outcomes = run(3, 12, [&](RankProgram& program) {
+    program.options.save_checkpoint_steps = 1;
+    program.options.saving_listeners = {std::make_shared<FailingListener>(6)};
+  });
+  expect_all_end_at(outcomes, 12);
+  for (const RankOutcome& outcome : outcomes) EXPECT_EQ(outcome.report->recoveries, 1);
+  expect_checkpoint(12);
+}
+
 TEST_F(ShardedStateTest, SavesBeforeAndAfterTheRun) {
   run_each(3, 0, [&](RankProgram& program, Loop& loop) {
     EXPECT_EQ(loop.save(), "run/model.ckpt-0");

@@ -6,7 +6,6 @@
 #include <span>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -16,7 +15,6 @@
 #include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/group/message_bytes.h"
 #include "crochet/io/path.h"
-#include "crochet/session/rank_state.h"
 
 namespace crochet::inline v0::internal {
 namespace {
@@ -78,28 +76,38 @@ RankState::Contribution decode(const std::string& text) {
 
 }  // namespace
 
-RankSaves::RankSaves(Graph& graph, std::shared_ptr<Group> group, double timeout_secs)
-    : group_(std::move(group)), timeout_secs_(timeout_secs), state_(RankState::of(graph)) {
-  if (!group_->is_chief()) return;
-  state_->set_timeout_secs(timeout_secs);
+RankSaves::RankSaves(Graph& graph, std::shared_ptr<GroupRun> run)
+    : run_(std::move(run)),
+      group_(run_->group()),
+      timeout_secs_(run_->timeout_secs()),
+      state_(RankState::of(graph)) {
+  if (!group_.is_chief()) return;
+  state_->set_timeout_secs(timeout_secs_);
   state_->set_announce([this](const std::string& prefix, const std::vector<std::string>& parts) {
-    MessageWriter message;
-    message.text(prefix);
-    for (const std::string& part : parts) message.text(part);
-    group_->broadcast(message.take(), 0, timeout_secs_);
-    std::vector<RankState::Contribution> contributions;
-    for (const std::string& each : group_->gather("", timeout_secs_))
-      contributions.push_back(decode(each));
-    return contributions;
+    return announce(prefix, parts);
   });
 }
 
 RankSaves::~RankSaves() { state_->set_announce({}); }
 
+std::vector<RankState::Contribution> RankSaves::announce(const std::string& prefix,
+                                                         const std::vector<std::string>& parts) {
+  if (!run_->is_saving()) run_->begin_saves(true);
+  MessageWriter message;
+  message.text(prefix);
+  for (const std::string& part : parts) message.text(part);
+  group_.broadcast(message.take(), 0, timeout_secs_);
+  std::vector<RankState::Contribution> contributions;
+  for (const std::string& each : group_.gather("", timeout_secs_))
+    contributions.push_back(decode(each));
+  return contributions;
+}
+
 void RankSaves::meet(Session& session, Saver& saver, int64_t step) {
-  // An empty message is the last one.
+  if (run_->is_saving()) return run_->end_saves();
+  if (!run_->begin_saves(false)) return;
   while (true) {
-    const std::string message = group_->broadcast("", 0, timeout_secs_);
+    const std::string message = group_.broadcast("", 0, timeout_secs_);
     if (message.empty()) return;
     write_part(session, saver, message, step);
   }
@@ -109,7 +117,7 @@ void RankSaves::write_part(Session& session, Saver& saver, const std::string& me
                            int64_t step) {
   MessageReader reader(message);
   const std::string prefix(reader.text());
-  for (int rank = 0; rank < group_->rank(); ++rank) reader.text();
+  for (int rank = 0; rank < group_.rank(); ++rank) reader.text();
   const std::string part(reader.text());
   if (background_) {
     background_->take_finished();  // The chief reports errors.
@@ -117,8 +125,8 @@ void RankSaves::write_part(Session& session, Saver& saver, const std::string& me
   }
   SaveSource source = saver.snapshot_of_part(session, part);
   const bool is_written = !is_small(source, *state_);
-  if (is_written) check_sees_directory(saver.files(), prefix, *group_);
-  group_->gather(is_written ? "" : encode(source.snapshot().tensors()), timeout_secs_);
+  if (is_written) check_sees_directory(saver.files(), prefix, group_);
+  group_.gather(is_written ? "" : encode(source.snapshot().tensors()), timeout_secs_);
   if (!is_written) return;
   if (!background_) background_ = std::make_shared<BackgroundSaver>(saver);
   background_->enqueue_as(std::move(source), prefix, step);
@@ -128,9 +136,7 @@ void RankSaves::finish() {
   if (background_) background_->wait();
 }
 
-void RankSavesHook::begin(Graph& graph) {
-  saves_ = std::make_shared<RankSaves>(graph, group_, timeout_secs_);
-}
+void RankSavesHook::begin(Graph& graph) { saves_ = std::make_shared<RankSaves>(graph, run_); }
 
 void RankSavesHook::meet(Session& session) {
   saves_->meet(session, *scaffold_->saver, read_global_step(session));
@@ -142,7 +148,7 @@ void RankSavesHook::after_create_session(Session& session, Coordinator&) {
 }
 
 void RankSavesHook::after_run(SessionRunContext& context, const SessionRunValues&) {
-  if (RankState::of(context.session().graph())->is_agreed()) meet(context.session());
+  if (saves_->is_agreed()) meet(context.session());
 }
 
 void RankSavesHook::end(Session& session) {

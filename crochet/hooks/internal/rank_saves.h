@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "crochet/base/export.h"
 #include "crochet/checkpoint/saver/saver.h"
-#include "crochet/group/group.h"
+#include "crochet/monitor/internal/group_run.h"
 #include "crochet/monitor/scaffold.h"
 #include "crochet/monitor/session_run_hook.h"
+#include "crochet/session/rank_state.h"
 
 namespace crochet::inline v0 {
 
@@ -18,15 +20,13 @@ class BackgroundSaver;
 
 namespace internal {
 
-class RankState;
-
 // The messages by which the ranks of a group save a state that they have together (RankState). The
 // chief announces each save to the others; these take a snapshot of their parts, which is of the
 // same step, and write it in the background. Nobody waits for messages while files are written.
 class CROCHET_EXPORT RankSaves {
  public:
   // Requires: the graph outlives this, and has a RankState.
-  RankSaves(Graph& graph, std::shared_ptr<Group> group, double timeout_secs);
+  RankSaves(Graph& graph, std::shared_ptr<GroupRun> run);
   // Finishes the parts that are being written.
   ~RankSaves();
   RankSaves(const RankSaves&) = delete;
@@ -34,15 +34,22 @@ class CROCHET_EXPORT RankSaves {
 
   // Called by every rank after the same step, by the chief once it has made all its saves: the
   // others take part in these.
-  // Throws: what Group's calls throw; the error of a snapshot.
+  // Throws: what GroupRun's functions throw; the error of a snapshot.
   void meet(Session& session, Saver& saver, int64_t step);
+  // True if the ranks are known to be after the same step.
+  bool is_agreed() const { return state_->is_agreed(); }
   // Returns once all parts of this rank are written, or have failed, which is logged.
   void finish();
 
  private:
   void write_part(Session& session, Saver& saver, const std::string& message, int64_t step);
 
-  const std::shared_ptr<Group> group_;
+  // In the chief.
+  std::vector<RankState::Contribution> announce(const std::string& prefix,
+                                                const std::vector<std::string>& parts);
+
+  const std::shared_ptr<GroupRun> run_;
+  Group& group_;
   const double timeout_secs_;
   const std::shared_ptr<RankState> state_;
   std::shared_ptr<BackgroundSaver> background_;  // From this rank's first part on.
@@ -52,9 +59,8 @@ class CROCHET_EXPORT RankSaves {
 // after all savers.
 class CROCHET_EXPORT RankSavesHook final : public SessionRunHook {
  public:
-  RankSavesHook(std::shared_ptr<Group> group, std::shared_ptr<Scaffold> scaffold,
-                double timeout_secs)
-      : group_(std::move(group)), scaffold_(std::move(scaffold)), timeout_secs_(timeout_secs) {}
+  RankSavesHook(std::shared_ptr<GroupRun> run, std::shared_ptr<Scaffold> scaffold)
+      : run_(std::move(run)), scaffold_(std::move(scaffold)) {}
 
   void begin(Graph& graph) override;
   void after_create_session(Session& session, Coordinator& coordinator) override;
@@ -67,9 +73,8 @@ class CROCHET_EXPORT RankSavesHook final : public SessionRunHook {
  private:
   void meet(Session& session);
 
-  const std::shared_ptr<Group> group_;
+  const std::shared_ptr<GroupRun> run_;
   const std::shared_ptr<Scaffold> scaffold_;
-  const double timeout_secs_;
   std::shared_ptr<RankSaves> saves_;  // From begin() to the end.
 };
 

@@ -267,7 +267,23 @@ bool GroupRun::after_step(int64_t step, const std::optional<StopRequest>& wish, 
   return true;
 }
 
+bool GroupRun::begin_saves(bool saves) {
+  const int64_t most = group_->all_max(saves ? 1 : 0, timeout_secs_);
+  if (most == kReports) {
+    const Report own = {.step = agreed_step_};
+    check_points(meet(own), own);
+  }
+  is_saving_ = saves;
+  return most == 1;
+}
+
+void GroupRun::end_saves() {
+  is_saving_ = false;
+  group_->broadcast("", 0, timeout_secs_);
+}
+
 void GroupRun::recover(const std::exception_ptr& error) {
+  if (is_saving_) end_saves();
   if (std::exchange(recovery_is_agreed_, false)) return;
   const Report own = {.point = Point::kRecovery, .wish = {"", crochet::describe(error)}};
   check_points(meet(own), own);

@@ -24,9 +24,10 @@ using Fact = std::pair<std::string, std::string>;
 // One rank's part of a run of several: the messages by which the ranks restore the same checkpoint,
 // make the same steps, recover together and end together.
 //
-// The ranks meet in rounds: after a session was created, after each n-th step, before a recovery,
-// and at the end. In a round each rank says where it is and what it wants, and all come to the
-// same conclusion. A rank that fails leaves the group instead, and so ends the round of the others.
+// The ranks meet in rounds: after a session was created, after each n-th step, before it is saved
+// if they have the state together, before a recovery, and at the end. In a round each rank says
+// where it is and what it wants, and all come to the same conclusion. A rank that fails leaves the
+// group instead, and so ends the round of the others.
 //
 // Every function but fail() throws: what Group's calls throw; an AbortedError if another rank
 // recovers; a FailedPreconditionError, in all ranks, if the ranks are not at the same point.
@@ -53,6 +54,14 @@ class CROCHET_EXPORT GroupRun {
   // do.
   bool after_step(int64_t step, const std::optional<StopRequest>& wish, SaveWish& save,
                   StopState& stop);
+  // After a step on which the ranks agree, where they have the state together: returns whether the
+  // chief, which passes `saves`, begins to save. It then broadcasts to the others what they do;
+  // the last broadcast is empty.
+  bool begin_saves(bool saves);
+  // The chief has begun to save, and has not said the last word.
+  bool is_saving() const { return is_saving_; }
+  // Called by the chief: sends the last word.
+  void end_saves();
   // Before this rank recovers from `error`.
   void recover(const std::exception_ptr& error);
   // This rank makes no further step. Returns the signal that asks a process to end, or 0.
@@ -80,6 +89,7 @@ class CROCHET_EXPORT GroupRun {
   const double timeout_secs_;
   bool has_started_ = false;
   bool recovery_is_agreed_ = false;
+  bool is_saving_ = false;                   // In the chief.
   int64_t agreed_step_ = 0;                  // The step of the last round.
   std::optional<std::string> pending_save_;  // Requested since then.
   std::optional<int64_t> last_step_;         // The first at which a hook of any rank stops.

@@ -29,7 +29,6 @@ MIB = 1 << 20
 GIB = 1 << 30
 PEER_SECONDS = 300  # For one process of a peer.
 KINDS = ("replace", "update", "body", "compute")
-PEERS = ("tf_saver", "tf2_async", "orbax_async", "torch_dcp_async", "torch_save", "safetensors")
 NAMES = {
     "replace": "crochet, `replace`",
     "update": "crochet, `update` in place",
@@ -37,11 +36,17 @@ NAMES = {
     "compute": "crochet, `Loop::run(compute, update)`",
     "tf_saver": "TensorFlow's Saver",
     "tf2_async": "TensorFlow 2, asynchronous",
-    "orbax_async": "Orbax, asynchronous",
-    "torch_dcp_async": "PyTorch DCP, async_save",
+    "orbax_async": "Orbax, asynchronous, by default",
+    "orbax_plain": "Orbax, asynchronous, uncompressed",
+    "torch_dcp_async": "PyTorch DCP, async_save, by default",
+    "torch_dcp_stager": "PyTorch DCP, async_save with DefaultStager",
+    "torch_dcp_process": "PyTorch DCP, async_save by a process",
+    "torch_checkpointing": "torch_checkpointing with two writers",
+    "torch_snapshot": "TorchSnapshot",
     "torch_save": "torch.save",
     "safetensors": "safetensors",
 }
+PEERS = tuple(NAMES)[len(KINDS):]
 
 
 class Missing(Exception):
@@ -223,6 +228,12 @@ def claims(results, pairs):
       rows.append(("the same / TensorFlow's Saver",
                    ratios_of(results, "tf_saver", name, lambda a, b: durable(a) / durable(b)),
                    4, True))
+      rows.append(("the same / TorchSnapshot",
+                   ratios_of(results, "torch_snapshot", name, lambda a, b: durable(a) / durable(b)),
+                   5, True))
+    rows.append(("rate of a cold restore / the fastest peer's",
+                 [best_peer(results, i, lambda r: r["restore_s"]) / results["alone"][i]["restore_s"]
+                  for i in rounds], 2, True))
   rows += [
       ("rate of a durable save alone / fio's", [a / b for a, b in pairs["write"]], 0.9, True),
       ("the same of variables of 10 KiB / of 64 variables",

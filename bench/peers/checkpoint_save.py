@@ -111,7 +111,7 @@ class TensorFlowAsync:
 
 
 class OrbaxAsync:
-  """orbax.checkpoint.AsyncCheckpointer over arrays of JAX."""
+  """orbax.checkpoint.AsyncCheckpointer over arrays of JAX, as its documents begin."""
 
   package = "orbax-checkpoint"
 
@@ -122,7 +122,10 @@ class OrbaxAsync:
     self._directory = os.path.abspath(directory)
     self._state = {f"v{i}": jax.device_put(a) for i, a in enumerate(arrays)}
     self._train = jax.jit(lambda state: jax.tree.map(lambda x: x * 0.999 + 0.001, state))
-    self._checkpointer = ocp.AsyncCheckpointer(ocp.StandardCheckpointHandler())
+    self._checkpointer = ocp.AsyncCheckpointer(self._handler())
+
+  def _handler(self):
+    return self._ocp.StandardCheckpointHandler()
 
   def step(self):
     self._state = self._jax.block_until_ready(self._train(self._state))
@@ -147,100 +150,68 @@ class OrbaxAsync:
         self._checkpointer.restore(place, args=self._ocp.args.StandardRestore(target)))
 
 
-class Torch:
-  """The base of the ways to save PyTorch tensors."""
+class OrbaxPlain(OrbaxAsync):
+  """The same without compression, which costs time and gains little on random floats."""
 
-  package = "torch"
+  def _handler(self):
+    return self._ocp.PyTreeCheckpointHandler(use_compression=False)
+
+  def save(self, number):
+    place = os.path.join(self._directory, f"step-{number}")
+    self._checkpointer.save(place, args=self._ocp.args.PyTreeSave(self._state))
+    return place
+
+  def restore(self, place):
+    restore_args = self._ocp.checkpoint_utils.construct_restore_args(self._state)
+    self._state = self._jax.block_until_ready(self._checkpointer.restore(
+        place, args=self._ocp.args.PyTreeRestore(self._state, restore_args=restore_args)))
+
+
+class TorchTraining:
+  """Tensors of PyTorch without any saves; see torch_savers."""
 
   def __init__(self, arrays, directory):
     import torch  # pylint: disable=import-outside-toplevel
-    self._torch = torch
-    self._directory = directory
+    self.directory = directory
     self._state = {f"v{i}": torch.from_numpy(a) for i, a in enumerate(arrays)}
 
   def step(self):
+    self.update()
+
+  def update(self):
     for value in self._state.values():
       value.mul_(0.999).add_(0.001)
 
-  def place(self, number):
-    return os.path.join(self._directory, f"step-{number}")
+  def state(self):
+    return self._state
 
-  def is_complete(self, place):
-    return os.path.exists(place)
-
-  def files(self, place):
-    return [place]
-
-  def _take(self, loaded):
+  def take(self, loaded):
     for name, value in self._state.items():
       value.copy_(loaded[name])
 
 
-class TorchSave(Torch):
-  """torch.save."""
+def torch_training(saver):
+  """Makes a training whose state a class of torch_savers saves."""
 
-  def save(self, number):
-    place = self.place(number)
-    self._torch.save(self._state, place)
-    return place
+  def make(arrays, directory):
+    import torch_savers  # pylint: disable=import-outside-toplevel
+    return type(saver, (getattr(torch_savers, saver), TorchTraining), {})(arrays, directory)
 
-  def restore(self, place):
-    self._take(self._torch.load(place))
-
-
-class Safetensors(Torch):
-  """safetensors.torch.save_file."""
-
-  package = "safetensors"
-
-  def save(self, number):
-    from safetensors.torch import save_file  # pylint: disable=import-outside-toplevel
-    place = self.place(number)
-    save_file(self._state, place)
-    return place
-
-  def restore(self, place):
-    from safetensors.torch import load_file  # pylint: disable=import-outside-toplevel
-    self._take(load_file(place))
-
-
-class TorchDistributed(Torch):
-  """torch.distributed.checkpoint.async_save in a group of one process."""
-
-  def __init__(self, arrays, directory):
-    super().__init__(arrays, directory)
-    import torch.distributed.checkpoint as dcp  # pylint: disable=import-outside-toplevel
-    self._dcp = dcp
-    store = os.path.join(directory, "store")
-    self._torch.distributed.init_process_group("gloo", init_method=f"file://{store}", rank=0,
-                                               world_size=1)
-    self._future = None
-
-  def save(self, number):
-    place = self.place(number)
-    self._future = self._dcp.async_save(self._state, checkpoint_id=place)
-    return place
-
-  def is_complete(self, place):
-    return self._future.done()
-
-  files = OrbaxAsync.files
-
-  def finish(self):
-    self._future.result()
-    self._torch.distributed.barrier()
-
-  def restore(self, place):
-    self._dcp.load(self._state, checkpoint_id=place)
+  return make
 
 
 PEERS = {
     "tf_saver": TensorFlowSaver,
     "tf2_async": TensorFlowAsync,
     "orbax_async": OrbaxAsync,
-    "torch_dcp_async": TorchDistributed,
-    "torch_save": TorchSave,
-    "safetensors": Safetensors,
+    "orbax_plain": OrbaxPlain,
+    "torch_dcp_async": torch_training("Dcp"),
+    "torch_dcp_stager": torch_training("DcpStager"),
+    "torch_dcp_process": torch_training("DcpProcess"),
+    "torch_checkpointing": torch_training("TorchCheckpointing2"),
+    "torch_snapshot": torch_training("TorchSnapshot"),
+    "torch_save": torch_training("TorchSave"),
+    "safetensors": torch_training("Safetensors"),
 }
 
 

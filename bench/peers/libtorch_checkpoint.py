@@ -83,7 +83,7 @@ class Training:
 
 
 class WholeOptimizer(TorchCheckpointing):
-  """torch_checkpointing, which needs to be told that an optimizer's state grows."""
+  """torch_checkpointing, which does not expect by itself that the state of an optimizer grows."""
 
   def into(self):
     return {"net": self.net.state_dict(), "adam": None}

@@ -61,21 +61,8 @@ class Safetensors(Saver):
     self.take(load_file(place))
 
 
-class Dcp(Saver):
-  """torch.distributed.checkpoint.async_save in a group of one process, as its documents begin."""
-
-  keywords = {}
-
-  def __init__(self, *arguments):
-    super().__init__(*arguments)
-    store = os.path.join(self.directory, "store")
-    torch.distributed.init_process_group("gloo", init_method=f"file://{store}", rank=0,
-                                         world_size=1)
-    self._saved = None
-
-  def start(self, place):
-    """The future of a save."""
-    return dcp.async_save(self.state(), checkpoint_id=place, **self.keywords)
+class AsyncSaver(Saver):
+  """The base of those whose start(place) returns the future of a save."""
 
   def save(self, number):
     place = self.place(number)
@@ -87,6 +74,21 @@ class Dcp(Saver):
 
   def finish(self):
     self._saved.result()
+
+
+class Dcp(AsyncSaver):
+  """torch.distributed.checkpoint.async_save in a group of one process, as its documents begin."""
+
+  keywords = {}
+
+  def __init__(self, *arguments):
+    super().__init__(*arguments)
+    store = os.path.join(self.directory, "store")
+    torch.distributed.init_process_group("gloo", init_method=f"file://{store}", rank=0,
+                                         world_size=1)
+
+  def start(self, place):
+    return dcp.async_save(self.state(), checkpoint_id=place, **self.keywords)
 
   def restore(self, place):
     state = self.state()
@@ -126,7 +128,7 @@ class DcpProcess(DcpStager):
   keywords = {"async_checkpointer_type": AsyncCheckpointerType.PROCESS}
 
 
-class TorchCheckpointing(Saver):
+class TorchCheckpointing(AsyncSaver):
   """CheckpointManager of torch_checkpointing, as its documents configure it without a GPU."""
 
   package = "torch_checkpointing"
@@ -144,19 +146,13 @@ class TorchCheckpointing(Saver):
             writer_config=tc.CheckpointWriterConfig(file_write_max_threads=self.writers)),
         # Its O_DIRECT writes are not aligned, which most file systems refuse.
         storage_config=LocalFileSystemStorageConfig(use_direct_io=False)))
-    self._saved = None
 
   def update(self):
     with self._manager.lock():
       super().update()
 
-  def save(self, number):
-    place = self.place(number)
-    self._saved = self._manager.save(place, self.state())
-    return place
-
-  is_complete = Dcp.is_complete
-  finish = Dcp.finish
+  def start(self, place):
+    return self._manager.save(place, self.state())
 
   def restore(self, place):
     self.take(self._manager.load(place, into=self.into()))
@@ -175,7 +171,7 @@ class TorchCheckpointing2(TorchCheckpointing):
   writers = 2
 
 
-class TorchSnapshot(Saver):
+class TorchSnapshot(AsyncSaver):
   """Snapshot.async_take of TorchSnapshot, which copies the state before the call returns."""
 
   package = "torchsnapshot"
@@ -184,21 +180,15 @@ class TorchSnapshot(Saver):
     super().__init__(*arguments)
     import torchsnapshot  # pylint: disable=import-outside-toplevel
     self._torchsnapshot = torchsnapshot
-    self._pending = None
 
   def _app_state(self):
     return {"state": self._torchsnapshot.StateDict(**self.state())}
 
-  def save(self, number):
-    place = self.place(number)
-    self._pending = self._torchsnapshot.Snapshot.async_take(place, self._app_state())
-    return place
-
-  def is_complete(self, _place):
-    return self._pending.done()
+  def start(self, place):
+    return self._torchsnapshot.Snapshot.async_take(place, self._app_state())
 
   def finish(self):
-    self._pending.wait()
+    self._saved.wait()
 
   def restore(self, place):
     app_state = self._app_state()

@@ -16,11 +16,21 @@ namespace crochet::inline v0 {
 // In a forked child, which has none of its parent's threads, joinable() is false and nothing waits.
 class CROCHET_EXPORT Thread {
  public:
+  enum class Priority {
+    kNormal,
+    // For work beside a training, which uses all cores: the thread gets about a tenth of a core
+    // that another thread of the process needs, and all of one that is idle. A woken thread does
+    // not interrupt another. Without effect where the system refuses it.
+    kBackground,
+  };
+
   // Not a thread.
   Thread() noexcept;
-  // Runs `body` at once. An exception that escapes it ends the process.
+  // Runs `body` at once. An exception that escapes it ends the process. Debuggers and profilers
+  // show the beginning of `what`, as long as the system allows (15 bytes), as the thread's name.
   // Throws: ResourceExhaustedError, prefixed with `what`, if the system cannot start a thread.
-  Thread(const std::string& what, std::function<void()> body);
+  Thread(const std::string& what, std::function<void()> body,
+         Priority priority = Priority::kNormal);
   // Waits until the body has returned.
   ~Thread();
   Thread(Thread&& other) noexcept;

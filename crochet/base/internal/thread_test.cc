@@ -2,11 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/base/internal/thread.h"
 
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
 #include <latch>
+#include <string>
 #include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <sched.h>
 
 #include "crochet/base/error.h"
 #include "crochet/testing/forked_child.h"
@@ -26,6 +34,36 @@ TEST(ThreadTest, RunsItsBodyAndIsJoinedByItsDestructor) {
   }
   EXPECT_TRUE(ran);
   EXPECT_FALSE(Thread().joinable());
+}
+
+// What the system knows of the calling thread.
+struct Scheduling {
+  int nice = ::getpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)));
+  int policy = ::sched_getscheduler(0);
+
+  bool operator==(const Scheduling&) const = default;
+};
+
+TEST(ThreadTest, WorkInTheBackgroundYieldsToItsStarter) {
+  const Scheduling starter;
+  Scheduling background;
+  Thread(
+      "saving", [&] { background = Scheduling(); }, Thread::Priority::kBackground)
+      .join();
+  EXPECT_GE(background.nice, 10);
+  EXPECT_EQ(background.policy, SCHED_BATCH);
+  Scheduling normal;
+  Thread("reading", [&] { normal = Scheduling(); }).join();
+  EXPECT_EQ(normal, starter);
+  EXPECT_EQ(Scheduling(), starter);
+}
+
+TEST(ThreadTest, HasANameForDebuggers) {
+  std::array<char, 16> name{};
+  Thread("making memory ahead", [&] {
+    ::pthread_getname_np(::pthread_self(), name.data(), name.size());
+  }).join();
+  EXPECT_EQ(std::string(name.data()), "making memory a");
 }
 
 TEST(ThreadTest, AssignmentWaitsForThePreviousThread) {

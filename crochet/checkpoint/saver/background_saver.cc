@@ -84,6 +84,9 @@ struct BackgroundSaver::Queue {
   }
   // Waits until no job is next: the thread has taken it.
   void wait_for_place();
+  // Waits until no save runs before the one that is next. Does not wait for an idle thread to wake
+  // up and take it.
+  void wait_for_former();
 
   // These require that the mutex is held.
   bool is_idle() const { return !next && !busy; }
@@ -133,6 +136,11 @@ void BackgroundSaver::Queue::end() {
 void BackgroundSaver::Queue::wait_for_place() {
   std::unique_lock lock(mutex);
   changed.wait(lock, [this] { return !next; });
+}
+
+void BackgroundSaver::Queue::wait_for_former() {
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [this] { return !next || !busy; });
 }
 
 void BackgroundSaver::Queue::work(WhenIdle when_idle) {
@@ -267,8 +275,9 @@ BackgroundSaver::~BackgroundSaver() {
 bool BackgroundSaver::start() {
   if (state_->thread.joinable()) return true;
   try {
-    state_->thread =
-        Thread("saving", [queue = state_->queue] { queue->work(Queue::WhenIdle::kWait); });
+    state_->thread = Thread(
+        "saving", [queue = state_->queue] { queue->work(Queue::WhenIdle::kWait); },
+        Thread::Priority::kBackground);
     return true;
   } catch (const ResourceExhaustedError& error) {
     if (!std::exchange(is_logged_, true))
@@ -304,7 +313,7 @@ SaveTicket BackgroundSaver::enqueue_as(SaveSource source, const std::string& pre
   }
   if (!has_thread) queue.work(Queue::WhenIdle::kReturn);
   // Returning before the running save ends would allow one more snapshot to be held.
-  if (waits) queue.wait_for_place();
+  if (waits) queue.wait_for_former();
   return ticket;
 }
 

@@ -131,7 +131,8 @@ bool ParallelCopier::start_threads() {
   // At least one: without any, nothing could be copied in the background.
   try {
     while (static_cast<int>(threads_.size()) < std::max(1, num_helpers_))
-      threads_.emplace_back("copying", [this] { work(); });
+      threads_.emplace_back(
+          "copying", [this] { work(); }, Thread::Priority::kBackground);
   } catch (const ResourceExhaustedError&) {
     // The system has no more threads: callers that wait for copies make them.
   }

@@ -68,7 +68,8 @@ void SpareMemory::give(Tensor former) {
 void SpareMemory::make_all_in_background() {
   if (maker_.joinable()) return;
   try {
-    maker_ = Thread("making memory ahead", [this] { make_all(); });
+    maker_ = Thread(
+        "making memory ahead", [this] { make_all(); }, Thread::Priority::kBackground);
   } catch (const ResourceExhaustedError& error) {
     log_debug(error.what());
   }

@@ -40,13 +40,13 @@ struct Thread::Handle {
 Thread::Thread() noexcept = default;
 
 Thread::Thread(const std::string& what, std::function<void()> body, Priority priority) {
-  const auto run = [name = what.substr(0, kMaxNameBytes), body = std::move(body), priority] {
+  auto run = [name = what.substr(0, kMaxNameBytes), body = std::move(body), priority] {
     ::pthread_setname_np(::pthread_self(), name.c_str());
     if (priority == Priority::kBackground) lower_priority();
     body();
   };
   try {
-    handle_ = std::make_unique<Handle>(Handle{std::thread(run)});
+    handle_ = std::make_unique<Handle>(Handle{std::thread(std::move(run))});
   } catch (const std::system_error& error) {
     throw ResourceExhaustedError(fmt::format("{}: cannot start a thread: {}", what, error.what()));
   }

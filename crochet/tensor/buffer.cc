@@ -45,8 +45,7 @@ void ask_for_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] size_t n
 #endif
 }
 
-// Touches no page of the memory, but malloc may have used one of less than kHugePagesFrom. Null if
-// there is not enough.
+// Touches no page of the memory. Null if there is not enough.
 std::byte* allocate_apart(size_t num_bytes) {
   void* const memory =
       ::operator new(whole_pages(num_bytes), alignment_apart(num_bytes), std::nothrow);

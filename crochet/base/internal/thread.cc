@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/base/internal/thread.h"
 
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <system_error>
@@ -17,16 +15,17 @@
 #include "crochet/base/error.h"
 
 namespace crochet::inline v0 {
-
 namespace {
 
 constexpr size_t kMaxNameBytes = 15;  // Of pthread_setname_np().
-// Weighs 110 against 1024 of a thread with the usual 0 (sched_prio_to_weight of Linux).
-constexpr int kBackgroundNice = 10;
+// Nice values that differ by this weigh about 110 to 1024 (sched_prio_to_weight of Linux).
+constexpr int kMoreNice = 10;
 
-// Of the calling thread. On Linux each thread has a nice value of its own, by its thread id.
+// Of the calling thread, which on Linux has a nice value of its own. Never raises it: a process may
+// have been started with less.
 void lower_priority() {
-  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), kBackgroundNice);
+  [[maybe_unused]] const int nice = ::nice(kMoreNice);
+  if (::sched_getscheduler(0) == SCHED_IDLE) return;
   const sched_param param{};
   ::sched_setscheduler(0, SCHED_BATCH, &param);
 }

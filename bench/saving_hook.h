@@ -31,7 +31,7 @@ class SavingHook final : public crochet::SessionRunHook {
   SavingHook(const SavingOptions& options, Timeline& timeline, int shards = 1)
       : options_(options),
         timeline_(timeline),
-        saver_({.num_shards = shards, .max_to_keep = 1}),
+        saver_({.num_shards = shards, .max_to_keep = options.saves}),
         background_(saver_) {}
 
   std::optional<crochet::SessionRunArgs> before_run(crochet::SessionRunContext&) override {

@@ -67,6 +67,16 @@ class DirectWritableFile final : public WritableFile {
     return crc;
   }
 
+  uint32_t append_read_with_crc32c(uint32_t crc, size_t num_bytes, const ReadBytes& read) override {
+    state_.run("append", [&] {
+      fill(num_bytes, [&](size_t begin, std::span<std::byte> place) {
+        read(begin, place);
+        crc = extend_crc32c(crc, place);
+      });
+    });
+    return crc;
+  }
+
   uint32_t append_held_with_crc32c(uint32_t crc, std::span<const std::byte> data) override {
     state_.run("append", [&] {
       for (auto part = write_in_place(data); !part.empty(); part = write_in_place(data)) {
@@ -103,13 +113,21 @@ class DirectWritableFile final : public WritableFile {
   // Copies `data` into buffers, and passes each copied piece to `look`.
   template <typename Look>
   void copy_in(std::span<const std::byte> data, const Look& look) {
-    written_ = written_ && data.empty();
-    while (!data.empty()) {
+    fill(data.size(), [&](size_t begin, std::span<std::byte> place) {
+      std::memcpy(place.data(), data.data() + begin, place.size());
+      look(place);
+    });
+  }
+
+  // Calls put(begin, place) for each piece of `num_bytes` bytes, to fill its place in a buffer.
+  template <typename Put>
+  void fill(size_t num_bytes, const Put& put) {
+    written_ = written_ && num_bytes == 0;
+    for (size_t begin = 0; begin < num_bytes;) {
       const std::span<std::byte> place = room();
-      const size_t size = std::min({data.size(), place.size(), kCopyBytes});
-      std::memcpy(place.data(), data.data(), size);
-      look(place.first(size));
-      data = data.subspan(size);
+      const size_t size = std::min({num_bytes - begin, place.size(), kCopyBytes});
+      put(begin, place.first(size));
+      begin += size;
       filled_ += size;
       if (filled_ == current_.size()) write_full_buffer();
     }

@@ -11,7 +11,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -228,6 +230,36 @@ TEST_F(DirectWriterTest, WritesHeldBytesWithoutACopy) {
   EXPECT_THAT(places,
               ElementsAre(0, kSmallBufferBytes, 2 * kSmallBufferBytes, 3 * kSmallBufferBytes,
                           4 * kSmallBufferBytes, 5 * kSmallBufferBytes, 6 * kSmallBufferBytes));
+}
+
+TEST_P(EveryWayTest, WritesWhatAFunctionReads) {
+  DirectWriter writer(options());
+  std::string expected = "head";
+  const auto file = writer.create(path_, expected.size() + 2 * content_.size());
+  file->append("head");
+  for (const size_t size : {content_.size(), size_t{0}, content_.size() - 3}) {
+    size_t next = 0;
+    const uint32_t crc =
+        file->append_read_with_crc32c(7, size, [&](size_t begin, std::span<std::byte> into) {
+          EXPECT_EQ(begin, next);
+          next += into.size();
+          std::memcpy(into.data(), content_.data() + begin, into.size());
+        });
+    EXPECT_EQ(next, size);
+    const std::string written = content_.substr(0, size);
+    EXPECT_EQ(crc, extend_crc32c(7, std::as_bytes(std::span(written))));
+    expected += written;
+    file->sync();
+    EXPECT_TRUE(content() == expected) << size;
+  }
+}
+
+TEST_P(EveryWayTest, FailsWithWhatAReadFunctionThrows) {
+  DirectWriter writer(options());
+  const auto file = writer.create(path_, content_.size());
+  const auto read = [](size_t, std::span<std::byte>) { throw DataLossError("lost"); };
+  EXPECT_THAT([&] { file->append_read_with_crc32c(0, 5, read); },
+              ThrowsMessage<DataLossError>("lost"));
 }
 
 TEST_F(DirectWriterTest, ContinuesAShortWriteOfHeldBytes) {

@@ -53,6 +53,17 @@ void write_durably(FileSystem& files, const std::string& path, std::string_view 
 
 }  // namespace
 
+uint32_t WritableFile::append_read_with_crc32c(uint32_t crc, size_t num_bytes,
+                                               const ReadBytes& read) {
+  std::vector<std::byte> bytes(std::min(num_bytes, kChunkBytes));
+  for (size_t begin = 0; begin < num_bytes; begin += bytes.size()) {
+    const auto piece = std::span(bytes).first(std::min(bytes.size(), num_bytes - begin));
+    read(begin, piece);
+    crc = append_with_crc32c(crc, piece);
+  }
+  return crc;
+}
+
 uint32_t WritableFile::append_with_crc32c(uint32_t crc, std::span<const std::byte> data) {
   do {  // Also for empty data, so that a closed file throws.
     const auto chunk = data.first(std::min(data.size(), kChunkBytes));

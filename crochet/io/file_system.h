@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -35,6 +36,10 @@ class CROCHET_EXPORT WritableFile {
   virtual uint32_t append_held_with_crc32c(uint32_t crc, std::span<const std::byte> data) {
     return append_with_crc32c(crc, data);
   }
+  // The same for `num_bytes` bytes that `read` fills in, piece by piece: it gets the place of each
+  // piece among them, and is called only when there is room for the piece.
+  using ReadBytes = std::function<void(size_t begin, std::span<std::byte> into)>;
+  virtual uint32_t append_read_with_crc32c(uint32_t crc, size_t num_bytes, const ReadBytes& read);
   // Returns once the operating system has everything appended: it would survive the end of this
   // process, but not a power cut. After an error the file is dead: all further calls fail.
   virtual void flush() {}

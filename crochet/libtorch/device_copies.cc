@@ -96,7 +96,8 @@ DeviceCopies::DeviceCopies(local::Graph& graph)
     : graph_(graph),
       fence_(std::make_shared<DeviceFence>()),
       streams_([] { return std::make_unique<Streams>(); }),
-      waiting_([] { return std::make_unique<local::ParallelCopier>(kWaitingThreads); }) {}
+      waiting_(std::make_shared<PerProcess<local::ParallelCopier>>(
+          [] { return std::make_unique<local::ParallelCopier>(kWaitingThreads); })) {}
 
 DeviceCopies::~DeviceCopies() = default;
 
@@ -125,7 +126,7 @@ CapturedState DeviceCopies::begin(const at::Tensor& tensor, const std::string& n
     array[fence_].push_back({.copy = {.from = DeviceFence::array_of(tensor), .to = target},
                              .holder = std::move(lent.tensor),
                              .owner = nullptr});
-    state.copies = graph_.fences().copy(std::move(array), *waiting_);
+    state.copies = graph_.fences().guard(std::move(array), waiting_, local::FencedCopies::kOfAll);
   } catch (...) {
     fence_->wait_for(target);  // The device may still write to it.
     throw;

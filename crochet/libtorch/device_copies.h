@@ -53,7 +53,8 @@ class DeviceCopies {
   PinnedMemory memory_;
   const std::shared_ptr<DeviceFence> fence_;
   PerProcess<Streams> streams_;
-  PerProcess<local::ParallelCopier> waiting_;  // Its thread waits for the devices.
+  const std::shared_ptr<PerProcess<local::ParallelCopier>>
+      waiting_;  // Its thread waits for the devices.
 };
 
 }  // namespace crochet::inline v0::libtorch

@@ -14,6 +14,7 @@
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/saver/background_saver.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/engines/local/write_fence.h"
 #include "crochet/hooks/stop_at_step_hook.h"
@@ -268,6 +269,36 @@ TEST_F(FencedPartsTest, AreCopiedBeforeTheyAreRestored) {
   fence_->open();
   EXPECT_EQ(moment()[kNumElements - 1], 1);
   EXPECT_EQ(before.tensors().at(1).tensor.flat<int64_t>()[kNumElements - 1], 2);
+}
+
+// As a save that fails in its own directory and is then written to the fallback directory.
+TEST_F(FencedPartsTest, CanBeSavedBeforeAndAfterTheyAreWrittenTo) {
+  fence_->open();
+  const Snapshot held = saver_.snapshot(*session_);
+  BackgroundSaver background(saver_);
+  background.enqueue(held, "run/before", 1);
+  background.wait();
+  EXPECT_TRUE(fence_->has_pending()) << "nothing was copied";
+  fence_->announce(moment());
+  std::ranges::fill(moment(), 2);
+  background.enqueue(held, "run/after", 1);
+  background.wait();
+  for (const char* const prefix : {"run/before-1", "run/after-1"}) {
+    const CheckpointReader reader(prefix, files_);
+    for (const char* const name : {"model/optimizer/bias", "model/optimizer/weights"}) {
+      const Tensor tensor = reader.read(name);
+      EXPECT_EQ(tensor.flat<int64_t>()[kNumElements - 1], 1) << name << " of " << prefix;
+    }
+  }
+}
+
+TEST_F(FencedPartsTest, AreSavedAsSafetensorsWhileTheyAreNotWrittenTo) {
+  fence_->open();
+  Saver saver({.format = CheckpointFormat::kSafetensors, .files = &files_, .clock = &clock_});
+  const std::string prefix = saver.save(*session_, "run/model", 1);
+  const CheckpointReader reader(prefix, files_);
+  const Tensor tensor = reader.read("model/optimizer/weights");
+  EXPECT_EQ(tensor.flat<int64_t>()[kNumElements - 1], 1);
 }
 
 TEST_F(FencedPartsTest, FailTheSaveIfACopyFails) {

@@ -20,6 +20,20 @@ void Snapshot::add(NamedTensor tensor) {
   tensors_.push_back(std::move(tensor));
 }
 
+const std::vector<NamedTensor>& Snapshot::readable() const {
+  for (const std::shared_ptr<PendingCopies>& copies : copies_) copies->wait_until_readable();
+  return tensors_;
+}
+
+ReadElements Snapshot::pending(const Tensor& tensor) const {
+  for (const std::shared_ptr<PendingCopies>& copies : copies_)
+    if (copies->is_pending(tensor))
+      return [&copies = *copies, &tensor](size_t begin, std::span<std::byte> into) {
+        copies.read(tensor, begin, into);
+      };
+  return {};
+}
+
 void Snapshot::verify() const {
   for (size_t i = 0; i < tensors_.size(); ++i)
     if (tensors_[i].tensor.version() != versions_[i])
@@ -27,7 +41,7 @@ void Snapshot::verify() const {
           "\"{}\" was opened for writing while a snapshot held it: the snapshot may mix several "
           "steps",
           tensors_[i].name));
-  wait();
+  for (const std::shared_ptr<PendingCopies>& copies : copies_) copies->wait_until_readable();
   for (const std::shared_ptr<PendingCopies>& copies : copies_) copies->verify();
 }
 

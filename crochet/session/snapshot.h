@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,7 +20,10 @@ struct NamedTensor {
   Tensor tensor;
 };
 
-// Copies for a snapshot that are still being made.
+// Fills `into` with the bytes of a tensor's elements, row-major, from byte `begin` on.
+using ReadElements = std::function<void(size_t begin, std::span<std::byte> into)>;
+
+// Copies for a snapshot that are still being made, or that are only made if they are needed.
 //
 // Thread-safe.
 class CROCHET_EXPORT PendingCopies {
@@ -26,6 +31,13 @@ class CROCHET_EXPORT PendingCopies {
   virtual ~PendingCopies() = default;
   // Blocks until all are made. Throws the error that stopped them.
   virtual void wait() = 0;
+  // Blocks until each tensor that they fill has its elements, or is_pending(). By default wait().
+  virtual void wait_until_readable() { wait(); }
+  // True if they fill this tensor, whose elements can be read only by read() so far.
+  virtual bool is_pending(const Tensor&) const { return false; }
+  // Reads bytes of the elements as ReadElements does, whether they are copied meanwhile or not.
+  // Requires: is_pending() was true. Throws the error that stopped the copies.
+  virtual void read(const Tensor&, size_t /*begin*/, std::span<std::byte> /*into*/) {}
   // Called once all copies of the snapshot are made. Throws: FailedPreconditionError that names
   // values that are not of one step, as far as the engine can tell.
   virtual void verify() const {}
@@ -55,6 +67,16 @@ class CROCHET_EXPORT Snapshot {
 
   // True if it has no tensors.
   bool empty() const { return tensors_.empty(); }
+
+  // For savers: the tensors, of which some may have no elements yet, and need none if they are read
+  // by pending(). Throws the error that stopped a copy.
+  const std::vector<NamedTensor>& readable() const;
+  // How to read the elements of one of them if it has none yet; otherwise empty. The result is
+  // valid as long as this snapshot.
+  ReadElements pending(const Tensor& tensor) const;
+
+  // For savers: nothing needs the elements any more. The copies that are not made yet need not be.
+  std::vector<std::shared_ptr<PendingCopies>> take_copies() { return std::exchange(copies_, {}); }
 
   // Waits until all copies are made. Throws the error that stopped a copy.
   const std::vector<NamedTensor>& tensors() const& {

@@ -55,7 +55,8 @@ void BundleWriter::next_shard() {
   });
 }
 
-void BundleWriter::add(std::string_view name, const Tensor& tensor) {
+void BundleWriter::add(std::string_view name, const TensorToWrite& added) {
+  const Tensor& tensor = added.tensor;
   staged_.run(StagedFiles::kAdding, StagedFiles::kAdding, "add()", [&] {
     added_.check_set(name, tensor);
     added_.check_name(name);
@@ -64,21 +65,22 @@ void BundleWriter::add(std::string_view name, const Tensor& tensor) {
     const size_t num_keys = index_.size();
     const auto place = index_.emplace_hint(index_.end(), name, std::string());
     if (index_.size() == num_keys || added_.is_partitioned(name)) added_.throw_added_before(name);
-    place->second = store(tensor);
+    place->second = store(added);
   });
 }
 
 void BundleWriter::add_slice(std::string_view name, const Shape& full_shape,
-                             const TensorSlice& slice, const Tensor& tensor) {
+                             const TensorSlice& slice, const TensorToWrite& added) {
+  const Tensor& tensor = added.tensor;
   bool is_part = false;
   staged_.run(StagedFiles::kAdding, StagedFiles::kAdding, "add_slice()", [&] {
     const bool is_taken = !added_.is_partitioned(name) && index_.contains(std::string(name));
     is_part = added_.add_slice(name, full_shape, slice, tensor, is_taken);
     if (!is_part) return;
     check_type(name, tensor);
-    index_.emplace(internal::slice_key(name, slice), store(tensor));
+    index_.emplace(internal::slice_key(name, slice), store(added));
   });
-  if (!is_part) add(name, tensor);
+  if (!is_part) add(name, added);
 }
 
 void BundleWriter::check_type(std::string_view name, const Tensor& tensor) const {
@@ -88,7 +90,8 @@ void BundleWriter::check_type(std::string_view name, const Tensor& tensor) const
                     prefix_, name, tensor.dtype()));
 }
 
-std::string BundleWriter::store(const Tensor& tensor) {
+std::string BundleWriter::store(const TensorToWrite& added) {
+  const Tensor& tensor = added.tensor;
   const size_t alignment = internal::data_alignment(tensor);
   pad(std::lcm(options_.alignment, alignment));
   internal::StoredTensor entry{.dtype = tensor.dtype(), .shape = tensor.shape()};
@@ -102,6 +105,8 @@ std::string BundleWriter::store(const Tensor& tensor) {
     crc = head.crc;
     for (const std::string& string : tensor.strings())
       crc = data_->append_with_crc32c(crc, std::as_bytes(std::span(string)));
+  } else if (added.read) {
+    crc = data_->append_read_with_crc32c(0, tensor.num_bytes(), added.read);
   } else if (alignment == 1) {
     crc = data_->append_with_crc32c(0, tensor.bytes());
   } else {

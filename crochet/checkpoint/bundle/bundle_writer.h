@@ -48,14 +48,15 @@ class BundleWriter final : public CheckpointWriter {
   BundleWriter& operator=(const BundleWriter&) = delete;
 
   // Names are not empty and do not start with a zero byte.
-  void add(std::string_view name, const Tensor& tensor) override;
+  void add(std::string_view name, const TensorToWrite& added) override;
 
   // For a tensor that is too large for contiguous memory, or is stored in several parts:
   //
   //   writer.add_slice("embedding", {1000, 64}, parse_slice("0,500:-"), upper);
   //   writer.add_slice("embedding", {1000, 64}, parse_slice("500,500:-"), lower);
   void add_slice(std::string_view name, const Shape& full_shape, const TensorSlice& slice,
-                 const Tensor& tensor) override;
+                 const TensorToWrite& added) override;
+  bool can_read() const override { return true; }
 
   // Data files that are never begun exist, and are empty.
   void next_shard() override;
@@ -78,7 +79,7 @@ class BundleWriter final : public CheckpointWriter {
   // Writes the elements; returns their encoded entry for the index.
   // Throws: InvalidArgumentError for a type that TensorFlow does not have.
   void check_type(std::string_view name, const Tensor& tensor) const;
-  std::string store(const Tensor& tensor);
+  std::string store(const TensorToWrite& added);
   void pad(size_t alignment);
   std::string encode_index();
 

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/checkpoint/bundle/bundle_writer.h"
 
+#include <algorithm>
 #include <functional>
 #include <numeric>
+#include <span>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -75,6 +77,33 @@ TEST(BundleWriterTest, WritesTheSameBytesWhateverTheBuffering) {
   writer.finish();
   EXPECT_TRUE(read_file(files, data_filename(kPrefix, 0, 1)) == expected);
   CheckpointReader(kPrefix, files).verify();
+}
+
+// The files do not show whether the elements were in memory.
+TEST(BundleWriterTest, ReadsElementsThatAreNotInMemory) {
+  const std::vector<Tensor> tensors = {numbers(3), numbers(0), numbers(1'000'000), numbers(7)};
+  const auto write = [&](FileSystem& files, bool in_memory) {
+    BundleWriter writer(files, kPrefix);
+    std::vector<Tensor> memory;
+    for (const Tensor& tensor : tensors) {
+      memory.emplace_back(tensor.dtype(), tensor.shape());
+      const std::string name = fmt::format("t{}", tensor.num_elements());
+      if (in_memory) {
+        writer.add(name, tensor);
+        continue;
+      }
+      const auto bytes = tensor.bytes();
+      writer.add(name, {memory.back(), [bytes](size_t begin, std::span<std::byte> into) {
+                          std::ranges::copy(bytes.subspan(begin, into.size()), into.begin());
+                        }});
+    }
+    writer.finish();
+  };
+  MemoryFileSystem files, expected;
+  write(files, false);
+  write(expected, true);
+  for (const std::string& file : {index_filename(kPrefix), data_filename(kPrefix, 0, 1)})
+    EXPECT_TRUE(read_file(files, file) == read_file(expected, file)) << file;
 }
 
 TEST(BundleWriterTest, RefusesTypesThatTensorFlowLacks) {

@@ -40,7 +40,7 @@ std::optional<uint64_t> free_bytes(FileSystem& files, const std::string& directo
 
 uint64_t bytes_of_checkpoint(const Snapshot& snapshot) {
   uint64_t sum = kBytesBeside;
-  for (const auto& [name, tensor] : snapshot.tensors())
+  for (const auto& [name, tensor] : snapshot.readable())
     sum += max_stored_bytes(tensor) + name.size() + kBytesOfEntry;
   if (snapshot.meta_graph() != nullptr) sum += snapshot.meta_graph()->size();
   return sum;

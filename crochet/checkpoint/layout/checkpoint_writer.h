@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "crochet/base/export.h"
 #include "crochet/io/file_system.h"
@@ -23,6 +24,24 @@ enum class CheckpointFormat {
 // "tensor_bundle", "safetensors", "torch".
 CROCHET_EXPORT const char* checkpoint_format_name(CheckpointFormat format);
 
+// A tensor for a CheckpointWriter, and how to read its elements if its memory does not have them.
+struct TensorToWrite {
+  TensorToWrite(const Tensor& its,
+                WritableFile::ReadBytes reads = {})  // NOLINT(google-explicit-constructor)
+      : tensor(its), read(std::move(reads)) {}
+
+  // With its elements, for formats that need them more than once.
+  Tensor in_memory() const {
+    if (!read) return tensor;
+    Tensor result(tensor.dtype(), tensor.shape());
+    read(0, result.mutable_bytes());
+    return result;
+  }
+
+  const Tensor& tensor;
+  WritableFile::ReadBytes read;
+};
+
 // Writes a checkpoint of any format, so that it is either complete or absent, whatever stops the
 // program or the machine.
 //
@@ -40,13 +59,15 @@ class CROCHET_EXPORT CheckpointWriter {
 
   // Throws: InvalidArgumentError for a name that the format does not allow or that was added
   // before, and for an unset tensor.
-  virtual void add(std::string_view name, const Tensor& tensor) = 0;
+  virtual void add(std::string_view name, const TensorToWrite& tensor) = 0;
   // Adds a part of a tensor; readers see one tensor, and can read any part that was added.
   // Throws: as add(); InvalidArgumentError for a slice that reaches outside, overlaps another one
   // or does not match the tensor's shape, and if type or full shape differ from those of earlier
   // slices.
   virtual void add_slice(std::string_view name, const Shape& full_shape, const TensorSlice& slice,
-                         const Tensor& tensor) = 0;
+                         const TensorToWrite& tensor) = 0;
+  // True if TensorToWrite::read saves memory: add() calls it for each byte once, in order.
+  virtual bool can_read() const { return false; }
   // Ends this data file: later tensors go to the next one. Throws: InvalidArgumentError if this is
   // the last one.
   virtual void next_shard() = 0;

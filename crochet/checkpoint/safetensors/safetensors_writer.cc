@@ -180,7 +180,8 @@ void SafetensorsWriter::store(std::string name, const Tensor& tensor,
   items_.emplace(std::move(name), std::move(item));
 }
 
-void SafetensorsWriter::add(std::string_view name, const Tensor& tensor) {
+void SafetensorsWriter::add(std::string_view name, const TensorToWrite& added) {
+  const Tensor tensor = added.in_memory();
   staged_.run(StagedFiles::kAdding, StagedFiles::kAdding, "add()", [&] {
     added_.check_set(name, tensor);
     check_name(name);
@@ -198,7 +199,8 @@ void SafetensorsWriter::add_later(std::string_view name, std::function<Tensor()>
 }
 
 void SafetensorsWriter::add_slice(std::string_view name, const Shape& full_shape,
-                                  const TensorSlice& slice, const Tensor& tensor) {
+                                  const TensorSlice& slice, const TensorToWrite& added) {
+  const Tensor tensor = added.in_memory();
   staged_.run(StagedFiles::kAdding, StagedFiles::kAdding, "add_slice()", [&] {
     if (!added_.is_partitioned(name)) check_name(name);
     if (!added_.add_slice(name, full_shape, slice, tensor, items_.contains(name))) {

@@ -54,14 +54,14 @@ class CROCHET_EXPORT SafetensorsWriter final : public CheckpointWriter {
 
   // Names are UTF-8 and not "__metadata__". Throws: as CheckpointWriter; also InvalidArgumentError
   // if something needs a note and there are no checksums.
-  void add(std::string_view name, const Tensor& tensor) override;
+  void add(std::string_view name, const TensorToWrite& added) override;
   // Adds a tensor that is not held: `read` returns it now, and again when it is written, so that
   // only one at a time is in memory. Throws: as add(); what `read` throws; when it is written,
   // DataLossError if it has changed.
   void add_later(std::string_view name, std::function<Tensor()> read);
   // Other readers see the slice as a tensor "<name>[<slice>]".
   void add_slice(std::string_view name, const Shape& full_shape, const TensorSlice& slice,
-                 const Tensor& tensor) override;
+                 const TensorToWrite& added) override;
   void next_shard() override;
 
   // Throws: InvalidArgumentError if a header is larger than the format allows.

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/checkpoint/safetensors/safetensors_writer.h"
 
+#include <algorithm>
+#include <span>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -72,6 +75,17 @@ TEST_F(SafetensorsWriterTest, RefusesElementsThatDoNotFillTheirLastByte) {
   EXPECT_THAT([&] { writer.add("w", Tensor(DType::kFloat4E2m1fn, {3})); },
               testing::ThrowsMessage<InvalidArgumentError>(
                   HasSubstr("m: \"w\" is float4_e2m1fn [3]: not whole bytes")));
+}
+
+TEST_F(SafetensorsWriterTest, ReadsElementsThatAreNotInMemory) {
+  const Tensor elements = Tensor::from<float>({1, 2, 3, 4});
+  const Tensor memory(elements.dtype(), elements.shape());
+  SafetensorsWriter writer(files_, "m");
+  writer.add("w", {memory, [&](size_t begin, std::span<std::byte> into) {
+                     std::ranges::copy(elements.bytes().subspan(begin, into.size()), into.begin());
+                   }});
+  writer.finish();
+  EXPECT_EQ(read_back().at("w"), elements);
 }
 
 TEST_F(SafetensorsWriterTest, AddLaterWritesTheSameFileWithoutHoldingTensors) {

@@ -97,6 +97,9 @@ struct BackgroundSaver::Queue {
   // Tries until the job is published, is abandoned, or is superseded by a newer one.
   void save(Job& job);
   bool is_last(int attempt);
+  // The job is durable: training may change what its snapshot reads in place. Its memory is freed
+  // later, as that takes long.
+  void end_copies(Job& job);
   // Records how long a save took that started then.
   void measure(const SaveTicket& ticket, Clock::TimePoint start);
   void abandon(Job& job, const std::exception_ptr& error, int num_attempts);
@@ -184,7 +187,8 @@ void BackgroundSaver::Queue::save(Job& job) {
     const Clock::TimePoint start = publisher->clock().now();
     std::exception_ptr error;
     try {
-      publisher->write(job.source, job.promise, last ? SpaceCheck::kIgnore : SpaceCheck::kRefuse);
+      publisher->write(job.source, job.promise, last ? SpaceCheck::kIgnore : SpaceCheck::kRefuse,
+                       [&] { end_copies(job); });
       return measure(job.promise.ticket(), start);
     } catch (...) {
       error = std::current_exception();
@@ -203,6 +207,12 @@ void BackgroundSaver::Queue::save(Job& job) {
     log_warning(fmt::format("{} is superseded by a newer save", job.promise.ticket().prefix()));
     return fail(job, error);
   }
+}
+
+void BackgroundSaver::Queue::end_copies(Job& job) {
+  std::vector<std::shared_ptr<PendingCopies>> copies;  // Ends without the mutex.
+  const std::lock_guard lock(mutex);
+  copies = job.source.take_copies();
 }
 
 void BackgroundSaver::Queue::note_finished(const SaveTicket& ticket) {

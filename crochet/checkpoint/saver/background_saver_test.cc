@@ -173,6 +173,28 @@ TEST_F(BackgroundSaverTest, SkipsASaveThatHasNotBegunForANewerOne) {
   EXPECT_TRUE(log_.contains("d/model.ckpt-1 is skipped for d/model.ckpt-2"));
 }
 
+// What the snapshot reads in place may be written to again, however long that takes.
+TEST_F(BackgroundSaverTest, EndsTheCopiesBeforeItRemovesCheckpoints) {
+  struct NoCopies final : PendingCopies {
+    void wait() override {}
+  };
+  auto copies = std::make_shared<NoCopies>();
+  const std::weak_ptr<NoCopies> snapshot = copies;
+  int num_asked = 0;
+  const RetentionPolicy policy = [&](const CheckpointRecord&, const RetentionContext&) {
+    EXPECT_TRUE(snapshot.expired());
+    ++num_asked;
+    return Retention::kKeep;
+  };
+  Saver saver({.retention = {policy}, .files = &files_, .clock = &clock_});
+  BackgroundSaver background(saver);
+  const std::vector<NamedTensor> state = {{"global_step", Tensor::scalar<int64_t>(0)}};
+  background.enqueue(Snapshot(state), "d/model.ckpt", 0);
+  background.enqueue(Snapshot(state, std::exchange(copies, nullptr)), "d/model.ckpt", 1);
+  background.wait();
+  EXPECT_GT(num_asked, 0);
+}
+
 TEST_F(BackgroundSaverTest, LogsWhatItIsWaitingFor) {
   const auto copies = std::make_shared<HeldCopies>();
   BackgroundSaver background(saver_, {.progress_log_secs = 0.001});

@@ -48,7 +48,7 @@ std::vector<uint64_t> bytes_of_shards(const Snapshot& snapshot, int num_shards) 
   std::vector<uint64_t> bytes(static_cast<size_t>(num_shards));
   const size_t total = snapshot.num_bytes();
   size_t done = 0;
-  for (const auto& [name, tensor] : snapshot.tensors()) {
+  for (const auto& [name, tensor] : snapshot.readable()) {
     const int shard = shard_of(done, tensor.num_bytes(), total, num_shards);
     bytes[static_cast<size_t>(shard)] += max_stored_bytes(tensor);
     done += tensor.num_bytes();
@@ -62,17 +62,19 @@ void add_all(CheckpointWriter& writer, const SaveSource& source, const VariableS
   const size_t total = snapshot.num_bytes();
   size_t done = 0;
   int shard = 0;
-  for (const auto& [name, tensor] : snapshot.tensors()) {
+  const bool in_place = writer.can_read();
+  for (const auto& [name, tensor] : in_place ? snapshot.readable() : snapshot.tensors()) {
     for (; shard < shard_of(done, tensor.num_bytes(), total, num_shards); ++shard)
       writer.next_shard();
     done += tensor.num_bytes();
     const auto [key, listed_slice] = selection.place_of(name);
     const SaveSliceInfo* const slice =
         listed_slice != nullptr ? listed_slice : source.place_of(name);
+    const TensorToWrite added(tensor, in_place ? snapshot.pending(tensor) : ReadElements());
     if (slice == nullptr)
-      writer.add(key, tensor);
+      writer.add(key, added);
     else
-      writer.add_slice(key, slice->full_shape, slice->slice, tensor);
+      writer.add_slice(key, slice->full_shape, slice->slice, added);
   }
 }
 
@@ -181,7 +183,8 @@ void Publisher::set_went_back_to(std::string which) {
   went_back_to_ = std::move(which);
 }
 
-void Publisher::write(const SaveSource& source, SavePromise& promise, SpaceCheck check) {
+void Publisher::write(const SaveSource& source, SavePromise& promise, SpaceCheck check,
+                      const WhenDurable& when_durable) {
   const SaveTicket& ticket = promise.ticket();
   if (!source.part_prefix().empty()) return write_part(source, promise, check);
   if (is_stored_elsewhere(source, ticket)) {
@@ -194,6 +197,7 @@ void Publisher::write(const SaveSource& source, SavePromise& promise, SpaceCheck
   Target target = target_of(ticket, ticket.prefix(), list_);
   // A durable checkpoint is left as it is: writing it again would put it at risk.
   if (ticket.stage() < SaveStage::kDurable) make_durable(target, source, promise, check);
+  if (when_durable) when_durable();
   tidy(target, promise, writing);
   promise.publish(target.prefix);
 }

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -58,9 +59,11 @@ class Publisher {
   std::string prefix_of(const std::string& save_path, std::optional<int64_t> global_step) const;
 
   // Writes to promise.ticket().prefix(). A checkpoint that an earlier attempt made durable is not
-  // written again.
-  void write(const SaveSource& source, SavePromise& promise,
-             SpaceCheck check = SpaceCheck::kRefuse);
+  // written again; `when_durable` is called once the source's elements are no longer needed, long
+  // before this returns if a checkpoint is removed.
+  using WhenDurable = std::function<void()>;
+  void write(const SaveSource& source, SavePromise& promise, SpaceCheck check = SpaceCheck::kRefuse,
+             const WhenDurable& when_durable = {});
   // Writes to the fallback directory. Requires: there is one; if the graph's own operations saved,
   // they saved there.
   void write_to_fallback(const SaveSource& source, SavePromise& promise);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "crochet/base/export.h"
 #include "crochet/session/snapshot.h"
@@ -54,6 +55,9 @@ class CROCHET_EXPORT SaveSource {
     const auto found = places_.find(variable);
     return found == places_.end() ? nullptr : &found->second;
   }
+
+  // As Snapshot::take_copies().
+  std::vector<std::shared_ptr<PendingCopies>> take_copies() { return snapshot_.take_copies(); }
 
   // True if there is nothing to save.
   bool empty() const { return snapshot_.empty() && !external_ && !parts_; }

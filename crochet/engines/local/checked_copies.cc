@@ -59,6 +59,7 @@ void CheckedCopies::expect(std::string name, const Tensor& tensor) {
 }
 
 void CheckedCopies::verify() const {
+  for (const std::shared_ptr<PendingCopies>& copies : awaited_) copies->wait();
   for (const Expected& expected : expected_)
     if (checksum(view_of(expected.tensor)) != expected.checksum)
       throw FailedPreconditionError(

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "crochet/engines/local/borrowed_array.h"
@@ -25,6 +27,9 @@ class CheckedCopies final : public PendingCopies {
   // Takes the checksum of `tensor`, which is the value itself. Strings are not checked.
   void expect(std::string name, const Tensor& tensor);
 
+  // verify() first waits for these, which fill some of the tensors.
+  void wait_for(std::shared_ptr<PendingCopies> copies) { awaited_.push_back(std::move(copies)); }
+
   // Makes no copies itself.
   void wait() override {}
   void verify() const override;
@@ -37,6 +42,7 @@ class CheckedCopies final : public PendingCopies {
     Rule rule = Rule::kWithinAStep;
   };
   std::vector<Expected> expected_;
+  std::vector<std::shared_ptr<PendingCopies>> awaited_;
 };
 
 }  // namespace crochet::inline v0::local

@@ -3,6 +3,7 @@
 #include "crochet/engines/local/fence_state.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "crochet/base/scheduling_point.h"
 #include "crochet/engines/local/write_fence.h"
@@ -18,13 +19,10 @@ FenceState::FenceState(WriteFence& fence)
 void FenceState::before_write(const std::byte* begin, const std::byte* end) noexcept {
   if (!has_pending()) return;
   Lock lock(mutex_);
+  note_write(begin, end, lock);
   // Each search begins again: the list of batches may have changed without the mutex.
-  for (Place place = find_pending(begin, end); place.first; place = find_pending(begin, end)) {
-    FencedBatch& batch = *place.first;
-    const size_t array = place.second;
-    while (batch.has_unclaimed(array)) copy_piece(batch, array, lock);
-    changed_.wait(lock, [&] { return batch.is_copied(array); });
-  }
+  for (Place place = find_pending(begin, end); place.first; place = find_pending(begin, end))
+    copy_pieces(*place.first, place.second, lock);
 }
 
 FenceState::Place FenceState::find_pending(const std::byte* begin, const std::byte* end) const {
@@ -33,21 +31,55 @@ FenceState::Place FenceState::find_pending(const std::byte* begin, const std::by
   return {};
 }
 
+std::shared_ptr<FencedBatch> FenceState::find_unwritten(const std::byte* begin,
+                                                        const std::byte* end) const {
+  for (const std::shared_ptr<FencedBatch>& batch : batches_)
+    if (!batch->is_written && batch->overlaps(begin, end)) return batch;
+  return nullptr;
+}
+
+void FenceState::note_write(const std::byte* begin, const std::byte* end, Lock& lock) noexcept {
+  while (const auto batch = find_unwritten(begin, end)) {
+    batch->is_written = true;
+    copies_early_ = true;
+    ++num_written_;
+    settle_batch(*batch);
+    if (batch->is_copied_early || batch->is_done()) continue;
+    lock.unlock();
+    FencedBatch::copy_in_background(batch);
+    lock.lock();
+  }
+}
+
 void FenceState::start(const std::shared_ptr<FencedBatch>& batch) {
   Lock lock(mutex_);
   batches_.reserve(batches_.size() + 1);
-  // Counted before the fence is raised, so that nobody lowers it meanwhile.
-  num_pending_ += batch->num_arrays();
+  ++num_batches_;  // Before the fence is raised, so that nobody lowers it meanwhile.
   try {
     raise(lock);
-    batches_.push_back(batch);
   } catch (...) {
-    num_pending_ -= batch->num_arrays();
+    --num_batches_;
     changed_.notify_all();
     throw;
   }
+  batches_.push_back(batch);
   snapshot_thread_ = std::this_thread::get_id();
-  changed_.notify_all();
+  const bool copies_all = batch->copies() == FencedCopies::kOfAll;
+  batch->is_copied_early = copies_early_ || copies_all;
+  batch->is_written = copies_all;  // Its writes do not matter.
+  batch->num_written_before = num_written_;
+  lock.unlock();
+  if (batch->is_copied_early) FencedBatch::copy_in_background(batch);
+}
+
+void FenceState::release(FencedBatch& batch) noexcept {
+  Lock lock(mutex_);
+  batch.is_released = true;
+  if (batch.copies() == FencedCopies::kOfAll) return settle_batch(batch);
+  if (batch.num_written_before == num_written_) copies_early_ = false;
+  for (size_t array = 0; array < batch.num_arrays(); ++array)
+    if (batch.abandon(array)) end_array(batch, array, lock);
+  settle_batch(batch);
 }
 
 void FenceState::raise(Lock& lock) {
@@ -70,7 +102,7 @@ void FenceState::raise(Lock& lock) {
 
 bool FenceState::settle(LoweredBy who) noexcept {
   Lock lock(mutex_);
-  if (phase_ != Phase::kRaised || num_pending_ > 0) return phase_ == Phase::kLowered;
+  if (phase_ != Phase::kRaised || has_pending()) return phase_ == Phase::kLowered;
   if (who == LoweredBy::kSnapshotThread && snapshot_thread_ != std::this_thread::get_id())
     return false;
   phase_ = Phase::kLowering;
@@ -93,18 +125,66 @@ bool FenceState::copy_piece_of(FencedBatch& batch) noexcept {
 
 void FenceState::drain() noexcept {
   Lock lock(mutex_);
-  while (num_pending_ > 0) {
-    if (const auto batch = find_unclaimed())
-      copy_piece(*batch, batch->first_unclaimed(), lock);
-    else
-      changed_.wait(lock);
+  while (!batches_.empty()) {
+    const std::shared_ptr<FencedBatch> batch = batches_.front();
+    copy_all(*batch, lock);
+    batch->is_written = true;
+    settle_batch(*batch);
   }
 }
 
-std::shared_ptr<FencedBatch> FenceState::find_unclaimed() const {
-  for (const std::shared_ptr<FencedBatch>& batch : batches_)
-    if (batch->first_unclaimed() < batch->num_arrays()) return batch;
-  return nullptr;
+void FenceState::copy(FencedBatch& batch, size_t array) noexcept {
+  Lock lock(mutex_);
+  copy_pieces(batch, array, lock);
+}
+
+void FenceState::copy(FencedBatch& batch) noexcept {
+  Lock lock(mutex_);
+  copy_all(batch, lock);
+  batch.is_written = true;  // Whether anything does so does not matter now.
+  settle_batch(batch);
+}
+
+void FenceState::copy_pieces(FencedBatch& batch, size_t array, Lock& lock) noexcept {
+  while (batch.has_unclaimed(array)) copy_piece(batch, array, lock);
+  changed_.wait(lock, [&] { return batch.is_copied(array); });
+}
+
+void FenceState::copy_all(FencedBatch& batch, Lock& lock) noexcept {
+  for (size_t array = batch.first_unclaimed(); array < batch.num_arrays();
+       array = batch.first_unclaimed())
+    copy_piece(batch, array, lock);
+  changed_.wait(lock, [&] { return batch.is_done(); });
+}
+
+void FenceState::read(FencedBatch& batch, size_t array, size_t begin, std::span<std::byte> into,
+                      const Tensor& copy) {
+  Lock lock(mutex_);
+  if (batch.has_unclaimed(array)) {
+    const ArrayView& from = batch.begin_reading(array).from;
+    lock.unlock();
+    internal::scheduling_point();
+    std::exception_ptr error;
+    try {
+      fence_.copy(from, into.data() - begin, begin, begin + into.size());
+    } catch (...) {
+      error = std::current_exception();
+    }
+    internal::scheduling_point();
+    lock.lock();
+    if (batch.end_reading(array)) end_array(batch, array, lock);
+    if (error) std::rethrow_exception(error);
+    return;
+  }
+  changed_.wait(lock, [&] { return batch.is_copied(array); });
+  if (batch.error()) std::rethrow_exception(batch.error());
+  lock.unlock();
+  std::memcpy(into.data(), copy.bytes().data() + begin, into.size());
+}
+
+bool FenceState::is_copied(const FencedBatch& batch, size_t array) {
+  const Lock lock(mutex_);
+  return batch.is_copied(array) && !batch.error();
 }
 
 void FenceState::copy_piece(FencedBatch& batch, size_t array, Lock& lock) noexcept {
@@ -119,8 +199,10 @@ void FenceState::copy_piece(FencedBatch& batch, size_t array, Lock& lock) noexce
   }
   internal::scheduling_point();
   lock.lock();
-  if (!batch.end_piece(array, std::move(error))) return;
-  --num_pending_;
+  if (batch.end_piece(array, std::move(error))) end_array(batch, array, lock);
+}
+
+void FenceState::end_array(FencedBatch& batch, size_t array, Lock& lock) noexcept {
   changed_.notify_all();
   {
     // Writers do not wait for this: releasing may need what they hold, such as a lock.
@@ -129,10 +211,13 @@ void FenceState::copy_piece(FencedBatch& batch, size_t array, Lock& lock) noexce
   }
   lock.lock();
   if (!batch.note_released()) return;
-  std::erase_if(batches_, [&](const auto& each) { return each.get() == &batch; });
-  lock.unlock();
-  batch.announce();
-  lock.lock();
+  changed_.notify_all();
+  settle_batch(batch);
+}
+
+void FenceState::settle_batch(FencedBatch& batch) noexcept {
+  if (!batch.is_done() || !(batch.is_written || batch.is_released)) return;
+  num_batches_ -= std::erase_if(batches_, [&](const auto& each) { return each.get() == &batch; });
 }
 
 }  // namespace crochet::inline v0::local

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <new>
 
 #include "crochet/engines/local/fence_state.h"
 
@@ -19,10 +20,12 @@ uintptr_t address(const std::byte* byte) { return reinterpret_cast<uintptr_t>(by
 }  // namespace
 
 FencedBatch::FencedBatch(std::shared_ptr<WriteFence> fence, FenceState& state,
-                         std::vector<FencedArray> arrays)
+                         std::vector<FencedArray> arrays,
+                         std::weak_ptr<PerProcess<ParallelCopier>> copier, FencedCopies copies)
     : fence_(std::move(fence)),
       state_(state),
-      copies_(std::make_shared<AnnouncedCopies>()),
+      copier_(std::move(copier)),
+      copies_(copies),
       arrays_(std::move(arrays)),
       progress_(arrays_.size()),
       num_held_(arrays_.size()) {
@@ -33,6 +36,8 @@ FencedBatch::FencedBatch(std::shared_ptr<WriteFence> fence, FenceState& state,
     assert(view.num_bytes() > 0);
     ranges_.push_back(
         {.begin = address(view.data), .end = address(view.data) + view.num_bytes(), .array = i});
+    arrays_by_copy_.emplace(arrays_[i].copy.to, i);
+    if (part_unit(view) != 1) transposed_.push_back(i);
   }
   std::ranges::sort(ranges_, {}, &Range::begin);
   uintptr_t reach = 0;
@@ -41,13 +46,37 @@ FencedBatch::FencedBatch(std::shared_ptr<WriteFence> fence, FenceState& state,
 
 bool FencedBatch::make_piece() { return state_.copy_piece_of(*this); }
 
-std::optional<size_t> FencedBatch::find_pending(const std::byte* begin,
-                                                const std::byte* end) const {
+void FencedBatch::copy_in_background(const std::shared_ptr<FencedBatch>& batch) {
+  try {
+    if (const auto copier = batch->copier_.lock()) (*copier)->do_in_background(batch);
+  } catch (const std::bad_alloc&) {
+    // Then those that need copies make them.
+  }
+}
+
+std::optional<size_t> FencedBatch::array_of(const Tensor& copy) const {
+  if (copy.dtype() == DType::kString) return std::nullopt;
+  const auto found = arrays_by_copy_.find(copy.bytes().data());
+  return found == arrays_by_copy_.end() ? std::nullopt : std::optional(found->second);
+}
+
+template <typename Accept>
+std::optional<size_t> FencedBatch::find(const std::byte* begin, const std::byte* end,
+                                        const Accept& accept) const {
   // From the last range that begins before the end, back to where none reaches the beginning.
   auto next = std::ranges::lower_bound(ranges_, address(end), {}, &Range::begin);
   while (next != ranges_.begin() && (--next)->reach > address(begin))
-    if (next->end > address(begin) && !progress_[next->array].is_copied) return next->array;
+    if (next->end > address(begin) && accept(next->array)) return next->array;
   return std::nullopt;
+}
+
+bool FencedBatch::overlaps(const std::byte* begin, const std::byte* end) const {
+  return find(begin, end, [](size_t) { return true; }).has_value();
+}
+
+std::optional<size_t> FencedBatch::find_pending(const std::byte* begin,
+                                                const std::byte* end) const {
+  return find(begin, end, [this](size_t array) { return !is_copied(array); });
 }
 
 size_t FencedBatch::first_unclaimed() {
@@ -69,15 +98,35 @@ FencedBatch::Piece FencedBatch::claim(size_t array) {
   const size_t begin = progress.claimed;
   const size_t wanted = (kFencedPieceBytes + unit - 1) / unit * unit;
   progress.claimed += std::min(wanted, copy.from.num_bytes() - begin);
-  ++progress.num_copying;
+  ++progress.num_using;
   return {.copy = copy, .begin = begin, .end = progress.claimed};
 }
 
 bool FencedBatch::end_piece(size_t array, std::exception_ptr error) {
-  Progress& progress = progress_[array];
   if (error && !error_) error_ = std::move(error);
-  --progress.num_copying;
-  progress.is_copied = progress.num_copying == 0 && !has_unclaimed(array);
+  return end_use(array);
+}
+
+const ParallelCopier::Copy& FencedBatch::begin_reading(size_t array) {
+  assert(has_unclaimed(array));
+  ++progress_[array].num_using;
+  return arrays_[array].copy;
+}
+
+bool FencedBatch::end_reading(size_t array) { return end_use(array); }
+
+bool FencedBatch::abandon(size_t array) {
+  Progress& progress = progress_[array];
+  if (progress.is_copied) return false;
+  progress.claimed = arrays_[array].copy.from.num_bytes();
+  progress.is_copied = progress.num_using == 0;
+  return progress.is_copied;
+}
+
+bool FencedBatch::end_use(size_t array) {
+  Progress& progress = progress_[array];
+  --progress.num_using;
+  progress.is_copied = progress.num_using == 0 && !has_unclaimed(array);
   return progress.is_copied;
 }
 

@@ -9,6 +9,7 @@
 #include "crochet/base/check_number.h"
 #include "crochet/base/error.h"
 #include "crochet/engines/local/graph_fences.h"
+#include "crochet/engines/local/parallel_copier.h"
 #include "crochet/engines/local/session.h"
 #include "crochet/tensor/fmt.h"
 
@@ -29,7 +30,7 @@ std::vector<size_t> unique_indices(std::span<const Variable> variables) {
 
 }  // namespace
 
-Graph::Graph() : fences_(std::make_shared<GraphFences>()) {}
+Graph::Graph() : fences_(std::make_shared<GraphFences>()) { set_copy_threads(0); }
 Graph::~Graph() = default;
 
 Operation Graph::add(OperationOptions options) { return Operation(&add_node(std::move(options))); }
@@ -209,7 +210,8 @@ Variable Graph::borrow(std::string name, BorrowedArray array) {
 
 void Graph::set_copy_threads(int num_threads) {
   crochet::internal::check_at_least("set_copy_threads: num_threads", num_threads, 0);
-  copy_threads_ = num_threads;
+  copier_ = std::make_shared<Copier>(
+      [num_threads] { return std::make_unique<ParallelCopier>(num_threads); });
 }
 
 void Graph::saveable(std::string name, std::shared_ptr<Saveable> object) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "crochet/base/export.h"
+#include "crochet/base/internal/process_bound.h"
 #include "crochet/engines/local/borrowed_array.h"
 #include "crochet/engines/local/internal/typed_operation.h"
 #include "crochet/engines/local/op_input.h"
@@ -22,6 +23,7 @@
 namespace crochet::inline v0::local {
 
 class GraphFences;
+class ParallelCopier;
 
 // A graph of C++ callables: the built-in default engine. All computation is
 // in the callables.
@@ -140,7 +142,6 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
   // the default: one per core, at most 4. Applies to sessions that are created later. Throws:
   // InvalidArgumentError for a negative number.
   void set_copy_threads(int num_threads);
-  int copy_threads() const { return copy_threads_; }
   // If set, Snapshot::verify() compares all values with checksums that were taken at the boundary
   // between two steps, to detect arrays that were changed while they were copied. For debugging:
   // each snapshot computes a checksum of the state. Applies to snapshots that are taken later.
@@ -198,8 +199,10 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
   const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
   const std::vector<std::unique_ptr<VariableNode>>& variable_nodes() const { return variables_; }
   size_t num_slots() const { return num_slots_; }
-  // For sessions and the objects of this graph: the fences of arrays.
+  // For sessions and the objects of this graph: the fences of arrays, and the threads that copy.
   GraphFences& fences() const { return *fences_; }
+  using Copier = PerProcess<ParallelCopier>;
+  const std::shared_ptr<Copier>& copier() const { return copier_; }
 
  private:
   void check_outputs(const OperationOptions& options) const;
@@ -219,8 +222,8 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
   Output global_step_;
   OwnedVariable global_step_variable_;
   const std::shared_ptr<GraphFences> fences_;
+  std::shared_ptr<Copier> copier_;
   bool background_copies_ = false;
-  int copy_threads_ = 0;
   bool checks_snapshots_ = false;
 };
 

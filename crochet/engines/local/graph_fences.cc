@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "crochet/engines/local/fence_state.h"
+#include "crochet/engines/local/guarded_copies.h"
 #include "crochet/engines/local/write_fence.h"
 
 namespace crochet::inline v0::local {
@@ -30,17 +31,18 @@ FencedArray fenced_array(const BorrowedArray& array, const ArrayView& view, std:
 
 GraphFences::~GraphFences() { close(); }
 
-std::vector<std::shared_ptr<PendingCopies>> GraphFences::copy(FencedArrays arrays,
-                                                              ParallelCopier& copier) {
+std::vector<std::shared_ptr<PendingCopies>> GraphFences::guard(
+    FencedArrays arrays, const std::shared_ptr<PerProcess<ParallelCopier>>& copier,
+    FencedCopies copies) {
   std::vector<std::shared_ptr<PendingCopies>> pending;
   for (auto& [fence, guarded] : arrays) {
     add(fence);
     FenceState& state = **fence->state_;
-    const auto batch = std::make_shared<FencedBatch>(fence, state, std::move(guarded));
+    const auto batch =
+        std::make_shared<FencedBatch>(fence, state, std::move(guarded), copier, copies);
+    pending.push_back(std::make_shared<GuardedCopies>(batch));
     state.start(batch);
     any_raised_ = true;
-    pending.push_back(batch->copies());
-    copier.do_in_background(batch);
   }
   return pending;
 }

@@ -37,11 +37,13 @@ class CROCHET_EXPORT GraphFences {
   GraphFences(const GraphFences&) = delete;
   GraphFences& operator=(const GraphFences&) = delete;
 
-  // Raises the fences and begins to copy the arrays, by the threads of `copier`. Throws: what
-  // WriteFence::raise() throws.
-  std::vector<std::shared_ptr<PendingCopies>> copy(FencedArrays arrays, ParallelCopier& copier);
-  // Lowers the fences whose arrays are all copied, if this thread took the latest snapshot. Costs a
-  // load if none is raised.
+  // Raises the fences of the arrays. Threads of `copier` copy what is written to before the result,
+  // which a snapshot holds, is destroyed. Throws: what WriteFence::raise() throws.
+  std::vector<std::shared_ptr<PendingCopies>> guard(
+      FencedArrays arrays, const std::shared_ptr<PerProcess<ParallelCopier>>& copier,
+      FencedCopies copies = FencedCopies::kOfWritten);
+  // Lowers the fences that guard nothing, if this thread took the latest snapshot. Costs a load if
+  // none is raised.
   void settle() {
     if (any_raised_.load(std::memory_order_relaxed)) settle_raised();
   }

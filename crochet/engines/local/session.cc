@@ -46,11 +46,7 @@ void check_bools(const Tensor& value) {
 
 }  // namespace
 
-Session::Session(Graph& graph)
-    : graph_(graph),
-      copier_([n = graph.copy_threads()] { return std::make_unique<ParallelCopier>(n); }) {
-  follow_graph();
-}
+Session::Session(Graph& graph) : graph_(graph), copier_(graph.copier()) { follow_graph(); }
 
 Session::~Session() { close(); }
 
@@ -107,7 +103,7 @@ void Session::call(const Graph::Node& node, RunFrame& frame) {
 }
 
 void Session::change(const Graph::Node& node, KernelContext& context) {
-  if (node.options.changes_borrowed) copier_->drain();
+  if (node.options.changes_borrowed) (*copier_)->drain();
   // Allocations that may fail come before any change.
   make_unique(node);
   for (const size_t variable : node.replaces) owned_[variable].prepare_next();
@@ -138,7 +134,7 @@ void Session::make_unique(const Graph::Node& node) {
     update_copies_.push_back({.from = bytes, .to = memory.next().mutable_bytes().data()});
   }
   if (update_copies_.empty()) return;
-  copier_->copy(update_copies_);
+  (*copier_)->copy(update_copies_);
   for (VariableMemory* const memory : copied_variables_) memory->commit_copy();
 }
 
@@ -168,11 +164,13 @@ Snapshot Session::snapshot(std::span<const Variable> variables) {
                                                     : CheckedCopies::Rule::kWithinAStep);
     }
   }
-  copier_->copy(copies.now);
-  Snapshot snapshot(std::move(tensors), copier_->copy_in_background(std::move(copies.later),
-                                                                    std::move(copies.holders)));
-  for (auto& pending : graph_.fences().copy(std::move(copies.fenced), *copier_))
+  (*copier_)->copy(copies.now);
+  Snapshot snapshot(std::move(tensors), (*copier_)->copy_in_background(std::move(copies.later),
+                                                                       std::move(copies.holders)));
+  for (auto& pending : graph_.fences().guard(std::move(copies.fenced), copier_)) {
+    if (checks) checks->wait_for(pending);
     snapshot.add(std::move(pending));
+  }
   snapshot.add(checks);
   return snapshot;
 }
@@ -211,7 +209,7 @@ void Session::assign(std::span<const Assignment> assignments) {
       throw InvalidArgumentError(fmt::format("variable \"{}\": found shape {}, expected {}",
                                              assignment.variable.name(), assignment.shape,
                                              assignment.variable.shape()));
-  copier_->drain();
+  (*copier_)->drain();
   graph_.fences().drain();
   half_done_ = "assign";
   for (const Assignment& assignment : assignments) {
@@ -255,7 +253,7 @@ void Session::assign_borrowed(const Graph::VariableNode& node, const Assignment&
 void Session::close() {
   if (!gate_.close()) return;
   gate_.wait_until_empty();
-  copier_->drain();
+  (*copier_)->drain();
   graph_.fences().close();
 }
 

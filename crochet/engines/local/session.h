@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
-#include "crochet/base/internal/process_bound.h"
 #include "crochet/engines/local/copy_memory.h"
 #include "crochet/engines/local/graph.h"
 #include "crochet/engines/local/graph_fences.h"
@@ -80,7 +80,7 @@ class Session final : public crochet::Session {
   std::mutex copy_memory_mutex_;         // Guards what follows: several threads may take snapshots.
   std::vector<CopyMemory> copy_memory_;  // By the variable's index.
 
-  PerProcess<ParallelCopier> copier_;  // Last: destroyed before the memory it reads.
+  const std::shared_ptr<Graph::Copier> copier_;  // Of the graph.
 };
 
 }  // namespace crochet::inline v0::local

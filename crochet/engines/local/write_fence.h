@@ -14,12 +14,14 @@ namespace crochet::inline v0::local {
 struct ArrayView;
 class FenceState;
 
-// Lets snapshots copy arrays in the background while the next step runs, for arrays of which each
-// write is announced before it happens.
+// Lets snapshots use arrays while the next step runs, for arrays of which each write is announced
+// before it happens.
 //
-// A snapshot copies an array with a fence (BorrowedArray::fence) in the background, whatever the
-// parts of the loop are. before_write() returns once what is about to be written has been copied.
-// So a step waits only for arrays that it writes before the background copies reach them.
+// A save reads an array with a fence (BorrowedArray::fence) in place, whatever the parts of the
+// loop are: what is written to only after the save is never copied. before_write() returns once the
+// array that is about to be written has been copied, and lets threads copy the other arrays, too.
+// So a step waits only for arrays that it writes before these threads reach them. After a save that
+// did not end before the writes, the next one is copied from its beginning on.
 //
 // A program with one function that all writes pass, such as an observer of a library's operators,
 // derives from this class, and announces writes between raise() and lower():
@@ -46,15 +48,15 @@ class CROCHET_EXPORT WriteFence {
 
   // Announces that the bytes [begin, end) are about to be written. Returns once the pending arrays
   // that overlap them are copied; the calling thread helps to copy these, and no others. Costs a
-  // few loads if nothing is pending. A copy that fails makes the save fail, not this call.
+  // few loads if no snapshot is pending. A copy that fails makes the save fail, not this call.
   //
   // Thread-safe. Requires: not called by raise(), lower() or copy() with bytes of a pending array.
   void before_write(const void* begin, const void* end) noexcept;
-  // True while arrays are waiting to be copied. Thread-safe.
+  // True while a snapshot may need arrays as they are. Thread-safe.
   bool has_pending() const noexcept;
 
  protected:
-  // raise() is called before copies become pending, lower() once all of them have been made. The
+  // raise() is called before snapshots need arrays, lower() once they are copied or saved. The
   // calls alternate, and none overlaps another. Both are called by a thread that uses a session,
   // never by one that copies in the background: raise() when a snapshot is taken; lower() at the
   // beginning of a later run on the thread that took the latest snapshot, or by the thread that
@@ -64,8 +66,8 @@ class CROCHET_EXPORT WriteFence {
   virtual void lower() noexcept {}
 
   // Copies the bytes [begin, end) of `array`, row-major, to the same bytes of the copy, which
-  // begins at `to`. By default local::copy_out(). Called on any thread, and by several at once for
-  // different parts. If it throws, the save fails with that error.
+  // begins at `to`, or reads them. By default local::copy_out(). Called on any thread, and by
+  // several at once. If it throws, the save fails with that error.
   virtual void copy(const ArrayView& array, std::byte* to, size_t begin, size_t end);
 
  private:

@@ -10,6 +10,7 @@
 #include <functional>
 #include <latch>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <set>
 #include <stdexcept>
@@ -57,7 +58,7 @@ class Gate {
   std::latch latch_{1};
 };
 
-// Records its notifications. `on_copy` is called before each piece is copied.
+// Records its notifications. `on_copy` is called before each piece is copied or read.
 class RecordingFence final : public WriteFence {
  public:
   struct Call {
@@ -99,8 +100,8 @@ class RecordingFence final : public WriteFence {
   std::vector<Call> calls_;
 };
 
-// One thread copies in the background, and does not begin before a gate is opened. The thread of
-// the test may copy at any time.
+// One thread copies in the background, once something is written, and does not begin before a gate
+// is opened. The thread of the test may copy at any time.
 class WriteFenceTest : public testing::Test {
  protected:
   WriteFenceTest() {
@@ -135,6 +136,13 @@ class WriteFenceTest : public testing::Test {
     return *session_;
   }
   Snapshot snapshot() { return session().snapshot(variables_); }
+  // Of which threads copy all arrays.
+  Snapshot copied_snapshot() {
+    Numbers& written = add(kSmall);
+    Snapshot result = snapshot();
+    fence_->before_write(written);
+    return result;
+  }
   void write(Numbers& array, int64_t value) {
     fence_->before_write(array);
     std::ranges::fill(array, value);
@@ -301,10 +309,20 @@ TEST_F(WriteFenceTest, KeepsTheMemoryOfAnArrayThatMoves) {
 }
 
 // The copy of a snapshot that is dropped is made last.
-TEST_F(WriteFenceTest, LendsNoMemoryIntoWhichACopyIsPending) {
+TEST_F(WriteFenceTest, LendsNoMemoryIntoWhichACopyIsBeingMade) {
   auto memory = std::make_shared<Numbers>(kSmall, 1);
   add_view([&] { return view_of(*memory); }, [&] { return memory; });
-  snapshot();
+  std::latch copying(1);
+  fence_->on_copy = [&](const ArrayView& array) {
+    if (std::this_thread::get_id() == here_ || array.data != view_of(*memory).data) return;
+    copying.count_down();
+    gate_.wait();
+  };
+  {
+    const Snapshot dropped = copied_snapshot();
+    copying.wait();
+  }
+  fence_->on_copy = [](const ArrayView&) {};
   memory = std::make_shared<Numbers>(kSmall, 2);
   const Snapshot after = snapshot();
   write(*memory, 3);
@@ -318,10 +336,12 @@ TEST_F(WriteFenceTest, LendsNoMemoryIntoWhichACopyIsPending) {
 TEST_F(WriteFenceTest, MakesNoWriterWaitForTheReleaseOfAnOwner) {
   Numbers& array = arrays_.emplace_back(kSmall, 1);
   std::latch copying(1);
-  fence_->on_copy = [&](const ArrayView&) { copying.count_down(); };
+  fence_->on_copy = [&](const ArrayView& copied) {
+    if (copied.data == view_of(array).data) copying.count_down();
+  };
   add_view([&] { return view_of(array); },
            [&] { return std::shared_ptr<const void>(&array, [&](const void*) { gate_.wait(); }); });
-  const Snapshot before = snapshot();
+  const Snapshot before = copied_snapshot();
   copying.wait();  // By the other thread, which then releases the owner.
   write(array, 2);
   gate_.open();
@@ -354,6 +374,149 @@ TEST_F(WriteFenceTest, StaysRaisedFromOneSnapshotToTheNext) {
   EXPECT_THAT(fence_->calls(), ElementsAre("raise"));
   session().close();
   EXPECT_THAT(fence_->calls(), ElementsAre("raise", "lower"));
+}
+
+// Reads the elements of a tensor of the snapshot as a saver does.
+Tensor read(const Snapshot& snapshot, size_t index) {
+  const Tensor& tensor = snapshot.readable()[index].tensor;
+  const ReadElements elements = snapshot.pending(tensor);
+  if (!elements) return tensor;
+  constexpr size_t kPieceBytes = 1000;
+  Tensor result(tensor.dtype(), tensor.shape());
+  const std::span<std::byte> bytes = result.mutable_bytes();
+  for (size_t begin = 0; begin < bytes.size(); begin += kPieceBytes)
+    elements(begin, bytes.subspan(begin, std::min(kPieceBytes, bytes.size() - begin)));
+  return result;
+}
+
+// One snapshot, of arrays with equal elements, that is not copied.
+class ReadInPlaceTest : public WriteFenceTest {
+ protected:
+  ReadInPlaceTest() {
+    add(kSmall);
+    add(kSmall);
+    snapshot_ = snapshot();
+  }
+  bool is_pending(size_t index) const {
+    return bool(snapshot_->pending(snapshot_->readable()[index].tensor));
+  }
+
+  std::optional<Snapshot> snapshot_;
+};
+
+TEST_F(ReadInPlaceTest, ReadsWhatNothingWritesTo) {
+  EXPECT_TRUE(is_pending(0));
+  EXPECT_TRUE(has_all(read(*snapshot_, 0), 1));
+  EXPECT_TRUE(is_pending(0));
+  EXPECT_TRUE(has_all(read(*snapshot_, 0), 1)) << "a second time, as for another directory";
+}
+
+TEST_F(ReadInPlaceTest, ReadsTheCopyOfWhatIsWrittenTo) {
+  const ReadElements begun = snapshot_->pending(snapshot_->readable()[1].tensor);
+  write(arrays_[1], 2);
+  EXPECT_FALSE(is_pending(1));
+  EXPECT_TRUE(has_all(read(*snapshot_, 1), 1));
+  int64_t last = 0;
+  begun((kSmall - 1) * sizeof(last), std::as_writable_bytes(std::span(&last, 1)));
+  EXPECT_EQ(last, 1);
+  gate_.open();  // The other thread has begun to copy the first array.
+  EXPECT_TRUE(has_all(read(*snapshot_, 0), 1));
+}
+
+TEST_F(ReadInPlaceTest, CopiesNothingOnceTheSnapshotHasEnded) {
+  snapshot_.reset();
+  EXPECT_FALSE(fence_->has_pending());
+  write(arrays_[0], 2);
+  EXPECT_THAT(copied_here_, IsEmpty());
+  session().run(step_);
+  EXPECT_THAT(fence_->calls(), ElementsAre("raise", "lower"));
+}
+
+TEST_F(ReadInPlaceTest, MakesAWriterWaitForAPieceThatIsBeingRead) {
+  std::latch reading(1);
+  fence_->on_copy = [&](const ArrayView&) {
+    if (std::this_thread::get_id() == here_) return;
+    reading.count_down();
+    gate_.wait();
+  };
+  std::atomic<bool> has_written = false;
+  Tensor found;
+  std::thread reader([&] { found = read(*snapshot_, 1); });
+  reading.wait();
+  std::thread writer([&] {
+    write(arrays_[1], 2);
+    has_written = true;
+  });
+  // A writer that did not wait would be likely to be seen here.
+  for (int i = 0; i < 100; ++i) std::this_thread::yield();
+  EXPECT_FALSE(has_written);
+  gate_.open();
+  reader.join();
+  writer.join();
+  EXPECT_TRUE(has_all(found, 1));
+}
+
+TEST_F(ReadInPlaceTest, FailsIfAPieceCannotBeRead) {
+  fence_->on_copy = [](const ArrayView&) { throw std::runtime_error("the device is lost"); };
+  EXPECT_THAT([&] { read(*snapshot_, 0); },
+              ThrowsMessage<std::runtime_error>("the device is lost"));
+  write(arrays_[0], 2);
+  EXPECT_TRUE(is_pending(0)) << "the copy failed";
+  EXPECT_THAT([&] { read(*snapshot_, 0); },
+              ThrowsMessage<std::runtime_error>("the device is lost"));
+}
+
+TEST_F(ReadInPlaceTest, IsRefusedInAForkedChild) {
+  if (kHasThreadSanitizer)
+    GTEST_SKIP() << "ThreadSanitizer has no threads in the child of a process with threads";
+  EXPECT_EQ(run_in_child([&] {
+              try {
+                read(*snapshot_, 0);
+              } catch (const FailedPreconditionError&) {
+                snapshot_.reset();
+                return 0;
+              }
+              return 1;
+            }),
+            0);
+  EXPECT_TRUE(has_all(read(*snapshot_, 0), 1));
+}
+
+// Parts of a transposed matrix would be read in another order than its memory's.
+TEST_F(WriteFenceTest, CopiesTransposedMatricesBeforeTheyAreRead) {
+  Numbers& matrix = arrays_.emplace_back(kSmall * 2);
+  std::iota(matrix.begin(), matrix.end(), 0);
+  add_view([&matrix] {
+    return ArrayView{DType::kInt64,
+                     {kSmall, 2},
+                     reinterpret_cast<std::byte*>(matrix.data()),
+                     MemoryOrder::kColumnMajor};
+  });
+  const Snapshot before = snapshot();
+  EXPECT_FALSE(before.pending(before.readable()[0].tensor));
+  EXPECT_EQ(before.readable()[0].tensor.flat<int64_t>()[1], static_cast<int64_t>(kSmall));
+}
+
+// Without threads, what they would copy is copied here at once.
+TEST_F(WriteFenceTest, CopiesFromTheBeginningAfterASaveThatDidNotEndBeforeTheWrites) {
+  const NoThreads none;
+  Numbers& array = add(kSmall);
+  std::optional<Snapshot> held;
+  const auto copies_at_once = [&] {
+    copied_here_.clear();
+    held = snapshot();
+    return was_copied_here(array);
+  };
+  EXPECT_FALSE(copies_at_once());
+  write(array, 2);
+  EXPECT_TRUE(copies_at_once());
+  write(array, 3);
+  EXPECT_TRUE(copies_at_once());
+  held.reset();
+  write(array, 4);
+  EXPECT_FALSE(copies_at_once());
+  held.reset();
+  EXPECT_FALSE(copies_at_once());
 }
 
 // The other thread is held at the first array until this thread copies the second one, as it does
@@ -505,6 +668,24 @@ class FencedStepsTest : public WriteFenceTest {
       ASSERT_TRUE(has_all(each.tensor, step)) << each.name << " at step " << step;
   }
 
+  // Another thread reads each snapshot while the next steps run.
+  void run_steps_beside_a_reader(int64_t num_steps) {
+    std::thread reader;
+    int64_t step = 1;
+    on_step_ = [&] { write_all(step + 1, Writer::kAnnounces); };
+    for (; step <= num_steps; ++step) {
+      if (step % 3 == 1) {
+        if (reader.joinable()) reader.join();
+        reader = std::thread([this, step, held = snapshot()] {
+          for (size_t i = 0; i < arrays_.size(); ++i)
+            EXPECT_TRUE(has_all(read(held, i), step)) << i << " at step " << step;
+        });
+      }
+      session().run(step_);
+    }
+    reader.join();
+  }
+
   // Holds up to two snapshots beside the latest one.
   void run_steps(int64_t num_steps) {
     std::deque<Snapshot> held;
@@ -530,6 +711,16 @@ TEST_F(FencedStepsTest, TearNoSnapshot) {
   for (const size_t size : {1024, 1100, 1300}) add(size);
   run_steps(kHasThreadSanitizer ? 1'000 : 20'000);
   EXPECT_TRUE(fence_->was_called_here());
+}
+
+TEST_F(FencedStepsTest, TearNoSnapshotThatIsReadMeanwhile) {
+  const ScopedSchedulingHook hook([]() noexcept {
+    thread_local int count = 0;
+    if (++count % 4 == 0) std::this_thread::yield();
+  });
+  graph_.set_checks_snapshots(false);
+  for (const size_t size : {1024, 3000, 1100, 40'000}) add(size);
+  run_steps_beside_a_reader(kHasThreadSanitizer ? 300 : 3'000);
 }
 
 TEST_F(FencedStepsTest, TearNoSnapshotOfLargeArrays) {

@@ -30,7 +30,7 @@ bool is_small(const SaveSource& source, const RankState& state) {
   const auto fits = [&](const NamedTensor& each) {
     return each.tensor.dtype() != DType::kString && state.part_of(each.name) == nullptr;
   };
-  return std::ranges::all_of(source.snapshot().tensors(), fits);
+  return std::ranges::all_of(source.snapshot().readable(), fits);
 }
 
 // The chief has made the directory.

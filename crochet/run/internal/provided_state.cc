@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
-#include "crochet/base/internal/process_bound.h"
 #include "crochet/engines/local/checked_copies.h"
 #include "crochet/engines/local/graph_fences.h"
 #include "crochet/engines/local/parallel_copier.h"
@@ -20,26 +19,6 @@
 #include "crochet/tensor/fmt.h"
 
 namespace crochet::inline v0::internal {
-
-// Copies for all such values of one graph.
-class StateCopier {
- public:
-  explicit StateCopier(int num_threads)
-      : copier_([num_threads] { return std::make_unique<local::ParallelCopier>(num_threads); }) {}
-
-  local::ParallelCopier& copier() { return *copier_; }
-
-  static std::shared_ptr<StateCopier> of(local::Graph& graph) {
-    const auto attached = graph.attached<StateCopier>();
-    if (!attached.empty()) return attached.front();
-    auto copier = std::make_shared<StateCopier>(graph.copy_threads());
-    graph.attach(copier);
-    return copier;
-  }
-
- private:
-  PerProcess<local::ParallelCopier> copier_;
-};
 
 namespace {
 
@@ -258,10 +237,7 @@ class RestoringVisitor final : public ListingVisitor {
 }  // namespace
 
 ProvidedState::ProvidedState(local::Graph& graph, std::string name, Visit visit)
-    : graph_(graph),
-      name_(std::move(name)),
-      visit_(std::move(visit)),
-      copier_(StateCopier::of(graph)) {
+    : graph_(graph), name_(std::move(name)), visit_(std::move(visit)) {
   SavingVisitor visitor(name_);
   Tracker here(&graph_, &visitor, "", 0);
   visit_(here);
@@ -312,10 +288,12 @@ CapturedState ProvidedState::copy(Guarded guarded) const {
     add(name, std::move(lent.tensor));
   }
   exchange_memory(std::move(memory));
-  copier_->copier().copy(copies);
+  (*graph_.copier())->copy(copies);
   const bool is_checked = checks && !fenced.empty();
-  for (auto& pending : graph_.fences().copy(std::move(fenced), copier_->copier()))
+  for (auto& pending : graph_.fences().guard(std::move(fenced), graph_.copier())) {
+    if (checks) checks->wait_for(pending);
     state.copies.push_back(std::move(pending));
+  }
   if (is_checked) state.copies.push_back(checks);
   return state;
 }

@@ -20,8 +20,6 @@ class Tracker;
 
 namespace internal {
 
-class StateCopier;
-
 // The state of a value whose structure may change: its parts are listed at each save, and their
 // arrays copied by several threads to memory that is kept; at a restore they are made first.
 // capture() copies arrays with a WriteFence in the background.
@@ -55,7 +53,6 @@ class ProvidedState final : public PartedSaveable {
   local::Graph& graph_;
   const std::string name_;
   const Visit visit_;
-  const std::shared_ptr<StateCopier> copier_;
 
   mutable std::mutex memory_mutex_;  // Several threads may take snapshots.
   mutable Memory memory_;            // Of the arrays of the last save, by their names; or in use.

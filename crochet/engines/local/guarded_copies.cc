@@ -1,0 +1,49 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/engines/local/guarded_copies.h"
+
+#include <utility>
+
+#include "crochet/engines/local/fence_state.h"
+
+namespace crochet::inline v0::local {
+namespace {
+
+constexpr const char* kWhat = "the copies of a snapshot";
+
+}  // namespace
+
+GuardedCopies::GuardedCopies(std::shared_ptr<FencedBatch> batch) : batch_(std::move(batch)) {}
+
+GuardedCopies::~GuardedCopies() {
+  if (owner_.is_here()) batch_->state().release(*batch_);
+}
+
+void GuardedCopies::wait() {
+  if (!batch_->is_done()) {
+    owner_.check(kWhat);
+    batch_->state().copy(*batch_);
+  }
+  if (batch_->error()) std::rethrow_exception(batch_->error());
+}
+
+void GuardedCopies::wait_until_readable() {
+  if (batch_->is_done() || batch_->copies() == FencedCopies::kOfAll) return wait();
+  owner_.check(kWhat);
+  for (const size_t array : batch_->transposed()) batch_->state().copy(*batch_, array);
+}
+
+bool GuardedCopies::is_pending(const Tensor& copy) const {
+  const auto array = batch_->array_of(copy);
+  if (!array) return false;
+  if (batch_->is_done()) return batch_->error() != nullptr;
+  owner_.check(kWhat);
+  return !batch_->state().is_copied(*batch_, *array);
+}
+
+void GuardedCopies::read(const Tensor& copy, size_t begin, std::span<std::byte> into) {
+  owner_.check(kWhat);
+  batch_->state().read(*batch_, batch_->array_of(copy).value(), begin, into, copy);
+}
+
+}  // namespace crochet::inline v0::local

@@ -1,0 +1,37 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "crochet/base/internal/process_owner.h"
+#include "crochet/engines/local/fenced_batch.h"
+#include "crochet/session/snapshot.h"
+
+namespace crochet::inline v0::local {
+
+// What a snapshot holds of a batch, for any time; its end is the end of the snapshot.
+//
+// In a forked child, all functions throw FailedPreconditionError if its parent had not made the
+// copies.
+class GuardedCopies final : public PendingCopies {
+ public:
+  explicit GuardedCopies(std::shared_ptr<FencedBatch> batch);
+  ~GuardedCopies() override;
+  GuardedCopies(const GuardedCopies&) = delete;
+  GuardedCopies& operator=(const GuardedCopies&) = delete;
+
+  void wait() override;
+  // Transposed arrays can only be copied as a whole.
+  void wait_until_readable() override;
+  bool is_pending(const Tensor& copy) const override;
+  void read(const Tensor& copy, size_t begin, std::span<std::byte> into) override;
+
+ private:
+  const ProcessOwner owner_;
+  const std::shared_ptr<FencedBatch> batch_;
+};
+
+}  // namespace crochet::inline v0::local

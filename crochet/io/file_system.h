@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,6 +12,7 @@
 
 #include "crochet/base/clock.h"
 #include "crochet/base/export.h"
+#include "crochet/base/read_bytes.h"
 
 namespace crochet::inline v0 {
 
@@ -38,7 +38,6 @@ class CROCHET_EXPORT WritableFile {
   }
   // The same for `num_bytes` bytes that `read` fills in, piece by piece: it gets the place of each
   // piece among them, and is called only when there is room for the piece.
-  using ReadBytes = std::function<void(size_t begin, std::span<std::byte> into)>;
   virtual uint32_t append_read_with_crc32c(uint32_t crc, size_t num_bytes, const ReadBytes& read);
   // Returns once the operating system has everything appended: it would survive the end of this
   // process, but not a power cut. After an error the file is dead: all further calls fail.

@@ -96,8 +96,7 @@ DeviceCopies::DeviceCopies(local::Graph& graph)
     : graph_(graph),
       fence_(std::make_shared<DeviceFence>()),
       streams_([] { return std::make_unique<Streams>(); }),
-      waiting_(std::make_shared<PerProcess<local::ParallelCopier>>(
-          [] { return std::make_unique<local::ParallelCopier>(kWaitingThreads); })) {}
+      waiting_(local::make_shared_copier(kWaitingThreads)) {}
 
 DeviceCopies::~DeviceCopies() = default;
 

@@ -53,8 +53,7 @@ class DeviceCopies {
   PinnedMemory memory_;
   const std::shared_ptr<DeviceFence> fence_;
   PerProcess<Streams> streams_;
-  const std::shared_ptr<PerProcess<local::ParallelCopier>>
-      waiting_;  // Its thread waits for the devices.
+  const local::SharedCopier waiting_;  // Its thread waits for the devices.
 };
 
 }  // namespace crochet::inline v0::libtorch

@@ -13,10 +13,10 @@
 namespace crochet::inline v0::libtorch {
 
 // Announces each write of a LibTorch operator to a tensor on the CPU before it happens, so that
-// parameters and the state of optimizers are copied in the background while a step runs.
+// parameters and the state of optimizers are saved while a step runs.
 //
-// While copies are pending, an observer of operators is installed, which costs about 1 us for each
-// operator. It knows from an operator's schema to which arguments it writes. It does not see:
+// While a snapshot may need them, an observer of operators is installed, which costs about 1 us for
+// each operator. It knows from an operator's schema to which arguments it writes. It does not see:
 //
 // - writes by raw pointer (data_ptr(), accessors, from_blob aliases);
 // - writes that a schema does not have, as of batch norm to its running statistics: buffers of

@@ -25,7 +25,7 @@ const std::vector<NamedTensor>& Snapshot::readable() const {
   return tensors_;
 }
 
-ReadElements Snapshot::pending(const Tensor& tensor) const {
+ReadBytes Snapshot::pending(const Tensor& tensor) const {
   for (const std::shared_ptr<PendingCopies>& copies : copies_)
     if (copies->is_pending(tensor))
       return [&copies = *copies, &tensor](size_t begin, std::span<std::byte> into) {
@@ -41,7 +41,7 @@ void Snapshot::verify() const {
           "\"{}\" was opened for writing while a snapshot held it: the snapshot may mix several "
           "steps",
           tensors_[i].name));
-  for (const std::shared_ptr<PendingCopies>& copies : copies_) copies->wait_until_readable();
+  static_cast<void>(readable());
   for (const std::shared_ptr<PendingCopies>& copies : copies_) copies->verify();
 }
 

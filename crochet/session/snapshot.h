@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "crochet/base/export.h"
+#include "crochet/base/read_bytes.h"
 #include "crochet/tensor/tensor.h"
 
 namespace crochet::inline v0 {
@@ -19,9 +19,6 @@ struct NamedTensor {
   std::string name;
   Tensor tensor;
 };
-
-// Fills `into` with the bytes of a tensor's elements, row-major, from byte `begin` on.
-using ReadElements = std::function<void(size_t begin, std::span<std::byte> into)>;
 
 // Copies for a snapshot that are still being made, or that are only made if they are needed.
 //
@@ -35,11 +32,11 @@ class CROCHET_EXPORT PendingCopies {
   virtual void wait_until_readable() { wait(); }
   // True if they fill this tensor, whose elements can be read only by read() so far.
   virtual bool is_pending(const Tensor&) const { return false; }
-  // Reads bytes of the elements as ReadElements does, whether they are copied meanwhile or not.
+  // Reads bytes of the elements as ReadBytes does, whether they are copied meanwhile or not.
   // Requires: is_pending() was true. Throws the error that stopped the copies.
   virtual void read(const Tensor&, size_t /*begin*/, std::span<std::byte> /*into*/) {}
-  // Called once all copies of the snapshot are made. Throws: FailedPreconditionError that names
-  // values that are not of one step, as far as the engine can tell.
+  // Called once all tensors of the snapshot are readable. Throws: FailedPreconditionError that
+  // names values that are not of one step, as far as the engine can tell.
   virtual void verify() const {}
 };
 
@@ -73,7 +70,7 @@ class CROCHET_EXPORT Snapshot {
   const std::vector<NamedTensor>& readable() const;
   // How to read the elements of one of them if it has none yet; otherwise empty. The result is
   // valid as long as this snapshot.
-  ReadElements pending(const Tensor& tensor) const;
+  ReadBytes pending(const Tensor& tensor) const;
 
   // For savers: nothing needs the elements any more. The copies that are not made yet need not be.
   std::vector<std::shared_ptr<PendingCopies>> take_copies() { return std::exchange(copies_, {}); }

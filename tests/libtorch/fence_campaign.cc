@@ -60,7 +60,7 @@ Sums checksums_in_place(const crochet::Snapshot& snapshot) {
   for (const auto& [name, tensor] : snapshot.readable()) {
     if (tensor.dtype() == crochet::DType::kString) continue;
     uint32_t& sum = sums[name];
-    const crochet::ReadElements read = snapshot.pending(tensor);
+    const crochet::ReadBytes read = snapshot.pending(tensor);
     if (!read) sum = crochet::crc32c(tensor.bytes());
     for (size_t begin = 0; read && begin < tensor.num_bytes(); begin += buffer.size()) {
       const auto piece =

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "crochet/base/export.h"
+#include "crochet/base/read_bytes.h"
 #include "crochet/io/file_system.h"
 #include "crochet/tensor/tensor.h"
 #include "crochet/tensor/tensor_slice.h"
@@ -26,9 +27,8 @@ CROCHET_EXPORT const char* checkpoint_format_name(CheckpointFormat format);
 
 // A tensor for a CheckpointWriter, and how to read its elements if its memory does not have them.
 struct TensorToWrite {
-  TensorToWrite(const Tensor& its,
-                WritableFile::ReadBytes reads = {})  // NOLINT(google-explicit-constructor)
-      : tensor(its), read(std::move(reads)) {}
+  // Not explicit: most tensors have their elements.
+  TensorToWrite(const Tensor& its, ReadBytes reads = {}) : tensor(its), read(std::move(reads)) {}
 
   // With its elements, for formats that need them more than once.
   Tensor in_memory() const {
@@ -39,7 +39,7 @@ struct TensorToWrite {
   }
 
   const Tensor& tensor;
-  WritableFile::ReadBytes read;
+  ReadBytes read;
 };
 
 // Writes a checkpoint of any format, so that it is either complete or absent, whatever stops the

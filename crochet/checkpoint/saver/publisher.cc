@@ -70,7 +70,7 @@ void add_all(CheckpointWriter& writer, const SaveSource& source, const VariableS
     const auto [key, listed_slice] = selection.place_of(name);
     const SaveSliceInfo* const slice =
         listed_slice != nullptr ? listed_slice : source.place_of(name);
-    const TensorToWrite added(tensor, in_place ? snapshot.pending(tensor) : ReadElements());
+    const TensorToWrite added(tensor, in_place ? snapshot.pending(tensor) : ReadBytes());
     if (slice == nullptr)
       writer.add(key, added);
     else

@@ -59,8 +59,8 @@ class Publisher {
   std::string prefix_of(const std::string& save_path, std::optional<int64_t> global_step) const;
 
   // Writes to promise.ticket().prefix(). A checkpoint that an earlier attempt made durable is not
-  // written again; `when_durable` is called once the source's elements are no longer needed, long
-  // before this returns if a checkpoint is removed.
+  // written again. Calls `when_durable` as soon as the source's elements are no longer needed, and
+  // then removes old checkpoints, which can take long.
   using WhenDurable = std::function<void()>;
   void write(const SaveSource& source, SavePromise& promise, SpaceCheck check = SpaceCheck::kRefuse,
              const WhenDurable& when_durable = {});

@@ -162,17 +162,9 @@ void FenceState::read(FencedBatch& batch, size_t array, size_t begin, std::span<
   Lock lock(mutex_);
   if (batch.has_unclaimed(array)) {
     const ArrayView& from = batch.begin_reading(array).from;
-    lock.unlock();
-    internal::scheduling_point();
-    std::exception_ptr error;
-    try {
-      fence_.copy(from, into.data() - begin, begin, begin + into.size());
-    } catch (...) {
-      error = std::current_exception();
-    }
-    internal::scheduling_point();
-    lock.lock();
-    if (batch.end_reading(array)) end_array(batch, array, lock);
+    const std::exception_ptr error =
+        copy_bytes(from, into.data() - begin, begin, begin + into.size(), lock);
+    if (batch.end_use(array)) end_array(batch, array, lock);
     if (error) std::rethrow_exception(error);
     return;
   }
@@ -189,17 +181,25 @@ bool FenceState::is_copied(const FencedBatch& batch, size_t array) {
 
 void FenceState::copy_piece(FencedBatch& batch, size_t array, Lock& lock) noexcept {
   const FencedBatch::Piece piece = batch.claim(array);
+  const std::exception_ptr error =
+      copy_bytes(piece.copy.from, piece.copy.to, piece.begin, piece.end, lock);
+  if (error) batch.note_error(error);
+  if (batch.end_use(array)) end_array(batch, array, lock);
+}
+
+std::exception_ptr FenceState::copy_bytes(const ArrayView& from, std::byte* to, size_t begin,
+                                          size_t end, Lock& lock) noexcept {
   lock.unlock();
   internal::scheduling_point();
   std::exception_ptr error;
   try {
-    fence_.copy(piece.copy.from, piece.copy.to, piece.begin, piece.end);
+    fence_.copy(from, to, begin, end);
   } catch (...) {
     error = std::current_exception();
   }
   internal::scheduling_point();
   lock.lock();
-  if (batch.end_piece(array, std::move(error))) end_array(batch, array, lock);
+  return error;
 }
 
 void FenceState::end_array(FencedBatch& batch, size_t array, Lock& lock) noexcept {

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -74,6 +75,9 @@ class FenceState {
   void copy_piece(FencedBatch& batch, size_t array, Lock& lock) noexcept;
   void copy_pieces(FencedBatch& batch, size_t array, Lock& lock) noexcept;
   void copy_all(FencedBatch& batch, Lock& lock) noexcept;
+  // Calls WriteFence::copy() without the mutex; returns what it throws.
+  std::exception_ptr copy_bytes(const ArrayView& from, std::byte* to, size_t begin, size_t end,
+                                Lock& lock) noexcept;
   // Releases what an array needed that is copied or abandoned.
   void end_array(FencedBatch& batch, size_t array, Lock& lock) noexcept;
   // Forgets the batch if it has nothing to guard and no write to wait for.

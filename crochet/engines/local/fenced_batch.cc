@@ -20,8 +20,8 @@ uintptr_t address(const std::byte* byte) { return reinterpret_cast<uintptr_t>(by
 }  // namespace
 
 FencedBatch::FencedBatch(std::shared_ptr<WriteFence> fence, FenceState& state,
-                         std::vector<FencedArray> arrays,
-                         std::weak_ptr<PerProcess<ParallelCopier>> copier, FencedCopies copies)
+                         std::vector<FencedArray> arrays, SharedCopier::weak_type copier,
+                         FencedCopies copies)
     : fence_(std::move(fence)),
       state_(state),
       copier_(std::move(copier)),
@@ -102,18 +102,11 @@ FencedBatch::Piece FencedBatch::claim(size_t array) {
   return {.copy = copy, .begin = begin, .end = progress.claimed};
 }
 
-bool FencedBatch::end_piece(size_t array, std::exception_ptr error) {
-  if (error && !error_) error_ = std::move(error);
-  return end_use(array);
-}
-
 const ParallelCopier::Copy& FencedBatch::begin_reading(size_t array) {
   assert(has_unclaimed(array));
   ++progress_[array].num_using;
   return arrays_[array].copy;
 }
-
-bool FencedBatch::end_reading(size_t array) { return end_use(array); }
 
 bool FencedBatch::abandon(size_t array) {
   Progress& progress = progress_[array];

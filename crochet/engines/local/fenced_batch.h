@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "crochet/base/internal/process_bound.h"
 #include "crochet/engines/local/parallel_copier.h"
 #include "crochet/engines/local/write_fence.h"
 #include "crochet/tensor/tensor.h"
@@ -51,7 +50,7 @@ class FencedBatch final : public ParallelCopier::Work {
 
   // `copier` is used as long as it exists. Requires: no array is empty, and there is at least one.
   FencedBatch(std::shared_ptr<WriteFence> fence, FenceState& state, std::vector<FencedArray> arrays,
-              std::weak_ptr<PerProcess<ParallelCopier>> copier, FencedCopies copies);
+              SharedCopier::weak_type copier, FencedCopies copies);
 
   bool make_piece() override;
   size_t num_arrays() const { return arrays_.size(); }
@@ -82,15 +81,15 @@ class FencedBatch final : public ParallelCopier::Work {
   bool is_copied(size_t array) const { return progress_[array].is_copied; }
   // The error that stopped a copy, or null.
   const std::exception_ptr& error() const { return error_; }
-  // Requires: has_unclaimed().
+  // Until end_use(), the array does not count as copied. Requires: has_unclaimed(), so that a
+  // writer waits for one reading at most.
   Piece claim(size_t array);
-  // Ends a piece that was claimed. True if the array is copied now.
-  bool end_piece(size_t array, std::exception_ptr error);
-  // Between these, the array is not written to. Requires: has_unclaimed(), so that a writer waits
-  // for one reading at most.
   const ParallelCopier::Copy& begin_reading(size_t array);
   // True if the array is copied now.
-  bool end_reading(size_t array);
+  bool end_use(size_t array);
+  void note_error(const std::exception_ptr& error) {
+    if (!error_) error_ = error;
+  }
   // Ends an array that nobody needs to be copied. True if it may be taken now.
   bool abandon(size_t array);
   // What the array no longer needs once it is copied or abandoned, to be released without the
@@ -116,11 +115,10 @@ class FencedBatch final : public ParallelCopier::Work {
   template <typename Accept>
   std::optional<size_t> find(const std::byte* begin, const std::byte* end,
                              const Accept& accept) const;
-  bool end_use(size_t array);
 
   const std::shared_ptr<WriteFence> fence_;
   FenceState& state_;  // Of the fence.
-  const std::weak_ptr<PerProcess<ParallelCopier>> copier_;
+  const SharedCopier::weak_type copier_;
   const FencedCopies copies_;
   std::vector<FencedArray> arrays_;
   std::vector<Progress> progress_;  // By array.

@@ -210,8 +210,7 @@ Variable Graph::borrow(std::string name, BorrowedArray array) {
 
 void Graph::set_copy_threads(int num_threads) {
   crochet::internal::check_at_least("set_copy_threads: num_threads", num_threads, 0);
-  copier_ = std::make_shared<Copier>(
-      [num_threads] { return std::make_unique<ParallelCopier>(num_threads); });
+  copier_ = make_shared_copier(num_threads);
 }
 
 void Graph::saveable(std::string name, std::shared_ptr<Saveable> object) {

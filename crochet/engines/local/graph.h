@@ -134,8 +134,8 @@ class CROCHET_EXPORT Graph final : public crochet::Graph {
 
   // If set, a snapshot copies borrowed arrays of fixed shape in the background,
   // and operations that change borrowed arrays wait for it. Requires:
-  // nothing else changes them. Arrays with a WriteFence are always copied in the background, and
-  // operations do not wait for them.
+  // nothing else changes them. Arrays with a WriteFence are guarded by it instead, and operations
+  // do not wait for them.
   void set_background_copies(bool on) { background_copies_ = on; }
   bool background_copies() const { return background_copies_; }
   // Sets how many threads copy arrays and variables for snapshots, including the calling one; 0,

@@ -31,9 +31,9 @@ FencedArray fenced_array(const BorrowedArray& array, const ArrayView& view, std:
 
 GraphFences::~GraphFences() { close(); }
 
-std::vector<std::shared_ptr<PendingCopies>> GraphFences::guard(
-    FencedArrays arrays, const std::shared_ptr<PerProcess<ParallelCopier>>& copier,
-    FencedCopies copies) {
+std::vector<std::shared_ptr<PendingCopies>> GraphFences::guard(FencedArrays arrays,
+                                                               const SharedCopier& copier,
+                                                               FencedCopies copies) {
   std::vector<std::shared_ptr<PendingCopies>> pending;
   for (auto& [fence, guarded] : arrays) {
     add(fence);

@@ -39,9 +39,8 @@ class CROCHET_EXPORT GraphFences {
 
   // Raises the fences of the arrays. Threads of `copier` copy what is written to before the result,
   // which a snapshot holds, is destroyed. Throws: what WriteFence::raise() throws.
-  std::vector<std::shared_ptr<PendingCopies>> guard(
-      FencedArrays arrays, const std::shared_ptr<PerProcess<ParallelCopier>>& copier,
-      FencedCopies copies = FencedCopies::kOfWritten);
+  std::vector<std::shared_ptr<PendingCopies>> guard(FencedArrays arrays, const SharedCopier& copier,
+                                                    FencedCopies copies = FencedCopies::kOfWritten);
   // Lowers the fences that guard nothing, if this thread took the latest snapshot. Costs a load if
   // none is raised.
   void settle() {

@@ -236,4 +236,9 @@ void ParallelCopier::make_piece_of_work(std::unique_lock<std::mutex>& lock) {
   lock.lock();
 }
 
+SharedCopier make_shared_copier(int num_threads) {
+  return std::make_shared<PerProcess<ParallelCopier>>(
+      [num_threads] { return std::make_unique<ParallelCopier>(num_threads); });
+}
+
 }  // namespace crochet::inline v0::local

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "crochet/base/export.h"
+#include "crochet/base/internal/process_bound.h"
 #include "crochet/base/internal/thread.h"
 #include "crochet/engines/local/borrowed_array.h"
 #include "crochet/session/snapshot.h"
@@ -83,5 +84,9 @@ class CROCHET_EXPORT ParallelCopier {
   bool ending_ = false;
   std::vector<Thread> threads_;
 };
+
+// For several owners, and for batches that use it as long as an owner exists.
+using SharedCopier = std::shared_ptr<PerProcess<ParallelCopier>>;
+CROCHET_EXPORT SharedCopier make_shared_copier(int num_threads);
 
 }  // namespace crochet::inline v0::local

@@ -379,7 +379,7 @@ TEST_F(WriteFenceTest, StaysRaisedFromOneSnapshotToTheNext) {
 // Reads the elements of a tensor of the snapshot as a saver does.
 Tensor read(const Snapshot& snapshot, size_t index) {
   const Tensor& tensor = snapshot.readable()[index].tensor;
-  const ReadElements elements = snapshot.pending(tensor);
+  const ReadBytes elements = snapshot.pending(tensor);
   if (!elements) return tensor;
   constexpr size_t kPieceBytes = 1000;
   Tensor result(tensor.dtype(), tensor.shape());
@@ -412,7 +412,7 @@ TEST_F(ReadInPlaceTest, ReadsWhatNothingWritesTo) {
 }
 
 TEST_F(ReadInPlaceTest, ReadsTheCopyOfWhatIsWrittenTo) {
-  const ReadElements begun = snapshot_->pending(snapshot_->readable()[1].tensor);
+  const ReadBytes begun = snapshot_->pending(snapshot_->readable()[1].tensor);
   write(arrays_[1], 2);
   EXPECT_FALSE(is_pending(1));
   EXPECT_TRUE(has_all(read(*snapshot_, 1), 1));

@@ -22,7 +22,7 @@ namespace internal {
 
 // The state of a value whose structure may change: its parts are listed at each save, and their
 // arrays copied by several threads to memory that is kept; at a restore they are made first.
-// capture() copies arrays with a WriteFence in the background.
+// capture() guards arrays with a WriteFence, and copies only those that are written to.
 class ProvidedState final : public PartedSaveable {
  public:
   using Visit = std::function<void(Tracker& here)>;

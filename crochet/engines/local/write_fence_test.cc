@@ -7,12 +7,9 @@
 #include <algorithm>
 #include <atomic>
 #include <deque>
-#include <functional>
 #include <latch>
 #include <numeric>
-#include <optional>
 #include <random>
-#include <set>
 #include <stdexcept>
 #include <thread>
 
@@ -20,12 +17,11 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/engines/local/session.h"
 #include "crochet/testing/forked_child.h"
-#include "crochet/testing/local_variables.h"
 #include "crochet/testing/no_threads.h"
 #include "crochet/testing/sanitizers.h"
 #include "crochet/testing/scheduling.h"
+#include "crochet/testing/write_fence_fixture.h"
 
 namespace crochet::local {
 namespace {
@@ -34,134 +30,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::ThrowsMessage;
-
-using Numbers = std::vector<int64_t>;
-
-// Elements of the smallest array that is guarded, and of one that is copied in pieces.
-constexpr size_t kSmall = 1024;
-constexpr size_t kLarge = 700'000;
-
-bool has_all(const Tensor& tensor, int64_t value) {
-  return tensor.num_elements() > 0 &&
-         std::ranges::all_of(tensor.flat<int64_t>(), [=](int64_t x) { return x == value; });
-}
-
-// Closed at first.
-class Gate {
- public:
-  void wait() const { latch_.wait(); }
-  void open() {
-    if (!latch_.try_wait()) latch_.count_down();
-  }
-
- private:
-  std::latch latch_{1};
-};
-
-// Records its notifications. `on_copy` is called before each piece is copied or read.
-class RecordingFence final : public WriteFence {
- public:
-  struct Call {
-    std::string name;
-    std::thread::id thread;
-  };
-
-  void before_write(const Numbers& array) {
-    WriteFence::before_write(array.data(), array.data() + array.size());
-  }
-  std::vector<std::string> calls() const {
-    std::vector<std::string> names;
-    for (const Call& call : calls_) names.push_back(call.name);
-    return names;
-  }
-  // True if all notifications were on this thread.
-  bool was_called_here() const {
-    return std::ranges::all_of(
-        calls_, [](const Call& call) { return call.thread == std::this_thread::get_id(); });
-  }
-
-  std::function<void(const ArrayView& array)> on_copy;
-  std::function<void()> on_raise = [] {};
-
- private:
-  void raise() override {
-    on_raise();
-    calls_.push_back({"raise", std::this_thread::get_id()});
-  }
-  void lower() noexcept override {
-    EXPECT_FALSE(has_pending());
-    calls_.push_back({"lower", std::this_thread::get_id()});
-  }
-  void copy(const ArrayView& array, std::byte* to, size_t begin, size_t end) override {
-    on_copy(array);
-    WriteFence::copy(array, to, begin, end);
-  }
-
-  std::vector<Call> calls_;
-};
-
-// One thread copies in the background, once something is written, and does not begin before a gate
-// is opened. The thread of the test may copy at any time.
-class WriteFenceTest : public testing::Test {
- protected:
-  WriteFenceTest() {
-    graph_.set_copy_threads(2);
-    step_ = graph_.add({.name = "step", .changes_borrowed = true, .kernel = [this](KernelContext&) {
-                          on_step_();
-                        }});
-    fence_->on_copy = [this](const ArrayView& array) {
-      if (std::this_thread::get_id() == here_) {
-        copied_here_.insert(array.data);
-      } else {
-        gate_.wait();
-      }
-    };
-  }
-  ~WriteFenceTest() override { gate_.open(); }
-
-  // An array of equal elements, with the fence.
-  Numbers& add(size_t size, int64_t value = 1) {
-    Numbers& array = arrays_.emplace_back(size, value);
-    add_view([&array] { return view_of(array); });
-    return array;
-  }
-  void add_view(std::function<ArrayView()> view,
-                std::function<std::shared_ptr<const void>()> owner = {}) {
-    const std::string name = std::to_string(variables_.size());
-    variables_.push_back(
-        graph_.borrow(name, {.view = std::move(view), .fence = fence_, .owner = std::move(owner)}));
-  }
-  crochet::Session& session() {
-    if (!session_) session_ = graph_.new_session("");
-    return *session_;
-  }
-  Snapshot snapshot() { return session().snapshot(variables_); }
-  // Of which threads copy all arrays.
-  Snapshot copied_snapshot() {
-    Numbers& written = add(kSmall);
-    Snapshot result = snapshot();
-    fence_->before_write(written);
-    return result;
-  }
-  void write(Numbers& array, int64_t value) {
-    fence_->before_write(array);
-    std::ranges::fill(array, value);
-  }
-  bool was_copied_here(const Numbers& array) const {
-    return copied_here_.contains(reinterpret_cast<const std::byte*>(array.data()));
-  }
-
-  const std::thread::id here_ = std::this_thread::get_id();
-  Gate gate_;
-  std::set<const std::byte*> copied_here_;
-  std::deque<Numbers> arrays_;
-  std::shared_ptr<RecordingFence> fence_ = std::make_shared<RecordingFence>();
-  Graph graph_;
-  std::vector<Variable> variables_;
-  std::function<void()> on_step_ = [] {};
-  Operation step_;
-  std::unique_ptr<crochet::Session> session_;
-};
 
 TEST_F(WriteFenceTest, LetsAStepBeginBeforeTheCopiesAreMade) {
   Numbers& array = add(kSmall);
@@ -313,8 +181,8 @@ TEST_F(WriteFenceTest, LendsNoMemoryIntoWhichACopyIsBeingMade) {
   auto memory = std::make_shared<Numbers>(kSmall, 1);
   add_view([&] { return view_of(*memory); }, [&] { return memory; });
   std::latch copying(1);
-  fence_->on_copy = [&](const ArrayView& array) {
-    if (std::this_thread::get_id() == here_ || array.data != view_of(*memory).data) return;
+  fence_->on_copy = [&, first = view_of(*memory).data](const ArrayView& array) {
+    if (std::this_thread::get_id() == here_ || array.data != first) return;
     copying.count_down();
     gate_.wait();
   };
@@ -322,7 +190,6 @@ TEST_F(WriteFenceTest, LendsNoMemoryIntoWhichACopyIsBeingMade) {
     const Snapshot dropped = copied_snapshot();
     copying.wait();
   }
-  fence_->on_copy = [](const ArrayView&) {};
   memory = std::make_shared<Numbers>(kSmall, 2);
   const Snapshot after = snapshot();
   write(*memory, 3);
@@ -374,149 +241,6 @@ TEST_F(WriteFenceTest, StaysRaisedFromOneSnapshotToTheNext) {
   EXPECT_THAT(fence_->calls(), ElementsAre("raise"));
   session().close();
   EXPECT_THAT(fence_->calls(), ElementsAre("raise", "lower"));
-}
-
-// Reads the elements of a tensor of the snapshot as a saver does.
-Tensor read(const Snapshot& snapshot, size_t index) {
-  const Tensor& tensor = snapshot.readable()[index].tensor;
-  const ReadBytes elements = snapshot.pending(tensor);
-  if (!elements) return tensor;
-  constexpr size_t kPieceBytes = 1000;
-  Tensor result(tensor.dtype(), tensor.shape());
-  const std::span<std::byte> bytes = result.mutable_bytes();
-  for (size_t begin = 0; begin < bytes.size(); begin += kPieceBytes)
-    elements(begin, bytes.subspan(begin, std::min(kPieceBytes, bytes.size() - begin)));
-  return result;
-}
-
-// One snapshot, of arrays with equal elements, that is not copied.
-class ReadInPlaceTest : public WriteFenceTest {
- protected:
-  ReadInPlaceTest() {
-    add(kSmall);
-    add(kSmall);
-    snapshot_ = snapshot();
-  }
-  bool is_pending(size_t index) const {
-    return bool(snapshot_->pending(snapshot_->readable()[index].tensor));
-  }
-
-  std::optional<Snapshot> snapshot_;
-};
-
-TEST_F(ReadInPlaceTest, ReadsWhatNothingWritesTo) {
-  EXPECT_TRUE(is_pending(0));
-  EXPECT_TRUE(has_all(read(*snapshot_, 0), 1));
-  EXPECT_TRUE(is_pending(0));
-  EXPECT_TRUE(has_all(read(*snapshot_, 0), 1)) << "a second time, as for another directory";
-}
-
-TEST_F(ReadInPlaceTest, ReadsTheCopyOfWhatIsWrittenTo) {
-  const ReadBytes begun = snapshot_->pending(snapshot_->readable()[1].tensor);
-  write(arrays_[1], 2);
-  EXPECT_FALSE(is_pending(1));
-  EXPECT_TRUE(has_all(read(*snapshot_, 1), 1));
-  int64_t last = 0;
-  begun((kSmall - 1) * sizeof(last), std::as_writable_bytes(std::span(&last, 1)));
-  EXPECT_EQ(last, 1);
-  gate_.open();  // The other thread has begun to copy the first array.
-  EXPECT_TRUE(has_all(read(*snapshot_, 0), 1));
-}
-
-TEST_F(ReadInPlaceTest, CopiesNothingOnceTheSnapshotHasEnded) {
-  snapshot_.reset();
-  EXPECT_FALSE(fence_->has_pending());
-  write(arrays_[0], 2);
-  EXPECT_THAT(copied_here_, IsEmpty());
-  session().run(step_);
-  EXPECT_THAT(fence_->calls(), ElementsAre("raise", "lower"));
-}
-
-TEST_F(ReadInPlaceTest, MakesAWriterWaitForAPieceThatIsBeingRead) {
-  std::latch reading(1);
-  fence_->on_copy = [&](const ArrayView&) {
-    if (std::this_thread::get_id() == here_) return;
-    reading.count_down();
-    gate_.wait();
-  };
-  std::atomic<bool> has_written = false;
-  Tensor found;
-  std::thread reader([&] { found = read(*snapshot_, 1); });
-  reading.wait();
-  std::thread writer([&] {
-    write(arrays_[1], 2);
-    has_written = true;
-  });
-  // A writer that did not wait would be likely to be seen here.
-  for (int i = 0; i < 100; ++i) std::this_thread::yield();
-  EXPECT_FALSE(has_written);
-  gate_.open();
-  reader.join();
-  writer.join();
-  EXPECT_TRUE(has_all(found, 1));
-}
-
-TEST_F(ReadInPlaceTest, FailsIfAPieceCannotBeRead) {
-  fence_->on_copy = [](const ArrayView&) { throw std::runtime_error("the device is lost"); };
-  EXPECT_THAT([&] { read(*snapshot_, 0); },
-              ThrowsMessage<std::runtime_error>("the device is lost"));
-  write(arrays_[0], 2);
-  EXPECT_TRUE(is_pending(0)) << "the copy failed";
-  EXPECT_THAT([&] { read(*snapshot_, 0); },
-              ThrowsMessage<std::runtime_error>("the device is lost"));
-}
-
-TEST_F(ReadInPlaceTest, IsRefusedInAForkedChild) {
-  if (kHasThreadSanitizer)
-    GTEST_SKIP() << "ThreadSanitizer has no threads in the child of a process with threads";
-  EXPECT_EQ(run_in_child([&] {
-              try {
-                read(*snapshot_, 0);
-              } catch (const FailedPreconditionError&) {
-                snapshot_.reset();
-                return 0;
-              }
-              return 1;
-            }),
-            0);
-  EXPECT_TRUE(has_all(read(*snapshot_, 0), 1));
-}
-
-// Parts of a transposed matrix would be read in another order than its memory's.
-TEST_F(WriteFenceTest, CopiesTransposedMatricesBeforeTheyAreRead) {
-  Numbers& matrix = arrays_.emplace_back(kSmall * 2);
-  std::iota(matrix.begin(), matrix.end(), 0);
-  add_view([&matrix] {
-    return ArrayView{DType::kInt64,
-                     {kSmall, 2},
-                     reinterpret_cast<std::byte*>(matrix.data()),
-                     MemoryOrder::kColumnMajor};
-  });
-  const Snapshot before = snapshot();
-  EXPECT_FALSE(before.pending(before.readable()[0].tensor));
-  EXPECT_EQ(before.readable()[0].tensor.flat<int64_t>()[1], static_cast<int64_t>(kSmall));
-}
-
-// Without threads, what they would copy is copied here at once.
-TEST_F(WriteFenceTest, CopiesFromTheBeginningAfterASaveThatDidNotEndBeforeTheWrites) {
-  const NoThreads none;
-  Numbers& array = add(kSmall);
-  std::optional<Snapshot> held;
-  const auto copies_at_once = [&] {
-    copied_here_.clear();
-    held = snapshot();
-    return was_copied_here(array);
-  };
-  EXPECT_FALSE(copies_at_once());
-  write(array, 2);
-  EXPECT_TRUE(copies_at_once());
-  write(array, 3);
-  EXPECT_TRUE(copies_at_once());
-  held.reset();
-  write(array, 4);
-  EXPECT_FALSE(copies_at_once());
-  held.reset();
-  EXPECT_FALSE(copies_at_once());
 }
 
 // The other thread is held at the first array until this thread copies the second one, as it does

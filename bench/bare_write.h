@@ -6,17 +6,22 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <stdexcept>
 #include <string>
 
 #include <liburing.h>
 
+#include "crochet/io/crc32c.h"
+
+constexpr size_t kBareBlockBytes = size_t{1} << 20;
+
 // Writes a new file exactly as fio does when it measures the disk: with reserved space,
-// blocks of 1 MiB by io_uring and O_DIRECT, 16 at a time, synced at the end. Requires: `bytes` is
+// blocks of 1 MiB by io_uring and O_DIRECT, 16 at a time, synced at the end. Each block is also
+// read once, for a checksum, which every checkpoint needs; returns the sum. Requires: `bytes` is
 // page-aligned and consists of whole blocks. Throws: std::runtime_error.
-inline void write_bare(const std::string& path, std::span<const std::byte> bytes) {
-  constexpr size_t kBlockBytes = size_t{1} << 20;
+inline uint32_t write_bare(const std::string& path, std::span<const std::byte> bytes) {
   constexpr unsigned kDepth = 16;
   const auto check = [&](bool well, const char* call) {
     if (!well) throw std::runtime_error(path + ": " + call + " failed");
@@ -30,19 +35,22 @@ inline void write_bare(const std::string& path, std::span<const std::byte> bytes
   const auto wait_for_one = [&] {
     io_uring_cqe* done = nullptr;
     check(::io_uring_wait_cqe(&ring, &done) == 0, "io_uring_wait_cqe");
-    check(done->res == static_cast<int>(kBlockBytes), "write");
+    check(done->res == static_cast<int>(kBareBlockBytes), "write");
     ::io_uring_cqe_seen(&ring, done);
     --in_flight;
   };
-  for (size_t offset = 0; offset < bytes.size(); offset += kBlockBytes) {
+  uint32_t checksum = 0;
+  for (size_t offset = 0; offset < bytes.size(); offset += kBareBlockBytes) {
     if (in_flight == kDepth) wait_for_one();
-    ::io_uring_prep_write(::io_uring_get_sqe(&ring), file, bytes.data() + offset, kBlockBytes,
+    ::io_uring_prep_write(::io_uring_get_sqe(&ring), file, bytes.data() + offset, kBareBlockBytes,
                           offset);
     check(::io_uring_submit(&ring) == 1, "io_uring_submit");
     ++in_flight;
+    checksum = crochet::extend_crc32c(checksum, bytes.subspan(offset, kBareBlockBytes));
   }
   while (in_flight > 0) wait_for_one();
   check(::fdatasync(file) == 0, "fdatasync");
   ::io_uring_queue_exit(&ring);
   ::close(file);
+  return checksum;
 }

@@ -215,7 +215,7 @@ def claims(results, pairs):
       (f"time lost by {NAMES[kind]} / one memcpy of the state",
        [of_saves(r, "lost_s") / r["copy_s"] for r in results[kind]], wanted, False)
       for kind, wanted in (("replace", 0.3), ("update", 1.3), ("body", 1.3), ("compute", 0.3))]
-  rows.insert(0, ("time lost to bare writes of as many bytes, without crochet / the same memcpy",
+  rows.insert(0, ("time lost to bare writes of as many bytes, read once, without crochet / one memcpy",
                   [of_saves(r, "lost_s") / r["copy_s"] for r in results["disk"]], None, False))
   if any(any(results[name]) for name in PEERS):
     rows += [(f"time lost by {NAMES[kind]} / by the best peer",

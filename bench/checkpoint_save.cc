@@ -11,28 +11,25 @@
 //   body      arrays of the caller, Loop::run(body)
 //   compute   arrays of the caller, Loop::run(compute, update); computing takes longer than a copy
 //   alone     variables of the engine, without training: each save is waited for
-//   disk      trains as `replace`, but saves nothing: as many bytes of other memory are written
-//             to a file without crochet, which shows the cost of the machine itself
+//   disk      trains as `replace`, but saves nothing: as many bytes of other memory are written to
+//             a file without crochet, and read once for a checksum: the cost of the machine itself
 //
 // A save is published before the checkpoint that it replaces is removed, as fio's file is removed
 // outside its time. save_timeline.h defines the time that it loses. bench/checkpoint_report.py runs
 // this in turns with the peers.
 #include <algorithm>
-#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
-#include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "bare_write.h"
+#include "bare_writes_hook.h"
 #include "crochet/checkpoint/saver/background_saver.h"
 #include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/crochet.h"
@@ -66,48 +63,6 @@ class Computation {
 
  private:
   std::vector<float> values_ = std::vector<float>(4096, 1.0f);
-};
-
-// Writes other files whenever the timeline requests a save.
-class DiskHook final : public SessionRunHook {
- public:
-  DiskHook(const Options& options, Timeline& timeline)
-      : options_(options),
-        timeline_(timeline),
-        memory_(DType::kFloat, {static_cast<int64_t>(options.bytes / sizeof(float))}) {
-    uint64_t seed = 2;
-    fill_randomly(memory_.mutable_flat<float>(), seed);
-  }
-
-  std::optional<SessionRunArgs> before_run(SessionRunContext&) override {
-    timeline_.begin_step();
-    return {};
-  }
-  void after_run(SessionRunContext& context, const SessionRunValues&) override {
-    if (timeline_.is_over()) return context.request_stop("all files are written");
-    if (!timeline_.save_is_due()) return;
-    const auto took = std::make_shared<std::atomic<double>>(0);
-    const double start = now();
-    writer_ = std::jthread([this, took, start, number = num_files_++] {
-      const auto path = [this](int of) { return options_.dir + "/disk-" + std::to_string(of); };
-      write_bare(path(number), memory_.bytes());
-      *took = now() - start;
-      std::filesystem::remove(path(number - 1));
-    });
-    const auto written = [took]() -> std::optional<Written> {
-      const double seconds = *took;
-      if (seconds == 0) return {};
-      return Written{seconds, seconds};
-    };
-    timeline_.add({start, 0, now() - start, written});
-  }
-
- private:
-  const Options& options_;
-  Timeline& timeline_;
-  Tensor memory_;
-  int num_files_ = 0;
-  std::jthread writer_;  // Last: joins first.
 };
 
 // Saves a state that does not change.
@@ -184,24 +139,6 @@ void train_loop(const Options& options, std::vector<std::vector<float>> arrays, 
   }
 }
 
-// The exit code that ctest treats as a skipped test.
-constexpr int kCannotBeMeasured = 77;
-
-// Prints why if not: not every file system has O_DIRECT, nor every container io_uring.
-bool can_write_bare(const std::string& directory) {
-  std::filesystem::create_directories(directory);
-  const std::string path = directory + "/trial";
-  try {
-    const Tensor bytes(DType::kUint8, {1 << 20});
-    write_bare(path, bytes.bytes());
-    std::filesystem::remove(path);
-    return true;
-  } catch (const std::runtime_error& error) {
-    fmt::print(stderr, "checkpoint_save: the disk cannot be measured: {}\n", error.what());
-    return false;
-  }
-}
-
 nlohmann::json measure(const Options& options) {
   std::filesystem::create_directories(options.dir);
   auto arrays = random_arrays(options.bytes, options.variables);
@@ -211,7 +148,8 @@ nlohmann::json measure(const Options& options) {
     result = save_alone(options, std::move(arrays));
   } else if (options.kind == "disk") {
     Timeline timeline(options);
-    train_graph(options, std::move(arrays), std::make_shared<DiskHook>(options, timeline));
+    train_graph(options, std::move(arrays),
+                std::make_shared<BareWritesHook>(options, timeline, options.bytes));
     result = {{"step_s", timeline.step_s()},
               {"saves", timeline.report()},
               {"steps_s", timeline.durations()}};

@@ -13,6 +13,9 @@
 // waits for its loss, so that its duration is the GPU's; "lost_of_10_steps" is the time that a save
 // loses as a part of 10 steps. The program needs no CUDA toolkit, but a LibTorch with CUDA.
 //
+// With --bare it saves nothing: as many bytes of other memory are written to a file without
+// crochet, and read once for a checksum, which shows the cost of the machine itself.
+//
 // bench/peers/libtorch_checkpoint.py is the same training in Python, saved by its libraries;
 // bench/libtorch_report.py runs both in turns.
 #include <algorithm>
@@ -31,6 +34,7 @@
 #include <nlohmann/json.hpp>
 #include <torch/torch.h>
 
+#include "bare_writes_hook.h"
 #include "crochet/crochet.h"
 #include "crochet/libtorch/track_all.h"
 #include "random_arrays.h"
@@ -47,6 +51,7 @@ struct Options : SavingOptions {
   int64_t batch = 64;
   int threads = 1;
   std::string device = "cpu";
+  bool bare = false;
 };
 
 // LibTorch's part for GPUs is a library that nothing here refers to.
@@ -107,7 +112,11 @@ nlohmann::json measure(const Options& options) {
   net->to(device);
   torch::optim::Adam adam(net->parameters(), torch::optim::AdamOptions(1e-4));
   Timeline timeline(options);
-  const auto hook = std::make_shared<SavingHook>(options, timeline);
+  std::shared_ptr<SavingHook> saving;
+  if (!options.bare) saving = std::make_shared<SavingHook>(options, timeline);
+  const std::shared_ptr<SessionRunHook> hook =
+      options.bare ? std::make_shared<BareWritesHook>(options, timeline, bytes)
+                   : std::shared_ptr<SessionRunHook>(saving);
   std::vector<double> passes_s;
   std::vector<float> losses;  // Of the first steps.
 
@@ -126,21 +135,22 @@ nlohmann::json measure(const Options& options) {
   });
   losses.resize(std::min<size_t>(losses.size(), 3));
   const nlohmann::json saves = timeline.report();
-  return {{"name", "crochet"},
-          {"version", TORCH_VERSION},
-          {"bytes", bytes},
-          {"variables", variables},
-          {"threads", options.threads},
-          {"device", device.str()},
-          {"copy_s", copy_s},
-          {"passes_s", median(passes_s)},
-          {"step_s", timeline.step_s()},
-          {"steps_s", timeline.durations()},
-          {"saves", saves},
-          {"lost_of_10_steps", lost_part(saves, timeline.step_s(), 10)},
-          {"restore_s", hook->restore_s()},
-          {"extra_memory", hook->extra_memory()},
-          {"losses", losses}};
+  nlohmann::json result = {{"name", "crochet"},
+                           {"version", TORCH_VERSION},
+                           {"bytes", bytes},
+                           {"variables", variables},
+                           {"threads", options.threads},
+                           {"device", device.str()},
+                           {"copy_s", copy_s},
+                           {"passes_s", median(passes_s)},
+                           {"step_s", timeline.step_s()},
+                           {"steps_s", timeline.durations()},
+                           {"saves", saves},
+                           {"lost_of_10_steps", lost_part(saves, timeline.step_s(), 10)},
+                           {"losses", losses}};
+  if (saving)
+    result.update({{"restore_s", saving->restore_s()}, {"extra_memory", saving->extra_memory()}});
+  return result;
 }
 
 }  // namespace
@@ -154,8 +164,10 @@ int main(int argc, char** argv) {
       ->check(CLI::PositiveNumber);
   app.add_option("--threads", options.threads, "Threads of LibTorch")->check(CLI::PositiveNumber);
   app.add_option("--device", options.device, "Where the net is: cpu, cuda or cuda:1");
+  app.add_flag("--bare", options.bare, "Writes as many bytes without crochet instead of saving");
   CLI11_PARSE(app, argc, argv);
   try {
+    if (options.bare && !can_write_bare(options.dir)) return kCannotBeMeasured;
     std::filesystem::create_directories(options.dir);
     fmt::print("{}\n", measure(options).dump());
   } catch (const std::exception& error) {

@@ -15,7 +15,7 @@ import os
 import shutil
 import sys
 
-from checkpoint_report import (GIB, MEASURED_SAVES, MIB, Bench, best_peer, claims_table, durable, lost,
+from checkpoint_report import (GIB, MEASURED_SAVES, MIB, Bench, Missing, best_peer, claims_table, durable, lost,
                                main_table, median, of_saves)
 from document import machine, replace_section
 
@@ -29,13 +29,22 @@ NAMES = {
     "torch_checkpointing_2": "torch_checkpointing with two writers",
 }
 PEERS = tuple(NAMES)[1:]
+BARE = "bare writes of as many bytes, read once, without crochet"
 SAME = 1e-3  # Losses of the first steps, whose sums are rounded differently.
 
 
 class LibtorchBench(Bench):
   program = "libtorch_checkpoint"
-  names = NAMES
+  names = {**NAMES, "bare": BARE}
   peer_seconds = 600  # Steps take a second.
+
+  def bare(self, arguments, size, variables):
+    """The same training, whose saves are bare writes; None where the disk cannot be measured."""
+    try:
+      return self.run_crochet([*arguments, "--bare"], size, variables)
+    except Missing as error:
+      self.failures["bare"].append(str(error))
+      return None
 
 
 def measure_rounds(bench, options):
@@ -44,6 +53,7 @@ def measure_rounds(bench, options):
   for i in range(options.rounds):
     print(f"round {i + 1} of {options.rounds}", file=sys.stderr)
     results["crochet"].append(bench.run_crochet(arguments, options.size, options.variables))
+    results["bare"].append(bench.bare(arguments, options.size, options.variables))
     for name in PEERS:
       results[name].append(bench.peer(name, options.size, options.variables, arguments))
     results["load"].append(os.getloadavg()[0])
@@ -74,7 +84,9 @@ def claims(results):
        True),
       ("crochet blocks, ms", [of_saves(r, "blocked_s") * 1000 for r in ours], 1, False),
       ("time lost by crochet / one memcpy of the state",
-       [of_saves(r, "lost_s") / r["copy_s"] for r in ours], 0.3, False)]
+       [of_saves(r, "lost_s") / r["copy_s"] for r in ours], 0.3, False),
+      (f"time lost to {BARE} / one memcpy",
+       [of_saves(r, "lost_s") / r["copy_s"] for r in results["bare"] if r], None, False)]
   for text, what, ratio, wanted, more_is_better in (
       ("time lost by crochet / by the best peer", lost, lambda a, b: a / b, 0.1, False),
       ("rate of a durable save / the fastest peer's", durable, lambda a, b: b / a, 2, True)):

@@ -95,6 +95,9 @@ class Dcp(AsyncSaver):
     dcp.load(state, checkpoint_id=place)
     self.take(state)
 
+  def close(self):
+    torch.distributed.destroy_process_group()  # Its threads may otherwise end the process with an abort.
+
 
 class DcpStager(Dcp):
   """The same with a DefaultStager that keeps its memory and copies while the next step computes."""

@@ -16,6 +16,8 @@
 #include "crochet/crochet.h"
 #include "random_arrays.h"
 #include "save_timeline.h"
+#include "timeline_hook.h"
+#include "timing.h"
 
 // The exit code that ctest treats as a skipped test.
 constexpr int kCannotBeMeasured = 77;
@@ -37,12 +39,12 @@ inline bool can_write_bare(const std::string& directory) {
 
 // In place of the saving hook: whenever the timeline requests a save, a thread writes as many bytes
 // of other memory without crochet. What training loses to that is the machine's own cost of a save.
-class BareWritesHook final : public crochet::SessionRunHook {
+class BareWritesHook final : public TimelineHook {
  public:
   // `num_bytes` is rounded up to whole blocks of write_bare().
   BareWritesHook(const SavingOptions& options, Timeline& timeline, size_t num_bytes)
-      : options_(options),
-        timeline_(timeline),
+      : TimelineHook(timeline),
+        options_(options),
         memory_(crochet::DType::kFloat,
                 {static_cast<int64_t>((num_bytes + kBareBlockBytes - 1) / kBareBlockBytes *
                                       kBareBlockBytes / sizeof(float))}) {
@@ -50,13 +52,8 @@ class BareWritesHook final : public crochet::SessionRunHook {
     fill_randomly(memory_.mutable_flat<float>(), seed);
   }
 
-  std::optional<crochet::SessionRunArgs> before_run(crochet::SessionRunContext&) override {
-    timeline_.begin_step();
-    return {};
-  }
-  void after_run(crochet::SessionRunContext& context, const crochet::SessionRunValues&) override {
-    if (timeline_.is_over()) return context.request_stop("all files are written");
-    if (!timeline_.save_is_due()) return;
+ protected:
+  Timeline::Save save(crochet::SessionRunContext&) override {
     const auto took = std::make_shared<std::atomic<double>>(0);
     const double start = now();
     writer_ = std::jthread([this, took, start, number = num_files_++] {
@@ -68,12 +65,11 @@ class BareWritesHook final : public crochet::SessionRunHook {
       if (seconds == 0) return {};
       return Written{seconds, seconds};
     };
-    timeline_.add({start, 0, now() - start, written});
+    return {start, 0, now() - start, written};
   }
 
  private:
   const SavingOptions& options_;
-  Timeline& timeline_;
   crochet::Tensor memory_;
   int num_files_ = 0;
   std::jthread writer_;  // Last: joins first.

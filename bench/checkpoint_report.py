@@ -208,15 +208,20 @@ def lost(result):
   return max(of_saves(result, "lost_s"), 0.001)
 
 
+def lost_copies(rounds):
+  """The time lost in each round, in copies of the state."""
+  return [of_saves(r, "lost_s") / r["copy_s"] for r in rounds if r]
+
+
 def claims(results, pairs):
   """(name, the ratio in each round, the target or None, whether more is better)."""
   rounds = range(len(results["alone"]))
   rows = [
       (f"time lost by {NAMES[kind]} / one memcpy of the state",
-       [of_saves(r, "lost_s") / r["copy_s"] for r in results[kind]], wanted, False)
+       lost_copies(results[kind]), wanted, False)
       for kind, wanted in (("replace", 0.3), ("update", 1.3), ("body", 1.3), ("compute", 0.3))]
   rows.insert(0, ("time lost to bare writes of as many bytes, read once, without crochet / one memcpy",
-                  [of_saves(r, "lost_s") / r["copy_s"] for r in results["disk"]], None, False))
+                  lost_copies(results["disk"]), None, False))
   if any(any(results[name]) for name in PEERS):
     rows += [(f"time lost by {NAMES[kind]} / by the best peer",
               [lost(results[kind][i]) / max(best_peer(results, i, lost), 0.001) for i in rounds],

@@ -14,9 +14,9 @@
 //   disk      trains as `replace`, but saves nothing: as many bytes of other memory are written to
 //             a file without crochet, and read once for a checksum: the cost of the machine itself
 //
-// A save is published before the checkpoint that it replaces is removed, as fio's file is removed
-// outside its time. save_timeline.h defines the time that it loses. bench/checkpoint_report.py runs
-// this in turns with the peers.
+// Every checkpoint is kept, except by `alone`, which publishes one before it removes the one
+// before, as fio's file is removed outside its time. save_timeline.h defines the time that a save
+// loses. bench/checkpoint_report.py runs this in turns with the peers.
 #include <algorithm>
 #include <filesystem>
 #include <memory>

@@ -113,10 +113,11 @@ nlohmann::json measure(const Options& options) {
   torch::optim::Adam adam(net->parameters(), torch::optim::AdamOptions(1e-4));
   Timeline timeline(options);
   std::shared_ptr<SavingHook> saving;
-  if (!options.bare) saving = std::make_shared<SavingHook>(options, timeline);
-  const std::shared_ptr<SessionRunHook> hook =
-      options.bare ? std::make_shared<BareWritesHook>(options, timeline, bytes)
-                   : std::shared_ptr<SessionRunHook>(saving);
+  std::shared_ptr<SessionRunHook> hook;
+  if (options.bare)
+    hook = std::make_shared<BareWritesHook>(options, timeline, bytes);
+  else
+    hook = saving = std::make_shared<SavingHook>(options, timeline);
   std::vector<double> passes_s;
   std::vector<float> losses;  // Of the first steps.
 

@@ -15,8 +15,8 @@ import os
 import shutil
 import sys
 
-from checkpoint_report import (GIB, MEASURED_SAVES, MIB, Bench, Missing, best_peer, claims_table, durable, lost,
-                               main_table, median, of_saves)
+from checkpoint_report import (GIB, MEASURED_SAVES, MIB, Bench, Missing, best_peer,
+                               claims_table, durable, lost, lost_copies, main_table, median, of_saves)
 from document import machine, replace_section
 
 NAMES = {
@@ -84,9 +84,8 @@ def claims(results):
        True),
       ("crochet blocks, ms", [of_saves(r, "blocked_s") * 1000 for r in ours], 1, False),
       ("time lost by crochet / one memcpy of the state",
-       [of_saves(r, "lost_s") / r["copy_s"] for r in ours], 0.3, False),
-      (f"time lost to {BARE} / one memcpy",
-       [of_saves(r, "lost_s") / r["copy_s"] for r in results["bare"] if r], None, False)]
+       lost_copies(ours), 0.3, False),
+      (f"time lost to {BARE} / one memcpy", lost_copies(results["bare"]), None, False)]
   for text, what, ratio, wanted, more_is_better in (
       ("time lost by crochet / by the best peer", lost, lambda a, b: a / b, 0.1, False),
       ("rate of a durable save / the fastest peer's", durable, lambda a, b: b / a, 2, True)):

@@ -14,6 +14,7 @@
 #include "crochet/crochet.h"
 #include "page_cache.h"
 #include "save_timeline.h"
+#include "timeline_hook.h"
 
 // A line of /proc/self/status in bytes: "VmRSS:" is the memory in use, "VmHWM:" its peak, which
 // writing to clear_refs resets.
@@ -25,39 +26,15 @@ inline size_t memory(std::string_view line_name) {
 }
 inline void forget_peak_memory() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
-// Saves between steps whenever the timeline requests it, and ends the run.
-class SavingHook final : public crochet::SessionRunHook {
+// Saves in the background whenever the timeline requests it.
+class SavingHook final : public TimelineHook {
  public:
   SavingHook(const SavingOptions& options, Timeline& timeline, int shards = 1)
-      : options_(options),
-        timeline_(timeline),
+      : TimelineHook(timeline),
+        options_(options),
         saver_({.num_shards = shards, .max_to_keep = options.saves}),
         background_(saver_) {}
 
-  std::optional<crochet::SessionRunArgs> before_run(crochet::SessionRunContext&) override {
-    timeline_.begin_step();
-    return {};
-  }
-  void after_run(crochet::SessionRunContext& context, const crochet::SessionRunValues&) override {
-    if (timeline_.is_over()) return context.request_stop("all saves are made");
-    if (!timeline_.save_is_due()) return;
-    if (!baseline_) {
-      baseline_ = memory("VmRSS:");
-      forget_peak_memory();
-    }
-    const double start = now();
-    crochet::Snapshot snapshot = saver_.snapshot(context.session());
-    const double snapshot_s = now() - start;
-    ticket_ = background_.enqueue(std::move(snapshot), options_.dir + "/model.ckpt",
-                                  static_cast<int64_t>(timeline_.steps()));
-    const double blocked_s = now() - start;
-    const auto written = [ticket = *ticket_]() -> std::optional<Written> {
-      if (!ticket.finished()) return {};
-      return Written{ticket.seconds(crochet::SaveStage::kDurable).value(),
-                     ticket.seconds(crochet::SaveStage::kPublished).value()};
-    };
-    timeline_.add({start, snapshot_s, blocked_s, written});
-  }
   // The state still exists: measures restoring it.
   void end(crochet::Session& session) override {
     background_.wait();
@@ -72,9 +49,28 @@ class SavingHook final : public crochet::SessionRunHook {
   double restore_s() const { return restore_s_; }
   size_t extra_memory() const { return peak_ - std::min(peak_, baseline_.value_or(0)); }
 
+ protected:
+  Timeline::Save save(crochet::SessionRunContext& context) override {
+    if (!baseline_) {
+      baseline_ = memory("VmRSS:");
+      forget_peak_memory();
+    }
+    const double start = now();
+    crochet::Snapshot snapshot = saver_.snapshot(context.session());
+    const double snapshot_s = now() - start;
+    ticket_ = background_.enqueue(std::move(snapshot), options_.dir + "/model.ckpt",
+                                  static_cast<int64_t>(steps()));
+    const double blocked_s = now() - start;
+    const auto written = [ticket = *ticket_]() -> std::optional<Written> {
+      if (!ticket.finished()) return {};
+      return Written{ticket.seconds(crochet::SaveStage::kDurable).value(),
+                     ticket.seconds(crochet::SaveStage::kPublished).value()};
+    };
+    return {start, snapshot_s, blocked_s, written};
+  }
+
  private:
   const SavingOptions& options_;
-  Timeline& timeline_;
   crochet::Saver saver_;
   crochet::BackgroundSaver background_;
   std::optional<size_t> baseline_;

@@ -105,7 +105,8 @@ class CROCHET_EXPORT Tracker {
   void add_provider(Provider provider);
   // True where sharded() tracks a value: expected is one array, by add_array("", ...).
   bool is_sharded() const { return shard_ != nullptr; }
-  // True while a value is given what a checkpoint has, which may have another size.
+  // True while a value is given what a checkpoint has, which may have another size. The elements
+  // follow when all parts are listed.
   bool is_restoring() const;
   // The name of the value, with those of what it is a part of.
   std::string name() const;
@@ -149,6 +150,9 @@ class CROCHET_EXPORT Tracker {
   }
   template <typename T>
   void track_value(T& value);
+  // The same for keys: a restore gives them their values at once.
+  template <typename T>
+  void track_keys(T& keys) const;
   template <typename T>
   void track_provider(T& value);
   template <typename T>
@@ -305,6 +309,14 @@ void Tracker::track_provider(T& value) {
                         make(stored, value);
                       }
                     }});
+}
+
+template <typename T>
+void Tracker::track_keys(T& keys) const {
+  Tracker here = *this;
+  visitor_->begin_keys();
+  here.track_value(keys);
+  visitor_->end_keys();
 }
 
 template <typename T>

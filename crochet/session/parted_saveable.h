@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "crochet/base/export.h"
+#include "crochet/session/part_values.h"
 #include "crochet/session/saveable.h"
 #include "crochet/session/stored_parts.h"
 
@@ -27,17 +28,13 @@ class CROCHET_EXPORT PartedSaveable : public Saveable {
   // The parts that it has once it is restored from a checkpoint that has `stored`. Changes nothing.
   // Throws: InvalidArgumentError if it cannot have the parts that are stored.
   virtual std::vector<StatePart> parts_for(const StoredParts& stored) const = 0;
-  // Takes the structure that `stored` describes, and the values in `state`, by key. Parts without a
-  // value keep theirs. Throws: InvalidArgumentError for a value that does not fit; then some parts
-  // may be changed.
-  virtual void restore_parts(const StoredParts& stored, const TensorMap& state) = 0;
+  // Takes the structure that `stored` describes, and has the values read into its parts: large ones
+  // are never in memory twice. Parts without a value keep theirs.
+  // Throws, here or when a value is read: InvalidArgumentError for a value that does not fit; then
+  // some parts may be changed.
+  virtual void restore_parts(const StoredParts& stored, PartValues& values) = 0;
 
-  void restore(const TensorMap& state) override {
-    StoredParts::Map stored;
-    for (const auto& [key, value] : state)
-      stored.emplace(key, StoredParts::Part{value.dtype(), value.shape()});
-    restore_parts(StoredParts(std::move(stored)), state);
-  }
+  void restore(const TensorMap& state) final;
 };
 
 }  // namespace crochet::inline v0

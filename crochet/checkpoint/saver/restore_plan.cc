@@ -19,6 +19,7 @@
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/file/checkpoint_pass.h"
+#include "crochet/checkpoint/saver/part_reads.h"
 #include "crochet/checkpoint/saver/restore_mismatch.h"
 #include "crochet/checkpoint/saver/stored_names.h"
 #include "crochet/io/path.h"
@@ -116,29 +117,23 @@ class RestorePlan {
   }
 
   RestoreReport execute(Session& session, StateOperations* operations) {
-    // Objects are small: all are read before anything is overwritten.
+    // Objects without parts are small: all are read before anything is overwritten.
     const std::vector<TensorMap> states = read_objects();
     if (operations != nullptr)
       run(*operations, session);
     else
       assign_variables(session);
+    internal::PartReads reads(reader_);
     for (size_t i = 0; i < objects_.size(); ++i) {
-      const RegisteredSaveable& object = *objects_[i].object;
-      try {
-        if (objects_[i].parted != nullptr)
-          objects_[i].parted->restore_parts(objects_[i].stored, states[i]);
-        else
-          object.object->restore(states[i]);
-      } catch (const InvalidArgumentError& error) {
-        const std::string message = fmt::format("checkpoint {}: \"{}\" cannot be restored: {}",
-                                                reader_.prefix(), object.name, error.what());
-        if (!object.optional) throw InvalidArgumentError(message);
-        log_warning(fmt::format("{}; it starts afresh", message));
-        std::erase(report_.restored, object.name);
-        report_.renamed.erase(object.name);
-        report_.missing.push_back(object.name);
+      const auto& [object, entries, parted, stored] = objects_[i];
+      if (parted != nullptr) {
+        reads.begin(object->name, *parted, stored, entries);
+      } else {
+        reads.finish();  // An object may need what was tracked before it.
+        restore(*object, states[i]);
       }
     }
+    reads.finish();
     return std::move(report_);
   }
 
@@ -148,12 +143,7 @@ class RestorePlan {
     Shape shape;  // Of the value assigned to it.
     bool is_converted;
   };
-  // An entry of an object.
-  struct Entry {
-    std::string key;                                // Within the object.
-    std::string name;                               // In the file.
-    std::optional<RestoreMismatch::Value> as = {};  // To be reshaped and converted to this.
-  };
+  using Entry = internal::PartEntry;
   using NamesByKey = std::map<std::string, std::string, std::less<>>;  // In the file, by key.
   struct ObjectPart {
     const RegisteredSaveable* object;
@@ -360,7 +350,8 @@ class RestorePlan {
     if (!fit) return;
     note_restored(full, found->first);
     Entry entry{part.key, found->first};
-    if (fit->is_converted || fit->shape != stored.shape) entry.as = {part.dtype, fit->shape};
+    if (fit->is_converted || fit->shape != stored.shape)
+      entry.as = StoredParts::Part{part.dtype, fit->shape};
     object.entries.push_back(std::move(entry));
   }
 
@@ -423,10 +414,12 @@ class RestorePlan {
     if (key != name) report_.renamed.emplace(name, key);
   }
 
+  // The states of objects without parts.
   std::vector<TensorMap> read_objects() const {
     std::vector<TensorRequest> requests;
     std::vector<std::pair<size_t, const Entry*>> places;  // Object and entry, by request.
     for (size_t i = 0; i < objects_.size(); ++i) {
+      if (objects_[i].parted != nullptr) continue;
       for (const Entry& entry : objects_[i].entries) {
         requests.push_back({entry.name});
         places.emplace_back(i, &entry);
@@ -436,20 +429,23 @@ class RestorePlan {
     std::vector<TensorMap> states(objects_.size());
     for (const size_t number : pass.order()) {
       const auto& [object, entry] = places[number];
-      Tensor value = pass.read(number);
-      states[object].emplace(entry->key, entry->as ? changed(*entry, std::move(value)) : value);
+      states[object].emplace(entry->key, pass.read(number));
     }
     return states;
   }
 
-  // The value as the type and shape that the program has.
-  Tensor changed(const Entry& entry, Tensor value) const {
-    Tensor result(entry.as->dtype, entry.as->shape);
-    if (value.dtype() == entry.as->dtype)
-      std::ranges::copy(value.bytes(), result.mutable_bytes().begin());
-    else
-      convert_value(entry.name, value, entry.as->dtype, result.mutable_bytes());
-    return result;
+  void restore(const RegisteredSaveable& object, const TensorMap& state) {
+    try {
+      object.object->restore(state);
+    } catch (const InvalidArgumentError& error) {
+      const std::string message =
+          internal::cannot_be_restored(reader_.prefix(), object.name, error);
+      if (!object.optional) throw InvalidArgumentError(message);
+      log_warning(fmt::format("{}; it starts afresh", message));
+      std::erase(report_.restored, object.name);
+      report_.renamed.erase(object.name);
+      report_.missing.push_back(object.name);
+    }
   }
 
   void assign_variables(Session& session) const {
@@ -485,20 +481,19 @@ class RestorePlan {
             [this, &pass, &part, number](std::span<std::byte> destination) {
               throw_if_signalled("restoring");
               if (part.is_converted)
-                convert_value(part.variable.name(), pass.read(number), part.variable.dtype(),
-                              destination);
+                convert_variable(part.variable, pass.read(number), destination);
               else
                 pass.read_into(number, destination);
             }};
   }
 
-  void convert_value(const std::string& name, const Tensor& stored, DType dtype,
-                     std::span<std::byte> destination) const {
+  void convert_variable(const Variable& variable, const Tensor& stored,
+                        std::span<std::byte> destination) const {
     try {
-      internal::convert(stored, dtype, destination);
+      internal::convert(stored, variable.dtype(), destination);
     } catch (const InvalidArgumentError& error) {
-      throw InvalidArgumentError(
-          fmt::format("checkpoint {}: \"{}\": {}", reader_.prefix(), name, error.what()));
+      throw InvalidArgumentError(fmt::format("checkpoint {}: \"{}\": {}", reader_.prefix(),
+                                             variable.name(), error.what()));
     }
   }
 
@@ -517,6 +512,7 @@ class RestorePlan {
       used_;  // Names of entries that the program uses, owned by the reader.
   RestoreMismatch mismatch_;
 };
+
 }  // namespace
 
 RestoreReport restore_state(Session& session, const CheckpointReader& reader,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "crochet/engines/local/copy_past_cache.h"
+#include "crochet/tensor/tensor.h"
 
 namespace crochet::inline v0::local {
 namespace {
@@ -92,15 +93,21 @@ void copy_out(const ArrayView& array, std::span<std::byte> destination) {
   copy_out(array, destination.data(), 0, destination.size());
 }
 
-void copy_in(std::span<const std::byte> source, const ArrayView& array) {
-  assert(source.size() == array.num_bytes());
-  if (must_be_transposed(array)) {
+void fill_array(const ArrayView& array,
+                const std::function<void(std::span<std::byte> elements)>& fill) {
+  const bool is_transposed = must_be_transposed(array);
+  if (!is_transposed && array.dtype != DType::kBool) return fill({array.data, array.num_bytes()});
+  Tensor row_major(array.dtype, array.shape);
+  const std::span<std::byte> bytes = row_major.mutable_bytes();
+  fill(bytes);
+  if (array.dtype == DType::kBool) static_cast<void>(row_major.flat<bool>());
+  if (is_transposed) {
     transpose(
-        source.data(), array.data,
+        bytes.data(), array.data,
         {.rows = array.shape[0], .columns = array.shape[1], .begin = 0, .end = array.shape[1]},
         element_size(array.dtype));
-  } else if (!source.empty()) {
-    std::memcpy(array.data, source.data(), source.size());
+  } else {
+    std::ranges::copy(bytes, array.data);
   }
 }
 

@@ -63,7 +63,10 @@ CROCHET_EXPORT void copy_out(const ArrayView& array, std::byte* destination, siz
                              size_t end);
 // The unit of parts in bytes: a row of a matrix that is transposed, otherwise 1. Not 0.
 CROCHET_EXPORT size_t part_unit(const ArrayView& array);
-// The inverse: copies row-major bytes into the array.
-CROCHET_EXPORT void copy_in(std::span<const std::byte> source, const ArrayView& array);
+// The inverse: gives the array the elements that `fill` writes, row-major, to memory of num_bytes()
+// bytes, which is the array's own if possible. Throws: as `fill`; InvalidArgumentError for a bool
+// that is neither 0 nor 1, which never reaches the array: reading it would be undefined.
+CROCHET_EXPORT void fill_array(const ArrayView& array,
+                               const std::function<void(std::span<std::byte> elements)>& fill);
 
 }  // namespace crochet::inline v0::local

@@ -79,7 +79,8 @@ TEST_P(CopyTest, CopiesBackIn) {
     std::vector<std::byte> copy(memory_.size());
     copy_out(view(order), copy);
     std::ranges::fill(memory_, std::byte{0});
-    copy_in(copy, view(order));
+    fill_array(view(order),
+               [&](std::span<std::byte> elements) { std::ranges::copy(copy, elements.begin()); });
     EXPECT_EQ(memory_, original);
   }
 }

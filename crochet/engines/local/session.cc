@@ -38,12 +38,6 @@ ArrayView bytes_of(const Tensor& tensor) {
           .data = const_cast<std::byte*>(bytes.data())};
 }
 
-// No invalid bool may reach the program's memory, where reading it is undefined: see
-// Tensor::flat().
-void check_bools(const Tensor& value) {
-  if (value.dtype() == DType::kBool) static_cast<void>(value.flat<bool>());
-}
-
 }  // namespace
 
 Session::Session(Graph& graph) : graph_(graph), copier_(graph.copier()) { follow_graph(); }
@@ -233,21 +227,13 @@ void Session::assign_owned(const Graph::VariableNode& node, const Assignment& as
     return assignment.fill(memory.value().mutable_bytes());
   memory.prepare_next();
   assignment.fill(memory.next().mutable_bytes());
-  check_bools(memory.next());
+  if (node.dtype == DType::kBool) static_cast<void>(memory.next().flat<bool>());
   memory.commit_next();
 }
 
 void Session::assign_borrowed(const Graph::VariableNode& node, const Assignment& assignment) {
   if (node.array.resize) node.array.resize(assignment.shape);
-  const ArrayView view = checked_view(node);
-  if (view.order == MemoryOrder::kRowMajor && view.dtype != DType::kBool) {
-    assignment.fill({view.data, view.num_bytes()});
-    return;
-  }
-  Tensor row_major(view.dtype, view.shape);
-  assignment.fill(row_major.mutable_bytes());
-  check_bools(row_major);
-  copy_in(row_major.bytes(), view);
+  fill_array(checked_view(node), assignment.fill);
 }
 
 void Session::close() {

@@ -40,6 +40,10 @@ class CROCHET_EXPORT PartVisitor {
   // Begins and ends the parts of such a provider, which must have just what is stored.
   virtual void begin_provider() {}
   virtual void end_provider() {}
+  // Begins and ends parts on whose values the parts after them depend: a restore reads them at
+  // once, but all others when the structure is complete.
+  virtual void begin_keys() {}
+  virtual void end_keys() {}
   // Keeps an object that parts refer to until the visit ends.
   virtual void keep(std::shared_ptr<const void> object) = 0;
 };

@@ -155,7 +155,7 @@ struct PartWalks {
       return;
     }
     if (stored.is_partial()) throw_partial_keys(here.prefix_);
-    here.track_at("keys", *keys);
+    here.beneath("keys").track_keys(*keys);
     const size_t size = stored_size(stored.beneath("values"));
     if (here.is_plan()) {
       for (size_t i = 0; i < size; ++i) {
@@ -229,7 +229,7 @@ struct PartWalks {
       return here.track_value(*keys);
     }
     if (here.stored().is_partial()) throw_partial_keys(here.prefix_);
-    here.track_value(*keys);
+    here.track_keys(*keys);
     if (here.is_plan()) return;
     value.clear();
     for (Key& key : *keys) value.insert(std::move(key));

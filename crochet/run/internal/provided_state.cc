@@ -22,18 +22,6 @@ namespace crochet::inline v0::internal {
 
 namespace {
 
-// The entries at and beneath `name`, by their names relative to it.
-TensorMap entries_of(const TensorMap& state, const std::string& name) {
-  if (name.empty()) return state;
-  TensorMap entries;
-  if (const auto own = state.find(name); own != state.end()) entries.emplace("", own->second);
-  const std::string start = name + '/';
-  for (auto each = state.lower_bound(start); each != state.end() && each->first.starts_with(start);
-       ++each)
-    entries.emplace(each->first.substr(start.size()), each->second);
-  return entries;
-}
-
 class ListingVisitor : public PartVisitor {
  public:
   explicit ListingVisitor(const std::string& value) : value_(value) {}
@@ -169,69 +157,113 @@ class PlanningVisitor final : public ListingVisitor {
 
 class RestoringVisitor final : public ListingVisitor {
  public:
-  RestoringVisitor(const std::string& value, const StoredParts& stored, const TensorMap& state)
-      : ListingVisitor(value), stored_(stored), state_(state) {}
+  // `num_unread` counts the parts that have not got their values.
+  RestoringVisitor(const std::string& value, const StoredParts& stored, PartValues& values,
+                   std::atomic<size_t>& num_unread)
+      : ListingVisitor(value), stored_(stored), values_(values), num_unread_(num_unread) {}
 
   Purpose purpose() const override { return Purpose::kRestore; }
   const StoredParts& stored() const override { return stored_; }
   void begin_provider() override { ++num_providers_; }
   void end_provider() override { --num_providers_; }
+  void begin_keys() override { ++num_keys_; }
+  void end_keys() override { --num_keys_; }
 
   void array(const std::string& name, local::BorrowedArray array) override {
     add_name(name);
-    const auto found = state_.find(name);
-    if (found == state_.end()) return check_may_lack(name);
+    const auto found = values_.parts().find(name);
+    if (found == values_.parts().end()) return check_may_lack(name);
     ++num_restored_;
-    const Tensor& value = found->second;
-    // No invalid bool may reach the program's memory, where reading it is undefined.
-    if (value.dtype() == DType::kBool) static_cast<void>(value.flat<bool>());
+    const StoredParts::Part& part = found->second;
+    const std::string full = full_name(name);
     const local::ArrayView before = array.view();
-    if (value.dtype() != before.dtype ||
-        !value.shape().is_compatible_with(local::possible_shape(array, before)))
-      throw_misfit(name, value, before);
-    if (array.resize) array.resize(value.shape());
-    const local::ArrayView view = array.view();
-    if (view.dtype != value.dtype() || view.shape != value.shape()) throw_misfit(name, value, view);
-    copy_in(value.bytes(), view);
+    check_fits(full, part, before.dtype, local::possible_shape(array, before));
+    if (array.resize) array.resize(part.shape);
+    read(name, [full, part, array = std::move(array)](PartValue& value) {
+      const local::ArrayView view = array.view();
+      check_fits(full, part, view.dtype, view.shape);
+      local::fill_array(view, [&](std::span<std::byte> elements) { value.read_into(elements); });
+    });
   }
 
   void object(const std::string& name, std::shared_ptr<Saveable> object) override {
     add_name(name);
-    const TensorMap entries = entries_of(state_, name);
-    if (entries.empty()) return check_may_lack(name);
-    num_restored_ += entries.size();
-    try {
-      object->restore(entries);
-    } catch (const InvalidArgumentError& error) {
-      throw InvalidArgumentError(fmt::format("\"{}\": {}", full_name(name), error.what()));
-    }
+    const std::vector<std::string> keys = keys_of(name);
+    if (keys.empty()) return check_may_lack(name);
+    num_restored_ += keys.size();
+    // Restored when its last entry is read.
+    const auto state = std::make_shared<TensorMap>();
+    for (const std::string& key : keys)
+      read(joined(name, key), [=, full = full_name(name), size = keys.size()](PartValue& value) {
+        state->emplace(key, value.read());
+        if (state->size() == size) restore_object(full, *object, *state);
+      });
   }
 
   // Throws: InvalidArgumentError if the value lacks a part that is stored.
   void check_all_restored() const {
-    if (num_restored_ < state_.size())
+    if (num_restored_ < values_.parts().size())
       throw InvalidArgumentError(
           fmt::format("{} of its {} stored parts were restored: the others were not made",
-                      num_restored_, state_.size()));
+                      num_restored_, values_.parts().size()));
   }
 
  private:
+  static std::string joined(const std::string& name, const std::string& key) {
+    if (name.empty()) return key;
+    return key.empty() ? name : join_path(name, key);
+  }
+
+  static void restore_object(const std::string& name, Saveable& object, const TensorMap& state) {
+    try {
+      object.restore(state);
+    } catch (const InvalidArgumentError& error) {
+      throw InvalidArgumentError(fmt::format("\"{}\": {}", name, error.what()));
+    }
+  }
+
+  static void check_fits(const std::string& name, const StoredParts::Part& part, DType dtype,
+                         const Shape& shape) {
+    if (part.dtype != dtype || !part.shape.is_compatible_with(shape))
+      throw InvalidArgumentError(fmt::format("\"{}\": found {} {}, expected {} {}", name,
+                                             part.dtype, part.shape, dtype, shape));
+  }
+
+  // Of the values at and beneath `name`, relative to it.
+  std::vector<std::string> keys_of(const std::string& name) const {
+    std::vector<std::string> keys;
+    const StoredParts::Map& parts = values_.parts();
+    if (parts.contains(name)) keys.emplace_back();
+    const std::string start = name.empty() ? "" : name + '/';
+    for (auto each = parts.upper_bound(start);
+         each != parts.end() && each->first.starts_with(start); ++each)
+      keys.push_back(each->first.substr(start.size()));
+    return keys;
+  }
+
+  // Keys are read at once.
+  void read(const std::string& name, PartValues::Take take) {
+    if (num_keys_ > 0) return values_.read_now(name, take);
+    ++num_unread_;
+    values_.read_later(name, [&unread = num_unread_, take = std::move(take)](PartValue& value) {
+      take(value);
+      --unread;
+    });
+  }
+
   // A part may be missing only if the restore was planned without it.
   void check_may_lack(const std::string& name) const {
     if (num_providers_ > 0 && !stored_.is_partial())
       throw InvalidArgumentError(fmt::format(
           "\"{}\" is not stored: make() has to leave what the checkpoint lacks", full_name(name)));
   }
-  [[noreturn]] void throw_misfit(const std::string& name, const Tensor& value,
-                                 const local::ArrayView& view) const {
-    throw InvalidArgumentError(fmt::format("\"{}\": found {}, expected {} {}", full_name(name),
-                                           describe(value), view.dtype, view.shape));
-  }
 
   const StoredParts& stored_;
-  const TensorMap& state_;
+  PartValues& values_;
+  std::atomic<size_t>& num_unread_;
   size_t num_restored_ = 0;
   int num_providers_ = 0;
+  int num_keys_ = 0;
 };
 
 }  // namespace
@@ -250,6 +282,9 @@ TensorMap ProvidedState::save() const { return copy(Guarded::kNow).tensors; }
 CapturedState ProvidedState::capture() const { return copy(Guarded::kInBackground); }
 
 CapturedState ProvidedState::copy(Guarded guarded) const {
+  if (num_unread_ > 0)
+    throw FailedPreconditionError(fmt::format(
+        "no snapshot: a restore of \"{}\" failed in the middle: it may hold half of it", name_));
   SavingVisitor visitor(name_);
   Tracker here(&graph_, &visitor, "", 0);
   visit_(here);
@@ -310,12 +345,14 @@ std::vector<StatePart> ProvidedState::parts_for(const StoredParts& stored) const
   return visitor.take_parts();
 }
 
-void ProvidedState::restore_parts(const StoredParts& stored, const TensorMap& state) {
+void ProvidedState::restore_parts(const StoredParts& stored, PartValues& values) {
   graph_.fences().drain();
-  RestoringVisitor visitor(name_, stored, state);
+  num_unread_ = 1;  // Until the structure is complete.
+  RestoringVisitor visitor(name_, stored, values, num_unread_);
   Tracker here(&graph_, &visitor, "", 0);
   visit_(here);
   visitor.check_all_restored();
+  --num_unread_;
 }
 
 std::map<std::string, Shape> ProvidedState::present_shapes() const {

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
@@ -35,7 +37,7 @@ class ProvidedState final : public PartedSaveable {
   TensorMap save() const override;
   CapturedState capture() const override;
   std::vector<StatePart> parts_for(const StoredParts& stored) const override;
-  void restore_parts(const StoredParts& stored, const TensorMap& state) override;
+  void restore_parts(const StoredParts& stored, PartValues& values) override;
 
   // The shapes that parts whose size may change have now, by their full names.
   std::map<std::string, Shape> present_shapes() const;
@@ -53,6 +55,8 @@ class ProvidedState final : public PartedSaveable {
   local::Graph& graph_;
   const std::string name_;
   const Visit visit_;
+
+  std::atomic<size_t> num_unread_ = 0;  // Parts that a restore has not given their values.
 
   mutable std::mutex memory_mutex_;  // Several threads may take snapshots.
   mutable Memory memory_;            // Of the arrays of the last save, by their names; or in use.

@@ -1,0 +1,118 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/saver/part_reads.h"
+
+#include <map>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "crochet/base/pending_signal.h"
+#include "crochet/checkpoint/file/checkpoint_pass.h"
+#include "crochet/tensor/convert.h"
+
+namespace crochet::inline v0::internal {
+namespace {
+
+// As the type and shape that the program has.
+class ValueInPass final : public PartValue {
+ public:
+  ValueInPass(const PartEntry& entry, const TensorInfo& stored, CheckpointPass& pass, size_t number)
+      : entry_(entry), stored_(stored), pass_(pass), number_(number) {}
+
+  Tensor read() override {
+    if (!entry_.as) return pass_.read(number_);
+    Tensor result(entry_.as->dtype, entry_.as->shape);
+    read_into(result.mutable_bytes());
+    return result;
+  }
+
+  void read_into(std::span<std::byte> destination) override {
+    if (!entry_.as || entry_.as->dtype == stored_.dtype)
+      return pass_.read_into(number_, destination);
+    try {
+      convert(pass_.read(number_), entry_.as->dtype, destination);
+    } catch (const InvalidArgumentError& error) {
+      throw InvalidArgumentError(fmt::format("\"{}\": {}", entry_.name, error.what()));
+    }
+  }
+
+ private:
+  const PartEntry& entry_;
+  const TensorInfo& stored_;
+  CheckpointPass& pass_;
+  const size_t number_;
+};
+
+const TensorInfo& info_of(const CheckpointReader& reader, const PartEntry& entry) {
+  return reader.tensors().find(entry.name)->second;
+}
+
+}  // namespace
+
+class PartReads::Values final : public PartValues {
+ public:
+  Values(const std::string& object, PartReads& reads, const std::vector<PartEntry>& entries)
+      : object_(object), reads_(reads) {
+    for (const PartEntry& entry : entries) {
+      const TensorInfo& info = info_of(reads.reader_, entry);
+      entries_.emplace(entry.key, &entry);
+      parts_.emplace(entry.key, entry.as.value_or(StoredParts::Part{info.dtype, info.shape}));
+    }
+  }
+
+  const StoredParts::Map& parts() const override { return parts_; }
+
+  void read_later(const std::string& key, Take take) override {
+    reads_.parts_.push_back({&object_, entries_.at(key), std::move(take)});
+  }
+
+  void read_now(const std::string& key, const Take& take) override {
+    const PartEntry& entry = *entries_.at(key);
+    CheckpointPass pass(reads_.reader_, {{entry.name}});
+    ValueInPass value(entry, info_of(reads_.reader_, entry), pass, 0);
+    take(value);
+  }
+
+ private:
+  const std::string& object_;
+  PartReads& reads_;
+  std::map<std::string, const PartEntry*> entries_;
+  StoredParts::Map parts_;
+};
+
+void PartReads::begin(const std::string& name, PartedSaveable& object, const StoredParts& stored,
+                      const std::vector<PartEntry>& entries) {
+  Values values(name, *this, entries);
+  try {
+    object.restore_parts(stored, values);
+  } catch (const InvalidArgumentError& error) {
+    throw InvalidArgumentError(cannot_be_restored(reader_.prefix(), name, error));
+  }
+}
+
+void PartReads::finish() {
+  const std::vector<Part> parts = std::exchange(parts_, {});
+  std::vector<TensorRequest> requests;
+  requests.reserve(parts.size());
+  for (const Part& part : parts) requests.push_back({part.entry->name});
+  CheckpointPass pass(reader_, requests);
+  for (const size_t number : pass.order()) {
+    throw_if_signalled("restoring");
+    const Part& part = parts[number];
+    ValueInPass value(*part.entry, info_of(reader_, *part.entry), pass, number);
+    try {
+      part.take(value);
+    } catch (const InvalidArgumentError& error) {
+      throw InvalidArgumentError(cannot_be_restored(reader_.prefix(), *part.object, error));
+    }
+  }
+}
+
+std::string cannot_be_restored(const std::string& prefix, const std::string& object,
+                               const InvalidArgumentError& error) {
+  return fmt::format("checkpoint {}: \"{}\" cannot be restored: {}", prefix, object, error.what());
+}
+
+}  // namespace crochet::inline v0::internal

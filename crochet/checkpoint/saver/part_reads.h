@@ -1,0 +1,53 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "crochet/base/error.h"
+#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/session/parted_saveable.h"
+
+namespace crochet::inline v0::internal {
+
+// An entry of an object.
+struct PartEntry {
+  std::string key;                           // Within the object.
+  std::string name;                          // In the file.
+  std::optional<StoredParts::Part> as = {};  // To be reshaped or converted to this.
+};
+
+// Gives objects with parts the values that a checkpoint has: first each its structure, then all of
+// them their values, which are read from the start of each data file to its end, into the memory of
+// arrays. Not thread-safe.
+class PartReads {
+ public:
+  // Requires: `reader` outlives this.
+  explicit PartReads(const CheckpointReader& reader) : reader_(reader) {}
+
+  // Gives the object its structure. Requires: it and the entries stay as they are until finish().
+  // Throws, as finish(): InvalidArgumentError for a value that does not fit; DataLossError.
+  void begin(const std::string& name, PartedSaveable& object, const StoredParts& stored,
+             const std::vector<PartEntry>& entries);
+  // Gives the objects since the last call their values.
+  void finish();
+
+ private:
+  class Values;
+  struct Part {
+    const std::string* object;
+    const PartEntry* entry;
+    PartValues::Take take;
+  };
+
+  const CheckpointReader& reader_;
+  std::vector<Part> parts_;  // To be read.
+};
+
+// "checkpoint runs/model-7: "adam" cannot be restored: ...".
+std::string cannot_be_restored(const std::string& prefix, const std::string& object,
+                               const InvalidArgumentError& error);
+
+}  // namespace crochet::inline v0::internal

@@ -172,6 +172,7 @@ std::shared_ptr<PendingCopies> ParallelCopier::copy_in_background(std::vector<Co
 }
 
 void ParallelCopier::drain() {
+  if (num_background_ == 0) return;
   std::unique_lock lock(mutex_);
   while (num_background_ > 0) {
     if (batches_.empty()) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -80,7 +81,8 @@ class CROCHET_EXPORT ParallelCopier {
   // Those with unclaimed pieces; those of waiting callers come first.
   std::vector<Batch*> batches_;
   std::vector<std::shared_ptr<Work>> works_;  // In which not all pieces are begun.
-  int num_background_ = 0;                    // Batches in the background that are not done.
+  // Batches in the background that are not done. Changed under the mutex.
+  std::atomic<int> num_background_ = 0;
   bool ending_ = false;
   std::vector<Thread> threads_;
 };

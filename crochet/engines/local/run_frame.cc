@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/engines/local/run_frame.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
@@ -31,11 +33,11 @@ void RunFrame::feed_again(const Feeds& feeds) {
   for (const auto& [output, value] : feeds) values_[slot_of(output)] = value;
 }
 
-void RunFrame::fetch(const Plan& plan, std::span<const Output> fetches, std::span<Tensor> results) {
+void RunFrame::fetch(std::span<const Output> fetches, std::span<Tensor> results) {
   for (size_t i = 0; i < fetches.size(); ++i) {
     if (!fetches[i].has_value()) {
       results[i] = Tensor();
-    } else if (plan.is_last_fetch(i)) {
+    } else if (plan_->is_last_fetch(i)) {
       results[i] = std::move(values_[slot_of(fetches[i])]);
     } else {
       results[i] = values_[slot_of(fetches[i])];
@@ -43,28 +45,50 @@ void RunFrame::fetch(const Plan& plan, std::span<const Output> fetches, std::spa
   }
 }
 
-void RunFrame::clear(const Plan& plan) {
-  for (const Plan::SlotRange& slots : plan.slots())
-    for (size_t slot = slots.begin; slot < slots.end; ++slot) values_[slot].reset();
+RunValues::RunValues(RunFrame& frame, const Graph& graph) : frame_(frame) {
+  if (frame.values_.size() < graph.num_slots()) frame.values_.resize(graph.num_slots());
 }
 
-RunFramePool::Lease::Lease(RunFramePool& pool, size_t num_slots, const Plan& plan)
-    : pool_(pool), plan_(plan) {
-  const std::lock_guard lock(pool.mutex_);
-  if (pool.idle_.empty()) {
-    frame_ = std::make_unique<RunFrame>();
-    pool.idle_.reserve(++pool.num_frames_);  // So that returning the frame cannot fail.
-  } else {
-    frame_ = std::move(pool.idle_.back());
-    pool.idle_.pop_back();
+RunValues::~RunValues() {
+  for (const Plan::SlotRange& slots : frame_.plan_->slots())
+    for (size_t slot = slots.begin; slot < slots.end; ++slot) frame_.values_[slot].reset();
+}
+
+RunFramePool::~RunFramePool() { delete latest_.load(); }
+
+std::unique_ptr<RunFrame> RunFramePool::take() {
+  if (RunFrame* const latest = latest_.exchange(nullptr, std::memory_order_acquire))
+    return std::unique_ptr<RunFrame>(latest);
+  const std::lock_guard lock(mutex_);
+  if (idle_.empty()) {
+    auto frame = std::make_unique<RunFrame>();
+    idle_.reserve(++num_frames_);  // So that returning the frame cannot fail.
+    return frame;
   }
-  if (frame_->values_.size() < num_slots) frame_->values_.resize(num_slots);
+  std::unique_ptr<RunFrame> frame = std::move(idle_.back());
+  idle_.pop_back();
+  return frame;
 }
 
-RunFramePool::Lease::~Lease() {
-  frame_->clear(plan_);
-  const std::lock_guard lock(pool_.mutex_);
-  pool_.idle_.push_back(std::move(frame_));
+void RunFramePool::put(std::unique_ptr<RunFrame> frame) noexcept {
+  std::unique_ptr<RunFrame> other(latest_.exchange(frame.release(), std::memory_order_acq_rel));
+  if (!other) return;
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(other));
 }
+
+RunFramePool::Lease::Lease(RunFramePool& pool, const Graph& graph, std::span<const Output> fetches,
+                           const Feeds& feeds)
+    : pool_(pool), frame_(pool.take()) {
+  if (frame_->plan_ && frame_->plan_->matches(fetches, feeds)) return;
+  try {
+    frame_->plan_ = pool_.plans_.find(graph, fetches, feeds);
+  } catch (...) {
+    pool_.put(std::move(frame_));
+    throw;
+  }
+}
+
+RunFramePool::Lease::~Lease() { pool_.put(std::move(frame_)); }
 
 }  // namespace crochet::inline v0::local

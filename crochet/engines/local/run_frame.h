@@ -2,15 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <vector>
 
 #include "crochet/engines/local/plan.h"
+#include "crochet/engines/local/plan_cache.h"
 
 namespace crochet::inline v0::local {
 
-// The values of one run, each output in its slot.
+// The values of one run, each output in its slot, and its plan.
 class RunFrame {
  public:
   // Checks the fed values and puts them into their slots.
@@ -19,10 +21,9 @@ class RunFrame {
   // Overwrites values that an operation computed with the values fed for the same outputs.
   void feed_again(const Feeds& feeds);
   // Moves the fetched values to `results`.
-  void fetch(const Plan& plan, std::span<const Output> fetches, std::span<Tensor> results);
-  // Releases all values: a held tensor would cost the next update a copy.
-  void clear(const Plan& plan);
+  void fetch(std::span<const Output> fetches, std::span<Tensor> results);
 
+  const Plan& plan() const { return *plan_; }
   std::span<Tensor> values() { return values_; }
   std::span<Tensor> outputs(const Graph::Node& node) {
     return std::span(values_).subspan(node.call.first_slot, static_cast<size_t>(node.num_outputs));
@@ -30,32 +31,60 @@ class RunFrame {
 
  private:
   friend class RunFramePool;
+  friend class RunValues;
+
+  std::shared_ptr<const Plan> plan_;  // Of the latest run.
   std::vector<Tensor> values_;
 };
 
-// Reusable frames.
+// The values of a frame that is in use: each output of the graph has a slot.
+class RunValues {
+ public:
+  RunValues(RunFrame& frame, const Graph& graph);
+  // Releases them: a held tensor would cost the next update a copy.
+  ~RunValues();
+  RunValues(const RunValues&) = delete;
+  RunValues& operator=(const RunValues&) = delete;
+
+ private:
+  RunFrame& frame_;
+};
+
+// Reusable frames. A thread that runs the same again and again gets the same frame, with its plan,
+// and takes no lock.
 //
 // Thread-safe.
 class RunFramePool {
  public:
-  // A frame with a slot for each output, for the duration of a run.
+  RunFramePool() = default;
+  ~RunFramePool();
+  RunFramePool(const RunFramePool&) = delete;
+  RunFramePool& operator=(const RunFramePool&) = delete;
+
+  // A frame with the plan of a run, for its duration.
   class Lease {
    public:
-    // Requires: all arguments outlive this.
-    Lease(RunFramePool& pool, size_t num_slots, const Plan& plan);
+    // Requires: `pool` outlives this. Throws: as Plan's constructor does.
+    Lease(RunFramePool& pool, const Graph& graph, std::span<const Output> fetches,
+          const Feeds& feeds);
     ~Lease();
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
 
-    RunFrame& frame() { return *frame_; }
+    RunFrame* operator->() { return frame_.get(); }
+    RunFrame& operator*() { return *frame_; }
 
    private:
     RunFramePool& pool_;
-    const Plan& plan_;
     std::unique_ptr<RunFrame> frame_;
   };
 
  private:
+  std::unique_ptr<RunFrame> take();
+  void put(std::unique_ptr<RunFrame> frame) noexcept;
+
+  std::atomic<RunFrame*> latest_ = nullptr;  // The frame that was used last, unless it is in use.
+  PlanCache plans_;
   std::mutex mutex_;  // Guards what follows.
   std::vector<std::unique_ptr<RunFrame>> idle_;
   size_t num_frames_ = 0;

@@ -45,9 +45,11 @@ Session::Session(Graph& graph) : graph_(graph), copier_(graph.copier()) { follow
 Session::~Session() { close(); }
 
 void Session::follow_graph() {
+  if (num_followed_.load(std::memory_order_acquire) == graph_.variable_nodes().size()) return;
   const std::lock_guard lock(growth_);
   for (size_t index = owned_.size(); index < graph_.variable_nodes().size(); ++index)
     owned_.emplace_back(graph_.variable_nodes()[index]->initial, spare_);
+  num_followed_.store(owned_.size(), std::memory_order_release);
 }
 
 void Session::run_into(std::span<const Output> fetches, const Feeds& feeds,
@@ -57,16 +59,17 @@ void Session::run_into(std::span<const Output> fetches, const Feeds& feeds,
   graph_.fences().settle();
   RunTrace trace(options, metadata);
   gate_.check_outside("run");
-  const std::shared_ptr<const Plan> plan = plans_.find(graph_, fetches, feeds);
-  const internal::AccessGate::Pass pass(gate_, plan->access(), "run");
+  RunFramePool::Lease frame(frames_, graph_, fetches, feeds);
+  const internal::AccessGate::Pass pass(gate_, frame->plan().access(), "run");
   follow_graph();
-  RunFramePool::Lease lease(frames_, graph_.num_slots(), *plan);
-  lease.frame().feed(feeds);
-  execute(*plan, feeds, lease.frame(), trace);
-  lease.frame().fetch(*plan, fetches, results);
+  const RunValues values(*frame, graph_);
+  frame->feed(feeds);
+  execute(feeds, *frame, trace);
+  frame->fetch(fetches, results);
 }
 
-void Session::execute(const Plan& plan, const Feeds& feeds, RunFrame& frame, RunTrace& trace) {
+void Session::execute(const Feeds& feeds, RunFrame& frame, RunTrace& trace) {
+  const Plan& plan = frame.plan();
   const bool is_traced = trace.is_on();
   size_t num_changed = 0;
   const Graph::Node* current = nullptr;

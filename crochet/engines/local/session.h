@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -11,7 +12,6 @@
 #include "crochet/engines/local/graph.h"
 #include "crochet/engines/local/graph_fences.h"
 #include "crochet/engines/local/parallel_copier.h"
-#include "crochet/engines/local/plan_cache.h"
 #include "crochet/engines/local/run_frame.h"
 #include "crochet/engines/local/run_trace.h"
 #include "crochet/engines/local/spare_memory.h"
@@ -51,7 +51,7 @@ class Session final : public crochet::Session {
 
   // Allocates the variables that were added to the graph since the last call.
   void follow_graph();
-  void execute(const Plan& plan, const Feeds& feeds, RunFrame& frame, RunTrace& trace);
+  void execute(const Feeds& feeds, RunFrame& frame, RunTrace& trace);
   void call(const Graph::Node& node, RunFrame& frame);
   void change(const Graph::Node& node, KernelContext& context);
   // Copies those variables that the operation updates and somebody else holds.
@@ -65,11 +65,11 @@ class Session final : public crochet::Session {
   Graph& graph_;  // Not owned; outlives this.
   const std::string target_;
 
-  PlanCache plans_;
   RunFramePool frames_;
 
-  std::mutex growth_;          // Held while the graph is followed.
-  internal::AccessGate gate_;  // Guards what follows.
+  std::atomic<size_t> num_followed_ = 0;  // Variables of the graph that have memory here.
+  std::mutex growth_;                     // Held while the graph is followed.
+  internal::AccessGate gate_;             // Guards what follows.
   SpareMemory spare_;
   std::vector<VariableMemory> owned_;  // By the variable's index; unset if borrowed.
   std::string half_done_;              // The operation that failed in the middle of a step, or "".

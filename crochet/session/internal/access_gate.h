@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 
 #include "crochet/base/export.h"
@@ -24,7 +24,8 @@ enum class Access {
 // left. A call that waits for kExclusive goes before those that ask for a share later.
 //
 // No mutex is held while a call is inside, so operations may block. A thread that is inside and
-// asks again gets an error, not a deadlock. A forked process begins with nobody inside.
+// asks again gets an error, not a deadlock. A forked process begins with nobody inside. A call that
+// need not wait takes no mutex, either: a step of a loop passes a gate.
 //
 // Thread-safe.
 class CROCHET_EXPORT AccessGate {
@@ -45,6 +46,10 @@ class CROCHET_EXPORT AccessGate {
 
    private:
     friend class AccessGate;
+    // Waits until it is admitted, or throws.
+    void wait(const char* call, std::chrono::milliseconds limit);
+    void leave();
+
     AccessGate& gate_;
     State* const state_;  // Of the process that made this.
     const Access access_;
@@ -64,12 +69,22 @@ class CROCHET_EXPORT AccessGate {
   static thread_local const Pass* passes_;  // Of this thread, innermost first.
 
   struct State {
-    int& inside(Access access) { return num_inside[static_cast<size_t>(access)]; }
-    bool may_enter(Access access);
+    // Enters, or leaves, if nobody waits and, to enter, no call is in the way. Otherwise false.
+    bool enter(Access access);
+    bool leave(Access access);
+    // The same for the holder of the mutex while somebody waits.
+    bool enter_watched(Access access);
+    void leave_watched(Access access);
+    // For the holder of the mutex: begins to wait, and ends it.
+    void watch();
+    void unwatch();
 
+    // The calls inside, counted by access, and whether anybody waits: then it changes only under
+    // the mutex.
+    std::atomic<uint64_t> calls = 0;
     std::mutex mutex;  // Guards what follows.
     std::condition_variable changed;
-    std::array<int, 3> num_inside = {};  // By access.
+    int num_watching = 0;  // Calls that wait, and those of wait_until_empty().
     int num_waiting = 0;
     int num_waiting_exclusive = 0;
   };

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <latch>
+#include <memory>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -60,14 +61,18 @@ TEST(AccessGateTest, KeepsCallsApartThatWouldDisturbEachOther) {
   AccessGate gate;
   std::array<std::atomic<int>, 3> inside = {};
   std::atomic<int> wrong = 0;
+  int changes = 0;  // Of those inside exclusively.
   std::vector<std::jthread> threads;
   for (const Access access :
        {Access::kNone, Access::kShared, Access::kShared, Access::kExclusive, Access::kExclusive})
     threads.emplace_back([&, access] {
-      for (int i = 0; i < 50; ++i) {
+      for (int i = 0; i < 200; ++i) {
         const Pass pass(gate, access, "run");
         ++inside[static_cast<size_t>(access)];
-        std::this_thread::yield();
+        const int before = access == Access::kNone ? 0 : changes;
+        if (access == Access::kExclusive) ++changes;
+        if (i % 4 == 0) std::this_thread::yield();
+        if (access == Access::kShared && changes != before) ++wrong;
         const int exclusive = inside[static_cast<size_t>(Access::kExclusive)];
         const int sharing = inside[static_cast<size_t>(Access::kShared)];
         if (access == Access::kShared && exclusive > 0) ++wrong;
@@ -77,6 +82,7 @@ TEST(AccessGateTest, KeepsCallsApartThatWouldDisturbEachOther) {
     });
   threads.clear();
   EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(changes, 2 * 200);
 }
 
 TEST(AccessGateTest, AdmitsAWaitingExclusiveCallBeforeLaterShares) {
@@ -168,6 +174,21 @@ TEST(AccessGateTest, WaitsForTheCallsInside) {
       EXPECT_TRUE(has_left);
     });
     may_leave.count_down();
+  }
+}
+
+TEST(AccessGateTest, MayBeDeletedOnceItIsEmpty) {
+  for (int i = 0; i < 300; ++i) {
+    auto gate = std::make_unique<AccessGate>();
+    std::latch inside(1);
+    const std::jthread running([&] {
+      const Pass pass(*gate, kAll[i % 3], "run");
+      inside.count_down();
+    });
+    inside.wait();
+    gate->close();
+    gate->wait_until_empty();
+    gate.reset();
   }
 }
 

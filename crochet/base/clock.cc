@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/base/clock.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
@@ -14,6 +16,13 @@ namespace {
 class RealClock final : public Clock {
  public:
   TimePoint now() const override { return std::chrono::steady_clock::now(); }
+
+  // Of the same clock, as it was at the last tick, of which there are 100 a second or more.
+  TimePoint coarse_now() const override {
+    timespec time = {};
+    if (::clock_gettime(CLOCK_MONOTONIC_COARSE, &time) != 0) return now();
+    return TimePoint(std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec));
+  }
 
   double wall_time() const override {
     return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch())

@@ -22,6 +22,9 @@ class CROCHET_EXPORT Clock {
 
   // Monotonic time.
   virtual TimePoint now() const = 0;
+  // The same, or up to 10 ms before, for a fifth of the cost: to ask in each step whether a long
+  // interval is over.
+  virtual TimePoint coarse_now() const { return now(); }
   // Seconds since 1970-01-01 UTC.
   virtual double wall_time() const = 0;
   // Sleeps; returns early, with false, if `stop` is requested.

@@ -25,6 +25,16 @@ TEST(ClockTest, MovesOnlyForward) {
   }
 }
 
+TEST(ClockTest, TheCoarseTimeIsOfTheSameClock) {
+  Clock& clock = Clock::real();
+  for (int i = 0; i < 1000; ++i) {
+    const Clock::TimePoint before = clock.now();
+    const Clock::TimePoint coarse = clock.coarse_now();
+    EXPECT_LE(coarse, clock.now());
+    EXPECT_GE(coarse, before - seconds(1));
+  }
+}
+
 TEST(ClockTest, ReportsWallTime) {
   const auto before = static_cast<double>(std::time(nullptr));
   const double now = Clock::real().wall_time();

@@ -9,9 +9,17 @@
 #include "crochet/base/error.h"
 
 namespace crochet::inline v0 {
+namespace {
+
+// An interval that a coarse clock would lengthen by more than a hundredth.
+constexpr Clock::Duration kShort = std::chrono::seconds(1);
+
+}  // namespace
 
 SecondOrStepTimer::SecondOrStepTimer(const SecondOrStepTimerOptions& options)
-    : options_(options), clock_(options.clock ? options.clock : &Clock::real()) {
+    : options_(options),
+      clock_(options.clock ? options.clock : &Clock::real()),
+      interval_(from_seconds(options.every_secs.value_or(0))) {
   const auto refuse = [&](const std::string& why) {
     throw InvalidArgumentError(fmt::format("{}: {}", options_.owner, why));
   };
@@ -34,7 +42,8 @@ bool SecondOrStepTimer::should_trigger_for_step(int64_t step) const {
   if (!last_step_) return true;
   if (step == *last_step_) return false;
   if (options_.every_steps) return step - *last_step_ >= *options_.every_steps;
-  return clock_->now() >= last_time_ + from_seconds(*options_.every_secs);
+  // Asked in each step.
+  return (interval_ < kShort ? clock_->now() : clock_->coarse_now()) >= last_time_ + interval_;
 }
 
 std::optional<SecondOrStepTimer::Elapsed> SecondOrStepTimer::update_last_triggered_step(

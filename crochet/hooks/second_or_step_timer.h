@@ -46,7 +46,8 @@ class CROCHET_EXPORT SecondOrStepTimer {
 
  private:
   SecondOrStepTimerOptions options_;
-  Clock* clock_;  // Not owned.
+  Clock* clock_;              // Not owned.
+  Clock::Duration interval_;  // Unless it is one of steps.
   std::optional<int64_t> last_step_;
   Clock::TimePoint last_time_;  // Of last_step_.
 };

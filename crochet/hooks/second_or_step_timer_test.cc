@@ -60,6 +60,31 @@ TEST(SecondOrStepTimerTest, TriggersEveryNSeconds) {
   EXPECT_TRUE(timer.should_trigger_for_step(2));
 }
 
+TEST(SecondOrStepTimerTest, MeasuresShortIntervalsExactly) {
+  class LateClock final : public Clock {
+   public:
+    TimePoint now() const override { return exact.now(); }
+    TimePoint coarse_now() const override { return now() - std::chrono::milliseconds(10); }
+    double wall_time() const override { return exact.wall_time(); }
+    bool sleep_for(Duration duration, const std::stop_token& stop) override {
+      return exact.sleep_for(duration, stop);
+    }
+
+    FakeClock exact;
+  };
+  LateClock clock;
+  SecondOrStepTimer half({.every_secs = 0.5, .clock = &clock});
+  SecondOrStepTimer two({.every_secs = 2, .clock = &clock});
+  half.update_last_triggered_step(1);
+  two.update_last_triggered_step(1);
+  clock.exact.advance(std::chrono::milliseconds(500));
+  EXPECT_TRUE(half.should_trigger_for_step(2));
+  clock.exact.advance(std::chrono::milliseconds(1500));
+  EXPECT_FALSE(two.should_trigger_for_step(2));
+  clock.exact.advance(std::chrono::milliseconds(10));
+  EXPECT_TRUE(two.should_trigger_for_step(2));
+}
+
 // BH-4: every three steps.
 TEST(SecondOrStepTimerTest, TriggersEveryNSteps) {
   SecondOrStepTimer timer({.every_steps = 3});

@@ -90,7 +90,7 @@ std::string CheckpointSaverHook::save_path() const {
 }
 
 void CheckpointSaverHook::begin(Graph& graph) {
-  step_ = require_global_step(graph, *this);
+  require_global_step(graph, *this);
   graph_ = &graph;
   ranks_ = internal::RankState::find(graph);
   if (ranks_ && !ranks_->is_shared()) ranks_.reset();
@@ -153,8 +153,9 @@ std::optional<SessionRunArgs> CheckpointSaverHook::before_run(SessionRunContext&
   throw_error_if_to_stop();
   metric_requested_ =
       !metric_.empty() && (options_.save_secs || timer_.should_trigger_for_step(next_step_));
-  if (!metric_requested_) return SessionRunArgs{.fetches = step_};
-  return SessionRunArgs{.fetches = Fetches::List{step_, metric_}};
+  context.request_global_step();
+  if (!metric_requested_) return {};
+  return SessionRunArgs{.fetches = metric_};
 }
 
 void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
@@ -166,10 +167,8 @@ void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRun
       log_warning(fmt::format("not saved as requested ({}): a hook rejected the step", *request));
     return;
   }
-  const FetchValues& results = values.results;
-  const int64_t stale_step =
-      global_step_value(metric_requested_ ? (*results.as_list())[0].tensor() : results.tensor());
-  if (metric_requested_) last_metric_ = (*results.as_list())[1].tensor();
+  const int64_t stale_step = context.global_step();
+  if (metric_requested_) last_metric_ = values.results.tensor();
   next_step_ = stale_step + 2 * options_.steps_per_run;
   if (ranks_ && !ranks_->is_agreed()) return;  // Saved once all ranks are after the same step.
   if (!request && !timer_.should_trigger_for_step(stale_step + options_.steps_per_run)) return;

@@ -168,7 +168,6 @@ class CROCHET_EXPORT CheckpointSaverHook : public SessionRunHook {
   // Null if the graph's state needs no other rank. From begin on.
   std::shared_ptr<const internal::RankState> ranks_;
   std::shared_ptr<Saver> saver_;  // From the first session on, unless the scaffold has it.
-  Output step_;
   std::string metric_name_;
   Fetches metric_;  // Empty: none.
   bool metric_requested_ = false;

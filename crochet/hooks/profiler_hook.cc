@@ -23,7 +23,7 @@ ProfilerHook::ProfilerHook(const ProfilerHookOptions& options)
               .secs_option = "save_secs"}) {}
 
 void ProfilerHook::begin(Graph& graph) {
-  step_ = require_global_step(graph, *this);
+  require_global_step(graph, *this);
   writer_ = SummaryWriter::for_directory(options_.output_dir, *files_,
                                          options_.clock ? *options_.clock : Clock::real());
 }
@@ -33,16 +33,16 @@ void ProfilerHook::after_create_session(Session& session, Coordinator&) {
   writer_->start_session(read_global_step(session));
 }
 
-std::optional<SessionRunArgs> ProfilerHook::before_run(SessionRunContext&) {
-  require_session(step_ && writer_, *this);
+std::optional<SessionRunArgs> ProfilerHook::before_run(SessionRunContext& context) {
+  require_session(writer_ != nullptr, *this);
   requested_ = next_step_ && timer_.should_trigger_for_step(*next_step_);
-  SessionRunArgs args{.fetches = step_};
-  if (requested_) args.options = RunOptions{.trace_level = TraceLevel::kFull};
-  return args;
+  context.request_global_step();
+  if (!requested_) return {};
+  return SessionRunArgs{.options = RunOptions{.trace_level = TraceLevel::kFull}};
 }
 
 void ProfilerHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
-  const int64_t stale_step = global_step_value(values.results.tensor());
+  const int64_t stale_step = context.global_step();
   if (!next_step_) timer_.update_last_triggered_step(stale_step);
   int64_t step = stale_step + 1;
   if (requested_) {

@@ -56,7 +56,6 @@ class CROCHET_EXPORT ProfilerHook final : public SessionRunHook {
   FileSystem* files_;  // Not owned.
   SecondOrStepTimer timer_;
   std::shared_ptr<SummaryWriter> writer_;
-  Output step_;
   std::optional<int64_t>
       next_step_;  // The step the next run should complete; unset before the first.
   bool requested_ = false;

@@ -47,13 +47,14 @@ void StepCounterHook::after_create_session(Session& session, Coordinator&) {
   if (writer_) writer_->start_session(step);
 }
 
-std::optional<SessionRunArgs> StepCounterHook::before_run(SessionRunContext&) {
+std::optional<SessionRunArgs> StepCounterHook::before_run(SessionRunContext& context) {
   require_session(static_cast<bool>(step_), *this);
-  return SessionRunArgs{.fetches = step_};
+  context.request_global_step();
+  return {};
 }
 
-void StepCounterHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
-  const int64_t stale_step = global_step_value(values.results.tensor());
+void StepCounterHook::after_run(SessionRunContext& context, const SessionRunValues&) {
+  const int64_t stale_step = context.global_step();
   if (writer_) writer_->write_start();
   if (timer_.should_trigger_for_step(stale_step + options_.steps_per_run)) {
     const int64_t step = read_global_step(context.session());

@@ -48,9 +48,10 @@ void StopAtStepHook::after_create_session(Session& session, Coordinator&) {
   last_step_ = step + std::min(*num_steps_, kMost - std::max<int64_t>(step, 0));
 }
 
-std::optional<SessionRunArgs> StopAtStepHook::before_run(SessionRunContext&) {
+std::optional<SessionRunArgs> StopAtStepHook::before_run(SessionRunContext& context) {
   require_session(step_ && last_step_, *this);
-  return SessionRunArgs{.fetches = step_};
+  context.request_global_step();
+  return {};
 }
 
 bool StopAtStepHook::is_near(int64_t step) const {
@@ -61,8 +62,8 @@ bool StopAtStepHook::is_near(int64_t step) const {
   return !previous_step_ || distance <= std::max(kWatchedSteps, kRunsAhead * pace_);
 }
 
-void StopAtStepHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
-  const int64_t before = global_step_value(values.results.tensor());
+void StopAtStepHook::after_run(SessionRunContext& context, const SessionRunValues&) {
+  const int64_t before = context.global_step();
   pace_ = std::max(pace_, before - previous_step_.value_or(before));
   const bool is_read = is_near(before);
   previous_step_ = before;

@@ -61,7 +61,7 @@ SummarySaverHook::SummarySaverHook(const SummarySaverHookOptions& options)
 }
 
 void SummarySaverHook::begin(Graph& graph) {
-  step_ = require_global_step(graph, *this);
+  require_global_step(graph, *this);
   if (!options_.scaffold) options_.summary_op = resolve_values(graph, options_.summary_op, *this);
   if (!writer_ && !options_.output_dir.empty())
     writer_ = SummaryWriter::for_directory(options_.output_dir);
@@ -73,7 +73,7 @@ void SummarySaverHook::after_create_session(Session& session, Coordinator&) {
       options_.scaffold ? options_.scaffold->summary_op : options_.summary_op);
   leaves_.clear();
   note_leaves(session.graph(), summaries, "");
-  std::vector<Output> outputs = {step_};
+  std::vector<Output> outputs;
   flatten(summaries, outputs);
   request_ = Fetches::List(outputs.begin(), outputs.end());
   next_step_.reset();
@@ -96,17 +96,17 @@ void SummarySaverHook::note_leaves(const Graph& graph, const Fetches& fetches,
     for (const auto& [name, item] : *map) note_leaves(graph, item, name);
 }
 
-std::optional<SessionRunArgs> SummarySaverHook::before_run(SessionRunContext&) {
+std::optional<SessionRunArgs> SummarySaverHook::before_run(SessionRunContext& context) {
   require_session(!request_.empty(), *this);
   requested_ = !next_step_ || timer_.should_trigger_for_step(*next_step_);
-  if (!requested_) return SessionRunArgs{.fetches = step_};
+  context.request_global_step();
+  if (!requested_) return {};
   return SessionRunArgs{.fetches = request_};
 }
 
 void SummarySaverHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
   if (!writer_) return;
-  const FetchValues& fetched_step = requested_ ? values.results[0] : values.results;
-  int64_t step = global_step_value(fetched_step.tensor()) + 1;
+  int64_t step = context.global_step() + 1;
   if (requested_) {
     step = read_global_step(context.session());
     writer_->write_start();
@@ -120,7 +120,7 @@ void SummarySaverHook::write(const FetchValues& results, int64_t step) {
   std::vector<SummaryValue> summaries;
   std::string encoded;
   for (size_t i = 0; i < leaves_.size(); ++i) {
-    const Tensor& value = results[i + 1].tensor();
+    const Tensor& value = results[i].tensor();
     const auto& [tag, kind] = leaves_[i];
     if (!value.is_set()) continue;
     if (kind == Kind::kHistogram) {

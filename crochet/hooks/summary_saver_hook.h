@@ -67,7 +67,6 @@ class CROCHET_EXPORT SummarySaverHook final : public SessionRunHook {
   SummarySaverHookOptions options_;
   SecondOrStepTimer timer_;
   std::shared_ptr<SummaryWriter> writer_;
-  Output step_;
   Fetches request_;           // The step, and then the leaves.
   std::vector<Leaf> leaves_;  // Of the summaries.
   std::optional<int64_t>

@@ -3,6 +3,7 @@
 #include "crochet/monitor/session_run_hook.h"
 
 #include "crochet/base/class_name.h"
+#include "crochet/base/error.h"
 #include "crochet/monitor/internal/hooked_session.h"
 
 namespace crochet::inline v0 {
@@ -16,6 +17,18 @@ void SessionRunContext::request_save(std::string reason) {
 }
 
 std::string SessionRunContext::activity() const { return owner_ ? owner_->activity() : ""; }
+
+int64_t SessionRunContext::global_step() const {
+  if (!global_step_)
+    throw FailedPreconditionError(
+        "the global step of a run is known in after_run, if before_run called "
+        "request_global_step()");
+  return *global_step_;
+}
+
+std::optional<int64_t> SessionRunContext::last_step() const {
+  return owner_ ? owner_->last_step() : last_step_;
+}
 
 std::string SessionRunHook::name() const { return class_name_of(*this, "SessionRunHook"); }
 

@@ -45,7 +45,17 @@ class CROCHET_EXPORT SessionRunContext {
   // The engine's session; runs of it call no hooks.
   Session& session() const { return session_; }
   // The step at which training will end, if a hook knows it: see SessionRunHook::last_step.
-  std::optional<int64_t> last_step() const { return last_step_; }
+  std::optional<int64_t> last_step() const;
+
+  // In before_run: has the run fetch the global step, for all hooks that ask for it. Cheaper than
+  // to return a request of it.
+  void request_global_step() { is_global_step_requested_ = true; }
+  // In after_run: the step before the run. Throws: FailedPreconditionError unless it was requested.
+  int64_t global_step() const;
+  // For code that calls hooks itself, such as a test: whether a hook asked for the step, which is
+  // set before after_run.
+  bool is_global_step_requested() const { return is_global_step_requested_; }
+  void set_global_step(int64_t step) { global_step_ = step; }
 
   // What hooks do in the background now: see SessionRunHook::activity. Empty: nothing.
   std::string activity() const;
@@ -71,10 +81,12 @@ class CROCHET_EXPORT SessionRunContext {
 
   const SessionRunArgs& original_args_;
   Session& session_;
-  const std::optional<int64_t> last_step_;
+  const std::optional<int64_t> last_step_;  // In a test.
   StopState& stop_;
   const class SessionRunHook* caller_ = nullptr;  // The hook that is called with this.
   std::optional<std::string> save_request_;
+  std::optional<int64_t> global_step_;  // Before the run.
+  bool is_global_step_requested_ = false;
   const class HookedSession* owner_ = nullptr;  // Null: made by a test.
   bool step_rejected_ = false;
 };

@@ -26,6 +26,13 @@ struct OperationTiming {
 
 // What a run recorded about itself.
 struct RunMetadata {
+  // Keeps the memory.
+  void clear() {
+    start_time = 0;
+    operations.clear();
+    partition_graphs.clear();
+  }
+
   // When the run began: seconds since 1970-01-01 UTC. 0 if nothing was timed.
   double start_time = 0;
   // In the order in which they began; empty unless the run's options request a trace.

@@ -44,7 +44,7 @@ class CROCHET_EXPORT Session {
 
   // Computes what `fetches` need, each operation at most once, and puts the
   // value of fetches[i] into results[i]; unset for an operation without a value.
-  // What the run records goes to `metadata` unless that is null.
+  // What the run records goes to `metadata`, which is emptied first, unless that is null.
   // Requires: both spans have the same length.
   // Throws: FailedPreconditionError on a closed session; InvalidArgumentError for a fed value of
   // the wrong type or shape, or the same output fed twice; DeadlineExceededError after

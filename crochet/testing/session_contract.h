@@ -155,6 +155,13 @@ TYPED_TEST_P(SessionContract, RunsAnOperationOncePerRun) {
   EXPECT_EQ(this->step(), 1);
 }
 
+TYPED_TEST_P(SessionContract, EmptiesTheMetadata) {
+  RunMetadata metadata = {.start_time = 7, .operations = {{.name = "of an earlier run"}}};
+  this->session_->run(this->train(), {}, {}, &metadata);
+  EXPECT_EQ(metadata.start_time, 0);
+  EXPECT_THAT(metadata.operations, ::testing::IsEmpty());
+}
+
 TYPED_TEST_P(SessionContract, UsesAFedValueInsteadOfComputingIt) {
   const Output probe = this->output("probe");
   const FetchValues values = this->session_->run(probe, {{probe, Tensor::scalar<int64_t>(70)}});
@@ -328,18 +335,16 @@ TYPED_TEST_P(SessionContract, DoesNotExtendAFinalizedGraph) {
   EXPECT_EQ(this->step(), 1);
 }
 
-REGISTER_TYPED_TEST_SUITE_P(SessionContract, KnowsItsGraphAndTarget, FindsElementsOfTheGraph,
-                            AcceptsAnEmptyRequest, ReturnsNoValueForAnOperation,
-                            FetchesTheStepFromBeforeTheRun, RunsNothingThatWasNotRequested,
-                            ComputesAnOutputOncePerRun, RunsAnOperationOncePerRun,
-                            UsesAFedValueInsteadOfComputingIt, RejectsAnOutputThatIsFedTwice,
-                            AcceptsFedValuesOfCompatibleShapes, RejectsFedValuesOfAWrongTypeOrShape,
-                            RejectsARunWithoutARequiredFeed, RejectsOutputsOfAnotherGraph,
-                            PassesOnErrorsOfAnOperation, RejectsCallsFromWithinARun,
-                            RunsFromSeveralThreads, TakesSnapshotsOfRequestedVariables,
-                            NeverChangesASnapshot, TakesSnapshotsWhileOtherThreadsRun,
-                            AssignsManyVariables, ChangesNothingIfAShapeDoesNotMatch,
-                            PassesOnErrorsOfAFill, RejectsCallsOnceClosed,
-                            StartsEverySessionFromTheInitialValues, DoesNotExtendAFinalizedGraph);
+REGISTER_TYPED_TEST_SUITE_P(
+    SessionContract, KnowsItsGraphAndTarget, FindsElementsOfTheGraph, AcceptsAnEmptyRequest,
+    ReturnsNoValueForAnOperation, FetchesTheStepFromBeforeTheRun, RunsNothingThatWasNotRequested,
+    ComputesAnOutputOncePerRun, RunsAnOperationOncePerRun, EmptiesTheMetadata,
+    UsesAFedValueInsteadOfComputingIt, RejectsAnOutputThatIsFedTwice,
+    AcceptsFedValuesOfCompatibleShapes, RejectsFedValuesOfAWrongTypeOrShape,
+    RejectsARunWithoutARequiredFeed, RejectsOutputsOfAnotherGraph, PassesOnErrorsOfAnOperation,
+    RejectsCallsFromWithinARun, RunsFromSeveralThreads, TakesSnapshotsOfRequestedVariables,
+    NeverChangesASnapshot, TakesSnapshotsWhileOtherThreadsRun, AssignsManyVariables,
+    ChangesNothingIfAShapeDoesNotMatch, PassesOnErrorsOfAFill, RejectsCallsOnceClosed,
+    StartsEverySessionFromTheInitialValues, DoesNotExtendAFinalizedGraph);
 
 }  // namespace crochet::inline v0

@@ -194,6 +194,7 @@ void Session::close() {
 
 void Session::execute(Request& request, const std::function<std::string()>& what,
                       const RunOptions& options, RunMetadata* metadata) {
+  if (metadata != nullptr) metadata->clear();
   if (request.empty()) return;
   if (is_single_threaded_ && options.inter_op_thread_pool < 0)
     throw InvalidArgumentError(fmt::format(

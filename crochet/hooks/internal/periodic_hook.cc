@@ -42,26 +42,27 @@ void PeriodicHook::note_trigger(int64_t step) {
   timer_.update_last_triggered_step(every_steps_ ? step - step % *every_steps_ : step);
 }
 
-std::optional<SessionRunArgs> PeriodicHook::before_run(SessionRunContext&) {
+std::optional<SessionRunArgs> PeriodicHook::before_run(SessionRunContext& context) {
   require_session(static_cast<bool>(step_), *this);
   requested_ = timer_.should_trigger_for_step(next_step_);
-  if (!requested_) return SessionRunArgs{.fetches = step_};
-  return SessionRunArgs{.fetches = Fetches::List{step_, request_}};
+  context.request_global_step();
+  if (!requested_) return {};
+  return SessionRunArgs{.fetches = request_};
 }
 
 void PeriodicHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
   if (!requested_) {
-    const int64_t start = global_step_value(values.results.tensor());
+    const int64_t start = context.global_step();
     next_step_ = start + 2 * std::max<int64_t>(start - start_step_, 1);
     start_step_ = start;
     return;
   }
   const int64_t step = read_global_step(context.session());
-  start_step_ = global_step_value(values.results[0].tensor());
+  start_step_ = context.global_step();
   next_step_ = step + std::max<int64_t>(step - start_step_, 1);
   if (!timer_.should_trigger_for_step(step)) return;
   note_trigger(step);
-  look(step, values.results[1], context);
+  look(step, values.results, context);
 }
 
 }  // namespace crochet::inline v0

@@ -23,14 +23,17 @@ FetchValues HookedSession::run(const Fetches& fetches, const Feeds& feeds,
     throw FailedPreconditionError(fmt::format("Run called even after should_stop requested: {}: {}",
                                               stop->who, stop->reason));
   const SessionRunArgs original{session_.graph().resolve(fetches), feeds, options};
-  SessionRunContext context(original, session_, last_step(), stop_);
+  SessionRunContext context(original, session_, std::nullopt, stop_);
   context.owner_ = this;
   outputs_.clear();
   flatten(original.fetches, outputs_);
   ask_hooks(context, original);
+  if (context.is_global_step_requested()) add_global_step();
   values_.resize(outputs_.size());
-  if (metadata == nullptr) metadata = &(run_metadata_ = {});
+  if (metadata == nullptr) metadata = &run_metadata_;
   session_.run_into(outputs_, feeds_, values_, run_options_, metadata);
+  if (context.is_global_step_requested())
+    context.set_global_step(global_step_value(values_.back()));
   std::span<Tensor> rest = values_;  // Moved out: holding a value would make its next update copy.
   FetchValues results = unflatten(original.fetches, rest);
   tell_hooks(context, rest, *metadata);
@@ -61,6 +64,13 @@ void HookedSession::add_feeds(const SessionRunHook& hook, const Feeds& feeds) {
                       to_string(feed.first), hook.name()));
     feeds_.push_back(feed);
   }
+}
+
+void HookedSession::add_global_step() {
+  if (!global_step_) global_step_ = session_.graph().global_step();
+  if (!global_step_)
+    throw FailedPreconditionError("a hook asked for the global step, but the graph has none");
+  outputs_.push_back(global_step_);
 }
 
 void HookedSession::tell_hooks(SessionRunContext& context, std::span<Tensor> values,

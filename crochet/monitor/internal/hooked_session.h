@@ -40,18 +40,20 @@ class CROCHET_EXPORT HookedSession final : public WrappedSession {
   void set_before_savers(BeforeSavers call) { before_savers_ = std::move(call); }
   // What the hooks do in the background now: "saving step 200".
   std::string activity() const;
+  // The smallest step at which a hook will stop the run.
+  std::optional<int64_t> last_step() const;
 
  private:
   void ask_hooks(SessionRunContext& context, const SessionRunArgs& original);
   void add_feeds(const SessionRunHook& hook, const Feeds& feeds);
+  // Adds the global step to the outputs. Throws: FailedPreconditionError if the graph has none.
+  void add_global_step();
   // `values` are the ones the hooks requested, hook by hook; they are moved out.
   void tell_hooks(SessionRunContext& context, std::span<Tensor> values,
                   const RunMetadata& metadata);
   void call_before_savers(SessionRunContext& context);
   // Warns, once, of a request that no hook can fulfil.
   void check_save_request(const SessionRunContext& context);
-  // The smallest step at which a hook will stop the run.
-  std::optional<int64_t> last_step() const;
 
   Session& session_;
   const HookList& hooks_;
@@ -60,10 +62,11 @@ class CROCHET_EXPORT HookedSession final : public WrappedSession {
   bool may_repeat_ = false;
   bool closed_ = false;
   bool warned_of_no_saver_ = false;
+  Output global_step_;  // Unset until a hook asks for it.
 
   // State of the current run; members, so that repeated runs allocate nothing.
   std::vector<std::optional<SessionRunArgs>> requests_;  // By hook.
-  std::vector<Output> outputs_;                          // The caller's, then each hook's.
+  std::vector<Output> outputs_;  // The caller's, then each hook's, then the step if requested.
   std::vector<Tensor> values_;
   Feeds feeds_;
   RunOptions run_options_;

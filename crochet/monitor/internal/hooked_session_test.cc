@@ -271,6 +271,29 @@ TEST_F(HookedSessionTest, PassesTheSmallestLastStepToHooks) {
   EXPECT_EQ(seen, 10);
 }
 
+TEST_F(HookedSessionTest, FetchesTheGlobalStepForAllHooksThatAskForIt) {
+  std::vector<int64_t> seen;
+  first_->before = [&](SessionRunContext& context) {
+    EXPECT_THROW(context.global_step(), FailedPreconditionError);
+    context.request_global_step();
+    return SessionRunArgs{.fetches = loss_};
+  };
+  for (const auto& hook : {first_, second_})
+    hook->after = [&](SessionRunContext& context) { seen.push_back(context.global_step()); };
+  EXPECT_EQ(hooked_.run(Fetches::List{graph_.train(), loss_}, {})[1].scalar<float>(), 1);
+  EXPECT_EQ(first_->results.scalar<float>(), 1);
+  hooked_.run(graph_.train(), {});
+  EXPECT_THAT(seen, ElementsAre(0, 0, 1, 1));
+}
+
+TEST_F(HookedSessionTest, AnUnrequestedGlobalStepIsAnError) {
+  first_->after = [&](SessionRunContext& context) {
+    EXPECT_THROW(context.global_step(), FailedPreconditionError);
+  };
+  hooked_.run(graph_.train(), {});
+  EXPECT_EQ(first_->num_after_runs, 1);
+}
+
 TEST_F(HookedSessionTest, DoesNotRunOnceClosed) {
   hooked_.close();
   EXPECT_TRUE(hooked_.should_stop());

@@ -14,6 +14,8 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
+#include "crochet/checkpoint/bundle/bundle_writer.h"
+#include "crochet/checkpoint/file/checkpoint_reader.h"
 #include "crochet/checkpoint/saver/saver.h"
 #include "crochet/eigen.h"
 #include "crochet/engines/local/graph.h"
@@ -52,6 +54,19 @@ class RestoredPartsTest : public testing::Test {
  protected:
   MemoryFileSystem files_;
 };
+
+// A name with "//" has a key that looks like an absolute path.
+TEST_F(RestoredPartsTest, AnEntryThatAPartDoesNotHaveIsATypedError) {
+  std::vector<std::set<std::string>> value = {{"a"}, {"b"}};
+  Program program(files_, value);
+  program.save(1);
+  const CheckpointReader saved("run/ckpt-1", files_);
+  BundleWriter writer(files_, "run/ckpt-2");
+  for (const auto& [name, info] : saved.tensors()) writer.add(name, saved.read(name));
+  writer.add("value/1//x", Tensor::scalar(true));
+  writer.finish();
+  EXPECT_THROW(program.restore(2), InvalidArgumentError);
+}
 
 constexpr size_t kMebibyte = size_t{1} << 20;
 

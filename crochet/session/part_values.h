@@ -31,7 +31,7 @@ class CROCHET_EXPORT PartValues {
   virtual ~PartValues() = default;
 
   // The values that there are: other parts keep theirs.
-  virtual const StoredParts::Map& parts() const = 0;
+  virtual const StoredParts& parts() const = 0;
   // Calls `take` with a value once the object has its structure, in the order in which a disk is
   // fastest. Not called if the restore fails before.
   virtual void read_later(const std::string& key, Take take) = 0;

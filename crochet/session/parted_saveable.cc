@@ -31,12 +31,9 @@ class ValueInMemory final : public PartValue {
 
 class ValuesInMemory final : public PartValues {
  public:
-  explicit ValuesInMemory(const TensorMap& state) : state_(state) {
-    for (const auto& [key, value] : state)
-      parts_.emplace(key, StoredParts::Part{value.dtype(), value.shape()});
-  }
+  explicit ValuesInMemory(const TensorMap& state) : state_(state), parts_(parts_of(state)) {}
 
-  const StoredParts::Map& parts() const override { return parts_; }
+  const StoredParts& parts() const override { return parts_; }
   void read_later(const std::string& key, Take take) override {
     later_.emplace_back(key, std::move(take));
   }
@@ -50,8 +47,15 @@ class ValuesInMemory final : public PartValues {
   }
 
  private:
+  static StoredParts parts_of(const TensorMap& state) {
+    StoredParts::Map parts;
+    for (const auto& [key, value] : state)
+      parts.emplace(key, StoredParts::Part{value.dtype(), value.shape()});
+    return StoredParts(std::move(parts));
+  }
+
   const TensorMap& state_;
-  StoredParts::Map parts_;
+  const StoredParts parts_;
   std::vector<std::pair<std::string, Take>> later_;
 };
 
@@ -59,7 +63,7 @@ class ValuesInMemory final : public PartValues {
 
 void PartedSaveable::restore(const TensorMap& state) {
   ValuesInMemory values(state);
-  restore_parts(StoredParts(values.parts()), values);
+  restore_parts(values.parts(), values);
   values.read_all();
 }
 

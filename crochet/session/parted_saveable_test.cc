@@ -24,8 +24,8 @@ class Floats final : public PartedSaveable {
   TensorMap save() const override { return {}; }
   std::vector<StatePart> parts_for(const StoredParts&) const override { return {}; }
   void restore_parts(const StoredParts& stored, PartValues& values) override {
-    EXPECT_EQ(stored.all().size(), values.parts().size());
-    EXPECT_EQ(values.parts().at("elements").dtype, DType::kFloat);
+    EXPECT_EQ(stored.all().size(), values.parts().all().size());
+    EXPECT_EQ(values.parts().find("elements")->dtype, DType::kFloat);
     values.read_later("elements", [this](PartValue& value) {
       value.read_into(std::as_writable_bytes(std::span(elements)));
       events.emplace_back("elements");

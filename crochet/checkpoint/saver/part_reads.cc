@@ -55,14 +55,16 @@ class PartReads::Values final : public PartValues {
  public:
   Values(const std::string& object, PartReads& reads, const std::vector<PartEntry>& entries)
       : object_(object), reads_(reads) {
+    StoredParts::Map parts;
     for (const PartEntry& entry : entries) {
       const TensorInfo& info = info_of(reads.reader_, entry);
       entries_.emplace(entry.key, &entry);
-      parts_.emplace(entry.key, entry.as.value_or(StoredParts::Part{info.dtype, info.shape}));
+      parts.emplace(entry.key, entry.as.value_or(StoredParts::Part{info.dtype, info.shape}));
     }
+    parts_ = StoredParts(std::move(parts));
   }
 
-  const StoredParts::Map& parts() const override { return parts_; }
+  const StoredParts& parts() const override { return parts_; }
 
   void read_later(const std::string& key, Take take) override {
     reads_.parts_.push_back({&object_, entries_.at(key), std::move(take)});
@@ -79,7 +81,7 @@ class PartReads::Values final : public PartValues {
   const std::string& object_;
   PartReads& reads_;
   std::map<std::string, const PartEntry*> entries_;
-  StoredParts::Map parts_;
+  StoredParts parts_;
 };
 
 void PartReads::begin(const std::string& name, PartedSaveable& object, const StoredParts& stored,
@@ -94,6 +96,7 @@ void PartReads::begin(const std::string& name, PartedSaveable& object, const Sto
 
 void PartReads::finish() {
   const std::vector<Part> parts = std::exchange(parts_, {});
+  if (parts.empty()) return;
   std::vector<TensorRequest> requests;
   requests.reserve(parts.size());
   for (const Part& part : parts) requests.push_back({part.entry->name});

@@ -22,6 +22,12 @@ namespace crochet::inline v0::internal {
 
 namespace {
 
+// The name of an entry of the part `name`; "" is that of the part itself.
+std::string entry_name(const std::string& name, const std::string& key) {
+  if (name.empty()) return key;
+  return key.empty() ? name : name + '/' + key;
+}
+
 class ListingVisitor : public PartVisitor {
  public:
   explicit ListingVisitor(const std::string& value) : value_(value) {}
@@ -74,7 +80,7 @@ class SavingVisitor final : public ListingVisitor {
       CapturedState own =
           in_background ? object->capture() : CapturedState{.tensors = object->save()};
       for (auto& [key, value] : own.tensors)
-        states.tensors.emplace(key.empty() ? name : join_path(name, key), std::move(value));
+        states.tensors.emplace(entry_name(name, key), std::move(value));
       std::ranges::move(own.copies, std::back_inserter(states.copies));
     }
     return states;
@@ -142,7 +148,7 @@ class PlanningVisitor final : public ListingVisitor {
   }
   void all_stored(const std::string& name) override {
     for (const auto& [key, part] : stored_.beneath(name).all()) {
-      const std::string full = key.empty() ? name : join_path(name, key);
+      const std::string full = entry_name(name, key);
       add_name(full);
       parts_.push_back({.key = full, .dtype = part.dtype, .shape = part.shape});
     }
@@ -171,10 +177,10 @@ class RestoringVisitor final : public ListingVisitor {
 
   void array(const std::string& name, local::BorrowedArray array) override {
     add_name(name);
-    const auto found = values_.parts().find(name);
-    if (found == values_.parts().end()) return check_may_lack(name);
+    const StoredParts::Part* const found = values_.parts().find(name);
+    if (found == nullptr) return check_may_lack(name);
     ++num_restored_;
-    const StoredParts::Part& part = found->second;
+    const StoredParts::Part part = *found;
     const std::string full = full_name(name);
     const local::ArrayView before = array.view();
     check_fits(full, part, before.dtype, local::possible_shape(array, before));
@@ -188,13 +194,14 @@ class RestoringVisitor final : public ListingVisitor {
 
   void object(const std::string& name, std::shared_ptr<Saveable> object) override {
     add_name(name);
-    const std::vector<std::string> keys = keys_of(name);
-    if (keys.empty()) return check_may_lack(name);
-    num_restored_ += keys.size();
+    const StoredParts::Map parts = values_.parts().beneath(name).all();
+    if (parts.empty()) return check_may_lack(name);
+    num_restored_ += parts.size();
     // Restored when its last entry is read.
     const auto state = std::make_shared<TensorMap>();
-    for (const std::string& key : keys)
-      read(joined(name, key), [=, full = full_name(name), size = keys.size()](PartValue& value) {
+    for (const auto& [key, part] : parts)
+      read(entry_name(name, key), [state, object, key = key, full = full_name(name),
+                                   size = parts.size()](PartValue& value) {
         state->emplace(key, value.read());
         if (state->size() == size) restore_object(full, *object, *state);
       });
@@ -202,18 +209,14 @@ class RestoringVisitor final : public ListingVisitor {
 
   // Throws: InvalidArgumentError if the value lacks a part that is stored.
   void check_all_restored() const {
-    if (num_restored_ < values_.parts().size())
+    const size_t num_stored = values_.parts().all().size();
+    if (num_restored_ < num_stored)
       throw InvalidArgumentError(
           fmt::format("{} of its {} stored parts were restored: the others were not made",
-                      num_restored_, values_.parts().size()));
+                      num_restored_, num_stored));
   }
 
  private:
-  static std::string joined(const std::string& name, const std::string& key) {
-    if (name.empty()) return key;
-    return key.empty() ? name : join_path(name, key);
-  }
-
   static void restore_object(const std::string& name, Saveable& object, const TensorMap& state) {
     try {
       object.restore(state);
@@ -227,18 +230,6 @@ class RestoringVisitor final : public ListingVisitor {
     if (part.dtype != dtype || !part.shape.is_compatible_with(shape))
       throw InvalidArgumentError(fmt::format("\"{}\": found {} {}, expected {} {}", name,
                                              part.dtype, part.shape, dtype, shape));
-  }
-
-  // Of the values at and beneath `name`, relative to it.
-  std::vector<std::string> keys_of(const std::string& name) const {
-    std::vector<std::string> keys;
-    const StoredParts::Map& parts = values_.parts();
-    if (parts.contains(name)) keys.emplace_back();
-    const std::string start = name.empty() ? "" : name + '/';
-    for (auto each = parts.upper_bound(start);
-         each != parts.end() && each->first.starts_with(start); ++each)
-      keys.push_back(each->first.substr(start.size()));
-    return keys;
   }
 
   // Keys are read at once.

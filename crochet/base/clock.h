@@ -38,9 +38,10 @@ class CROCHET_EXPORT Clock {
 inline double to_seconds(Clock::Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
-// Clamps to a century, so that a time point this far away can be represented.
+// Clamps to a century, so that a time point this far away can be represented. NaN becomes 0.
 inline Clock::Duration from_seconds(double seconds) {
   constexpr double kCentury = 100 * 365 * 24 * 3600.0;
+  if (seconds != seconds) return {};
   if (seconds > kCentury) seconds = kCentury;
   if (seconds < -kCentury) seconds = -kCentury;
   return std::chrono::duration_cast<Clock::Duration>(std::chrono::duration<double>(seconds));

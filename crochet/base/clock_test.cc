@@ -79,6 +79,7 @@ TEST(ClockTest, ClampsDurationsToACentury) {
   const Clock::Duration century = hours(24 * 365 * 100);
   EXPECT_EQ(from_seconds(std::numeric_limits<double>::infinity()), century);
   EXPECT_EQ(from_seconds(1e300), century);
+  EXPECT_EQ(from_seconds(std::numeric_limits<double>::quiet_NaN()), Clock::Duration(0));
   EXPECT_GT(Clock::real().now() + from_seconds(1e300), Clock::real().now());
 }
 

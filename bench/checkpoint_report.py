@@ -250,13 +250,46 @@ def claims(results, pairs):
   return rows
 
 
-def claims_table(rows):
+def measure_unchanged(bench, rounds, size):
+  """The same state in a hundred variables, all trained or one of them."""
+  results = collections.defaultdict(list)
+  for i in range(rounds):
+    print(f"unchanged values, round {i + 1} of {rounds}", file=sys.stderr)
+    for kind in ("replace", "frozen", "body", "arrays"):
+      results[kind].append(bench.crochet(kind, size, 100))
+    results["load"].append(os.getloadavg()[0])
+  return results
+
+
+def unchanged_section(results, rounds):
+  names = {"replace": "variables of the engine, all trained", "frozen": "the same, 1 of 100 trained",
+           "body": "arrays of the program, all trained", "arrays": "the same, 1 of 100 trained"}
+  loads = [f"{load:.1f}" for load in results["load"]]
+  lines = [f"{machine()}; {rounds} rounds of {MEASURED_SAVES['crochet']} saves, after the first "
+           f"{FIRST_SAVES['crochet']}; load after the rounds: {min(loads)} to {max(loads)}", "",
+           "| 1 GiB in 100 variables | durable after, ms | written, MB | time lost, ms |",
+           "| --- | ---: | ---: | ---: |"]
+  for kind, name in names.items():
+    lines.append(f"| {name} | {ms(median(of_saves(r, 'durable_s') for r in results[kind]))} "
+                 f"| {median(r['written_bytes'] for r in results[kind]) / 1e6:,.1f} "
+                 f"| {ms(median(of_saves(r, 'lost_s') for r in results[kind]))} |")
+  rows = []
+  for part, whole, what in (("frozen", "replace", "variables of the engine"),
+                            ("arrays", "body", "arrays of the program")):
+    for name, value in (("time until a save is durable", lambda r: of_saves(r, "durable_s")),
+                        ("bytes written", lambda r: r["written_bytes"])):
+      rows.append((f"{what}: {name}, 1 of 100 trained / all",
+                   [value(a) / value(b) for a, b in zip(results[part], results[whole])], 0.03, False))
+  return lines + ["", *claims_table(rows, 3)]
+
+
+def claims_table(rows, digits=2):
   lines = ["| ratio | median (of the rounds) | wanted | |", "| --- | ---: | ---: | --- |"]
   for what, values, wanted, more_is_better in rows:
     if not values:
       continue
     value = median(values)
-    spread = f"{value:.2f} ({min(values):.2f} to {max(values):.2f})"
+    spread = f"{value:.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})"
     if wanted is None:
       lines.append(f"| {what} | {spread} | | |")
       continue
@@ -356,10 +389,19 @@ def main():
   parser.add_argument("--shards", type=numbers, default=[1, 2, 4, 16, 64],
                       help="data files in the plots")
   parser.add_argument("--no-plots", action="store_true")
+  parser.add_argument("--unchanged", action="store_true",
+                      help="measures only what values cost that did not change")
   parser.add_argument("--document", help="replaces its section of these tables; default: prints")
   options = parser.parse_args()
 
   bench = Bench(options)
+  if options.unchanged:
+    lines = unchanged_section(measure_unchanged(bench, options.rounds, options.size), options.rounds)
+    shutil.rmtree(options.dir, ignore_errors=True)
+    if options.document:
+      replace_section(options.document, "unchanged", lines)
+    print("\n".join(lines))
+    return
   if not options.no_plots:
     directory = os.path.dirname(options.document) if options.document else "."
     images = os.path.join(directory, "images")

@@ -10,7 +10,9 @@
 //   update    the same, changed in place
 //   body      arrays of the caller, Loop::run(body)
 //   compute   arrays of the caller, Loop::run(compute, update); computing takes longer than a copy
-//   alone     variables of the engine, without training: each save is waited for
+//   frozen    as `replace`, but a hundredth of the variables is trained: checkpoints share the rest
+//   arrays    as `body`, but a hundredth of the arrays is trained
+//   alone     variables of the engine, without training: each save is waited for, and writes all
 //   disk      trains as `replace`, but saves nothing: as many bytes of other memory are written to
 //             a file without crochet, and read once for a checksum: the cost of the machine itself
 //
@@ -52,6 +54,21 @@ void step_over(std::span<const float> from, std::span<float> to) {
   for (size_t i = 0; i < to.size(); ++i) to[i] = from[i] * 0.999f + 0.001f;
 }
 
+// Changes every element in each of some million steps: step_over() converges.
+void count_on(std::span<const float> from, std::span<float> to) {
+  for (size_t i = 0; i < to.size(); ++i) to[i] = from[i] + 1.0f;
+}
+
+bool is_partly_trained(const Options& options) {
+  return options.kind == "frozen" || options.kind == "arrays";
+}
+
+// The number of variables that are trained.
+size_t num_trained(const Options& options) {
+  return is_partly_trained(options) ? std::max<size_t>(1, options.variables / 100)
+                                    : options.variables;
+}
+
 // Computes in the cache only, for about the given time.
 class Computation {
  public:
@@ -73,7 +90,7 @@ nlohmann::json save_alone(const Options& options, std::vector<std::vector<float>
     std::vector<float>().swap(arrays[i]);
   }
   const auto session = graph.new_session("");
-  Saver saver({.num_shards = options.shards, .max_to_keep = 1});
+  Saver saver({.num_shards = options.shards, .share_unchanged = false, .max_to_keep = 1});
   BackgroundSaver background(saver);
   const size_t baseline = memory("VmRSS:");
   forget_peak_memory();
@@ -107,11 +124,11 @@ void train_graph(const Options& options, std::vector<std::vector<float>> arrays,
     const auto variable =
         graph.variable("v" + std::to_string(i), Tensor::from(arrays[i], {std::ssize(arrays[i])}));
     std::vector<float>().swap(arrays[i]);
+    if (i >= num_trained(options)) continue;
     const std::string name = "step" + std::to_string(i);
     if (options.kind != "update") {
       steps.push_back(
-          graph.op(name, {replace(variable)},
-                   [](std::span<const float> from, std::span<float> to) { step_over(from, to); }));
+          graph.op(name, {replace(variable)}, is_partly_trained(options) ? count_on : step_over));
     } else {
       steps.push_back(
           graph.op(name, {update(variable)}, [](std::span<float> x) { step_over(x, x); }));
@@ -129,10 +146,11 @@ void train_loop(const Options& options, std::vector<std::vector<float>> arrays, 
   for (size_t i = 0; i < arrays.size(); ++i)
     loop.track("v" + std::to_string(i), std::span<float>(arrays[i]));
   const auto update = [&] {
-    for (std::vector<float>& array : arrays) step_over(array, array);
+    for (std::vector<float>& array : std::span(arrays).first(num_trained(options)))
+      is_partly_trained(options) ? count_on(array, array) : step_over(array, array);
   };
   Computation computation;
-  if (options.kind == "body") {
+  if (options.kind == "body" || options.kind == "arrays") {
     loop.run(update);
   } else {
     loop.run([&] { computation.make(2 * copy_s); }, update);
@@ -156,7 +174,7 @@ nlohmann::json measure(const Options& options) {
   } else {
     Timeline timeline(options);
     const auto hook = std::make_shared<SavingHook>(options, timeline, options.shards);
-    if (options.kind == "replace" || options.kind == "update") {
+    if (options.kind == "replace" || options.kind == "update" || options.kind == "frozen") {
       train_graph(options, std::move(arrays), hook);
     } else {
       train_loop(options, std::move(arrays), copy_s, hook);
@@ -165,6 +183,7 @@ nlohmann::json measure(const Options& options) {
               {"saves", timeline.report()},
               {"steps_s", timeline.durations()},
               {"restore_s", hook->restore_s()},
+              {"written_bytes", hook->written_bytes()},
               {"extra_memory", hook->extra_memory()}};
   }
   result.update({{"name", "crochet"},
@@ -183,7 +202,8 @@ int main(int argc, char** argv) {
   options.dir = "checkpoint_save";
   CLI::App app("Measures the cost of saving.", "checkpoint_save");
   app.add_option("--kind", options.kind)
-      ->check(CLI::IsMember({"replace", "update", "body", "compute", "alone", "disk"}));
+      ->check(CLI::IsMember(
+          {"replace", "update", "body", "compute", "frozen", "arrays", "alone", "disk"}));
   app.add_option("--shards", options.shards)->check(CLI::PositiveNumber);
   add_saving_options(app, options);
   CLI11_PARSE(app, argc, argv);

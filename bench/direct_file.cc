@@ -113,7 +113,8 @@ void write_file(FileSystem& files, const std::string& path, const Snapshot& snap
 
 void write_checkpoint(FileSystem& files, const std::string& prefix, const Snapshot& snapshot,
                       int num_shards) {
-  Saver saver({.num_shards = num_shards, .max_to_keep = 1, .files = &files});
+  Saver saver(
+      {.num_shards = num_shards, .share_unchanged = false, .max_to_keep = 1, .files = &files});
   SavePromise promise(prefix, -1, Clock::real());
   saver.write(snapshot, promise);
 }

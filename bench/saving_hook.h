@@ -46,6 +46,8 @@ class SavingHook final : public TimelineHook {
   }
   crochet::HookPlace place() const override { return crochet::HookPlace::kSaver; }
 
+  // Of the last save: what it did not share with the one before.
+  uint64_t written_bytes() const { return ticket_->num_bytes() - ticket_->shared_bytes(); }
   double restore_s() const { return restore_s_; }
   size_t extra_memory() const { return peak_ - std::min(peak_, baseline_.value_or(0)); }
 

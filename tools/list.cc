@@ -63,14 +63,32 @@ std::string metrics_text(const internal::FoundCheckpoint& checkpoint) {
   return text.empty() ? "-" : text;
 }
 
+// The bytes that were not written again, as another checkpoint had them.
+uint64_t shared_bytes(const internal::FoundCheckpoint& checkpoint) {
+  return checkpoint.sidecar ? checkpoint.sidecar->shared_bytes : 0;
+}
+
+std::string shared_text(const internal::FoundCheckpoint& checkpoint) {
+  const uint64_t bytes = shared_bytes(checkpoint);
+  return bytes == 0 ? "-" : size_text(bytes);
+}
+
 std::string as_text(const std::vector<Row>& rows, const ListOptions& options) {
   using enum Table::Align;
-  Table table({{"step", kRight}, {"time"}, {"size", kRight}, {"state"}, {"metrics"}, {"name"}});
+  const bool any_shared =
+      std::ranges::any_of(rows, [](const Row& row) { return shared_bytes(row.checkpoint) > 0; });
+  std::vector<Table::Column> columns = {{"step", kRight}, {"time"}, {"size", kRight}};
+  if (any_shared) columns.push_back({"of it shared", kRight});
+  columns.insert(columns.end(), {{"state"}, {"metrics"}, {"name"}});
+  Table table(std::move(columns));
   for (const Row& row : rows) {
     const internal::FoundCheckpoint& found = row.checkpoint;
-    table.add({found.step ? fmt::format("{}", *found.step) : "-", time_text(found.unix_time),
-               size_text(found.size_bytes), state_text(row.inspection, options.verify),
-               metrics_text(found), name_text(row)});
+    std::vector<std::string> cells = {found.step ? fmt::format("{}", *found.step) : "-",
+                                      time_text(found.unix_time), size_text(found.size_bytes)};
+    if (any_shared) cells.push_back(shared_text(found));
+    cells.insert(cells.end(),
+                 {state_text(row.inspection, options.verify), metrics_text(found), name_text(row)});
+    table.add(std::move(cells));
   }
   return table.text();
 }
@@ -88,6 +106,7 @@ Json as_json(const Row& row) {
           {"step", found.step ? Json(*found.step) : Json()},
           {"unix_time", to_json(found.unix_time)},
           {"size_bytes", found.size_bytes},
+          {"shared_bytes", shared_bytes(found)},
           {"newest", row.is_newest},
           {"pinned", is_pinned(found)},
           {"preserved", found.sidecar && found.sidecar->preserved},

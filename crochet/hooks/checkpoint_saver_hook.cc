@@ -447,11 +447,13 @@ void CheckpointSaverHook::note_ended(const SaveTicket& ticket) {
   blocked_secs_.erase(blocked_secs_.begin(), blocked_secs_.upper_bound(ticket.step()));
   if (ticket.error()) return write_curves(ticket.step(), {});
   const auto seconds = [&](SaveStage stage) { return ticket.seconds(stage).value_or(0); };
-  write_curves(ticket.step(), {{"checkpoint/seconds", seconds(SaveStage::kPublished)},
-                               {"checkpoint/blocked_seconds", blocked_secs},
-                               {"checkpoint/written_seconds", seconds(SaveStage::kWritten)},
-                               {"checkpoint/durable_seconds", seconds(SaveStage::kDurable)},
-                               {"checkpoint/bytes", static_cast<double>(ticket.num_bytes())}});
+  write_curves(ticket.step(),
+               {{"checkpoint/seconds", seconds(SaveStage::kPublished)},
+                {"checkpoint/blocked_seconds", blocked_secs},
+                {"checkpoint/written_seconds", seconds(SaveStage::kWritten)},
+                {"checkpoint/durable_seconds", seconds(SaveStage::kDurable)},
+                {"checkpoint/bytes", static_cast<double>(ticket.num_bytes())},
+                {"checkpoint/shared_bytes", static_cast<double>(ticket.shared_bytes())}});
 }
 
 void CheckpointSaverHook::write_curves(int64_t step, std::vector<Scalar> figures) {

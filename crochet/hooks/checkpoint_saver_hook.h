@@ -70,7 +70,8 @@ struct CheckpointSaverHookOptions {
 //
 // Each save adds a line, with the saved step, to metrics.jsonl: "checkpoint/seconds" (until it was
 // published), "checkpoint/written_seconds", "checkpoint/durable_seconds",
-// "checkpoint/blocked_seconds" (the time training waited) and "checkpoint/bytes", and the counts
+// "checkpoint/blocked_seconds" (the time training waited), "checkpoint/bytes" and
+// "checkpoint/shared_bytes" (of these, not written again), and the counts
 // "checkpoint/saved", "checkpoint/failed", "checkpoint/skipped" and "checkpoint/retries".
 // TensorBoard gets two curves, in a group that it shows last: "~checkpoint/seconds" and
 // "~checkpoint/blocked_seconds".

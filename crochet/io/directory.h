@@ -74,6 +74,9 @@ class CROCHET_EXPORT ForwardingDirectory : public Directory {
   void rename(const std::string& from, const std::string& to) override {
     files_.rename(translated(from), translated(to));
   }
+  void link(const std::string& from, const std::string& to) override {
+    files_.link(translated(from), translated(to));
+  }
   void remove(const std::string& path) override { files_.remove(translated(path)); }
   void truncate(const std::string& path, uint64_t size) override {
     files_.truncate(translated(path), size);

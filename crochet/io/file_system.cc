@@ -100,6 +100,11 @@ std::unique_ptr<WritableFile> FileSystem::create_large(const std::string& path,
   throw_no_room(ENOSPC, path, expected_bytes, free);
 }
 
+void FileSystem::link(const std::string& from, const std::string& to) {
+  throw UnimplementedError(
+      fmt::format("{}: link to {} failed: this file system has no links", from, to));
+}
+
 void remove_left_over(FileSystem& files, const std::string& path) noexcept {
   try {
     if (files.exists(path)) files.remove(path);

@@ -153,6 +153,12 @@ class CROCHET_EXPORT FileSystem {
 
   // Replaces `to` if it exists, in one atomic step.
   virtual void rename(const std::string& from, const std::string& to) = 0;
+  // Gives a plain file one more name, in the same directory (a hard link): the file has its bytes
+  // until its last name is removed. Both names are equal from then on, and neither can be opened
+  // for writing. The new name survives a power cut after sync_directory(). Throws:
+  // AlreadyExistsError if there is something at `to`; UnimplementedError, which is the default, or
+  // another error where files cannot have several names.
+  virtual void link(const std::string& from, const std::string& to);
   virtual void remove(const std::string& path) = 0;
   // Shortens a file. Requires: size is at most the file's.
   virtual void truncate(const std::string& path, uint64_t size) = 0;

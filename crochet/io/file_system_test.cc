@@ -71,6 +71,42 @@ INSTANTIATE_TEST_SUITE_P(
                       posix_files_with("WithoutRing", {.use_io_uring = false})),
     [](const auto& info) { return info.param.name; });
 
+TEST(PosixFileSystemTest, LinksPlainFilesAlone) {
+  const TempDirectory scratch;
+  FileSystem& files = FileSystem::posix();
+  const std::string& directory = scratch.path();
+  files.create(directory + "/file")->append("x");
+  ASSERT_EQ(::symlink("file", (directory + "/symbolic").c_str()), 0);
+  ASSERT_EQ(::mkfifo((directory + "/pipe").c_str(), 0600), 0);
+  const auto opened = files.open_directory(directory);
+  for (const char* const name : {"/symbolic", "/pipe"})
+    EXPECT_THROW(opened->link(directory + name, directory + "/new"), DataLossError) << name;
+  EXPECT_FALSE(files.exists(directory + "/new"));
+  opened->link(directory + "/file", directory + "/new");
+  // Neither name can be written to.
+  for (const char* const name : {"/file", "/new"}) {
+    EXPECT_THROW(files.create(directory + name), FailedPreconditionError) << name;
+    EXPECT_THROW(files.append_to(directory + name), FailedPreconditionError) << name;
+    EXPECT_THROW(files.truncate(directory + name, 0), FailedPreconditionError) << name;
+  }
+  EXPECT_EQ(read_file(files, directory + "/file"), "x");
+}
+
+// A file system that a program wrote before files could have several names still compiles.
+TEST(FileSystemTest, HasNoLinksUnlessItSaysSo) {
+  class Plain final : public MemoryFileSystem {
+   public:
+    void link(const std::string& from, const std::string& to) override {
+      FileSystem::link(from, to);  // NOLINT(bugprone-parent-virtual-call)
+    }
+  };
+  Plain files;
+  files.create("a");
+  EXPECT_THAT(
+      [&] { files.link("a", "b"); },
+      ThrowsMessage<UnimplementedError>("a: link to b failed: this file system has no links"));
+}
+
 // Checks what replace_file may leave at "d/a" after any failure.
 std::string content_of_a(FileSystem& files) { return read_file(files, "d/a"); }
 

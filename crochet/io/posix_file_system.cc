@@ -97,6 +97,15 @@ class PosixOperations : public Base {
           fmt::format("rename to {}", to));
   }
 
+  // The file is opened first: whatever its name leads to meanwhile, a plain file is linked.
+  void link(const std::string& from, const std::string& to) override {
+    const FileDescriptor file = open_file(place_of(from), OpenFor::kReading);
+    const FilePlace place = place_of(to);
+    const std::string opened = fmt::format("/proc/self/fd/{}", file.get());
+    check(::linkat(AT_FDCWD, opened.c_str(), place.at(), place.name.c_str(), AT_SYMLINK_FOLLOW),
+          from, fmt::format("link to {}", to));
+  }
+
   void remove(const std::string& path) override {
     const FilePlace place = place_of(path);
     if (::unlinkat(place.at(), name_of(place), 0) == 0) return;

@@ -77,6 +77,8 @@ struct LoopOptions {
   std::optional<KeepBest> keep_best = {};
   // Whether checkpoints have the program's command line, without secrets: see SaverOptions.
   bool record_command_line = true;
+  // Whether checkpoints share the bytes of values that did not change: see SaverOptions.
+  bool share_unchanged = true;
   // The intervals of curves, which also have the first step and the last one, and of counting the
   // steps per second. The log has that rate every 10 s at most.
   std::optional<int64_t> save_summaries_steps = {};

@@ -69,13 +69,14 @@ struct MonitoredTrainingSessionOptions {
   // throws a DeadlineExceededError that names what is unsaved (see AsyncCheckpointSaverHook).
   // Unset: no limit.
   std::optional<double> deadline_secs = {};
-  // The next five are for a saver that is created, too: which checkpoints it keeps, and whether it
-  // records the command line. See SaverOptions.
+  // The next six are for a saver that is created, too: which checkpoints it keeps, whether it
+  // records the command line, and whether they share what did not change. See SaverOptions.
   int max_to_keep = 5;
   std::optional<double> keep_checkpoint_every_n_hours = {};
   std::optional<int64_t> keep_checkpoint_every_n_steps = {};
   std::optional<KeepBest> keep_best = {};
   bool record_command_line = true;
+  bool share_unchanged = true;
   std::optional<int64_t> save_summaries_steps = {};  // Default: 100.
   std::optional<double> save_summaries_secs = {};
   bool save_summaries_at_end = false;  // See SummarySaverHook: not for summaries that need feeds.

@@ -59,6 +59,19 @@ void free_apart(std::byte* memory, size_t num_bytes) noexcept {
 std::atomic<size_t> bytes_in_use = 0;
 std::atomic<size_t> peak_bytes_in_use = 0;
 
+// A buffer has this many versions before it needs new ones.
+constexpr uint64_t kVersionsOfOne = uint64_t{1} << 16;
+std::atomic<uint64_t> next_versions = kVersionsOfOne;
+
+// The first of kVersionsOfOne numbers that nothing else has.
+uint64_t new_versions() {
+  return next_versions.fetch_add(kVersionsOfOne, std::memory_order_relaxed);
+}
+
+uint64_t version_after(uint64_t version) {
+  return (version + 1) % kVersionsOfOne == 0 ? new_versions() : version + 1;
+}
+
 void count_allocation(size_t num_bytes) {
   const size_t now = bytes_in_use.fetch_add(num_bytes, std::memory_order_relaxed) + num_bytes;
   size_t peak = peak_bytes_in_use.load(std::memory_order_relaxed);
@@ -87,7 +100,7 @@ struct alignas(kBufferAlignment) Buffer::Block {
   const std::byte* borrowed = nullptr;
   Release release = nullptr;  // Set if and only if the bytes are borrowed.
   void* context = nullptr;
-  std::atomic<uint64_t> version = 1;
+  std::atomic<uint64_t> version = new_versions();
 
   // With `num_bytes` bytes of its own. Throws: ResourceExhaustedError.
   static Block* make(size_t num_bytes);
@@ -161,8 +174,8 @@ const std::byte* Buffer::data() const {
 std::byte* Buffer::mutable_data() {
   if (block_ == nullptr) return nullptr;
   assert(!block_->is_borrowed());
-  // There is no other writer, so the addition need not be atomic.
-  block_->version.store(block_->version.load(std::memory_order_relaxed) + 1,
+  // There is no other writer, so the change need not be atomic.
+  block_->version.store(version_after(block_->version.load(std::memory_order_relaxed)),
                         std::memory_order_relaxed);
   return block_->own_bytes;
 }

@@ -56,8 +56,9 @@ class CROCHET_EXPORT Buffer {
   // True if this Buffer owns its memory and is its only holder. Accesses by former holders
   // happened before.
   bool is_unique() const noexcept;
-  // Increases with each mutable_data(): an unchanged number means that nothing requested the
-  // memory for writing in between. 0 for an unset buffer, and for borrowed memory.
+  // Another number after each mutable_data(), which no other buffer of this process ever has: the
+  // same number means the same memory, which nothing requested for writing in between. 0 for an
+  // unset buffer, and for borrowed memory.
   uint64_t version() const noexcept;
 
  private:

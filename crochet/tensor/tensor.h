@@ -112,8 +112,8 @@ class CROCHET_EXPORT Tensor {
   // The elements' memory; unset if they are in the object, or strings.
   const Buffer& buffer() const& { return buffer_; }
   Buffer buffer() && { return std::move(buffer_); }
-  // Buffer::version() of the memory: an unchanged number means that no holder requested it for
-  // writing in between. 0 for elements stored in the object.
+  // Buffer::version() of the memory: the same number means the same memory, which no holder
+  // requested for writing in between. 0 for elements stored in the object.
   uint64_t version() const { return buffer_.version(); }
   // The elements' memory, kBufferAlignment-aligned unless inline or borrowed, as by
   // crochet/tensor/dlpack.h.

@@ -125,9 +125,12 @@ class FailingFileSystem::File final : public WritableFile {
 
 class FailingFileSystem::Stream final : public ReadStream {
  public:
-  Stream(std::unique_ptr<ReadStream> stream, const std::string& path, uint64_t offset,
+  Stream(std::unique_ptr<ReadStream> stream, std::string path, uint64_t offset,
          std::shared_ptr<State> shared)
-      : stream_(std::move(stream)), path_(path), next_(offset), shared_(std::move(shared)) {}
+      : stream_(std::move(stream)),
+        path_(std::move(path)),
+        next_(offset),
+        shared_(std::move(shared)) {}
 
   void read(std::span<std::byte> destination) override {
     shared_->reads.begin(fmt::format("read {} {} {}", path_, next_, destination.size()));
@@ -329,6 +332,14 @@ void FailingFileSystem::rename(const std::string& from, const std::string& to) {
   state_->run(fmt::format("rename {} -> {}", from, to), [&] {
     files_.rename(from, to);
     state_->protocol.renamed(from, to);
+  });
+}
+
+void FailingFileSystem::link(const std::string& from, const std::string& to) {
+  state_->protocol.begin_link(from, to);
+  state_->run(fmt::format("link {} -> {}", from, to), [&] {
+    files_.link(from, to);
+    state_->protocol.linked(from, to);
   });
 }
 

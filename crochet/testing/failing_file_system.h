@@ -42,7 +42,8 @@ enum class FailedWork {
 //   }
 //
 // Operations read "create a", "create_large a 4096" (bytes expected), "append_to a",
-// "append a 4096" (bytes), "sync a", "close a", "rename a -> b", "remove a", "truncate a 12",
+// "append a 4096" (bytes), "sync a", "close a", "rename a -> b", "link a -> b", "remove a",
+// "truncate a 12",
 // "create_directories d", "sync_directory d", "lock a", "write_lock a". Reading calls read "open
 // a", "read a 12 4096" (offset, bytes), "exists a", "file_size a", "modified_time a", "list d",
 // "free_bytes d", "open_directory d", "check_in_place d". Open directories share the
@@ -109,6 +110,7 @@ class CROCHET_EXPORT FailingFileSystem final : public FileSystem {
   std::vector<std::string> list(const std::string& directory) override;
 
   void rename(const std::string& from, const std::string& to) override;
+  void link(const std::string& from, const std::string& to) override;
   void remove(const std::string& path) override;
   void truncate(const std::string& path, uint64_t size) override;
   void create_directories(const std::string& path) override;

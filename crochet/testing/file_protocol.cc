@@ -73,6 +73,22 @@ void FileProtocol::renamed(const std::string& from, const std::string& to) {
   named_.insert(std::move(node));
 }
 
+void FileProtocol::begin_link(const std::string& from, const std::string& to) {
+  const std::lock_guard lock(mutex_);
+  const auto found = named_.find(from);
+  if (found != named_.end() && (found->second->is_dead || found->second->is_unsynced))
+    violations_.push_back(fmt::format("{}: link to {} before a sync", from, to));
+}
+
+void FileProtocol::linked(const std::string& from, const std::string& to) {
+  const std::lock_guard lock(mutex_);
+  unsynced_names_.insert(to);
+  const auto found = named_.find(from);
+  if (found == named_.end()) return;
+  found->second->is_renamed = true;
+  named_[to] = found->second;
+}
+
 void FileProtocol::removed(const std::string& path) {
   const std::lock_guard lock(mutex_);
   named_.erase(path);

@@ -16,6 +16,7 @@ namespace crochet::inline v0 {
 // - use a file after an append or a sync of it failed: the content of the disk is unknown from then
 //   on, even if a second sync succeeds;
 // - rename a file with unsynced bytes: a power cut may keep the name and lose the bytes;
+// - link such a file, or append to one that was linked: all its names would have the bytes;
 // - write to a file after it was renamed: its name states that it is complete.
 //
 // Tracks the files that were opened for writing through it, whatever their current name.
@@ -44,6 +45,9 @@ class FileProtocol {
   // Called before and after a rename.
   void begin_rename(const std::string& from, const std::string& to);
   void renamed(const std::string& from, const std::string& to);
+  // Called before and after a link.
+  void begin_link(const std::string& from, const std::string& to);
+  void linked(const std::string& from, const std::string& to);
   void removed(const std::string& path);
   void directory_synced(const std::string& directory);
 

@@ -60,6 +60,21 @@ class CROCHET_EXPORT FileSystemContract : public ::testing::TestWithParam<FileSy
     return bytes;
   }
 
+  // Whether files can have several names.
+  bool has_links() {
+    const std::string first = path("first");
+    write(first, "");
+    bool linked = true;
+    try {
+      files_.link(first, path("second"));
+      files_.remove(path("second"));
+    } catch (const UnimplementedError&) {
+      linked = false;
+    }
+    files_.remove(first);
+    return linked;
+  }
+
   // Expects an error of one kind that names `path`.
   template <typename ExpectedError, typename Call>
   void expect_error(const std::string& path, const Call& call) {
@@ -404,6 +419,43 @@ TEST_P(FileSystemContract, RejectsInvalidRenames) {
   EXPECT_EQ(read_file(files_, path("a")), "a");
 }
 
+TEST_P(FileSystemContract, AFileHasItsBytesUntilItsLastNameIsRemoved) {
+  if (!has_links()) GTEST_SKIP() << "files have one name each";
+  write(path("a"), "one");
+  files_.link(path("a"), path("b"));
+  EXPECT_EQ(read_file(files_, path("b")), "one");
+  EXPECT_EQ(files_.modified_time(path("b")), files_.modified_time(path("a")));
+  files_.sync_directory(scratch_.directory);
+  files_.remove(path("a"));
+  EXPECT_EQ(read_file(files_, path("b")), "one");
+  files_.rename(path("b"), path("a"));
+  files_.append_to(path("a"))->append(" and only");
+  EXPECT_EQ(read_file(files_, path("a")), "one and only");
+  EXPECT_THAT(files_.list(scratch_.directory), ::testing::ElementsAre("a"));
+}
+
+// As POSIX says it.
+TEST_P(FileSystemContract, ARenameToAnotherNameOfTheFileDoesNothing) {
+  if (!has_links()) GTEST_SKIP() << "files have one name each";
+  write(path("a"), "one");
+  files_.link(path("a"), path("b"));
+  files_.rename(path("a"), path("b"));
+  EXPECT_THAT(files_.list(scratch_.directory), ::testing::ElementsAre("a", "b"));
+}
+
+TEST_P(FileSystemContract, RejectsInvalidLinks) {
+  if (!has_links()) GTEST_SKIP() << "files have one name each";
+  write(path("a"), "one");
+  write(path("b"), "two");
+  files_.create_directories(path("d"));
+  expect_error<AlreadyExistsError>(path("a"), [&] { files_.link(path("a"), path("b")); });
+  expect_error<NotFoundError>(path("c"), [&] { files_.link(path("c"), path("e")); });
+  expect_error<NotFoundError>(path("a"), [&] { files_.link(path("a"), path("c/e")); });
+  expect_error<DataLossError>(path("d"), [&] { files_.link(path("d"), path("e")); });
+  EXPECT_EQ(read_file(files_, path("b")), "two");
+  EXPECT_THAT(files_.list(scratch_.directory), ::testing::ElementsAre("a", "b", "d"));
+}
+
 TEST_P(FileSystemContract, AnOpenFileOutlivesItsName) {
   const auto writer = files_.create(path("a"));
   writer->append("still ");
@@ -544,6 +596,10 @@ TEST_P(FileSystemContract, ADirectoryAccessesTheFilesOfItsPath) {
   EXPECT_FALSE(directory->exists(path("d/b")));
   EXPECT_EQ(directory->file_size(path("d/inner/b")), 4);
   EXPECT_EQ(read_file(files_, path("d/inner/b")), "two!");
+  if (has_links()) {
+    directory->link(path("d/a"), path("d/linked"));
+    directory->remove(path("d/linked"));
+  }
   directory->truncate(path("d/inner/b"), 1);
   directory->remove(path("d/c"));
   EXPECT_EQ(directory->modified_time(path("d/a")), files_.modified_time(path("d/a")));
@@ -565,6 +621,8 @@ TEST_P(FileSystemContract, ADirectoryRejectsOtherPaths) {
     expect_error<InvalidArgumentError>(other, [&] { directory->create(other); });
     expect_error<InvalidArgumentError>(other, [&] { directory->remove(other); });
     expect_error<InvalidArgumentError>(other, [&] { directory->rename(path("d/x"), other); });
+    if (has_links())
+      expect_error<InvalidArgumentError>(other, [&] { directory->link(other, path("d/x")); });
     expect_error<InvalidArgumentError>(other, [&] { directory->list(other); });
   }
   EXPECT_EQ(read_file(files_, path("a")), "one");

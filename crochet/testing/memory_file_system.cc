@@ -223,6 +223,22 @@ void MemoryFileSystem::rename(const std::string& from, const std::string& to) {
   place.directory->entries[place.name] = node;
 }
 
+void MemoryFileSystem::link(const std::string& from, const std::string& to) {
+  const std::lock_guard lock(state_->mutex);
+  const std::string operation = fmt::format("link to {}", to);
+  const auto node = find_node(*state_, from, operation);
+  if (node->is_directory)
+    throw DataLossError(fmt::format("{}: found a directory, expected a plain file", from));
+  MemoryPlace place;
+  try {
+    place = find_place(state_->root, to, operation);
+  } catch (const NotFoundError&) {
+    throw_errno(ENOENT, from, operation);  // The message names `from` first, as other errors do.
+  }
+  if (place.node) throw_errno(EEXIST, from, operation);
+  place.directory->entries[place.name] = node;
+}
+
 void MemoryFileSystem::remove(const std::string& path) {
   const std::lock_guard lock(state_->mutex);
   const auto node = find_node(*state_, path, "remove");

@@ -80,6 +80,7 @@ class CROCHET_EXPORT MemoryFileSystem : public FileSystem {
   std::vector<std::string> list(const std::string& directory) override;
 
   void rename(const std::string& from, const std::string& to) override;
+  void link(const std::string& from, const std::string& to) override;
   void remove(const std::string& path) override;
   void truncate(const std::string& path, uint64_t size) override;
   void create_directories(const std::string& path) override;

@@ -77,6 +77,14 @@ void find_unsynced_names(const MemoryNode& directory, const std::string& path,
   }
 }
 
+// A file with several names is counted once.
+uint64_t bytes_of_uncounted(const MemoryNode& node, std::set<const MemoryNode*>& counted) {
+  if (!counted.insert(&node).second) return 0;
+  uint64_t sum = occupied_bytes(node);
+  for (const auto& [name, entry] : node.entries) sum += bytes_of_uncounted(*entry, counted);
+  return sum;
+}
+
 }  // namespace
 
 std::vector<std::string> path_parts(std::string_view path) {
@@ -115,9 +123,8 @@ uint64_t occupied_bytes(const MemoryNode& file) {
 }
 
 uint64_t total_bytes(const MemoryNode& node) {
-  uint64_t sum = occupied_bytes(node);
-  for (const auto& [name, entry] : node.entries) sum += total_bytes(*entry);
-  return sum;
+  std::set<const MemoryNode*> counted;
+  return bytes_of_uncounted(node, counted);
 }
 
 std::vector<std::string> unsynced_names(const MemoryNode& root) {

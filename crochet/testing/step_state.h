@@ -19,9 +19,13 @@
 
 namespace crochet::inline v0::internal {
 
-// For tests: a graph whose whole state follows from the step.
+// For tests: a graph whose whole state follows from the step. One value is large, and the same in
+// all steps.
 class StepState {
  public:
+  // Large enough for checkpoints to share it.
+  static constexpr size_t kFrozen = size_t{16} << 10;
+
   StepState() {
     for (const auto& [name, value] : at(0))
       if (name != "global_step") graph.variable(name, value);
@@ -31,6 +35,7 @@ class StepState {
   // The content of an intact checkpoint of a step.
   static TensorMap at(int64_t step) {
     return {
+        {"frozen", Tensor::from<float>(std::vector<float>(kFrozen, 0.5F))},
         {"global_step", Tensor::scalar<int64_t>(step)},
         {"text", Tensor::from({fmt::format("step {}", step), std::string()})},
         {"w", Tensor::from<float>(std::vector<float>(100, static_cast<float>(step)))},
@@ -38,7 +43,7 @@ class StepState {
   }
 
   // Makes one step.
-  void advance(Session& session) {
+  void advance(Session& session) const {
     session.run(graph.train());
     follow(session);
   }
@@ -48,7 +53,7 @@ class StepState {
     const TensorMap state = at(read_global_step(session));
     std::vector<Assignment> assignments;
     for (const Variable& variable : graph.variables()) {
-      if (variable.name() == "global_step") continue;
+      if (variable.name() == "global_step" || variable.name() == "frozen") continue;
       const Tensor& value = state.at(variable.name());
       Assignment assignment{.variable = variable, .shape = value.shape()};
       if (value.dtype() == DType::kString)

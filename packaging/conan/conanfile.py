@@ -69,6 +69,7 @@ class CrochetConan(ConanFile):
         self.requires("dlpack/0.8", transitive_headers=True)
         self.requires("nlohmann_json/3.11.2", visible=False)
         self.requires("protozero/1.7.1", visible=False)
+        self.requires("xxhash/0.8.1", visible=False)
         if self.options.tools:
             self.requires("cli11/2.3.2", visible=False)
 

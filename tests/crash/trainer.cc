@@ -41,6 +41,7 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <random>
 #include <regex>
@@ -109,17 +110,27 @@ void advance_into(std::span<const uint32_t> from, std::span<uint32_t> to) {
     to[i] = from[i] * 1664525u + 1013904223u + static_cast<uint32_t>(i);
 }
 
-// State of every kind: a variable that is replaced, one that is changed in place, a borrowed
-// array, a generator and a container that grows.
+Tensor counting(int64_t size) {
+  std::vector<uint32_t> values(static_cast<size_t>(size));
+  std::iota(values.begin(), values.end(), 1u);
+  return Tensor::from<uint32_t>(values);
+}
+
+// State of every kind: a variable that is replaced, one that is changed in place and one that is
+// not; a borrowed array that changes in each step, and one that changes in every third one; a
+// generator and a container that grows. Checkpoints share what did not change.
 struct State {
   static constexpr int64_t kElements = 16384;
+  static constexpr size_t kChangesEvery = 3;
 
   explicit State(local::Graph& graph)
       : replaced(graph.variable("replaced", Tensor::zeros<uint32_t>({kElements}))),
         updated(graph.variable("updated", Tensor::zeros<uint32_t>({kElements}))),
+        frozen(graph.variable("frozen", counting(4 * kElements))),
         replaced_value(graph.name("replaced_value", replaced)),
-        updated_value(graph.name("updated_value", updated)) {
-    Tracker(graph, "")("array", array)("generator", generator)("grows", grows);
+        updated_value(graph.name("updated_value", updated)),
+        frozen_value(graph.name("frozen_value", frozen)) {
+    Tracker(graph, "")("array", array)("seldom", seldom)("generator", generator)("grows", grows);
     const auto replace_it = graph.op(
         "replace", {replace(replaced)},
         [](std::span<const uint32_t> from, std::span<uint32_t> to) { advance_into(from, to); });
@@ -129,24 +140,30 @@ struct State {
                                  [this] {
                                    advance_into(array, array);
                                    grows.push_back(static_cast<int64_t>(generator()));
+                                   if (grows.size() % kChangesEvery == 0)
+                                     advance_into(seldom, seldom);
                                  },
                                  {.changes_borrowed = true});
     step = graph.increment_global_step({replace_it, update_it, change});
   }
 
   std::string hashes(Session& session) const {
-    const FetchValues values = session.run({replaced_value, updated_value});
-    return fmt::format("{:016x} {:016x} {:016x} {:016x} {}", hash_of(values[0].tensor().bytes()),
-                       hash_of(values[1].tensor().bytes()),
-                       hash_of(std::as_bytes(std::span(array))),
-                       hash_of(std::as_bytes(std::span(grows))), grows.size());
+    const FetchValues values = session.run({replaced_value, updated_value, frozen_value});
+    return fmt::format(
+        "{:016x} {:016x} {:016x} {:016x} {:016x} {:016x} {}", hash_of(values[0].tensor().bytes()),
+        hash_of(values[1].tensor().bytes()), hash_of(values[2].tensor().bytes()),
+        hash_of(std::as_bytes(std::span(array))), hash_of(std::as_bytes(std::span(seldom))),
+        hash_of(std::as_bytes(std::span(grows))), grows.size());
   }
 
   local::OwnedVariable replaced;
   local::OwnedVariable updated;
+  local::OwnedVariable frozen;
   Output replaced_value;
   Output updated_value;
+  Output frozen_value;
   std::array<uint32_t, kElements> array = {};
+  std::array<uint32_t, kElements> seldom = {};
   std::mt19937_64 generator;
   std::vector<int64_t> grows;
   Output step;

@@ -137,6 +137,19 @@ def skip_what_is_being_removed(program, directory):
     check_both_see(program, directory, 10, [9, 10])
 
 
+def read_shared_files(program, directory):
+    """Our checkpoints share a file; TensorFlow reads each of them, and removes them in any order."""
+    os.makedirs(directory)
+    check_equal("data files", ours(program, "share", directory), [1, 2, 2])
+    for step, removed in ((1, 2), (3, 1), (3, None)):
+        reader = tf.train.load_checkpoint(os.path.join(directory, f"m-{step}"))
+        check_equal("a value that changed", float(reader.get_tensor("step")), float(step))
+        frozen = reader.get_tensor("frozen")
+        check_equal("values that did not change", bool((frozen.ravel() == np.arange(1 << 16)).all()), True)
+        if removed:
+            v1.train.remove_checkpoint(os.path.join(directory, f"m-{removed}"))
+
+
 def read_manager_state(program, directory):
     checkpoint = tf.train.Checkpoint(v=tf.Variable(1.0))
     manager = tf.train.CheckpointManager(checkpoint, directory, max_to_keep=2, keep_checkpoint_every_n_hours=1)
@@ -156,6 +169,7 @@ def main():
         take_turns(program, os.path.join(directory, "turns"))
         exchange_states(program, os.path.join(directory, "states"))
         skip_what_is_being_removed(program, os.path.join(directory, "removing"))
+        read_shared_files(program, os.path.join(directory, "shared"))
         read_manager_state(program, os.path.join(directory, "manager"))
     except Mismatch as error:
         print(f"{directory}: {error}", file=sys.stderr)

@@ -5,6 +5,8 @@
 //
 //   saver_program save <directory> <step>
 //     Restores the newest checkpoint "m-<step>", if there is one, and saves another, keeping two.
+//   saver_program share <directory>
+//     Saves the steps 1 to 3, of which all but a small variable is the same.
 //   saver_program state <directory>
 //     Prints the state as JSON.
 //   saver_program update <directory> <newest> [<other>...]
@@ -14,12 +16,17 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "crochet/checkpoint/directory/checkpoint_state.h"
 #include "crochet/checkpoint/saver/checkpoint_manager.h"
 #include "crochet/checkpoint/saver/saver.h"
+#include "crochet/io/path.h"
 #include "crochet/testing/scripted_session.h"
 
 using namespace crochet;
@@ -42,6 +49,31 @@ json save(const std::string& directory, int64_t step) {
   session->assign({&next, 1});
   saver.save(*session, directory + "/m", step);
   return {{"restored", restored.value_or("")}, {"value", value}};
+}
+
+// Returns how many data files each checkpoint has.
+json share(const std::string& directory) {
+  constexpr int64_t kLarge = 64 << 10;
+  ScriptedGraph graph({.counts_steps = false});
+  const Variable step_variable = graph.variable("step", Tensor::scalar<float>(0));
+  std::vector<float> values(kLarge);
+  std::iota(values.begin(), values.end(), 0.0F);
+  graph.variable("frozen", Tensor::from<float>(values, {256, kLarge / 256}));
+  const auto session = graph.new_session("");
+  Saver saver;
+  json counts = json::array();
+  for (int64_t step = 1; step <= 3; ++step) {
+    const Assignment next{step_variable, {}, [&](std::span<std::byte> to) {
+                            const float value = static_cast<float>(step);
+                            std::memcpy(to.data(), &value, sizeof value);
+                          }};
+    session->assign({&next, 1});
+    const std::string prefix = saver.save(*session, directory + "/m", step);
+    counts.push_back(std::ranges::count_if(FileSystem::posix().list(directory), [&](auto& name) {
+      return name.starts_with(base_name(prefix) + ".data-");
+    }));
+  }
+  return counts;
 }
 
 json state_of(const std::string& directory) {
@@ -72,6 +104,8 @@ int main(int argc, char** argv) {
   json answer;
   if (arguments.at(0) == "save")
     answer = save(arguments.at(1), std::atoll(arguments.at(2).c_str()));
+  else if (arguments.at(0) == "share")
+    answer = share(arguments.at(1));
   else if (arguments.at(0) == "state")
     answer = state_of(arguments.at(1));
   else

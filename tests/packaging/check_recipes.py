@@ -23,6 +23,7 @@ LIBRARIES = [
     ("nlohmann_json", "nlohmann-json", "nlohmann_json"),
     ("protozero", "protozero", "protozero"),
     ("uring", "liburing", "liburing"),
+    ("xxhash", "xxhash", "xxhash"),
 ]
 
 

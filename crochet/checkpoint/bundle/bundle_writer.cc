@@ -31,9 +31,13 @@ BundleWriter::BundleWriter(FileSystem& files, std::string prefix, BundleWriterOp
       staged_(files, prefix_) {
   if (options_.alignment == 0)
     throw InvalidArgumentError(fmt::format("{}: the alignment is 0 bytes", prefix_));
-  if (options_.num_shards < 1 || options_.num_shards > internal::kMaxShards)
+  if (options_.num_shards < 1 || num_files() > internal::kMaxShards)
     throw InvalidArgumentError(fmt::format("{}: found {} data files, expected 1 to {}", prefix_,
-                                           options_.num_shards, internal::kMaxShards));
+                                           num_files(), internal::kMaxShards));
+  for (int file = options_.num_shards; const std::string& linked : options_.linked_files) {
+    linked_bytes_ += files.file_size(linked);
+    staged_.link(linked, name_of_file(file++));
+  }
   begin_shard();
 }
 
@@ -41,7 +45,7 @@ void BundleWriter::begin_shard() {
   const auto index = static_cast<size_t>(num_begun_);
   const uint64_t expected =
       index < options_.expected_bytes.size() ? options_.expected_bytes[index] : 0;
-  data_ = &staged_.create(data_filename(prefix_, num_begun_, options_.num_shards), expected);
+  data_ = &staged_.create(name_of_file(num_begun_), expected);
   finished_bytes_ += std::exchange(shard_bytes_, 0);
   ++num_begun_;
 }
@@ -91,12 +95,30 @@ void BundleWriter::check_type(std::string_view name, const Tensor& tensor) const
 }
 
 std::string BundleWriter::store(const TensorToWrite& added) {
+  if (added.linked) {
+    last_place_ = added.linked;
+    last_place_->file += static_cast<size_t>(options_.num_shards);
+    if (added.linked->file >= options_.linked_files.size())
+      throw InvalidArgumentError(fmt::format("{}: found linked file {}, expected one of {}",
+                                             prefix_, added.linked->file,
+                                             options_.linked_files.size()));
+  } else {
+    last_place_ = write_elements(added);
+  }
+  return internal::encode(internal::StoredTensor{.dtype = added.tensor.dtype(),
+                                                 .shape = added.tensor.shape(),
+                                                 .shard = static_cast<int32_t>(last_place_->file),
+                                                 .offset = last_place_->offset,
+                                                 .size = last_place_->size,
+                                                 .masked_crc32c = last_place_->masked_crc32c});
+}
+
+StoredPlace BundleWriter::write_elements(const TensorToWrite& added) {
   const Tensor& tensor = added.tensor;
   const size_t alignment = internal::data_alignment(tensor);
   pad(std::lcm(options_.alignment, alignment));
-  internal::StoredTensor entry{.dtype = tensor.dtype(), .shape = tensor.shape()};
-  entry.shard = num_begun_ - 1;
-  entry.offset = static_cast<int64_t>(shard_bytes_);
+  StoredPlace place{.file = static_cast<size_t>(num_begun_ - 1),
+                    .offset = static_cast<int64_t>(shard_bytes_)};
   uint32_t crc = 0;
   if (tensor.dtype() == DType::kString) {
     const internal::StringsHead head = internal::encode_strings_head(tensor.strings());
@@ -114,10 +136,10 @@ std::string BundleWriter::store(const TensorToWrite& added) {
     crc = data_->append_held_with_crc32c(0, held_.back().bytes());
   }
   shard_bytes_ += tensor.num_bytes();
-  entry.size = static_cast<int64_t>(shard_bytes_) - entry.offset;
-  entry.masked_crc32c = mask_crc32c(crc);
+  place.size = static_cast<int64_t>(shard_bytes_) - place.offset;
+  place.masked_crc32c = mask_crc32c(crc);
   pad(options_.alignment);
-  return internal::encode(entry);
+  return place;
 }
 
 void BundleWriter::write() {
@@ -154,7 +176,7 @@ void BundleWriter::pad(size_t alignment) {
 }
 
 std::string BundleWriter::encode_index() {
-  index_.emplace("", internal::encode(internal::BundleHeader{.num_shards = options_.num_shards}));
+  index_.emplace("", internal::encode(internal::BundleHeader{.num_shards = num_files()}));
   for (const auto& [name, whole] : added_.partitioned())
     index_.emplace(name, internal::encode(internal::StoredTensor{
                              .dtype = whole.dtype, .shape = whole.shape, .slices = whole.slices}));

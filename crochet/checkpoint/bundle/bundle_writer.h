@@ -5,12 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "crochet/checkpoint/layout/added_tensors.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/checkpoint/layout/staged_files.h"
 #include "crochet/io/file_system.h"
 #include "crochet/tensor/tensor.h"
@@ -28,6 +30,9 @@ struct BundleWriterOptions {
   // The approximate size of each data file in bytes, so that room is reserved first and the file is
   // written in the fastest way; 0, or no element, if unknown.
   std::vector<uint64_t> expected_bytes = {};
+  // Data files of complete checkpoints in the same directory that are data files of this one, too,
+  // after its own: TensorToWrite::linked refers to them by their numbers here.
+  std::vector<std::string> linked_files = {};
 };
 
 // Writes a checkpoint in TensorFlow's format.
@@ -42,7 +47,8 @@ struct BundleWriterOptions {
 class BundleWriter final : public CheckpointWriter {
  public:
   // Creates the directory if it is missing. `files` is not owned and must outlive this.
-  // Throws: InvalidArgumentError for an alignment of 0, and for no data files or more than 99999.
+  // Throws: InvalidArgumentError for an alignment of 0, and for no data files or more than 99999;
+  // what FileSystem::link() throws.
   BundleWriter(FileSystem& files, std::string prefix, BundleWriterOptions options = {});
   BundleWriter(const BundleWriter&) = delete;
   BundleWriter& operator=(const BundleWriter&) = delete;
@@ -57,6 +63,7 @@ class BundleWriter final : public CheckpointWriter {
   void add_slice(std::string_view name, const Shape& full_shape, const TensorSlice& slice,
                  const TensorToWrite& added) override;
   bool can_read() const override { return true; }
+  std::optional<StoredPlace> last_place() const override { return last_place_; }
 
   // Data files that are never begun exist, and are empty.
   void next_shard() override;
@@ -68,18 +75,25 @@ class BundleWriter final : public CheckpointWriter {
   // never exists with data of another checkpoint.
   void publish() override;
 
+  // Of the files that are written.
   uint64_t data_bytes() const { return finished_bytes_ + shard_bytes_; }
-  uint64_t total_bytes() const override { return data_bytes() + index_bytes_; }
+  uint64_t total_bytes() const override { return data_bytes() + linked_bytes_ + index_bytes_; }
+  int num_files() const override {
+    return options_.num_shards + static_cast<int>(options_.linked_files.size());
+  }
+  uint64_t linked_bytes() const override { return linked_bytes_; }
   uint32_t index_crc32c() const override { return index_crc32c_; }
 
  private:
   using StagedFiles = internal::StagedFiles;
 
   void begin_shard();
-  // Writes the elements; returns their encoded entry for the index.
   // Throws: InvalidArgumentError for a type that TensorFlow does not have.
   void check_type(std::string_view name, const Tensor& tensor) const;
+  // Writes the elements, unless they are linked; returns their encoded entry for the index.
   std::string store(const TensorToWrite& added);
+  StoredPlace write_elements(const TensorToWrite& added);
+  std::string name_of_file(int file) const { return data_filename(prefix_, file, num_files()); }
   void pad(size_t alignment);
   std::string encode_index();
 
@@ -94,6 +108,8 @@ class BundleWriter final : public CheckpointWriter {
   WritableFile* data_ = nullptr;              // The current shard.
   uint64_t shard_bytes_ = 0;                  // Of the current shard.
   uint64_t finished_bytes_ = 0;               // Of the earlier shards.
+  uint64_t linked_bytes_ = 0;                 // Of the files that are linked.
+  std::optional<StoredPlace> last_place_;     // Of the tensor that was added last.
   uint64_t index_bytes_ = 0;
   uint32_t index_crc32c_ = 0;
   StagedFiles staged_;  // After held_: the files are closed before the tensors are released.

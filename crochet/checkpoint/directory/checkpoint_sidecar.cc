@@ -49,6 +49,7 @@ json to_json(const CheckpointSidecar& sidecar) {
           {"unix_time", sidecar.unix_time},
           {"retention_time", sidecar.retention_time},
           {"size_bytes", sidecar.size_bytes},
+          {"shared_bytes", sidecar.shared_bytes},
           {"index_crc32c", fmt::format("{:08x}", sidecar.index_crc32c)},
           {"library_version", sidecar.library_version},
           {"build", sidecar.build},
@@ -95,9 +96,9 @@ int64_t get_step(const json& object) {
   return value->get<int64_t>();
 }
 
-uint64_t get_size(const json& object) {
+uint64_t get_size(const json& object, const char* name) {
   const json* const value =
-      member(object, "size_bytes", &json::is_number_unsigned, "an integer of 0 or more");
+      member(object, name, &json::is_number_unsigned, "an integer of 0 or more");
   return value ? value->get<uint64_t>() : 0;
 }
 
@@ -160,7 +161,8 @@ CheckpointSidecar from_json(const json& object) {
   return {.step = get_step(object),
           .unix_time = get_time(object, "unix_time"),
           .retention_time = get_time(object, "retention_time"),
-          .size_bytes = get_size(object),
+          .size_bytes = get_size(object, "size_bytes"),
+          .shared_bytes = get_size(object, "shared_bytes"),
           .index_crc32c = get_crc(object),
           .library_version = get_string(object, "library_version"),
           .build = get_string(object, "build"),

@@ -28,6 +28,9 @@ struct CheckpointSidecar {
   double retention_time = 0;
   // The size of data and index.
   uint64_t size_bytes = 0;
+  // Of these, the bytes in files that an earlier checkpoint already had: they were not written
+  // again. See SaverOptions::share_unchanged.
+  uint64_t shared_bytes = 0;
   // The masked crc32c of the index file's bytes; for a safetensors file, of length and header; 0 if
   // unknown.
   uint32_t index_crc32c = 0;

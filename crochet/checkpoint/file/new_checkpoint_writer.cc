@@ -12,15 +12,20 @@ namespace crochet::inline v0 {
 
 std::unique_ptr<CheckpointWriter> new_checkpoint_writer(CheckpointFormat format, FileSystem& files,
                                                         std::string prefix, int num_shards,
-                                                        std::vector<uint64_t> expected_bytes) {
+                                                        std::vector<uint64_t> expected_bytes,
+                                                        std::vector<std::string> linked_files) {
   if (format == CheckpointFormat::kTorch)
     throw InvalidArgumentError(prefix + ": files of torch can be read, not written");
+  if (format != CheckpointFormat::kTensorBundle && !linked_files.empty())
+    throw InvalidArgumentError(prefix + ": only tensor bundles can link files");
   if (format == CheckpointFormat::kSafetensors)
     return std::make_unique<SafetensorsWriter>(files, std::move(prefix),
                                                SafetensorsWriterOptions{.num_shards = num_shards});
   return std::make_unique<BundleWriter>(
       files, std::move(prefix),
-      BundleWriterOptions{.num_shards = num_shards, .expected_bytes = std::move(expected_bytes)});
+      BundleWriterOptions{.num_shards = num_shards,
+                          .expected_bytes = std::move(expected_bytes),
+                          .linked_files = std::move(linked_files)});
 }
 
 }  // namespace crochet::inline v0

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,6 +27,14 @@ enum class CheckpointFormat {
 // "tensor_bundle", "safetensors", "torch".
 CROCHET_EXPORT const char* checkpoint_format_name(CheckpointFormat format);
 
+// Where a file has the elements of a tensor.
+struct StoredPlace {
+  size_t file = 0;  // The number of the file among those of its checkpoint, or of those linked.
+  int64_t offset = 0;
+  int64_t size = 0;
+  uint32_t masked_crc32c = 0;
+};
+
 // A tensor for a CheckpointWriter, and how to read its elements if its memory does not have them.
 struct TensorToWrite {
   // Not explicit: most tensors have their elements.
@@ -40,6 +50,8 @@ struct TensorToWrite {
 
   const Tensor& tensor;
   ReadBytes read;
+  // If set, the elements are here in one of the linked files, and are not written.
+  std::optional<StoredPlace> linked = {};
 };
 
 // Writes a checkpoint of any format, so that it is either complete or absent, whatever stops the
@@ -68,6 +80,8 @@ class CROCHET_EXPORT CheckpointWriter {
                          const TensorToWrite& tensor) = 0;
   // True if TensorToWrite::read saves memory: add() calls it for each byte once, in order.
   virtual bool can_read() const { return false; }
+  // Where the tensor that was added last is, unless the format cannot link files.
+  virtual std::optional<StoredPlace> last_place() const { return std::nullopt; }
   // Ends this data file: later tensors go to the next one. Throws: InvalidArgumentError if this is
   // the last one.
   virtual void next_shard() = 0;
@@ -88,6 +102,9 @@ class CROCHET_EXPORT CheckpointWriter {
 
   // The size of all files. Requires: write_and_sync().
   virtual uint64_t total_bytes() const = 0;
+  // The number of data files, and the size of those that are linked, not written.
+  virtual int num_files() const = 0;
+  virtual uint64_t linked_bytes() const { return 0; }
   // The masked crc32c of the index: a bundle's index file, the length and header of a safetensors
   // file, or the index of several such files. Requires: write_and_sync().
   virtual uint32_t index_crc32c() const = 0;

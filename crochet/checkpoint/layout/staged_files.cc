@@ -55,6 +55,15 @@ WritableFile& StagedFiles::create(const std::string& name, std::optional<uint64_
   return *file.open;
 }
 
+void StagedFiles::link(const std::string& path, const std::string& name) {
+  const File& file = staged_.emplace_back(File{.path = temporary_filename(name),
+                                               .name = name,
+                                               .is_ours = true,
+                                               .is_synced = true,
+                                               .is_link = true});
+  files_.link(path, file.path);
+}
+
 void StagedFiles::adopt(const std::string& path, const std::string& name, bool is_synced) {
   staged_.push_back({.path = path, .name = name, .is_ours = true, .is_synced = is_synced});
 }
@@ -90,6 +99,8 @@ void StagedFiles::publish() {
     if (is_index && !is_one_file) files_.sync_directory(directory_);
     if (file.may_have_its_name && !files_.exists(file.path)) continue;
     file.may_have_its_name = true;
+    // A rename to another name of the same file would do nothing, and leave both.
+    if (file.is_link && files_.exists(file.name)) files_.remove(file.name);
     files_.rename(file.path, file.name);
   }
   files_.sync_directory(directory_);

@@ -42,6 +42,8 @@ class StagedFiles {
   // it is missing. Syncs earlier files, except for the previous one, which the disk may still be
   // writing. With `expected_bytes`: see FileSystem::create_large().
   WritableFile& create(const std::string& name, std::optional<uint64_t> expected_bytes = {});
+  // Adds one more name of a complete and durable file of another checkpoint.
+  void link(const std::string& path, const std::string& name);
   // Adopts a file written by others. It is removed with the rest.
   void adopt(const std::string& path, const std::string& name, bool is_synced);
   // Adds a complete and durable file that is renamed with the rest, and never removed. If it does
@@ -81,6 +83,7 @@ class StagedFiles {
     bool is_ours;      // Removed if it is not published.
     bool is_synced = false;
     bool may_have_its_name = false;           // After an earlier attempt, even if that failed.
+    bool is_link = false;                     // Its final name may already lead to the same file.
     std::unique_ptr<WritableFile> open = {};  // Null once synced, and for files of others.
   };
 

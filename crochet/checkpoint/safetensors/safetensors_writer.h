@@ -71,6 +71,7 @@ class CROCHET_EXPORT SafetensorsWriter final : public CheckpointWriter {
   // index is removed first.
   void publish() override;
 
+  int num_files() const override { return options_.num_shards; }
   uint64_t total_bytes() const override { return total_bytes_; }
   uint32_t index_crc32c() const override { return index_crc32c_; }
 

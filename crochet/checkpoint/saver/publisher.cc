@@ -43,12 +43,14 @@ int shard_of(size_t begin, size_t size, size_t total, int num_shards) {
                   static_cast<int>(middle / static_cast<double>(total) * num_shards));
 }
 
-// The approximate sizes of the data files.
-std::vector<uint64_t> bytes_of_shards(const Snapshot& snapshot, int num_shards) {
+// The approximate sizes of the data files that are written.
+std::vector<uint64_t> bytes_of_shards(const Snapshot& snapshot, int num_shards,
+                                      const UnchangedValues& unchanged = {}) {
   std::vector<uint64_t> bytes(static_cast<size_t>(num_shards));
-  const size_t total = snapshot.num_bytes();
+  const size_t total = snapshot.num_bytes() - unchanged.num_bytes;
   size_t done = 0;
   for (const auto& [name, tensor] : snapshot.readable()) {
+    if (unchanged.place_of(name)) continue;
     const int shard = shard_of(done, tensor.num_bytes(), total, num_shards);
     bytes[static_cast<size_t>(shard)] += max_stored_bytes(tensor);
     done += tensor.num_bytes();
@@ -56,26 +58,35 @@ std::vector<uint64_t> bytes_of_shards(const Snapshot& snapshot, int num_shards) 
   return bytes;
 }
 
-void add_all(CheckpointWriter& writer, const SaveSource& source, const VariableSelection& selection,
-             int num_shards) {
+// Returns the places of the tensors, if the format knows them.
+std::vector<StoredPlace> add_all(CheckpointWriter& writer, const SaveSource& source,
+                                 const VariableSelection& selection, int num_shards,
+                                 const UnchangedValues& unchanged = {}) {
   const Snapshot& snapshot = source.snapshot();
-  const size_t total = snapshot.num_bytes();
+  const size_t total = snapshot.num_bytes() - unchanged.num_bytes;
   size_t done = 0;
   int shard = 0;
   const bool in_place = writer.can_read();
+  std::vector<StoredPlace> places;
   for (const auto& [name, tensor] : in_place ? snapshot.readable() : snapshot.tensors()) {
-    for (; shard < shard_of(done, tensor.num_bytes(), total, num_shards); ++shard)
-      writer.next_shard();
-    done += tensor.num_bytes();
+    TensorToWrite added(tensor);
+    added.linked = unchanged.place_of(name);
+    if (!added.linked) {
+      for (; shard < shard_of(done, tensor.num_bytes(), total, num_shards); ++shard)
+        writer.next_shard();
+      done += tensor.num_bytes();
+      if (in_place) added.read = snapshot.pending(tensor);
+    }
     const auto [key, listed_slice] = selection.place_of(name);
     const SaveSliceInfo* const slice =
         listed_slice != nullptr ? listed_slice : source.place_of(name);
-    const TensorToWrite added(tensor, in_place ? snapshot.pending(tensor) : ReadBytes());
     if (slice == nullptr)
       writer.add(key, added);
     else
       writer.add_slice(key, slice->full_shape, slice->slice, added);
+    if (const auto place = writer.last_place()) places.push_back(*place);
   }
+  return places;
 }
 
 // If the same state is written again, after an error that followed its publication, keeps the
@@ -126,6 +137,7 @@ struct Publisher::Target {
   std::string prefix;
   CheckpointDirectory directory;
   CheckpointList& list;
+  StoredValues& stored;
   double time;  // The time of the save by the list's clock.
 
   FileSystem& files() const { return directory.files(); }
@@ -158,11 +170,12 @@ std::string Publisher::prefix_of(const std::string& save_path,
 }
 
 Publisher::Target Publisher::target_of(const SaveTicket& ticket, const std::string& prefix,
-                                       CheckpointList& list) const {
+                                       CheckpointList& list, StoredValues& stored) const {
   try {
     Target target{.prefix = prefix,
                   .directory = CheckpointDirectory::to_save_in(files_, directory_of(prefix)),
                   .list = list,
+                  .stored = stored,
                   .time = 0};
     list.follow(target.directory.path());
     if (ticket.step() != kNoStep) {
@@ -194,7 +207,7 @@ void Publisher::write(const SaveSource& source, SavePromise& promise, SpaceCheck
   std::unique_lock writing(writing_);
   promise.begin_attempt();
   if (source.empty()) return promise.publish("");
-  Target target = target_of(ticket, ticket.prefix(), list_);
+  Target target = target_of(ticket, ticket.prefix(), list_, stored_);
   // A durable checkpoint is left as it is: writing it again would put it at risk.
   if (ticket.stage() < SaveStage::kDurable) make_durable(target, source, promise, check);
   if (when_durable) when_durable();
@@ -206,7 +219,8 @@ void Publisher::write_to_fallback(const SaveSource& source, SavePromise& promise
   const SaveTicket& ticket = promise.ticket();
   std::unique_lock writing(writing_);
   promise.begin_attempt();
-  Target target = target_of(ticket, fallback_prefix(ticket.prefix()), fallback_list_);
+  Target target =
+      target_of(ticket, fallback_prefix(ticket.prefix()), fallback_list_, fallback_stored_);
   make_durable(target, source, promise, SpaceCheck::kRefuse);
   log_warning(fmt::format("{} was written as {}", ticket.prefix(), target.prefix));
   try {
@@ -240,32 +254,61 @@ void Publisher::make_durable(Target& target, const SaveSource& source, SavePromi
     return adopt_files(target, *source.external(), snapshot, promise);
   }
   if (source.parts() != nullptr) return collect_parts(target, source, promise, check);
+  UnchangedValues unchanged;
+  if (shares())
+    unchanged = target.stored.find_unchanged(target.files(), directory_of(target.prefix), snapshot);
+  const uint64_t needed = bytes_of_checkpoint(snapshot) - unchanged.num_bytes;
   if (options_.check_free_space && check == SpaceCheck::kRefuse)
-    throw_if_full(target.files(), target.prefix, bytes_of_checkpoint(snapshot));
-  const int num_shards = options_.num_shards;
+    throw_if_full(target.files(), target.prefix, needed);
   try {
-    const auto writer = new_checkpoint_writer(options_.format, target.files(), target.prefix,
-                                              num_shards, bytes_of_shards(snapshot, num_shards));
-    add_all(*writer, source, selection_, num_shards);
+    const auto writer = new_writer(target, snapshot, unchanged);
+    const std::vector<StoredPlace> places =
+        add_all(*writer, source, selection_, options_.num_shards, unchanged);
     writer->write();
     promise.reach(SaveStage::kWritten);
     writer->write_and_sync();
     snapshot.verify();
     write_notes(target, snapshot, promise.ticket().step(),
-                {.num_bytes = writer->total_bytes(), .index_crc32c = writer->index_crc32c()});
+                {.num_bytes = writer->total_bytes(),
+                 .shared_bytes = writer->linked_bytes(),
+                 .index_crc32c = writer->index_crc32c()});
     writer->publish();
-    promise.set_num_bytes(writer->total_bytes());
+    promise.set_num_bytes(writer->total_bytes(), writer->linked_bytes());
     promise.reach(SaveStage::kDurable);
-    remove_replaced(target.files(), target.prefix, options_.format, num_shards);
+    remove_replaced(target.files(), target.prefix, options_.format, writer->num_files());
+    if (shares()) target.stored.replace(target.files(), target.prefix, *writer, snapshot, places);
   } catch (const ResourceExhaustedError& error) {
     if (remove_unless_published(target.files(), target.prefix)) note_published(target);
     throw ResourceExhaustedError(
-        fmt::format("{}{}", error.what(),
-                    note_if_full(target.files(), target.prefix, bytes_of_checkpoint(snapshot))));
+        fmt::format("{}{}", error.what(), note_if_full(target.files(), target.prefix, needed)));
   } catch (...) {
     if (remove_unless_published(target.files(), target.prefix)) note_published(target);
     throw;
   }
+}
+
+bool Publisher::shares() const {
+  return options_.share_unchanged && options_.format == CheckpointFormat::kTensorBundle;
+}
+
+std::unique_ptr<CheckpointWriter> Publisher::new_writer(const Target& target,
+                                                        const Snapshot& snapshot,
+                                                        UnchangedValues& unchanged) const {
+  const auto make = [&] {
+    return new_checkpoint_writer(
+        options_.format, target.files(), target.prefix, options_.num_shards,
+        bytes_of_shards(snapshot, options_.num_shards, unchanged), unchanged.files);
+  };
+  if (unchanged.files.empty()) return make();
+  try {
+    return make();
+  } catch (const Error& error) {
+    log_warning(fmt::format("{} shares no bytes with the checkpoint before it: {}", target.prefix,
+                            error.what()));
+  }
+  target.stored.note_refused_links();
+  unchanged = {};
+  return make();
 }
 
 // Its own part is written first, while the other ranks write theirs.
@@ -330,6 +373,7 @@ void Publisher::write_notes(Target& target, const Snapshot& snapshot, int64_t st
                             .unix_time = std::max(0.0, clock_.wall_time()),
                             .retention_time = target.time,
                             .size_bytes = written.num_bytes,
+                            .shared_bytes = written.shared_bytes,
                             .index_crc32c = written.index_crc32c,
                             .threads = threads_here(),
                             .metrics = metrics_.of(target.prefix)};

@@ -19,6 +19,7 @@
 #include "crochet/checkpoint/saver/save_promise.h"
 #include "crochet/checkpoint/saver/save_source.h"
 #include "crochet/checkpoint/saver/saver_options.h"
+#include "crochet/checkpoint/saver/stored_values.h"
 #include "crochet/checkpoint/saver/variable_selection.h"
 #include "crochet/io/file_system.h"
 
@@ -99,14 +100,21 @@ class Publisher {
   // Information about its files.
   struct Written {
     uint64_t num_bytes = 0;
+    uint64_t shared_bytes = 0;  // Of these.
     uint32_t index_crc32c = 0;
   };
 
   // Creates its directory if it is missing. Throws: as write().
-  Target target_of(const SaveTicket& ticket, const std::string& prefix, CheckpointList& list) const;
+  Target target_of(const SaveTicket& ticket, const std::string& prefix, CheckpointList& list,
+                   StoredValues& stored) const;
   // Makes it durable. Removes the files left by a failure.
   void make_durable(Target& target, const SaveSource& source, SavePromise& promise,
                     SpaceCheck check);
+  // True if checkpoints share the values that did not change.
+  bool shares() const;
+  // Links the files of the unchanged values; if that is refused, there are none.
+  std::unique_ptr<CheckpointWriter> new_writer(const Target& target, const Snapshot& snapshot,
+                                               UnchangedValues& unchanged) const;
   // The same for files written by the graph's own operations, or by the ranks.
   void adopt_files(Target& target, ExternalBundle& external, const Snapshot& snapshot,
                    SavePromise& promise);
@@ -134,7 +142,9 @@ class Publisher {
   CheckpointList fallback_list_;
   NotedMetrics metrics_;
 
-  std::mutex writing_;  // Held by the save that is being written.
+  std::mutex writing_;  // Held by the save that is being written. Guards what follows.
+  StoredValues stored_;
+  StoredValues fallback_stored_;
 
   mutable std::mutex mutex_;  // Guards what follows.
   std::condition_variable write_ended_;

@@ -116,8 +116,45 @@ TEST(SaveOrderTest, OneSaveWritesSyncsAndRenamesInThisOrder) {
       "remove m-1.data-00001-of-00002",
       "remove m-1.json",
   };
-  EXPECT_THAT(operations_of_second_save({.num_shards = 2, .max_to_keep = 1}),
-              ElementsAreArray(expected));
+  EXPECT_THAT(
+      operations_of_second_save({.num_shards = 2, .share_unchanged = false, .max_to_keep = 1}),
+      ElementsAreArray(expected));
+}
+
+// A file with values that did not change has its second name, still a temporary one, before
+// anything is written; it gets its final name with the others.
+TEST(SaveOrderTest, ASharedFileIsLinkedFirst) {
+  const std::vector<std::string> expected = {
+      "link m-1.data-00000-of-00001 -> m-2.data-00001-of-00002.tempstate",
+      "create m-2.data-00000-of-00002.tempstate",
+      "append m-2.data-00000-of-00002.tempstate",
+      "sync m-2.data-00000-of-00002.tempstate",
+      "close m-2.data-00000-of-00002.tempstate",
+      "create m-2.index.tempstate",
+      "append m-2.index.tempstate",
+      "sync m-2.index.tempstate",
+      "close m-2.index.tempstate",
+      "rename m-2.data-00001-of-00002.tempstate -> m-2.data-00001-of-00002",
+      "rename m-2.data-00000-of-00002.tempstate -> m-2.data-00000-of-00002",
+      "sync_directory d",
+      "rename m-2.index.tempstate -> m-2.index",
+      "sync_directory d",  // Now it exists, and is durable.
+      "remove m-1.index",
+      "sync_directory d",
+      "remove m-1.data-00000-of-00001",
+  };
+  std::vector<std::string> found = operations_of_second_save({.max_to_keep = 1});
+  // Sidecar, graph and state file are written as without a shared file.
+  std::vector<std::string> of_data;
+  bool is_synced_for_data = false;
+  for (const std::string& operation : found) {
+    const bool is_data = operation.find(".data-") != std::string::npos ||
+                         operation.find(".index") != std::string::npos;
+    if (is_data || (operation == "sync_directory d" && is_synced_for_data))
+      of_data.push_back(operation);
+    is_synced_for_data = is_data;
+  }
+  EXPECT_THAT(of_data, ElementsAreArray(expected));
 }
 
 // The same with safetensors: the header, which is the index, and the data are in one file.
@@ -220,7 +257,7 @@ TEST(SaveOrderTest, AnIndexOfTheSameStepIsRemovedBeforeItsDataIsReplaced) {
       "sync_directory d",
       "rename m-1.index.tempstate -> m-1.index",
       "sync_directory d"};
-  EXPECT_THAT(renewal({}), ElementsAreArray(expected));
+  EXPECT_THAT(renewal({.share_unchanged = false}), ElementsAreArray(expected));
 }
 
 TEST(SaveOrderTest, ASafetensorsIndexOfTheSameStepIsRemovedFirstToo) {

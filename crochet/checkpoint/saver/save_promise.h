@@ -25,7 +25,7 @@ class CROCHET_EXPORT SavePromise {
   void begin_attempt();
   // A stage reached by an earlier attempt stays reached; its time is that of the last attempt.
   void reach(SaveStage stage);
-  void set_num_bytes(uint64_t num_bytes);
+  void set_num_bytes(uint64_t num_bytes, uint64_t shared_bytes = 0);
   // The state file names it; only the removal of older ones remains.
   void note_named();
   // Reaches kPublished.

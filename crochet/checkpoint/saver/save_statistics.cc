@@ -30,6 +30,7 @@ void SaveStatistics::add(const SaveTicket& ticket) {
   ++saved;
   if (ticket.location() != ticket.prefix()) ++saved_elsewhere;
   bytes += ticket.num_bytes();
+  shared_bytes += ticket.shared_bytes();
   written_secs += ticket.seconds(SaveStage::kWritten).value_or(0);
   durable_secs += ticket.seconds(SaveStage::kDurable).value_or(0);
   published_secs += ticket.seconds(SaveStage::kPublished).value_or(0);
@@ -42,6 +43,7 @@ void SaveStatistics::add(const SaveStatistics& other) {
   retries += other.retries;
   saved_elsewhere += other.saved_elsewhere;
   bytes += other.bytes;
+  shared_bytes += other.shared_bytes;
   blocked_secs += other.blocked_secs;
   written_secs += other.written_secs;
   durable_secs += other.durable_secs;
@@ -51,10 +53,13 @@ void SaveStatistics::add(const SaveStatistics& other) {
 std::string to_string(const SaveStatistics& statistics) {
   std::string text =
       fmt::format("{} checkpoint{}", statistics.saved, statistics.saved == 1 ? "" : "s");
-  if (statistics.saved > 0)
-    text += fmt::format(", {}, published on average {:.3f} s after their snapshots",
-                        size_text(statistics.bytes),
+  if (statistics.saved > 0) {
+    text += fmt::format(", {}", size_text(statistics.bytes));
+    if (statistics.shared_bytes > 0)
+      text += fmt::format(" ({} shared with earlier ones)", size_text(statistics.shared_bytes));
+    text += fmt::format(", published on average {:.3f} s after their snapshots",
                         statistics.published_secs / static_cast<double>(statistics.saved));
+  }
   text += fmt::format(", training was blocked for {:.3f} s", statistics.blocked_secs);
   const auto add = [&text](int64_t number, const char* what) {
     if (number > 0) text += fmt::format("; {} {}", number, what);

@@ -23,6 +23,9 @@ struct CROCHET_EXPORT SaveStatistics {
   int64_t saved_elsewhere = 0;
   // The size of data and index of all saved checkpoints.
   uint64_t bytes = 0;
+  // Of these, the bytes in files that a checkpoint shares with an earlier one, and that were not
+  // written again.
+  uint64_t shared_bytes = 0;
   // The time for which all saves together blocked training.
   double blocked_secs = 0;
   // The time from the snapshot to each stage, summed over all saved checkpoints.

@@ -50,6 +50,7 @@ struct SaveTicket::State {
   SaveStage stage = SaveStage::kSnapshotted;
   std::string location;
   uint64_t num_bytes = 0;
+  uint64_t shared_bytes = 0;
   int num_attempts = 0;
   std::exception_ptr error;
   std::array<std::optional<double>, kNumStages> seconds = {0.0};
@@ -61,6 +62,7 @@ int64_t SaveTicket::step() const { return state_->unchecked().step; }
 SaveStage SaveTicket::stage() const { return (*state_)->get(&State::stage); }
 std::string SaveTicket::location() const { return (*state_)->get(&State::location); }
 uint64_t SaveTicket::num_bytes() const { return (*state_)->get(&State::num_bytes); }
+uint64_t SaveTicket::shared_bytes() const { return (*state_)->get(&State::shared_bytes); }
 int SaveTicket::num_attempts() const { return (*state_)->get(&State::num_attempts); }
 std::exception_ptr SaveTicket::error() const { return (*state_)->get(&State::error); }
 
@@ -93,7 +95,8 @@ void SavePromise::begin_attempt() {
   ++(*ticket_.state_)->num_attempts;
 }
 
-void SavePromise::set_num_bytes(uint64_t num_bytes) {
+void SavePromise::set_num_bytes(uint64_t num_bytes, uint64_t shared_bytes) {
+  (*ticket_.state_)->set(&SaveTicket::State::shared_bytes, shared_bytes);
   (*ticket_.state_)->set(&SaveTicket::State::num_bytes, num_bytes);
 }
 

@@ -46,6 +46,8 @@ class CROCHET_EXPORT SaveTicket {
   std::optional<double> seconds(SaveStage stage) const;
   // The size of data and index; 0 until they are durable.
   uint64_t num_bytes() const;
+  // Of these, the bytes in files that it shares with an earlier checkpoint: they were not written.
+  uint64_t shared_bytes() const;
   // The number of attempts to write it: 1 without a retry.
   int num_attempts() const;
   // Blocks until the stage is reached. Throws the error of the save if it fails before that.

@@ -57,8 +57,15 @@ struct SaverOptions {
   StateWriter writer = StateWriter::kDefault;
   // Has no effect with a var_list; a filter is called for such state as well.
   UnsavedState unsaved_state = UnsavedState::kRefuse;
-  // The number of data files of a checkpoint, which have about the same size.
+  // The number of data files of a checkpoint, which have about the same size; not counting those
+  // that it shares with others.
   int num_shards = 1;
+  // Large values that did not change since the last checkpoint that this process wrote are not
+  // written again: both checkpoints have the data file that contains them, under two names (hard
+  // links). Each stays complete and can be removed alone. But the bytes are on the disk only once:
+  // if they are damaged, all checkpoints that share them are. The first checkpoint of a process
+  // shares nothing. Only tensor bundles are shared, and only where files can have several names.
+  bool share_unchanged = true;
 
   // The number of newest checkpoints to keep; 0 keeps all, and lists only the newest.
   int max_to_keep = 5;

@@ -1,0 +1,410 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Values that did not change are not written again: checkpoints share the files that have them.
+#include <algorithm>
+#include <numeric>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/base/error.h"
+#include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/directory/checkpoint_sidecar.h"
+#include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/checkpoint/saver/save_source.h"
+#include "crochet/checkpoint/saver/saver.h"
+#include "crochet/testing/checkpoint_contents.h"
+#include "crochet/testing/failing_file_system.h"
+#include "crochet/testing/log_capture.h"
+#include "crochet/testing/memory_file_system.h"
+#include "crochet/testing/scripted_session.h"
+#include "crochet/testing/temp_directory.h"
+#include "crochet/testing/watched_file_system.h"
+
+namespace crochet {
+namespace {
+
+using testing::Contains;
+using testing::Each;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+constexpr int64_t kLarge = 32 << 10;  // Elements: 128 KiB.
+
+Tensor large(float first) {
+  std::vector<float> values(kLarge);
+  std::iota(values.begin(), values.end(), first);
+  return Tensor::from<float>(values);
+}
+
+class SharedValuesTest : public testing::Test {
+ protected:
+  SharedValuesTest() {
+    for (const char* const name : {"a", "b", "c"}) variables_.emplace(name, add(name, large(1)));
+    add("small", Tensor::from<float>({1, 2}));
+    session_ = graph_.new_session("");
+    files_.watch([this](const std::string& operation) { operations_.push_back(operation); });
+  }
+
+  Variable add(const std::string& name, const Tensor& value) {
+    return graph_.variable(name, value);
+  }
+  SaverOptions options(SaverOptions more = {}) {
+    more.files = &files_;
+    return more;
+  }
+  void set(const std::string& name, const Tensor& value) {
+    const Assignment assignment{.variable = variables_.at(name),
+                                .shape = value.shape(),
+                                .fill = [&](std::span<std::byte> memory) {
+                                  std::ranges::copy(value.bytes(), memory.begin());
+                                }};
+    session_->assign({&assignment, 1});
+  }
+  void set_element(const std::string& name, size_t index, float value) {
+    Tensor changed = snapshot_of(name);
+    changed.mutable_flat<float>()[index] = value;
+    set(name, changed);
+  }
+  // Memory that is new each time, as a copy of an array is.
+  void touch(const std::string& name) { set(name, snapshot_of(name)); }
+  void touch_all() {
+    for (const auto& [name, variable] : variables_) touch(name);
+  }
+  Tensor snapshot_of(const std::string& name) {
+    return session_->snapshot({&variables_.at(name), 1}).tensors().at(0).tensor;
+  }
+
+  // Saves, and checks that the checkpoint has every bit of the state.
+  void save(Saver& saver, int64_t step) {
+    operations_.clear();
+    saver.save(*session_, "d/m", step);
+    expect_whole(step);
+  }
+  void expect_whole(int64_t step) {
+    const CheckpointReader reader(prefix(step), disk_);
+    reader.verify();
+    const TensorMap stored = read_all(reader);
+    const Snapshot snapshot = session_->snapshot(graph_.variables());
+    ASSERT_EQ(stored.size(), snapshot.tensors().size());
+    for (const auto& [name, tensor] : snapshot.tensors())
+      EXPECT_EQ(stored.at(name), tensor) << name;
+  }
+  static std::string prefix(int64_t step) { return "d/m-" + std::to_string(step); }
+  // The number of bytes written to data files by the last save.
+  uint64_t written() const {
+    uint64_t sum = 0;
+    for (const std::string& operation : operations_)
+      if (operation.starts_with("append ") && operation.find(".data-") != std::string::npos)
+        sum += std::stoull(operation.substr(operation.rfind(' ')));
+    return sum;
+  }
+  int num_links() const {
+    return static_cast<int>(std::ranges::count_if(
+        operations_, [](const std::string& each) { return each.starts_with("link "); }));
+  }
+  static constexpr uint64_t bytes_of(int num_variables) {
+    return static_cast<uint64_t>(num_variables) * kLarge * sizeof(float);
+  }
+
+  LogCapture log_;
+  ScriptedGraph graph_;
+  std::map<std::string, Variable> variables_;
+  std::unique_ptr<Session> session_;
+  MemoryFileSystem disk_;
+  FailingFileSystem files_{disk_};
+  std::vector<std::string> operations_;
+};
+
+TEST_F(SharedValuesTest, WritesOnlyWhatChanged) {
+  Saver saver(options());
+  save(saver, 1);
+  EXPECT_GE(written(), bytes_of(3));
+  set_element("b", 7, -1);
+  save(saver, 2);
+  EXPECT_EQ(num_links(), 1);
+  EXPECT_GE(written(), bytes_of(1));
+  EXPECT_LT(written(), bytes_of(1) + 100);
+  save(saver, 3);
+  EXPECT_EQ(num_links(), 2);
+  EXPECT_LT(written(), 100);
+  EXPECT_THAT(files_.violations(), IsEmpty());
+}
+
+TEST_F(SharedValuesTest, EachCheckpointIsCompleteWithoutTheOthers) {
+  Saver saver(options());
+  for (const int64_t removed : {1, 2, 3}) {
+    for (int64_t step = 1; step <= 3; ++step) {
+      set_element("c", 0, static_cast<float>(step));
+      save(saver, step);
+    }
+    const TensorMap last = read_all(CheckpointReader(prefix(3), disk_));
+    for (int64_t step = 1; step <= 3; ++step)
+      if (step != removed) remove_checkpoint(disk_, prefix(step));
+    const CheckpointReader left(prefix(removed), disk_);
+    EXPECT_NO_THROW(left.verify()) << removed;
+    EXPECT_EQ(read_all(left).at("a"), last.at("a"));
+    remove_checkpoint(disk_, prefix(removed));
+    EXPECT_THAT(disk_.list("d"), Not(Contains(HasSubstr(".data-"))));
+  }
+}
+
+TEST_F(SharedValuesTest, LinksNothingIfEverythingChanges) {
+  Saver saver(options());
+  for (int64_t step = 1; step <= 4; ++step) {
+    for (const auto& [name, variable] : variables_) set(name, large(static_cast<float>(step)));
+    save(saver, step);
+    EXPECT_EQ(num_links(), 0);
+    EXPECT_GE(written(), bytes_of(3));
+    EXPECT_TRUE(disk_.exists(data_filename(prefix(step), 0, 1)));
+  }
+}
+
+// Copies have no version that says whether they changed: their checksums do.
+TEST_F(SharedValuesTest, FindsEqualCopies) {
+  Saver saver(options());
+  save(saver, 1);
+  touch_all();
+  save(saver, 2);
+  EXPECT_EQ(num_links(), 0);  // The checksums are known from now on.
+  touch_all();
+  save(saver, 3);
+  EXPECT_EQ(num_links(), 1);
+  EXPECT_LT(written(), 100);
+}
+
+// Borrowed memory has no version at all.
+TEST_F(SharedValuesTest, FindsWhatChangedInBorrowedMemory) {
+  class Borrowing final : public Saveable {
+   public:
+    TensorMap save() const override {
+      const std::span<const std::byte> bytes = std::as_bytes(std::span(values));
+      return {{"", Tensor::from_buffer(DType::kFloat, {kLarge},
+                                       Buffer::borrow(
+                                           bytes, [](void*) noexcept {}, nullptr))}};
+    }
+    void restore(const TensorMap&) override {}
+    std::vector<float> values = std::vector<float>(kLarge, 1.0F);
+  };
+  const auto object = std::make_shared<Borrowing>();
+  graph_.add_saveable({"object", object});
+  Saver saver(options());
+  for (int64_t step = 1; step <= 4; ++step) {
+    // Once as a whole, and once between the samples.
+    if (step == 2) object->values.assign(kLarge, 2);
+    if (step == 4) object->values[100] = 3;
+    saver.save(*session_, "d/m", step);
+    EXPECT_EQ(CheckpointReader(prefix(step), disk_).read("object"), object->save().at("")) << step;
+  }
+}
+
+TEST_F(SharedValuesTest, SharesInTheFallbackDirectory) {
+  WatchedFileSystem files;
+  files.on_create([](const std::string& path) {
+    if (path.starts_with("d/")) throw UnknownError(path + ": broken");
+  });
+  Saver saver({.fallback_dir = "e", .files = &files});
+  for (int64_t step = 1; step <= 2; ++step) saver.save(*session_, "d/m", step);
+  EXPECT_TRUE(files.exists(data_filename("e/m-2", 1, 2)));
+  // Nothing of it is in the own directory.
+  files.on_create({});
+  saver.save(*session_, "d/m", 3);
+  EXPECT_TRUE(files.exists(data_filename("d/m-3", 0, 1)));
+  EXPECT_NO_THROW(CheckpointReader("d/m-3", files).verify());
+}
+
+// A sample of the elements is the same, but the checksum is not.
+TEST_F(SharedValuesTest, FindsASingleChangedElement) {
+  Saver saver(options());
+  for (int64_t step = 1; step <= 3; ++step) {
+    touch_all();
+    save(saver, step);
+  }
+  for (size_t element = 0; element < kLarge; element += 1117) {
+    touch_all();
+    set_element("a", element, -2);
+    save(saver, static_cast<int64_t>(4 + element));
+    EXPECT_GE(written(), bytes_of(1)) << element;
+  }
+}
+
+TEST_F(SharedValuesTest, RewritesWhatIsLeftOfAFileThatIsMostlyUnused) {
+  Saver saver(options());
+  save(saver, 1);
+  set("a", large(2));
+  save(saver, 2);
+  EXPECT_EQ(num_links(), 1);
+  set("b", large(3));
+  save(saver, 3);
+  // A third of the first file is needed; of the second one, all.
+  EXPECT_EQ(num_links(), 1);
+  EXPECT_GE(written(), bytes_of(2));
+}
+
+TEST_F(SharedValuesTest, KeepsNoMoreThanTwiceTheValues) {
+  Saver saver(options({.max_to_keep = 1}));
+  for (int64_t step = 1; step <= 30; ++step) {
+    const std::string changed(1, "abc"[step % 3]);
+    set(changed, large(static_cast<float>(step)));
+    save(saver, step);
+    uint64_t stored = 0;
+    for (const std::string& name : disk_.list("d")) stored += disk_.file_size("d/" + name);
+    EXPECT_LE(stored, 2 * bytes_of(3) + 10'000) << step;
+    EXPECT_EQ(list_checkpoints(disk_, "d", "m").size(), 1);
+  }
+  EXPECT_THAT(files_.violations(), IsEmpty());
+}
+
+TEST_F(SharedValuesTest, SavesTheSameStepTwice) {
+  Saver saver(options());
+  save(saver, 1);
+  save(saver, 2);
+  for (int again = 0; again < 3; ++again) {
+    set_element("c", 0, static_cast<float>(again));
+    save(saver, 2);
+    EXPECT_THAT(disk_.list("d"), Each(Not(HasSubstr("tempstate"))));
+  }
+  remove_checkpoint(disk_, prefix(1));
+  expect_whole(2);
+  EXPECT_THAT(files_.violations(), IsEmpty());
+}
+
+TEST_F(SharedValuesTest, WritesEverythingIfTheLastCheckpointIsGone) {
+  Saver saver(options());
+  save(saver, 1);
+  remove_checkpoint(disk_, prefix(1));
+  save(saver, 2);
+  EXPECT_EQ(num_links(), 0);
+  // Something else has its name.
+  const std::string data = data_filename(prefix(2), 0, 1);
+  disk_.remove(data);
+  disk_.create(data)->append("another file");
+  save(saver, 3);
+  EXPECT_EQ(num_links(), 0);
+  save(saver, 4);
+  EXPECT_EQ(num_links(), 1);
+}
+
+TEST_F(SharedValuesTest, WritesEverythingIntoAnotherDirectory) {
+  Saver saver(options());
+  save(saver, 1);
+  operations_.clear();
+  saver.save(*session_, "e/m", 2);
+  EXPECT_EQ(num_links(), 0);
+  EXPECT_NO_THROW(CheckpointReader("e/m-2", disk_).verify());
+}
+
+TEST_F(SharedValuesTest, WritesEverythingWhereFilesHaveOneName) {
+  class PlainFiles final : public MemoryFileSystem {
+   public:
+    void link(const std::string& from, const std::string& to) override {
+      ++num_links;
+      FileSystem::link(from, to);  // NOLINT(bugprone-parent-virtual-call)
+    }
+    int num_links = 0;
+  };
+  PlainFiles files;
+  Saver saver({.files = &files});
+  for (int64_t step = 1; step <= 4; ++step) {
+    saver.save(*session_, "d/m", step);
+    EXPECT_NO_THROW(CheckpointReader(prefix(step), files).verify());
+    EXPECT_GE(files.file_size(data_filename(prefix(step), 0, 1)), bytes_of(3));
+  }
+  EXPECT_TRUE(log_.contains("d/m-2 shares no bytes with the checkpoint before it: "));
+  EXPECT_EQ(files.num_links, 1);  // It does not try again.
+  EXPECT_THAT(files.list("d"), Each(Not(HasSubstr("tempstate"))));
+}
+
+TEST_F(SharedValuesTest, SharesNothingOnRequest) {
+  Saver saver(options({.share_unchanged = false}));
+  for (int64_t step = 1; step <= 3; ++step) {
+    save(saver, step);
+    EXPECT_GE(written(), bytes_of(3));
+  }
+}
+
+TEST_F(SharedValuesTest, SafetensorsAreWholeFiles) {
+  Saver saver(options({.format = CheckpointFormat::kSafetensors}));
+  for (int64_t step = 1; step <= 2; ++step) {
+    save(saver, step);
+    EXPECT_EQ(num_links(), 0);
+  }
+}
+
+TEST_F(SharedValuesTest, SharesSeveralFiles) {
+  Saver saver(options({.num_shards = 3}));
+  save(saver, 1);
+  save(saver, 2);
+  EXPECT_EQ(num_links(), 3);
+  set("b", large(5));
+  save(saver, 3);
+  EXPECT_EQ(num_links(), 2);
+  EXPECT_EQ(CheckpointReader(prefix(3), disk_).read("b"), large(5));
+}
+
+TEST_F(SharedValuesTest, SharesSlices) {
+  const auto half = [](const char* slice) {
+    return SaveSliceInfo{{2 * kLarge}, parse_slice(slice)};
+  };
+  Saver saver(
+      options({.var_list = VariableList{SavedVariable("a").as("whole", half("0,32768")),
+                                        SavedVariable("b").as("whole", half("32768,32768"))}}));
+  set("b", large(9));
+  for (int64_t step = 1; step <= 2; ++step) {
+    operations_.clear();
+    saver.save(*session_, "d/m", step);
+    EXPECT_EQ(num_links(), step - 1);
+    const CheckpointReader reader(prefix(step), disk_);
+    reader.verify();
+    const Tensor whole = reader.read("whole");
+    EXPECT_EQ(whole.flat<float>()[kLarge - 1], kLarge);
+    EXPECT_EQ(whole.flat<float>()[kLarge], 9);
+  }
+}
+
+TEST_F(SharedValuesTest, ReportsTheBytesThatAreShared) {
+  Saver saver(options());
+  save(saver, 1);
+  SaveTicket ticket = saver.save_async(*session_, "d/m", 2);
+  ticket.wait();
+  EXPECT_GE(ticket.shared_bytes(), bytes_of(3));
+  EXPECT_GT(ticket.num_bytes(), ticket.shared_bytes());
+  EXPECT_EQ(read_sidecar(disk_, prefix(2))->size_bytes, ticket.num_bytes());
+  EXPECT_EQ(read_sidecar(disk_, prefix(2))->shared_bytes, ticket.shared_bytes());
+}
+
+// It needs room for what it writes.
+TEST_F(SharedValuesTest, FitsOntoADiskThatIsAlmostFull) {
+  Saver saver(options());
+  save(saver, 1);
+  disk_.set_capacity(2 * bytes_of(3));
+  set("b", large(2));
+  EXPECT_NO_THROW(save(saver, 2));
+  set("a", large(2));
+  set("c", large(2));
+  EXPECT_THROW(saver.save(*session_, "d/m", 3), ResourceExhaustedError);
+}
+
+// On a real disk the bytes are there once.
+TEST_F(SharedValuesTest, TakesTheRoomOnce) {
+  const TempDirectory directory;
+  Saver saver;
+  const std::string path = directory.path() + "/m";
+  saver.save(*session_, path, 1);
+  saver.save(*session_, path, 2);
+  FileSystem& files = FileSystem::posix();
+  const std::string linked = data_filename(path + "-2", 1, 2);
+  EXPECT_GE(files.file_size(linked), bytes_of(3));
+  EXPECT_LT(files.file_size(data_filename(path + "-2", 0, 2)), 100);
+  remove_checkpoint(files, path + "-1");
+  EXPECT_NO_THROW(CheckpointReader(path + "-2", files).verify());
+  // A file with several names is never written to.
+  saver.save(*session_, path, 3);
+  EXPECT_THROW(files.append_to(linked), FailedPreconditionError);
+}
+
+}  // namespace
+}  // namespace crochet

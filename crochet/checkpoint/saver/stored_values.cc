@@ -1,0 +1,175 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#include "crochet/checkpoint/saver/stored_values.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <numeric>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "crochet/base/error.h"
+#include "crochet/base/log.h"
+#include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/io/path.h"
+
+namespace crochet::inline v0::internal {
+namespace {
+
+// Smaller values are written again: to compare them would cost as much.
+constexpr size_t kMinValueBytes = size_t{64} << 10;
+// A checkpoint never links more files: those with the most unchanged bytes.
+constexpr size_t kMaxFiles = 16;
+// A sample consists of this many pieces, evenly spread.
+constexpr size_t kPieces = 16;
+constexpr size_t kPieceBytes = 64;
+
+bool is_large(const Tensor& tensor) {
+  return tensor.dtype() != DType::kString && tensor.num_bytes() >= kMinValueBytes;
+}
+
+void read_bytes(const Tensor& tensor, const ReadBytes& read, size_t begin,
+                std::span<std::byte> into) {
+  if (read) return read(begin, into);
+  std::memcpy(into.data(), tensor.bytes().data() + begin, into.size());
+}
+
+uint64_t sample_of(const Tensor& tensor, const ReadBytes& read) {
+  std::array<std::byte, kPieces * kPieceBytes> bytes;
+  const size_t last = tensor.num_bytes() - kPieceBytes;
+  for (size_t piece = 0; piece < kPieces; ++piece)
+    read_bytes(tensor, read, last * piece / (kPieces - 1),
+               std::span(bytes).subspan(piece * kPieceBytes, kPieceBytes));
+  return checksum128(bytes).low;
+}
+
+Checksum128 checksum_of(const Tensor& tensor, const ReadBytes& read) {
+  return read ? checksum128(tensor.num_bytes(), read) : checksum128(tensor.bytes());
+}
+
+}  // namespace
+
+StoredValues::Value StoredValues::value_of(const Tensor& tensor, const ReadBytes& read,
+                                           const Value* known, bool& is_unchanged) {
+  Value value{.version = tensor.version()};
+  is_unchanged = false;
+  if (known != nullptr && value.version != 0 && value.version == known->version) {
+    is_unchanged = true;
+    value.sample = known->sample;
+    value.checksum = known->checksum;
+    return value;
+  }
+  value.sample = sample_of(tensor, read);
+  if (known == nullptr || value.sample != known->sample) return value;
+  value.checksum = checksum_of(tensor, read);
+  is_unchanged = value.checksum == known->checksum;
+  return value;
+}
+
+UnchangedValues StoredValues::find_unchanged(FileSystem& files, const std::string& directory,
+                                             const Snapshot& snapshot) {
+  captured_.clear();
+  if (!may_link_) return {};
+  if (directory != directory_) forget();
+  directory_ = directory;
+  std::vector<std::string> unchanged;
+  for (const auto& [name, tensor] : snapshot.readable()) {
+    if (!is_large(tensor)) continue;
+    const auto known = values_.find(name);
+    bool is_unchanged = false;
+    captured_.emplace(name,
+                      value_of(tensor, snapshot.pending(tensor),
+                               known == values_.end() ? nullptr : &known->second, is_unchanged));
+    if (is_unchanged) unchanged.push_back(name);
+  }
+  return shared(files, unchanged);
+}
+
+UnchangedValues StoredValues::shared(FileSystem& files,
+                                     const std::vector<std::string>& unchanged) const {
+  UnchangedValues result;
+  if (unchanged.empty()) return result;
+  std::vector<uint64_t> needed(files_.size());
+  const auto place_in = [this](const std::string& name) {
+    return values_.find(name)->second.place;
+  };
+  for (const std::string& name : unchanged) {
+    const StoredPlace place = place_in(name);
+    needed[place.file] += static_cast<uint64_t>(place.size);
+  }
+  std::vector<size_t> by_need(files_.size());
+  std::iota(by_need.begin(), by_need.end(), size_t{0});
+  std::ranges::stable_sort(by_need, std::greater(), [&](size_t file) { return needed[file]; });
+  std::map<size_t, size_t> numbers;  // In the result.
+  for (const size_t file : by_need) {
+    if (numbers.size() == kMaxFiles || needed[file] == 0 || needed[file] < files_[file].size / 2 ||
+        !is_as_written(files, files_[file]))
+      continue;
+    numbers.emplace(file, numbers.size());
+    result.files.push_back(files_[file].path);
+  }
+  for (const std::string& name : unchanged) {
+    StoredPlace place = place_in(name);
+    const auto number = numbers.find(place.file);
+    if (number == numbers.end()) continue;
+    place.file = number->second;
+    result.num_bytes += static_cast<uint64_t>(place.size);
+    result.places.emplace(name, place);
+  }
+  return result;
+}
+
+StoredValues::DataFile StoredValues::examine(FileSystem& files, const std::string& path) {
+  return {.path = path, .size = files.file_size(path), .modified_time = files.modified_time(path)};
+}
+
+// Another process may have removed the checkpoint or replaced it.
+bool StoredValues::is_as_written(FileSystem& files, const DataFile& file) const {
+  try {
+    return examine(files, file.path) == file;
+  } catch (const Error& error) {
+    log_warning(fmt::format("nothing of {} is shared: {}", file.path, error.what()));
+    return false;
+  }
+}
+
+void StoredValues::replace(FileSystem& files, const std::string& prefix,
+                           const CheckpointWriter& writer, const Snapshot& snapshot,
+                           const std::vector<StoredPlace>& places) noexcept {
+  try {
+    if (writer.linked_bytes() > 0) has_linked_ = true;
+    const int num_files = writer.num_files();
+    std::vector<DataFile> present;
+    for (int file = 0; file < num_files; ++file)
+      present.push_back(examine(files, data_filename(prefix, file, num_files)));
+    size_t index = 0;
+    for (const auto& [name, tensor] : snapshot.readable()) {
+      const StoredPlace& place = places.at(index++);
+      if (const auto value = captured_.find(name); value != captured_.end())
+        value->second.place = place;
+    }
+    files_ = std::move(present);
+    values_ = std::exchange(captured_, {});
+  } catch (const std::exception& error) {
+    log_warning(
+        fmt::format("the next checkpoint shares no bytes with {}: {}", prefix, error.what()));
+    forget();
+  }
+}
+
+void StoredValues::note_refused_links() {
+  may_link_ = has_linked_;
+  files_.clear();
+  values_.clear();
+}
+
+void StoredValues::forget() {
+  files_.clear();
+  values_.clear();
+  captured_.clear();
+}
+
+}  // namespace crochet::inline v0::internal

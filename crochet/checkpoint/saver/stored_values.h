@@ -1,0 +1,97 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/io/checksum128.h"
+#include "crochet/io/file_system.h"
+#include "crochet/session/snapshot.h"
+
+namespace crochet::inline v0::internal {
+
+// What a save need not write, because the checkpoint before it has it.
+struct UnchangedValues {
+  // By the names of a snapshot; `file` is an index into `files`.
+  std::map<std::string, StoredPlace, std::less<>> places = {};
+  // The data files of that checkpoint that contain them.
+  std::vector<std::string> files = {};
+  uint64_t num_bytes = 0;  // Of these values.
+
+  std::optional<StoredPlace> place_of(std::string_view name) const {
+    const auto found = places.find(name);
+    return found == places.end() ? std::nullopt : std::optional(found->second);
+  }
+};
+
+// The large values in the last checkpoint that this process wrote to a directory, and in which of
+// its files they are, so that the next checkpoint shares the bytes of those that did not change.
+//
+// A value did not change if its memory was not requested for writing since (Tensor::version()), or
+// if it has the same 128-bit checksum. To read all of a value for that costs time, so this is only
+// done if a sample of it is the same as before: of a model of which everything is trained, nothing
+// but samples is read. A value whose memory is a new copy each time is therefore shared from the
+// third checkpoint on.
+//
+// A file is shared as long as at least half of it is needed: all checkpoints together never take
+// more room than twice their values.
+//
+// Not thread-safe.
+class StoredValues {
+ public:
+  // Compares the snapshot with the last checkpoint, if that is in the same directory and its files
+  // are as they were written. Throws the error that stopped a copy.
+  UnchangedValues find_unchanged(FileSystem& files, const std::string& directory,
+                                 const Snapshot& snapshot);
+  // The snapshot passed last is now a durable checkpoint, written by this writer. `places` has the
+  // place of each tensor, in the order of the snapshot. If the files cannot be examined, the next
+  // checkpoint shares nothing.
+  void replace(FileSystem& files, const std::string& prefix, const CheckpointWriter& writer,
+               const Snapshot& snapshot, const std::vector<StoredPlace>& places) noexcept;
+  // The next checkpoint shares nothing.
+  void forget();
+  // The files could not be linked. If none ever was, no later checkpoint shares anything.
+  void note_refused_links();
+
+ private:
+  struct Value {
+    uint64_t version = 0;
+    uint64_t sample = 0;
+    std::optional<Checksum128> checksum = {};  // If it was needed.
+    StoredPlace place = {};
+  };
+  using Values = std::map<std::string, Value, std::less<>>;
+  struct DataFile {
+    std::string path;
+    uint64_t size = 0;
+    double modified_time = 0;
+
+    friend bool operator==(const DataFile&, const DataFile&) = default;
+  };
+
+  static DataFile examine(FileSystem& files, const std::string& path);
+  // The value of the snapshot, without a place. `is_unchanged`: compared with `known`, which may be
+  // null.
+  static Value value_of(const Tensor& tensor, const ReadBytes& read, const Value* known,
+                        bool& is_unchanged);
+  // Shares the files of which enough is unchanged.
+  UnchangedValues shared(FileSystem& files, const std::vector<std::string>& unchanged) const;
+  bool is_as_written(FileSystem& files, const DataFile& file) const;
+
+  bool may_link_ = true;
+  bool has_linked_ = false;
+  std::string directory_;
+  std::vector<DataFile> files_;
+  Values values_;
+  Values captured_;  // Of the snapshot passed last.
+};
+
+}  // namespace crochet::inline v0::internal

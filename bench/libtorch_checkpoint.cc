@@ -13,6 +13,9 @@
 // waits for its loss, so that its duration is the GPU's; "lost_of_10_steps" is the time that a save
 // loses as a part of 10 steps. The program needs no CUDA toolkit, but a LibTorch with CUDA.
 //
+// With --frozen only the last of the layers is trained: a net of 298 layers and Adam's averages for
+// one of them are 300 variables, of which 3 change.
+//
 // With --bare it saves nothing: as many bytes of other memory are written to a file without
 // crochet, and read once for a checksum, which shows the cost of the machine itself.
 //
@@ -52,6 +55,18 @@ struct Options : SavingOptions {
   int threads = 1;
   std::string device = "cpu";
   bool bare = false;
+  bool frozen = false;
+
+  // The state has this many tensors for each layer that is trained: its weight, and Adam's two
+  // averages for it.
+  static constexpr int64_t kTensorsOfALayer = 3;
+  int64_t num_layers() const {
+    const auto number = static_cast<int64_t>(variables);
+    return std::max<int64_t>(1, frozen ? number - 2 : number / kTensorsOfALayer);
+  }
+  int64_t num_trained() const { return frozen ? 1 : num_layers(); }
+  // Of the state.
+  int64_t num_tensors() const { return num_layers() + 2 * num_trained(); }
 };
 
 // LibTorch's part for GPUs is a library that nothing here refers to.
@@ -61,15 +76,13 @@ void load_device(const torch::Device& device) {
     throw std::runtime_error(fmt::format("this LibTorch has no CUDA: {}", dlerror()));
 }
 
-// Each layer has three tensors of the state: its weight, and Adam's two averages for it.
-constexpr int64_t kTensorsOfALayer = 3;
-
-// Layers of the same size.
+// Layers of the same size, of which the last ones are trained.
 struct NetImpl : torch::nn::Module {
-  NetImpl(int64_t depth, int64_t width) {
+  NetImpl(int64_t depth, int64_t width, int64_t num_trained) {
     for (int64_t i = 0; i < depth; ++i) {
       torch::nn::Linear layer(torch::nn::LinearOptions(width, width).bias(false));
       torch::nn::init::kaiming_normal_(layer->weight, 0, torch::kFanIn, torch::kReLU);
+      layer->weight.set_requires_grad(i >= depth - num_trained);
       layers_.emplace_back(register_module("layer" + std::to_string(i), layer));
     }
   }
@@ -84,8 +97,8 @@ struct NetImpl : torch::nn::Module {
 TORCH_MODULE(Net);
 
 // The multiple of 8 with which the state has at most as many bytes as requested.
-int64_t width_for(size_t bytes, int64_t depth) {
-  const size_t floats = bytes / sizeof(float) / static_cast<size_t>(kTensorsOfALayer * depth);
+int64_t width_for(size_t bytes, int64_t num_tensors) {
+  const size_t floats = bytes / sizeof(float) / static_cast<size_t>(num_tensors);
   return std::max<int64_t>(8, static_cast<int64_t>(std::sqrt(floats)) / 8 * 8);
 }
 
@@ -101,16 +114,16 @@ nlohmann::json measure(const Options& options) {
   load_device(device);
   torch::manual_seed(1);
   torch::set_num_threads(options.threads);
-  const int64_t depth =
-      std::max<int64_t>(1, static_cast<int64_t>(options.variables) / kTensorsOfALayer);
-  const int64_t width = width_for(options.bytes, depth);
-  const auto variables = static_cast<size_t>(kTensorsOfALayer * depth);
+  const int64_t width = width_for(options.bytes, options.num_tensors());
+  const auto variables = static_cast<size_t>(options.num_tensors());
   const size_t bytes = variables * static_cast<size_t>(width * width) * sizeof(float);
   const double copy_s = copy_time(random_arrays(bytes, variables));
 
-  Net net(depth, width);
+  Net net(options.num_layers(), width, options.num_trained());
   net->to(device);
-  torch::optim::Adam adam(net->parameters(), torch::optim::AdamOptions(1e-4));
+  std::vector<torch::Tensor> trained = net->parameters();
+  std::erase_if(trained, [](const torch::Tensor& each) { return !each.requires_grad(); });
+  torch::optim::Adam adam(trained, torch::optim::AdamOptions(1e-4));
   Timeline timeline(options);
   std::shared_ptr<SavingHook> saving;
   std::shared_ptr<SessionRunHook> hook;
@@ -150,7 +163,9 @@ nlohmann::json measure(const Options& options) {
                            {"lost_of_10_steps", lost_part(saves, timeline.step_s(), 10)},
                            {"losses", losses}};
   if (saving)
-    result.update({{"restore_s", saving->restore_s()}, {"extra_memory", saving->extra_memory()}});
+    result.update({{"restore_s", saving->restore_s()},
+                   {"written_bytes", saving->written_bytes()},
+                   {"extra_memory", saving->extra_memory()}});
   return result;
 }
 
@@ -165,6 +180,7 @@ int main(int argc, char** argv) {
       ->check(CLI::PositiveNumber);
   app.add_option("--threads", options.threads, "Threads of LibTorch")->check(CLI::PositiveNumber);
   app.add_option("--device", options.device, "Where the net is: cpu, cuda or cuda:1");
+  app.add_flag("--frozen", options.frozen, "Trains the last layer alone");
   app.add_flag("--bare", options.bare, "Writes as many bytes without crochet instead of saving");
   CLI11_PARSE(app, argc, argv);
   try {

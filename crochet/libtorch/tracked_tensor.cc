@@ -73,6 +73,13 @@ class TensorObject final : public Saveable {
   const std::shared_ptr<DeviceCopies> copies_;
 };
 
+// Its address stays that of this storage, even if the memory is freed.
+std::shared_ptr<const void> identity_of(const c10::Storage& storage) {
+  using Weak = c10::weak_intrusive_ptr<c10::StorageImpl>;
+  const auto weak = std::make_shared<Weak>(storage.getWeakStorageImpl());
+  return {weak, storage.unsafeGetStorageImpl()};
+}
+
 }  // namespace
 
 void track_tensor(const Tracker& tracker, std::string_view name, const at::Tensor& tensor,
@@ -94,6 +101,7 @@ void track_tensor(const Tracker& tracker, std::string_view name, const at::Tenso
   if (fence) {
     array.fence = std::move(fence);
     array.owner = [tensor] { return std::make_shared<c10::Storage>(tensor.storage()); };
+    array.identity = [tensor] { return identity_of(tensor.storage()); };
   }
   here.add_array(name, std::move(array));
 }

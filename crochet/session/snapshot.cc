@@ -34,6 +34,12 @@ ReadBytes Snapshot::pending(const Tensor& tensor) const {
   return {};
 }
 
+uint64_t Snapshot::version_of(const Tensor& tensor) const {
+  for (const std::shared_ptr<PendingCopies>& copies : copies_)
+    if (const uint64_t version = copies->version_of(tensor); version != 0) return version;
+  return tensor.version();
+}
+
 void Snapshot::verify() const {
   for (size_t i = 0; i < tensors_.size(); ++i)
     if (tensors_[i].tensor.version() != versions_[i])

@@ -35,6 +35,9 @@ class CROCHET_EXPORT PendingCopies {
   // Reads bytes of the elements as ReadBytes does, whether they are copied meanwhile or not.
   // Requires: is_pending() was true. Throws the error that stopped the copies.
   virtual void read(const Tensor&, size_t /*begin*/, std::span<std::byte> /*into*/) {}
+  // A number for the elements of a tensor that they fill: the same number in two snapshots of this
+  // process means the same elements. 0 if they do not fill it, or cannot tell.
+  virtual uint64_t version_of(const Tensor&) const { return 0; }
   // Called once all tensors of the snapshot are readable. Throws: FailedPreconditionError that
   // names values that are not of one step, as far as the engine can tell.
   virtual void verify() const {}
@@ -71,6 +74,10 @@ class CROCHET_EXPORT Snapshot {
   // How to read the elements of one of them if it has none yet; otherwise empty. The result is
   // valid as long as this snapshot.
   ReadBytes pending(const Tensor& tensor) const;
+
+  // For savers: a number for the elements of one of them; see PendingCopies, and Tensor::version().
+  // 0 if nothing can tell whether they are those of another snapshot.
+  uint64_t version_of(const Tensor& tensor) const;
 
   // For savers: nothing needs the elements any more. The copies that are not made yet need not be.
   std::vector<std::shared_ptr<PendingCopies>> take_copies() { return std::exchange(copies_, {}); }

@@ -52,20 +52,27 @@ Checksum128 checksum_of(const Tensor& tensor, const ReadBytes& read) {
 
 }  // namespace
 
-StoredValues::Value StoredValues::value_of(const Tensor& tensor, const ReadBytes& read,
+StoredValues::Value StoredValues::value_of(const NamedTensor& named, const Snapshot& snapshot,
                                            const Value* known, bool& is_unchanged) {
-  Value value{.version = tensor.version()};
-  is_unchanged = false;
-  if (known != nullptr && value.version != 0 && value.version == known->version) {
-    is_unchanged = true;
+  const Tensor& tensor = named.tensor;
+  Value value{.version = snapshot.version_of(tensor)};
+  is_unchanged = known != nullptr && value.version != 0 && value.version == known->version;
+  if (is_unchanged && value.version == tensor.version()) {
     value.sample = known->sample;
     value.checksum = known->checksum;
     return value;
   }
+  const ReadBytes read = snapshot.pending(tensor);
   value.sample = sample_of(tensor, read);
-  if (known == nullptr || value.sample != known->sample) return value;
-  value.checksum = checksum_of(tensor, read);
-  is_unchanged = value.checksum == known->checksum;
+  if (known == nullptr || value.sample != known->sample) {
+    if (is_unchanged)
+      log_error(fmt::format("\"{}\" was written to, but the write was not announced to its fence",
+                            named.name));
+    is_unchanged = false;
+    return value;
+  }
+  value.checksum = is_unchanged ? known->checksum : checksum_of(tensor, read);
+  is_unchanged = is_unchanged || value.checksum == known->checksum;
   return value;
 }
 
@@ -76,14 +83,14 @@ UnchangedValues StoredValues::find_unchanged(FileSystem& files, const std::strin
   if (directory != directory_) forget();
   directory_ = directory;
   std::vector<std::string> unchanged;
-  for (const auto& [name, tensor] : snapshot.readable()) {
-    if (!is_large(tensor)) continue;
-    const auto known = values_.find(name);
+  for (const NamedTensor& named : snapshot.readable()) {
+    if (!is_large(named.tensor)) continue;
+    const auto known = values_.find(named.name);
     bool is_unchanged = false;
-    captured_.emplace(name,
-                      value_of(tensor, snapshot.pending(tensor),
-                               known == values_.end() ? nullptr : &known->second, is_unchanged));
-    if (is_unchanged) unchanged.push_back(name);
+    captured_.emplace(
+        named.name,
+        value_of(named, snapshot, known == values_.end() ? nullptr : &known->second, is_unchanged));
+    if (is_unchanged) unchanged.push_back(named.name);
   }
   return shared(files, unchanged);
 }

@@ -80,7 +80,7 @@ class StoredValues {
   static DataFile examine(FileSystem& files, const std::string& path);
   // The value of the snapshot, without a place. `is_unchanged`: compared with `known`, which may be
   // null.
-  static Value value_of(const Tensor& tensor, const ReadBytes& read, const Value* known,
+  static Value value_of(const NamedTensor& named, const Snapshot& snapshot, const Value* known,
                         bool& is_unchanged);
   // Shares the files of which enough is unchanged.
   UnchangedValues shared(FileSystem& files, const std::vector<std::string>& unchanged) const;

@@ -49,6 +49,11 @@ struct BorrowedArray {
   // after view() by snapshots that copy the array in the background; the object is released soon
   // after the copy is made, on any thread.
   std::function<std::shared_ptr<const void>()> owner = {};
+  // Returns an object whose address identifies the memory of the latest view(): as long as it
+  // exists, no other memory has it, though it need not keep the memory. With a fence, it lets
+  // snapshots tell that nothing was written to the array since the snapshot before. Empty if they
+  // need not.
+  std::function<std::shared_ptr<const void>()> identity = {};
 };
 
 // The shapes that the array, of which `view` is the view now, may have: with kUnknownDimension for

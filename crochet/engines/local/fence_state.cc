@@ -17,8 +17,10 @@ FenceState::FenceState(WriteFence& fence)
       snapshot_thread_(std::this_thread::get_id()) {}
 
 void FenceState::before_write(const std::byte* begin, const std::byte* end) noexcept {
-  if (!has_pending()) return;
+  if (!has_pending() && !any_unwritten_.load(std::memory_order_acquire)) return;
   Lock lock(mutex_);
+  unwritten_.note_write(begin, end);
+  any_unwritten_ = !unwritten_.empty();
   note_write(begin, end, lock);
   // Each search begins again: the list of batches may have changed without the mutex.
   for (Place place = find_pending(begin, end); place.first; place = find_pending(begin, end))
@@ -51,6 +53,12 @@ void FenceState::note_write(const std::byte* begin, const std::byte* end, Lock& 
   }
 }
 
+void FenceState::begin_snapshot() {
+  const Lock lock(mutex_);
+  unwritten_.begin_snapshot();
+  any_unwritten_ = !unwritten_.empty();
+}
+
 void FenceState::start(const std::shared_ptr<FencedBatch>& batch) {
   Lock lock(mutex_);
   batches_.reserve(batches_.size() + 1);
@@ -62,6 +70,8 @@ void FenceState::start(const std::shared_ptr<FencedBatch>& batch) {
     changed_.notify_all();
     throw;
   }
+  if (batch->copies() == FencedCopies::kOfWritten) batch->set_versions(unwritten_);
+  any_unwritten_ = !unwritten_.empty();
   batches_.push_back(batch);
   snapshot_thread_ = std::this_thread::get_id();
   const bool copies_all = batch->copies() == FencedCopies::kOfAll;
@@ -100,11 +110,19 @@ void FenceState::raise(Lock& lock) {
   if (error) std::rethrow_exception(error);
 }
 
+bool FenceState::may_settle() {
+  const Lock lock(mutex_);
+  return !has_pending() && !unwritten_.are_many();
+}
+
 bool FenceState::settle(LoweredBy who) noexcept {
   Lock lock(mutex_);
   if (phase_ != Phase::kRaised || has_pending()) return phase_ == Phase::kLowered;
+  if (unwritten_.are_many()) return false;
   if (who == LoweredBy::kSnapshotThread && snapshot_thread_ != std::this_thread::get_id())
     return false;
+  unwritten_.clear();
+  any_unwritten_ = false;
   phase_ = Phase::kLowering;
   lock.unlock();
   fence_.lower();
@@ -131,6 +149,8 @@ void FenceState::drain() noexcept {
     batch->is_written = true;
     settle_batch(*batch);
   }
+  unwritten_.clear();
+  any_unwritten_ = false;
 }
 
 void FenceState::copy(FencedBatch& batch, size_t array) noexcept {

@@ -36,6 +36,8 @@ class FenceState {
   // See WriteFence.
   void before_write(const std::byte* begin, const std::byte* end) noexcept;
 
+  // A snapshot begins, which may have several batches.
+  void begin_snapshot();
   // Adds the batch, after raising the fence. Throws: what raise() throws; then nothing is added.
   void start(const std::shared_ptr<FencedBatch>& batch);
   // Returns once the array, or all of the batch, is copied. The calling thread helps.
@@ -50,12 +52,15 @@ class FenceState {
   void release(FencedBatch& batch) noexcept;
   // Copies a piece of the batch. False if all pieces are copied or being copied.
   bool copy_piece_of(FencedBatch& batch) noexcept;
-  // Returns once all arrays are copied, which may change then without being announced; the calling
-  // thread helps.
+  // Returns once all arrays are copied, which may change then without being announced, until the
+  // next batch begins; the calling thread helps.
   void drain() noexcept;
 
+  // True if settle() may lower the fence; otherwise it does nothing.
+  bool may_settle();
   enum class LoweredBy { kAnyThread, kSnapshotThread };
-  // Lowers the fence if it has no batches and this thread may do it. True if it is lowered now.
+  // Lowers the fence if it has no batches, most of their arrays are written, and this thread may do
+  // it. True if it is lowered now.
   bool settle(LoweredBy who) noexcept;
 
  private:
@@ -89,6 +94,8 @@ class FenceState {
   std::condition_variable changed_;      // An array is copied, a batch ended, or the phase changed.
   std::atomic<size_t> num_batches_ = 0;  // Also counts those that are about to be added.
   std::vector<std::shared_ptr<FencedBatch>> batches_;
+  UnwrittenArrays unwritten_;  // Empty unless the fence is raised.
+  std::atomic<bool> any_unwritten_ = false;
   bool copies_early_ = false;  // From the snapshot on.
   uint64_t num_written_ = 0;   // Batches that were written to.
   Phase phase_;

@@ -28,6 +28,7 @@ FencedBatch::FencedBatch(std::shared_ptr<WriteFence> fence, FenceState& state,
       copies_(copies),
       arrays_(std::move(arrays)),
       progress_(arrays_.size()),
+      versions_(arrays_.size()),
       num_held_(arrays_.size()) {
   assert(!arrays_.empty());
   ranges_.reserve(arrays_.size());
@@ -42,6 +43,15 @@ FencedBatch::FencedBatch(std::shared_ptr<WriteFence> fence, FenceState& state,
   std::ranges::sort(ranges_, {}, &Range::begin);
   uintptr_t reach = 0;
   for (Range& range : ranges_) range.reach = reach = std::max(reach, range.end);
+}
+
+void FencedBatch::set_versions(UnwrittenArrays& unwritten) {
+  for (size_t i = 0; i < arrays_.size(); ++i) {
+    const ArrayView& view = arrays_[i].copy.from;
+    if (arrays_[i].identity)
+      versions_[i] = unwritten.version_of(view.data, view.data + view.num_bytes(),
+                                          std::move(arrays_[i].identity));
+  }
 }
 
 bool FencedBatch::make_piece() { return state_.copy_piece_of(*this); }

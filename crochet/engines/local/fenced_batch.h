@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "crochet/engines/local/parallel_copier.h"
+#include "crochet/engines/local/unwritten_arrays.h"
 #include "crochet/engines/local/write_fence.h"
 #include "crochet/tensor/tensor.h"
 
@@ -25,6 +26,8 @@ struct FencedArray {
   ParallelCopier::Copy copy;
   Tensor holder;                      // Of the memory of the copy.
   std::shared_ptr<const void> owner;  // Of the memory of the array; may be null.
+  // See BorrowedArray; may be null.
+  std::shared_ptr<const void> identity = {};
 };
 
 // Which arrays are copied: those of a batch that is written to before its snapshot has ended, which
@@ -62,6 +65,8 @@ class FencedBatch final : public ParallelCopier::Work {
   const std::vector<size_t>& transposed() const { return transposed_; }
   // The array that is copied to the memory of this tensor, if there is one.
   std::optional<size_t> array_of(const Tensor& copy) const;
+  // See PendingCopies.
+  uint64_t version_of(size_t array) const { return versions_[array]; }
   // Lets threads copy everything. Without the mutex.
   static void copy_in_background(const std::shared_ptr<FencedBatch>& batch);
 
@@ -71,6 +76,8 @@ class FencedBatch final : public ParallelCopier::Work {
   bool is_released = false;         // The snapshot has ended.
   uint64_t num_written_before = 0;  // Batches that were written to before this one began.
 
+  // Gives the arrays with an identity their versions. Before the batch begins.
+  void set_versions(UnwrittenArrays& unwritten);
   // True if an array overlaps these bytes, copied or not.
   bool overlaps(const std::byte* begin, const std::byte* end) const;
   // An array that overlaps these bytes and is not copied.
@@ -122,6 +129,7 @@ class FencedBatch final : public ParallelCopier::Work {
   const FencedCopies copies_;
   std::vector<FencedArray> arrays_;
   std::vector<Progress> progress_;  // By array.
+  std::vector<uint64_t> versions_;  // By array; 0 if unknown. Constant once the batch has begun.
   std::vector<Range> ranges_;       // By their begin.
   std::unordered_map<const std::byte*, size_t> arrays_by_copy_;
   std::vector<size_t> transposed_;

@@ -26,10 +26,15 @@ FencedArray fenced_array(const BorrowedArray& array, const ArrayView& view, std:
                          Tensor holder) {
   return {.copy = {view, to},
           .holder = std::move(holder),
-          .owner = array.owner ? array.owner() : nullptr};
+          .owner = array.owner ? array.owner() : nullptr,
+          .identity = array.identity ? array.identity() : nullptr};
 }
 
 GraphFences::~GraphFences() { close(); }
+
+void GraphFences::begin_snapshot() {
+  for (const std::shared_ptr<WriteFence>& fence : fences()) (*fence->state_)->begin_snapshot();
+}
 
 std::vector<std::shared_ptr<PendingCopies>> GraphFences::guard(FencedArrays arrays,
                                                                const SharedCopier& copier,
@@ -48,6 +53,12 @@ std::vector<std::shared_ptr<PendingCopies>> GraphFences::guard(FencedArrays arra
 }
 
 void GraphFences::settle_raised() {
+  {
+    // In most steps while a save is being written, or for as long as a fence watches arrays.
+    const std::lock_guard lock(mutex_);
+    const auto may_settle = [](const auto& fence) { return (*fence->state_)->may_settle(); };
+    if (std::ranges::none_of(fences_, may_settle)) return;
+  }
   // Cleared first: a snapshot of another thread may set it at any moment.
   any_raised_ = false;
   for (const std::shared_ptr<WriteFence>& fence : fences())

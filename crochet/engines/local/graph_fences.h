@@ -37,6 +37,8 @@ class CROCHET_EXPORT GraphFences {
   GraphFences(const GraphFences&) = delete;
   GraphFences& operator=(const GraphFences&) = delete;
 
+  // A snapshot begins, for which guard() may be called several times.
+  void begin_snapshot();
   // Raises the fences of the arrays. Threads of `copier` copy what is written to before the result,
   // which a snapshot holds, is destroyed. Throws: what WriteFence::raise() throws.
   std::vector<std::shared_ptr<PendingCopies>> guard(FencedArrays arrays, const SharedCopier& copier,

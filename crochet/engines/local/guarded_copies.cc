@@ -41,6 +41,11 @@ bool GuardedCopies::is_pending(const Tensor& copy) const {
   return !batch_->state().is_copied(*batch_, *array);
 }
 
+uint64_t GuardedCopies::version_of(const Tensor& copy) const {
+  const auto array = batch_->array_of(copy);
+  return array ? batch_->version_of(*array) : 0;
+}
+
 void GuardedCopies::read(const Tensor& copy, size_t begin, std::span<std::byte> into) {
   owner_.check(kWhat);
   batch_->state().read(*batch_, batch_->array_of(copy).value(), begin, into, copy);

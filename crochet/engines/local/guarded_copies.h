@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 
@@ -28,6 +29,7 @@ class GuardedCopies final : public PendingCopies {
   void wait_until_readable() override;
   bool is_pending(const Tensor& copy) const override;
   void read(const Tensor& copy, size_t begin, std::span<std::byte> into) override;
+  uint64_t version_of(const Tensor& copy) const override;
 
  private:
   const ProcessOwner owner_;

@@ -143,6 +143,7 @@ Snapshot Session::snapshot(std::span<const Variable> variables) {
     throw FailedPreconditionError(fmt::format(
         "no snapshot: \"{}\" failed in the middle of a step: the state may hold half a step",
         half_done_));
+  graph_.fences().begin_snapshot();
   const auto checks = graph_.checks_snapshots() ? std::make_shared<CheckedCopies>() : nullptr;
   std::vector<NamedTensor> tensors;
   tensors.reserve(variables.size());

@@ -56,8 +56,10 @@ class CROCHET_EXPORT WriteFence {
   bool has_pending() const noexcept;
 
  protected:
-  // raise() is called before snapshots need arrays, lower() once they are copied or saved. The
-  // calls alternate, and none overlaps another. Both are called by a thread that uses a session,
+  // raise() is called before snapshots need arrays, lower() once they are copied or saved. If
+  // arrays have an identity, and a quarter of their bytes or more is not written to, lower() is
+  // called only once that changes, so that the next save knows what it need not write. The calls
+  // alternate, and none overlaps another. Both are called by a thread that uses a session,
   // never by one that copies in the background: raise() when a snapshot is taken; lower() at the
   // beginning of a later run on the thread that took the latest snapshot, or by the thread that
   // closes a session or destroys the graph. If raise() throws, taking the snapshot fails with that

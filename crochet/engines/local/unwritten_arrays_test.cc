@@ -1,0 +1,185 @@
+// Copyright 2026 The crochet authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which arrays with a fence are the same in two snapshots.
+#include "crochet/engines/local/unwritten_arrays.h"
+
+#include <array>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crochet/testing/allocation_counter.h"
+#include "crochet/testing/write_fence_fixture.h"
+
+namespace crochet::local {
+namespace {
+
+using testing::ElementsAre;
+
+class UnwrittenArraysTest : public testing::Test {
+ protected:
+  uint64_t version_of(size_t begin, size_t end) {
+    return arrays_.version_of(bytes_.data() + begin, bytes_.data() + end, identity_);
+  }
+  void note_write(size_t begin, size_t end) {
+    arrays_.note_write(bytes_.data() + begin, bytes_.data() + end);
+  }
+
+  std::array<std::byte, 100> bytes_;
+  std::shared_ptr<const void> identity_ = std::make_shared<int>();
+  UnwrittenArrays arrays_;
+};
+
+TEST_F(UnwrittenArraysTest, AWriteToAnyByteGivesANewVersion) {
+  for (const auto& [begin, end] : std::vector<std::pair<size_t, size_t>>{
+           {10, 11}, {19, 20}, {0, 11}, {19, 100}, {0, 100}, {12, 13}}) {
+    const uint64_t before = version_of(10, 20);
+    const uint64_t other = version_of(30, 40);
+    EXPECT_EQ(version_of(10, 20), before);
+    note_write(begin, end);
+    EXPECT_NE(version_of(10, 20), before) << begin << " to " << end;
+    EXPECT_EQ(version_of(30, 40) == other, end <= 30);
+  }
+  const uint64_t before = version_of(10, 20);
+  for (const auto& [begin, end] : std::vector<std::pair<size_t, size_t>>{{0, 10}, {20, 30}})
+    note_write(begin, end);
+  EXPECT_EQ(version_of(10, 20), before);
+}
+
+TEST_F(UnwrittenArraysTest, OtherMemoryIsAnotherArray) {
+  const uint64_t before = version_of(10, 20);
+  EXPECT_NE(version_of(10, 21), before);
+  EXPECT_NE(version_of(10, 20), before);  // It overlapped the other one.
+  const uint64_t again = version_of(10, 20);
+  // Memory that was freed, and is in use again.
+  identity_ = std::make_shared<int>();
+  EXPECT_NE(version_of(10, 20), again);
+}
+
+TEST_F(UnwrittenArraysTest, ForgetsWhatASnapshotDidNotHave) {
+  arrays_.begin_snapshot();
+  const uint64_t first = version_of(10, 20);
+  const uint64_t second = version_of(30, 40);
+  arrays_.begin_snapshot();
+  EXPECT_EQ(version_of(10, 20), first);
+  arrays_.begin_snapshot();
+  EXPECT_EQ(version_of(10, 20), first);
+  EXPECT_NE(version_of(30, 40), second);
+}
+
+TEST_F(UnwrittenArraysTest, AQuarterIsMany) {
+  EXPECT_FALSE(arrays_.are_many());
+  for (size_t begin = 0; begin < 100; begin += 10) version_of(begin, begin + 10);
+  for (size_t begin = 0; begin < 100; begin += 10) {
+    EXPECT_EQ(arrays_.are_many(), begin <= 70) << begin;
+    note_write(begin, begin + 1);
+  }
+  EXPECT_TRUE(arrays_.empty());
+  version_of(0, 10);
+  EXPECT_TRUE(arrays_.are_many());
+}
+
+class UnwrittenInSnapshotsTest : public WriteFenceTest {
+ protected:
+  UnwrittenInSnapshotsTest() { gate_.open(); }
+
+  Numbers& add_identified(size_t size) {
+    Numbers& array = arrays_.emplace_back(size, 1);
+    variables_.push_back(graph_.borrow(std::to_string(variables_.size()),
+                                       {.view = [&array] { return view_of(array); },
+                                        .fence = fence_,
+                                        .identity = [this] { return identity_; }}));
+    return array;
+  }
+  // The versions of all arrays in a snapshot that ends at once.
+  std::vector<uint64_t> versions() {
+    const Snapshot snapshot = this->snapshot();
+    std::vector<uint64_t> result;
+    for (const NamedTensor& each : snapshot.readable())
+      result.push_back(snapshot.version_of(each.tensor));
+    return result;
+  }
+
+  std::shared_ptr<const void> identity_ = std::make_shared<int>();
+};
+
+TEST_F(UnwrittenInSnapshotsTest, KeepTheirVersions) {
+  add_identified(kSmall);
+  Numbers& written = add_identified(kSmall);
+  const std::vector<uint64_t> first = versions();
+  write(written, 2);
+  const std::vector<uint64_t> second = versions();
+  EXPECT_NE(first[0], 0);
+  EXPECT_NE(first[0], first[1]);
+  EXPECT_EQ(second[0], first[0]);
+  EXPECT_NE(second[1], first[1]);
+  EXPECT_EQ(versions(), second);
+}
+
+TEST_F(UnwrittenInSnapshotsTest, AreWatchedBetweenSnapshotsIfTheyAreMany) {
+  add_identified(kSmall);
+  Numbers& written = add_identified(kSmall);
+  const std::vector<uint64_t> first = versions();
+  session().run(step_);
+  EXPECT_THAT(fence_->calls(), ElementsAre("raise"));
+  write(written, 2);
+  session().run(step_);
+  EXPECT_THAT(fence_->calls(), ElementsAre("raise"));
+  EXPECT_EQ(versions()[0], first[0]);
+  write(arrays_.front(), 2);
+  write(written, 3);
+  session().run(step_);
+  EXPECT_THAT(fence_->calls(), ElementsAre("raise", "lower"));
+}
+
+TEST_F(UnwrittenInSnapshotsTest, CostNoAllocationInAStep) {
+  add_identified(kSmall);
+  versions();
+  const Output step = step_;
+  Tensor result;
+  const auto run = [&] { session().run_into({&step, 1}, {}, {&result, 1}, {}, nullptr); };
+  for (int i = 0; i < 3; ++i) run();
+  const AllocationCounter allocations;
+  run();
+  EXPECT_EQ(allocations.count(), 0);
+  EXPECT_THAT(fence_->calls(), ElementsAre("raise"));
+}
+
+TEST_F(UnwrittenInSnapshotsTest, AreNotWatchedIfTheyAreFew) {
+  add_identified(kSmall);
+  Numbers& written = add_identified(4 * kSmall);
+  const std::vector<uint64_t> first = versions();
+  write(written, 2);
+  session().run(step_);
+  EXPECT_THAT(fence_->calls(), ElementsAre("raise", "lower"));
+  EXPECT_NE(versions()[0], first[0]);
+}
+
+// A restore writes without an announcement.
+TEST_F(UnwrittenInSnapshotsTest, AreOthersAfterARestore) {
+  add_identified(kSmall);
+  const std::vector<uint64_t> first = versions();
+  const Assignment restored{.variable = variables_[0],
+                            .shape = {static_cast<int64_t>(kSmall)},
+                            .fill = [](std::span<std::byte>) {}};
+  session().assign({&restored, 1});
+  EXPECT_NE(versions(), first);
+}
+
+TEST_F(UnwrittenInSnapshotsTest, NeedAnIdentity) {
+  add(kSmall);
+  EXPECT_NE(versions(), versions());
+  session().run(step_);
+  EXPECT_THAT(fence_->calls(), ElementsAre("raise", "lower"));
+}
+
+TEST_F(UnwrittenInSnapshotsTest, AreOthersInMemoryThatWasFreed) {
+  add_identified(kSmall);
+  const std::vector<uint64_t> first = versions();
+  identity_ = std::make_shared<int>();
+  EXPECT_NE(versions(), first);
+}
+
+}  // namespace
+}  // namespace crochet::local

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -35,14 +34,14 @@ struct UnchangedValues {
 // The large values in the last checkpoint that this process wrote to a directory, and in which of
 // its files they are, so that the next checkpoint shares the bytes of those that did not change.
 //
-// A value did not change if its memory was not requested for writing since (Tensor::version()), or
-// if it has the same 128-bit checksum. To read all of a value for that costs time, so this is only
-// done if a sample of it is the same as before: of a model of which everything is trained, nothing
-// but samples is read. A value whose memory is a new copy each time is therefore shared from the
-// third checkpoint on.
+// A value did not change if it has the same version (Snapshot::version_of()), or the same 128-bit
+// checksum. To read all of a value for that costs time, so this is only done if a sample of it is
+// the same as before: of a model of which everything is trained, nothing but samples is read. A
+// value without a version, such as a new copy each time, is therefore shared from the third
+// checkpoint on.
 //
-// A file is shared as long as at least half of it is needed: all checkpoints together never take
-// more room than twice their values.
+// A file is shared as long as at least half of it is needed: a checkpoint never takes more room
+// than twice its values.
 //
 // Not thread-safe.
 class StoredValues {

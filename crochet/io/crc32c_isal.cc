@@ -6,6 +6,7 @@
 
 #include <isa-l/crc.h>
 
+#include "crochet/io/after_isal.h"
 #include "crochet/io/crc32c.h"
 
 namespace crochet::inline v0 {
@@ -21,6 +22,7 @@ uint32_t extend_crc32c(uint32_t crc, std::span<const std::byte> data) {
                           state);
     data = data.subspan(chunk.size());
   }
+  internal::after_isal();
   return ~state;
 }
 

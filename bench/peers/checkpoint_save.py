@@ -68,9 +68,10 @@ class TensorFlowSaver:
     return os.path.exists(place + ".index")
 
   def files(self, place):
+    """Without "<name>_temp", which is removed soon after the index exists."""
     directory, name = os.path.split(place)
     return [os.path.join(directory, f) for f in os.listdir(directory)
-            if f.startswith(name) or f == "checkpoint"]
+            if f.startswith(name + ".") or f == "checkpoint"]
 
   def restore(self, place):
     self._saver.restore(self._session, place)
@@ -237,11 +238,17 @@ class Save:
     self.trigger = time.perf_counter()
     self.place = peer.save(number)
     self.blocked = time.perf_counter() - self.trigger
-    self.completed = self.durable = None
+    self.completed = self.durable = self.error = None
     self._thread = threading.Thread(target=self._follow, args=(peer,))
     self._thread.start()
 
   def _follow(self, peer):
+    try:
+      self._wait_until_durable(peer)
+    except Exception as error:  # pylint: disable=broad-except
+      self.error = error
+
+  def _wait_until_durable(self, peer):
     while not peer.is_complete(self.place):
       time.sleep(0.001)
     self.completed = time.perf_counter() - self.trigger
@@ -286,6 +293,8 @@ def measure(options, make_peer):
   while len(saves) < options.saves or quiet <= options.quiet:
     starts.append(time.perf_counter())
     peer.step()
+    if saves and saves[-1].error:
+      raise saves[-1].error
     if not saves or saves[-1].durable is not None:
       quiet += 1
     if len(saves) == options.saves or quiet <= options.quiet:

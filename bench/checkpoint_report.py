@@ -292,6 +292,37 @@ def unchanged_section(results, rounds):
   return lines + ["", *claims_table(rows, 3)]
 
 
+def measure_llama(bench, rounds, size):
+  results = collections.defaultdict(list)
+  for i in range(rounds):
+    print(f"the 8B model, round {i + 1} of {rounds}", file=sys.stderr)
+    for name, kind in (("crochet", "replace"), ("alone", "alone")):
+      results[name].append(bench.run_crochet(["--kind", kind, "--llama"], size))
+    for name in PEERS:
+      results[name].append(bench.peer(name, size, arguments=["--llama"]))
+    results["load"].append(os.getloadavg()[0])
+  return results
+
+
+def llama_section(bench, results, rounds, size):
+  loads = ", ".join(f"{load:.1f}" for load in results["load"])
+  names = {"crochet": "crochet, variables that are replaced", **{name: NAMES[name] for name in PEERS}}
+  title = f"{size / GIB:.0f} GiB in 1,164 variables"
+  rows = [("rate of a durable save beside training / the fastest peer's",
+           [best_peer(results, i, durable) / durable(results["crochet"][i]) for i in range(rounds)], 2, True),
+          ("rate of a durable save alone / the fastest peer's",
+           [best_peer(results, i, durable) / durable(results["alone"][i]) for i in range(rounds)], 2, True),
+          ("rate of a cold restore / the fastest peer's",
+           [best_peer(results, i, lambda r: r["restore_s"]) / results["crochet"][i]["restore_s"]
+            for i in range(rounds)], 2, True),
+          ("time lost / by the best peer",
+           [lost(results["crochet"][i]) / max(best_peer(results, i, lost), 0.001) for i in range(rounds)],
+           0.2, False)]
+  return [f"{machine()}; {rounds} rounds of {MEASURED_SAVES['crochet']} saves, the peers' of "
+          f"{MEASURED_SAVES['peer']}; load after each round: {loads}", "",
+          *main_table(results, size, title, names), "", *claims_table(rows), "", *bench.failure_lines()]
+
+
 def claims_table(rows, digits=2):
   lines = ["| ratio | median (of the rounds) | wanted | |", "| --- | ---: | ---: | --- |"]
   for what, values, wanted, more_is_better in rows:
@@ -400,15 +431,23 @@ def main():
   parser.add_argument("--no-plots", action="store_true")
   parser.add_argument("--unchanged", action="store_true",
                       help="measures only what values cost that did not change")
+  parser.add_argument("--llama", action="store_true",
+                      help="measures only the variables of MLPerf Storage's 8B model")
   parser.add_argument("--document", help="replaces its section of these tables; default: prints")
   options = parser.parse_args()
 
   bench = Bench(options)
-  if options.unchanged:
-    lines = unchanged_section(measure_unchanged(bench, options.rounds, options.size), options.rounds)
+  if options.unchanged or options.llama:
+    if options.unchanged:
+      section = "unchanged"
+      lines = unchanged_section(measure_unchanged(bench, options.rounds, options.size), options.rounds)
+    else:
+      section = "llama"
+      results = measure_llama(bench, options.rounds, options.size)
+      lines = llama_section(bench, results, options.rounds, options.size)
     shutil.rmtree(options.dir, ignore_errors=True)
     if options.document:
-      replace_section(options.document, "unchanged", lines)
+      replace_section(options.document, section, lines)
     print("\n".join(lines))
     return
   if not options.no_plots:

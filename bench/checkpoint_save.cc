@@ -48,6 +48,7 @@ namespace {
 struct Options : SavingOptions {
   std::string kind = "replace";
   int shards = 1;
+  bool llama = false;
 };
 
 void step_over(std::span<const float> from, std::span<float> to) {
@@ -159,7 +160,9 @@ void train_loop(const Options& options, std::vector<std::vector<float>> arrays, 
 
 nlohmann::json measure(const Options& options) {
   std::filesystem::create_directories(options.dir);
-  auto arrays = random_arrays(options.bytes, options.variables);
+  auto arrays = options.llama ? random_arrays(llama_sizes(options.bytes))
+                              : random_arrays(options.bytes, options.variables);
+  const size_t num_variables = arrays.size();
   const double copy_s = copy_time(arrays);
   nlohmann::json result;
   if (options.kind == "alone") {
@@ -189,7 +192,7 @@ nlohmann::json measure(const Options& options) {
   result.update({{"name", "crochet"},
                  {"kind", options.kind},
                  {"bytes", options.bytes},
-                 {"variables", options.variables},
+                 {"variables", num_variables},
                  {"shards", options.shards},
                  {"copy_s", copy_s}});
   return result;
@@ -205,6 +208,7 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember(
           {"replace", "update", "body", "compute", "frozen", "arrays", "alone", "disk"}));
   app.add_option("--shards", options.shards)->check(CLI::PositiveNumber);
+  app.add_flag("--llama", options.llama, "The variables of MLPerf Storage's 8B model");
   add_saving_options(app, options);
   CLI11_PARSE(app, argc, argv);
   try {

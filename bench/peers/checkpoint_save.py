@@ -26,10 +26,23 @@ import numpy as np
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 
+def llama_sizes(num_bytes):
+  """As llama_sizes() of bench/random_arrays.h."""
+  hidden, feed_forward, keys, words = 4096, 14336, 1024, 128256
+  parameters = [words * hidden, words * hidden, hidden]
+  for _ in range(32):
+    parameters += [hidden * hidden, keys * hidden, keys * hidden, hidden * hidden,
+                   *[feed_forward * hidden] * 3, hidden, hidden]
+  part = num_bytes / (14 * sum(parameters))
+  return [max(1, int(n * part * each)) for n in parameters for each in (0.5, 1, 1, 1)]
+
+
 def random_arrays(options):
   generator = np.random.default_rng(1)
-  size = options.bytes // options.variables // 4
-  return [generator.random(size, dtype=np.float32) for _ in range(options.variables)]
+  sizes = [options.bytes // options.variables // 4] * options.variables
+  if options.llama:
+    sizes = llama_sizes(options.bytes)
+  return [generator.random(size, dtype=np.float32) for size in sizes]
 
 
 # The first steps use fresh memory.
@@ -343,6 +356,7 @@ def make_parser(description, peers):
   parser.add_argument("--dir", default="checkpoint_save_peer", help="is emptied")
   parser.add_argument("--bytes", type=int, default=1 << 30)
   parser.add_argument("--variables", type=int, default=64)
+  parser.add_argument("--llama", action="store_true", help="the variables of MLPerf Storage's 8B model")
   parser.add_argument("--saves", type=int, default=3)
   parser.add_argument("--quiet", type=int, default=6, help="steps between a save and the next one")
   return parser

@@ -314,10 +314,7 @@ def llama_section(bench, results, rounds, size):
            [best_peer(results, i, durable) / durable(results["alone"][i]) for i in range(rounds)], 2, True),
           ("rate of a cold restore / the fastest peer's",
            [best_peer(results, i, lambda r: r["restore_s"]) / results["crochet"][i]["restore_s"]
-            for i in range(rounds)], 2, True),
-          ("time lost / by the best peer",
-           [lost(results["crochet"][i]) / max(best_peer(results, i, lost), 0.001) for i in range(rounds)],
-           0.2, False)]
+            for i in range(rounds)], 2, True)]
   return [f"{machine()}; {rounds} rounds of {MEASURED_SAVES['crochet']} saves, the peers' of "
           f"{MEASURED_SAVES['peer']}; load after each round: {loads}", "",
           *main_table(results, size, title, names), "", *claims_table(rows), "", *bench.failure_lines()]

@@ -65,9 +65,8 @@ bool is_partly_trained(const Options& options) {
 }
 
 // The number of variables that are trained.
-size_t num_trained(const Options& options) {
-  return is_partly_trained(options) ? std::max<size_t>(1, options.variables / 100)
-                                    : options.variables;
+size_t num_trained(const Options& options, size_t num_variables) {
+  return is_partly_trained(options) ? std::max<size_t>(1, num_variables / 100) : num_variables;
 }
 
 // Computes in the cache only, for about the given time.
@@ -125,7 +124,7 @@ void train_graph(const Options& options, std::vector<std::vector<float>> arrays,
     const auto variable =
         graph.variable("v" + std::to_string(i), Tensor::from(arrays[i], {std::ssize(arrays[i])}));
     std::vector<float>().swap(arrays[i]);
-    if (i >= num_trained(options)) continue;
+    if (i >= num_trained(options, arrays.size())) continue;
     const std::string name = "step" + std::to_string(i);
     if (options.kind != "update") {
       steps.push_back(
@@ -147,7 +146,7 @@ void train_loop(const Options& options, std::vector<std::vector<float>> arrays, 
   for (size_t i = 0; i < arrays.size(); ++i)
     loop.track("v" + std::to_string(i), std::span<float>(arrays[i]));
   const auto update = [&] {
-    for (std::vector<float>& array : std::span(arrays).first(num_trained(options)))
+    for (std::vector<float>& array : std::span(arrays).first(num_trained(options, arrays.size())))
       is_partly_trained(options) ? count_on(array, array) : step_over(array, array);
   };
   Computation computation;

@@ -112,7 +112,8 @@ class Publisher {
                     SpaceCheck check);
   // True if checkpoints share the values that did not change.
   bool shares() const;
-  // Links the files of the unchanged values; if that is refused, there are none.
+  // Links the files that have the unchanged values. If that fails, empties `unchanged`, so that all
+  // values are written.
   std::unique_ptr<CheckpointWriter> new_writer(const Target& target, const Snapshot& snapshot,
                                                UnchangedValues& unchanged) const;
   // The same for files written by the graph's own operations, or by the ranks.

@@ -170,14 +170,12 @@ void StoredValues::replace(FileSystem& files, const std::string& prefix,
 
 void StoredValues::note_refused_links() {
   may_link_ = has_linked_;
-  files_.clear();
-  values_.clear();
+  forget();
 }
 
 void StoredValues::forget() {
   files_.clear();
   values_.clear();
-  captured_.clear();
 }
 
 }  // namespace crochet::inline v0::internal

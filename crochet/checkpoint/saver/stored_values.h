@@ -55,8 +55,6 @@ class StoredValues {
   // checkpoint shares nothing.
   void replace(FileSystem& files, const std::string& prefix, const CheckpointWriter& writer,
                const Snapshot& snapshot, const std::vector<StoredPlace>& places) noexcept;
-  // The next checkpoint shares nothing.
-  void forget();
   // The files could not be linked. If none ever was, no later checkpoint shares anything.
   void note_refused_links();
 
@@ -76,6 +74,8 @@ class StoredValues {
     friend bool operator==(const DataFile&, const DataFile&) = default;
   };
 
+  // The next checkpoint shares nothing.
+  void forget();
   static DataFile examine(FileSystem& files, const std::string& path);
   // The value of the snapshot, without a place. `is_unchanged`: compared with `known`, which may be
   // null.

@@ -48,6 +48,7 @@ namespace {
 struct Options : SavingOptions {
   std::string kind = "replace";
   int shards = 1;
+  int threads = 1;
   bool llama = false;
 };
 
@@ -90,7 +91,10 @@ nlohmann::json save_alone(const Options& options, std::vector<std::vector<float>
     std::vector<float>().swap(arrays[i]);
   }
   const auto session = graph.new_session("");
-  Saver saver({.num_shards = options.shards, .share_unchanged = false, .max_to_keep = 1});
+  Saver saver({.num_shards = options.shards,
+               .num_threads = options.threads,
+               .share_unchanged = false,
+               .max_to_keep = 1});
   BackgroundSaver background(saver);
   const size_t baseline = memory("VmRSS:");
   forget_peak_memory();
@@ -98,6 +102,7 @@ nlohmann::json save_alone(const Options& options, std::vector<std::vector<float>
   std::string prefix;
   for (int i = 0; i < options.saves; ++i) {
     const double start = now();
+    const double cpu_start = processor_time();
     Snapshot snapshot = saver.snapshot(*session);
     const double snapshot_s = now() - start;
     const SaveTicket ticket =
@@ -105,14 +110,17 @@ nlohmann::json save_alone(const Options& options, std::vector<std::vector<float>
     ticket.wait();
     prefix = ticket.location();
     saves.push_back({{"published_s", snapshot_s + ticket.seconds(SaveStage::kPublished).value()},
-                     {"finished_s", now() - start}});
+                     {"finished_s", now() - start},
+                     {"cpu_s", processor_time() - cpu_start}});
   }
   const size_t peak = memory("VmHWM:");
   drop_from_page_cache(options.dir);
   const double start = now();
+  const double cpu_start = processor_time();
   saver.restore(*session, prefix);
   return {{"saves", saves},
           {"restore_s", now() - start},
+          {"restore_cpu_s", processor_time() - cpu_start},
           {"extra_memory", peak - std::min(peak, baseline)}};
 }
 
@@ -207,6 +215,8 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember(
           {"replace", "update", "body", "compute", "frozen", "arrays", "alone", "disk"}));
   app.add_option("--shards", options.shards)->check(CLI::PositiveNumber);
+  app.add_option("--threads", options.threads, "That write data files; only of `alone`")
+      ->check(CLI::PositiveNumber);
   app.add_flag("--llama", options.llama, "The variables of MLPerf Storage's 8B model");
   add_saving_options(app, options);
   CLI11_PARSE(app, argc, argv);

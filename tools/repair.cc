@@ -163,7 +163,7 @@ void carry_out(FileSystem& all_files, internal::CheckpointDirectory& directory,
       if (!each.damage.empty()) each.suffix = directory.set_aside(each.found.prefix).value_or("");
   if (!options.clean) return;
   remove_leftovers(all_files, directory.path(), outcome.basename, kStateFile);
-  for (auto& leftover : outcome.leftovers) leftover.removed = !files.exists(leftover.path);
+  for (auto& leftover : outcome.leftovers) leftover.removed = !all_files.exists(leftover.path);
 }
 
 // Something that this command can do, with one option or another.

@@ -77,6 +77,12 @@ class CROCHET_EXPORT ForwardingDirectory : public Directory {
   void link(const std::string& from, const std::string& to) override {
     files_.link(translated(from), translated(to));
   }
+  void make_symbolic_link(const std::string& target, const std::string& path) override {
+    files_.make_symbolic_link(target, translated(path));
+  }
+  std::optional<std::string> read_symbolic_link(const std::string& path) override {
+    return files_.read_symbolic_link(translated(path));
+  }
   void remove(const std::string& path) override { files_.remove(translated(path)); }
   void truncate(const std::string& path, uint64_t size) override {
     files_.truncate(translated(path), size);

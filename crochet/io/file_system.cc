@@ -105,6 +105,15 @@ void FileSystem::link(const std::string& from, const std::string& to) {
       fmt::format("{}: link to {} failed: this file system has no links", from, to));
 }
 
+void FileSystem::make_symbolic_link(const std::string& target, const std::string& path) {
+  throw UnimplementedError(fmt::format(
+      "{}: symbolic link to {} failed: this file system has no such links", path, target));
+}
+
+std::optional<std::string> FileSystem::read_symbolic_link(const std::string&) {
+  return std::nullopt;
+}
+
 void remove_left_over(FileSystem& files, const std::string& path) noexcept {
   try {
     if (files.exists(path)) files.remove(path);

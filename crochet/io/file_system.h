@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -159,6 +160,14 @@ class CROCHET_EXPORT FileSystem {
   // AlreadyExistsError if there is something at `to`; UnimplementedError, which is the default, or
   // another error where files cannot have several names.
   virtual void link(const std::string& from, const std::string& to);
+  // Creates a symbolic link to `target`, which may be missing. The link survives a power cut after
+  // sync_directory(). rename() and remove() affect the link, not the file that it leads to. Throws:
+  // AlreadyExistsError if there is something at `path`; UnimplementedError, which is the default,
+  // or another error where there are no such links.
+  virtual void make_symbolic_link(const std::string& target, const std::string& path);
+  // The target of a symbolic link, as it was created; unset for anything else, and if nothing
+  // exists at `path`.
+  virtual std::optional<std::string> read_symbolic_link(const std::string& path);
   virtual void remove(const std::string& path) = 0;
   // Shortens a file. Requires: size is at most the file's.
   virtual void truncate(const std::string& path, uint64_t size) = 0;

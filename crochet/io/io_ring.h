@@ -95,8 +95,8 @@ class IoRing {
   size_t num_in_flight_ = 0;
 };
 
-// Keeps up to two idle rings, as many as a save or a restore uses at once. Further ones, and in a
-// forked child those of its parent, are destroyed.
+// Keeps up to 16 idle rings: a save or a restore uses two at once for each of its threads. Further
+// ones, and in a forked child those of its parent, are destroyed.
 //
 // Thread-safe, without a lock, since a process may be forked at any moment.
 class IoRingPool {
@@ -128,7 +128,7 @@ class IoRingPool {
   }
 
  private:
-  std::array<std::atomic<IoRing*>, 2> idle_{};  // Owned.
+  std::array<std::atomic<IoRing*>, 16> idle_{};  // Owned.
 };
 
 }  // namespace crochet::inline v0

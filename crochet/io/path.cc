@@ -2,6 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/io/path.h"
 
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <memory>
+
 namespace crochet::inline v0 {
 
 std::string join_path(std::string_view directory, std::string_view name) {
@@ -28,5 +33,11 @@ std::string base_name(std::string_view path) {
 }
 
 bool is_absolute(std::string_view path) { return path.starts_with('/'); }
+
+std::string absolute_path(const std::string& path) {
+  if (is_absolute(path)) return path;
+  const std::unique_ptr<char, decltype(&::free)> current(::getcwd(nullptr, 0), &::free);
+  return current ? join_path(current.get(), or_current(path)) : or_current(path);
+}
 
 }  // namespace crochet::inline v0

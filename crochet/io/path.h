@@ -20,5 +20,7 @@ CROCHET_EXPORT std::string or_current(std::string_view directory);
 // The part after the last '/'.
 CROCHET_EXPORT std::string base_name(std::string_view path);
 CROCHET_EXPORT bool is_absolute(std::string_view path);
+// The path from "/" on, by the present working directory of the process.
+CROCHET_EXPORT std::string absolute_path(const std::string& path);
 
 }  // namespace crochet::inline v0

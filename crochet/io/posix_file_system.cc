@@ -13,6 +13,7 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <limits.h>
 #include <stdio.h>
 
 #include "crochet/base/error.h"
@@ -104,6 +105,26 @@ class PosixOperations : public Base {
     const std::string opened = fmt::format("/proc/self/fd/{}", file.get());
     check(::linkat(AT_FDCWD, opened.c_str(), place.at(), place.name.c_str(), AT_SYMLINK_FOLLOW),
           from, fmt::format("link to {}", to));
+  }
+
+  void make_symbolic_link(const std::string& target, const std::string& path) override {
+    const FilePlace place = place_of(path);
+    check(::symlinkat(target.c_str(), place.at(), place.name.c_str()), path,
+          fmt::format("symbolic link to {}", target));
+  }
+
+  std::optional<std::string> read_symbolic_link(const std::string& path) override {
+    const std::optional<FilePlace> place = place_unless_missing(path);
+    if (!place) return std::nullopt;
+    std::string target(PATH_MAX, '\0');
+    const ssize_t size =
+        ::readlinkat(place->at(), place->name.c_str(), target.data(), target.size());
+    if (size < 0) {
+      if (errno == EINVAL || errno == ENOENT || errno == ENOTDIR) return std::nullopt;
+      throw_errno(errno, path, "readlink");
+    }
+    target.resize(static_cast<size_t>(size));
+    return target;
   }
 
   void remove(const std::string& path) override {
@@ -203,19 +224,12 @@ class PosixOperations : public Base {
   const std::shared_ptr<DirectWriter> large_;
 };
 
-// Makes a path absolute, since the working directory may change.
-std::string absolute(const std::string& path) {
-  if (is_absolute(path)) return path;
-  const std::unique_ptr<char, decltype(&::free)> current(::getcwd(nullptr, 0), &::free);
-  return current ? join_path(current.get(), or_current(path)) : or_current(path);
-}
-
 class PosixDirectory final : public PosixOperations<Directory> {
  public:
   PosixDirectory(const FilePlace& place, std::shared_ptr<DirectWriter> large)
       : PosixOperations(std::move(large)),
         path_(place.path),
-        absolute_path_(absolute(place.path)),
+        absolute_path_(absolute_path(place.path)),
         directory_(std::make_shared<FileDescriptor>(crochet::open_directory(place))) {
     struct stat status;
     if (::fstat(directory_->get(), &status) != 0) throw_errno(errno, path_, "fstat");

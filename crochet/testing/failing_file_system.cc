@@ -343,6 +343,18 @@ void FailingFileSystem::link(const std::string& from, const std::string& to) {
   });
 }
 
+void FailingFileSystem::make_symbolic_link(const std::string& target, const std::string& path) {
+  state_->run(fmt::format("make_symbolic_link {} -> {}", path, target), [&] {
+    files_.make_symbolic_link(target, path);
+    state_->protocol.made_symbolic_link(target, path);
+  });
+}
+
+std::optional<std::string> FailingFileSystem::read_symbolic_link(const std::string& path) {
+  state_->reads.begin(fmt::format("read_symbolic_link {}", path));
+  return files_.read_symbolic_link(path);
+}
+
 void FailingFileSystem::remove(const std::string& path) {
   state_->run(fmt::format("remove {}", path), [&] {
     files_.remove(path);

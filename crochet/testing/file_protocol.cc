@@ -89,6 +89,12 @@ void FileProtocol::linked(const std::string& from, const std::string& to) {
   named_[to] = found->second;
 }
 
+void FileProtocol::made_symbolic_link(const std::string& target, const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  unsynced_names_.insert(path);
+  if (const auto found = named_.find(target); found != named_.end()) named_[path] = found->second;
+}
+
 void FileProtocol::removed(const std::string& path) {
   const std::lock_guard lock(mutex_);
   named_.erase(path);

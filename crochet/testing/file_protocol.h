@@ -48,6 +48,8 @@ class FileProtocol {
   // Called before and after a link.
   void begin_link(const std::string& from, const std::string& to);
   void linked(const std::string& from, const std::string& to);
+  // From then on, the name at `path` stands for the file `target` in the rules above.
+  void made_symbolic_link(const std::string& target, const std::string& path);
   void removed(const std::string& path);
   void directory_synced(const std::string& directory);
 

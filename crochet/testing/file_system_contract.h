@@ -75,6 +75,16 @@ class CROCHET_EXPORT FileSystemContract : public ::testing::TestWithParam<FileSy
     return linked;
   }
 
+  bool has_symbolic_links() {
+    try {
+      files_.make_symbolic_link(path("nowhere"), path("symbolic"));
+    } catch (const UnimplementedError&) {
+      return false;
+    }
+    files_.remove(path("symbolic"));
+    return true;
+  }
+
   // Expects an error of one kind that names `path`.
   template <typename ExpectedError, typename Call>
   void expect_error(const std::string& path, const Call& call) {
@@ -456,6 +466,52 @@ TEST_P(FileSystemContract, RejectsInvalidLinks) {
   EXPECT_THAT(files_.list(scratch_.directory), ::testing::ElementsAre("a", "b", "d"));
 }
 
+TEST_P(FileSystemContract, ASymbolicLinkLeadsToItsTarget) {
+  if (!has_symbolic_links()) GTEST_SKIP() << "there are no symbolic links";
+  files_.create_directories(path("d"));
+  write(path("d/a"), "one");
+  files_.make_symbolic_link(path("d/a"), path("b"));
+  EXPECT_EQ(files_.read_symbolic_link(path("b")), path("d/a"));
+  EXPECT_EQ(files_.read_symbolic_link(path("d/a")), std::nullopt);
+  EXPECT_EQ(files_.read_symbolic_link(path("d")), std::nullopt);
+  EXPECT_EQ(files_.read_symbolic_link(path("missing")), std::nullopt);
+  EXPECT_EQ(files_.read_symbolic_link(path("missing/b")), std::nullopt);
+  EXPECT_EQ(read_file(files_, path("b")), "one");
+  EXPECT_EQ(files_.file_size(path("b")), 3);
+  EXPECT_EQ(files_.modified_time(path("b")), files_.modified_time(path("d/a")));
+}
+
+TEST_P(FileSystemContract, ASymbolicLinkIsRenamedAndRemovedWithoutItsTarget) {
+  if (!has_symbolic_links()) GTEST_SKIP() << "there are no symbolic links";
+  write(path("a"), "one");
+  files_.make_symbolic_link(path("a"), path("b"));
+  write(path("c"), "two");
+  files_.rename(path("b"), path("c"));
+  EXPECT_EQ(files_.read_symbolic_link(path("c")), path("a"));
+  EXPECT_EQ(read_file(files_, path("a")), "one");
+  files_.sync_directory(scratch_.directory);
+  files_.remove(path("a"));
+  EXPECT_EQ(files_.read_symbolic_link(path("c")), path("a"));
+  expect_error<NotFoundError>(path("c"), [&] { files_.open(path("c")); });
+  files_.remove(path("c"));
+  EXPECT_THAT(files_.list(scratch_.directory), ::testing::IsEmpty());
+}
+
+TEST_P(FileSystemContract, WritesThroughNoSymbolicLink) {
+  if (!has_symbolic_links()) GTEST_SKIP() << "there are no symbolic links";
+  write(path("a"), "one");
+  files_.make_symbolic_link(path("a"), path("b"));
+  files_.make_symbolic_link(path("b"), path("loop"));
+  EXPECT_EQ(read_file(files_, path("loop")), "one");
+  expect_error<FailedPreconditionError>(path("b"), [&] { files_.create(path("b")); });
+  expect_error<FailedPreconditionError>(path("b"), [&] { files_.append_to(path("b")); });
+  expect_error<AlreadyExistsError>(path("a"),
+                                   [&] { files_.make_symbolic_link(path("b"), path("a")); });
+  expect_error<NotFoundError>(path("d/b"),
+                              [&] { files_.make_symbolic_link(path("a"), path("d/b")); });
+  EXPECT_EQ(read_file(files_, path("a")), "one");
+}
+
 TEST_P(FileSystemContract, AnOpenFileOutlivesItsName) {
   const auto writer = files_.create(path("a"));
   writer->append("still ");
@@ -599,6 +655,12 @@ TEST_P(FileSystemContract, ADirectoryAccessesTheFilesOfItsPath) {
   if (has_links()) {
     directory->link(path("d/a"), path("d/linked"));
     directory->remove(path("d/linked"));
+  }
+  if (has_symbolic_links()) {
+    directory->make_symbolic_link(path("a"), path("d/symbolic"));
+    EXPECT_EQ(directory->read_symbolic_link(path("d/symbolic")), path("a"));
+    EXPECT_TRUE(directory->exists(path("d/symbolic"))) << "although it leads nowhere";
+    directory->remove(path("d/symbolic"));
   }
   directory->truncate(path("d/inner/b"), 1);
   directory->remove(path("d/c"));

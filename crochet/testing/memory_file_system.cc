@@ -25,12 +25,29 @@ std::shared_ptr<MemoryNode> find_node(const MemoryFiles& files, const std::strin
   return place.node;
 }
 
+// The node at a path; of a symbolic link, that of its target.
+std::shared_ptr<MemoryNode> follow(const MemoryFiles& files, const std::string& path,
+                                   std::string_view operation) {
+  constexpr int kMaxLinks = 40;  // As many as Linux follows.
+  std::string target = path;
+  for (int i = 0; i < kMaxLinks; ++i) {
+    const MemoryPlace place = find_place(files.root, target, operation);
+    if (!place.node) throw_errno(ENOENT, path, operation);
+    if (place.node->link_target.empty()) return place.node;
+    target = place.node->link_target;
+  }
+  throw_errno(ELOOP, path, operation);
+}
+
 std::shared_ptr<MemoryNode> find_file(const MemoryFiles& files, const std::string& path,
                                       std::string_view operation) {
   std::shared_ptr<MemoryNode> node = find_node(files, path, operation);
   if (node->is_directory)
     throw FailedPreconditionError(
         fmt::format("{}: found a directory, expected a plain file", path));
+  if (!node->link_target.empty())
+    throw FailedPreconditionError(fmt::format(
+        "{}: found a symbolic link (links are not followed here), expected a plain file", path));
   return node;
 }
 
@@ -171,7 +188,7 @@ std::unique_ptr<WritableFile> MemoryFileSystem::append_to(const std::string& pat
 
 std::unique_ptr<ReadableFile> MemoryFileSystem::open(const std::string& path) {
   const std::lock_guard lock(state_->mutex);
-  auto node = find_node(*state_, path, "open");
+  auto node = follow(*state_, path, "open");
   if (node->is_directory)
     throw DataLossError(fmt::format("{}: found a directory, expected a plain file", path));
   return std::make_unique<MemoryReadableFile>(state_, std::move(node), path);
@@ -188,12 +205,12 @@ bool MemoryFileSystem::exists(const std::string& path) {
 
 uint64_t MemoryFileSystem::file_size(const std::string& path) {
   const std::lock_guard lock(state_->mutex);
-  return find_node(*state_, path, "stat")->bytes.size();
+  return follow(*state_, path, "stat")->bytes.size();
 }
 
 double MemoryFileSystem::modified_time(const std::string& path) {
   const std::lock_guard lock(state_->mutex);
-  return find_node(*state_, path, "stat")->modified_time;
+  return follow(*state_, path, "stat")->modified_time;
 }
 
 std::vector<std::string> MemoryFileSystem::list(const std::string& directory) {
@@ -237,6 +254,28 @@ void MemoryFileSystem::link(const std::string& from, const std::string& to) {
   }
   if (place.node) throw_errno(EEXIST, from, operation);
   place.directory->entries[place.name] = node;
+}
+
+void MemoryFileSystem::make_symbolic_link(const std::string& target, const std::string& path) {
+  const std::lock_guard lock(state_->mutex);
+  const std::string operation = fmt::format("symbolic link to {}", target);
+  const MemoryPlace place = find_place(state_->root, path, operation);
+  if (place.node) throw_errno(EEXIST, path, operation);
+  auto node = std::make_shared<MemoryNode>(/*directory=*/false);
+  node->link_target = target;
+  node->modified_time = state_->clock.wall_time();
+  place.directory->entries.emplace(place.name, std::move(node));
+}
+
+std::optional<std::string> MemoryFileSystem::read_symbolic_link(const std::string& path) {
+  const std::lock_guard lock(state_->mutex);
+  try {
+    const MemoryPlace place = find_place(state_->root, path, "readlink");
+    if (!place.node || place.node->link_target.empty()) return std::nullopt;
+    return place.node->link_target;
+  } catch (const NotFoundError&) {
+    return std::nullopt;
+  }
 }
 
 void MemoryFileSystem::remove(const std::string& path) {

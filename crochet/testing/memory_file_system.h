@@ -44,7 +44,7 @@ struct PowerCut {
 //   files.power_cut();
 //   EXPECT_EQ(restore(files, "model.ckpt"), ...);
 //
-// Relative paths start at "/"; ".." and links do not exist. The disk keeps as
+// Relative paths start at "/"; ".." does not exist. The disk keeps as
 // little as POSIX allows: after a power cut, a synced file in an unsynced
 // directory has no name, and a removed one is back.
 class CROCHET_EXPORT MemoryFileSystem : public FileSystem {
@@ -81,6 +81,9 @@ class CROCHET_EXPORT MemoryFileSystem : public FileSystem {
 
   void rename(const std::string& from, const std::string& to) override;
   void link(const std::string& from, const std::string& to) override;
+  // The target is an absolute path. Only open(), file_size() and modified_time() follow such links.
+  void make_symbolic_link(const std::string& target, const std::string& path) override;
+  std::optional<std::string> read_symbolic_link(const std::string& path) override;
   void remove(const std::string& path) override;
   void truncate(const std::string& path, uint64_t size) override;
   void create_directories(const std::string& path) override;

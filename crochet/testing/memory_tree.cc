@@ -50,6 +50,7 @@ class Survivors {
     if (copy) return copy;
     copy = std::make_shared<MemoryNode>(node.is_directory);
     copy->modified_time = node.modified_time;
+    copy->link_target = node.link_target;
     copy->bytes = copy->synced_bytes = surviving_bytes(node, cut_.bytes);
     MemoryNode::Entries entries;
     for (const std::string& name : all_names(node)) {

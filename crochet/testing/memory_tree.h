@@ -24,6 +24,8 @@ struct MemoryNode {
   // For a directory.
   Entries entries;
   Entries synced_entries;
+  // For a symbolic link; empty for anything else.
+  std::string link_target;
   // For a file.
   std::string bytes;
   std::string synced_bytes;

@@ -2,14 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
-#include <optional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "crochet/base/internal/process_owner.h"
+#include "crochet/checkpoint/bundle/data_file.h"
+#include "crochet/checkpoint/bundle/data_file_thread.h"
 #include "crochet/checkpoint/layout/added_tensors.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
 #include "crochet/checkpoint/layout/file_names.h"
@@ -33,6 +38,9 @@ struct BundleWriterOptions {
   // Data files of complete checkpoints in the same directory that are data files of this one, too,
   // after its own: TensorToWrite::linked refers to them by their numbers here.
   std::vector<std::string> linked_files = {};
+  // The number of data files that are written at the same time, each by a thread of its own; 1:
+  // the thread that calls add() writes.
+  int num_threads = 1;
 };
 
 // Writes a checkpoint in TensorFlow's format.
@@ -41,15 +49,18 @@ struct BundleWriterOptions {
 //   writer.add("model/w1", w1);
 //   writer.finish();
 //
-// The bytes go to `<data name>.tempstate<number>` at once, in the order of the calls.
+// The bytes go to `<data name>.tempstate<number>`, in the order of the calls: at once, or with
+// several threads until write() has returned, which also throws the errors. Until then the tensors
+// must stay valid, and TensorToWrite::read is called by these threads.
 //
 // Not thread-safe.
 class BundleWriter final : public CheckpointWriter {
  public:
   // Creates the directory if it is missing. `files` is not owned and must outlive this.
-  // Throws: InvalidArgumentError for an alignment of 0, and for no data files or more than 99999;
-  // what FileSystem::link() throws.
+  // Throws: InvalidArgumentError for an alignment of 0, for no data files or more than 99999, and
+  // for no threads; what FileSystem::link() throws.
   BundleWriter(FileSystem& files, std::string prefix, BundleWriterOptions options = {});
+  ~BundleWriter() override;
   BundleWriter(const BundleWriter&) = delete;
   BundleWriter& operator=(const BundleWriter&) = delete;
 
@@ -63,7 +74,7 @@ class BundleWriter final : public CheckpointWriter {
   void add_slice(std::string_view name, const Shape& full_shape, const TensorSlice& slice,
                  const TensorToWrite& added) override;
   bool can_read() const override { return true; }
-  std::optional<StoredPlace> last_place() const override { return last_place_; }
+  std::vector<StoredPlace> places() const override;
 
   // Data files that are never begun exist, and are empty.
   void next_shard() override;
@@ -75,8 +86,8 @@ class BundleWriter final : public CheckpointWriter {
   // never exists with data of another checkpoint.
   void publish() override;
 
-  // Of the files that are written.
-  uint64_t data_bytes() const { return finished_bytes_ + shard_bytes_; }
+  // Of the files that are written. Requires: write(), if there are several threads.
+  uint64_t data_bytes() const;
   uint64_t total_bytes() const override { return data_bytes() + linked_bytes_ + index_bytes_; }
   int num_files() const override {
     return options_.num_shards + static_cast<int>(options_.linked_files.size());
@@ -87,32 +98,43 @@ class BundleWriter final : public CheckpointWriter {
  private:
   using StagedFiles = internal::StagedFiles;
 
+  // A tensor that was added, or a part of one.
+  struct Added {
+    std::string* entry;  // In index_.
+    DType dtype;
+    Shape shape;
+    StoredPlace place = {};
+  };
+
+  // As StagedFiles::run(); ends the threads before the files are removed.
+  template <typename Step>
+  void run(StagedFiles::Stage from, StagedFiles::Stage to, const char* call, const Step& step);
   void begin_shard();
   // Throws: InvalidArgumentError for a type that TensorFlow does not have.
   void check_type(std::string_view name, const Tensor& tensor) const;
-  // Writes the elements, unless they are linked; returns their encoded entry for the index.
-  std::string store(const TensorToWrite& added);
-  StoredPlace write_elements(const TensorToWrite& added);
+  // Writes the elements, unless they are linked. `entry` is theirs in the index.
+  void store(const TensorToWrite& added, std::string& entry);
+  StoredPlace place_of_linked(const StoredPlace& linked) const;
   std::string name_of_file(int file) const { return data_filename(prefix_, file, num_files()); }
-  void pad(size_t alignment);
   std::string encode_index();
 
   const std::string prefix_;
   const BundleWriterOptions options_;
+  const ProcessOwner owner_;
 
   internal::AddedTensors added_;
   std::map<std::string, std::string> index_;  // The table, without its header.
+  std::deque<Added> stored_;                  // In the order of the calls.
   std::string table_;                         // The index, once all tensors are written.
-  std::vector<Tensor> held_;                  // Tensors that are written without a copy.
-  int num_begun_ = 0;                         // Number of shards begun.
-  WritableFile* data_ = nullptr;              // The current shard.
-  uint64_t shard_bytes_ = 0;                  // Of the current shard.
-  uint64_t finished_bytes_ = 0;               // Of the earlier shards.
+  std::deque<internal::DataFile> shards_;     // Those that have been begun.
   uint64_t linked_bytes_ = 0;                 // Of the files that are linked.
-  std::optional<StoredPlace> last_place_;     // Of the tensor that was added last.
   uint64_t index_bytes_ = 0;
   uint32_t index_crc32c_ = 0;
-  StagedFiles staged_;  // After held_: the files are closed before the tensors are released.
+  StagedFiles staged_;  // After shards_: the files are closed before the tensors are released.
+  std::atomic<bool> has_failed_ = false;
+  // One for each of shards_, unless there is a single thread; null once it has ended. After
+  // staged_: they end before the files are closed.
+  std::deque<std::unique_ptr<internal::DataFileThread>> threads_;
 };
 
 }  // namespace crochet::inline v0

@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/checkpoint/bundle/bundle_writer.h"
 
+#include <errno.h>
+
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <numeric>
 #include <span>
@@ -286,6 +289,84 @@ TEST(BundleWriterTest, RejectsMoreDataFilesThanConfigured) {
   EXPECT_THAT(files.list("runs/x"), IsEmpty());
   for (const int num_shards : {-1, 0, 100'000})
     EXPECT_THROW(BundleWriter(files, kPrefix, {.num_shards = num_shards}), InvalidArgumentError);
+}
+
+// Tensors of all kinds, in several data files.
+void write_shards(FileSystem& files, int num_shards, int num_threads, const ReadBytes& read = {}) {
+  BundleWriter writer(files, kPrefix, {.num_shards = num_shards, .num_threads = num_threads});
+  std::deque<Tensor> tensors;  // Stay valid until the end.
+  for (int shard = 0; shard < num_shards; ++shard) {
+    if (shard > 0) writer.next_shard();
+    for (const int count : {3, 400'000, 70'000}) {
+      const std::string name = fmt::format("s{}/t{}", shard, count);
+      writer.add(name, tensors.emplace_back(numbers(count, static_cast<float>(shard))));
+    }
+    const Tensor& text = tensors.emplace_back(Tensor::from({fmt::format("shard {}", shard)}));
+    writer.add(fmt::format("s{}/text", shard), text);
+    if (read)
+      writer.add(fmt::format("s{}/read", shard),
+                 TensorToWrite(tensors.emplace_back(numbers(5000)), read));
+  }
+  writer.finish();
+}
+
+TEST(BundleWriterTest, SeveralThreadsWriteTheSameBytes) {
+  const ReadBytes read = [](size_t begin, std::span<std::byte> into) {
+    for (size_t i = 0; i < into.size(); ++i) into[i] = static_cast<std::byte>((begin + i) % 251);
+  };
+  constexpr int kNumShards = 5;
+  MemoryFileSystem expected;
+  write_shards(expected, kNumShards, 1, read);
+  for (const int num_threads : {2, 3, 5, 8}) {
+    MemoryFileSystem files;
+    FailingFileSystem watched(files);
+    write_shards(watched, kNumShards, num_threads, read);
+    EXPECT_THAT(watched.violations(), IsEmpty());
+    EXPECT_THAT(watched.unsynced_names(), IsEmpty());
+    ASSERT_EQ(files.list("runs/x"), expected.list("runs/x"));
+    for (const std::string& name : files.list("runs/x"))
+      EXPECT_TRUE(read_file(files, "runs/x/" + name) == read_file(expected, "runs/x/" + name))
+          << name << ", " << num_threads << " threads";
+  }
+}
+
+TEST(BundleWriterTest, AnErrorOfAThreadIsThatOfTheWriter) {
+  for (int64_t n = 0;; ++n) {
+    MemoryFileSystem disk;
+    FailingFileSystem files(disk);
+    files.fail_operation_with_errno(n, EIO);
+    try {
+      write_shards(files, 4, 2);
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("EIO"));
+    }
+    EXPECT_THAT(files.violations(), IsEmpty());
+    if (files.num_failures() == 0) break;
+    if (!has(disk, kPrefix) && disk.exists("runs/x")) {
+      EXPECT_THAT(disk.list("runs/x"), testing::SizeIs(testing::Le(1u))) << "operation " << n;
+    }
+  }
+}
+
+TEST(BundleWriterTest, ThreadsEndBeforeTheFilesAreRemoved) {
+  MemoryFileSystem files;
+  const Tensor large = numbers(1'000'000);
+  BundleWriter writer(files, kPrefix, {.num_shards = 2, .num_threads = 2});
+  for (int i = 0; i < 20; ++i) writer.add(fmt::format("t{}", i), large);
+  EXPECT_THROW(writer.add("t1", large), InvalidArgumentError);
+  EXPECT_THAT(files.list("runs/x"), IsEmpty());
+  EXPECT_THROW(writer.write(), FailedPreconditionError);
+  {
+    BundleWriter left(files, kPrefix, {.num_shards = 2, .num_threads = 2});
+    for (int i = 0; i < 20; ++i) left.add(fmt::format("t{}", i), large);
+  }
+  EXPECT_THAT(files.list("runs/x"), IsEmpty());
+}
+
+TEST(BundleWriterTest, RejectsNoThreads) {
+  MemoryFileSystem files;
+  EXPECT_THAT([&] { BundleWriter writer(files, kPrefix, {.num_threads = 0}); },
+              ThrowsMessage<InvalidArgumentError>(HasSubstr("found 0 threads")));
 }
 
 TEST(BundleWriterTest, NothingHasItsNameBeforePublish) {

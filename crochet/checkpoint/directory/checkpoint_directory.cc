@@ -39,9 +39,11 @@ std::string first_of(const std::vector<std::string>& lines) {
 
 }  // namespace
 
-CheckpointDirectory::CheckpointDirectory(FileSystem& files, std::shared_ptr<Directory> directory,
+CheckpointDirectory::CheckpointDirectory(FileSystem& files, const std::string& path,
                                          std::optional<DirectoryLock> lock)
-    : files_(files), directory_(std::move(directory)) {
+    : files_(files),
+      directory_(std::make_shared<StripedDirectory>(
+          files, lock ? lock->directory(files) : files.open_directory(path))) {
   if (lock) lock_ = std::make_shared<const DirectoryLock>(std::move(*lock));
 }
 
@@ -49,19 +51,20 @@ std::optional<CheckpointDirectory> CheckpointDirectory::find(FileSystem& files,
                                                              const std::string& path) {
   try {
     auto lock = DirectoryLock::held_here(files, path);
-    auto directory = lock ? lock->directory(files) : files.open_directory(path);
-    return CheckpointDirectory(files, std::move(directory), std::move(lock));
+    return CheckpointDirectory(files, path, std::move(lock));
   } catch (const NotFoundError&) {
     return std::nullopt;
   }
 }
 
-CheckpointDirectory CheckpointDirectory::to_save_in(FileSystem& files, const std::string& path) {
+CheckpointDirectory CheckpointDirectory::to_save_in(FileSystem& files, const std::string& path,
+                                                    const std::vector<std::string>& data_dirs) {
   auto lock = DirectoryLock::held_here(files, path);
   if (lock) lock->check();
   if (!lock && !files.exists(path)) files.create_directories(path);
-  auto directory = lock ? lock->directory(files) : files.open_directory(path);
-  return {files, std::move(directory), std::move(lock)};
+  CheckpointDirectory opened(files, path, std::move(lock));
+  if (!data_dirs.empty()) opened.directory_->store_in(data_dirs);
+  return opened;
 }
 
 bool CheckpointDirectory::is_locked() const {

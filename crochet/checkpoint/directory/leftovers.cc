@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -15,6 +16,7 @@
 #include "crochet/base/log.h"
 #include "crochet/checkpoint/directory/checkpoint_directory.h"
 #include "crochet/checkpoint/directory/checkpoint_files.h"
+#include "crochet/checkpoint/directory/striped_directory.h"
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/io/directory.h"
@@ -23,6 +25,7 @@
 namespace crochet::inline v0 {
 namespace {
 
+using internal::CheckpointDirectory;
 using internal::CheckpointPart;
 
 bool is_of(const internal::CheckpointFilename& file, int num_shards) {
@@ -53,6 +56,7 @@ class Leftovers {
 
   bool contains(const std::string& name) {
     if (internal::is_temporary_state(name, latest_filename_)) return true;
+    if (internal::is_temporary_state(name, internal::kDataDirsFile)) return true;
     const auto file = internal::parse_checkpoint_filename(name);
     if (!file || !internal::parse_step(file->base, basename_)) return false;
     if (file->part == CheckpointPart::kTemporary) return true;
@@ -84,11 +88,10 @@ class Leftovers {
   std::map<std::string, std::set<std::string>> shard_counts_;
 };
 
-}  // namespace
-
-std::vector<std::string> list_leftovers(FileSystem& files, const std::string& directory,
-                                        const std::string& basename,
-                                        const std::string& latest_filename) {
+std::vector<std::string> leftovers_in(CheckpointDirectory& checkpoints,
+                                      const std::string& directory, const std::string& basename,
+                                      const std::string& latest_filename) {
+  Directory& files = checkpoints.files();
   Leftovers leftovers(files, directory, basename, latest_filename);
   std::vector<std::string> paths;
   for (const std::string& name : leftovers.names()) {
@@ -101,9 +104,31 @@ std::vector<std::string> list_leftovers(FileSystem& files, const std::string& di
   return paths;
 }
 
+void remove_leftover(FileSystem& files, const std::string& path) {
+  try {
+    files.remove(path);
+    log_debug(fmt::format("{}: removed leftover of an unfinished save", path));
+  } catch (const Error& error) {
+    log_warning(fmt::format("{}: leftover of an unfinished save cannot be removed: {}", path,
+                            error.what()));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> list_leftovers(FileSystem& files, const std::string& directory,
+                                        const std::string& basename,
+                                        const std::string& latest_filename) {
+  auto found = CheckpointDirectory::find(files, directory);
+  if (!found) return {};
+  std::vector<std::string> paths = leftovers_in(*found, directory, basename, latest_filename);
+  std::ranges::move(found->find_unnamed(basename), std::back_inserter(paths));
+  return paths;
+}
+
 void remove_leftovers(FileSystem& files, const std::string& directory, const std::string& basename,
                       const std::string& latest_filename) {
-  const auto found = internal::CheckpointDirectory::find(files, directory);
+  auto found = CheckpointDirectory::find(files, directory);
   if (!found) return;
   Directory& held_open = found->files();
   const auto lock = DirectoryLock::for_a_moment(files, directory, found->shared_files());
@@ -119,16 +144,9 @@ void remove_leftovers(FileSystem& files, const std::string& directory, const std
                             error.what()));
     return;
   }
-  for (const std::string& leftover :
-       list_leftovers(held_open, directory, basename, latest_filename)) {
-    try {
-      held_open.remove(leftover);
-      log_debug(fmt::format("{}: removed leftover of an unfinished save", leftover));
-    } catch (const Error& error) {
-      log_warning(fmt::format("{}: leftover of an unfinished save cannot be removed: {}", leftover,
-                              error.what()));
-    }
-  }
+  for (const std::string& name : leftovers_in(*found, directory, basename, latest_filename))
+    remove_leftover(held_open, name);
+  for (const std::string& unnamed : found->find_unnamed(basename)) remove_leftover(files, unnamed);
 }
 
 }  // namespace crochet::inline v0

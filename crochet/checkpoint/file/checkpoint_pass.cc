@@ -79,6 +79,12 @@ CheckpointPass::CheckpointPass(const CheckpointReader& reader,
   const auto is_before_of = [&](size_t a, size_t b) { return is_before(located[a], located[b]); };
   if (!std::ranges::is_sorted(order_, is_before_of)) std::ranges::stable_sort(order_, is_before_of);
   state_ = std::make_shared<State>(*reader.contents_, std::move(located));
+  if (!state_->pass.has_several_disks()) return;
+  const auto progress_of = [&](size_t number) {
+    const StoredTensor* const last = last_entry(state_->tensors[number]);
+    return last == nullptr ? 0 : state_->pass.progress_of(*last);
+  };
+  std::ranges::stable_sort(order_, {}, progress_of);
 }
 
 CheckpointPass::~CheckpointPass() = default;

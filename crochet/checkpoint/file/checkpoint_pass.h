@@ -28,7 +28,8 @@ struct TensorRequest {
 //   for (const size_t i : pass.order()) use(pass.read(i));
 //
 // Any other order works, too, but is slower. Requests that are not read are skipped. Up to 32 MiB
-// are read ahead. Not thread-safe.
+// are read ahead, of each disk if the data files are on several, which are read at the same time.
+// Not thread-safe.
 class CROCHET_EXPORT CheckpointPass {
  public:
   // Locates all requested tensors, without reading them. Requires: `reader` outlives this.
@@ -39,7 +40,7 @@ class CROCHET_EXPORT CheckpointPass {
   CheckpointPass(const CheckpointPass&) = delete;
   CheckpointPass& operator=(const CheckpointPass&) = delete;
 
-  // The indices of the requests, in the order of their location in the files.
+  // The indices of the requests, in the order of their location in the files of a disk.
   const std::vector<size_t>& order() const { return order_; }
 
   // As in CheckpointReader, for the request with this index.

@@ -13,6 +13,7 @@
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/bundle/bundle_writer.h"
 #include "crochet/checkpoint/file/checkpoint_reader.h"
+#include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/checkpoint/saver/restore_plan.h"
 #include "crochet/testing/allocation_counter.h"
 #include "crochet/testing/memory_file_system.h"
@@ -83,6 +84,18 @@ class CountedFiles final : public MemoryFileSystem {
   }
   ReadLog log;
 };
+
+// The data files 0, 1, 2 and 3 are links to two directories in turns.
+void distribute(MemoryFileSystem& files) {
+  files.create_directories("/disk0");
+  files.create_directories("/disk1");
+  for (int shard = 0; shard < 4; ++shard) {
+    const std::string name = data_filename("c", shard, 4);
+    const std::string stored = fmt::format("/disk{}/{}", shard % 2, name);
+    files.rename(name, stored);
+    files.make_symbolic_link(stored, name);
+  }
+}
 
 Tensor counted(int64_t size, float first) {
   std::vector<float> values(static_cast<size_t>(size));
@@ -339,6 +352,39 @@ TEST(CheckpointPassOnDiskTest, ReadsManyTensorsOfManyFiles) {
   for (size_t i = 0; i < requests.size(); ++i)
     EXPECT_EQ(shuffled.read(i), values.at(requests[i].name));
   reader.verify();
+}
+
+TEST(StripedPassTest, ReadsAllDisksAtTheSameTime) {
+  CountedFiles files;
+  BundleWriter writer(files, "c", {.num_shards = 4});
+  std::vector<TensorRequest> requests;
+  for (int shard = 0; shard < 4; ++shard) {
+    if (shard > 0) writer.next_shard();
+    for (int i = 0; i < 3; ++i) {
+      requests.push_back({fmt::format("s{}/{}", shard, i)});
+      writer.add(requests.back().name, counted(kLarge, static_cast<float>(10 * shard + i)));
+    }
+  }
+  writer.finish();
+  const auto names_in_order = [&] {
+    const CheckpointReader reader("c", files);
+    CheckpointPass pass(reader, requests);
+    std::vector<std::string> names;
+    for (const size_t number : pass.order()) {
+      const auto [shard, i] = std::pair(number / 3, number % 3);
+      EXPECT_EQ(pass.read(number), counted(kLarge, static_cast<float>(10 * shard + i)));
+      names.push_back(requests[number].name);
+    }
+    return names;
+  };
+  EXPECT_THAT(names_in_order(), ElementsAre("s0/0", "s0/1", "s0/2", "s1/0", "s1/1", "s1/2", "s2/0",
+                                            "s2/1", "s2/2", "s3/0", "s3/1", "s3/2"));
+  distribute(files);
+  files.log = {};
+  EXPECT_THAT(names_in_order(), ElementsAre("s0/0", "s1/0", "s0/1", "s1/1", "s0/2", "s1/2", "s2/0",
+                                            "s3/0", "s2/1", "s3/1", "s2/2", "s3/2"));
+  EXPECT_THAT(files.log.streams, testing::SizeIs(4)) << "each file in one pass";
+  EXPECT_EQ(files.log.bytes_read_at, 0);
 }
 
 }  // namespace

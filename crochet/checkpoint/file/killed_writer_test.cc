@@ -38,7 +38,7 @@ class KilledWriterTest : public testing::TestWithParam<Case> {
     const auto [format, num_shards, num_elements] = GetParam();
     const std::vector<uint64_t> expected(static_cast<size_t>(num_shards), num_elements * 4);
     auto writer = new_checkpoint_writer(format, FileSystem::posix(), directory + "/model.ckpt-1",
-                                        num_shards, expected);
+                                        {.num_shards = num_shards, .expected_bytes = expected});
     std::mt19937 random(1);
     std::vector<uint32_t> numbers(static_cast<size_t>(num_elements));
     for (int shard = 0; shard < num_shards; ++shard) {

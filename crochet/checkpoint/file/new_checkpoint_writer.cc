@@ -11,21 +11,21 @@
 namespace crochet::inline v0 {
 
 std::unique_ptr<CheckpointWriter> new_checkpoint_writer(CheckpointFormat format, FileSystem& files,
-                                                        std::string prefix, int num_shards,
-                                                        std::vector<uint64_t> expected_bytes,
-                                                        std::vector<std::string> linked_files) {
+                                                        std::string prefix,
+                                                        NewCheckpointOptions options) {
   if (format == CheckpointFormat::kTorch)
     throw InvalidArgumentError(prefix + ": files of torch can be read, not written");
-  if (format != CheckpointFormat::kTensorBundle && !linked_files.empty())
+  if (format != CheckpointFormat::kTensorBundle && !options.linked_files.empty())
     throw InvalidArgumentError(prefix + ": only tensor bundles can link files");
   if (format == CheckpointFormat::kSafetensors)
-    return std::make_unique<SafetensorsWriter>(files, std::move(prefix),
-                                               SafetensorsWriterOptions{.num_shards = num_shards});
+    return std::make_unique<SafetensorsWriter>(
+        files, std::move(prefix), SafetensorsWriterOptions{.num_shards = options.num_shards});
   return std::make_unique<BundleWriter>(
       files, std::move(prefix),
-      BundleWriterOptions{.num_shards = num_shards,
-                          .expected_bytes = std::move(expected_bytes),
-                          .linked_files = std::move(linked_files)});
+      BundleWriterOptions{.num_shards = options.num_shards,
+                          .expected_bytes = std::move(options.expected_bytes),
+                          .linked_files = std::move(options.linked_files),
+                          .num_threads = options.num_threads});
 }
 
 }  // namespace crochet::inline v0

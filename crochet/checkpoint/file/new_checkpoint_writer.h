@@ -13,12 +13,20 @@
 
 namespace crochet::inline v0 {
 
-// `files` is not owned and must outlive the writer. `expected_bytes`, if known, is the approximate
-// size of each data file. `linked_files`: see BundleWriterOptions. Throws: InvalidArgumentError for
-// no data files or more than 99999, for the format kTorch, and for linked files in any format but
-// kTensorBundle; what FileSystem::link() throws.
+struct NewCheckpointOptions {
+  int num_shards = 1;
+  // If known, the approximate size of each data file.
+  std::vector<uint64_t> expected_bytes = {};
+  // See BundleWriterOptions.
+  std::vector<std::string> linked_files = {};
+  int num_threads = 1;
+};
+
+// `files` is not owned and must outlive the writer. Throws: InvalidArgumentError for no data files
+// or more than 99999, for the format kTorch, and for linked files in any format but kTensorBundle;
+// what FileSystem::link() throws.
 CROCHET_EXPORT std::unique_ptr<CheckpointWriter> new_checkpoint_writer(
-    CheckpointFormat format, FileSystem& files, std::string prefix, int num_shards = 1,
-    std::vector<uint64_t> expected_bytes = {}, std::vector<std::string> linked_files = {});
+    CheckpointFormat format, FileSystem& files, std::string prefix,
+    NewCheckpointOptions options = {});
 
 }  // namespace crochet::inline v0

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "crochet/base/export.h"
 #include "crochet/base/read_bytes.h"
@@ -80,8 +81,9 @@ class CROCHET_EXPORT CheckpointWriter {
                          const TensorToWrite& tensor) = 0;
   // True if TensorToWrite::read saves memory: add() calls it for each byte once, in order.
   virtual bool can_read() const { return false; }
-  // Where the tensor that was added last is, unless the format cannot link files.
-  virtual std::optional<StoredPlace> last_place() const { return std::nullopt; }
+  // Where the tensors are, in the order of the calls; empty if the format cannot link files.
+  // Requires: write().
+  virtual std::vector<StoredPlace> places() const { return {}; }
   // Ends this data file: later tensors go to the next one. Throws: InvalidArgumentError if this is
   // the last one.
   virtual void next_shard() = 0;

@@ -110,7 +110,8 @@ INSTANTIATE_TEST_SUITE_P(Formats, ManyShardsTest,
 TEST_P(ManyShardsTest, NeedsFewDescriptors) {
   constexpr int kNumShards = 300;
   MemoryFileSystem memory;  // Syncing that many files on a disk would be slow.
-  const auto writer = new_checkpoint_writer(GetParam(), memory, "d/model.ckpt-1", kNumShards);
+  const auto writer =
+      new_checkpoint_writer(GetParam(), memory, "d/model.ckpt-1", {.num_shards = kNumShards});
   for (int i = 0; i < kNumShards; ++i) {
     if (i > 0) writer->next_shard();
     writer->add(fmt::format("w{}", i), Tensor::scalar<int64_t>(i));

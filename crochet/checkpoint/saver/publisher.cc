@@ -58,16 +58,13 @@ std::vector<uint64_t> bytes_of_shards(const Snapshot& snapshot, int num_shards,
   return bytes;
 }
 
-// Returns the places of the tensors, if the format knows them.
-std::vector<StoredPlace> add_all(CheckpointWriter& writer, const SaveSource& source,
-                                 const VariableSelection& selection, int num_shards,
-                                 const UnchangedValues& unchanged = {}) {
+void add_all(CheckpointWriter& writer, const SaveSource& source, const VariableSelection& selection,
+             int num_shards, const UnchangedValues& unchanged = {}) {
   const Snapshot& snapshot = source.snapshot();
   const size_t total = snapshot.num_bytes() - unchanged.num_bytes;
   size_t done = 0;
   int shard = 0;
   const bool in_place = writer.can_read();
-  std::vector<StoredPlace> places;
   for (const auto& [name, tensor] : in_place ? snapshot.readable() : snapshot.tensors()) {
     TensorToWrite added(tensor);
     added.linked = unchanged.place_of(name);
@@ -84,9 +81,7 @@ std::vector<StoredPlace> add_all(CheckpointWriter& writer, const SaveSource& sou
       writer.add(key, added);
     else
       writer.add_slice(key, slice->full_shape, slice->slice, added);
-    if (const auto place = writer.last_place()) places.push_back(*place);
   }
-  return places;
 }
 
 // If the same state is written again, after an error that followed its publication, keeps the
@@ -144,7 +139,7 @@ struct Publisher::Target {
 };
 
 Publisher::Publisher(SaverOptions options, CheckpointListOptions list)
-    : options_((check_options(options), std::move(options))),
+    : options_(checked(std::move(options))),
       selection_(options_.var_list, options_.filter),
       files_(options_.files ? *options_.files : FileSystem::posix()),
       clock_(options_.clock ? *options_.clock : Clock::real()),
@@ -170,13 +165,15 @@ std::string Publisher::prefix_of(const std::string& save_path,
 }
 
 Publisher::Target Publisher::target_of(const SaveTicket& ticket, const std::string& prefix,
-                                       CheckpointList& list, StoredValues& stored) const {
+                                       CheckpointList& list, StoredValues& stored,
+                                       const std::vector<std::string>& data_dirs) const {
   try {
-    Target target{.prefix = prefix,
-                  .directory = CheckpointDirectory::to_save_in(files_, directory_of(prefix)),
-                  .list = list,
-                  .stored = stored,
-                  .time = 0};
+    Target target{
+        .prefix = prefix,
+        .directory = CheckpointDirectory::to_save_in(files_, directory_of(prefix), data_dirs),
+        .list = list,
+        .stored = stored,
+        .time = 0};
     list.follow(target.directory.path());
     if (ticket.step() != kNoStep) {
       const std::string basename = base_name(save_path_of(ticket));
@@ -207,7 +204,7 @@ void Publisher::write(const SaveSource& source, SavePromise& promise, SpaceCheck
   std::unique_lock writing(writing_);
   promise.begin_attempt();
   if (source.empty()) return promise.publish("");
-  Target target = target_of(ticket, ticket.prefix(), list_, stored_);
+  Target target = target_of(ticket, ticket.prefix(), list_, stored_, options_.checkpoint_dirs);
   // A durable checkpoint is left as it is: writing it again would put it at risk.
   if (ticket.stage() < SaveStage::kDurable) make_durable(target, source, promise, check);
   if (when_durable) when_durable();
@@ -220,7 +217,7 @@ void Publisher::write_to_fallback(const SaveSource& source, SavePromise& promise
   std::unique_lock writing(writing_);
   promise.begin_attempt();
   Target target =
-      target_of(ticket, fallback_prefix(ticket.prefix()), fallback_list_, fallback_stored_);
+      target_of(ticket, fallback_prefix(ticket.prefix()), fallback_list_, fallback_stored_, {});
   make_durable(target, source, promise, SpaceCheck::kRefuse);
   log_warning(fmt::format("{} was written as {}", ticket.prefix(), target.prefix));
   try {
@@ -262,8 +259,7 @@ void Publisher::make_durable(Target& target, const SaveSource& source, SavePromi
     throw_if_full(target.files(), target.prefix, needed);
   try {
     const auto writer = new_writer(target, snapshot, unchanged);
-    const std::vector<StoredPlace> places =
-        add_all(*writer, source, selection_, options_.num_shards, unchanged);
+    add_all(*writer, source, selection_, options_.num_shards, unchanged);
     writer->write();
     promise.reach(SaveStage::kWritten);
     writer->write_and_sync();
@@ -276,7 +272,7 @@ void Publisher::make_durable(Target& target, const SaveSource& source, SavePromi
     promise.set_num_bytes(writer->total_bytes(), writer->linked_bytes());
     promise.reach(SaveStage::kDurable);
     remove_replaced(target.files(), target.prefix, options_.format, writer->num_files());
-    if (shares()) target.stored.replace(target.files(), target.prefix, *writer, snapshot, places);
+    if (shares()) target.stored.replace(target.files(), target.prefix, *writer, snapshot);
   } catch (const ResourceExhaustedError& error) {
     if (remove_unless_published(target.files(), target.prefix)) note_published(target);
     throw ResourceExhaustedError(
@@ -296,8 +292,11 @@ std::unique_ptr<CheckpointWriter> Publisher::new_writer(const Target& target,
                                                         UnchangedValues& unchanged) const {
   const auto make = [&] {
     return new_checkpoint_writer(
-        options_.format, target.files(), target.prefix, options_.num_shards,
-        bytes_of_shards(snapshot, options_.num_shards, unchanged), unchanged.files);
+        options_.format, target.files(), target.prefix,
+        {.num_shards = options_.num_shards,
+         .expected_bytes = bytes_of_shards(snapshot, options_.num_shards, unchanged),
+         .linked_files = unchanged.files,
+         .num_threads = options_.num_threads});
   };
   if (unchanged.files.empty()) return make();
   try {
@@ -324,8 +323,8 @@ void Publisher::collect_parts(Target& target, const SaveSource& source, SaveProm
 void Publisher::write_part(const SaveSource& source, SavePromise& promise, SpaceCheck check) {
   const std::lock_guard writing(writing_);
   promise.begin_attempt();
-  const auto directory =
-      CheckpointDirectory::to_save_in(files_, directory_of(source.part_prefix()));
+  const auto directory = CheckpointDirectory::to_save_in(files_, directory_of(source.part_prefix()),
+                                                         options_.checkpoint_dirs);
   write_bundle(directory, source.part_prefix(), source, check);
   promise.reach(SaveStage::kDurable);
   promise.publish(source.part_prefix());
@@ -336,8 +335,9 @@ void Publisher::write_bundle(const CheckpointDirectory& directory, const std::st
   const Snapshot& snapshot = source.snapshot();
   if (options_.check_free_space && check == SpaceCheck::kRefuse)
     throw_if_full(directory.files(), prefix, bytes_of_checkpoint(snapshot));
-  const auto writer = new_checkpoint_writer(CheckpointFormat::kTensorBundle, directory.files(),
-                                            prefix, 1, bytes_of_shards(snapshot, 1));
+  const auto writer =
+      new_checkpoint_writer(CheckpointFormat::kTensorBundle, directory.files(), prefix,
+                            {.expected_bytes = bytes_of_shards(snapshot, 1)});
   add_all(*writer, source, selection_, 1);
   writer->write_and_sync();
   snapshot.verify();

@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "crochet/base/clock.h"
 #include "crochet/checkpoint/directory/checkpoint_list.h"
@@ -106,7 +107,7 @@ class Publisher {
 
   // Creates its directory if it is missing. Throws: as write().
   Target target_of(const SaveTicket& ticket, const std::string& prefix, CheckpointList& list,
-                   StoredValues& stored) const;
+                   StoredValues& stored, const std::vector<std::string>& data_dirs) const;
   // Makes it durable. Removes the files left by a failure.
   void make_durable(Target& target, const SaveSource& source, SavePromise& promise,
                     SpaceCheck check);

@@ -27,8 +27,7 @@ namespace crochet::inline v0 {
 namespace {
 
 internal::CheckpointListOptions list_of(const SaverOptions& options) {
-  internal::check_options(options);
-  return {.policies = internal::policies_of(options),
+  return {.policies = internal::policies_of(internal::checked(options)),
           .latest_filename = options.latest_filename,
           .writes_state = options.write_state};
 }

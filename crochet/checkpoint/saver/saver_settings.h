@@ -8,8 +8,9 @@
 
 namespace crochet::inline v0::internal {
 
+// The options with a number in place of each 0 that stands for one.
 // Throws: InvalidArgumentError for options that are out of range or contradict each other.
-void check_options(const SaverOptions& options);
+SaverOptions checked(SaverOptions options);
 
 // The policies required by the options; empty if all checkpoints are kept.
 std::vector<RetentionPolicy> policies_of(const SaverOptions& options);

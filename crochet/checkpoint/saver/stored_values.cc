@@ -145,14 +145,14 @@ bool StoredValues::is_as_written(FileSystem& files, const DataFile& file) const 
 }
 
 void StoredValues::replace(FileSystem& files, const std::string& prefix,
-                           const CheckpointWriter& writer, const Snapshot& snapshot,
-                           const std::vector<StoredPlace>& places) noexcept {
+                           const CheckpointWriter& writer, const Snapshot& snapshot) noexcept {
   try {
     if (writer.linked_bytes() > 0) has_linked_ = true;
     const int num_files = writer.num_files();
     std::vector<DataFile> present;
     for (int file = 0; file < num_files; ++file)
       present.push_back(examine(files, data_filename(prefix, file, num_files)));
+    const std::vector<StoredPlace> places = writer.places();
     size_t index = 0;
     for (const auto& [name, tensor] : snapshot.readable()) {
       const StoredPlace& place = places.at(index++);

@@ -50,11 +50,11 @@ class StoredValues {
   // are as they were written. Throws the error that stopped a copy.
   UnchangedValues find_unchanged(FileSystem& files, const std::string& directory,
                                  const Snapshot& snapshot);
-  // The snapshot passed last is now a durable checkpoint, written by this writer. `places` has the
-  // place of each tensor, in the order of the snapshot. If the files cannot be examined, the next
-  // checkpoint shares nothing.
+  // The snapshot passed last is now a durable checkpoint, written by this writer, to which its
+  // tensors were added in their order. If the files cannot be examined, the next checkpoint shares
+  // nothing.
   void replace(FileSystem& files, const std::string& prefix, const CheckpointWriter& writer,
-               const Snapshot& snapshot, const std::vector<StoredPlace>& places) noexcept;
+               const Snapshot& snapshot) noexcept;
   // The files could not be linked. If none ever was, no later checkpoint shares anything.
   void note_refused_links();
 

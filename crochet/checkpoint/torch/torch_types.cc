@@ -8,7 +8,7 @@
 namespace crochet::inline v0::internal {
 namespace {
 
-constexpr TorchType kTypes[] = {
+constexpr TorchType kTorchTypes[] = {
     {"torch\nfloat32", "torch\nFloatStorage", 4, DType::kFloat},
     {"torch\nfloat64", "torch\nDoubleStorage", 8, DType::kDouble},
     {"torch\nfloat16", "torch\nHalfStorage", 2, DType::kHalf},
@@ -35,19 +35,19 @@ constexpr TorchType kTypes[] = {
 };
 
 template <typename Matches>
-const TorchType* find_type(Matches matches) {
-  const auto* const found = std::ranges::find_if(kTypes, matches);
-  return found == std::end(kTypes) ? nullptr : found;
+const TorchType* find_torch_type(Matches matches) {
+  const auto* const found = std::ranges::find_if(kTorchTypes, matches);
+  return found == std::end(kTorchTypes) ? nullptr : found;
 }
 
 }  // namespace
 
 const TorchType* find_torch_dtype(std::string_view global) {
-  return find_type([&](const TorchType& type) { return type.dtype == global; });
+  return find_torch_type([&](const TorchType& type) { return type.dtype == global; });
 }
 
 const TorchType* find_torch_storage(std::string_view global) {
-  return find_type([&](const TorchType& type) { return type.storage == global; });
+  return find_torch_type([&](const TorchType& type) { return type.storage == global; });
 }
 
 }  // namespace crochet::inline v0::internal

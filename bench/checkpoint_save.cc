@@ -40,6 +40,7 @@
 #include "save_timeline.h"
 #include "saving_hook.h"
 #include "timing.h"
+#include "training_steps.h"
 
 using namespace crochet;
 
@@ -52,15 +53,6 @@ struct Options : SavingOptions {
   bool llama = false;
 };
 
-void step_over(std::span<const float> from, std::span<float> to) {
-  for (size_t i = 0; i < to.size(); ++i) to[i] = from[i] * 0.999f + 0.001f;
-}
-
-// Changes every element in each of some million steps: step_over() converges.
-void count_on(std::span<const float> from, std::span<float> to) {
-  for (size_t i = 0; i < to.size(); ++i) to[i] = from[i] + 1.0f;
-}
-
 bool is_partly_trained(const Options& options) {
   return options.kind == "frozen" || options.kind == "arrays";
 }
@@ -69,19 +61,6 @@ bool is_partly_trained(const Options& options) {
 size_t num_trained(const Options& options, size_t num_variables) {
   return is_partly_trained(options) ? std::max<size_t>(1, num_variables / 100) : num_variables;
 }
-
-// Computes in the cache only, for about the given time.
-class Computation {
- public:
-  void make(double seconds) {
-    const double end = now() + seconds;
-    while (now() < end)
-      for (int i = 0; i < 4; ++i) step_over(values_, values_);
-  }
-
- private:
-  std::vector<float> values_ = std::vector<float>(4096, 1.0f);
-};
 
 // Saves a state that does not change.
 nlohmann::json save_alone(const Options& options, std::vector<std::vector<float>> arrays) {

@@ -15,9 +15,10 @@ import os
 import shutil
 import sys
 
-from checkpoint_report import (GIB, MEASURED_SAVES, MIB, Bench, Missing, best_peer,
-                               claims_table, durable, lost, lost_copies, main_table, median, of_saves)
+from checkpoint_report import main_table
 from document import machine, replace_section
+from saving_bench import (GIB, MEASURED_SAVES, MIB, Bench, Missing, best_peer, claims_table, durable, lost,
+                          lost_copies, median, of_saves)
 
 NAMES = {
     "crochet": "crochet, LibTorch",

@@ -5,13 +5,20 @@
 Each function measures, and returns the lines of its section.
 """
 
+import argparse
 import collections
+import contextlib
 import os
+import signal
+import subprocess
 import sys
+import tempfile
 
 from document import machine
-from saving_bench import (GIB, KINDS, MEASURED_SAVES, NAMES, claims_table, durable, lost_copies,
-                          median, ms, of_saves, run)
+from saving_bench import (GIB, KINDS, MEASURED_SAVES, MIB, NAMES, Bench, claims_table, durable,
+                          lost_copies, median, ms, of_saves, run)
+
+MEMORY = "/dev/shm"
 
 
 def progress(text):
@@ -24,6 +31,11 @@ def loads_of(loads):
 
 def spread(values, digits=2):
   return f"{median(values):.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})"
+
+
+def elsewhere(bench, options, directory):
+  """A bench that works in a directory of its own below `directory`."""
+  return Bench(argparse.Namespace(**{**vars(options), "dir": os.path.join(directory, "bench")}))
 
 
 # The limit
@@ -57,3 +69,107 @@ def limit_section(bench, options):
           ("time lost by `Loop::run(body)` / one memcpy of the state", lost_copies(results["body"]),
            0.4, False)]
   return lines + ["", *claims_table(rows)]
+
+
+# The processor's side
+
+
+class NoMemoryDisk(Exception):
+  """A block device in memory cannot be made here."""
+
+
+def call(*command):
+  """The output of a command that makes or removes a block device."""
+  try:
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+  except FileNotFoundError as error:
+    raise NoMemoryDisk(f"{command[0]}: not found") from error
+  except subprocess.CalledProcessError as error:
+    raise NoMemoryDisk(f"{command[0]}: {error.stderr.strip()}") from error
+  return done.stdout.strip()
+
+
+def write_zeros(path, size):
+  """So that the memory of a file is not fresh when it is measured."""
+  try:
+    with open(path, "wb") as file:
+      for _ in range(size // MIB):
+        file.write(bytes(MIB))
+  except OSError as error:
+    raise NoMemoryDisk(str(error)) from error
+
+
+@contextlib.contextmanager
+def memory_disk(size):
+  """The directory of a new file system on a block device in memory. Throws: NoMemoryDisk."""
+  if os.geteuid() != 0:
+    raise NoMemoryDisk("only root may make it")
+  # SIGTERM must not leave it, either.
+  previous = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+  with contextlib.ExitStack() as stack:
+    stack.callback(signal.signal, signal.SIGTERM, previous)
+    directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="crochet-", dir=MEMORY))
+    image, mounted = os.path.join(directory, "image"), os.path.join(directory, "mounted")
+    write_zeros(image, size)
+    device = call("losetup", "--find", "--show", "--direct-io=on", image)
+    stack.callback(call, "losetup", "--detach", device)
+    call("mkfs.ext4", "-q", "-F", "-E", "nodiscard", device)
+    os.mkdir(mounted)
+    call("mount", device, mounted)
+    stack.callback(call, "umount", mounted)
+    yield mounted
+
+
+def measure_processor(bench, options, place, results):
+  """Adds a round to the results, by place and number of variables."""
+  fio_write, fio_read = bench.fio("write", options.size), bench.fio("read", options.size)
+  for variables in (64, max(1, options.size // 10240)):
+    ours = bench.crochet("alone", options.size, variables)
+    results[place, variables].append({
+        "bytes": options.size,
+        "save": (durable(ours), of_saves(ours, "cpu_s"), fio_write),
+        "restore": (ours["restore_s"], ours["restore_cpu_s"], fio_read)})
+
+
+def processor_table(results, what, title):
+  lines = [f"| {title} | after, s | GB/s | processor time, ms | GB/s a core | fio, GB/s | crochet / fio |",
+           "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"]
+  for (place, variables), rounds in results.items():
+    wall, cpu, fio = (median(r[what][i] for r in rounds) for i in range(3))
+    size = rounds[0]["bytes"] / 1e9
+    lines.append(f"| {place}, {variables:,} variables | {wall:.3f} | {size / wall:.2f} | {ms(cpu)} "
+                 f"| {size / cpu:.2f} | {size / fio:.2f} | {median(r[what][2] / r[what][0] for r in rounds):.2f} |")
+  return lines
+
+
+def processor_section(bench, options):
+  """What saves and restores cost the processor, and how near they are to the device's rate."""
+  results = collections.defaultdict(list)
+  loads = []
+  skipped = []
+  memory = "a block device in memory"
+  for i in range(options.rounds):
+    progress(f"the processor's side, round {i + 1} of {options.rounds}")
+    try:
+      with memory_disk(6 * max(options.size, 4 * MIB)) as directory:
+        measure_processor(elsewhere(bench, options, directory), options, memory, results)
+    except NoMemoryDisk as error:
+      skipped = ["", f"Skipped: {memory}: {error}"]
+      progress(skipped[-1])
+    measure_processor(bench, options, "the disk", results)
+    loads.append(os.getloadavg()[0])
+  rows = []
+  for (place, variables), rounds in results.items():
+    if place != memory:
+      continue
+    for what, name in (("save", "saves"), ("restore", "restores")):
+      rows.append((f"{name} of {variables:,} variables: GB/s a core",
+                   [r["bytes"] / 1e9 / r[what][1] for r in rounds], 6, True))
+      rows.append((f"{name} of {variables:,} variables: rate / fio's",
+                   [r[what][2] / r[what][0] for r in rounds], 0.9, True))
+  claims = ["", *claims_table(rows, title="on a block device in memory")] if rows else []
+  title = f"of {options.size / GIB:.0f} GiB"
+  return [f"{machine()}; {options.rounds} rounds of {MEASURED_SAVES['crochet']} saves and a restore; load "
+          f"after the rounds: {loads_of(loads)}", *skipped, "",
+          *processor_table(results, "save", f"a durable save {title}"), "",
+          *processor_table(results, "restore", f"a cold restore {title}"), *claims]

@@ -15,7 +15,7 @@ import os
 import shutil
 import sys
 
-from checkpoint_sections import limit_section, processor_section
+from checkpoint_sections import kill_section, limit_section, processor_section
 from document import machine, replace_section
 from saving_bench import (FIRST_SAVES, GIB, KINDS, MEASURED_SAVES, MIB, NAMES, PEERS, Bench, best_peer,
                           claims_table, durable, lost, lost_copies, median, ms, of_saves, ratios_of)
@@ -251,6 +251,7 @@ SECTIONS = {
     "llama": (llama_section, "the variables of MLPerf Storage's 8B model"),
     "limit": (limit_section, "the time lost, beside bare writes of as many bytes"),
     "machine": (processor_section, "the processor's side, with a block device in memory: as root"),
+    "kill": (kill_section, "the time from a kill to the first new step"),
 }
 
 

@@ -9,16 +9,21 @@ import argparse
 import collections
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 from document import machine
-from saving_bench import (GIB, KINDS, MEASURED_SAVES, MIB, NAMES, Bench, claims_table, durable,
-                          lost_copies, median, ms, of_saves, run)
+from saving_bench import (GIB, KINDS, MEASURED_SAVES, MIB, NAMES, Bench, Missing, claims_table,
+                          durable, lost_copies, median, ms, of_saves, run)
 
 MEMORY = "/dev/shm"
+SAVE_OF_A_KILL = 20  # Steps from a save to the next one, in the run that is killed.
+SECONDS_TO_A_SAVE = 120
+STEPS_AFTER_A_KILL = 6
 
 
 def progress(text):
@@ -173,3 +178,100 @@ def processor_section(bench, options):
           f"after the rounds: {loads_of(loads)}", *skipped, "",
           *processor_table(results, "save", f"a durable save {title}"), "",
           *processor_table(results, "restore", f"a cold restore {title}"), *claims]
+
+
+# From a kill to the next step
+
+
+def published_step(directory):
+  """The step of the newest checkpoint; 0 without one."""
+  try:
+    with open(os.path.join(directory, "checkpoint"), encoding="utf-8") as file:
+      found = re.search(r'^model_checkpoint_path: ".*-(\d+)"', file.read(), re.MULTILINE)
+  except FileNotFoundError:
+    return 0
+  return int(found.group(1)) if found else 0
+
+
+def drop_from_page_cache(directory):
+  for entry in os.scandir(directory):
+    with contextlib.suppress(FileNotFoundError):  # The run removes older checkpoints.
+      with open(entry.path, "rb") as file:
+        os.fdatasync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def killed_after_a_save(command, directory):
+  """Runs the command, and kills it once it has saved. Returns the moments of the kill and the end."""
+  with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    try:
+      end = time.monotonic() + SECONDS_TO_A_SAVE
+      while not published_step(directory):
+        if process.poll() is not None or time.monotonic() > end:
+          raise Missing(f"{os.path.basename(command[0])}: it saved nothing")
+        time.sleep(0.005)
+      drop_from_page_cache(directory)
+    finally:
+      killed = time.monotonic()
+      process.kill()
+      process.wait()
+  return killed, time.monotonic()
+
+
+def resumed(command):
+  """The seconds that each part of a start takes, and those of a usual step, by name."""
+  begin = time.monotonic()
+  result = run(command + ["--steps", str(STEPS_AFTER_A_KILL)])
+  moments = result["moments"]
+  names = {"main": "starts", "allocated": "allocates", "restored": "restores", "filled": "fills",
+           "step_begins": "prepares", "step_ends": "first step"}
+  parts = {"resumed_from": result["resumed_from"], "step": result["step_s"]}
+  for moment, part in names.items():
+    parts[part] = moments[moment] - begin
+    begin = moments[moment]
+  return parts
+
+
+def kill_section(bench, options):
+  """The time from the kill of a run to the end of the first new step of the next one."""
+  parts = ("ends", "starts", "allocates", "restores", "prepares", "first step")
+  disk, memory, control = "from the disk", "from memory", "without a checkpoint"
+  results = collections.defaultdict(list)
+  loads = []
+  for i in range(options.rounds):
+    progress(f"kills, round {i + 1} of {options.rounds}")
+    with tempfile.TemporaryDirectory(prefix="crochet-", dir=MEMORY) as directory:
+      for name, place in ((disk, bench), (memory, elsewhere(bench, options, directory))):
+        run_in = place.empty_directory()
+        command = place.command("kill_to_step", options.size, 64)
+        killed, ended = killed_after_a_save(command + ["--save-steps", str(SAVE_OF_A_KILL)], run_in)
+        result = resumed(command)
+        if not result["resumed_from"]:
+          raise Missing("kill_to_step: it did not resume")
+        results[name].append({"ends": ended - killed, **result})
+    bench.empty_directory()
+    results[control].append(
+        {"ends": 0, **resumed(bench.command("kill_to_step", options.size, 64) + ["--save-steps", "0"])})
+    loads.append(os.getloadavg()[0])
+
+  def beyond_a_step(result):
+    return sum(result[part] for part in parts) - result["step"]
+
+  lines = [f"{machine()}; {options.rounds} rounds; load after the rounds: {loads_of(loads)}", "",
+           f"| {options.size / GIB:.0f} GiB in 64 arrays, ms | the killed run ends | the next one starts "
+           "| allocates | restores | prepares | first step | in all | a later step |",
+           "| --- |" + " ---: |" * 8]
+  for name, rounds in results.items():
+    values = [median(r[part] for r in rounds) for part in parts]
+    values.append(median(sum(r[part] for part in parts) for r in rounds))
+    values.append(median(r["step"] for r in rounds))
+    lines.append(f"| {name} | " + " | ".join(ms(value) for value in values) + " |")
+  rows = [(f"kill to the end of the first new step, less a step, {disk}",
+           [beyond_a_step(r) for r in results[disk]], 1, False),
+          (f"the same {memory}", [beyond_a_step(r) for r in results[memory]], 0.3, False),
+          *((f"crochet's part of it: restores and prepares, {name}",
+             [r["restores"] + r["prepares"] for r in results[name]], None, False)
+            for name in (disk, memory)),
+          (f"the program's own part of it: from its start, {control}",
+           [beyond_a_step(r) for r in results[control]], None, False)]
+  return lines + ["", *claims_table(rows, title="seconds")]

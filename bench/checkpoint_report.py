@@ -15,7 +15,7 @@ import os
 import shutil
 import sys
 
-from checkpoint_sections import kill_section, limit_section, processor_section
+from checkpoint_sections import kill_section, limit_section, often_section, processor_section
 from document import machine, replace_section
 from saving_bench import (FIRST_SAVES, GIB, KINDS, MEASURED_SAVES, MIB, NAMES, PEERS, Bench, best_peer,
                           claims_table, durable, lost, lost_copies, median, ms, of_saves, ratios_of)
@@ -252,6 +252,7 @@ SECTIONS = {
     "limit": (limit_section, "the time lost, beside bare writes of as many bytes"),
     "machine": (processor_section, "the processor's side, with a block device in memory: as root"),
     "kill": (kill_section, "the time from a kill to the first new step"),
+    "often": (often_section, "saves every ten steps, and every step into memory"),
 }
 
 
@@ -278,6 +279,7 @@ def main():
   for name, (_, what) in SECTIONS.items():
     only.add_argument(f"--{name}", dest="section", action="store_const", const=name,
                       help=f"measures only {what}")
+  parser.add_argument("--step-s", type=float, default=1, help="seconds that a step of --often computes")
   parser.add_argument("--document", help="replaces its section of these tables; default: prints")
   options = parser.parse_args()
 

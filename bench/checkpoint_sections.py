@@ -275,3 +275,56 @@ def kill_section(bench, options):
           (f"the program's own part of it: from its start, {control}",
            [beyond_a_step(r) for r in results[control]], None, False)]
   return lines + ["", *claims_table(rows, title="seconds")]
+
+
+# Saves every few steps
+
+
+def often_section(bench, options):
+  """What training loses to saves every ten steps, and to saves every step into memory."""
+  disk, memory = "every 10 steps, on the disk", "every step, into memory"
+  names = {"body": "`Loop::run(body)`", "compute": "`Loop::run(compute, update)`"}
+  results = {}
+  loads = []
+  with tempfile.TemporaryDirectory(prefix="crochet-", dir=MEMORY) as directory:
+    for name, place, every in ((disk, bench, 10), (memory, elsewhere(bench, options, directory), 1)):
+      for kind in names:
+        progress(f"{name}: {kind}")
+        place.empty_directory()
+        results[name, kind] = run(
+            place.command("save_often", options.size, 64) +
+            ["--kind", kind, "--every", str(every), "--step-s", str(options.step_s),
+             "--saving-stretches", str(options.rounds)],
+            timeout=3600)
+        loads.append(os.getloadavg()[0])
+      place.empty_directory()
+  percent, copies, noise = {}, {}, {}
+  for key, result in results.items():
+    times = result["stretches_s"]
+    without = [(before + after) / 2 for before, after in zip(times[::2], times[2::2])]
+    seconds = [a - b for a, b in zip(times[1::2], without)]
+    copies_s = result["saves_of_a_stretch"] * result["copy_s"]
+    percent[key] = [100 * a / b for a, b in zip(seconds, without)]
+    copies[key] = [a / copies_s for a in seconds]
+    differ = median(abs(a - b) for a, b in zip(times[::2], times[2::2]))
+    noise[key] = {"percent": 100 * differ / median(without), "copies": differ / copies_s}
+  lines = [f"{machine()}; {options.rounds} stretches of 10 steps with saves, each between two without; "
+           f"load after each row: {', '.join(f'{load:.1f}' for load in loads)}", "",
+           f"| {options.size / GIB:.0f} GiB in 64 arrays, saved | lost, % of the time | a save loses, in "
+           "copies | stretches without saves differ by, % |", "| --- | ---: | ---: | ---: |"]
+  for key in results:
+    lines.append(f"| {key[0]}, {names[key[1]]} | {spread(percent[key])} | {spread(copies[key])} "
+                 f"| {noise[key]['percent']:.2f} |")
+
+  def row(what, key, values, unit):
+    if noise[key][unit] > 1 and median(values) - noise[key][unit] <= 1:
+      return f"{what} (at most 1 is NOT DECIDED: stretches without saves differ by more)", values, None, False
+    return what, values, 1, False
+
+  rows = []
+  for kind, name in names.items():
+    rows.append(row(f"saves {disk}, {name}: % of the time", (disk, kind), percent[disk, kind],
+                    "percent"))
+    rows.append(row(f"saves {memory}, {name}: lost in a step / one memcpy", (memory, kind),
+                    copies[memory, kind], "copies"))
+  return lines + ["", *claims_table(rows, title="lost")]

@@ -9,8 +9,12 @@
 //   usual_hooks   StopAtStepHook, StepCounterHook, LoggingTensorHook, AsyncCheckpointSaverHook
 //                 and FinalOpsHook, between their triggers
 //
+//   requests      ten hooks that each request a value, which the step computes anyway: their cost
+//                 less that of ten idle hooks, divided by ten, is that of a request
+//
 // local/... uses the local engine, whose run adds 1 to the global step, null/... an
-// engine that does nothing. One step is `while (!session.should_stop()) session.run(train)`;
+// engine that does nothing, values/... the local engine with a step that first computes ten values
+// (idle_hooks and requests alone). One step is `while (!session.should_stop()) session.run(train)`;
 // peers/hook_overhead.py makes the same steps in Python. And how much overhead does Loop add?
 //
 //   loop/bare            a body that adds to a number, called directly
@@ -33,15 +37,47 @@ using namespace crochet;
 
 namespace {
 
-constexpr int kNumIdleHooks = 10;
+constexpr int kNumHooks = 10;
 constexpr int64_t kNever = int64_t{1} << 60;
 
 class IdleHook final : public SessionRunHook {};
+
+class RequestingHook final : public SessionRunHook {
+ public:
+  explicit RequestingHook(std::string name) : name_(std::move(name)) {}
+
+  void begin(Graph& graph) override { value_ = graph.output(name_); }
+  std::optional<SessionRunArgs> before_run(SessionRunContext&) override {
+    return SessionRunArgs{.fetches = value_};
+  }
+  void after_run(SessionRunContext&, const SessionRunValues& values) override {
+    benchmark::DoNotOptimize(values.results.tensor().single<double>());
+  }
+
+ private:
+  const std::string name_;
+  Fetches value_;
+};
+
+std::string value_name(int index) { return "value" + std::to_string(index); }
 
 struct LocalEngine {
   LocalEngine() {
     graph.create_global_step();
     train = graph.increment_global_step({});
+  }
+
+  local::Graph graph;
+  Operation train;
+};
+
+struct ValuesEngine {
+  ValuesEngine() {
+    graph.create_global_step();
+    std::vector<Output> values;
+    for (int i = 0; i < kNumHooks; ++i)
+      values.push_back(graph.value(value_name(i), [] { return Tensor::scalar(0.5); }));
+    train = graph.increment_global_step(values);
   }
 
   local::Graph graph;
@@ -55,7 +91,13 @@ struct NullEngine {
 
 HookList idle_hooks() {
   HookList hooks;
-  for (int i = 0; i < kNumIdleHooks; ++i) hooks.emplace_back(IdleHook());
+  for (int i = 0; i < kNumHooks; ++i) hooks.emplace_back(IdleHook());
+  return hooks;
+}
+
+HookList requesting_hooks() {
+  HookList hooks;
+  for (int i = 0; i < kNumHooks; ++i) hooks.emplace_back(RequestingHook(value_name(i)));
   return hooks;
 }
 
@@ -99,16 +141,24 @@ void monitored(benchmark::State& state, const std::function<HookList(FileSystem&
 }
 
 template <typename Engine>
+void register_hooks(const std::string& name,
+                    const std::function<HookList(FileSystem&)>& make_hooks) {
+  benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) {
+    monitored<Engine>(state, make_hooks);
+  })->UseManualTime();
+}
+
+template <typename Engine>
 void register_engine(const std::string& name) {
-  const auto add = [&](const char* hooks, const std::function<HookList(FileSystem&)>& make_hooks) {
-    benchmark::RegisterBenchmark((name + hooks).c_str(), [=](benchmark::State& state) {
-      monitored<Engine>(state, make_hooks);
-    })->UseManualTime();
-  };
   benchmark::RegisterBenchmark((name + "/bare").c_str(), bare<Engine>)->UseManualTime();
-  add("/no_hooks", [](FileSystem&) { return HookList(); });
-  add("/idle_hooks", [](FileSystem&) { return idle_hooks(); });
-  add("/usual_hooks", usual_hooks);
+  register_hooks<Engine>(name + "/no_hooks", [](FileSystem&) { return HookList(); });
+  register_hooks<Engine>(name + "/idle_hooks", [](FileSystem&) { return idle_hooks(); });
+  register_hooks<Engine>(name + "/usual_hooks", usual_hooks);
+}
+
+void register_requests() {
+  register_hooks<ValuesEngine>("values/idle_hooks", [](FileSystem&) { return idle_hooks(); });
+  register_hooks<ValuesEngine>("values/requests", [](FileSystem&) { return requesting_hooks(); });
 }
 
 void bare_loop(benchmark::State& state) {
@@ -158,6 +208,7 @@ int main(int argc, char** argv) {
   set_log_callback([](Severity, std::string_view) {});
   register_engine<LocalEngine>("local");
   register_engine<NullEngine>("null");
+  register_requests();
   register_loop();
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;

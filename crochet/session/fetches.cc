@@ -24,60 +24,35 @@ std::string joined_keys(const FetchValues::Map& map) {
 
 }  // namespace
 
-Fetches::Fetches() = default;
-Fetches::Fetches(Output output) : node_(output) {}
-Fetches::Fetches(Operation operation) : node_(Output(operation)) {}
-Fetches::Fetches(std::string name) : node_(std::move(name)) {}
-Fetches::Fetches(const char* name) : node_(std::string(name)) {}
-Fetches::Fetches(List list) : node_(std::move(list)) {}
-Fetches::Fetches(Map map) : node_(std::move(map)) {}
+Fetches::Fetches(std::string name)
+    : kind_(Kind::kName), shared_(std::make_shared<const std::string>(std::move(name))) {}
+Fetches::Fetches(const char* name) : Fetches(std::string(name)) {}
+Fetches::Fetches(List list)
+    : kind_(Kind::kList), shared_(std::make_shared<const List>(std::move(list))) {}
+Fetches::Fetches(Map map)
+    : kind_(Kind::kMap), shared_(std::make_shared<const Map>(std::move(map))) {}
 
 Fetches::Fetches(std::initializer_list<Item> list) {
   List items;
   items.reserve(list.size());
   for (const Item& item : list) items.push_back(item.fetches_);
-  node_ = std::move(items);
+  *this = std::move(items);
 }
 
 Fetches::Fetches(std::initializer_list<Entry> map) {
   Map entries;
   for (const Entry& entry : map) entries.emplace(entry.key_, entry.value_);
-  node_ = std::move(entries);
+  *this = std::move(entries);
 }
 
-Fetches::Fetches(const Fetches& other) = default;
-Fetches::Fetches(Fetches&& other) noexcept = default;
-Fetches& Fetches::operator=(const Fetches& other) = default;
-Fetches& Fetches::operator=(Fetches&& other) noexcept = default;
-Fetches::~Fetches() = default;
+FetchValues::FetchValues(List list)
+    : kind_(Kind::kList), shared_(std::make_shared<const List>(std::move(list))) {}
+FetchValues::FetchValues(Map map)
+    : kind_(Kind::kMap), shared_(std::make_shared<const Map>(std::move(map))) {}
 
-FetchValues::FetchValues() = default;
-FetchValues::FetchValues(Tensor tensor) : node_(std::move(tensor)) {}
-FetchValues::FetchValues(List list) : node_(std::move(list)) {}
-FetchValues::FetchValues(Map map) : node_(std::move(map)) {}
-FetchValues::FetchValues(const FetchValues& other) = default;
-FetchValues::FetchValues(FetchValues&& other) noexcept = default;
-FetchValues& FetchValues::operator=(const FetchValues& other) = default;
-FetchValues& FetchValues::operator=(FetchValues&& other) noexcept = default;
-FetchValues::~FetchValues() = default;
-
-const Tensor& FetchValues::tensor() const& {
-  if (const Tensor* const tensor = as_tensor()) return *tensor;
+void FetchValues::throw_no_tensor() const {
   throw InvalidArgumentError(
       fmt::format("fetched values: found {}, expected one tensor", kind_of(*this)));
-}
-
-// The temporary's content is not const, so it may be moved out.
-Tensor FetchValues::tensor() && {
-  return std::move(const_cast<Tensor&>(static_cast<const FetchValues&>(*this).tensor()));
-}
-
-FetchValues FetchValues::operator[](size_t index) && {
-  return std::move(const_cast<FetchValues&>(static_cast<const FetchValues&>(*this)[index]));
-}
-
-FetchValues FetchValues::operator[](std::string_view key) && {
-  return std::move(const_cast<FetchValues&>(static_cast<const FetchValues&>(*this)[key]));
 }
 
 const FetchValues& FetchValues::operator[](size_t index) const& {

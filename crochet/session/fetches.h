@@ -5,11 +5,11 @@
 #include <concepts>
 #include <initializer_list>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "crochet/base/export.h"
@@ -36,35 +36,39 @@ class CROCHET_EXPORT Fetches {
   class Item;
   class Entry;
 
-  Fetches();
-  Fetches(Output output);
-  Fetches(Operation operation);
+  Fetches() = default;
+  Fetches(Output output) : kind_(Kind::kOutput), output_(output) {}
+  Fetches(Operation operation) : Fetches(Output(operation)) {}
   Fetches(std::string name);
   Fetches(const char* name);
   Fetches(List list);
   Fetches(std::initializer_list<Item> list);
   Fetches(Map map);
   Fetches(std::initializer_list<Entry> map);
-  // Not in the header, since each costs every program that includes it.
-  Fetches(const Fetches& other);
-  Fetches(Fetches&& other) noexcept;
-  Fetches& operator=(const Fetches& other);
-  Fetches& operator=(Fetches&& other) noexcept;
-  ~Fetches();
 
-  bool empty() const { return std::holds_alternative<std::monostate>(node_); }
+  bool empty() const { return kind_ == Kind::kNothing; }
   // Null if it is something else. On a temporary they do not compile: the pointer would dangle.
-  const Output* as_output() const& { return std::get_if<Output>(&node_); }
+  const Output* as_output() const& { return kind_ == Kind::kOutput ? &output_ : nullptr; }
   const Output* as_output() const&& = delete;
-  const std::string* as_name() const& { return std::get_if<std::string>(&node_); }
+  const std::string* as_name() const& { return as<std::string>(Kind::kName); }
   const std::string* as_name() const&& = delete;
-  const List* as_list() const& { return std::get_if<List>(&node_); }
+  const List* as_list() const& { return as<List>(Kind::kList); }
   const List* as_list() const&& = delete;
-  const Map* as_map() const& { return std::get_if<Map>(&node_); }
+  const Map* as_map() const& { return as<Map>(Kind::kMap); }
   const Map* as_map() const&& = delete;
 
  private:
-  std::variant<std::monostate, Output, std::string, List, Map> node_;
+  enum class Kind { kNothing, kOutput, kName, kList, kMap };
+
+  template <typename T>
+  const T* as(Kind kind) const {
+    return kind_ == kind ? static_cast<const T*>(shared_.get()) : nullptr;
+  }
+
+  Kind kind_ = Kind::kNothing;
+  Output output_;
+  // A name, a list or a map, which never changes: copies of a request share it.
+  std::shared_ptr<const void> shared_;
 };
 
 // Made from one value, so that a pair of names cannot become an item.
@@ -110,30 +114,32 @@ class CROCHET_EXPORT FetchValues {
   using List = std::vector<FetchValues>;
   using Map = std::map<std::string, FetchValues>;
 
-  FetchValues();
-  explicit FetchValues(Tensor tensor);
+  FetchValues() = default;
+  explicit FetchValues(Tensor&& tensor) : kind_(Kind::kTensor), tensor_(std::move(tensor)) {}
+  explicit FetchValues(const Tensor& tensor) : kind_(Kind::kTensor), tensor_(tensor) {}
   explicit FetchValues(List list);
   explicit FetchValues(Map map);
-  FetchValues(const FetchValues& other);
-  FetchValues(FetchValues&& other) noexcept;
-  FetchValues& operator=(const FetchValues& other);
-  FetchValues& operator=(FetchValues&& other) noexcept;
-  ~FetchValues();
 
   // False if nothing was requested.
-  explicit operator bool() const { return !std::holds_alternative<std::monostate>(node_); }
+  explicit operator bool() const { return kind_ != Kind::kNothing; }
   // Null if it is something else. On a temporary they do not compile: the pointer would dangle.
-  const Tensor* as_tensor() const& { return std::get_if<Tensor>(&node_); }
+  const Tensor* as_tensor() const& { return kind_ == Kind::kTensor ? &tensor_ : nullptr; }
   const Tensor* as_tensor() const&& = delete;
-  const List* as_list() const& { return std::get_if<List>(&node_); }
+  const List* as_list() const& { return as<List>(Kind::kList); }
   const List* as_list() const&& = delete;
-  const Map* as_map() const& { return std::get_if<Map>(&node_); }
+  const Map* as_map() const& { return as<Map>(Kind::kMap); }
   const Map* as_map() const&& = delete;
 
   // The tensor, if one was requested; of a temporary, by value, as a reference would dangle.
   // Throws: InvalidArgumentError if something else was requested.
-  const Tensor& tensor() const&;
-  Tensor tensor() &&;
+  const Tensor& tensor() const& {
+    if (kind_ != Kind::kTensor) throw_no_tensor();
+    return tensor_;
+  }
+  Tensor tensor() && {
+    static_cast<void>(std::as_const(*this).tensor());
+    return std::move(tensor_);
+  }
   Tensor tensor() const&& = delete;
   template <Element T>
   T scalar() const {
@@ -143,13 +149,23 @@ class CROCHET_EXPORT FetchValues {
   // no such item.
   const FetchValues& operator[](size_t index) const&;
   const FetchValues& operator[](std::string_view key) const&;
-  FetchValues operator[](size_t index) &&;
-  FetchValues operator[](std::string_view key) &&;
+  FetchValues operator[](size_t index) && { return std::as_const(*this)[index]; }
+  FetchValues operator[](std::string_view key) && { return std::as_const(*this)[key]; }
   FetchValues operator[](size_t index) const&& = delete;
   FetchValues operator[](std::string_view key) const&& = delete;
 
  private:
-  std::variant<std::monostate, Tensor, List, Map> node_;
+  enum class Kind { kNothing, kTensor, kList, kMap };
+
+  template <typename T>
+  const T* as(Kind kind) const {
+    return kind_ == kind ? static_cast<const T*>(shared_.get()) : nullptr;
+  }
+  [[noreturn]] void throw_no_tensor() const;
+
+  Kind kind_ = Kind::kNothing;
+  Tensor tensor_;
+  std::shared_ptr<const void> shared_;  // A list or a map, which never changes: copies share it.
 };
 
 // Appends the leaves of `fetches` in order (maps by key), repeats included.

@@ -183,5 +183,23 @@ TEST_F(FetchesTest, ValuesOfATemporaryAreMovedOut) {
   EXPECT_THROW(make().tensor(), InvalidArgumentError);
 }
 
+TEST_F(FetchesTest, CopiesShareListsMapsAndNames) {
+  const Fetches list = {dw_, db_}, map = Fetches::Map{{"loss", loss_}}, name = "loss";
+  Fetches copy = list;
+  EXPECT_EQ(copy.as_list(), list.as_list());
+  copy = map;
+  EXPECT_EQ(copy.as_map(), map.as_map());
+  EXPECT_EQ(copy.as_list(), nullptr);
+  copy = name;
+  EXPECT_EQ(copy.as_name(), name.as_name());
+  copy = loss_;
+  EXPECT_EQ(*copy.as_output(), loss_);
+  EXPECT_EQ(copy.as_name(), nullptr);
+  EXPECT_EQ(*name.as_name(), "loss");
+  const FetchValues values(FetchValues::List{FetchValues(Tensor::scalar(1.0f))});
+  const FetchValues same = values;
+  EXPECT_EQ(same.as_list(), values.as_list());
+}
+
 }  // namespace
 }  // namespace crochet

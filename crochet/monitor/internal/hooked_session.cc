@@ -12,69 +12,118 @@
 #include "crochet/monitor/run_group.h"
 
 namespace crochet::inline v0 {
+namespace {
+
+// As flatten() and unflatten(), without a call for the usual request, which is one output.
+void add_outputs(const Fetches& fetches, std::vector<Output>& outputs) {
+  if (const Output* const output = fetches.as_output())
+    outputs.push_back(*output);
+  else
+    flatten(fetches, outputs);
+}
+
+FetchValues take_values(const Fetches& fetches, std::span<Tensor>& values) {
+  if (fetches.as_output() == nullptr) return unflatten(fetches, values);
+  Tensor& value = values.front();
+  values = values.subspan(1);
+  return FetchValues(std::move(value));
+}
+
+bool is_same_output(const Fetches& a, const Fetches& b) {
+  return a.as_output() != nullptr && b.as_output() != nullptr && *a.as_output() == *b.as_output();
+}
+
+}  // namespace
 
 HookedSession::HookedSession(Session& session, const HookList& hooks, StopState& stop)
-    : session_(session), hooks_(hooks), stop_(stop), requests_(hooks.size()) {}
+    : session_(session),
+      graph_(session.graph()),
+      hooks_(hooks),
+      stop_(stop),
+      original_{.options = RunOptions()},
+      requests_(hooks.size()) {}
 
 FetchValues HookedSession::run(const Fetches& fetches, const Feeds& feeds,
                                const RunOptions& options, RunMetadata* metadata) {
-  if (closed_) throw FailedPreconditionError("the session is closed");
-  if (const auto& stop = stop_.stop_request(); stop && !std::exchange(may_repeat_, false))
-    throw FailedPreconditionError(fmt::format("Run called even after should_stop requested: {}: {}",
-                                              stop->who, stop->reason));
-  const SessionRunArgs original{session_.graph().resolve(fetches), feeds, options};
-  SessionRunContext context(original, session_, std::nullopt, stop_);
+  if (closed_ || stop_.stop_request()) check_may_run();
+  note_original(fetches, feeds, options);
+  SessionRunContext context(original_, session_, std::nullopt, stop_);
   context.owner_ = this;
   outputs_.clear();
-  flatten(original.fetches, outputs_);
-  ask_hooks(context, original);
+  add_outputs(original_.fetches, outputs_);
+  ask_hooks(context);
   if (context.is_global_step_requested()) add_global_step();
   values_.resize(outputs_.size());
   if (metadata == nullptr) metadata = &run_metadata_;
-  session_.run_into(outputs_, feeds_, values_, run_options_, metadata);
+  const RunOptions& run_options = is_merged_ ? merged_options_ : *original_.options;
+  session_.run_into(outputs_, is_merged_ ? merged_feeds_ : original_.feeds, values_, run_options,
+                    metadata);
   if (context.is_global_step_requested())
     context.set_global_step(global_step_value(values_.back()));
   std::span<Tensor> rest = values_;  // Moved out: holding a value would make its next update copy.
-  FetchValues results = unflatten(original.fetches, rest);
-  tell_hooks(context, rest, *metadata);
-  check_save_request(context);
+  FetchValues results = take_values(original_.fetches, rest);
+  tell_hooks(context, rest, {.options = &run_options, .run_metadata = metadata});
+  if (context.save_request()) check_save_request();
   return results;
 }
 
-void HookedSession::ask_hooks(SessionRunContext& context, const SessionRunArgs& original) {
-  feeds_ = original.feeds;
-  run_options_ = *original.options;
+void HookedSession::check_may_run() {
+  if (closed_) throw FailedPreconditionError("the session is closed");
+  if (std::exchange(may_repeat_, false)) return;
+  throw FailedPreconditionError(fmt::format("Run called even after should_stop requested: {}: {}",
+                                            stop_.stop_request()->who,
+                                            stop_.stop_request()->reason));
+}
+
+// A loop passes the same in each step: then nothing is copied.
+void HookedSession::note_original(const Fetches& fetches, const Feeds& feeds,
+                                  const RunOptions& options) {
+  if (!is_same_output(fetches, original_.fetches)) original_.fetches = graph_.resolve(fetches);
+  if (!feeds.empty() || !original_.feeds.empty()) original_.feeds = feeds;
+  if (options != *original_.options) original_.options = options;
+  if (std::exchange(is_merged_, false)) merged_feeds_.clear();
+}
+
+void HookedSession::ask_hooks(SessionRunContext& context) {
   for (size_t i = 0; i < hooks_.size(); ++i) {
     context.caller_ = &*hooks_[i];
-    requests_[i] = hooks_[i]->before_run(context);
-    if (!requests_[i]) continue;
-    if (requests_[i]->fetches.as_output() == nullptr)
-      requests_[i]->fetches = session_.graph().resolve(requests_[i]->fetches);
-    flatten(requests_[i]->fetches, outputs_);
-    add_feeds(*hooks_[i], requests_[i]->feeds);
-    if (requests_[i]->options) merge(run_options_, *requests_[i]->options);
+    const std::optional<SessionRunArgs> request = hooks_[i]->before_run(context);
+    if (request) {
+      if (!request->feeds.empty() || request->options) merge_request(*hooks_[i], *request);
+      if (!is_same_output(request->fetches, requests_[i]))
+        requests_[i] = graph_.resolve(request->fetches);
+      add_outputs(requests_[i], outputs_);
+    } else if (!requests_[i].empty()) {
+      requests_[i] = Fetches();
+    }
   }
 }
 
-void HookedSession::add_feeds(const SessionRunHook& hook, const Feeds& feeds) {
-  for (const auto& feed : feeds) {
-    if (std::ranges::find(feeds_, feed.first, &Feeds::value_type::first) != feeds_.end())
+void HookedSession::merge_request(const SessionRunHook& hook, const SessionRunArgs& request) {
+  if (!std::exchange(is_merged_, true)) {
+    merged_feeds_ = original_.feeds;
+    merged_options_ = *original_.options;
+  }
+  for (const auto& feed : request.feeds) {
+    if (std::ranges::find(merged_feeds_, feed.first, &Feeds::value_type::first) !=
+        merged_feeds_.end())
       throw FailedPreconditionError(
           fmt::format("Same tensor is fed twice: {} by {} and by the caller or another hook",
                       to_string(feed.first), hook.name()));
-    feeds_.push_back(feed);
+    merged_feeds_.push_back(feed);
   }
+  if (request.options) merge(merged_options_, *request.options);
 }
 
 void HookedSession::add_global_step() {
-  if (!global_step_) global_step_ = session_.graph().global_step();
+  if (!global_step_) global_step_ = graph_.global_step();
   if (!global_step_)
     throw FailedPreconditionError("a hook asked for the global step, but the graph has none");
   outputs_.push_back(global_step_);
 }
 
 void HookedSession::tell_hooks(SessionRunContext& context, std::span<Tensor> values,
-                               const RunMetadata& metadata) {
+                               const SessionRunValues& shared) {
   bool is_before_savers = static_cast<bool>(before_savers_);
   for (size_t i = 0; i < hooks_.size(); ++i) {
     if (is_before_savers && hooks_[i]->place() != HookPlace::kAsGiven) {
@@ -82,9 +131,12 @@ void HookedSession::tell_hooks(SessionRunContext& context, std::span<Tensor> val
       is_before_savers = false;
     }
     context.caller_ = &*hooks_[i];
-    hooks_[i]->after_run(context,
-                         {requests_[i] ? unflatten(requests_[i]->fetches, values) : FetchValues(),
-                          &run_options_, &metadata});
+    if (requests_[i].empty()) {
+      hooks_[i]->after_run(context, shared);
+    } else {
+      hooks_[i]->after_run(
+          context, {take_values(requests_[i], values), shared.options, shared.run_metadata});
+    }
   }
   if (is_before_savers) call_before_savers(context);
 }
@@ -96,11 +148,11 @@ void HookedSession::call_before_savers(SessionRunContext& context) {
   context.step_rejected_ = wish.is_rejected;
 }
 
-void HookedSession::check_save_request(const SessionRunContext& context) {
-  if (!context.save_request() || warned_of_no_saver_) return;
+void HookedSession::check_save_request() {
+  if (warned_of_no_saver_) return;
   const auto is_saver = [](const HookHandle& hook) { return hook->place() == HookPlace::kSaver; };
   if (std::ranges::any_of(hooks_, is_saver)) return;
-  if (const Group* const group = group_of(session_.graph()); group != nullptr && !group->is_chief())
+  if (const Group* const group = group_of(graph_); group != nullptr && !group->is_chief())
     return;  // The chief saves.
   warned_of_no_saver_ = true;
   log_warning("a save was requested, but no hook of this run saves checkpoints");

@@ -23,7 +23,7 @@ class CROCHET_EXPORT HookedSession final : public WrappedSession {
   HookedSession(Session& session, const HookList& hooks, StopState& stop);
   HookedSession(Session& session, HookList&& hooks, StopState& stop) = delete;
 
-  Graph& graph() const override { return session_.graph(); }
+  Graph& graph() const override { return graph_; }
   const std::string& target() const override { return session_.target(); }
 
   // Throws: FailedPreconditionError after a stop was requested or once closed, if two hooks, or a
@@ -44,18 +44,26 @@ class CROCHET_EXPORT HookedSession final : public WrappedSession {
   std::optional<int64_t> last_step() const;
 
  private:
-  void ask_hooks(SessionRunContext& context, const SessionRunArgs& original);
-  void add_feeds(const SessionRunHook& hook, const Feeds& feeds);
+  // For a session that is closed or should stop. Throws: FailedPreconditionError, unless the run is
+  // the repetition that was allowed.
+  void check_may_run();
+  // Keeps the arguments of the caller, with its names resolved.
+  void note_original(const Fetches& fetches, const Feeds& feeds, const RunOptions& options);
+  void ask_hooks(SessionRunContext& context);
+  // Adds the feeds and the options of a hook.
+  void merge_request(const SessionRunHook& hook, const SessionRunArgs& request);
   // Adds the global step to the outputs. Throws: FailedPreconditionError if the graph has none.
   void add_global_step();
-  // `values` are the ones the hooks requested, hook by hook; they are moved out.
+  // `values` are the ones the hooks requested, hook by hook; they are moved out. `shared` is for
+  // hooks that requested none.
   void tell_hooks(SessionRunContext& context, std::span<Tensor> values,
-                  const RunMetadata& metadata);
+                  const SessionRunValues& shared);
   void call_before_savers(SessionRunContext& context);
-  // Warns, once, of a request that no hook can fulfil.
-  void check_save_request(const SessionRunContext& context);
+  // Warns, once, of a request to save that no hook can fulfil.
+  void check_save_request();
 
   Session& session_;
+  Graph& graph_;
   const HookList& hooks_;
   StopState& stop_;
   BeforeSavers before_savers_;
@@ -64,12 +72,14 @@ class CROCHET_EXPORT HookedSession final : public WrappedSession {
   bool warned_of_no_saver_ = false;
   Output global_step_;  // Unset until a hook asks for it.
 
-  // State of the current run; members, so that repeated runs allocate nothing.
-  std::vector<std::optional<SessionRunArgs>> requests_;  // By hook.
-  std::vector<Output> outputs_;  // The caller's, then each hook's, then the step if requested.
+  // State of the current run; members, so that repeated runs allocate nothing and copy little.
+  SessionRunArgs original_;        // The caller's. The options are set.
+  std::vector<Fetches> requests_;  // By hook; empty if it requested no value.
+  std::vector<Output> outputs_;    // The caller's, then each hook's, then the step if requested.
   std::vector<Tensor> values_;
-  Feeds feeds_;
-  RunOptions run_options_;
+  bool is_merged_ = false;  // A hook has feeds or options, so that these two differ from original_.
+  Feeds merged_feeds_;
+  RunOptions merged_options_;
   RunMetadata run_metadata_;
 };
 

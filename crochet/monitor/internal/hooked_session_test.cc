@@ -381,5 +381,49 @@ TEST_F(HookedSessionTest, RunsWithoutFeeds) {
   EXPECT_EQ(session.run(loss_).scalar<float>(), 1);
 }
 
+TEST_F(HookedSessionTest, EachRunHasItsOwnArgumentsAndRequests) {
+  const Fetches requests[] = {loss_, {}, rate_, "loss", Fetches::List{rate_, loss_}, loss_, loss_};
+  const std::vector<Output> asked[] = {{loss_},        {},      {rate_}, {loss_},
+                                       {rate_, loss_}, {loss_}, {loss_}};
+  const auto leaves = [&](const Fetches& fetches) {
+    std::vector<Output> outputs;
+    flatten(graph_.resolve(fetches), outputs);
+    return outputs;
+  };
+  for (size_t i = 0; i < std::size(requests); ++i) {
+    first_->before = [&](SessionRunContext& context) -> std::optional<SessionRunArgs> {
+      EXPECT_EQ(leaves(context.original_args().fetches), asked[i]);
+      EXPECT_EQ(context.original_args().feeds.size(), i % 2);
+      EXPECT_EQ(context.original_args().options->timeout_in_ms, static_cast<int64_t>(i / 2));
+      if (requests[i].empty()) return std::nullopt;
+      return SessionRunArgs{.fetches = requests[i]};
+    };
+    Feeds feeds(i % 2, {rate_, Tensor::scalar(7.0f)});
+    const FetchValues values =
+        hooked_.run(requests[i], feeds, {.timeout_in_ms = static_cast<int64_t>(i / 2)});
+    for (const FetchValues& own : {values, first_->results}) {
+      EXPECT_EQ(static_cast<bool>(own), !asked[i].empty());
+      EXPECT_EQ(own.as_tensor() != nullptr, asked[i].size() == 1);
+      EXPECT_EQ(own.as_list() != nullptr, asked[i].size() == 2);
+    }
+    EXPECT_EQ(first_->options.timeout_in_ms, static_cast<int64_t>(i / 2));
+  }
+}
+
+TEST_F(HookedSessionTest, ForgetsTheFeedsOfAHook) {
+  const Tensor fed = Tensor::from<float>(std::vector<float>(100, 7));
+  ask(first_, {.feeds = {{rate_, fed}}});
+  EXPECT_EQ(hooked_.run(rate_, {}).tensor(), fed);
+  first_->before = {};
+  EXPECT_EQ(hooked_.run(rate_, {}).scalar<float>(), 2);
+  EXPECT_FALSE(fed.is_shared());
+}
+
+TEST_F(HookedSessionTest, RejectsAHooksRequestOfAnotherGraph) {
+  ScriptedGraph other;
+  ask(first_, {.fetches = other.value("other", {Tensor::scalar(1.0f)})});
+  EXPECT_THROW(hooked_.run(loss_, {}), InvalidArgumentError);
+}
+
 }  // namespace
 }  // namespace crochet

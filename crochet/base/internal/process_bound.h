@@ -32,7 +32,7 @@ class ProcessBound {
   bool is_here() const noexcept { return owner_.is_here(); }
   // Throws: FailedPreconditionError in a process forked since the construction.
   T& operator*() const {
-    owner_.check(what_);
+    if (!owner_.is_here()) owner_.check(what_);  // Computes the length of the name.
     return *object_;
   }
   T* operator->() const { return &**this; }
@@ -67,14 +67,8 @@ class PerProcess {
   PerProcess& operator=(const PerProcess&) = delete;
 
   T& operator*() {
-    Copy* copy = current_.load(std::memory_order_acquire);
-    if (copy->owner.is_here()) return *copy->object;
-    std::unique_ptr<Copy> own(new Copy{.object = make_()});
-    // If another thread was first, `copy` now points to its copy.
-    if (!current_.compare_exchange_strong(copy, own.get(), std::memory_order_acq_rel))
-      return *copy->object;
-    leave_to_parent(copy);
-    return *own.release()->object;
+    Copy* const copy = current_.load(std::memory_order_acquire);
+    return copy->owner.is_here() ? *copy->object : own_instead_of(copy);
   }
   T* operator->() { return &**this; }
 
@@ -83,6 +77,17 @@ class PerProcess {
     const ProcessOwner owner = {};
     const std::unique_ptr<T> object;
   };
+
+  // The object of this process. Requires: `copy` was that of another one. Out of line, so that an
+  // access is two loads and a comparison.
+  [[gnu::noinline]] T& own_instead_of(Copy* copy) {
+    std::unique_ptr<Copy> own(new Copy{.object = make_()});
+    // If another thread was first, `copy` now points to its copy.
+    if (!current_.compare_exchange_strong(copy, own.get(), std::memory_order_acq_rel))
+      return *copy->object;
+    leave_to_parent(copy);
+    return *own.release()->object;
+  }
 
   const Make make_;
   std::atomic<Copy*> current_;  // Owned by the process that created it.

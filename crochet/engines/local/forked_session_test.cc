@@ -133,5 +133,29 @@ TEST_F(ForkedSessionTest, NeedsNoThreads) {
   }
 }
 
+TEST_F(ForkedSessionTest, AChildRunsDuringARepeatedRunOfItsParent) {
+  int runs = 0;
+  const Operation blocks_third = graph_.op(
+      "blocks_third", {update(graph_.variable("y", Tensor::scalar<int64_t>(0)))}, [&](int64_t& y) {
+        ++y;
+        if (++runs != 3) return;
+        blocked_.count_down();
+        may_end_.wait();
+      });
+  const auto session = graph_.new_session("");
+  for (int i = 0; i < 2; ++i) session->run(blocks_third);
+  std::thread other([&] { session->run(blocks_third); });
+  blocked_.wait();
+  EXPECT_EQ(run_in_child([&] {
+              session->run(blocks_third);
+              session->run(blocks_third);
+              return runs == 5 ? 0 : 1;
+            }),
+            0);
+  may_end_.count_down();
+  other.join();
+  EXPECT_EQ(runs, 3);
+}
+
 }  // namespace
 }  // namespace crochet::local

@@ -153,7 +153,9 @@ void Plan::summarize() {
   using internal::Access;
   access_ = alone ? Access::kExclusive : reads ? Access::kShared : Access::kNone;
   for (auto fetch = fetches_.begin(); fetch != fetches_.end(); ++fetch)
-    is_last_fetch_.push_back(std::find(fetch + 1, fetches_.end(), *fetch) == fetches_.end());
+    fetch_slots_.push_back(
+        {.slot = fetch->has_value() ? node_of(*fetch).slot(fetch->index()) : Fetch::kNoValue,
+         .is_last = std::find(fetch + 1, fetches_.end(), *fetch) == fetches_.end()});
 }
 
 void Plan::find_slots() {

@@ -32,8 +32,13 @@ class Plan {
     size_t end = 0;
   };
   const std::vector<SlotRange>& slots() const { return slots_; }
-  // True if no later fetch requests the same output.
-  bool is_last_fetch(size_t index) const { return is_last_fetch_[index]; }
+  // A fetched value.
+  struct Fetch {
+    static constexpr size_t kNoValue = static_cast<size_t>(-1);
+    size_t slot = kNoValue;
+    bool is_last = false;  // No later fetch requests the same output.
+  };
+  const std::vector<Fetch>& fetches() const { return fetch_slots_; }
 
  private:
   void check_feeds(const Graph& graph) const;
@@ -55,7 +60,7 @@ class Plan {
   size_t num_changes_ = 0;
   bool computes_fed_outputs_ = false;
   std::vector<SlotRange> slots_;
-  std::vector<bool> is_last_fetch_;  // By fetch.
+  std::vector<Fetch> fetch_slots_;
 };
 
 }  // namespace crochet::inline v0::local

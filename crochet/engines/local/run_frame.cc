@@ -33,25 +33,17 @@ void RunFrame::feed_again(const Feeds& feeds) {
   for (const auto& [output, value] : feeds) values_[slot_of(output)] = value;
 }
 
-void RunFrame::fetch(std::span<const Output> fetches, std::span<Tensor> results) {
-  for (size_t i = 0; i < fetches.size(); ++i) {
-    if (!fetches[i].has_value()) {
-      results[i] = Tensor();
-    } else if (plan_->is_last_fetch(i)) {
-      results[i] = std::move(values_[slot_of(fetches[i])]);
-    } else {
-      results[i] = values_[slot_of(fetches[i])];
-    }
+void RunFrame::fetch(std::span<Tensor> results) {
+  Tensor* result = results.data();
+  for (const Plan::Fetch& fetch : plan_->fetches()) {
+    if (fetch.slot == Plan::Fetch::kNoValue)
+      result->reset();
+    else if (fetch.is_last)
+      *result = std::move(values_[fetch.slot]);
+    else
+      *result = values_[fetch.slot];
+    ++result;
   }
-}
-
-RunValues::RunValues(RunFrame& frame, const Graph& graph) : frame_(frame) {
-  if (frame.values_.size() < graph.num_slots()) frame.values_.resize(graph.num_slots());
-}
-
-RunValues::~RunValues() {
-  for (const Plan::SlotRange& slots : frame_.plan_->slots())
-    for (size_t slot = slots.begin; slot < slots.end; ++slot) frame_.values_[slot].reset();
 }
 
 RunFramePool::~RunFramePool() { delete latest_.load(); }
@@ -80,7 +72,7 @@ void RunFramePool::put(std::unique_ptr<RunFrame> frame) noexcept {
 RunFramePool::Lease::Lease(RunFramePool& pool, const Graph& graph, std::span<const Output> fetches,
                            const Feeds& feeds)
     : pool_(pool), frame_(pool.take()) {
-  if (frame_->plan_ && frame_->plan_->matches(fetches, feeds)) return;
+  if (frame_->runs(fetches, feeds)) return;
   try {
     frame_->plan_ = pool_.plans_.find(graph, fetches, feeds);
   } catch (...) {

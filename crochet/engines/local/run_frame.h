@@ -20,9 +20,14 @@ class RunFrame {
   void feed(const Feeds& feeds);
   // Overwrites values that an operation computed with the values fed for the same outputs.
   void feed_again(const Feeds& feeds);
-  // Moves the fetched values to `results`.
-  void fetch(std::span<const Output> fetches, std::span<Tensor> results);
+  // Moves the fetched values to `results`, one for each fetch of the plan.
+  void fetch(std::span<Tensor> results);
 
+  // True if it has the plan of such a run.
+  bool runs(std::span<const Output> fetches, const Feeds& feeds) const {
+    return plan_ && plan_->matches(fetches, feeds);
+  }
+  void share_plan(const RunFrame& other) { plan_ = other.plan_; }
   const Plan& plan() const { return *plan_; }
   std::span<Tensor> values() { return values_; }
   std::span<Tensor> outputs(const Graph::Node& node) {
@@ -40,9 +45,14 @@ class RunFrame {
 // The values of a frame that is in use: each output of the graph has a slot.
 class RunValues {
  public:
-  RunValues(RunFrame& frame, const Graph& graph);
+  RunValues(RunFrame& frame, const Graph& graph) : frame_(frame) {
+    if (frame.values_.size() < graph.num_slots()) frame.values_.resize(graph.num_slots());
+  }
   // Releases them: a held tensor would cost the next update a copy.
-  ~RunValues();
+  ~RunValues() {
+    for (const Plan::SlotRange& slots : frame_.plan_->slots())
+      for (size_t slot = slots.begin; slot < slots.end; ++slot) frame_.values_[slot].reset();
+  }
   RunValues(const RunValues&) = delete;
   RunValues& operator=(const RunValues&) = delete;
 

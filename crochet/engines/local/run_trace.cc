@@ -25,11 +25,7 @@ int64_t bytes_of(std::span<const Tensor> tensors) {
 
 }  // namespace
 
-RunTrace::RunTrace(const RunOptions& options, RunMetadata* metadata)
-    : timeout_in_ms_(options.timeout_in_ms),
-      metadata_(options.trace_level == TraceLevel::kNone ? nullptr : metadata) {
-  if (metadata != nullptr) metadata->clear();
-  if (metadata_ == nullptr && timeout_in_ms_ <= 0) return;
+void RunTrace::start() {
   start_ = Clock::real().now();
   if (metadata_ != nullptr) metadata_->start_time = Clock::real().wall_time();
 }

@@ -16,7 +16,12 @@ namespace crochet::inline v0::local {
 class RunTrace {
  public:
   // Empties `metadata`, which may be null. Requires: both outlive this.
-  RunTrace(const RunOptions& options, RunMetadata* metadata);
+  RunTrace(const RunOptions& options, RunMetadata* metadata)
+      : timeout_in_ms_(options.timeout_in_ms),
+        metadata_(options.trace_level == TraceLevel::kNone ? nullptr : metadata) {
+    if (metadata != nullptr) metadata->clear();
+    if (is_on()) start();
+  }
 
   // False if begin() and end() do nothing.
   bool is_on() const { return timeout_in_ms_ > 0 || metadata_ != nullptr; }
@@ -26,6 +31,8 @@ class RunTrace {
   void end(const Graph::Node& node, std::span<const Tensor> outputs);
 
  private:
+  void start();
+
   const int64_t timeout_in_ms_;
   RunMetadata* const metadata_;  // Null unless operations are timed.
   Clock::TimePoint start_;

@@ -59,13 +59,30 @@ void Session::run_into(std::span<const Output> fetches, const Feeds& feeds,
   graph_.fences().settle();
   RunTrace trace(options, metadata);
   gate_.check_outside("run");
+  // What a loop repeats needs no plan and no frame to be looked up. Other runs need not pass the
+  // gate in vain.
+  if (!fetches.empty() &&
+      fetches.front().operation() == repeated_operation_.load(std::memory_order_relaxed)) {
+    const internal::AccessGate::Pass pass(gate_, internal::Access::kExclusive,
+                                          internal::AccessGate::Pass::IfFree());
+    if (pass.is_inside() && repeated_->runs(fetches, feeds))
+      return run_inside(*repeated_, feeds, results, trace);
+  }
   RunFramePool::Lease frame(frames_, graph_, fetches, feeds);
   const internal::AccessGate::Pass pass(gate_, frame->plan().access(), "run");
+  run_inside(*frame, feeds, results, trace);
+  if (frame->plan().access() != internal::Access::kExclusive || fetches.empty()) return;
+  repeated_->share_plan(*frame);
+  repeated_operation_.store(fetches.front().operation(), std::memory_order_relaxed);
+}
+
+void Session::run_inside(RunFrame& frame, const Feeds& feeds, std::span<Tensor> results,
+                         RunTrace& trace) {
   follow_graph();
-  const RunValues values(*frame, graph_);
-  frame->feed(feeds);
-  execute(feeds, *frame, trace);
-  frame->fetch(fetches, results);
+  const RunValues values(frame, graph_);
+  if (!feeds.empty()) frame.feed(feeds);
+  execute(feeds, frame, trace);
+  frame.fetch(results);
 }
 
 void Session::execute(const Feeds& feeds, RunFrame& frame, RunTrace& trace) {
@@ -117,6 +134,8 @@ void Session::change(const Graph::Node& node, KernelContext& context) {
 }
 
 void Session::make_unique(const Graph::Node& node) {
+  const auto is_held = [this](size_t variable) { return owned_[variable].value().is_shared(); };
+  if (std::ranges::none_of(node.updates, is_held)) return;
   update_copies_.clear();
   copied_variables_.clear();
   for (const size_t variable : node.updates) {

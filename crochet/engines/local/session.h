@@ -51,6 +51,8 @@ class Session final : public crochet::Session {
 
   // Allocates the variables that were added to the graph since the last call.
   void follow_graph();
+  // For a run that has passed the gate.
+  void run_inside(RunFrame& frame, const Feeds& feeds, std::span<Tensor> results, RunTrace& trace);
   void execute(const Feeds& feeds, RunFrame& frame, RunTrace& trace);
   void call(const Graph::Node& node, RunFrame& frame);
   void change(const Graph::Node& node, KernelContext& context);
@@ -66,10 +68,14 @@ class Session final : public crochet::Session {
   const std::string target_;
 
   RunFramePool frames_;
+  // The first operation that the last exclusive run fetched; compared, not dereferenced.
+  std::atomic<const OperationInfo*> repeated_operation_ = nullptr;
 
   std::atomic<size_t> num_followed_ = 0;  // Variables of the graph that have memory here.
   std::mutex growth_;                     // Held while the graph is followed.
   internal::AccessGate gate_;             // Guards what follows.
+  // With the plan of the last exclusive run. A process forked in the middle of one has its own.
+  PerProcess<RunFrame> repeated_;
   SpareMemory spare_;
   std::vector<VariableMemory> owned_;  // By the variable's index; unset if borrowed.
   std::string half_done_;              // The operation that failed in the middle of a step, or "".

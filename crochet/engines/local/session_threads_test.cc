@@ -204,5 +204,25 @@ TEST_F(SessionThreadsTest, AssignmentsHappenBetweenSteps) {
   }
 }
 
+// Both begin with the same fetch, so each looks like a repetition of the other.
+TEST_F(SessionThreadsTest, ThreadsThatRepeatDifferentRunsGetTheirOwnValues) {
+  const Output step = graph_.global_step();
+  std::atomic<int> wrong = 0;
+  {
+    std::jthread one([&] {
+      for (int i = 0; i < 200; ++i)
+        if (session_->run({train_, step})[1].scalar<int64_t>() < i) ++wrong;
+    });
+    std::jthread other([&] {
+      for (int i = 0; i < 200; ++i) {
+        const FetchValues values = session_->run({train_, is_equal_, step});
+        if (!values[1].scalar<bool>() || values[2].scalar<int64_t>() < i) ++wrong;
+      }
+    });
+  }
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(read_global_step(*session_), 400);
+}
+
 }  // namespace
 }  // namespace crochet::local

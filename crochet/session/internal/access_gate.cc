@@ -14,38 +14,17 @@ namespace {
 // Clocks that count in nanoseconds cannot hold all milliseconds.
 constexpr std::chrono::milliseconds kNoLimit = std::chrono::hours(24 * 365);
 
-// AccessGate::State::calls: 20 bits for each kind of access, and one that says that it is watched.
-constexpr int kBits = 20;
-constexpr uint64_t kWatched = uint64_t{1} << 63;
-
-constexpr uint64_t one(Access access) { return uint64_t{1} << (kBits * static_cast<int>(access)); }
-
-constexpr uint64_t num_inside(uint64_t calls) { return calls & ~kWatched; }
-
-constexpr uint64_t num_inside(uint64_t calls, Access access) {
-  return (calls / one(access)) & ((uint64_t{1} << kBits) - 1);
-}
-
-// False if a call that is inside keeps others with this access out.
-constexpr bool admits(uint64_t calls, Access access) {
-  if (access == Access::kNone) return true;
-  return num_inside(calls, Access::kExclusive) == 0 &&
-         (access == Access::kShared || num_inside(calls, Access::kShared) == 0);
-}
-
 [[noreturn]] void throw_closed(const char* call) {
   throw FailedPreconditionError(fmt::format("{} on a closed session", call));
 }
 
 }  // namespace
 
-thread_local const AccessGate::Pass* AccessGate::passes_ = nullptr;
+constinit thread_local const AccessGate::Pass* AccessGate::passes_ = nullptr;
 
-void AccessGate::check_outside(const char* call) const {
-  for (const Pass* pass = passes_; pass != nullptr; pass = pass->outer_)
-    if (&pass->gate_ == this)
-      throw FailedPreconditionError(
-          fmt::format("{} was called from within another call of the same session", call));
+void AccessGate::throw_inside(const char* call) {
+  throw FailedPreconditionError(
+      fmt::format("{} was called from within another call of the same session", call));
 }
 
 bool AccessGate::close() {
@@ -76,6 +55,7 @@ AccessGate::Pass::Pass(AccessGate& gate, Access access, const char* call,
     : gate_(gate), state_(&*gate.state_), access_(access), outer_(passes_) {
   gate_.check_outside(call);
   if (!state_->enter(access)) wait(call, limit);
+  is_inside_ = true;
   // Checked inside: either this sees that the gate is closed, or wait_until_empty() sees this.
   if (gate_.is_closed_) {
     leave();
@@ -114,32 +94,11 @@ void AccessGate::Pass::wait(const char* call, std::chrono::milliseconds limit) {
       call, limit.count()));
 }
 
-AccessGate::Pass::~Pass() {
-  passes_ = outer_;
-  if (state_ == &*gate_.state_)
-    leave();  // Otherwise forked during the call: the parent's is inside.
-}
-
-void AccessGate::Pass::leave() {
-  if (state_->leave(access_)) return;
+void AccessGate::Pass::leave_watched() {
   // Under the mutex: a waiting thread may delete the gate at once.
   const std::lock_guard lock(state_->mutex);
   state_->leave_watched(access_);
   state_->changed.notify_all();
-}
-
-bool AccessGate::State::enter(Access access) {
-  uint64_t now = calls.load(std::memory_order_relaxed);
-  while ((now & kWatched) == 0 && admits(now, access))
-    if (calls.compare_exchange_weak(now, now + one(access))) return true;
-  return false;
-}
-
-bool AccessGate::State::leave(Access access) {
-  uint64_t now = calls.load(std::memory_order_relaxed);
-  while ((now & kWatched) == 0)
-    if (calls.compare_exchange_weak(now, now - one(access))) return true;
-  return false;
 }
 
 bool AccessGate::State::enter_watched(Access access) {

@@ -192,5 +192,53 @@ TEST(AccessGateTest, MayBeDeletedOnceItIsEmpty) {
   }
 }
 
+TEST(AccessGateTest, TriesWithoutWaiting) {
+  for (const Access held : kAll)
+    for (const Access asked : kAll) {
+      AccessGate gate;
+      const bool is_free = held == Access::kNone || asked == Access::kNone ||
+                           (held == Access::kShared && asked == Access::kShared);
+      const Pass pass(gate, held, "first");
+      std::jthread([&] {
+        for (int i = 0; i < 2; ++i)  // The first one has left.
+          EXPECT_EQ(Pass(gate, asked, Pass::IfFree()).is_inside(), is_free);
+      }).join();
+    }
+}
+
+TEST(AccessGateTest, ATriedCallThatIsAdmittedIsInside) {
+  AccessGate gate;
+  std::jthread other;
+  {
+    const Pass pass(gate, Access::kExclusive, Pass::IfFree());
+    EXPECT_TRUE(pass.is_inside());
+    EXPECT_THROW(gate.check_outside("run"), FailedPreconditionError);
+    other = std::jthread([&] { Pass(gate, Access::kShared, "run"); });
+    wait_until("a waiting call", [&] { return gate.num_waiting() == 1; });
+  }
+  other.join();
+  gate.check_outside("run");
+}
+
+TEST(AccessGateTest, ATriedCallDoesNotPassThoseThatWait) {
+  AccessGate gate;
+  std::optional<Pass> shared(std::in_place, gate, Access::kShared, "run");
+  std::jthread writer([&] { Pass(gate, Access::kExclusive, "assign"); });
+  wait_until("a waiting call", [&] { return gate.num_waiting() == 1; });
+  std::jthread([&] {
+    EXPECT_FALSE(Pass(gate, Access::kShared, Pass::IfFree()).is_inside());
+  }).join();
+  shared.reset();
+  writer.join();
+  EXPECT_TRUE(Pass(gate, Access::kShared, Pass::IfFree()).is_inside());
+}
+
+TEST(AccessGateTest, ATriedCallIsNotInsideAClosedGate) {
+  AccessGate gate;
+  gate.close();
+  for (const Access access : kAll) EXPECT_FALSE(Pass(gate, access, Pass::IfFree()).is_inside());
+  gate.wait_until_empty();
+}
+
 }  // namespace
 }  // namespace crochet::internal

@@ -162,14 +162,16 @@ void SummaryWriter::add_run_metadata(std::string_view tag, std::string run_metad
 void SummaryWriter::start_session(int64_t step) {
   const std::lock_guard lock(mutex_);
   pending_start_ = step;
+  is_start_pending_ = true;
 }
 
+// Called in each step.
 void SummaryWriter::write_start() {
-  locked([&] { write_pending_start(); });
+  if (is_start_pending_) locked([&] { write_pending_start(); });
 }
 
 void SummaryWriter::write_pending_start() {
-  if (pending_start_) write_session_log({.status = SessionLog::kStart}, *pending_start_);
+  if (is_start_pending_) write_session_log({.status = SessionLog::kStart}, pending_start_);
 }
 
 void SummaryWriter::add_session_log(SessionLog status, int64_t step,
@@ -183,7 +185,7 @@ void SummaryWriter::write_session_log(SessionLogEntry entry, int64_t step) {
   const double time = clock_.wall_time();
   const bool is_start = entry.status == SessionLog::kStart;
   const bool takes_back = is_start && (step > 0 || has_history());
-  if (is_start) pending_start_.reset();
+  if (is_start) is_start_pending_ = false;
   write_event({.wall_time = time,
                .step = takes_back ? step + 1 : std::max<int64_t>(step, 0),
                .session_log = std::move(entry)});

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -137,7 +138,9 @@ class CROCHET_EXPORT SummaryWriter {
   std::shared_ptr<EventFileWriter> events_;
   std::shared_ptr<JsonLinesWriter> json_lines_;
   // The step from which a session continues, until its start is written.
-  std::optional<int64_t> pending_start_;
+  int64_t pending_start_ = 0;
+  // Written under the mutex; write_start(), which is called in each step, reads it without.
+  std::atomic<bool> is_start_pending_ = false;
   // True if there may be values that a start invalidates; unset: not checked yet.
   std::optional<bool> has_history_;
   std::set<std::string, std::less<>> run_metadata_tags_;

@@ -37,9 +37,7 @@ class MonitoredSession::Call {
   // Throws: FailedPreconditionError within another call: the session might be gone when that one
   // continues.
   Call(MonitoredSession& owner, const char* what) : owner_(owner) {
-    if (owner.calling_ != nullptr)
-      throw FailedPreconditionError(
-          fmt::format("{} was called from within {} of the same session", what, owner.calling_));
+    if (owner.calling_ != nullptr) throw_nested(what);
     owner.calling_ = what;
   }
   ~Call() { owner_.calling_ = nullptr; }
@@ -47,6 +45,11 @@ class MonitoredSession::Call {
   Call& operator=(const Call&) = delete;
 
  private:
+  [[noreturn]] void throw_nested(const char* what) const {
+    throw FailedPreconditionError(
+        fmt::format("{} was called from within {} of the same session", what, owner_.calling_));
+  }
+
   MonitoredSession& owner_;
 };
 
@@ -276,14 +279,14 @@ void MonitoredSession::stop_if_finished() {
 
 FetchValues MonitoredSession::run(const Fetches& fetches, const Feeds& feeds,
                                   const RunOptions& options, RunMetadata* metadata) {
-  check_open("run");
+  if (closed_) throw_closed("run");
   const Call call(*this, "run");
   return stack_->run(fetches, feeds, options, metadata);
 }
 
 FetchValues MonitoredSession::run_once(const Fetches& fetches, const Feeds& feeds,
                                        const RunOptions& options, RunMetadata* metadata) {
-  check_open("run_with_hooks");
+  if (closed_) throw_closed("run_with_hooks");
   const Call call(*this, "run_with_hooks");
   return recoverable_ != nullptr ? recoverable_->run_once(fetches, feeds, options, metadata)
                                  : stack_->run(fetches, feeds, options, metadata);
@@ -302,8 +305,8 @@ int MonitoredSession::num_recoveries() const {
   return recoverable_ != nullptr ? recoverable_->num_recoveries() : 0;
 }
 
-void MonitoredSession::check_open(const char* what) const {
-  if (closed_) throw FailedPreconditionError(fmt::format("{} on a closed session", what));
+void MonitoredSession::throw_closed(const char* what) const {
+  throw FailedPreconditionError(fmt::format("{} on a closed session", what));
 }
 
 Session* MonitoredSession::engine_session() const {

@@ -140,7 +140,7 @@ class CROCHET_EXPORT MonitoredSession {
 
   template <typename StepFn>
   std::invoke_result_t<StepFn&, StepContext&> retry_step(StepFn& step_fn) {
-    check_open("run_step_fn");
+    if (closed_) throw_closed("run_step_fn");
     StepContext context(*this);
     while (true) {
       try {
@@ -161,7 +161,7 @@ class CROCHET_EXPORT MonitoredSession {
   void create_stack(Recovery recovery);
   FetchValues run_once(const Fetches& fetches, const Feeds& feeds, const RunOptions& options,
                        RunMetadata* metadata);
-  void check_open(const char* what) const;
+  [[noreturn]] void throw_closed(const char* what) const;
   std::unique_ptr<WrappedSession> create_life();
   void begin_hooks();
   void register_hook_state();

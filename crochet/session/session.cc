@@ -39,11 +39,9 @@ void Session::assign_variable(std::string_view name, const Tensor& value) {
   assign({&assignment, 1});
 }
 
-int64_t checked_global_step(int64_t step) {
-  if (step > kMaxGlobalStep || step < -kMaxGlobalStep)
-    throw FailedPreconditionError(
-        fmt::format("the global step: found {}, expected at most {}", step, kMaxGlobalStep));
-  return step;
+void internal::throw_invalid_global_step(int64_t step) {
+  throw FailedPreconditionError(
+      fmt::format("the global step: found {}, expected at most {}", step, kMaxGlobalStep));
 }
 
 int64_t global_step_value(const Tensor& value) {

@@ -83,9 +83,18 @@ class CROCHET_EXPORT Session {
 // room to add to a step, and to subtract from it, without overflow.
 inline constexpr int64_t kMaxGlobalStep = int64_t{1} << 60;
 
+namespace internal {
+
+[[noreturn]] CROCHET_EXPORT void throw_invalid_global_step(int64_t step);
+
+}  // namespace internal
+
 // Returns the step. Throws: FailedPreconditionError for a step above kMaxGlobalStep or below its
 // negative, as a damaged or foreign checkpoint may contain.
-CROCHET_EXPORT int64_t checked_global_step(int64_t step);
+inline int64_t checked_global_step(int64_t step) {
+  if (step > kMaxGlobalStep || step < -kMaxGlobalStep) internal::throw_invalid_global_step(step);
+  return step;
+}
 // The checked step in a fetched value of Graph::global_step(). Throws: as above, and
 // InvalidArgumentError for a tensor that is not a scalar int32 or int64.
 CROCHET_EXPORT int64_t global_step_value(const Tensor& value);

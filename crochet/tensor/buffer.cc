@@ -154,12 +154,9 @@ Buffer Buffer::borrow(std::span<const std::byte> bytes, Release release, void* c
   return buffer;
 }
 
-Buffer::Buffer(const Buffer& other) noexcept : block_(other.block_) {
-  if (block_ != nullptr) block_->references.fetch_add(1, std::memory_order_relaxed);
-}
+void Buffer::share() noexcept { block_->references.fetch_add(1, std::memory_order_relaxed); }
 
-Buffer::~Buffer() {
-  if (block_ == nullptr) return;
+void Buffer::release() noexcept {
   internal::scheduling_point();
   if (block_->references.fetch_sub(1, std::memory_order_acq_rel) == 1) block_->let_go();
 }

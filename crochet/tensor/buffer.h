@@ -40,13 +40,17 @@ class CROCHET_EXPORT Buffer {
   // that releases it. Throws: ResourceExhaustedError, without calling `release`.
   using Release = void (*)(void* context) noexcept;
   static Buffer borrow(std::span<const std::byte> bytes, Release release, void* context);
-  Buffer(const Buffer& other) noexcept;
+  Buffer(const Buffer& other) noexcept : block_(other.block_) {
+    if (block_ != nullptr) share();
+  }
   Buffer(Buffer&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
   Buffer& operator=(Buffer other) noexcept {
     std::swap(block_, other.block_);
     return *this;
   }
-  ~Buffer();
+  ~Buffer() {
+    if (block_ != nullptr) release();
+  }
 
   explicit operator bool() const { return block_ != nullptr; }
   size_t size() const;
@@ -64,6 +68,9 @@ class CROCHET_EXPORT Buffer {
  private:
   struct Block;
   explicit Buffer(Block* block) : block_(block) {}
+  // Add and remove a holder. Require: set.
+  void share() noexcept;
+  void release() noexcept;
 
   Block* block_ = nullptr;
 };

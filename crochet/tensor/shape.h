@@ -35,7 +35,9 @@ class CROCHET_EXPORT Shape {
       : Shape(std::span<const int64_t>(dimensions)) {}
   explicit Shape(std::span<const int64_t> dimensions);
 
-  Shape(const Shape& other) { assign(other.dimensions()); }
+  Shape(const Shape& other) : rank_(other.rank_), few_(other.few_) {
+    if (rank_ > kInlineRank) assign(other.dimensions());
+  }
   Shape(Shape&& other) noexcept
       : rank_(std::exchange(other.rank_, 0)), few_(other.few_), many_(std::move(other.many_)) {}
   Shape& operator=(const Shape& other) { return *this = Shape(other); }

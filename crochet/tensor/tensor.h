@@ -90,7 +90,7 @@ class CROCHET_EXPORT Tensor {
   void reset() {
     dtype_ = DType::kInvalid;
     shape_ = Shape();
-    buffer_ = Buffer();
+    if (buffer_) buffer_ = Buffer();
   }
 
   bool is_set() const { return dtype_ != DType::kInvalid; }
@@ -150,6 +150,7 @@ class CROCHET_EXPORT Tensor {
   // for another type or number of elements, and for a bool as flat() does.
   template <Element T>
   T scalar() const {
+    if (dtype_ == dtype_of<T> && shape_.rank() == 0 && !std::is_same_v<T, bool>) return single<T>();
     check_single();
     return flat<T>()[0];
   }
@@ -161,6 +162,11 @@ class CROCHET_EXPORT Tensor {
     T value;
     std::memcpy(&value, inline_, sizeof(T));
     return value;
+  }
+  // The same for writing.
+  template <Element T>
+  T& mutable_single() & {
+    return buffer_ ? mutable_flat<T>()[0] : *reinterpret_cast<T*>(inline_);
   }
   // The value of a tensor of exactly one element of any real type, as a double; a bool is 1 unless
   // its byte is 0. Throws: as scalar(), except for invalid bools.

@@ -299,6 +299,18 @@ static_assert(std::is_same_v<decltype(std::declval<Tensor>().shape()), Shape>);
 static_assert(std::is_same_v<decltype(std::declval<Tensor>().buffer()), Buffer>);
 static_assert(std::is_same_v<decltype(std::declval<Tensor&>().shape()), const Shape&>);
 
+TEST(TensorTest, WritesASingleElement) {
+  Tensor number = Tensor::scalar<int64_t>(1);
+  number.mutable_single<int64_t>() = 2;
+  EXPECT_EQ(number.scalar<int64_t>(), 2);
+  Tensor in_a_buffer = Tensor::over_buffer(DType::kInt64, {1}, Buffer(sizeof(int64_t)));
+  in_a_buffer.mutable_single<int64_t>() = 3;
+  const Tensor copy = in_a_buffer;
+  in_a_buffer.mutable_single<int64_t>() = 4;
+  EXPECT_EQ(copy.scalar<int64_t>(), 3) << "a shared element is copied before it is written";
+  EXPECT_EQ(in_a_buffer.scalar<int64_t>(), 4);
+}
+
 // A file or another library may store any byte for a bool.
 TEST(TensorTest, NeverReadsABoolThatIsNeitherTrueNorFalse) {
   for (const Shape& shape : {Shape{}, Shape{3}, Shape{100}}) {

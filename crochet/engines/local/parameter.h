@@ -40,28 +40,33 @@ template <>
 struct Parameter<const Tensor&> {
   static constexpr bool kWrites = false;
   static TensorSpec spec() { return {}; }
+  static bool admits(const Tensor&) { return true; }
   static const Tensor& get(const Tensor& tensor) { return tensor; }
 };
 
 template <>
 struct Parameter<Tensor> : Parameter<const Tensor&> {};
 
+// A parameter that is one number.
 template <Element T>
-struct Parameter<T> {
-  static constexpr bool kWrites = false;
+struct NumberParameter {
   static TensorSpec spec() { return {.dtype = dtype_of<T>, .num_elements = 1}; }
   static bool admits(const Tensor& tensor) {
     return tensor.dtype() == dtype_of<T> &&
            (tensor.shape().rank() == 0 || tensor.num_elements() == 1);
   }
+};
+
+template <Element T>
+struct Parameter<T> : NumberParameter<T> {
+  static constexpr bool kWrites = false;
   static T get(const Tensor& tensor) { return tensor.single<T>(); }
 };
 
 template <Element T>
-requires(!std::is_const_v<T>) struct Parameter<T&> {
+requires(!std::is_const_v<T>) struct Parameter<T&> : NumberParameter<T> {
   static constexpr bool kWrites = true;
-  static TensorSpec spec() { return {.dtype = dtype_of<T>, .num_elements = 1}; }
-  static T& get(Tensor& tensor) { return tensor.mutable_flat<T>()[0]; }
+  static T& get(Tensor& tensor) { return tensor.mutable_single<T>(); }
 };
 
 template <typename T, size_t kExtent>

@@ -47,9 +47,7 @@ FetchValues RecoverableSession::run_once(const Fetches& fetches, const Feeds& fe
   return values;
 }
 
-void RecoverableSession::check_open() const {
-  if (!inner_) throw FailedPreconditionError("the session is closed");
-}
+void RecoverableSession::throw_closed() { throw FailedPreconditionError("the session is closed"); }
 
 WrappedSession& RecoverableSession::open_inner() const {
   check_open();
@@ -78,9 +76,7 @@ void RecoverableSession::close() {
   }
 }
 
-void RecoverableSession::note_success() {
-  ++runs_;
-  if (recoveries_without_progress_ == 0) return;
+void RecoverableSession::note_progress() {
   const int64_t start = options_.start_step ? options_.start_step() : 0;
   if (start + runs_ > failed_step_) recoveries_without_progress_ = 0;
 }

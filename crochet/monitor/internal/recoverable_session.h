@@ -48,7 +48,9 @@ class CROCHET_EXPORT RecoverableSession final : public WrappedSession {
   FetchValues run_once(const Fetches& fetches, const Feeds& feeds, const RunOptions& options = {},
                        RunMetadata* metadata = nullptr);
   // Throws: FailedPreconditionError once this is closed.
-  void check_open() const;
+  void check_open() const {
+    if (!inner_) throw_closed();
+  }
   // For a handler of an error: makes a new session if the error is one to recover from, so that
   // the failed call can be repeated. Otherwise throws the error.
   void recover_or_rethrow();
@@ -60,11 +62,17 @@ class CROCHET_EXPORT RecoverableSession final : public WrappedSession {
   int num_recoveries() const { return num_recoveries_; }
 
  private:
+  [[noreturn]] static void throw_closed();
   WrappedSession& open_inner() const;
   // Throws `error` if it is not to be recovered from; otherwise makes a session.
   void recover(std::exception_ptr error);
   void wait_before_recovery(const std::exception_ptr& error);
-  void note_success();
+  void note_success() {
+    ++runs_;
+    if (recoveries_without_progress_ > 0) note_progress();
+  }
+  // Sets recoveries_without_progress_ to 0 once the session is past the failed step.
+  void note_progress();
 
   const Factory factory_;
   const RecoveryOptions options_;

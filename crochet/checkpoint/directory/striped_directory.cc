@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
+#include "crochet/base/log.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/io/path.h"
 #include "crochet/io/untrusted_file.h"
@@ -114,11 +115,17 @@ std::vector<std::string> StripedDirectory::find_unnamed(std::string_view basenam
   for (const std::string& name : directory_->list(path()))
     if (auto target = stored(join_path(path(), name))) named.insert(std::move(*target));
   for (const std::string& data_dir : data_dirs) {
-    if (owner_of(data_dir) != Owner::kThis) continue;
-    for (const std::string& name : files_.list(data_dir)) {
-      std::string stored = join_path(data_dir, name);
-      const bool is_unnamed = is_stored_filename(name, basename) && !named.contains(stored);
-      if (is_unnamed || is_temporary_state(name, kOwnerFile)) unnamed.push_back(std::move(stored));
+    try {
+      if (owner_of(data_dir) != Owner::kThis) continue;
+      for (const std::string& name : files_.list(data_dir)) {
+        std::string stored = join_path(data_dir, name);
+        const bool is_unnamed = is_stored_filename(name, basename) && !named.contains(stored);
+        if (is_unnamed || is_temporary_state(name, kOwnerFile))
+          unnamed.push_back(std::move(stored));
+      }
+    } catch (const Error& error) {  // Its files may be found next time.
+      log_warning(fmt::format("{}: leftovers of killed saves in {} cannot be found: {}", path(),
+                              data_dir, error.what()));
     }
   }
   return unnamed;

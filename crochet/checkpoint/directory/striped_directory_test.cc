@@ -206,6 +206,18 @@ TEST_F(StripedDirectoryTest, RefusesADiskThatIsNotMounted) {
   EXPECT_THAT(stored_in(disk(2)), IsEmpty());
 }
 
+TEST_F(StripedDirectoryTest, BeginsAlthoughADirectoryCannotBeExamined) {
+  Saver all = saver();
+  save(all, 1);
+  write(disk(1) + "/m-2.data-00000-of-00002.stored7");
+  fs::remove(disk(2) + "/.checkpoints_of");
+  fs::create_directory(disk(2) + "/.checkpoints_of");
+  LogCapture log;
+  remove_leftovers(FileSystem::posix(), run(), "m");
+  EXPECT_TRUE(log.contains("leftovers of killed saves in " + disk(2) + " cannot be found"));
+  EXPECT_THAT(stored_in(disk(1)), SizeIs(1));
+}
+
 TEST_F(StripedDirectoryTest, RefusesDirectoriesThatCannotBe) {
   const auto store_in = [&](const std::string& data_dir) {
     CheckpointDirectory::to_save_in(FileSystem::posix(), run(), {data_dir});

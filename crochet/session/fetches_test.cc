@@ -197,7 +197,8 @@ TEST_F(FetchesTest, CopiesShareListsMapsAndNames) {
   EXPECT_EQ(copy.as_name(), nullptr);
   EXPECT_EQ(*name.as_name(), "loss");
   const FetchValues values(FetchValues::List{FetchValues(Tensor::scalar(1.0f))});
-  const FetchValues same = values;
+  FetchValues same;
+  same = values;
   EXPECT_EQ(same.as_list(), values.as_list());
 }
 

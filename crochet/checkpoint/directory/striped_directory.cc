@@ -9,6 +9,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
+#include "crochet/base/random.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/io/path.h"
 #include "crochet/io/untrusted_file.h"
@@ -105,6 +106,7 @@ void StripedDirectory::store_in(const std::vector<std::string>& data_dirs) {
   }
   const std::lock_guard lock(mutex_);
   data_dirs_ = std::move(absolute);
+  if (!data_dirs_.empty()) next_ = random_number() % data_dirs_.size();
 }
 
 std::vector<std::string> StripedDirectory::find_unnamed(std::string_view basename) {
@@ -168,8 +170,7 @@ std::unique_ptr<WritableFile> StripedDirectory::create_large(const std::string& 
   {
     const std::lock_guard lock(mutex_);
     if (!data_dirs_.empty())
-      stored = join_path(data_dirs_[num_created_++ % data_dirs_.size()],
-                         stored_filename(base_name(path)));
+      stored = join_path(data_dirs_[next_++ % data_dirs_.size()], stored_filename(base_name(path)));
   }
   if (stored.empty()) return directory_->create_large(path, bytes);
   auto file = files_.create_large(stored, bytes);

@@ -87,7 +87,7 @@ class StripedDirectory final : public ForwardingDirectory {
 
   std::mutex mutex_;  // Guards what follows.
   std::vector<std::string> data_dirs_;
-  size_t num_created_ = 0;
+  size_t next_ = 0;  // At first any of them: ranks whose data is in one file do not use the same.
   std::set<std::string> unsynced_;  // Data directories.
 };
 

@@ -335,10 +335,14 @@ void Publisher::write_bundle(const CheckpointDirectory& directory, const std::st
   const Snapshot& snapshot = source.snapshot();
   if (options_.check_free_space && check == SpaceCheck::kRefuse)
     throw_if_full(directory.files(), prefix, bytes_of_checkpoint(snapshot));
+  // One file, since there are as many as ranks; but each rank uses all disks.
+  const int num_shards = options_.checkpoint_dirs.empty() ? 1 : options_.num_shards;
   const auto writer =
       new_checkpoint_writer(CheckpointFormat::kTensorBundle, directory.files(), prefix,
-                            {.expected_bytes = bytes_of_shards(snapshot, 1)});
-  add_all(*writer, source, selection_, 1);
+                            {.num_shards = num_shards,
+                             .expected_bytes = bytes_of_shards(snapshot, num_shards),
+                             .num_threads = std::min(options_.num_threads, num_shards)});
+  add_all(*writer, source, selection_, num_shards);
   writer->write_and_sync();
   snapshot.verify();
   writer->publish();

@@ -128,7 +128,8 @@ class Bench:
     if direction == "write":
       command += ["--fallocate=posix", "--end_fsync=1"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)["jobs"][0][direction]["runtime"] / 1000
+    # In milliseconds; 0 for few bytes.
+    return max(1, json.loads(done.stdout)["jobs"][0][direction]["runtime"]) / 1000
 
 
 def of_saves(result, what):

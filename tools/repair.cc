@@ -131,7 +131,9 @@ bool names_the_same(const CheckpointState& right, const std::optional<Checkpoint
   return paths == now->all_model_checkpoint_paths;
 }
 
-Outcome examine(FileSystem& files, const std::string& directory, const RepairOptions& options) {
+// `files` is the open directory, in which all but data on other disks is.
+Outcome examine(FileSystem& all_files, FileSystem& files, const std::string& directory,
+                const RepairOptions& options) {
   const std::vector<internal::FoundCheckpoint> found = internal::find_checkpoints(files, directory);
   Outcome outcome{.directory = directory, .basename = options.basename};
   if (outcome.basename.empty()) outcome.basename = only_basename(files, directory, found);
@@ -146,7 +148,7 @@ Outcome examine(FileSystem& files, const std::string& directory, const RepairOpt
     outcome.state = right_state(files, outcome, now);
     outcome.state_was_right = names_the_same(*outcome.state, now, directory);
   }
-  for (const std::string& path : list_leftovers(files, directory, outcome.basename))
+  for (const std::string& path : list_leftovers(all_files, directory, outcome.basename))
     outcome.leftovers.push_back({path});
   return outcome;
 }
@@ -242,7 +244,7 @@ int repair(const Context& context, const RepairOptions& options) {
   if (!options.dry_run) lock.emplace(files, *directory);
   auto opened = internal::CheckpointDirectory::find(files, *directory);
   if (!opened) throw NotFoundError(fmt::format("{}: no such directory", *directory));
-  Outcome outcome = examine(opened->files(), *directory, options);
+  Outcome outcome = examine(files, opened->files(), *directory, options);
   const bool had_work = has_work(outcome);
   if (!options.dry_run) carry_out(files, *opened, options, outcome);
   if (context.json())

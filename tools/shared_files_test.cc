@@ -108,6 +108,8 @@ TEST_F(SharedFilesTest, DiffReadsThem) {
 TEST(StripedFilesTest, CommandsKnowTheDisks) {
   MemoryFileSystem files;
   ScriptedGraph graph;
+  for (const char* const name : {"a", "b"})  // One in each file.
+    graph.variable(name, Tensor::from<float>(std::vector<float>(1000)));
   const auto session = graph.new_session("");
   Saver saver({.checkpoint_dirs = {"/disk1/run", "/disk2/run"}, .files = &files});
   for (int64_t step = 1; step <= 2; ++step) saver.save(*session, "run/m", step);

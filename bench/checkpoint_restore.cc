@@ -12,12 +12,7 @@
 //   checkpoint_restore --variables 100000 --bytes 1024000000
 //
 // Without fio there is no ratio.
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <chrono>
-#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -31,6 +26,9 @@
 
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/crochet.h"
+#include "page_cache.h"
+#include "random_arrays.h"
+#include "timing.h"
 
 using namespace crochet;
 
@@ -45,41 +43,19 @@ struct Options {
 };
 
 double seconds_of(const std::function<void()>& work) {
-  const auto start = std::chrono::steady_clock::now();
+  const double start = now();
   work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
-
-// Random mantissas, which a file system cannot compress.
-std::vector<float> random_floats(size_t size, uint64_t& seed) {
-  std::vector<float> values(size);
-  for (float& value : values) {
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    const auto bits = static_cast<uint32_t>(seed >> 41) | 0x3f800000u;
-    std::memcpy(&value, &bits, sizeof(value));
-  }
-  return values;
+  return now() - start;
 }
 
 void add_variables(local::Graph& graph, const Options& options) {
   uint64_t seed = 1;
   const size_t size = options.bytes / options.variables / sizeof(float);
-  for (size_t i = 0; i < options.variables; ++i)
-    graph.variable("v" + std::to_string(i), Tensor::from(random_floats(size, seed)));
-}
-
-void drop_from_page_cache(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY);
-  if (file < 0) return;
-  ::fdatasync(file);
-  ::posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
-  ::close(file);
+  std::vector<float> values(size);
+  for (size_t i = 0; i < options.variables; ++i) {
+    fill_randomly(values, seed);
+    graph.variable("v" + std::to_string(i), Tensor::from(values));
+  }
 }
 
 // Bytes per second; unset without fio.
@@ -110,7 +86,7 @@ nlohmann::json measure(const Options& options) {
   for (int shard = 0; shard < options.shards; ++shard)
     data.push_back(data_filename(prefix, shard, options.shards));
   const auto restore = [&] { saver.restore(*session, prefix); };
-  const auto drop = [&] { std::ranges::for_each(data, drop_from_page_cache); };
+  const auto drop = [&] { std::ranges::for_each(data, drop_file_from_page_cache); };
   std::vector<double> cold;
   std::vector<double> hot;
   std::vector<double> ratios;

@@ -48,7 +48,8 @@ std::vector<std::string> StripedDirectory::listed() {
 // The path remains if a backup was restored, the number if the directory was moved.
 StripedDirectory::Owner StripedDirectory::owner_of(const std::string& data_dir) {
   const std::vector<std::string> owner = lines_of(files_, join_path(data_dir, kOwnerFile));
-  if (owner.size() != 2) return Owner::kNone;
+  if (owner.empty()) return Owner::kNone;
+  if (owner.size() != 2) return Owner::kAnother;  // It cannot be read.
   const bool has_path = owner[0] == absolute_path(path());
   const bool has_number = owner[1] == fmt::format("{}", identity().number);
   if (has_path && has_number) return Owner::kThis;

@@ -224,6 +224,9 @@ TEST_F(StripedDirectoryTest, RefusesDirectoriesThatCannotBe) {
   };
   EXPECT_THAT([&] { store_in(run()); }, testing::Throws<InvalidArgumentError>());
   EXPECT_THAT([&] { store_in(disk(1) + "\nx"); }, testing::Throws<InvalidArgumentError>());
+  fs::create_directory(root_ / "marked");
+  write(root_ / "marked/.checkpoints_of");
+  EXPECT_THAT([&] { store_in(root_ / "marked"); }, testing::Throws<FailedPreconditionError>());
   write(root_ / "file");
   EXPECT_THROW(store_in(root_ / "file"), Error);
 }

@@ -39,18 +39,28 @@ EarlyStoppingMetric::EarlyStoppingMetric(MetricSource metric)
         fmt::format("EarlyStoppingHook: the source of \"{}\" is empty", name));
 }
 
-EarlyStoppingHook::EarlyStoppingHook(EarlyStoppingMetric metric, Rule rule,
+EarlyStoppingHook::EarlyStoppingHook(EarlyStoppingMetric metric,
                                      const EarlyStoppingOptions& options)
     : PeriodicHook(metric.value, {.every_steps = options.run_every_steps,
                                   .owner = "EarlyStoppingHook",
                                   .steps_option = "run_every_steps"}),
       metric_(std::move(metric)),
-      min_steps_(options.min_steps),
-      rule_(rule) {
+      min_steps_(options.min_steps) {
   internal::check_at_least("EarlyStoppingHook: min_steps", min_steps_, 0);
-  if (const auto* const patience = std::get_if<Patience>(&rule_))
-    internal::check_at_least("EarlyStoppingHook: max_steps", patience->max_steps, 1);
-  else if (std::isnan(std::get<Threshold>(rule_).value))
+}
+
+EarlyStoppingHook::EarlyStoppingHook(EarlyStoppingMetric metric, Patience patience,
+                                     const EarlyStoppingOptions& options)
+    : EarlyStoppingHook(std::move(metric), options) {
+  patience_ = patience;
+  internal::check_at_least("EarlyStoppingHook: max_steps", patience_->max_steps, 1);
+}
+
+EarlyStoppingHook::EarlyStoppingHook(EarlyStoppingMetric metric, Threshold threshold,
+                                     const EarlyStoppingOptions& options)
+    : EarlyStoppingHook(std::move(metric), options) {
+  threshold_ = threshold;
+  if (std::isnan(threshold_->value))
     throw InvalidArgumentError(
         fmt::format("EarlyStoppingHook: the threshold of {} is NaN", metric_.name));
 }
@@ -77,30 +87,30 @@ void EarlyStoppingHook::look(int64_t step, const FetchValues& values, SessionRun
   const auto point = newest(step, values);
   if (!point || point->step < min_steps_) return;
   const double value = point->value;
-  if (const auto* const patience = std::get_if<Patience>(&rule_))
-    return look_for_improvement(*patience, point->step, value, context);
-  const auto& [beyond, threshold] = std::get<Threshold>(rule_);
+  if (patience_) return look_for_improvement(point->step, value, context);
+  const auto& [beyond, threshold] = *threshold_;
   if (is_beyond(beyond, value, threshold))
     context.request_stop(fmt::format("{} is {:g}, {} than {:g}", metric_.name, value,
                                      beyond == Direction::kLower ? "lower" : "higher", threshold));
 }
 
-void EarlyStoppingHook::look_for_improvement(const Patience& patience, int64_t step, double value,
+void EarlyStoppingHook::look_for_improvement(int64_t step, double value,
                                              SessionRunContext& context) {
   // A first value that is NaN starts the count, but any number is an improvement.
   const bool first = best_step_ < 0 || (std::isnan(best_) && !std::isnan(value));
-  if (first || is_beyond(patience.better, value, best_)) {
+  if (first || is_beyond(patience_->better, value, best_)) {
     best_ = value;
     best_step_ = step;
   }
-  if (step - best_step_ >= patience.max_steps)
-    context.request_stop(fmt::format("no {} of {} since step {}, where it was {:g}",
-                                     patience.better == Direction::kLower ? "decrease" : "increase",
-                                     metric_.name, best_step_, best_));
+  if (step - best_step_ >= patience_->max_steps)
+    context.request_stop(
+        fmt::format("no {} of {} since step {}, where it was {:g}",
+                    patience_->better == Direction::kLower ? "decrease" : "increase", metric_.name,
+                    best_step_, best_));
 }
 
 SaveableMap EarlyStoppingHook::saveables() {
-  if (!std::holds_alternative<Patience>(rule_)) return {};
+  if (!patience_) return {};
   return {{"best", saveable_value(best_)}, {"best_step", saveable_value(best_step_)}};
 }
 

@@ -5,9 +5,9 @@
 #include <concepts>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 
 #include "crochet/base/export.h"
 #include "crochet/hooks/internal/periodic_hook.h"
@@ -58,11 +58,12 @@ class CROCHET_EXPORT EarlyStoppingHook final : public PeriodicHook {
     double value;
   };
 
-  using Rule = std::variant<Patience, Threshold>;
-
-  // Throws: InvalidArgumentError for a max_steps or run_every_steps below 1, a negative min_steps,
+  // Throw: InvalidArgumentError for a max_steps or run_every_steps below 1, a negative min_steps,
   // or a threshold that is NaN.
-  EarlyStoppingHook(EarlyStoppingMetric metric, Rule rule, const EarlyStoppingOptions& options);
+  EarlyStoppingHook(EarlyStoppingMetric metric, Patience patience,
+                    const EarlyStoppingOptions& options);
+  EarlyStoppingHook(EarlyStoppingMetric metric, Threshold threshold,
+                    const EarlyStoppingOptions& options);
 
   void after_create_session(Session& session, Coordinator& coordinator) override;
   SaveableMap saveables() override;
@@ -72,16 +73,19 @@ class CROCHET_EXPORT EarlyStoppingHook final : public PeriodicHook {
   int64_t best_step() const { return best_step_; }
 
  private:
+  EarlyStoppingHook(EarlyStoppingMetric metric, const EarlyStoppingOptions& options);
+
   // The point to check after a step; unset if the source has none, or no new one.
   std::optional<MetricPoint> newest(int64_t step, const FetchValues& values);
   void look(int64_t step, const FetchValues& values, SessionRunContext& context) override;
-  void look_for_improvement(const Patience& patience, int64_t step, double value,
-                            SessionRunContext& context);
+  void look_for_improvement(int64_t step, double value, SessionRunContext& context);
 
   EarlyStoppingMetric metric_;
   std::optional<int64_t> last_source_step_;  // Of the last point that was checked.
   int64_t min_steps_;
-  Rule rule_;
+  // One of the two is set.
+  std::optional<Patience> patience_;
+  std::optional<Threshold> threshold_;
   double best_ = std::numeric_limits<double>::quiet_NaN();
   int64_t best_step_ = -1;
 };

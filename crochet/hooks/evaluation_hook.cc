@@ -20,7 +20,8 @@ EvaluationHook::EvaluationHook(EvaluationHookOptions options)
                                      .steps_option = "every_n_steps",
                                      .secs_option = "every_n_secs"}),
       options_(std::move(options)),
-      writer_(options_.summary_writer) {
+      writer_(options_.summary_writer),
+      newest_(std::make_shared<Newest>()) {
   if (!options_.evaluate) throw InvalidArgumentError("EvaluationHook: evaluate is not set");
 }
 

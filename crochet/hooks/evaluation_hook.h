@@ -111,7 +111,7 @@ class CROCHET_EXPORT EvaluationHook final : public PeriodicHook {
   EvaluationHookOptions options_;
   std::shared_ptr<internal::RunGroup> group_;  // Of several ranks; otherwise null.
   std::shared_ptr<SummaryWriter> writer_;
-  std::shared_ptr<Newest> newest_ = std::make_shared<Newest>();  // Shared with metric sources.
+  std::shared_ptr<Newest> newest_;  // Shared with metric sources.
 };
 
 namespace internal {

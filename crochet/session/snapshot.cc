@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/session/snapshot.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "crochet/base/error.h"
@@ -18,6 +20,18 @@ Snapshot::Snapshot(std::vector<NamedTensor> tensors, std::shared_ptr<PendingCopi
 void Snapshot::add(NamedTensor tensor) {
   versions_.push_back(tensor.tensor.version());
   tensors_.push_back(std::move(tensor));
+}
+
+void Snapshot::add(std::shared_ptr<PendingCopies> copies) {
+  if (copies) copies_.push_back(std::move(copies));
+}
+
+std::vector<std::shared_ptr<PendingCopies>> Snapshot::take_copies() {
+  return std::exchange(copies_, {});
+}
+
+void Snapshot::wait() const {
+  for (const std::shared_ptr<PendingCopies>& copies : copies_) copies->wait();
 }
 
 const std::vector<NamedTensor>& Snapshot::readable() const {

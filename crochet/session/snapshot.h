@@ -57,9 +57,7 @@ class CROCHET_EXPORT Snapshot {
   void add(NamedTensor tensor);
 
   // Adds copies that fill some of the tensors; null if there are none.
-  void add(std::shared_ptr<PendingCopies> copies) {
-    if (copies) copies_.push_back(std::move(copies));
-  }
+  void add(std::shared_ptr<PendingCopies> copies);
 
   // The graph as bytes, for the `.meta` file of the checkpoint; null if there is none.
   void set_meta_graph(std::shared_ptr<const std::string> bytes) { meta_graph_ = std::move(bytes); }
@@ -80,7 +78,7 @@ class CROCHET_EXPORT Snapshot {
   uint64_t version_of(const Tensor& tensor) const;
 
   // For savers: nothing needs the elements any more. The copies that are not made yet need not be.
-  std::vector<std::shared_ptr<PendingCopies>> take_copies() { return std::exchange(copies_, {}); }
+  std::vector<std::shared_ptr<PendingCopies>> take_copies();
 
   // Waits until all copies are made. Throws the error that stopped a copy.
   const std::vector<NamedTensor>& tensors() const& {
@@ -104,9 +102,7 @@ class CROCHET_EXPORT Snapshot {
   }
 
  private:
-  void wait() const {
-    for (const std::shared_ptr<PendingCopies>& copies : copies_) copies->wait();
-  }
+  void wait() const;
 
   std::vector<NamedTensor> tensors_;
   std::vector<uint64_t> versions_;  // By tensor, when the snapshot was taken.

@@ -7,6 +7,8 @@
 
 namespace crochet::inline v0 {
 
+StoredParts::StoredParts() : StoredParts(Map()) {}
+
 StoredParts::StoredParts(Map parts, bool is_partial)
     : parts_(std::make_shared<const Map>(std::move(parts))), is_partial_(is_partial) {}
 

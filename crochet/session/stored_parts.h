@@ -30,7 +30,7 @@ class CROCHET_EXPORT StoredParts {
   };
   using Map = std::map<std::string, Part, std::less<>>;
 
-  StoredParts() : StoredParts(Map()) {}
+  StoredParts();
   // `parts` by their relative names; "" is the entry of the value itself.
   explicit StoredParts(Map parts, bool is_partial = false);
 

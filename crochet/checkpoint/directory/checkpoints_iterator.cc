@@ -35,6 +35,11 @@ bool is_readable(FileSystem& files, const std::string& prefix) {
   }
 }
 
+template <typename Value>
+bool contains(const std::vector<Value>& values, const Value& value) {
+  return std::ranges::find(values, value) != values.end();
+}
+
 }  // namespace
 
 CheckpointsIterator::CheckpointsIterator(std::string checkpoint_dir,
@@ -68,7 +73,7 @@ std::optional<std::string> CheckpointsIterator::next() {
     if (auto found = wait_for_new()) {
       last_time_ = clock_.now();
       std::string prefix = found->first;
-      returned_.insert(*std::move(found));
+      returned_.push_back(*std::move(found));
       return prefix;
     }
     if (is_over()) break;
@@ -105,13 +110,12 @@ std::vector<CheckpointsIterator::Identity> CheckpointsIterator::candidates() {
        list_checkpoints(files_, directory_, options_.checkpoint_basename))
     if (const auto time = internal::time_of_checkpoint(files_, prefix))  // Else removed meanwhile.
       candidates.emplace_back(prefix, *time);
-  const std::set<Identity> existing(candidates.begin(), candidates.end());
-  const auto is_gone = [&](const Identity& each) { return !existing.contains(each); };
+  const auto is_gone = [&](const Identity& each) { return !contains(candidates, each); };
   std::erase_if(returned_, is_gone);
   std::erase_if(damaged_, is_gone);
-  std::erase_if(candidates, [&](const Identity& each) { return damaged_.contains(each); });
+  std::erase_if(candidates, [&](const Identity& each) { return contains(damaged_, each); });
   if (options_.all_checkpoints) {
-    std::erase_if(candidates, [&](const Identity& each) { return returned_.contains(each); });
+    std::erase_if(candidates, [&](const Identity& each) { return contains(returned_, each); });
     std::ranges::reverse(candidates);
   }
   return candidates;
@@ -122,9 +126,9 @@ std::optional<CheckpointsIterator::Identity> CheckpointsIterator::find_new() {
   std::vector<Identity> left = candidates();
   while (!left.empty()) {
     const auto chosen = options_.which.is_newest() ? left.end() - 1 : best_of(left);
-    if (chosen == left.end() || returned_.contains(*chosen)) break;
+    if (chosen == left.end() || contains(returned_, *chosen)) break;
     if (is_readable(files_, chosen->first)) return *chosen;
-    damaged_.insert(*chosen);
+    damaged_.push_back(*chosen);
     left.erase(chosen);
   }
   const auto is_final = [this](const Identity& each) { return this->is_final(each); };

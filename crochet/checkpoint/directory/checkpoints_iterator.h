@@ -6,7 +6,6 @@
 #include <functional>
 #include <iterator>
 #include <optional>
-#include <set>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -89,8 +88,8 @@ class CROCHET_EXPORT CheckpointsIterator {
   const CheckpointsIteratorOptions options_;
   FileSystem& files_;  // Not owned.
   Clock& clock_;       // Not owned.
-  std::set<Identity> returned_;
-  std::set<Identity> damaged_;
+  std::vector<Identity> returned_;
+  std::vector<Identity> damaged_;
   bool has_all_ = false;  // As far as final_step.
   std::optional<Clock::TimePoint> last_time_;
 };

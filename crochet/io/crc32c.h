@@ -18,6 +18,8 @@ CROCHET_EXPORT uint32_t crc32c(std::string_view data);
 // The crc of the bytes that `crc` was computed from, followed by `data`;
 // extend_crc32c(0, data) is crc32c(data).
 CROCHET_EXPORT uint32_t extend_crc32c(uint32_t crc, std::span<const std::byte> data);
+// The crc of bytes with `crc` followed by `num_bytes` bytes with the crc `next`.
+CROCHET_EXPORT uint32_t combine_crc32c(uint32_t crc, uint32_t next, uint64_t num_bytes);
 
 // Checksums are stored masked, since the crc of bytes that contain crcs is weak.
 // The constant is LevelDB's. mask_crc32c(0xe3069283) is 0xc78ab0e5.

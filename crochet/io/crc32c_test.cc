@@ -75,6 +75,18 @@ TEST(Crc32cTest, AcceptsLengthsBeyondAnInt) {
   ::munmap(zeros, length);
 }
 
+TEST(Crc32cTest, CombinesWhatIsComputedInParts) {
+  const std::string bytes = random_bytes(100);
+  const auto all = std::as_bytes(std::span(bytes));
+  for (size_t cut = 0; cut <= all.size(); ++cut)
+    EXPECT_EQ(combine_crc32c(extend_crc32c(7, all.first(cut)), crc32c(all.subspan(cut)),
+                             all.size() - cut),
+              extend_crc32c(7, all));
+  const std::string zeros((size_t{1} << 22) + 1, '\0');
+  EXPECT_EQ(combine_crc32c(7, crc32c(zeros), zeros.size()),
+            extend_crc32c(7, std::as_bytes(std::span(zeros))));
+}
+
 TEST(Crc32cTest, Masks) {
   static_assert(mask_crc32c(0xe3069283) == 0xc78ab0e5);
   for (const uint32_t crc : {0u, 1u, 0xe3069283u, 0xffffffffu}) {

@@ -64,6 +64,8 @@ uint32_t WritableFile::append_read_with_crc32c(uint32_t crc, size_t num_bytes,
   return crc;
 }
 
+void WritableFile::append(std::string_view text) { append(std::as_bytes(std::span(text))); }
+
 uint32_t WritableFile::append_with_crc32c(uint32_t crc, std::span<const std::byte> data) {
   do {  // Also for empty data, so that a closed file throws.
     const auto chunk = data.first(std::min(data.size(), kChunkBytes));

@@ -27,7 +27,7 @@ class CROCHET_EXPORT WritableFile {
 
   // Appends all of `data`; a short write is completed or is an error.
   virtual void append(std::span<const std::byte> data) = 0;
-  void append(std::string_view text) { append(std::as_bytes(std::span(text))); }
+  void append(std::string_view text);
   // Appends, and returns `crc` extended by the bytes, as extend_crc32c() does: a file that copies
   // the bytes can compute it on the way.
   virtual uint32_t append_with_crc32c(uint32_t crc, std::span<const std::byte> data);

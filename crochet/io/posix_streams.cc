@@ -20,6 +20,7 @@
 #include "crochet/io/errno_error.h"
 #include "crochet/io/open_file.h"
 #include "crochet/io/page_cache.h"
+#include "crochet/io/parallel_read.h"
 
 namespace crochet::inline v0 {
 namespace {
@@ -51,17 +52,29 @@ class BufferedReadStream final : public ReadStream {
   }
 
   void read(std::span<std::byte> destination) override {
-    while (!destination.empty()) {
-      announce();
-      const auto chunk = destination.first(std::min<uint64_t>(destination.size(), kAheadBytes / 2));
-      file_.read_at(next_, chunk);
-      next_ += chunk.size();
-      destination = destination.subspan(chunk.size());
-    }
+    for_each_chunk(destination, [this](std::span<std::byte> chunk) {
+      internal::read_in_parallel(file_, next_, chunk);
+    });
+  }
+  uint32_t read_with_crc32c(uint32_t crc, std::span<std::byte> destination) override {
+    for_each_chunk(destination, [&](std::span<std::byte> chunk) {
+      crc = internal::read_in_parallel_with_crc32c(file_, next_, crc, chunk);
+    });
+    return crc;
   }
   void skip(uint64_t num_bytes) override { next_ += num_bytes; }
 
  private:
+  template <typename Read>
+  void for_each_chunk(std::span<std::byte> destination, const Read& read) {
+    while (!destination.empty()) {
+      announce();
+      const auto chunk = destination.first(std::min<uint64_t>(destination.size(), kAheadBytes / 2));
+      read(chunk);
+      next_ += chunk.size();
+      destination = destination.subspan(chunk.size());
+    }
+  }
   void announce() {
     // Half at a time, so that announced bytes are always left to read.
     if (announced_ >= end_ || announced_ > next_ + kAheadBytes / 2) return;

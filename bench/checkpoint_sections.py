@@ -23,6 +23,8 @@ from saving_bench import (GIB, KINDS, MEASURED_SAVES, MIB, NAMES, Bench, Missing
 
 MEMORY = "/dev/shm"
 SAVE_OF_A_KILL = 20  # Steps from a save to the next one, in the run that is killed.
+SECONDS_AFTER_A_SAVE = 0.3  # Until the kill.
+HUGE_PAGES = ["env", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1"]  # Before a program: for its arrays.
 SECONDS_TO_A_SAVE = 120
 STEPS_AFTER_A_KILL = 6
 
@@ -226,6 +228,9 @@ def killed_after_a_save(command, directory):
           raise Missing(f"{os.path.basename(command[0])}: it saved nothing")
         time.sleep(0.005)
       drop_from_page_cache(directory)
+      # The run removes the older checkpoint after that, and cannot end in the middle of it. Few kills
+      # come at this moment.
+      time.sleep(SECONDS_AFTER_A_SAVE)
     finally:
       killed = time.monotonic()
       process.kill()
@@ -251,22 +256,28 @@ def kill_section(bench, options):
   """The time from the kill of a run to the end of the first new step of the next one."""
   parts = ("ends", "starts", "allocates", "restores", "prepares", "first step")
   disk, memory, control = "from the disk", "from memory", "without a checkpoint"
+  huge = ", huge pages"
   results = collections.defaultdict(list)
   loads = []
   for i in range(options.rounds):
     progress(f"kills, round {i + 1} of {options.rounds}")
     with tempfile.TemporaryDirectory(prefix="crochet-", dir=MEMORY) as directory:
-      for name, place in ((disk, bench), (memory, elsewhere(bench, options, directory))):
+      memory_bench = elsewhere(bench, options, directory)
+      for name, place, prefix in ((disk, bench, []), (memory, memory_bench, []),
+                                  (disk + huge, bench, HUGE_PAGES), (memory + huge, memory_bench, HUGE_PAGES)):
         run_in = place.empty_directory()
-        command = place.command("kill_to_step", options.size, 64)
+        command = prefix + place.command("kill_to_step", options.size, 64)
         killed, ended = killed_after_a_save(command + ["--save-steps", str(SAVE_OF_A_KILL)], run_in)
         result = resumed(command)
         if not result["resumed_from"]:
           raise Missing("kill_to_step: it did not resume")
         results[name].append({"ends": ended - killed, **result})
-    bench.empty_directory()
-    results[control].append(
-        {"ends": 0, **resumed(bench.command("kill_to_step", options.size, 64) + ["--save-steps", "0"])})
+        place.empty_directory()
+    for name, prefix in ((control, []), (control + huge, HUGE_PAGES)):
+      bench.empty_directory()
+      results[name].append({
+          "ends": 0,
+          **resumed(prefix + bench.command("kill_to_step", options.size, 64) + ["--save-steps", "0"])})
     loads.append(os.getloadavg()[0])
 
   def beyond_a_step(result):
@@ -283,12 +294,15 @@ def kill_section(bench, options):
     lines.append(f"| {name} | " + " | ".join(ms(value) for value in values) + " |")
   rows = [(f"kill to the end of the first new step, less a step, {disk}",
            [beyond_a_step(r) for r in results[disk]], 1, False),
+          (f"the same {disk}{huge}", [beyond_a_step(r) for r in results[disk + huge]], 1, False),
           (f"the same {memory}", [beyond_a_step(r) for r in results[memory]], 0.3, False),
+          (f"the same {memory}{huge}", [beyond_a_step(r) for r in results[memory + huge]], 0.3, False),
           *((f"crochet's part of it: restores and prepares, {name}",
              [r["restores"] + r["prepares"] for r in results[name]], None, False)
-            for name in (disk, memory)),
-          (f"the program's own part of it: from its start, {control}",
-           [beyond_a_step(r) for r in results[control]], None, False)]
+            for name in (disk, memory, disk + huge, memory + huge)),
+          *((f"the program's own part of it: from its start, {name}",
+             [beyond_a_step(r) for r in results[name]], None, False)
+            for name in (control, control + huge))]
   return lines + ["", *claims_table(rows, title="seconds")]
 
 

@@ -85,7 +85,9 @@ class Bench:
     return self.run_crochet(["--kind", kind, "--shards", str(shards)], size, variables, saves)
 
   def libtorch(self, arguments, size):
-    return self._run([os.path.join(self._options.bin, "libtorch_checkpoint"), "--quiet", "3"] + arguments,
+    # Debian's LibTorch does not tell OpenBLAS how many threads it has been given.
+    return self._run(["env", "OPENBLAS_NUM_THREADS=1", os.path.join(self._options.bin, "libtorch_checkpoint"),
+                      "--quiet", "3"] + arguments,
                      size, 300, FIRST_SAVES["crochet"] + MEASURED_SAVES["crochet"])
 
   def snapshots(self):

@@ -78,7 +78,7 @@ def claims(results, pairs):
                   lost_copies(results["disk"]), None, False))
   if any(any(results[name]) for name in PEERS):
     rows += [(f"time lost by {NAMES[kind]} / by the best peer",
-              [lost(results[kind][i]) / max(best_peer(results, i, lost), 0.001) for i in rounds],
+              [lost(results[kind][i]) / best_peer(results, i, lost) for i in rounds],
               0.2, False) for kind in KINDS]
     for what, name in (("alone", "alone"), ("beside training", "replace")):
       rows.append((f"rate of a durable save {what} / the fastest peer's",

@@ -165,8 +165,11 @@ def best_peer(results, i, what, peers=PEERS):
 
 
 def lost(result):
-  """The time lost, in seconds; a difference below a millisecond is noise."""
-  return max(of_saves(result, "lost_s"), 0.001)
+  """The time lost, in seconds: at least that for which a save blocks, and a millisecond.
+
+  Steps that vary by more than a save loses may come out as less.
+  """
+  return max(of_saves(result, "lost_s"), of_saves(result, "blocked_s"), 0.001)
 
 
 def lost_copies(rounds):

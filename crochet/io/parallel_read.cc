@@ -29,13 +29,19 @@ struct Part {
   std::exception_ptr error = nullptr;
 };
 
+size_t num_parts(size_t num_bytes) {
+  const size_t most = std::min(num_bytes / kMinPartBytes, kMaxThreads);
+  if (most < 2) return 1;  // To ask for the number of cores would take longer than a small read.
+  return std::clamp<size_t>(std::thread::hardware_concurrency(), 1, most);
+}
+
 std::vector<Part> parts_of(uint64_t offset, std::span<std::byte> destination) {
-  const size_t cores = std::clamp<size_t>(std::thread::hardware_concurrency(), 1, kMaxThreads);
-  const size_t number = std::clamp<size_t>(destination.size() / kMinPartBytes, 1, cores);
+  const size_t number = num_parts(destination.size());
+  const size_t size = destination.size() / number;
   std::vector<Part> parts;
   for (size_t i = 0; i < number; ++i) {
-    const size_t begin = destination.size() / number * i;
-    const size_t end = i + 1 == number ? destination.size() : destination.size() / number * (i + 1);
+    const size_t begin = size * i;
+    const size_t end = i + 1 == number ? destination.size() : begin + size;
     parts.push_back({offset + begin, destination.subspan(begin, end - begin)});
   }
   return parts;
@@ -53,11 +59,13 @@ void for_each_part(std::vector<Part>& parts, const Read& read) {
   };
   {
     std::vector<Thread> threads;
-    for (auto part = parts.begin() + 1; part != parts.end(); ++part) try {
-        threads.emplace_back("reading", [&attempt, part] { attempt(*part); });
+    for (size_t i = 1; i < parts.size(); ++i) {
+      try {
+        threads.emplace_back("reading", [&attempt, &part = parts[i]] { attempt(part); });
       } catch (const ResourceExhaustedError&) {
-        attempt(*part);
+        attempt(parts[i]);
       }
+    }
     attempt(parts.front());
   }
   for (const Part& part : parts)

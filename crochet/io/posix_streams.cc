@@ -25,8 +25,6 @@
 namespace crochet::inline v0 {
 namespace {
 
-// Smaller parts are read plainly in less time than it takes to set up a ring.
-constexpr uint64_t kMinDirectBytes = uint64_t{1} << 20;
 // If a larger fraction is in memory, plain reads are faster: measured at twice the rate of direct
 // reads for cached pages, and half of it for others.
 constexpr double kMostlyCached = 0.65;
@@ -34,6 +32,10 @@ constexpr double kMostlyCached = 0.65;
 // 16 concurrent reads of 1 MiB keep a disk busy all the time. A restore uses at most two rings.
 constexpr size_t kNumBlocks = 16;
 constexpr size_t kBlockBytes = size_t{1} << 20;
+
+// Parts that are smaller than a ring are read plainly: where memory is fragmented, a ring takes 5
+// to 40 ms to set up.
+constexpr uint64_t kMinDirectBytes = kNumBlocks * kBlockBytes;
 
 // How far ahead the system is asked to read: enough to keep a disk busy.
 constexpr uint64_t kAheadBytes = uint64_t{16} << 20;

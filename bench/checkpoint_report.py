@@ -224,6 +224,9 @@ def draw(scale, directory):
           ("restored cold after, s", lambda r: r["restore_s"]),
           ("memory beyond the state, MiB", lambda r: max(r["extra_memory"] / MIB, 0.1)))
   labels = {"bytes": "bytes of state", "variables": "variables", "shards": "data files"}
+  # First the dark ones, then the light ones: there are more series than colors of the usual cycle.
+  tones = plt.get_cmap("tab20").colors
+  colors = dict(zip(("crochet", *PEERS), tones[::2] + tones[3::2]))
   paths = []
   for axis, series in scale.items():
     figure, plots = plt.subplots(2, 2, figsize=(11, 7.5), constrained_layout=True)
@@ -233,6 +236,7 @@ def draw(scale, directory):
         xs = [x for x, _ in points]
         plot.plot(xs, [value(r) for _, r in points], marker="o", markersize=4,
                   linewidth=2.5 if name == "crochet" else 1.2,
+                  color=colors[name],
                   label=name if name == "crochet" else NAMES[name])
       plot.set(xscale="log", yscale="log", xlabel=labels[axis], title=title)
       plot.grid(True, which="major", alpha=0.3)

@@ -6,6 +6,8 @@
 #include "tests/groups/sharded_state.h"
 
 #include <map>
+#include <memory>
+#include <numeric>
 #include <random>
 #include <string>
 #include <utility>
@@ -15,12 +17,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "crochet/testing/wait_until.h"
+
 namespace crochet {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::Optional;
 
 TEST_F(ShardedStateTest, ACheckpointHasTheWholeArray) {
@@ -68,6 +74,107 @@ TEST_F(ShardedStateTest, EachRankUsesAllDisks) {
   expect_all_end_at(run(3, 15, on_two_disks), 15);
   expect_checkpoint(15);
   EXPECT_THAT(leftovers(), IsEmpty());
+}
+
+// Beside the field, which changes in each step, an array that never changes.
+class FrozenArrayTest : public ShardedStateTest {
+ protected:
+  static constexpr int64_t kElements = int64_t{128} << 10;
+  static constexpr uint64_t kBytes = kElements * sizeof(double);
+  static constexpr uint64_t kCapacity = 100 * kBytes;
+
+  FrozenArrayTest() { files_.set_capacity(kCapacity); }
+
+  std::function<void(RankProgram&)> add_array(int max_to_keep = 20, bool share = true) {
+    return [this, max_to_keep, share](RankProgram& program) {
+      program.options.max_to_keep = max_to_keep;
+      program.options.share_unchanged = share;
+      const Rows rows = rows_of(program.rank(), program.group.size(), kElements);
+      const auto array = std::make_shared<std::vector<double>>(static_cast<size_t>(rows.count));
+      std::iota(array->begin(), array->end(), static_cast<double>(rows.first) + first_element_);
+      program.track = [array, rows](Loop& loop) {
+        loop.track("frozen", sharded(*array, {.full_shape = {kElements}, .offset = {rows.first}}));
+      };
+    };
+  }
+
+  // Four ranks make 20 steps; `change` is called after the tenth step's checkpoint was published
+  // and before the next save.
+  std::vector<RankOutcome> run_with_change_of_10(const std::function<void()>& change) {
+    return run(4, 20, [&](RankProgram& program) {
+      add_array()(program);
+      if (program.rank() != 0) return;
+      program.body = [&](Step& step) {
+        if (step.number() != 13) return;
+        wait_until("the checkpoint of step 10",
+                   [&] { return files_.exists("run/model.ckpt-10.index"); });
+        change();
+      };
+    });
+  }
+
+  void expect_whole(int64_t step) {
+    SCOPED_TRACE(step);
+    expect_checkpoint(step);
+    const CheckpointReader reader(fmt::format("run/model.ckpt-{}", step), files_);
+    reader.verify();
+    const Tensor array = reader.read("frozen");
+    ASSERT_EQ(array.shape(), Shape{kElements});
+    for (int64_t i = 0; i < kElements; ++i)
+      ASSERT_EQ(array.flat<double>()[static_cast<size_t>(i)],
+                static_cast<double>(i) + first_element_);
+  }
+
+  // How many times the array is stored, about.
+  double times_stored() {
+    return static_cast<double>(kCapacity - files_.free_bytes("run")) / static_cast<double>(kBytes);
+  }
+
+  double first_element_ = 0;
+};
+
+// The second checkpoint has it again: only then are the checksums of new copies known.
+TEST_F(FrozenArrayTest, IsStoredTwiceInManyCheckpoints) {
+  expect_all_end_at(run(4, 40, add_array()), 40);
+  ASSERT_EQ(checkpoints().size(), 9);
+  EXPECT_LT(times_stored(), 2.5);
+  for (int64_t step = 0; step <= 40; step += 5) expect_whole(step);
+  EXPECT_THAT(leftovers(), IsEmpty());
+  EXPECT_THAT(log_.lines(), Not(Contains(HasSubstr("shared"))));
+}
+
+TEST_F(FrozenArrayTest, IsStoredOnceIfOneCheckpointIsKept) {
+  expect_all_end_at(run(3, 40, add_array(/*max_to_keep=*/1)), 40);
+  EXPECT_LT(times_stored(), 1.5);
+  expect_whole(40);
+  EXPECT_THAT(leftovers(), IsEmpty());
+}
+
+TEST_F(FrozenArrayTest, IsWrittenEachTimeIfNothingIsToBeShared) {
+  expect_all_end_at(run(4, 20, add_array(/*max_to_keep=*/20, /*share=*/false)), 20);
+  EXPECT_GE(times_stored(), 5);
+  expect_whole(20);
+}
+
+TEST_F(FrozenArrayTest, IsWrittenAgainIfTheCheckpointBeforeIsGone) {
+  const auto remove = [this] { files_.remove("run/model.ckpt-10.index"); };
+  expect_all_end_at(run_with_change_of_10(remove), 20);
+  for (const int64_t step : {0, 5, 15, 20}) expect_whole(step);
+  EXPECT_THAT(log_.lines(), Contains(HasSubstr("nothing of run/model.ckpt-10 is shared")));
+}
+
+TEST_F(FrozenArrayTest, IsWrittenAgainIfTheCheckpointBeforeWasReplaced) {
+  directory_ = "other";
+  first_element_ = 1;
+  expect_all_end_at(run(4, 10, add_array()), 10);
+  directory_ = "run";
+  first_element_ = 0;
+  const auto replace = [this] {
+    for (const std::string& name : files_.list("other"))
+      if (name.starts_with("model.ckpt-10.")) files_.rename("other/" + name, "run/" + name);
+  };
+  expect_all_end_at(run_with_change_of_10(replace), 20);
+  for (const int64_t step : {0, 5, 15, 20}) expect_whole(step);
 }
 
 TEST_F(ShardedStateTest, OneRankStoresAnArrayAsAnyOther) {

@@ -20,6 +20,7 @@
 #include "crochet/checkpoint/file/index_file.h"
 #include "crochet/checkpoint/file/new_checkpoint_writer.h"
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
+#include "crochet/checkpoint/layout/slice_key.h"
 #include "crochet/checkpoint/saver/external_bundle.h"
 #include "crochet/checkpoint/saver/rank_parts.h"
 #include "crochet/checkpoint/saver/save_source.h"
@@ -58,6 +59,14 @@ std::vector<uint64_t> bytes_of_shards(const Snapshot& snapshot, int num_shards,
   return bytes;
 }
 
+// Where a value is stored: one that is listed with a slice there, or else as a part of the ranks.
+VariableSelection::Place place_of(const std::string& name, const SaveSource& source,
+                                  const VariableSelection& selection) {
+  VariableSelection::Place place = selection.place_of(name);
+  if (place.slice == nullptr) place.slice = source.place_of(name);
+  return place;
+}
+
 void add_all(CheckpointWriter& writer, const SaveSource& source, const VariableSelection& selection,
              int num_shards, const UnchangedValues& unchanged = {}) {
   const Snapshot& snapshot = source.snapshot();
@@ -74,9 +83,7 @@ void add_all(CheckpointWriter& writer, const SaveSource& source, const VariableS
       done += tensor.num_bytes();
       if (in_place) added.read = snapshot.pending(tensor);
     }
-    const auto [key, listed_slice] = selection.place_of(name);
-    const SaveSliceInfo* const slice =
-        listed_slice != nullptr ? listed_slice : source.place_of(name);
+    const auto [key, slice] = place_of(name, source, selection);
     if (slice == nullptr)
       writer.add(key, added);
     else
@@ -258,7 +265,8 @@ void Publisher::make_durable(Target& target, const SaveSource& source, SavePromi
   if (options_.check_free_space && check == SpaceCheck::kRefuse)
     throw_if_full(target.files(), target.prefix, needed);
   try {
-    const auto writer = new_writer(target, snapshot, unchanged);
+    const auto writer = new_writer(target.files(), target.prefix, options_.num_shards,
+                                   target.stored, snapshot, unchanged);
     add_all(*writer, source, selection_, options_.num_shards, unchanged);
     writer->write();
     promise.reach(SaveStage::kWritten);
@@ -287,25 +295,27 @@ bool Publisher::shares() const {
   return options_.share_unchanged && options_.format == CheckpointFormat::kTensorBundle;
 }
 
-std::unique_ptr<CheckpointWriter> Publisher::new_writer(const Target& target,
+std::unique_ptr<CheckpointWriter> Publisher::new_writer(FileSystem& files,
+                                                        const std::string& prefix, int num_shards,
+                                                        StoredValues& stored,
                                                         const Snapshot& snapshot,
                                                         UnchangedValues& unchanged) const {
   const auto make = [&] {
     return new_checkpoint_writer(
-        options_.format, target.files(), target.prefix,
-        {.num_shards = options_.num_shards,
-         .expected_bytes = bytes_of_shards(snapshot, options_.num_shards, unchanged),
+        options_.format, files, prefix,
+        {.num_shards = num_shards,
+         .expected_bytes = bytes_of_shards(snapshot, num_shards, unchanged),
          .linked_files = unchanged.files,
-         .num_threads = options_.num_threads});
+         .num_threads = std::min(options_.num_threads, num_shards)});
   };
   if (unchanged.files.empty()) return make();
   try {
     return make();
   } catch (const Error& error) {
-    log_warning(fmt::format("{} shares no bytes with the checkpoint before it: {}", target.prefix,
-                            error.what()));
+    log_warning(
+        fmt::format("{} shares no bytes with the checkpoint before it: {}", prefix, error.what()));
   }
-  target.stored.note_refused_links();
+  stored.note_refused_links();
   unchanged = {};
   return make();
 }
@@ -315,7 +325,8 @@ void Publisher::collect_parts(Target& target, const SaveSource& source, SaveProm
                               SpaceCheck check) {
   RankParts& parts = *source.parts();
   parts.throw_if_failed();
-  if (!parts.is_complete()) write_bundle(target.directory, parts.own_prefix(), source, check);
+  if (!parts.is_complete())
+    write_bundle(target.directory, parts.own_prefix(), target.prefix, source, check);
   if (parts.merged() == nullptr) parts.collect(clock_);
   adopt_files(target, *parts.merged(), source.snapshot(), promise);
 }
@@ -325,27 +336,34 @@ void Publisher::write_part(const SaveSource& source, SavePromise& promise, Space
   promise.begin_attempt();
   const auto directory = CheckpointDirectory::to_save_in(files_, directory_of(source.part_prefix()),
                                                          options_.checkpoint_dirs);
-  write_bundle(directory, source.part_prefix(), source, check);
+  write_bundle(directory, source.part_prefix(),
+               join_path(directory_of(source.part_prefix()), base_name(promise.ticket().prefix())),
+               source, check);
   promise.reach(SaveStage::kDurable);
   promise.publish(source.part_prefix());
 }
 
 void Publisher::write_bundle(const CheckpointDirectory& directory, const std::string& prefix,
-                             const SaveSource& source, SpaceCheck check) const {
+                             const std::string& checkpoint, const SaveSource& source,
+                             SpaceCheck check) {
   const Snapshot& snapshot = source.snapshot();
+  FileSystem& files = directory.files();
+  UnchangedValues unchanged;
+  if (shares()) unchanged = stored_.find_unchanged(files, directory_of(prefix), snapshot);
   if (options_.check_free_space && check == SpaceCheck::kRefuse)
-    throw_if_full(directory.files(), prefix, bytes_of_checkpoint(snapshot));
+    throw_if_full(files, prefix, bytes_of_checkpoint(snapshot) - unchanged.num_bytes);
   // One file, since there are as many as ranks; but each rank uses all disks.
   const int num_shards = options_.checkpoint_dirs.empty() ? 1 : options_.num_shards;
-  const auto writer =
-      new_checkpoint_writer(CheckpointFormat::kTensorBundle, directory.files(), prefix,
-                            {.num_shards = num_shards,
-                             .expected_bytes = bytes_of_shards(snapshot, num_shards),
-                             .num_threads = std::min(options_.num_threads, num_shards)});
-  add_all(*writer, source, selection_, num_shards);
+  const auto writer = new_writer(files, prefix, num_shards, stored_, snapshot, unchanged);
+  add_all(*writer, source, selection_, num_shards, unchanged);
   writer->write_and_sync();
   snapshot.verify();
   writer->publish();
+  if (!shares()) return;
+  stored_.replace_part(checkpoint, *writer, snapshot, [&](std::string_view name) {
+    const auto [key, slice] = place_of(std::string(name), source, selection_);
+    return slice == nullptr ? key : slice_key(key, slice->slice);
+  });
 }
 
 void Publisher::adopt_files(Target& target, ExternalBundle& external, const Snapshot& snapshot,

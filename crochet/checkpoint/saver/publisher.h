@@ -113,9 +113,11 @@ class Publisher {
                     SpaceCheck check);
   // True if checkpoints share the values that did not change.
   bool shares() const;
-  // Links the files that have the unchanged values. If that fails, empties `unchanged`, so that all
-  // values are written.
-  std::unique_ptr<CheckpointWriter> new_writer(const Target& target, const Snapshot& snapshot,
+  // The writer of a checkpoint, or of a part of one, in as many data files. Links the files that
+  // have the unchanged values. If that fails, empties `unchanged`, so that all values are written.
+  std::unique_ptr<CheckpointWriter> new_writer(FileSystem& files, const std::string& prefix,
+                                               int num_shards, StoredValues& stored,
+                                               const Snapshot& snapshot,
                                                UnchangedValues& unchanged) const;
   // The same for files written by the graph's own operations, or by the ranks.
   void adopt_files(Target& target, ExternalBundle& external, const Snapshot& snapshot,
@@ -125,8 +127,9 @@ class Publisher {
                      SpaceCheck check);
   // Writes another rank's part of it.
   void write_part(const SaveSource& source, SavePromise& promise, SpaceCheck check);
+  // `prefix` is that of the part of `checkpoint`.
   void write_bundle(const CheckpointDirectory& directory, const std::string& prefix,
-                    const SaveSource& source, SpaceCheck check) const;
+                    const std::string& checkpoint, const SaveSource& source, SpaceCheck check);
   // Writes the sidecar and the meta graph.
   void write_notes(Target& target, const Snapshot& snapshot, int64_t step, const Written& written);
   void note_published(Target& target);

@@ -14,7 +14,9 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/log.h"
+#include "crochet/checkpoint/bundle/bundle_index.h"
 #include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/checkpoint/layout/stored_tensor.h"
 #include "crochet/io/path.h"
 
 namespace crochet::inline v0::internal {
@@ -93,13 +95,38 @@ UnchangedValues StoredValues::find_unchanged(FileSystem& files, const std::strin
         value_of(named, snapshot, known == values_.end() ? nullptr : &known->second, is_unchanged));
     if (is_unchanged) unchanged.push_back(named.name);
   }
+  if (unchanged.empty()) return {};
+  try {
+    find_merged(files);
+  } catch (const Error& error) {  // Another rank may not have written its part.
+    log_warning(fmt::format("nothing of {} is shared: {}", merged_, error.what()));
+    forget();
+  }
+  std::erase_if(unchanged, [this](const std::string& name) { return !values_.contains(name); });
   return shared(files, unchanged);
+}
+
+void StoredValues::find_merged(FileSystem& files) {
+  if (merged_.empty()) return;
+  const BundleIndex index = read_bundle_index(files, index_filename(merged_));
+  std::map<size_t, int> shards;  // By the number of the file.
+  std::erase_if(values_, [&](const Values::value_type& named) {
+    const StoredPlace& place = named.second.place;
+    const auto found = index.entries.find(named.second.key);
+    if (found == index.entries.end()) return true;
+    const StoredTensor& entry = found->second;
+    const bool is_here = entry.offset == place.offset && entry.size == place.size &&
+                         entry.masked_crc32c == place.masked_crc32c;
+    return !is_here || shards.emplace(place.file, entry.shard).first->second != entry.shard;
+  });
+  for (const auto& [file, shard] : shards)
+    files_.at(file) = examine(files, data_filename(merged_, shard, index.header.num_shards));
+  merged_.clear();
 }
 
 UnchangedValues StoredValues::shared(FileSystem& files,
                                      const std::vector<std::string>& unchanged) const {
   UnchangedValues result;
-  if (unchanged.empty()) return result;
   std::vector<uint64_t> needed(files_.size());
   const auto place_in = [this](const std::string& name) {
     return values_.find(name)->second.place;
@@ -152,20 +179,40 @@ void StoredValues::replace(FileSystem& files, const std::string& prefix,
     std::vector<DataFile> present;
     for (int file = 0; file < num_files; ++file)
       present.push_back(examine(files, data_filename(prefix, file, num_files)));
-    const std::vector<StoredPlace> places = writer.places();
-    size_t index = 0;
-    for (const auto& [name, tensor] : snapshot.readable()) {
-      const StoredPlace& place = places.at(index++);
-      if (const auto value = captured_.find(name); value != captured_.end())
-        value->second.place = place;
-    }
+    place_captured(writer, snapshot);
     files_ = std::move(present);
-    values_ = std::exchange(captured_, {});
+    merged_.clear();
   } catch (const std::exception& error) {
     log_warning(
         fmt::format("the next checkpoint shares no bytes with {}: {}", prefix, error.what()));
     forget();
   }
+}
+
+void StoredValues::replace_part(const std::string& prefix, const CheckpointWriter& writer,
+                                const Snapshot& snapshot, const KeyOf& key_of) noexcept {
+  try {
+    if (writer.linked_bytes() > 0) has_linked_ = true;
+    place_captured(writer, snapshot);
+    for (auto& [name, value] : values_) value.key = key_of(name);
+    files_.assign(static_cast<size_t>(writer.num_files()), {});
+    merged_ = prefix;
+  } catch (const std::exception& error) {
+    log_warning(
+        fmt::format("the next checkpoint shares no bytes with {}: {}", prefix, error.what()));
+    forget();
+  }
+}
+
+void StoredValues::place_captured(const CheckpointWriter& writer, const Snapshot& snapshot) {
+  const std::vector<StoredPlace> places = writer.places();
+  size_t index = 0;
+  for (const auto& [name, tensor] : snapshot.readable()) {
+    const StoredPlace& place = places.at(index++);
+    if (const auto value = captured_.find(name); value != captured_.end())
+      value->second.place = place;
+  }
+  values_ = std::exchange(captured_, {});
 }
 
 void StoredValues::note_refused_links() {
@@ -174,6 +221,7 @@ void StoredValues::note_refused_links() {
 }
 
 void StoredValues::forget() {
+  merged_.clear();
   files_.clear();
   values_.clear();
 }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -55,6 +56,12 @@ class StoredValues {
   // nothing.
   void replace(FileSystem& files, const std::string& prefix, const CheckpointWriter& writer,
                const Snapshot& snapshot) noexcept;
+  // The same for a durable part of the checkpoint `prefix`, of which several ranks write the parts:
+  // once they are merged, its data files have other names, which the index of that checkpoint has.
+  // `key_of` returns the key of a tensor there, by the tensor's name.
+  using KeyOf = std::function<std::string(std::string_view name)>;
+  void replace_part(const std::string& prefix, const CheckpointWriter& writer,
+                    const Snapshot& snapshot, const KeyOf& key_of) noexcept;
   // The files could not be linked. If none ever was, no later checkpoint shares anything.
   void note_refused_links();
 
@@ -64,6 +71,7 @@ class StoredValues {
     uint64_t sample = 0;
     std::optional<Checksum128> checksum = {};  // If it was needed.
     StoredPlace place = {};
+    std::string key = {};  // In the index of the checkpoint merged_.
   };
   using Values = std::map<std::string, Value, std::less<>>;
   struct DataFile {
@@ -76,6 +84,11 @@ class StoredValues {
 
   // The next checkpoint shares nothing.
   void forget();
+  // The values of the snapshot passed last, where the writer has stored them.
+  void place_captured(const CheckpointWriter& writer, const Snapshot& snapshot);
+  // Finds the data files of a part in the checkpoint that was made of it, and forgets the values
+  // that are not there. Throws: the error of an index that cannot be read.
+  void find_merged(FileSystem& files);
   static DataFile examine(FileSystem& files, const std::string& path);
   // The value of the snapshot, without a place. `is_unchanged`: compared with `known`, which may be
   // null.
@@ -88,6 +101,7 @@ class StoredValues {
   bool may_link_ = true;
   bool has_linked_ = false;
   std::string directory_;
+  std::string merged_;  // The prefix of the checkpoint in which files_ are not found yet, if any.
   std::vector<DataFile> files_;
   Values values_;
   Values captured_;  // Of the snapshot passed last.

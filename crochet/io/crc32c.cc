@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/io/crc32c.h"
 
+#include "crochet/io/crc_tables.h"
+
 namespace crochet::inline v0 {
 namespace {
 
 // Polynomials over GF(2), reduced by that of crc32c; as in its crcs, the highest bit is the
 // coefficient of x^0.
-constexpr uint32_t kReduction = 0x82f63b78u;
 constexpr uint32_t kOne = 1u << 31;
 constexpr uint32_t kByte = 1u << 23;  // x^8: what a byte moves the bytes before it by.
 
@@ -15,7 +16,7 @@ constexpr uint32_t product(uint32_t a, uint32_t b) {
   uint32_t sum = 0;
   for (; a != 0; a <<= 1) {
     if ((a & kOne) != 0) sum ^= b;
-    b = (b >> 1) ^ ((b & 1) != 0 ? kReduction : 0u);
+    b = (b >> 1) ^ ((b & 1) != 0 ? internal::kCrc32cPolynomial : 0u);
   }
   return sum;
 }

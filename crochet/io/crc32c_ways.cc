@@ -9,7 +9,7 @@
 namespace crochet::inline v0::internal {
 
 uint32_t extend_crc32c_by_table(uint32_t crc, std::span<const std::byte> data) {
-  static constexpr CrcTables kTables = make_crc_tables(0x82f63b78u);
+  static constexpr CrcTables kTables = make_crc_tables(kCrc32cPolynomial);
   return extend_crc_by_tables(kTables, crc, data);
 }
 

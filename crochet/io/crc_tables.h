@@ -14,7 +14,10 @@ namespace crochet::inline v0::internal {
 // Row n has the states that each byte leads to, from zero, when n zero bytes follow it.
 using CrcTables = std::array<std::array<uint32_t, 256>, 8>;
 
-// `polynomial` has its bits reversed: 0x82f63b78 for crc32c.
+// That of crc32c, with its bits reversed.
+inline constexpr uint32_t kCrc32cPolynomial = 0x82f63b78;
+
+// `polynomial` has its bits reversed.
 constexpr CrcTables make_crc_tables(uint32_t polynomial) {
   CrcTables tables{};
   for (uint32_t byte = 0; byte < 256; ++byte) {

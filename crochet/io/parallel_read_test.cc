@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crochet/io/parallel_read.h"
 
-#include <algorithm>
 #include <memory>
 #include <string>
 

@@ -46,7 +46,7 @@ int shard_of(size_t begin, size_t size, size_t total, int num_shards) {
 
 // The approximate sizes of the data files that are written.
 std::vector<uint64_t> bytes_of_shards(const Snapshot& snapshot, int num_shards,
-                                      const UnchangedValues& unchanged = {}) {
+                                      const UnchangedValues& unchanged) {
   std::vector<uint64_t> bytes(static_cast<size_t>(num_shards));
   const size_t total = snapshot.num_bytes() - unchanged.num_bytes;
   size_t done = 0;
@@ -68,7 +68,7 @@ VariableSelection::Place place_of(const std::string& name, const SaveSource& sou
 }
 
 void add_all(CheckpointWriter& writer, const SaveSource& source, const VariableSelection& selection,
-             int num_shards, const UnchangedValues& unchanged = {}) {
+             int num_shards, const UnchangedValues& unchanged) {
   const Snapshot& snapshot = source.snapshot();
   const size_t total = snapshot.num_bytes() - unchanged.num_bytes;
   size_t done = 0;

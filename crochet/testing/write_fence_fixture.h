@@ -3,11 +3,11 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <latch>
 #include <memory>
 #include <set>
 #include <span>
@@ -37,19 +37,21 @@ inline bool has_all(const Tensor& tensor, int64_t value) {
          std::ranges::all_of(tensor.flat<int64_t>(), [=](int64_t x) { return x == value; });
 }
 
-// Closed at first.
+// Closed at first. Any thread may open it, more than once.
 class Gate {
  public:
-  void wait() const { latch_.wait(); }
+  void wait() const { is_open_.wait(false); }
   void open() {
-    if (!latch_.try_wait()) latch_.count_down();
+    is_open_ = true;
+    is_open_.notify_all();
   }
 
  private:
-  std::latch latch_{1};
+  std::atomic<bool> is_open_ = false;
 };
 
-// Records its notifications. `on_copy` is called before each piece is copied or read.
+// Records its notifications. `on_copy` is called before each piece is copied or read, on threads of
+// the graph too until the fixture is destroyed: it must not refer to local variables of a test.
 class RecordingFence final : public WriteFence {
  public:
   struct Call {

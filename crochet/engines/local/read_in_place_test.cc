@@ -3,7 +3,7 @@
 //
 // Snapshots whose arrays are read in place as long as nothing writes to them.
 #include <atomic>
-#include <latch>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -70,16 +70,16 @@ TEST_F(ReadInPlaceTest, CopiesNothingOnceTheSnapshotHasEnded) {
 }
 
 TEST_F(ReadInPlaceTest, MakesAWriterWaitForAPieceThatIsBeingRead) {
-  std::latch reading(1);
-  fence_->on_copy = [&](const ArrayView&) {
+  const auto reading = std::make_shared<Gate>();
+  fence_->on_copy = [this, reading](const ArrayView&) {
     if (std::this_thread::get_id() == here_) return;
-    reading.count_down();
+    reading->open();
     gate_.wait();
   };
   std::atomic<bool> has_written = false;
   Tensor found;
   std::thread reader([&] { found = read(*snapshot_, 1); });
-  reading.wait();
+  reading->wait();
   std::thread writer([&] {
     write(arrays_[1], 2);
     has_written = true;
@@ -94,13 +94,18 @@ TEST_F(ReadInPlaceTest, MakesAWriterWaitForAPieceThatIsBeingRead) {
 }
 
 TEST_F(ReadInPlaceTest, FailsIfAPieceCannotBeRead) {
-  fence_->on_copy = [](const ArrayView&) { throw std::runtime_error("the device is lost"); };
-  EXPECT_THAT([&] { read(*snapshot_, 0); },
-              ThrowsMessage<std::runtime_error>("the device is lost"));
-  write(arrays_[0], 2);
-  EXPECT_TRUE(is_pending(0)) << "the copy failed";
-  EXPECT_THAT([&] { read(*snapshot_, 0); },
-              ThrowsMessage<std::runtime_error>("the device is lost"));
+  fence_->on_copy = [this](const ArrayView&) {
+    if (std::this_thread::get_id() != here_) gate_.wait();
+    throw std::runtime_error("the device is lost");
+  };
+  const auto fails = ThrowsMessage<std::runtime_error>("the device is lost");
+  EXPECT_THAT([&] { read(*snapshot_, 1); }, fails);
+  write(arrays_[1], 2);
+  EXPECT_TRUE(is_pending(1)) << "the copy failed";
+  EXPECT_THAT([&] { read(*snapshot_, 1); }, fails);
+  gate_.open();  // The other thread has begun to copy the first array.
+  EXPECT_THAT([&] { snapshot_->tensors(); }, fails);
+  EXPECT_THAT([&] { snapshot_->readable(); }, fails) << "once nothing is being copied any more";
 }
 
 TEST_F(ReadInPlaceTest, IsRefusedInAForkedChild) {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <deque>
-#include <latch>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <stdexcept>
@@ -180,15 +180,15 @@ TEST_F(WriteFenceTest, KeepsTheMemoryOfAnArrayThatMoves) {
 TEST_F(WriteFenceTest, LendsNoMemoryIntoWhichACopyIsBeingMade) {
   auto memory = std::make_shared<Numbers>(kSmall, 1);
   add_view([&] { return view_of(*memory); }, [&] { return memory; });
-  std::latch copying(1);
-  fence_->on_copy = [&, first = view_of(*memory).data](const ArrayView& array) {
+  const auto copying = std::make_shared<Gate>();
+  fence_->on_copy = [this, copying, first = view_of(*memory).data](const ArrayView& array) {
     if (std::this_thread::get_id() == here_ || array.data != first) return;
-    copying.count_down();
+    copying->open();
     gate_.wait();
   };
   {
     const Snapshot dropped = copied_snapshot();
-    copying.wait();
+    copying->wait();
   }
   memory = std::make_shared<Numbers>(kSmall, 2);
   const Snapshot after = snapshot();
@@ -202,14 +202,14 @@ TEST_F(WriteFenceTest, LendsNoMemoryIntoWhichACopyIsBeingMade) {
 // What the release of an owner waits for, such as a lock, a writer may hold.
 TEST_F(WriteFenceTest, MakesNoWriterWaitForTheReleaseOfAnOwner) {
   Numbers& array = arrays_.emplace_back(kSmall, 1);
-  std::latch copying(1);
-  fence_->on_copy = [&](const ArrayView& copied) {
-    if (copied.data == view_of(array).data) copying.count_down();
+  const auto copying = std::make_shared<Gate>();
+  fence_->on_copy = [copying, data = view_of(array).data](const ArrayView& copied) {
+    if (copied.data == data) copying->open();
   };
   add_view([&] { return view_of(array); },
            [&] { return std::shared_ptr<const void>(&array, [&](const void*) { gate_.wait(); }); });
   const Snapshot before = copied_snapshot();
-  copying.wait();  // By the other thread, which then releases the owner.
+  copying->wait();  // By the other thread, which then releases the owner.
   write(array, 2);
   gate_.open();
   EXPECT_TRUE(has_all(before.tensors()[0].tensor, 1));
@@ -294,8 +294,8 @@ TEST_F(DrainedFenceTest, IsWaitedForWhenTheSessionIsDestroyed) {
 TEST_F(WriteFenceTest, FailsTheSaveIfACopyFails) {
   Numbers& first = add(kSmall);
   Numbers& second = add(kSmall);
-  fence_->on_copy = [&](const ArrayView& array) {
-    if (array.data == view_of(second).data) throw std::runtime_error("the device is lost");
+  fence_->on_copy = [data = view_of(second).data](const ArrayView& array) {
+    if (array.data == data) throw std::runtime_error("the device is lost");
   };
   const Snapshot before = snapshot();
   write(second, 2);
@@ -454,15 +454,15 @@ TEST_F(FencedStepsTest, TearNoSnapshotOfLargeArrays) {
 
 // So the tests above can fail. The copies are made after the step.
 TEST_F(FencedStepsTest, AreFoundTornWithoutAnnouncements) {
-  std::atomic<bool> has_written = false;
-  fence_->on_copy = [&](const ArrayView&) { has_written.wait(false); };
+  const auto has_written = std::make_shared<std::atomic<bool>>(false);
+  fence_->on_copy = [has_written](const ArrayView&) { has_written->wait(false); };
   for (const size_t size : {1024, 1100}) add(size);
   for (int64_t step = 1; step <= 20; ++step) {
-    has_written = false;
+    *has_written = false;
     const Snapshot before = snapshot();
     write_all(step + 1, Writer::kForgets);
-    has_written = true;
-    has_written.notify_all();
+    *has_written = true;
+    has_written->notify_all();
     EXPECT_THAT([&] { check(before, step); },
                 ThrowsMessage<FailedPreconditionError>(
                     HasSubstr("\"0\" was changed while a snapshot of it was being taken: a value "

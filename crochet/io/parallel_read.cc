@@ -25,7 +25,7 @@ constexpr size_t kPieceBytes = size_t{256} << 10;
 struct Part {
   uint64_t offset;
   std::span<std::byte> destination;
-  uint32_t crc = 0;  // Of its own bytes.
+  uint32_t crc = 0;  // Of its own bytes, after those before the first part.
   std::exception_ptr error = nullptr;
 };
 
@@ -82,6 +82,7 @@ void read_in_parallel(const ReadableFile& file, uint64_t offset, std::span<std::
 uint32_t read_in_parallel_with_crc32c(const ReadableFile& file, uint64_t offset, uint32_t crc,
                                       std::span<std::byte> destination) {
   std::vector<Part> parts = parts_of(offset, destination);
+  parts.front().crc = crc;
   for_each_part(parts, [&](Part& part) {
     for (size_t begin = 0; begin < part.destination.size(); begin += kPieceBytes) {
       const auto piece =
@@ -90,7 +91,9 @@ uint32_t read_in_parallel_with_crc32c(const ReadableFile& file, uint64_t offset,
       part.crc = extend_crc32c(part.crc, piece);
     }
   });
-  for (const Part& part : parts) crc = combine_crc32c(crc, part.crc, part.destination.size());
+  crc = parts.front().crc;
+  for (const Part& part : std::span(parts).subspan(1))
+    crc = combine_crc32c(crc, part.crc, part.destination.size());
   return crc;
 }
 

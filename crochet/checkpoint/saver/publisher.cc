@@ -59,6 +59,10 @@ std::vector<uint64_t> bytes_of_shards(const Snapshot& snapshot, int num_shards,
   return bytes;
 }
 
+uint64_t bytes_to_write(const Snapshot& snapshot, const UnchangedValues& unchanged) {
+  return bytes_of_checkpoint(snapshot) - unchanged.num_bytes;
+}
+
 // Where a value is stored: one that is listed with a slice there, or else as a part of the ranks.
 VariableSelection::Place place_of(const std::string& name, const SaveSource& source,
                                   const VariableSelection& selection) {
@@ -258,16 +262,11 @@ void Publisher::make_durable(Target& target, const SaveSource& source, SavePromi
     return adopt_files(target, *source.external(), snapshot, promise);
   }
   if (source.parts() != nullptr) return collect_parts(target, source, promise, check);
-  UnchangedValues unchanged;
-  if (shares())
-    unchanged = target.stored.find_unchanged(target.files(), directory_of(target.prefix), snapshot);
-  const uint64_t needed = bytes_of_checkpoint(snapshot) - unchanged.num_bytes;
-  if (options_.check_free_space && check == SpaceCheck::kRefuse)
-    throw_if_full(target.files(), target.prefix, needed);
+  UnchangedValues unchanged =
+      find_unchanged(target.files(), target.prefix, target.stored, snapshot, check);
   try {
     const auto writer = new_writer(target.files(), target.prefix, options_.num_shards,
-                                   target.stored, snapshot, unchanged);
-    add_all(*writer, source, selection_, options_.num_shards, unchanged);
+                                   target.stored, source, unchanged);
     writer->write();
     promise.reach(SaveStage::kWritten);
     writer->write_and_sync();
@@ -283,8 +282,9 @@ void Publisher::make_durable(Target& target, const SaveSource& source, SavePromi
     if (shares()) target.stored.replace(target.files(), target.prefix, *writer, snapshot);
   } catch (const ResourceExhaustedError& error) {
     if (remove_unless_published(target.files(), target.prefix)) note_published(target);
-    throw ResourceExhaustedError(
-        fmt::format("{}{}", error.what(), note_if_full(target.files(), target.prefix, needed)));
+    throw ResourceExhaustedError(fmt::format(
+        "{}{}", error.what(),
+        note_if_full(target.files(), target.prefix, bytes_to_write(snapshot, unchanged))));
   } catch (...) {
     if (remove_unless_published(target.files(), target.prefix)) note_published(target);
     throw;
@@ -295,29 +295,42 @@ bool Publisher::shares() const {
   return options_.share_unchanged && options_.format == CheckpointFormat::kTensorBundle;
 }
 
+UnchangedValues Publisher::find_unchanged(FileSystem& files, const std::string& prefix,
+                                          StoredValues& stored, const Snapshot& snapshot,
+                                          SpaceCheck check) const {
+  UnchangedValues unchanged;
+  if (shares()) unchanged = stored.find_unchanged(files, directory_of(prefix), snapshot);
+  if (options_.check_free_space && check == SpaceCheck::kRefuse)
+    throw_if_full(files, prefix, bytes_to_write(snapshot, unchanged));
+  return unchanged;
+}
+
 std::unique_ptr<CheckpointWriter> Publisher::new_writer(FileSystem& files,
                                                         const std::string& prefix, int num_shards,
                                                         StoredValues& stored,
-                                                        const Snapshot& snapshot,
+                                                        const SaveSource& source,
                                                         UnchangedValues& unchanged) const {
   const auto make = [&] {
     return new_checkpoint_writer(
         options_.format, files, prefix,
         {.num_shards = num_shards,
-         .expected_bytes = bytes_of_shards(snapshot, num_shards, unchanged),
+         .expected_bytes = bytes_of_shards(source.snapshot(), num_shards, unchanged),
          .linked_files = unchanged.files,
          .num_threads = std::min(options_.num_threads, num_shards)});
   };
-  if (unchanged.files.empty()) return make();
+  std::unique_ptr<CheckpointWriter> writer;
   try {
-    return make();
+    writer = make();
   } catch (const Error& error) {
+    if (unchanged.files.empty()) throw;
     log_warning(
         fmt::format("{} shares no bytes with the checkpoint before it: {}", prefix, error.what()));
+    stored.note_refused_links();
+    unchanged = {};
+    writer = make();
   }
-  stored.note_refused_links();
-  unchanged = {};
-  return make();
+  add_all(*writer, source, selection_, num_shards, unchanged);
+  return writer;
 }
 
 // Its own part is written first, while the other ranks write theirs.
@@ -348,14 +361,10 @@ void Publisher::write_bundle(const CheckpointDirectory& directory, const std::st
                              SpaceCheck check) {
   const Snapshot& snapshot = source.snapshot();
   FileSystem& files = directory.files();
-  UnchangedValues unchanged;
-  if (shares()) unchanged = stored_.find_unchanged(files, directory_of(prefix), snapshot);
-  if (options_.check_free_space && check == SpaceCheck::kRefuse)
-    throw_if_full(files, prefix, bytes_of_checkpoint(snapshot) - unchanged.num_bytes);
+  UnchangedValues unchanged = find_unchanged(files, prefix, stored_, snapshot, check);
   // One file, since there are as many as ranks; but each rank uses all disks.
   const int num_shards = options_.checkpoint_dirs.empty() ? 1 : options_.num_shards;
-  const auto writer = new_writer(files, prefix, num_shards, stored_, snapshot, unchanged);
-  add_all(*writer, source, selection_, num_shards, unchanged);
+  const auto writer = new_writer(files, prefix, num_shards, stored_, source, unchanged);
   writer->write_and_sync();
   snapshot.verify();
   writer->publish();

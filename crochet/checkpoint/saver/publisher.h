@@ -111,14 +111,6 @@ class Publisher {
   // Makes it durable. Removes the files left by a failure.
   void make_durable(Target& target, const SaveSource& source, SavePromise& promise,
                     SpaceCheck check);
-  // True if checkpoints share the values that did not change.
-  bool shares() const;
-  // The writer of a checkpoint, or of a part of one, in as many data files. Links the files that
-  // have the unchanged values. If that fails, empties `unchanged`, so that all values are written.
-  std::unique_ptr<CheckpointWriter> new_writer(FileSystem& files, const std::string& prefix,
-                                               int num_shards, StoredValues& stored,
-                                               const Snapshot& snapshot,
-                                               UnchangedValues& unchanged) const;
   // The same for files written by the graph's own operations, or by the ranks.
   void adopt_files(Target& target, ExternalBundle& external, const Snapshot& snapshot,
                    SavePromise& promise);
@@ -130,6 +122,19 @@ class Publisher {
   // `prefix` is that of the part of `checkpoint`.
   void write_bundle(const CheckpointDirectory& directory, const std::string& prefix,
                     const std::string& checkpoint, const SaveSource& source, SpaceCheck check);
+  // True if checkpoints share the values that did not change.
+  bool shares() const;
+  // The values that need not be written. Throws: ResourceExhaustedError if there is no room for the
+  // others, as `check` says.
+  UnchangedValues find_unchanged(FileSystem& files, const std::string& prefix, StoredValues& stored,
+                                 const Snapshot& snapshot, SpaceCheck check) const;
+  // The writer of a checkpoint, or of a part of one, to which all values are added, in as many data
+  // files. Links the files that have the unchanged values. If that fails, empties `unchanged`, so
+  // that all values are written.
+  std::unique_ptr<CheckpointWriter> new_writer(FileSystem& files, const std::string& prefix,
+                                               int num_shards, StoredValues& stored,
+                                               const SaveSource& source,
+                                               UnchangedValues& unchanged) const;
   // Writes the sidecar and the meta graph.
   void write_notes(Target& target, const Snapshot& snapshot, int64_t step, const Written& written);
   void note_published(Target& target);

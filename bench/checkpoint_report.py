@@ -15,10 +15,14 @@ import os
 import shutil
 import sys
 
-from checkpoint_sections import kill_section, limit_section, often_section, processor_section
+from checkpoint_sections import (NoMemoryDisk, elsewhere, kill_section, limit_section, loads_of,
+                                 memory_disk, often_section, processor_section, progress)
 from document import machine, replace_section
 from saving_bench import (FIRST_SAVES, GIB, KINDS, MEASURED_SAVES, MIB, NAMES, PEERS, Bench, best_peer,
                           claims_table, durable, lost, lost_copies, median, ms, of_saves, ratios_of)
+
+
+SAVES_IN_MEMORY = FIRST_SAVES["crochet"] + 4  # There is room for so many checkpoints.
 
 
 def measure_pairs(bench, pairs, size):
@@ -67,6 +71,24 @@ def main_table(results, size, title="1 GiB in 64 variables", names=NAMES):
   return lines
 
 
+def rate_claims(results, alone, training):
+  """As claims(): the rates of saves, alone and beside training, and of restores by the peers'."""
+  rounds = range(len(results[alone]))
+  rows = []
+  for what, name in (("alone", alone), ("beside training", training)):
+    rows.append((f"rate of a durable save {what} / the fastest peer's",
+                 [best_peer(results, i, durable) / durable(results[name][i]) for i in rounds],
+                 2, True))
+    for peer, wanted in (("tf_saver", 4), ("torch_snapshot", 5)):
+      rows.append((f"the same / {NAMES[peer]}",
+                   ratios_of(results, peer, name, lambda a, b: durable(a) / durable(b)),
+                   wanted, True))
+  rows.append(("rate of a cold restore / the fastest peer's",
+               [best_peer(results, i, lambda r: r["restore_s"]) / results[alone][i]["restore_s"]
+                for i in rounds], 2, True))
+  return rows
+
+
 def claims(results, pairs):
   """(name, the ratio in each round, the target or None, whether more is better)."""
   rounds = range(len(results["alone"]))
@@ -80,19 +102,7 @@ def claims(results, pairs):
     rows += [(f"time lost by {NAMES[kind]} / by the best peer",
               [lost(results[kind][i]) / best_peer(results, i, lost) for i in rounds],
               0.2, False) for kind in KINDS]
-    for what, name in (("alone", "alone"), ("beside training", "replace")):
-      rows.append((f"rate of a durable save {what} / the fastest peer's",
-                   [best_peer(results, i, durable) / durable(results[name][i]) for i in rounds],
-                   2, True))
-      rows.append(("the same / TensorFlow's Saver",
-                   ratios_of(results, "tf_saver", name, lambda a, b: durable(a) / durable(b)),
-                   4, True))
-      rows.append(("the same / TorchSnapshot",
-                   ratios_of(results, "torch_snapshot", name, lambda a, b: durable(a) / durable(b)),
-                   5, True))
-    rows.append(("rate of a cold restore / the fastest peer's",
-                 [best_peer(results, i, lambda r: r["restore_s"]) / results["alone"][i]["restore_s"]
-                  for i in rounds], 2, True))
+    rows += rate_claims(results, "alone", "replace")
   rows += [
       ("rate of a durable save alone / fio's", [a / b for a, b in pairs["write"]], 0.9, True),
       ("the same of variables of 10 KiB / of 64 variables",
@@ -162,16 +172,40 @@ def llama_section(bench, options):
   loads = ", ".join(f"{load:.1f}" for load in results["load"])
   names = {"crochet": "crochet, variables that are replaced", **{name: NAMES[name] for name in PEERS}}
   title = f"{size / GIB:.0f} GiB in 1,164 variables"
-  rows = [("rate of a durable save beside training / the fastest peer's",
-           [best_peer(results, i, durable) / durable(results["crochet"][i]) for i in range(rounds)], 2, True),
-          ("rate of a durable save alone / the fastest peer's",
-           [best_peer(results, i, durable) / durable(results["alone"][i]) for i in range(rounds)], 2, True),
-          ("rate of a cold restore / the fastest peer's",
-           [best_peer(results, i, lambda r: r["restore_s"]) / results["crochet"][i]["restore_s"]
-            for i in range(rounds)], 2, True)]
+  rows = rate_claims(results, "alone", "crochet")
   return [f"{machine()}; {rounds} rounds of {MEASURED_SAVES['crochet']} saves, the peers' of "
           f"{MEASURED_SAVES['peer']}; load after each round: {loads}", "",
           *main_table(results, size, title, names), "", *claims_table(rows), "", *bench.failure_lines()]
+
+
+def measure_in_memory(bench, options, results):
+  """Adds a round to the results, of crochet and the peers in the bench's directory."""
+  for kind in ("alone", "replace"):
+    results[kind].append(bench.crochet(kind, options.size, saves=SAVES_IN_MEMORY))
+  for name in PEERS:
+    results[name].append(bench.peer(name, options.size))
+
+
+def memory_section(bench, options):
+  """crochet and the peers where the disk is not the limit: on a block device in memory."""
+  results = collections.defaultdict(list)
+  loads = []
+  try:
+    with memory_disk((SAVES_IN_MEMORY + 2) * max(options.size, 32 * MIB)) as directory:
+      there = elsewhere(bench, options, directory)
+      for i in range(options.rounds):
+        progress(f"peers in memory, round {i + 1} of {options.rounds}")
+        measure_in_memory(there, options, results)
+        loads.append(os.getloadavg()[0])
+      shutil.rmtree(os.path.join(directory, "bench"))
+  except NoMemoryDisk as error:
+    return [f"Skipped: a block device in memory: {error}"]
+  names = {name: NAMES[name] for name in ("replace", *PEERS)}
+  title = f"{options.size / GIB:.0f} GiB in 64 variables"
+  return [f"{machine()}; {options.rounds} rounds of {SAVES_IN_MEMORY - FIRST_SAVES['crochet']} saves, the peers' "
+          f"of {MEASURED_SAVES['peer']}; load after the rounds: {loads_of(loads)}", "",
+          *main_table(results, options.size, title, names), "",
+          *claims_table(rate_claims(results, "alone", "replace")), "", *there.failure_lines()]
 
 
 def snapshot_table(costs):
@@ -255,6 +289,7 @@ SECTIONS = {
     "llama": (llama_section, "the variables of MLPerf Storage's 8B model"),
     "limit": (limit_section, "the time lost, beside bare writes of as many bytes"),
     "machine": (processor_section, "the processor's side, with a block device in memory: as root"),
+    "memory": (memory_section, "crochet and the peers on a block device in memory: as root"),
     "kill": (kill_section, "the time from a kill to the first new step"),
     "often": (often_section, "saves every ten steps, and every step into memory"),
 }

@@ -65,6 +65,7 @@ class SavingHook final : public TimelineHook {
     const double blocked_s = now() - start;
     const auto written = [ticket = *ticket_]() -> std::optional<Written> {
       if (!ticket.finished()) return {};
+      ticket.wait();  // Throws the error of a save that failed.
       return Written{ticket.seconds(crochet::SaveStage::kDurable).value(),
                      ticket.seconds(crochet::SaveStage::kPublished).value()};
     };

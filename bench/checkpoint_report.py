@@ -22,7 +22,7 @@ from saving_bench import (FIRST_SAVES, GIB, KINDS, MEASURED_SAVES, MIB, NAMES, P
                           claims_table, durable, lost, lost_copies, median, ms, of_saves, ratios_of)
 
 
-SAVES_IN_MEMORY = FIRST_SAVES["crochet"] + 4  # There is room for so many checkpoints.
+SAVES_IN_MEMORY = FIRST_SAVES["crochet"] + 4  # All of them are kept.
 
 
 def measure_pairs(bench, pairs, size):

@@ -37,6 +37,13 @@ def measure_pairs(bench, pairs, size):
   return {"write": write, "read": read}
 
 
+def measure_peers(bench, results, size, arguments=()):
+  """Ends a round: adds the peers and the load to the results."""
+  for name in PEERS:
+    results[name].append(bench.peer(name, size, arguments=arguments))
+  results["load"].append(os.getloadavg()[0])
+
+
 def measure_rounds(bench, rounds, size):
   results = collections.defaultdict(list)
   for i in range(rounds):
@@ -45,9 +52,7 @@ def measure_rounds(bench, rounds, size):
     results["many"].append(bench.crochet("alone", size, max(1, size // 10240)))
     for kind in KINDS + ("disk",):
       results[kind].append(bench.crochet(kind, size))
-    for name in PEERS:
-      results[name].append(bench.peer(name, size))
-    results["load"].append(os.getloadavg()[0])
+    measure_peers(bench, results, size)
   return results
 
 
@@ -160,9 +165,7 @@ def measure_llama(bench, rounds, size):
     print(f"the 8B model, round {i + 1} of {rounds}", file=sys.stderr)
     for name, kind in (("crochet", "replace"), ("alone", "alone")):
       results[name].append(bench.run_crochet(["--kind", kind, "--llama"], size))
-    for name in PEERS:
-      results[name].append(bench.peer(name, size, arguments=["--llama"]))
-    results["load"].append(os.getloadavg()[0])
+    measure_peers(bench, results, size, ["--llama"])
   return results
 
 
@@ -178,32 +181,24 @@ def llama_section(bench, options):
           *main_table(results, size, title, names), "", *claims_table(rows), "", *bench.failure_lines()]
 
 
-def measure_in_memory(bench, options, results):
-  """Adds a round to the results, of crochet and the peers in the bench's directory."""
-  for kind in ("alone", "replace"):
-    results[kind].append(bench.crochet(kind, options.size, saves=SAVES_IN_MEMORY))
-  for name in PEERS:
-    results[name].append(bench.peer(name, options.size))
-
-
 def memory_section(bench, options):
   """crochet and the peers where the disk is not the limit: on a block device in memory."""
   results = collections.defaultdict(list)
-  loads = []
   try:
     with memory_disk((SAVES_IN_MEMORY + 2) * max(options.size, 32 * MIB)) as directory:
       there = elsewhere(bench, options, directory)
       for i in range(options.rounds):
         progress(f"peers in memory, round {i + 1} of {options.rounds}")
-        measure_in_memory(there, options, results)
-        loads.append(os.getloadavg()[0])
+        for kind in ("alone", "replace"):
+          results[kind].append(there.crochet(kind, options.size, saves=SAVES_IN_MEMORY))
+        measure_peers(there, results, options.size)
       shutil.rmtree(os.path.join(directory, "bench"))
   except NoMemoryDisk as error:
     return [f"Skipped: a block device in memory: {error}"]
   names = {name: NAMES[name] for name in ("replace", *PEERS)}
   title = f"{options.size / GIB:.0f} GiB in 64 variables"
   return [f"{machine()}; {options.rounds} rounds of {SAVES_IN_MEMORY - FIRST_SAVES['crochet']} saves, the peers' "
-          f"of {MEASURED_SAVES['peer']}; load after the rounds: {loads_of(loads)}", "",
+          f"of {MEASURED_SAVES['peer']}; load after the rounds: {loads_of(results['load'])}", "",
           *main_table(results, options.size, title, names), "",
           *claims_table(rate_claims(results, "alone", "replace")), "", *there.failure_lines()]
 

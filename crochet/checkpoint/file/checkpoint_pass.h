@@ -27,7 +27,7 @@ struct TensorRequest {
 //   CheckpointPass pass(reader, {{"model/w1"}, {"model/w2"}});
 //   for (const size_t i : pass.order()) use(pass.read(i));
 //
-// Any other order works, too, but is slower. Requests that are not read are skipped. Up to 32 MiB
+// Any other order works, too, but is slower. Requests that are not read are skipped. Up to 16 MiB
 // are read ahead, of each disk if the data files are on several, which are read at the same time.
 // Not thread-safe.
 class CROCHET_EXPORT CheckpointPass {

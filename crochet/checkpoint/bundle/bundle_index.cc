@@ -3,6 +3,7 @@
 #include "crochet/checkpoint/bundle/bundle_index.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -16,18 +17,22 @@
 namespace crochet::inline v0::internal {
 namespace {
 
-void check_shard(const BundleIndex& index, const std::string& name, const StoredTensor& entry,
+[[noreturn]] void throw_no_header(std::string_view file) {
+  throw DataLossError(fmt::format("{}: the table does not start with a bundle's header", file));
+}
+
+void check_shard(const BundleHeader& header, const std::string& name, const StoredTensor& entry,
                  std::string_view file) {
-  if (entry.slices.empty() && entry.shard >= index.header.num_shards)
+  if (entry.slices.empty() && entry.shard >= header.num_shards)
     throw DataLossError(fmt::format("{}: entry \"{}\" is in data file {}, the header has only {}",
-                                    file, name, entry.shard, index.header.num_shards));
+                                    file, name, entry.shard, header.num_shards));
 }
 
 // Writers never store two entries at overlapping offsets; without this check, a small file could
 // claim any amount of data.
-void check_overlaps(const BundleIndex& index, std::string_view file) {
-  std::vector<const std::pair<const std::string, StoredTensor>*> stored;
-  for (const auto& item : index.entries)
+void check_overlaps(const StoredTensors& entries, std::string_view file) {
+  std::vector<const StoredTensors::Item*> stored;
+  for (const StoredTensors::Item& item : entries)
     if (item.second.slices.empty() && item.second.size > 0) stored.push_back(&item);
   std::ranges::sort(stored, {}, [](const auto* item) {
     return std::pair(item->second.shard, item->second.offset);
@@ -50,18 +55,21 @@ BundleIndex read_bundle_index(FileSystem& files, const std::string& path) {
 }
 
 BundleIndex decode_bundle_index(std::string_view bytes, std::string_view file) {
-  const TableEntries table = decode_table(bytes, file);
-  if (table.empty() || !table.front().first.empty())
-    throw DataLossError(fmt::format("{}: the table does not start with a bundle's header", file));
-  BundleIndex index{decode_header(table.front().second, file), {}};
-  for (auto item = table.begin() + 1; item != table.end(); ++item) {
-    const auto& [name, value] = *item;
+  std::optional<BundleHeader> header;
+  StoredTensors entries;
+  read_table(bytes, file, [&](const std::string& name, std::string_view value) {
+    if (!header) {
+      if (!name.empty()) throw_no_header(file);
+      header = decode_header(value, file);
+      return;
+    }
     StoredTensor entry = decode_entry(value, name, file);
-    check_shard(index, name, entry, file);
-    index.entries.emplace_hint(index.entries.end(), name, std::move(entry));
-  }
-  check_overlaps(index, file);
-  return index;
+    check_shard(*header, name, entry, file);
+    entries.append(name, std::move(entry));
+  });
+  if (!header) throw_no_header(file);
+  check_overlaps(entries, file);
+  return {*std::move(header), std::move(entries)};
 }
 
 std::set<int> used_shards(const BundleIndex& index) {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "crochet/checkpoint/bundle/bundle_format.h"
-#include "crochet/checkpoint/layout/stored_tensor.h"
+#include "crochet/checkpoint/layout/stored_tensors.h"
 #include "crochet/io/file_system.h"
 
 namespace crochet::inline v0::internal {

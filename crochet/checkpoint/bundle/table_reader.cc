@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -35,20 +36,21 @@ class TableDecoder {
  public:
   TableDecoder(std::string_view bytes, std::string_view file) : bytes_(bytes), file_(file) {}
 
-  TableEntries decode() {
+  template <typename Use>
+  void decode(const Use& use) {
     const Footer footer = read_footer();
     visit_entries(footer.metaindex, [](std::string_view, std::string_view) {});
-    TableEntries entries;
+    std::optional<std::string> last;
     visit_entries(footer.index, [&](std::string_view, std::string_view value) {
       const BlockHandle data = take_handle(value, "index block", footer.index.offset);
-      visit_entries(data, [&](std::string_view key, std::string_view content) {
-        if (!entries.empty() && key <= entries.back().first)
+      visit_entries(data, [&](const std::string& key, std::string_view content) {
+        if (last && key <= *last)
           throw DataLossError(fmt::format("{}: the keys of the block at offset {} do not increase",
                                           file_, data.offset));
-        entries.emplace_back(key, content);
+        last = key;
+        use(key, content);
       });
     });
-    return entries;
   }
 
  private:
@@ -158,8 +160,9 @@ class TableDecoder {
 
 }  // namespace
 
-TableEntries decode_table(std::string_view bytes, std::string_view file) {
-  return TableDecoder(bytes, file).decode();
+void read_table(std::string_view bytes, std::string_view file,
+                const std::function<void(const std::string& key, std::string_view value)>& use) {
+  TableDecoder(bytes, file).decode(use);
 }
 
 }  // namespace crochet::inline v0::internal

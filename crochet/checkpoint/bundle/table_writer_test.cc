@@ -14,8 +14,8 @@
 #include <leveldb/table_builder.h>
 
 #include "crochet/checkpoint/bundle/bundle_writer.h"
-#include "crochet/checkpoint/bundle/table_reader.h"
 #include "crochet/checkpoint/layout/file_names.h"
+#include "crochet/testing/decoded_table.h"
 #include "crochet/testing/memory_file_system.h"
 
 namespace crochet::internal {

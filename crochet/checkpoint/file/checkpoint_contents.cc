@@ -12,6 +12,9 @@
 namespace crochet::inline v0::internal {
 namespace {
 
+// The keys of slices come before it.
+constexpr std::string_view kFirstName = "\x01";
+
 // Smaller tensors are read in the time it takes to map a page.
 constexpr uint64_t kMinMappedBytes = uint64_t{64} << 10;
 
@@ -46,22 +49,32 @@ void verify_entries(const TensorSource& data, std::vector<NamedEntry> entries) {
 }  // namespace
 
 CheckpointContents::CheckpointContents(std::string prefix, FileSystem& files)
-    : prefix_(std::move(prefix)), opened_(open_checkpoint(files, prefix_)) {
-  for (const auto& [name, entry] : stored())
-    if (name.front() != '\0')
-      tensors_.emplace_hint(tensors_.end(), name,
-                            TensorInfo{entry.dtype, entry.shape, entry.slices.size()});
-}
+    : prefix_(std::move(prefix)),
+      opened_(open_checkpoint(files, prefix_)),
+      items_(stored().from(kFirstName)) {}
 
-const std::pair<const std::string, StoredTensor>& CheckpointContents::item(
-    std::string_view name) const {
+const StoredTensors::Item* CheckpointContents::find(std::string_view name) const {
   const auto found = stored().find(name);
-  if (found == stored().end() || name.starts_with('\0'))
-    throw NotFoundError(fmt::format("Key {} not found in checkpoint {}", name, prefix_));
-  return *found;
+  return found == stored().end() || name < kFirstName ? nullptr : &*found;
 }
 
-const std::vector<StoredPart>& CheckpointContents::slices_of(const Item& item) const {
+const StoredTensors::Item& CheckpointContents::item(std::string_view name) const {
+  if (const StoredTensors::Item* const found = find(name)) return *found;
+  throw NotFoundError(fmt::format("Key {} not found in checkpoint {}", name, prefix_));
+}
+
+const std::map<std::string, TensorInfo, std::less<>>& CheckpointContents::infos() const {
+  const std::lock_guard lock(mutex_);
+  if (infos_) return *infos_;
+  infos_.emplace();
+  for (const auto& [name, entry] : items())
+    infos_->emplace_hint(infos_->end(), name,
+                         TensorInfo{entry.dtype, entry.shape, entry.slices.size()});
+  return *infos_;
+}
+
+const std::vector<StoredPart>& CheckpointContents::slices_of(
+    const StoredTensors::Item& item) const {
   {
     const std::lock_guard lock(mutex_);
     if (const auto found = slices_.find(&item); found != slices_.end()) return found->second;
@@ -71,7 +84,7 @@ const std::vector<StoredPart>& CheckpointContents::slices_of(const Item& item) c
   return slices_.try_emplace(&item, std::move(slices)).first->second;
 }
 
-std::vector<StoredPart> CheckpointContents::parts_of(const Item& item,
+std::vector<StoredPart> CheckpointContents::parts_of(const StoredTensors::Item& item,
                                                      const TensorSlice& target) const {
   try {
     std::vector<StoredPart> parts = slices_within(slices_of(item), item.first, target);
@@ -82,9 +95,9 @@ std::vector<StoredPart> CheckpointContents::parts_of(const Item& item,
   }
 }
 
-LocatedTensor CheckpointContents::locate(std::string_view key, const TensorSlice* slice) const {
-  const Item& found = item(key);
-  const auto& [name, entry] = found;
+LocatedTensor CheckpointContents::locate(const StoredTensors::Item& item,
+                                         const TensorSlice* slice) const {
+  const auto& [name, entry] = item;
   if (!can_be_read(entry.dtype))
     throw UnimplementedError(fmt::format("{}: \"{}\" has the type {}, which cannot be read",
                                          prefix_, name, entry.dtype));
@@ -94,7 +107,7 @@ LocatedTensor CheckpointContents::locate(std::string_view key, const TensorSlice
     return located;
   }
   located.target = slice == nullptr ? whole_slice(entry.shape) : resolved(*slice, entry.shape);
-  located.parts = parts_of(found, *located.target);
+  located.parts = parts_of(item, *located.target);
   return located;
 }
 
@@ -191,7 +204,7 @@ void CheckpointContents::verify() const {
 }
 
 void CheckpointContents::verify(std::string_view key) const {
-  const Item& found = item(key);
+  const StoredTensors::Item& found = item(key);
   std::vector<NamedEntry> entries;
   for (const StoredPart& stored : slices_of(found)) entries.push_back({stored.entry, found.first});
   verify_entries(data(), std::move(entries));

@@ -15,7 +15,7 @@
 #include "crochet/checkpoint/file/open_checkpoint.h"
 #include "crochet/checkpoint/file/read_run.h"
 #include "crochet/checkpoint/file/stored_parts.h"
-#include "crochet/checkpoint/layout/stored_tensor.h"
+#include "crochet/checkpoint/layout/stored_tensors.h"
 #include "crochet/tensor/tensor.h"
 #include "crochet/tensor/tensor_slice.h"
 
@@ -37,19 +37,28 @@ class CheckpointContents {
  public:
   // Throws: as CheckpointReader's constructor.
   CheckpointContents(std::string prefix, FileSystem& files);
+  // Those of a reader, for code that needs no copies of names and shapes.
+  static const CheckpointContents& of(const CheckpointReader& reader) { return *reader.contents_; }
 
   const std::string& prefix() const { return prefix_; }
   const OpenCheckpoint& opened() const { return opened_; }
   const StoredTensors& stored() const { return opened_.tensors; }
   const TensorSource& data() const { return *opened_.data; }
-  // Without the slices.
-  const std::map<std::string, TensorInfo, std::less<>>& tensors() const { return tensors_; }
-  // An item of the index. Throws: NotFoundError.
-  const std::pair<const std::string, StoredTensor>& item(std::string_view name) const;
+  // The items without those of slices.
+  std::span<const StoredTensors::Item> items() const { return items_; }
+  // One of them; null if there is none with this name.
+  const StoredTensors::Item* find(std::string_view name) const;
+  // Throws: NotFoundError.
+  const StoredTensors::Item& item(std::string_view name) const;
+  // As in CheckpointReader; made by the first call, since programs that restore need no copy.
+  const std::map<std::string, TensorInfo, std::less<>>& infos() const;
 
   // Finds a tensor, or with `slice` a part of it, and checks the locations of all its bytes, so
   // that memory may be allocated for them. Throws: as CheckpointReader::read_slice().
-  LocatedTensor locate(std::string_view key, const TensorSlice* slice = nullptr) const;
+  LocatedTensor locate(std::string_view key, const TensorSlice* slice = nullptr) const {
+    return locate(item(key), slice);
+  }
+  LocatedTensor locate(const StoredTensors::Item& item, const TensorSlice* slice = nullptr) const;
   // Reads it from the streams of `pass`, or separately if it was not announced there.
   // Throws: DataLossError; read_into() as CheckpointReader::read_into().
   Tensor read(const LocatedTensor& tensor, ReadRun& pass) const;
@@ -63,11 +72,11 @@ class CheckpointContents {
   void verify(std::string_view key) const;
 
  private:
-  using Item = std::pair<const std::string, StoredTensor>;
   // All slices of a tensor. They are found and compared once, since some readers request them one
   // by one.
-  const std::vector<StoredPart>& slices_of(const Item& item) const;
-  std::vector<StoredPart> parts_of(const Item& item, const TensorSlice& target) const;
+  const std::vector<StoredPart>& slices_of(const StoredTensors::Item& item) const;
+  std::vector<StoredPart> parts_of(const StoredTensors::Item& item,
+                                   const TensorSlice& target) const;
   void read_numbers(const LocatedTensor& tensor, ReadRun& pass,
                     std::span<std::byte> destination) const;
   void read_entry(const StoredTensor& entry, std::string_view name, ReadRun& pass,
@@ -76,10 +85,11 @@ class CheckpointContents {
 
   const std::string prefix_;
   const OpenCheckpoint opened_;
-  std::map<std::string, TensorInfo, std::less<>> tensors_;
+  const std::span<const StoredTensors::Item> items_;
 
   mutable std::mutex mutex_;  // Guards what follows.
-  mutable std::map<const Item*, std::vector<StoredPart>> slices_;
+  mutable std::optional<std::map<std::string, TensorInfo, std::less<>>> infos_;
+  mutable std::map<const StoredTensors::Item*, std::vector<StoredPart>> slices_;
 };
 
 }  // namespace crochet::inline v0::internal

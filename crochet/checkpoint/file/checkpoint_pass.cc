@@ -18,8 +18,9 @@ using internal::StoredTensor;
 
 namespace {
 
-std::vector<LocatedTensor> locate_all(const CheckpointContents& contents,
+std::vector<LocatedTensor> locate_all(const CheckpointReader& reader,
                                       const std::vector<TensorRequest>& requests) {
+  const CheckpointContents& contents = CheckpointContents::of(reader);
   std::vector<LocatedTensor> located;
   located.reserve(requests.size());
   for (const TensorRequest& request : requests)
@@ -71,20 +72,22 @@ struct CheckpointPass::State {
 };
 
 CheckpointPass::CheckpointPass(const CheckpointReader& reader,
-                               const std::vector<TensorRequest>& requests) {
-  std::vector<LocatedTensor> located = locate_all(*reader.contents_, requests);
+                               const std::vector<TensorRequest>& requests)
+    : CheckpointPass(locate_all(reader, requests), reader) {}
+
+CheckpointPass::CheckpointPass(std::vector<LocatedTensor> located, const CheckpointReader& reader) {
   for (LocatedTensor& tensor : located) sort_parts(tensor);
   order_.resize(located.size());
   std::iota(order_.begin(), order_.end(), size_t{0});
   const auto is_before_of = [&](size_t a, size_t b) { return is_before(located[a], located[b]); };
   if (!std::ranges::is_sorted(order_, is_before_of)) std::ranges::stable_sort(order_, is_before_of);
-  state_ = std::make_shared<State>(*reader.contents_, std::move(located));
+  state_ = std::make_shared<State>(CheckpointContents::of(reader), std::move(located));
   if (!state_->pass.has_several_disks()) return;
-  const auto progress_of = [&](size_t number) {
-    const StoredTensor* const last = last_entry(state_->tensors[number]);
-    return last == nullptr ? 0 : state_->pass.progress_of(*last);
-  };
-  std::ranges::stable_sort(order_, {}, progress_of);
+  std::vector<uint64_t> progress(order_.size());
+  for (const size_t number : order_)
+    if (const StoredTensor* const last = last_entry(state_->tensors[number]))
+      progress[number] = state_->pass.progress_of(*last);
+  std::ranges::stable_sort(order_, {}, [&](size_t number) { return progress[number]; });
 }
 
 CheckpointPass::~CheckpointPass() = default;

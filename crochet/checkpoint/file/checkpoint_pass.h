@@ -15,6 +15,10 @@
 
 namespace crochet::inline v0 {
 
+namespace internal {
+struct LocatedTensor;
+}  // namespace internal
+
 // A tensor of a checkpoint, or a part of one.
 struct TensorRequest {
   std::string name;
@@ -36,6 +40,8 @@ class CROCHET_EXPORT CheckpointPass {
   // Throws: as CheckpointReader::read_slice() for errors that can be detected without reading:
   // missing names and slices, data files that are missing or too short.
   CheckpointPass(const CheckpointReader& reader, const std::vector<TensorRequest>& requests);
+  // For the library's own use, with tensors that it has located.
+  CheckpointPass(std::vector<internal::LocatedTensor> located, const CheckpointReader& reader);
   ~CheckpointPass();
   CheckpointPass(const CheckpointPass&) = delete;
   CheckpointPass& operator=(const CheckpointPass&) = delete;

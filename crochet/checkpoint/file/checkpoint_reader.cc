@@ -39,10 +39,12 @@ CheckpointReader& CheckpointReader::operator=(CheckpointReader&&) noexcept = def
 const std::string& CheckpointReader::prefix() const { return contents_->prefix(); }
 
 const std::map<std::string, TensorInfo, std::less<>>& CheckpointReader::tensors() const {
-  return contents_->tensors();
+  return contents_->infos();
 }
 
-bool CheckpointReader::contains(std::string_view name) const { return tensors().contains(name); }
+bool CheckpointReader::contains(std::string_view name) const {
+  return contents_->find(name) != nullptr;
+}
 
 CheckpointFormat CheckpointReader::format() const { return contents_->opened().format; }
 

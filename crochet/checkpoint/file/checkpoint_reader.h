@@ -112,7 +112,7 @@ class CROCHET_EXPORT CheckpointReader {
   void verify(std::string_view name) const;
 
  private:
-  friend class CheckpointPass;
+  friend class internal::CheckpointContents;
 
   std::shared_ptr<internal::CheckpointContents> contents_;
 };

@@ -24,7 +24,7 @@ OpenCheckpoint open_safetensors(FileSystem& files, const std::string& path) {
   const bool has_checksums = std::ranges::all_of(
       opened.files, [](const SafetensorsFile& file) { return file.crcs.has_value(); });
   return {.format = CheckpointFormat::kSafetensors,
-          .tensors = std::move(opened.tensors),
+          .tensors = StoredTensors(std::move(opened.tensors)),
           .data = safetensors_data(std::move(opened.files), std::move(opened.open)),
           .metadata = std::move(opened.metadata),
           .has_checksums = has_checksums};
@@ -33,7 +33,7 @@ OpenCheckpoint open_safetensors(FileSystem& files, const std::string& path) {
 OpenCheckpoint open_torch(FileSystem& files, const std::string& path) {
   TorchIndex opened = read_torch(files, path);
   OpenCheckpoint checkpoint{.format = CheckpointFormat::kTorch,
-                            .tensors = std::move(opened.tensors),
+                            .tensors = StoredTensors(std::move(opened.tensors)),
                             .data = {},
                             .metadata = {},
                             .has_checksums = opened.has_checksums};

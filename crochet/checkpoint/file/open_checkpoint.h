@@ -6,7 +6,7 @@
 #include <string>
 
 #include "crochet/checkpoint/layout/checkpoint_writer.h"
-#include "crochet/checkpoint/layout/stored_tensor.h"
+#include "crochet/checkpoint/layout/stored_tensors.h"
 #include "crochet/checkpoint/layout/tensor_source.h"
 #include "crochet/checkpoint/safetensors/safetensors_notes.h"
 #include "crochet/io/file_system.h"

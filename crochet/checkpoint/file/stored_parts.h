@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "crochet/checkpoint/layout/stored_tensor.h"
+#include "crochet/checkpoint/layout/stored_tensors.h"
 #include "crochet/tensor/tensor_slice.h"
 
 namespace crochet::inline v0::internal {

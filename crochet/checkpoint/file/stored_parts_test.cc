@@ -188,15 +188,15 @@ TEST_F(BundleSlicesTest, SlicesThatContradictTheEntryAreDataLoss) {
 
 // Slices of "t", all of which the index has.
 internal::StoredTensors index_of(const Shape& shape, const std::vector<TensorSlice>& slices) {
-  internal::StoredTensors tensors;
+  internal::StoredTensors::Map tensors;
   for (const TensorSlice& slice : slices)
     tensors[internal::slice_key("t", slice)] = {.dtype = DType::kFloat,
                                                 .shape = internal::shape_of(slice)};
   tensors["t"] = {.dtype = DType::kFloat, .shape = shape, .slices = slices};
-  return tensors;
+  return internal::StoredTensors(std::move(tensors));
 }
 std::vector<internal::StoredPart> all_slices_of(const internal::StoredTensors& tensors) {
-  return internal::all_slices(tensors, "t", tensors.at("t"));
+  return internal::all_slices(tensors, "t", tensors.find("t")->second);
 }
 
 // Otherwise small data and a small index could claim any number of elements.

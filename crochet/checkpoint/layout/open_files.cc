@@ -56,12 +56,12 @@ std::shared_ptr<const ReadableFile> OpenFiles::get(int number, const std::string
   return file;
 }
 
-uint64_t OpenFiles::size(int number, const std::string& path) {
+uint64_t OpenFiles::size(int number, const std::function<std::string()>& path) {
   {
     const std::lock_guard lock(mutex_);
     if (const auto known = known_.find(number); known != known_.end()) return known->second.size;
   }
-  get(number, path);
+  get(number, path());
   const std::lock_guard lock(mutex_);
   return known_.at(number).size;
 }

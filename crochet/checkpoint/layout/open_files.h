@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -35,8 +36,9 @@ class OpenFiles {
   // Throws: what FileSystem::open() throws; DataLossError if it is missing, or was changed or
   // removed since it was closed.
   std::shared_ptr<const ReadableFile> get(int number, const std::string& path);
-  // Its size when it was first opened; a later truncation is found by reading. Throws: as get().
-  uint64_t size(int number, const std::string& path);
+  // Its size when it was first opened; a later truncation is found by reading. `path` is called if
+  // it is opened now. Throws: as get().
+  uint64_t size(int number, const std::function<std::string()>& path);
   // Reads a part of it. Throws: as get(), and what ReadableFile::stream() throws.
   std::unique_ptr<ReadStream> stream(int number, const std::string& path, uint64_t offset,
                                      uint64_t num_bytes);

@@ -34,7 +34,7 @@ class OpenFilesTest : public testing::Test {
   }
 
   std::string read(int number) {
-    std::string found(open_.size(number, path_of(number)), '?');
+    std::string found(open_.size(number, [&] { return path_of(number); }), '?');
     open_.stream(number, path_of(number), 0, found.size())
         ->read(std::as_writable_bytes(std::span(found)));
     return found;

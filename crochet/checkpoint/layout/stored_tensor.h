@@ -4,9 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <map>
-#include <string>
 #include <vector>
 
 #include "crochet/tensor/dtype.h"
@@ -38,9 +35,5 @@ struct StoredTensor {
 
   friend bool operator==(const StoredTensor&, const StoredTensor&) = default;
 };
-
-// The entries of a checkpoint's index, by name; the slices of partitioned tensors have keys of
-// their own (slice_key.h), which start with a zero byte.
-using StoredTensors = std::map<std::string, StoredTensor, std::less<>>;
 
 }  // namespace crochet::inline v0::internal

@@ -12,18 +12,17 @@
 namespace crochet::inline v0::internal {
 
 void TensorSource::check_place(const StoredTensor& entry, std::string_view name) const {
-  const std::string path = path_of(entry.shard);
-  const uint64_t file_size = open_->size(entry.shard, path);
+  const uint64_t file_size = open_->size(entry.shard, [&] { return path_of(entry.shard); });
   const auto offset = static_cast<uint64_t>(entry.offset);
   const auto size = static_cast<uint64_t>(entry.size);
   if (offset > file_size || size > file_size - offset)
     throw DataLossError(fmt::format("{}: \"{}\" has {} bytes at offset {}, the file ends at {}",
-                                    path, name, size, offset, file_size));
+                                    path_of(entry.shard), name, size, offset, file_size));
   if (entry.dtype != DType::kString) return;
   const auto num_strings = static_cast<uint64_t>(entry.shape.num_elements());
   if (!has_room_for(num_strings, size))
     throw DataLossError(fmt::format("{}: \"{}\" has {} bytes at offset {}, too few for {} strings",
-                                    path, name, size, offset, num_strings));
+                                    path_of(entry.shard), name, size, offset, num_strings));
 }
 
 std::unique_ptr<ReadStream> TensorSource::stream(int shard, uint64_t offset,

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "crochet/checkpoint/layout/open_files.h"
-#include "crochet/checkpoint/layout/stored_tensor.h"
+#include "crochet/checkpoint/layout/stored_tensors.h"
 #include "crochet/checkpoint/safetensors/safetensors_format.h"
 #include "crochet/checkpoint/safetensors/safetensors_notes.h"
 #include "crochet/io/file_system.h"
@@ -56,7 +56,7 @@ struct SafetensorsIndex {
   std::unique_ptr<OpenFiles> open;  // By their indices in `files`.
   // A shard is the index of a file, an offset is relative to the file. Checksums are masked, and
   // valid only if the file has checksums. The type is kInvalid if DType has no equivalent.
-  StoredTensors tensors;
+  StoredTensors::Map tensors;
   Metadata metadata;  // Of all files, without crochet's notes.
 };
 // Reads the file, or the index of several files, at `path`.

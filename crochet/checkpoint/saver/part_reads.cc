@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "crochet/base/pending_signal.h"
+#include "crochet/checkpoint/file/checkpoint_contents.h"
 #include "crochet/checkpoint/file/checkpoint_pass.h"
 #include "crochet/tensor/convert.h"
 
@@ -18,7 +19,8 @@ namespace {
 // As the type and shape that the program has.
 class ValueInPass final : public PartValue {
  public:
-  ValueInPass(const PartEntry& entry, const TensorInfo& stored, CheckpointPass& pass, size_t number)
+  ValueInPass(const PartEntry& entry, const StoredTensor& stored, CheckpointPass& pass,
+              size_t number)
       : entry_(entry), stored_(stored), pass_(pass), number_(number) {}
 
   Tensor read() override {
@@ -40,13 +42,13 @@ class ValueInPass final : public PartValue {
 
  private:
   const PartEntry& entry_;
-  const TensorInfo& stored_;
+  const StoredTensor& stored_;
   CheckpointPass& pass_;
   const size_t number_;
 };
 
-const TensorInfo& info_of(const CheckpointReader& reader, const PartEntry& entry) {
-  return reader.tensors().find(entry.name)->second;
+const StoredTensor& stored_as(const CheckpointReader& reader, const PartEntry& entry) {
+  return CheckpointContents::of(reader).item(entry.name).second;
 }
 
 }  // namespace
@@ -57,9 +59,9 @@ class PartReads::Values final : public PartValues {
       : object_(object), reads_(reads) {
     StoredParts::Map parts;
     for (const PartEntry& entry : entries) {
-      const TensorInfo& info = info_of(reads.reader_, entry);
+      const StoredTensor& stored = stored_as(reads.reader_, entry);
       entries_.emplace(entry.key, &entry);
-      parts.emplace(entry.key, entry.as.value_or(StoredParts::Part{info.dtype, info.shape}));
+      parts.emplace(entry.key, entry.as.value_or(StoredParts::Part{stored.dtype, stored.shape}));
     }
     parts_ = StoredParts(std::move(parts));
   }
@@ -73,7 +75,7 @@ class PartReads::Values final : public PartValues {
   void read_now(const std::string& key, const Take& take) override {
     const PartEntry& entry = *entries_.at(key);
     CheckpointPass pass(reads_.reader_, {{entry.name}});
-    ValueInPass value(entry, info_of(reads_.reader_, entry), pass, 0);
+    ValueInPass value(entry, stored_as(reads_.reader_, entry), pass, 0);
     take(value);
   }
 
@@ -104,7 +106,7 @@ void PartReads::finish() {
   for (const size_t number : pass.order()) {
     throw_if_signalled("restoring");
     const Part& part = parts[number];
-    ValueInPass value(*part.entry, info_of(reader_, *part.entry), pass, number);
+    ValueInPass value(*part.entry, stored_as(reader_, *part.entry), pass, number);
     try {
       part.take(value);
     } catch (const InvalidArgumentError& error) {

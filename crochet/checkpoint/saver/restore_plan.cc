@@ -18,6 +18,7 @@
 #include "crochet/base/internal/dynamic_type.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
+#include "crochet/checkpoint/file/checkpoint_contents.h"
 #include "crochet/checkpoint/file/checkpoint_pass.h"
 #include "crochet/checkpoint/saver/part_reads.h"
 #include "crochet/checkpoint/saver/restore_mismatch.h"
@@ -87,8 +88,8 @@ class Owners {
 };
 
 // The shape that the checkpoint has for a variable, which may be a slice.
-Shape stored_shape(const TensorInfo& info, const VariableSelection::Place& place) {
-  if (place.slice == nullptr) return info.shape;
+Shape stored_shape(const internal::StoredTensor& entry, const VariableSelection::Place& place) {
+  if (place.slice == nullptr) return entry.shape;
   return internal::shape_of(internal::resolved(place.slice->slice, place.slice->full_shape));
 }
 
@@ -104,9 +105,11 @@ class RestorePlan {
               const VariableSelection& selection, RestoreRules rules)
       : graph_(graph),
         reader_(reader),
+        stored_(internal::CheckpointContents::of(reader)),
         selection_(selection),
         rules_(std::move(rules)),
-        ranks_(internal::RankState::find(graph)) {
+        ranks_(internal::RankState::find(graph)),
+        used_(stored_.stored().size()) {
     report_.prefix = mismatch_.prefix = reader.prefix();
     count_ranks();
     const VariableSelection::Selected selected = selection.select(graph);
@@ -138,10 +141,13 @@ class RestorePlan {
   }
 
  private:
+  using Item = internal::StoredTensors::Item;  // Of the checkpoint.
   struct VariablePart {
     Variable variable;
     Shape shape;  // Of the value assigned to it.
     bool is_converted;
+    const Item* item;  // It, or this part of it, is the value.
+    std::optional<TensorSlice> slice;
   };
   using Entry = internal::PartEntry;
   using NamesByKey = std::map<std::string, std::string, std::less<>>;  // In the file, by key.
@@ -156,7 +162,7 @@ class RestorePlan {
   // themselves.
   void count_ranks() {
     if (!ranks_ || ranks_->per_rank().empty()) return;
-    for (const auto& [name, info] : reader_.tensors())
+    for (const auto& [name, entry] : stored_.items())
       if (const auto found = ranks_->rank_name(name))
         stored_ranks_[std::string(found->name)].insert(found->rank);
     for (const auto& [name, stored] : stored_ranks_) {
@@ -185,35 +191,33 @@ class RestorePlan {
     if (stays_fresh(name)) return;
     if (const auto* const part = ranks_ ? ranks_->part_of(name) : nullptr; part && part->is_empty) {
       // Nothing is read; the others' parts are there.
-      if (const auto found = reader_.tensors().find(name); found != reader_.tensors().end())
-        used_.push_back(found->first);
+      if (const Item* const found = stored_.find(name)) note_used(*found);
       return note_restored(name, name);
     }
     VariableSelection::Place place = selection_.place_of(name, ranks_.get());
-    auto found = reader_.tensors().find(place.key);
-    if (found == reader_.tensors().end()) {
-      found = reader_.tensors().find(internal::stored_name(rules_.rename, name));
-      if (found == reader_.tensors().end())
+    const Item* found = stored_.find(place.key);
+    if (found == nullptr) {
+      found = stored_.find(internal::stored_name(rules_.rename, name));
+      if (found == nullptr)
         return note_missing(
             {name, place.key, RestoreMismatch::Value{variable.dtype(), variable.shape()}},
             !rules_.allow_missing.match(name));
       place.key = found->first;
     }
-    used_.push_back(found->first);
-    const TensorInfo& info = found->second;
-    if (place.slice != nullptr && place.slice->full_shape != info.shape) {
+    note_used(*found);
+    const internal::StoredTensor& entry = found->second;
+    if (place.slice != nullptr && place.slice->full_shape != entry.shape) {
       mismatch_.others.push_back(
           fmt::format("\"{}\" is a slice of {}, but \"{}\" is {} in the checkpoint", name,
-                      place.slice->full_shape, place.key, info.shape));
+                      place.slice->full_shape, place.key, entry.shape));
       return;
     }
-    const std::optional<Fit> fit =
-        fit_of(name, {info.dtype, stored_shape(info, place)}, {variable.dtype(), variable.shape()});
+    const std::optional<Fit> fit = fit_of(name, {entry.dtype, stored_shape(entry, place)},
+                                          {variable.dtype(), variable.shape()});
     if (!fit) return;
     note_restored(name, place.key);
-    variables_.push_back({variable, fit->shape, fit->is_converted});
-    requests_.push_back(
-        {place.key, place.slice ? std::optional(place.slice->slice) : std::nullopt});
+    variables_.push_back({variable, fit->shape, fit->is_converted, found,
+                          place.slice ? std::optional(place.slice->slice) : std::nullopt});
   }
 
   // How a stored value becomes one of the program's. Unset if it does not: then it keeps its own
@@ -247,7 +251,7 @@ class RestorePlan {
     std::map<const RegisteredSaveable*, Keys> keys;
     std::map<const RegisteredSaveable*, Keys> by_other_name;
     std::string key;
-    for (const auto& [name, info] : reader_.tensors())
+    for (const auto& [name, entry] : stored_.items())
       if (const auto* const owner = owners.owner_of(name, key))
         (owner->by_other_name ? by_other_name : keys)[owner->object].push_back({key, name});
     for (const RegisteredSaveable* const object : objects) {
@@ -291,8 +295,8 @@ class RestorePlan {
         is_partial = true;
         continue;
       }
-      const TensorInfo& info = reader_.tensors().find(entry.name)->second;
-      stored.emplace(entry.key, StoredParts::Part{info.dtype, info.shape});
+      const internal::StoredTensor& tensor = stored_.item(entry.name).second;
+      stored.emplace(entry.key, StoredParts::Part{tensor.dtype, tensor.shape});
       names.emplace(std::move(entry.key), std::move(entry.name));
     }
     object.entries.clear();
@@ -328,7 +332,7 @@ class RestorePlan {
   std::vector<Entry> entries_by_pattern(const std::string& object) const {
     std::vector<Entry> entries;
     if (rules_.rename.empty()) return entries;
-    for (const auto& [stored_as, info] : reader_.tensors()) {
+    for (const auto& [stored_as, entry] : stored_.items()) {
       const std::string name = internal::program_name(rules_.rename, stored_as);
       if (name != stored_as && name.starts_with(object + '/'))
         entries.push_back({name.substr(object.size() + 1), stored_as});
@@ -339,12 +343,12 @@ class RestorePlan {
   void plan_array_part(ObjectPart& object, const StatePart& part, const std::string& full,
                        const NamesByKey& names) {
     const auto own = names.find(part.key);
-    const auto found = reader_.tensors().find(
-        own != names.end() ? own->second : internal::stored_name(rules_.rename, full));
-    if (found == reader_.tensors().end())
+    const Item* const found =
+        stored_.find(own != names.end() ? own->second : internal::stored_name(rules_.rename, full));
+    if (found == nullptr)
       return note_missing({full, full, RestoreMismatch::Value{part.dtype, part.shape}},
                           !rules_.allow_missing.match(full));
-    note_used(found->first);
+    note_used(*found);
     const RestoreMismatch::Value stored{found->second.dtype, found->second.shape};
     const std::optional<Fit> fit = fit_of(full, stored, {part.dtype, part.shape});
     if (!fit) return;
@@ -371,8 +375,9 @@ class RestorePlan {
     if (object.entries.size() == before && other != full) {
       if (reader_.contains(other)) add(part.key, other);
       const std::string other_start = other + '/';
-      for (auto each = reader_.tensors().lower_bound(other_start);
-           each != reader_.tensors().end() && each->first.starts_with(other_start); ++each)
+      const auto& all = stored_.stored();
+      for (auto each = all.lower_bound(other_start);
+           each != all.end() && each->first.starts_with(other_start); ++each)
         add(start + each->first.substr(other_start.size()), each->first);
     }
     if (object.entries.size() == before)
@@ -382,14 +387,17 @@ class RestorePlan {
                                    object.entries[before].key.size() + part.key.size()));
   }
 
-  void note_used(const std::string& name) { used_.push_back(reader_.tensors().find(name)->first); }
+  // Requires: an item of the checkpoint.
+  void note_used(const Item& item) { used_[number_of(item)] = true; }
+  void note_used(const std::string& name) { note_used(stored_.item(name)); }
+  size_t number_of(const Item& item) const {
+    return static_cast<size_t>(&item - &*stored_.stored().begin());
+  }
 
   void find_surplus() {
-    std::ranges::sort(used_);
-    auto next = used_.begin();
-    for (const auto& [name, info] : reader_.tensors()) {
-      while (next != used_.end() && *next < name) ++next;
-      if (next != used_.end() && *next == name) continue;
+    for (const Item& item : stored_.items()) {
+      if (used_[number_of(item)]) continue;
+      const auto& [name, entry] = item;
       if (ranks_ && ranks_->rank_name(name)) continue;  // Another rank's.
       report_.surplus.push_back(name);
       if (!selection_.selects_all() || rules_.allow_surplus.match(name)) continue;
@@ -397,7 +405,7 @@ class RestorePlan {
         log_warning(fmt::format("checkpoint {}: no hook of this run uses the state \"{}\"",
                                 reader_.prefix(), name));
       } else {
-        mismatch_.surplus.push_back({name, {info.dtype, info.shape}});
+        mismatch_.surplus.push_back({name, {entry.dtype, entry.shape}});
       }
     }
   }
@@ -449,10 +457,15 @@ class RestorePlan {
   }
 
   void assign_variables(Session& session) const {
-    CheckpointPass pass(reader_, requests_);
+    std::vector<internal::LocatedTensor> located;
+    located.reserve(variables_.size());
+    for (const VariablePart& part : variables_)
+      located.push_back(stored_.locate(*part.item, part.slice ? &*part.slice : nullptr));
+    Reading reading{*this, CheckpointPass(std::move(located), reader_)};
     std::vector<Assignment> assignments;
-    assignments.reserve(requests_.size());
-    for (const size_t number : pass.order()) assignments.push_back(assignment(number, pass));
+    assignments.reserve(variables_.size());
+    for (const size_t number : reading.pass.order())
+      assignments.push_back(assignment(number, reading));
     session.assign(assignments);
   }
 
@@ -467,23 +480,36 @@ class RestorePlan {
     }
   }
 
-  // The assignment that reads a variable's value from `pass`, which is over the requests.
-  Assignment assignment(size_t number, CheckpointPass& pass) const {
+  // Reads the values of the variables.
+  struct Reading {
+    const RestorePlan& plan;
+    CheckpointPass pass;  // Over the items of the variables.
+
+    Tensor strings(size_t number) {
+      const Tensor value = pass.read(number);
+      const auto strings = value.strings();
+      return Tensor::from(std::vector<std::string>(strings.begin(), strings.end()),
+                          plan.variables_[number].shape);
+    }
+    void read_into(size_t number, std::span<std::byte> destination) {
+      throw_if_signalled("restoring");
+      const VariablePart& part = plan.variables_[number];
+      if (part.is_converted)
+        plan.convert_variable(part.variable, pass.read(number), destination);
+      else
+        pass.read_into(number, destination);
+    }
+  };
+
+  // Its functions are small enough to be stored without an allocation.
+  Assignment assignment(size_t number, Reading& from) const {
     const VariablePart& part = variables_[number];
     if (part.variable.dtype() == DType::kString)
-      return {.variable = part.variable, .shape = part.shape, .strings = [&pass, &part, number] {
-                const Tensor value = pass.read(number);
-                const auto strings = value.strings();
-                return Tensor::from(std::vector<std::string>(strings.begin(), strings.end()),
-                                    part.shape);
+      return {.variable = part.variable, .shape = part.shape, .strings = [&from, number] {
+                return from.strings(number);
               }};
-    return {part.variable, part.shape,
-            [this, &pass, &part, number](std::span<std::byte> destination) {
-              throw_if_signalled("restoring");
-              if (part.is_converted)
-                convert_variable(part.variable, pass.read(number), destination);
-              else
-                pass.read_into(number, destination);
+    return {part.variable, part.shape, [&from, number](std::span<std::byte> destination) {
+              from.read_into(number, destination);
             }};
   }
 
@@ -499,17 +525,16 @@ class RestorePlan {
 
   const Graph& graph_;
   const CheckpointReader& reader_;
+  const internal::CheckpointContents& stored_;  // Of the reader.
   const VariableSelection& selection_;
   const RestoreRules rules_;
   const std::shared_ptr<const internal::RankState> ranks_;  // Null if the run has no such state.
   std::map<std::string, std::set<int64_t>> stored_ranks_;   // By the name of the value.
   std::set<std::string> fresh_;                             // Names of values.
   std::vector<VariablePart> variables_;
-  std::vector<TensorRequest> requests_;  // Of the variables, in the same order.
   std::vector<ObjectPart> objects_;
   RestoreReport report_;
-  std::vector<std::string_view>
-      used_;  // Names of entries that the program uses, owned by the reader.
+  std::vector<bool> used_;  // Whether the program uses an item, by its number.
   RestoreMismatch mismatch_;
 };
 

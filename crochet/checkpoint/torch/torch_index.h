@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "crochet/checkpoint/layout/open_files.h"
-#include "crochet/checkpoint/layout/stored_tensor.h"
+#include "crochet/checkpoint/layout/stored_tensors.h"
 #include "crochet/checkpoint/torch/zip_directory.h"
 #include "crochet/io/file_system.h"
 
@@ -52,7 +52,7 @@ struct TorchIndex {
   // An offset is relative to the file. The size is that of the bytes from the first to the last
   // element, which may be fewer than the elements need, or more. The type is kInvalid if DType has
   // no equivalent.
-  StoredTensors tensors;
+  StoredTensors::Map tensors;
   std::map<std::string, TorchLayout, std::less<>> layouts;  // Of all tensors.
   std::vector<TorchStorage> storages;
   bool has_checksums = true;

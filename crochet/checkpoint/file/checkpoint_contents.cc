@@ -66,11 +66,11 @@ const StoredTensors::Item& CheckpointContents::item(std::string_view name) const
 const std::map<std::string, TensorInfo, std::less<>>& CheckpointContents::infos() const {
   const std::lock_guard lock(mutex_);
   if (infos_) return *infos_;
-  infos_.emplace();
+  std::map<std::string, TensorInfo, std::less<>> infos;
   for (const auto& [name, entry] : items())
-    infos_->emplace_hint(infos_->end(), name,
-                         TensorInfo{entry.dtype, entry.shape, entry.slices.size()});
-  return *infos_;
+    infos.emplace_hint(infos.end(), name,
+                       TensorInfo{entry.dtype, entry.shape, entry.slices.size()});
+  return infos_.emplace(std::move(infos));
 }
 
 const std::vector<StoredPart>& CheckpointContents::slices_of(

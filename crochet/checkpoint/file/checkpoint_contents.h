@@ -46,7 +46,7 @@ class CheckpointContents {
   const TensorSource& data() const { return *opened_.data; }
   // The items without those of slices.
   std::span<const StoredTensors::Item> items() const { return items_; }
-  // One of them; null if there is none with this name.
+  // Null if no item has this name.
   const StoredTensors::Item* find(std::string_view name) const;
   // Throws: NotFoundError.
   const StoredTensors::Item& item(std::string_view name) const;

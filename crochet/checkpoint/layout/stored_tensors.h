@@ -17,8 +17,8 @@
 namespace crochet::inline v0::internal {
 
 // The entries of a checkpoint's index, sorted by name; the slices of partitioned tensors have keys
-// of their own (slice_key.h), which start with a zero byte. Contiguous, so that an index of 100,000
-// entries needs no 100,000 allocations.
+// of their own (slice_key.h), which start with a zero byte. Contiguous: a map would allocate a
+// node for each entry, of which there may be 100,000.
 class StoredTensors {
  public:
   using Map = std::map<std::string, StoredTensor, std::less<>>;

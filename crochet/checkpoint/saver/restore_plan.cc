@@ -146,8 +146,8 @@ class RestorePlan {
     Variable variable;
     Shape shape;  // Of the value assigned to it.
     bool is_converted;
-    const Item* item;  // It, or this part of it, is the value.
-    std::optional<TensorSlice> slice;
+    const Item* item;          // It, or this part of it, is the value.
+    const TensorSlice* slice;  // Null for all of it; owned by the selection or the ranks' state.
   };
   using Entry = internal::PartEntry;
   using NamesByKey = std::map<std::string, std::string, std::less<>>;  // In the file, by key.
@@ -194,7 +194,7 @@ class RestorePlan {
       if (const Item* const found = stored_.find(name)) note_used(*found);
       return note_restored(name, name);
     }
-    VariableSelection::Place place = selection_.place_of(name, ranks_.get());
+    const VariableSelection::Place place = selection_.place_of(name, ranks_.get());
     const Item* found = stored_.find(place.key);
     if (found == nullptr) {
       found = stored_.find(internal::stored_name(rules_.rename, name));
@@ -202,22 +202,21 @@ class RestorePlan {
         return note_missing(
             {name, place.key, RestoreMismatch::Value{variable.dtype(), variable.shape()}},
             !rules_.allow_missing.match(name));
-      place.key = found->first;
     }
     note_used(*found);
     const internal::StoredTensor& entry = found->second;
     if (place.slice != nullptr && place.slice->full_shape != entry.shape) {
       mismatch_.others.push_back(
           fmt::format("\"{}\" is a slice of {}, but \"{}\" is {} in the checkpoint", name,
-                      place.slice->full_shape, place.key, entry.shape));
+                      place.slice->full_shape, found->first, entry.shape));
       return;
     }
     const std::optional<Fit> fit = fit_of(name, {entry.dtype, stored_shape(entry, place)},
                                           {variable.dtype(), variable.shape()});
     if (!fit) return;
-    note_restored(name, place.key);
+    note_restored(name, found->first);
     variables_.push_back({variable, fit->shape, fit->is_converted, found,
-                          place.slice ? std::optional(place.slice->slice) : std::nullopt});
+                          place.slice ? &place.slice->slice : nullptr});
   }
 
   // How a stored value becomes one of the program's. Unset if it does not: then it keeps its own
@@ -460,7 +459,7 @@ class RestorePlan {
     std::vector<internal::LocatedTensor> located;
     located.reserve(variables_.size());
     for (const VariablePart& part : variables_)
-      located.push_back(stored_.locate(*part.item, part.slice ? &*part.slice : nullptr));
+      located.push_back(stored_.locate(*part.item, part.slice));
     Reading reading{*this, CheckpointPass(std::move(located), reader_)};
     std::vector<Assignment> assignments;
     assignments.reserve(variables_.size());

@@ -17,6 +17,11 @@
 namespace crochet::inline v0::internal {
 namespace {
 
+// An entry with a short name takes at least that much in an index. Room for that many entries,
+// within limits, saves copies of the first ones; what is not used is never touched.
+constexpr size_t kShortEntryBytes = 24;
+constexpr size_t kMaxEntriesReserved = size_t{1} << 20;
+
 [[noreturn]] void throw_no_header(std::string_view file) {
   throw DataLossError(fmt::format("{}: the table does not start with a bundle's header", file));
 }
@@ -34,9 +39,10 @@ void check_overlaps(const StoredTensors& entries, std::string_view file) {
   std::vector<const StoredTensors::Item*> stored;
   for (const StoredTensors::Item& item : entries)
     if (item.second.slices.empty() && item.second.size > 0) stored.push_back(&item);
-  std::ranges::sort(stored, {}, [](const auto* item) {
+  const auto place = [](const StoredTensors::Item* item) {
     return std::pair(item->second.shard, item->second.offset);
-  });
+  };
+  if (!std::ranges::is_sorted(stored, {}, place)) std::ranges::sort(stored, {}, place);
   for (size_t i = 1; i < stored.size(); ++i) {
     const auto& [name, entry] = *stored[i - 1];
     const auto& [next_name, next] = *stored[i];
@@ -57,6 +63,7 @@ BundleIndex read_bundle_index(FileSystem& files, const std::string& path) {
 BundleIndex decode_bundle_index(std::string_view bytes, std::string_view file) {
   std::optional<BundleHeader> header;
   StoredTensors entries;
+  entries.reserve(std::min(bytes.size() / kShortEntryBytes, kMaxEntriesReserved));
   read_table(bytes, file, [&](const std::string& name, std::string_view value) {
     if (!header) {
       if (!name.empty()) throw_no_header(file);

@@ -34,6 +34,8 @@ class StoredTensors {
     }
   }
 
+  // Makes room for a number of entries; more may be appended.
+  void reserve(size_t num_entries) { items_.reserve(num_entries); }
   // Requires: the name comes after all others.
   void append(std::string name, StoredTensor entry) {
     items_.emplace_back(std::move(name), std::move(entry));

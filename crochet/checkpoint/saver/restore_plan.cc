@@ -16,6 +16,7 @@
 
 #include "crochet/base/error.h"
 #include "crochet/base/internal/dynamic_type.h"
+#include "crochet/base/internal/prefetch.h"
 #include "crochet/base/log.h"
 #include "crochet/base/pending_signal.h"
 #include "crochet/checkpoint/file/checkpoint_contents.h"
@@ -113,7 +114,12 @@ class RestorePlan {
     report_.prefix = mismatch_.prefix = reader.prefix();
     count_ranks();
     const VariableSelection::Selected selected = selection.select(graph);
-    for (const Variable& variable : selected.variables) plan_variable(variable);
+    variables_.reserve(selected.variables.size());
+    report_.restored.reserve(selected.variables.size());
+    internal::for_each_prefetched(
+        std::span<const Variable>(selected.variables),
+        [](const Variable& variable) { internal::prefetch(variable.info()); },
+        [this](const Variable& variable) { plan_variable(variable); });
     plan_objects(selected.objects);
     find_surplus();
     if (!mismatch_.empty()) internal::throw_mismatch(mismatch_, internal::to_string(mismatch_));
@@ -144,10 +150,17 @@ class RestorePlan {
   using Item = internal::StoredTensors::Item;  // Of the checkpoint.
   struct VariablePart {
     Variable variable;
-    Shape shape;  // Of the value assigned to it.
+    bool is_reshaped;
     bool is_converted;
     const Item* item;          // It, or this part of it, is the value.
     const TensorSlice* slice;  // Null for all of it; owned by the selection or the ranks' state.
+
+    // Of the value assigned to it.
+    Shape shape() const {
+      if (is_reshaped) return variable.shape();
+      if (slice == nullptr) return item->second.shape;
+      return internal::shape_of(internal::resolved(*slice, item->second.shape));
+    }
   };
   using Entry = internal::PartEntry;
   using NamesByKey = std::map<std::string, std::string, std::less<>>;  // In the file, by key.
@@ -215,14 +228,14 @@ class RestorePlan {
                                           {variable.dtype(), variable.shape()});
     if (!fit) return;
     note_restored(name, found->first);
-    variables_.push_back({variable, fit->shape, fit->is_converted, found,
+    variables_.push_back({variable, fit->is_reshaped, fit->is_converted, found,
                           place.slice ? &place.slice->slice : nullptr});
   }
 
   // How a stored value becomes one of the program's. Unset if it does not: then it keeps its own
   // value, or the mismatch is noted.
   struct Fit {
-    Shape shape;
+    bool is_reshaped;  // To the program's shape.
     bool is_converted;
   };
   std::optional<Fit> fit_of(const std::string& name, const RestoreMismatch::Value& stored,
@@ -241,7 +254,7 @@ class RestorePlan {
     }
     if (is_reshaped) report_.reshaped.push_back(name);
     if (is_converted) report_.converted.push_back(name);
-    return Fit{is_reshaped ? expected.shape : stored.shape, is_converted};
+    return Fit{is_reshaped, is_converted};
   }
 
   void plan_objects(const std::vector<const RegisteredSaveable*>& objects) {
@@ -353,8 +366,8 @@ class RestorePlan {
     if (!fit) return;
     note_restored(full, found->first);
     Entry entry{part.key, found->first};
-    if (fit->is_converted || fit->shape != stored.shape)
-      entry.as = StoredParts::Part{part.dtype, fit->shape};
+    if (fit->is_converted || fit->is_reshaped)
+      entry.as = StoredParts::Part{part.dtype, fit->is_reshaped ? part.shape : stored.shape};
     object.entries.push_back(std::move(entry));
   }
 
@@ -488,7 +501,7 @@ class RestorePlan {
       const Tensor value = pass.read(number);
       const auto strings = value.strings();
       return Tensor::from(std::vector<std::string>(strings.begin(), strings.end()),
-                          plan.variables_[number].shape);
+                          plan.variables_[number].shape());
     }
     void read_into(size_t number, std::span<std::byte> destination) {
       throw_if_signalled("restoring");
@@ -504,10 +517,10 @@ class RestorePlan {
   Assignment assignment(size_t number, Reading& from) const {
     const VariablePart& part = variables_[number];
     if (part.variable.dtype() == DType::kString)
-      return {.variable = part.variable, .shape = part.shape, .strings = [&from, number] {
+      return {.variable = part.variable, .shape = part.shape(), .strings = [&from, number] {
                 return from.strings(number);
               }};
-    return {part.variable, part.shape, [&from, number](std::span<std::byte> destination) {
+    return {part.variable, part.shape(), [&from, number](std::span<std::byte> destination) {
               from.read_into(number, destination);
             }};
   }

@@ -6,11 +6,16 @@
 #include <cassert>
 
 #include "crochet/base/error.h"
+#include "crochet/base/internal/prefetch.h"
 #include "crochet/engines/local/checked_copies.h"
 #include "crochet/tensor/fmt.h"
 
 namespace crochet::inline v0::local {
 namespace {
+
+void prefetch_node(const Variable& variable) {
+  internal::prefetch(static_cast<const Graph::VariableNode*>(variable.info()));
+}
 
 // Throws: InvalidArgumentError for a variable of another graph.
 const Graph::VariableNode& checked_node(const Graph& graph, const Variable& variable) {
@@ -167,7 +172,8 @@ Snapshot Session::snapshot(std::span<const Variable> variables) {
   std::vector<NamedTensor> tensors;
   tensors.reserve(variables.size());
   Copies copies;
-  for (const Variable& variable : variables) {
+  const auto ask = [](const Variable& variable) { prefetch_node(variable); };
+  internal::for_each_prefetched(variables, ask, [&](const Variable& variable) {
     const Graph::VariableNode& node = checked_node(graph_, variable);
     if (node.is_owned()) {
       tensors.push_back({node.name, owned_[node.index].value()});
@@ -180,7 +186,7 @@ Snapshot Session::snapshot(std::span<const Variable> variables) {
                        is_guarded(node.array, view) ? CheckedCopies::Rule::kAnnounced
                                                     : CheckedCopies::Rule::kWithinAStep);
     }
-  }
+  });
   (*copier_)->copy(copies.now);
   Snapshot snapshot(std::move(tensors), (*copier_)->copy_in_background(std::move(copies.later),
                                                                        std::move(copies.holders)));
@@ -221,22 +227,24 @@ CopyMemory::Lent Session::lend_copy_memory(const Graph::VariableNode& node, cons
 void Session::assign(std::span<const Assignment> assignments) {
   const internal::AccessGate::Pass pass(gate_, internal::Access::kExclusive, "assign");
   follow_graph();
-  for (const Assignment& assignment : assignments)
+  const auto ask = [](const Assignment& assignment) { prefetch_node(assignment.variable); };
+  internal::for_each_prefetched(assignments, ask, [&](const Assignment& assignment) {
     if (!assignment.shape.is_compatible_with(checked_node(graph_, assignment.variable).shape))
       throw InvalidArgumentError(fmt::format("variable \"{}\": found shape {}, expected {}",
                                              assignment.variable.name(), assignment.shape,
                                              assignment.variable.shape()));
+  });
   (*copier_)->drain();
   graph_.fences().drain();
   half_done_ = "assign";
-  for (const Assignment& assignment : assignments) {
+  internal::for_each_prefetched(assignments, ask, [&](const Assignment& assignment) {
     const Graph::VariableNode& node = node_of(assignment.variable);
     if (node.is_owned()) {
       assign_owned(node, assignment);
     } else {
       assign_borrowed(node, assignment);
     }
-  }
+  });
   half_done_.clear();
 }
 

@@ -387,5 +387,27 @@ TEST(StripedPassTest, ReadsAllDisksAtTheSameTime) {
   EXPECT_EQ(files.log.bytes_read_at, 0);
 }
 
+TEST(StripedPassTest, ReadsAMebibyteOfSmallTensorsFromEachDiskInTurn) {
+  constexpr int64_t kSmall = 100'000;  // Floats: a turn has three.
+  CountedFiles files;
+  BundleWriter writer(files, "c", {.num_shards = 4});
+  std::vector<TensorRequest> requests;
+  for (int shard = 0; shard < 2; ++shard) {
+    if (shard > 0) writer.next_shard();
+    for (int i = 0; i < 5; ++i) {
+      requests.push_back({fmt::format("s{}/{}", shard, i)});
+      writer.add(requests.back().name, counted(kSmall, static_cast<float>(i)));
+    }
+  }
+  writer.finish();
+  distribute(files);
+  const CheckpointReader reader("c", files);
+  CheckpointPass pass(reader, requests);
+  EXPECT_THAT(pass.order(), ElementsAre(0, 1, 2, 5, 6, 7, 3, 4, 8, 9));
+  for (const size_t i : pass.order())
+    EXPECT_EQ(pass.read(i), counted(kSmall, static_cast<float>(i % 5)));
+  EXPECT_THAT(files.log.streams, testing::SizeIs(2)) << "each file in one pass";
+}
+
 }  // namespace
 }  // namespace crochet

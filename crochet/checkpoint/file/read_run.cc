@@ -13,6 +13,10 @@ namespace {
 // Reading a gap of this size takes no longer than starting another stream.
 constexpr uint64_t kMaxGapBytes = uint64_t{1} << 20;
 
+// What is read from one disk before the next. Small tensors that are next to each other in a file
+// probably are so in memory, too, which is written faster in its order.
+constexpr uint64_t kTurnBytes = uint64_t{1} << 20;
+
 uint64_t begin_of(const StoredTensor& entry) { return static_cast<uint64_t>(entry.offset); }
 uint64_t end_of(const StoredTensor& entry) {
   return begin_of(entry) + static_cast<uint64_t>(entry.size);
@@ -68,9 +72,9 @@ std::pair<size_t, const ReadRun::Run*> ReadRun::find(const StoredTensor& entry) 
   return {known->second, &found};
 }
 
-uint64_t ReadRun::progress_of(const StoredTensor& entry) const {
+uint64_t ReadRun::turn_of(const StoredTensor& entry) const {
   const Run* const run = find(entry).second;
-  return run == nullptr ? 0 : run->num_before + (begin_of(entry) - run->begin);
+  return run == nullptr ? 0 : (run->num_before + (begin_of(entry) - run->begin)) / kTurnBytes;
 }
 
 std::unique_ptr<ReadStream> ReadRun::open(const Disk& disk, size_t run) const {

@@ -16,8 +16,8 @@
 namespace crochet::inline v0::internal {
 
 // Reads entries of a checkpoint from streams that read ahead: announced entries are read in one
-// pass over the files of each disk, if they are taken in the order of progress_of(). Entries taken
-// in another order, or not announced, are read separately.
+// pass over the files of each disk, if they are taken in the order of the files; of several disks
+// in turns. Entries taken in another order, or not announced, are read separately.
 //
 // Not thread-safe.
 class ReadRun {
@@ -28,9 +28,9 @@ class ReadRun {
 
   // True if `a` comes before `b` in the order of the files.
   static bool is_before(const StoredTensor& a, const StoredTensor& b);
-  // The number of bytes to be read from the disk of an announced entry before it. If entries of
-  // several disks are taken by this number, all disks are read ahead at the same time.
-  uint64_t progress_of(const StoredTensor& entry) const;
+  // The turn of an announced entry. If entries of several disks are taken by this number, each
+  // disk's in their order, all disks are read ahead at the same time.
+  uint64_t turn_of(const StoredTensor& entry) const;
   bool has_several_disks() const { return disks_.size() > 1; }
 
   // Calls `read(stream)`, which reads all of the entry's bytes or throws; returns its result.

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "crochet/checkpoint/bundle/bundle_format.h"
-#include "crochet/checkpoint/bundle/table_writer.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/checkpoint/layout/stored_tensor.h"
 #include "crochet/io/crc32c.h"
 #include "crochet/io/file_system.h"
+#include "crochet/testing/encoded_table.h"
 
 // For tests: bundles built byte by byte.
 namespace crochet::inline v0::internal {

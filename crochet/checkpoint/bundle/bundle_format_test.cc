@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include "crochet/base/error.h"
-#include "crochet/checkpoint/bundle/table_writer.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/testing/raw_bundle.h"
 

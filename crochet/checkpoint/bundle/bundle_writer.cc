@@ -92,7 +92,7 @@ void BundleWriter::add(std::string_view name, const TensorToWrite& added) {
     check_type(name, tensor);
     // The only lookup of the name, which takes no search if names are added in order.
     const size_t num_keys = index_.size();
-    const auto place = index_.emplace_hint(index_.end(), name, std::string());
+    const auto place = index_.try_emplace(index_.end(), std::string(name));
     if (index_.size() == num_keys || added_.is_partitioned(name)) added_.throw_added_before(name);
     store(added, place->second);
   });
@@ -103,7 +103,7 @@ void BundleWriter::add_slice(std::string_view name, const Shape& full_shape,
   const Tensor& tensor = added.tensor;
   bool is_part = false;
   run(StagedFiles::kAdding, StagedFiles::kAdding, "add_slice()", [&] {
-    const bool is_taken = !added_.is_partitioned(name) && index_.contains(std::string(name));
+    const bool is_taken = !added_.is_partitioned(name) && index_.contains(name);
     is_part = added_.add_slice(name, full_shape, slice, tensor, is_taken);
     if (!is_part) return;
     check_type(name, tensor);
@@ -119,15 +119,16 @@ void BundleWriter::check_type(std::string_view name, const Tensor& tensor) const
                     prefix_, name, tensor.dtype()));
 }
 
-void BundleWriter::store(const TensorToWrite& added, std::string& entry) {
-  Added& stored = stored_.emplace_back(
-      Added{.entry = &entry, .dtype = added.tensor.dtype(), .shape = added.tensor.shape()});
+void BundleWriter::store(const TensorToWrite& added, Added& to) {
+  to.dtype = added.tensor.dtype();
+  to.shape = added.tensor.shape();
+  stored_.push_back(&to);
   if (added.linked)
-    stored.place = place_of_linked(*added.linked);
+    to.place = place_of_linked(*added.linked);
   else if (options_.num_threads > 1)
-    threads_.back()->add(added, stored.place);
+    threads_.back()->add(added, to.place);
   else
-    stored.place = shards_.back().append(added);
+    to.place = shards_.back().append(added);
 }
 
 StoredPlace BundleWriter::place_of_linked(const StoredPlace& linked) const {
@@ -142,7 +143,7 @@ StoredPlace BundleWriter::place_of_linked(const StoredPlace& linked) const {
 std::vector<StoredPlace> BundleWriter::places() const {
   std::vector<StoredPlace> places;
   places.reserve(stored_.size());
-  for (const Added& stored : stored_) places.push_back(stored.place);
+  for (const Added* const stored : stored_) places.push_back(stored->place);
   return places;
 }
 
@@ -179,19 +180,22 @@ void BundleWriter::publish() {
 }
 
 std::string BundleWriter::encode_index() {
-  index_.emplace("", internal::encode(internal::BundleHeader{.num_shards = num_files()}));
-  for (const Added& stored : stored_)
-    *stored.entry =
-        internal::encode(internal::StoredTensor{.dtype = stored.dtype,
-                                                .shape = stored.shape,
-                                                .shard = static_cast<int32_t>(stored.place.file),
-                                                .offset = stored.place.offset,
-                                                .size = stored.place.size,
-                                                .masked_crc32c = stored.place.masked_crc32c});
   for (const auto& [name, whole] : added_.partitioned())
-    index_.emplace(name, internal::encode(internal::StoredTensor{
-                             .dtype = whole.dtype, .shape = whole.shape, .slices = whole.slices}));
-  return internal::encode_table(index_);
+    index_.emplace(name,
+                   Added{.dtype = whole.dtype, .shape = whole.shape, .slices = &whole.slices});
+  internal::TableWriter table;
+  table.add("", internal::encode(internal::BundleHeader{.num_shards = num_files()}));
+  for (const auto& [key, added] : index_) {
+    internal::StoredTensor entry{.dtype = added.dtype,
+                                 .shape = added.shape,
+                                 .shard = static_cast<int32_t>(added.place.file),
+                                 .offset = added.place.offset,
+                                 .size = added.place.size,
+                                 .masked_crc32c = added.place.masked_crc32c};
+    if (added.slices != nullptr) entry.slices = *added.slices;
+    table.add(key, internal::encode(entry));
+  }
+  return table.finish();
 }
 
 }  // namespace crochet::inline v0

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -98,12 +99,12 @@ class BundleWriter final : public CheckpointWriter {
  private:
   using StagedFiles = internal::StagedFiles;
 
-  // A tensor that was added, or a part of one.
+  // An entry of the index: a tensor that was added, a slice, or a tensor in slices.
   struct Added {
-    std::string* entry;  // In index_.
-    DType dtype;
-    Shape shape;
+    DType dtype = DType::kInvalid;
+    Shape shape = {};
     StoredPlace place = {};
+    const std::vector<TensorSlice>* slices = nullptr;  // Of a tensor in slices: it has no place.
   };
 
   // As StagedFiles::run(); ends the threads before the files are removed.
@@ -112,8 +113,8 @@ class BundleWriter final : public CheckpointWriter {
   void begin_shard();
   // Throws: InvalidArgumentError for a type that TensorFlow does not have.
   void check_type(std::string_view name, const Tensor& tensor) const;
-  // Writes the elements, unless they are linked. `entry` is theirs in the index.
-  void store(const TensorToWrite& added, std::string& entry);
+  // Writes the elements, unless they are linked. `to` is in index_.
+  void store(const TensorToWrite& added, Added& to);
   StoredPlace place_of_linked(const StoredPlace& linked) const;
   std::string name_of_file(int file) const { return data_filename(prefix_, file, num_files()); }
   std::string encode_index();
@@ -123,11 +124,11 @@ class BundleWriter final : public CheckpointWriter {
   const ProcessOwner owner_;
 
   internal::AddedTensors added_;
-  std::map<std::string, std::string> index_;  // The table, without its header.
-  std::deque<Added> stored_;                  // In the order of the calls.
-  std::string table_;                         // The index, once all tensors are written.
-  std::deque<internal::DataFile> shards_;     // Those that have been begun.
-  uint64_t linked_bytes_ = 0;                 // Of the files that are linked.
+  std::map<std::string, Added, std::less<>> index_;  // By their keys in the index.
+  std::vector<const Added*> stored_;                 // In the order of the calls.
+  std::string table_;                                // The index, once all tensors are written.
+  std::deque<internal::DataFile> shards_;            // Those that have been begun.
+  uint64_t linked_bytes_ = 0;                        // Of the files that are linked.
   uint64_t index_bytes_ = 0;
   uint32_t index_crc32c_ = 0;
   StagedFiles staged_;  // After shards_: the files are closed before the tensors are released.

@@ -71,9 +71,10 @@ class Merge {
     return data_filename(output_, static_cast<int>(i), header_.num_shards);
   }
   std::string table() const {
-    std::map<std::string, std::string> table{{"", encode(header_)}};
-    for (const auto& [name, entry] : entries_) table.emplace(name, encode(entry));
-    return internal::encode_table(table);
+    internal::TableWriter table;
+    table.add("", encode(header_));
+    for (const auto& [name, entry] : entries_) table.add(name, encode(entry));
+    return table.finish();
   }
 
  private:

@@ -10,9 +10,9 @@
 
 #include "crochet/base/error.h"
 #include "crochet/checkpoint/bundle/coding.h"
-#include "crochet/checkpoint/bundle/table_writer.h"
 #include "crochet/io/crc32c.h"
 #include "crochet/testing/decoded_table.h"
+#include "crochet/testing/encoded_table.h"
 
 namespace crochet::internal {
 namespace {

@@ -3,8 +3,7 @@
 #include "crochet/checkpoint/bundle/table_writer.h"
 
 #include <algorithm>
-#include <string_view>
-#include <vector>
+#include <utility>
 
 #include "crochet/checkpoint/bundle/coding.h"
 #include "crochet/checkpoint/bundle/table_format.h"
@@ -17,56 +16,10 @@ namespace {
 // kLargeEntryBytes.
 constexpr size_t kBlockBytes = 262144;
 constexpr size_t kLargeEntryBytes = 2 * kBlockBytes;
-constexpr size_t kRestartInterval = 16;  // Entries. Each of the index block is a restart.
 
 size_t num_shared(std::string_view a, std::string_view b) {
   return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
 }
-
-class Block {
- public:
-  explicit Block(size_t restart_interval) : restart_interval_(restart_interval) {}
-
-  void add(std::string_view key, std::string_view value) {
-    size_t shared = 0;
-    if (num_entries_++ % restart_interval_ == 0)
-      restarts_.push_back(static_cast<uint32_t>(entries_.size()));
-    else
-      shared = num_shared(last_key_, key);
-    put_varint64(entries_, shared);
-    put_varint64(entries_, key.size() - shared);
-    put_varint64(entries_, value.size());
-    entries_.append(key.substr(shared)).append(value);
-    last_key_.assign(key);
-  }
-
-  size_t num_bytes() const { return entries_.size() + sizeof(uint32_t) * (restarts_.size() + 1); }
-
-  // Moves the block to the end of `table`. Returns its handle.
-  std::string move_to(std::string& table) {
-    if (num_entries_ == 0) restarts_.push_back(0);  // Readers expect one.
-    std::string handle;
-    put_varint64(handle, table.size());
-    put_varint64(handle, num_bytes());
-    const size_t begin = table.size();
-    table += entries_;
-    for (const uint32_t restart : restarts_) put_fixed32(table, restart);
-    put_fixed32(table, static_cast<uint32_t>(restarts_.size()));
-    table += kTablePlainBlock;
-    put_fixed32(table, mask_crc32c(crc32c(std::string_view(table).substr(begin))));
-    entries_.clear();
-    restarts_.clear();
-    num_entries_ = 0;
-    return handle;
-  }
-
- private:
-  const size_t restart_interval_;
-  std::string entries_;
-  std::vector<uint32_t> restarts_;
-  size_t num_entries_ = 0;
-  std::string last_key_;
-};
 
 unsigned char byte_at(std::string_view key, size_t at) {
   return static_cast<unsigned char>(key[at]);
@@ -95,24 +48,52 @@ std::string key_after(std::string_view key) {
 
 }  // namespace
 
-std::string encode_table(const std::map<std::string, std::string>& entries) {
-  std::string table;
-  Block data(kRestartInterval), index(1), metaindex(kRestartInterval);
-  for (auto item = entries.begin(); item != entries.end();) {
-    const auto& [key, value] = *item++;
-    data.add(key, value);
-    const bool is_last = item == entries.end();
-    const bool is_full = data.num_bytes() >= kBlockBytes;
-    if (!is_last && !is_full && item->first.size() + item->second.size() < kLargeEntryBytes)
-      continue;
-    index.add(is_last ? key_after(key) : key_between(key, item->first), data.move_to(table));
-  }
-  std::string footer = metaindex.move_to(table);
-  footer += index.move_to(table);
+void TableWriter::Block::add(std::string_view key, std::string_view value) {
+  size_t shared = 0;
+  if (num_entries_++ % restart_interval_ == 0)
+    restarts_.push_back(static_cast<uint32_t>(entries_.size()));
+  else
+    shared = num_shared(last_key_, key);
+  put_varint64(entries_, shared);
+  put_varint64(entries_, key.size() - shared);
+  put_varint64(entries_, value.size());
+  entries_.append(key.substr(shared)).append(value);
+  last_key_.assign(key);
+}
+
+std::string TableWriter::Block::move_to(std::string& table) {
+  if (empty()) restarts_.push_back(0);  // Readers expect one.
+  std::string handle;
+  put_varint64(handle, table.size());
+  put_varint64(handle, num_bytes());
+  const size_t begin = table.size();
+  table += entries_;
+  for (const uint32_t restart : restarts_) put_fixed32(table, restart);
+  put_fixed32(table, static_cast<uint32_t>(restarts_.size()));
+  table += kTablePlainBlock;
+  put_fixed32(table, mask_crc32c(crc32c(std::string_view(table).substr(begin))));
+  entries_.clear();
+  restarts_.clear();
+  num_entries_ = 0;
+  return handle;
+}
+
+void TableWriter::add(std::string_view key, std::string_view value) {
+  const bool is_full = data_.num_bytes() >= kBlockBytes;
+  if (!data_.empty() && (is_full || key.size() + value.size() >= kLargeEntryBytes))
+    index_.add(key_between(data_.last_key(), key), data_.move_to(table_));
+  data_.add(key, value);
+}
+
+std::string TableWriter::finish() {
+  if (!data_.empty()) index_.add(key_after(data_.last_key()), data_.move_to(table_));
+  Block metaindex(kRestartInterval);
+  std::string footer = metaindex.move_to(table_);
+  footer += index_.move_to(table_);
   footer.resize(kTableFooterBytes - 2 * sizeof(uint32_t));
   put_fixed32(footer, kTableMagicLow);
   put_fixed32(footer, kTableMagicHigh);
-  return table += footer;
+  return std::move(table_ += footer);
 }
 
 }  // namespace crochet::inline v0::internal

@@ -16,6 +16,7 @@
 #include "crochet/checkpoint/bundle/bundle_writer.h"
 #include "crochet/checkpoint/layout/file_names.h"
 #include "crochet/testing/decoded_table.h"
+#include "crochet/testing/encoded_table.h"
 #include "crochet/testing/memory_file_system.h"
 
 namespace crochet::internal {

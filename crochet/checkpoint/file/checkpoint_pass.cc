@@ -82,12 +82,8 @@ CheckpointPass::CheckpointPass(std::vector<LocatedTensor> located, const Checkpo
   const auto is_before_of = [&](size_t a, size_t b) { return is_before(located[a], located[b]); };
   if (!std::ranges::is_sorted(order_, is_before_of)) std::ranges::stable_sort(order_, is_before_of);
   state_ = std::make_shared<State>(CheckpointContents::of(reader), std::move(located));
-  if (!state_->pass.has_several_disks()) return;
-  std::vector<uint64_t> turns(order_.size());
-  for (const size_t number : order_)
-    if (const StoredTensor* const last = last_entry(state_->tensors[number]))
-      turns[number] = state_->pass.turn_of(*last);
-  std::ranges::stable_sort(order_, {}, [&](size_t number) { return turns[number]; });
+  state_->pass.sort_by_turn(order_,
+                            [&](size_t number) { return last_entry(state_->tensors[number]); });
 }
 
 CheckpointPass::~CheckpointPass() = default;

@@ -30,6 +30,7 @@ using testing::IsEmpty;
 // The accesses to the data files: streams as "<shard> from <offset>", and bytes.
 struct ReadLog {
   std::vector<std::string> streams;
+  std::vector<uint64_t> streamed_before;  // By stream: bytes_streamed when it was opened.
   uint64_t bytes_streamed = 0;
   uint64_t bytes_skipped = 0;
   uint64_t bytes_read_at = 0;
@@ -64,6 +65,7 @@ class CountedFile final : public ReadableFile {
   }
   std::unique_ptr<ReadStream> stream(uint64_t offset, uint64_t num_bytes) const override {
     log_.streams.push_back(fmt::format("{} from {} to {}", shard_, offset, offset + num_bytes));
+    log_.streamed_before.push_back(log_.bytes_streamed);
     return std::make_unique<CountedStream>(file_->stream(offset, num_bytes), log_);
   }
 
@@ -385,6 +387,10 @@ TEST(StripedPassTest, ReadsAllDisksAtTheSameTime) {
                                             "s3/0", "s2/1", "s3/1", "s2/2", "s3/2"));
   EXPECT_THAT(files.log.streams, testing::SizeIs(4)) << "each file in one pass";
   EXPECT_EQ(files.log.bytes_read_at, 0);
+  files.log = {};
+  CheckpointReader("c", files).verify();
+  EXPECT_THAT(files.log.streams, testing::SizeIs(4)) << "each file in one pass";
+  EXPECT_EQ(files.log.streamed_before.at(2), kLarge * sizeof(float)) << "one turn of the first";
 }
 
 TEST(StripedPassTest, ReadsAMebibyteOfSmallTensorsFromEachDiskInTurn) {

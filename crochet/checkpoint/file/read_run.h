@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -28,10 +29,21 @@ class ReadRun {
 
   // True if `a` comes before `b` in the order of the files.
   static bool is_before(const StoredTensor& a, const StoredTensor& b);
-  // The turn of an announced entry. If entries of several disks are taken by this number, each
-  // disk's in their order, all disks are read ahead at the same time.
-  uint64_t turn_of(const StoredTensor& entry) const;
-  bool has_several_disks() const { return disks_.size() > 1; }
+  // Sorts items, which are in the order of the files, into the order in which their announced
+  // entries are to be taken: several disks are then read ahead at the same time. `entry_of(item)`
+  // is null for an item that needs none.
+  template <typename Item, typename EntryOf>
+  void sort_by_turn(std::vector<Item>& items, const EntryOf& entry_of) const {
+    if (disks_.size() < 2) return;
+    std::vector<std::pair<uint64_t, Item>> by_turn;
+    by_turn.reserve(items.size());
+    for (const Item& item : items) {
+      const StoredTensor* const entry = entry_of(item);
+      by_turn.emplace_back(entry == nullptr ? 0 : turn_of(*entry), item);
+    }
+    std::ranges::stable_sort(by_turn, {}, &std::pair<uint64_t, Item>::first);
+    std::ranges::transform(by_turn, items.begin(), &std::pair<uint64_t, Item>::second);
+  }
 
   // Calls `read(stream)`, which reads all of the entry's bytes or throws; returns its result.
   template <typename Read>
@@ -65,6 +77,8 @@ class ReadRun {
   };
 
   void add(const StoredTensor& entry);
+  // The number of the turn in which an announced entry is taken.
+  uint64_t turn_of(const StoredTensor& entry) const;
   // The disk and run that contain an entry; null if it was not announced.
   std::pair<size_t, const Run*> find(const StoredTensor& entry) const;
   // The disk of an entry, whose stream is moved to the entry's first byte; null if no stream leads

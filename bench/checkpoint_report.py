@@ -18,8 +18,9 @@ import sys
 from checkpoint_sections import (NoMemoryDisk, elsewhere, kill_section, limit_section, loads_of,
                                  memory_disk, often_section, processor_section, progress)
 from document import machine, replace_section
-from saving_bench import (FIRST_SAVES, GIB, KINDS, MEASURED_SAVES, MIB, NAMES, PEERS, Bench, best_peer,
-                          claims_table, durable, lost, lost_copies, median, ms, of_saves, ratios_of)
+from saving_bench import (FIRST_SAVES, GIB, KINDS, MEASURED_SAVES, MIB, NAMES, PEERS, Bench,
+                          claims_table, durable, lost, lost_copies, median, ms, of_saves, ratios_of,
+                          ratios_to_best_peer)
 
 
 SAVES_IN_MEMORY = FIRST_SAVES["crochet"] + 4  # All of them are kept.
@@ -78,19 +79,17 @@ def main_table(results, size, title="1 GiB in 64 variables", names=NAMES):
 
 def rate_claims(results, alone, training):
   """As claims(): the rates of saves, alone and beside training, and of restores by the peers'."""
-  rounds = range(len(results[alone]))
   rows = []
   for what, name in (("alone", alone), ("beside training", training)):
     rows.append((f"rate of a durable save {what} / the fastest peer's",
-                 [best_peer(results, i, durable) / durable(results[name][i]) for i in rounds],
-                 2, True))
+                 ratios_to_best_peer(results, name, durable, lambda a, b: b / a), 2, True))
     for peer, wanted in (("tf_saver", 4), ("torch_snapshot", 5)):
       rows.append((f"the same / {NAMES[peer]}",
                    ratios_of(results, peer, name, lambda a, b: durable(a) / durable(b)),
                    wanted, True))
   rows.append(("rate of a cold restore / the fastest peer's",
-               [best_peer(results, i, lambda r: r["restore_s"]) / results[alone][i]["restore_s"]
-                for i in rounds], 2, True))
+               ratios_to_best_peer(results, alone, lambda r: r["restore_s"], lambda a, b: b / a),
+               2, True))
   return rows
 
 
@@ -103,11 +102,10 @@ def claims(results, pairs):
       for kind, wanted in (("replace", 0.3), ("update", 1.3), ("body", 1.3), ("compute", 0.3))]
   rows.insert(0, ("time lost to bare writes of as many bytes, read once, without crochet / one memcpy",
                   lost_copies(results["disk"]), None, False))
-  if any(any(results[name]) for name in PEERS):
-    rows += [(f"time lost by {NAMES[kind]} / by the best peer",
-              [lost(results[kind][i]) / best_peer(results, i, lost) for i in rounds],
-              0.2, False) for kind in KINDS]
-    rows += rate_claims(results, "alone", "replace")
+  rows += [(f"time lost by {NAMES[kind]} / by the best peer",
+            ratios_to_best_peer(results, kind, lost, lambda a, b: a / b), 0.2, False)
+           for kind in KINDS]
+  rows += rate_claims(results, "alone", "replace")
   rows += [
       ("rate of a durable save alone / fio's", [a / b for a, b in pairs["write"]], 0.9, True),
       ("the same of variables of 10 KiB / of 64 variables",

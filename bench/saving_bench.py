@@ -164,6 +164,12 @@ def best_peer(results, i, what, peers=PEERS):
   return min(values) if values else None
 
 
+def ratios_to_best_peer(results, name, what, ratio, peers=PEERS):
+  """ratio(ours, the best peer's) of the rounds in which a peer was measured."""
+  pairs = [(what(r), best_peer(results, i, what, peers)) for i, r in enumerate(results[name])]
+  return [ratio(ours, theirs) for ours, theirs in pairs if theirs is not None]
+
+
 def lost(result):
   """The time lost, in seconds: at least that for which a save blocks, and a millisecond.
 

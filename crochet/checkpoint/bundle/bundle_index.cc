@@ -17,8 +17,8 @@
 namespace crochet::inline v0::internal {
 namespace {
 
-// An entry with a short name takes at least that much in an index. Room for that many entries,
-// within limits, saves copies of the first ones; what is not used is never touched.
+// About what an entry with a short name takes in an index. Room for that many entries, within
+// limits, saves copies of the first ones; what is not used is never touched.
 constexpr size_t kShortEntryBytes = 24;
 constexpr size_t kMaxEntriesReserved = size_t{1} << 20;
 

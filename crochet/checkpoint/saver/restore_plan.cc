@@ -88,10 +88,10 @@ class Owners {
   std::unordered_set<std::string> variables_;  // Filled when it is needed.
 };
 
-// The shape that the checkpoint has for a variable, which may be a slice.
-Shape stored_shape(const internal::StoredTensor& entry, const VariableSelection::Place& place) {
-  if (place.slice == nullptr) return entry.shape;
-  return internal::shape_of(internal::resolved(place.slice->slice, place.slice->full_shape));
+// The shape that the checkpoint has for a variable, which may be a slice of the entry.
+Shape stored_shape(const internal::StoredTensor& entry, const TensorSlice* slice) {
+  if (slice == nullptr) return entry.shape;
+  return internal::shape_of(internal::resolved(*slice, entry.shape));
 }
 
 bool can_be_reshaped(const Shape& from, const Shape& to) {
@@ -157,9 +157,7 @@ class RestorePlan {
 
     // Of the value assigned to it.
     Shape shape() const {
-      if (is_reshaped) return variable.shape();
-      if (slice == nullptr) return item->second.shape;
-      return internal::shape_of(internal::resolved(*slice, item->second.shape));
+      return is_reshaped ? variable.shape() : stored_shape(item->second, slice);
     }
   };
   using Entry = internal::PartEntry;
@@ -224,12 +222,12 @@ class RestorePlan {
                       place.slice->full_shape, found->first, entry.shape));
       return;
     }
-    const std::optional<Fit> fit = fit_of(name, {entry.dtype, stored_shape(entry, place)},
+    const TensorSlice* const slice = place.slice ? &place.slice->slice : nullptr;
+    const std::optional<Fit> fit = fit_of(name, {entry.dtype, stored_shape(entry, slice)},
                                           {variable.dtype(), variable.shape()});
     if (!fit) return;
     note_restored(name, found->first);
-    variables_.push_back({variable, fit->is_reshaped, fit->is_converted, found,
-                          place.slice ? &place.slice->slice : nullptr});
+    variables_.push_back({variable, fit->is_reshaped, fit->is_converted, found, slice});
   }
 
   // How a stored value becomes one of the program's. Unset if it does not: then it keeps its own
